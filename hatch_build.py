@@ -14,7 +14,9 @@ LINK = re.compile(r"\[([^\]]+)" + ELSEWHERE)
 
 
 def portable(text: str) -> str:
-    """Images and links that lead to files of the repository, as their words: an index has no such files."""
+    """Images and links that lead to files of the repository, as their words: an index has no
+    such files.
+    """
     return LINK.sub(r"\1", IMAGE.sub(r"*\1*", text))
 
 
@@ -31,7 +33,10 @@ class CustomBuildHook(BuildHookInterface):
     """Called by hatchling, which makes the wheel."""
 
     def initialize(self, version: str, build_data: dict) -> None:
-        """Tag a wheel with machine code for this Python and platform; one without runs everywhere."""
+        """Tag a wheel with machine code for this Python and platform.
+
+        One without runs everywhere.
+        """
         if Path(self.root, "src", "swordplay", "kernels").is_dir():
             build_data["pure_python"] = False
             build_data["tag"] = tag()
@@ -40,8 +45,8 @@ class CustomBuildHook(BuildHookInterface):
 def tag() -> str:
     """The tag of a wheel whose machine code was compiled here.
 
-    Object code of kernels is linked with nothing but numba, so that it runs with every C library: the oldest that wheels on
-    Linux may name is named.
+    Object code of kernels is linked with nothing but numba, so that it runs with every C library:
+    the oldest that wheels on Linux may name is named.
     """
     python = f"cp{sys.version_info[0]}{sys.version_info[1]}"
     platform = re.sub(r"[-.]", "_", sysconfig.get_platform()).replace("linux_", "manylinux_2_17_")

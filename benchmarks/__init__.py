@@ -1,1 +1,4 @@
-"""Side-by-side timings: the engine, the readable learners, the peers, and a floor in C. Run ``python -m benchmarks``."""
+"""Side-by-side timings: the engine, the readable learners, the peers, and a floor in C.
+
+Run ``python -m benchmarks``.
+"""

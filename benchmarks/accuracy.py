@@ -1,13 +1,16 @@
-"""How well estimators do on real streams: `python -m benchmarks.accuracy [--only NAME] [FILE.csv.gz:TARGET ...]`.
+"""How well estimators do on real streams: `python -m benchmarks.accuracy [--only NAME]
+[FILE.csv.gz:TARGET ...]`.
 
-Every row is predicted before it is learned, in the order of the table, by models as their documentation sets them up; the
-first row, before which nothing is known, does not count. The streams are the shipped ones and those that come with river and
-scikit-learn, or the files that are named (numbers only, with a header). Of a target with few whole values the figures are
-the share of wrong labels, log loss, Brier score and calibration error (ten bins of the most probable label), of others the
-RMSE. Times are microseconds a row, on whatever machine this ran. Who needs a package that is not installed is missing, and so
-are forests on streams of more than 6,000 rows, where they take hours. Below the tables stand geometric means over the streams,
-the linear model of first order being 1. All goes to ``benchmarks/accuracy.md``, unless files are named. With ``--only NAME``
-those play whose names begin like that, and the other rows stay as they were measured before.
+Every row is predicted before it is learned, in the order of the table, by models as their
+documentation sets them up; the first row, before which nothing is known, does not count. The
+streams are the shipped ones and those that come with river and scikit-learn, or the files that are
+named (numbers only, with a header). Of a target with few whole values the figures are the share of
+wrong labels, log loss, Brier score and calibration error (ten bins of the most probable label), of
+others the RMSE. Times are microseconds a row, on whatever machine this ran. Who needs a package
+that is not installed is missing, and so are forests on streams of more than 6,000 rows, where they
+take hours. Below the tables stand geometric means over the streams, the linear model of first order
+being 1. All goes to ``benchmarks/accuracy.md``, unless files are named. With ``--only NAME`` those
+play whose names begin like that, and the other rows stay as they were measured before.
 """
 
 from __future__ import annotations
@@ -66,9 +69,18 @@ def read(path: Path, target: str) -> Stream:
 def made(name: str, rows: Any, targets: Any, of_labels: bool | None = None) -> Stream:
     """A stream of numbers, or of labels if there are few whole ones."""
     found = np.unique(targets)
-    if of_labels or (of_labels is None and len(found) <= MOST_LABELS and np.array_equal(found, np.floor(found))):
-        return Stream(name, np.ascontiguousarray(rows, dtype=np.float64), np.searchsorted(found, targets), len(found))
-    return Stream(name, np.ascontiguousarray(rows, dtype=np.float64), np.asarray(targets, dtype=np.float64), 0)
+    if of_labels or (
+        of_labels is None and len(found) <= MOST_LABELS and np.array_equal(found, np.floor(found))
+    ):
+        return Stream(
+            name,
+            np.ascontiguousarray(rows, dtype=np.float64),
+            np.searchsorted(found, targets),
+            len(found),
+        )
+    return Stream(
+        name, np.ascontiguousarray(rows, dtype=np.float64), np.asarray(targets, dtype=np.float64), 0
+    )
 
 
 def streams() -> list[Stream]:
@@ -94,7 +106,9 @@ def streams() -> list[Stream]:
 
 def _pairs(pairs: Any) -> tuple[Any, Any]:
     pairs = list(pairs)
-    return np.array([[_number(value) for value in row.values()] for row, _ in pairs]), np.array([target for _, target in pairs])
+    return np.array([[_number(value) for value in row.values()] for row, _ in pairs]), np.array(
+        [target for _, target in pairs]
+    )
 
 
 def _number(value: Any) -> float:
@@ -109,7 +123,12 @@ def ours(**settings: Any) -> Callable[[Stream], Any]:
             return SwordRegressor(**settings).predict_then_learn(stream.rows, stream.targets)
         model = SwordClassifier(**settings)
         model.partial_fit(stream.rows[:1], stream.targets[:1], classes=np.arange(stream.labels))
-        return np.vstack([_uniform(stream)[:1], model.predict_proba_then_learn(stream.rows[1:], stream.targets[1:])])
+        return np.vstack(
+            [
+                _uniform(stream)[:1],
+                model.predict_proba_then_learn(stream.rows[1:], stream.targets[1:]),
+            ]
+        )
 
     return play
 
@@ -128,7 +147,9 @@ def least_squares(stream: Stream) -> Any:
     if stream.labels:
         return None
     scaler = import_module("sklearn.preprocessing").StandardScaler()
-    rows = np.hstack([scaler.fit_transform(stream.rows), np.ones((len(stream.rows), 1))])  # with hindsight, to its advantage
+    rows = np.hstack(
+        [scaler.fit_transform(stream.rows), np.ones((len(stream.rows), 1))]
+    )  # with hindsight, to its advantage
     P, theta, said = 1e3 * np.eye(rows.shape[1]), np.zeros(rows.shape[1]), np.empty(len(rows))
     for t, (a, y) in enumerate(zip(rows, stream.targets, strict=True)):
         said[t] = theta @ a
@@ -143,7 +164,13 @@ def least_squares(stream: Stream) -> Any:
 def river_linear(stream: Stream) -> Any:
     """river's scaler and its linear (logistic, softmax) regression."""
     models, scaling = import_module("river.linear_model"), import_module("river.preprocessing")
-    last = models.SoftmaxRegression() if stream.labels > 2 else models.LogisticRegression() if stream.labels else None
+    last = (
+        models.SoftmaxRegression()
+        if stream.labels > 2
+        else models.LogisticRegression()
+        if stream.labels
+        else None
+    )
     return _one_by_one(scaling.StandardScaler() | (last or models.LinearRegression()), stream)
 
 
@@ -166,26 +193,40 @@ def river_forest(stream: Stream) -> Any:
     if len(stream.targets) > LONGEST_FOR_FORESTS:
         return None
     forest = import_module("river.forest")
-    return _one_by_one(forest.ARFClassifier(seed=1) if stream.labels else forest.ARFRegressor(seed=1), stream)
+    return _one_by_one(
+        forest.ARFClassifier(seed=1) if stream.labels else forest.ARFRegressor(seed=1), stream
+    )
 
 
 def descent(stream: Stream) -> Any:
     """scikit-learn's scaler and SGD, some rows at a time."""
-    models, scaler = import_module("sklearn.linear_model"), import_module("sklearn.preprocessing").StandardScaler()
-    model = models.SGDClassifier(loss="log_loss", random_state=0) if stream.labels else models.SGDRegressor(random_state=0)
+    models, scaler = (
+        import_module("sklearn.linear_model"),
+        import_module("sklearn.preprocessing").StandardScaler(),
+    )
+    model = (
+        models.SGDClassifier(loss="log_loss", random_state=0)
+        if stream.labels
+        else models.SGDRegressor(random_state=0)
+    )
     more = {"classes": np.arange(stream.labels)} if stream.labels else {}
     said = _uniform(stream) if stream.labels else np.zeros(len(stream.targets))
     for first in range(0, len(stream.targets), BATCH):
         rows, targets = stream.rows[first : first + BATCH], stream.targets[first : first + BATCH]
         if first:
             known = scaler.transform(rows)
-            said[first : first + BATCH] = model.predict_proba(known) if stream.labels else model.predict(known)
+            said[first : first + BATCH] = (
+                model.predict_proba(known) if stream.labels else model.predict(known)
+            )
         model.partial_fit(scaler.partial_fit(rows).transform(rows), targets, **more)
     return said
 
 
 def boosting(stream: Stream) -> Any:
-    """LightGBM, fitted anew now and then to the last rows, on one core; before the first fit, the last target."""
+    """LightGBM, fitted anew now and then to the last rows, on one core.
+
+    Before the first fit, the last target.
+    """
     models = import_module("lightgbm")
     said, count = no_change(stream), len(stream.targets)
     edges = [*(first for first in EARLY_FITS if first < count), *range(REFIT, count, REFIT), count]
@@ -239,7 +280,10 @@ CONTENDERS: dict[str, Callable[[Stream], Any]] = {
 
 
 def earlier(only: str) -> dict[bool, dict[tuple[str, str], list[str]]]:
-    """Rows that were written before, by stream and model, of all that are not played now; for numbers and for labels."""
+    """Rows that were written before, by stream and model, of all that are not played now.
+
+    For numbers and for labels.
+    """
     rows: dict[bool, dict[tuple[str, str], list[str]]] = {False: {}, True: {}}
     for line in FILE.read_text(encoding="utf-8").splitlines() if only and FILE.exists() else []:
         cells = [cell.strip() for cell in line.strip("| ").split("|")]
@@ -249,7 +293,9 @@ def earlier(only: str) -> dict[bool, dict[tuple[str, str], list[str]]]:
 
 
 def means(found: dict[tuple[str, bool, str], list[float]]) -> str:
-    """Geometric means of errors and log losses over all streams that somebody played, first order being 1; and the worst."""
+    """Geometric means of errors and log losses over all streams that somebody played, first
+    order being 1; and the worst.
+    """
     rows = []
     for name in CONTENDERS:
         cells = [name]
@@ -259,7 +305,11 @@ def means(found: dict[tuple[str, bool, str], list[float]]) -> str:
                 for game, kind, who in found
                 if who == name and kind == labels
             ]
-            cells.append(f"{np.exp(np.mean(np.log(ratios))):.3f} (worst {max(ratios):.3f}, of {len(ratios)})" if ratios else "")
+            cells.append(
+                f"{np.exp(np.mean(np.log(ratios))):.3f} (worst {max(ratios):.3f}, of {len(ratios)})"
+                if ratios
+                else ""
+            )
         rows.append(cells)
     header = ["first order = 1", "RMSE", "wrong labels", "log loss"]
     return Table("Together", header, [row for row in rows if any(row[1:])], "").markdown()
@@ -271,7 +321,9 @@ def main(arguments: list[str]) -> None:
     files = arguments[2:] if only else arguments
     if any(":" not in argument for argument in files):
         raise SystemExit(__doc__)
-    games = [read(Path(name), target) for name, target in (one.rsplit(":", 1) for one in files)] or streams()
+    games = [
+        read(Path(name), target) for name, target in (one.rsplit(":", 1) for one in files)
+    ] or streams()
     kept = earlier(only)
     rows: dict[bool, list[list[str]]] = {False: [], True: []}
     found: dict[tuple[str, bool, str], list[float]] = {}
@@ -279,7 +331,14 @@ def main(arguments: list[str]) -> None:
     for name, play in CONTENDERS.items():  # compiled before it is timed
         if name.startswith("swordplay"):
             for labels in (0, 2, 3):
-                play(Stream("", np.arange(40.0)[:, None], np.arange(40) % labels if labels else np.arange(40.0), labels))
+                play(
+                    Stream(
+                        "",
+                        np.arange(40.0)[:, None],
+                        np.arange(40) % labels if labels else np.arange(40.0),
+                        labels,
+                    )
+                )
     for game in games:
         of_labels = bool(game.labels)
         for name, play in CONTENDERS.items():
@@ -288,20 +347,34 @@ def main(arguments: list[str]) -> None:
                 line = _played(game, name, play, missing)
             if line is None:
                 continue
-            found[game.name, of_labels, name] = [float(cell.replace(",", "")) for cell in line[2:-1]]
+            found[game.name, of_labels, name] = [
+                float(cell.replace(",", "")) for cell in line[2:-1]
+            ]
             rows[of_labels].append(line)
     tables = [
         Table("Numbers", ["stream", "model", "RMSE", "µs a row"], rows[False], ""),
-        Table("Labels", ["stream", "model", "wrong, %", "log loss", "Brier", "calibration", "µs a row"], rows[True], ""),
+        Table(
+            "Labels",
+            ["stream", "model", "wrong, %", "log loss", "Brier", "calibration", "µs a row"],
+            rows[True],
+            "",
+        ),
     ]
     if not files:
         told = " ".join((__doc__ or "").split("\n\n")[1].split())
-        parts = ["Written by `python -m benchmarks.accuracy`.", told, *(table.markdown() for table in tables), means(found)]
+        parts = [
+            "Written by `python -m benchmarks.accuracy`.",
+            told,
+            *(table.markdown() for table in tables),
+            means(found),
+        ]
         parts += list(missing.values())
         FILE.write_text("\n\n".join(parts), encoding="utf-8")
 
 
-def _played(game: Stream, name: str, play: Callable[[Stream], Any], missing: dict[str, str]) -> list[str] | None:
+def _played(
+    game: Stream, name: str, play: Callable[[Stream], Any], missing: dict[str, str]
+) -> list[str] | None:
     """A row of a table; None for whom it is missing."""
     started = time.perf_counter()
     try:
@@ -312,7 +385,12 @@ def _played(game: Stream, name: str, play: Callable[[Stream], Any], missing: dic
     if said is None:
         return None
     spent = f"{1e6 * (time.perf_counter() - started) / len(game.targets):.1f}"
-    line = [game.name, name, *(number(value) if value >= 1.0 else f"{value:.4f}" for value in figures(said, game)), spent]
+    line = [
+        game.name,
+        name,
+        *(number(value) if value >= 1.0 else f"{value:.4f}" for value in figures(said, game)),
+        spent,
+    ]
     print("  ".join(line), flush=True)
     return line
 

@@ -1,4 +1,6 @@
-"""How long a learner takes to find a target that has jumped, at ages up to ten million rounds: a table of docs/field.md."""
+"""How long a learner takes to find a target that has jumped, at ages up to ten million rounds: a
+table of docs/field.md.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ TOLD = {"gradient_bound": 2.5, "smoothness": 1.0}
 
 
 def compiled(make):
-    """A learner that the engine knows: (rows before, rows after) -> rounds until it is near, or None."""
+    """A learner that the engine knows: (rows before, rows after) -> rounds until it is near, or
+    None.
+    """
 
     def found(age, before, after):
         learner = make(age + PATIENCE)
@@ -72,7 +76,9 @@ EVERYBODY = {
     "SwordAgeless": compiled(lambda T: sp.SwordAgeless(BALL, smoothness=1.0)),
     "SwordBest": compiled(lambda T: sp.SwordBest(BALL, horizon=T, **TOLD)),
     "SwordPlusPlus": compiled(lambda T: sp.SwordPlusPlus(BALL, horizon=T, **TOLD)),
-    "SwordBest, fixed share": readable(lambda T: sp.SwordBest(BALL, horizon=T, **TOLD, meta=sp.metas.FixedShare())),
+    "SwordBest, fixed share": readable(
+        lambda T: sp.SwordBest(BALL, horizon=T, **TOLD, meta=sp.metas.FixedShare())
+    ),
     **{kind: cover(kind) for kind in ("CBCE", "SACS", "SAOL")},
 }
 READABLE = {"SwordBest, fixed share"}
@@ -86,7 +92,9 @@ def drawn(rng, count, target):
 
 
 def rounds_to_find(found, age, seed=0):
-    """Rounds after a jump at this age until the decision is within a quarter of the jump of the new target, or None."""
+    """Rounds after a jump at this age until the decision is within a quarter of the jump of the
+    new target, or None.
+    """
     rng = np.random.default_rng(seed)
     before = (drawn(rng, min(BLOCK, age - first), HERE) for first in range(0, age, BLOCK))
     after = drawn(np.random.default_rng(seed + 1), PATIENCE, -HERE)
@@ -106,7 +114,9 @@ def checked():
 def table(ages=AGES):
     """Everybody at every age."""
     checked()
-    lines = ["| rounds to find the new target | " + " | ".join(f"age {age:,}" for age in ages) + " |"]
+    lines = [
+        "| rounds to find the new target | " + " | ".join(f"age {age:,}" for age in ages) + " |"
+    ]
     lines.append("| --- |" + " ---: |" * len(ages))
     for name, found in EVERYBODY.items():
         cells = []

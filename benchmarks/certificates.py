@@ -1,10 +1,11 @@
 """How tight certificates are: certificate over regret on the drift worlds.
 
-``python -m benchmarks.certificates`` plays every world of ``sp.streams.drift``, as it is made unless told otherwise (3 columns,
-1,000 rounds, squared losses), with several seeds, and writes the table into ``docs/theory.md``. P is the path length of the
-planted comparators. A certificate holds against every comparator of that path length, so it is held against the one that it
-hurts most: the best sequence of that path length, found by hindsight. Beside it stands the ratio to the planted comparators'
-own regret, which may be much smaller, as they were not chosen for their losses.
+``python -m benchmarks.certificates`` plays every world of ``sp.streams.drift``, as it is made
+unless told otherwise (3 columns, 1,000 rounds, squared losses), with several seeds, and writes the
+table into ``docs/theory.md``. P is the path length of the planted comparators. A certificate holds
+against every comparator of that path length, so it is held against the one that it hurts most: the
+best sequence of that path length, found by hindsight. Beside it stands the ratio to the planted
+comparators' own regret, which may be much smaller, as they were not chosen for their losses.
 """
 
 from __future__ import annotations
@@ -26,11 +27,16 @@ WORLDS: dict[str, Callable[[int], Any]] = {
     "jumps": lambda seed: sp.streams.drift.jumps(ROUNDS, DIM, seed=seed),
     "noise, then jumps": lambda seed: sp.streams.drift.noise_then_jumps(ROUNDS, DIM, seed=seed),
     "jumps, then noise": lambda seed: sp.streams.drift.jumps_then_noise(ROUNDS, DIM, seed=seed),
-    "alternation": lambda seed: sp.streams.drift.adversarial_alternation(ROUNDS, DIM, every=20, noise=0.1, seed=seed),
+    "alternation": lambda seed: sp.streams.drift.adversarial_alternation(
+        ROUNDS, DIM, every=20, noise=0.1, seed=seed
+    ),
 }
 LEARNERS: dict[str, Callable[[Any], Any]] = {
     "SwordBest": lambda world: sp.SwordBest(
-        world.domain, horizon=len(world), gradient_bound=world.gradient_bound(world.domain), smoothness=world.smoothness
+        world.domain,
+        horizon=len(world),
+        gradient_bound=world.gradient_bound(world.domain),
+        smoothness=world.smoothness,
     ),
     "SwordAgeless": lambda world: sp.SwordAgeless(world.domain, smoothness=world.smoothness),
     "Sword": lambda world: sp.Sword(world.domain),
@@ -61,7 +67,9 @@ def lines(world: str, seed: int) -> list[Line]:
         learner = make(stream)
         total = float(sp.play(learner, stream).losses.sum())
         certificate = learner.certificate(path)
-        found.append(Line(world, name, certificate / (total - best.loss), certificate / (total - planted)))
+        found.append(
+            Line(world, name, certificate / (total - best.loss), certificate / (total - planted))
+        )
     return found
 
 
@@ -71,8 +79,13 @@ def table(found: list[Line]) -> str:
     for world in (*WORLDS, None):
         cells = []
         for learner in LEARNERS:
-            mine = [line for line in found if line.learner == learner and world in (None, line.world)]
-            worst, planted = (float(np.median([getattr(line, name) for line in mine])) for name in ("worst", "planted"))
+            mine = [
+                line for line in found if line.learner == learner and world in (None, line.world)
+            ]
+            worst, planted = (
+                float(np.median([getattr(line, name) for line in mine]))
+                for name in ("worst", "planted")
+            )
             cells.append(f"{worst:.2f} ({planted:.2f})")
         rows.append(f"| {world or 'median of all'} | " + " | ".join(cells) + " |")
     return "\n".join(rows)

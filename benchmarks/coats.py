@@ -1,4 +1,6 @@
-"""What people touch: the estimators, the river coat, the command and its first start, each beside what it would replace."""
+"""What people touch: the estimators, the river coat, the command and its first start, each
+beside what it would replace.
+"""
 
 from __future__ import annotations
 
@@ -52,18 +54,24 @@ def _module(name: str) -> Any:
 class _Batches(Contender):
     """``partial_fit`` of BATCH rows a call."""
 
-    def __init__(self, name: str, make: Callable[[], Any], scaler: Callable[[], Any] | None = None) -> None:
+    def __init__(
+        self, name: str, make: Callable[[], Any], scaler: Callable[[], Any] | None = None
+    ) -> None:
         self.name, self.learns, self._make, self._scaler = name, "", make, scaler
 
     @contextmanager
     def ready(self, workload: Workload) -> Iterator[Run]:
         model, scaler = self._make(), self._scaler() if self._scaler else None
         starts = range(0, workload.rounds, BATCH)
-        batches = [(workload.features[k : k + BATCH], workload.targets[k : k + BATCH]) for k in starts]
+        batches = [
+            (workload.features[k : k + BATCH], workload.targets[k : k + BATCH]) for k in starts
+        ]
 
         def run() -> list[float]:
             for rows, targets in batches:
-                model.partial_fit(rows if scaler is None else scaler.partial_fit(rows).transform(rows), targets)
+                model.partial_fit(
+                    rows if scaler is None else scaler.partial_fit(rows).transform(rows), targets
+                )
             return [0.0]
 
         yield run
@@ -79,7 +87,9 @@ class _Rows(Contender):
     def ready(self, workload: Workload) -> Iterator[Run]:
         model, rows = self._make(), workload.dictionaries
         targets: list[Any] = (
-            [target > 0.0 for target in workload.targets.tolist()] if self._labels else workload.targets.tolist()
+            [target > 0.0 for target in workload.targets.tolist()]
+            if self._labels
+            else workload.targets.tolist()
         )
         predict = model.predict_proba_one if self._labels else model.predict_one
 
@@ -93,7 +103,9 @@ class _Rows(Contender):
 
 
 def estimators(rounds: int, turns: int) -> list[Pair]:
-    """``SwordRegressor`` with first-order experts beside ``StandardScaler`` and ``SGDRegressor``."""
+    """``SwordRegressor`` with first-order experts beside ``StandardScaler`` and
+    ``SGDRegressor``.
+    """
 
     def ours() -> Any:
         return _module("swordplay.sklearn").SwordRegressor(curves=None)
@@ -108,7 +120,14 @@ def estimators(rounds: int, turns: int) -> list[Pair]:
             _Batches("theirs", theirs, lambda: _module("sklearn.preprocessing").StandardScaler()),
         )
         found.append(
-            _pair(f"SwordRegressor.partial_fit, {BATCH} rows, d = {dim} / scaler + SGD", contenders, rounds, dim, turns, most)
+            _pair(
+                f"SwordRegressor.partial_fit, {BATCH} rows, d = {dim} / scaler + SGD",
+                contenders,
+                rounds,
+                dim,
+                turns,
+                most,
+            )
         )
     return found
 
@@ -117,7 +136,10 @@ def river(rounds: int, turns: int) -> list[Pair]:
     """The river coat, one row at a time, beside river's scaler and linear model."""
 
     def theirs(name: str) -> Callable[[], Any]:
-        return lambda: _module("river.preprocessing").StandardScaler() | getattr(_module("river.linear_model"), name)()
+        return lambda: (
+            _module("river.preprocessing").StandardScaler()
+            | getattr(_module("river.linear_model"), name)()
+        )
 
     found = []
     for dim in (3, 10, 100):
@@ -126,45 +148,76 @@ def river(rounds: int, turns: int) -> list[Pair]:
             (False, "SwordRegressor", "LinearRegression"),
             (True, "SwordClassifier", "LogisticRegression"),
         ):
-            ours = _Rows("ours", lambda name=name: getattr(_module("swordplay.river"), name)(curves=None), labels)
-            what = f"river coat, {'classes' if labels else 'numbers'}, one row, d = {dim} / scaler + {other}"
-            found.append(_pair(what, (ours, _Rows("theirs", theirs(other), labels)), count, dim, turns, 0.8))
+            ours = _Rows(
+                "ours",
+                lambda name=name: getattr(_module("swordplay.river"), name)(curves=None),
+                labels,
+            )
+            what = (
+                f"river coat, {'classes' if labels else 'numbers'}, one row, d = {dim} / "
+                f"scaler + {other}"
+            )
+            found.append(
+                _pair(what, (ours, _Rows("theirs", theirs(other), labels)), count, dim, turns, 0.8)
+            )
     return found
 
 
 def second_order(rounds: int, turns: int) -> list[Pair]:
-    """The estimators and the river coat as they come beside their first-order selves: what all the others cost."""
+    """The estimators and the river coat as they come beside their first-order selves: what all
+    the others cost.
+    """
 
     def make(module: str, name: str, **settings: Any) -> Callable[[], Any]:
         return lambda: getattr(_module(module), name)(**settings)
 
     found = []
     for dim, most in ((10, 2.0), (100, 1.3)):
-        pair = [_Batches("", make("swordplay.sklearn", "SwordRegressor", **more)) for more in ({}, {"lags": 0, "curves": None})]
+        pair = [
+            _Batches("", make("swordplay.sklearn", "SwordRegressor", **more))
+            for more in ({}, {"lags": 0, "curves": None})
+        ]
         what = f"SwordRegressor.partial_fit, {BATCH} rows, d = {dim}, as it comes / first order"
         found.append(_pair(what, pair, rounds, dim, turns, most))
     for labels, name in ((False, "SwordRegressor"), (True, "SwordClassifier")):
-        ours, plain = (_Rows("", make("swordplay.river", name, **more), labels) for more in ({}, {"curves": None}))
-        what = f"river coat, {'classes' if labels else 'numbers'}, one row, d = 10, as it comes / first order"
+        ours, plain = (
+            _Rows("", make("swordplay.river", name, **more), labels)
+            for more in ({}, {"curves": None})
+        )
+        what = (
+            f"river coat, {'classes' if labels else 'numbers'}, one row, d = 10, as it comes / "
+            "first order"
+        )
         found.append(_pair(what, (ours, plain), rounds, 10, turns, 1.5))
     return found
 
 
-def _pair(what: str, contenders: Sequence[Contender], rounds: int, dim: int, turns: int, most: float) -> Pair:
-    ours, theirs = (timing.microseconds for timing in measure(contenders, dense(rounds, dim), turns))
+def _pair(
+    what: str, contenders: Sequence[Contender], rounds: int, dim: int, turns: int, most: float
+) -> Pair:
+    ours, theirs = (
+        timing.microseconds for timing in measure(contenders, dense(rounds, dim), turns)
+    )
     return Pair(what, ours, theirs, most)
 
 
 def command(small: int, large: int) -> list[list[str]]:
-    """Rows a second of `swordplay track` from CSV to Parquet, process and all, and microseconds a row by its own account."""
+    """Rows a second of `swordplay track` from CSV to Parquet, process and all, and microseconds
+    a row by its own account.
+    """
     rows = []
     with tempfile.TemporaryDirectory() as folder:
-        for count, goal in ((small, "at most 5 us a row by its own account"), (large, "at least 500,000 rows/s")):
+        for count, goal in (
+            (small, "at most 5 us a row by its own account"),
+            (large, "at least 500,000 rows/s"),
+        ):
             path = Path(folder) / f"table-{count}.csv"
             tracking.make(path, count)
             answers = [tracking.run(path, Path(folder)) for _ in range(3)]
             seconds, own = min(one[0] for one in answers), min(one[1] for one in answers)
-            rows.append([f"{count:,} rows x 10", f"{count / seconds:,.0f}", number(own / count * 1e6), goal])
+            rows.append(
+                [f"{count:,} rows x 10", f"{count / seconds:,.0f}", number(own / count * 1e6), goal]
+            )
             path.unlink()
     return rows
 
@@ -191,29 +244,49 @@ def cold(rows: int = 2_000) -> list[list[str]]:
             began = time.perf_counter()
             subprocess.run(
                 [sys.executable, "-c", FIRST, str(path)],
-                env=tracking.with_bytecode(Path(folder)) | {"NUMBA_CACHE_DIR": kernels, "SWORDPLAY_BUNDLED_KERNELS": "0"},
+                env=tracking.with_bytecode(Path(folder))
+                | {"NUMBA_CACHE_DIR": kernels, "SWORDPLAY_BUNDLED_KERNELS": "0"},
                 check=True,
                 stdout=subprocess.DEVNULL,
             )
-            found.append([f"first predictions of `track`, {what}", f"{time.perf_counter() - began:.1f}", goal])
+            found.append(
+                [
+                    f"first predictions of `track`, {what}",
+                    f"{time.perf_counter() - began:.1f}",
+                    goal,
+                ]
+            )
             tracking.run(path, Path(folder), NUMBA_CACHE_DIR=kernels, SWORDPLAY_BUNDLED_KERNELS="0")
     with tempfile.TemporaryDirectory() as folder:
         more = min(_imported("swordplay.sklearn", "sklearn.base", folder) for _ in range(5))
-    found.append(["`import swordplay.sklearn`, beyond `import sklearn.base`", f"{more:.2f}", "at most 0.1 s"])
+    found.append(
+        ["`import swordplay.sklearn`, beyond `import sklearn.base`", f"{more:.2f}", "at most 0.1 s"]
+    )
     return found
 
 
 def _imported(module: str, after: str, folder: str) -> float:
-    """Processor time of an import after another one, with bytecode in a folder, as an installation has it.
+    """Processor time of an import after another one, with bytecode in a folder, as an installation
+    has it.
 
-    Both in one process: the difference of two processes of two seconds each says little about a tenth of one.
+    Both in one process: the difference of two processes of two seconds each says little about a
+    tenth of one.
     """
-    code = f"import time, {after}; began = time.process_time(); import {module}; print(time.process_time() - began)"
+    code = (
+        f"import time, {after}; began = time.process_time(); import {module}; "
+        "print(time.process_time() - began)"
+    )
     env = tracking.with_bytecode(Path(folder))
-    return float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env).stdout)
+    return float(
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env
+        ).stdout
+    )
 
 
-def tables(pairs: Sequence[Pair], tracked: Sequence[Sequence[str]], started: Sequence[Sequence[str]]) -> list[Table]:
+def tables(
+    pairs: Sequence[Pair], tracked: Sequence[Sequence[str]], started: Sequence[Sequence[str]]
+) -> list[Table]:
     """All of it for the report."""
     rows = [
         [
@@ -227,8 +300,16 @@ def tables(pairs: Sequence[Pair], tracked: Sequence[Sequence[str]], started: Seq
         for pair in pairs
     ]
     return [
-        Table("Estimators and coats", ["ours / theirs", "us a row", "theirs", "ratio", "at most", "reached"], rows),
-        Table("The command: `track`, CSV to Parquet", ["table", "rows/s", "us a row, own account", "goal"], list(tracked)),
+        Table(
+            "Estimators and coats",
+            ["ours / theirs", "us a row", "theirs", "ratio", "at most", "reached"],
+            rows,
+        ),
+        Table(
+            "The command: `track`, CSV to Parquet",
+            ["table", "rows/s", "us a row, own account", "goal"],
+            list(tracked),
+        ),
         Table("From nothing to the first prediction", ["what", "seconds", "goal"], list(started)),
     ]
 

@@ -1,7 +1,8 @@
-"""The three covers compiled, for squared losses on a ball of radius 1: what plays a million rounds of them in seconds.
+"""The three covers compiled, for squared losses on a ball of radius 1: what plays a million rounds
+of them in seconds.
 
-The library plays covers in its readable loop, at some 300 µs a round. These are the same rounds in plain loops, for
-docs/field.md alone; :func:`differs` holds them to the library's.
+The library plays covers in its readable loop, at some 300 µs a round. These are the same rounds in
+plain loops, for docs/field.md alone; :func:`differs` holds them to the library's.
 """
 
 from __future__ import annotations
@@ -36,7 +37,10 @@ class Cover:
         self.rounds = 0
 
     def play(self, features, targets, wanted=None, near=0.0):
-        """Learn rows; stops before the first one at which the decision is as near as that to what is wanted."""
+        """Learn rows.
+
+        Stops before the first one at which the decision is as near as that to what is wanted.
+        """
         wanted = np.full(len(self.decision), np.inf) if wanted is None else wanted
         arrays = self.points, self.energy, self.memory, self.weights, self.decision
         played = play(*arrays, self.kind, self.range, self.rounds, features, targets, wanted, near)
@@ -53,7 +57,10 @@ def score(kind, R, C, started, age, length):
     if kind == 1:
         prior = -2.0 * math.log(started) - math.log1p(math.floor(math.log2(started)))
         return (prior + math.log(R / age) + C if R > 0.0 else -math.inf), prior
-    up, down = max(R + 1.0, 0.0) ** 2 / (3.0 * (C + 1.0)), max(R - 1.0, 0.0) ** 2 / (3.0 * (C + 1.0))
+    up, down = (
+        max(R + 1.0, 0.0) ** 2 / (3.0 * (C + 1.0)),
+        max(R - 1.0, 0.0) ** 2 / (3.0 * (C + 1.0)),
+    )
     return (up + math.log(-math.expm1(down - up)) if up > down else -math.inf), 0.0
 
 
@@ -67,11 +74,15 @@ def decide(points, memory, weights, decision, kind, t):
         awake = kind != 2 or (t >> k) % 2 == 1
         weights[k], priors[k] = -math.inf, -math.inf
         if awake:
-            weights[k], priors[k] = score(kind, memory[k, 0], memory[k, 1], float(started), t - started + 1.0, 2.0**k)
+            weights[k], priors[k] = score(
+                kind, memory[k, 0], memory[k, 1], float(started), t - started + 1.0, 2.0**k
+            )
         best, best_prior = max(best, weights[k]), max(best_prior, priors[k])
     total = 0.0
     for k in range(levels):
-        weights[k] = math.exp(weights[k] - best) if best > -math.inf else math.exp(priors[k] - best_prior)
+        weights[k] = (
+            math.exp(weights[k] - best) if best > -math.inf else math.exp(priors[k] - best_prior)
+        )
         total += weights[k]
     decision[:] = 0.0
     for k in range(levels):
@@ -81,7 +92,9 @@ def decide(points, memory, weights, decision, kind, t):
 
 
 @numba.njit(cache=False)
-def play(points, energy, memory, weights, decision, kind, unit, rounds, features, targets, wanted, near):
+def play(
+    points, energy, memory, weights, decision, kind, unit, rounds, features, targets, wanted, near
+):
     """As ``covers._Cover`` does it; returns how many rounds were played."""
     for row in range(len(targets)):
         t = rounds + row + 1

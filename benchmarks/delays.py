@@ -1,9 +1,11 @@
-"""Answers that come late: what a delay costs on the shipped streams, and what learning late is worth.
+"""Answers that come late: what a delay costs on the shipped streams, and what learning late is
+worth.
 
-``python -m benchmarks.delays`` plays the shipped streams with answers 0, 100 and 10,000 rows late and writes the table into
-``docs/late.md``. The first tenth of a stream is history, asked and told row by row. From there on row t is asked, then row
-t - delay is told; where answers are late, a few rows at a time. Beside the error of these tickets stands that of the same
-model, had it stopped learning after the history.
+``python -m benchmarks.delays`` plays the shipped streams with answers 0, 100 and 10,000 rows late
+and writes the table into ``docs/late.md``. The first tenth of a stream is history, asked and told
+row by row. From there on row t is asked, then row t - delay is told; where answers are late, a few
+rows at a time. Beside the error of these tickets stands that of the same model, had it stopped
+learning after the history.
 """
 
 from __future__ import annotations
@@ -62,10 +64,22 @@ def play(stream: str, delay: int, rows: int | None = None) -> Line:
         model.tell_many(tickets[told - history : ready - history], y[told:ready])
         told = ready
     own = [ticket.prediction for ticket in tickets]
-    held = [t.lower <= truth <= t.upper for t, truth in zip(tickets, y[history:], strict=True) if t.lower is not None]
+    held = [
+        t.lower <= truth <= t.upper
+        for t, truth in zip(tickets, y[history:], strict=True)
+        if t.lower is not None
+    ]
     error = mistakes if STREAMS[stream] == "classification" else rmse
     coverage = float(np.mean(held)) if held else float("nan")
-    return Line(stream, count, delay, count - history, error(own, y[history:]), error(said, y[history:]), coverage)
+    return Line(
+        stream,
+        count,
+        delay,
+        count - history,
+        error(own, y[history:]),
+        error(said, y[history:]),
+        coverage,
+    )
 
 
 def rmse(said: list[float], truths: list[float]) -> float:
@@ -78,15 +92,22 @@ def mistakes(said: list[object], truths: list[object]) -> float:
 
 def table(lines: list[Line]) -> str:
     """The lines in Markdown."""
-    text = ["| stream | rows | answers late by | judged | asked and told | stopped learning | intervals held |"]
+    text = [
+        "| stream | rows | answers late by | judged | asked and told | stopped learning | "
+        "intervals held |"
+    ]
     text.append("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
     for line in lines:
         classes = STREAMS[line.stream] == "classification"
-        late, stopped = (f"{100 * value:.1f} %" if classes else f"{value:.4g}" for value in (line.late, line.stopped))
+        late, stopped = (
+            f"{100 * value:.1f} %" if classes else f"{value:.4g}"
+            for value in (line.late, line.stopped)
+        )
         held = "" if np.isnan(line.coverage) else f"{100 * line.coverage:.1f} %"
         measure = "mistakes" if classes else "RMSE"
         text.append(
-            f"| {line.stream} ({measure}) | {line.rows:,} | {line.delay:,} | {line.judged:,} | {late} | {stopped} | {held} |"
+            f"| {line.stream} ({measure}) | {line.rows:,} | {line.delay:,} | {line.judged:,} | "
+            f"{late} | {stopped} | {held} |"
         )
     return "\n".join(text)
 

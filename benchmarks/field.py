@@ -1,8 +1,11 @@
-"""All tables and the figure of docs/field.md, and the table of decision 26. Run ``python -m benchmarks.field``.
+"""All tables and the figure of docs/field.md, and the table of decision 26.
 
-It takes about six minutes of one core. Names of parts after the command (``regret``, ``ages``, ...) write those only. One sweep
-of :mod:`swordplay.theory.sweeps` plays everybody on every world in the readable loop, so that times can be compared; its games
-are kept in ``out/field.jsonl``, and a run that was stopped goes on from there with ``--go-on``.
+Run ``python -m benchmarks.field``.
+
+It takes about six minutes of one core. Names of parts after the command (``regret``, ``ages``, ...)
+write those only. One sweep of :mod:`swordplay.theory.sweeps` plays everybody on every world in the
+readable loop, so that times can be compared; its games are kept in ``out/field.jsonl``, and a run
+that was stopped goes on from there with ``--go-on``.
 """
 
 from __future__ import annotations
@@ -80,13 +83,21 @@ LEARNERS = {
     "SwordVar": lambda s: sp.SwordVar(s.domain, **told(s)),
     "SwordSmall": lambda s: sp.SwordSmall(s.domain, **told(s)),
     "SwordPlusPlus": lambda s: sp.SwordPlusPlus(s.domain, **told(s)),
-    "SwordBest, fixed share": lambda s: sp.SwordBest(s.domain, **told(s), meta=sp.metas.FixedShare()),
-    "SwordBest, AdaNormalHedge": lambda s: sp.SwordBest(s.domain, **told(s), meta=sp.metas.AdaNormalHedge()),
-    "SwordBest, Adapt-ML-Prod": lambda s: sp.SwordBest(s.domain, **told(s), meta=sp.metas.AdaptMLProd()),
+    "SwordBest, fixed share": lambda s: sp.SwordBest(
+        s.domain, **told(s), meta=sp.metas.FixedShare()
+    ),
+    "SwordBest, AdaNormalHedge": lambda s: sp.SwordBest(
+        s.domain, **told(s), meta=sp.metas.AdaNormalHedge()
+    ),
+    "SwordBest, Adapt-ML-Prod": lambda s: sp.SwordBest(
+        s.domain, **told(s), meta=sp.metas.AdaptMLProd()
+    ),
     "SwordSmall, Squint": lambda s: sp.SwordSmall(s.domain, **told(s), meta=sp.metas.Squint()),
     "Ader": lambda s: sp.Ader(s.domain, **two(s)),
     "AderTrueLosses": lambda s: sp.AderTrueLosses(s.domain, **two(s)),
-    "OneProjection of Ader": lambda s: sp.OneProjection(s.domain, lambda ball: sp.Ader(ball, **two(s))),
+    "OneProjection of Ader": lambda s: sp.OneProjection(
+        s.domain, lambda ball: sp.Ader(ball, **two(s))
+    ),
     "CBCE": lambda s: sp.CBCE(s.domain, **steepest(s)),
     "SACS": lambda s: sp.SACS(s.domain, **steepest(s)),
     "SAOL": lambda s: sp.SAOL(s.domain, **steepest(s)),
@@ -100,7 +111,9 @@ LEARNERS = {
 
 
 def total_variation(seed):
-    """Coordinates that each make a few small moves at times of their own: total variation 4 in all."""
+    """Coordinates that each make a few small moves at times of their own: total variation 4 in
+    all.
+    """
     rng = np.random.default_rng(seed)
     moves = np.zeros((ROUNDS, DIM))
     for j in range(DIM):
@@ -119,16 +132,23 @@ def instance(make, seed):
 
 
 def shipped(load, seed):
-    """A thousand rows of a shipped table, as ``swordplay compare`` plays them; comparators that change every hundred rows."""
+    """A thousand rows of a shipped table, as ``swordplay compare`` plays them.
+
+    Comparators that change every hundred rows.
+    """
     data = load()
     rows, targets = np.asarray(data.features, dtype=float), np.asarray(data.targets)
     start = seed * ROUNDS
     rows, targets = rows[start : start + ROUNDS], targets[start : start + ROUNDS]
     labels = set(np.unique(targets)) <= {0, 1}
-    (stream,) = table_field(rows, targets.astype(float) if not labels else targets, 2 if labels else 0).streams
+    (stream,) = table_field(
+        rows, targets.astype(float) if not labels else targets, 2 if labels else 0
+    ).streams
     domain = sp.Ball(stream.dim, 8.0)
     best = sp.hindsight.block_minimizers(stream, domain, ROUNDS // 10)
-    return sp.PlantedStream(stream.features, stream.targets, stream.loss, domain=domain, comparators=best)
+    return sp.PlantedStream(
+        stream.features, stream.targets, stream.loss, domain=domain, comparators=best
+    )
 
 
 drift = sp.streams.drift
@@ -164,7 +184,11 @@ def played():
 def means(rows, column):
     """Mean over the seeds, by learner and world."""
     return {
-        (learner, world): float(np.mean([row[column] for row in rows if (row["learner"], row["stream"]) == (learner, world)]))
+        (learner, world): float(
+            np.mean(
+                [row[column] for row in rows if (row["learner"], row["stream"]) == (learner, world)]
+            )
+        )
         for learner in LEARNERS
         for world in WORLDS
     }
@@ -176,7 +200,9 @@ def shown(value):
 
 
 def grid(rows):
-    """The table of regrets, the least of each world in bold, and the readable loop's time a round in three dimensions."""
+    """The table of regrets, the least of each world in bold, and the readable loop's time a
+    round in three dimensions.
+    """
     regrets, times = means(rows, "regret"), means(rows, "microseconds")
     lines = [f"| regret | {' | '.join(WORLDS)} | µs |", f"| --- |{' ---: |' * (len(WORLDS) + 1)}"]
     least = {world: min(regrets[learner, world] for learner in LEARNERS) for world in WORLDS}
@@ -200,7 +226,9 @@ def draw(rows):
     regrets = means(rows, "regret")
     table = np.array([[regrets[learner, world] for world in WORLDS] for learner in LEARNERS])
     least = table.min(axis=0)
-    unit = np.maximum(least, 0.05 * np.median(table, axis=0))  # the least may be below 0: moving less than the comparators
+    unit = np.maximum(
+        least, 0.05 * np.median(table, axis=0)
+    )  # the least may be below 0: moving less than the comparators
     ratios = (table - least + unit) / unit
     figure, axes = plt.subplots(figsize=(9, 7), layout="constrained")
     image = axes.imshow(np.log10(ratios), cmap="viridis_r", vmin=0, vmax=2, aspect="auto")
@@ -209,10 +237,22 @@ def draw(rows):
     for i, learner in enumerate(LEARNERS):
         for j, world in enumerate(WORLDS):
             colour = "white" if ratios[i, j] > 10 else "black"
-            axes.text(j, i, shown(regrets[learner, world]), ha="center", va="center", fontsize=7, color=colour)
+            axes.text(
+                j,
+                i,
+                shown(regrets[learner, world]),
+                ha="center",
+                va="center",
+                fontsize=7,
+                color=colour,
+            )
     bar = figure.colorbar(image, ticks=[0, 1, 2], shrink=0.6)
     bar.ax.set_yticklabels(["the least", "10 times", "100 times"])
-    axes.set_title(f"Dynamic regret after {ROUNDS:,} rounds, beside the least of each world", fontsize=10, loc="left")
+    axes.set_title(
+        f"Dynamic regret after {ROUNDS:,} rounds, beside the least of each world",
+        fontsize=10,
+        loc="left",
+    )
     figure.savefig(FIGURE, metadata={"Date": None})
 
 
@@ -239,7 +279,10 @@ def write(part, lines):
     marks = rf"(<!-- {part}: made by python -m benchmarks.field -->\n).*?(<!-- end -->)"
     inside = "\n".join(lines)
     text, found = re.subn(
-        marks, lambda match: f"{match[1]}{inside}\n{match[2]}", page.read_text(encoding="utf-8"), flags=re.DOTALL
+        marks,
+        lambda match: f"{match[1]}{inside}\n{match[2]}",
+        page.read_text(encoding="utf-8"),
+        flags=re.DOTALL,
     )
     if found != 1:
         sys.exit(f"{page} must have one place for {part}, and has {found}.")

@@ -1,4 +1,6 @@
-"""How the engine's cost grows with rounds, features and experts, and whether an endless run's memory does."""
+"""How the engine's cost grows with rounds, features and experts, and whether an endless run's
+memory does.
+"""
 
 from __future__ import annotations
 
@@ -33,11 +35,13 @@ class Growth:
 def exponents(turns: int, scale: int) -> list[Growth]:
     """Growth in T, d and N. ``scale`` divides the sizes in T for a smoke test.
 
-    The sizes in d and N start where the pass over W outweighs what a round costs however small it is; below, the cost
-    grows more slowly than linearly.
+    The sizes in d and N start where the pass over W outweighs what a round costs however small it
+    is; below, the cost grows more slowly than linearly.
     """
 
-    def along(axis: str, sizes: Sequence[int], case: Callable[[int], tuple[Workload, int]]) -> Growth:
+    def along(
+        axis: str, sizes: Sequence[int], case: Callable[[int], tuple[Workload, int]]
+    ) -> Growth:
         seconds = []
         for size in sizes:
             workload, pool_size = case(size)
@@ -47,9 +51,21 @@ def exponents(turns: int, scale: int) -> list[Growth]:
 
     rounds = 20_000 // scale
     return [
-        along("rounds T (d = 10, N = 14)", [50_000 // scale * 2**k for k in range(5)], lambda T: (workloads.dense(T, 10), 7)),
-        along("features d (N = 14)", [256, 512, 1024, 2048], lambda d: (workloads.dense(rounds // 2, d), 7)),
-        along("experts N (d = 200)", [16, 32, 64, 128], lambda n: (workloads.dense(rounds, 200), n // 2)),
+        along(
+            "rounds T (d = 10, N = 14)",
+            [50_000 // scale * 2**k for k in range(5)],
+            lambda T: (workloads.dense(T, 10), 7),
+        ),
+        along(
+            "features d (N = 14)",
+            [256, 512, 1024, 2048],
+            lambda d: (workloads.dense(rounds // 2, d), 7),
+        ),
+        along(
+            "experts N (d = 200)",
+            [16, 32, 64, 128],
+            lambda n: (workloads.dense(rounds, 200), n // 2),
+        ),
     ]
 
 

@@ -1,13 +1,16 @@
-"""Many keys on one machine: ``python -m benchmarks.keyed [peers|track|folder] [--keys 200000] [--rows 50] ...``.
+"""Many keys on one machine: ``python -m benchmarks.keyed [peers|track|folder] [--keys 200000]
+[--rows 50] ...``.
 
-``peers`` gives the same rows, interleaved, to ``swordplay track --key`` (with and without intervals), to ``Keyed`` in memory,
-to a loop over river models, to Spark's ``applyInPandas`` with river models, and to ``track_table``. The slow ones get a sample
-of the keys, with all their rows: their time a row does not depend on how many keys there are.
+``peers`` gives the same rows, interleaved, to ``swordplay track --key`` (with and without
+intervals), to ``Keyed`` in memory, to a loop over river models, to Spark's ``applyInPandas`` with
+river models, and to ``track_table``. The slow ones get a sample of the keys, with all their rows:
+their time a row does not depend on how many keys there are.
 
-``track`` is the command alone, with a CSV file (numbers of six decimals) and with Parquet, with and without intervals.
+``track`` is the command alone, with a CSV file (numbers of six decimals) and with Parquet, with and
+without intervals.
 
-``folder`` fills a folder with keys and measures what is read and written when one key is opened, and when a batch of rows of as
-many keys is learned and saved.
+``folder`` fills a folder with keys and measures what is read and written when one key is opened,
+and when a batch of rows of as many keys is learned and saved.
 """
 
 from __future__ import annotations
@@ -51,10 +54,17 @@ def write(path: Path, keys: int, rows: int) -> None:
         who = np.concatenate([rng.permutation(keys) for _ in range(count)])
         features = rng.normal(size=(len(who), DIM)).round(DECIMALS)
         truth += 0.1 * rng.normal(size=truth.shape)
-        target = (np.einsum("ij,ij->i", features, truth[who]) + 0.1 * rng.normal(size=len(who))).round(DECIMALS)
+        target = (
+            np.einsum("ij,ij->i", features, truth[who]) + 0.1 * rng.normal(size=len(who))
+        ).round(DECIMALS)
         order = np.repeat(np.arange(first, first + count), keys)
         table = pa.table(
-            {"key": names[who], "t": order, **{name: features[:, j] for j, name in enumerate(FEATURES)}, "y": target}
+            {
+                "key": names[who],
+                "t": order,
+                **{name: features[:, j] for j, name in enumerate(FEATURES)},
+                "y": target,
+            }
         )
         if path.suffix == ".csv":
             writer = writer or pa.csv.CSVWriter(path, table.schema)
@@ -72,7 +82,9 @@ def of_some_keys(path: Path, keys: int) -> pa.Table:
 
 
 class Timed:
-    """Seconds and seconds of processor time, of this process and of those that it has started and that have ended."""
+    """Seconds and seconds of processor time, of this process and of those that it has started
+    and that have ended.
+    """
 
     def __enter__(self) -> Timed:
         self._began = (time.perf_counter(), _used())
@@ -90,14 +102,27 @@ def _used() -> float:
 def report(name: str, rows: int, timed: Timed, note: str = "") -> None:
     """A line of the table."""
     print(
-        f"| {name} | {rows:,} | {timed.wall:.1f} | {rows / timed.wall:,.0f} | {timed.used / rows * 1e6:.1f} | {note} |",
+        f"| {name} | {rows:,} | {timed.wall:.1f} | {rows / timed.wall:,.0f} | "
+        f"{timed.used / rows * 1e6:.1f} | {note} |",
         flush=True,
     )
 
 
 def command(path: Path, folder: Path, *options: str) -> dict[str, Any]:
     """A run of ``swordplay track --key``."""
-    program = [sys.executable, "-m", "swordplay", "track", str(path), "--target", "y", "--key", "key", "--drop", "t"]
+    program = [
+        sys.executable,
+        "-m",
+        "swordplay",
+        "track",
+        str(path),
+        "--target",
+        "y",
+        "--key",
+        "key",
+        "--drop",
+        "t",
+    ]
     output = ["-o", str(folder / "out.parquet"), "--force", "--quiet", "--json", *options]
     found = subprocess.run([*program, *output], capture_output=True, check=True, text=True)
     answer: dict[str, Any] = json.loads(found.stdout)
@@ -142,7 +167,10 @@ def river_on_spark(spark: Any, path: Path, folder: Path) -> None:
     def each(rows: pd.DataFrame) -> pd.DataFrame:
         from river import linear_model, preprocessing
 
-        rows, model = rows.sort_values("t"), preprocessing.StandardScaler() | linear_model.LinearRegression()
+        rows, model = (
+            rows.sort_values("t"),
+            preprocessing.StandardScaler() | linear_model.LinearRegression(),
+        )
         said = []
         for row, target in zip(rows[features].to_dict("records"), rows["y"], strict=True):
             said.append(model.predict_one(row))
@@ -150,7 +178,9 @@ def river_on_spark(spark: Any, path: Path, folder: Path) -> None:
         return rows[["key", "t", "y"]].assign(prediction=said)
 
     tracked = (
-        spark.read.parquet(str(path)).groupBy("key").applyInPandas(each, "key string, t long, y double, prediction double")
+        spark.read.parquet(str(path))
+        .groupBy("key")
+        .applyInPandas(each, "key string, t long, y double, prediction double")
     )
     tracked.write.parquet(str(folder / "river"))
 
@@ -158,7 +188,9 @@ def river_on_spark(spark: Any, path: Path, folder: Path) -> None:
 def ours_on_spark(spark: Any, path: Path, folder: Path) -> None:
     from swordplay.spark import track_table
 
-    tracked = track_table(spark.read.parquet(str(path)), key="key", features=FEATURES, target="y", order="t")
+    tracked = track_table(
+        spark.read.parquet(str(path)), key="key", features=FEATURES, target="y", order="t"
+    )
     tracked.write.parquet(str(folder / "table"))
 
 
@@ -172,10 +204,18 @@ def peers(options: argparse.Namespace) -> None:
         print("| | rows | seconds | rows a second | processor us a row | |")
         print("| --- | ---: | ---: | ---: | ---: | --- |")
         command(few, folder)  # compiled, or read from disk
-        for what, more in (("`track --key`, with intervals", ()), ("`track --key --no-interval`", ("--no-interval",))):
+        for what, more in (
+            ("`track --key`, with intervals", ()),
+            ("`track --key --no-interval`", ("--no-interval",)),
+        ):
             with Timed() as timed:
                 answer = command(path, folder, *more)
-            report(what, answer["rows"], timed, f"RMSE {answer['errors']['swordplay']:.3f}, Parquet to Parquet")
+            report(
+                what,
+                answer["rows"],
+                timed,
+                f"RMSE {answer['errors']['swordplay']:.3f}, Parquet to Parquet",
+            )
         with Timed() as timed:
             count = in_memory(path)
         report("`Keyed.predict_then_learn`", count, timed, "arrays in memory")
@@ -189,7 +229,13 @@ def peers(options: argparse.Namespace) -> None:
             ours_on_spark(spark, few, folder / "warm")  # the workers start
             steps: list[tuple[str, Callable[..., None], Path, int, str]] = [
                 ("Spark's `track_table`", ours_on_spark, path, options.keys * options.rows, ""),
-                ("Spark's `applyInPandas`, river", river_on_spark, few, len(sample), f"{options.sample:,} of the keys"),
+                (
+                    "Spark's `applyInPandas`, river",
+                    river_on_spark,
+                    few,
+                    len(sample),
+                    f"{options.sample:,} of the keys",
+                ),
             ]
             from benchmarks.spark import processors
 
@@ -218,7 +264,12 @@ def track(options: argparse.Namespace) -> None:
             for what, more in (("with intervals", ()), ("`--no-interval`", ("--no-interval",))):
                 with Timed() as timed:
                     answer = command(path, folder, *more)
-                report(f"{ending} to Parquet, {what}", answer["rows"], timed, f"start {started.wall:.1f} s of these")
+                report(
+                    f"{ending} to Parquet, {what}",
+                    answer["rows"],
+                    timed,
+                    f"start {started.wall:.1f} s of these",
+                )
             path.unlink()
 
 
@@ -245,11 +296,16 @@ def folder(options: argparse.Namespace) -> None:
         size = sum(file.stat().st_size for file in Path(name).iterdir())
         each = f"{size / 1e9:.2f} GB, {size / options.keys:,.0f} bytes a key"
         print(f"{options.keys:,} keys, d = {DIM}, {options.young} rows each: {each}", flush=True)
-        Keyed.load(name).model(options.keys - 1)  # imports scikit-learn, which is not what is to be measured
+        Keyed.load(name).model(
+            options.keys - 1
+        )  # imports scikit-learn, which is not what is to be measured
         start, before = time.perf_counter(), counted("rchar")
         opened = Keyed.load(name)
         opened.model(int(options.keys * 0.7))
-        print(f"opening one key: {(counted('rchar') - before) / 1e3:,.0f} kB read, {time.perf_counter() - start:.3f} s")
+        print(
+            f"opening one key: {(counted('rchar') - before) / 1e3:,.0f} kB read, "
+            f"{time.perf_counter() - start:.3f} s"
+        )
         who = rng.choice(options.keys, options.batch, replace=False)
         rows = rng.normal(size=(len(who), DIM))
         start, before = time.perf_counter(), counted("rchar")
@@ -267,13 +323,27 @@ def main() -> None:
     jobs = {"peers": peers, "track": track, "folder": folder}
     usual = {"peers": 200_000, "track": 100_000, "folder": 1_000_000}
     parser.add_argument("what", choices=tuple(jobs), nargs="?", default="peers")
-    parser.add_argument("--keys", type=int, default=0, help="200,000, 100,000 for the command, a million in a folder")
+    parser.add_argument(
+        "--keys",
+        type=int,
+        default=0,
+        help="200,000, 100,000 for the command, a million in a folder",
+    )
     parser.add_argument("--rows", type=int, default=50, help="per key")
-    parser.add_argument("--sample", type=int, default=2000, help="keys for those who would take hours")
+    parser.add_argument(
+        "--sample", type=int, default=2000, help="keys for those who would take hours"
+    )
     parser.add_argument("--no-spark", dest="spark", action="store_false")
-    parser.add_argument("--chunk", type=int, default=50_000, help="keys that are learned and saved at once, in a folder")
+    parser.add_argument(
+        "--chunk",
+        type=int,
+        default=50_000,
+        help="keys that are learned and saved at once, in a folder",
+    )
     parser.add_argument("--young", type=int, default=3, help="rows of each key in a folder")
-    parser.add_argument("--batch", type=int, default=2000, help="rows to be learned by a folder of keys")
+    parser.add_argument(
+        "--batch", type=int, default=2000, help="rows to be learned by a folder of keys"
+    )
     options = parser.parse_args()
     options.keys = options.keys or usual[options.what]
     for name, value in description().items():

@@ -1,4 +1,7 @@
-"""Where the figures come from: processor, memory, system, versions. No names of hosts, people or folders."""
+"""Where the figures come from: processor, memory, system, versions.
+
+No names of hosts, people or folders.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,16 @@ from pathlib import Path
 
 from benchmarks.many import cores
 
-PACKAGES = ("swordplay", "numpy", "numba", "scipy", "scikit-learn", "river", "pandas", "vowpalwabbit")
+PACKAGES = (
+    "swordplay",
+    "numpy",
+    "numba",
+    "scipy",
+    "scikit-learn",
+    "river",
+    "pandas",
+    "vowpalwabbit",
+)
 
 
 def description() -> dict[str, str]:
@@ -20,7 +32,9 @@ def description() -> dict[str, str]:
         "processor": f"{_processor()}, {cores()} core(s) available",
         "memory": f"{_gigabytes():.0f} GB",
         "system": f"{platform.system()} {platform.machine()}",
-        "load when the run began": f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown",
+        "load when the run began": f"{os.getloadavg()[0]:.1f}"
+        if hasattr(os, "getloadavg")
+        else "unknown",
         "python": platform.python_version(),
         "C compiler": _compiler(),
         **{name: _version(name) for name in PACKAGES},
@@ -28,7 +42,9 @@ def description() -> dict[str, str]:
 
 
 def stolen() -> float:
-    """Seconds, of all processors together, that the host of a virtual machine has kept for others since it was started."""
+    """Seconds, of all processors together, that the host of a virtual machine has kept for
+    others since it was started.
+    """
     counts = Path("/proc/stat")
     fields = counts.read_text().splitlines()[0].split() if counts.exists() else []
     return int(fields[8]) / os.sysconf("SC_CLK_TCK") if len(fields) > 8 else float("nan")
@@ -42,14 +58,20 @@ def _processor() -> str:
 
 
 def _gigabytes() -> float:
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30 if hasattr(os, "sysconf") else float("nan")
+    return (
+        os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+        if hasattr(os, "sysconf")
+        else float("nan")
+    )
 
 
 def _compiler() -> str:
     cc = shutil.which("cc")
     if cc is None:
         return "none"
-    return subprocess.run([cc, "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[0]
+    return subprocess.run(
+        [cc, "--version"], capture_output=True, text=True, check=True
+    ).stdout.splitlines()[0]
 
 
 def _version(name: str) -> str:

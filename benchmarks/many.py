@@ -43,9 +43,13 @@ def measure_many(streams: int, rounds: int, turns: int) -> list[Throughput]:
         for threads in best:
             learners = [whole.learner() for _ in range(streams)]
             engine.play_many(learners, *first, threads=threads)
-            seconds, _ = timed(partial(engine.play_many, learners, *rest, threads=threads), time.perf_counter)
+            seconds, _ = timed(
+                partial(engine.play_many, learners, *rest, threads=threads), time.perf_counter
+            )
             best[threads] = min(best[threads], seconds)
-    return [Throughput(threads, seconds / (streams * rounds) * 1e6) for threads, seconds in best.items()]
+    return [
+        Throughput(threads, seconds / (streams * rounds) * 1e6) for threads, seconds in best.items()
+    ]
 
 
 def cores() -> int:

@@ -1,7 +1,8 @@
-"""One gradient a round and one projection a round, what they cost and save: tables that ``benchmarks.field`` writes.
+"""One gradient a round and one projection a round, what they cost and save: tables that
+``benchmarks.field`` writes.
 
-Times are processor time of this thread, best of several turns, the contenders taking turns: other work on the machine does not
-count, but for what it does to the caches.
+Times are processor time of this thread, best of several turns, the contenders taking turns: other
+work on the machine does not count, but for what it does to the caches.
 """
 
 from __future__ import annotations
@@ -20,7 +21,10 @@ HALVES = 0.5 ** np.arange(14)
 
 
 def best_of(runs, rounds, turns=TURNS):
-    """Microseconds a round of each run, least of several turns; the first turn compiles and does not count."""
+    """Microseconds a round of each run, least of several turns.
+
+    The first turn compiles and does not count.
+    """
     least = dict.fromkeys(runs, np.inf)
     for turn in range(turns + 1):
         for name, prepare in runs.items():
@@ -47,7 +51,11 @@ def worlds(rounds):
 
 def known(stream):
     domain = stream.domain
-    return {"horizon": len(stream), "gradient_bound": stream.gradient_bound(domain), "smoothness": stream.smoothness}
+    return {
+        "horizon": len(stream),
+        "gradient_bound": stream.gradient_bound(domain),
+        "smoothness": stream.smoothness,
+    }
 
 
 def contestants(stream):
@@ -58,7 +66,9 @@ def contestants(stream):
         "SwordBest": best,
         "Sword++": sp.SwordPlusPlus(stream.domain, **known(stream)),
         "Sword++, steps up to 1/(2L)": sp.SwordPlusPlus(stream.domain, **known(stream), pool=long),
-        "Sword++, steps up to 2/L": sp.SwordPlusPlus(stream.domain, **known(stream), pool=2 * HALVES / L),
+        "Sword++, steps up to 2/L": sp.SwordPlusPlus(
+            stream.domain, **known(stream), pool=2 * HALVES / L
+        ),
     }
 
 
@@ -69,19 +79,29 @@ def regret_table():
         for name, learner in contestants(stream).items():
             ledger = sp.play(learner, stream)
             rows.setdefault(name, []).append(ledger.regret(stream.comparators))
-    lines = [f"| regret, {ROUNDS:,} rounds | " + " | ".join(games) + " |", "| --- |" + " ---: |" * len(games)]
-    return lines + [f"| {name} | " + " | ".join(f"{value:.3g}" for value in row) + " |" for name, row in rows.items()]
+    lines = [
+        f"| regret, {ROUNDS:,} rounds | " + " | ".join(games) + " |",
+        "| --- |" + " ---: |" * len(games),
+    ]
+    return lines + [
+        f"| {name} | " + " | ".join(f"{value:.3g}" for value in row) + " |"
+        for name, row in rows.items()
+    ]
 
 
 def rows_of(dim, rounds, loss="squared"):
     rng = np.random.default_rng(0)
     features = rng.normal(size=(rounds, dim)) / np.sqrt(dim)
     targets = 0.5 * features[:, 0] + 0.1 * rng.normal(size=rounds)
-    return sp.LinearStream(features, (targets > 0).astype(float) if loss == "logistic" else targets, loss)
+    return sp.LinearStream(
+        features, (targets > 0).astype(float) if loss == "logistic" else targets, loss
+    )
 
 
 def timed(make, stream):
-    """A fresh learner with its engine at hand, and the run that is timed: the rounds alone, without what ``play`` adds up."""
+    """A fresh learner with its engine at hand, and the run that is timed: the rounds alone,
+    without what ``play`` adds up.
+    """
 
     def prepare():
         model = sp.engine.online(make(), stream.loss)
@@ -98,7 +118,10 @@ def round_times(loss, dim, rounds, radius=1.0):
     pool = HALVES[:7] / (2 * L)
     return best_of(
         {
-            "best": timed(lambda: sp.SwordBest(ball, **told, variation_pool=pool, small_loss_pool=pool), stream),
+            "best": timed(
+                lambda: sp.SwordBest(ball, **told, variation_pool=pool, small_loss_pool=pool),
+                stream,
+            ),
             "plus": timed(lambda: sp.SwordPlusPlus(ball, **told, pool=HALVES / (8 * L)), stream),
         },
         rounds,
@@ -108,19 +131,28 @@ def round_times(loss, dim, rounds, radius=1.0):
 
 def round_line(loss, dim, rounds):
     found = round_times(loss, dim, rounds)
-    return f"| {loss}, d = {dim} | {found['best']:.2f} | {found['plus']:.2f} | {found['plus'] / found['best']:.2f} |"
+    return (
+        f"| {loss}, d = {dim} | {found['best']:.2f} | {found['plus']:.2f} | "
+        f"{found['plus'] / found['best']:.2f} |"
+    )
 
 
 def round_table():
-    lines = ["| µs a round, 14 experts each | SwordBest | Sword++ | ratio |", "| --- | ---: | ---: | ---: |"]
+    lines = [
+        "| µs a round, 14 experts each | SwordBest | Sword++ | ratio |",
+        "| --- | ---: | ---: | ---: |",
+    ]
     shapes = ((3, 30_000), (10, 30_000), (100, 8_000), (1000, 1_500))
-    lines += [round_line(loss, dim, rounds) for loss in ("squared", "logistic") for dim, rounds in shapes]
+    lines += [
+        round_line(loss, dim, rounds) for loss in ("squared", "logistic") for dim, rounds in shapes
+    ]
     wide = [round_times("squared", dim, rounds, radius=4.0) for dim, rounds in shapes[:3]]
     three, ten, hundred = (f"{found['plus'] / found['best']:.2f}" for found in wide)
     return [
         *lines,
         "",
-        f"In a ball four times as large, where nobody gets to the edge, squared: {three}, {ten}, {hundred} at d = 3, 10, 100.",
+        f"In a ball four times as large, where nobody gets to the edge, squared: {three}, {ten}, "
+        f"{hundred} at d = 3, 10, 100.",
     ]
 
 
@@ -150,15 +182,22 @@ def gradient_line():
         "best": lambda: sp.SwordBest(sp.Ball(3), **told, variation_pool=pool, small_loss_pool=pool),
         "plus": lambda: sp.SwordPlusPlus(sp.Ball(3), **told, pool=HALVES / 8),
     }
-    found = best_of({name: lambda make=make: lambda: sp.play(make(), losses) for name, make in makes.items()}, 30, turns=1)
+    found = best_of(
+        {name: lambda make=make: lambda: sp.play(make(), losses) for name, make in makes.items()},
+        30,
+        turns=1,
+    )
     return (
-        f"With gradients of 1 ms each a round of SwordBest took {found['best'] / 1e3:.1f} ms and one of Sword++ "
+        f"With gradients of 1 ms each a round of SwordBest took {found['best'] / 1e3:.1f} ms and "
+        "one of Sword++ "
         f"{found['plus'] / 1e3:.1f} ms, with 14 experts each."
     )
 
 
 class Budget:
-    """Shares of at most ``cap`` each that make 1: a domain that nobody has told the engine about, projected on by bisection."""
+    """Shares of at most ``cap`` each that make 1: a domain that nobody has told the engine
+    about, projected on by bisection.
+    """
 
     def __init__(self, dim, cap):
         self.dim, self.cap = dim, cap
@@ -202,7 +241,9 @@ def projection_column(dim, rounds):
     slow = {
         "capped shares, one projection": timed(once(strange), few),
         "capped shares, one projection, readable": readable(once(strange)),
-        "capped shares, every expert projected, readable": readable(lambda: sp.Ader(OneByOne(strange), **told)),
+        "capped shares, every expert projected, readable": readable(
+            lambda: sp.Ader(OneByOne(strange), **told)
+        ),
     }
     return best_of(quick, rounds) | best_of(slow, len(few), turns=2)
 
@@ -210,7 +251,10 @@ def projection_column(dim, rounds):
 def projection_table():
     columns = [projection_column(100, 4_000), projection_column(1000, 800)]
     lines = ["| µs a round, Ader with 9 experts | d = 100 | d = 1,000 |", "| --- | ---: | ---: |"]
-    return lines + [f"| {name} | " + " | ".join(f"{column[name]:.1f}" for column in columns) + " |" for name in columns[0]]
+    return lines + [
+        f"| {name} | " + " | ".join(f"{column[name]:.1f}" for column in columns) + " |"
+        for name in columns[0]
+    ]
 
 
 class OneByOne:
@@ -223,7 +267,9 @@ class OneByOne:
 
     def project(self, points):
         return (
-            np.array([self.inside.project(point) for point in points]) if np.ndim(points) == 2 else self.inside.project(points)
+            np.array([self.inside.project(point) for point in points])
+            if np.ndim(points) == 2
+            else self.inside.project(points)
         )
 
 
@@ -232,7 +278,9 @@ def rates(stream):
     told, most = known(stream), 1 / (stream.smoothness * stream.domain.diameter**2)
 
     def free(cap=None):
-        return sp.SwordBest(stream.domain, **told, learning_rate=sp.rates.SelfConfident(offset=0.0, cap=cap))
+        return sp.SwordBest(
+            stream.domain, **told, learning_rate=sp.rates.SelfConfident(offset=0.0, cap=cap)
+        )
 
     return {
         "default": sp.SwordBest(stream.domain, **told),
@@ -250,4 +298,7 @@ def meta_table(worlds):
         for name, learner in rates(stream).items():
             rows.setdefault(name, []).append(sp.play(learner, stream).regret(stream.comparators))
     lines = ["| regret | " + " | ".join(worlds) + " |", "| --- |" + " ---: |" * len(worlds)]
-    return lines + [f"| {name} | " + " | ".join(f"{value:.3g}" for value in row) + " |" for name, row in rows.items()]
+    return lines + [
+        f"| {name} | " + " | ".join(f"{value:.3g}" for value in row) + " |"
+        for name, row in rows.items()
+    ]

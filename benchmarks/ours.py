@@ -38,7 +38,9 @@ class Engine(_Played):
 
 
 class EngineFromArrays(_Played):
-    """As ``Engine``, with the checks of the arrays (no NaN, right shapes) inside the timing, as scikit-learn has them."""
+    """As ``Engine``, with the checks of the arrays (no NaN, right shapes) inside the timing, as
+    scikit-learn has them.
+    """
 
     name = "swordplay engine, arrays checked"
     learns = f"SwordBest, {2 * POOL} experts"
@@ -50,7 +52,10 @@ class EngineFromArrays(_Played):
 
 
 class NoSettings(_Played):
-    """``sp.Sword(domain)``, which is told nothing; its experts grow with the logarithm of the rounds."""
+    """``sp.Sword(domain)``, which is told nothing.
+
+    Its experts grow with the logarithm of the rounds.
+    """
 
     name = "swordplay engine, Sword"
     learns = "Sword, nothing to set"

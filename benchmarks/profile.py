@@ -1,4 +1,6 @@
-"""Where a row's time goes, by kernel and by coat: `python -m benchmarks.profile` writes docs/profile.md."""
+"""Where a row's time goes, by kernel and by coat: `python -m benchmarks.profile` writes
+docs/profile.md.
+"""
 
 from __future__ import annotations
 
@@ -25,28 +27,34 @@ TURNS, FEW = 7, 3
 """Of which the fastest counts; fewer of the command, each of which takes a second."""
 PAGE = """# Where a row's time goes
 
-Written by `python -m benchmarks.profile`; run it to have the figures of your machine. Microseconds of processor time a row, one
-core, best of {turns} turns ({few} of the command); what stands under a line is a part of it. Columns are numbers, and experts
-are of the first order where nothing else is said. The command reads, learns, judges (intervals, baselines, the course of the
-run) and writes in threads of their own: on several cores its rows a second are those of its slowest part, not of the sum.
+Written by `python -m benchmarks.profile`; run it to have the figures of your machine. Microseconds
+of processor time a row, one core, best of {turns} turns ({few} of the command); what stands under a
+line is a part of it. Columns are numbers, and experts are of the first order where nothing else is
+said. The command reads, learns, judges (intervals, baselines, the course of the run) and writes in
+threads of their own: on several cores its rows a second are those of its slowest part, not of the
+sum.
 
-What lies between the time of the kernels and that of the command is mostly the course of a run. It is kept in stretches, which
-are short at first and grow with the run. Where one ends that is not merged with its neighbour soon, the learner stops (925
-times in 200,000 rows) for a look at experts and coefficients, which costs some time in Python, however many rows the stretch
-has; errors of all contestants and the worst row are noted for many at a time. So rows of a short table cost more than those of
-a long one, and there a second core is of little use, as Python runs one thread at a time. The start of a process is fixed:
-imports of numba, numpy and pyarrow, and machine code from the disk. It imports neither pandas nor scipy.linalg, which pyarrow
-and numba would, unless a table has dates with nanoseconds or something has to be compiled.
+What lies between the time of the kernels and that of the command is mostly the course of a run. It
+is kept in stretches, which are short at first and grow with the run. Where one ends that is not
+merged with its neighbour soon, the learner stops (925 times in 200,000 rows) for a look at experts
+and coefficients, which costs some time in Python, however many rows the stretch has; errors of all
+contestants and the worst row are noted for many at a time. So rows of a short table cost more than
+those of a long one, and there a second core is of little use, as Python runs one thread at a time.
+The start of a process is fixed: imports of numba, numpy and pyarrow, and machine code from the
+disk. It imports neither pandas nor scipy.linalg, which pyarrow and numba would, unless a table has
+dates with nanoseconds or something has to be compiled.
 
-The last chapter is about the goals of speed that were farthest off: for each a measurement says why it is reached or missed.
+The last chapter is about the goals of speed that were farthest off: for each a measurement says why
+it is reached or missed.
 
 {machine}
 """
 MISSED = """## Goals that were far off, and why they are reached or missed
 
-Each goal with the figure of this run. The goals themselves are judged by `make bench` (benchmarks/results.md), on a quiet
-machine; these are here to explain them. Those of one core are processor time, best of several turns; those of processes and of
-two threads are by the wall, and a neighbour is felt in them.
+Each goal with the figure of this run. The goals themselves are judged by `make bench`
+(benchmarks/results.md), on a quiet machine; these are here to explain them. Those of one core are
+processor time, best of several turns; those of processes and of two threads are by the wall, and a
+neighbour is felt in them.
 """
 
 
@@ -85,12 +93,18 @@ def blocks(world: Workload) -> list[tuple[str, float]]:
             "a model of the estimators (`learn_rows`: scaling, planning, 28 experts)",
             best(lambda: heads.learn(rows, targets), count),
         ),
-        ("&emsp;of that, scaling (`scale_and_follow`)", best(lambda: Scaler(world.dim).scale_and_follow(rows), count)),
+        (
+            "&emsp;of that, scaling (`scale_and_follow`)",
+            best(lambda: Scaler(world.dim).scale_and_follow(rows), count),
+        ),
         (
             "16 single step sizes, to compare with (`climb_values`)",
             best(lambda: [rungs.play_values(one, losses) for one in told], count),
         ),
-        ("intervals (`play`)", best(lambda: intervals.interval_then_learn(targets, targets, rows), count)),
+        (
+            "intervals (`play`)",
+            best(lambda: intervals.interval_then_learn(targets, targets, rows), count),
+        ),
     ]
     try:
         from swordplay.sklearn import SwordRegressor
@@ -99,7 +113,10 @@ def blocks(world: Workload) -> list[tuple[str, float]]:
     plain, usual = SwordRegressor(curves=None), SwordRegressor()
     return [
         *found,
-        ("`SwordRegressor.partial_fit`, checks and all", best(lambda: plain.partial_fit(rows, targets), count)),
+        (
+            "`SwordRegressor.partial_fit`, checks and all",
+            best(lambda: plain.partial_fit(rows, targets), count),
+        ),
         (
             "the same as it comes (second order and curves)",
             best(lambda: usual.partial_fit(rows, targets), count),
@@ -120,18 +137,33 @@ def single(world: Workload) -> list[tuple[str, float]]:
             model.predict_one(row)
             model.learn_one(row, target)
 
-    whole, asked = best(outside, count), best(lambda: [model.predict_one(row) for row in names], count)
+    whole, asked = (
+        best(outside, count),
+        best(lambda: [model.predict_one(row) for row in names], count),
+    )
     heads, bench = model._model.heads, model._model.heads._bench
     values = list(world.features)
     times = range(count)
     return [
         ("river's coat: `predict_one`, then `learn_one`", whole),
         ("&emsp;of that, `predict_one`", asked),
-        ("&emsp;&emsp;the model's `predict_row`", best(lambda: [heads.predict_row(row) for row in values], count)),
-        ("&emsp;&emsp;&emsp;the machine code, called from Python", best(lambda: [bench.ask() for _ in times], count)),
+        (
+            "&emsp;&emsp;the model's `predict_row`",
+            best(lambda: [heads.predict_row(row) for row in values], count),
+        ),
+        (
+            "&emsp;&emsp;&emsp;the machine code, called from Python",
+            best(lambda: [bench.ask() for _ in times], count),
+        ),
         ("&emsp;of that, `learn_one`", whole - asked),
-        ("&emsp;&emsp;the model's `learn_row`", best(lambda: [heads.learn_row(row, 0.5) for row in values], count)),
-        ("&emsp;&emsp;&emsp;the machine code, called from Python", best(lambda: [bench.learn() for _ in times], count)),
+        (
+            "&emsp;&emsp;the model's `learn_row`",
+            best(lambda: [heads.learn_row(row, 0.5) for row in values], count),
+        ),
+        (
+            "&emsp;&emsp;&emsp;the machine code, called from Python",
+            best(lambda: [bench.learn() for _ in times], count),
+        ),
         (
             "&emsp;names and values checked and put in order",
             best(lambda: [model._rows.row(x, model._rows.check(x)) for x in names], count),
@@ -168,13 +200,20 @@ def command(world: Workload) -> list[tuple[str, float]]:
         return [
             ("reading CSV", best(read, count, FEW)),
             (
-                "tracking, as it comes: second order, curves, intervals, baselines, the course of the run",
+                "tracking, as it comes: second order, curves, intervals, baselines, the course of "
+                "the run",
                 best(lambda: tracked(lags="auto", curves="auto", level=0.9), count, FEW),
             ),
-            ("tracking, `--no-interval`", best(lambda: tracked(lags="auto", curves="auto"), count, FEW)),
+            (
+                "tracking, `--no-interval`",
+                best(lambda: tracked(lags="auto", curves="auto"), count, FEW),
+            ),
             ("tracking, `--curves none`", best(lambda: tracked(level=0.9), count, FEW)),
             ("tracking, `--curves none --no-interval`", best(tracked, count, FEW)),
-            ("writing Parquet", best(lambda: parquet.write_table(said, Path(folder) / "said.parquet"), count, FEW)),
+            (
+                "writing Parquet",
+                best(lambda: parquet.write_table(said, Path(folder) / "said.parquet"), count, FEW),
+            ),
         ]
 
 
@@ -184,22 +223,39 @@ SIMPLE = ("--curves", "none", "--no-interval")
 
 
 def runs(counts: Sequence[int]) -> Table:
-    """`swordplay track` from CSV to Parquet in a process of its own, on all cores: what is fixed, and what grows with rows."""
+    """`swordplay track` from CSV to Parquet in a process of its own, on all cores: what is
+    fixed, and what grows with rows.
+    """
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         for count in counts:
             path = Path(folder) / f"table-{count}.csv"
             tracking.make(path, count)
             for what, options in (("as it comes", ()), (f"`{' '.join(SIMPLE)}`", SIMPLE)):
-                found = min(tracking.run(path, Path(folder), options) for _ in range(FEW if count < RUNS[-1] else 2))
+                found = min(
+                    tracking.run(path, Path(folder), options)
+                    for _ in range(FEW if count < RUNS[-1] else 2)
+                )
                 speed, own = f"{count / found[0]:,.0f}", number(found[1] / count * 1e6)
                 rows.append([f"{count:,}, {what}", *(f"{one:.2f}" for one in found), speed, own])
             path.unlink()
-    names = ["rows x 10 columns", "seconds", "own account", "of processors", "rows a second", "us a row, own account"]
+    names = [
+        "rows x 10 columns",
+        "seconds",
+        "own account",
+        "of processors",
+        "rows a second",
+        "us a row, own account",
+    ]
     return Table("`swordplay track` as a process", names, rows)
 
 
-def table(title: str, dims: tuple[int, ...], measure: Callable[[Workload], list[tuple[str, float]]], rounds: int) -> Table:
+def table(
+    title: str,
+    dims: tuple[int, ...],
+    measure: Callable[[Workload], list[tuple[str, float]]],
+    rounds: int,
+) -> Table:
     """A column for each width."""
     found = [measure(dense(max(200, rounds * 10 // max(dim, 10)), dim)) for dim in dims]
     rows = [[what, *(number(one[k][1]) for one in found)] for k, (what, _) in enumerate(found[0])]
@@ -209,10 +265,16 @@ def table(title: str, dims: tuple[int, ...], measure: Callable[[Workload], list[
 def main() -> None:
     """Measure and write."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=ROUNDS, help="fewer: a smoke test, without the long runs")
-    parser.add_argument("--output", type=Path, default=Path(__file__).parents[1] / "docs" / "profile.md")
+    parser.add_argument(
+        "--rounds", type=int, default=ROUNDS, help="fewer: a smoke test, without the long runs"
+    )
+    parser.add_argument(
+        "--output", type=Path, default=Path(__file__).parents[1] / "docs" / "profile.md"
+    )
     arguments = parser.parse_args()
-    os.environ["SWORDPLAY_BUNDLED_KERNELS"] = "0"  # code for this very processor, here and in what is started
+    os.environ["SWORDPLAY_BUNDLED_KERNELS"] = (
+        "0"  # code for this very processor, here and in what is started
+    )
     with pinned():
         tables = [
             table("Whole arrays", (3, 10, 100), blocks, arguments.rounds),
@@ -229,7 +291,10 @@ def main() -> None:
     if arguments.rounds >= ROUNDS:
         missed = [*missed_command.sections(), threads.section(1_000), *missed]
     about = "; ".join(f"{name}: {value}" for name, value in machine.description().items())
-    chapters = [PAGE.format(turns=TURNS, few=FEW, machine=about), *(one.markdown() for one in tables)]
+    chapters = [
+        PAGE.format(turns=TURNS, few=FEW, machine=about),
+        *(one.markdown() for one in tables),
+    ]
     text = "\n".join([*chapters, MISSED, *(one.markdown() for one in missed)])
     arguments.output.write_text(text, encoding="utf-8")
     print(text)

@@ -38,7 +38,17 @@ class Table:
         widths = [max(map(len, column)) for column in zip(self.header, *self.rows, strict=True)]
         lines = [self._aligned(row, widths) for row in (self.header, *self.rows)]
         rule = "-" * len(lines[0])
-        return "\n".join(["", self.title, rule, lines[0], rule, *lines[1:], *([self.remark] if self.remark else [])])
+        return "\n".join(
+            [
+                "",
+                self.title,
+                rule,
+                lines[0],
+                rule,
+                *lines[1:],
+                *([self.remark] if self.remark else []),
+            ]
+        )
 
     @staticmethod
     def _aligned(row: Row, widths: Sequence[int]) -> str:
@@ -79,7 +89,12 @@ def comparison(title: str, timings: Sequence[Timing], reference: str, remark: st
         ]
         for timing in timings
     ]
-    return Table(title, ["contender", "learns", "us a sample", "against the engine", "rounds", "mean loss"], rows, remark)
+    return Table(
+        title,
+        ["contender", "learns", "us a sample", "against the engine", "rounds", "mean loss"],
+        rows,
+        remark,
+    )
 
 
 def number(value: float) -> str:

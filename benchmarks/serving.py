@@ -1,11 +1,12 @@
 """How fast a server answers, client included, with every event on the disk before its answer.
 
-    python -m benchmarks.serving                    # pairs one by one, batches, memory over 1e6 events
-    python -m benchmarks.serving --only pairs --seconds 10
-    python -m benchmarks.serving --only soak --seconds 3600
+    python -m benchmarks.serving                    # pairs one by one, batches, memory over 1e6
+    events python -m benchmarks.serving --only pairs --seconds 10 python -m benchmarks.serving
+    --only soak --seconds 3600
 
-The server is a process of its own (``swordplay serve``), the client this one: sockets that are kept open, each with one request
-under way. Bodies are made beforehand, as a producer's would be by its own machine.
+The server is a process of its own (``swordplay serve``), the client this one: sockets that are kept
+open, each with one request under way. Bodies are made beforehand, as a producer's would be by its
+own machine.
 """
 
 from __future__ import annotations
@@ -39,7 +40,11 @@ EVENTS = 1_000_000
 """Rows asked and rows told, together, over which memory is watched."""
 PATIENCE = 60.0
 """Seconds that a server has to end; those in which this process was stopped do not count."""
-GOALS = {"pairs a second": 1_500.0, "p99 of a request, ms": 20.0, "rows a second in batches": 100_000.0}
+GOALS = {
+    "pairs a second": 1_500.0,
+    "p99 of a request, ms": 20.0,
+    "rows a second in batches": 100_000.0,
+}
 
 
 class Server(NamedTuple):
@@ -60,25 +65,46 @@ class Server(NamedTuple):
 def server(*options: str) -> Iterator[Server]:
     """A server for as long as it is needed."""
     folder = Path(tempfile.mkdtemp(prefix="swordplay-serving-"))
-    command = [sys.executable, "-m", "swordplay", "serve", "--state", str(folder / "state"), "--port", "0", "--quiet", *options]
+    command = [
+        sys.executable,
+        "-m",
+        "swordplay",
+        "serve",
+        "--state",
+        str(folder / "state"),
+        "--port",
+        "0",
+        "--quiet",
+        *options,
+    ]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     took: list[float] = []
     try:
         assert process.stdout is not None
-        yield Server(int(re.search(r":(\d+) ", process.stdout.readline()).group(1)), process.pid, folder, took)
+        yield Server(
+            int(re.search(r":(\d+) ", process.stdout.readline()).group(1)),
+            process.pid,
+            folder,
+            took,
+        )
     finally:
         took.extend(ended(process))
         shutil.rmtree(folder)
 
 
 def ended(process: subprocess.Popen) -> tuple[float, float]:
-    """Let a server end as an operator would; seconds that it took, and that it computed meanwhile."""
+    """Let a server end as an operator would.
+
+    Seconds that it took, and that it computed meanwhile.
+    """
     before, mine, waited = computed(process.pid), of_children(), 0.0
     process.send_signal(signal.SIGTERM)
     while process.poll() is None and waited < PATIENCE:
         begun = time.monotonic()
         time.sleep(0.01)
-        waited += min(time.monotonic() - begun, 0.1)  # whoever is stopped, or gets no processor, cannot look
+        waited += min(
+            time.monotonic() - begun, 0.1
+        )  # whoever is stopped, or gets no processor, cannot look
     if process.poll() is None:
         process.kill()
     code = process.wait()
@@ -98,7 +124,10 @@ def of_children() -> float:
 def request(path: str, value: object) -> bytes:
     """A request as bytes."""
     body = value if isinstance(value, bytes) else json.dumps(value).encode()
-    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    head = (
+        f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        f"Content-Length: {len(body)}\r\n\r\n"
+    )
     return head.encode() + body
 
 
@@ -129,7 +158,9 @@ class Client:
         return True
 
     def again(self) -> None:
-        """Send it once more over a new connection: the server closes one that it hears nothing of, as when we were stopped."""
+        """Send it once more over a new connection: the server closes one that it hears nothing
+        of, as when we were stopped.
+        """
         self.socket.close()
         self.lost, self.buffer = self.lost + 1, b""
         self.connect()
@@ -165,7 +196,9 @@ def drive(clients: list[Client], seconds: float) -> float:
         for key, _ in waiting.select():
             client = key.data
             try:
-                over = client.receive() and (time.perf_counter() - begun > seconds or not client.send())
+                over = client.receive() and (
+                    time.perf_counter() - begun > seconds or not client.send()
+                )
             except ConnectionError:
                 waiting.unregister(client.socket)
                 client.again()
@@ -182,7 +215,8 @@ def rows() -> list[tuple[dict[str, float], float]]:
     data = datasets.electricity()
     names = list(data.names)
     return [
-        (dict(zip(names, row, strict=True)), y) for row, y in zip(data.features.tolist(), data.targets.tolist(), strict=True)
+        (dict(zip(names, row, strict=True)), y)
+        for row, y in zip(data.features.tolist(), data.targets.tolist(), strict=True)
     ]
 
 
@@ -202,14 +236,21 @@ def batches(table: list, who: int, count: int) -> list[bytes]:
     made = []
     for b in range(count):
         part = [table[(b * BATCH + k) % len(table)] for k in range(BATCH)]
-        made.append(request("/ask", [{"id": f"{who}-{b}-{k}", "x": row} for k, (row, _) in enumerate(part)]))
-        made.append(request("/tell", [{"id": f"{who}-{b}-{k}", "y": y} for k, (_, y) in enumerate(part)]))
+        made.append(
+            request("/ask", [{"id": f"{who}-{b}-{k}", "x": row} for k, (row, _) in enumerate(part)])
+        )
+        made.append(
+            request("/tell", [{"id": f"{who}-{b}-{k}", "y": y} for k, (_, y) in enumerate(part)])
+        )
     return made
 
 
 def resident(process: int) -> float:
     """Megabytes that a process has in memory."""
-    return int(re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{process}/status").read_text()).group(1)) / 1024
+    return (
+        int(re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{process}/status").read_text()).group(1))
+        / 1024
+    )
 
 
 def computed(process: int) -> float:
@@ -219,7 +260,9 @@ def computed(process: int) -> float:
 
 
 STOLEN = "stolen from us, % of time"
-"""What a virtual machine's host kept of the processors' time for others: a run that was robbed says little of the server."""
+"""What a virtual machine's host kept of the processors' time for others: a run that was robbed
+says little of the server.
+"""
 
 
 def pairs(seconds: float) -> dict[str, float]:
@@ -227,10 +270,16 @@ def pairs(seconds: float) -> dict[str, float]:
     table = as_sent(rows())
     with server() as (port, process, *_):
         drive([Client(port, one_by_one(table, k, CONNECTIONS)) for k in range(CONNECTIONS)], 1.0)
-        clients = [Client(port, one_by_one(table, k + 1000, CONNECTIONS)) for k in range(CONNECTIONS)]
+        clients = [
+            Client(port, one_by_one(table, k + 1000, CONNECTIONS)) for k in range(CONNECTIONS)
+        ]
         before, mine, lost = computed(process), time.process_time(), machine.stolen()
         took = drive(clients, seconds)
-        used, mine, lost = computed(process) - before, time.process_time() - mine, machine.stolen() - lost
+        used, mine, lost = (
+            computed(process) - before,
+            time.process_time() - mine,
+            machine.stolen() - lost,
+        )
     each = np.concatenate([client.seconds for client in clients])
     return {
         "pairs a second": len(each) / 2 / took,
@@ -251,7 +300,11 @@ def in_batches(seconds: float) -> dict[str, float]:
         clients = [Client(port, iter(batches(table, who, int(40 * seconds)))) for who in range(2)]
         before, mine, lost = computed(process), time.process_time(), machine.stolen()
         took = drive(clients, seconds)
-        used, mine, lost = computed(process) - before, time.process_time() - mine, machine.stolen() - lost
+        used, mine, lost = (
+            computed(process) - before,
+            time.process_time() - mine,
+            machine.stolen() - lost,
+        )
     requests = [len(client.seconds) for client in clients]
     each = np.concatenate([client.seconds for client in clients])
     return {
@@ -264,7 +317,9 @@ def in_batches(seconds: float) -> dict[str, float]:
 
 
 def memory(events: int) -> dict[str, float]:
-    """What the server holds in memory and on the disk, a tenth of the events after the start and at the end."""
+    """What the server holds in memory and on the disk, a tenth of the events after the start and
+    at the end.
+    """
     table, sizes = rows(), []
     with server() as found:
         for part in range(10):
@@ -272,11 +327,15 @@ def memory(events: int) -> dict[str, float]:
             drive([Client(found.port, iter(made))], 1e9)
             sizes.append(resident(found.process))
         disk = found.on_disk()
-    return {f"MB after {k} tenths": size for k, size in enumerate(sizes, start=1)} | {"MB on the disk": disk}
+    return {f"MB after {k} tenths": size for k, size in enumerate(sizes, start=1)} | {
+        "MB on the disk": disk
+    }
 
 
 def soak(seconds: float) -> dict[str, float]:
-    """One by one for a long time: memory, disk and the slowest requests by tenths; then how long the server takes to end.
+    """One by one for a long time: memory, disk and the slowest requests by tenths.
+
+    Then how long the server takes to end.
 
     In every tenth somebody opens the live page and soon takes in no more of it.
     """
@@ -285,15 +344,23 @@ def soak(seconds: float) -> dict[str, float]:
         for part in range(10):
             watching.append(socket.create_connection(("127.0.0.1", found.port)))
             watching[-1].sendall(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            clients = [Client(found.port, one_by_one(table, 1000 * (part + 1) + k, CONNECTIONS)) for k in range(CONNECTIONS)]
+            clients = [
+                Client(found.port, one_by_one(table, 1000 * (part + 1) + k, CONNECTIONS))
+                for k in range(CONNECTIONS)
+            ]
             took = drive(clients, seconds / 10)
             each = np.concatenate([client.seconds for client in clients])
             figures[f"tenth {part + 1}: pairs a second"] = len(each) / 2 / took
             figures[f"tenth {part + 1}: p99, ms"] = 1e3 * float(np.quantile(each, 0.99))
             figures[f"tenth {part + 1}: MB"] = resident(found.process)
             figures[f"tenth {part + 1}: MB on the disk"] = found.on_disk()
-            figures[f"tenth {part + 1}: connections opened again"] = float(sum(client.lost for client in clients))
-            print(f"tenth {part + 1} of the soak: {len(each) // 2:,} pairs in {took:.0f} s", flush=True)
+            figures[f"tenth {part + 1}: connections opened again"] = float(
+                sum(client.lost for client in clients)
+            )
+            print(
+                f"tenth {part + 1} of the soak: {len(each) // 2:,} pairs in {took:.0f} s",
+                flush=True,
+            )
     for one in watching:
         one.close()
     return figures | {"seconds to end": found.ended[0], "computing to end, seconds": found.ended[1]}
@@ -316,7 +383,11 @@ def main() -> None:
             print(f"{name}: {value}")
     for name in [wanted.only] if wanted.only else ["pairs", "batches", "memory"]:
         for what, figure in runs[name]().items():
-            print(f"{what:28} {figure:10,.1f}" + (f"   (goal {GOALS[what]:,.0f})" if what in GOALS else ""), flush=True)
+            print(
+                f"{what:28} {figure:10,.1f}"
+                + (f"   (goal {GOALS[what]:,.0f})" if what in GOALS else ""),
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
-"""A learner per key on a local Spark: ``python -m benchmarks.spark [--keys 10000] [--rows 1000] [--batches 10] ...``.
+"""A learner per key on a local Spark: ``python -m benchmarks.spark [--keys 10000] [--rows 1000]
+[--batches 10] ...``.
 
-The same rows go through the engine alone (one thread, arrays in memory), through ``track_table`` and through ``track_stream``
-with a Parquet file source and a Parquet sink. What Spark and its way to Python cost is the difference.
+The same rows go through the engine alone (one thread, arrays in memory), through ``track_table``
+and through ``track_stream`` with a Parquet file source and a Parquet sink. What Spark and its way
+to Python cost is the difference.
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ FILES = 2
 
 
 def write(folder: Path, keys: int, rows: int, batches: int, active: float = 1.0) -> None:
-    """Files of rows in the order of time, keys interleaved; each key's target drifts in its own way.
+    """Files of rows in the order of time, keys interleaved.
+
+    Each key's target drifts in its own way.
 
     In the first batch every key grows up; after it only a share of the keys has rows.
     """
@@ -51,8 +55,16 @@ def write(folder: Path, keys: int, rows: int, batches: int, active: float = 1.0)
             features = rng.normal(size=(len(who), DIM))
             truth[here] += 0.1 * rng.normal(size=(len(here), DIM))
             target = np.einsum("ij,ij->i", features, truth[who]) + 0.1 * rng.normal(size=len(who))
-            columns = [pa.array(names[who]), pa.array(order), *(pa.array(column) for column in features.T), pa.array(target)]
-            pq.write_table(pa.table(columns, names=["key", "t", *FEATURES, "y"]), folder / f"{batch:05d}-{part}.parquet")
+            columns = [
+                pa.array(names[who]),
+                pa.array(order),
+                *(pa.array(column) for column in features.T),
+                pa.array(target),
+            ]
+            pq.write_table(
+                pa.table(columns, names=["key", "t", *FEATURES, "y"]),
+                folder / f"{batch:05d}-{part}.parquet",
+            )
         done += per
 
 
@@ -87,7 +99,9 @@ def clock(report: dict[str, float], name: str) -> Iterator[None]:
 
 
 def processors() -> dict[str, float]:
-    """Seconds of processor time used by our child processes, and by those that have ended before, by kind."""
+    """Seconds of processor time used by our child processes, and by those that have ended
+    before, by kind.
+    """
     parents, used = dict[int, int](), dict[int, tuple[float, float]]()
     for entry in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):  # it has ended meanwhile
@@ -95,8 +109,12 @@ def processors() -> dict[str, float]:
             fields = rest.split()
             pid = int(entry.parent.name)
             parents[pid] = int(fields[1])
-            own, ended = (sum(map(int, fields[k : k + 2])) / os.sysconf("SC_CLK_TCK") for k in (11, 13))
-            used[pid] = (own, ended) if name == "java" else (0.0, own + ended)  # what has ended under Java was Python
+            own, ended = (
+                sum(map(int, fields[k : k + 2])) / os.sysconf("SC_CLK_TCK") for k in (11, 13)
+            )
+            used[pid] = (
+                (own, ended) if name == "java" else (0.0, own + ended)
+            )  # what has ended under Java was Python
     total = {"Java": 0.0, "Python": 0.0}
     for pid, times in used.items():
         above = parents.get(pid)
@@ -109,7 +127,9 @@ def processors() -> dict[str, float]:
 
 
 def engine_alone(folder: Path) -> dict[str, float]:
-    """What the tracker does between two conversations with Spark, in processor time: judge, sort, play; to bytes and back."""
+    """What the tracker does between two conversations with Spark, in processor time: judge,
+    sort, play; to bytes and back.
+    """
     from swordplay.spark.plan import Plan
     from swordplay.spark.rows import track
 
@@ -117,9 +137,13 @@ def engine_alone(folder: Path) -> dict[str, float]:
     group = plan.group()
     times = {"play": 0.0, "dump": 0.0, "load": 0.0, "rows": 0.0}
     for number, file in enumerate(sorted(folder.glob("*.parquet"))):
-        batch = pq.read_table(file).rename_columns(plan.schema.names).combine_chunks().to_batches()[0]
+        batch = (
+            pq.read_table(file).rename_columns(plan.schema.names).combine_chunks().to_batches()[0]
+        )
         if number == 0:
-            track(batch.slice(0, 1), plan, plan.group(), lambda keys: None)  # the kernel is compiled or read from disk
+            track(
+                batch.slice(0, 1), plan, plan.group(), lambda keys: None
+            )  # the kernel is compiled or read from disk
         start = time.process_time()
         track(batch, plan, group, lambda keys: None)
         times["play"] += time.process_time() - start
@@ -159,7 +183,11 @@ def stream(
         precision=options.precision,
     )
     writer = tracked.writeStream.format("parquet").option("path", str(folder / "out"))
-    query = writer.option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True).start()
+    query = (
+        writer.option("checkpointLocation", str(folder / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+    )
     while query.isActive and not query.recentProgress:
         time.sleep(0.05)
     before = processors()
@@ -171,7 +199,9 @@ def stream(
 def table(spark: Any, source: Path, folder: Path) -> None:
     from swordplay.spark import track_table
 
-    tracked = track_table(spark.read.parquet(str(source)), key="key", features=FEATURES, target="y", order="t")
+    tracked = track_table(
+        spark.read.parquet(str(source)), key="key", features=FEATURES, target="y", order="t"
+    )
     tracked.write.parquet(str(folder / "table"))
 
 
@@ -190,25 +220,38 @@ def print_report(
     rows = sum(entry["numInputRows"] for entry in progress)
     share = progress[-1]["numInputRows"]
     seconds = [entry["durationMs"]["triggerExecution"] / 1e3 for entry in progress]
-    usual, later = float(np.mean(seconds[1:] or seconds)), max(1, rows - progress[0]["numInputRows"])
+    usual, later = (
+        float(np.mean(seconds[1:] or seconds)),
+        max(1, rows - progress[0]["numInputRows"]),
+    )
     lines = {
         "keys, rows, d": f"{options.keys:,} keys x {options.rows:,} rows, d = {DIM}",
         "micro-batches": f"{len(progress)}, the last of {share:,.0f} rows",
         "buckets, layout, precision": f"{options.buckets}, {options.layout}, {options.precision}",
-        "engine alone, one thread": f"{alone['play'] / alone['rows'] * 1e6:.2f} us a row (judge, sort, play)",
+        "engine alone, one thread": f"{alone['play'] / alone['rows'] * 1e6:.2f} us a row "
+        "(judge, sort, play)",
         "state to bytes": f"{alone['dump'] / options.keys * 1e6:.1f} us a key",
         "state from bytes": f"{alone['load'] / options.keys * 1e6:.1f} us a key",
-        "state of a key": f"{alone['bytes']:,.0f} bytes, {alone['single bytes']:,.0f} in single precision",
+        "state of a key": f"{alone['bytes']:,.0f} bytes, {alone['single bytes']:,.0f} in "
+        "single precision",
         "start of Spark": f"{report['session']:.1f} s",
         "first micro-batch": f"{seconds[0]:.1f} s (starts the workers)",
-        "the others": f"{usual:.2f} s each, {usual / share * 1e6:.2f} us a row, {share / usual:,.0f} rows a second",
-        "their processor time": ", ".join(f"{kind} {seconds / later * 1e6:.2f} us a row" for kind, seconds in used.items()),
+        "the others": f"{usual:.2f} s each, {usual / share * 1e6:.2f} us a row, "
+        f"{share / usual:,.0f} "
+        "rows a second",
+        "their processor time": ", ".join(
+            f"{kind} {seconds / later * 1e6:.2f} us a row" for kind, seconds in used.items()
+        ),
         "checkpoint on disk": f"{disk / 2**20:.0f} MB",
     }
     for what in ("stream", "table"):
         if what in report:
-            lines[f"{what}, everything"] = f"{report[what]:.1f} s, {report[what] / rows * 1e6:.2f} us a row"
-    lines |= {f"last batch: {name}": f"{value} ms" for name, value in progress[-1]["durationMs"].items()}
+            lines[f"{what}, everything"] = (
+                f"{report[what]:.1f} s, {report[what] / rows * 1e6:.2f} us a row"
+            )
+    lines |= {
+        f"last batch: {name}": f"{value} ms" for name, value in progress[-1]["durationMs"].items()
+    }
     for name, value in lines.items():
         print(f"{name:28} {value}")
 
@@ -218,7 +261,12 @@ def main() -> None:
     parser.add_argument("--keys", type=int, default=10_000)
     parser.add_argument("--rows", type=int, default=1_000, help="per key")
     parser.add_argument("--batches", type=int, default=10)
-    parser.add_argument("--active", type=float, default=1.0, help="share of the keys that have rows after the first batch")
+    parser.add_argument(
+        "--active",
+        type=float,
+        default=1.0,
+        help="share of the keys that have rows after the first batch",
+    )
     parser.add_argument("--buckets", type=int, default=64)
     parser.add_argument("--layout", choices=("packed", "map"), default="packed")
     parser.add_argument("--precision", choices=("float64", "float32"), default="float64")

@@ -1,4 +1,6 @@
-"""How things are timed: side by side in one process, taking turns, best of several, on one core, warm."""
+"""How things are timed: side by side in one process, taking turns, best of several, on one core,
+warm.
+"""
 
 from __future__ import annotations
 
@@ -36,19 +38,31 @@ class Contender(ABC):
     most_rounds: int = 1_000_000
     """Slow contenders play fewer rounds; times are per sample."""
     most_numbers: int = 10**12
-    """Largest number of feature values that is bearable, for contenders with costly preparations."""
+    """Largest number of feature values that is bearable, for contenders with costly
+    preparations.
+    """
 
     @abstractmethod
     def ready(self, workload: Workload) -> AbstractContextManager[Run]:
-        """All that a user would have done before the stream begins, untimed, with a fresh model. Raises ``Missing``."""
+        """All that a user would have done before the stream begins, untimed, with a fresh model.
+
+        Raises ``Missing``.
+        """
 
     def mean_loss(self, workload: Workload, result: Any) -> float:
-        """Half the mean squared error; the result is the predictions unless a contender says otherwise."""
+        """Half the mean squared error.
+
+        The result is the predictions unless a contender says otherwise.
+        """
         return workload.mean_loss(result)
 
     def share(self, workload: Workload) -> Workload:
         """The rounds that this contender plays."""
-        width = workload.features.nnz // workload.rounds if hasattr(workload.features, "nnz") else workload.dim
+        width = (
+            workload.features.nnz // workload.rounds
+            if hasattr(workload.features, "nnz")
+            else workload.dim
+        )
         return workload.head(min(self.most_rounds, max(100, self.most_numbers // width)))
 
 
@@ -69,7 +83,9 @@ class Timing:
 def measure(contenders: Sequence[Contender], workload: Workload, turns: int) -> list[Timing]:
     """Let contenders take turns; of each, keep the fastest turn."""
     shares = [contender.share(workload) for contender in contenders]
-    missing = [_warmed(contender, share) for contender, share in zip(contenders, shares, strict=True)]
+    missing = [
+        _warmed(contender, share) for contender, share in zip(contenders, shares, strict=True)
+    ]
     best = [(math.inf, math.nan)] * len(contenders)
     for _ in range(turns):
         for i, contender in enumerate(contenders):
@@ -117,7 +133,9 @@ def timed(run: Run, clock: Callable[[], float]) -> tuple[float, Any]:
 
 
 def processor_seconds() -> float:
-    """Processor time of this process and its children: while a neighbour has the core, this clock stands still."""
+    """Processor time of this process and its children: while a neighbour has the core, this
+    clock stands still.
+    """
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.process_time() + children.ru_utime + children.ru_stime
 

@@ -1,9 +1,11 @@
-"""Errors on the shipped streams with nothing tuned, ours and other people's: `python -m benchmarks.untuned [--quick | --ours]`.
+"""Errors on the shipped streams with nothing tuned, ours and other people's: `python -m
+benchmarks.untuned [--quick | --ours]`.
 
-Every row is predicted before it is learned, in the order of time, by models as their documentation sets them up. A prediction
-that is not finite counts as the last value. The table goes to ``benchmarks/untuned.md``; the README quotes it, and a test
-holds the two together. ``--quick`` leaves out the forests, which take most of the time, and writes nothing; ``--ours`` plays
-our own models only, and leaves the other rows of the table as they were measured before.
+Every row is predicted before it is learned, in the order of time, by models as their documentation
+sets them up. A prediction that is not finite counts as the last value. The table goes to
+``benchmarks/untuned.md``; the README quotes it, and a test holds the two together. ``--quick``
+leaves out the forests, which take most of the time, and writes nothing; ``--ours`` plays our own
+models only, and leaves the other rows of the table as they were measured before.
 """
 
 from __future__ import annotations
@@ -37,12 +39,22 @@ class Stream(NamedTuple):
 
 def streams() -> list[Stream]:
     """The shipped ones."""
-    loaded = {"electricity": datasets.electricity(), "bikes": datasets.bikesharing(), "sulfur": datasets.sulfur()}
-    return [Stream(name, data.features, data.targets, name == "electricity") for name, data in loaded.items()]
+    loaded = {
+        "electricity": datasets.electricity(),
+        "bikes": datasets.bikesharing(),
+        "sulfur": datasets.sulfur(),
+    }
+    return [
+        Stream(name, data.features, data.targets, name == "electricity")
+        for name, data in loaded.items()
+    ]
 
 
 def figure(said: Any, stream: Stream) -> float:
-    """Share of wrong labels in per cent, or RMSE; the first row, before which nothing is known, does not count."""
+    """Share of wrong labels in per cent, or RMSE.
+
+    The first row, before which nothing is known, does not count.
+    """
     said, truth = np.asarray(said, dtype=np.float64)[1:], stream.targets[1:]
     said = np.where(np.isfinite(said), said, stream.targets[:-1])
     if stream.labels:
@@ -63,13 +75,18 @@ def no_change(stream: Stream) -> Any:
 
 
 def notebook(stream: Stream) -> Any:
-    """scikit-learn's ridge (for labels its logistic regression) on scaled columns, fitted again now and then."""
-    linear, pipeline, scaling = (import_module(f"sklearn.{part}") for part in ("linear_model", "pipeline", "preprocessing"))
+    """scikit-learn's ridge (for labels its logistic regression) on scaled columns, fitted again
+    now and then.
+    """
+    linear, pipeline, scaling = (
+        import_module(f"sklearn.{part}") for part in ("linear_model", "pipeline", "preprocessing")
+    )
     said = no_change(stream)[:REFIT]
     parts = [said]
     for start in range(REFIT, len(stream.targets), REFIT):
         model = pipeline.make_pipeline(
-            scaling.StandardScaler(), linear.LogisticRegression() if stream.labels else linear.Ridge()
+            scaling.StandardScaler(),
+            linear.LogisticRegression() if stream.labels else linear.Ridge(),
         )
         model.fit(stream.rows[:start], stream.targets[:start])
         parts.append(model.predict(stream.rows[start : start + REFIT]))
@@ -86,13 +103,19 @@ def river_linear(stream: Stream) -> Any:
 def river_passive(stream: Stream) -> Any:
     """river's scaler and its passive-aggressive model."""
     models, scaling = import_module("river.linear_model"), import_module("river.preprocessing")
-    return _one_by_one(scaling.StandardScaler() | (models.PAClassifier() if stream.labels else models.PARegressor()), stream)
+    return _one_by_one(
+        scaling.StandardScaler()
+        | (models.PAClassifier() if stream.labels else models.PARegressor()),
+        stream,
+    )
 
 
 def river_forest(stream: Stream) -> Any:
     """river's adaptive random forest of 10 trees."""
     forest = import_module("river.forest")
-    return _one_by_one(forest.ARFClassifier(seed=0) if stream.labels else forest.ARFRegressor(seed=0), stream)
+    return _one_by_one(
+        forest.ARFClassifier(seed=0) if stream.labels else forest.ARFRegressor(seed=0), stream
+    )
 
 
 def _one_by_one(model: Any, stream: Stream) -> Any:
@@ -114,7 +137,9 @@ def vowpal(options: str) -> Callable[[Stream], Any]:
         said = []
         for row, target in zip(stream.rows.tolist(), stream.targets.tolist(), strict=True):
             label = 2 * target - 1 if stream.labels else target
-            example = vw.parse(f"{label} | " + " ".join(f"{k}:{value!r}" for k, value in enumerate(row)))
+            example = vw.parse(
+                f"{label} | " + " ".join(f"{k}:{value!r}" for k, value in enumerate(row))
+            )
             vw.learn(example)
             said.append(example.get_simplelabel_prediction())  # what it said before it learned
             vw.finish_example(example)
@@ -148,7 +173,11 @@ def shown(value: float, stream: Stream) -> str:
 def measured() -> dict[str, list[str]]:
     """The rows of the table as it was written last, by their first cell."""
     lines = FILE.read_text(encoding="utf-8").split("| nothing tuned |")[1].splitlines()[2:]
-    rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|"))
+    rows = (
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in lines
+        if line.startswith("|")
+    )
     return {first: rest for first, *rest in rows}
 
 
@@ -166,10 +195,20 @@ def main(arguments: list[str]) -> None:
         figures = [shown(figure(play(stream), stream), stream) for stream in games]
         rows.append([name, *figures])
         print(f"{name:48} {'  '.join(figures)}   {time.perf_counter() - started:.0f} s", flush=True)
-    header = ["nothing tuned", *(f"{stream.name}, {'wrong' if stream.labels else 'RMSE'}" for stream in games)]
-    table = Table("Errors of untuned models", header, rows, (__doc__ or "").split("\n\n")[1].replace("\n", " "))
+    header = [
+        "nothing tuned",
+        *(f"{stream.name}, {'wrong' if stream.labels else 'RMSE'}" for stream in games),
+    ]
+    table = Table(
+        "Errors of untuned models",
+        header,
+        rows,
+        (__doc__ or "").split("\n\n")[1].replace("\n", " "),
+    )
     if "--quick" not in arguments:
-        FILE.write_text("Written by `python -m benchmarks.untuned`.\n\n" + table.markdown(), encoding="utf-8")
+        FILE.write_text(
+            "Written by `python -m benchmarks.untuned`.\n\n" + table.markdown(), encoding="utf-8"
+        )
 
 
 if __name__ == "__main__":

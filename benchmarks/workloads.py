@@ -15,11 +15,17 @@ import swordplay as sp
 SEED = 20201206
 """One seed for every workload: a result can be run again."""
 RADIUS = 2.0
-"""Of the ball. The planted comparators have norm 1: only the largest steps meet the boundary, now and then."""
+"""Of the ball.
+
+The planted comparators have norm 1: only the largest steps meet the boundary, now and then.
+"""
 NOISE = 0.1
 """Standard deviation of the targets' noise, against signals of about 1."""
 POOL = 7
-"""Step sizes per kind of experts; twice that is the 14 experts of every comparison unless a case says otherwise."""
+"""Step sizes per kind of experts.
+
+Twice that is the 14 experts of every comparison unless a case says otherwise.
+"""
 
 KEPT: tuple[Literal["losses"]] = ("losses",)
 """All that a run of ours writes down."""
@@ -74,7 +80,9 @@ class Workload:
 
     @property
     def peer_rate(self) -> float:
-        """The rate of peers that need one, 1/(2L): the largest of our pool, so none is slowed down by numbers that blow up."""
+        """The rate of peers that need one, 1/(2L): the largest of our pool, so none is slowed
+        down by numbers that blow up.
+        """
         return 1 / (2 * self.smoothness)
 
     @cached_property
@@ -93,7 +101,10 @@ class Workload:
     def vowpal_lines(self) -> list[str]:
         """Rows in Vowpal Wabbit's text format."""
         rows = zip(self.dictionaries, self.targets.tolist(), strict=True)
-        return [f"{target!r} | " + " ".join(f"{name}:{value!r}" for name, value in row.items()) for row, target in rows]
+        return [
+            f"{target!r} | " + " ".join(f"{name}:{value!r}" for name, value in row.items())
+            for row, target in rows
+        ]
 
     def stream(self) -> sp.LinearStream:
         """The losses."""
@@ -106,7 +117,10 @@ class Workload:
 
 
 def dense(rounds: int, dim: int, radius: float = RADIUS) -> Workload:
-    """Standard normal features; the comparator turns slowly on the unit sphere and jumps to its opposite half way."""
+    """Standard normal features.
+
+    The comparator turns slowly on the unit sphere and jumps to its opposite half way.
+    """
     rng = np.random.default_rng([SEED, rounds, dim])
     features = rng.standard_normal((rounds, dim))
     first, second = np.linalg.qr(rng.standard_normal((dim, 2)))[0].T if dim > 1 else np.ones((2, 1))
@@ -117,12 +131,16 @@ def dense(rounds: int, dim: int, radius: float = RADIUS) -> Workload:
 
 
 def sparse(rounds: int, dim: int, nonzeros: int, radius: float = RADIUS) -> Workload:
-    """Hashed words: ``nonzeros`` distinct columns a row, a few common and most rare; the comparator flips half way."""
+    """Hashed words: ``nonzeros`` distinct columns a row, a few common and most rare.
+
+    The comparator flips half way.
+    """
     from scipy.sparse import csr_matrix
 
     rng = np.random.default_rng([SEED, rounds, dim, nonzeros])
-    # Each non-zero draws from a stratum of its own, so columns are distinct and sorted. The power makes a long tail: a
-    # fifth of the draws meet the most common column of their stratum, a half the most common hundred.
+    # Each non-zero draws from a stratum of its own, so columns are distinct and sorted. The power
+    # makes a long tail: a fifth of the draws meet the most common column of their stratum, a half
+    # the most common hundred.
     width = dim // nonzeros
     ranks = (rng.random((rounds, nonzeros)) ** 6 * width).astype(np.int32)
     columns = ranks + width * np.arange(nonzeros, dtype=np.int32)

@@ -1,4 +1,6 @@
-"""How Sphinx builds the site: ``make docs``, which reads docs/ and the docstrings and writes out/site."""
+"""How Sphinx builds the site: ``make docs``, which reads docs/ and the docstrings and writes
+out/site.
+"""
 
 import inspect
 
@@ -15,12 +17,20 @@ extensions = ["sphinx.ext.autodoc", "sphinx.ext.mathjax", "numpydoc", "myst_pars
 myst_heading_anchors = 3  # page.md#a-heading, as on every forge
 
 autodoc_default_options = {"members": True, "inherited-members": True, "member-order": "bysource"}
-autodoc_typehints = "none"  # the text of a parameter says what it is; types for tools are in py.typed
+autodoc_typehints = (
+    "none"  # the text of a parameter says what it is; types for tools are in py.typed
+)
 numpydoc_show_class_members = False  # autodoc shows them
 
 nitpicky = True  # with -W: a name that leads nowhere stops the build
-# Bases of our classes, which are documented elsewhere: by Python and by the packages that they come from.
-nitpick_ignore_regex = [("py:class", r"(abc|enum|typing|sklearn|river|numpy)\..*|object|tuple|Protocol|ValueError|Exception")]
+# Bases of our classes, which are documented elsewhere: by Python and by the packages that they come
+# from.
+nitpick_ignore_regex = [
+    (
+        "py:class",
+        r"(abc|enum|typing|sklearn|river|numpy)\..*|object|tuple|Protocol|ValueError|Exception",
+    )
+]
 
 html_theme = "furo"
 html_title = f"swordplay {version}"
@@ -29,15 +39,21 @@ html_show_sphinx = False
 
 
 def written_elsewhere(app, what, name, obj, skip, options):
-    """Leave out what our classes inherit from other packages: their own pages explain it, with links that they alone have."""
+    """Leave out what our classes inherit from other packages: their own pages explain it, with
+    links that they alone have.
+    """
     module = getattr(obj, "__module__", None) or "swordplay"
     return True if module.partition(".")[0] != "swordplay" else None
 
 
 def as_called(app, what, name, obj, options, signature, returned):
-    """Arguments of a class with a lock (``base/guard.py``), whose ``__new__`` takes anything: those of its ``__init__``."""
+    """Arguments of a class with a lock (``base/guard.py``), whose ``__new__`` takes anything:
+    those of its ``__init__``.
+    """
     if what == "class" and signature == "(*arguments, **options)":
-        return stringify_signature(inspect.signature(obj), show_annotation=False, show_return_annotation=False), returned
+        return stringify_signature(
+            inspect.signature(obj), show_annotation=False, show_return_annotation=False
+        ), returned
     return None
 
 

@@ -1,9 +1,9 @@
 """How do I put Sword into a scikit-learn pipeline, and keep it learning once it is in use?
 
-Bikes rented in Washington, DC, hour by hour over nine years, in which the scheme grows and its riders change. The pipeline is
-fitted on the first year and then lives on: its first step transforms what comes, its last one predicts each hour before it
-learns it. A ridge regression of the same columns, fitted on the same year, stands beside it, and so do the two forecasts
-that need no model.
+Bikes rented in Washington, DC, hour by hour over nine years, in which the scheme grows and its
+riders change. The pipeline is fitted on the first year and then lives on: its first step transforms
+what comes, its last one predicts each hour before it learns it. A ridge regression of the same
+columns, fitted on the same year, stands beside it, and so do the two forecasts that need no model.
 """
 
 import numpy as np
@@ -28,7 +28,9 @@ def weekends_apart(rows: np.ndarray) -> np.ndarray:
 
 
 past, future = slice(0, YEAR), slice(YEAR, len(y))
-sword = make_pipeline(FunctionTransformer(weekends_apart), SwordRegressor(lags=1)).fit(X[past], y[past])
+sword = make_pipeline(FunctionTransformer(weekends_apart), SwordRegressor(lags=1)).fit(
+    X[past], y[past]
+)
 ridge = make_pipeline(FunctionTransformer(weekends_apart), Ridge()).fit(X[past], y[past])
 
 forecasts = {

@@ -1,9 +1,10 @@
 """Several forecasts, each good at times: which one should I believe?
 
-Three simple ones of the bikes rented in an hour in Washington, DC: as many as a day ago, as many as a week ago, and the mean
-of the last days at this hour. Around weekends last week is good, in changing weather yesterday, in quiet weeks the mean;
-``SwordAggregator`` is told none of this and learns weights that drift. Beside it stands the best fixed combination, which
-hindsight alone could have known.
+Three simple ones of the bikes rented in an hour in Washington, DC: as many as a day ago, as many as
+a week ago, and the mean of the last days at this hour. Around weekends last week is good, in
+changing weather yesterday, in quiet weeks the mean; ``SwordAggregator`` is told none of this and
+learns weights that drift. Beside it stands the best fixed combination, which hindsight alone could
+have known.
 """
 
 import numpy as np
@@ -30,10 +31,14 @@ def running_mean(values: np.ndarray, keys: np.ndarray, pace: float) -> np.ndarra
 
 
 names = ("yesterday", "last week", "mean of the hour")
-forecasts = np.column_stack([column["count_24h_ago"], column["count_168h_ago"], running_mean(target, hour, pace=0.1)])
+forecasts = np.column_stack(
+    [column["count_24h_ago"], column["count_168h_ago"], running_mean(target, hour, pace=0.1)]
+)
 
 combined = SwordAggregator()
-predictions = combined.predict_then_learn(forecasts, target)  # each made before its target is learned
+predictions = combined.predict_then_learn(
+    forecasts, target
+)  # each made before its target is learned
 
 # The best weights that are not negative and sum to 1: a heavy extra row asks for the sum.
 heavy = 1e6 * np.abs(forecasts).max()
@@ -48,4 +53,7 @@ def error(guess: np.ndarray) -> float:
 for name, forecast in zip(names, forecasts.T, strict=True):
     print(f"{name:24} {error(forecast):6.1f}")
 print(f"{'best fixed combination':24} {error(forecasts @ fixed):6.1f}   weights {fixed.round(2)}")
-print(f"{'SwordAggregator':24} {error(predictions):6.1f}   weights {combined.weights_.round(2)} at the end")
+print(
+    f"{'SwordAggregator':24} {error(predictions):6.1f}   weights {combined.weights_.round(2)} at "
+    "the end"
+)

@@ -1,8 +1,11 @@
-"""How do I predict and learn row by row, as rows arrive? And what if the process has to stop in between?
+"""How do I predict and learn row by row, as rows arrive?
 
-``sp.engine.online`` drives a learner through the compiled engine: ``predict(features)`` before the target is known,
-``learn(features, target)`` after. Half-way the target jumps; the errors show the jump, and that Sword gets over it.
-The learner behind the model follows, so its state can be saved, and another process can go on from it.
+And what if the process has to stop in between?
+
+``sp.engine.online`` drives a learner through the compiled engine: ``predict(features)`` before the
+target is known, ``learn(features, target)`` after. Half-way the target jumps; the errors show the
+jump, and that Sword gets over it. The learner behind the model follows, so its state can be saved,
+and another process can go on from it.
 """
 
 import numpy as np
@@ -22,11 +25,15 @@ errors = np.empty(ROWS)
 for t in range(ROWS):
     features = rng.normal(size=4)
     prediction = model.predict(features)
-    target = float(features @ (before if t < ROWS // 2 else after)) + rng.normal(scale=0.1)  # the world answers
+    target = float(features @ (before if t < ROWS // 2 else after)) + rng.normal(
+        scale=0.1
+    )  # the world answers
     errors[t] = (prediction - target) ** 2
     model.learn(features, target)
 
-    if t == 2_500:  # a new process would do the same: a fresh learner, the saved state, a model of it
+    if (
+        t == 2_500
+    ):  # a new process would do the same: a fresh learner, the saved state, a model of it
         saved = learner.state()
         learner = sp.Sword(DOMAIN)
         learner.load_state(saved)

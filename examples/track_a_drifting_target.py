@@ -1,8 +1,9 @@
 """Which step size should I take? None: let Sword find it, in whatever world it wakes up in.
 
-Two worlds, one restless (a jump every 25 rounds, little noise) and one calm (two places to stand at in 10,000 rounds, much
-noise). A single gradient descent needs a large step in the first and a small one in the second, and pays dearly for the wrong
-one. Sword is told neither, and comes close to the best step of each, or below it.
+Two worlds, one restless (a jump every 25 rounds, little noise) and one calm (two places to stand at
+in 10,000 rounds, much noise). A single gradient descent needs a large step in the first and a small
+one in the second, and pays dearly for the wrong one. Sword is told neither, and comes close to the
+best step of each, or below it.
 """
 
 import swordplay as sp
@@ -21,7 +22,10 @@ def regret(learner: sp.Learner, world: sp.PlantedStream) -> float:
     return sp.play(learner, world).regret(world.comparators)
 
 
-single = {step: {name: regret(sp.OGD(world.domain, step), world) for name, world in worlds.items()} for step in STEP_SIZES}
+single = {
+    step: {name: regret(sp.OGD(world.domain, step), world) for name, world in worlds.items()}
+    for step in STEP_SIZES
+}
 sword = {name: regret(sp.Sword(world.domain), world) for name, world in worlds.items()}
 
 print(f"{'regret':22}" + "".join(f"{name:>10}" for name in worlds))
@@ -31,8 +35,11 @@ print(f"{'Sword':22}" + "".join(f"{sword[name]:10.1f}" for name in worlds))
 
 for name in worlds:
     best = min(STEP_SIZES, key=lambda step: single[step][name])
-    others = ", ".join(f"{single[best][other]:.0f} in the {other} world" for other in worlds if other != name)
+    others = ", ".join(
+        f"{single[best][other]:.0f} in the {other} world" for other in worlds if other != name
+    )
     print(
-        f"In the {name} world the best single step is {best:g} (regret {single[best][name]:.0f}; {others}); "
+        f"In the {name} world the best single step is {best:g} (regret {single[best][name]:.0f}; "
+        f"{others}); "
         f"Sword has {sword[name]:.0f}."
     )

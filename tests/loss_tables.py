@@ -1,4 +1,6 @@
-"""Losses as arrays, so that comparators and constants of a random game come from a few vectorised lines."""
+"""Losses as arrays, so that comparators and constants of a random game come from a few
+vectorised lines.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from swordplay.base.types import Array, Domain, Loss, Matrix, Vector
 Indices = NDArray[np.intp]
 
 DESCENT = 80
-"""Accelerated steps towards each comparator: near enough, and the theorems hold for every point of X anyway."""
+"""Accelerated steps towards each comparator: near enough, and the theorems hold for every point
+of X anyway.
+"""
 
 
 @dataclass(frozen=True)
@@ -29,7 +33,9 @@ class LinearTable:
 
     @property
     def smoothness(self) -> Vector:
-        return np.asarray(self.stream.family.curvature * np.square(self.stream.features).sum(axis=1))
+        return np.asarray(
+            self.stream.family.curvature * np.square(self.stream.features).sum(axis=1)
+        )
 
     def gradient_bound(self, domain: Domain) -> float:
         return self.stream.gradient_bound(domain)
@@ -46,7 +52,9 @@ class LinearTable:
     def stream_of(self, which: Indices) -> sp.LinearStream:
         """The losses of a match in their order."""
         whole = self.stream
-        return sp.LinearStream(whole.features[which], whole.targets[which], whole.loss, threshold=whole.threshold)
+        return sp.LinearStream(
+            whole.features[which], whole.targets[which], whole.loss, threshold=whole.threshold
+        )
 
     def _predictions(self, which: Indices, points: Matrix) -> Vector:
         return np.asarray(np.einsum("td,td->t", self.stream.features[which], points))
@@ -67,7 +75,10 @@ class QuadraticTable:
 
     @property
     def losses(self) -> list[Loss]:
-        return [sp.QuadraticLoss(*parts) for parts in zip(self.matrices, self.vectors, self.constants.tolist(), strict=True)]
+        return [
+            sp.QuadraticLoss(*parts)
+            for parts in zip(self.matrices, self.vectors, self.constants.tolist(), strict=True)
+        ]
 
     @property
     def smoothness(self) -> Vector:
@@ -78,10 +89,16 @@ class QuadraticTable:
 
     def value(self, which: Indices, points: Matrix) -> Vector:
         A, b, c = self.matrices[which], self.vectors[which], self.constants[which]
-        return np.asarray(0.5 * np.einsum("ti,tij,tj->t", points, A, points) - np.einsum("ti,ti->t", b, points) + c)
+        return np.asarray(
+            0.5 * np.einsum("ti,tij,tj->t", points, A, points)
+            - np.einsum("ti,ti->t", b, points)
+            + c
+        )
 
     def gradient(self, which: Indices, points: Matrix) -> Matrix:
-        return np.asarray(np.einsum("tij,tj->ti", self.matrices[which], points) - self.vectors[which])
+        return np.asarray(
+            np.einsum("tij,tj->ti", self.matrices[which], points) - self.vectors[which]
+        )
 
     def stream_of(self, which: Indices) -> list[Loss]:
         losses = self.losses
@@ -92,10 +109,12 @@ Table = LinearTable | QuadraticTable
 
 
 def block_minimisers(table: Table, which: Indices, domain: Domain, lengths: list[int]) -> Array:
-    """For each block length the best fixed point of each block, repeated; shape ``(len(lengths), T, d)``.
+    """For each block length the best fixed point of each block, repeated.
 
-    All blocks of all lengths descend at once (accelerated, restarted where a step turns back), each with the step its
-    own smoothness allows.
+    Shape ``(len(lengths), T, d)``.
+
+    All blocks of all lengths descend at once (accelerated, restarted where a step turns back), each
+    with the step its own smoothness allows.
     """
     T, rows = len(which), np.tile(which, len(lengths))
     start_of_block = np.concatenate([np.arange(T) % length == 0 for length in lengths])
@@ -114,12 +133,16 @@ def block_minimisers(table: Table, which: Indices, domain: Domain, lengths: list
 
 
 def longest_affine(domain: Domain, matrices: Array, vectors: Matrix) -> Vector:
-    r"""Largest :math:`\|Hx - h\|` over the domain, H symmetric, shape ``(n, d, d)``, h ``(n, d)``; never too small.
+    r"""Largest :math:`\|Hx - h\|` over the domain, H symmetric, shape ``(n, d, d)``, h ``(n, d)``.
 
-    Convex, so on a polytope it is met at a corner. A trust region has no duality gap, so on a ball with :math:`k = Hc - h`
+    Never too small.
+
+    Convex, so on a polytope it is met at a corner. A trust region has no duality gap, so on a ball
+    with :math:`k = Hc - h`
 
     .. math:: \max_{|z| \le r} |Hz + k|^2
-        = \min_{\mu > \lambda_{\max}^2} \mu r^2 + |k|^2 + \sum_i \frac{\lambda_i^2 k_i^2}{\mu - \lambda_i^2}
+        = \min_{\mu > \lambda_{\max}^2} \mu r^2 + |k|^2 + \sum_i \frac{\lambda_i^2 k_i^2}{\mu -
+        \lambda_i^2}
 
     and every μ bounds from above.
     """
@@ -131,7 +154,8 @@ def longest_affine(domain: Domain, matrices: Array, vectors: Matrix) -> Vector:
     offset = matrices @ domain.center - vectors
     squares, push = values**2, np.square(values * np.einsum("nij,ni->nj", bases, offset))
     top, r2 = squares.max(axis=1), domain.radius**2
-    # The derivative r^2 - sum push/(mu - squares)^2 is negative at `top` and positive beyond `high`: bisect.
+    # The derivative r^2 - sum push/(mu - squares)^2 is negative at `top` and positive beyond
+    # `high`: bisect.
     low, high = top * 0.0, np.sqrt(push.sum(axis=1) / r2)
     for _ in range(100):
         middle = (low + high) / 2
@@ -141,7 +165,9 @@ def longest_affine(domain: Domain, matrices: Array, vectors: Matrix) -> Vector:
         low, high = np.where(rising, low, middle), np.where(rising, middle, high)
     with np.errstate(divide="ignore", invalid="ignore"):
         terms = np.where(push > 0, push / ((top + high)[:, None] - squares), 0.0)
-    return np.asarray(np.sqrt((top + high) * r2 + np.square(offset).sum(axis=1) + terms.sum(axis=1)))
+    return np.asarray(
+        np.sqrt((top + high) * r2 + np.square(offset).sum(axis=1) + terms.sum(axis=1))
+    )
 
 
 def _corners(domain: Domain) -> Matrix:

@@ -1,7 +1,7 @@
 """Plain Python twins, straight from the equations: lists, loops, math, nothing of the library.
 
-A loss is a function from a point (a list) to its gradient (a list). A projection maps a list to a list. Only
-``projection`` and ``fields`` know the library: they translate its domains and losses.
+A loss is a function from a point (a list) to its gradient (a list). A projection maps a list to a
+list. Only ``projection`` and ``fields`` know the library: they translate its domains and losses.
 """
 
 from __future__ import annotations
@@ -44,16 +44,23 @@ class Run(NamedTuple):
 def certificate(pasts, domain, P, steady=True):
     """min_k { sum lost + sum eta/2 surprise - sum lead/(2 eta) + distance }, from whole histories.
 
-    Where steps are ``steady``, 1/a for ever, the distance is sigma(a w) - a |w|^2 / 2 + P a rho, with w where the expert ended,
-    seen from the centre, and rho the farthest that it has been from there. Else it is sigma(S) - a |w|^2 / 2 + P max |S| and
-    what the squares leave, S = sum a_t (w_{t+1} - w_t); or with more than eight coordinates what the changes of a add to the
-    steady one, wherever they point; or D^2/2 Lambda + D P max_t a_t, if that is smaller.
+    Where steps are ``steady``, 1/a for ever, the distance is sigma(a w) - a |w|^2 / 2 + P a rho,
+    with w where the expert ended, seen from the centre, and rho the farthest that it has been from
+    there. Else it is sigma(S) - a |w|^2 / 2 + P max |S| and what the squares leave, S = sum a_t
+    (w_{t+1} - w_t); or with more than eight coordinates what the changes of a add to the steady
+    one, wherever they point; or D^2/2 Lambda + D P max_t a_t, if that is smaller.
     """
     D, center, values = domain.diameter, domain.center.tolist(), []
-    r = domain.radius if isinstance(domain, sp.Ball) else min(D, math.sqrt(sum(far(domain, j) ** 2 for j in range(domain.dim))))
+    r = (
+        domain.radius
+        if isinstance(domain, sp.Ball)
+        else min(D, math.sqrt(sum(far(domain, j) ** 2 for j in range(domain.dim))))
+    )
     for past in pasts:
         inverses = [0.0] + [played.inverse for played in past]
-        price = sum(played.surprise / (2 * played.inverse) for played in past if played.surprise > 0)
+        price = sum(
+            played.surprise / (2 * played.inverse) for played in past if played.surprise > 0
+        )
         won = sum(played.lead * played.inverse / 2 for played in past)
         ways = [minus(played.after, center) for played in past]
         lengths = [0.0] + [math.sqrt(dot(w, w)) for w in ways]
@@ -64,15 +71,24 @@ def certificate(pasts, domain, P, steady=True):
         else:
             changes = [later - earlier for earlier, later in pairwise(inverses)]
             growth = sum(max(change, 0.0) for change in changes)
-            turns = [abs(change) * length for change, length in zip(changes, lengths[:-1], strict=True)]
+            turns = [
+                abs(change) * length for change, length in zip(changes, lengths[:-1], strict=True)
+            ]
             turned = sum(turns)
-            pulls = [a * far + sum(turns[: t + 1]) for t, (a, far) in enumerate(zip(inverses[1:], lengths[1:], strict=True))]
-            swing = sum(change * length**2 / 2 for change, length in zip(changes, lengths[:-1], strict=True))
+            pulls = [
+                a * far + sum(turns[: t + 1])
+                for t, (a, far) in enumerate(zip(inverses[1:], lengths[1:], strict=True))
+            ]
+            swing = sum(
+                change * length**2 / 2 for change, length in zip(changes, lengths[:-1], strict=True)
+            )
             by_parts = left + swing + r * turned + P * max(pulls)
             if domain.dim <= 8:
                 S, longest = [0.0] * domain.dim, 0.0
                 for a, w, now in zip(inverses[1:], [[0.0] * domain.dim, *ways], ways, strict=False):
-                    S = [s + a * (after - before) for s, before, after in zip(S, w, now, strict=True)]
+                    S = [
+                        s + a * (after - before) for s, before, after in zip(S, w, now, strict=True)
+                    ]
                     longest = max(longest, math.sqrt(dot(S, S)))
                 support = float(domain.support(np.array(S))) - dot(S, center)
                 by_parts = support - dot(pull, ways[-1]) / 2 + swing + P * longest
@@ -84,7 +100,10 @@ def certificate(pasts, domain, P, steady=True):
 def far(domain, j):
     """How far the domain reaches along an axis, from its centre."""
     axis = np.eye(domain.dim)[j]
-    return max(float(domain.support(axis)) - domain.center[j], float(domain.support(-axis)) + domain.center[j])
+    return max(
+        float(domain.support(axis)) - domain.center[j],
+        float(domain.support(-axis)) + domain.center[j],
+    )
 
 
 def projection(domain):
@@ -135,14 +154,20 @@ def step(x, eta, g):
 
 
 def mix(weights, points):
-    return [sum(p * x[j] for p, x in zip(weights, points, strict=True)) for j in range(len(points[0]))]
+    return [
+        sum(p * x[j] for p, x in zip(weights, points, strict=True)) for j in range(len(points[0]))
+    ]
 
 
 def onto_ball(center, radius):
     def project(x):
         offset = minus(x, center)
         norm = math.sqrt(dot(offset, offset))
-        return list(x) if norm <= radius else [c + radius * o / norm for c, o in zip(center, offset, strict=True)]
+        return (
+            list(x)
+            if norm <= radius
+            else [c + radius * o / norm for c, o in zip(center, offset, strict=True)]
+        )
 
     return project
 
@@ -188,7 +213,10 @@ def oegd(gradients, center, project, eta):
 def exponential(log_prior, totals, rate):
     """prior_i exp(-rate total_i), normalised; an infinite rate keeps the leaders only."""
     best = min(totals)
-    scores = [lp - (rate * (v - best) if v > best else 0.0) for lp, v in zip(log_prior, totals, strict=True)]
+    scores = [
+        lp - (rate * (v - best) if v > best else 0.0)
+        for lp, v in zip(log_prior, totals, strict=True)
+    ]
     top = max(scores)
     raw = [math.exp(s - top) for s in scores]
     return [r / sum(raw) for r in raw]
@@ -199,11 +227,18 @@ def half_range(values):
 
 
 def hedge(losses, guesses, rate):
-    """Weights p_1 .. p_T of optimistic Hedge with a uniform prior; ``rate(t, A)`` gives eps_t, t from 1, A = A_{t-1}."""
+    """Weights p_1 .. p_T of optimistic Hedge with a uniform prior.
+
+    ``rate(t, A)`` gives eps_t, t from 1, A = A_{t-1}.
+    """
     N = len(losses[0])
     log_prior, cumulative, A, history = [-math.log(N)] * N, [0.0] * N, 0.0, []
     for t, (loss, guess) in enumerate(zip(losses, guesses, strict=True), start=1):
-        history.append(exponential(log_prior, [c + m for c, m in zip(cumulative, guess, strict=True)], rate(t, A)))
+        history.append(
+            exponential(
+                log_prior, [c + m for c, m in zip(cumulative, guess, strict=True)], rate(t, A)
+            )
+        )
         cumulative = [c + v for c, v in zip(cumulative, loss, strict=True)]
         A += half_range(minus(loss, guess)) ** 2
     return history

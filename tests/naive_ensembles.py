@@ -1,7 +1,9 @@
-"""Plain Python twins of the learners that weigh a fixed pool of experts: Ader, SwordVar, SwordSmall, SwordBest, SwordAgeless.
+"""Plain Python twins of the learners that weigh a fixed pool of experts: Ader, SwordVar,
+SwordSmall, SwordBest, SwordAgeless.
 
-``play`` is the round, written once from the equations; each learner below says its own pools, prior, rate and guess in
-numbers, so that a constant of the library has a second place where it is written.
+``play`` is the round, written once from the equations; each learner below says its own pools,
+prior, rate and guess in numbers, so that a constant of the library has a second place where it is
+written.
 """
 
 from __future__ import annotations
@@ -12,16 +14,22 @@ from naive import Round, Run, dot, exponential, half_range, minus, mix, step
 
 
 def play(gradients, center, project, *, extra, plain, prior, rate, guess, shared=False, keep=1.0):
-    """Extra-gradient experts with steps ``extra`` and gradient-descent experts with steps ``plain`` under one Hedge.
+    """Extra-gradient experts with steps ``extra`` and gradient-descent experts with steps ``plain``
+    under one Hedge.
 
-    ``rate(A, largest)`` gives the rate after the sums of a round; ``guess(Dv, Ds)`` the share of the replayed gradient that
-    is guessed. With ``keep`` below 1 every sum of the meta fades.
+    ``rate(A, largest)`` gives the rate after the sums of a round; ``guess(Dv, Ds)`` the share of
+    the replayed gradient that is guessed. With ``keep`` below 1 every sum of the meta fades.
     """
     pool, n, d = [*extra, *plain], len(extra), len(center)
     points = [list(center) for _ in pool]
     hats = [list(center) for _ in pool]
     expected = [[0.0] * d for _ in pool]  # M_{t,i}
-    p, cumulative, guesses, pasts = list(prior), [0.0] * len(pool), [0.0] * len(pool), [[] for _ in pool]
+    p, cumulative, guesses, pasts = (
+        list(prior),
+        [0.0] * len(pool),
+        [0.0] * len(pool),
+        [[] for _ in pool],
+    )
     A = largest = Dv = Ds = 0.0
     M, Mv = [0.0] * d, None
     decisions, weights = [mix(p, points)], [p]
@@ -38,7 +46,11 @@ def play(gradients, center, project, *, extra, plain, prior, rate, guess, shared
             gi = g if shared else gradient(points[i])
             missed, ahead = minus(gi, expected[i]), minus(points[i], hats[i])
             hats[i] = project(step(hats[i], eta, gi))
-            lost = dot(g, minus(x, points[i])) if shared else gradient.value(x) - gradient.value(points[i])
+            lost = (
+                dot(g, minus(x, points[i]))
+                if shared
+                else gradient.value(x) - gradient.value(points[i])
+            )
             pasts[i].append(Round(lost, 1 / eta, dot(missed, missed), dot(ahead, ahead), hats[i]))
             if i < n:
                 expected[i] = gradient(hats[i])
@@ -96,7 +108,16 @@ def sword_var(gradients, center, project, *, D, G, L, T):
     def rate(A, largest):
         return min(1 / (L * D**2), math.sqrt(lam / (2 * (D**2 * G**2 + A))))
 
-    return play(gradients, center, project, extra=pool, plain=[], prior=uniform(len(pool)), rate=rate, guess=everything)
+    return play(
+        gradients,
+        center,
+        project,
+        extra=pool,
+        plain=[],
+        prior=uniform(len(pool)),
+        rate=rate,
+        guess=everything,
+    )
 
 
 def sword_small(gradients, center, project, *, D, G, L, T):
@@ -106,7 +127,16 @@ def sword_small(gradients, center, project, *, D, G, L, T):
     def rate(A, largest):
         return math.sqrt(lam / (D**2 * G**2 / 4 + A))
 
-    return play(gradients, center, project, extra=[], plain=pool, prior=uniform(len(pool)), rate=rate, guess=nothing)
+    return play(
+        gradients,
+        center,
+        project,
+        extra=[],
+        plain=pool,
+        prior=uniform(len(pool)),
+        rate=rate,
+        guess=nothing,
+    )
 
 
 def sword_best(gradients, center, project, *, D, G, L, T):
@@ -119,11 +149,23 @@ def sword_best(gradients, center, project, *, D, G, L, T):
     def guess(Dv, Ds):
         return 1 / (1 + math.exp(min(kappa * (Dv - Ds), 700.0)))
 
-    return play(gradients, center, project, extra=pool, plain=pool, prior=uniform(2 * len(pool)), rate=rate, guess=guess)
+    return play(
+        gradients,
+        center,
+        project,
+        extra=pool,
+        plain=pool,
+        prior=uniform(2 * len(pool)),
+        rate=rate,
+        guess=guess,
+    )
 
 
 def sword_ageless(gradients, center, project, *, D, L, memory=2000):
-    """1/L and 13 halvings of both kinds; rate sqrt(8 lam / (A + (1e-4 D)^2 max |g - M|^2)); every sum fades by 1 - 1/memory."""
+    """1/L and 13 halvings of both kinds.
+
+    Rate sqrt(8 lam / (A + (1e-4 D)^2 max |g - M|^2)); every sum fades by 1 - 1/memory.
+    """
     pool = [1 / L / 2**i for i in range(14)]
     lam = math.log(28)
 
@@ -135,5 +177,13 @@ def sword_ageless(gradients, center, project, *, D, L, memory=2000):
         return 0.5 if abs(Dv - Ds) <= 1e-12 * (Dv + Ds) else float(Dv < Ds)
 
     return play(
-        gradients, center, project, extra=pool, plain=pool, prior=uniform(28), rate=rate, guess=guess, keep=1 - 1 / memory
+        gradients,
+        center,
+        project,
+        extra=pool,
+        plain=pool,
+        prior=uniform(28),
+        rate=rate,
+        guess=guess,
+        keep=1 - 1 / memory,
     )

@@ -1,4 +1,6 @@
-"""Plain Python twins of the systems beside the Swords, straight from the equations: lists, loops, math."""
+"""Plain Python twins of the systems beside the Swords, straight from the equations: lists,
+loops, math.
+"""
 
 from __future__ import annotations
 
@@ -20,23 +22,42 @@ def sword_plus_plus(gradients, center, project, *, D, G, L, T):
     points = [list(center) for _ in pool]
     before = [list(center) for _ in pool]
     hats = [list(center) for _ in pool]
-    p, cumulative, guesses, A = [1 / len(pool)] * len(pool), [0.0] * len(pool), [0.0] * len(pool), 0.0
+    p, cumulative, guesses, A = (
+        [1 / len(pool)] * len(pool),
+        [0.0] * len(pool),
+        [0.0] * len(pool),
+        0.0,
+    )
     M, pasts = [0.0] * len(center), [[] for _ in pool]
     decisions, weights = [mix(p, points)], [p]
     for gradient in gradients:
         x = decisions[-1]
         g = gradient(x)
-        losses = [dot(g, xi) + 2 * L * squared(minus(xi, was)) for xi, was in zip(points, before, strict=True)]
+        losses = [
+            dot(g, xi) + 2 * L * squared(minus(xi, was))
+            for xi, was in zip(points, before, strict=True)
+        ]
         A += half_range(minus(losses, guesses)) ** 2
         cumulative = [c + loss for c, loss in zip(cumulative, losses, strict=True)]
         for i, eta in enumerate(pool):
             ahead = minus(points[i], hats[i])
             before[i] = points[i]
             hats[i] = project(step(hats[i], eta, g))
-            pasts[i].append(Round(dot(g, minus(x, before[i])), 1 / eta, squared(minus(g, M)), squared(ahead), hats[i]))
+            pasts[i].append(
+                Round(
+                    dot(g, minus(x, before[i])),
+                    1 / eta,
+                    squared(minus(g, M)),
+                    squared(ahead),
+                    hats[i],
+                )
+            )
             points[i] = project(step(hats[i], eta, g))
         M = g
-        guesses = [dot(g, xi) + 2 * L * squared(minus(xi, was)) for xi, was in zip(points, before, strict=True)]
+        guesses = [
+            dot(g, xi) + 2 * L * squared(minus(xi, was))
+            for xi, was in zip(points, before, strict=True)
+        ]
         rate = min(1 / (2 * L * D**2), math.sqrt(lam / (2 * (D**2 * G**2 + A))))
         p = exponential(log_prior, [c + m for c, m in zip(cumulative, guesses, strict=True)], rate)
         decisions.append(mix(p, points))
@@ -122,7 +143,11 @@ def one_projection_ader(gradients, center, project, radius, *, G, T):
     def in_ball(y):
         offset = minus(y, center)
         norm = math.sqrt(squared(offset))
-        return list(y) if norm <= radius else [c + radius * o / norm for c, o in zip(center, offset, strict=True)]
+        return (
+            list(y)
+            if norm <= radius
+            else [c + radius * o / norm for c, o in zip(center, offset, strict=True)]
+        )
 
     pool, prior = ader_parts(2 * radius, G, T)
     points, total, p, decisions = [list(center) for _ in pool], [0.0] * len(pool), prior, []
@@ -136,7 +161,9 @@ def one_projection_ader(gradients, center, project, radius, *, G, T):
             g = step(g, dot(g, away) / norm**2, away)
         total = [c + dot(g, xi) for c, xi in zip(total, points, strict=True)]
         points = [in_ball(step(xi, eta, g)) for xi, eta in zip(points, pool, strict=True)]
-        p = exponential([math.log(q) for q in prior], total, math.sqrt(2 / (T * G**2 * (2 * radius) ** 2)))
+        p = exponential(
+            [math.log(q) for q in prior], total, math.sqrt(2 / (T * G**2 * (2 * radius) ** 2))
+        )
     return [*decisions, project(mix(p, points))]
 
 
@@ -157,14 +184,25 @@ def cover(losses, center, project, *, D, G, kind):
                 up, down = (max(e["R"] + s, 0.0) ** 2 / (3 * (e["C"] + 1)) for s in (1, -1))
                 raw[first, last] = (math.exp(up) - math.exp(down)) / 2
         if sum(raw.values()) == 0:
-            raw = {(a, b): 1 / (a**2 * (1 + math.floor(math.log2(a)))) if kind == "cbce" else 1.0 for a, b in alive}
+            raw = {
+                (a, b): 1 / (a**2 * (1 + math.floor(math.log2(a)))) if kind == "cbce" else 1.0
+                for a, b in alive
+            }
         return {name: w / sum(raw.values()) for name, w in raw.items()}
 
     for t in range(1, len(losses) + 2):
         alive = {(a, b): e for (a, b), e in alive.items() if b >= t}
         for k in range(t.bit_length()):
             if t % 2**k == 0 and (kind != "sacs" or t // 2**k % 2 == 1):
-                alive[t, t + 2**k - 1] = {"x": list(center), "E": 0.0, "w": 1.0, "z": [], "wealth": 1.0, "R": 0.0, "C": 0.0}
+                alive[t, t + 2**k - 1] = {
+                    "x": list(center),
+                    "E": 0.0,
+                    "w": 1.0,
+                    "z": [],
+                    "wealth": 1.0,
+                    "R": 0.0,
+                    "C": 0.0,
+                }
         p = weigh(t)
         decisions.append(mix(list(p.values()), [alive[name]["x"] for name in p]))
         if t > len(losses):
@@ -172,7 +210,11 @@ def cover(losses, center, project, *, D, G, kind):
         value, gradient = losses[t - 1]
         for (first, last), e in alive.items():
             ours, theirs = value(decisions[-1]), value(e["x"])
-            r = (ours - theirs) / (D * G) if abs(ours - theirs) > 1e-12 * (abs(ours) + abs(theirs)) else 0.0
+            r = (
+                (ours - theirs) / (D * G)
+                if abs(ours - theirs) > 1e-12 * (abs(ours) + abs(theirs))
+                else 0.0
+            )
             e["w"] *= 1 + min(0.5, 1 / math.sqrt(last - first + 1)) * r
             z = r if e.get("bet", 0.0) > 0 else max(r, 0.0)
             e["wealth"] += z * e.get("bet", 0.0)
@@ -196,7 +238,9 @@ def haar_says_moved(bin_, sigma, shrink):
         size = n // 2**level
         for first in range(0, n, size):
             half = first + size // 2
-            coefficient = (sum(padded[first:half]) - sum(padded[half : first + size])) / math.sqrt(size)
+            coefficient = (sum(padded[first:half]) - sum(padded[half : first + size])) / math.sqrt(
+                size
+            )
             total += 2 ** (level / 2) * max(abs(coefficient) - shrink, 0.0)
     return total > sigma
 
@@ -224,7 +268,10 @@ def aligator(targets, center, *, width, clip):
         said.append(clip(sum(w * means[name] for name, (w, _) in alive.items()) / mass))
         if t <= len(targets):
             y = targets[t - 1]
-            faded = {name: w * math.exp(-((means[name] - y) ** 2) / (2 * width**2)) for name, (w, _) in alive.items()}
+            faded = {
+                name: w * math.exp(-((means[name] - y) ** 2) / (2 * width**2))
+                for name, (w, _) in alive.items()
+            }
             for name, e in alive.items():
                 e[0], e[1] = faded[name] * mass / sum(faded.values()), [*e[1], y]
     return said

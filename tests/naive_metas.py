@@ -1,4 +1,6 @@
-"""Plain Python twins of the metas, straight from the equations: lists, loops, math, and scipy's quadrature for Squint."""
+"""Plain Python twins of the metas, straight from the equations: lists, loops, math, and scipy's
+quadrature for Squint.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ def fixed_share(prior, losses, guesses, *, share, rate, range):
     for loss, guess in zip(losses, guesses, strict=True):
         v = normalised([qi * math.exp(-rate * li / range) for qi, li in zip(q, loss, strict=True)])
         q = [(1 - share) * vi + share * pi for vi, pi in zip(v, prior, strict=True)]
-        history.append(normalised([qi * math.exp(-rate * mi / range) for qi, mi in zip(q, guess, strict=True)]))
+        history.append(
+            normalised([qi * math.exp(-rate * mi / range) for qi, mi in zip(q, guess, strict=True)])
+        )
     return history
 
 
@@ -26,9 +30,16 @@ def ada_normal_hedge(prior, losses, guesses, *, range):
     R, C, p, history = [0.0] * len(prior), [0.0] * len(prior), list(prior), [list(prior)]
     for loss in losses:
         r = [(dot(p, loss) - li) / range for li in loss]
-        R, C = [a + b for a, b in zip(R, r, strict=True)], [a + abs(b) for a, b in zip(C, r, strict=True)]
+        R, C = (
+            [a + b for a, b in zip(R, r, strict=True)],
+            [a + abs(b) for a, b in zip(C, r, strict=True)],
+        )
         w = [
-            (math.exp(max(Ri + 1, 0) ** 2 / (3 * (Ci + 1))) - math.exp(max(Ri - 1, 0) ** 2 / (3 * (Ci + 1)))) / 2
+            (
+                math.exp(max(Ri + 1, 0) ** 2 / (3 * (Ci + 1)))
+                - math.exp(max(Ri - 1, 0) ** 2 / (3 * (Ci + 1)))
+            )
+            / 2
             for Ri, Ci in zip(R, C, strict=True)
         ]
         raw = [qi * wi for qi, wi in zip(prior, w, strict=True)]
@@ -38,7 +49,9 @@ def ada_normal_hedge(prior, losses, guesses, *, range):
 
 
 def agreeing(guess, weights_for):
-    """The weights p for which p = weights_for(<p, m> - m), by trying ever finer numbers in the place of <p, m>."""
+    """The weights p for which p = weights_for(<p, m> - m), by trying ever finer numbers in the
+    place of <p, m>.
+    """
     low, high = min(guess), max(guess)
     for _ in range(80):
         c = (low + high) / 2
@@ -65,7 +78,9 @@ def adapt_ml_prod(prior, losses, guesses, *, range):
         eta = after
 
         def weights_for(hoped, w=w, eta=eta):
-            return normalised([e * wi * math.exp(e * h / range) for e, wi, h in zip(eta, w, hoped, strict=True)])
+            return normalised(
+                [e * wi * math.exp(e * h / range) for e, wi, h in zip(eta, w, hoped, strict=True)]
+            )
 
         p = agreeing(guess, weights_for)
         expected = [(dot(p, guess) - m) / range for m in guess]
@@ -74,7 +89,9 @@ def adapt_ml_prod(prior, losses, guesses, *, range):
 
 
 def integral(R, V):
-    return quad(lambda eta: math.exp(eta * R - eta * eta * V), 0.0, 0.5, epsabs=0.0, epsrel=1e-12, limit=500)[0]
+    return quad(
+        lambda eta: math.exp(eta * R - eta * eta * V), 0.0, 0.5, epsabs=0.0, epsrel=1e-12, limit=500
+    )[0]
 
 
 def squint(prior, losses, guesses, *, range):
@@ -87,7 +104,12 @@ def squint(prior, losses, guesses, *, range):
         V = [v + (ri - ei) ** 2 for v, ri, ei in zip(V, r, expected, strict=True)]
 
         def weights_for(hoped, R=R, V=V):
-            return normalised([q * integral(a + h / range, v) for q, a, h, v in zip(prior, R, hoped, V, strict=True)])
+            return normalised(
+                [
+                    q * integral(a + h / range, v)
+                    for q, a, h, v in zip(prior, R, hoped, V, strict=True)
+                ]
+            )
 
         p = weights_for([0.0] * N) if min(guess) == max(guess) else agreeing(guess, weights_for)
         expected = [(dot(p, guess) - m) / range for m in guess]

@@ -1,4 +1,6 @@
-"""A plain Python twin of Sword, from the equations: adaptive steps, capped experts, forks, follow-the-leader optimism."""
+"""A plain Python twin of Sword, from the equations: adaptive steps, capped experts, forks,
+follow-the-leader optimism.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,9 @@ from naive import Round, Run, dot, exponential, half_range, minus, mix, step
 
 
 class Pool:
-    """How long steps are: a capped expert first, the others by how far it has been (``capped=False``: none, and by D)."""
+    """How long steps are: a capped expert first, the others by how far it has been
+    (``capped=False``: none, and by D).
+    """
 
     def __init__(self, D, capped, d):
         self.D, self.capped = D, capped
@@ -35,10 +39,14 @@ class Pool:
         return math.sqrt(energy) / (0.5 * 2**i * width)
 
     def inherited(self, n, energy):
-        """What a copy that becomes expert n begins with: enough for a step of 1/L, in a domain of more than eight spans."""
+        """What a copy that becomes expert n begins with: enough for a step of 1/L, in a domain
+        of more than eight spans.
+        """
         L, width = self.known()
         return (
-            max(energy, (0.5 * 2**n * width * L) ** 2) if self.capped and energy > 0 and self.D > 8 * self.span > 0 else energy
+            max(energy, (0.5 * 2**n * width * L) ** 2)
+            if self.capped and energy > 0 and self.D > 8 * self.span > 0
+            else energy
         )
 
     def priors(self, n):
@@ -54,15 +62,24 @@ def eta(inverse):
 def sword(gradients, center, project, *, D, floor=1e-4, capped=True):
     """Sword without settings; ``capped=False`` is Sword as it was before there were capped experts.
 
-    The rate is sqrt(lam / (2 (A + (floor D)^2 max |g - M|^2))): the design's, blurred so that ties are not told apart.
+    The rate is sqrt(lam / (2 (A + (floor D)^2 max |g - M|^2))): the design's, blurred so that ties
+    are not told apart.
     """
     d, pool = len(center), Pool(D, capped, len(center))
     # One list per kind: each expert is a dictionary of its own.
-    extra = [{"x": list(center), "hat": list(center), "M": [0.0] * d, "q": 0.0, "total": 0.0, "past": []}]
+    extra = [
+        {"x": list(center), "hat": list(center), "M": [0.0] * d, "q": 0.0, "total": 0.0, "past": []}
+    ]
     plain = [{"x": list(center), "q": 0.0, "total": 0.0, "past": []}]
     if capped:  # another of each kind beside the capped one, from the start
         extra, plain = [extra[0], dict(extra[0])], [plain[0], dict(plain[0])]
-    p, guesses, A, largest, rate = pool.priors(len(extra)), [0.0] * 2 * len(extra), 0.0, 0.0, math.inf
+    p, guesses, A, largest, rate = (
+        pool.priors(len(extra)),
+        [0.0] * 2 * len(extra),
+        0.0,
+        0.0,
+        math.inf,
+    )
     M, Mv, Dv, Ds = [0.0] * d, None, 0.0, 0.0
     decisions, weights = [mix(p, [expert["x"] for expert in extra + plain])], [p]
     for t, gradient in enumerate(gradients, start=1):
@@ -72,8 +89,12 @@ def sword(gradients, center, project, *, D, floor=1e-4, capped=True):
         A += half_range(minus(losses, guesses)) ** 2
         largest = max(largest, dot(minus(g, M), minus(g, M)))
         met = 2 * (A + (floor * D) ** 2 * largest)
-        # The entropy of the experts that played this round; a larger one must not raise the rate again.
-        rate = min(rate, math.sqrt(math.log(1 / min(pool.priors(len(extra)))) / met) if met > 0 else math.inf)
+        # The entropy of the experts that played this round; a larger one must not raise the rate
+        # again.
+        rate = min(
+            rate,
+            math.sqrt(math.log(1 / min(pool.priors(len(extra)))) / met) if met > 0 else math.inf,
+        )
         for expert, loss in zip(extra + plain, losses, strict=True):
             expert["total"] += loss
         if Mv is not None:
@@ -88,12 +109,21 @@ def sword(gradients, center, project, *, D, floor=1e-4, capped=True):
             energy, expert["q"] = expert["q"], expert["q"] + dot(missed, missed)
             ahead = minus(expert["x"], expert["hat"])
             m = pool.caution
-            a = pool.inverse(i, energy, before, m) if energy > 0 else pool.inverse(i, expert["q"], now, m)
+            a = (
+                pool.inverse(i, energy, before, m)
+                if energy > 0
+                else pool.inverse(i, expert["q"], now, m)
+            )
             lost = gradient.value(x) - gradient.value(expert["x"])
             expert["hat"] = project(step(expert["hat"], eta(a), gi))
-            expert["past"] = [*expert["past"], Round(lost, a, dot(missed, missed), dot(ahead, ahead), expert["hat"])]
+            expert["past"] = [
+                *expert["past"],
+                Round(lost, a, dot(missed, missed), dot(ahead, ahead), expert["hat"]),
+            ]
             expert["M"] = gradient(expert["hat"])
-            expert["x"] = project(step(expert["hat"], eta(pool.inverse(i, expert["q"], now, m)), expert["M"]))
+            expert["x"] = project(
+                step(expert["hat"], eta(pool.inverse(i, expert["q"], now, m)), expert["M"])
+            )
         for i, expert in enumerate(plain):
             gi = gradient(expert["x"])
             expert["q"] += dot(gi, gi)
@@ -105,10 +135,19 @@ def sword(gradients, center, project, *, D, floor=1e-4, capped=True):
             n = len(extra)
             for kind in (extra, plain):
                 kind.append(dict(kind[-1], q=pool.inherited(n, kind[-1]["q"])))
-            extra[-1]["x"] = project(step(extra[-1]["hat"], eta(pool.inverse(n, extra[-1]["q"], now)), extra[-1]["M"]))
+            extra[-1]["x"] = project(
+                step(extra[-1]["hat"], eta(pool.inverse(n, extra[-1]["q"], now)), extra[-1]["M"])
+            )
             old, new = pool.priors(n), pool.priors(n + 1)
             shares = [new[n - 1] / old[n - 1], new[n] / old[n - 1]]
-            p = [*p[: n - 1], p[n - 1] * shares[0], p[n - 1] * shares[1], *p[n:-1], p[-1] * shares[0], p[-1] * shares[1]]
+            p = [
+                *p[: n - 1],
+                p[n - 1] * shares[0],
+                p[n - 1] * shares[1],
+                *p[n:-1],
+                p[-1] * shares[0],
+                p[-1] * shares[1],
+            ]
         points = [expert["x"] for expert in extra + plain]
         prior = pool.priors(len(extra))
         Mv = gradient(mix(p, points))

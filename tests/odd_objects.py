@@ -1,7 +1,8 @@
 """Odd values and the arguments that they are given to, for test_odd_objects.py.
 
-A door is a function that gives one value to one argument of a public function, and the state that must not change when the
-value is refused. An error is *in words* if a ``raise`` of swordplay, or of a validation of scikit-learn, has made its message.
+A door is a function that gives one value to one argument of a public function, and the state that
+must not change when the value is refused. An error is *in words* if a ``raise`` of swordplay, or of
+a validation of scikit-learn, has made its message.
 """
 
 import datetime
@@ -171,7 +172,9 @@ def state_of(model):
 
 
 def copies(grow):
-    """A function that gives a copy of one grown model (with whatever ``grow`` gives beside it), and the state of the model."""
+    """A function that gives a copy of one grown model (with whatever ``grow`` gives beside it),
+    and the state of the model.
+    """
 
     @functools.cache
     def grown():
@@ -197,8 +200,20 @@ def sklearn_doors():
         ("SwordRegressor", sp.sklearn.SwordRegressor, {}, Y, "predict_then_learn"),
         ("SwordClassifier", sp.sklearn.SwordClassifier, {}, L, "predict_then_learn"),
         ("SwordAggregator", sp.sklearn.SwordAggregator, {}, Y, "predict_then_learn"),
-        ("SwordRegressor.encode", sp.sklearn.SwordRegressor, {"encode": True}, Y, "predict_then_learn"),
-        ("SwordClassifier.encode", sp.sklearn.SwordClassifier, {"encode": True}, L, "predict_then_learn"),
+        (
+            "SwordRegressor.encode",
+            sp.sklearn.SwordRegressor,
+            {"encode": True},
+            Y,
+            "predict_then_learn",
+        ),
+        (
+            "SwordClassifier.encode",
+            sp.sklearn.SwordClassifier,
+            {"encode": True},
+            L,
+            "predict_then_learn",
+        ),
     ]
     for name, kind, options, targets, learn in kinds:
         encode = bool(options)
@@ -209,39 +224,67 @@ def sklearn_doors():
         for method in ("fit", "partial_fit", learn, "predict"):
 
             def call(X, y, kind=kind, options=options, grown=grown, method=method, encode=encode):
-                model, before = (kind(**options), None) if method == "fit" else grown[encode or has_names(X)]()
+                model, before = (
+                    (kind(**options), None) if method == "fit" else grown[encode or has_names(X)]()
+                )
                 return (
                     model,
                     before,
-                    (lambda: getattr(model, method)(X) if method == "predict" else getattr(model, method)(X, y)),
+                    (
+                        lambda: (
+                            getattr(model, method)(X)
+                            if method == "predict"
+                            else getattr(model, method)(X, y)
+                        )
+                    ),
                 )
 
             if not encode:
                 yield f"{name}.{method}(X list)", lambda v, c=call, t=targets: c(odd_rows(v), t)
                 yield f"{name}.{method}(X objects)", lambda v, c=call, t=targets: c(odd_table(v), t)
                 yield f"{name}.{method}(X frame)", lambda v, c=call, t=targets: c(odd_frame(v), t)
-                yield f"{name}.{method}(X column)", lambda v, c=call, t=targets: c(all_odd_frame(v), t)
+                yield (
+                    f"{name}.{method}(X column)",
+                    lambda v, c=call, t=targets: c(all_odd_frame(v), t),
+                )
             else:
-                yield f"{name}.{method}(X frame)", lambda v, c=call, t=targets: c(odd_frame(v, WORDS), t)
-                yield f"{name}.{method}(X column)", lambda v, c=call, t=targets: c(all_odd_frame(v, WORDS), t)
+                yield (
+                    f"{name}.{method}(X frame)",
+                    lambda v, c=call, t=targets: c(odd_frame(v, WORDS), t),
+                )
+                yield (
+                    f"{name}.{method}(X column)",
+                    lambda v, c=call, t=targets: c(all_odd_frame(v, WORDS), t),
+                )
             yield f"{name}.{method}(X)", lambda v, c=call, t=targets: c(v, t)
             if method != "predict":
                 good = WORDS if encode else X
-                yield f"{name}.{method}(y list)", lambda v, c=call, t=targets, g=good: c(g, spoiled(t.tolist(), v))
+                yield (
+                    f"{name}.{method}(y list)",
+                    lambda v, c=call, t=targets, g=good: c(g, spoiled(t.tolist(), v)),
+                )
                 yield (
                     f"{name}.{method}(y objects)",
                     lambda v, c=call, t=targets, g=good: c(g, odd_array(spoiled(t.tolist(), v))),
                 )
                 yield (
                     f"{name}.{method}(y series)",
-                    lambda v, c=call, t=targets, g=good: c(g, pd.Series(odd_array(spoiled(t.tolist(), v)), dtype=object)),
+                    lambda v, c=call, t=targets, g=good: c(
+                        g, pd.Series(odd_array(spoiled(t.tolist(), v)), dtype=object)
+                    ),
                 )
                 yield f"{name}.{method}(y all)", lambda v, c=call, t=targets, g=good: c(g, [v] * 30)
                 yield f"{name}.{method}(y)", lambda v, c=call, t=targets, g=good: c(g, v)
                 if "Classifier" in name:
                     words = ["yes" if one else "no" for one in L]
-                    yield f"{name}.{method}(y words)", lambda v, c=call, g=good, w=words: c(g, spoiled(w, v))
-                    yield f"{name}.{method}(y word objects)", lambda v, c=call, g=good, w=words: c(g, odd_array(spoiled(w, v)))
+                    yield (
+                        f"{name}.{method}(y words)",
+                        lambda v, c=call, g=good, w=words: c(g, spoiled(w, v)),
+                    )
+                    yield (
+                        f"{name}.{method}(y word objects)",
+                        lambda v, c=call, g=good, w=words: c(g, odd_array(spoiled(w, v))),
+                    )
 
         def with_option(value, option, kind=kind, options=options, targets=targets, encode=encode):
             model = kind(**(options | {option: value}))
@@ -260,8 +303,14 @@ def sklearn_doors():
                 return model, before, lambda: model.partial_fit(X, targets, sample_weight=value)
 
             yield f"{name}.partial_fit(sample_weight=)", weights
-            yield f"{name}.partial_fit(sample_weight list)", lambda v, w=weights: w(spoiled([1.0] * 30, v))
-            yield f"{name}.partial_fit(sample_weight objects)", lambda v, w=weights: w(odd_array(spoiled([1.0] * 30, v)))
+            yield (
+                f"{name}.partial_fit(sample_weight list)",
+                lambda v, w=weights: w(spoiled([1.0] * 30, v)),
+            )
+            yield (
+                f"{name}.partial_fit(sample_weight objects)",
+                lambda v, w=weights: w(odd_array(spoiled([1.0] * 30, v))),
+            )
             if "Aggregator" not in name:
                 how = "predict_set" if "Classifier" in name else "predict_interval"
 
@@ -278,7 +327,10 @@ def sklearn_doors():
 
                 yield f"{name}.partial_fit(classes=)", classes
                 yield f"{name}.partial_fit(classes list)", lambda v, c=classes: c([0, 1, v])
-                yield f"{name}.partial_fit(classes objects)", lambda v, c=classes: c(odd_array([0, 1, v]))
+                yield (
+                    f"{name}.partial_fit(classes objects)",
+                    lambda v, c=classes: c(odd_array([0, 1, v])),
+                )
 
                 def later(value):
                     model = sp.sklearn.SwordClassifier().partial_fit(X, L, classes=[0, 1])
@@ -296,7 +348,10 @@ def sklearn_doors():
     for method in ("fit", "transform"):
         yield f"TableEncoder.{method}(X)", lambda v, m=method: encoder(v, m)
         yield f"TableEncoder.{method}(frame)", lambda v, m=method: encoder(odd_frame(v, WORDS), m)
-        yield f"TableEncoder.{method}(column)", lambda v, m=method: encoder(all_odd_frame(v, WORDS), m)
+        yield (
+            f"TableEncoder.{method}(column)",
+            lambda v, m=method: encoder(all_odd_frame(v, WORDS), m),
+        )
 
 
 def has_names(rows):
@@ -324,31 +379,60 @@ def river_doors():
             return model, before, lambda: getattr(model, method)(*given, **options)
 
         good = targets.tolist()[0]
-        yield f"{name}.learn_one(x[a])", lambda v, c=call, g=good: c("learn_one", rows[0] | {"a": v}, g)
-        yield f"{name}.learn_one(x[new])", lambda v, c=call, g=good: c("learn_one", rows[0] | {"new": v}, g)
+        yield (
+            f"{name}.learn_one(x[a])",
+            lambda v, c=call, g=good: c("learn_one", rows[0] | {"a": v}, g),
+        )
+        yield (
+            f"{name}.learn_one(x[new])",
+            lambda v, c=call, g=good: c("learn_one", rows[0] | {"new": v}, g),
+        )
         yield f"{name}.learn_one(x)", lambda v, c=call, g=good: c("learn_one", v, g)
         yield f"{name}.learn_one(y)", lambda v, c=call: c("learn_one", rows[0], v)
         yield f"{name}.predict_one(x[a])", lambda v, c=call: c("predict_one", rows[0] | {"a": v})
         yield f"{name}.predict_one(x)", lambda v, c=call: c("predict_one", v)
-        yield f"{name}.learn_many(X frame)", lambda v, c=call, t=targets: c("learn_many", odd_frame(v), pd.Series(t))
-        yield f"{name}.learn_many(X column)", lambda v, c=call, t=targets: c("learn_many", all_odd_frame(v), pd.Series(t))
+        yield (
+            f"{name}.learn_many(X frame)",
+            lambda v, c=call, t=targets: c("learn_many", odd_frame(v), pd.Series(t)),
+        )
+        yield (
+            f"{name}.learn_many(X column)",
+            lambda v, c=call, t=targets: c("learn_many", all_odd_frame(v), pd.Series(t)),
+        )
         yield f"{name}.learn_many(X)", lambda v, c=call, t=targets: c("learn_many", v, pd.Series(t))
         yield (
             f"{name}.learn_many(y series)",
-            lambda v, c=call, t=targets: c("learn_many", FRAME, pd.Series(odd_array(spoiled(t.tolist(), v)), dtype=object)),
+            lambda v, c=call, t=targets: c(
+                "learn_many", FRAME, pd.Series(odd_array(spoiled(t.tolist(), v)), dtype=object)
+            ),
         )
-        yield f"{name}.learn_many(y list)", lambda v, c=call, t=targets: c("learn_many", FRAME, spoiled(t.tolist(), v))
+        yield (
+            f"{name}.learn_many(y list)",
+            lambda v, c=call, t=targets: c("learn_many", FRAME, spoiled(t.tolist(), v)),
+        )
         yield f"{name}.learn_many(y)", lambda v, c=call: c("learn_many", FRAME, v)
         yield f"{name}.predict_many(X frame)", lambda v, c=call: c("predict_many", odd_frame(v))
         yield f"{name}.predict_many(X)", lambda v, c=call: c("predict_many", v)
         for option in ("radius", "memory", "clip", "lags", "curves", "loss"):
             if option != "loss" or "Regressor" in name:
-                yield f"{name}({option}=)", lambda v, o=option, k=kind: (None, None, lambda: k(**{o: v}))
+                yield (
+                    f"{name}({option}=)",
+                    lambda v, o=option, k=kind: (None, None, lambda: k(**{o: v})),
+                )
         if "Regressor" in name:
-            yield f"{name}.predict_one(level=)", lambda v, c=call: c("predict_one", rows[0], with_interval=True, level=v)
+            yield (
+                f"{name}.predict_one(level=)",
+                lambda v, c=call: c("predict_one", rows[0], with_interval=True, level=v),
+            )
         else:
-            yield f"{name}.predict_set_one(level=)", lambda v, c=call: c("predict_set_one", rows[0], level=v)
-            yield f"{name}.predict_set_many(level=)", lambda v, c=call: c("predict_set_many", FRAME, level=v)
+            yield (
+                f"{name}.predict_set_one(level=)",
+                lambda v, c=call: c("predict_set_one", rows[0], level=v),
+            )
+            yield (
+                f"{name}.predict_set_many(level=)",
+                lambda v, c=call: c("predict_set_many", FRAME, level=v),
+            )
 
 
 def late_doors():
@@ -373,19 +457,34 @@ def late_doors():
         yield f"{name}.ask(x)", lambda v, c=call: c(lambda m, t: m.ask(v))
         yield f"{name}.ask(id=)", lambda v, c=call: c(lambda m, t: m.ask(rows[0], id=v))
         yield f"{name}.ask_many(rows)", lambda v, c=call: c(lambda m, t: m.ask_many(v))
-        yield f"{name}.ask_many(rows list)", lambda v, c=call: c(lambda m, t: m.ask_many(spoiled(rows, v)))
-        yield f"{name}.ask_many(ids list)", lambda v, c=call: c(lambda m, t: m.ask_many(rows[:2], ["x", v]))
+        yield (
+            f"{name}.ask_many(rows list)",
+            lambda v, c=call: c(lambda m, t: m.ask_many(spoiled(rows, v))),
+        )
+        yield (
+            f"{name}.ask_many(ids list)",
+            lambda v, c=call: c(lambda m, t: m.ask_many(rows[:2], ["x", v])),
+        )
         yield f"{name}.ask_many(ids)", lambda v, c=call: c(lambda m, t: m.ask_many(rows[:2], v))
         yield f"{name}.tell(y)", lambda v, c=call: c(lambda m, t: m.tell(t[0], v))
         yield f"{name}.tell(ticket)", lambda v, c=call, g=good: c(lambda m, t: m.tell(v, g[0]))
-        yield f"{name}.tell_many(ys)", lambda v, c=call, g=good: c(lambda m, t: m.tell_many(t, spoiled(g, v)))
-        yield f"{name}.tell_many(tickets)", lambda v, c=call, g=good: c(lambda m, t: m.tell_many(spoiled(t, v), g))
+        yield (
+            f"{name}.tell_many(ys)",
+            lambda v, c=call, g=good: c(lambda m, t: m.tell_many(t, spoiled(g, v))),
+        )
+        yield (
+            f"{name}.tell_many(tickets)",
+            lambda v, c=call, g=good: c(lambda m, t: m.tell_many(spoiled(t, v), g)),
+        )
         yield f"{name}.drop(ticket)", lambda v, c=call: c(lambda m, t: m.drop(v))
     for option in ("max_pending", "level", "columns", "model"):
         if option == "model":
             yield "LateModel(model)", lambda v: (None, None, lambda: LateModel(v))
         else:
-            yield f"LateModel({option}=)", lambda v, o=option: (None, None, lambda: LateModel("regression", **{o: v}))
+            yield (
+                f"LateModel({option}=)",
+                lambda v, o=option: (None, None, lambda: LateModel("regression", **{o: v})),
+            )
     for kind in (sp.sklearn.SwordRegressor, sp.sklearn.SwordClassifier):
 
         def grown(kind=kind):
@@ -404,7 +503,10 @@ def late_doors():
         yield f"{name}.ask(x list)", lambda v, c=call: c(lambda m, t: m.ask([1.0, v, 2.0]))
         yield f"{name}.ask_many(rows)", lambda v, c=call: c(lambda m, t: m.ask_many(odd_rows(v)))
         yield f"{name}.tell(y)", lambda v, c=call: c(lambda m, t: m.tell(t[0], v))
-        yield f"{name}.tell_many(ys)", lambda v, c=call: c(lambda m, t: m.tell_many(t, spoiled(L.tolist(), v)))
+        yield (
+            f"{name}.tell_many(ys)",
+            lambda v, c=call: c(lambda m, t: m.tell_many(t, spoiled(L.tolist(), v))),
+        )
 
 
 def keyed_doors():
@@ -417,9 +519,12 @@ def keyed_doors():
             return model
 
         def states(model):
-            return pickle.dumps(model.model("north").coef_)  # the key of the first row and of the odd one
+            return pickle.dumps(
+                model.model("north").coef_
+            )  # the key of the first row and of the odd one
 
-        def call(*given, grown=grown, kept=[], fresh=False, task=task):  # noqa: B006  # one model until it learns; none is pickled
+        # one model until it learns; none is pickled
+        def call(*given, grown=grown, kept=[], fresh=False, task=task):  # noqa: B006
             if not fresh and not (kept and states(kept[0]) == kept[1]):
                 kept[:] = [model := grown(), states(model)]
             model, before = (Keyed(task), None) if fresh else kept
@@ -429,21 +534,41 @@ def keyed_doors():
         for fresh in (False, True):
             what = name + (".fresh" if fresh else "")
             yield f"{what}(keys)", lambda v, c=call, t=targets, f=fresh: c(v, X, t, fresh=f)
-            yield f"{what}(keys list)", lambda v, c=call, t=targets, f=fresh: c(spoiled(keys, v), X, t, fresh=f)
+            yield (
+                f"{what}(keys list)",
+                lambda v, c=call, t=targets, f=fresh: c(spoiled(keys, v), X, t, fresh=f),
+            )
             yield f"{what}(X)", lambda v, c=call, t=targets, f=fresh: c(keys, v, t, fresh=f)
-            yield f"{what}(X list)", lambda v, c=call, t=targets, f=fresh: c(keys, odd_rows(v), t, fresh=f)
-            yield f"{what}(X frame)", lambda v, c=call, t=targets, f=fresh: c(keys, odd_frame(v), t, fresh=f)
+            yield (
+                f"{what}(X list)",
+                lambda v, c=call, t=targets, f=fresh: c(keys, odd_rows(v), t, fresh=f),
+            )
+            yield (
+                f"{what}(X frame)",
+                lambda v, c=call, t=targets, f=fresh: c(keys, odd_frame(v), t, fresh=f),
+            )
             yield f"{what}(y)", lambda v, c=call, f=fresh: c(keys, X, v, fresh=f)
-            yield f"{what}(y list)", lambda v, c=call, t=targets, f=fresh: c(keys, X, spoiled(t.tolist(), v), fresh=f)
-            yield f"{what}(y all)", lambda v, c=call, t=targets, f=fresh: c(keys, X, [v] * 30, fresh=f)
+            yield (
+                f"{what}(y list)",
+                lambda v, c=call, t=targets, f=fresh: c(keys, X, spoiled(t.tolist(), v), fresh=f),
+            )
+            yield (
+                f"{what}(y all)",
+                lambda v, c=call, t=targets, f=fresh: c(keys, X, [v] * 30, fresh=f),
+            )
             yield (
                 f"{what}(y objects)",
-                lambda v, c=call, t=targets, f=fresh: c(keys, X, odd_array(spoiled(t.tolist(), v)), fresh=f),
+                lambda v, c=call, t=targets, f=fresh: c(
+                    keys, X, odd_array(spoiled(t.tolist(), v)), fresh=f
+                ),
             )
     for option in ("task", "loss", "lags", "start", "threads"):
         yield f"Keyed({option}=)", lambda v, o=option: (None, None, lambda: Keyed(**{o: v}))
     yield "Keyed(classes=)", lambda v: (None, None, lambda: Keyed("classification", classes=v))
-    yield "Keyed(classes list)", lambda v: (None, None, lambda: Keyed("classification", classes=[0, 1, v]))
+    yield (
+        "Keyed(classes list)",
+        lambda v: (None, None, lambda: Keyed("classification", classes=[0, 1, v])),
+    )
 
 
 def interval_doors():
@@ -457,10 +582,22 @@ def interval_doors():
     yield "SwordIntervals.interval(prediction)", lambda v: call("interval", v, X[0])
     yield "SwordIntervals.interval(features)", lambda v: call("interval", 1.0, v)
     yield "SwordIntervals.interval(features list)", lambda v: call("interval", 1.0, [1.0, v, 2.0])
-    yield "SwordIntervals.interval_then_learn(predictions)", lambda v: call("interval_then_learn", spoiled(Y, v), Y, X)
-    yield "SwordIntervals.interval_then_learn(truths)", lambda v: call("interval_then_learn", Y, spoiled(Y, v), X)
-    yield "SwordIntervals.interval_then_learn(truths whole)", lambda v: call("interval_then_learn", Y, v, X)
-    yield "SwordIntervals.interval_then_learn(features)", lambda v: call("interval_then_learn", Y, Y, odd_rows(v))
+    yield (
+        "SwordIntervals.interval_then_learn(predictions)",
+        lambda v: call("interval_then_learn", spoiled(Y, v), Y, X),
+    )
+    yield (
+        "SwordIntervals.interval_then_learn(truths)",
+        lambda v: call("interval_then_learn", Y, spoiled(Y, v), X),
+    )
+    yield (
+        "SwordIntervals.interval_then_learn(truths whole)",
+        lambda v: call("interval_then_learn", Y, v, X),
+    )
+    yield (
+        "SwordIntervals.interval_then_learn(features)",
+        lambda v: call("interval_then_learn", Y, Y, odd_rows(v)),
+    )
     yield "SwordIntervals.learn(prediction)", lambda v: call("learn", v, 1.0, X[0])
     yield "SwordIntervals.learn(truth)", lambda v: call("learn", 1.0, v, X[0])
 
@@ -478,7 +615,9 @@ def track_doors():
     for name, frame in (("numbers", table), ("classes", classes)):
         yield (
             f"track(target cell, {name})",
-            lambda v, f=frame: call(f.assign(y=pd.Series(odd_array(spoiled(f["y"], v)), dtype=object))),
+            lambda v, f=frame: call(
+                f.assign(y=pd.Series(odd_array(spoiled(f["y"], v)), dtype=object))
+            ),
         )
         yield (
             f"track(target, all, {name})",
@@ -545,7 +684,8 @@ def learner_doors():
 
             def make(value, kind=kind, option=option):
                 if option == "make" and callable(value):
-                    value = lambda ball, made=value: made  # noqa: E731  # an error of a user's own function is the user's
+                    # an error of a user's own function is the user's
+                    value = lambda ball, made=value: made  # noqa: E731
                 given = {"domain": sp.Ball(dim=3)}
                 for other, one in inspect.signature(kind).parameters.items():
                     if one.default is inspect.Parameter.empty and other != "domain":
@@ -557,18 +697,32 @@ def learner_doors():
         for option in inspect.signature(getattr(sp, name)).parameters:
 
             def make(value, name=name, option=option):
-                given = {"Ball": {"dim": 3}, "Box": {"lower": [0.0, 0.0], "upper": [1.0, 1.0]}, "Simplex": {"dim": 3}}[name]
+                given = {
+                    "Ball": {"dim": 3},
+                    "Box": {"lower": [0.0, 0.0], "upper": [1.0, 1.0]},
+                    "Simplex": {"dim": 3},
+                }[name]
                 return None, None, lambda: getattr(sp, name)(**(given | {option: value}))
 
             yield f"{name}({option}=)", make
-    for name in ("SquaredLoss", "LogisticLoss", "HuberLoss", "PinballLoss", "QuadraticLoss", "WeightedLoss", "FunctionLoss"):
+    for name in (
+        "SquaredLoss",
+        "LogisticLoss",
+        "HuberLoss",
+        "PinballLoss",
+        "QuadraticLoss",
+        "WeightedLoss",
+        "FunctionLoss",
+    ):
         for option in inspect.signature(getattr(sp, name)).parameters:
 
             def make(value, name=name, option=option):
                 given = {"features": [1.0, 2.0], "target": 1.0, "label": 1.0, "quantile": 0.5}
                 kind = getattr(sp, name)
                 needed = {
-                    other: given.get(other, sp.SquaredLoss([1.0], 1.0) if other == "loss" else [1.0, 2.0])
+                    other: given.get(
+                        other, sp.SquaredLoss([1.0], 1.0) if other == "loss" else [1.0, 2.0]
+                    )
                     for other, one in inspect.signature(kind).parameters.items()
                     if one.default is inspect.Parameter.empty
                 }
@@ -607,12 +761,22 @@ def learner_doors():
     yield "online.play(X list)", lambda v: (None, None, lambda: online().play(odd_rows(v), Y))
     yield "online.play(y list)", lambda v: (None, None, lambda: online().play(X, spoiled(Y, v)))
     yield "online.play(y)", lambda v: (None, None, lambda: online().play(X, v))
-    yield "hindsight.best_fixed(stream)", lambda v: (None, None, lambda: sp.hindsight.best_fixed(v, sp.Ball(dim=3)))
-    yield "hindsight.best_sequence(stream)", lambda v: (None, None, lambda: sp.hindsight.best_sequence(v, sp.Ball(dim=3)))
+    yield (
+        "hindsight.best_fixed(stream)",
+        lambda v: (None, None, lambda: sp.hindsight.best_fixed(v, sp.Ball(dim=3))),
+    )
+    yield (
+        "hindsight.best_sequence(stream)",
+        lambda v: (None, None, lambda: sp.hindsight.best_sequence(v, sp.Ball(dim=3))),
+    )
 
 
 HOME = str(pathlib.Path(sp.__file__).parent)
-VALIDATIONS = ("sklearn/utils/validation.py", "sklearn/utils/multiclass.py", "sklearn/utils/_param_validation.py")
+VALIDATIONS = (
+    "sklearn/utils/validation.py",
+    "sklearn/utils/multiclass.py",
+    "sklearn/utils/_param_validation.py",
+)
 
 
 def why_raw(error):

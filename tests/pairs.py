@@ -9,7 +9,10 @@ import pytest
 
 
 def of(first: Iterable[Any], second: Iterable[Any]) -> list[Any]:
-    """Every one of the first with every one of the second; who stands in one place of either comes up in ``make test``."""
+    """Every one of the first with every one of the second.
+
+    Who stands in one place of either comes up in ``make test``.
+    """
     seconds = list(second)
     return [
         pytest.param(one, other, marks=() if (k + j) % 3 == 0 else pytest.mark.deep)

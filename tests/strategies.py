@@ -33,7 +33,9 @@ def balls(draw: st.DrawFn, dim: int) -> sp.Ball:
 def boxes(draw: st.DrawFn, dim: int) -> sp.Box:
     lower = draw(vectors(dim))
     sides = draw(arrays(np.float64, dim, elements=st.floats(0.0, 20.0)))
-    sides[draw(st.integers(0, dim - 1))] = draw(st.floats(1e-2, 20.0))  # a box may be flat, but not in every direction
+    sides[draw(st.integers(0, dim - 1))] = draw(
+        st.floats(1e-2, 20.0)
+    )  # a box may be flat, but not in every direction
     return sp.Box(lower, lower + sides)
 
 
@@ -68,19 +70,27 @@ def losses(dim: int) -> st.SearchStrategy[sp.Loss]:
 
 
 @st.composite
-def tracking(draw: st.DrawFn, max_dim: int = 4, max_rounds: int = 60) -> tuple[sp.Domain, list[sp.QuadraticLoss]]:
-    """A domain and quadratics whose minimisers jump about in and around it: generic games, free of exact ties."""
+def tracking(
+    draw: st.DrawFn, max_dim: int = 4, max_rounds: int = 60
+) -> tuple[sp.Domain, list[sp.QuadraticLoss]]:
+    """A domain and quadratics whose minimisers jump about in and around it: generic games, free
+    of exact ties.
+    """
     domain = draw(domains(max_dim))
     rng = np.random.default_rng(draw(seeds))
     rounds = draw(st.integers(1, max_rounds))
     return domain, tracking_losses(domain, rounds, rng)
 
 
-def tracking_losses(domain: sp.Domain, rounds: int, rng: np.random.Generator) -> list[sp.QuadraticLoss]:
+def tracking_losses(
+    domain: sp.Domain, rounds: int, rng: np.random.Generator
+) -> list[sp.QuadraticLoss]:
     return [tracked(*piece) for piece in tracking_pieces(domain, rounds, rng)]
 
 
-def tracking_pieces(domain: sp.Domain, rounds: int, rng: np.random.Generator) -> list[tuple[np.ndarray, np.ndarray]]:
+def tracking_pieces(
+    domain: sp.Domain, rounds: int, rng: np.random.Generator
+) -> list[tuple[np.ndarray, np.ndarray]]:
     """Matrices A_t and minimisers c_t of 0.5 (x - c)'A(x - c)."""
     pieces = []
     target = domain.center
@@ -88,7 +98,12 @@ def tracking_pieces(domain: sp.Domain, rounds: int, rng: np.random.Generator) ->
         if t % 9 == 0:
             target = domain.center + domain.diameter * rng.normal(size=domain.dim)
         half = rng.normal(size=(domain.dim, domain.dim))
-        pieces.append(((half @ half.T) / domain.dim, target + 0.1 * domain.diameter * rng.normal(size=domain.dim)))
+        pieces.append(
+            (
+                (half @ half.T) / domain.dim,
+                target + 0.1 * domain.diameter * rng.normal(size=domain.dim),
+            )
+        )
     return pieces
 
 

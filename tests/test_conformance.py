@@ -1,4 +1,7 @@
-"""One table: every domain, loss, kind of experts and learner of the package keeps its promises; liars are caught."""
+"""One table: every domain, loss, kind of experts and learner of the package keeps its promises.
+
+Liars are caught.
+"""
 
 import numpy as np
 import pytest
@@ -7,9 +10,23 @@ import swordplay as sp
 from swordplay.base.types import Setting
 from swordplay.parts import rates
 from swordplay.parts.domains.shrunken import Shrunken
-from swordplay.parts.experts import AdaGradNorm, Constant, CurvedExperts, OEGDExperts, OGDExperts, OptimisticExperts
+from swordplay.parts.experts import (
+    AdaGradNorm,
+    Constant,
+    CurvedExperts,
+    OEGDExperts,
+    OGDExperts,
+    OptimisticExperts,
+)
 from swordplay.parts.streams import drift
-from swordplay.theory.conformance import check_domain, check_expert, check_learner, check_loss, check_meta, check_weighing
+from swordplay.theory.conformance import (
+    check_domain,
+    check_expert,
+    check_learner,
+    check_loss,
+    check_meta,
+    check_weighing,
+)
 
 DOMAINS = [
     sp.Ball(1),
@@ -24,7 +41,9 @@ every_domain = pytest.mark.parametrize("domain", DOMAINS, ids=repr)
 
 
 def on_every_domain(name, things):
-    """Each thing on each domain: every fourth pair in ``make test``, so that all things and all domains are among them."""
+    """Each thing on each domain: every fourth pair in ``make test``, so that all things and all
+    domains are among them.
+    """
     pairs = [
         (k + j, thing, f"{label}-{domain!r}", domain)
         for k, (label, thing) in enumerate(things.items())
@@ -48,11 +67,17 @@ LOSSES = {
     "LogisticLoss": lambda d: sp.LogisticLoss(features(d), 1),
     "HuberLoss": lambda d: sp.HuberLoss(features(d), 0.4, threshold=0.3),
     "QuadraticLoss": lambda d: sp.QuadraticLoss(np.diag(np.arange(float(d))), features(d), 2.0),
-    "FunctionLoss": lambda d: sp.FunctionLoss(lambda x: np.exp(x / 300).sum(-1), lambda x: np.exp(x / 300) / 300),
-    "FunctionLoss, one by one": lambda d: sp.FunctionLoss(lambda x: float(x @ x), lambda x: 2 * x, 2.0, batched=False),
+    "FunctionLoss": lambda d: sp.FunctionLoss(
+        lambda x: np.exp(x / 300).sum(-1), lambda x: np.exp(x / 300) / 300
+    ),
+    "FunctionLoss, one by one": lambda d: sp.FunctionLoss(
+        lambda x: float(x @ x), lambda x: 2 * x, 2.0, batched=False
+    ),
     "PinballLoss": lambda d: sp.PinballLoss(features(d), 0.4, level=0.9),
     "WeightedLoss": lambda d: sp.WeightedLoss(sp.HuberLoss(features(d), 0.4), weight=2.5),
-    "a row of LinearStream": lambda d: next(iter(sp.LinearStream(features(d)[None], [0.3], "huber", threshold=0.1))),
+    "a row of LinearStream": lambda d: next(
+        iter(sp.LinearStream(features(d)[None], [0.3], "huber", threshold=0.1))
+    ),
 }
 EXPERTS = {
     "OGD": lambda domain: OGDExperts(domain, Constant([0.01, 0.1, 1.0])),
@@ -79,10 +104,14 @@ SINGLES = {
     "CBCE": lambda domain: sp.CBCE(domain, gradient_bound=5.0),
     "SACS": lambda domain: sp.SACS(domain, gradient_bound=5.0),
     "MetaGrad": lambda domain: sp.MetaGrad(domain, horizon=40, gradient_bound=5.0),
-    "MetaGrad, diagonal": lambda domain: sp.MetaGrad(domain, horizon=40, gradient_bound=5.0, diagonal=True),
+    "MetaGrad, diagonal": lambda domain: sp.MetaGrad(
+        domain, horizon=40, gradient_bound=5.0, diagonal=True
+    ),
 }
 BANDITS = {
-    "PBGD, one point": lambda domain: sp.PBGD(domain, horizon=40, gradient_bound=5.0, value_bound=50.0, points=1),
+    "PBGD, one point": lambda domain: sp.PBGD(
+        domain, horizon=40, gradient_bound=5.0, value_bound=50.0, points=1
+    ),
     "PBGD, two points": lambda domain: sp.PBGD(domain, horizon=40, gradient_bound=5.0),
 }
 FORECASTERS = {
@@ -94,18 +123,28 @@ METAS = {
     "SwordVar": lambda domain: sp.SwordVar(domain, **TOLD),
     "SwordSmall": lambda domain: sp.SwordSmall(domain, **TOLD),
     "SwordBest": lambda domain: sp.SwordBest(domain, **TOLD),
-    "SwordAgeless": lambda domain: sp.SwordAgeless(domain, smoothness=TOLD["smoothness"], memory=40),
-    "SwordBest, doubling": lambda domain: sp.SwordBest(domain, **TOLD, learning_rate=rates.Doubling()),
-    "SwordBest, fixed": lambda domain: sp.SwordBest(domain, **TOLD, learning_rate=rates.Fixed(0.2), optimism_rate=2.0),
+    "SwordAgeless": lambda domain: sp.SwordAgeless(
+        domain, smoothness=TOLD["smoothness"], memory=40
+    ),
+    "SwordBest, doubling": lambda domain: sp.SwordBest(
+        domain, **TOLD, learning_rate=rates.Doubling()
+    ),
+    "SwordBest, fixed": lambda domain: sp.SwordBest(
+        domain, **TOLD, learning_rate=rates.Fixed(0.2), optimism_rate=2.0
+    ),
     "Sword": sp.Sword,
     "Curved": sp.Curved,
     "Curved, Squint": lambda domain: sp.Curved(domain, meta=sp.metas.Squint()),
     "AderTrueLosses": lambda domain: sp.AderTrueLosses(domain, horizon=40, gradient_bound=5.0),
     "SwordPlusPlus": lambda domain: sp.SwordPlusPlus(domain, **TOLD),
     "SwordSmall, Squint": lambda domain: sp.SwordSmall(domain, **TOLD, meta=sp.metas.Squint()),
-    "SwordBest, Adapt-ML-Prod": lambda domain: sp.SwordBest(domain, **TOLD, meta=sp.metas.AdaptMLProd()),
+    "SwordBest, Adapt-ML-Prod": lambda domain: sp.SwordBest(
+        domain, **TOLD, meta=sp.metas.AdaptMLProd()
+    ),
     "Sword, AdaNormalHedge": lambda domain: sp.Sword(domain, meta=sp.metas.AdaNormalHedge()),
-    "SwordAgeless, fixed share": lambda domain: sp.SwordAgeless(domain, smoothness=3.0, meta=sp.metas.FixedShare()),
+    "SwordAgeless, fixed share": lambda domain: sp.SwordAgeless(
+        domain, smoothness=3.0, meta=sp.metas.FixedShare()
+    ),
 }
 WEIGHING = {
     "Hedge": lambda: sp.metas.OptimisticHedge(rates.Fixed(0.3), Setting(1.0)),
@@ -142,7 +181,11 @@ def test_single_learners(learner, domain):
     check_learner(learner, domain)
 
 
-@pytest.mark.parametrize("domain", [sp.Ball(1), sp.Ball(3, 2.0, [1.0, -5.0, 0.3]), sp.Box([0.0, 5.0], [1.0, 9.0])], ids=repr)
+@pytest.mark.parametrize(
+    "domain",
+    [sp.Ball(1), sp.Ball(3, 2.0, [1.0, -5.0, 0.3]), sp.Box([0.0, 5.0], [1.0, 9.0])],
+    ids=repr,
+)
 @pytest.mark.parametrize("learner", BANDITS.values(), ids=BANDITS.keys())
 def test_bandits(learner, domain):
     check_learner(learner, domain)
@@ -152,11 +195,20 @@ def test_bandits(learner, domain):
 @pytest.mark.parametrize("learner", FORECASTERS.values(), ids=FORECASTERS.keys())
 def test_forecasters(learner, domain):
     rng = np.random.default_rng(0)
-    targets = domain.center + domain.diameter * rng.normal(size=(40, domain.dim)) * (np.arange(40) > 20)[:, None]
-    check_learner(learner, domain, [sp.QuadraticLoss(np.eye(domain.dim), y, 0.5 * float(y @ y)) for y in targets])
+    targets = (
+        domain.center
+        + domain.diameter * rng.normal(size=(40, domain.dim)) * (np.arange(40) > 20)[:, None]
+    )
+    check_learner(
+        learner,
+        domain,
+        [sp.QuadraticLoss(np.eye(domain.dim), y, 0.5 * float(y @ y)) for y in targets],
+    )
 
 
-@pytest.mark.parametrize("domain", [Shrunken(sp.Ball(2, 3.0, [1.0, 0.0]), 0.7), Shrunken(sp.Simplex(4), 0.5)], ids=repr)
+@pytest.mark.parametrize(
+    "domain", [Shrunken(sp.Ball(2, 3.0, [1.0, 0.0]), 0.7), Shrunken(sp.Simplex(4), 0.5)], ids=repr
+)
 def test_shrunken_domains(domain):
     check_domain(domain)
 
@@ -206,9 +258,15 @@ def radial(points):
     [
         (WrongBall(project=lambda x: x), "a projection lies in the domain"),
         (WrongBall(project=lambda x: 0.9 * ball.project(x)), "projecting twice is projecting once"),
-        (WrongBall(project=lambda x: np.clip(x, -np.sqrt(0.5), np.sqrt(0.5))), "what a projection moves is not contained"),
         (
-            WrongBall(project=lambda x: np.clip(x, -0.5, 0.5), contains=lambda x, atol: (abs(x) <= 0.5 + atol).all(-1)),
+            WrongBall(project=lambda x: np.clip(x, -np.sqrt(0.5), np.sqrt(0.5))),
+            "what a projection moves is not contained",
+        ),
+        (
+            WrongBall(
+                project=lambda x: np.clip(x, -0.5, 0.5),
+                contains=lambda x, atol: (abs(x) <= 0.5 + atol).all(-1),
+            ),
             "support",
         ),
         (
@@ -217,9 +275,18 @@ def radial(points):
         ),
         (WrongBall(project=lambda x: ball.project(x - x.mean())), "batch|twice"),
         (WrongBall(project=lambda x: ball.project(x)[..., :1]), "project has shape"),
-        (WrongBall(contains=lambda x, atol: np.ones(x.shape[:-1], bool)), "what a projection moves is not contained"),
-        (WrongBall(contains=lambda x, atol: np.zeros(x.shape[:-1], bool)), "center lies in the domain"),
-        (WrongBall(support=lambda a: ball.support(a) * 0.99), "support is at least every inner product"),
+        (
+            WrongBall(contains=lambda x, atol: np.ones(x.shape[:-1], bool)),
+            "what a projection moves is not contained",
+        ),
+        (
+            WrongBall(contains=lambda x, atol: np.zeros(x.shape[:-1], bool)),
+            "center lies in the domain",
+        ),
+        (
+            WrongBall(support=lambda a: ball.support(a) * 0.99),
+            "support is at least every inner product",
+        ),
         (WrongBall(support=lambda a: ball.support(a) * 1.01), "support is reached"),
         (WrongBall(diameter=1.5), "no two points are further apart than the diameter"),
         (WrongBall(diameter=0.0), "positive diameter"),
@@ -273,7 +340,11 @@ class WrongExperts(OGDExperts):
 
     def start(self):
         state = super().start()
-        return state._replace(points=state.points + 0.01, base=state.points + 0.01) if self.wrong == "start" else state
+        return (
+            state._replace(points=state.points + 0.01, base=state.points + 0.01)
+            if self.wrong == "start"
+            else state
+        )
 
     def step(self, state, gradient):
         if self.wrong == "outside":
@@ -316,7 +387,13 @@ class WrongLearner:
     """Gradient descent by hand with one thing changed."""
 
     def __init__(self, domain, wrong=None):
-        self.domain, self.wrong, self.x, self.rounds, self.sum = domain, wrong, domain.center.copy(), 0, 0.0
+        self.domain, self.wrong, self.x, self.rounds, self.sum = (
+            domain,
+            wrong,
+            domain.center.copy(),
+            0,
+            0.0,
+        )
 
     @property
     def decision(self):
@@ -339,7 +416,11 @@ class WrongLearner:
             self.rounds += 1
 
     def state(self):
-        saved = {"x": self.x if self.wrong == "view" else self.x.copy(), "rounds": self.rounds, "sum": self.sum}
+        saved = {
+            "x": self.x if self.wrong == "view" else self.x.copy(),
+            "rounds": self.rounds,
+            "sum": self.sum,
+        }
         return {"x": saved["x"], "rounds": saved["rounds"]} if self.wrong == "forgetful" else saved
 
     def load_state(self, state_):

@@ -1,4 +1,7 @@
-"""Every python block of docs/ runs, each file as one namespace, from top to bottom; test_readme.py has those of README.md."""
+"""Every python block of docs/ runs, each file as one namespace, from top to bottom.
+
+test_readme.py has those of README.md.
+"""
 
 import re
 from pathlib import Path
@@ -10,8 +13,13 @@ FENCED = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def blocks(text):
-    """Python blocks, each moved down to the line on which it stands, so that a traceback points into the page."""
-    return ["\n" * text.count("\n", 0, match.start(1)) + match.group(1) for match in FENCED.finditer(text)]
+    """Python blocks, each moved down to the line on which it stands, so that a traceback points
+    into the page.
+    """
+    return [
+        "\n" * text.count("\n", 0, match.start(1)) + match.group(1)
+        for match in FENCED.finditer(text)
+    ]
 
 
 PAGES = {

@@ -1,4 +1,6 @@
-"""Rooms can still be imported under the names that they had before they were grouped into houses."""
+"""Rooms can still be imported under the names that they had before they were grouped into
+houses.
+"""
 
 import importlib
 import pickle
@@ -42,6 +44,8 @@ def test_every_room_of_a_house_that_was_grouped_is_listed_once():
 
 
 def test_pickles_of_before_find_their_classes():
-    text = pickle.dumps(sp.Ball(2), protocol=0).replace(b"swordplay.parts.domains", b"swordplay.domains")
+    text = pickle.dumps(sp.Ball(2), protocol=0).replace(
+        b"swordplay.parts.domains", b"swordplay.domains"
+    )
     assert pickle.loads(text).radius == 1.0
     assert type(pickle.loads(pickle.dumps(SwordRegressor()))) is SwordRegressor

@@ -1,4 +1,6 @@
-"""Every example runs as a stranger would run it, and its answer is the one that its first lines promise."""
+"""Every example runs as a stranger would run it, and its answer is the one that its first lines
+promise.
+"""
 
 import json
 import os
@@ -14,20 +16,31 @@ import pytest
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 LONGEST = 300
-"""Seconds until an example counts as hanging; most of it is for a first compilation on a busy machine."""
+"""Seconds until an example counts as hanging.
+
+Most of it is for a first compilation on a busy machine.
+"""
 
 CLOSE = 1.5
-"""Sword's regret against that of the best single step in hindsight: what the example calls close."""
+"""Sword's regret against that of the best single step in hindsight: what the example calls
+close.
+"""
 DEARLY = 3.0
 """How much more the best step of one world costs in the other, at the least."""
 NOISE = 0.010
-"""Mean squared error of the row-by-row example that no learner can avoid: its noise has a deviation of 0.1."""
+"""Mean squared error of the row-by-row example that no learner can avoid: its noise has a
+deviation of 0.1.
+"""
 
 
 def printed(name, tmp_path):
-    """What an example prints, run in a process of its own, from elsewhere, with warnings as errors."""
+    """What an example prints, run in a process of its own, from elsewhere, with warnings as
+    errors.
+    """
     script = [sys.executable, "-W", "error", str(EXAMPLES / f"{name}.py")]
-    done = subprocess.run(script, cwd=tmp_path, capture_output=True, text=True, timeout=LONGEST, check=False)
+    done = subprocess.run(
+        script, cwd=tmp_path, capture_output=True, text=True, timeout=LONGEST, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     assert list(tmp_path.iterdir()) == []
@@ -39,7 +52,11 @@ def numbers(line):
 
 
 def test_every_example_is_checked_here():
-    checked = {name.removeprefix("test_").removesuffix("_says_so") for name in globals() if name.endswith("_says_so")}
+    checked = {
+        name.removeprefix("test_").removesuffix("_says_so")
+        for name in globals()
+        if name.endswith("_says_so")
+    }
     assert checked == {path.stem for path in EXAMPLES.glob("*.py")}
 
 
@@ -51,18 +68,27 @@ def test_track_a_drifting_target_says_so(tmp_path):
     restless, calm = zip(*single, strict=True)
     assert sword[0] <= CLOSE * min(restless)
     assert sword[1] <= CLOSE * min(calm)
-    # The best step is not one of the ends of the list in the calm world, and is wrong for the other world, both ways.
+    # The best step is not one of the ends of the list in the calm world, and is wrong for the other
+    # world, both ways.
     assert min(calm) < min(calm[0], calm[-1])
     assert calm[restless.index(min(restless))] >= DEARLY * min(calm)
     assert restless[calm.index(min(calm))] >= DEARLY * min(restless)
     answers = [numbers(line) for line in lines if line.startswith("In the")]
-    assert [answer[1] for answer in answers] == pytest.approx([min(restless), min(calm)], abs=0.6)  # printed without decimals
-    assert [answer[-1] for answer in answers] == pytest.approx(sword, abs=0.6)  # printed without decimals
+    assert [answer[1] for answer in answers] == pytest.approx(
+        [min(restless), min(calm)], abs=0.6
+    )  # printed without decimals
+    assert [answer[-1] for answer in answers] == pytest.approx(
+        sword, abs=0.6
+    )  # printed without decimals
 
 
 def test_one_row_at_a_time_says_so(tmp_path):
     text = printed("one_row_at_a_time", tmp_path)
-    errors = {tuple(numbers(line)[:2]): numbers(line)[2] for line in text.splitlines() if line.startswith("  rows")}
+    errors = {
+        tuple(numbers(line)[:2]): numbers(line)[2]
+        for line in text.splitlines()
+        if line.startswith("  rows")
+    }
     start, settled, jump, over_it = errors.values()
     assert jump > 10 * settled  # the jump is seen,
     assert over_it < jump / 10  # and got over
@@ -94,7 +120,9 @@ def test_bikesharing_in_a_pipeline_says_so(tmp_path):
     errors = [numbers(line)[-1] for line in lines[1:5]]
     assert [line.split()[0] for line in lines[1:5]] == ["no", "a", "ridge,", "Sword,"]
     assert errors[3] < 0.8 * min(errors[:3])
-    assert lines[6] == "SwordRegressor after 78,253 rows of 17 columns"  # the stream's 12, the clock of weekends, and a lag
+    assert (
+        lines[6] == "SwordRegressor after 78,253 rows of 17 columns"
+    )  # the stream's 12, the clock of weekends, and a lag
 
 
 def test_combine_forecasts_says_so(tmp_path):
@@ -103,15 +131,23 @@ def test_combine_forecasts_says_so(tmp_path):
     assert len(errors) == 3
     assert numbers(sword)[0] < 0.9 * numbers(fixed)[0] < 0.9 * min(errors)
     for line in (fixed, sword):
-        assert sum(numbers(line)[1:4]) == pytest.approx(1.0, abs=0.015)  # three weights of two decimals
+        assert sum(numbers(line)[1:4]) == pytest.approx(
+            1.0, abs=0.015
+        )  # three weights of two decimals
 
 
 def test_electricity_with_river_says_so(tmp_path):
     text = printed("electricity_with_river", tmp_path)
-    scores = {line.split(" accuracy")[0].strip(): numbers(line)[-2:] for line in text.splitlines() if " log loss " in line}
+    scores = {
+        line.split(" accuracy")[0].strip(): numbers(line)[-2:]
+        for line in text.splitlines()
+        if " log loss " in line
+    }
     sword = scores.pop("SwordClassifier")
     assert len(scores) == 3
-    assert all(sword[0] > other[0] for other in scores.values())  # more often right than the others,
+    assert all(
+        sword[0] > other[0] for other in scores.values()
+    )  # more often right than the others,
     assert all(sword[1] < other[1] for other in scores.values())  # and better calibrated
     assert "the same to the last bit" in text
 
@@ -126,10 +162,22 @@ def test_intervals_around_any_forecaster_says_so(tmp_path):
 
 @pytest.mark.deep
 def test_serve_electricity_leaves_no_server_behind_if_nobody_reads(tmp_path):
-    script = [sys.executable, str(EXAMPLES / "serve_electricity.py"), "--port", "0", "--tick", "0.01"]
+    script = [
+        sys.executable,
+        str(EXAMPLES / "serve_electricity.py"),
+        "--port",
+        "0",
+        "--tick",
+        "0.01",
+    ]
     environment = os.environ | {"PYTHONUNBUFFERED": "1"}
     with subprocess.Popen(
-        script, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+        script,
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
     ) as process:
         address = process.stdout.readline().split("http://")[1].split()[0]
         assert "price-up predicts yes-no" in process.stdout.readline()
@@ -142,8 +190,23 @@ def test_serve_electricity_leaves_no_server_behind_if_nobody_reads(tmp_path):
 
 
 def test_serve_electricity_says_so(tmp_path):
-    script = [sys.executable, "-W", "error", str(EXAMPLES / "serve_electricity.py"), "--port", "0", "--tick", "0.002"]
-    script = ["sh", "-c", 'trap "" INT; exec "$@"', "sh", *script]  # as if started in the background, where Ctrl-C is ignored
+    script = [
+        sys.executable,
+        "-W",
+        "error",
+        str(EXAMPLES / "serve_electricity.py"),
+        "--port",
+        "0",
+        "--tick",
+        "0.002",
+    ]
+    script = [
+        "sh",
+        "-c",
+        'trap "" INT; exec "$@"',
+        "sh",
+        *script,
+    ]  # as if started in the background, where Ctrl-C is ignored
     pipe = subprocess.PIPE
     with subprocess.Popen(script, cwd=tmp_path, stdout=pipe, stderr=pipe, text=True) as process:
         address = process.stdout.readline().split("http://")[1].split()[0]

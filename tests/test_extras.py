@@ -1,4 +1,6 @@
-"""Messages about a missing package give a command that works, wherever swordplay was installed from."""
+"""Messages about a missing package give a command that works, wherever swordplay was installed
+from.
+"""
 
 import re
 import subprocess
@@ -27,12 +29,16 @@ def test_the_command_names_all_that_the_extra_needs(extra):
 
 def test_nothing_advises_an_extra_of_an_index_that_does_not_have_it():
     pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "src").rglob("*.py")]
-    assert [str(page) for page in pages if "install 'swordplay[" in page.read_text(encoding="utf-8")] == []
+    assert [
+        str(page) for page in pages if "install 'swordplay[" in page.read_text(encoding="utf-8")
+    ] == []
 
 
 def python(code):
     """What a fresh interpreter prints, because this one has long imported everything."""
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
 
 
 def test_a_package_that_is_missing_is_named_with_the_command_that_installs_it():
@@ -51,14 +57,18 @@ for statement in {[part[0] for part in parts]}:
         print(type(error).__name__, error)
 """
     wanted = [
-        f"ImportError {what} needs {package}, which is not installed. Install it with: {extras.installation(extra)}"
+        f"ImportError {what} needs {package}, which is not installed. Install it with: "
+        f"{extras.installation(extra)}"
         for _, what, package, extra in parts
     ]
     assert python(code).splitlines() == wanted
 
 
 def test_what_else_is_missing_is_an_error_of_its_own():
-    with pytest.raises(ModuleNotFoundError, match="no_such_module"), extras.needing("this", "sklearn", "sklearn"):
+    with (
+        pytest.raises(ModuleNotFoundError, match="no_such_module"),
+        extras.needing("this", "sklearn", "sklearn"),
+    ):
         import no_such_module  # noqa: F401  # importing it is the test
 
 
@@ -69,5 +79,5 @@ sys.modules["pyarrow"] = None
 import swordplay.sklearn
 rooms = ("swordplay.data.tables", "swordplay.data.encoding", "swordplay.application.frames", "swordplay.engine", "numba")
 print([name for name in rooms if name in sys.modules])
-"""
+"""  # noqa: E501
     assert python(code) == "[]\n"

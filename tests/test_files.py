@@ -35,7 +35,10 @@ def test_a_name_may_be_as_long_as_the_system_allows(tmp_path, letters):
 
 
 def test_what_a_killed_writer_left_is_swept_and_what_a_living_one_holds_is_not(tmp_path):
-    left, held, other = (tmp_path / name for name in (f".a.bin.{'0' * 16}.tmp", f".a.bin.{'1' * 16}.tmp", ".a.bin.tmp"))
+    left, held, other = (
+        tmp_path / name
+        for name in (f".a.bin.{'0' * 16}.tmp", f".a.bin.{'1' * 16}.tmp", ".a.bin.tmp")
+    )
     for path in (left, held, other):
         path.write_bytes(b"")
     with held.open("rb") as file:
@@ -48,7 +51,10 @@ def test_a_folder_in_the_way_is_not_touched(tmp_path):
     (tmp_path / "a").mkdir()
     with pytest.raises(IsADirectoryError) as failed:
         files.write_whole(tmp_path / "a", b"data")
-    assert (failed.value.strerror, failed.value.filename) == ("a folder has this name", str(tmp_path / "a"))
+    assert (failed.value.strerror, failed.value.filename) == (
+        "a folder has this name",
+        str(tmp_path / "a"),
+    )
     assert os.listdir(tmp_path) == ["a"]
 
 
@@ -61,7 +67,11 @@ def test_a_folder_that_may_not_be_looked_into_takes_files_all_the_same(tmp_path,
     opened = os.open
     monkeypatch.setattr(os, "listdir", refuse)
     monkeypatch.setattr(
-        os, "open", lambda path, flags, *more: (refuse if flags & os.O_DIRECTORY else opened)(path, flags, *more)
+        os,
+        "open",
+        lambda path, flags, *more: (refuse if flags & os.O_DIRECTORY else opened)(
+            path, flags, *more
+        ),
     )
     files.write_whole(tmp_path / "a.bin", b"data")
     assert (tmp_path / "a.bin").read_bytes() == b"data"

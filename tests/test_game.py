@@ -17,7 +17,9 @@ STREAM = drift.jumps(120, 2, every=30)
 MAKES = {
     "OGD": lambda domain: sp.OGD(domain, 0.1),
     "Ader": lambda domain: sp.Ader(domain, horizon=100, gradient_bound=2.0),
-    "SwordBest": lambda domain: sp.SwordBest(domain, horizon=100, gradient_bound=2.0, smoothness=1.0),
+    "SwordBest": lambda domain: sp.SwordBest(
+        domain, horizon=100, gradient_bound=2.0, smoothness=1.0
+    ),
     "Sword": sp.Sword,
 }
 every_learner = pytest.mark.parametrize("make", MAKES.values(), ids=MAKES.keys())
@@ -57,7 +59,9 @@ def test_two_halves_are_the_whole(make):
     all_of_it = sp.play(whole, STREAM, engine="python")
     first = sp.play(halves, STREAM[:50], engine="python")
     second = sp.play(halves, STREAM[50:], engine="python")
-    np.testing.assert_array_equal(np.concatenate([first.decisions, second.decisions]), all_of_it.decisions)
+    np.testing.assert_array_equal(
+        np.concatenate([first.decisions, second.decisions]), all_of_it.decisions
+    )
     assert whole.decision.tobytes() == halves.decision.tobytes()
     assert halves.rounds == 120
 
@@ -87,11 +91,14 @@ def test_with_nothing_kept_memory_does_not_grow():
     few, many = 100, 600
     learner = sp.Ader(sp.Ball(2), horizon=10_000, gradient_bound=5.0)
     gc.collect()
-    gc.disable()  # a collection empties the interpreter's free lists, and filling them again looks like growth
+    # a collection empties the interpreter's free lists, and filling them again looks like growth
+    gc.disable()
     sp.play(learner, endless(), max_rounds=many, keep=())
     tracemalloc.start()
     peaks = {few: [], many: []}
-    for seed in range(1, 4):  # the least of three: what others do in this process can only add to it
+    for seed in range(
+        1, 4
+    ):  # the least of three: what others do in this process can only add to it
         for rounds, found in peaks.items():
             tracemalloc.reset_peak()
             before = tracemalloc.get_traced_memory()[0]
@@ -99,7 +106,8 @@ def test_with_nothing_kept_memory_does_not_grow():
             found.append(tracemalloc.get_traced_memory()[1] - before)
     tracemalloc.stop()
     gc.enable()
-    # Keeping anything of a round costs at least a pointer, 8 bytes: half of that is far above what free lists do (some 500).
+    # Keeping anything of a round costs at least a pointer, 8 bytes: half of that is far above what
+    # free lists do (some 500).
     assert min(peaks[many]) < min(peaks[few]) + 4 * (many - few)
 
 
@@ -135,12 +143,17 @@ def test_an_empty_stream_is_a_game_of_no_rounds():
 def test_regret_is_what_was_lost_less_what_comparators_lose():
     ledger = sp.play(sp.Sword(STREAM.domain), STREAM, engine="python")
     expected = sum(
-        float(loss.value(x) - loss.value(u)) for loss, x, u in zip(STREAM, ledger.decisions, STREAM.comparators, strict=True)
+        float(loss.value(x) - loss.value(u))
+        for loss, x, u in zip(STREAM, ledger.decisions, STREAM.comparators, strict=True)
     )
     assert ledger.regret(STREAM.comparators) == pytest.approx(expected)
     fixed = np.array([0.1, 0.2])
-    assert ledger.regret(fixed) == pytest.approx(ledger.total_loss - sum(float(loss.value(fixed)) for loss in STREAM))
-    assert sp.play(sp.Sword(STREAM.domain), list(STREAM)).regret(fixed) == pytest.approx(ledger.regret(fixed))
+    assert ledger.regret(fixed) == pytest.approx(
+        ledger.total_loss - sum(float(loss.value(fixed)) for loss in STREAM)
+    )
+    assert sp.play(sp.Sword(STREAM.domain), list(STREAM)).regret(fixed) == pytest.approx(
+        ledger.regret(fixed)
+    )
 
 
 class NotANumber:
@@ -156,7 +169,9 @@ class NotANumber:
 def test_a_loss_without_a_finite_value_is_refused_before_it_is_learned():
     learner = sp.OGD(sp.Ball(2), 0.1)
     good = sp.SquaredLoss([1.0, 0.0], 1.0)
-    with pytest.raises(ValueError, match=r"loss\.value must be finite, got nan at the decision of round 2"):
+    with pytest.raises(
+        ValueError, match=r"loss\.value must be finite, got nan at the decision of round 2"
+    ):
         sp.play(learner, [good, NotANumber()])
     assert learner.rounds == 1
 

@@ -1,4 +1,7 @@
-"""Interpreters are found on PATH and in pyenv's folder; files that only look like one are left out."""
+"""Interpreters are found on PATH and in pyenv's folder.
+
+Files that only look like one are left out.
+"""
 
 import os
 import subprocess
@@ -68,7 +71,12 @@ def test_the_program_prints_all_but_its_own_version(path):
     (path / "python3").symlink_to(sys.executable)
     (path / f"python3.{THIS[1]}").symlink_to(sys.executable)
     done = subprocess.run(
-        [sys.executable, interpreters.__file__], capture_output=True, text=True, timeout=60, check=True, env=os.environ
+        [sys.executable, interpreters.__file__],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+        env=os.environ,
     )
     assert done.stdout == f"3.98 {path}/python3.98\n"
 
@@ -81,5 +89,7 @@ def test_the_quick_tests_are_files_that_exist():
 def test_the_quick_tests_cover_every_package():
     """Spark is left out: its package is larger than all the others together."""
     text = "".join((ROOT / name).read_text(encoding="utf-8") for name in QUICK)
-    packages = {file.parent.name for file in (ROOT / "src" / "swordplay").glob("*/__init__.py")} - {"spark"}
+    packages = {file.parent.name for file in (ROOT / "src" / "swordplay").glob("*/__init__.py")} - {
+        "spark"
+    }
     assert {package for package in packages if f"swordplay.{package}" not in text} == set()

@@ -1,7 +1,7 @@
 """Odd objects at every public argument: taken, or refused in words with nothing changed.
 
-A raw error of numpy, pandas, pyarrow or Python names neither the argument nor the value. ``odd_objects.py`` holds the values
-and the calls; the calls of one public name are one test.
+A raw error of numpy, pandas, pyarrow or Python names neither the argument nor the value.
+``odd_objects.py`` holds the values and the calls; the calls of one public name are one test.
 """
 
 from collections import defaultdict

@@ -47,7 +47,10 @@ def test_what_is_said_goes_before_what_is_usual():
 
 
 def test_an_option_that_there_is_not_is_refused_as_python_does():
-    with pytest.raises(TypeError, match=r"^make\(\) got an unexpected keyword argument 'sizes'\. Did you mean 'size'\?$"):
+    with pytest.raises(
+        TypeError,
+        match=r"^make\(\) got an unexpected keyword argument 'sizes'\. Did you mean 'size'\?$",
+    ):
         make("a", sizes=5)
     with pytest.raises(TypeError, match=r"^make\(\) got an unexpected keyword argument 'colour'$"):
         make("a", colour="red")
@@ -63,6 +66,10 @@ def test_those_of_track_are_all_described():
     parameters = inspect.signature(sp.track).parameters
     assert len(parameters) == 26
     assert parameters["encoding"].default == "utf-8"
-    assert {parameters[name].annotation for name in ("lags", "curves", "force")} == {"int | str", "str | None", "bool"}
+    assert {parameters[name].annotation for name in ("lags", "curves", "force")} == {
+        "int | str",
+        "str | None",
+        "bool",
+    }
     about = sp.track.__doc__.partition("Returns")[0]
     assert [name for name in parameters if name not in about] == []

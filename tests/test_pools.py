@@ -27,7 +27,12 @@ def unpack(given_):
 @given(constants)
 def test_every_pool_doubles_and_ascends(given_):
     without_smoothness = {name: value for name, value in given_.items() if name != "smoothness"}
-    made = [pools.variation(**given_), pools.small_loss(**given_), pools.safe(**given_), pools.ader(**without_smoothness)]
+    made = [
+        pools.variation(**given_),
+        pools.small_loss(**given_),
+        pools.safe(**given_),
+        pools.ader(**without_smoothness),
+    ]
     for pool in made:
         assert pool.ndim == 1
         assert pool[0] > 0
@@ -42,7 +47,8 @@ def test_the_papers_pools_are_its_formulas(given_):
     assert len(variation) == max(1, math.ceil(0.5 * math.log2(G**2 * T / (2 * D**2 * L**2))) + 1)
     assert small[0] == pytest.approx(math.sqrt(D / (16 * L * G * T)))
     assert len(small) == max(1, math.ceil(0.5 * math.log2(G * T / (D * L))) + 1)
-    # With the ceiling the top step may pass 1/(4L) by up to 2, and stays below 1/L: where the theorems still hold.
+    # With the ceiling the top step may pass 1/(4L) by up to 2, and stays below 1/L: where the
+    # theorems still hold.
     if len(variation) > 1:
         assert variation[-1] <= 2 / (4 * L) * (1 + ROUNDING)
 
@@ -53,7 +59,8 @@ def test_the_safe_pool_reaches_from_half_the_smoothness_down_to_the_slowest_comp
     pool = pools.safe(**given_)
     assert pool[-1] == 1 / (2 * L)
     assert len(pool) == 1 + max(0, math.ceil(math.log2(G * math.sqrt(T) / (0.8 * L * D))))
-    # The smallest step that any comparator needs: 0.4 D / (G sqrt T), or the top one if that is larger.
+    # The smallest step that any comparator needs: 0.4 D / (G sqrt T), or the top one if that is
+    # larger.
     assert pool[0] <= max(0.4 * D / (G * math.sqrt(T)), 0) * (1 + ROUNDING) or len(pool) == 1
 
 
@@ -68,8 +75,12 @@ def test_a_longer_pool_holds_the_old_one(steps, below, above):
     pool = pools.longer(steps, below=below, above=above)
     assert len(pool) == len(steps) + below + above
     np.testing.assert_array_equal(pool[below : below + len(steps)], sorted(steps))
-    np.testing.assert_allclose(pool[:below] * 2.0 ** np.arange(below, 0, -1), min(steps), rtol=ROUNDING)
-    np.testing.assert_allclose(pool[below + len(steps) :] / 2.0 ** np.arange(1, above + 1), max(steps), rtol=ROUNDING)
+    np.testing.assert_allclose(
+        pool[:below] * 2.0 ** np.arange(below, 0, -1), min(steps), rtol=ROUNDING
+    )
+    np.testing.assert_allclose(
+        pool[below + len(steps) :] / 2.0 ** np.arange(1, above + 1), max(steps), rtol=ROUNDING
+    )
     assert (np.diff(pool) >= 0).all()
 
 

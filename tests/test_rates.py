@@ -52,7 +52,9 @@ def test_the_self_confident_rate_is_its_formula(seen):
 
 @given(signals, st.floats(0.0, 10.0), st.floats(0.1, 10.0))
 def test_the_self_confident_rate_never_rises(seen, offset, factor):
-    values = [state.value for state in run(rates.SelfConfident(offset=offset, factor=factor), seen)[0]]
+    values = [
+        state.value for state in run(rates.SelfConfident(offset=offset, factor=factor), seen)[0]
+    ]
     assert all(later <= earlier for earlier, later in pairwise(values))
     grown = rates.SelfConfident(offset=1.0)
     state = grown.start(SETTING, LAM)
@@ -61,7 +63,9 @@ def test_the_self_confident_rate_never_rises(seen, offset, factor):
 
 
 def test_without_an_offset_the_rate_is_infinite_until_losses_differ_from_guesses():
-    states, _ = run(rates.SelfConfident(offset=0.0), [Signal(0.0, 1.0), Signal(0.5, 0.0)], Setting(2.0))
+    states, _ = run(
+        rates.SelfConfident(offset=0.0), [Signal(0.0, 1.0), Signal(0.5, 0.0)], Setting(2.0)
+    )
     assert [state.value for state in states[:2]] == [math.inf, math.inf]
     assert states[2].value == pytest.approx(math.sqrt(LAM))
 
@@ -71,7 +75,11 @@ def test_a_floor_counts_the_largest_surprise(seen, floor):
     A = np.concatenate([[0.0], np.cumsum([signal.mismatch for signal in seen])])
     largest = np.maximum.accumulate([0.0] + [signal.surprise for signal in seen])
     states, _ = run(rates.SelfConfident(offset=1.0, floor=floor), seen, Setting(2.0))
-    np.testing.assert_allclose([s.value for s in states], np.sqrt(LAM / (2 * (1 + A + 4 * floor**2 * largest))), rtol=ROUNDING)
+    np.testing.assert_allclose(
+        [s.value for s in states],
+        np.sqrt(LAM / (2 * (1 + A + 4 * floor**2 * largest))),
+        rtol=ROUNDING,
+    )
 
 
 @given(signals, st.floats(1e-3, 10.0))
@@ -80,7 +88,9 @@ def test_doubling_restarts_exactly_when_the_total_passes_the_guess(seen, initial
     total, guess, expected = 0.0, initial, []
     for t, signal in enumerate(seen, start=1):
         total += signal.surprise
-        passed = guess * (1 + rates.TIE)  # a total that meets its guess exactly has not passed it, whatever the rounding
+        passed = guess * (
+            1 + rates.TIE
+        )  # a total that meets its guess exactly has not passed it, whatever the rounding
         if total > passed:
             expected.append(t)
         while total > guess * (1 + rates.TIE):
@@ -92,11 +102,18 @@ def test_doubling_restarts_exactly_when_the_total_passes_the_guess(seen, initial
 
 
 def test_a_memory_fades_every_sum_and_lets_the_rate_rise():
-    """M = 4 keeps three quarters: a mismatch of 4 and a surprise of 16, then nothing; (floor D)^2 = 1."""
+    """M = 4 keeps three quarters: a mismatch of 4 and a surprise of 16, then nothing.
+
+    (floor D)^2 = 1.
+    """
     rate = rates.SelfConfident(offset=0.0, factor=8.0, floor=0.5, memory=4.0)
     assert rate.retention == 0.75
     states, _ = run(rate, [Signal(4.0, 16.0), Signal(0.0, 0.0)])
-    assert [(state.total, state.level) for state in states] == [(0.0, 0.0), (4.0, 16.0), (3.0, 12.0)]
+    assert [(state.total, state.level) for state in states] == [
+        (0.0, 0.0),
+        (4.0, 16.0),
+        (3.0, 12.0),
+    ]
     expected = [math.inf, math.sqrt(8 * LAM / 20), math.sqrt(8 * LAM / 15)]
     assert [state.value for state in states] == pytest.approx(expected, rel=ROUNDING)
 
@@ -115,7 +132,13 @@ def test_doubling_starts_from_the_squared_gradient_bound():
 @pytest.mark.parametrize("learner", [sp.SwordSmall, sp.SwordVar, sp.SwordBest])
 def test_a_doubling_learner_watches_the_right_total_and_starts_afresh(learner):
     stream = drift.jumps(300, 2, every=50, noise=0.3)
-    made = learner(stream.domain, horizon=300, gradient_bound=2.0, smoothness=1.0, learning_rate=rates.Doubling(initial=0.05))
+    made = learner(
+        stream.domain,
+        horizon=300,
+        gradient_bound=2.0,
+        smoothness=1.0,
+        learning_rate=rates.Doubling(initial=0.05),
+    )
     total, guesses, afresh = 0.0, [0.05], 0
     for loss in stream:
         before = made.state()
@@ -131,17 +154,27 @@ def test_a_doubling_learner_watches_the_right_total_and_starts_afresh(learner):
         assert after["hedge.rate.total"] <= after["hedge.rate.level"]
     assert afresh >= 5
     assert all(math.log2(b / a).is_integer() for a, b in pairwise(guesses))
-    if learner is sp.SwordSmall:  # without a guess the total is the squared gradients of the run itself
+    if (
+        learner is sp.SwordSmall
+    ):  # without a guess the total is the squared gradients of the run itself
         again = learner(
-            stream.domain, horizon=300, gradient_bound=2.0, smoothness=1.0, learning_rate=rates.Doubling(initial=0.05)
+            stream.domain,
+            horizon=300,
+            gradient_bound=2.0,
+            smoothness=1.0,
+            learning_rate=rates.Doubling(initial=0.05),
         )
-        assert sp.squared_gradients(stream, sp.play(again, stream, engine="python").decisions) == pytest.approx(total)
+        assert sp.squared_gradients(
+            stream, sp.play(again, stream, engine="python").decisions
+        ) == pytest.approx(total)
 
 
 @given(tracking(max_dim=2, max_rounds=20))
 def test_a_learner_takes_the_rate_it_is_given(game):
     domain, losses = game
-    learner = sp.SwordSmall(domain, horizon=20, gradient_bound=1.0, smoothness=1.0, learning_rate=rates.Fixed(0.125))
+    learner = sp.SwordSmall(
+        domain, horizon=20, gradient_bound=1.0, smoothness=1.0, learning_rate=rates.Fixed(0.125)
+    )
     for loss in losses:
         learner.observe(loss)
     assert learner.state()["hedge.rate.value"] == 0.125
@@ -158,7 +191,9 @@ def test_the_papers_rates_are_its_formulas():
         == pytest.approx(1 / (math.sqrt(8) * 4))
         == rates.paper_variation(diameter=2.0, smoothness=1.0, experts=7, variation=0.0)
     )
-    best = rates.paper_best(diameter=2.0, smoothness=1e-3, experts=7, variation=50.0, squared_gradients=30.0)
+    best = rates.paper_best(
+        diameter=2.0, smoothness=1e-3, experts=7, variation=50.0, squared_gradients=30.0
+    )
     assert best == pytest.approx(math.sqrt((2 + math.log(7)) / (4 * (30 + math.log(2)))))
 
 
@@ -174,9 +209,18 @@ def test_the_papers_rates_are_its_formulas():
         (lambda: rates.Doubling(0.0), "initial must be greater than 0, got 0.0"),
         (lambda: rates.Doubling(cap="x"), "cap must be a real number, got 'x'"),
         (lambda: rates.Doubling().start(Setting(1.0), LAM), "initial must be given to Doubling"),
-        (lambda: rates.SelfConfident().start(Setting(1.0), LAM), "offset must be given to SelfConfident"),
-        (lambda: rates.paper_small_loss(diameter=1.0, experts=1, squared_gradients=0.0), "squared_gradients must be greater"),
-        (lambda: rates.paper_variation(diameter=1.0, smoothness=1.0, experts=0, variation=1.0), "experts must be at least 1"),
+        (
+            lambda: rates.SelfConfident().start(Setting(1.0), LAM),
+            "offset must be given to SelfConfident",
+        ),
+        (
+            lambda: rates.paper_small_loss(diameter=1.0, experts=1, squared_gradients=0.0),
+            "squared_gradients must be greater",
+        ),
+        (
+            lambda: rates.paper_variation(diameter=1.0, smoothness=1.0, experts=0, variation=1.0),
+            "experts must be at least 1",
+        ),
         (
             lambda: rates.paper_variation(diameter=1.0, smoothness=1.0, experts=1, variation=-1.0),
             "variation must be at least 0",

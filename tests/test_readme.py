@@ -54,7 +54,9 @@ def test_the_command_prints_what_is_shown(bikes, monkeypatch, capsys):
     (line,) = re.findall(r"^(swordplay track [^#\n]+)", readme(), re.MULTILINE)
     shown = re.search(r"```text\n(bikes.csv: rentals.*?)```", readme(), re.DOTALL).group(1)
     arguments = shlex.split(line)[1:]
-    assert run([*arguments[: arguments.index("--report")], "--quiet"]) == 0  # the page has tests of its own
+    assert (
+        run([*arguments[: arguments.index("--report")], "--quiet"]) == 0
+    )  # the page has tests of its own
     assert printed(capsys.readouterr().out)[: len(printed(shown))] == printed(shown)
 
 
@@ -76,11 +78,16 @@ QUICK = ("swordplay", "swordplay, lags=0, curves=None", "no change")
 
 @pytest.mark.parametrize("name", QUICK)
 def test_the_first_table_s_own_rows_are_what_the_code_gives(name):
-    found = [untuned.shown(untuned.figure(untuned.CONTENDERS[name](stream), stream), stream) for stream in untuned.streams()]
+    found = [
+        untuned.shown(untuned.figure(untuned.CONTENDERS[name](stream), stream), stream)
+        for stream in untuned.streams()
+    ]
     assert found == figures(readme(), "nothing tuned")[name]
 
 
-@pytest.mark.parametrize("name", ["river scaler + linear model", "scikit-learn ridge, refitted every 1,000 rows"])
+@pytest.mark.parametrize(
+    "name", ["river scaler + linear model", "scikit-learn ridge, refitted every 1,000 rows"]
+)
 def test_rivals_are_what_they_are_said_to_be_on_the_shortest_stream(name):
     stream = untuned.streams()[-1]
     found = untuned.shown(untuned.figure(untuned.CONTENDERS[name](stream), stream), stream)
@@ -92,7 +99,10 @@ def test_rivals_are_what_they_are_said_to_be_on_the_shortest_stream(name):
 def test_all_of_the_first_table(name):
     if "Vowpal" in name:
         pytest.importorskip("vowpalwabbit")
-    found = [untuned.shown(untuned.figure(untuned.CONTENDERS[name](stream), stream), stream) for stream in untuned.streams()]
+    found = [
+        untuned.shown(untuned.figure(untuned.CONTENDERS[name](stream), stream), stream)
+        for stream in untuned.streams()
+    ]
     assert found == figures(readme(), "nothing tuned")[name]
 
 
@@ -117,7 +127,12 @@ def test_every_room_is_in_the_list():
     listed = readme()[readme().index("| house |") : readme().index("A house imports")]
     package = ROOT / "src" / "swordplay"
     tree = [package, *(package / house for house in HOUSES)]
-    rooms = {path.stem for folder in tree for path in folder.iterdir() if path.suffix == ".py" or path.is_dir()}
+    rooms = {
+        path.stem
+        for folder in tree
+        for path in folder.iterdir()
+        if path.suffix == ".py" or path.is_dir()
+    }
     hidden = {"__init__", "__main__", "__pycache__", "py", *HOUSES}
     assert sorted(room for room in rooms - hidden if not re.search(rf"[`.]{room}`", listed)) == []
 

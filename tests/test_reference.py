@@ -1,4 +1,6 @@
-"""Reference results: cases come out the same twice, and a planted difference is found and told from rounding."""
+"""Reference results: cases come out the same twice, and a planted difference is found and told
+from rounding.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,11 @@ TIMEOUT = 300  # seconds; a watchdog, many times what it takes
 
 def script(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, SCRIPT, *map(str, arguments)], capture_output=True, text=True, timeout=TIMEOUT, check=False
+        [sys.executable, SCRIPT, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT,
+        check=False,
     )
 
 
@@ -49,8 +55,12 @@ def test_a_selection_written_twice_is_identical(written: Path, tmp_path: Path) -
     assert again.read_bytes() == written.read_bytes()
 
 
-@pytest.mark.parametrize(("change", "verdict", "code"), [(1e-9, "differs", 1), (1e-13, "rounding", 0)])
-def test_a_changed_number_in_a_file_is_reported(written: Path, tmp_path: Path, change: float, verdict: str, code: int) -> None:
+@pytest.mark.parametrize(
+    ("change", "verdict", "code"), [(1e-9, "differs", 1), (1e-13, "rounding", 0)]
+)
+def test_a_changed_number_in_a_file_is_reported(
+    written: Path, tmp_path: Path, change: float, verdict: str, code: int
+) -> None:
     results = json.loads(written.read_text())
     case = results["learners/ball, squared, jumps: OGD"]
     case["total loss"] = (float.fromhex(case["total loss"]) * (1 + change)).hex()
@@ -70,7 +80,10 @@ def test_a_case_that_is_missing_or_fails_is_reported(written: Path) -> None:
     after["theory/loss: huber"] = {"error": "ValueError: no"}
     lines, same = reference.compare(before, after)
     assert not same
-    assert lines[:2] == ["differs   theory/loss: huber: no error; then ValueError: no", "missing   theory/pools"]
+    assert lines[:2] == [
+        "differs   theory/loss: huber: no error; then ValueError: no",
+        "missing   theory/pools",
+    ]
     assert reference.compare(after, before)[1] is False
 
 
@@ -99,13 +112,26 @@ def test_shapes_texts_and_places_of_nan_are_compared() -> None:
     numbers = np.arange(100.0)
     holes = numbers.copy()
     holes[7] = np.nan
-    pairs = [(numbers, numbers.reshape(4, 25)), (numbers, holes), ("a", "b"), (["x"], ["y"]), (1, 2), (None, 0.0)]
-    assert all(difference(encode(a), encode(b)) == (np.inf, difference(encode(a), encode(b)).text) for a, b in pairs)
+    pairs = [
+        (numbers, numbers.reshape(4, 25)),
+        (numbers, holes),
+        ("a", "b"),
+        (["x"], ["y"]),
+        (1, 2),
+        (None, 0.0),
+    ]
+    assert all(
+        difference(encode(a), encode(b)) == (np.inf, difference(encode(a), encode(b)).text)
+        for a, b in pairs
+    )
     assert difference(encode(holes), encode(holes.copy())) is None
 
 
 def test_a_remainder_is_compared_on_the_scale_that_it_names() -> None:
-    assert difference(encode(Sized(1e-14, 1.0)), encode(Sized(3e-14, 1.0))).relative < reference.TOLERANCE
+    assert (
+        difference(encode(Sized(1e-14, 1.0)), encode(Sized(3e-14, 1.0))).relative
+        < reference.TOLERANCE
+    )
     assert difference(encode(1e-14), encode(3e-14)).relative > 0.5
 
 

@@ -19,7 +19,11 @@ def rows():
 
 
 def regrets(rows, horizon):
-    return {(row.instance, row.learner, row.tuning): row.regret for row in rows if row.horizon == horizon}
+    return {
+        (row.instance, row.learner, row.tuning): row.regret
+        for row in rows
+        if row.horizon == horizon
+    }
 
 
 def test_only_sword_has_no_theorem(rows):
@@ -28,7 +32,12 @@ def test_only_sword_has_no_theorem(rows):
 
 def test_every_entry_plays_every_game(rows):
     played = [(row.instance, row.horizon, row.learner, row.tuning) for row in rows]
-    assert played == [(name, T, entry.learner, entry.tuning) for T in HORIZONS for name in INSTANCES for entry in ENTRIES]
+    assert played == [
+        (name, T, entry.learner, entry.tuning)
+        for T in HORIZONS
+        for name in INSTANCES
+        for entry in ENTRIES
+    ]
     assert {row.rounds % 2 for row in rows if row.instance == "gradual"} == {1}
     assert {row.rounds % 2 for row in rows if row.instance == "alternating"} == {0}
 
@@ -36,8 +45,13 @@ def test_every_entry_plays_every_game(rows):
 def test_slow_learners_leave_long_games_out(monkeypatch):
     few = tuple(entry for entry in ENTRIES if entry.learner in ("CBCE", "OGD", "SwordPlusPlus"))
     assert [entry.most for entry in few] == [None, 1_000, None]
-    monkeypatch.setattr("swordplay.theory.reproduce.experiment.ENTRIES", tuple(entry._replace(most=60) for entry in few[:2]))
-    assert {(row.learner, row.horizon, row.certificate is None) for row in reproduce((50, 100))} == {
+    monkeypatch.setattr(
+        "swordplay.theory.reproduce.experiment.ENTRIES",
+        tuple(entry._replace(most=60) for entry in few[:2]),
+    )
+    assert {
+        (row.learner, row.horizon, row.certificate is None) for row in reproduce((50, 100))
+    } == {
         ("SwordPlusPlus", 50, False),
         ("CBCE", 50, True),
     }
@@ -47,10 +61,15 @@ def test_defaults_are_the_library_s_own(rows):
     """The self-confident rows are what a user gets who sets nothing but T, G and L."""
     stream = sp.streams.paper.alternating(100)
     learner = sp.SwordBest(
-        stream.domain, horizon=100, gradient_bound=stream.gradient_bound(stream.domain), smoothness=stream.smoothness
+        stream.domain,
+        horizon=100,
+        gradient_bound=stream.gradient_bound(stream.domain),
+        smoothness=stream.smoothness,
     )
     by_hand = sp.play(learner, stream).regret(stream.comparators)
-    assert regrets(rows, 100)["alternating", "SwordBest", "self-confident"] == pytest.approx(by_hand, rel=ROUNDING)
+    assert regrets(rows, 100)["alternating", "SwordBest", "self-confident"] == pytest.approx(
+        by_hand, rel=ROUNDING
+    )
 
 
 def test_progress_goes_up_to_the_end():
@@ -75,7 +94,11 @@ def test_paper_tuning_is_fresh_and_has_the_paper_s_pools(name, make):
         "horizon": len(stream),
     }
     variation, small_loss = list(pools.variation(**told)), list(pools.small_loss(**told))
-    expected = {"SwordVar": variation, "SwordSmall": small_loss, "SwordBest": variation + small_loss}[name]
+    expected = {
+        "SwordVar": variation,
+        "SwordSmall": small_loss,
+        "SwordBest": variation + small_loss,
+    }[name]
     assert learner.rounds == 0
     assert list(learner.step_sizes) == expected
 
@@ -86,7 +109,9 @@ def test_the_rate_is_the_one_that_its_own_run_asks_for():
     rate = learner.state()["hedge.rate.value"]
     ledger = sp.play(learner, stream)
     squares = sp.squared_gradients(stream, ledger.decisions)
-    asked = rates.paper_small_loss(diameter=2.0, experts=len(learner.step_sizes), squared_gradients=squares)
+    asked = rates.paper_small_loss(
+        diameter=2.0, experts=len(learner.step_sizes), squared_gradients=squares
+    )
     assert rate == pytest.approx(asked, rel=SAME_RATE)
 
 

@@ -18,10 +18,18 @@ MAKES = {
     "OEGD": lambda domain: sp.OEGD(domain, 0.1),
     "Ader": lambda domain: sp.Ader(domain, horizon=100, gradient_bound=2.0),
     "SwordVar": lambda domain: sp.SwordVar(domain, horizon=100, gradient_bound=2.0, smoothness=1.0),
-    "SwordSmall": lambda domain: sp.SwordSmall(domain, horizon=100, gradient_bound=2.0, smoothness=1.0),
-    "SwordBest": lambda domain: sp.SwordBest(domain, horizon=100, gradient_bound=2.0, smoothness=1.0),
+    "SwordSmall": lambda domain: sp.SwordSmall(
+        domain, horizon=100, gradient_bound=2.0, smoothness=1.0
+    ),
+    "SwordBest": lambda domain: sp.SwordBest(
+        domain, horizon=100, gradient_bound=2.0, smoothness=1.0
+    ),
     "SwordBest doubling": lambda domain: sp.SwordBest(
-        domain, horizon=100, gradient_bound=2.0, smoothness=1.0, learning_rate=rates.Doubling(initial=0.01)
+        domain,
+        horizon=100,
+        gradient_bound=2.0,
+        smoothness=1.0,
+        learning_rate=rates.Doubling(initial=0.01),
     ),
     "Sword": sp.Sword,
 }
@@ -29,7 +37,9 @@ every_learner = pytest.mark.parametrize("make", MAKES.values(), ids=MAKES.keys()
 
 
 def same(one, other):
-    return one.keys() == other.keys() and all(np.array_equal(one[name], other[name]) for name in one)
+    return one.keys() == other.keys() and all(
+        np.array_equal(one[name], other[name]) for name in one
+    )
 
 
 @every_learner
@@ -82,7 +92,9 @@ def test_a_state_is_plain_numbers_and_a_copy(make):
 def test_a_damaged_state_is_refused_and_nothing_changes(make):
     learner = started(make)
     before = learner.state()
-    name = next(name for name, leaf in before.items() if isinstance(leaf, np.ndarray) and leaf.ndim == 2)
+    name = next(
+        name for name, leaf in before.items() if isinstance(leaf, np.ndarray) and leaf.ndim == 2
+    )
     whole = "rounds"
     damages = [
         ({key: leaf for key, leaf in before.items() if key != name}, "state lacks"),
@@ -93,7 +105,10 @@ def test_a_damaged_state_is_refused_and_nothing_changes(make):
         ({**before, whole: 1.5}, "must be a whole number, got 1.5"),
         ({}, "state lacks"),
         ({1: 2.0}, "state lacks"),
-        ({**before, "settings.center": "here"}, "state was saved with other settings: center was here and is"),
+        (
+            {**before, "settings.center": "here"},
+            "state was saved with other settings: center was here and is",
+        ),
     ]
     for damaged, message in damages:
         with pytest.raises(ValueError, match=message):
@@ -107,11 +122,19 @@ def test_a_damaged_state_is_refused_and_nothing_changes(make):
 def test_a_state_of_another_learner_is_refused():
     learner = sp.Sword(sp.Ball(2))
     other, larger = sp.OGD(sp.Ball(2), 0.1).state(), sp.Sword(sp.Ball(3)).state()
-    with pytest.raises(ValueError, match=r"state was saved with other settings: learner was OGD and is Sword here. Make"):
+    with pytest.raises(
+        ValueError,
+        match=r"state was saved with other settings: learner was OGD and is Sword here. Make",
+    ):
         learner.load_state(other)
-    with pytest.raises(ValueError, match=r"state was saved with other settings: center was array\(\[0., 0., 0.\]\) and is"):
+    with pytest.raises(
+        ValueError,
+        match=r"state was saved with other settings: center was array\(\[0., 0., 0.\]\) and is",
+    ):
         learner.load_state(larger)
-    with pytest.raises(ValueError, match="state lacks"):  # as saved before settings were part of a state
+    with pytest.raises(
+        ValueError, match="state lacks"
+    ):  # as saved before settings were part of a state
         learner.load_state(without_settings(other))
     with pytest.raises(ValueError, match="must have shape"):
         learner.load_state(without_settings(larger))
@@ -136,7 +159,15 @@ def test_nested_tuples_become_dotted_names_and_come_back():
     tree = Outer(0.5, (Inner(np.arange(2.0), 1), Inner(np.ones((1, 2)), 2)), Inner(np.zeros(0), 3))
     flat = state.flatten(tree)
     assert sorted(flat) == sorted(
-        ["number", "parts.0.values", "parts.0.count", "parts.1.values", "parts.1.count", "inner.values", "inner.count"]
+        [
+            "number",
+            "parts.0.values",
+            "parts.0.count",
+            "parts.1.values",
+            "parts.1.count",
+            "inner.values",
+            "inner.count",
+        ]
     )
     back = state.restore(tree, flat)
     assert isinstance(back.inner.count, int)

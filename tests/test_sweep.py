@@ -31,7 +31,11 @@ PATIENCE = 120.0
 
 
 def extremes(ledger, learner, stream):
-    return {"largest": ledger.losses.max(), "certificate": learner.certificate(1.0), "kind": type(stream).__name__}
+    return {
+        "largest": ledger.losses.max(),
+        "certificate": learner.certificate(1.0),
+        "kind": type(stream).__name__,
+    }
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +67,9 @@ def test_two_at_once_make_the_same_table(table, backend):
 
 
 def test_a_dask_cluster_makes_the_same_table(table, tmp_path):
-    distributed = pytest.importorskip("distributed", reason="needs dask: pip install 'dask[distributed]'")
+    distributed = pytest.importorskip(
+        "distributed", reason="needs dask: pip install 'dask[distributed]'"
+    )
     with (
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, dashboard_address=None, local_directory=tmp_path
@@ -79,11 +85,19 @@ def test_a_ray_cluster_makes_the_same_table(table, tmp_path):
     ray = pytest.importorskip("ray", reason="needs ray: pip install ray")
     from ray.util.joblib import register_ray
 
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, runtime_env={"env_vars": {"PYTHONWARNINGS": "default"}})
+    ray.init(
+        num_cpus=2,
+        include_dashboard=False,
+        log_to_driver=False,
+        runtime_env={"env_vars": {"PYTHONWARNINGS": "default"}},
+    )
     try:
         register_ray()
         with joblib.parallel_config("ray", n_jobs=2):
-            assert sweep(LEARNERS, STREAMS, SEEDS, measure=extremes, file=tmp_path / "ray.jsonl") == table
+            assert (
+                sweep(LEARNERS, STREAMS, SEEDS, measure=extremes, file=tmp_path / "ray.jsonl")
+                == table
+            )
     finally:
         ray.shutdown()
 
@@ -113,7 +127,9 @@ def test_what_is_written_down_is_not_played_again(tmp_path):
     assert [row for row in many if row["learner"] == "OGD" and row["seed"] == 0] == few
     assert sweep(LEARNERS, STREAMS, SEEDS, measure=counted, file=book) == many
     assert len(counted) == 12
-    assert sweep(LEARNERS, STREAMS, SEEDS, measure=counted) == many  # without the file: all again, the same
+    assert (
+        sweep(LEARNERS, STREAMS, SEEDS, measure=counted) == many
+    )  # without the file: all again, the same
 
 
 def test_games_of_another_version_are_played_again(tmp_path):
@@ -121,7 +137,9 @@ def test_games_of_another_version_are_played_again(tmp_path):
     streams = {"jumps": STREAMS["jumps"]}
 
     def table(step_size, **more):
-        return sweep({"OGD": lambda stream: sp.OGD(stream.domain, step_size)}, streams, file=book, **more)
+        return sweep(
+            {"OGD": lambda stream: sp.OGD(stream.domain, step_size)}, streams, file=book, **more
+        )
 
     first = table(0.1)
     assert table(0.2) == first  # changed code is noticed by its version only
@@ -131,7 +149,14 @@ def test_games_of_another_version_are_played_again(tmp_path):
     assert table(0.3, version=1) == first  # its lines are still there
     lines = [json.loads(line) for line in book.read_text().splitlines()]
     assert [line["game"] for line in lines] == [
-        {"learner": "OGD", "stream": "jumps", "seed": 0, "engine": "auto", "measure": None, "version": version}
+        {
+            "learner": "OGD",
+            "stream": "jumps",
+            "seed": 0,
+            "engine": "auto",
+            "measure": None,
+            "version": version,
+        }
         for version in ("1", "2")
     ]
 
@@ -153,7 +178,12 @@ def test_a_line_cut_short_is_played_again_and_a_foreign_one_is_refused(tmp_path)
     assert sweep(LEARNERS, STREAMS, [0], measure=counted, file=book) == whole
     assert len(counted) == 5
     assert len([json.loads(line) for line in book.read_text().splitlines()]) == 4
-    for foreign in ("name,total_loss", "5", '{"game": {"learner": "OGD"}, "row": {}}', '{"key": "0d1f", "row": {}}'):
+    for foreign in (
+        "name,total_loss",
+        "5",
+        '{"game": {"learner": "OGD"}, "row": {}}',
+        '{"key": "0d1f", "row": {}}',
+    ):
         book.write_text(foreign + "\n")
         with pytest.raises(ValueError, match="line 1 of"):
             sweep(LEARNERS, STREAMS, [0], file=book)
@@ -166,7 +196,7 @@ from test_sweep import LEARNERS, STREAMS, Counted
 
 measure = Counted(pathlib.Path(sys.argv[1]))
 test_sweep.sweep(LEARNERS, STREAMS, range(50), measure=measure, file=sys.argv[2], jobs=int(sys.argv[3]))
-"""
+"""  # noqa: E501
 
 
 @pytest.mark.parametrize("jobs", [pytest.param(1, marks=pytest.mark.deep), 2])
@@ -174,7 +204,9 @@ def test_a_sweep_that_was_killed_goes_on(tmp_path, jobs):
     book, counted = tmp_path / "book.jsonl", Counted(tmp_path / "log")
     program = [sys.executable, "-c", PROGRAM, str(counted.file), str(book), str(jobs)]
     environment = os.environ | {
-        "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]),
+        "PYTHONPATH": os.pathsep.join(
+            [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+        ),
         "PAUSE_OF_GAMES": "0.2",
     }
     victim = subprocess.Popen(program, env=environment, start_new_session=True)
@@ -186,7 +218,9 @@ def test_a_sweep_that_was_killed_goes_on(tmp_path, jobs):
     os.killpg(victim.pid, signal.SIGKILL)
     assert victim.wait() == -signal.SIGKILL
     written, played = book.read_text().count("\n"), len(counted)
-    assert 3 <= written <= played <= written + 2 * jobs  # those under way when it died, and what a worker had handed in
+    assert (
+        3 <= written <= played <= written + 2 * jobs
+    )  # those under way when it died, and what a worker had handed in
     table = sweep(LEARNERS, STREAMS, range(50), measure=counted, file=book)
     assert len(counted) - played == len(table) - written  # none of those that were written down
 
@@ -194,7 +228,11 @@ def test_a_sweep_that_was_killed_goes_on(tmp_path, jobs):
 REFUSED = [
     (({}, STREAMS, SEEDS), TypeError, "learners must be a dictionary"),
     ((LEARNERS, [STREAMS["walk"]], SEEDS), TypeError, "streams must be a dictionary"),
-    (({"Sword": sp.Sword(sp.Ball(2))}, STREAMS, SEEDS), TypeError, "learners must be a dictionary of functions"),
+    (
+        ({"Sword": sp.Sword(sp.Ball(2))}, STREAMS, SEEDS),
+        TypeError,
+        "learners must be a dictionary of functions",
+    ),
     ((LEARNERS, STREAMS, [0.5]), TypeError, "seeds must be"),
     ((LEARNERS, STREAMS, [-1]), ValueError, "seeds must be"),
     ((LEARNERS, STREAMS, [1, 1]), ValueError, "different numbers"),

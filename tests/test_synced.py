@@ -1,4 +1,6 @@
-"""What is written is on the disk before it takes its name: spies on the real calls, as only a power cut would show it."""
+"""What is written is on the disk before it takes its name: spies on the real calls, as only a
+power cut would show it.
+"""
 
 import os
 import stat
@@ -13,7 +15,9 @@ ROWS = pa.RecordBatch.from_pydict({"row": list(range(1000))}, schema=SCHEMA)
 
 
 class Spy:
-    """Every fsync and every replace of this process, in order: ``(what, inode, size)``, or ``("folder", inode, 0)``."""
+    """Every fsync and every replace of this process, in order: ``(what, inode, size)``, or
+    ``("folder", inode, 0)``.
+    """
 
     def __init__(self, monkeypatch):
         self.calls = []
@@ -32,7 +36,9 @@ class Spy:
 
     def _note(self, what, file):
         folder = stat.S_ISDIR(file.st_mode)
-        self.calls.append(("folder", file.st_ino, 0) if folder else (what, file.st_ino, file.st_size))
+        self.calls.append(
+            ("folder", file.st_ino, 0) if folder else (what, file.st_ino, file.st_size)
+        )
 
     def of(self, path):
         """The calls about a file that has its name now, and about its folder."""
@@ -70,7 +76,11 @@ def test_a_table_that_is_synced_is_on_the_disk_and_so_is_its_name(name, tmp_path
         assert spy.of(partial) == [("fsync", first), ("folder", 0)]
         output.write(ROWS)
         output.sync()
-        assert spy.of(partial) == [("fsync", first), ("folder", 0), ("fsync", partial.stat().st_size)]
+        assert spy.of(partial) == [
+            ("fsync", first),
+            ("folder", 0),
+            ("fsync", partial.stat().st_size),
+        ]
 
 
 def test_the_row_groups_of_a_parquet_table_are_on_the_disk_when_it_is_synced(tmp_path, spy):
@@ -103,6 +113,10 @@ def test_a_sweep_notes_each_game_on_the_disk(tmp_path, spy):
         sizes.append(book.stat().st_size)  # what was noted of the games before this one
         return {}
 
-    world = {"still": lambda seed: [sp.QuadraticLoss([[1.0]], [float(seed)])]}  # not for the engine: nothing to compile
-    sweep({"OGD": lambda stream: sp.OGD(sp.Ball(1), 0.1)}, world, range(3), measure=measure, file=book)
+    world = {
+        "still": lambda seed: [sp.QuadraticLoss([[1.0]], [float(seed)])]
+    }  # not for the engine: nothing to compile
+    sweep(
+        {"OGD": lambda stream: sp.OGD(sp.Ball(1), 0.1)}, world, range(3), measure=measure, file=book
+    )
     assert spy.of(book) == [("fsync", size) for size in [*sizes[1:], book.stat().st_size]]

@@ -59,7 +59,10 @@ def test_what_fits(value, shape):
 )
 def test_what_does_not(value, shape):
     assert not fits(value, shape)
-    with pytest.raises(ValueError, match=r"state\['x'\] holds something else than it should, .*The state is damaged"):
+    with pytest.raises(
+        ValueError,
+        match=r"state\['x'\] holds something else than it should, .*The state is damaged",
+    ):
         read("x", json.dumps(value), shape)
 
 

@@ -18,7 +18,10 @@ class Figures(NamedTuple):
     winkler: float
     """Width plus 2 / alpha times what the truth lies outside by, on average."""
     worst_100: float
-    """Largest deviation of coverage from the level on any window of 100 rows; NaN if there are fewer."""
+    """Largest deviation of coverage from the level on any window of 100 rows.
+
+    NaN if there are fewer.
+    """
     worst_500: float
     longest: int
     """Longest run of misses."""
@@ -30,11 +33,13 @@ class Figures(NamedTuple):
     """The Winkler score of every row."""
 
 
-def measure(bounds: Any, forecasts: Any, truths: Any, alpha: float, seconds: float = 0.0) -> Figures:
+def measure(
+    bounds: Any, forecasts: Any, truths: Any, alpha: float, seconds: float = 0.0
+) -> Figures:
     """Figures of bounds of shape ``(T, 2)``, the first ``BURN_IN`` rows left out.
 
-    An infinite interval has no width: in its place stands the widest residual so far, as whoever draws it would do. Coverage
-    and windows count the intervals as they were given.
+    An infinite interval has no width: in its place stands the widest residual so far, as whoever
+    draws it would do. Coverage and windows count the intervals as they were given.
     """
     missed = ((truths < bounds[:, 0]) | (truths > bounds[:, 1]))[BURN_IN:]
     widest = np.concatenate([[0.0], np.maximum.accumulate(np.abs(truths - forecasts))[:-1]])
@@ -60,11 +65,15 @@ def measure(bounds: Any, forecasts: Any, truths: Any, alpha: float, seconds: flo
 
 
 BLOCK = 25
-"""Rows that are taken together where the chance in a ratio is told: scores of neighbouring rows go together."""
+"""Rows that are taken together where the chance in a ratio is told: scores of neighbouring rows
+go together.
+"""
 
 
 def chance(ours: Any, theirs: Any) -> float:
-    """The standard error of the ratio of two mean scores of the same rows, from how it differs between blocks of them."""
+    """The standard error of the ratio of two mean scores of the same rows, from how it differs
+    between blocks of them.
+    """
     count = len(ours) // BLOCK
     a, b = (scores[: count * BLOCK].reshape(count, BLOCK).sum(axis=1) for scores in (ours, theirs))
     off = a - a.sum() / b.sum() * b
@@ -72,7 +81,11 @@ def chance(ours: Any, theirs: Any) -> float:
 
 
 def _worst(balance: Any, rows: int) -> float:
-    return float(np.abs(balance[rows:] - balance[:-rows]).max() / rows) if len(balance) > rows else np.nan
+    return (
+        float(np.abs(balance[rows:] - balance[:-rows]).max() / rows)
+        if len(balance) > rows
+        else np.nan
+    )
 
 
 def _longest(missed: Any) -> int:

@@ -1,8 +1,9 @@
-"""Methods of the papers for the radius of an interval: scores |truth - forecast| in, radii out, with the papers' constants.
+"""Methods of the papers for the radius of an interval: scores |truth - forecast| in, radii out,
+with the papers' constants.
 
-Each function takes the scores of a whole stream and the share of misses alpha, and returns for every row the radius on either
-side that was said before its score was seen. All are compiled, so that their times can be
-compared. Bibliography: docs/bibliography.md.
+Each function takes the scores of a whole stream and the share of misses alpha, and returns for
+every row the radius on either side that was said before its score was seen. All are compiled, so
+that their times can be compared. Bibliography: docs/bibliography.md.
 """
 
 from __future__ import annotations
@@ -16,11 +17,17 @@ from numba import njit
 from benchmarks.intervals.windows import add, fresh, quantile, share_at_least
 
 BURN_IN = 50
-"""Rows that no figure counts. SF-OGD and SAOCP, which have to be told the largest score, are told that of these rows."""
+"""Rows that no figure counts.
+
+SF-OGD and SAOCP, which have to be told the largest score, are told that of these rows.
+"""
 
 
 def aci(scores: Any, alpha: float, gamma: float = 0.005) -> Any:
-    """Gibbs and Candès (2021), equation 2; gamma = 0.005 as in their section 2.2, quantiles of the last 500 scores."""
+    """Gibbs and Candès (2021), equation 2.
+
+    Gamma = 0.005 as in their section 2.2, quantiles of the last 500 scores.
+    """
     return _aci(scores, alpha, gamma, *fresh())
 
 
@@ -34,13 +41,25 @@ def _aci(scores: Any, alpha: float, gamma: float, newest: Any, by_size: Any) -> 
     return radii
 
 
-GAMMAS = np.array([0.0, 5e-6, 5e-5, *(k * unit for unit in (1e-4, 1e-3, 1e-2) for k in range(1, 10))])
+GAMMAS = np.array(
+    [0.0, 5e-6, 5e-5, *(k * unit for unit in (1e-4, 1e-3, 1e-2) for k in range(1, 10))]
+)
 """Zaffran et al. (2022), section 5: K = 30 values."""
 
 
 @njit(cache=True)
-def _boa(prior: Any, regret: Any, variance: Any, widest: Any, rate: Any, answers: Any, said: float, slope: float) -> Any:
-    """Bernstein online aggregation (Wintenberger 2017) with the gradient trick, as in the R package opera, which AgACI uses.
+def _boa(
+    prior: Any,
+    regret: Any,
+    variance: Any,
+    widest: Any,
+    rate: Any,
+    answers: Any,
+    said: float,
+    slope: float,
+) -> Any:
+    """Bernstein online aggregation (Wintenberger 2017) with the gradient trick, as in the R package
+    opera, which AgACI uses.
 
     Returns the weights of the next row.
     """
@@ -57,9 +76,11 @@ def _boa(prior: Any, regret: Any, variance: Any, widest: Any, rate: Any, answers
 
 
 def agaci(scores: Any, alpha: float) -> Any:
-    """Zaffran et al. (2022), algorithm 1: ACI at 30 gammas, aggregated by BOA on the pinball loss of the end at 1 - alpha / 2.
+    """Zaffran et al. (2022), algorithm 1: ACI at 30 gammas, aggregated by BOA on the pinball loss
+    of the end at 1 - alpha / 2.
 
-    Scores are symmetric, so that both ends are one radius. Infinite radii are cut at the largest score so far (section 5).
+    Scores are symmetric, so that both ends are one radius. Infinite radii are cut at the largest
+    score so far (section 5).
     """
     return _agaci(scores, alpha, GAMMAS, *fresh())
 
@@ -69,7 +90,12 @@ def _agaci(scores: Any, alpha: float, gammas: Any, newest: Any, by_size: Any) ->
     count = len(gammas)
     levels, each, radii, widest = np.full(count, alpha), np.empty(count), np.empty(len(scores)), 0.0
     prior = np.full(count, 1.0 / count)
-    regret, variance, ranges, rate = np.zeros(count), np.zeros(count), np.zeros(count), np.full(count, math.exp(350.0))
+    regret, variance, ranges, rate = (
+        np.zeros(count),
+        np.zeros(count),
+        np.zeros(count),
+        np.full(count, math.exp(350.0)),
+    )
     weights = prior
     for t, score in enumerate(scores):
         for k in range(count):
@@ -79,7 +105,8 @@ def _agaci(scores: Any, alpha: float, gammas: Any, newest: Any, by_size: Any) ->
             cut = np.minimum(each, widest)
             said = float(np.sum(weights * cut))
             radii[t] = said
-            # An end at its quantile 1 - alpha / 2 is passed by a share alpha of the scores in all, alpha / 2 on either side.
+            # An end at its quantile 1 - alpha / 2 is passed by a share alpha of the scores in all,
+            # alpha / 2 on either side.
             slope = -(1.0 - alpha) if score > said else alpha
             weights = _boa(prior, regret, variance, ranges, rate, cut, said, slope)
         levels += gammas * (alpha - (score > each))
@@ -89,7 +116,9 @@ def _agaci(scores: Any, alpha: float, gammas: Any, newest: Any, by_size: Any) ->
 
 
 def dtaci(scores: Any, alpha: float) -> Any:
-    """Gibbs and Candès (2024), algorithm 1 with their eight gammas, sigma = 1 / (2 I) and eta for windows of I = 500 rows."""
+    """Gibbs and Candès (2024), algorithm 1 with their eight gammas, sigma = 1 / (2 I) and eta
+    for windows of I = 500 rows.
+    """
     gammas = 0.001 * 2.0 ** np.arange(8)
     span, count = 500, len(gammas)
     spread = (1.0 - alpha) ** 2 * alpha**3 + alpha**2 * (1.0 - alpha) ** 3
@@ -98,9 +127,15 @@ def dtaci(scores: Any, alpha: float) -> Any:
 
 
 @njit(cache=True)
-def _dtaci(scores: Any, alpha: float, gammas: Any, eta: float, sigma: float, newest: Any, by_size: Any) -> Any:
+def _dtaci(
+    scores: Any, alpha: float, gammas: Any, eta: float, sigma: float, newest: Any, by_size: Any
+) -> Any:
     count = len(gammas)
-    levels, weights, radii = np.full(count, alpha), np.full(count, 1.0 / count), np.empty(len(scores))
+    levels, weights, radii = (
+        np.full(count, alpha),
+        np.full(count, 1.0 / count),
+        np.empty(len(scores)),
+    )
     for t, score in enumerate(scores):
         radii[t] = quantile(by_size, t, np.sum(weights * levels))
         beta = share_at_least(by_size, t, score)
@@ -113,7 +148,9 @@ def _dtaci(scores: Any, alpha: float, gammas: Any, eta: float, sigma: float, new
 
 
 def sf_ogd(scores: Any, alpha: float) -> Any:
-    """Bhatnagar et al. (2023), equation 8: scale-free gradient descent with steps D / sqrt(3), D the largest score."""
+    """Bhatnagar et al. (2023), equation 8: scale-free gradient descent with steps D / sqrt(3), D
+    the largest score.
+    """
     return np.maximum(_sf_ogd(scores, alpha, scores[:BURN_IN].max() / math.sqrt(3.0)), 0.0)
 
 
@@ -129,7 +166,10 @@ def _sf_ogd(scores: Any, alpha: float, step: float) -> Any:
 
 
 def saocp(scores: Any, alpha: float, multiplier: int = 8) -> Any:
-    """Bhatnagar et al. (2023), algorithm 1: an SF-OGD begins every row and lives g 2^u rows, g = 8; bets weigh them."""
+    """Bhatnagar et al. (2023), algorithm 1: an SF-OGD begins every row and lives g 2^u rows, g = 8.
+
+    Bets weigh them.
+    """
     largest = float(scores[:BURN_IN].max()) or 1.0
     most = multiplier * (len(scores).bit_length() + 1)  # alive at once: of each u at most g
     return np.maximum(_saocp(scores, alpha, multiplier, largest, np.zeros((7, most))), 0.0)
@@ -173,12 +213,16 @@ def _saocp(scores: Any, alpha: float, multiplier: int, largest: float, experts: 
 
 
 def quantile_tracking(scores: Any, alpha: float, rate: float = 0.1, span: int = 100) -> Any:
-    """Angelopoulos, Candès, Tibshirani (2023), quantile tracking; steps of 0.1 times the largest of the last 100 scores."""
+    """Angelopoulos, Candès, Tibshirani (2023), quantile tracking.
+
+    Steps of 0.1 times the largest of the last 100 scores.
+    """
     return np.maximum(_pid(scores, alpha, rate, span, False), 0.0)
 
 
 def conformal_pid(scores: Any, alpha: float, rate: float = 0.1, span: int = 100) -> Any:
-    """The same with their integrator, and the constants that they propose: delta = 0.01, K the largest score.
+    """The same with their integrator, and the constants that they propose: delta = 0.01, K the
+    largest score.
 
     No scorecaster: it is a second forecaster, of the scores, which users have to bring along.
     """

@@ -26,13 +26,19 @@ def tables() -> dict[str, tuple[Any, Any]]:
     electricity = datasets.electricity()
     for target in ("nswdemand", "nswprice", "transfer"):
         place = electricity.names.index(target)
-        found[f"electricity, {target}"] = np.delete(electricity.features, place, axis=1), electricity.features[:, place]
+        found[f"electricity, {target}"] = (
+            np.delete(electricity.features, place, axis=1),
+            electricity.features[:, place],
+        )
     river = import_module("river.datasets")
     for name in ("TrumpApproval", "WaterFlow", "SP500Stocks", "ChickWeights"):
         pairs = list(getattr(river, name)())
         rows = [[_number(value) for value in features.values()] for features, _ in pairs]
         found[name] = np.array(rows), np.array([float(target) for _, target in pairs])
-    return {name: (np.ascontiguousarray(rows, dtype=np.float64), np.array(truths)) for name, (rows, truths) in found.items()}
+    return {
+        name: (np.ascontiguousarray(rows, dtype=np.float64), np.array(truths))
+        for name, (rows, truths) in found.items()
+    }
 
 
 def _shipped() -> dict[str, Any]:
@@ -54,7 +60,10 @@ def last_value(rows: Any, truths: Any) -> Any:
 
 
 def river_model(rows: Any, truths: Any) -> Any:
-    """river's scaler and its passive-aggressive regression; its plain linear regression explodes on three of the streams."""
+    """river's scaler and its passive-aggressive regression.
+
+    Its plain linear regression explodes on three of the streams.
+    """
     scaler, linear = import_module("river.preprocessing"), import_module("river.linear_model")
     model = scaler.StandardScaler() | linear.PARegressor()
     said = []
@@ -71,7 +80,12 @@ FORECASTERS = {"SwordRegressor": ours, "last value": last_value, "river": river_
 def streams(names: tuple[str, ...] | None = None) -> list[Stream]:
     """All of them, or those of the names."""
     return [
-        Stream(name, rows, truths, {who: forecast(rows, truths) for who, forecast in FORECASTERS.items()})
+        Stream(
+            name,
+            rows,
+            truths,
+            {who: forecast(rows, truths) for who, forecast in FORECASTERS.items()},
+        )
         for name, (rows, truths) in tables().items()
         if names is None or name in names
     ]

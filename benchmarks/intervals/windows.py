@@ -1,4 +1,7 @@
-"""The last scores, sorted: what adaptive conformal inference takes its quantiles from. Compiled, as the peers are."""
+"""The last scores, sorted: what adaptive conformal inference takes its quantiles from.
+
+Compiled, as the peers are.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,9 @@ def add(newest: Any, by_size: Any, seen: int, score: float) -> None:
 
 @njit(cache=True)
 def quantile(by_size: Any, seen: int, alpha: float) -> float:
-    """The score that a share alpha of the next ones exceeds, as split conformal prediction has it."""
+    """The score that a share alpha of the next ones exceeds, as split conformal prediction has
+    it.
+    """
     if alpha >= 1.0:
         return 0.0
     count = min(seen, len(by_size))
@@ -48,6 +53,9 @@ def quantile(by_size: Any, seen: int, alpha: float) -> float:
 
 @njit(cache=True)
 def share_at_least(by_size: Any, seen: int, score: float) -> float:
-    """The largest alpha whose interval holds the score (beta in the papers); 1 before any is known."""
+    """The largest alpha whose interval holds the score (beta in the papers).
+
+    1 before any is known.
+    """
     count = min(seen, len(by_size))
     return float((count - np.searchsorted(by_size[:count], score)) / count) if count else 1.0

@@ -1,4 +1,5 @@
-"""Goals that were far off, and why they are reached or missed: measured, so that whoever doubts it can measure again.
+"""Goals that were far off, and why they are reached or missed: measured, so that whoever doubts it
+can measure again.
 
 ``python -m benchmarks.profile`` writes these sections to docs/profile.md.
 """

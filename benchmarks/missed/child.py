@@ -1,8 +1,9 @@
-"""The command in a process that watches itself: `python -m benchmarks.missed.child WHAT BEGAN ANSWER track ...`.
+"""The command in a process that watches itself: `python -m benchmarks.missed.child WHAT BEGAN
+ANSWER track ...`.
 
-``WHAT`` is ``times`` (where the main thread's time goes), ``threads`` (processor seconds of each thread) or ``kernels``
-(seconds of each kernel that is compiled). ``BEGAN`` is when the process was started, on the clock ``time.perf_counter``, and
-``ANSWER`` a file for what was found, as JSON.
+``WHAT`` is ``times`` (where the main thread's time goes), ``threads`` (processor seconds of each
+thread) or ``kernels`` (seconds of each kernel that is compiled). ``BEGAN`` is when the process was
+started, on the clock ``time.perf_counter``, and ``ANSWER`` a file for what was found, as JSON.
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ HERE = time.perf_counter()
 
 
 class Spans:
-    """Seconds of each kind of work, without those of other kinds within; of each thread by itself."""
+    """Seconds of each kind of work, without those of other kinds within.
+
+    Of each thread by itself.
+    """
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
@@ -38,8 +42,12 @@ class Spans:
                 return function(*arguments, **options)
             finally:
                 took = time.perf_counter() - began
-                beside = "" if threading.current_thread() is threading.main_thread() else " (beside)"
-                self.seconds[name + beside] = self.seconds.get(name + beside, 0.0) + took - self._own.inner
+                beside = (
+                    "" if threading.current_thread() is threading.main_thread() else " (beside)"
+                )
+                self.seconds[name + beside] = (
+                    self.seconds.get(name + beside, 0.0) + took - self._own.inner
+                )
                 self._own.inner = inner + took
 
         return watched
@@ -79,14 +87,22 @@ def times() -> Callable[[], Any]:
 
 
 def threads() -> Callable[[], Any]:
-    """Processor seconds of every thread, as long as it lives; those without a name of ours are pyarrow's and the system's."""
+    """Processor seconds of every thread, as long as it lives.
+
+    Those without a name of ours are pyarrow's and the system's.
+    """
     names = {
         "MainThread": "learning",
         "swordplay-reader": "reading",
         "swordplay-judge": "judging",
         "swordplay-writer": "writing",
     }
-    tick, seen, known, over = os.sysconf("SC_CLK_TCK"), dict[int, float](), dict[int, str](), threading.Event()
+    tick, seen, known, over = (
+        os.sysconf("SC_CLK_TCK"),
+        dict[int, float](),
+        dict[int, str](),
+        threading.Event(),
+    )
 
     def look() -> None:
         for thread in threading.enumerate():
@@ -125,7 +141,10 @@ def kernels() -> Callable[[], Any]:
     from swordplay.compile.kernel_cache import KernelCache
 
     warming.beside = lambda names: None  # all in this process
-    found, depth = list[dict[str, Any]](), {"parts": 0, "llvm": 0.0, "began": 0.0, "within": 0, "since": 0.0}
+    found, depth = (
+        list[dict[str, Any]](),
+        {"parts": 0, "llvm": 0.0, "began": 0.0, "within": 0, "since": 0.0},
+    )
 
     class Parts(Listener):
         def on_start(self, event: Any) -> None:
@@ -155,7 +174,14 @@ def kernels() -> Callable[[], Any]:
 
     def saved(self: Any, *arguments: Any) -> None:
         took = time.perf_counter() - depth["began"]
-        found.append({"name": self.name.split("-")[0], "seconds": took, "llvm": depth["llvm"], "parts": depth["parts"]})
+        found.append(
+            {
+                "name": self.name.split("-")[0],
+                "seconds": took,
+                "llvm": depth["llvm"],
+                "parts": depth["parts"],
+            }
+        )
         save(self, *arguments)
 
     KernelCache.load_overload, KernelCache.save_overload = loaded, saved  # type: ignore[method-assign]
@@ -172,7 +198,9 @@ def main() -> None:
     try:
         command()
     finally:
-        Path(answer).write_text(json.dumps({"started": float(began), "told": told()}), encoding="utf-8")
+        Path(answer).write_text(
+            json.dumps({"started": float(began), "told": told()}), encoding="utf-8"
+        )
 
 
 if __name__ == "__main__":

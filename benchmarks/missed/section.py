@@ -31,6 +31,14 @@ class Section:
     def markdown(self) -> str:
         """The verdict in words, and the table."""
         bound = f"{'at most' if self.at_most else 'at least'} {self.goal:,g}{self.unit}"
-        verdict = f"Goal: {bound}. This run: {number(self.value)}{self.unit}, {'reached' if self.reached else '**missed**'}."
-        text = textwrap.fill(f"{verdict} {' '.join(self.why.split())}", 128, break_long_words=False, break_on_hyphens=False)
+        verdict = (
+            f"Goal: {bound}. This run: {number(self.value)}{self.unit}, "
+            f"{'reached' if self.reached else '**missed**'}."
+        )
+        text = textwrap.fill(
+            f"{verdict} {' '.join(self.why.split())}",
+            128,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
         return Table(self.what, self.header, self.rows, text).markdown().replace("## ", "### ", 1)

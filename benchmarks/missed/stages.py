@@ -1,7 +1,8 @@
-"""The engine with parts taken away, to see what each of them costs: kernels that are compiled for this and kept nowhere.
+"""The engine with parts taken away, to see what each of them costs: kernels that are compiled for
+this and kept nowhere.
 
-What is left computes something else, of course; its time is what matters. Parts are frozen into a kernel when it is compiled,
-so the ones that call a part that is taken away are made anew.
+What is left computes something else, of course; its time is what matters. Parts are frozen into a
+kernel when it is compiled, so the ones that call a part that is taken away are made anew.
 """
 
 from __future__ import annotations
@@ -68,7 +69,12 @@ def no_overflow(me: Any, of: Any, target: float) -> bool:
 @inline
 def one_form(now: float, before: float, of: Any) -> float:
     """norm(now a - before a')^2 by expanding the square alone, whatever cancels."""
-    return float(larger(now * now * of.norm + before * before * of.last_norm - 2.0 * now * before * of.cross, 0.0))
+    return float(
+        larger(
+            now * now * of.norm + before * before * of.last_norm - 2.0 * now * before * of.cross,
+            0.0,
+        )
+    )
 
 
 def anew(function: Any, make: Callable[[Any], Any] = inline) -> Any:
@@ -92,13 +98,20 @@ def replaced(module: Any, **names: Any) -> Iterator[None]:
 def player(**parts: Any) -> Any:
     """A kernel like ``rounds.play_dense`` with other parts of the round."""
     usual = {
-        **{"move": ball_steps.move, "fork": ball_steps.fork, "venture": ball_adaptive.strain_apart, "lean": heading.lean},
+        **{
+            "move": ball_steps.move,
+            "fork": ball_steps.fork,
+            "venture": ball_adaptive.strain_apart,
+            "lean": heading.lean,
+        },
         "judge": meta.judge,
     }
-    rows = make_rows(ball.decide, rounds.make_round(ball.measure, ball.predict, keep=ball.keep, **usual | parts))
+    rows = make_rows(
+        ball.decide, rounds.make_round(ball.measure, ball.predict, keep=ball.keep, **usual | parts)
+    )
 
     def play_dense(
-        coords: Any, numbers: Any, vectors: Any, live: Any, config: Any, features: Any, targets: Any, schedule: Any,
+        coords: Any, numbers: Any, vectors: Any, live: Any, config: Any, features: Any, targets: Any, schedule: Any,  # noqa: E501
         predictions: Any, losses: Any, decisions: Any, weights: Any,
     ) -> int:  # fmt: skip
         me = Arrays(coords, numbers, vectors, live, config)
@@ -110,10 +123,18 @@ def player(**parts: Any) -> Any:
 
 
 def variants() -> dict[str, tuple[dict[Any, dict[str, Any]], dict[str, Any]]]:
-    """What is taken away: names replaced in modules while a kernel is compiled, and parts of the round, made anew there."""
-    early: dict[Any, dict[str, Any]] = {rounds: {"look_back": no_look_back}, meta: {"settle": no_settle}}
+    """What is taken away: names replaced in modules while a kernel is compiled, and parts of the
+    round, made anew there.
+    """
+    early: dict[Any, dict[str, Any]] = {
+        rounds: {"look_back": no_look_back},
+        meta: {"settle": no_settle},
+    }
     return {
-        "pass": (early, {"judge": no_judge, "move": no_move, "weigh": no_weigh, "venture": no_venture}),
+        "pass": (
+            early,
+            {"judge": no_judge, "move": no_move, "weigh": no_weigh, "venture": no_venture},
+        ),
         "steps": (early, {"judge": None, "weigh": no_weigh}),
         "whole": ({}, {"judge": None}),
         "unchecked": ({rounds: {"overflows": no_overflow}}, {"judge": None}),
@@ -121,11 +142,18 @@ def variants() -> dict[str, tuple[dict[Any, dict[str, Any]], dict[str, Any]]]:
             {meta: {"distance": one_form, "residuals": None, "surprises": None, "settle": None}},
             {"judge": None},
         ),
-        "fixed steps": (early | {meta: {"settle": no_settle, "adapt": no_adapt}}, {"judge": None, "weigh": no_weigh}),
+        "fixed steps": (
+            early | {meta: {"settle": no_settle, "adapt": no_adapt}},
+            {"judge": None, "weigh": no_weigh},
+        ),
     }
 
 
-PLACES = {"residuals": (meta, expert_loop), "surprises": (meta, expert_loop), "settle": (meta, inline)}
+PLACES = {
+    "residuals": (meta, expert_loop),
+    "surprises": (meta, expert_loop),
+    "settle": (meta, inline),
+}
 """Where parts that are made anew come from, and how."""
 
 
@@ -149,7 +177,11 @@ class Stage:
         with ExitStack() as stack:
             for module, names in self.names.items():
                 for one, value in names.items():
-                    new = value if value is not None else anew(getattr(PLACES[one][0], one), PLACES[one][1])
+                    new = (
+                        value
+                        if value is not None
+                        else anew(getattr(PLACES[one][0], one), PLACES[one][1])
+                    )
                     stack.enter_context(replaced(module, **{one: new}))
             if "judge" in self.parts and self.parts["judge"] is None:
                 self.parts = self.parts | {"judge": anew(meta.judge)}
@@ -157,7 +189,10 @@ class Stage:
             self._play(sp.LinearStream(world.features[:50], world.targets[:50]), make())  # compiles
 
     def turn(self) -> None:
-        """Once more; the fastest turn counts: a round of the kernel, and what ``sp.play`` does around it."""
+        """Once more.
+
+        The fastest turn counts: a round of the kernel, and what ``sp.play`` does around it.
+        """
         learner, self._inside = self.make(), 0.0
         seconds, _ = timed(lambda: self._play(self.stream, learner), processor_seconds)
         self.best = min(self.best, self._inside / self.world.rounds * 1e6)

@@ -1,7 +1,7 @@
 """river's linear regression, and its exponentially weighted average over twenty of them.
 
-Rows are dictionaries (or, for batches, pandas frames) made beforehand, since that is what a river stream hands out.
-Leanest settings: plain SGD, no intercept.
+Rows are dictionaries (or, for batches, pandas frames) made beforehand, since that is what a river
+stream hands out. Leanest settings: plain SGD, no intercept.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ def _river(part: str) -> Any:
 
 
 def _linear(rate: float) -> Any:
-    return _river("linear_model").LinearRegression(optimizer=_river("optim").SGD(rate), intercept_lr=0.0)
+    return _river("linear_model").LinearRegression(
+        optimizer=_river("optim").SGD(rate), intercept_lr=0.0
+    )
 
 
 class _OneByOne(Contender):
@@ -65,7 +67,9 @@ class RiverLinear(_OneByOne):
 
 
 class RiverExponentialWeights(_OneByOne):
-    """``EWARegressor`` over models that differ in their rate, the nearest thing river has to a Sword."""
+    """``EWARegressor`` over models that differ in their rate, the nearest thing river has to a
+    Sword.
+    """
 
     name = f"river EWARegressor, {MODELS} models"
     learns = f"{MODELS} SGD models"
@@ -74,11 +78,15 @@ class RiverExponentialWeights(_OneByOne):
 
     def model(self, workload: Workload) -> Any:
         rates = workload.peer_rate * 2.0 ** -np.linspace(0.0, 7.0, MODELS)
-        return _river("ensemble").EWARegressor([_linear(float(rate)) for rate in rates], learning_rate=0.5)
+        return _river("ensemble").EWARegressor(
+            [_linear(float(rate)) for rate in rates], learning_rate=0.5
+        )
 
 
 class RiverLinearBatches(Contender):
-    """``LinearRegression.learn_many``: one averaged step per batch, so 1000 times fewer steps than all others take."""
+    """``LinearRegression.learn_many``: one averaged step per batch, so 1000 times fewer steps
+    than all others take.
+    """
 
     name = "river LinearRegression, 1000 rows"
     learns = "one SGD model, a step a batch"
@@ -92,7 +100,10 @@ class RiverLinearBatches(Contender):
         model = _linear(workload.peer_rate)
         names = [str(j) for j in range(workload.dim)]
         batches = [
-            (pandas.DataFrame(workload.features[i : i + BATCH], columns=names), pandas.Series(workload.targets[i : i + BATCH]))
+            (
+                pandas.DataFrame(workload.features[i : i + BATCH], columns=names),
+                pandas.Series(workload.targets[i : i + BATCH]),
+            )
             for i in range(0, workload.rounds, BATCH)
         ]
 

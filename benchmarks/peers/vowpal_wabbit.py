@@ -1,8 +1,9 @@
 """Vowpal Wabbit: from Python, and its own C++ loop over a file.
 
-Leanest settings, except in ``NATIVE_DEFAULTS``: plain SGD (``--sgd``, without the adaptive, normalised and invariant
-updates it has by default), a constant rate, no intercept. VW says the prediction that its update starts from, so
-learning alone is predicting and then learning. Numeric feature names are their own hashes.
+Leanest settings, except in ``NATIVE_DEFAULTS``: plain SGD (``--sgd``, without the adaptive,
+normalised and invariant updates it has by default), a constant rate, no intercept. VW says the
+prediction that its update starts from, so learning alone is predicting and then learning. Numeric
+feature names are their own hashes.
 """
 
 from __future__ import annotations
@@ -60,7 +61,9 @@ class VowpalText(Contender):
 
 
 class VowpalExamples(Contender):
-    """The same lines parsed beforehand: the fastest that VW can be driven one by one from Python."""
+    """The same lines parsed beforehand: the fastest that VW can be driven one by one from
+    Python.
+    """
 
     name = "Vowpal Wabbit python, parsed before"
     learns = "one SGD model"
@@ -87,7 +90,10 @@ class VowpalExamples(Contender):
 
 @contextmanager
 def _cached(workload: Workload, lean: bool) -> Iterator[str]:
-    """VW's own binary cache of the stream, in a folder that goes away; yields the options that read it."""
+    """VW's own binary cache of the stream, in a folder that goes away.
+
+    Yields the options that read it.
+    """
     with tempfile.TemporaryDirectory() as folder:
         text, cache = Path(folder) / "stream.txt", Path(folder) / "stream.cache"
         text.write_text("\n".join(workload.vowpal_lines) + "\n")
@@ -106,7 +112,10 @@ class _Mean(Contender):
 
 
 class VowpalDriver(_Mean):
-    """VW's C++ loop over its own binary cache, started from Python; no sample passes through Python."""
+    """VW's C++ loop over its own binary cache, started from Python.
+
+    No sample passes through Python.
+    """
 
     def __init__(self, name: str, *, lean: bool) -> None:
         self.name, self.lean = name, lean
@@ -130,7 +139,10 @@ NATIVE_DEFAULTS = VowpalDriver("Vowpal Wabbit native, its defaults", lean=False)
 
 
 class VowpalBinary(_Mean):
-    """The ``vw`` command on the same cache; its start of a few milliseconds is inside the timing."""
+    """The ``vw`` command on the same cache.
+
+    Its start of a few milliseconds is inside the timing.
+    """
 
     name = "Vowpal Wabbit command, cached file"
     learns = "one SGD model"
@@ -140,4 +152,9 @@ class VowpalBinary(_Mean):
         if (command := shutil.which("vw")) is None:
             raise Missing("no vw on the PATH")
         with _cached(workload, lean=True) as reading:
-            yield lambda: subprocess.run([command, *reading.split()], check=True, capture_output=True) and float("nan")
+            yield (
+                lambda: (
+                    subprocess.run([command, *reading.split()], check=True, capture_output=True)
+                    and float("nan")
+                )
+            )

@@ -1,4 +1,5 @@
-"""Learning from streams whose target drifts: the Sword algorithms, their engine, and what proves them.
+"""Learning from streams whose target drifts: the Sword algorithms, their engine, and what proves
+them.
 
 >>> import swordplay as sp
 >>> learner = sp.Sword(sp.Ball(dim=2))
@@ -13,7 +14,9 @@ from typing import Any as _Any
 
 from swordplay.base.earlier import install as _install_earlier_names
 
-if _TYPE_CHECKING:  # at run time a name is imported with its first use: whoever wants one house does not wait for the others
+# at run time a name is imported with its first use: whoever wants one house does not wait for the
+# others
+if _TYPE_CHECKING:
     from swordplay import engine
     from swordplay.base import checkpoint
     from swordplay.base.types import Domain, Learner, Loss, Stream
@@ -145,11 +148,15 @@ _HOMES = {
     "swordplay.parts": "metas pools rates streams",
     "swordplay.parts.domains": "Ball Box Simplex",
     "swordplay.parts.learners": (
-        "CBCE OEGD OGD OMGD PBGD SACS SAOL Ader AderTrueLosses Aligator Arrows Curved MetaGrad MildOGD "
-        "OneProjection OptimisticOGD RestartedOGD Sword SwordAgeless SwordBest SwordPlusPlus SwordSmall "
+        "CBCE OEGD OGD OMGD PBGD SACS SAOL Ader AderTrueLosses Aligator Arrows Curved MetaGrad "
+        "MildOGD "
+        "OneProjection OptimisticOGD RestartedOGD Sword SwordAgeless SwordBest SwordPlusPlus "
+        "SwordSmall "
         "SwordVar"
     ),
-    "swordplay.parts.losses": "FunctionLoss HuberLoss LogisticLoss PinballLoss QuadraticLoss SquaredLoss WeightedLoss",
+    "swordplay.parts.losses": "FunctionLoss HuberLoss LogisticLoss PinballLoss QuadraticLoss "
+    "SquaredLoss "
+    "WeightedLoss",
     "swordplay.parts.streams": "LinearStream PlantedStream",
     "swordplay.theory.game": "Round play rounds",
     "swordplay.theory.regret": (
@@ -160,7 +167,18 @@ _HOMES = {
     "swordplay.application.frames": "track",
 }
 """Where each public name comes from."""
-_HOUSES = ("application", "base", "data", "engine", "estimators", "intervals", "keyed", "late", "parts", "theory")
+_HOUSES = (
+    "application",
+    "base",
+    "data",
+    "engine",
+    "estimators",
+    "intervals",
+    "keyed",
+    "late",
+    "parts",
+    "theory",
+)
 
 
 def __getattr__(name: str) -> _Any:
@@ -171,7 +189,11 @@ def __getattr__(name: str) -> _Any:
     if home is None:
         return _importlib.import_module(f"{__name__}.{name}")
     module = _importlib.import_module(home)
-    found = getattr(module, name) if hasattr(module, name) else _importlib.import_module(f"{home}.{name}")
+    found = (
+        getattr(module, name)
+        if hasattr(module, name)
+        else _importlib.import_module(f"{home}.{name}")
+    )
     globals()[name] = found
     return found
 

@@ -7,9 +7,15 @@ from typing import Any as _Any
 from swordplay.base.extras import needing as _needing
 
 with _needing("swordplay.sklearn", "sklearn", "sklearn"):
-    import sklearn.base as _base  # noqa: F401  # imported first: from within ours it takes a fifth of a second longer
+    # imported first: from within ours it takes a fifth of a second longer
+    import sklearn.base as _base  # noqa: F401
 
-    from swordplay.estimators.sklearn import SwordAggregator, SwordClassifier, SwordRegressor, TableEncoder
+    from swordplay.estimators.sklearn import (
+        SwordAggregator,
+        SwordClassifier,
+        SwordRegressor,
+        TableEncoder,
+    )
 
 if _TYPE_CHECKING:
     from swordplay.estimators.prequential import (
@@ -32,7 +38,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> _Any:
-    """What judges models, imported with its first use: it needs half of scikit-learn, and estimators do not."""
+    """What judges models, imported with its first use: it needs half of scikit-learn, and
+    estimators do not.
+    """
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(_importlib.import_module("swordplay.estimators.prequential"), name)

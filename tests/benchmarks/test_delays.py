@@ -7,7 +7,11 @@ from benchmarks.delays import DELAYS, STREAMS, Line, play, table
 
 @pytest.mark.parametrize(
     ("stream", "delay", "rows"),
-    [("sulfur", 0, 500), ("electricity", 25, 500), pytest.param("bikesharing", 25, 2000, marks=pytest.mark.deep)],
+    [
+        ("sulfur", 0, 500),
+        ("electricity", 25, 500),
+        pytest.param("bikesharing", 25, 2000, marks=pytest.mark.deep),
+    ],
 )
 def test_learning_late_is_better_than_not_learning(stream, delay, rows):
     line = play(stream, delay, rows=rows)
@@ -30,6 +34,11 @@ def test_answers_that_do_not_come_change_nothing():
 
 
 def test_the_table():
-    text = table([Line("sulfur", 10, 2, 9, 0.5, 0.75, 0.9), Line("electricity", 10, 2, 9, 0.25, 0.5, float("nan"))])
+    text = table(
+        [
+            Line("sulfur", 10, 2, 9, 0.5, 0.75, 0.9),
+            Line("electricity", 10, 2, 9, 0.25, 0.5, float("nan")),
+        ]
+    )
     assert text.splitlines()[2] == "| sulfur (RMSE) | 10 | 2 | 9 | 0.5 | 0.75 | 90.0 % |"
     assert text.splitlines()[3] == "| electricity (mistakes) | 10 | 2 | 9 | 25.0 % | 50.0 % |  |"

@@ -25,7 +25,9 @@ def test_the_page_has_everybody(field):
     page = (ROOT / "docs" / "field.md").read_text(encoding="utf-8")
     for name in field.LEARNERS:
         (line,) = [
-            line for line in page.splitlines() if line.startswith(f"| {name} |") and line.count("|") == len(field.WORLDS) + 3
+            line
+            for line in page.splitlines()
+            if line.startswith(f"| {name} |") and line.count("|") == len(field.WORLDS) + 3
         ]
         assert all(any(c.isdigit() for c in cell) for cell in line.split("|")[2:-1])
     assert all(f" {world} |" in page for world in field.WORLDS)

@@ -1,4 +1,6 @@
-"""The C floor is a third implementation of SwordBest: it must say what the readable learner says."""
+"""The C floor is a third implementation of SwordBest: it must say what the readable learner
+says.
+"""
 
 from dataclasses import replace
 
@@ -25,26 +27,40 @@ DENSE = {
 @pytest.mark.parametrize("case", DENSE.values(), ids=DENSE)
 def test_losses_weights_and_sums_of_the_certificate_are_those_of_the_readable_learner(case):
     dim, radius, pool_size = case
-    assert floor.disagreement(workloads.dense(400, dim, radius), floor.BUILDS.values(), pool_size) <= THIRD_IMPLEMENTATION
+    assert (
+        floor.disagreement(workloads.dense(400, dim, radius), floor.BUILDS.values(), pool_size)
+        <= THIRD_IMPLEMENTATION
+    )
 
 
 @pytest.mark.parametrize("radius", [0.05, 2.0])
 def test_sparse_rows_give_what_the_readable_learner_says(radius):
-    assert floor.disagreement(workloads.sparse(400, 300, 12, radius), floor.BUILDS.values()) <= THIRD_IMPLEMENTATION
+    assert (
+        floor.disagreement(workloads.sparse(400, 300, 12, radius), floor.BUILDS.values())
+        <= THIRD_IMPLEMENTATION
+    )
 
 
 @BUILDS
 def test_sparse_and_dense_rows_give_the_same(flags):
     sparse = workloads.sparse(1_000, 60, 12, 0.5)
     dense = replace(sparse, features=sparse.features.toarray())
-    for ours, theirs in zip(floor.play(sparse, flags)[:4], floor.play(dense, flags)[:4], strict=True):
-        np.testing.assert_allclose(ours, theirs, rtol=0, atol=THIRD_IMPLEMENTATION * np.abs(theirs).max())
+    for ours, theirs in zip(
+        floor.play(sparse, flags)[:4], floor.play(dense, flags)[:4], strict=True
+    ):
+        np.testing.assert_allclose(
+            ours, theirs, rtol=0, atol=THIRD_IMPLEMENTATION * np.abs(theirs).max()
+        )
 
 
 @pytest.mark.deep
 def test_agreement_outlasts_folded_scales_and_refreshed_norms():
-    # Longer than one refresh of the norms; in so tight a ball the lazy scales fall below their limit again and again.
-    assert floor.disagreement(workloads.dense(5_000, 2, 0.1), floor.BUILDS.values()) <= THIRD_IMPLEMENTATION
+    # Longer than one refresh of the norms; in so tight a ball the lazy scales fall below their
+    # limit again and again.
+    assert (
+        floor.disagreement(workloads.dense(5_000, 2, 0.1), floor.BUILDS.values())
+        <= THIRD_IMPLEMENTATION
+    )
 
 
 def test_the_tight_balls_do_make_experts_of_both_kinds_project():
@@ -53,7 +69,9 @@ def test_the_tight_balls_do_make_experts_of_both_kinds_project():
     on_boundary = np.zeros(2 * workloads.POOL)
     for loss in workload.stream():
         learner.observe(loss)
-        on_boundary += np.linalg.norm(learner.points, axis=1) > workload.radius * (1 - THIRD_IMPLEMENTATION)
+        on_boundary += np.linalg.norm(learner.points, axis=1) > workload.radius * (
+            1 - THIRD_IMPLEMENTATION
+        )
     extra_gradient, gradient_descent = np.split(on_boundary, 2)
     assert extra_gradient.max() >= 20
     assert gradient_descent.max() >= 20
@@ -70,7 +88,9 @@ def test_predictions_never_see_the_future():
     workload = workloads.dense(200, 5)
     spoiled = replace(workload, features=workload.features.copy(), targets=workload.targets.copy())
     spoiled.features[101:], spoiled.targets[100:] = 1e3, -1e3
-    np.testing.assert_array_equal(floor.play(workload).predictions[:101], floor.play(spoiled).predictions[:101])
+    np.testing.assert_array_equal(
+        floor.play(workload).predictions[:101], floor.play(spoiled).predictions[:101]
+    )
 
 
 def test_a_compiler_that_refuses_is_quoted():

@@ -1,4 +1,6 @@
-"""The papers' methods and the figures that are told of them: by hand, and on scores that never change."""
+"""The papers' methods and the figures that are told of them: by hand, and on scores that never
+change.
+"""
 
 import numpy as np
 import pytest
@@ -25,13 +27,22 @@ def test_a_window_has_the_quantiles_of_split_conformal_prediction():
         np.inf,
         np.inf,
     ]
-    assert [share_at_least(by_size, 5, score) for score in (0.0, 2.0, 2.5, 5.0)] == [1.0, 0.75, 0.5, 0.0]
+    assert [share_at_least(by_size, 5, score) for score in (0.0, 2.0, 2.5, 5.0)] == [
+        1.0,
+        0.75,
+        0.5,
+        0.0,
+    ]
 
 
 def test_two_of_them_by_hand():
     scores = np.array([1.0, 3.0, 2.0])
     radii = aci(scores, 0.5, gamma=0.1)
-    assert radii.tolist() == [np.inf, 1.0, 3.0]  # levels 0.5, 0.55, 0.5: the first of one score, the second of two
+    assert radii.tolist() == [
+        np.inf,
+        1.0,
+        3.0,
+    ]  # levels 0.5, 0.55, 0.5: the first of one score, the second of two
     tracked = quantile_tracking(scores, 0.5, rate=1.0)
     np.testing.assert_allclose(tracked, [0.0, 0.5, 2.0])  # + 1 (1 - 0.5), then + 3 (1 - 0.5)
     assert (len(GAMMAS), GAMMAS[3], GAMMAS[-1]) == (30, 1e-4, 0.09)
@@ -41,7 +52,11 @@ SLOW_TO_COMPILE = ("AgACI", "SAOCP")
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.deep if name in SLOW_TO_COMPILE else ()) for name in PEERS]
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.deep if name in SLOW_TO_COMPILE else ())
+        for name in PEERS
+    ],
 )
 def test_each_covers_what_it_says_where_nothing_changes(name):
     scores = np.abs(np.random.default_rng(0).normal(size=3000))
@@ -56,9 +71,16 @@ def test_free_hits_are_left_out_of_coverage():
     truths[1000:] = np.random.default_rng(0).normal(size=1000)
     intervals = SwordIntervals(LEVELS)
     bounds = intervals.interval_then_learn(np.zeros(2000), truths)
-    covered = ((bounds[:, :, 0] <= truths[:, None]) & (truths[:, None] <= bounds[:, :, 1])).mean(axis=0)
+    covered = ((bounds[:, :, 0] <= truths[:, None]) & (truths[:, None] <= bounds[:, :, 1])).mean(
+        axis=0
+    )
     assert covered[2] > 0.94
-    assert np.abs(without_free_hits(covered, intervals.balances, 2000, 1.0 - np.array(LEVELS)) - LEVELS).max() < 0.01
+    assert (
+        np.abs(
+            without_free_hits(covered, intervals.balances, 2000, 1.0 - np.array(LEVELS)) - LEVELS
+        ).max()
+        < 0.01
+    )
 
 
 def test_figures_by_hand():
@@ -68,7 +90,9 @@ def test_figures_by_hand():
     bounds[-1] = -np.inf, np.inf
     found = measure(bounds, np.zeros(len(truths)), truths, 0.5, seconds=1e-6 * len(truths))
     assert (found.coverage, found.longest, found.infinite) == (0.5, 2, 0.25)
-    assert found.width == pytest.approx((2 + 2 + 2 + 6) / 4)  # the widest residual so far stands for the infinite one
+    assert found.width == pytest.approx(
+        (2 + 2 + 2 + 6) / 4
+    )  # the widest residual so far stands for the infinite one
     assert found.median_width == 2.0
     assert found.winkler == pytest.approx((2 + (2 + 4) + (2 + 8) + 6) / 4)
     assert np.isnan(found.worst_100)
@@ -85,7 +109,9 @@ def test_the_lowest_coverage_that_there_can_be_by_hand():
 
 
 def test_nobody_who_keeps_to_the_windows_has_a_lower_coverage():
-    """Of 14 rows, every choice of misses that leaves no window with more than 20 (here: 1) too many is looked at."""
+    """Of 14 rows, every choice of misses that leaves no window with more than 20 (here: 1) too
+    many is looked at.
+    """
     rng = np.random.default_rng(0)
     for _ in range(3):
         exact, fewest = rng.random(14) < 0.4, 14

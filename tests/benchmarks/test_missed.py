@@ -22,10 +22,13 @@ from swordplay.engine import meta, rounds
 
 
 @pytest.mark.parametrize(
-    ("value", "at_most", "said"), [(4.0, True, "reached"), (6.0, True, "**missed**"), (4.0, False, "**missed**")]
+    ("value", "at_most", "said"),
+    [(4.0, True, "reached"), (6.0, True, "**missed**"), (4.0, False, "**missed**")],
 )
 def test_a_goal_that_is_missed_is_called_missed(value, at_most, said):
-    section = Section("A goal", value, 5.0, " s", "Because\nof it.", ["what", "s"], [["all", "4"]], at_most)
+    section = Section(
+        "A goal", value, 5.0, " s", "Because\nof it.", ["what", "s"], [["all", "4"]], at_most
+    )
     text = section.markdown()
     assert text.startswith("### A goal\n\nGoal: ")
     assert f"This run: {value:g} s, {said}. Because of it." in text
@@ -76,6 +79,9 @@ def test_a_process_that_watches_itself(tmp_path):
     told = watched("times", path, tmp_path)["told"]
     assert {"learn", "open", "rest"} <= set(told["spans"])
     assert set(told["spans"]) <= {*SPANS, *(f"{name} (beside)" for name in SPANS)}
-    assert sum(seconds for name, seconds in told["spans"].items() if "beside" not in name) <= told["end"] - told["began"]
+    assert (
+        sum(seconds for name, seconds in told["spans"].items() if "beside" not in name)
+        <= told["end"] - told["began"]
+    )
     if Path("/proc/self/task").is_dir():
         assert {"learning", "pyarrow"} <= set(watched("threads", path, tmp_path)["told"])

@@ -1,4 +1,7 @@
-"""The harness: who plays, who is missing, what is reported. No test looks at how long anything took."""
+"""The harness: who plays, who is missing, what is reported.
+
+No test looks at how long anything took.
+"""
 
 import math
 import os
@@ -55,7 +58,8 @@ def test_a_missing_contender_is_named_with_its_reason_and_others_go_on():
     assert math.isnan(absent.microseconds)
     assert absent.note == "not installed"
     assert any(
-        row[:4] == ["absent", "nothing", "missing", "not installed"] for row in comparison("", [zero, absent], "zero").rows
+        row[:4] == ["absent", "nothing", "missing", "not installed"]
+        for row in comparison("", [zero, absent], "zero").rows
     )
 
 
@@ -75,19 +79,29 @@ def test_workloads_are_the_same_each_time_and_planted_within_the_told_constants(
 
 def test_rows_say_the_same_as_arrays_dictionaries_and_vowpal_lines():
     for workload in (workloads.dense(3, 4), workloads.sparse(3, 20, 4)):
-        rows = workload.features if isinstance(workload.features, np.ndarray) else workload.features.toarray()
-        for row, target, named, line in zip(rows, workload.targets, workload.dictionaries, workload.vowpal_lines, strict=True):
+        rows = (
+            workload.features
+            if isinstance(workload.features, np.ndarray)
+            else workload.features.toarray()
+        )
+        for row, target, named, line in zip(
+            rows, workload.targets, workload.dictionaries, workload.vowpal_lines, strict=True
+        ):
             assert named == {str(j): value for j, value in enumerate(row) if value != 0}
             label, features = line.split(" | ")
             assert float(label) == target
-            assert {name: float(value) for name, value in (pair.split(":") for pair in features.split())} == named
+            assert {
+                name: float(value) for name, value in (pair.split(":") for pair in features.split())
+            } == named
 
 
 def test_exponents_are_slopes_of_logarithms():
     assert math.isclose(Growth("", [1, 2, 4], [3.0, 12.0, 48.0]).exponent, 2.0)
 
 
-@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="this system does not pin processes to cores")
+@pytest.mark.skipif(
+    not hasattr(os, "sched_getaffinity"), reason="this system does not pin processes to cores"
+)
 def test_pinning_is_undone():
     before = os.sched_getaffinity(0)
     with pinned():

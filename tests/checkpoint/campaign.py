@@ -1,4 +1,5 @@
-"""Changed states with valid checksums, loaded and used, in a process of their own: whatever kills it is told with its change.
+"""Changed states with valid checksums, loaded and used, in a process of their own: whatever kills
+it is told with its change.
 
 python -m checkpoint.campaign FIRST COUNT NOTE [KIND...]    from the folder ``tests``
 """
@@ -16,7 +17,15 @@ from pathlib import Path
 import numpy as np
 
 import swordplay as sp
-from checkpoint.kinds import Kind, Refused, intervals_kind, learner_kind, river_kind, sklearn_kind, table_kind
+from checkpoint.kinds import (
+    Kind,
+    Refused,
+    intervals_kind,
+    learner_kind,
+    river_kind,
+    sklearn_kind,
+    table_kind,
+)
 from checkpoint.kinds_of_runs import (
     bulk_kind,
     early_kind,
@@ -40,17 +49,31 @@ def regressor(**settings: object) -> object:
 
 KINDS: dict[str, Callable[[], Kind]] = {
     "sklearn regressor": lambda: sklearn_kind("SwordRegressor"),
-    "sklearn regressor, lags": lambda: sklearn_kind("SwordRegressor", lags=2, curves=None, loss="huber"),
-    "sklearn regressor, online": lambda: sklearn_kind("SwordRegressor", lags=0, curves=None, online=True),
+    "sklearn regressor, lags": lambda: sklearn_kind(
+        "SwordRegressor", lags=2, curves=None, loss="huber"
+    ),
+    "sklearn regressor, online": lambda: sklearn_kind(
+        "SwordRegressor", lags=0, curves=None, online=True
+    ),
     "sklearn regressor, encode": lambda: sklearn_kind("SwordRegressor", encode=True),
     "sklearn regressor, intervals": lambda: sklearn_kind("SwordRegressor", level=[0.5, 0.9]),
-    "sklearn regressor, curves": lambda: sklearn_kind("SwordRegressor", curves="auto", lags="auto", online=True),
-    "sklearn classifier, encode": lambda: sklearn_kind("SwordClassifier", ["low", "high"], encode=True),
-    "sklearn classifier, encode, online": lambda: sklearn_kind("SwordClassifier", [1, 5, 7], encode=True, online=True),
+    "sklearn regressor, curves": lambda: sklearn_kind(
+        "SwordRegressor", curves="auto", lags="auto", online=True
+    ),
+    "sklearn classifier, encode": lambda: sklearn_kind(
+        "SwordClassifier", ["low", "high"], encode=True
+    ),
+    "sklearn classifier, encode, online": lambda: sklearn_kind(
+        "SwordClassifier", [1, 5, 7], encode=True, online=True
+    ),
     "sklearn classifier": lambda: sklearn_kind("SwordClassifier", ["low", "high"]),
-    "sklearn classifier, three": lambda: sklearn_kind("SwordClassifier", [1, 5, 7], lags=1, curves=None),
+    "sklearn classifier, three": lambda: sklearn_kind(
+        "SwordClassifier", [1, 5, 7], lags=1, curves=None
+    ),
     "sklearn classifier, sets": lambda: sklearn_kind("SwordClassifier", [1, 5, 7], level=0.9),
-    "sklearn classifier, curves": lambda: sklearn_kind("SwordClassifier", [1, 5], curves="auto", online=True),
+    "sklearn classifier, curves": lambda: sklearn_kind(
+        "SwordClassifier", [1, 5], curves="auto", online=True
+    ),
     "sklearn aggregator": lambda: sklearn_kind("SwordAggregator"),
     "sklearn aggregator, intervals": lambda: sklearn_kind("SwordAggregator", level=0.8),
     "river regressor": lambda: river_kind("SwordRegressor", lags=1, curves=None),
@@ -68,7 +91,9 @@ KINDS: dict[str, Callable[[], Kind]] = {
     "folder of keys, classes": lambda: folder_kind("classification"),
     "Sword": lambda: learner_kind(lambda: sp.Sword(sp.Ball(3, radius=2.0))),
     "SwordBest": lambda: learner_kind(
-        lambda: sp.SwordBest(sp.Box(-np.ones(3), np.ones(3)), horizon=100, gradient_bound=10.0, smoothness=9.0)
+        lambda: sp.SwordBest(
+            sp.Box(-np.ones(3), np.ones(3)), horizon=100, gradient_bound=10.0, smoothness=9.0
+        )
     ),
     "OGD": lambda: learner_kind(lambda: sp.OGD(sp.Simplex(3), step_size=0.1)),
     "every learner": table_kind,
@@ -137,7 +162,10 @@ def seeded(name: str, turn: int) -> np.random.Generator:
 
 
 def run(first: int, count: int, names: list[str], note: Path) -> dict[str, int]:
-    """Use ``count`` changed states, some of each kind; ``note`` always says which one is being used."""
+    """Use ``count`` changed states, some of each kind.
+
+    ``note`` always says which one is being used.
+    """
     import warnings
 
     warnings.simplefilter("error")
@@ -171,7 +199,9 @@ def isolated(first: int, count: int, names: list[str] | None = None) -> dict[str
         With the change that killed it or that it did not survive.
     """
     in_memory = "/dev/shm"  # where there is one: thousands of files are written, and each is synced
-    with tempfile.TemporaryDirectory(dir=in_memory if os.access(in_memory, os.W_OK) else None) as folder:
+    with tempfile.TemporaryDirectory(
+        dir=in_memory if os.access(in_memory, os.W_OK) else None
+    ) as folder:
         note = Path(folder) / "note"
         note.write_bytes(b" " * 80)
         command = [
@@ -185,14 +215,27 @@ def isolated(first: int, count: int, names: list[str] | None = None) -> dict[str
             str(note),
             *(names or KINDS),
         ]
-        path = os.pathsep.join([str(Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])])
+        path = os.pathsep.join(
+            [str(Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
+        )
         environment = {**os.environ, "PYTHONPATH": path, "TMPDIR": folder}
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=3600)
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=3600
+        )
         if done.returncode:
             name, _, turn = note.read_text().strip().partition("|")
-            told = "" if not turn else KINDS[name]().change(KINDS[name]().state, seeded(name, int(turn)))[1]
-            raise AssertionError(f"exit code {done.returncode} at {name}, change {turn}: {told}\n{done.stderr[-3000:]}")
-        return {what: int(number) for what, number in (pair.split("=") for pair in done.stdout.split())}
+            told = (
+                ""
+                if not turn
+                else KINDS[name]().change(KINDS[name]().state, seeded(name, int(turn)))[1]
+            )
+            raise AssertionError(
+                f"exit code {done.returncode} at {name}, change {turn}: {told}\n"
+                f"{done.stderr[-3000:]}"
+            )
+        return {
+            what: int(number) for what, number in (pair.split("=") for pair in done.stdout.split())
+        }
 
 
 if __name__ == "__main__":

@@ -22,15 +22,22 @@ def sealed(header: Any, payload: bytes = b"", version: int = encoding.FORMAT) ->
 
 
 def resealed(data: bytes) -> bytes:
-    """Mutated bytes with a start and a checksum that fit them again, as far as there is room for these."""
+    """Mutated bytes with a start and a checksum that fit them again, as far as there is room for
+    these.
+    """
     header_size = START.unpack(data[: START.size])[2] if len(data) >= START.size else 0
     body = data[START.size : len(data) - DIGEST]
-    content = START.pack(encoding.MAGIC, encoding.FORMAT, header_size, START.size + len(body) + DIGEST) + body
+    content = (
+        START.pack(encoding.MAGIC, encoding.FORMAT, header_size, START.size + len(body) + DIGEST)
+        + body
+    )
     return content + hashlib.sha256(content).digest()
 
 
 def mutated(data: bytes, other: bytes, rng: np.random.Generator) -> bytes:
-    """Another sequence of bytes: flips, blocks lost, doubled, zeroed or moved, pieces of another checkpoint."""
+    """Another sequence of bytes: flips, blocks lost, doubled, zeroed or moved, pieces of another
+    checkpoint.
+    """
     while True:
         result = MUTATIONS[rng.integers(len(MUTATIONS))](bytearray(data), other, rng)
         if result != data and result != other:
@@ -50,7 +57,11 @@ def _flip(data: bytearray, other: bytes, rng: np.random.Generator) -> bytearray:
 
 def _overwrite(data: bytearray, other: bytes, rng: np.random.Generator) -> bytearray:
     block = _block(len(data), rng)
-    data[block] = rng.bytes(block.stop - block.start) if rng.random() < 0.5 else bytes(block.stop - block.start)
+    data[block] = (
+        rng.bytes(block.stop - block.start)
+        if rng.random() < 0.5
+        else bytes(block.stop - block.start)
+    )
     return data
 
 
@@ -61,7 +72,9 @@ def _remove(data: bytearray, other: bytes, rng: np.random.Generator) -> bytearra
 
 def _insert(data: bytearray, other: bytes, rng: np.random.Generator) -> bytearray:
     place = int(rng.integers(len(data) + 1))
-    data[place:place] = data[_block(len(data), rng)] if rng.random() < 0.5 else rng.bytes(1 + int(rng.integers(64)))
+    data[place:place] = (
+        data[_block(len(data), rng)] if rng.random() < 0.5 else rng.bytes(1 + int(rng.integers(64)))
+    )
     return data
 
 
@@ -76,7 +89,9 @@ def _swap(data: bytearray, other: bytes, rng: np.random.Generator) -> bytearray:
 
 
 def _splice(data: bytearray, other: bytes, rng: np.random.Generator) -> bytearray:
-    """The beginning of one and the end of the other: what a file written in place would be after a crash."""
+    """The beginning of one and the end of the other: what a file written in place would be after
+    a crash.
+    """
     place = int(rng.integers(min(len(data), len(other)) + 1))
     return data[:place] + other[place:]
 

@@ -1,4 +1,6 @@
-"""Kinds of states: an example of each, how it is changed, loaded and used, and what a refusal looks like."""
+"""Kinds of states: an example of each, how it is changed, loaded and used, and what a refusal
+looks like.
+"""
 
 from __future__ import annotations
 
@@ -68,13 +70,18 @@ def framed(table: Any) -> Any:
     columns = dict(zip("abc", table.T, strict=True)) | {
         "town": pa.array(rng.choice(["Bern", "Genf", "Zug"], count), mask=rng.random(count) < 0.1),
         "open": pa.array(rng.random(count) < 0.5),
-        "day": pa.array(np.datetime64("2024-02-27", "us") + 5 * np.arange(count) * np.timedelta64(1, "h")),
+        "day": pa.array(
+            np.datetime64("2024-02-27", "us") + 5 * np.arange(count) * np.timedelta64(1, "h")
+        ),
     }
     return pa.table(columns)
 
 
-def sklearn_kind(name: str, labels: Any = None, *, online: bool = False, level: Any = None, **settings: Any) -> Kind:
-    """An estimator right after ``fit``, with the block that answers then, or one that has learned ``online``.
+def sklearn_kind(
+    name: str, labels: Any = None, *, online: bool = False, level: Any = None, **settings: Any
+) -> Kind:
+    """An estimator right after ``fit``, with the block that answers then, or one that has learned
+    ``online``.
 
     One that was asked for intervals (or sets) of a ``level`` has their state beside its own.
     """
@@ -84,15 +91,28 @@ def sklearn_kind(name: str, labels: Any = None, *, online: bool = False, level: 
     X, y = rows(40, seed=1)
     more, truth = rows(USED, seed=2)
     if labels is not None:
-        y, truth = (np.array(labels)[np.digitize(one, [99.5, 101.0][: len(labels) - 1])] for one in (y, truth))
+        y, truth = (
+            np.array(labels)[np.digitize(one, [99.5, 101.0][: len(labels) - 1])]
+            for one in (y, truth)
+        )
     if settings.get("encode"):
         X, more = framed(X), framed(more)
-    estimator = make(**settings).partial_fit(X, y, **({} if labels is None else {"classes": labels})) if online else None
+    estimator = (
+        make(**settings).partial_fit(X, y, **({} if labels is None else {"classes": labels}))
+        if online
+        else None
+    )
     estimator = estimator or make(**settings).fit(X, y)
     if level is not None:
-        (estimator.predict_interval_then_learn if labels is None else estimator.predict_set_then_learn)(X, y, level=level)
+        (
+            estimator.predict_interval_then_learn
+            if labels is None
+            else estimator.predict_set_then_learn
+        )(X, y, level=level)
     state = saved(estimator)
-    assert ("block.coefficients" in state) == (not online and level is None and name != "SwordAggregator")
+    assert ("block.coefficients" in state) == (
+        not online and level is None and name != "SwordAggregator"
+    )
     assert any(entry.startswith("band.0.") for entry in state) == (level is not None)
     curved, many = estimator.curves is not None, labels is not None and len(labels) > 2
     assert any(".second." in entry for entry in state) == (curved and not many)
@@ -104,7 +124,10 @@ def sklearn_kind(name: str, labels: Any = None, *, online: bool = False, level: 
             loaded = make.load(path)
         ask = loaded.predict if labels is None else loaded.predict_proba
         sane(ask(more))
-        loaded.partial_fit(more, truth if labels is None else loaded.classes_[np.arange(USED) % len(loaded.classes_)])
+        loaded.partial_fit(
+            more,
+            truth if labels is None else loaded.classes_[np.arange(USED) % len(loaded.classes_)],
+        )
         sane(ask(more))
         if level is not None and labels is None:
             bounded(loaded.predict_interval(more, level=level))
@@ -139,7 +162,11 @@ def river_kind(name: str, labels: Any = None, *, intervals: bool = False, **sett
             if intervals:
                 found = loaded.predict_one(x, with_interval=True)
                 bounded([found.lower, found.upper])
-            sane(loaded.predict_one(x) if labels is None else list(loaded.predict_proba_one(x).values()))
+            sane(
+                loaded.predict_one(x)
+                if labels is None
+                else list(loaded.predict_proba_one(x).values())
+            )
             loaded.learn_one(x, target if labels is None else loaded.classes_[0])
         make.from_state(loaded.state())
 
@@ -154,7 +181,10 @@ def saved(estimator: Any) -> State:
 
 def learner_kind(make: Callable[[], Any]) -> Kind:
     X, y = rows(40, seed=1)
-    losses = [sp.SquaredLoss(row, target) for row, target in zip(X / [1.0, 1e3, 0.1], y / 100.0, strict=True)]
+    losses = [
+        sp.SquaredLoss(row, target)
+        for row, target in zip(X / [1.0, 1e3, 0.1], y / 100.0, strict=True)
+    ]
     stream = sp.LinearStream(X / [1.0, 1e3, 0.1], y / 100.0)
     learner = make()
     for loss in losses:
@@ -183,9 +213,16 @@ def table_kind() -> Kind:
     from test_conformance import BANDITS, FORECASTERS, METAS, SINGLES
 
     domain, rng = sp.Ball(3, 2.0, [1.0, -5.0, 0.3]), np.random.default_rng(0)
-    makes = {name: make for name, make in (SINGLES | METAS | BANDITS | FORECASTERS).items() if hasattr(make(domain), "save")}
+    makes = {
+        name: make
+        for name, make in (SINGLES | METAS | BANDITS | FORECASTERS).items()
+        if hasattr(make(domain), "save")
+    }
     losses = [sp.SquaredLoss(row, float(row[0])) for row in rng.normal(size=(40, 3))]
-    wanted = [sp.QuadraticLoss(np.eye(3), point, 0.5 * float(point @ point)) for point in rng.normal(size=(40, 3))]
+    wanted = [
+        sp.QuadraticLoss(np.eye(3), point, 0.5 * float(point @ point))
+        for point in rng.normal(size=(40, 3))
+    ]
 
     def play(name: str, learner: Any, rounds: int) -> None:
         for loss in (wanted if name in FORECASTERS else losses)[:rounds]:

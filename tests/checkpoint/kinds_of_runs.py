@@ -1,4 +1,6 @@
-"""Kinds of states of tables and clusters: trackers, whole files of ``track`` and ``learn``, records of Spark."""
+"""Kinds of states of tables and clusters: trackers, whole files of ``track`` and ``learn``,
+records of Spark.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +28,19 @@ def tracker_kind(task: str) -> Kind:
 
     def use(state: State, path: str) -> None:
         checkpoint.save(path, state, kind="track")
-        with refusing(KeyError, TypeError, ValueError, LookupError, OverflowError, AttributeError, RecursionError):
+        with refusing(
+            KeyError,
+            TypeError,
+            ValueError,
+            LookupError,
+            OverflowError,
+            AttributeError,
+            RecursionError,
+        ):
             loaded = Tracker.resumed(checkpoint.load(path))
-        with refusing(KeyError):  # a column that this table has not: a run of its own compares them first
+        with refusing(
+            KeyError
+        ):  # a column that this table has not: a run of its own compares them first
             answers = pa.Table.from_batches([loaded.track(more, numbers).predictions])
         for name in ("loss", "running_error", *(["prediction"] if task == "regression" else [])):
             found = column(answers, name)
@@ -54,7 +66,15 @@ def keyed_kind(task: str) -> Kind:
         import pyarrow as pa
 
         checkpoint.save(path, state, kind="track")
-        with refusing(KeyError, TypeError, ValueError, LookupError, OverflowError, AttributeError, RecursionError):
+        with refusing(
+            KeyError,
+            TypeError,
+            ValueError,
+            LookupError,
+            OverflowError,
+            AttributeError,
+            RecursionError,
+        ):
             loaded = trackers.resumed(checkpoint.load(path))
         with refusing(KeyError):
             answers = pa.Table.from_batches([loaded.track(more, numbers).predictions])
@@ -81,7 +101,15 @@ def twice_kind(task: str) -> Kind:
 
     def use(state: State, path: str) -> None:
         checkpoint.save(path, state, kind="track")
-        with refusing(KeyError, TypeError, ValueError, LookupError, OverflowError, AttributeError, RecursionError):
+        with refusing(
+            KeyError,
+            TypeError,
+            ValueError,
+            LookupError,
+            OverflowError,
+            AttributeError,
+            RecursionError,
+        ):
             loaded = trackers.resumed(checkpoint.load(path))
         with refusing(KeyError):
             answers = pa.Table.from_batches([loaded.track(more, numbers).predictions])
@@ -110,12 +138,22 @@ def bulk_kind() -> Kind:
 
     def use(state: State, path: str) -> None:
         checkpoint.save(path, state, kind="track")
-        with refusing(KeyError, TypeError, ValueError, LookupError, OverflowError, AttributeError, RecursionError):
+        with refusing(
+            KeyError,
+            TypeError,
+            ValueError,
+            LookupError,
+            OverflowError,
+            AttributeError,
+            RecursionError,
+        ):
             loaded = trackers.resumed(checkpoint.load(path))
         with refusing(KeyError):
             answers = loaded.track(more, numbers).predictions
         said = answers.column("prediction")
-        assert said.null_count <= SHOPS  # where keys have changed, others are new, and nothing is said of their first row
+        assert (
+            said.null_count <= SHOPS
+        )  # where keys have changed, others are new, and nothing is said of their first row
         sane(said.drop_null().to_numpy(zero_copy_only=False))
         loaded.story("x")
         trackers.resumed(loaded.state())
@@ -152,8 +190,13 @@ def job_kind() -> Kind:
 
     folder = tempfile.mkdtemp()
     X, y = rows(60, seed=4)
-    lines = ["a,b,c,y", *(",".join(f"{v:.6g}" for v in [*row, target]) for row, target in zip(X, y, strict=True))]
-    source, out, state_file = (os.path.join(folder, name) for name in ("in.csv", "out.csv", "state"))
+    lines = [
+        "a,b,c,y",
+        *(",".join(f"{v:.6g}" for v in [*row, target]) for row, target in zip(X, y, strict=True)),
+    ]
+    source, out, state_file = (
+        os.path.join(folder, name) for name in ("in.csv", "out.csv", "state")
+    )
     Path(source).write_text("\n".join(lines[:41]) + "\n")
     job = Job(source, Settings("y", level=0.8), out, state=state_file)
     run(job)
@@ -172,7 +215,9 @@ def job_kind() -> Kind:
 
 
 def taught_kind() -> Kind:
-    """The file of ``learn``, given to ``predict``: everything that ``track`` knows, and a table without answers."""
+    """The file of ``learn``, given to ``predict``: everything that ``track`` knows, and a table
+    without answers.
+    """
     from swordplay.application.tracking import Job, Settings, TrackingError, run
     from swordplay.application.tracking.predicting import predict
     from swordplay.application.tracking.taught import taught
@@ -181,9 +226,13 @@ def taught_kind() -> Kind:
     folder = tempfile.mkdtemp()
     X, y = rows(60, seed=4)
     lines = [",".join(f"{v:.6g}" for v in [*row, target]) for row, target in zip(X, y, strict=True)]
-    source, coming, out, state_file = (os.path.join(folder, name) for name in ("in.csv", "new.csv", "out.csv", "state"))
+    source, coming, out, state_file = (
+        os.path.join(folder, name) for name in ("in.csv", "new.csv", "out.csv", "state")
+    )
     Path(source).write_text("\n".join(["a,b,c,y", *lines[:40]]) + "\n")
-    Path(coming).write_text("\n".join(["a,b,c", *(line.rpartition(",")[0] for line in lines[40:])]) + "\n")
+    Path(coming).write_text(
+        "\n".join(["a,b,c", *(line.rpartition(",")[0] for line in lines[40:])]) + "\n"
+    )
     run(Job(source, Settings("y", level=0.9), None, state=state_file))
 
     def use(state: State, path: str) -> None:

@@ -16,7 +16,10 @@ from swordplay.base.types import State
 
 def named(values: Any, k: int) -> dict[str, Any]:
     """A row by names, with a word, a date and a gap in it."""
-    row = dict(zip("abc", values, strict=True)) | {"town": ("Bern", "Genf", "Zug")[k % 3], "day": f"2024-02-{1 + k % 28:02}"}
+    row = dict(zip("abc", values, strict=True)) | {
+        "town": ("Bern", "Genf", "Zug")[k % 3],
+        "day": f"2024-02-{1 + k % 28:02}",
+    }
     return row if k % 4 else row | {"b": None}
 
 
@@ -56,7 +59,9 @@ def late_kind(make: Any, labels: Any = None, *, by_name: bool = True) -> Kind:
 
 
 def server_kind() -> Kind:
-    """The checkpoint of a server: models by name and key, tickets, what it remembers and what it shows."""
+    """The checkpoint of a server: models by name and key, tickets, what it remembers and what it
+    shows.
+    """
     from serving.test_models import Events
     from swordplay.serving.limits import Limits
     from swordplay.serving.log import Event
@@ -67,10 +72,22 @@ def server_kind() -> Kind:
     X, y = rows(12, seed=7)
     do = Events()
     for k, values in enumerate(X.tolist()):
-        do("ask", [{"x": named(values, k), "id": f"{k}"}, {"x": {"a": values[0]}, "id": f"k{k}", "key": "other"}])
+        do(
+            "ask",
+            [
+                {"x": named(values, k), "id": f"{k}"},
+                {"x": {"a": values[0]}, "id": f"k{k}", "key": "other"},
+            ],
+        )
         do("ask", {"x": named(values, k), "id": f"{k}"}, "c", "classes")
         if k >= 2:
-            do("tell", [{"id": f"{k - 2}", "y": float(y[k - 2])}, {"id": f"k{k - 2}", "y": 1.0, "key": "other"}])
+            do(
+                "tell",
+                [
+                    {"id": f"{k - 2}", "y": float(y[k - 2])},
+                    {"id": f"k{k - 2}", "y": 1.0, "key": "other"},
+                ],
+            )
             do("tell", {"id": f"{k - 2}", "y": "xyz"[k % 3]}, "c")
     do("drop", {"id": "11"})
     requests = [
@@ -93,7 +110,8 @@ def server_kind() -> Kind:
             event = Event(action, model, "number", json.dumps(value).encode())
             try:
                 answer = json.loads(
-                    models.perform(do.number + 1 + number, event, read(event, Limits())), parse_constant=_refuse
+                    models.perform(do.number + 1 + number, event, read(event, Limits())),
+                    parse_constant=_refuse,
                 )
             except Refusal as refusal:
                 if refusal.status == 500:
@@ -122,16 +140,26 @@ def folder_kind(task: str, **settings: Any) -> Kind:
 
     X, y = rows(80, seed=8)
     keys = np.array(["one", "two", "three", "four"])[np.minimum(np.arange(80) // 35, 3)]
-    targets = y if task == "regression" else np.array(["low", "high", "middle"])[np.digitize(y, [99.5, 101.0])]
+    targets = (
+        y
+        if task == "regression"
+        else np.array(["low", "high", "middle"])[np.digitize(y, [99.5, 101.0])]
+    )
     known = Keyed(task, **settings, threads=1)
     known.predict_then_learn(keys, X, targets)
 
     def read(path: str) -> dict[str, Any]:
         folder = Folder(path)
         about = folder.open()
-        told = {f"rows.{k}": np.frombuffer(row.state, np.uint8) for k, row in enumerate(folder.read_all())}
+        told = {
+            f"rows.{k}": np.frombuffer(row.state, np.uint8)
+            for k, row in enumerate(folder.read_all())
+        }
         names = [[row.key, row.seen] for row in folder.read_all()]
-        shared = {"settings": about["settings"].decode(), "start": np.frombuffer(about["start"], np.uint8)}
+        shared = {
+            "settings": about["settings"].decode(),
+            "start": np.frombuffer(about["start"], np.uint8),
+        }
         return {"names": json.dumps(names), **shared, **told}
 
     def written(state: State, path: str) -> None:
@@ -145,16 +173,27 @@ def folder_kind(task: str, **settings: Any) -> Kind:
 
     def use(state: State, path: str) -> None:
         path = f"{path}.keys"
-        with refusing(LookupError, TypeError, ValueError, AttributeError, OverflowError, checkpoint.CheckpointError):
+        with refusing(
+            LookupError,
+            TypeError,
+            ValueError,
+            AttributeError,
+            OverflowError,
+            checkpoint.CheckpointError,
+        ):
             written(state, path)  # what cannot be written is no attack
         with refusing(checkpoint.CheckpointError):
             loaded = Keyed.load(path, threads=1)
             every = loaded.keys()
-            asked = [*(key for key in every if type(key) is str), "new"][:5]  # whole numbers among them cannot be asked for
+            asked = [*(key for key in every if type(key) is str), "new"][
+                :5
+            ]  # whole numbers among them cannot be asked for
             loaded.predict(asked, X[: len(asked)])
         ask = loaded.predict if task == "regression" else loaded.predict_proba
         sane(ask(keys[:40], X[:40]))
-        known_labels = targets if task == "regression" else loaded.classes[np.arange(80) % len(loaded.classes)]
+        known_labels = (
+            targets if task == "regression" else loaded.classes[np.arange(80) % len(loaded.classes)]
+        )
         loaded.predict_then_learn(keys, X, known_labels)
         sane(ask(keys[40:], X[40:]))
         with refusing(checkpoint.CheckpointError):

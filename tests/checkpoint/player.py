@@ -1,8 +1,9 @@
 """A program to kill: it plays a stream for ever, row by row, and saves itself every 50 rows.
 
-``python player.py PATH DRIVER ROW`` plays on from the checkpoint until that row and ends. Without a row it reads delays
-from standard input: for each, a fork of this process plays on from the checkpoint and is killed (-9) after so many seconds.
-Forks start in a millisecond, so nearly all of a delay is spent playing and saving.
+``python player.py PATH DRIVER ROW`` plays on from the checkpoint until that row and ends. Without a
+row it reads delays from standard input: for each, a fork of this process plays on from the
+checkpoint and is killed (-9) after so many seconds. Forks start in a millisecond, so nearly all of
+a delay is spent playing and saving.
 """
 
 from __future__ import annotations
@@ -55,13 +56,20 @@ class Run:
 
     def play(self) -> None:
         """The rows until the next checkpoint."""
-        said = np.array([self.player.play(*row(number)) for number in range(self.position, self.position + EVERY)])
+        said = np.array(
+            [
+                self.player.play(*row(number))
+                for number in range(self.position, self.position + EVERY)
+            ]
+        )
         self.position += EVERY
         self.predictions = hashlib.sha256(self.predictions.encode() + said.tobytes()).hexdigest()
 
 
 class EstimatorRun(Run):
-    """The same by an estimator's own files, which hold nothing but the estimator: the rows that it learned say where it is."""
+    """The same by an estimator's own files, which hold nothing but the estimator: the rows that
+    it learned say where it is.
+    """
 
     def state(self) -> State:
         model, around = self.player.estimator._learned()
@@ -97,7 +105,9 @@ class Readable:
 
 
 class Compiled:
-    """Sword by the engine, in the engine's own state: the readable one would round on the way there and back."""
+    """Sword by the engine, in the engine's own state: the readable one would round on the way
+    there and back.
+    """
 
     def __init__(self) -> None:
         self.model = sp.engine.online(sp.Sword(DOMAIN))

@@ -12,7 +12,9 @@ KIND = "sample"
 
 
 def every_type() -> State:
-    """One value of each type that a state may hold, with the numbers that are easily lost on the way."""
+    """One value of each type that a state may hold, with the numbers that are easily lost on the
+    way.
+    """
     return {
         "rounds": 12345678901234567890,
         "negative": -7,

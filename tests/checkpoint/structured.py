@@ -1,4 +1,6 @@
-"""States changed as somebody would who knows what they are made of: numbers, shapes, names, types, the JSON in strings."""
+"""States changed as somebody would who knows what they are made of: numbers, shapes, names,
+types, the JSON in strings.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +12,8 @@ import numpy as np
 from swordplay.base.types import State
 
 NUMBERS = (
-    0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 3.0, 7.0, 31.0, 32.0, 33.0, 64.0, 1000.0, -1000.0, 1e6, 1e7, 2.0**31, -(2.0**31), 2.0**53,
-    2.0**63, -(2.0**63), 1e-300, 5e-324, 1e60, -1e60, 1e150, 1e300, -1e300, 1.7e308, np.inf, -np.inf, np.nan,
+    0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 3.0, 7.0, 31.0, 32.0, 33.0, 64.0, 1000.0, -1000.0, 1e6, 1e7, 2.0**31, -(2.0**31), 2.0**53,  # noqa: E501
+    2.0**63, -(2.0**63), 1e-300, 5e-324, 1e60, -1e60, 1e150, 1e300, -1e300, 1.7e308, np.inf, -np.inf, np.nan,  # noqa: E501
 )  # fmt: skip
 TEXTS = ("", "x", "0", "nan", "null", "\x1b[2J", "é", "\ud800", "a" * 300, "__class__")
 
@@ -41,20 +43,24 @@ def _entry(array: Any, rng: np.random.Generator) -> Any:
     flat = array.reshape(-1)
     count = 1 if rng.random() < 0.7 else int(rng.integers(1, array.size + 1))
     with np.errstate(all="ignore"):
-        flat[rng.integers(array.size, size=count)] = np.float64(number(float(flat[rng.integers(array.size)]), rng)).astype(
-            array.dtype
-        )
+        flat[rng.integers(array.size, size=count)] = np.float64(
+            number(float(flat[rng.integers(array.size)]), rng)
+        ).astype(array.dtype)
     return array
 
 
 def in_bytes(data: bytes, first: int, rng: np.random.Generator) -> tuple[bytes, str]:
-    """One of the doubles that begin at ``first``, or whatever stands anywhere, as another number."""
+    """One of the doubles that begin at ``first``, or whatever stands anywhere, as another
+    number.
+    """
     place = first + 8 * int(rng.integers((len(data) - first) // 8))
     if rng.random() < 0.1:
         place = int(rng.integers(len(data) - 7))
     now = float(np.frombuffer(data, "<f8", 1, place)[0])
     put = number(now, rng)
-    return data[:place] + np.array([put], dtype="<f8").tobytes() + data[place + 8 :], f"byte {place}: {now} -> {put}"
+    return data[:place] + np.array([put], dtype="<f8").tobytes() + data[
+        place + 8 :
+    ], f"byte {place}: {now} -> {put}"
 
 
 def _packed(array: Any, rng: np.random.Generator) -> Any:
@@ -102,9 +108,21 @@ def _json(value: Any, rng: np.random.Generator) -> Any:
         return int(changed) if isinstance(value, int) and abs(changed) < 2.0**63 else changed
     if isinstance(value, str) and value[:1] in ("[", "{") and rng.random() < 0.9:
         return _text(value, rng)
-    return [None, True, 0, -1, 10**12, 0.5, "x", [], {}, [[]], [value, value], {"a": value}, *TEXTS][
-        rng.integers(12 + len(TEXTS))
-    ]
+    return [
+        None,
+        True,
+        0,
+        -1,
+        10**12,
+        0.5,
+        "x",
+        [],
+        {},
+        [[]],
+        [value, value],
+        {"a": value},
+        *TEXTS,
+    ][rng.integers(12 + len(TEXTS))]
 
 
 def _text(text: str, rng: np.random.Generator) -> str:
@@ -122,10 +140,25 @@ def _text(text: str, rng: np.random.Generator) -> str:
 def _value(value: Any, rng: np.random.Generator) -> Any:
     """Another value of an entry, mostly of the same type."""
     if rng.random() < 0.05:
-        return [3, -1, 10**15, 0.5, float("nan"), True, "x", "[]", np.zeros(3), np.zeros((2, 2)), np.arange(5)][
-            rng.integers(11)
-        ]
-    if isinstance(value, np.ndarray) and value.dtype == np.uint8 and value.ndim == 1 and rng.random() < 0.9:
+        return [
+            3,
+            -1,
+            10**15,
+            0.5,
+            float("nan"),
+            True,
+            "x",
+            "[]",
+            np.zeros(3),
+            np.zeros((2, 2)),
+            np.arange(5),
+        ][rng.integers(11)]
+    if (
+        isinstance(value, np.ndarray)
+        and value.dtype == np.uint8
+        and value.ndim == 1
+        and rng.random() < 0.9
+    ):
         return _packed(value, rng)
     if isinstance(value, np.ndarray):
         return _entry(value, rng) if rng.random() < 0.8 else _shape(value, rng)
@@ -140,7 +173,9 @@ def _value(value: Any, rng: np.random.Generator) -> Any:
 
 
 class Told(list[tuple[str, Any]]):
-    """What is different, put into words when somebody wants to read them: that takes longer than the changes."""
+    """What is different, put into words when somebody wants to read them: that takes longer than
+    the changes.
+    """
 
     def __str__(self) -> str:
         return "; ".join(f"{name} {value!r:.200}" for name, value in self)

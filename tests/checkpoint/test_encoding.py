@@ -1,4 +1,6 @@
-"""Bytes of a state: in and out bit by bit, the same bytes for the same state, and a format that stays readable."""
+"""Bytes of a state: in and out bit by bit, the same bytes for the same state, and a format that
+stays readable.
+"""
 
 import math
 import pickle
@@ -17,11 +19,18 @@ from swordplay.base.checkpoint import CheckpointError, encoding
 from swordplay.parts.streams import drift
 
 GOLDEN = Path(__file__).parent / "golden" / "format-1.ckpt"
-"""Written by version 0.1.0. It must load for ever: never write it again, add a file per new format."""
+"""Written by version 0.1.0.
+
+It must load for ever: never write it again, add a file per new format.
+"""
 
 shapes = array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4)
-any_array = st.sampled_from(sorted(encoding.DTYPES)).flatmap(lambda dtype: arrays(np.dtype(dtype), shapes))
-values = st.one_of(any_array, st.integers(-(2**200), 2**200), st.floats(), st.booleans(), st.text(max_size=20))
+any_array = st.sampled_from(sorted(encoding.DTYPES)).flatmap(
+    lambda dtype: arrays(np.dtype(dtype), shapes)
+)
+values = st.one_of(
+    any_array, st.integers(-(2**200), 2**200), st.floats(), st.booleans(), st.text(max_size=20)
+)
 states = st.dictionaries(st.text(max_size=10), values, max_size=8)
 
 
@@ -29,20 +38,29 @@ states = st.dictionaries(st.text(max_size=10), values, max_size=8)
 def test_a_state_comes_back_bit_by_bit(state, kind):
     back = checkpoint.loads(checkpoint.dumps(state, kind=kind), kind=kind)
     assert same_bits(back, state)
-    assert all(value.flags.writeable and value.flags.owndata for value in back.values() if isinstance(value, np.ndarray))
+    assert all(
+        value.flags.writeable and value.flags.owndata
+        for value in back.values()
+        if isinstance(value, np.ndarray)
+    )
 
 
 @given(states, st.randoms(use_true_random=False))
 def test_equal_states_have_equal_bytes(state, random):
     names = list(state)
     random.shuffle(names)
-    shuffled = {name: np.copy(state[name]) if isinstance(state[name], np.ndarray) else state[name] for name in names}
+    shuffled = {
+        name: np.copy(state[name]) if isinstance(state[name], np.ndarray) else state[name]
+        for name in names
+    }
     assert checkpoint.dumps(shuffled, kind=KIND) == checkpoint.dumps(state, kind=KIND)
 
 
 @given(states, states)
 def test_other_states_have_other_bytes(one, other):
-    assert (checkpoint.dumps(one, kind=KIND) == checkpoint.dumps(other, kind=KIND)) == same_bits(one, other)
+    assert (checkpoint.dumps(one, kind=KIND) == checkpoint.dumps(other, kind=KIND)) == same_bits(
+        one, other
+    )
 
 
 @pytest.mark.parametrize(
@@ -63,13 +81,17 @@ def test_how_an_array_lies_in_memory_does_not_matter(array):
 
 
 def test_numpy_scalars_come_back_as_numbers():
-    back = checkpoint.loads(checkpoint.dumps({"a": np.float64(0.1), "b": np.int32(3), "c": np.bool_(True)}, kind=KIND))
+    back = checkpoint.loads(
+        checkpoint.dumps({"a": np.float64(0.1), "b": np.int32(3), "c": np.bool_(True)}, kind=KIND)
+    )
     assert [bits(back[name]) for name in "abc"] == [bits(0.1), bits(3), bits(True)]
 
 
 @pytest.mark.parametrize("form", [bytes, bytearray, memoryview])
 def test_any_bytes_will_do(form):
-    assert same_bits(checkpoint.loads(form(checkpoint.dumps(every_type(), kind=KIND))), every_type())
+    assert same_bits(
+        checkpoint.loads(form(checkpoint.dumps(every_type(), kind=KIND))), every_type()
+    )
 
 
 def test_a_learner_goes_on_from_its_bytes_bit_by_bit():
@@ -78,7 +100,9 @@ def test_a_learner_goes_on_from_its_bytes_bit_by_bit():
     learner, other = sp.Sword(stream.domain), sp.Sword(stream.domain)
     for loss in losses[:100]:
         learner.observe(loss)
-    other.load_state(checkpoint.loads(checkpoint.dumps(learner.state(), kind="Sword"), kind="Sword"))
+    other.load_state(
+        checkpoint.loads(checkpoint.dumps(learner.state(), kind="Sword"), kind="Sword")
+    )
     for loss in losses[100:]:
         assert other.decision.tobytes() == learner.decision.tobytes()
         learner.observe(loss)
@@ -90,7 +114,9 @@ def test_the_first_format_still_loads():
 
 
 def test_the_first_format_is_still_what_is_written(monkeypatch):
-    monkeypatch.setattr(encoding, "_library", lambda: "0.1.0")  # the golden file's; a release may not change another byte
+    monkeypatch.setattr(
+        encoding, "_library", lambda: "0.1.0"
+    )  # the golden file's; a release may not change another byte
     assert checkpoint.FORMAT == 1
     assert checkpoint.dumps(every_type(), kind=KIND) == GOLDEN.read_bytes()
 
@@ -142,7 +168,9 @@ def test_the_largest_ints_survive_pythons_strictest_limit_on_digits():
 def test_another_kind_is_refused():
     data = checkpoint.dumps({"rounds": 1}, kind="SwordBest")
     assert checkpoint.loads(data) == checkpoint.loads(data, kind="SwordBest") == {"rounds": 1}
-    with pytest.raises(CheckpointError, match=r"is of kind 'SwordBest', not 'Sword'\. Load it as a 'SwordBest'"):
+    with pytest.raises(
+        CheckpointError, match=r"is of kind 'SwordBest', not 'Sword'\. Load it as a 'SwordBest'"
+    ):
         checkpoint.loads(data, kind="Sword")
 
 

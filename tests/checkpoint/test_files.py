@@ -63,7 +63,11 @@ def test_data_reach_the_disk_before_the_name_and_the_name_before_save_returns(pa
     fsync, replace = os.fsync, os.replace
 
     def spy_fsync(descriptor):
-        done.append("folder" if os.path.isdir(f"/proc/self/fd/{descriptor}") else f"{os.fstat(descriptor).st_size} bytes")
+        done.append(
+            "folder"
+            if os.path.isdir(f"/proc/self/fd/{descriptor}")
+            else f"{os.fstat(descriptor).st_size} bytes"
+        )
         fsync(descriptor)
 
     def spy_replace(source, target):
@@ -96,7 +100,9 @@ def test_a_temporary_file_at_work_is_not_swept(path):
 def test_many_may_save_and_load_one_checkpoint_at_once(path):
     def work(writer):
         for number in range(25):
-            checkpoint.save(path, {"rounds": writer, "points": np.full(500 + number, float(writer))}, kind=KIND)
+            checkpoint.save(
+                path, {"rounds": writer, "points": np.full(500 + number, float(writer))}, kind=KIND
+            )
             state = checkpoint.load(path, kind=KIND)
             assert (state["points"] == state["rounds"]).all()
 
@@ -129,7 +135,9 @@ def test_a_state_that_cannot_be_saved_leaves_the_old_checkpoint(path):
 
 def test_a_folder_in_the_way_is_told(tmp_path):
     (tmp_path / "m.ckpt").mkdir()
-    with pytest.raises(CheckpointError, match=r"m.ckpt' could not be written: a folder has this name\. Give a path"):
+    with pytest.raises(
+        CheckpointError, match=r"m.ckpt' could not be written: a folder has this name\. Give a path"
+    ):
         checkpoint.save(tmp_path / "m.ckpt", NEW, kind=KIND)
     with pytest.raises(CheckpointError, match=r"m\.ckpt' is not a file"):
         checkpoint.load(tmp_path / "m.ckpt")
@@ -157,30 +165,42 @@ try:
 except checkpoint.CheckpointError as error:
     print(error)
 """
-    return subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout
+    return subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    ).stdout
 
 
 def test_a_full_disk_leaves_the_old_checkpoint(path):
-    """The system refuses to write on, after some bytes: a limit on file sizes fails as a full disk does."""
-    said = save_elsewhere(path, f"resource.setrlimit(resource.RLIMIT_FSIZE, ({SMALL_DISK}, {SMALL_DISK}))")
+    """The system refuses to write on, after some bytes: a limit on file sizes fails as a full
+    disk does.
+    """
+    said = save_elsewhere(
+        path, f"resource.setrlimit(resource.RLIMIT_FSIZE, ({SMALL_DISK}, {SMALL_DISK}))"
+    )
     assert "could not be written: File too large" in said
     assert "A checkpoint that was there is intact" in said
     assert_untouched(path)
 
 
 def test_a_folder_without_rights_leaves_the_old_checkpoint():
-    with tempfile.TemporaryDirectory() as name:  # not tmp_path, which lies in a folder that nobody else may enter
+    with (
+        tempfile.TemporaryDirectory() as name
+    ):  # not tmp_path, which lies in a folder that nobody else may enter
         path = Path(name) / "m.ckpt"
         checkpoint.save(path, OLD, kind=KIND)
         os.chmod(name, 0o555)
-        said = save_elsewhere(path, f"if os.getuid() == 0: os.setuid({NOBODY})")  # rights do not bind root
+        said = save_elsewhere(
+            path, f"if os.getuid() == 0: os.setuid({NOBODY})"
+        )  # rights do not bind root
         assert "could not be written: Permission denied" in said
         assert_untouched(path)
         os.chmod(name, 0o755)
 
 
 def test_a_missing_file_is_an_error_of_its_own(tmp_path):
-    """A first start is no alarm, and an ``except FileNotFoundError`` must not swallow a damaged checkpoint."""
+    """A first start is no alarm, and an ``except FileNotFoundError`` must not swallow a damaged
+    checkpoint.
+    """
     with pytest.raises(CheckpointMissing, match=r"m\.ckpt' does not exist"):
         checkpoint.load(tmp_path / "m.ckpt")
     assert issubclass(CheckpointMissing, FileNotFoundError)
@@ -196,7 +216,10 @@ def test_a_pipe_is_not_waited_for(tmp_path):
 
 @pytest.mark.parametrize(
     ("start", "message"),
-    [(b"", "is not a checkpoint"), (checkpoint.dumps(OLD, kind=KIND), "is damaged: it has 68719476736 bytes")],
+    [
+        (b"", "is not a checkpoint"),
+        (checkpoint.dumps(OLD, kind=KIND), "is damaged: it has 68719476736 bytes"),
+    ],
     ids=["foreign", "extended"],
 )
 def test_an_enormous_file_is_refused_unread(tmp_path, start, message):

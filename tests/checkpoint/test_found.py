@@ -52,7 +52,9 @@ def test_rounds_leave_room_for_what_use_adds():
     learner = taught(sp.OGD(BALL, 0.1))
     learner.load_state(learner.state() | {"rounds": 2**52})
     for rounds in (2**52 + 1, 2**53, 10**30):
-        with pytest.raises(ValueError, match=r"state\['rounds'\] must hold whole numbers from 0 to 4\.5036e\+15"):
+        with pytest.raises(
+            ValueError, match=r"state\['rounds'\] must hold whole numbers from 0 to 4\.5036e\+15"
+        ):
             learner.load_state(learner.state() | {"rounds": rounds})
     with pytest.raises(ValueError, match=r"state\['rounds'\] must hold numbers"):
         learner.load_state(learner.state() | {"rounds": 10**400})
@@ -77,7 +79,11 @@ LIFE = Life(started=np.array([8.0]), age=np.array([3.0]), length=np.array([8.0])
     ("meta", "right", "wrong"),
     [
         (Multiplicative(), [(8.0, 0.0), (-8.0, 0.0)], [(8.1, 0.0), (-8.1, 0.0), (0.0, 1.0)]),
-        (CoinBetting(), [(2.0, 1.0), (-2.0, -5.0)], [(2.1, 0.0), (-2.1, 0.0), (0.0, 5.4), (0.0, -5.4)]),  # 3 ln 6 is 5.38
+        (
+            CoinBetting(),
+            [(2.0, 1.0), (-2.0, -5.0)],
+            [(2.1, 0.0), (-2.1, 0.0), (0.0, 5.4), (0.0, -5.4)],
+        ),  # 3 ln 6 is 5.38
         (Normal(), [(8.0, 8.0), (-1.0, 1.0)], [(0.0, -1.0), (2.0, 1.0), (-2.0, 1.0), (1.0, 8.1)]),
     ],
 )
@@ -133,7 +139,8 @@ STEPS = [3, 2, 0, 0, 5.0, 0.0, 4.0, 9, 1.0, 9.0, "mark"]
 
 
 @pytest.mark.parametrize(
-    ("place", "value"), [(0, []), (0, 3.0), (6, [[]]), (4, None), (7, 2**63), (7, "9"), (8, None), (10, 1)]
+    ("place", "value"),
+    [(0, []), (0, 3.0), (6, [[]]), (4, None), (7, 2**63), (7, "9"), (8, None), (10, 1)],
 )
 def test_steps_of_time(place, value):
     Steps.resumed({"steps": json.dumps(STEPS)})
@@ -142,7 +149,10 @@ def test_steps_of_time(place, value):
         Steps.resumed({"steps": json.dumps(changed)})
 
 
-STATES = [{"a": np.arange(6.0).reshape(2, 3), "n": 1, "t": "x"}, {"a": np.arange(2.0).reshape(1, 2), "n": 2, "t": "y"}]
+STATES = [
+    {"a": np.arange(6.0).reshape(2, 3), "n": 1, "t": "x"},
+    {"a": np.arange(2.0).reshape(1, 2), "n": 2, "t": "y"},
+]
 ARRAY = "a:array of float64"
 
 
@@ -172,9 +182,18 @@ def test_many_states_as_one(entry, value):
 
 def test_sums_and_points_are_doubles_whatever_the_file_says():
     totals, rungs = Totals(("a", "b"), ("c",)), Rungs(1)
-    totals.load_state({"errors": np.zeros(2, bool), "rungs": np.ones(COUNT, int), "rows": 3, "figures": np.zeros(1, "int8")})
+    totals.load_state(
+        {
+            "errors": np.zeros(2, bool),
+            "rungs": np.ones(COUNT, int),
+            "rows": 3,
+            "figures": np.zeros(1, "int8"),
+        }
+    )
     rungs.load_state({"points": np.zeros((1, 2, COUNT), int)})
-    assert {one.dtype for one in (totals.errors, totals.open_rungs, totals.figures, rungs.points)} == {np.dtype(np.float64)}
+    assert {
+        one.dtype for one in (totals.errors, totals.open_rungs, totals.figures, rungs.points)
+    } == {np.dtype(np.float64)}
 
 
 @pytest.mark.parametrize("last", [-(2**63), 0, 4, 5.0])
@@ -217,13 +236,17 @@ def test_the_ball_of_log_odds_is_that_of_the_settings():
     X = np.random.default_rng(0).normal(size=(40, 3))
     state = SwordClassifier().fit(X, X[:, 0] > 0).state()
     SwordClassifier.from_state(state)
-    with pytest.raises(ValueError, match=r"a ball of radius 32 for a model with the radius 3\.2e-14"):
+    with pytest.raises(
+        ValueError, match=r"a ball of radius 32 for a model with the radius 3\.2e-14"
+    ):
         SwordClassifier.from_state(state | {"parameter.radius": 3.2e-14})
 
 
 @pytest.mark.parametrize("small", [1e-310, 1e-200, 1e-90])
 def test_columns_that_begin_with_vanishing_numbers(small):
-    """Later rows would be infinite in units of their spread: they were, and predictions not finite from then on."""
+    """Later rows would be infinite in units of their spread: they were, and predictions not
+    finite from then on.
+    """
     X = np.random.default_rng(0).normal(size=(200, 3))
     y = X.sum(axis=1)
     X[:60, 0] *= small
@@ -242,11 +265,16 @@ def test_fractions_are_no_classes():
     assert SwordClassifier.from_state(model.state()).classes_.tolist() == [1.0, 2.0]
     with pytest.raises(ValueError, match=r"its classes are \[0\.87, 16\.9\]"):
         SwordClassifier.from_state(model.state() | {"classes": np.array([0.87, 16.9])})
-    with pytest.raises(ValueError, match=r"classes must be whole numbers, truth values or strings, got \[1\.0, 2\.5\]"):
+    with pytest.raises(
+        ValueError,
+        match=r"classes must be whole numbers, truth values or strings, got \[1\.0, 2\.5\]",
+    ):
         SwordClassifier().partial_fit(X, np.ones(40), classes=[1.0, 2.5])
 
 
-@pytest.mark.parametrize("values", [np.full(2, np.nan), np.array([91.0, 93.0]), np.array([[91, 93]], np.uint8), "[]", 3])
+@pytest.mark.parametrize(
+    "values", [np.full(2, np.nan), np.array([91.0, 93.0]), np.array([[91, 93]], np.uint8), "[]", 3]
+)
 def test_bytes_are_bytes(values):
     state = Models(Bounds()).state()
     assert Models.of_state(state).series == {}
@@ -258,7 +286,11 @@ def test_bytes_are_bytes(values):
     ("entry", "value", "told"),
     [
         ("fields", '[["shop", "null", false]]', "'shop' stands beside the predictions as null"),
-        ("fields", '[["shop", "double", false]]', "the keys in 'shop' are .* to be written as double"),
+        (
+            "fields",
+            '[["shop", "double", false]]',
+            "the keys in 'shop' are .* to be written as double",
+        ),
         ("bulk.group", np.full(2, np.nan), r"state\['bulk.group'\] must hold bytes"),
         ("bulk.sums", np.inf, r"state\['sums'\] must hold numbers"),
         ("bulk.totals", -np.inf, r"state\['totals'\] must hold numbers"),
@@ -271,7 +303,9 @@ def test_keys_in_bulk(entry, value, told):
     state = bulk.state()
     trackers.resumed(state)
     with pytest.raises(ValueError, match=told):
-        trackers.resumed(state | {entry: np.full_like(state[entry], value) if type(value) is float else value})
+        trackers.resumed(
+            state | {entry: np.full_like(state[entry], value) if type(value) is float else value}
+        )
 
 
 def test_the_first_of_all_dates_is_a_date():

@@ -1,4 +1,6 @@
-"""Numbers that campaigns of forged states found: each is a number, and one more round would make none of it."""
+"""Numbers that campaigns of forged states found: each is a number, and one more round would make
+none of it.
+"""
 
 import json
 import re
@@ -50,14 +52,21 @@ def test_steps_and_their_sums_stay_numbers(entry, place, value):
     learner, fresh = (sp.Sword(sp.Ball(2, radius=20.0)) for _ in range(2))
     good = taught(learner).state()
     fresh.load_state(good)
-    with pytest.raises(ValueError, match=rf"state\['{entry}'\] must hold numbers from .*got {re.escape(f'{value:g}')}"):
+    with pytest.raises(
+        ValueError,
+        match=rf"state\['{entry}'\] must hold numbers from .*got {re.escape(f'{value:g}')}",
+    ):
         fresh.load_state(put(good, entry, place, value))
 
 
-@pytest.mark.parametrize("make", [lambda domain: sp.SAOL(domain, gradient_bound=4.0), sp.OptimisticOGD])
+@pytest.mark.parametrize(
+    "make", [lambda domain: sp.SAOL(domain, gradient_bound=4.0), sp.OptimisticOGD]
+)
 def test_steps_are_not_made_of_sums_that_lost_their_digits(make):
     learner = taught(make(BALL))
-    name, energy = next((name, value) for name, value in learner.state().items() if name.endswith("energy"))
+    name, energy = next(
+        (name, value) for name, value in learner.state().items() if name.endswith("energy")
+    )
     learner.load_state(learner.state())
     with pytest.raises(ValueError, match=rf"state\['{name}'\] must hold numbers from 1e-300"):
         learner.load_state(learner.state() | {name: np.full_like(energy, 1e-310)})
@@ -65,15 +74,25 @@ def test_steps_are_not_made_of_sums_that_lost_their_digits(make):
 
 def test_sums_of_before_that_are_not_finite_are_refused_by_name():
     learner = taught(sp.OGD(BALL, 0.1))
-    before = {name: value for name, value in learner.state().items() if not name.endswith(("turning", "pull"))}
+    before = {
+        name: value
+        for name, value in learner.state().items()
+        if not name.endswith(("turning", "pull"))
+    }
     learner.load_state(before)
     with pytest.raises(ValueError, match=r"state\['certificate.*must hold numbers"):
         learner.load_state(
-            before | {"certificate.inverse_growth": np.array([1e300]), "certificate.farthest": np.array([1e140])}
+            before
+            | {
+                "certificate.inverse_growth": np.array([1e300]),
+                "certificate.farthest": np.array([1e140]),
+            }
         )
 
 
-@pytest.mark.parametrize("changes", [{"span": 5e-324}, {"smoothness": np.inf}, {"smoothness": 1.0, "span": 1e-200}])
+@pytest.mark.parametrize(
+    "changes", [{"span": 5e-324}, {"smoothness": np.inf}, {"smoothness": 1.0, "span": 1e-200}]
+)
 def test_what_an_engine_has_measured(changes):
     learner = sp.Sword(BALL)
     engine = sp.engine.online(learner)
@@ -94,10 +113,22 @@ def test_what_an_engine_has_measured(changes):
 @pytest.mark.parametrize(
     ("entry", "changes", "told"),
     [
-        ("model.engine.last", {0: -3e154}, r"state\['last'\] must hold numbers"),  # its square overflows
+        (
+            "model.engine.last",
+            {0: -3e154},
+            r"state\['last'\] must hold numbers",
+        ),  # its square overflows
         ("model.engine.points", {(0, 0): 1e158}, "points outside the domain"),
-        ("model.engine.round", {LIVE.candidate: 1e99, LIVE.last_norm: 1e159}, r"state\['squared gradients'\]"),
-        ("model.second.recent", {0: 1e150}, r"state\['second.recent'\] must hold numbers"),  # a prediction of 1e143
+        (
+            "model.engine.round",
+            {LIVE.candidate: 1e99, LIVE.last_norm: 1e159},
+            r"state\['squared gradients'\]",
+        ),
+        (
+            "model.second.recent",
+            {0: 1e150},
+            r"state\['second.recent'\] must hold numbers",
+        ),  # a prediction of 1e143
     ],
 )
 def test_numbers_of_estimators_whose_squares_are_none(entry, changes, told):
@@ -109,9 +140,14 @@ def test_numbers_of_estimators_whose_squares_are_none(entry, changes, told):
         SwordRegressor.from_state(state)
 
 
-@pytest.mark.parametrize(("place", "value", "told"), [("SCORE", 5e-318, "usual score"), (None, 31.0, "intervals: first")])
+@pytest.mark.parametrize(
+    ("place", "value", "told"), [("SCORE", 5e-318, "usual score"), (None, 31.0, "intervals: first")]
+)
 def test_records_of_intervals_hold_what_intervals_do(place, value, told):
-    """A usual score that is none would be divided by; a column that is marked as settled has seen enough."""
+    """A usual score that is none would be divided by.
+
+    A column that is marked as settled has seen enough.
+    """
     form = BandForm(0.9)
     rng = np.random.default_rng(0)
     records = np.tile(form.fresh, (2, 1))
@@ -126,10 +162,16 @@ def test_records_of_intervals_hold_what_intervals_do(place, value, told):
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (lambda said, answered, score: said[-1][1].__setitem__(0, 1e200), r"said\.last"),  # its square is no number
+        (
+            lambda said, answered, score: said[-1][1].__setitem__(0, 1e200),
+            r"said\.last",
+        ),  # its square is no number
         (lambda said, answered, score: said[-1][1].__setitem__(1, "x"), r"said\.usual"),
         (lambda said, answered, score: answered[0].__setitem__(1, "x"), "answered"),
-        (lambda said, answered, score: score[2].__setitem__(1, -1.0), r"score\.no change"),  # it has no root
+        (
+            lambda said, answered, score: score[2].__setitem__(1, -1.0),
+            r"score\.no change",
+        ),  # it has no root
         (lambda said, answered, score: score.__setitem__(3, None), r"said\.last"),
         (lambda said, answered, score: score.__setitem__(4, 1e300), r"score\.total"),
         (lambda said, answered, score: score.__setitem__(5, [["x", 3]]), "sums over its answers"),
@@ -150,7 +192,12 @@ def test_rows_that_come_twice(change, told):
 def test_a_guess_that_is_doubled_is_not_below_the_first_one():
     """Of 0 the logarithm was taken."""
     domain = sp.Ball(3)
-    told = {"horizon": 100, "gradient_bound": 2.0, "smoothness": 1.0, "learning_rate": sp.rates.Doubling()}
+    told = {
+        "horizon": 100,
+        "gradient_bound": 2.0,
+        "smoothness": 1.0,
+        "learning_rate": sp.rates.Doubling(),
+    }
     learner = sp.SwordBest(domain, **told)
     state = learner.state()
     assert state["hedge.rate.level"] == 4.0

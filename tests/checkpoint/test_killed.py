@@ -39,10 +39,14 @@ def assert_survives(path, driver, kills, seed):
     essence = player.DRIVERS[driver].essence
     program = [sys.executable, player.__file__, str(path), driver]
     position, interrupted, longest = 0, 0, LONGEST
-    with subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as killer:
+    with subprocess.Popen(
+        program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as killer:
         for _ in range(kills):
             print(rng.uniform(0.0, longest), file=killer.stdin, flush=True)
-            assert killer.stdout.readline() == f"{int(signal.SIGKILL)}\n"  # it did not end by itself
+            assert (
+                killer.stdout.readline() == f"{int(signal.SIGKILL)}\n"
+            )  # it did not end by itself
             files = os.listdir(path.parent)
             assert len(files) <= 2  # strays do not pile up
             interrupted += any(name.endswith(".tmp") for name in files)
@@ -56,12 +60,17 @@ def assert_survives(path, driver, kills, seed):
                 longest *= 1.5  # a busy machine gets nowhere in so short a life
     assert position > 0
     subprocess.run([*program, str(position + AFTERWARDS)], check=True)
-    assert same_bits(essence(player.resumed(path, driver).state()), essence(uninterrupted.at(position + AFTERWARDS)))
+    assert same_bits(
+        essence(player.resumed(path, driver).state()),
+        essence(uninterrupted.at(position + AFTERWARDS)),
+    )
     assert os.listdir(path.parent) == [path.name]
     return interrupted
 
 
-@pytest.mark.parametrize("driver", ["engine", "sklearn"])  # and all of them, a thousand times, in the deep campaign
+@pytest.mark.parametrize(
+    "driver", ["engine", "sklearn"]
+)  # and all of them, a thousand times, in the deep campaign
 def test_a_killed_run_goes_on_bit_by_bit(tmp_path, driver):
     assert_survives(tmp_path / "m.ckpt", driver, QUICK, seed=1)
 
@@ -75,7 +84,9 @@ def test_a_run_killed_a_thousand_times_goes_on_bit_by_bit(tmp_path, driver):
 
 @pytest.mark.parametrize("driver", player.DRIVERS)
 def test_a_run_that_goes_astray_would_be_seen(driver):
-    """The comparison can fail: rows learned twice are another state, and other predictions from then on."""
+    """The comparison can fail: rows learned twice are another state, and other predictions from
+    then on.
+    """
     run, other = player.new(driver), player.new(driver)
     run.play()
     other.play()

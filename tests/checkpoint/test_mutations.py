@@ -17,7 +17,14 @@ QUICK, DEEP = 2_000, 100_000
 """Mutated files, as the project promises them."""
 
 SMALL = checkpoint.dumps(
-    {"rounds": 3, "rate": 0.5, "points": np.array([[0.25, -1.0]]), "name": "x", "mask": np.ones(2, bool)}, kind=KIND
+    {
+        "rounds": 3,
+        "rate": 0.5,
+        "points": np.array([[0.25, -1.0]]),
+        "name": "x",
+        "mask": np.ones(2, bool),
+    },
+    kind=KIND,
 )
 
 
@@ -30,7 +37,11 @@ def learned(rounds, seed):
 
 
 ORIGINALS = [learned(40, seed=1), checkpoint.dumps(every_type(), kind=KIND), SMALL]
-OTHERS = [learned(40, seed=2), learned(41, seed=1), checkpoint.dumps({**checkpoint.loads(SMALL), "rounds": 4}, kind=KIND)]
+OTHERS = [
+    learned(40, seed=2),
+    learned(41, seed=1),
+    checkpoint.dumps({**checkpoint.loads(SMALL), "rounds": 4}, kind=KIND),
+]
 
 
 def test_every_change_of_a_single_byte_is_found():
@@ -51,7 +62,9 @@ def test_every_truncation_and_extension_is_found():
             checkpoint.loads(SMALL[:size])
     for extra in range(1, 200):
         for more in (bytes(extra), SMALL[:extra], b"\n" * extra):
-            with pytest.raises(CheckpointError, match=r"is damaged: it has \d+ bytes and should have"):
+            with pytest.raises(
+                CheckpointError, match=r"is damaged: it has \d+ bytes and should have"
+            ):
                 checkpoint.loads(SMALL + more)
 
 
@@ -77,14 +90,25 @@ def estimator_file(folder, kind, seed):
 def estimators(tmp_path_factory):
     """Files of every estimator, others of the same kind, and how to load them."""
     folder = tmp_path_factory.mktemp("estimators")
-    kinds = [getattr(library, name) for library in (sklearn, river) for name in library.__all__ if name.startswith("Sword")]
-    return [(estimator_file(folder, kind, 1), estimator_file(folder, kind, 2), kind.load) for kind in kinds]
+    kinds = [
+        getattr(library, name)
+        for library in (sklearn, river)
+        for name in library.__all__
+        if name.startswith("Sword")
+    ]
+    return [
+        (estimator_file(folder, kind, 1), estimator_file(folder, kind, 2), kind.load)
+        for kind in kinds
+    ]
 
 
 @pytest.fixture(scope="module")
 def states():
     """The same of states."""
-    return [(one, other, lambda path: checkpoint.load(path, kind=KIND)) for one, other in zip(ORIGINALS, OTHERS, strict=True)]
+    return [
+        (one, other, lambda path: checkpoint.load(path, kind=KIND))
+        for one, other in zip(ORIGINALS, OTHERS, strict=True)
+    ]
 
 
 @pytest.fixture(scope="module", params=["states", "estimators"])
@@ -120,7 +144,9 @@ def test_files_that_are_not_mutated_load(files, tmp_path):
 
 
 def assert_harmless(count, seed):
-    """Load mutated bytes whose checksum fits again: nothing can know what they were, but they must still be a state."""
+    """Load mutated bytes whose checksum fits again: nothing can know what they were, but they
+    must still be a state.
+    """
     rng = np.random.default_rng(seed)
     loaded = 0
     for number in range(count):
@@ -145,7 +171,9 @@ def test_very_many_forged_checksums_do_no_harm():
 
 
 def assert_estimators_survive(files, path, count, seed):
-    """The same for estimators: what loads can be saved again and is loaded again, and nothing but our own error is raised."""
+    """The same for estimators: what loads can be saved again and is loaded again, and nothing
+    but our own error is raised.
+    """
     rng = np.random.default_rng(seed)
     loaded = 0
     for number in range(count):
@@ -178,10 +206,24 @@ def test_each_mutation_mutates():
 
 
 @pytest.mark.parametrize(
-    "shape", [[2**40], [2**62, 2**62], [2**31, 2**31, 0, 5], [-1], [2**80], [1.0], [True], "3", None, [1] * 65]
+    "shape",
+    [
+        [2**40],
+        [2**62, 2**62],
+        [2**31, 2**31, 0, 5],
+        [-1],
+        [2**80],
+        [1.0],
+        [True],
+        "3",
+        None,
+        [1] * 65,
+    ],
 )
 def test_a_declared_shape_is_checked_before_anything_is_allocated(shape):
-    forged = sealed({"kind": KIND, "library": "x", "entries": [["x", "float64", shape]]}, payload=bytes(8))
+    forged = sealed(
+        {"kind": KIND, "library": "x", "entries": [["x", "float64", shape]]}, payload=bytes(8)
+    )
     tracemalloc.start()
     try:
         with pytest.raises(CheckpointError, match="is malformed"):
@@ -194,7 +236,9 @@ def test_a_declared_shape_is_checked_before_anything_is_allocated(shape):
 def test_an_empty_array_of_an_impossible_shape_is_refused():
     for shape in ([0, 2**62, 2**62], [0] * 64 + [1], [0, 2**63]):
         with pytest.raises(CheckpointError, match="has the shape"):
-            checkpoint.loads(sealed({"kind": KIND, "library": "x", "entries": [["x", "float64", shape]]}))
+            checkpoint.loads(
+                sealed({"kind": KIND, "library": "x", "entries": [["x", "float64", shape]]})
+            )
 
 
 @pytest.mark.parametrize(
@@ -243,7 +287,9 @@ def test_a_header_that_does_not_fit_is_refused():
 
 def test_a_newer_format_is_told_from_damage():
     newer = sealed(b"whatever the future holds", b"1234", version=2)
-    with pytest.raises(CheckpointError, match=r"has format version 2, and this library reads 1\. Upgrade swordplay"):
+    with pytest.raises(
+        CheckpointError, match=r"has format version 2, and this library reads 1\. Upgrade swordplay"
+    ):
         checkpoint.loads(newer)
     damaged = bytearray(SMALL)
     damaged[8] = 2
@@ -252,7 +298,15 @@ def test_a_newer_format_is_told_from_damage():
 
 
 @pytest.mark.parametrize(
-    "foreign", [b"PK\x03\x04 a zip file", b"\x80\x05 a pickle", b"text", b"\x93NUMPY", b"\x00" * 1000, b"\x89PNG\r\n\x1a\n"]
+    "foreign",
+    [
+        b"PK\x03\x04 a zip file",
+        b"\x80\x05 a pickle",
+        b"text",
+        b"\x93NUMPY",
+        b"\x00" * 1000,
+        b"\x89PNG\r\n\x1a\n",
+    ],
 )
 def test_foreign_bytes_are_told_so(foreign):
     with pytest.raises(CheckpointError, match=r"is not a checkpoint of swordplay\. Check the path"):

@@ -16,4 +16,7 @@ def test_states_are_private_and_results_are_not(tmp_path):
         write_whole(tmp_path / "result", b"")
     finally:
         os.umask(before)
-    assert {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {"state": 0o600, "result": 0o644}
+    assert {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {
+        "state": 0o600,
+        "result": 0o644,
+    }

@@ -1,4 +1,6 @@
-"""Changed states with valid checksums: refused in words, or used without a crash, NaN or blow-up."""
+"""Changed states with valid checksums: refused in words, or used without a crash, NaN or
+blow-up.
+"""
 
 import itertools
 import json
@@ -51,12 +53,17 @@ def refused(estimator, path, **changes):
 def test_counts_that_would_be_places_in_memory(count, tmp_path):
     told = refused(fitted(), tmp_path / "x", **{"model.columns.counts": (1, count)})
     assert "counts" in told or "NaN" in told
-    assert "counts" in refused(fitted("SwordAggregator"), tmp_path / "x", **{"model.spread.counts": (0, count)})
+    assert "counts" in refused(
+        fitted("SwordAggregator"), tmp_path / "x", **{"model.spread.counts": (0, count)}
+    )
 
 
 def test_the_message_names_file_field_and_value(tmp_path):
     told = refused(fitted(), tmp_path / "x", **{"model.columns.counts": (1, -5.0)})
-    assert "state['counts'] must hold whole numbers from 0 to 9.0072e+15, got -5 at 1. The state is damaged" in told
+    assert (
+        "state['counts'] must hold whole numbers from 0 to 9.0072e+15, got -5 at 1. The state is "
+        "damaged" in told
+    )
 
 
 @pytest.mark.parametrize(
@@ -79,7 +86,9 @@ def test_numbers_of_the_engine(place, value, tmp_path):
 )
 def test_sizes_that_the_file_cannot_hold_take_no_memory(kind, changes, tmp_path):
     estimator = fitted(kind)
-    refused(estimator, tmp_path / "x", columns=(None, -1))  # whatever is imported late is imported now
+    refused(
+        estimator, tmp_path / "x", columns=(None, -1)
+    )  # whatever is imported late is imported now
     tracemalloc.start()
     try:
         if "classes" in changes:
@@ -100,7 +109,9 @@ def test_a_learner_tells_which_file_and_entry(tmp_path):
     state = checkpoint.load(tmp_path / "x")
     state["rounds"] = 10**30
     checkpoint.save(tmp_path / "x", state, kind="Sword")
-    with pytest.raises(CheckpointError, match=r"x' cannot be used: state\['rounds'\] must hold whole numbers"):
+    with pytest.raises(
+        CheckpointError, match=r"x' cannot be used: state\['rounds'\] must hold whole numbers"
+    ):
         sp.Sword(sp.Ball(2)).load(tmp_path / "x")
 
 
@@ -109,7 +120,9 @@ def test_ranges():
     require("n", [0.0, 10.0], counts)
     require("n", [np.nan], counts._replace(missing=True))
     for bad in (-1.0, 0.5, 11.0, np.nan, np.inf):
-        with pytest.raises(ValueError, match=r"state\['n'\] must hold whole numbers from 0 to 10, got .* at 1\."):
+        with pytest.raises(
+            ValueError, match=r"state\['n'\] must hold whole numbers from 0 to 10, got .* at 1\."
+        ):
             require("n", [1.0, bad], counts)
     with pytest.raises(ValueError, match=r"got -2\. The"):
         require("n", -2.0, Range(-1.0, 1.0))
@@ -137,25 +150,57 @@ def resumed_with(**changes):
     ("name", "change", "told"),
     [
         ("encoder.starts", lambda _: "-1", "places where columns begin are -1"),
-        ("encoder.starts", lambda text: text.replace('"z": 1', '"z": true'), "places where columns begin"),
-        ("encoder.starts", lambda text: text.replace('"z": 1', '"z": 0'), "places where columns begin"),
-        ("encoder.plans", lambda text: text.replace('"number", ""', '"number", 0.5', 1), "the plan of a column is"),
-        ("encoder.missing", lambda text: text.replace(": ", ': "', 1).replace(",", '",', 1), "counts of missing values"),
+        (
+            "encoder.starts",
+            lambda text: text.replace('"z": 1', '"z": true'),
+            "places where columns begin",
+        ),
+        (
+            "encoder.starts",
+            lambda text: text.replace('"z": 1', '"z": 0'),
+            "places where columns begin",
+        ),
+        (
+            "encoder.plans",
+            lambda text: text.replace('"number", ""', '"number", 0.5', 1),
+            "the plan of a column is",
+        ),
+        (
+            "encoder.missing",
+            lambda text: text.replace(": ", ': "', 1).replace(",", '",', 1),
+            "counts of missing values",
+        ),
         ("encoder.width", lambda width: width + 1, "do not fill columns"),
         ("recognised", lambda text: text.replace("false]", "true]"), "the task is"),
         ("settings", lambda text: text.replace('"squared"', '"cubed"'), "the settings are"),
         ("carried", lambda text: text.replace('"when"', '"loss"'), "beside the predictions"),
-        ("carried", lambda text: text.replace("timestamp[us]", "double"), "beside the predictions as double"),
-        ("order.clocks", lambda text: text.replace('"when"', '"name"'), "'name' is watched, and holds no dates"),
+        (
+            "carried",
+            lambda text: text.replace("timestamp[us]", "double"),
+            "beside the predictions as double",
+        ),
+        (
+            "order.clocks",
+            lambda text: text.replace('"when"', '"name"'),
+            "'name' is watched, and holds no dates",
+        ),
         ("order.keyed", lambda _: True, "are watched"),
-        ("order.series.changes", lambda changes: changes + 2**53, "whole numbers from 0 to 1.1259e"),
+        (
+            "order.series.changes",
+            lambda changes: changes + 2**53,
+            "whole numbers from 0 to 1.1259e",
+        ),
         ("tally.confusion", lambda counts: np.pad(counts, (0, 5)), "tally.confusion has shape"),
         ("tally.last.targets", lambda places: places + 50.0, "tally.last.targets"),
         ("tally.last.times", lambda times: times[1:], "the same number of rows"),
         ("recorder.began", lambda _: 1e16, "recorder.began"),
         ("recorder.coefficients", lambda found: found[None], "coefficients have shape"),
         ("kind", lambda _: "double", "classes"),
-        ("contestants.places", lambda text: json.dumps(["\ud800", *json.loads(text)[1:]]), "some of another type"),
+        (
+            "contestants.places",
+            lambda text: json.dumps(["\ud800", *json.loads(text)[1:]]),
+            "some of another type",
+        ),
     ],
 )
 def test_parts_of_a_tracker_refuse_what_no_table_leads_to(name, change, told):
@@ -208,11 +253,29 @@ def test_rows_of_a_class_that_can_hardly_be_counted(tmp_path):
 @pytest.mark.parametrize(
     ("kind", "entry", "place", "value", "told"),
     [
-        ("sklearn classifier, sets", "model.tempered.layer.0.bending_factors", 1, 1e150, "bending_factors"),
-        ("intervals, levels and columns", "counts", 3, 31.0, "first"),  # less than a column that is marked as settled has seen
+        (
+            "sklearn classifier, sets",
+            "model.tempered.layer.0.bending_factors",
+            1,
+            1e150,
+            "bending_factors",
+        ),
+        (
+            "intervals, levels and columns",
+            "counts",
+            3,
+            31.0,
+            "first",
+        ),  # less than a column that is marked as settled has seen
         ("late, classes", "pending.notes", 5, 64.0, "last labels"),  # a place in memory
         ("late, curves", "band.0.radii", 4, 1e300, "radii"),
-        ("tracker of keys in bulk", "bulk.totals", 2, -1.4e155, "totals of the keys"),  # squares of means would overflow
+        (
+            "tracker of keys in bulk",
+            "bulk.totals",
+            2,
+            -1.4e155,
+            "totals of the keys",
+        ),  # squares of means would overflow
     ],
 )
 def test_what_campaigns_found_is_refused(kind, entry, place, value, told, tmp_path):
@@ -240,9 +303,13 @@ def test_a_key_of_a_folder_without_any_state_is_refused(tmp_path):
 
 
 def test_columns_of_types_that_pyarrow_does_not_have_are_refused(tmp_path):
-    """Every byte of the schema in turn becomes 4, which makes the numbers of one column some of four bits."""
+    """Every byte of the schema in turn becomes 4, which makes the numbers of one column some of
+    four bits.
+    """
     found = KINDS["file of track"]()
-    tracker = SimpleNamespace(schema=pa.ipc.read_schema(pa.py_buffer(found.state["schema"].tobytes())))
+    tracker = SimpleNamespace(
+        schema=pa.ipc.read_schema(pa.py_buffer(found.state["schema"].tobytes()))
+    )
     told = []
     for place in range(len(found.state["schema"])):
         changed = found.state["schema"].copy()
@@ -282,7 +349,10 @@ def test_settings_that_rows_that_come_twice_cannot_have_are_refused(name, value,
     assert "the settings are" in str(caught.value.__cause__)
 
 
-@pytest.mark.parametrize("kind", ["tracker of values", "tracker of keys, values", "tracker of rows that come twice, values"])
+@pytest.mark.parametrize(
+    "kind",
+    ["tracker of values", "tracker of keys, values", "tracker of rows that come twice, values"],
+)
 @pytest.mark.parametrize("entry", ["settings", "recognised"])
 def test_a_word_in_place_of_settings_is_refused(kind, entry, tmp_path):
     found = KINDS[kind]()
@@ -295,7 +365,9 @@ def test_classes_of_another_type_than_the_target_are_refused(tmp_path):
     found = KINDS["tracker of rows that come twice, classes"]()
     labels = [-1, *json.loads(found.state["late.model.labels"])[1:]]
     with pytest.raises(Refused) as caught:
-        found.use(dict(found.state) | {"late.model.labels": json.dumps(labels)}, str(tmp_path / "x"))
+        found.use(
+            dict(found.state) | {"late.model.labels": json.dumps(labels)}, str(tmp_path / "x")
+        )
     assert "target of type string" in str(caught.value.__cause__)
 
 

@@ -1,8 +1,9 @@
-"""A command to be killed by signals: each life is a fork, so that nearly all of its time is spent tracking and saving.
+"""A command to be killed by signals: each life is a fork, so that nearly all of its time is spent
+tracking and saving.
 
-``python mortal.py ARGUMENTS...`` runs ``swordplay ARGUMENTS`` once for each line ``SECONDS SIGNAL`` of standard input. A
-life gets its signal after so many seconds unless it ends before, or none where they are 0; its exit code and its seconds
-are printed.
+``python mortal.py ARGUMENTS...`` runs ``swordplay ARGUMENTS`` once for each line ``SECONDS SIGNAL``
+of standard input. A life gets its signal after so many seconds unless it ends before, or none where
+they are 0; its exit code and its seconds are printed.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ def live(arguments: list[str]) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    batch = world("regression", 60, seed=0)  # whatever has to be compiled is compiled before the clock starts
+    batch = world(
+        "regression", 60, seed=0
+    )  # whatever has to be compiled is compiled before the clock starts
     Tracker.begin(Settings("y"), batch).track(batch, np.arange(1, 61))
     for line in sys.stdin:
         seconds, number = line.split()

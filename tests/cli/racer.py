@@ -1,9 +1,10 @@
-"""Several commands at once, each a fork of this process: nearly all of their time is spent on the work itself.
+"""Several commands at once, each a fork of this process: nearly all of their time is spent on the
+work itself.
 
-``python racer.py`` reads lines of JSON: a list of runs, each with its ``arguments``, the ``delay`` in seconds after which it
-starts, and ``killed``, the seconds after which it gets SIGKILL (null for never), counted from the moment in which the file
-``after`` exists, if one is named. When all runs of a line have ended, their exit
-codes and messages are printed as a line of JSON.
+``python racer.py`` reads lines of JSON: a list of runs, each with its ``arguments``, the ``delay``
+in seconds after which it starts, and ``killed``, the seconds after which it gets SIGKILL (null for
+never), counted from the moment in which the file ``after`` exists, if one is named. When all runs
+of a line have ended, their exit codes and messages are printed as a line of JSON.
 """
 
 from __future__ import annotations
@@ -33,7 +34,10 @@ class Run(TypedDict):
 
 
 def start(one: Run, messages: str) -> int:
-    """Fork a process that runs the command and writes its standard error to a file; its process id."""
+    """Fork a process that runs the command and writes its standard error to a file.
+
+    Its process id.
+    """
     child = os.fork()
     if child:
         return child
@@ -53,13 +57,22 @@ def race(runs: list[Run], folder: str) -> list[dict[str, Any]]:
     """Run all of them; the exit code and the messages of each."""
     files = [os.path.join(folder, str(k)) for k in range(len(runs))]
     began = time.monotonic()
-    alive = {start(one, file): (k, one) for k, (one, file) in enumerate(zip(runs, files, strict=True))}
+    alive = {
+        start(one, file): (k, one) for k, (one, file) in enumerate(zip(runs, files, strict=True))
+    }
     codes = [0] * len(runs)
     while alive:
         for child, (k, one) in list(alive.items()):
             if one["after"] is not None and os.path.exists(one["after"]):
-                one["killed"], one["after"] = time.monotonic() - began + (one["killed"] or 0.0), None
-            if one["after"] is None and one["killed"] is not None and time.monotonic() > began + one["killed"]:
+                one["killed"], one["after"] = (
+                    time.monotonic() - began + (one["killed"] or 0.0),
+                    None,
+                )
+            if (
+                one["after"] is None
+                and one["killed"] is not None
+                and time.monotonic() > began + one["killed"]
+            ):
                 os.kill(child, signal.SIGKILL)
             ended, status = os.waitpid(child, os.WNOHANG)
             if ended:

@@ -1,4 +1,7 @@
-"""Going on with a file that has changed is refused and names a row; with a file that has grown it gives the same bytes."""
+"""Going on with a file that has changed is refused and names a row.
+
+With a file that has grown it gives the same bytes.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +27,13 @@ def table(rows=ROWS, seed=0, shared=0):
     """Rows of a random table, the first ones shared with that of seed 0."""
     rng, first = np.random.default_rng(seed), np.random.default_rng(0)
     size, noise = rng.normal(size=rows), rng.normal(size=rows)
-    size[:shared], noise[:shared] = first.normal(size=ROWS)[:shared], first.normal(size=ROWS)[:shared]
-    return pa.record_batch({"day": np.arange(1.0, rows + 1), "size": size, "price": 3 * size + noise})
+    size[:shared], noise[:shared] = (
+        first.normal(size=ROWS)[:shared],
+        first.normal(size=ROWS)[:shared],
+    )
+    return pa.record_batch(
+        {"day": np.arange(1.0, rows + 1), "size": size, "price": 3 * size + noise}
+    )
 
 
 def first_row(message):
@@ -48,7 +56,9 @@ def _folder(tmp_path, monkeypatch):
 def test_learning_a_file_that_shares_its_first_rows_is_refused(tmp_path, capsys, format):
     write(tmp_path / f"old.{format}", table())
     write(tmp_path / f"new.{format}", table(seed=1, shared=3000))
-    assert run(["learn", f"old.{format}", "--target", "price", "--state", "m.state", "--quiet"]) == 0
+    assert (
+        run(["learn", f"old.{format}", "--target", "price", "--state", "m.state", "--quiet"]) == 0
+    )
     before = (tmp_path / "m.state").read_bytes()
     assert run(["learn", f"new.{format}", "--state", "m.state", "--quiet"]) == 2
     said = capsys.readouterr().err
@@ -69,11 +79,26 @@ def test_learning_a_file_that_shares_its_first_rows_is_refused(tmp_path, capsys,
 def test_a_file_that_is_exported_again_with_late_targets_is_refused(tmp_path, capsys, format):
     rows = table()
     prices = rows.column("price").to_pylist()
-    write(tmp_path / f"t.{format}", rows.set_column(2, "price", pa.array([*prices[:-125], *[None] * 125])))
-    command = ["track", f"t.{format}", "--target", "price", "-o", "p.csv", "--state", "s", "--quiet"]
+    write(
+        tmp_path / f"t.{format}",
+        rows.set_column(2, "price", pa.array([*prices[:-125], *[None] * 125])),
+    )
+    command = [
+        "track",
+        f"t.{format}",
+        "--target",
+        "price",
+        "-o",
+        "p.csv",
+        "--state",
+        "s",
+        "--quiet",
+    ]
     assert run(command) == 0
     before = {
-        path.name: path.read_bytes() for path in tmp_path.iterdir() if path.suffix != f".{format}" or path.name == "p.csv"
+        path.name: path.read_bytes()
+        for path in tmp_path.iterdir()
+        if path.suffix != f".{format}" or path.name == "p.csv"
     }
     write(tmp_path / f"t.{format}", rows)
     assert run(command) == 2
@@ -92,7 +117,17 @@ def test_a_killed_run_over_a_file_that_is_rewritten(tmp_path, format):
 
     def command(where):
         (tmp_path / where).mkdir(exist_ok=True)
-        options = ["--target", "price", "--state", f"{where}/s", "--save-every", "100", "--quiet", "--lags", "0"]
+        options = [
+            "--target",
+            "price",
+            "--state",
+            f"{where}/s",
+            "--save-every",
+            "100",
+            "--quiet",
+            "--lags",
+            "0",
+        ]
         return {"arguments": ["track", str(source), "-o", f"{where}/p.csv", *options]}
 
     with races() as race:
@@ -113,12 +148,17 @@ def test_a_killed_run_over_a_file_that_is_rewritten(tmp_path, format):
                     before = (tmp_path / "killed" / "s").read_bytes()
                     (found,) = race(command("killed"))
                     assert found["code"] == 2, found
-                    assert "that this state was saved with" in found["said"] or first_row(found["said"]) <= done
+                    assert (
+                        "that this state was saved with" in found["said"]
+                        or first_row(found["said"]) <= done
+                    )
                     assert (tmp_path / "killed" / "s").read_bytes() == before
                     write(source, with_value(rows, int(rng.integers(done + 1, ROWS + 1)), 1e3))
                     assert race(command("killed"))[0]["code"] == 0
                     assert race(command("straight"))[0]["code"] == 0
-                    assert (tmp_path / "killed" / "p.csv").read_bytes() == (tmp_path / "straight" / "p.csv").read_bytes()
+                    assert (tmp_path / "killed" / "p.csv").read_bytes() == (
+                        tmp_path / "straight" / "p.csv"
+                    ).read_bytes()
                     shutil.rmtree("straight")
         assert seen
 
@@ -132,7 +172,10 @@ def test_a_file_that_has_grown_goes_on_to_the_same_bytes(tmp_path, format, newli
         path = write(tmp_path / f"{name}.{format}", part)
         if not newline and format != "parquet":
             path.write_bytes(path.read_bytes().removesuffix(b"\n"))
-        assert run(["track", path.name, "-o", f"{name}.out.csv", "--state", f"{name}.s", *command]) == 0
+        assert (
+            run(["track", path.name, "-o", f"{name}.out.csv", "--state", f"{name}.s", *command])
+            == 0
+        )
     assert (tmp_path / "t.out.csv").read_bytes() == (tmp_path / "whole.out.csv").read_bytes()
 
 

@@ -10,7 +10,9 @@ from swordplay.application.cli import run
 from swordplay.application.cli.commands import COMMANDS, program
 
 
-@pytest.mark.parametrize("arguments", [[], ["track"], ["predict"], ["learn"], ["inspect"], ["completion"]])
+@pytest.mark.parametrize(
+    "arguments", [[], ["track"], ["predict"], ["learn"], ["inspect"], ["completion"]]
+)
 def test_help_imports_nothing_heavy(arguments):
     code = f"""
 import sys
@@ -31,7 +33,9 @@ def test_every_command_has_help_that_fits_and_examples(capsys, name):
     assert "Usage: swordplay" in text
     assert "Examples:" in text
     assert max(map(len, text.splitlines())) <= 100
-    assert COMMANDS[name].help in program.get_help(program.make_context("swordplay", [], resilient_parsing=True))
+    assert COMMANDS[name].help in program.get_help(
+        program.make_context("swordplay", [], resilient_parsing=True)
+    )
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -45,9 +49,17 @@ def test_completion_of_a_shell_that_is_none(capsys):
     assert "'tcsh' is not one of" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("typed", "offered"), [("swordplay tr", "track"), ("swordplay track --ta", "--target")])
+@pytest.mark.parametrize(
+    ("typed", "offered"), [("swordplay tr", "track"), ("swordplay track --ta", "--target")]
+)
 def test_what_is_typed_is_completed(typed, offered):
     environment = {**os.environ, "_SWORDPLAY_COMPLETE": "bash_complete", "COMP_WORDS": typed}
     environment["COMP_CWORD"] = str(len(typed.split()) - 1)
-    done = subprocess.run([sys.executable, "-m", "swordplay"], env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "swordplay"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert f"plain,{offered}" in done.stdout.splitlines()

@@ -1,4 +1,6 @@
-"""``swordplay compare`` and ``swordplay demo``: what they print, what they refuse, what they leave behind."""
+"""``swordplay compare`` and ``swordplay demo``: what they print, what they refuse, what they
+leave behind.
+"""
 
 from __future__ import annotations
 
@@ -27,24 +29,74 @@ def prices(tmp_path, monkeypatch):
     rng = np.random.default_rng(3)
     size, note = rng.normal(size=400), ["a", "b"] * 200
     price = 100 + np.linspace(3, -3, 400) * size + np.where(np.array(note) == "a", 1.0, -1.0)
-    columns = {"size": size, "note": note, "price": price, "up": price > 100, "kind": np.digitize(price, [98, 102]).astype(str)}
+    columns = {
+        "size": size,
+        "note": note,
+        "price": price,
+        "up": price > 100,
+        "kind": np.digitize(price, [98, 102]).astype(str),
+    }
     write(tmp_path / "prices.csv", pa.record_batch(columns))
     return size, price
 
 
 def test_the_rest_of_the_field_fits_too(prices, capsys):
-    assert run(["compare", "prices.csv", "--target", "price", "--drop", "up,kind", "--rows", "60", "--learners", "all"]) == 0
+    assert (
+        run(
+            [
+                "compare",
+                "prices.csv",
+                "--target",
+                "price",
+                "--drop",
+                "up,kind",
+                "--rows",
+                "60",
+                "--learners",
+                "all",
+            ]
+        )
+        == 0
+    )
     captured = capsys.readouterr()
-    for name in ("sp.Sword ", "sp.CBCE", "sp.SwordPlusPlus", "best sp.RestartedOGD", "SwordBest+AdaNormalHedge"):
+    for name in (
+        "sp.Sword ",
+        "sp.CBCE",
+        "sp.SwordPlusPlus",
+        "best sp.RestartedOGD",
+        "SwordBest+AdaNormalHedge",
+    ):
         assert name in captured.out
     assert max(map(len, captured.out.splitlines())) <= 80
     assert "…" not in captured.out
 
 
 def test_the_table_fits_and_ranks_everybody(prices, capsys):
-    assert run(["compare", "prices.csv", "--target", "price", "--drop", "up,kind", "--step-sizes", "0.1,0.5"]) == 0
+    assert (
+        run(
+            [
+                "compare",
+                "prices.csv",
+                "--target",
+                "price",
+                "--drop",
+                "up,kind",
+                "--step-sizes",
+                "0.1,0.5",
+            ]
+        )
+        == 0
+    )
     captured = capsys.readouterr()
-    for name in ("sp.Sword ", "sp.SwordBest", "sp.Ader", "best sp.OGD", "OGD, step 0.1", "OGD, step 0.5", "RMSE"):
+    for name in (
+        "sp.Sword ",
+        "sp.SwordBest",
+        "sp.Ader",
+        "best sp.OGD",
+        "OGD, step 0.1",
+        "OGD, step 0.5",
+        "RMSE",
+    ):
         assert name in captured.out
     for name in ("no change", "running mean", "scikit-learn SGD", "river linear"):
         assert name in captured.out
@@ -61,7 +113,21 @@ def test_the_table_fits_and_ranks_everybody(prices, capsys):
 
 def test_json_is_the_comparison_itself(prices, capsys):
     size, price = prices
-    assert run(["compare", "prices.csv", "--target", "price", "--features", "size", "--json", "--quiet"]) == 0
+    assert (
+        run(
+            [
+                "compare",
+                "prices.csv",
+                "--target",
+                "price",
+                "--features",
+                "size",
+                "--json",
+                "--quiet",
+            ]
+        )
+        == 0
+    )
     captured = capsys.readouterr()
     assert captured.err == ""
     found = json.loads(captured.out)
@@ -77,18 +143,34 @@ def test_json_is_the_comparison_itself(prices, capsys):
 def test_the_errors_are_those_of_track(target, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(4)
-    size, word = rng.normal(size=150), np.array(["a"] * 30 + ["b"] * 20 + ["c", "d"] * 50, dtype=object)
+    size, word = (
+        rng.normal(size=150),
+        np.array(["a"] * 30 + ["b"] * 20 + ["c", "d"] * 50, dtype=object),
+    )
     price = 50 + 3 * size + (word == "c") - 2 * (word == "d")
-    columns = {"size": pa.array(size, mask=rng.random(150) < 0.1), "word": pa.array(word, mask=rng.random(150) < 0.1)}
+    columns = {
+        "size": pa.array(size, mask=rng.random(150) < 0.1),
+        "word": pa.array(word, mask=rng.random(150) < 0.1),
+    }
     whole = {"price": price, "up": price > 50, "kind": np.digitize(price, [47, 53]).astype(str)}
-    write(tmp_path / "t.csv", pa.record_batch({**columns, target: pa.array(whole[target], mask=rng.random(150) < 0.1)}))
-    some = ["--learners", "no change,running mean" if target == "price" else "no change,majority class"]
+    write(
+        tmp_path / "t.csv",
+        pa.record_batch({**columns, target: pa.array(whole[target], mask=rng.random(150) < 0.1)}),
+    )
+    some = [
+        "--learners",
+        "no change,running mean" if target == "price" else "no change,majority class",
+    ]
     for begin in (["track"], ["compare", *some]):
         assert run([*begin, "t.csv", "--target", target, "--lags", "1", "--json", "--quiet"]) == 0
-    tracked, compared = (json.loads(text) for text in re.findall(r"^\{.*?^\}", capsys.readouterr().out, re.S | re.M))
+    tracked, compared = (
+        json.loads(text) for text in re.findall(r"^\{.*?^\}", capsys.readouterr().out, re.S | re.M)
+    )
     found = {one["name"]: one["error"] for one in compared["standings"]}
     learner, *baselines = list(tracked["errors"].items())[:3]
-    assert found["SwordRegressor" if target == "price" else "SwordClassifier"] == pytest.approx(learner[1], rel=ROUNDING)
+    assert found["SwordRegressor" if target == "price" else "SwordClassifier"] == pytest.approx(
+        learner[1], rel=ROUNDING
+    )
     for name, error in baselines:
         assert found[name] == pytest.approx(error, rel=ROUNDING)
 
@@ -97,8 +179,17 @@ def test_the_errors_are_those_of_track(target, tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize("size", [1e-9, 1.0, 1e12])
 def test_the_widest_table_fits_into_80_columns(measure, size):
     marks = tuple(Benchmark(name, 1.0, 1.0) for name in ("fixed", "10 pieces", "100 pieces"))
-    names = {"SwordRegressor": "estimator", "majority class": "baseline", "scikit-learn SGD": "rival", "river linear": "rival"}
-    names |= {"sp.SwordAgeless": "learner", "best sp.OEGD": "learner", "OGD, step 1.23e-05": "learner"}
+    names = {
+        "SwordRegressor": "estimator",
+        "majority class": "baseline",
+        "scikit-learn SGD": "rival",
+        "river linear": "rival",
+    }
+    names |= {
+        "sp.SwordAgeless": "learner",
+        "best sp.OEGD": "learner",
+        "OGD, step 1.23e-05": "learner",
+    }
     error = 1.23456789 * size if measure == "RMSE" else 1.0
     regrets = dict.fromkeys(["fixed", "10 pieces", "100 pieces"], -1234567.8 * size)
     results = tuple(
@@ -106,7 +197,14 @@ def test_the_widest_table_fits_into_80_columns(measure, size):
         for rank, (name, kind) in enumerate(names.items())
     )
     found = Comparison(
-        200_000, 9999, measure, 8.0, marks, results, np.zeros(1, int), {"river logistic": "overflowed in row 199999"}
+        200_000,
+        9999,
+        measure,
+        8.0,
+        marks,
+        results,
+        np.zeros(1, int),
+        {"river logistic": "overflowed in row 199999"},
     )
     out = Console(width=80, file=io.StringIO())
     printed.show(found, out)
@@ -121,9 +219,15 @@ def test_the_verdict_says_who_won(prices):
     size, price = prices
     found = compare(field(size[:, None], price), only=["no change", "OGD"])
     ours = found.of("estimator")[0]
-    first = found._replace(results=tuple(sorted(found.results, key=lambda one: one.kind != "estimator")))
-    assert printed.verdict(first).startswith(f"SwordRegressor erred least: RMSE {ours.error:.4g}; no change has")
-    told = found._replace(results=tuple(sorted(found.results, key=lambda one: one.kind != "learner")))
+    first = found._replace(
+        results=tuple(sorted(found.results, key=lambda one: one.kind != "estimator"))
+    )
+    assert printed.verdict(first).startswith(
+        f"SwordRegressor erred least: RMSE {ours.error:.4g}; no change has"
+    )
+    told = found._replace(
+        results=tuple(sorted(found.results, key=lambda one: one.kind != "learner"))
+    )
     assert re.fullmatch(
         r"best sp.OGD erred least: RMSE [\d.]+, told step [\d.]+\.\n"
         rf"SwordRegressor, told nothing, is number {ours.rank} of 3: [\d.]+\.",
@@ -133,11 +237,19 @@ def test_the_verdict_says_who_won(prices):
 
 @pytest.mark.parametrize("target", ["up", "kind"])
 def test_classes(prices, target, capsys):
-    assert run(["compare", "prices.csv", "--target", target, "--drop", "price", "--json", "--quiet"]) == 0
+    assert (
+        run(["compare", "prices.csv", "--target", target, "--drop", "price", "--json", "--quiet"])
+        == 0
+    )
     found = json.loads(capsys.readouterr().out)
     assert found["measure"] == "error rate"
     assert found["standings"][0]["error"] < 0.5
-    assert {one["kind"] for one in found["standings"]} == {"estimator", "baseline", "rival", "learner"}
+    assert {one["kind"] for one in found["standings"]} == {
+        "estimator",
+        "baseline",
+        "rival",
+        "learner",
+    }
     without = [one for one in found["standings"] if one["loss"] is None]
     assert [one["kind"] for one in without].count("rival") == 2
     assert all(set(one["regrets"].values()) == {None} for one in without)
@@ -145,9 +257,27 @@ def test_classes(prices, target, capsys):
 
 @pytest.mark.usefixtures("prices")
 def test_the_report_has_the_curve(tmp_path, capsys):
-    assert run(["compare", "prices.csv", "--target", "price", "--features", "size", "--report", "c.html"]) == 0
+    assert (
+        run(
+            [
+                "compare",
+                "prices.csv",
+                "--target",
+                "price",
+                "--features",
+                "size",
+                "--report",
+                "c.html",
+            ]
+        )
+        == 0
+    )
     page = (tmp_path / "c.html").read_text(encoding="utf-8")
-    for part in ("Learners compared", "Regret against every comparator", "All 400 rows were looked at"):
+    for part in (
+        "Learners compared",
+        "Regret against every comparator",
+        "All 400 rows were looked at",
+    ):
         assert part in page
     assert "c.html" in capsys.readouterr().err
 
@@ -166,9 +296,15 @@ def test_only_the_first_rows_are_looked_at_and_it_says_so(capsys):
     [
         (["missing.csv", "--target", "price"], "missing.csv"),
         (["prices.csv", "--target", "prise"], "price"),
-        (["prices.csv", "--target", "price", "--step-sizes", "0.1,-1"], "positive numbers between commas"),
+        (
+            ["prices.csv", "--target", "price", "--step-sizes", "0.1,-1"],
+            "positive numbers between commas",
+        ),
         (["prices.csv", "--target", "price", "--radius", "0"], "radius"),
-        (["prices.csv", "--target", "price", "--learners", "Swort"], "--learners: there is none called 'Swort'"),
+        (
+            ["prices.csv", "--target", "price", "--learners", "Swort"],
+            "--learners: there is none called 'Swort'",
+        ),
         (["huge.csv", "--target", "y"], "must not pass 1e+60"),
         (["prices.csv", "--target", "price", "--features", "sise"], "size"),
         (["prices.csv", "--target", "price", "--report", "c.txt"], ".html"),
@@ -193,7 +329,11 @@ def test_refusals_take_a_line_or_two(arguments, message, tmp_path, capsys):
 
 @pytest.mark.usefixtures("prices")
 def test_examples_of_the_help_run(capsys):
-    lines = [line.strip() for line in command.EXAMPLES.splitlines() if line.strip().startswith("swordplay")]
+    lines = [
+        line.strip()
+        for line in command.EXAMPLES.splitlines()
+        if line.strip().startswith("swordplay")
+    ]
     assert len(lines) == 3
     for line in lines:
         assert run(shlex.split(line.split(">")[0])[1:]) == 0
@@ -201,13 +341,25 @@ def test_examples_of_the_help_run(capsys):
 
 
 def test_the_demo_shows_everything_in_one_report(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(rivals, "MOST_CALLS", 200)  # scikit-learn is asked for larger blocks, which is quicker
+    monkeypatch.setattr(
+        rivals, "MOST_CALLS", 200
+    )  # scikit-learn is asked for larger blocks, which is quicker
     report = tmp_path / "report.html"
     assert run(["demo", "--report", str(report), "--rounds", "100", "--quiet"]) == 0
     captured = capsys.readouterr()
-    for part in ("electricity.csv.gz: price_up, binary", "SwordClassifier", "Instance 1", str(report)):
+    for part in (
+        "electricity.csv.gz: price_up, binary",
+        "SwordClassifier",
+        "Instance 1",
+        str(report),
+    ):
         assert part in captured.out
     page = report.read_text(encoding="utf-8")
-    for part in ("How fast the world moved", "Learners compared", "Regret against every comparator", "Instance 2"):
+    for part in (
+        "How fast the world moved",
+        "Learners compared",
+        "Regret against every comparator",
+        "Instance 2",
+    ):
         assert part in page
     assert len(page) < 6_000_000

@@ -28,11 +28,16 @@ def cases(folder):
     good = table(folder / "good.csv")
     os.makedirs(folder / BELL)
     nested = folder / "nested.ndjson"
-    nested.write_text("\n".join(json.dumps({"y": k, BELL: {"deep\x1b[2J": k, "list": [k]}}) for k in range(30)))
+    nested.write_text(
+        "\n".join(json.dumps({"y": k, BELL: {"deep\x1b[2J": k, "list": [k]}}) for k in range(30))
+    )
     broken = folder / f"broken{BELL}.csv"
     broken.write_text("x,y\n1,2\n" + "1,2,3\n")
     listed = parquet(folder / "listed.parquet", {BELL: [[1], [2]], "y": [1.0, 2.0]})
-    empty = parquet(folder / "empty.parquet", {BELL: pa.array([], pa.float64()), "y": pa.array([], pa.float64())})
+    empty = parquet(
+        folder / "empty.parquet",
+        {BELL: pa.array([], pa.float64()), "y": pa.array([], pa.float64())},
+    )
     (folder / f"{BELL}.state").write_text("no state")
     return {
         "the file": [file, "--target", "y", "-o", str(folder / f"out{BELL}.csv"), "--force"],
@@ -45,9 +50,21 @@ def cases(folder):
         "a column of lists": [listed, "--target", "y"],
         "no rows": [empty, "--target", "y"],
         "the output": [good, "--target", "y", "-o", str(folder / f"{BELL}.xlsx")],
-        "the folder of the output": [good, "--target", "y", "-o", str(folder / f"none{BELL}" / "out.csv")],
+        "the folder of the output": [
+            good,
+            "--target",
+            "y",
+            "-o",
+            str(folder / f"none{BELL}" / "out.csv"),
+        ],
         "the state": [good, "--target", "y", "--state", str(folder / f"{BELL}.state")],
-        "the folder of the state": [good, "--target", "y", "--state", str(folder / f"none{BELL}" / "x")],
+        "the folder of the state": [
+            good,
+            "--target",
+            "y",
+            "--state",
+            str(folder / f"none{BELL}" / "x"),
+        ],
         "the report": [good, "--target", "y", "--report", str(folder / f"none{BELL}" / "x.html")],
         "one file twice": [file, "--target", "y", "-o", file],
         "an encoding": [good, "--target", "y", "--encoding", BELL],
@@ -61,15 +78,17 @@ def commands(tmp_path_factory):
 
 
 @pytest.mark.parametrize("case", [
-    "the file", "a missing file", "a folder", "a missing target", "a broken row", "nested keys", "a missing nested target",
-    "a column of lists", "no rows", "the output", "the folder of the output", "the state", "the folder of the state",
+    "the file", "a missing file", "a folder", "a missing target", "a broken row", "nested keys", "a missing nested target",  # noqa: E501
+    "a column of lists", "no rows", "the output", "the folder of the output", "the state", "the folder of the state",  # noqa: E501
     "the report", "one file twice", "an encoding", "an unknown option",
 ])  # fmt: skip
 def test_messages_are_harmless(case, commands, capfd):
     code = run(["track", *commands[case]])
     said = "".join(capfd.readouterr())
     assert code == 0 or case not in ("the file",)
-    assert not [letter for letter in said if not letter.isprintable() and letter != "\n"], repr(said)
+    assert not [letter for letter in said if not letter.isprintable() and letter != "\n"], repr(
+        said
+    )
 
 
 def test_a_hard_link_of_the_input_is_not_an_output(tmp_path, capfd):

@@ -1,4 +1,6 @@
-"""``swordplay inspect``: every checkpoint is told in words, and what is none is refused in words."""
+"""``swordplay inspect``: every checkpoint is told in words, and what is none is refused in
+words.
+"""
 
 import json
 
@@ -25,8 +27,27 @@ def facts(capsys, path):
 
 @pytest.mark.parametrize("task", TASKS)
 def test_a_run(capsys, tmp_path, task):
-    path, state, output = write(tmp_path / "table.csv", world(task, 200, seed=1)), tmp_path / "state", tmp_path / "p.csv"
-    assert run(["track", str(path), "--target", "y", "--state", str(state), "-o", str(output), "--quiet"]) == 0
+    path, state, output = (
+        write(tmp_path / "table.csv", world(task, 200, seed=1)),
+        tmp_path / "state",
+        tmp_path / "p.csv",
+    )
+    assert (
+        run(
+            [
+                "track",
+                str(path),
+                "--target",
+                "y",
+                "--state",
+                str(state),
+                "-o",
+                str(output),
+                "--quiet",
+            ]
+        )
+        == 0
+    )
     capsys.readouterr()
     found, words = facts(capsys, state)
     assert found["kind"] == "track"
@@ -36,7 +57,9 @@ def test_a_run(capsys, tmp_path, task):
     assert found["columns"] == "x, z, flag, when, colour"
     assert found["left out"] == "name"
     assert task in found["target"]
-    assert found["goes on"] == f"after row 200, line 201 of the input (byte {path.stat().st_size:,})"
+    assert (
+        found["goes on"] == f"after row 200, line 201 of the input (byte {path.stat().st_size:,})"
+    )
     assert found["predictions"] == f"{output}, 200 rows, {output.stat().st_size:,} bytes"
     assert ("classes" in found) == (task != "regression")
     assert "effective step size" in words
@@ -61,7 +84,12 @@ def test_a_learner_and_an_engine(capsys, tmp_path):
     sp.play(learner, sp.LinearStream(ROWS, ROWS[:, 0]))
     checkpoint.save(tmp_path / "l", learner.state(), kind="Sword")
     found, words = facts(capsys, tmp_path / "l")
-    assert (found["kind"], found["rounds"], found["experts"], found["coordinates"]) == ("Sword", 40, len(learner.weights), 2)
+    assert (found["kind"], found["rounds"], found["experts"], found["coordinates"]) == (
+        "Sword",
+        40,
+        len(learner.weights),
+        2,
+    )
     assert found["settings"][0] == "learner = Sword"
     assert {"center = [0.0, 0.0]", "diameter = 2", "domain = Ball"} <= set(found["settings"])
     assert "settings" in words
@@ -81,10 +109,14 @@ def test_each_room_knows_its_own_states_and_no_other(tmp_path):
     from swordplay.sklearn import SwordRegressor
 
     path = write(tmp_path / "table.csv", world("regression", 60, seed=1))
-    assert run(["track", str(path), "--target", "y", "--state", str(tmp_path / "run"), "--quiet"]) == 0
+    assert (
+        run(["track", str(path), "--target", "y", "--state", str(tmp_path / "run"), "--quiet"]) == 0
+    )
     SwordRegressor().fit(ROWS, ROWS[:, 0]).save(tmp_path / "estimator")
     sp.OGD(sp.Ball(2), 0.1).save(tmp_path / "learner")
-    checkpoint.save(tmp_path / "engine", sp.engine.online(sp.Sword(sp.Ball(2))).compact_state(), kind="engine")
+    checkpoint.save(
+        tmp_path / "engine", sp.engine.online(sp.Sword(sp.Ball(2))).compact_state(), kind="engine"
+    )
     rooms = {
         "run": run_room.described,
         "estimator": estimator_room.described,
@@ -93,7 +125,11 @@ def test_each_room_knows_its_own_states_and_no_other(tmp_path):
     }
     for name in rooms:
         state = checkpoint.load(tmp_path / name)
-        answers = {who for who, described in rooms.items() if described(header(tmp_path / name).kind, state) is not None}
+        answers = {
+            who
+            for who, described in rooms.items()
+            if described(header(tmp_path / name).kind, state) is not None
+        }
         assert answers == {name}
 
 

@@ -22,7 +22,9 @@ def prices(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
     size = rng.normal(size=400)
-    table = pa.record_batch({"size": size, "price": 100 + 3 * size + rng.normal(size=400), "shop": ["a", "b"] * 200})
+    table = pa.record_batch(
+        {"size": size, "price": 100 + 3 * size + rng.normal(size=400), "shop": ["a", "b"] * 200}
+    )
     return str(write(tmp_path / "prices.csv", table))
 
 
@@ -34,12 +36,22 @@ def lines(path):
 def test_lower_and_upper_stand_beside_each_number(prices, capsys):
     assert run(["track", prices, "--target", "price", "-o", "p.csv", "--quiet"]) == 0
     found = lines("p.csv")
-    assert list(found[0]) == ["row", "prediction", "lower", "upper", "truth", "loss", "running_error"]
+    assert list(found[0]) == [
+        "row",
+        "prediction",
+        "lower",
+        "upper",
+        "truth",
+        "loss",
+        "running_error",
+    ]
     assert [row["lower"] for row in found[:6]] == [""] * 6
     held = [float(row["lower"]) <= float(row["truth"]) <= float(row["upper"]) for row in found[6:]]
     assert 0.85 < np.mean(held) < 0.95
     said = capsys.readouterr().out
-    assert f"Intervals held {100 * (sum(held) + 5) / 399:.1f} % of the truths, 90 % asked for" in said
+    assert (
+        f"Intervals held {100 * (sum(held) + 5) / 399:.1f} % of the truths, 90 % asked for" in said
+    )
 
 
 def test_level_and_no_interval(prices, capsys):
@@ -48,10 +60,41 @@ def test_level_and_no_interval(prices, capsys):
     assert told["level"] == 0.5
     assert told["coverage"] == pytest.approx(0.5, abs=0.03)
     assert told["unbounded"] == 5
-    assert run(["track", prices, "--target", "price", "--no-interval", "-o", "p.csv", "--json", "--quiet"]) == 0
+    assert (
+        run(
+            [
+                "track",
+                prices,
+                "--target",
+                "price",
+                "--no-interval",
+                "-o",
+                "p.csv",
+                "--json",
+                "--quiet",
+            ]
+        )
+        == 0
+    )
     assert "intervals" not in json.loads(capsys.readouterr().out)
     assert "lower" not in lines("p.csv")[0]
-    assert run(["track", prices, "--target", "price", "--key", "shop", "--no-interval", "-o", "k.csv", "--quiet"]) == 0
+    assert (
+        run(
+            [
+                "track",
+                prices,
+                "--target",
+                "price",
+                "--key",
+                "shop",
+                "--no-interval",
+                "-o",
+                "k.csv",
+                "--quiet",
+            ]
+        )
+        == 0
+    )
     assert "lower" not in lines("k.csv")[0]
 
 
@@ -60,15 +103,37 @@ def test_each_key_has_intervals_of_its_own(prices, capsys):
     assert run([*keyed, "-o", "k.csv", "--level", "0.8", "--report", "k.html"]) == 0
     said = capsys.readouterr().out
     found = lines("k.csv")
-    assert list(found[0]) == ["row", "shop", "prediction", "lower", "upper", "truth", "loss", "running_error"]
+    assert list(found[0]) == [
+        "row",
+        "shop",
+        "prediction",
+        "lower",
+        "upper",
+        "truth",
+        "loss",
+        "running_error",
+    ]
     own = [line for line in found if line["shop"] == "b" and line["prediction"]]
     said_of, truths = ([float(line[name]) for line in own] for name in ("prediction", "truth"))
-    alone = before_bins(0.8).interval_then_learn(said_of, truths)  # they look at predictions and truths, not at columns
-    assert [(line["lower"], line["upper"]) for line in own[5:]] == [(repr(a), repr(b)) for a, b in alone[5:].tolist()]
-    ends = [(float(line["lower"]), float(line["upper"]), float(line["truth"])) for line in found if line["lower"]]
-    held = sum(lower <= truth <= upper for lower, upper, truth in ends) + 2 * 5  # those of the first five rows have no ends
+    alone = before_bins(0.8).interval_then_learn(
+        said_of, truths
+    )  # they look at predictions and truths, not at columns
+    assert [(line["lower"], line["upper"]) for line in own[5:]] == [
+        (repr(a), repr(b)) for a, b in alone[5:].tolist()
+    ]
+    ends = [
+        (float(line["lower"]), float(line["upper"]), float(line["truth"]))
+        for line in found
+        if line["lower"]
+    ]
+    held = (
+        sum(lower <= truth <= upper for lower, upper, truth in ends) + 2 * 5
+    )  # those of the first five rows have no ends
     width = sum(upper - lower for lower, upper, _ in ends) / len(ends)
-    assert f"Intervals held {100 * held / 398:.1f} % of the truths, 80 % asked for, {width:.3g} wide on average." in said
+    assert (
+        f"Intervals held {100 * held / 398:.1f} % of the truths, 80 % asked for, {width:.3g} wide "
+        "on average." in said
+    )
     assert "was to hold the actual value in 80" in Path("k.html").read_text()
     capsys.readouterr()
     assert run([*keyed, "--json"]) == 0
@@ -98,7 +163,17 @@ def test_a_run_goes_on_with_its_intervals_and_with_no_other_level(prices, capsys
     text = Path(prices).read_text().splitlines(keepends=True)
     with open("grows.csv", "w") as file:
         file.writelines(text[:151])
-    growing = ["track", "grows.csv", "--target", "price", "-o", "parts.csv", "--state", "s", "--quiet"]
+    growing = [
+        "track",
+        "grows.csv",
+        "--target",
+        "price",
+        "-o",
+        "parts.csv",
+        "--state",
+        "s",
+        "--quiet",
+    ]
     assert run(growing) == 0
     with open("grows.csv", "a") as file:
         file.writelines(text[151:])
@@ -114,8 +189,15 @@ def test_from_python(prices):
     found = swordplay.track(prices, target="price", level=0.8)
     assert {"lower", "upper"} <= set(found.predictions.column_names)
     assert found.summary["intervals"]["level"] == 0.8
-    assert "lower" not in swordplay.track(prices, target="price", level=None).predictions.column_names
+    assert (
+        "lower" not in swordplay.track(prices, target="price", level=None).predictions.column_names
+    )
     assert "lower" in swordplay.track(prices, target="price", key="shop").predictions.column_names
-    assert "lower" not in swordplay.track(prices, target="price", key="shop", level=None).predictions.column_names
+    assert (
+        "lower"
+        not in swordplay.track(
+            prices, target="price", key="shop", level=None
+        ).predictions.column_names
+    )
     with pytest.raises(TrackingError, match=r"level must lie between 0 and 1, got 1\.5"):
         swordplay.track(prices, target="price", level=1.5)

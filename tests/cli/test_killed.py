@@ -16,7 +16,12 @@ from tracking.files import write
 from tracking.worlds import twice, world
 
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-ENDINGS = {signal.SIGKILL: -signal.SIGKILL, signal.SIGTERM: 143, signal.SIGINT: 130, signal.SIGHUP: -signal.SIGHUP}
+ENDINGS = {
+    signal.SIGKILL: -signal.SIGKILL,
+    signal.SIGTERM: 143,
+    signal.SIGINT: 130,
+    signal.SIGHUP: -signal.SIGHUP,
+}
 """Exit codes: the command catches two of them, saves, and ends as a shell expects."""
 KINDS = [
     ("csv", "csv", ()),
@@ -35,22 +40,39 @@ TESTS = Path(__file__).parents[1]
 
 
 def results(folder):
-    """Everything that is left, but for the state, which holds times, and the report, which tells them."""
-    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name not in ("state", "report.html")}
+    """Everything that is left, but for the state, which holds times, and the report, which tells
+    them.
+    """
+    return {
+        path.name: path.read_bytes()
+        for path in folder.iterdir()
+        if path.name not in ("state", "report.html")
+    }
 
 
 def stopped(folder, kind, stops, seed):
     """Stop one run so many times; returns how many of them came after the run had ended."""
     form, ending, options = kind
     rows = world("regression", ROWS, seed=11)
-    source = write(folder / f"table.{form}", twice(rows, delay=40) if "--twice" in options else rows)
+    source = write(
+        folder / f"table.{form}", twice(rows, delay=40) if "--twice" in options else rows
+    )
     path = os.pathsep.join(filter(None, [str(TESTS), os.environ.get("PYTHONPATH")]))
     rng, order = np.random.default_rng(seed), itertools.cycle(SIGNALS)
 
     def lives(where, plan):
         where.mkdir(exist_ok=True)
         told = [str(where / one) if one == "report.html" else one for one in options]
-        command = ["track", str(source), "--target", "y", "-o", str(where / f"out.{ending}"), "--state", str(where / "state")]
+        command = [
+            "track",
+            str(source),
+            "--target",
+            "y",
+            "-o",
+            str(where / f"out.{ending}"),
+            "--state",
+            str(where / "state"),
+        ]
         program = [sys.executable, mortal.__file__, *command, "--save-every", "100", *told]
         with subprocess.Popen(
             program,
@@ -70,14 +92,19 @@ def stopped(folder, kind, stops, seed):
     expected, longest = results(folder / "straight"), first[1]
     assert f"out.{ending}" in expected
     here, count, ends = folder / "stopped", 0, 0
-    for code, _, number in lives(here, ((rng.uniform(0.002, longest), next(order)) for _ in itertools.count())):
+    for code, _, number in lives(
+        here, ((rng.uniform(0.002, longest), next(order)) for _ in itertools.count())
+    ):
         if code == 0:
             assert results(here) == expected
             shutil.rmtree(here)
             here.mkdir()
             ends += 1
         else:
-            assert code in (ENDINGS[number], -number)  # before the command listens, any signal ends it
+            assert code in (
+                ENDINGS[number],
+                -number,
+            )  # before the command listens, any signal ends it
             count += 1
         if count == stops:
             break

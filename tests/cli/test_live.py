@@ -1,4 +1,6 @@
-"""``swordplay track`` at the end of a pipe: bad rows are left out and listed, formats follow, nothing is lost."""
+"""``swordplay track`` at the end of a pipe: bad rows are left out and listed, formats follow,
+nothing is lost.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ COMMAND = [sys.executable, "-m", "swordplay", "track"]
 
 
 def feed(rows, seconds=0.0, size=1 << 20):
-    """A file descriptor through which rows come, so many at a time and with a pause after each piece."""
+    """A file descriptor through which rows come, so many at a time and with a pause after each
+    piece.
+    """
     reader, writer = os.pipe()
 
     def write():
@@ -60,10 +64,16 @@ def table(text):
 
 
 def bad_rows(count, every):
-    """A table of so many rows, of which one in so many is bad in one of three ways; and which ones these are."""
+    """A table of so many rows, of which one in so many is bad in one of three ways.
+
+    And which ones these are.
+    """
     kinds = (lambda k: f"{k % 7},oops\n", lambda k: f"{k % 7},1,2\n", lambda k: f"word,{k % 5}.5\n")
     bad = list(range(every // 2, count + 1, every))
-    rows = [kinds[bad.index(k) % 3](k) if k in bad else f"{k % 7},{k % 5}.5\n" for k in range(1, count + 1)]
+    rows = [
+        kinds[bad.index(k) % 3](k) if k in bad else f"{k % 7},{k % 5}.5\n"
+        for k in range(1, count + 1)
+    ]
     return ["x,y\n", *rows], bad
 
 
@@ -72,14 +82,24 @@ def test_a_live_pipe_with_one_bad_row_in_a_hundred_runs_to_its_end_and_lists_the
     code, out, err = piped(rows, "-o", "p.csv", "--state", "s", "--json", seconds=0.05, size=250)
     assert code == 0
     answer = json.loads(out)
-    assert (answer["rows"], answer["refused"], answer["files"]["refused rows"]) == (4950, 50, "p.csv.refused.csv")
+    assert (answer["rows"], answer["refused"], answer["files"]["refused rows"]) == (
+        4950,
+        50,
+        "p.csv.refused.csv",
+    )
     assert [one["row"] for one in answer["first_refused"]] == bad[:5]
     with open("p.csv.refused.csv") as file:
         assert [int(row["row"]) for row in csv.DictReader(file)] == bad
     with open("p.csv") as file:
-        assert [int(row["row"]) for row in csv.DictReader(file)] == [k for k in range(1, 5001) if k not in bad]
+        assert [int(row["row"]) for row in csv.DictReader(file)] == [
+            k for k in range(1, 5001) if k not in bad
+        ]
     lines = err.splitlines()
-    assert lines[0] == "Bad rows are left out and listed in p.csv.refused.csv; --on-bad stop ends at the first one."
+    assert (
+        lines[0]
+        == "Bad rows are left out and listed in p.csv.refused.csv; --on-bad stop ends at the "
+        "first one."
+    )
     told = [line for line in lines if line.startswith("Left out row")]
     assert len(told) == 5
     assert told[0] == "Left out row 50 (line 51), column 'y': 'oops' is not a finite number."
@@ -88,10 +108,15 @@ def test_a_live_pipe_with_one_bad_row_in_a_hundred_runs_to_its_end_and_lists_the
 
 def test_stop_is_the_default_of_files_and_can_be_asked_for_on_pipes(piped):
     rows, _ = bad_rows(120, 100)
-    code, _, err = piped(rows, "--on-bad", "stop", "-o", "p.csv", "--state", "s", size=60, seconds=0.3)
+    code, _, err = piped(
+        rows, "--on-bad", "stop", "-o", "p.csv", "--state", "s", size=60, seconds=0.3
+    )
     assert code == 1
     assert "line 51 (row 50), column 'y': 'oops' is not a finite number" in err
-    assert "The first 49 rows are saved in s, their predictions in p.csv.partial. Run the same command again to go on." in err
+    assert (
+        "The first 49 rows are saved in s, their predictions in p.csv.partial. Run the same "
+        "command again to go on." in err
+    )
     rows[50] = "1,2.5\n"
     code, _, err = piped(rows, "--on-bad", "stop", "-o", "p.csv", "--state", "s")
     assert code == 0
@@ -99,7 +124,12 @@ def test_stop_is_the_default_of_files_and_can_be_asked_for_on_pipes(piped):
     with open("table.csv", "w") as file:
         file.writelines(rows)
     with open("table.csv") as file:
-        assert subprocess.run([*COMMAND, "-", "--target", "y", "-o", "q.csv"], stdin=file, capture_output=True).returncode == 0
+        assert (
+            subprocess.run(
+                [*COMMAND, "-", "--target", "y", "-o", "q.csv"], stdin=file, capture_output=True
+            ).returncode
+            == 0
+        )
     with open("p.csv") as one, open("q.csv") as other:
         assert one.read() == other.read()
 
@@ -145,7 +175,11 @@ def test_standard_output_follows_the_format_of_the_input(piped):
 
 def test_ids_on_the_command_line(piped):
     rows = ["key,day,y\n", *(f"k{k},2024-01-{k % 28 + 1:02d},{k % 5}.5\n" for k in range(30))]
-    for arguments, names in (((), ["day"]), (("--id", "key,day"), ["key", "day"]), (("--id", "none"), [])):
+    for arguments, names in (
+        ((), ["day"]),
+        (("--id", "key,day"), ["key", "day"]),
+        (("--id", "none"), []),
+    ):
         code, out, _ = piped(rows, "-o", "-", *arguments)
         assert code == 0
         assert list(table(out)[0])[: len(names) + 2] == ["row", *names, "prediction"]
@@ -170,13 +204,17 @@ def test_hints_for_counts_and_classes(piped):
     rows = ["x,y\n", *(f"{k % 7},{k % 9}\n" for k in range(300))]
     _, out, err = piped(rows, "--json")
     hint = (
-        "The target 'y' has the whole numbers 0 to 8: taken for classes. If they are amounts or ratings, say --task regression."
+        "The target 'y' has the whole numbers 0 to 8: taken for classes. If they are amounts "
+        "or ratings, say --task regression."
     )
     assert hint in err
     assert hint in json.loads(out)["remarks"]
     rows = ["x,y\n", *(f"{k % 7},{k % 12}\n" for k in range(300))]
     _, _, err = piped(rows)
-    assert "'y' has the whole numbers 0 to 11: taken for amounts. If they name classes, say --task multi-class." in err
+    assert (
+        "'y' has the whole numbers 0 to 11: taken for amounts. If they name classes, say --task "
+        "multi-class." in err
+    )
     _, _, err = piped(rows, "--task", "regression")
     assert "name classes" not in err
 

@@ -23,7 +23,9 @@ DAYS = 90
 
 
 def series(seed, level=0.0):
-    """A target that drifts, so that neighbours in time know most about it: lines of day, x and y."""
+    """A target that drifts, so that neighbours in time know most about it: lines of day, x and
+    y.
+    """
     rng = np.random.default_rng(seed)
     x, drift = rng.normal(size=DAYS), np.cumsum(rng.normal(size=DAYS))
     begin = datetime.date(2021, 3, 1)
@@ -37,7 +39,10 @@ def write(path, rows, *names):
 
 
 def panel():
-    return {name: [(day, name, x, y) for day, x, y in series(k, 500.0 * k)] for k, name in enumerate(COUNTRIES)}
+    return {
+        name: [(day, name, x, y) for day, x, y in series(k, 500.0 * k)]
+        for k, name in enumerate(COUNTRIES)
+    }
 
 
 def one_series(order):
@@ -46,7 +51,10 @@ def one_series(order):
 
 
 def tables(folder):
-    """Every disorder, as a file; all of them are the same rows as one of two tables that are in order."""
+    """Every disorder, as a file.
+
+    All of them are the same rows as one of two tables that are in order.
+    """
     mixed = np.random.default_rng(1).permutation(DAYS)
     under = [row for rows in panel().values() for row in rows]
     return {
@@ -102,13 +110,24 @@ def test_a_pipe_is_told_as_soon_as_there_is_enough(capsys, tmp_path):
     assert run(["track", str(pipe), "--target", "y", "--format", "csv"]) == 0
     writer.join()
     said = [line for line in capsys.readouterr().err.splitlines() if "newest rows" in line]
-    assert said == ["The newest rows come first: day falls at 100 % of its changes. Give --reverse."]
+    assert said == [
+        "The newest rows come first: day falls at 100 % of its changes. Give --reverse."
+    ]
 
 
 def test_keys_in_words(capsys, tmp_path):
     path = tables(tmp_path)["side by side"]
     report = tmp_path / "r.html"
-    options = ["--target", "y", "--key", "country", "-o", str(tmp_path / "p.csv"), "--report", str(report)]
+    options = [
+        "--target",
+        "y",
+        "--key",
+        "country",
+        "-o",
+        str(tmp_path / "p.csv"),
+        "--report",
+        str(report),
+    ]
     assert run(["track", path, *options]) == 0
     captured = capsys.readouterr()
     assert "the last one again, of the same key" in captured.out
@@ -131,7 +150,9 @@ def test_keys_as_json(capsys, tmp_path):
     assert (found["learner"], found["first_refused"]) == ("swordplay", [])
     squares = sum(one["rows"] * one["errors"]["swordplay"] ** 2 for one in named)
     assert found["errors"]["swordplay"] == pytest.approx((squares / found["predicted"]) ** 0.5)
-    assert found["keys_ahead"] == sum(one["errors"]["swordplay"] < one["errors"]["no change"] for one in named)
+    assert found["keys_ahead"] == sum(
+        one["errors"]["swordplay"] < one["errors"]["no change"] for one in named
+    )
 
 
 def test_reverse_and_sort_together_are_refused(capsys, tmp_path):
@@ -150,4 +171,6 @@ def test_compare_sorts_too(capsys, tmp_path):
     assert run(["compare", path, "--target", "y", "--rows", "40", "--json", "--sort", "day"]) == 0
     captured = capsys.readouterr()
     assert "--sort" not in captured.err
-    assert min(one["error"] for one in json.loads(captured.out)["standings"]) < min(one["error"] for one in before)
+    assert min(one["error"] for one in json.loads(captured.out)["standings"]) < min(
+        one["error"] for one in before
+    )

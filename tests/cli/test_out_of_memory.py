@@ -1,7 +1,8 @@
 """A limit on memory ends the command in a sentence, with code 1 and without a traceback.
 
-A process runs the command on a small table first, so that everything is imported; then it allows itself little more memory than
-it has (as ``ulimit -v`` does) and runs it on a table of which one page alone is larger.
+A process runs the command on a small table first, so that everything is imported; then it allows
+itself little more memory than it has (as ``ulimit -v`` does) and runs it on a table of which one
+page alone is larger.
 """
 
 import json
@@ -18,7 +19,9 @@ from swordplay.application.tracking.threads import Ahead, Aside, Behind
 from swordplay.data.tables import open_table
 
 ROOM = 96 << 20
-"""Bytes that a process may still take: threads and small arrays fit, and the large page has twice as many."""
+"""Bytes that a process may still take: threads and small arrays fit, and the large page has
+twice as many.
+"""
 PATIENCE = 300
 """Seconds; a process that hangs fails the test. It takes 3 to 5 on a quiet machine."""
 CHILD = """
@@ -38,7 +41,9 @@ SENTENCE = "swordplay: there is not enough memory for this."
 
 def table(path, rows, width):
     x = np.random.default_rng(0).normal(size=rows)
-    words = ["abcd"[k % 4] * width for k in range(rows)]  # a column of four categories, which every command reads
+    words = [
+        "abcd"[k % 4] * width for k in range(rows)
+    ]  # a column of four categories, which every command reads
     pa.parquet.write_table(
         pa.table({"x": x, "y": 2.0 * x, "note": words}),
         path,
@@ -51,11 +56,20 @@ def table(path, rows, width):
 
 def child(first, second, room=ROOM):
     told = json.dumps([first, second, room])
-    return subprocess.run([sys.executable, "-c", CHILD, told], capture_output=True, text=True, timeout=PATIENCE, env=PLAIN)
+    return subprocess.run(
+        [sys.executable, "-c", CHILD, told],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        env=PLAIN,
+    )
 
 
 def require_sentence(ended):
-    """The second command ended in the sentence. CPython and C++ may lose the error (SystemError, abort): that is no failure."""
+    """The second command ended in the sentence.
+
+    CPython and C++ may lose the error (SystemError, abort): that is no failure.
+    """
     assert "first 0" in ended.stdout, ended.stderr
     assert "second 0" not in ended.stdout, ended.stderr
     if ended.returncode >= 0 and "SystemError" not in ended.stderr:
@@ -67,7 +81,11 @@ def require_sentence(ended):
 @pytest.fixture(scope="module")
 def tables(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tables")
-    return folder, table(folder / "small.parquet", 300, 20), table(folder / "large.parquet", 1000, 200_000)
+    return (
+        folder,
+        table(folder / "small.parquet", 300, 20),
+        table(folder / "large.parquet", 1000, 200_000),
+    )
 
 
 def commands(folder, path, state):
@@ -84,7 +102,14 @@ def commands(folder, path, state):
             str(folder / f"{state}.csv"),
         ],
         "learn": ["learn", path, "--target", "y", "--quiet", "--state", str(folder / state)],
-        "predict": ["predict", path, "--state", str(folder / state), "-o", str(folder / f"{state}.csv")],
+        "predict": [
+            "predict",
+            path,
+            "--state",
+            str(folder / state),
+            "-o",
+            str(folder / f"{state}.csv"),
+        ],
         "compare": ["compare", path, "--target", "y", "--quiet"],
     }
 
@@ -96,7 +121,12 @@ def test_a_table_that_does_not_fit(command, tables):
     first = commands(folder, small, state)[command]
     if command == "predict":
         learn = commands(folder, small, state)["learn"]
-        subprocess.run([sys.executable, "-m", "swordplay", *learn], check=True, capture_output=True, timeout=PATIENCE)
+        subprocess.run(
+            [sys.executable, "-m", "swordplay", *learn],
+            check=True,
+            capture_output=True,
+            timeout=PATIENCE,
+        )
     second = commands(folder, large, f"{state}2" if command == "track" else state)[command]
     if command == "predict":
         second[second.index("-o") + 1] += ".again.csv"
@@ -115,13 +145,19 @@ def test_a_server_that_cannot_start(tmp_path, tables):
 
 @pytest.mark.parametrize(
     "error",
-    [pa.ArrowMemoryError("malloc of size 9 failed"), OSError("malloc of size 9 failed"), OSError("realloc of size 9 failed")],
+    [
+        pa.ArrowMemoryError("malloc of size 9 failed"),
+        OSError("malloc of size 9 failed"),
+        OSError("realloc of size 9 failed"),
+    ],
 )
 def test_parquet_that_does_not_fit_is_not_called_damaged(error, tables, monkeypatch):
     def fails(*given, **options):
         raise error
 
-    monkeypatch.setattr(pa.parquet.ParquetFile, "iter_batches", fails)  # which of them comes is up to the limit
+    monkeypatch.setattr(
+        pa.parquet.ParquetFile, "iter_batches", fails
+    )  # which of them comes is up to the limit
     with pytest.raises(MemoryError, match="of size 9 failed"), open_table(tables[1]) as table:
         list(table.batches())
 

@@ -1,4 +1,6 @@
-"""``swordplay predict`` gives an interval to the row right after the last learned one, and to no other row."""
+"""``swordplay predict`` gives an interval to the row right after the last learned one, and to no
+other row.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,10 @@ def has_interval(rows):
 def linear(rows=120, seed=1):
     """A target that its column explains, whatever the last targets were."""
     x = np.random.default_rng(seed).normal(size=rows)
-    return {"x": x.round(4), "y": (3.0 * x + np.random.default_rng(seed + 1).normal(size=rows) / 9.0).round(4)}
+    return {
+        "x": x.round(4),
+        "y": (3.0 * x + np.random.default_rng(seed + 1).normal(size=rows) / 9.0).round(4),
+    }
 
 
 def walk(rows=400, seed=1):
@@ -51,7 +56,9 @@ def walk(rows=400, seed=1):
 
 def learned(columns, *options):
     write("old.csv", columns)
-    assert run(["learn", "old.csv", "--target", "y", "--state", "m.state", "--quiet", *options]) == 0
+    assert (
+        run(["learn", "old.csv", "--target", "y", "--state", "m.state", "--quiet", *options]) == 0
+    )
 
 
 def test_only_the_first_row_has_an_interval_in_every_format(capsys):
@@ -111,7 +118,9 @@ def test_it_is_said_where_the_last_targets_carry_most_of_the_weight(columns, dom
     assert run(["predict", "new.csv", "--state", "m.state", "-o", "p.csv"]) == 0
     said = " ".join(capsys.readouterr().err.split())
     assert (WITHOUT_TARGETS in said) == dominant
-    assert run(["predict", "new.csv", "--state", "m.state", "-o", "p.csv", "--force", "--json"]) == 0
+    assert (
+        run(["predict", "new.csv", "--state", "m.state", "-o", "p.csv", "--force", "--json"]) == 0
+    )
     assert (json.loads(capsys.readouterr().out)["weight_of_last_targets"] > 0.5) == dominant
 
 

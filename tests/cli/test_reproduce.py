@@ -60,7 +60,8 @@ sys.exit(f"imported {sorted(heavy)}" if heavy else 0)
 @pytest.mark.parametrize("missing", ["click", "rich"])
 def test_without_the_extra_the_remedy_is_named(missing):
     done = python(
-        f"import sys; sys.modules[{missing!r}] = None; from swordplay.application.cli import main; main(['reproduce'])"
+        f"import sys; sys.modules[{missing!r}] = None; from swordplay.application.cli import "
+        "main; main(['reproduce'])"
     )
     assert done.returncode == 2
     assert done.stdout == ""
@@ -70,7 +71,9 @@ def test_without_the_extra_the_remedy_is_named(missing):
 
 
 def test_the_module_is_the_command():
-    done = subprocess.run([sys.executable, "-m", "swordplay", "--version"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "swordplay", "--version"], capture_output=True, text=True, check=True
+    )
     assert done.stdout == f"swordplay {swordplay.__version__}\n"
 
 
@@ -88,7 +91,10 @@ def test_table_names_every_learner_and_what_it_lost(capsys):
     captured = capsys.readouterr()
     for row in reproduce([int(SHORT)]):
         cells = [row.learner, row.regret, row.bound, row.certificate]
-        shown = [cell if isinstance(cell, str) else "-" if cell is None else tables.number(cell) for cell in cells]
+        shown = [
+            cell if isinstance(cell, str) else "-" if cell is None else tables.number(cell)
+            for cell in cells
+        ]
         pattern = r"^\s+" + r"\*?\s+".join(re.escape(cell) for cell in shown) + r"\s*$"
         assert re.search(pattern, captured.out, re.MULTILINE), row
     assert captured.err.startswith("Done in ")
@@ -98,7 +104,17 @@ def test_table_names_every_learner_and_what_it_lost(capsys):
 def test_tables_fit_in_eighty_columns(largest):
     big = 54_321.0  # OGD's regret at T = 1e7 and the loosest bound have five digits
     rows = [
-        Row(instance, entry.learner, entry.tuning, T, T, 40, big, None if entry.tuning == "none" else big, big)
+        Row(
+            instance,
+            entry.learner,
+            entry.tuning,
+            T,
+            T,
+            40,
+            big,
+            None if entry.tuning == "none" else big,
+            big,
+        )
         for T in horizons(largest)
         for instance in INSTANCES
         for entry in ENTRIES
@@ -113,11 +129,17 @@ def test_tables_fit_in_eighty_columns(largest):
 
 def test_examples_of_the_help_run(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    examples = [line.split(">")[0] for line in reproduction.EXAMPLES.splitlines() if line.startswith("  swordplay ")]
+    examples = [
+        line.split(">")[0]
+        for line in reproduction.EXAMPLES.splitlines()
+        if line.startswith("  swordplay ")
+    ]
     assert len(examples) == 3
     for example in examples:
         words = shlex.split(example)[1:]
-        assert run([SHORT if word == "1000" else word for word in words]) == 0, capsys.readouterr().err
+        assert run([SHORT if word == "1000" else word for word in words]) == 0, (
+            capsys.readouterr().err
+        )
     assert (tmp_path / "regret.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -140,7 +162,9 @@ def test_examples_of_the_help_run(capsys, tmp_path, monkeypatch):
     ],
 )
 @pytest.mark.usefixtures("no_game")
-def test_bad_options_are_refused_in_two_lines_before_any_game(capsys, tmp_path, monkeypatch, options, told):
+def test_bad_options_are_refused_in_two_lines_before_any_game(
+    capsys, tmp_path, monkeypatch, options, told
+):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder.png").mkdir()
     assert run(["reproduce", *options]) == 2

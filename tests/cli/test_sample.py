@@ -26,12 +26,20 @@ def test_bikes_have_dates_and_the_counts_of_the_stream(tmp_path, capsys):
         rows = list(csv.DictReader(lines))
     stream = datasets.bikesharing()
     assert [float(row["rentals"]) for row in rows] == stream.targets.tolist()
-    assert [float(row["last_week"]) for row in rows] == stream.features[:, stream.names.index("count_168h_ago")].tolist()
+    assert [float(row["last_week"]) for row in rows] == stream.features[
+        :, stream.names.index("count_168h_ago")
+    ].tolist()
     times = [datetime.datetime.fromisoformat(row["time"]) for row in rows]
     assert times[0] == datetime.datetime(2010, 9, 27, 12)
-    assert times[-1] == datetime.datetime(2019, 9, 1, 0)  # the last hour of the stream that it was made from
+    assert times[-1] == datetime.datetime(
+        2019, 9, 1, 0
+    )  # the last hour of the stream that it was made from
     hours = np.array([time.hour for time in times])
-    np.testing.assert_allclose(np.sin(2 * np.pi * hours / 24), stream.features[:, stream.names.index("hour_sin")], atol=1e-6)
+    np.testing.assert_allclose(
+        np.sin(2 * np.pi * hours / 24),
+        stream.features[:, stream.names.index("hour_sin")],
+        atol=1e-6,
+    )
 
 
 @pytest.mark.parametrize("name", ["electricity", "sulfur"])

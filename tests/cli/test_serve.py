@@ -31,15 +31,25 @@ def test_tokens_that_keep_nobody_out(capsys, tmp_path, monkeypatch):
     for text in ("", "with a blank in it", "ünglaublich"):
         file.write_text(text)
         assert "at least 8" in refused(capsys, "--state", tmp_path / "s", "--token-file", file)
-    assert "cannot be read" in refused(capsys, "--state", tmp_path / "s", "--token-file", tmp_path / "none")
+    assert "cannot be read" in refused(
+        capsys, "--state", tmp_path / "s", "--token-file", tmp_path / "none"
+    )
 
 
 def test_a_port_that_is_taken(capsys, tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        assert f"cannot listen at 127.0.0.1 port {port}" in refused(capsys, "--state", tmp_path / "s", "--port", port)
+        assert f"cannot listen at 127.0.0.1 port {port}" in refused(
+            capsys, "--state", tmp_path / "s", "--port", port
+        )
     assert "there is no address" in refused(
-        capsys, "--state", tmp_path / "s", "--host", "localhost.invalid", "--token-file", _token(tmp_path)
+        capsys,
+        "--state",
+        tmp_path / "s",
+        "--host",
+        "localhost.invalid",
+        "--token-file",
+        _token(tmp_path),
     )
 
 
@@ -57,4 +67,6 @@ def test_the_options_are_the_limits():
     assert serve.LIMITS.keys() <= set(Limits._fields)
     assert serve.KINDS == KINDS
     command = program.get_command(None, "serve")
-    assert {option for option, _, _ in serve.LIMITS.values()} <= {name for one in command.params for name in one.opts}
+    assert {option for option, _, _ in serve.LIMITS.values()} <= {
+        name for one in command.params for name in one.opts
+    }

@@ -1,4 +1,6 @@
-"""``swordplay track``: what it prints, what it refuses, what it leaves behind, and how it is stopped."""
+"""``swordplay track``: what it prints, what it refuses, what it leaves behind, and how it is
+stopped.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,12 @@ def prices(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
     size = rng.normal(size=300)
-    columns = {"id": [f"#{k}" for k in range(300)], "note": ["a", "b"] * 150, "size": size, "price": 100 + 3 * size}
+    columns = {
+        "id": [f"#{k}" for k in range(300)],
+        "note": ["a", "b"] * 150,
+        "size": size,
+        "price": 100 + 3 * size,
+    }
     return write(tmp_path / "prices.csv", pa.record_batch(columns))
 
 
@@ -68,7 +75,21 @@ def test_summary(capsys):
 @pytest.mark.parametrize("task", TASKS)
 def test_json(capsys, tmp_path, task):
     path = write(tmp_path / "table.csv", world(task, 300, seed=1))
-    assert run(["track", str(path), "--target", "y", "-o", str(tmp_path / "p.csv"), "--json", "--quiet"]) == 0
+    assert (
+        run(
+            [
+                "track",
+                str(path),
+                "--target",
+                "y",
+                "-o",
+                str(tmp_path / "p.csv"),
+                "--json",
+                "--quiet",
+            ]
+        )
+        == 0
+    )
     captured = capsys.readouterr()
     assert captured.err == ""
     answer = json.loads(captured.out)
@@ -77,20 +98,36 @@ def test_json(capsys, tmp_path, task):
     assert answer["rows"] == 300
     assert answer["predicted"] == len(predicted)
     assert answer["unlabelled"] == sum(row["truth"] == "" for row in lines(tmp_path / "p.csv"))
-    assert answer["errors"]["swordplay"] == pytest.approx(float(predicted[-1]["running_error"]), rel=ROUNDING)
+    assert answer["errors"]["swordplay"] == pytest.approx(
+        float(predicted[-1]["running_error"]), rel=ROUNDING
+    )
     if task == "regression":
         off = [abs(float(row["prediction"]) - float(row["truth"])) for row in predicted]
-        assert answer["mean_absolute_errors"]["swordplay"] == pytest.approx(sum(off) / len(off), rel=ROUNDING)
+        assert answer["mean_absolute_errors"]["swordplay"] == pytest.approx(
+            sum(off) / len(off), rel=ROUNDING
+        )
     else:
-        assert answer["log_loss"] == pytest.approx(sum(float(row["loss"]) for row in predicted) / len(predicted), rel=ROUNDING)
+        assert answer["log_loss"] == pytest.approx(
+            sum(float(row["loss"]) for row in predicted) / len(predicted), rel=ROUNDING
+        )
         assert 0.0 < answer["brier_score"] < 1.0
     assert answer["changes"] == []
     assert answer["files"] == {"predictions": str(tmp_path / "p.csv")}
-    assert [column["name"] for column in answer["columns"]] == ["x", "z", "flag", "when", "colour", "name"]
+    assert [column["name"] for column in answer["columns"]] == [
+        "x",
+        "z",
+        "flag",
+        "when",
+        "colour",
+        "name",
+    ]
 
 
 def test_the_report_says_that_it_does_not_look_back(capsys, prices):
-    assert run(["track", "prices.csv", "--target", "price", "--report", "r.html", "--no-hindsight"]) == 0
+    assert (
+        run(["track", "prices.csv", "--target", "price", "--report", "r.html", "--no-hindsight"])
+        == 0
+    )
     page = (prices.parent / "r.html").read_text(encoding="utf-8")
     assert "is left out, because it was not asked for (--no-hindsight)." in page
     captured = capsys.readouterr()
@@ -105,11 +142,31 @@ def test_examples_of_the_help_run(capsys, prices, monkeypatch):
     delays = [None, None, None, 8.0, 10.0, 12.0, 2.0, 4.0, 6.0]
     write(prices.parent / "flights.csv", pa.record_batch(flights | {"delay": delays}))
     for example in examples[:-1]:
-        assert run([*shlex.split(example.split(">")[0])[1:], "--force"]) == 0, capsys.readouterr().err
+        assert run([*shlex.split(example.split(">")[0])[1:], "--force"]) == 0, (
+            capsys.readouterr().err
+        )
         told = capsys.readouterr().err
-        assert ("The report looks back" in told) == ("--report" in example)  # said though standard error is no terminal
-    assert {"predictions.parquet", "predictions.csv", "prices.state", "report.html", "late.state"} <= set(os.listdir())
-    assert [line["truth"] for line in lines("late.csv")] == ["", "", "", "8", "10", "12", "2", "4", "6"]
+        assert ("The report looks back" in told) == (
+            "--report" in example
+        )  # said though standard error is no terminal
+    assert {
+        "predictions.parquet",
+        "predictions.csv",
+        "prices.state",
+        "report.html",
+        "late.state",
+    } <= set(os.listdir())
+    assert [line["truth"] for line in lines("late.csv")] == [
+        "",
+        "",
+        "",
+        "8",
+        "10",
+        "12",
+        "2",
+        "4",
+        "6",
+    ]
     assert "<html" in (prices.parent / "report.html").read_text()[:1000]
     pipe = examples[-1].replace("tail -n +1 -f", "cat").replace("swordplay", shlex.join(COMMAND))
     done = subprocess.run(pipe, shell=True, capture_output=True, text=True, check=True)
@@ -133,12 +190,33 @@ def test_examples_of_the_help_run(capsys, prices, monkeypatch):
         (["prices.csv", "--target", "price", "-o", "p.txt"], "p.txt"),
         (["prices.csv", "--target", "price", "-o", "no/p.csv"], "no/p.csv"),
         (["prices.csv", "--target", "price", "-o", "there.csv"], "there.csv exists already"),
-        (["prices.csv", "--target", "price", "-o", "prices.csv"], "FILE and --output are the same file"),
-        (["prices.csv", "--target", "price", "-o", "x.csv", "--state", "x.csv"], "--output and --state are the same file"),
-        (["p.csv.partial", "--target", "price", "-o", "p.csv"], "FILE and the .partial of --output are the same file"),
-        (["p.csv.assembling", "--target", "price", "-o", "p.csv"], "FILE and the .assembling of --output are the same file"),
         (
-            ["q.csv.refused.csv", "--target", "price", "-o", "q.csv", "--on-bad", "skip", "--force"],
+            ["prices.csv", "--target", "price", "-o", "prices.csv"],
+            "FILE and --output are the same file",
+        ),
+        (
+            ["prices.csv", "--target", "price", "-o", "x.csv", "--state", "x.csv"],
+            "--output and --state are the same file",
+        ),
+        (
+            ["p.csv.partial", "--target", "price", "-o", "p.csv"],
+            "FILE and the .partial of --output are the same file",
+        ),
+        (
+            ["p.csv.assembling", "--target", "price", "-o", "p.csv"],
+            "FILE and the .assembling of --output are the same file",
+        ),
+        (
+            [
+                "q.csv.refused.csv",
+                "--target",
+                "price",
+                "-o",
+                "q.csv",
+                "--on-bad",
+                "skip",
+                "--force",
+            ],
             "FILE and the file of refused rows are the same file",
         ),
         (
@@ -148,8 +226,14 @@ def test_examples_of_the_help_run(capsys, prices, monkeypatch):
         (["prices.csv", "--target", "price", "--state", "no/s"], "--state no/s cannot be written"),
         (["prices.csv", "--target", "price", "--report", "r.pdf"], "must end in .html"),
         (["prices.csv", "--target", "price", "--report", "no/r.html"], "cannot write 'no/r.html'"),
-        (["prices.csv", "--target", "price", "--state", "there.csv"], "is not a checkpoint of swordplay"),
-        (["prices.csv", "--target", "price", "--state", "s", "--rows", "5"], "does not go together with --state"),
+        (
+            ["prices.csv", "--target", "price", "--state", "there.csv"],
+            "is not a checkpoint of swordplay",
+        ),
+        (
+            ["prices.csv", "--target", "price", "--state", "s", "--rows", "5"],
+            "does not go together with --state",
+        ),
         (["prices.csv", "--target", "price", "-o", "-", "--json"], "both go to standard output"),
         (["prices.csv", "--target", "price", "--encoding", "klingon"], "klingon"),
         (["empty.csv", "--target", "price"], "empty.csv"),
@@ -184,7 +268,10 @@ def test_a_row_that_is_bad_later_is_a_failure_on_the_way(capsys, tmp_path, monke
     assert code == 1
     assert "long.csv" in captured.err
     assert "60002" in captured.err
-    assert "predictions of the first 60,000 rows are kept in p.csv.partial. To begin anew add --force" in captured.err
+    assert (
+        "predictions of the first 60,000 rows are kept in p.csv.partial. To begin anew add --force"
+        in captured.err
+    )
     assert len(lines("p.csv.partial")) == 60_000
     assert sorted(os.listdir()) == ["long.csv", "p.csv.partial"]
     assert run([*arguments, "--on-bad", "skip"]) == 2
@@ -195,7 +282,18 @@ def test_a_row_that_is_bad_later_is_a_failure_on_the_way(capsys, tmp_path, monke
 
 @pytest.mark.usefixtures("prices")
 def test_the_same_command_again(capsys):
-    arguments = ["track", "prices.csv", "--target", "price", "-o", "p.csv", "--state", "s", "--json", "--quiet"]
+    arguments = [
+        "track",
+        "prices.csv",
+        "--target",
+        "price",
+        "-o",
+        "p.csv",
+        "--state",
+        "s",
+        "--json",
+        "--quiet",
+    ]
     answers = []
     for _ in range(2):
         assert run(arguments) == 0
@@ -213,7 +311,9 @@ def test_progress_on_a_terminal_respects_no_color(capsys, monkeypatch):
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setenv("COLUMNS", "80")
     for no_color in (False, True):
-        monkeypatch.setenv("NO_COLOR", "1") if no_color else monkeypatch.delenv("NO_COLOR", raising=False)
+        monkeypatch.setenv("NO_COLOR", "1") if no_color else monkeypatch.delenv(
+            "NO_COLOR", raising=False
+        )
         assert run(["track", "prices.csv", "--target", "price"]) == 0
         captured = capsys.readouterr()
         assert "300 rows" in captured.err
@@ -232,7 +332,10 @@ def test_quiet(capsys):
 def test_hostile_names_are_shown_as_they_are(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     name = "[bold]x[/bold] </script>"
-    write(tmp_path / "[red]t.csv", pa.record_batch({name: np.arange(50.0) % 7, "[y]": np.arange(50.0) % 5}))
+    write(
+        tmp_path / "[red]t.csv",
+        pa.record_batch({name: np.arange(50.0) % 7, "[y]": np.arange(50.0) % 5}),
+    )
     assert run(["track", "[red]t.csv", "--target", "[y]"]) == 0
     captured = capsys.readouterr()
     assert name in captured.err
@@ -241,7 +344,9 @@ def test_hostile_names_are_shown_as_they_are(capsys, tmp_path, monkeypatch):
 
 def test_a_live_pipe_shows_rows_as_they_come(tmp_path):
     command = [*COMMAND, "track", "-", "--target", "y", "-o", "-", "--quiet"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         process.stdin.write("x,y\n")
         for k in range(20):
             process.stdin.write(f"{k % 7},{k % 7 + 0.5}\n")
@@ -259,7 +364,9 @@ def test_a_live_pipe_shows_rows_as_they_come(tmp_path):
     assert "nothing was kept" not in error
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.deep)])
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.deep)]
+)
 def test_a_signal_saves_and_the_same_command_goes_on(tmp_path, number):
     path, state = tmp_path / "table.csv", tmp_path / "state"
     batch = world("regression", 900, seed=3)
@@ -268,7 +375,9 @@ def test_a_signal_saves_and_the_same_command_goes_on(tmp_path, number):
     options = ["--target", "y", "--state", str(state), "-o"]
     cut = data.index("\n", len(data) // 2) + 1
     command = [*COMMAND, "track", "-", *options, str(tmp_path / "p.csv")]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         process.stdin.write(data[:cut])
         process.stdin.flush()
         wait_for((tmp_path / "p.csv.partial").exists)  # it has begun, and is waiting for more
@@ -279,13 +388,19 @@ def test_a_signal_saves_and_the_same_command_goes_on(tmp_path, number):
     assert f"saved in {state}. Run the same command again to go on." in error
     assert not (tmp_path / "p.csv").exists()
     subprocess.run(command, input=data, text=True, check=True, capture_output=True)
-    assert run(["track", str(path), "--target", "y", "-o", str(tmp_path / "straight.csv"), "--quiet"]) == 0
+    assert (
+        run(["track", str(path), "--target", "y", "-o", str(tmp_path / "straight.csv"), "--quiet"])
+        == 0
+    )
     assert (tmp_path / "p.csv").read_bytes() == (tmp_path / "straight.csv").read_bytes()
 
 
 def test_whoever_stops_reading_gets_no_traceback(tmp_path):
     path = write(tmp_path / "table.csv", world("regression", 30_000, seed=4).select(["x", "y"]))
-    command = f"{shlex.join([*COMMAND, 'track', str(path), '--target', 'y', '-o', '-', '--quiet'])} | head -3"
+    command = (
+        f"{shlex.join([*COMMAND, 'track', str(path), '--target', 'y', '-o', '-', '--quiet'])} "
+        "| head -3"
+    )
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
     assert len(done.stdout.splitlines()) == 3
     assert "Traceback" not in done.stderr
@@ -303,12 +418,18 @@ def test_a_bad_row_in_a_run_that_goes_on_is_a_failure_on_the_way(capsys, prices)
 
 @pytest.mark.usefixtures("prices")
 def test_streams_are_written_to_though_they_exist(capsys):
-    assert run(["track", "prices.csv", "--target", "price", "-o", "/dev/null", "--on-bad", "skip"]) == 0
+    assert (
+        run(["track", "prices.csv", "--target", "price", "-o", "/dev/null", "--on-bad", "skip"])
+        == 0
+    )
     os.mkfifo("fifo")
     command = (
-        f"{shlex.join([*COMMAND, 'track', 'prices.csv', '--target', 'price', '-o', 'fifo', '--quiet'])} & cat fifo; wait $!"
+        f"{shlex.join([*COMMAND, 'track', 'prices.csv', '--target', 'price', '-o', 'fifo', '--quiet'])} "  # noqa: E501
+        "& cat fifo; wait $!"
     )
-    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True, timeout=PATIENCE)
+    done = subprocess.run(
+        command, shell=True, capture_output=True, text=True, check=True, timeout=PATIENCE
+    )
     assert "\n300," in done.stdout
 
 
@@ -318,10 +439,18 @@ def test_streams_are_written_to_though_they_exist(capsys):
     [
         ("> /dev/full", 1, "swordplay: the result cannot be written: No space left on device.\n"),
         pytest.param(
-            *("--json > /dev/full", 1, "swordplay: the result cannot be written: No space left on device.\n"),
+            *(
+                "--json > /dev/full",
+                1,
+                "swordplay: the result cannot be written: No space left on device.\n",
+            ),
             marks=pytest.mark.deep,
         ),
-        ("-o - > /dev/full", 2, "swordplay: standard output cannot be written: No space left on device."),
+        (
+            "-o - > /dev/full",
+            2,
+            "swordplay: standard output cannot be written: No space left on device.",
+        ),
         ("-o - >&-", 2, "swordplay: -o - goes to standard output, which is closed."),
         (">&-", 0, ""),
         ("2>&-", 0, ""),
@@ -329,7 +458,9 @@ def test_streams_are_written_to_though_they_exist(capsys):
 )
 def test_outputs_that_are_full_or_closed(redirected, code, told):
     command = f"{shlex.join([*COMMAND, 'track', 'prices.csv', '--target', 'price'])} {redirected}"
-    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False, timeout=PATIENCE)
+    done = subprocess.run(
+        command, shell=True, capture_output=True, text=True, check=False, timeout=PATIENCE
+    )
     assert told in done.stderr
     assert "Traceback" not in done.stderr
     assert "Exception" not in done.stderr
@@ -340,7 +471,8 @@ def test_outputs_that_are_full_or_closed(redirected, code, told):
 def test_a_signal_before_the_first_row(capfd, number, monkeypatch):
     """It comes before anybody has asked whether to stop."""
     monkeypatch.setattr(
-        "swordplay.application.tracking.run", lambda *_, **__: os.kill(os.getpid(), number) or time.sleep(PATIENCE)
+        "swordplay.application.tracking.run",
+        lambda *_, **__: os.kill(os.getpid(), number) or time.sleep(PATIENCE),
     )
     assert run(["track", "-", "--target", "y"]) == 128 + number
     assert "swordplay: interrupted." in capfd.readouterr().err

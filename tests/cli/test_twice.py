@@ -11,7 +11,18 @@ from swordplay.application.cli import run
 from tracking.files import write
 from tracking.worlds import twice, world
 
-TRACK = ["track", "rows.csv", "--target", "y", "--id", "name", "--twice", "--state", "rows.state", "--quiet"]
+TRACK = [
+    "track",
+    "rows.csv",
+    "--target",
+    "y",
+    "--id",
+    "name",
+    "--twice",
+    "--state",
+    "rows.state",
+    "--quiet",
+]
 
 
 @pytest.fixture
@@ -25,7 +36,9 @@ def lines(path):
         return list(csv.DictReader(file))
 
 
-def test_a_file_that_grows_is_gone_on_with_and_rows_that_wait_are_found_again(tmp_path, rows, capsys):
+def test_a_file_that_grows_is_gone_on_with_and_rows_that_wait_are_found_again(
+    tmp_path, rows, capsys
+):
     write(tmp_path / "rows.csv", rows)
     assert run([*TRACK[:-3], "-o", "whole.csv", "--json", "--quiet"]) == 0
     told = json.loads(capsys.readouterr().out)
@@ -57,14 +70,21 @@ def test_its_model_predicts_and_learns_other_files(tmp_path, rows, capsys):
 def test_an_answer_that_comes_twice_is_told_with_its_row(tmp_path, capsys):
     (tmp_path / "rows.csv").write_text("name,x,y\na,1,\nb,2,3.5\na,,4.5\na,,4.5\n")
     source = str(tmp_path / "rows.csv")
-    assert run(["track", source, "--target", "y", "--id", "name", "--twice", "--task", "regression"]) == 2
+    assert (
+        run(["track", source, "--target", "y", "--id", "name", "--twice", "--task", "regression"])
+        == 2
+    )
     assert "row 4" in (said := capsys.readouterr().err)
     assert "was answered before" in said
 
 
 @pytest.mark.usefixtures("rows")
 @pytest.mark.parametrize(
-    ("more", "said"), [([], "--twice needs --id"), (["--id", "a", "--key", "b"], "--twice does not go together with --key")]
+    ("more", "said"),
+    [
+        ([], "--twice needs --id"),
+        (["--id", "a", "--key", "b"], "--twice does not go together with --key"),
+    ],
 )
 def test_what_does_not_go_together(more, said, capsys):
     assert run(["track", "rows.csv", "--target", "y", "--twice", *more]) == 2

@@ -36,7 +36,10 @@ SOON = 120.0
 @pytest.fixture
 def tables(tmp_path):
     """Three tables with different rows."""
-    return [write(tmp_path / f"{k}.csv", world("regression", rows, seed=k)) for k, rows in enumerate(ROWS)]
+    return [
+        write(tmp_path / f"{k}.csv", world("regression", rows, seed=k))
+        for k, rows in enumerate(ROWS)
+    ]
 
 
 @contextlib.contextmanager
@@ -44,7 +47,9 @@ def races():
     """A function that runs several commands at once."""
     path = os.pathsep.join(filter(None, [str(TESTS), os.environ.get("PYTHONPATH")]))
     program, environment = [sys.executable, racer.__file__], {**os.environ, "PYTHONPATH": path}
-    with subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment) as process:
+    with subprocess.Popen(
+        program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+    ) as process:
 
         def race(*runs):
             told = [{"delay": 0.0, "killed": None, "after": None} | one for one in runs]
@@ -55,7 +60,17 @@ def races():
 
 
 def learning(table, state, **more):
-    command = ["learn", str(table), "--target", "y", "--state", str(state), "--quiet", "--save-every", "100"]
+    command = [
+        "learn",
+        str(table),
+        "--target",
+        "y",
+        "--state",
+        str(state),
+        "--quiet",
+        "--save-every",
+        "100",
+    ]
     return {"arguments": command, **more}
 
 
@@ -65,7 +80,10 @@ def rows_in(state):
 
 
 def race_often(tables, folder, rounds, seed, *, kill):
-    """Let two runs learn different tables into one state; returns how often a run was killed before its end."""
+    """Let two runs learn different tables into one state.
+
+    Returns how often a run was killed before its end.
+    """
     rng, killed = np.random.default_rng(seed), 0
     with races() as race:
         began = time.monotonic()
@@ -75,20 +93,29 @@ def race_often(tables, folder, rounds, seed, *, kill):
             state = folder / f"state-{k}"
             (first,) = race(learning(tables[0], state))
             assert first["code"] == 0
-            runs = [learning(table, state, delay=rng.uniform(0.0, longest / 2)) for table in tables[1:]]
+            runs = [
+                learning(table, state, delay=rng.uniform(0.0, longest / 2)) for table in tables[1:]
+            ]
             if kill:
                 runs[int(rng.integers(2))]["killed"] = rng.uniform(0.0, longest)
             codes = [one["code"] for one in race(*runs)]
             if not kill:
                 assert codes == [0, 0]
             killed += -signal.SIGKILL in codes
-            again = sorted((one for one, code in zip(runs, codes, strict=True) if code), key=lambda one: "killed" not in one)
-            for one in again if rows_in(state) < sum(ROWS) else ():  # the killed one first: the other had to refuse
+            again = sorted(
+                (one for one, code in zip(runs, codes, strict=True) if code),
+                key=lambda one: "killed" not in one,
+            )
+            for one in (
+                again if rows_in(state) < sum(ROWS) else ()
+            ):  # the killed one first: the other had to refuse
                 (found,) = race(one | {"killed": None, "delay": 0.0})
                 assert found["code"] == 0, found
             assert rows_in(state) == sum(ROWS)
             left = list(folder.glob("*.lock"))
-            assert kill or not left, left  # a run that is killed behind its last save leaves the file, which does no harm
+            assert kill or not left, (
+                left
+            )  # a run that is killed behind its last save leaves the file, which does no harm
     return killed
 
 
@@ -109,7 +136,17 @@ def test_fifty_races_for_one_state(tables, tmp_path, kill):
 def test_two_runs_of_track_on_one_state(tables, tmp_path):
     """One tracks the table to its end; the other waits, and then finds nothing new."""
     state = tmp_path / "state"
-    command = ["track", str(tables[1]), "--target", "y", "--state", str(state), "--quiet", "--save-every", "100"]
+    command = [
+        "track",
+        str(tables[1]),
+        "--target",
+        "y",
+        "--state",
+        str(state),
+        "--quiet",
+        "--save-every",
+        "100",
+    ]
     with races() as race:
         found = race({"arguments": command}, {"arguments": command})
     assert [one["code"] for one in found] == [0, 0]
@@ -126,7 +163,9 @@ with locked({str(state)!r}):
     print("locked", flush=True)
     sys.stdin.read()
 """
-    with subprocess.Popen([sys.executable, "-c", text], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+    with subprocess.Popen(
+        [sys.executable, "-c", text], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as holder:
         assert holder.stdout.readline() == "locked\n"
         try:
             yield holder
@@ -138,7 +177,12 @@ def test_a_run_says_for_which_process_it_waits(tables, tmp_path):
     state = tmp_path / "state"
     command = [sys.executable, "-m", "swordplay", *learning(tables[0], state)["arguments"]]
     command.remove("--quiet")
-    with held(state) as holder, subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as waiting:
+    with (
+        held(state) as holder,
+        subprocess.Popen(
+            command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as waiting,
+    ):
         said = waiting.stderr.readline()
         assert said.startswith(f"Waiting for {state}: process {holder.pid} is using it.")
         assert "--wait 0" in said
@@ -159,7 +203,22 @@ def test_a_run_that_does_not_wait_refuses(tables, tmp_path, monkeypatch, capsys,
     Path("linked folder").symlink_to(tmp_path)
     for command in ("learn", "track"):
         with held(tmp_path / "state") as holder:
-            assert run([command, str(tables[0]), "--target", "y", "--state", name, "--wait", wait, "--quiet"]) == 2
+            assert (
+                run(
+                    [
+                        command,
+                        str(tables[0]),
+                        "--target",
+                        "y",
+                        "--state",
+                        name,
+                        "--wait",
+                        wait,
+                        "--quiet",
+                    ]
+                )
+                == 2
+            )
             said = capsys.readouterr().err
             assert f"--state {name} is in use by process {holder.pid}" in said
             assert "--wait" in said
@@ -167,9 +226,17 @@ def test_a_run_that_does_not_wait_refuses(tables, tmp_path, monkeypatch, capsys,
 
 
 def test_an_interrupted_wait_ends(tables, tmp_path):
-    command = [sys.executable, "-m", "swordplay", *learning(tables[0], tmp_path / "state")["arguments"]]
+    command = [
+        sys.executable,
+        "-m",
+        "swordplay",
+        *learning(tables[0], tmp_path / "state")["arguments"],
+    ]
     command.remove("--quiet")
-    with held(tmp_path / "state"), subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as waiting:
+    with (
+        held(tmp_path / "state"),
+        subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as waiting,
+    ):
         waiting.stderr.readline()
         waiting.send_signal(signal.SIGTERM)
         assert waiting.wait(SOON) == 143
@@ -200,12 +267,17 @@ if not child:
     print("left", flush=True)
     time.sleep({SOON})
 """
-    with subprocess.Popen([sys.executable, "-c", text], stdout=subprocess.PIPE, text=True) as parent:
+    with subprocess.Popen(
+        [sys.executable, "-c", text], stdout=subprocess.PIPE, text=True
+    ) as parent:
         lines = sorted(parent.stdout.readline() for _ in range(2))
         child = int(lines[0].split()[1])
         assert lines[1] == "left\n"
         try:
-            with pytest.raises(TrackingError, match=f"in use by process {parent.pid}"), state_lock.locked(state, wait=0.0):
+            with (
+                pytest.raises(TrackingError, match=f"in use by process {parent.pid}"),
+                state_lock.locked(state, wait=0.0),
+            ):
                 pass
             parent.kill()
             parent.wait()
@@ -237,7 +309,9 @@ def test_threads_take_turns(tmp_path):
 
 
 def test_the_lock_of_a_removed_file_is_no_lock(tmp_path, monkeypatch):
-    """The process that had it removed the file between our opening and our locking it: the next one makes a new file."""
+    """The process that had it removed the file between our opening and our locking it: the next
+    one makes a new file.
+    """
     path, lock = tmp_path / "state.lock", state_lock.files.lock
 
     def removed_before(descriptor, *, wait):
@@ -254,7 +328,10 @@ def test_the_lock_of_a_removed_file_is_no_lock(tmp_path, monkeypatch):
 def test_nothing_is_written_through_a_link_in_the_place_of_the_lock(tmp_path):
     (tmp_path / "victim").write_text("precious")
     (tmp_path / "state.lock").symlink_to(tmp_path / "victim")
-    with pytest.raises(TrackingError, match=r"state\.lock is a link or no file"), state_lock.locked(str(tmp_path / "state")):
+    with (
+        pytest.raises(TrackingError, match=r"state\.lock is a link or no file"),
+        state_lock.locked(str(tmp_path / "state")),
+    ):
         pass
     assert (tmp_path / "victim").read_text() == "precious"
 
@@ -264,7 +341,10 @@ def test_a_file_system_without_locks_is_said(tmp_path, monkeypatch):
         raise OSError(95, "Operation not supported")
 
     monkeypatch.setattr(fcntl, "flock", none)
-    with pytest.raises(TrackingError, match="Operation not supported"), state_lock.locked(str(tmp_path / "state")):
+    with (
+        pytest.raises(TrackingError, match="Operation not supported"),
+        state_lock.locked(str(tmp_path / "state")),
+    ):
         pass
 
 
@@ -272,7 +352,10 @@ def test_from_python(tmp_path, caplog):
     rng = np.random.default_rng(0)
     table = pa.table({"x": rng.normal(size=50), "y": rng.normal(size=50)})
     state = tmp_path / "state"
-    with held(state) as holder, pytest.raises(TrackingError, match=rf"state {state} is in use.*, allow more with wait,"):
+    with (
+        held(state) as holder,
+        pytest.raises(TrackingError, match=rf"state {state} is in use.*, allow more with wait,"),
+    ):
         sp.track(table, "y", state=state, wait=0.1)
     with held(state) as holder:
         timer = threading.Timer(state_lock.SAY_AFTER_SECONDS + 1.0, holder.stdin.close)

@@ -22,7 +22,7 @@ from swordplay.compile.kernel_cache import compile_timer
 for name in sys.argv[1:]:
     warming.cook(name)
 print(compile_timer.seconds > 0.0, swordplay.__file__) if (swordplay := sys.modules["swordplay"]) else None
-"""
+"""  # noqa: E501
 TRACK = """
 import sys
 from swordplay.application.cli import run
@@ -35,7 +35,9 @@ NO_HOME = {"HOME": "/dev/null", "XDG_CACHE_HOME": "/dev/null/cache"}
 
 def python(code, *arguments, **environment):
     command = [sys.executable, "-c", code, *arguments]
-    done = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, timeout=600)
+    done = subprocess.run(
+        command, env={**os.environ, **environment}, capture_output=True, text=True, timeout=600
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout.splitlines()[-1].split()
 
@@ -65,7 +67,11 @@ def shipped(tmp_path_factory):
     assert "steps" in done.stderr
     assert "2 kernels compiled" in done.stdout
     assert str(folder) in done.stdout
-    package = shutil.copytree(Path(swordplay.__file__).parent, copy / "swordplay", ignore=shutil.ignore_patterns("__pycache__"))
+    package = shutil.copytree(
+        Path(swordplay.__file__).parent,
+        copy / "swordplay",
+        ignore=shutil.ignore_patterns("__pycache__"),
+    )
     (package / "engine" / "__pycache__").write_text("no folder can be made here, by root either")
     return folder, copy
 
@@ -73,7 +79,9 @@ def shipped(tmp_path_factory):
 def test_a_process_without_a_home_compiles_nothing(shipped):
     folder, copy = shipped
     before = contents(folder)
-    compiled, where = python(COOK, "steps", **NO_HOME, NUMBA_CACHE_DIR=str(folder), PYTHONPATH=str(copy))
+    compiled, where = python(
+        COOK, "steps", **NO_HOME, NUMBA_CACHE_DIR=str(folder), PYTHONPATH=str(copy)
+    )
     assert (compiled, where.startswith(str(copy))) == ("False", True)
     assert contents(folder) == before
 
@@ -97,14 +105,20 @@ def test_a_recipe_that_fails_is_named_and_is_the_last():
 def test_a_process_that_ends_without_a_word_is_an_error(monkeypatch):
     silent = [sys.executable, "-c", "import sys; sys.stdin.readline(); sys.exit(3)"]
     popen = subprocess.Popen
-    monkeypatch.setattr(warming.subprocess, "Popen", lambda command, **pipes: popen(silent, **pipes))
+    monkeypatch.setattr(
+        warming.subprocess, "Popen", lambda command, **pipes: popen(silent, **pipes)
+    )
     (found,) = warming.cook_all(["steps"], 2)
     assert (found.name, found.error) == ("steps", "its process ended with code 3")
 
 
 def test_whoever_stops_early_leaves_no_process(monkeypatch):
     started, popen, before = [], subprocess.Popen, threading.active_count()
-    endless = [sys.executable, "-c", "import sys, time; print(input(), flush=True); time.sleep(600)"]
+    endless = [
+        sys.executable,
+        "-c",
+        "import sys, time; print(input(), flush=True); time.sleep(600)",
+    ]
 
     def start(command, **pipes):
         started.append(popen(endless, **pipes))
@@ -126,7 +140,9 @@ def test_every_kernel_is_compiled(tmp_path):
     kernels = {
         f"{source.stem}.{found.group(1)}"
         for source in Path(swordplay.__file__).parent.rglob("*.py")
-        for found in re.finditer(r"^@kernel\ndef (\w+)", source.read_text(encoding="utf-8"), re.MULTILINE)
+        for found in re.finditer(
+            r"^@kernel\ndef (\w+)", source.read_text(encoding="utf-8"), re.MULTILINE
+        )
     }
     assert len(kernels) > 30
     assert kept == kernels

@@ -1,4 +1,6 @@
-"""A comparison is nothing but the learners of the package on the same stream: everything in it can be had another way."""
+"""A comparison is nothing but the learners of the package on the same stream: everything in it
+can be had another way.
+"""
 
 import numpy as np
 import pytest
@@ -16,7 +18,12 @@ def table():
     rng = np.random.default_rng(4)
     rows = rng.normal(size=(900, 3)) * [1.0, 50.0, 0.1]
     turn = np.arange(900) / 200
-    targets = 10 + np.cos(turn) * rows[:, 0] + 0.02 * np.sin(turn) * rows[:, 1] + 0.1 * rng.normal(size=900)
+    targets = (
+        10
+        + np.cos(turn) * rows[:, 0]
+        + 0.02 * np.sin(turn) * rows[:, 1]
+        + 0.1 * rng.normal(size=900)
+    )
     rows[7, 2] = np.nan
     return rows, targets
 
@@ -34,8 +41,18 @@ def result(of, name):
 def test_every_learner_of_the_package_takes_part(regression):
     names = {one.name for one in regression.results}
     learners = {"Sword", "SwordAgeless", "SwordBest", "SwordVar", "SwordSmall", "Ader"}
-    assert names >= {f"sp.{name}" for name in learners} | {"best sp.OGD", "best sp.OEGD", "OGD, step 0.125"}
-    assert names >= {"SwordRegressor", "no change", "running mean", "scikit-learn SGD", "river linear"}
+    assert names >= {f"sp.{name}" for name in learners} | {
+        "best sp.OGD",
+        "best sp.OEGD",
+        "OGD, step 0.125",
+    }
+    assert names >= {
+        "SwordRegressor",
+        "no change",
+        "running mean",
+        "scikit-learn SGD",
+        "river linear",
+    }
     assert [one.name for one in regression.of("estimator")] == ["SwordRegressor"]
     assert not regression.absent
 
@@ -54,12 +71,18 @@ def test_the_estimator_is_the_one_of_scikit_learn():
     labels = (targets > 0.3).astype(int)
     predictions = SwordRegressor().predict_then_learn(rows, targets)
     rmse = np.sqrt(np.mean((predictions - targets)[1:] ** 2))  # nobody can tell the first one
-    assert result(compare(field(rows, targets), only=[]), "SwordRegressor").error == pytest.approx(rmse, rel=ROUNDING)
-    assert result(compare(field(rows, labels, 2), only=[]), "SwordClassifier").error == pytest.approx(row_by_row(rows, labels))
+    assert result(compare(field(rows, targets), only=[]), "SwordRegressor").error == pytest.approx(
+        rmse, rel=ROUNDING
+    )
+    assert result(
+        compare(field(rows, labels, 2), only=[]), "SwordClassifier"
+    ).error == pytest.approx(row_by_row(rows, labels))
 
 
 def row_by_row(rows, labels):
-    """Share of wrong labels of SwordClassifier if each class is a surprise, the very first row left out."""
+    """Share of wrong labels of SwordClassifier if each class is a surprise, the very first row
+    left out.
+    """
     model, wrong, seen = SwordClassifier(), [], set()
     for row, label in zip(rows, labels, strict=True):
         said = model.predict([row])[0] if seen else None
@@ -121,21 +144,43 @@ def test_the_names_of_the_classes_do_not_matter(table):
 
 def test_only_those_asked_for_take_part_beside_the_estimator(table):
     found = compare(field(*table), only=["Sword", "no change", "River", "best sp.OGD"])
-    assert {one.name for one in found.results} == {"SwordRegressor", "sp.Sword", "no change", "river linear", "best sp.OGD"}
-    with pytest.raises(UnknownLearner, match=r"'Swort'. Did you mean 'sword'\? There are: no change, running mean"):
+    assert {one.name for one in found.results} == {
+        "SwordRegressor",
+        "sp.Sword",
+        "no change",
+        "river linear",
+        "best sp.OGD",
+    }
+    with pytest.raises(
+        UnknownLearner, match=r"'Swort'. Did you mean 'sword'\? There are: no change, running mean"
+    ):
         compare(field(*table), only=["Swort"])
 
 
 def test_all_brings_the_rest_of_the_field(table):
-    """Everybody unasked and the baselines of the literature; each says what the same learner says by hand."""
+    """Everybody unasked and the baselines of the literature.
+
+    Each says what the same learner says by hand.
+    """
     rows, targets = table[0][:120], table[1][:120]
     place = field(rows, targets)
     usual = {one.name for one in compare(place).results}
     found = compare(place, only=["all"])
     others = {one.name for one in found.results} - usual
     assert usual < {one.name for one in found.results}
-    classes = {"SwordPlusPlus", "AderTrueLosses", "OptimisticOGD", "SAOL", "CBCE", "SACS", "MetaGrad", "PBGD"}
-    swapped = {f"SwordBest+{name}" for name in ("fixed share", "AdaNormalHedge", "Adapt-ML-Prod", "Squint")}
+    classes = {
+        "SwordPlusPlus",
+        "AderTrueLosses",
+        "OptimisticOGD",
+        "SAOL",
+        "CBCE",
+        "SACS",
+        "MetaGrad",
+        "PBGD",
+    }
+    swapped = {
+        f"SwordBest+{name}" for name in ("fixed share", "AdaNormalHedge", "Adapt-ML-Prod", "Squint")
+    }
     assert others == {f"sp.{name}" for name in classes} | {"best sp.RestartedOGD"} | swapped
     assert result(found, "best sp.RestartedOGD").setting in ("10", "100")
     assert [one.name for one in compare(place, only=["cbce"]).of("learner")] == ["sp.CBCE"]
@@ -144,7 +189,9 @@ def test_all_brings_the_rest_of_the_field(table):
     bound = place.gradient_bound
     by_hand = {
         "sp.CBCE": sp.CBCE(place.domain, gradient_bound=bound),
-        "sp.SwordPlusPlus": sp.SwordPlusPlus(place.domain, horizon=120, gradient_bound=bound, smoothness=place.smoothness),
+        "sp.SwordPlusPlus": sp.SwordPlusPlus(
+            place.domain, horizon=120, gradient_bound=bound, smoothness=place.smoothness
+        ),
     }
     for name, learner in by_hand.items():
         said = []
@@ -158,14 +205,22 @@ def test_all_brings_the_rest_of_the_field(table):
 
 def test_progress_reaches_its_plan(table):
     calls = []
-    compare(field(*table), only=["OGD", "Sword"], progress=lambda done, planned, label: calls.append((done, planned, label)))
+    compare(
+        field(*table),
+        only=["OGD", "Sword"],
+        progress=lambda done, planned, label: calls.append((done, planned, label)),
+    )
     assert [done for done, _, _ in calls] == list(range(len(calls)))
     assert calls[-1][0] == calls[-1][1] - 1
 
 
 @pytest.mark.parametrize(
     ("rows", "radius", "message"),
-    [(np.zeros((3, 2)), 8.0, "at least 10 rows"), (np.zeros(30), 8.0, "table"), (np.zeros((30, 2)), -1.0, "radius")],
+    [
+        (np.zeros((3, 2)), 8.0, "at least 10 rows"),
+        (np.zeros(30), 8.0, "table"),
+        (np.zeros((30, 2)), -1.0, "radius"),
+    ],
 )
 def test_bad_input_is_named(rows, radius, message):
     with pytest.raises(ValueError, match=message):
@@ -202,7 +257,8 @@ def test_many_columns_are_not_begun():
     view = perspective(field(rng.normal(size=(400, 300)), rng.normal(size=400)))
     # 90 steps of 300 rows: 8e-6 + 5e-8 * 301^2 + 1.3e-9 * 301^3 seconds each
     assert view == LeftOut(
-        "with 300 columns of numbers it would take about 1,080 seconds for 300 rows alone, and 10 are allowed"
+        "with 300 columns of numbers it would take about 1,080 seconds for 300 rows alone, and 10 "
+        "are allowed"
     )
 
 
@@ -227,4 +283,6 @@ def test_the_clock_has_the_last_word(table, monkeypatch):
         raise sp.hindsight.OutOfTime("late")
 
     monkeypatch.setattr("swordplay.theory.regret.curve.frontier", late)
-    assert perspective(field(*table), seconds=7.0) == LeftOut("the 7 seconds that it may take were over before it was done")
+    assert perspective(field(*table), seconds=7.0) == LeftOut(
+        "the 7 seconds that it may take were over before it was done"
+    )

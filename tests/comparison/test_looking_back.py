@@ -1,4 +1,6 @@
-"""The first rows of a run are looked at once more where that can be, and it is said why where it cannot."""
+"""The first rows of a run are looked at once more where that can be, and it is said why where it
+cannot.
+"""
 
 import re
 
@@ -19,7 +21,9 @@ def path(tmp_path):
     x, z = np.random.default_rng(4).normal(size=(2, 60)).round(3)
     y = [None if k == 30 else float(x[k] - 2.0 * z[k]) for k in range(60)]
     colours = [("red", "blue")[k % 2] for k in range(60)]
-    return str(write(tmp_path / "table.csv", pa.record_batch({"x": x, "z": z, "colour": colours, "y": y})))
+    return str(
+        write(tmp_path / "table.csv", pa.record_batch({"x": x, "z": z, "colour": colours, "y": y}))
+    )
 
 
 def test_the_same_rows_as_a_comparison_looks_at(path):
@@ -27,7 +31,9 @@ def test_the_same_rows_as_a_comparison_looks_at(path):
     assert game.rows.shape == (59, 2)
     again = field(game.rows, game.targets)
     assert (again.streams[0].features == game.streams[0].features).all()
-    assert (game_of_run(Job(path, Settings("y", features=("x",)), rows=20)).rows == game.rows[:20, :1]).all()
+    assert (
+        game_of_run(Job(path, Settings("y", features=("x",)), rows=20)).rows == game.rows[:20, :1]
+    ).all()
     backwards = game_of_run(Job(path, Settings("y", features=("x",)), order=Order(reverse=True)))
     assert (backwards.rows[:, 0] == game.rows[::-1, 0]).all()
     assert ROWS == 3000

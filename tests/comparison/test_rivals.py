@@ -29,13 +29,28 @@ def labels(targets, classes):
 
 
 def test_baselines_by_hand():
-    values, few = np.array([3.0, 1.0, 5.0] + [2.0] * 9), np.array([1, 0, 0, 1, 1, 2, 0, 0, 0, 2, 2, 2])
+    values, few = (
+        np.array([3.0, 1.0, 5.0] + [2.0] * 9),
+        np.array([1, 0, 0, 1, 1, 2, 0, 0, 0, 2, 2, 2]),
+    )
     place, classes = field(np.zeros((12, 1)), values), field(np.zeros((12, 1)), few, 3)
     assert baselines.no_change(place).predictions[1:4].tolist() == [3.0, 1.0, 5.0]
     assert baselines.running_mean(place).predictions[1:5].tolist() == [3.0, 2.0, 3.0, 2.75]
     assert baselines.no_change(classes).predictions[1:].tolist() == few[:-1].tolist()
     # one each: the one that appeared first, which is class 1
-    assert baselines.majority_class(classes).predictions[1:].tolist() == [1, 1, 0, 1, 1, 1, 1, 0, 0, 0, 0]
+    assert baselines.majority_class(classes).predictions[1:].tolist() == [
+        1,
+        1,
+        0,
+        1,
+        1,
+        1,
+        1,
+        0,
+        0,
+        0,
+        0,
+    ]
     # the first row is free, and everybody errs where 0 and 2 appear, even whoever says them
     assert classes.mistakes(few.astype(float)).tolist() == [1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0]
     assert place.mistakes(values + 2.0).tolist() == [4.0] * 11
@@ -45,7 +60,9 @@ def test_baselines_by_hand():
 def test_river_is_rivers_own_loop(rows, targets, classes):
     wanted = labels(targets, classes) if classes else targets
     model = linear_model.LogisticRegression() if classes else linear_model.LinearRegression()
-    model = preprocessing.StandardScaler() | (multiclass.OneVsRestClassifier(model) if classes > 2 else model)
+    model = preprocessing.StandardScaler() | (
+        multiclass.OneVsRestClassifier(model) if classes > 2 else model
+    )
     said = []
     for row, target in zip(rows, wanted, strict=True):
         known = {f"column {k}": value for k, value in enumerate(row) if not np.isnan(value)}
@@ -62,7 +79,9 @@ def test_scikit_learn_is_its_own_loop(rows, targets, classes, size, monkeypatch)
     monkeypatch.setattr(rivals, "MOST_CALLS", len(rows) // size)
     wanted = labels(targets, classes) if classes else targets
     scaler, known = StandardScaler(), {"classes": range(3)} if classes else {}
-    model = SGDClassifier(loss="log_loss", random_state=0) if classes else SGDRegressor(random_state=0)
+    model = (
+        SGDClassifier(loss="log_loss", random_state=0) if classes else SGDRegressor(random_state=0)
+    )
     step, said = rivals.block_size(len(rows)), []
     assert step in (size, size + 1)
     for first in range(0, len(rows), step):
@@ -71,7 +90,9 @@ def test_scikit_learn_is_its_own_loop(rows, targets, classes, size, monkeypatch)
             scaled = np.nan_to_num(scaler.partial_fit(block).transform(block))
         said += model.predict(scaled).tolist() if first else [0.0] * len(block)
         model.partial_fit(scaled, wanted[first : first + step], **known)
-    assert rivals.scikit_learn(field(rows, wanted, classes)).predictions == pytest.approx(said, rel=ROUNDING)
+    assert rivals.scikit_learn(field(rows, wanted, classes)).predictions == pytest.approx(
+        said, rel=ROUNDING
+    )
 
 
 def test_many_rows_are_learned_in_blocks():

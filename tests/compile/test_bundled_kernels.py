@@ -1,4 +1,6 @@
-"""Machine code that a wheel carries: used where it fits, never trusted more than the modules beside it."""
+"""Machine code that a wheel carries: used where it fits, never trusted more than the modules
+beside it.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ def asked_anew(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[pyte
     """A bundled folder, on a processor that has everything."""
     monkeypatch.setenv("SWORDPLAY_BUNDLED_KERNELS", "1")
     monkeypatch.setattr(kernel_cache, "BUNDLED", tmp_path)
-    monkeypatch.setattr(kernel_cache.llvm, "get_host_cpu_features", lambda: dict.fromkeys(EVERYTHING, True))
+    monkeypatch.setattr(
+        kernel_cache.llvm, "get_host_cpu_features", lambda: dict.fromkeys(EVERYTHING, True)
+    )
     for name in ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES"):
         monkeypatch.delenv(name, raising=False)
     kernel_cache.bundled_target.cache_clear()
@@ -53,8 +57,13 @@ def test_a_processor_gets_the_best_target_that_it_has_everything_for(
     assert kernel_cache.bundled_target() is expected
 
 
-@pytest.mark.parametrize("unwanted", ["nothing", "NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "SWORDPLAY_BUNDLED_KERNELS", "gone"])
-def test_bundled_machine_code_can_be_left_out(unwanted: str, asked_anew: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "unwanted",
+    ["nothing", "NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "SWORDPLAY_BUNDLED_KERNELS", "gone"],
+)
+def test_bundled_machine_code_can_be_left_out(
+    unwanted: str, asked_anew: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     if unwanted == "gone":
         asked_anew.setattr(kernel_cache, "BUNDLED", tmp_path / "gone")
     elif unwanted != "nothing":
@@ -65,7 +74,13 @@ def test_bundled_machine_code_can_be_left_out(unwanted: str, asked_anew: pytest.
 def process(code: str, **environment: str) -> tuple[str, str]:
     """What a process prints, and what it writes to standard error."""
     own = {"SWORDPLAY_BUNDLED_KERNELS": "1", "PYTHONDONTWRITEBYTECODE": "1", **environment}
-    done = subprocess.run([sys.executable, "-c", code], env=os.environ | own, capture_output=True, text=True, timeout=900)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | own,
+        capture_output=True,
+        text=True,
+        timeout=900,
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout, done.stderr
 
@@ -75,18 +90,25 @@ def runs_here() -> bool:
     return all(has.get(name) for name in kernel_cache.TARGETS[-1].needs)
 
 
-usable = pytest.mark.skipif(not runs_here(), reason="this processor is none of those that machine code is bundled for")
+usable = pytest.mark.skipif(
+    not runs_here(), reason="this processor is none of those that machine code is bundled for"
+)
 
 
 @pytest.fixture(scope="module")
 def bundled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the package with machine code of one kernel."""
     folder = tmp_path_factory.mktemp("installed")
-    copy = shutil.copytree(PACKAGE, folder / "swordplay", ignore=shutil.ignore_patterns("__pycache__", "kernels"))
+    copy = shutil.copytree(
+        PACKAGE, folder / "swordplay", ignore=shutil.ignore_patterns("__pycache__", "kernels")
+    )
     has = binding.get_host_cpu_features()
     best = next(one for one in kernel_cache.TARGETS if all(has.get(name) for name in one.needs))
     cpu = {"NUMBA_CPU_NAME": best.name, "NUMBA_CPU_FEATURES": best.features}
-    assert process(ONE, PYTHONPATH=str(folder), NUMBA_CACHE_DIR=str(folder / "cache"), **cpu) == ("0\n", "")
+    assert process(ONE, PYTHONPATH=str(folder), NUMBA_CACHE_DIR=str(folder / "cache"), **cpu) == (
+        "0\n",
+        "",
+    )
     shutil.move(folder / "cache" / "swordplay", copy / "kernels" / best.name)
     return folder
 
@@ -105,18 +127,25 @@ def used(installed: Path, cache: Path, **environment: str) -> tuple[bool, str]:
 
 
 @usable
-def test_bundled_machine_code_is_used_before_any_other_and_nothing_is_written(installed: Path, tmp_path: Path) -> None:
+def test_bundled_machine_code_is_used_before_any_other_and_nothing_is_written(
+    installed: Path, tmp_path: Path
+) -> None:
     assert used(installed, tmp_path / "a") == (True, "")
     assert used(installed, tmp_path / "b", SWORDPLAY_BUNDLED_KERNELS="0") == (False, "")
     assert used(installed, tmp_path / "c", NUMBA_CPU_NAME="generic") == (False, "")
     with (installed / "swordplay" / "engine" / "scaling.py").open("a") as source:
         source.write("# a comment\n")
-    assert process(ONE, PYTHONPATH=str(installed), NUMBA_CACHE_DIR=str(tmp_path / "d")) == ("1\n", "")
+    assert process(ONE, PYTHONPATH=str(installed), NUMBA_CACHE_DIR=str(tmp_path / "d")) == (
+        "1\n",
+        "",
+    )
 
 
 @usable
 @pytest.mark.parametrize("harm", ["cut", "other source", "group may write", "file of others"])
-def test_bundled_machine_code_that_does_not_fit_is_compiled(harm: str, installed: Path, tmp_path: Path) -> None:
+def test_bundled_machine_code_that_does_not_fit_is_compiled(
+    harm: str, installed: Path, tmp_path: Path
+) -> None:
     (file,) = (installed / "swordplay" / "kernels").rglob("*.kernel")
     if harm == "cut":
         file.write_bytes(file.read_bytes()[:-1])
@@ -133,7 +162,9 @@ def test_bundled_machine_code_that_does_not_fit_is_compiled(harm: str, installed
 
 
 @usable
-def test_bundled_machine_code_is_trusted_as_far_as_the_modules_are(installed: Path, tmp_path: Path) -> None:
+def test_bundled_machine_code_is_trusted_as_far_as_the_modules_are(
+    installed: Path, tmp_path: Path
+) -> None:
     """``pip`` under ``umask 002`` makes all folders writable by the group, modules included."""
     for place in (installed / "swordplay").rglob("*"):
         place.chmod(place.stat().st_mode | 0o020)
@@ -155,13 +186,30 @@ print(kernel_cache.compile_timer.seconds)
 def test_a_wheel_compiles_nothing(tmp_path: Path) -> None:
     """By whatever a recipe calls, which is every kernel; and two builds are equal byte by byte."""
     wheels = [build(tmp_path / name) for name in ("first", "second")]
-    assert all(wheel.name.split("-")[2].startswith("cp3") and "_x86_64" in wheel.name for wheel in wheels)
-    files = [{name: packed.read(name) for name in packed.namelist()} for packed in map(ZipFile, wheels)]
+    assert all(
+        wheel.name.split("-")[2].startswith("cp3") and "_x86_64" in wheel.name for wheel in wheels
+    )
+    files = [
+        {name: packed.read(name) for name in packed.namelist()} for packed in map(ZipFile, wheels)
+    ]
     kernels = [{name: data for name, data in one.items() if "/kernels/" in name} for one in files]
     assert kernels[0] == kernels[1]
-    assert not [name for name, data in kernels[0].items() if b"site-packages" in data or b"/home" in data]
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(tmp_path / "installed")]
+    assert not [
+        name for name, data in kernels[0].items() if b"site-packages" in data or b"/home" in data
+    ]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--target",
+        str(tmp_path / "installed"),
+    ]
     subprocess.run([*command, str(wheels[0])], check=True)
-    out, err = process(COOKED, PYTHONPATH=str(tmp_path / "installed"), NUMBA_CACHE_DIR=str(tmp_path / "cache"))
+    out, err = process(
+        COOKED, PYTHONPATH=str(tmp_path / "installed"), NUMBA_CACHE_DIR=str(tmp_path / "cache")
+    )
     assert (float(out), err) == (0.0, "")
     assert not (tmp_path / "cache").exists()

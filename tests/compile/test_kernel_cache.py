@@ -1,4 +1,6 @@
-"""Machine code on disk: files that cannot be trusted or are damaged are compiled again, and never executed."""
+"""Machine code on disk: files that cannot be trusted or are damaged are compiled again, and
+never executed.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,7 @@ values = np.zeros(3)
 probe.add(values, 2.0)
 said = [values.tolist(), probe.half(3.0), list(probe.found(2.0))]
 print(json.dumps([said, [sum(one.stats.cache_hits.values()) for one in (probe.add, probe.half, probe.found)]]))
-"""
+"""  # noqa: E501
 RIGHT = [[2.0, 2.0, 2.0], 1.5, [7, True]]
 KERNELS = ("probe.add", "probe.half", "probe.found")
 ALL, NONE = [1, 1, 1], [0, 0, 0]
@@ -57,9 +59,16 @@ class Probe(NamedTuple):
 
     folder: Path
 
-    def started(self, *, limit: int | None = None, cwd: Path | None = None, **environment: str) -> subprocess.Popen[str]:
+    def started(
+        self, *, limit: int | None = None, cwd: Path | None = None, **environment: str
+    ) -> subprocess.Popen[str]:
         """A process that calls the kernels; without a home unless the environment has one."""
-        own = {"PYTHONPATH": str(self.folder), "HOME": "/dev/null", "XDG_CACHE_HOME": "/dev/null/cache", **environment}
+        own = {
+            "PYTHONPATH": str(self.folder),
+            "HOME": "/dev/null",
+            "XDG_CACHE_HOME": "/dev/null/cache",
+            **environment,
+        }
         return subprocess.Popen(
             [sys.executable, "-B", "-c", MAIN],
             cwd=cwd or self.folder,
@@ -67,11 +76,16 @@ class Probe(NamedTuple):
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            preexec_fn=None if limit is None else lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
+            preexec_fn=None
+            if limit is None
+            else lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
         )
 
     def run(self, **options: object) -> tuple[list[int], str]:
-        """Which kernels came from disk, and what the process wrote to standard error; their results are right."""
+        """Which kernels came from disk, and what the process wrote to standard error.
+
+        Their results are right.
+        """
         out, err = (process := self.started(**options)).communicate(timeout=600)  # type: ignore[arg-type]
         assert process.returncode == 0, err
         said, hits = json.loads(out)
@@ -94,7 +108,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Probe, dict[str, byt
     probe = Probe(folder)
     assert probe.with_cache(folder / "cache") == (NONE, "")
     files = {file.name: file.read_bytes() for file in (folder / "cache" / "swordplay").iterdir()}
-    assert sorted(name.split("-")[0] for name in files if name.endswith(".kernel")) == sorted(KERNELS)
+    assert sorted(name.split("-")[0] for name in files if name.endswith(".kernel")) == sorted(
+        KERNELS
+    )
     return probe, files
 
 
@@ -120,7 +136,13 @@ def test_no_module_of_the_package_imports_pickle() -> None:
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-            assert not {"pickle", "marshal", "shelve", "numba.core.caching", "numba.core.serialize"} & set(names), file
+            assert not {
+                "pickle",
+                "marshal",
+                "shelve",
+                "numba.core.caching",
+                "numba.core.serialize",
+            } & set(names), file
 
 
 def test_the_second_process_compiles_nothing_and_writes_nothing(filled: tuple[Probe, Path]) -> None:
@@ -172,11 +194,20 @@ def flipped(data: bytes, place: int) -> bytes:
 
 def checksummed(rest: bytes) -> bytes:
     whole = kernel_cache.encoded({}, b"")
-    return whole[: len(kernel_cache.FORMAT)] + kernel_cache.hashlib.sha256(rest).hexdigest().encode() + b"\n" + rest
+    return (
+        whole[: len(kernel_cache.FORMAT)]
+        + kernel_cache.hashlib.sha256(rest).hexdigest().encode()
+        + b"\n"
+        + rest
+    )
 
 
-@pytest.mark.parametrize("damages", [tuple(DAMAGE)[k : k + 3] for k in range(0, len(DAMAGE), 3)], ids=", ".join)
-def test_a_damaged_file_is_compiled_again_and_overwritten(damages: tuple[str, ...], filled: tuple[Probe, Path]) -> None:
+@pytest.mark.parametrize(
+    "damages", [tuple(DAMAGE)[k : k + 3] for k in range(0, len(DAMAGE), 3)], ids=", ".join
+)
+def test_a_damaged_file_is_compiled_again_and_overwritten(
+    damages: tuple[str, ...], filled: tuple[Probe, Path]
+) -> None:
     probe, cache = filled
     before = {file: file.read_bytes() for file in kept(cache)}
     for damage, (file, data) in zip(damages, before.items(), strict=True):
@@ -206,19 +237,28 @@ def foreign(files: dict[str, bytes], folder: Path) -> dict[str, bytes]:
     probe = Probe(folder)
     out, err = probe.started(NUMBA_CACHE_DIR=str(folder / "cache")).communicate(timeout=600)
     assert "39.0" in out, err
-    others = {file.name.split("-")[0]: kernel_cache.decoded(file.read_bytes()) for file in kept(folder)}
+    others = {
+        file.name.split("-")[0]: kernel_cache.decoded(file.read_bytes()) for file in kept(folder)
+    }
     planted = {}
     for name, data in files.items():
         if name.startswith("probe.half"):
             header, code = others["probe.half"]
-            data = kernel_cache.encoded({**header, "made for": kernel_cache.decoded(data)[0]["made for"]}, code)
+            data = kernel_cache.encoded(
+                {**header, "made for": kernel_cache.decoded(data)[0]["made for"]}, code
+            )
         planted[name] = data
     return planted
 
 
 @pytest.fixture(scope="module")
-def planted(made: tuple[Probe, dict[str, bytes]], tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """Files of another author for the probe. They work: where they are trusted, they are executed."""
+def planted(
+    made: tuple[Probe, dict[str, bytes]], tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, bytes]:
+    """Files of another author for the probe.
+
+    They work: where they are trusted, they are executed.
+    """
     probe, files = made
     found = foreign(files, tmp_path_factory.mktemp("foreign") / "probe")
     cache = fill(tmp_path_factory.mktemp("planted") / "cache", found)
@@ -239,13 +279,20 @@ def test_a_configuration_file_in_the_current_folder_does_not_choose_the_cache(
 
 
 @pytest.mark.parametrize(
-    ("which", "mode"), [("cache", 0o775), ("cache", 0o757), ("swordplay", 0o777), ("files", 0o664), ("files", 0o646)]
+    ("which", "mode"),
+    [("cache", 0o775), ("cache", 0o757), ("swordplay", 0o777), ("files", 0o664), ("files", 0o646)],
 )
 def test_what_others_may_write_is_not_used_and_that_is_said_once(
-    which: str, mode: int, made: tuple[Probe, dict[str, bytes]], planted: dict[str, bytes], tmp_path: Path
+    which: str,
+    mode: int,
+    made: tuple[Probe, dict[str, bytes]],
+    planted: dict[str, bytes],
+    tmp_path: Path,
 ) -> None:
     cache = fill(tmp_path / "cache", planted)
-    for place in {"cache": [cache], "swordplay": [cache / "swordplay"], "files": kept(cache)}[which]:
+    for place in {"cache": [cache], "swordplay": [cache / "swordplay"], "files": kept(cache)}[
+        which
+    ]:
         place.chmod(mode)
     hits, err = made[0].with_cache(cache)
     assert hits == NONE
@@ -263,7 +310,9 @@ def test_files_and_folders_of_another_user_are_not_used(
     which: str, made: tuple[Probe, dict[str, bytes]], planted: dict[str, bytes], tmp_path: Path
 ) -> None:
     cache = fill(tmp_path / "cache", planted)
-    for place in {"cache": [cache], "swordplay": [cache / "swordplay"], "files": kept(cache)}[which]:
+    for place in {"cache": [cache], "swordplay": [cache / "swordplay"], "files": kept(cache)}[
+        which
+    ]:
         os.chown(place, 54321, 54321)
     hits, err = made[0].with_cache(cache)
     assert hits == NONE
@@ -294,7 +343,9 @@ def test_what_is_no_regular_file_is_not_followed(
 def test_beside_a_module_writers_of_the_module_are_trusted_and_no_others(
     made: tuple[Probe, dict[str, bytes]], planted: dict[str, bytes], tmp_path: Path
 ) -> None:
-    """With ``umask 002`` a clone and its ``__pycache__`` are writable by a group: who is in it can change the module, too."""
+    """With ``umask 002`` a clone and its ``__pycache__`` are writable by a group: who is in it
+    can change the module, too.
+    """
     (tmp_path / "source").mkdir()
     (tmp_path / "source" / "probe.py").write_text(PROBE)
     probe, home = Probe(tmp_path / "source"), tmp_path / "home"
@@ -309,12 +360,17 @@ def test_beside_a_module_writers_of_the_module_are_trusted_and_no_others(
     hits, err = probe.run(**environment)
     assert hits == NONE
     assert err.count("UntrustedFilesWarning: ") == 1
-    assert {stat.S_IMODE(place.stat().st_mode) for place in (home / "swordplay", home / "swordplay" / "kernels")} == {0o700}
+    assert {
+        stat.S_IMODE(place.stat().st_mode)
+        for place in (home / "swordplay", home / "swordplay" / "kernels")
+    } == {0o700}
     assert {stat.S_IMODE(file.stat().st_mode) for file in kept(home)} == {0o600}
     assert len(kept(home)) == 3
 
 
-def test_a_relative_cache_folder_of_the_user_is_ignored(made: tuple[Probe, dict[str, bytes]], tmp_path: Path) -> None:
+def test_a_relative_cache_folder_of_the_user_is_ignored(
+    made: tuple[Probe, dict[str, bytes]], tmp_path: Path
+) -> None:
     source = tmp_path / "source"
     source.mkdir()
     (source / "probe.py").write_text(PROBE)
@@ -326,7 +382,9 @@ def test_a_relative_cache_folder_of_the_user_is_ignored(made: tuple[Probe, dict[
     assert not (tmp_path / "relative").exists()
 
 
-def test_two_processes_that_compile_at_once(made: tuple[Probe, dict[str, bytes]], tmp_path: Path) -> None:
+def test_two_processes_that_compile_at_once(
+    made: tuple[Probe, dict[str, bytes]], tmp_path: Path
+) -> None:
     both = [made[0].started(NUMBA_CACHE_DIR=str(tmp_path / "cache")) for _ in range(2)]
     answers = [process.communicate(timeout=600) for process in both]
     assert [json.loads(out)[0] for out, _ in answers] == [RIGHT] * 2
@@ -335,7 +393,9 @@ def test_two_processes_that_compile_at_once(made: tuple[Probe, dict[str, bytes]]
     assert not list((tmp_path / "cache").rglob(".*"))
 
 
-def test_on_a_full_disk_a_process_compiles_for_itself(made: tuple[Probe, dict[str, bytes]], tmp_path: Path) -> None:
+def test_on_a_full_disk_a_process_compiles_for_itself(
+    made: tuple[Probe, dict[str, bytes]], tmp_path: Path
+) -> None:
     assert made[0].with_cache(tmp_path / "cache", limit=100) == (NONE, "")
     assert not [file for file in (tmp_path / "cache").rglob("*") if file.is_file()]
 
@@ -360,13 +420,19 @@ def test_other_settings_of_the_compiler_have_files_of_their_own(filled: tuple[Pr
     assert len(kept(cache)) == 9
 
 
-def test_a_terminal_is_told_once_that_kernels_are_compiled(filled: tuple[Probe, Path], tmp_path: Path) -> None:
+def test_a_terminal_is_told_once_that_kernels_are_compiled(
+    filled: tuple[Probe, Path], tmp_path: Path
+) -> None:
     probe, cache = filled
     for folder, expected in ((tmp_path / "empty", 1), (cache, 0)):
         ours, theirs = pty.openpty()
         environment = os.environ | {"PYTHONPATH": str(probe.folder), "NUMBA_CACHE_DIR": str(folder)}
         done = subprocess.run(
-            [sys.executable, "-c", MAIN], env=environment, stdout=subprocess.DEVNULL, stderr=theirs, timeout=600
+            [sys.executable, "-c", MAIN],
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=theirs,
+            timeout=600,
         )
         assert done.returncode == 0
         os.write(theirs, b"end")
@@ -378,10 +444,14 @@ def test_a_terminal_is_told_once_that_kernels_are_compiled(filled: tuple[Probe, 
 def test_track_ignores_a_configuration_file_of_the_current_folder(tmp_path: Path) -> None:
     pytest.importorskip("yaml")
     pytest.importorskip("click")
-    (tmp_path / "table.csv").write_text("x,y\n" + "".join(f"{k % 7},{k % 5}.5\n" for k in range(100)))
+    (tmp_path / "table.csv").write_text(
+        "x,y\n" + "".join(f"{k % 7},{k % 5}.5\n" for k in range(100))
+    )
     (tmp_path / ".numba_config.yaml").write_text("cache_dir: .c\n")
     command = [sys.executable, "-m", "swordplay", "track", "table.csv", "--target", "y", "--quiet"]
     environment = {key: value for key, value in os.environ.items() if key != "NUMBA_CACHE_DIR"}
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=900)
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=900
+    )
     assert done.returncode == 0, done.stderr
     assert not (tmp_path / ".c").exists()

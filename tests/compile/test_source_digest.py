@@ -14,7 +14,9 @@ from swordplay.compile import source_digest
 from swordplay.compile.kernel_folders import PACKAGE
 
 FILES = sorted(PACKAGE.rglob("*.py"))
-WITH_KERNELS = [file for file in FILES if "from swordplay.compile import" in file.read_text(encoding="utf-8")]
+WITH_KERNELS = [
+    file for file in FILES if "from swordplay.compile import" in file.read_text(encoding="utf-8")
+]
 
 
 def named(file):
@@ -22,14 +24,22 @@ def named(file):
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "swordplay":
             for alias in node.names:
-                yield f"{node.module}.{alias.name}" if located(f"{node.module}.{alias.name}") else node.module
+                yield (
+                    f"{node.module}.{alias.name}"
+                    if located(f"{node.module}.{alias.name}")
+                    else node.module
+                )
         elif isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if alias.name.split(".")[0] == "swordplay")
+            yield from (
+                alias.name for alias in node.names if alias.name.split(".")[0] == "swordplay"
+            )
 
 
 def located(module):
     place = PACKAGE.joinpath(*module.split(".")[1:])
-    return next((file for file in (place.with_suffix(".py"), place / "__init__.py") if file.is_file()), None)
+    return next(
+        (file for file in (place.with_suffix(".py"), place / "__init__.py") if file.is_file()), None
+    )
 
 
 def reached(file):
@@ -48,14 +58,22 @@ def test_a_kernel_depends_on_every_file_that_its_own_imports(file):
 
 def test_the_kernels_are_where_they_were_looked_for():
     names = {str(file.relative_to(PACKAGE)) for file in WITH_KERNELS}
-    assert {"engine/rounds.py", "engine/ladder.py", "keyed/kernel.py", "data/tables/quotes.py"} <= names
+    assert {
+        "engine/rounds.py",
+        "engine/ladder.py",
+        "keyed/kernel.py",
+        "data/tables/quotes.py",
+    } <= names
     assert "theory/regret/hindsight/chain_kernels.py" in names
     for file in set(FILES) - {PACKAGE / "compile" / "jit.py"}:
         assert "numba.njit" not in file.read_text(encoding="utf-8"), f"{file} compiles by itself"
 
 
 def test_constants_from_other_rooms_count_and_rooms_that_nothing_is_taken_from_do_not():
-    found = {str(file.relative_to(PACKAGE)) for file in source_digest.sources(PACKAGE / "engine" / "rounds.py")}
+    found = {
+        str(file.relative_to(PACKAGE))
+        for file in source_digest.sources(PACKAGE / "engine" / "rounds.py")
+    }
     assert {
         "parts/rates.py",
         "parts/metas/optimism.py",
@@ -63,7 +81,9 @@ def test_constants_from_other_rooms_count_and_rooms_that_nothing_is_taken_from_d
         "engine/layout.py",
         "compile/jit.py",
     } <= found
-    assert not {"__init__.py", "theory/game.py", "parts/learners/sword.py", "engine/driver.py"} & found
+    assert (
+        not {"__init__.py", "theory/game.py", "parts/learners/sword.py", "engine/driver.py"} & found
+    )
 
 
 def test_imports_are_absolute_so_that_they_can_be_followed():
@@ -72,7 +92,9 @@ def test_imports_are_absolute_so_that_they_can_be_followed():
 
 
 def copied(folder):
-    return shutil.copytree(PACKAGE, folder / "swordplay", ignore=shutil.ignore_patterns("__pycache__"))
+    return shutil.copytree(
+        PACKAGE, folder / "swordplay", ignore=shutil.ignore_patterns("__pycache__")
+    )
 
 
 def changed(file, text, instead):
@@ -82,9 +104,18 @@ def changed(file, text, instead):
 
 
 def fresh(package, code):
-    """Run code in a new process that finds the package there and keeps machine code beside it; its last line, from JSON."""
-    environment = {**os.environ, "PYTHONPATH": str(package.parent), "NUMBA_CACHE_DIR": str(package.parent / "cache")}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=600)
+    """Run code in a new process that finds the package there and keeps machine code beside it.
+
+    Its last line, from JSON.
+    """
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(package.parent),
+        "NUMBA_CACHE_DIR": str(package.parent / "cache"),
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=600
+    )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -113,12 +144,16 @@ def test_a_changed_constant_reaches_the_machine_code_on_disk(tmp_path):
     package = copied(tmp_path)
     (package / "probe.py").write_text(KERNEL, encoding="utf-8")
     assert fresh(package, ASK) == [2e-12, 0]
-    changed(package / "theory" / "game.py", "The repeated game,", "The game, repeated,")  # nothing of it can be frozen
+    changed(
+        package / "theory" / "game.py", "The repeated game,", "The game, repeated,"
+    )  # nothing of it can be frozen
     with (package / "parts" / "rates.py").open("a", encoding="utf-8") as rates:
         rates.write("# a comment\n")
     changed(package / "probe.py", "    return 2.0", '    """Twice a number."""\n\n    return 2.0')
     assert fresh(package, ASK) == [2e-12, 1]
-    changed(package / "compile" / "kernel_cache.py", "FORMAT = b", "CACHED = True\nFORMAT = b")  # keeps kernels, makes none
+    changed(
+        package / "compile" / "kernel_cache.py", "FORMAT = b", "CACHED = True\nFORMAT = b"
+    )  # keeps kernels, makes none
     assert fresh(package, ASK) == [2e-12, 1]
     changed(package / "parts" / "rates.py", "TIE = 1e-12", "TIE = 1e-3")
     assert fresh(package, ASK) == [2e-3, 0]
@@ -143,7 +178,9 @@ def test_the_engine_follows_the_readable_learner_when_a_constant_changes(tmp_pat
     package = copied(tmp_path)
     before, compiled = fresh(package, PLAY)
     assert compiled == pytest.approx(before, abs=1e-10)
-    changed(package / "parts" / "rates.py", "TIE = 1e-12", "TIE = 0.9")  # nearly every pair of guesses ties now
+    changed(
+        package / "parts" / "rates.py", "TIE = 1e-12", "TIE = 0.9"
+    )  # nearly every pair of guesses ties now
     changed(package / "parts" / "metas" / "optimism.py", "TIED = 0.5", "TIED = 1.0")
     after, compiled = fresh(package, PLAY)
     assert after != pytest.approx(before, abs=1e-3)

@@ -19,7 +19,9 @@ def domains_and_points(draw: st.DrawFn):
 
 def slack(domain, points):
     """Rounding, in the units of what was projected."""
-    return PROJECTION * (domain.diameter + np.linalg.norm(domain.center) + np.linalg.norm(points, axis=-1).max())
+    return PROJECTION * (
+        domain.diameter + np.linalg.norm(domain.center) + np.linalg.norm(points, axis=-1).max()
+    )
 
 
 @given(domains_and_points())
@@ -40,7 +42,9 @@ def test_projections_do_not_move_apart(given_):
     domain, points = given_
     nearest = domain.project(points)
     apart = np.linalg.norm(points[:, None] - points[None], axis=-1)
-    assert (np.linalg.norm(nearest[:, None] - nearest[None], axis=-1) <= apart + slack(domain, points)).all()
+    assert (
+        np.linalg.norm(nearest[:, None] - nearest[None], axis=-1) <= apart + slack(domain, points)
+    ).all()
 
 
 @given(domains_and_points())
@@ -66,7 +70,9 @@ def test_no_feasible_point_is_nearer(given_):
 def test_a_batch_is_its_rows(given_):
     domain, points = given_
     nearest = domain.project(points)
-    np.testing.assert_allclose(nearest, [domain.project(x) for x in points], rtol=0, atol=slack(domain, points))
+    np.testing.assert_allclose(
+        nearest, [domain.project(x) for x in points], rtol=0, atol=slack(domain, points)
+    )
     np.testing.assert_array_equal(nearest, domain.project(points.reshape(2, 4, -1)).reshape(8, -1))
 
 
@@ -136,7 +142,10 @@ class TestRefusals:
         (lambda: sp.Ball(2, center=[0.0]), "center must have length 2, got length 1"),
         (lambda: sp.Ball(2, center=[0.0, np.nan]), "center must be finite, got nan at index 1"),
         (lambda: sp.Ball(2, center=["a", "b"]), "center must hold real numbers"),
-        (lambda: sp.Box([0.0, 2.0], [1.0, 1.0]), r"lower must not exceed upper, got lower\[1\] = 2.0"),
+        (
+            lambda: sp.Box([0.0, 2.0], [1.0, 1.0]),
+            r"lower must not exceed upper, got lower\[1\] = 2.0",
+        ),
         (lambda: sp.Box([0.0], [1.0, 1.0]), "upper must have length 1, got length 2"),
         (lambda: sp.Box([0.0], [np.inf]), "upper must be finite, got inf"),
         (lambda: sp.Box([1.0, 1.0], [1.0, 1.0]), "upper must exceed lower somewhere"),
@@ -156,4 +165,6 @@ def test_a_ball_is_right_for_points_whose_squares_overflow():
 
 
 def test_a_simplex_is_right_when_every_coordinate_is_huge():
-    np.testing.assert_allclose(sp.Simplex(3).project(np.array([1e15, 1e15 + 0.5, 0.0])), [0.25, 0.75, 0.0])
+    np.testing.assert_allclose(
+        sp.Simplex(3).project(np.array([1e15, 1e15 + 0.5, 0.0])), [0.25, 0.75, 0.0]
+    )

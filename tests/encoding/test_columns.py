@@ -33,7 +33,13 @@ def test_kinds():
         day=[datetime.datetime(2024, 1, 1), None],
         moment=[datetime.datetime(2024, 1, 1, 5), None],
     )
-    assert [one.kind for one in kinds.values()] == ["number", "truth", "category", "date", "date and time"]
+    assert [one.kind for one in kinds.values()] == [
+        "number",
+        "truth",
+        "category",
+        "date",
+        "date and time",
+    ]
 
 
 def test_names_and_counts_are_left_out():
@@ -58,7 +64,9 @@ def test_a_few_names_may_be_chance():
 
 
 def test_asked_for_is_used_and_the_rest_is_not():
-    head = pa.record_batch({"a": [f"n{k}" for k in range(50)], "b": np.arange(50.0), "y": np.arange(50.0)})
+    head = pa.record_batch(
+        {"a": [f"n{k}" for k in range(50)], "b": np.arange(50.0), "y": np.arange(50.0)}
+    )
     assert [one.kind for one in plan(head, "y", ("a",), ())] == ["category", "left out"]
     assert [one.kind for one in plan(head, "y", None, ("b",))] == ["left out", "left out"]
 
@@ -66,7 +74,11 @@ def test_asked_for_is_used_and_the_rest_is_not():
 @pytest.mark.parametrize(
     ("features", "drop", "told"),
     [
-        (("prise",), (), r"--features names the column 'prise', which is not there. Did you mean 'price'\?"),
+        (
+            ("prise",),
+            (),
+            r"--features names the column 'prise', which is not there. Did you mean 'price'\?",
+        ),
         (None, ("y",), "--drop names the target 'y'"),
         (("y",), (), "--features names the target 'y'"),
     ],
@@ -78,14 +90,18 @@ def test_columns_that_are_not_there(features, drop, told):
 
 
 def test_numbers_and_truths():
-    encoder = Encoder([Plan("a", "number"), Plan("b", "truth"), Plan("c", "left out")], 0, of_classes=False)
+    encoder = Encoder(
+        [Plan("a", "number"), Plan("b", "truth"), Plan("c", "left out")], 0, of_classes=False
+    )
     found = encoded(encoder, a=[1.5, None, 1e80], b=[True, False, None], c=["x", "y", "z"])
     np.testing.assert_array_equal(found.rows, [[1.5, 1.0], [np.nan, 0.0], [LARGEST, np.nan]])
     assert found.widths == {}
 
 
 def test_categories_join_in_the_rows_where_they_appear():
-    encoder = Encoder([Plan("a", "category"), Plan("n", "number"), Plan("b", "category")], 0, of_classes=False)
+    encoder = Encoder(
+        [Plan("a", "category"), Plan("n", "number"), Plan("b", "category")], 0, of_classes=False
+    )
     found = encoded(encoder, a=["x", "x", "y", None], n=[7.0] * 4, b=["p", "q", "p", "r"])
     assert found.widths == {0: 3, 1: 4, 2: 5, 3: 6}
     nan = np.nan
@@ -109,41 +125,70 @@ def test_late_categories_share_a_column():
     values = [f"v{k}" for k in range(MOST_CATEGORIES + 10)]
     found = encoded(encoder, a=values)
     assert encoder.width == MOST_CATEGORIES + 1
-    np.testing.assert_array_equal(found.rows.argmax(axis=1), [*range(MOST_CATEGORIES), *[MOST_CATEGORIES] * 10])
+    np.testing.assert_array_equal(
+        found.rows.argmax(axis=1), [*range(MOST_CATEGORIES), *[MOST_CATEGORIES] * 10]
+    )
     np.testing.assert_array_equal(found.rows.sum(axis=1), 1.0)
-    assert encoder.columns(np.ones(encoder.width))[0][2] == "50 categories, one column each; later ones share one"
+    assert (
+        encoder.columns(np.ones(encoder.width))[0][2]
+        == "50 categories, one column each; later ones share one"
+    )
 
 
 def test_dates_lie_on_circles():
     encoder = Encoder([Plan("t", "date and time"), Plan("d", "date")], 0, of_classes=False)
-    moments = [datetime.datetime(2024, 1, 1, 6), datetime.datetime(1969, 12, 29, 18), None]  # two Mondays
-    days = [datetime.datetime(2024, 1, 1), datetime.datetime(2023, 1, 3), datetime.datetime(2024, 7, 2)]
-    rows = encoded(encoder, t=pa.array(moments, pa.timestamp("us")), d=pa.array(days, pa.timestamp("ns"))).rows
+    moments = [
+        datetime.datetime(2024, 1, 1, 6),
+        datetime.datetime(1969, 12, 29, 18),
+        None,
+    ]  # two Mondays
+    days = [
+        datetime.datetime(2024, 1, 1),
+        datetime.datetime(2023, 1, 3),
+        datetime.datetime(2024, 7, 2),
+    ]
+    rows = encoded(
+        encoder, t=pa.array(moments, pa.timestamp("us")), d=pa.array(days, pa.timestamp("ns"))
+    ).rows
     np.testing.assert_allclose(rows[0, :4], [1, 0, 0, 1], atol=ROUNDING)
     np.testing.assert_allclose(rows[1, :4], [-1, 0, 0, 1], atol=ROUNDING)
     assert np.isnan(rows[2, :6]).all()
     angle = 2 * math.pi * 183 / 365.2425
     tuesday = 2 * math.pi / 7
     np.testing.assert_allclose(
-        rows[2, 6:], [math.sin(tuesday), math.cos(tuesday), math.sin(angle), math.cos(angle)], atol=ROUNDING
+        rows[2, 6:],
+        [math.sin(tuesday), math.cos(tuesday), math.sin(angle), math.cos(angle)],
+        atol=ROUNDING,
     )
 
 
 def test_notes_tell_what_was_made_of_a_column():
-    encoder = Encoder([Plan("a", "number"), Plan("b", "number"), Plan("c", "left out", "as asked")], 0, of_classes=False)
+    encoder = Encoder(
+        [Plan("a", "number"), Plan("b", "number"), Plan("c", "left out", "as asked")],
+        0,
+        of_classes=False,
+    )
     encoded(encoder, a=[1.0, None], b=[2.0, 2.0], c=[0.0, 0.0])
     notes = [note for _, _, note in encoder.columns(np.array([1.0, 0.0]))]
-    assert notes == ["as it is; 1 missing, taken as usual", "always the same, which tells nothing", "left out: as asked"]
+    assert notes == [
+        "as it is; 1 missing, taken as usual",
+        "always the same, which tells nothing",
+        "left out: as asked",
+    ]
 
 
 def test_lags_are_the_last_targets_that_were_learned():
     lags, rng = Lags(3), np.random.default_rng(5)
     targets = np.where(rng.random(40) < 0.4, np.nan, rng.normal(size=40))
     learned = ~np.isnan(targets)
-    found = np.concatenate([lags.before(targets[a:b], learned[a:b]) for a, b in ((0, 1), (1, 20), (20, 40))])
+    found = np.concatenate(
+        [lags.before(targets[a:b], learned[a:b]) for a, b in ((0, 1), (1, 20), (20, 40))]
+    )
     for t in range(40):
         before = targets[:t][learned[:t]][::-1][:3]
-        np.testing.assert_array_equal(found[t], np.concatenate([before, np.full(3 - len(before), np.nan)]))
+        np.testing.assert_array_equal(
+            found[t], np.concatenate([before, np.full(3 - len(before), np.nan)])
+        )
 
 
 def test_lags_of_classes_are_categories():

@@ -1,6 +1,7 @@
 """The same game played twice, readable and compiled, and how far apart the two end.
 
-Every number is measured in its own unit: what one round can change it by, or the largest of its kind, whichever is more.
+Every number is measured in its own unit: what one round can change it by, or the largest of its
+kind, whichever is more.
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ from tolerances import HALF_A_BIT, LAST_BIT, OWN_SPREAD, TWIN
 LOSSES = ("squared", "logistic", "huber")
 DOMAINS = ("ball", "small ball", "ball elsewhere", "sparse", "simplex", "box")
 WORLDS = ("walk", "jumps", "repeats", "alternation", "outliers", "gaps", "surge")
-"""How rows and targets move; as many as are prime to the number of domains, so that seeds meet every pair."""
+"""How rows and targets move.
+
+As many as are prime to the number of domains, so that seeds meet every pair.
+"""
 
 
 @dataclass(frozen=True)
@@ -33,7 +37,9 @@ class Duel:
     stream: sp.LinearStream
     name: str
     foresight: int = 1
-    """Learners are told of so many times the rounds that are played: the longer, the more experts."""
+    """Learners are told of so many times the rounds that are played: the longer, the more
+    experts.
+    """
 
     @property
     def horizon(self) -> int:
@@ -51,7 +57,11 @@ class Duel:
     def constants(self) -> dict[str, Any]:
         """What the tuned learners are told."""
         horizon = self.foresight * self.horizon
-        return {"horizon": horizon, "gradient_bound": self.gradient_bound, "smoothness": self.smoothness}
+        return {
+            "horizon": horizon,
+            "gradient_bound": self.gradient_bound,
+            "smoothness": self.smoothness,
+        }
 
     @property
     def pool_constants(self) -> dict[str, Any]:
@@ -103,7 +113,12 @@ def duel(seed: int, loss: str, rounds: int | None = None) -> Duel:
     features = scipy.sparse.csr_matrix(rows) if kind == "sparse" else rows
     threshold = float(unit * domain.diameter * rng.choice([0.05, 0.5]))
     stream = sp.LinearStream(features, targets, loss, threshold=threshold)
-    return Duel(domain, stream, f"seed {seed}: {kind}, {world}, {loss}, d={d}, T={T}", int(rng.choice([1, 100, 10**4])))
+    return Duel(
+        domain,
+        stream,
+        f"seed {seed}: {kind}, {world}, {loss}, d={d}, T={T}",
+        int(rng.choice([1, 100, 10**4])),
+    )
 
 
 def _domain(kind: str, d: int, rng: np.random.Generator) -> Domain:
@@ -114,7 +129,11 @@ def _domain(kind: str, d: int, rng: np.random.Generator) -> Domain:
         half = size * rng.uniform(0.2, 1.0, size=d)
         middle = size * rng.normal(size=d)
         return sp.Box(middle - half, middle + half)
-    center = size * rng.normal(size=d) if kind == "ball elsewhere" or (kind == "sparse" and rng.random() < 0.5) else None
+    center = (
+        size * rng.normal(size=d)
+        if kind == "ball elsewhere" or (kind == "sparse" and rng.random() < 0.5)
+        else None
+    )
     return sp.Ball(d, radius=0.2 * size if kind == "small ball" else size, center=center)
 
 
@@ -140,16 +159,25 @@ def _rows(world: str, kind: str, T: int, d: int, rng: np.random.Generator) -> np
 
 
 def _targets(world: str, domain: Domain, rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Answers of a planted point that walks or jumps, inside the domain and beyond it, with noise."""
+    """Answers of a planted point that walks or jumps, inside the domain and beyond it, with
+    noise.
+    """
     T, d = rows.shape
     steps = rng.normal(size=(T, d)) * domain.diameter / math.sqrt(d)
-    planted = steps[np.arange(T) // 15 * 15] if world == "jumps" else 0.3 * np.cumsum(steps, axis=0) / math.sqrt(T)
+    planted = (
+        steps[np.arange(T) // 15 * 15]
+        if world == "jumps"
+        else 0.3 * np.cumsum(steps, axis=0) / math.sqrt(T)
+    )
     answers = np.einsum("ij,ij->i", rows, domain.center + planted)
     return np.asarray(answers + 0.2 * np.std(answers) * rng.normal(size=T))
 
 
 def _paper_best(duel: Duel) -> sp.SwordBest:
-    variation, small_loss = sp.pools.variation(**duel.pool_constants), sp.pools.small_loss(**duel.pool_constants)
+    variation, small_loss = (
+        sp.pools.variation(**duel.pool_constants),
+        sp.pools.small_loss(**duel.pool_constants),
+    )
     rate = 1 / (math.sqrt(8) * duel.domain.diameter**2 * duel.smoothness)
     return sp.SwordBest(
         duel.domain,
@@ -164,7 +192,9 @@ def _paper_best(duel: Duel) -> sp.SwordBest:
 LEARNERS: dict[str, Callable[[Duel], Any]] = {
     "OGD": lambda duel: sp.OGD(duel.domain, 0.5 / duel.smoothness),
     "OEGD": lambda duel: sp.OEGD(duel.domain, 0.5 / duel.smoothness),
-    "Ader": lambda duel: sp.Ader(duel.domain, horizon=duel.foresight * duel.horizon, gradient_bound=duel.gradient_bound),
+    "Ader": lambda duel: sp.Ader(
+        duel.domain, horizon=duel.foresight * duel.horizon, gradient_bound=duel.gradient_bound
+    ),
     "SwordVar": lambda duel: sp.SwordVar(duel.domain, **duel.constants),
     "SwordSmall": lambda duel: sp.SwordSmall(duel.domain, **duel.constants),
     "SwordBest": lambda duel: sp.SwordBest(duel.domain, **duel.constants),
@@ -175,20 +205,34 @@ LEARNERS: dict[str, Callable[[Duel], Any]] = {
         duel.domain, **duel.constants, pool=sp.pools.small_loss(**duel.pool_constants)
     ),
     "SwordBest, as in the paper": _paper_best,
-    "SwordBest, doubling": lambda duel: sp.SwordBest(duel.domain, **duel.constants, learning_rate=sp.rates.Doubling()),
-    "SwordBest, one guess or the other": lambda duel: sp.SwordBest(duel.domain, **duel.constants, optimism_rate=math.inf),
-    "SwordBest, short of memory": lambda duel: sp.SwordBest(
-        duel.domain, **duel.constants, learning_rate=sp.rates.SelfConfident(cap=1 / duel.smoothness, memory=20)
+    "SwordBest, doubling": lambda duel: sp.SwordBest(
+        duel.domain, **duel.constants, learning_rate=sp.rates.Doubling()
     ),
-    "SwordAgeless": lambda duel: sp.SwordAgeless(duel.domain, smoothness=duel.smoothness, memory=30),
+    "SwordBest, one guess or the other": lambda duel: sp.SwordBest(
+        duel.domain, **duel.constants, optimism_rate=math.inf
+    ),
+    "SwordBest, short of memory": lambda duel: sp.SwordBest(
+        duel.domain,
+        **duel.constants,
+        learning_rate=sp.rates.SelfConfident(cap=1 / duel.smoothness, memory=20),
+    ),
+    "SwordAgeless": lambda duel: sp.SwordAgeless(
+        duel.domain, smoothness=duel.smoothness, memory=30
+    ),
     "Sword": lambda duel: sp.Sword(duel.domain),
 }
 
 
 def state_gaps(duel: Duel, ours: State, theirs: State) -> dict[str, float]:
-    """How far apart each entry of two states is, in its own unit; inf where infinities do not match."""
+    """How far apart each entry of two states is, in its own unit.
+
+    Inf where infinities do not match.
+    """
     assert ours.keys() == theirs.keys()
-    return {name: gap(ours[name], theirs[name], duel.units.get(name.rpartition(".")[2], 0.0)) for name in theirs}
+    return {
+        name: gap(ours[name], theirs[name], duel.units.get(name.rpartition(".")[2], 0.0))
+        for name in theirs
+    }
 
 
 def gap(ours: Any, theirs: Any, unit: float = 0.0) -> float:
@@ -217,7 +261,9 @@ def kept(learner: Any) -> tuple[str, ...]:
     return ("losses", "decisions", *(("weights",) if hasattr(learner, "weights") else ()))
 
 
-def apart(duel: Duel, ours: tuple[Any, sp.Ledger], theirs: tuple[Any, sp.Ledger]) -> dict[str, float]:
+def apart(
+    duel: Duel, ours: tuple[Any, sp.Ledger], theirs: tuple[Any, sp.Ledger]
+) -> dict[str, float]:
     """How far apart two learners and their ledgers are, thing by thing."""
     (learner, mine), (other, right) = ours, theirs
     found = {
@@ -228,27 +274,40 @@ def apart(duel: Duel, ours: tuple[Any, sp.Ledger], theirs: tuple[Any, sp.Ledger]
     if right.weights is not None:
         assert mine.weights is not None
         assert [len(row) for row in mine.weights] == [len(row) for row in right.weights]
-        found["weights"] = max(gap(row, beside, 1.0) for row, beside in zip(mine.weights, right.weights, strict=True))
-    return found | certificate_gaps(duel, learner, other) | state_gaps(duel, learner.state(), other.state())
+        found["weights"] = max(
+            gap(row, beside, 1.0) for row, beside in zip(mine.weights, right.weights, strict=True)
+        )
+    return (
+        found
+        | certificate_gaps(duel, learner, other)
+        | state_gaps(duel, learner.state(), other.state())
+    )
 
 
 def certificate_gaps(duel: Duel, ours: Any, theirs: Any) -> dict[str, float]:
-    """How far apart certificates are, in units of what a round can change them by, beyond what they cannot help."""
+    """How far apart certificates are, in units of what a round can change them by, beyond what
+    they cannot help.
+    """
     found, unit = {}, duel.gradient_bound * duel.domain.diameter
     for path in (0.0, duel.domain.diameter * duel.horizon):
         right = theirs.certificate(path)
-        left_over = max(cancelled(duel, learner, path) for learner in (ours, theirs)) / max(unit, abs(right))
-        found[f"certificate({path:g})"] = max(gap(ours.certificate(path), right, unit) - left_over, 0.0)
+        left_over = max(cancelled(duel, learner, path) for learner in (ours, theirs)) / max(
+            unit, abs(right)
+        )
+        found[f"certificate({path:g})"] = max(
+            gap(ours.certificate(path), right, unit) - left_over, 0.0
+        )
     return found
 
 
 def cancelled(duel: Duel, learner: Any, path: float) -> float:
     """What rounding alone may leave of two terms of a certificate that cancel.
 
-    Of an expert whose steps have become short the swing, sum of (a_t - a_{t-1}) norm(w_t)^2 / 2, and a_T norm(w_{T+1})^2 / 2
-    grow with a = 1/eta, and only their difference counts. A sum of T terms of one sign, added one by one, is exact to T half
-    bits of itself, and each of them, made of d squares, their sum, a difference and two products, to d + 4 more. Two learners
-    differ by twice as much. Steps that stay have no swing (w_1 is 0), and nothing is left over.
+    Of an expert whose steps have become short the swing, sum of (a_t - a_{t-1}) norm(w_t)^2 / 2,
+    and a_T norm(w_{T+1})^2 / 2 grow with a = 1/eta, and only their difference counts. A sum of T
+    terms of one sign, added one by one, is exact to T half bits of itself, and each of them, made
+    of d squares, their sum, a difference and two products, to d + 4 more. Two learners differ by
+    twice as much. Steps that stay have no swing (w_1 is 0), and nothing is left over.
     """
     inside = getattr(learner, "inner", learner)
     sums, base = inside._state.certificate, inside._base
@@ -266,17 +325,24 @@ def cancelled(duel: Duel, learner: Any, path: float) -> float:
 
 
 def strays(duel: Duel, make: Callable[[Duel], Any]) -> dict[str, float]:
-    """How far the readable learner strays from itself when features change in their last bit, in each thing that is compared.
+    """How far the readable learner strays from itself when features change in their last bit, in
+    each thing that is compared.
 
-    Steps far beyond 1/L make experts bounce between walls, and some games multiply every rounding error by bouncing; there
-    no two ways of adding can agree, the readable learner's own included.
+    Steps far beyond 1/L make experts bounce between walls, and some games multiply every rounding
+    error by bouncing; there no two ways of adding can agree, the readable learner's own included.
     """
     first, stream = make(duel), duel.stream
     theirs = sp.play(first, stream, engine="python", keep=kept(first))
     largest: dict[str, float] = {}
     for seed in range(5):
-        nudge = 1.0 + LAST_BIT * np.random.default_rng(seed).choice([-1.0, 1.0], size=stream.features.shape)
-        rows = scipy.sparse.csr_matrix(stream.features.multiply(nudge)) if stream.sparse else stream.features * nudge
+        nudge = 1.0 + LAST_BIT * np.random.default_rng(seed).choice(
+            [-1.0, 1.0], size=stream.features.shape
+        )
+        rows = (
+            scipy.sparse.csr_matrix(stream.features.multiply(nudge))
+            if stream.sparse
+            else stream.features * nudge
+        )
         other = make(duel)
         nudged = sp.LinearStream(rows, stream.targets, stream.loss, threshold=stream.threshold)
         ours = sp.play(other, nudged, engine="python", keep=kept(other))
@@ -286,15 +352,20 @@ def strays(duel: Duel, make: Callable[[Duel], Any]) -> dict[str, float]:
 
 
 def bouncing(make: Callable[[Duel], Any], duels: Iterable[Duel]) -> list[str]:
-    """Play duels, whose two learners must agree; the names of those in which the readable one hardly agrees with itself.
+    """Play duels, whose two learners must agree.
 
-    What differs by more than rounding is held against what the same thing strays by, and nothing else is excused by it.
+    The names of those in which the readable one hardly agrees with itself.
+
+    What differs by more than rounding is held against what the same thing strays by, and nothing
+    else is excused by it.
     """
     names = []
     for one in duels:
         if found := {name: by for name, by in gaps(one, make).items() if not by <= TWIN}:
             spread = strays(one, make)
             for name, by in found.items():
-                assert by <= OWN_SPREAD * spread[name], f"{one.name}: {name} differs by {by:.1e}, strays by {spread[name]:.1e}"
+                assert by <= OWN_SPREAD * spread[name], (
+                    f"{one.name}: {name} differs by {by:.1e}, strays by {spread[name]:.1e}"
+                )
             names.append(one.name)
     return names

@@ -19,7 +19,12 @@ pytestmark = pytest.mark.xdist_group("sparse")  # one process compiles, and the 
 GAME = duel(2, "squared", rounds=40)
 FEATURES, TARGETS = GAME.stream.features, GAME.stream.targets
 DIM = GAME.domain.dim
-FORMS = {"dense": np.array, "fortran": np.asfortranarray, "csr": scipy.sparse.csr_matrix, "csc": scipy.sparse.csc_matrix}
+FORMS = {
+    "dense": np.array,
+    "fortran": np.asfortranarray,
+    "csr": scipy.sparse.csr_matrix,
+    "csc": scipy.sparse.csc_matrix,
+}
 
 every_form = pytest.mark.parametrize("form", FORMS)
 not_numbers = pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
@@ -46,11 +51,18 @@ def spoilt(row: int, column: int, value: float) -> np.ndarray:
 @every_form
 @not_numbers
 @both_learners
-def test_the_row_and_the_column_are_named_and_nothing_is_learned(form: str, value: float, learner: str) -> None:
+def test_the_row_and_the_column_are_named_and_nothing_is_learned(
+    form: str, value: float, learner: str
+) -> None:
     made = some(learner)
     before = bits(made.state())
-    with pytest.raises(ValueError, match=rf"features must be finite, got {value} in row 25, column 1.*on_bad='skip'"):
-        sp.play(made, sp.LinearStream(FORMS[form](spoilt(25, 1, value)), TARGETS), engine="compiled")
+    with pytest.raises(
+        ValueError,
+        match=rf"features must be finite, got {value} in row 25, column 1.*on_bad='skip'",
+    ):
+        sp.play(
+            made, sp.LinearStream(FORMS[form](spoilt(25, 1, value)), TARGETS), engine="compiled"
+        )
     assert bits(made.state()) == before
 
 
@@ -66,7 +78,9 @@ def test_a_bad_target_is_named(value: float) -> None:
 def test_a_bad_label_is_named(form: str) -> None:
     labels = (TARGETS > 0).astype(float)
     labels[[9, 30]] = 2.0
-    with pytest.raises(ValueError, match=r"targets must be 0 or 1 for the logistic loss, got 2\.0 in row 9"):
+    with pytest.raises(
+        ValueError, match=r"targets must be 0 or 1 for the logistic loss, got 2\.0 in row 9"
+    ):
         sp.LinearStream(FORMS[form](FEATURES), labels, "logistic")
 
 
@@ -75,13 +89,21 @@ def test_a_bad_label_is_named(form: str) -> None:
 @pytest.mark.parametrize("engine", ["python", "compiled"])
 def test_bad_rows_are_skipped_and_listed(form: str, learner: str, engine: Any) -> None:
     rows, labels = FEATURES.copy(), (np.median(TARGETS) < TARGETS).astype(float)
-    rows[3, 0], rows[11, 2], rows[12, 1], labels[20], labels[39] = np.nan, np.inf, -np.inf, 0.5, np.nan
+    rows[3, 0], rows[11, 2], rows[12, 1], labels[20], labels[39] = (
+        np.nan,
+        np.inf,
+        -np.inf,
+        0.5,
+        np.nan,
+    )
     stream = sp.LinearStream(FORMS[form](rows), labels, "logistic", on_bad="skip")
     np.testing.assert_array_equal(stream.skipped, [3, 11, 12, 20, 39])
     assert len(stream) == 35
     good = np.delete(np.arange(40), [3, 11, 12, 20, 39])
     clean, skipping = LEARNERS[learner](GAME), LEARNERS[learner](GAME)
-    expected = sp.play(clean, sp.LinearStream(FORMS[form](FEATURES[good]), labels[good], "logistic"), engine=engine)
+    expected = sp.play(
+        clean, sp.LinearStream(FORMS[form](FEATURES[good]), labels[good], "logistic"), engine=engine
+    )
     ledger = sp.play(skipping, stream, engine=engine)
     np.testing.assert_array_equal(ledger.losses, expected.losses)
     assert bits(skipping.state()) == bits(clean.state())
@@ -95,19 +117,52 @@ def test_nothing_is_skipped_where_nothing_is_bad() -> None:
     ("features", "targets", "error", "message"),
     [
         (FEATURES[:, :-1], TARGETS, ValueError, f"stream has {DIM - 1} feature.* domain has {DIM}"),
-        (FEATURES, TARGETS[:-1], ValueError, r"targets must have one entry per row of features \(40\), got 39"),
+        (
+            FEATURES,
+            TARGETS[:-1],
+            ValueError,
+            r"targets must have one entry per row of features \(40\), got 39",
+        ),
         (FEATURES[0], TARGETS, ValueError, r"features must have shape \(T, d\)"),
         (FEATURES, TARGETS[:, None], ValueError, "targets must have 1 dimension"),
         (FEATURES.astype(str), TARGETS, TypeError, "features must hold real numbers, got dtype"),
-        (FEATURES.astype(complex), TARGETS, TypeError, "features must hold real numbers, got dtype complex128"),
-        (scipy.sparse.csr_matrix(FEATURES.astype(complex)), TARGETS, TypeError, "features must hold real numbers, got dtype"),
-        (FEATURES.astype(object), TARGETS, TypeError, "features must hold real numbers, got dtype object"),
+        (
+            FEATURES.astype(complex),
+            TARGETS,
+            TypeError,
+            "features must hold real numbers, got dtype complex128",
+        ),
+        (
+            scipy.sparse.csr_matrix(FEATURES.astype(complex)),
+            TARGETS,
+            TypeError,
+            "features must hold real numbers, got dtype",
+        ),
+        (
+            FEATURES.astype(object),
+            TARGETS,
+            TypeError,
+            "features must hold real numbers, got dtype object",
+        ),
         (FEATURES, TARGETS.astype(str), TypeError, "targets must hold real numbers"),
         (np.zeros((40, 0)), TARGETS, ValueError, "at least one column"),
     ],
-    ids=["narrow", "short", "flat", "tall", "text", "complex", "complex csr", "object", "text targets", "no columns"],
+    ids=[
+        "narrow",
+        "short",
+        "flat",
+        "tall",
+        "text",
+        "complex",
+        "complex csr",
+        "object",
+        "text targets",
+        "no columns",
+    ],
 )
-def test_tables_of_another_kind_are_refused(features: Any, targets: Any, error: type[Exception], message: str) -> None:
+def test_tables_of_another_kind_are_refused(
+    features: Any, targets: Any, error: type[Exception], message: str
+) -> None:
     made = some("SwordBest")
     before = bits(made.state())
     with pytest.raises(error, match=message):
@@ -118,15 +173,24 @@ def test_tables_of_another_kind_are_refused(features: Any, targets: Any, error: 
 @pytest.mark.parametrize("form", ["dense", "csr"])
 @both_learners
 @pytest.mark.parametrize("huge", [1e80, 1e200])
-def test_a_row_that_would_overflow_is_named_and_those_before_it_are_learned(form: str, learner: str, huge: float) -> None:
+def test_a_row_that_would_overflow_is_named_and_those_before_it_are_learned(
+    form: str, learner: str, huge: float
+) -> None:
     stopped, clean = LEARNERS[learner](GAME), LEARNERS[learner](GAME)
-    with pytest.raises(ValueError, match=r"row 25 would overflow.*Rescale or drop it.*25 row\(s\) before it are learned"):
-        sp.play(stopped, sp.LinearStream(FORMS[form](spoilt(25, 1, huge)), TARGETS), engine="compiled")
+    with pytest.raises(
+        ValueError,
+        match=r"row 25 would overflow.*Rescale or drop it.*25 row\(s\) before it are learned",
+    ):
+        sp.play(
+            stopped, sp.LinearStream(FORMS[form](spoilt(25, 1, huge)), TARGETS), engine="compiled"
+        )
     sp.play(clean, sp.LinearStream(FORMS[form](FEATURES[:25]), TARGETS[:25]), engine="compiled")
     assert stopped.rounds == 25
     assert max(state_gaps(GAME, stopped.state(), clean.state()).values()) <= DRIVEN
     for learner_ in (stopped, clean):
-        sp.play(learner_, sp.LinearStream(FORMS[form](FEATURES[26:]), TARGETS[26:]), engine="compiled")
+        sp.play(
+            learner_, sp.LinearStream(FORMS[form](FEATURES[26:]), TARGETS[26:]), engine="compiled"
+        )
     assert max(state_gaps(GAME, stopped.state(), clean.state()).values()) <= DRIVEN
 
 
@@ -153,9 +217,24 @@ def test_a_target_that_would_overflow_is_named() -> None:
 
 ROW, LESSON = FEATURES[20], float(TARGETS[20])
 BAD_LESSONS: dict[str, tuple[Any, Any, type[Exception], str]] = {
-    "nan": (np.array([1.0, np.nan, 2.0]), 1.0, ValueError, "features must be finite, got nan at index 1"),
-    "inf": (np.array([1.0, 2.0, np.inf]), 1.0, ValueError, "features must be finite, got inf at index 2"),
-    "nan in a list": ([1.0, np.nan, 2.0], 1.0, ValueError, "features must be finite, got nan at index 1"),
+    "nan": (
+        np.array([1.0, np.nan, 2.0]),
+        1.0,
+        ValueError,
+        "features must be finite, got nan at index 1",
+    ),
+    "inf": (
+        np.array([1.0, 2.0, np.inf]),
+        1.0,
+        ValueError,
+        "features must be finite, got inf at index 2",
+    ),
+    "nan in a list": (
+        [1.0, np.nan, 2.0],
+        1.0,
+        ValueError,
+        "features must be finite, got nan at index 1",
+    ),
     "none": (None, 1.0, TypeError, "features must hold real numbers"),
     "text": (["1", "2", "3"], 1.0, TypeError, "features must hold real numbers"),
     "narrow": (ROW[:2], 1.0, ValueError, "features must have length 3, got length 2"),
@@ -169,12 +248,16 @@ BAD_LESSONS: dict[str, tuple[Any, Any, type[Exception], str]] = {
     "text target": (ROW, "1", TypeError, "target must be a real number, got '1'"),
     "huge target": (ROW, 1e160, ValueError, "too large: the loss overflows"),
 }
-every_bad_lesson = pytest.mark.parametrize(("features", "target", "error", "message"), BAD_LESSONS.values(), ids=BAD_LESSONS)
+every_bad_lesson = pytest.mark.parametrize(
+    ("features", "target", "error", "message"), BAD_LESSONS.values(), ids=BAD_LESSONS
+)
 
 
 @every_bad_lesson
 @both_learners
-def test_a_bad_lesson_changes_nothing(features: Any, target: Any, error: type[Exception], message: str, learner: str) -> None:
+def test_a_bad_lesson_changes_nothing(
+    features: Any, target: Any, error: type[Exception], message: str, learner: str
+) -> None:
     made = some(learner)
     model = sp.engine.online(made)
     for row, lesson in zip(FEATURES[20:26], TARGETS[20:].tolist(), strict=False):
@@ -185,7 +268,9 @@ def test_a_bad_lesson_changes_nothing(features: Any, target: Any, error: type[Ex
         model.learn(row, lesson)
 
 
-@pytest.mark.parametrize("bad", ["nan", "inf", "nan in a list", "none", "text", "narrow", "wide", "matrix"])
+@pytest.mark.parametrize(
+    "bad", ["nan", "inf", "nan in a list", "none", "text", "narrow", "wide", "matrix"]
+)
 @both_learners
 def test_a_bad_question_changes_nothing(bad: str, learner: str) -> None:
     features, _, error, message = BAD_LESSONS[bad]
@@ -206,7 +291,9 @@ def test_a_bad_label_is_refused_one_by_one(label: float) -> None:
     model = sp.engine.online(made, "logistic")
     model.learn(ROW, 1)
     before = bits(model.state())
-    with pytest.raises(ValueError, match=f"target must be 0 or 1 for the logistic loss, got {float(label)}"):
+    with pytest.raises(
+        ValueError, match=f"target must be 0 or 1 for the logistic loss, got {float(label)}"
+    ):
         model.learn(ROW, label)
     assert bits(model.state()) == before
 
@@ -214,19 +301,29 @@ def test_a_bad_label_is_refused_one_by_one(label: float) -> None:
 @pytest.mark.parametrize("label", [0, 1, 1.0, True, np.bool_(False), np.int64(1), np.float32(0.0)])
 def test_labels_come_in_many_types(label: Any) -> None:
     loss = sp.engine.online(LEARNERS["SwordBest"](GAME), "logistic").learn(ROW, label)
-    assert loss == pytest.approx(float(sp.LogisticLoss(ROW, float(label)).value(GAME.domain.center)))
+    assert loss == pytest.approx(
+        float(sp.LogisticLoss(ROW, float(label)).value(GAME.domain.center))
+    )
 
 
 @pytest.mark.parametrize(
     ("options", "error"),
-    [({"threshold": -1.0}, ValueError), ({"threshold": np.nan}, ValueError), ({"dtype": "float16"}, ValueError)],
+    [
+        ({"threshold": -1.0}, ValueError),
+        ({"threshold": np.nan}, ValueError),
+        ({"dtype": "float16"}, ValueError),
+    ],
 )
-def test_settings_that_mean_nothing_are_refused(options: dict[str, Any], error: type[Exception]) -> None:
+def test_settings_that_mean_nothing_are_refused(
+    options: dict[str, Any], error: type[Exception]
+) -> None:
     with pytest.raises(error, match=next(iter(options))):
         sp.engine.online(LEARNERS["SwordBest"](GAME), "huber", **options)
 
 
-def many(change: Callable[[np.ndarray, np.ndarray], None]) -> tuple[list[Any], np.ndarray, np.ndarray]:
+def many(
+    change: Callable[[np.ndarray, np.ndarray], None],
+) -> tuple[list[Any], np.ndarray, np.ndarray]:
     features, targets = np.stack([FEATURES] * 3), np.stack([TARGETS] * 3)
     change(features, targets)
     return [some("SwordBest") for _ in range(3)], features, targets

@@ -1,4 +1,6 @@
-"""Where compiled kernels are kept: nowhere if nothing can be written to, and unharmed by two who compile at once."""
+"""Where compiled kernels are kept: nowhere if nothing can be written to, and unharmed by two who
+compile at once.
+"""
 
 import os
 import shutil
@@ -23,7 +25,11 @@ print(answer.tolist(), scaling.__file__, sum(scaling.scale_rows.stats.cache_hits
 def started(**environment):
     command = [sys.executable, "-B", "-c", PROGRAM]
     return subprocess.Popen(
-        command, env={**os.environ, **environment}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command,
+        env={**os.environ, **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
 
 
@@ -39,13 +45,20 @@ def read_only(tmp_path_factory):
     """The folder of an installation beside whose engine nothing can be kept."""
     folder = tmp_path_factory.mktemp("installed")
     copy = folder / "swordplay"
-    shutil.copytree(Path(swordplay.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        Path(swordplay.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__")
+    )
     (copy / "engine" / "__pycache__").write_text("no folder can be made here, by root either")
     return folder
 
 
 def test_an_installation_that_cannot_be_written_to_by_a_user_without_a_home(read_only):
-    clean = {"NUMBA_CACHE_DIR": "", "HOME": "/dev/null", "XDG_CACHE_HOME": "/dev/null/cache", "PYTHONPATH": str(read_only)}
+    clean = {
+        "NUMBA_CACHE_DIR": "",
+        "HOME": "/dev/null",
+        "XDG_CACHE_HOME": "/dev/null/cache",
+        "PYTHONPATH": str(read_only),
+    }
     first, second, where, hits = told(started(**clean))
     assert (first, second, hits) == ("[[1.0,", "4.0]]", "0")
     assert where.startswith(str(read_only))

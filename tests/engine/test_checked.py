@@ -34,9 +34,17 @@ print(run(0, 30, list(KINDS), note))
 
 
 def checked(program, timeout):
-    path = os.pathsep.join([str(Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])])
+    path = os.pathsep.join(
+        [str(Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
+    )
     environment = {**os.environ, "SWORDPLAY_CHECKED": "1", "PYTHONPATH": path}
-    return subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=timeout)
+    return subprocess.run(
+        [sys.executable, "-c", program],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+    )
 
 
 def test_an_index_outside_its_array_is_an_error():
@@ -46,7 +54,9 @@ def test_an_index_outside_its_array_is_an_error():
 
 @pytest.mark.deep
 def test_nobody_reaches_outside():
-    """Every estimator, learner, tracker and Spark record, as they are and changed: an index outside would be an error."""
+    """Every estimator, learner, tracker and Spark record, as they are and changed: an index
+    outside would be an error.
+    """
     done = checked(EVERYBODY, 3600)
     assert done.returncode == 0, done.stderr[-3000:]
 
@@ -67,7 +77,7 @@ for make in (lambda: sp.Sword(ball), lambda: sp.SwordBest(ball, **told), lambda:
     model.learn(features[0], 1.0)
 sp.play(sp.Sword(sp.Simplex(9)), sp.LinearStream(features, targets), engine="compiled")
 print("nobody")
-"""
+"""  # noqa: E501
 
 
 @pytest.mark.deep

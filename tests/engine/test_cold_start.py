@@ -24,7 +24,11 @@ sp.play(learner, sp.LinearStream(rng.normal(size=(50, 3)), rng.normal(size=50)),
 def fresh(code: str, **environment: str) -> Any:
     """Run code in a new process; what it printed last, from JSON."""
     done = subprocess.run(
-        [sys.executable, "-c", code], env={**os.environ, **environment}, capture_output=True, text=True, timeout=300
+        [sys.executable, "-c", code],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
@@ -32,7 +36,9 @@ def fresh(code: str, **environment: str) -> Any:
 
 def loaded(code: str) -> list[str]:
     """Which heavy packages code leaves in memory."""
-    report = f"import json, sys; print(json.dumps([name for name in {HEAVY!r} if name in sys.modules]))"
+    report = (
+        f"import json, sys; print(json.dumps([name for name in {HEAVY!r} if name in sys.modules]))"
+    )
     return list(fresh(f"{code}\n{report}"))
 
 
@@ -73,7 +79,9 @@ COMPILES_WITH = ("numba.np.arrayobj", "numba.cpython.listobj", "numba.cpython.un
 
 
 def test_the_second_process_compiles_nothing(tmp_path: Path) -> None:
-    """Machine code is kept on disk, without LLVM's notation of it, and whoever reads it imports no parts of a compiler."""
+    """Machine code is kept on disk, without LLVM's notation of it, and whoever reads it imports
+    no parts of a compiler.
+    """
     code = f"""
 import json, sys
 import swordplay as sp
@@ -95,7 +103,9 @@ print(json.dumps([sum(stats.cache_hits.values()), sum(stats.cache_misses.values(
 
 
 def test_a_function_that_calls_a_kernel_that_was_kept_is_refused_in_words(tmp_path: Path) -> None:
-    """Only machine code of it is on disk, and a call of that from elsewhere has ended in a segmentation fault."""
+    """Only machine code of it is on disk, and a call of that from elsewhere has ended in a
+    segmentation fault.
+    """
     code = """
 import json
 import numba, numpy as np
@@ -109,7 +119,7 @@ if scale_with_lags.stats.cache_hits:
     except TypeError as error:
         said = str(error)
 print(json.dumps([known[-1].tolist(), said]))
-"""
+"""  # noqa: E501
     first, second = (fresh(code, NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(2))
     assert first == [[[2.5, 2.5, 2.5, 1.0]] * 2, ""]
     assert second[0] == first[0]
@@ -117,7 +127,9 @@ print(json.dumps([known[-1].tolist(), said]))
 
 
 def test_the_second_call_of_a_process_compiles_nothing() -> None:
-    """Arrays of one kind make one specialisation, however they were laid out and whoever owns them."""
+    """Arrays of one kind make one specialisation, however they were laid out and whoever owns
+    them.
+    """
     code = """
 import json
 import numpy as np, swordplay as sp
@@ -133,17 +145,20 @@ for form in (rows, np.asfortranarray(rows), rows.astype(np.float32), rows[::2].r
         model.predict(row)
         model.learn(row, 0.0)
 print(json.dumps([len(kernel.signatures) for kernel in (rounds.play_dense, rounds.predict_one, rounds.learn_one)]))
-"""
+"""  # noqa: E501
     assert fresh(code) == [1, 1, 1]
 
 
 def test_import_time_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    """Never judged here, where other work runs beside it; printed for whoever wonders (pytest -s)."""
+    """Never judged here, where other work runs beside it.
+
+    Printed for whoever wonders (pytest -s).
+    """
     code = """
 import json, time
 start = time.perf_counter(); import numpy; middle = time.perf_counter(); import swordplay; end = time.perf_counter()
 print(json.dumps([middle - start, end - middle]))
-"""
+"""  # noqa: E501
     numpy, ours = fresh(code)
     with capsys.disabled():
         print(f"\nimport numpy {numpy:.3f} s, swordplay {ours:.3f} s more")

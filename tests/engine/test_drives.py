@@ -1,4 +1,6 @@
-"""Whole arrays, one row at a time, many streams at once, readable halves: one state, the same numbers."""
+"""Whole arrays, one row at a time, many streams at once, readable halves: one state, the same
+numbers.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ def same(game: Duel, ours: Any, theirs: Any, tolerance: float = DRIVEN) -> None:
     found = state_gaps(game, ours.state(), theirs.state())
     worst = max(found, key=found.__getitem__)
     assert found[worst] <= tolerance, f"{game.name}: {worst} differs by {found[worst]:.1e}"
-    np.testing.assert_allclose(ours.decision, theirs.decision, rtol=0, atol=tolerance * game.units["points"])
+    np.testing.assert_allclose(
+        ours.decision, theirs.decision, rtol=0, atol=tolerance * game.units["points"]
+    )
 
 
 def rows_of(game: Duel) -> tuple[np.ndarray, np.ndarray]:
@@ -63,7 +67,9 @@ def test_one_by_one_is_the_whole_array(learner: str, loss: str, seed: int) -> No
 @every_learner
 @pytest.mark.parametrize("threads", [1, 2])
 def test_many_at_once_are_each_by_itself(learner: str, threads: int) -> None:
-    """300 rounds a stream: more than one chunk, and a growing pool that grows between two of them."""
+    """300 rounds a stream: more than one chunk, and a growing pool that grows between two of
+    them.
+    """
     game, streams = duel(1, "squared"), 5
     rng = np.random.default_rng(3)
     features = rng.normal(size=(streams, 300, game.domain.dim))
@@ -81,7 +87,10 @@ def test_the_number_of_threads_changes_nothing() -> None:
     rng = np.random.default_rng(0)
     features, targets = rng.normal(size=(7, 400, game.domain.dim)), rng.normal(size=(7, 400))
     one, three = (
-        sp.engine.play_many([make("Sword", game) for _ in range(7)], features, targets, threads=threads) for threads in (1, 3)
+        sp.engine.play_many(
+            [make("Sword", game) for _ in range(7)], features, targets, threads=threads
+        )
+        for threads in (1, 3)
     )
     np.testing.assert_array_equal(one, three)
 
@@ -126,7 +135,9 @@ def one_by_one(learner: Any, stream: sp.LinearStream) -> None:
 
 def fleet(learner: Any, stream: sp.LinearStream) -> None:
     rows = stream.features.toarray() if stream.sparse else stream.features
-    sp.engine.play_many([learner], rows[None], stream.targets[None], loss=stream.loss, threshold=stream.threshold)
+    sp.engine.play_many(
+        [learner], rows[None], stream.targets[None], loss=stream.loss, threshold=stream.threshold
+    )
 
 
 def sparse(learner: Any, stream: sp.LinearStream) -> None:
@@ -160,7 +171,9 @@ def played(learner: str) -> Any:
 @pytest.mark.parametrize("second", DRIVES)
 @pytest.mark.parametrize("learner", ["OEGD", "SwordBest", "Sword"])
 def test_any_drive_goes_on_from_any_other(first: str, second: str, learner: str) -> None:
-    """Three parts, the last driven as the first was: nothing may be left behind in what a drive had set up before."""
+    """Three parts, the last driven as the first was: nothing may be left behind in what a drive
+    had set up before.
+    """
     game = three_parts()
     mixed = make(learner, game)
     for drive, part in ((first, slice(0, 9)), (second, slice(9, 60)), (first, slice(60, None))):
@@ -196,11 +209,15 @@ def test_halves_on_a_simplex_and_a_box(learner: str, seed: int) -> None:
     ],
     ids=["fortran", "contiguous", "strided", "backwards", "big-endian", "csr", "csc", "csr_array"],
 )
-def test_the_form_of_the_table_does_not_matter(learner: str, form: Callable[[np.ndarray], Any]) -> None:
+def test_the_form_of_the_table_does_not_matter(
+    learner: str, form: Callable[[np.ndarray], Any]
+) -> None:
     game = duel(2, "squared")
     plain, other = make(learner, game), make(learner, game)
     sp.play(plain, game.stream, engine="compiled")
-    sp.play(other, sp.LinearStream(form(game.stream.features), game.stream.targets), engine="compiled")
+    sp.play(
+        other, sp.LinearStream(form(game.stream.features), game.stream.targets), engine="compiled"
+    )
     same(game, other, plain)
 
 
@@ -213,17 +230,24 @@ def frozen(rows: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("kind", [np.float32, np.int64, bool, "frozen"])
 def test_the_type_of_the_table_does_not_matter(kind: Any) -> None:
     game = duel(0, "squared")
-    rows = frozen(game.stream.features) if kind == "frozen" else np.round(game.stream.features, 1).astype(kind)
+    rows = (
+        frozen(game.stream.features)
+        if kind == "frozen"
+        else np.round(game.stream.features, 1).astype(kind)
+    )
     plain, other = make("SwordBest", game), make("SwordBest", game)
     sp.play(plain, sp.LinearStream(rows.astype(float), game.stream.targets), engine="compiled")
     sp.play(other, sp.LinearStream(rows, game.stream.targets), engine="compiled")
     assert all(
-        np.array_equal(ours, theirs) for ours, theirs in zip(other.state().values(), plain.state().values(), strict=True)
+        np.array_equal(ours, theirs)
+        for ours, theirs in zip(other.state().values(), plain.state().values(), strict=True)
     )
 
 
 def test_duplicates_in_a_sparse_table_are_summed_and_left_alone() -> None:
-    rows = scipy.sparse.csr_matrix((np.array([1.0, 2.0, 3.0, 0.5]), np.array([0, 0, 1, 1]), np.array([0, 2, 4])), shape=(2, 3))
+    rows = scipy.sparse.csr_matrix(
+        (np.array([1.0, 2.0, 3.0, 0.5]), np.array([0, 0, 1, 1]), np.array([0, 2, 4])), shape=(2, 3)
+    )
     twice, once = sp.Sword(sp.Ball(3)), sp.Sword(sp.Ball(3))
     sp.play(twice, sp.LinearStream(rows, [1.0, -2.0]), engine="compiled")
     sp.play(once, sp.LinearStream(rows.toarray(), [1.0, -2.0]), engine="compiled")
@@ -233,12 +257,20 @@ def test_duplicates_in_a_sparse_table_are_summed_and_left_alone() -> None:
 
 @pytest.mark.parametrize("kind", [np.float64, np.float32, bool])
 @pytest.mark.parametrize("canonical", [True, False])
-def test_rows_cut_from_a_sparse_table_are_those_rows_and_the_table_is_left_alone(kind: Any, canonical: bool) -> None:
+def test_rows_cut_from_a_sparse_table_are_those_rows_and_the_table_is_left_alone(
+    kind: Any, canonical: bool
+) -> None:
     rng = np.random.default_rng(5)
-    whole = scipy.sparse.random(40, 7, 0.3, format="csr", rng=rng).astype(kind)  # some rows are empty
+    whole = scipy.sparse.random(40, 7, 0.3, format="csr", rng=rng).astype(
+        kind
+    )  # some rows are empty
     if not canonical:
         whole = scipy.sparse.csr_matrix(
-            (whole.data[::-1].copy(), whole.indices[::-1].copy(), whole.indptr[-1] - whole.indptr[::-1])
+            (
+                whole.data[::-1].copy(),
+                whole.indices[::-1].copy(),
+                whole.indptr[-1] - whole.indptr[::-1],
+            )
         )
     for array in (whole.data, whole.indices, whole.indptr):
         array.flags.writeable = False
@@ -254,7 +286,9 @@ def test_rows_cut_from_a_sparse_table_are_those_rows_and_the_table_is_left_alone
 
 @pytest.mark.parametrize("learner", ["OEGD", "SwordBest", "Sword"])
 @pytest.mark.parametrize(
-    "form", [np.asarray, pytest.param(scipy.sparse.csr_matrix, marks=pytest.mark.deep)], ids=["dense", "sparse"]
+    "form",
+    [np.asarray, pytest.param(scipy.sparse.csr_matrix, marks=pytest.mark.deep)],
+    ids=["dense", "sparse"],
 )
 def test_single_precision_stays_close(learner: str, form: Any) -> None:
     game = duel(2, "squared")

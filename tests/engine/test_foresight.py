@@ -14,7 +14,9 @@ from engine.duels import LEARNERS, LOSSES, duel
 KEPT = ("losses", "decisions", "weights")
 FORMS = {"dense": np.array, "sparse": scipy.sparse.csr_matrix}
 
-every_learner = pytest.mark.parametrize("learner", ["Ader", "SwordBest", "SwordBest, doubling", "Sword"])
+every_learner = pytest.mark.parametrize(
+    "learner", ["Ader", "SwordBest", "SwordBest, doubling", "Sword"]
+)
 
 
 def played(learner: str, seed: int, loss: str, features: Any, targets: np.ndarray) -> sp.Ledger:
@@ -36,9 +38,15 @@ def bytes_of(ledger: sp.Ledger, rounds: int) -> list[bytes]:
 
 @every_learner
 @pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize(("seed", "form"), [(2, "dense"), (2, "sparse"), (4, "dense"), (5, "dense")])
-def test_later_rows_change_nothing_before_them(learner: str, loss: str, seed: int, form: str) -> None:
-    """Corrupt the rows from the 13th on: losses, decisions and weights up to then are the same bits."""
+@pytest.mark.parametrize(
+    ("seed", "form"), [(2, "dense"), (2, "sparse"), (4, "dense"), (5, "dense")]
+)
+def test_later_rows_change_nothing_before_them(
+    learner: str, loss: str, seed: int, form: str
+) -> None:
+    """Corrupt the rows from the 13th on: losses, decisions and weights up to then are the same
+    bits.
+    """
     game = duel(seed, loss)
     features, targets, cut = game.stream.features, game.stream.targets, 12
     spoilt, wrong = features.copy(), targets.copy()

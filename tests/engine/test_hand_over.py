@@ -1,4 +1,6 @@
-"""A learner that an engine plays for is still the learner: whatever it is asked, it answers for the rounds played."""
+"""A learner that an engine plays for is still the learner: whatever it is asked, it answers for
+the rounds played.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,10 @@ def test_it_answers_as_the_readable_one_does(learner: str) -> None:
     sp.play(theirs, GAME.stream, engine="python")
     assert ours.rounds == theirs.rounds == GAME.horizon
     for name in ("decision", "points", "weights", "step_sizes", "trust", "effective_step_size"):
-        assert gap(getattr(ours, name), getattr(theirs, name), unit=1.0 if name == "trust" else 0.0) <= TWIN, name
+        assert (
+            gap(getattr(ours, name), getattr(theirs, name), unit=1.0 if name == "trust" else 0.0)
+            <= TWIN
+        ), name
     for path in (0.0, 1.0, 100.0):
         assert gap(ours.certificate(path), theirs.certificate(path)) <= TWIN
     assert repr(ours) == repr(theirs)
@@ -47,7 +52,10 @@ def test_it_observes_what_the_engine_does_not_know(learner: str) -> None:
 
 
 def test_after_a_loss_that_is_not_linear_only_the_readable_learner_goes_on() -> None:
-    """Replayed gradients are then no multiples of a row. The engine says so; left to choose, play goes on readably."""
+    """Replayed gradients are then no multiples of a row.
+
+    The engine says so; left to choose, play goes on readably.
+    """
     ours, theirs = pair("SwordBest")
     bowl = sp.QuadraticLoss(np.diag(1.0 + np.arange(GAME.domain.dim)), np.ones(GAME.domain.dim))
     for one in (ours, theirs):
@@ -74,7 +82,10 @@ def test_a_state_moves_to_another_learner(learner: str) -> None:
 
 
 def test_a_loaded_state_is_the_one_that_counts() -> None:
-    """Loading takes the learner back from its engine; an engine that played on would play from the past."""
+    """Loading takes the learner back from its engine.
+
+    An engine that played on would play from the past.
+    """
     learner, fresh = pair("SwordBest")
     young = fresh.state()
     sp.play(learner, GAME.stream, engine="compiled")
@@ -87,7 +98,9 @@ def test_a_loaded_state_is_the_one_that_counts() -> None:
 
 @pytest.mark.parametrize("learner", ["SwordBest", "Sword"])
 def test_predicting_is_free(learner: str) -> None:
-    """Predict twice, or for other features, or not at all: the lesson is the same to the last bit."""
+    """Predict twice, or for other features, or not at all: the lesson is the same to the last
+    bit.
+    """
     curious, plain = pair(learner)
     asks, learns = sp.engine.online(curious), sp.engine.online(plain)
     rng = np.random.default_rng(0)
@@ -97,11 +110,15 @@ def test_predicting_is_free(learner: str) -> None:
         asks.predict(rng.normal(size=len(row)))
         assert max(state_gaps(GAME, curious.state(), before).values()) <= ROUNDING
         assert asks.learn(row, target) == learns.learn(row, target)
-    assert all(np.array_equal(curious.state()[name], value) for name, value in plain.state().items())
+    assert all(
+        np.array_equal(curious.state()[name], value) for name, value in plain.state().items()
+    )
 
 
 def test_features_may_be_changed_after_a_prediction() -> None:
-    """The caller's array is the caller's: products made for it are not used for what it has become."""
+    """The caller's array is the caller's: products made for it are not used for what it has
+    become.
+    """
     model, plain = (sp.engine.online(learner) for learner in pair("SwordBest"))
     row = FEATURES[0].copy()
     model.predict(row)
@@ -112,7 +129,9 @@ def test_features_may_be_changed_after_a_prediction() -> None:
 
 
 def test_a_model_sees_what_play_and_play_many_did() -> None:
-    """One engine for all: a prediction after an array was played is that of the learner's decision."""
+    """One engine for all: a prediction after an array was played is that of the learner's
+    decision.
+    """
     for learner in ("SwordBest", "Sword"):
         one, _ = pair(learner)
         model = sp.engine.online(one)
@@ -132,7 +151,9 @@ def test_a_learner_follows_its_model() -> None:
     learner, _ = pair("Sword")
     model = sp.engine.online(learner)
     for row, target in zip(FEATURES[:30], TARGETS.tolist(), strict=False):
-        assert model.predict(row) == pytest.approx(row @ learner.decision, rel=TWIN, abs=TWIN * np.linalg.norm(row))
+        assert model.predict(row) == pytest.approx(
+            row @ learner.decision, rel=TWIN, abs=TWIN * np.linalg.norm(row)
+        )
         model.learn(row, target)
     assert learner.rounds == model.rounds == 30
     np.testing.assert_array_equal(model.weights, learner.weights)
@@ -171,7 +192,13 @@ def test_rounds_can_be_limited() -> None:
 def test_progress_is_told_as_it_goes() -> None:
     rows = np.tile(FEATURES, (1 + 40_000 // len(FEATURES), 1))[:40_000]
     heard: list[int] = []
-    sp.play(pair("OGD")[0], sp.LinearStream(rows, np.zeros(len(rows))), engine="compiled", keep=(), progress=heard.append)
+    sp.play(
+        pair("OGD")[0],
+        sp.LinearStream(rows, np.zeros(len(rows))),
+        engine="compiled",
+        keep=(),
+        progress=heard.append,
+    )
     assert heard[-1] == 40_000
     assert len(heard) > 1
     assert heard == sorted(set(heard))

@@ -87,7 +87,12 @@ def test_no_kernel_calls_another():
     for found in seen.values():
         known, names = found.py_func.__globals__, found.py_func.__code__.co_names
         used = [known.get(name) for name in names]
-        used += [getattr(one, name, None) for one in used if isinstance(one, types.ModuleType) for name in names]
+        used += [
+            getattr(one, name, None)
+            for one in used
+            if isinstance(one, types.ModuleType)
+            for name in names
+        ]
         assert not {id(one) for one in used} & kernels, found
 
 
@@ -101,7 +106,9 @@ def test_python_may_call_a_piece():
 
 def test_a_folder_that_cannot_be_written_to_is_no_error(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
-    monkeypatch.setattr(kernel_cache, "own_folders", lambda source: [kernel_folders.KernelFolder(tmp_path / "file")])
+    monkeypatch.setattr(
+        kernel_cache, "own_folders", lambda source: [kernel_folders.KernelFolder(tmp_path / "file")]
+    )
 
     @jit.kernel
     def halved(value):
@@ -112,7 +119,9 @@ def test_a_folder_that_cannot_be_written_to_is_no_error(tmp_path, monkeypatch):
 
 
 def test_whoever_is_expected_is_waited_for(tmp_path, monkeypatch):
-    monkeypatch.setattr(kernel_cache, "own_folders", lambda source: [kernel_folders.KernelFolder(tmp_path)])
+    monkeypatch.setattr(
+        kernel_cache, "own_folders", lambda source: [kernel_folders.KernelFolder(tmp_path)]
+    )
     waited = []
 
     @jit.kernel

@@ -1,4 +1,6 @@
-"""Rows that were asked earlier: the meta is judged by what was said then, and everything else is a round like any other."""
+"""Rows that were asked earlier: the meta is judged by what was said then, and everything else is
+a round like any other.
+"""
 
 import numpy as np
 import pytest
@@ -38,8 +40,13 @@ def test_said_just_now_it_is_a_round_like_any_other(loss):
     # As if a moment ago: by how much losses are late counts for the rate, and nearly nothing here.
     late.voices = Voices(np.array([1e-12]), said_now(late, row[None]).transpose(1, 0, 2))
     target = np.array([1.0])
-    assert late.learn(row[None], target) == pytest.approx(plain.learn(row[None], target), rel=ROUNDING)
-    scratch = {"numbers": EXPERT.at_base, "live": LIVE.prepared}  # all behind these is written before it is read
+    assert late.learn(row[None], target) == pytest.approx(
+        plain.learn(row[None], target), rel=ROUNDING
+    )
+    scratch = {
+        "numbers": EXPERT.at_base,
+        "live": LIVE.prepared,
+    }  # all behind these is written before it is read
     for name, one in late.stack.arrays._asdict().items():
         other, kept = getattr(plain.stack.arrays, name), scratch.get(name)
         assert np.allclose(one[:, :kept], other[:, :kept], rtol=1e-9, atol=1e-12), name
@@ -55,15 +62,25 @@ def test_the_meta_adds_up_what_was_said_and_nothing_else_changes(loss):
     late.voices = Voices(np.array([3.0]), said[None, None].copy())
     late.learn(row[None], np.array([target]))
     plain.learn(row[None], np.array([target]))
-    numbers, live, config = (getattr(late.stack.arrays, name)[0] for name in ("numbers", "live", "config"))
-    off = said[0] - center - (target - center) if loss == "squared" else 1 / (1 + np.exp(-said[0])) - 1.0
+    numbers, live, config = (
+        getattr(late.stack.arrays, name)[0] for name in ("numbers", "live", "config")
+    )
+    off = (
+        said[0] - center - (target - center)
+        if loss == "squared"
+        else 1 / (1 + np.exp(-said[0])) - 1.0
+    )
     told = live[LIVE.weight] * off  # w times the slope at what the decision said
-    retained = config[CONFIG.retention] * (before["numbers"][0][EXPERT.cumulative] - before["live"][0][LIVE.smallest])
+    retained = config[CONFIG.retention] * (
+        before["numbers"][0][EXPERT.cumulative] - before["live"][0][LIVE.smallest]
+    )
     wanted = retained[:EXPERTS] + told * (said[1:] - center)
     assert numbers[EXPERT.cumulative, :EXPERTS] == pytest.approx(wanted, rel=1e-9)
     assert live[LIVE.late] == 0.0
     wrong = told * (said[1:] - center) - before["numbers"][0][EXPERT.guess, :EXPERTS]
-    total = config[CONFIG.retention] * before["live"][0][LIVE.total] + 0.25 * (wrong.max() - wrong.min()) ** 2 * (1 + 2 * 3)
+    total = config[CONFIG.retention] * before["live"][0][LIVE.total] + 0.25 * (
+        wrong.max() - wrong.min()
+    ) ** 2 * (1 + 2 * 3)
     assert live[LIVE.total] == pytest.approx(total, rel=1e-9)
     other = plain.stack.arrays
     assert np.array_equal(late.stack.arrays.coords, other.coords)  # the experts take the same steps
@@ -105,4 +122,6 @@ def test_a_row_that_overflows_leaves_no_trace():
         model.heads.learn(np.full((1, 2), 1e80), np.array([1e50]))
     assert model.heads.stack.arrays.live[0][LIVE.late] == 0.0
     after = model.state()
-    assert all(np.array_equal(after[name], before[name]) for name in before if name.startswith("engine."))
+    assert all(
+        np.array_equal(after[name], before[name]) for name in before if name.startswith("engine.")
+    )

@@ -1,4 +1,6 @@
-"""One declared layout: what is saved goes by name, states of before still load, and records have the order that they had."""
+"""One declared layout: what is saved goes by name, states of before still load, and records have
+the order that they had.
+"""
 
 import functools
 from pathlib import Path
@@ -17,7 +19,9 @@ from swordplay.sklearn import SwordAggregator, SwordClassifier, SwordRegressor
 from tolerances import ANOTHER_MACHINE
 
 GOLDEN = Path(__file__).parents[1] / "checkpoint" / "golden" / "arrays"
-"""States that were saved when the engine still wrote its arrays as they lay in memory, after 40 of these rows."""
+"""States that were saved when the engine still wrote its arrays as they lay in memory, after 40
+of these rows.
+"""
 ROWS = np.loadtxt(GOLDEN / "rows.csv", delimiter=",")
 FEATURES, TARGETS = ROWS[:, :3], ROWS[:, 3]
 LABELS = np.array(["a", "b", "c"])[np.digitize(TARGETS, [-1, 1])]
@@ -25,9 +29,15 @@ LEARNED = 40
 
 MAKES = {
     "Sword": lambda: sp.Sword(sp.Ball(3, 4.0)),
-    "SwordBest": lambda: sp.SwordBest(sp.Ball(3, 4.0, center=[0.1, 0, 0]), horizon=100, gradient_bound=50.0, smoothness=20.0),
+    "SwordBest": lambda: sp.SwordBest(
+        sp.Ball(3, 4.0, center=[0.1, 0, 0]), horizon=100, gradient_bound=50.0, smoothness=20.0
+    ),
     "Doubling": lambda: sp.SwordVar(
-        sp.Ball(3, 4.0), horizon=100, gradient_bound=50.0, smoothness=20.0, learning_rate=sp.rates.Doubling()
+        sp.Ball(3, 4.0),
+        horizon=100,
+        gradient_bound=50.0,
+        smoothness=20.0,
+        learning_rate=sp.rates.Doubling(),
     ),
     "OGD": lambda: sp.OGD(sp.Ball(3), 0.1),
     "Simplex": lambda: sp.Sword(sp.Simplex(3)),
@@ -50,20 +60,30 @@ def arrays_of(engine):
     center, upper, last, under_way = (memory.vectors[place] for place in VECTOR)
     return {
         "rows": np.stack([numbers[name] for name in saved.EARLIER["experts"].split()]),
-        "live": np.array([memory.live[getattr(LIVE, name)] for name in saved.EARLIER["round"].split()]),
-        "config": np.array([memory.config[getattr(CONFIG, name)] for name in saved.EARLIER["settings"].split()]),
+        "live": np.array(
+            [memory.live[getattr(LIVE, name)] for name in saved.EARLIER["round"].split()]
+        ),
+        "config": np.array(
+            [memory.config[getattr(CONFIG, name)] for name in saved.EARLIER["settings"].split()]
+        ),
         "vectors": np.stack([center, last, under_way, upper]),
-        "coords": memory.coords[:, :n] if memory.recipe.on_ball else memory.coords[np.r_[:n, columns : columns + n]],
+        "coords": memory.coords[:, :n]
+        if memory.recipe.on_ball
+        else memory.coords[np.r_[:n, columns : columns + n]],
     }
 
 
-@pytest.mark.parametrize("write", [arrays_of, lambda engine: engine.compact_state()], ids=["arrays", "names"])
+@pytest.mark.parametrize(
+    "write", [arrays_of, lambda engine: engine.compact_state()], ids=["arrays", "names"]
+)
 @pytest.mark.parametrize("make", MAKES)
 def test_a_saved_engine_goes_on_bit_by_bit(make, write):
     first, second = engine_of(make, of_before=write is arrays_of), engine_of(make)
     first.play(FEATURES[:LEARNED], TARGETS[:LEARNED])
     if make != "Simplex":
-        first.predict(FEATURES[LEARNED])  # leaves products for the next round, which a saved state leaves out
+        first.predict(
+            FEATURES[LEARNED]
+        )  # leaves products for the next round, which a saved state leaves out
     second.load_compact_state(write(first))
     a, b = (engine.play(FEATURES[LEARNED:], TARGETS[LEARNED:]) for engine in (first, second))
     assert a.predictions.tobytes() == b.predictions.tobytes()
@@ -80,12 +100,18 @@ def test_engines_that_were_saved_before_go_on(make):
     fresh.play(FEATURES[:LEARNED], TARGETS[:LEARNED])
     loaded.load_compact_state(checkpoint.load(GOLDEN / f"{make}.ckpt", kind="engine"))
     a, b = (engine.play(FEATURES[LEARNED:], TARGETS[LEARNED:]) for engine in (fresh, loaded))
-    np.testing.assert_allclose(b.predictions, a.predictions, rtol=ANOTHER_MACHINE, atol=ANOTHER_MACHINE)
-    np.testing.assert_allclose(loaded.weights, fresh.weights, rtol=ANOTHER_MACHINE, atol=ANOTHER_MACHINE)
+    np.testing.assert_allclose(
+        b.predictions, a.predictions, rtol=ANOTHER_MACHINE, atol=ANOTHER_MACHINE
+    )
+    np.testing.assert_allclose(
+        loaded.weights, fresh.weights, rtol=ANOTHER_MACHINE, atol=ANOTHER_MACHINE
+    )
 
 
 def test_which_experts_a_sword_began_with_stands_in_its_state():
-    """A Sword of before goes on without capped experts, and an engine that has loaded one loads one of today as well."""
+    """A Sword of before goes on without capped experts, and an engine that has loaded one loads
+    one of today as well.
+    """
     old, new, loads = engine_of("Sword", of_before=True), engine_of("Sword"), engine_of("Sword")
     for engine in (old, new):
         engine.play(FEATURES[:LEARNED], TARGETS[:LEARNED])
@@ -96,7 +122,13 @@ def test_which_experts_a_sword_began_with_stands_in_its_state():
         assert loads.memory.make == engine.memory.make
     assert old.memory.make != new.memory.make
     other = engine_of("OGD")
-    settings = dict(zip(other.compact_state()["setting_names"].split(), other.compact_state()["settings"], strict=True))
+    settings = dict(
+        zip(
+            other.compact_state()["setting_names"].split(),
+            other.compact_state()["settings"],
+            strict=True,
+        )
+    )
     damaged = np.array([*(settings | {"capped": 1.0}).values()])
     with pytest.raises(ValueError, match=r"another make \(capped was 1 and is 0 here\)"):
         other.load_compact_state(changed(other.compact_state(), settings=damaged))
@@ -117,7 +149,10 @@ def test_estimators_that_were_saved_before_go_on(name, made, goals):
     for estimator in (loaded, made):
         estimator.partial_fit(FEATURES[LEARNED:], goals[LEARNED:])
     np.testing.assert_allclose(
-        getattr(loaded, ask)(FEATURES), getattr(made, ask)(FEATURES), rtol=ANOTHER_MACHINE, atol=ANOTHER_MACHINE
+        getattr(loaded, ask)(FEATURES),
+        getattr(made, ask)(FEATURES),
+        rtol=ANOTHER_MACHINE,
+        atol=ANOTHER_MACHINE,
     )
 
 
@@ -125,7 +160,9 @@ def test_an_aggregator_of_before_there_was_a_guard_goes_on_without():
     loaded, made = SwordAggregator.load(GOLDEN / "aggregator.ckpt"), Mixture(FEATURES.shape[1])
     made._guarded = False
     made.predict_then_learn(FEATURES[:LEARNED], TARGETS[:LEARNED])
-    close = functools.partial(np.testing.assert_allclose, rtol=ANOTHER_MACHINE, atol=ANOTHER_MACHINE)
+    close = functools.partial(
+        np.testing.assert_allclose, rtol=ANOTHER_MACHINE, atol=ANOTHER_MACHINE
+    )
     close(loaded.predict(FEATURES), made.predict(FEATURES))
     loaded.model_.load_state(loaded.model_.state())
     close(
@@ -136,7 +173,10 @@ def test_an_aggregator_of_before_there_was_a_guard_goes_on_without():
 
 
 def test_a_river_model_that_was_saved_before_goes_on():
-    loaded, made = river.SwordRegressor.load(GOLDEN / "river.ckpt"), river.SwordRegressor(lags=0, curves=None)
+    loaded, made = (
+        river.SwordRegressor.load(GOLDEN / "river.ckpt"),
+        river.SwordRegressor(lags=0, curves=None),
+    )
     for k in range(len(ROWS)):
         x = dict(zip("abc", FEATURES[k], strict=True))
         made.learn_one(x, TARGETS[k])
@@ -149,7 +189,12 @@ def test_every_number_is_declared_once():
     for places in (EXPERT, VECTOR, LIVE, CONFIG):
         assert list(places) == list(range(len(places)))
         assert list(fields(places)) == list(places._fields)
-    readable = [field.readable for places in (EXPERT, LIVE) for field in fields(places).values() if field.readable]
+    readable = [
+        field.readable
+        for places in (EXPERT, LIVE)
+        for field in fields(places).values()
+        if field.readable
+    ]
     assert len(readable) == len(set(readable))
 
 
@@ -159,12 +204,23 @@ def test_what_is_saved_and_what_is_not():
         "lead advantage drift inverse growth largest swing farthest turning pull charge turned step"
     )
     assert " ".join(kept_names(LIVE)) == (
-        "rounds last_norm candidate difference magnitude trust total level rate smallest refresh_at weight smoothness span "
+        "rounds last_norm candidate difference magnitude trust total level rate smallest "
+        "refresh_at weight smoothness span "
         "patience caution"
     )
     assert kept_names(VECTOR) == ("last",)
     assert kept_names(CONFIG) == ("threshold", "size", "diameter", "refresh")
-    everybody = {"expert_names", "experts", "round_names", "round", "setting_names", "settings", "last", "points", "frame"}
+    everybody = {
+        "expert_names",
+        "experts",
+        "round_names",
+        "round",
+        "setting_names",
+        "settings",
+        "last",
+        "points",
+        "frame",
+    }
     assert set(engine_of("SwordBest").compact_state()) == everybody
     assert set(engine_of("Sword").compact_state()) == {*everybody, "heading"}
 
@@ -173,7 +229,10 @@ def test_records_have_the_order_that_they_always_had():
     assert " ".join(record.ROUND) == (
         "rounds last_norm candidate difference magnitude trust total level rate smallest refresh_at"
     )
-    assert " ".join(record.EXPERTS) == "weight cumulative guess replay alpha gamma scale coefficient norm"
+    assert (
+        " ".join(record.EXPERTS)
+        == "weight cumulative guess replay alpha gamma scale coefficient norm"
+    )
 
 
 def changed(state, **entries):
@@ -189,7 +248,10 @@ def changed(state, **entries):
         ({"round": np.zeros(0), "round_names": ""}, "lacks rounds, last_norm"),
         ({"experts": np.zeros((24, 0))}, "must name the 24 numbers"),
         ({"experts": np.full((24, 2), np.nan)}, r"state\['experts'\] is damaged"),
-        ({"last": np.zeros(5), "frame": np.zeros((2, 5))}, r"state\['last'\] must have shape \(3,\), got \(5,\)"),
+        (
+            {"last": np.zeros(5), "frame": np.zeros((2, 5))},
+            r"state\['last'\] must have shape \(3,\), got \(5,\)",
+        ),
         ({"frame": np.zeros((2, 4))}, r"state\['frame'\] must have shape \(2, 3\)"),
         ({"points": np.zeros((3, 1))}, r"state\['points'\] must have shape"),
         ({"frame": np.ones((2, 3))}, "corners of the domain"),
@@ -208,7 +270,13 @@ def test_states_that_do_not_fit_are_refused_and_change_nothing(entries, told):
 def test_another_make_is_refused_and_the_setting_is_named():
     state = engine_of("SwordBest").compact_state()
     other = sp.engine.twin(
-        sp.SwordBest(sp.Ball(3, 4.0, center=[0.1, 0, 0]), horizon=100, gradient_bound=50.0, smoothness=20.0, optimism_rate=9.0),
+        sp.SwordBest(
+            sp.Ball(3, 4.0, center=[0.1, 0, 0]),
+            horizon=100,
+            gradient_bound=50.0,
+            smoothness=20.0,
+            optimism_rate=9.0,
+        ),
         "squared",
     )
     with pytest.raises(ValueError, match=r"another make \(kappa was .* and is 9 here\)"):
@@ -226,4 +294,7 @@ def test_coordinates_that_join_one_by_one_are_those_that_join_together():
     all_.widen(11, last=1)
     assert np.array_equal(one.compact_state()["points"], all_.compact_state()["points"])
     wide = np.tile(FEATURES, 4)[:, :11]
-    assert one.play(wide, TARGETS).predictions.tobytes() == all_.play(wide, TARGETS).predictions.tobytes()
+    assert (
+        one.play(wide, TARGETS).predictions.tobytes()
+        == all_.play(wide, TARGETS).predictions.tobytes()
+    )

@@ -1,4 +1,6 @@
-"""An engine may play for ever: numbers stay numbers, invariants hold, memory is flat, in whatever unit rows come."""
+"""An engine may play for ever: numbers stay numbers, invariants hold, memory is flat, in
+whatever unit rows come.
+"""
 
 from __future__ import annotations
 
@@ -19,18 +21,24 @@ from tolerances import LAZY_NORM, SETTLED, TWIN, WEIGHT_SUM
 DIM, PART = 3, 100_000
 QUICK_ROUNDS, DEEP_ROUNDS = 2_000_000, 100_000_000
 GROWTH = 8 << 20
-"""Bytes by which resident memory may grow over half of a run: one number kept a round in the quick one."""
+"""Bytes by which resident memory may grow over half of a run: one number kept a round in the
+quick one.
+"""
 
 Rows = tuple[np.ndarray, np.ndarray]
 
 
 def drifting(part: int, rounds: int = PART) -> Rows:
-    """Rows of length 1, targets within 2.5: a planted point that jumps every thousand rounds, now and then outside."""
+    """Rows of length 1, targets within 2.5: a planted point that jumps every thousand rounds,
+    now and then outside.
+    """
     rng = np.random.default_rng([part, 0])
     rows = rng.normal(size=(rounds, DIM))
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     planted = np.repeat(rng.uniform(-0.9, 0.9, size=(rounds // 1000, DIM)), 1000, axis=0)
-    return rows, np.einsum("ij,ij->i", rows, planted) + np.clip(0.1 * rng.normal(size=rounds), -0.5, 0.5)
+    return rows, np.einsum("ij,ij->i", rows, planted) + np.clip(
+        0.1 * rng.normal(size=rounds), -0.5, 0.5
+    )
 
 
 def surging(part: int, rounds: int = PART) -> Rows:
@@ -47,7 +55,9 @@ def flaring(part: int, rounds: int = PART) -> Rows:
 
 
 def best(unit: float = 1.0, horizon: int = QUICK_ROUNDS) -> sp.SwordBest:
-    """On the unit ball |<a, x> - y| <= 2.5 + 1, so that G = 3.5 and L = 1 times the unit of the losses."""
+    """On the unit ball |<a, x> - y| <= 2.5 + 1, so that G = 3.5 and L = 1 times the unit of the
+    losses.
+    """
     return sp.SwordBest(sp.Ball(DIM), horizon=horizon, gradient_bound=3.5 * unit, smoothness=unit)
 
 
@@ -63,18 +73,30 @@ def healthy(learner: Any) -> None:
         assert np.isfinite(values).all(), name
     n = memory.experts
     numbers, last = memory.numbers[:, :n], memory.vectors[VECTOR.last]
-    base = numbers[EXPERT.scale] * (memory.coords[:, :n] + np.multiply.outer(last, numbers[EXPERT.coefficient]))
+    base = numbers[EXPERT.scale] * (
+        memory.coords[:, :n] + np.multiply.outer(last, numbers[EXPERT.coefficient])
+    )
     norms = np.einsum("ji,ji->i", base, base)
     np.testing.assert_allclose(numbers[EXPERT.norm], norms, rtol=0, atol=LAZY_NORM * radius**2)
     assert (np.sqrt(norms) <= radius * (1 + LAZY_NORM)).all()
-    assert (np.linalg.norm(learner.points - learner.domain.center, axis=1) <= radius * (1 + LAZY_NORM)).all()
+    assert (
+        np.linalg.norm(learner.points - learner.domain.center, axis=1) <= radius * (1 + LAZY_NORM)
+    ).all()
     assert learner.domain.contains(learner.decision)
     assert (learner.weights > 0).all()
     assert learner.weights.sum() == pytest.approx(1.0, abs=WEIGHT_SUM)
 
 
-def live_long(learner: Any, make: Callable[[int], Rows], rounds: int, form: Callable[[np.ndarray], Any] = np.asarray) -> None:
-    """Play part after part; invariants hold all along, and over the second half no memory is taken."""
+def live_long(
+    learner: Any,
+    make: Callable[[int], Rows],
+    rounds: int,
+    form: Callable[[np.ndarray], Any] = np.asarray,
+) -> None:
+    """Play part after part.
+
+    Invariants hold all along, and over the second half no memory is taken.
+    """
     early, parts = 0, rounds // PART
     for part in range(parts):
         rows, targets = make(part)
@@ -100,7 +122,9 @@ def go_on_readably(learner: Any, rows: np.ndarray, targets: np.ndarray) -> None:
     assert max(found.values()) <= TWIN, max(found, key=found.__getitem__)
 
 
-linux = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="resident memory is read from /proc")
+linux = pytest.mark.skipif(
+    not Path("/proc/self/statm").exists(), reason="resident memory is read from /proc"
+)
 MADE: dict[str, Callable[[], Any]] = {"SwordBest": best, "Sword": lambda: sp.Sword(sp.Ball(DIM))}
 every_learner = pytest.mark.parametrize("learner", MADE)
 
@@ -126,14 +150,18 @@ def test_a_hundred_million_rounds(learner: str) -> None:
 @every_learner
 @pytest.mark.parametrize("world", [surging, flaring])
 @pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_matrix], ids=["dense", "sparse"])
-def test_rows_and_targets_that_jump_by_a_million_and_back(learner: str, world: Callable[[int], Rows], form: Any) -> None:
+def test_rows_and_targets_that_jump_by_a_million_and_back(
+    learner: str, world: Callable[[int], Rows], form: Any
+) -> None:
     live_long(MADE[learner](), world, 4 * PART, form)
 
 
 @linux
 @pytest.mark.parametrize("world", [drifting, surging])
 def test_single_precision_lives_as_long(world: Callable[[int], Rows]) -> None:
-    """Coordinates are coarser, but nothing runs away: norms are those of the coordinates as they are."""
+    """Coordinates are coarser, but nothing runs away: norms are those of the coordinates as they
+    are.
+    """
     learner = best()
     engine = sp.engine.twin(learner, "squared", dtype="float32")
     for part in range(4):
@@ -170,7 +198,11 @@ def test_the_unit_of_the_losses_is_only_a_unit(learner: str, root: float) -> Non
 def test_rows_of_nothing_teach_nothing(learner: str) -> None:
     made = MADE[learner]()
     ledger = sp.play(made, sp.LinearStream(np.zeros((5000, DIM)), np.ones(5000)), engine="compiled")
-    healthy_enough = {name: np.isfinite(value).all() for name, value in made.state().items() if name != "hedge.rate.value"}
+    healthy_enough = {
+        name: np.isfinite(value).all()
+        for name, value in made.state().items()
+        if name != "hedge.rate.value"
+    }
     assert all(healthy_enough.values()), healthy_enough
     assert not ledger.decisions.any()
     np.testing.assert_array_equal(ledger.losses, 0.5)
@@ -194,7 +226,9 @@ def test_cumulative_losses_stay_near_their_smallest(learner: str) -> None:
     """Only differences count, and a common part would in time swallow their digits."""
     made = MADE[learner]()
     rows, targets = drifting(0)
-    sp.play(made, sp.LinearStream(rows, targets + 10.0), engine="compiled")  # every round costs everyone
+    sp.play(
+        made, sp.LinearStream(rows, targets + 10.0), engine="compiled"
+    )  # every round costs everyone
     memory = made.keeper.memory
     one_round = 13.5 * made.domain.diameter  # |<g, x>| of any round
     assert abs(memory.numbers[EXPERT.cumulative, : memory.experts].min()) <= one_round

@@ -1,4 +1,7 @@
-"""Parts that the engine does not know: left to choose, play goes on readably; asked for the engine, it says why not."""
+"""Parts that the engine does not know: left to choose, play goes on readably.
+
+Asked for the engine, it says why not.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,9 @@ class Steady:
 
 
 class HalfSpace:
-    """A domain of a stranger's own: the ball's upper half, by alternating projections that happen to be exact here."""
+    """A domain of a stranger's own: the ball's upper half, by alternating projections that
+    happen to be exact here.
+    """
 
     def __init__(self) -> None:
         self.dim, self.diameter, self.center = DIM, 2.0, np.zeros(DIM)
@@ -111,8 +116,14 @@ STRANGE: dict[str, tuple[Callable[[], Any], str]] = {
     "rate": (with_part(rate=Steady()), "a learning rate of type Steady is not known to the engine"),
     "optimism": (with_part(optimism=Guess()), "optimism of type Guess is not known to the engine"),
     "experts": (sitting, "experts of type Sitting are not known to the engine"),
-    "domain": (lambda: sp.Sword(HalfSpace()), "a domain of type HalfSpace is not known to the engine"),
-    "wide simplex": (lambda: sp.Sword(sp.Simplex(100)), "domain has 100 coordinates; off the ball .* at most 64"),
+    "domain": (
+        lambda: sp.Sword(HalfSpace()),
+        "a domain of type HalfSpace is not known to the engine",
+    ),
+    "wide simplex": (
+        lambda: sp.Sword(sp.Simplex(100)),
+        "domain has 100 coordinates; off the ball .* at most 64",
+    ),
     "giant step": (lambda: sp.OGD(BALL, 1e80), "a step size of 1e\\+80 is beyond"),
     "learner": (Stranger, "a learner of type Stranger does not say what it is made of"),
 }
@@ -122,7 +133,11 @@ every_stranger = pytest.mark.parametrize(("make", "reason"), STRANGE.values(), i
 def stream_for(learner: Any) -> sp.LinearStream:
     dim = len(learner.decision)
     rng = np.random.default_rng(5)
-    return GAME.stream if dim == DIM else sp.LinearStream(rng.normal(size=(20, dim)), rng.normal(size=20))
+    return (
+        GAME.stream
+        if dim == DIM
+        else sp.LinearStream(rng.normal(size=(20, dim)), rng.normal(size=20))
+    )
 
 
 @every_stranger
@@ -162,8 +177,12 @@ class Absolute:
 def test_losses_of_another_kind_are_played_readably() -> None:
     losses = [Absolute(loss.features, loss.target) for loss in GAME.stream]
     chosen, readable = sp.Sword(BALL), sp.Sword(BALL)
-    np.testing.assert_array_equal(sp.play(chosen, losses).losses, sp.play(readable, losses, engine="python").losses)
-    with pytest.raises(NotCompilable, match="the engine plays a LinearStream; this stream is something else"):
+    np.testing.assert_array_equal(
+        sp.play(chosen, losses).losses, sp.play(readable, losses, engine="python").losses
+    )
+    with pytest.raises(
+        NotCompilable, match="the engine plays a LinearStream; this stream is something else"
+    ):
         sp.play(sp.Sword(BALL), losses, engine="compiled")
 
 
@@ -174,7 +193,9 @@ def test_a_list_of_known_losses_is_a_stream_of_another_kind_too() -> None:
 
 @pytest.mark.parametrize("loss", ["hinge", None, 3])
 def test_an_unknown_name_of_a_loss_is_refused(loss: Any) -> None:
-    with pytest.raises(NotCompilable, match=r"one of \['huber', 'logistic', 'pinball', 'squared'\] for the engine"):
+    with pytest.raises(
+        NotCompilable, match=r"one of \['huber', 'logistic', 'pinball', 'squared'\] for the engine"
+    ):
         sp.engine.online(sp.Sword(BALL), loss)
 
 

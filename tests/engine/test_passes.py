@@ -1,4 +1,6 @@
-"""Passes over experts: how they become vectors, and those that do at once what others do one after the other."""
+"""Passes over experts: how they become vectors, and those that do at once what others do one
+after the other.
+"""
 
 import math
 import os
@@ -11,7 +13,17 @@ import pytest
 
 import swordplay as sp
 from swordplay.compile import inline_compiler, jit
-from swordplay.engine import adapting, ball, ball_adaptive, ball_steps, blocks, gauge, heading, layout, weights
+from swordplay.engine import (
+    adapting,
+    ball,
+    ball_adaptive,
+    ball_steps,
+    blocks,
+    gauge,
+    heading,
+    layout,
+    weights,
+)
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE, SQUARED, Arrays, Products
 
 ROUNDING = 1e-13
@@ -54,17 +66,23 @@ def test_innermost_loops_are_marked_and_no_others():
     assert [line.split(",")[0] for line in marked] == ['br label %"B10"', 'br label %"B30"']
     said = {line.split(" = ")[0]: line.split(" = ")[1] for line in lines if line.startswith("!")}
     outer, inner = (said[line.split("!llvm.loop ")[1]] for line in marked)
-    whole = [said[name.strip()] for name in inner.removeprefix("distinct !{").rstrip("}").split(",")[1:]]
+    whole = [
+        said[name.strip()] for name in inner.removeprefix("distinct !{").rstrip("}").split(",")[1:]
+    ]
     assert whole == [
         '!{!"llvm.loop.vectorize.width", i32 8}',
         '!{!"llvm.loop.interleave.count", i32 1}',
         '!{!"llvm.loop.unroll.disable"}',
     ]
-    assert [said[name.strip()] for name in outer.removeprefix("distinct !{").rstrip("}").split(",")[1:]] == whole[-1:]
+    assert [
+        said[name.strip()] for name in outer.removeprefix("distinct !{").rstrip("}").split(",")[1:]
+    ] == whole[-1:]
 
 
 def numbers_of(rng, rows=0):
-    """Numbers of experts in a round, some of whom are about to leave the ball, some with steps that are infinite yet."""
+    """Numbers of experts in a round, some of whom are about to leave the ball, some with steps
+    that are infinite yet.
+    """
     numbers = rng.uniform(0.1, 1.0, (len(EXPERT) + rows, COLUMNS))
     numbers[EXPERT.extra] = rng.integers(0, 2, COLUMNS)
     numbers[EXPERT.at_base], numbers[EXPERT.played] = rng.normal(size=(2, COLUMNS))
@@ -79,7 +97,12 @@ def numbers_of(rng, rows=0):
 
 def learner_of(numbers, weight=1.5):
     live, config = np.zeros(len(LIVE)), np.zeros(len(CONFIG))
-    live[LIVE.weight], config[CONFIG.size], config[CONFIG.adaptive], config[CONFIG.loss] = weight, RADIUS, 1.0, SQUARED
+    live[LIVE.weight], config[CONFIG.size], config[CONFIG.adaptive], config[CONFIG.loss] = (
+        weight,
+        RADIUS,
+        1.0,
+        SQUARED,
+    )
     return Arrays(np.zeros((3, COLUMNS)), numbers, np.zeros((4, 3)), live, config)
 
 
@@ -93,7 +116,10 @@ def at_once(coords, numbers, vectors, live, config, of, target):
 
 @jit.kernel
 def one_by_one(coords, numbers, vectors, live, config, of, target):
-    """The same by passes that every loss has; whoever was projected is known afterwards, so the smallest scale is asked for."""
+    """The same by passes that every loss has.
+
+    Whoever was projected is known afterwards, so the smallest scale is asked for.
+    """
     me = Arrays(coords, numbers, vectors, live, config)
     n, radius = COLUMNS, config[CONFIG.size]
     eta, slope, unscale, change = (
@@ -102,10 +128,14 @@ def one_by_one(coords, numbers, vectors, live, config, of, target):
         numbers[EXPERT.unscale],
         numbers[EXPERT.coefficient],
     )
-    far = ball_steps.step_base(n, of.norm, eta, slope, unscale, change, numbers[EXPERT.at_base], numbers[EXPERT.norm])
+    far = ball_steps.step_base(
+        n, of.norm, eta, slope, unscale, change, numbers[EXPERT.at_base], numbers[EXPERT.norm]
+    )
     if far > radius * radius:
         scale, push = numbers[EXPERT.scale], numbers[EXPERT.push]
-        ball_steps.shrink_base(n, radius, scale, unscale, numbers[EXPERT.at_base], numbers[EXPERT.norm], push)
+        ball_steps.shrink_base(
+            n, radius, scale, unscale, numbers[EXPERT.at_base], numbers[EXPERT.norm], push
+        )
     ball_steps.look_ahead(me, of, target)
     adapting.strain(me)
     return blocks.least(n, numbers[EXPERT.scale])
@@ -126,7 +156,9 @@ def test_both_steps_at_once_are_the_steps_one_by_one(seed, target):
     assert scales[0] == pytest.approx(scales[1], rel=ROUNDING)
     skipped = (EXPERT.push,)  # of learners that keep S alone
     kept = [row for row in range(len(EXPERT)) if row not in skipped]
-    np.testing.assert_allclose(both[0].numbers[kept], both[1].numbers[kept], rtol=ROUNDING, atol=ROUNDING)
+    np.testing.assert_allclose(
+        both[0].numbers[kept], both[1].numbers[kept], rtol=ROUNDING, atol=ROUNDING
+    )
     projected = both[0].numbers[EXPERT.scale] < numbers[EXPERT.scale]
     assert projected.any() == (seed < 3)
     assert (both[0].numbers[EXPERT.alpha] < 1.0).any() == (abs(target) > 1.0)
@@ -147,13 +179,19 @@ def test_learners_that_keep_s_go_step_by_step():
 def test_weights_are_the_same_whichever_number_is_taken_off_their_exponents(guess):
     """Below and above what is steady."""
     rng = np.random.default_rng(1)
-    prior, cumulative, ahead = np.log(rng.dirichlet(np.ones(COLUMNS))), rng.uniform(3.0, 9.0, COLUMNS), rng.normal(size=COLUMNS)
+    prior, cumulative, ahead = (
+        np.log(rng.dirichlet(np.ones(COLUMNS))),
+        rng.uniform(3.0, 9.0, COLUMNS),
+        rng.normal(size=COLUMNS),
+    )
     rate, answers = 1.3, []
     for steady in (True, False):
         guesses, weight = np.zeros(COLUMNS), np.zeros(COLUMNS)
         if steady:
             least = cumulative.min()
-            total = weights.fade(COLUMNS, rate, rate * guess, guess, least, prior, cumulative, ahead, guesses, weight)
+            total = weights.fade(
+                COLUMNS, rate, rate * guess, guess, least, prior, cumulative, ahead, guesses, weight
+            )
         else:
             least = weights.expect(COLUMNS, guess, ahead, cumulative, guesses)
             total = weights.exponentials(COLUMNS, rate, least, prior, cumulative, guesses, weight)
@@ -162,15 +200,25 @@ def test_weights_are_the_same_whichever_number_is_taken_off_their_exponents(gues
         assert total == pytest.approx(weight.sum(), rel=ROUNDING)
     np.testing.assert_allclose(*answers, rtol=1e-12)
     exact = prior - rate * (cumulative + guess * ahead)
-    np.testing.assert_allclose(answers[0], np.exp(exact - exact.max()) / np.exp(exact - exact.max()).sum(), rtol=1e-12)
+    np.testing.assert_allclose(
+        answers[0], np.exp(exact - exact.max()) / np.exp(exact - exact.max()).sum(), rtol=1e-12
+    )
 
 
 @pytest.mark.parametrize("rate", [1e-3, 1.0, 1e6, math.inf])
 def test_no_rate_is_too_large_for_the_guesses(rate):
-    """Guesses of losses of 1e6: exponents beyond those that doubles have, unless the least sum is taken off."""
+    """Guesses of losses of 1e6: exponents beyond those that doubles have, unless the least sum
+    is taken off.
+    """
     game = sp.LinearStream(np.full((40, 2), 1e3), 1e3 * np.cos(np.arange(40.0)))
     readable, compiled = (
-        sp.SwordBest(sp.Ball(2), horizon=40, gradient_bound=1e7, smoothness=2e6, learning_rate=sp.rates.Fixed(min(rate, 1e6)))
+        sp.SwordBest(
+            sp.Ball(2),
+            horizon=40,
+            gradient_bound=1e7,
+            smoothness=2e6,
+            learning_rate=sp.rates.Fixed(min(rate, 1e6)),
+        )
         for _ in range(2)
     )
     sp.play(readable, game, engine="python")
@@ -179,7 +227,9 @@ def test_no_rate_is_too_large_for_the_guesses(rate):
 
 
 def test_what_is_no_news_would_have_changed_nothing():
-    """A stream of rows of many lengths: whatever ``is_news`` leaves out, ``measure`` and ``prepare`` leave as it is."""
+    """A stream of rows of many lengths: whatever ``is_news`` leaves out, ``measure`` and
+    ``prepare`` leave as it is.
+    """
     rng = np.random.default_rng(2)
     me = learner_of(numbers_of(rng))
     me.config[CONFIG.capped], me.config[CONFIG.diameter], me.live[LIVE.caution] = 1.0, 100.0, 1.5
@@ -187,7 +237,10 @@ def test_what_is_no_news_would_have_changed_nothing():
     for t in range(200):
         me.live[LIVE.rounds] = t
         me.numbers[EXPERT.norm, 1] = rng.exponential() * (1.0 + t / 50.0)
-        of, h = Products(rng.exponential(), 0.0, 0.0, 0.0, 0.0, 0.0), rng.normal() * (2000.0 if t % 20 == 19 else 2.0)
+        of, h = (
+            Products(rng.exponential(), 0.0, 0.0, 0.0, 0.0, 0.0),
+            rng.normal() * (2000.0 if t % 20 == 19 else 2.0),
+        )
         news, before = gauge.is_news(me, of, h), [me.live.copy(), me.numbers.copy()]
         gauge.measure(me, of, h)
         gauge.prepare(me)
@@ -199,19 +252,27 @@ def test_what_is_no_news_would_have_changed_nothing():
 
 
 @pytest.mark.parametrize(
-    ("dim", "columns"), [*((dim, 24) for dim in (1, 2, 3, 84, 85, 86, 87, 127, 300)), (129, 16), (17, 256), (9, 4096)]
+    ("dim", "columns"),
+    [*((dim, 24) for dim in (1, 2, 3, 84, 85, 86, 87, 127, 300)), (129, 16), (17, 256), (9, 4096)],
 )
 def test_a_sweep_over_any_number_of_coordinates(dim, columns):
-    """W += c a', and <a, W> of the new W; nothing is pending then. So many coordinates at a time: 85, 128, 8 and 8."""
+    """W += c a', and <a, W> of the new W; nothing is pending then.
+
+    So many coordinates at a time: 85, 128, 8 and 8.
+    """
     rng = np.random.default_rng(dim)
     numbers, table = rng.normal(size=(len(EXPERT), columns)), np.full((300 + dim, columns), np.nan)
     line, vectors = np.full(300 + dim, np.nan), rng.normal(size=(4, dim))
     coords, features = table[:dim], line[:dim]  # whatever lies behind them is no number
     coords[:], features[:] = rng.normal(size=(dim, columns)), rng.normal(size=dim)
     wanted = coords + np.multiply.outer(vectors[layout.VECTOR.last], numbers[EXPERT.coefficient])
-    ball.sweep(Arrays(coords, numbers, vectors, np.zeros(len(LIVE)), np.zeros(len(CONFIG))), features)
+    ball.sweep(
+        Arrays(coords, numbers, vectors, np.zeros(len(LIVE)), np.zeros(len(CONFIG))), features
+    )
     np.testing.assert_allclose(coords, wanted, rtol=ROUNDING, atol=ROUNDING)
-    np.testing.assert_allclose(numbers[EXPERT.at_base], features @ wanted, rtol=ROUNDING, atol=1e-12)
+    np.testing.assert_allclose(
+        numbers[EXPERT.at_base], features @ wanted, rtol=ROUNDING, atol=1e-12
+    )
     assert not numbers[EXPERT.coefficient].any()
     assert np.isnan(table[dim:]).all()
 
@@ -225,7 +286,9 @@ def test_extremes(values):
 LEARNERS = {
     "Sword": lambda: sp.Sword(sp.Ball(4)),
     "Sword on a simplex": lambda: sp.Sword(sp.Simplex(4)),
-    "Sword++": lambda: sp.SwordPlusPlus(sp.Ball(4), horizon=300, gradient_bound=1e3, smoothness=1e3),
+    "Sword++": lambda: sp.SwordPlusPlus(
+        sp.Ball(4), horizon=300, gradient_bound=1e3, smoothness=1e3
+    ),
 }
 
 
@@ -240,13 +303,18 @@ def test_the_longest_row_is_noted_wherever_it_stands(sparse, name):
     sp.play(learner, sp.LinearStream(rows, features @ np.ones(4)), engine="compiled")
     longest = np.square(features).sum(axis=1).max()
     assert learner.assumptions.seen.smoothness == pytest.approx(longest, rel=ROUNDING)
-    sp.play(learner, sp.LinearStream(rows[:50], np.zeros(50)), engine="compiled")  # each call has a longest row of its own
+    sp.play(
+        learner, sp.LinearStream(rows[:50], np.zeros(50)), engine="compiled"
+    )  # each call has a longest row of its own
     assert learner.assumptions.seen.smoothness == pytest.approx(longest, rel=ROUNDING)
 
 
 @pytest.mark.skipif(jit.DISABLED or jit.CHECKED, reason="no vectors are made")
 def test_passes_become_vectors(tmp_path):
-    """LLVM complains of a loop that is marked and cannot be one; in a process of its own, as pieces are compiled but once."""
+    """LLVM complains of a loop that is marked and cannot be one.
+
+    In a process of its own, as pieces are compiled but once.
+    """
     script = "import sys; sys.path.insert(0, sys.argv[1]); import test_passes as t; t.play_both()"
     done = subprocess.run(
         [sys.executable, "-c", script, str(Path(__file__).parent)],
@@ -260,4 +328,8 @@ def test_passes_become_vectors(tmp_path):
 
 def play_both():
     for play in (at_once, one_by_one):
-        play(*learner_of(numbers_of(np.random.default_rng(0))), Products(1.7, 1.1, 0.3, 1.4, 2.2, 0.25), 0.4)
+        play(
+            *learner_of(numbers_of(np.random.default_rng(0))),
+            Products(1.7, 1.1, 0.3, 1.4, 2.2, 0.25),
+            0.4,
+        )

@@ -1,4 +1,6 @@
-"""The pinball loss in the engine: the readable learners' numbers, quantiles that are found, and a certificate that holds."""
+"""The pinball loss in the engine: the readable learners' numbers, quantiles that are found, and
+a certificate that holds.
+"""
 
 from __future__ import annotations
 
@@ -25,13 +27,21 @@ LEARNERS: dict[str, Callable[[Any, float], Any]] = {
 }
 
 
-def world(domain: Any, level: float, rounds: int = 120, seed: int = 0, *, sparse: bool = False) -> sp.LinearStream:
+def world(
+    domain: Any, level: float, rounds: int = 120, seed: int = 0, *, sparse: bool = False
+) -> sp.LinearStream:
     """Targets whose quantiles walk, with skewed noise."""
     rng = np.random.default_rng(seed)
-    rows = rng.normal(size=(rounds, domain.dim)) * (rng.random(size=(rounds, domain.dim)) < 0.5 if sparse else 1.0)
-    planted = domain.center + np.cumsum(rng.normal(size=(rounds, domain.dim)), axis=0) * 0.3 / np.sqrt(rounds)
+    rows = rng.normal(size=(rounds, domain.dim)) * (
+        rng.random(size=(rounds, domain.dim)) < 0.5 if sparse else 1.0
+    )
+    planted = domain.center + np.cumsum(
+        rng.normal(size=(rounds, domain.dim)), axis=0
+    ) * 0.3 / np.sqrt(rounds)
     targets = np.einsum("ij,ij->i", rows, planted) + 0.3 * (rng.exponential(size=rounds) - 1.0)
-    return sp.LinearStream(scipy.sparse.csr_matrix(rows) if sparse else rows, targets, "pinball", level=level)
+    return sp.LinearStream(
+        scipy.sparse.csr_matrix(rows) if sparse else rows, targets, "pinball", level=level
+    )
 
 
 @pytest.mark.parametrize("level", [0.1, 0.5, 0.9])
@@ -40,8 +50,12 @@ def test_value_and_slope_are_those_of_the_loss(level: float) -> None:
         loss = sp.PinballLoss([1.0], 0.25, level)
         value = uncompiled(scalar.phi)(PINBALL, level, prediction, 0.25)
         assert abs(value - loss.value([prediction])) <= ROUNDING * max(1.0, abs(value))
-        assert uncompiled(scalar.level)(PINBALL, level, prediction, 0.25) == value  # by which a certificate goes
-        assert uncompiled(scalar.slope)(PINBALL, level, prediction, 0.25) == loss.slope(np.array(prediction))
+        assert (
+            uncompiled(scalar.level)(PINBALL, level, prediction, 0.25) == value
+        )  # by which a certificate goes
+        assert uncompiled(scalar.slope)(PINBALL, level, prediction, 0.25) == loss.slope(
+            np.array(prediction)
+        )
     assert uncompiled(scalar.phi)(LINEAR, 1.0, 3.0, 9.0) == 3.0
     assert uncompiled(scalar.slope)(LINEAR, 1.0, 3.0, 9.0) == 1.0
 
@@ -58,10 +72,17 @@ def test_by_hand() -> None:
 @pytest.mark.parametrize("level", [0.1, 0.8])
 @pytest.mark.parametrize(
     ("domain", "sparse"),
-    [(sp.Ball(4), False), (sp.Ball(3, radius=0.3, center=[1.0, 0.0, -1.0]), False), (sp.Ball(5), True), (sp.Simplex(3), False)],
+    [
+        (sp.Ball(4), False),
+        (sp.Ball(3, radius=0.3, center=[1.0, 0.0, -1.0]), False),
+        (sp.Ball(5), True),
+        (sp.Simplex(3), False),
+    ],
     ids=["ball", "elsewhere", "sparse", "simplex"],
 )
-def test_engine_and_readable_learner_agree(learner: str, level: float, domain: Any, sparse: bool) -> None:
+def test_engine_and_readable_learner_agree(
+    learner: str, level: float, domain: Any, sparse: bool
+) -> None:
     stream = world(domain, level, sparse=sparse)
     twins = [LEARNERS[learner](domain, stream.gradient_bound(domain)) for _ in range(2)]
     ours, theirs = (
@@ -72,7 +93,9 @@ def test_engine_and_readable_learner_agree(learner: str, level: float, domain: A
     assert gap(ours.decisions, theirs.decisions) <= TWIN
     assert gap(twins[0].certificate(1.0), twins[1].certificate(1.0)) <= TWIN
     seen, other = (one.assumptions.seen for one in twins)
-    assert seen.gradient <= other.gradient * (1 + ROUNDING)  # the readable one also asks where its experts stand
+    assert seen.gradient <= other.gradient * (
+        1 + ROUNDING
+    )  # the readable one also asks where its experts stand
     assert seen.smoothness == other.smoothness == np.inf
 
 
@@ -93,23 +116,35 @@ def test_it_finds_the_quantile(level: float) -> None:
     """Of targets that are uniform between -1 and 1 the quantile is 2 level - 1."""
     targets = np.random.default_rng(5).uniform(-1.0, 1.0, size=20_000)
     learner = sp.Sword(sp.Ball(1))
-    sp.play(learner, sp.LinearStream(np.ones((20_000, 1)), targets, "pinball", level=level), engine="compiled")
+    sp.play(
+        learner,
+        sp.LinearStream(np.ones((20_000, 1)), targets, "pinball", level=level),
+        engine="compiled",
+    )
     assert float(learner.decision[0]) == pytest.approx(2 * level - 1, abs=0.05)
 
 
 def best_moving_quantile(targets: np.ndarray, level: float, penalty: float) -> tuple[float, float]:
-    """Loss and path length of the best sequence in [-1, 1] where a unit of path costs the penalty: a linear program.
+    """Loss and path length of the best sequence in [-1, 1] where a unit of path costs the penalty:
+    a linear program.
 
-    Variables: u_t, what it falls short by, what it exceeds by, and how far it moves up and down after each round.
+    Variables: u_t, what it falls short by, what it exceeds by, and how far it moves up and down
+    after each round.
     """
     T = len(targets)
     eye, moves = scipy.sparse.identity(T), scipy.sparse.identity(T - 1)
     none, still = scipy.sparse.csr_matrix((T - 1, T)), scipy.sparse.csr_matrix((T, T - 1))
     steps = scipy.sparse.csr_matrix(np.diff(np.eye(T), axis=0))
-    rows = scipy.sparse.bmat([[eye, eye, -eye, still, still], [steps, none, none, -moves, moves]], format="csr")
-    prices = np.concatenate([np.zeros(T), np.full(T, level), np.full(T, 1 - level), np.full(2 * T - 2, penalty)])
+    rows = scipy.sparse.bmat(
+        [[eye, eye, -eye, still, still], [steps, none, none, -moves, moves]], format="csr"
+    )
+    prices = np.concatenate(
+        [np.zeros(T), np.full(T, level), np.full(T, 1 - level), np.full(2 * T - 2, penalty)]
+    )
     sizes = [(-1.0, 1.0)] * T + [(0.0, None)] * (4 * T - 2)
-    found = scipy.optimize.linprog(prices, A_eq=rows, b_eq=np.append(targets, np.zeros(T - 1)), bounds=sizes)
+    found = scipy.optimize.linprog(
+        prices, A_eq=rows, b_eq=np.append(targets, np.zeros(T - 1)), bounds=sizes
+    )
     return float(prices[T : 3 * T] @ found.x[T : 3 * T]), float(found.x[3 * T :].sum())
 
 
@@ -119,7 +154,9 @@ def test_the_certificate_holds_against_the_best_moving_quantiles(level: float) -
     targets = 0.6 * np.sin(np.arange(150) / 20.0) + 0.2 * (rng.exponential(size=150) - 1.0)
     stream = sp.LinearStream(np.ones((150, 1)), targets, "pinball", level=level)
     least = {penalty: best_moving_quantile(targets, level, penalty) for penalty in (0.05, 0.5, 5.0)}
-    assert len({round(path, 3) for _, path in least.values()}) == 3  # from a quantile that follows to one that stands
+    assert (
+        len({round(path, 3) for _, path in least.values()}) == 3
+    )  # from a quantile that follows to one that stands
     for make in (sp.Sword, lambda it: sp.Ader(it, horizon=150, gradient_bound=1.0)):
         learner = make(sp.Ball(1))
         ledger = sp.play(learner, stream, engine="compiled")

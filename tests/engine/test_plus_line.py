@@ -1,4 +1,6 @@
-"""Experts of Sword++ that stand on one line have their numbers in common: all is as if each had its own."""
+"""Experts of Sword++ that stand on one line have their numbers in common: all is as if each had
+its own.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,10 @@ def played(of: Duel, rate: str = "self-confident") -> np.ndarray[Any, Any]:
 @pytest.mark.parametrize("rate", RATES)
 @pytest.mark.parametrize("loss", ["squared", "logistic", "huber"])
 def test_where_nobody_is_projected_all_is_the_readable_learner(loss: str, rate: str) -> None:
-    """Losses, decisions, weights, certificates and the state; the line is really in use, and left when the call ends."""
+    """Losses, decisions, weights, certificates and the state.
+
+    The line is really in use, and left when the call ends.
+    """
     one = game(loss, radius=60.0)
     found = gaps(one, lambda it: made(it, rate))
     assert max(found.values()) <= TWIN, found
@@ -61,7 +66,9 @@ def test_where_nobody_is_projected_all_is_the_readable_learner(loss: str, rate: 
 
 @pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
 def test_who_gets_to_the_edge_on_the_way_leaves_the_line(share: float) -> None:
-    """The longest steps lead to an edge at a share of how far they would lead: some rounds before it are on the line."""
+    """The longest steps lead to an edge at a share of how far they would lead: some rounds
+    before it are on the line.
+    """
     free = game("squared", radius=60.0)
     radius = share * POOL[0] * float(np.sqrt(played(free)[LIVE.outmost]))
     one = game("squared", radius)
@@ -92,7 +99,9 @@ def test_every_call_gets_on_the_line_and_leaves_it() -> None:
 
 
 def test_an_infinite_rate_leaves_the_line() -> None:
-    """A meta that forgets meets nothing for so long that its rate is infinite: whoever leads has all."""
+    """A meta that forgets meets nothing for so long that its rate is infinite: whoever leads has
+    all.
+    """
     one = game("squared", radius=60.0, rounds=3_000)
     rows = np.array(one.stream.features)
     rows[100:2_900] = 0.0

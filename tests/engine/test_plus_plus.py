@@ -1,4 +1,6 @@
-"""Sword++ compiled is the readable Sword++: whole arrays, single rows, sparse rows, many streams, and from file to file."""
+"""Sword++ compiled is the readable Sword++: whole arrays, single rows, sparse rows, many
+streams, and from file to file.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +21,18 @@ pytestmark = pytest.mark.xdist_group("sparse")  # one process compiles, and the 
 
 LEARNERS: dict[str, Callable[[Duel], Any]] = {
     "as it is": lambda game: sp.SwordPlusPlus(game.domain, **game.constants),
-    "doubling": lambda game: sp.SwordPlusPlus(game.domain, **game.constants, learning_rate=sp.rates.Doubling()),
-    "long steps": lambda game: sp.SwordPlusPlus(game.domain, **game.constants, pool=[4 / game.smoothness, 1 / game.smoothness]),
+    "doubling": lambda game: sp.SwordPlusPlus(
+        game.domain, **game.constants, learning_rate=sp.rates.Doubling()
+    ),
+    "long steps": lambda game: sp.SwordPlusPlus(
+        game.domain, **game.constants, pool=[4 / game.smoothness, 1 / game.smoothness]
+    ),
 }
 ON_BALL = [seed for seed in range(24) if seed % 6 < 4]
-"""Seeds of duels on a ball: plain, small, away from the origin, and with sparse rows; every world comes up."""
+"""Seeds of duels on a ball: plain, small, away from the origin, and with sparse rows.
+
+Every world comes up.
+"""
 
 
 def agree(learner: str, games: list[Duel]) -> None:
@@ -44,18 +53,24 @@ STEPS = {
     "shortest first": 0.5 ** np.arange(20)[::-1],
     "two blocks are projected": 0.6 ** np.arange(20)[::-1],
 }
-"""More than two blocks of experts: who has the longest steps is projected, who has the shortest stays on the line."""
+"""More than two blocks of experts: who has the longest steps is projected, who has the shortest
+stays on the line.
+"""
 
 
 @pytest.mark.parametrize("steps", STEPS)
 def test_arrays_in_pieces_are_the_readable_learner(steps: str) -> None:
-    """Every call finds the sum of gradients again, from those whom nobody projected, and writes it back."""
+    """Every call finds the sum of gradients again, from those whom nobody projected, and writes
+    it back.
+    """
     game = duel(1, "squared", rounds=300)
     pool = 4 / game.smoothness * STEPS[steps]
     pieces, whole = (sp.SwordPlusPlus(game.domain, **game.constants, pool=pool) for _ in range(2))
     model = sp.engine.online(pieces)
     for first in range(0, 300, 50):
-        model.play(game.stream.features[first : first + 50], game.stream.targets[first : first + 50])
+        model.play(
+            game.stream.features[first : first + 50], game.stream.targets[first : first + 50]
+        )
         live = dict(zip(LIVE._fields, model.memory.live, strict=True))
         assert 0 < live["beyond"] - live["first"] < model.memory.numbers.shape[1]
         if steps == "two blocks are projected":
@@ -67,7 +82,9 @@ def test_arrays_in_pieces_are_the_readable_learner(steps: str) -> None:
 
 
 def test_whoever_is_not_projected_has_no_coordinates_of_its_own() -> None:
-    """A ball so large that nobody gets to its edge: all stand on one line, and nothing is looked at but that."""
+    """A ball so large that nobody gets to its edge: all stand on one line, and nothing is looked
+    at but that.
+    """
     rng = np.random.default_rng(0)
     rows, targets = rng.normal(size=(200, 5)), rng.normal(size=200)
     made: dict[str, Any] = {"horizon": 200, "gradient_bound": 50.0, "smoothness": 20.0}
@@ -82,7 +99,9 @@ def test_whoever_is_not_projected_has_no_coordinates_of_its_own() -> None:
 
 
 def test_arrays_go_on_from_any_other_way() -> None:
-    """Single rows, then an array, then single rows: what a row under way has left is not taken for a sum of gradients."""
+    """Single rows, then an array, then single rows: what a row under way has left is not taken
+    for a sum of gradients.
+    """
     game = duel(2, "squared")
     turns, whole = (LEARNERS["long steps"](game) for _ in range(2))
     model, third = sp.engine.online(turns), game.horizon // 3
@@ -91,7 +110,9 @@ def test_arrays_go_on_from_any_other_way() -> None:
             model.learn(loss.features, loss.target)
         if first == 0:
             model.predict(game.stream.features[third])
-            model.play(game.stream.features[third : 2 * third], game.stream.targets[third : 2 * third])
+            model.play(
+                game.stream.features[third : 2 * third], game.stream.targets[third : 2 * third]
+            )
     sp.play(whole, game.stream[: 3 * third], engine="python", keep=())
     assert max(state_gaps(game, turns.state(), whole.state()).values()) <= TWIN
 
@@ -108,9 +129,17 @@ def test_they_agree_after_the_norms_were_measured_afresh() -> None:
 
 
 def test_they_agree_while_the_rate_is_infinite() -> None:
-    """One round after nothing was met: the leader takes all. (Leaders that tie are told apart by rounding alone.)"""
+    """One round after nothing was met: the leader takes all.
+
+    (Leaders that tie are told apart by rounding alone.)
+    """
     game = duel(0, "squared", rounds=2)
-    found = gaps(game, lambda it: sp.SwordPlusPlus(it.domain, **it.constants, learning_rate=sp.rates.SelfConfident(offset=0.0)))
+    found = gaps(
+        game,
+        lambda it: sp.SwordPlusPlus(
+            it.domain, **it.constants, learning_rate=sp.rates.SelfConfident(offset=0.0)
+        ),
+    )
     assert max(found.values()) <= TWIN
 
 
@@ -133,7 +162,14 @@ def test_one_by_one_and_many_at_once_are_the_whole_array(seed: int) -> None:
     model = sp.engine.online(single)
     for loss, lost in zip(game.stream, ledger.losses, strict=True):
         model.predict(loss.features)
-        assert gap(model.learn(loss.features, loss.target), lost, game.gradient_bound * game.domain.diameter) <= DRIVEN
+        assert (
+            gap(
+                model.learn(loss.features, loss.target),
+                lost,
+                game.gradient_bound * game.domain.diameter,
+            )
+            <= DRIVEN
+        )
     losses = sp.engine.play_many([fleet], game.stream.features[None], game.stream.targets[None])
     assert gap(losses[0], ledger.losses) <= DRIVEN
     for other in (single, fleet):
@@ -165,7 +201,8 @@ def test_a_saved_engine_goes_on_bit_by_bit(seed: int) -> None:
     assert "charge" in saved["expert_names"].split()
     again.load_compact_state(saved)
     np.testing.assert_array_equal(
-        first.play(rows[middle:], targets[middle:]).losses, again.play(rows[middle:], targets[middle:]).losses
+        first.play(rows[middle:], targets[middle:]).losses,
+        again.play(rows[middle:], targets[middle:]).losses,
     )
     damaged = saved | {"experts": saved["experts"].copy()}
     damaged["experts"][saved["expert_names"].split().index("charge")] = -1.0
@@ -203,8 +240,13 @@ def test_off_the_ball_it_says_so_and_play_goes_on(domain: Any) -> None:
 
 
 def test_the_first_two_charges_by_hand() -> None:
-    """On [-1, 1] with a = 1, y = 1, L = 1, eta = 1/8: g_1 = -1, x_2 = 2/8; g_2 = -3/4, xhat_3 = 7/32, x_3 = 10/32."""
-    learner = sp.SwordPlusPlus(sp.Ball(1), horizon=2, gradient_bound=2.0, smoothness=1.0, pool=[1 / 8])
+    """On [-1, 1] with a = 1, y = 1, L = 1, eta = 1/8: g_1 = -1, x_2 = 2/8.
+
+    g_2 = -3/4, xhat_3 = 7/32, x_3 = 10/32.
+    """
+    learner = sp.SwordPlusPlus(
+        sp.Ball(1), horizon=2, gradient_bound=2.0, smoothness=1.0, pool=[1 / 8]
+    )
     model = sp.engine.online(learner)
     for moved, guess in ((2 / 8, -1.0), (10 / 32 - 2 / 8, -3 / 4)):
         model.learn([1.0], 1.0)

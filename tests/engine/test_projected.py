@@ -1,4 +1,6 @@
-"""One projection a round, compiled: the same numbers as the readable wrapper, on domains of any kind and dimension."""
+"""One projection a round, compiled: the same numbers as the readable wrapper, on domains of any
+kind and dimension.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ class Stranger:
 
 
 def ader(game: Duel) -> Callable[[sp.Ball], Any]:
-    return lambda ball: sp.Ader(ball, horizon=game.foresight * game.horizon, gradient_bound=game.gradient_bound)
+    return lambda ball: sp.Ader(
+        ball, horizon=game.foresight * game.horizon, gradient_bound=game.gradient_bound
+    )
 
 
 INSIDE: dict[str, Callable[[Duel], Callable[[sp.Ball], Any]]] = {
@@ -41,13 +45,21 @@ INSIDE: dict[str, Callable[[Duel], Callable[[sp.Ball], Any]]] = {
 
 def agree(inside: str, games: list[Duel]) -> None:
     nothing_proved = bouncing(lambda it: sp.OneProjection(it.domain, INSIDE[inside](it)), games)
-    assert 14 * len(nothing_proved) <= len(games), f"too many games that prove nothing: {nothing_proved}"
+    assert 14 * len(nothing_proved) <= len(games), (
+        f"too many games that prove nothing: {nothing_proved}"
+    )
 
 
 @pytest.mark.parametrize("inside", INSIDE)
 def test_engine_and_readable_learner_agree(inside: str) -> None:
     """Seeds 4, 5, ...: simplex, box, ball, small ball, ball elsewhere, sparse rows."""
-    agree(inside, [duel(seed, loss) for seed, loss in zip(range(4, 10), ["squared", "logistic", "huber"] * 2, strict=True)])
+    agree(
+        inside,
+        [
+            duel(seed, loss)
+            for seed, loss in zip(range(4, 10), ["squared", "logistic", "huber"] * 2, strict=True)
+        ],
+    )
 
 
 @pytest.mark.deep
@@ -58,7 +70,9 @@ def test_they_agree_in_many_games(inside: str, loss: str) -> None:
 
 
 def test_they_agree_where_an_expert_steps_back_to_the_centre() -> None:
-    """Where the square of its distance is rounding, its distance would be the root of that, in what the certificate adds up."""
+    """Where the square of its distance is rounding, its distance would be the root of that, in
+    what the certificate adds up.
+    """
     agree("Sword", [duel(93, "huber")])
 
 
@@ -80,7 +94,9 @@ def wide(dim: int, rounds: int = 40) -> sp.LinearStream:
     return sp.LinearStream(rng.normal(size=(rounds, dim)), rng.normal(size=rounds))
 
 
-@pytest.mark.parametrize("domain", [sp.Simplex(500), sp.Box(-np.ones(500), 0.5 * np.ones(500))], ids=["simplex", "box"])
+@pytest.mark.parametrize(
+    "domain", [sp.Simplex(500), sp.Box(-np.ones(500), 0.5 * np.ones(500))], ids=["simplex", "box"]
+)
 def test_500_coordinates_play_compiled(domain: Any) -> None:
     stream = wide(500)
     game = Duel(domain, stream, "wide")
@@ -92,7 +108,10 @@ def test_500_coordinates_play_compiled(domain: Any) -> None:
 def test_a_strangers_domain_is_asked_once_a_round() -> None:
     game = duel(5, "squared")
     strange, known = Stranger(game.domain), game.domain
-    ours, theirs = (sp.OneProjection(domain, lambda ball: ader(game)(known_ball(known))) for domain in (strange, known))
+    ours, theirs = (
+        sp.OneProjection(domain, lambda ball: ader(game)(known_ball(known)))
+        for domain in (strange, known)
+    )
     strange.asked = 0
     ledger, other = (sp.play(learner, game.stream, engine="compiled") for learner in (ours, theirs))
     assert strange.asked == game.horizon
@@ -112,7 +131,10 @@ def test_one_by_one_is_the_whole_array() -> None:
     assert whole.inner.keeper is not None
     model = sp.engine.online(single)
     for t, loss in enumerate(game.stream):
-        assert abs(model.predict(loss.features) - loss.features @ ledger.decisions[t]) <= DRIVEN * game.units["points"]
+        assert (
+            abs(model.predict(loss.features) - loss.features @ ledger.decisions[t])
+            <= DRIVEN * game.units["points"]
+        )
         model.learn(loss.features, loss.target)
     assert max(state_gaps(game, single.state(), whole.state()).values()) <= DRIVEN
     assert gap(single.decision, whole.decision) <= DRIVEN
@@ -131,7 +153,9 @@ def test_they_take_turns_and_load_each_other() -> None:
     for learner in (turns, loaded):
         assert max(state_gaps(game, learner.state(), whole.state()).values()) <= TWIN
     assert turns.assumptions.seen.rounds == game.horizon
-    assert turns.assumptions.seen.gradient == pytest.approx(whole.assumptions.seen.gradient, rel=1e-9)
+    assert turns.assumptions.seen.gradient == pytest.approx(
+        whole.assumptions.seen.gradient, rel=1e-9
+    )
 
 
 def test_a_model_whose_learner_went_on_says_so() -> None:
@@ -158,7 +182,8 @@ def test_a_row_that_overflows_changes_nothing() -> None:
 
 def test_sword_plus_plus_inside_stays_readable() -> None:
     learner = sp.OneProjection(
-        sp.Simplex(2), lambda ball: sp.SwordPlusPlus(ball, horizon=9, gradient_bound=1.0, smoothness=1.0)
+        sp.Simplex(2),
+        lambda ball: sp.SwordPlusPlus(ball, horizon=9, gradient_bound=1.0, smoothness=1.0),
     )
     with pytest.raises(sp.engine.NotCompilable, match="charge for moving"):
         sp.engine.online(learner)
@@ -170,7 +195,13 @@ def test_sword_plus_plus_inside_stays_readable() -> None:
 def test_the_kernels_simplex_is_the_librarys(seed: int) -> None:
     """Also where all but one coordinate vanish, where all are equal, and far from the simplex."""
     rng = np.random.default_rng(seed)
-    points = [*rng.normal(size=(20, 7)), np.zeros(7), 1e6 * np.eye(7)[2], 1e-9 * rng.normal(size=7), -1e6 + rng.normal(size=7)]
+    points = [
+        *rng.normal(size=(20, 7)),
+        np.zeros(7),
+        1e6 * np.eye(7)[2],
+        1e-9 * rng.normal(size=7),
+        -1e6 + rng.normal(size=7),
+    ]
     domain = sp.Simplex(7, total=0.7)
     for point in points:
         work = np.zeros((4, 7))

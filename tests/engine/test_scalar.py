@@ -16,11 +16,34 @@ from tolerances import FADING, LAST_BIT, ROUNDING
 
 MARGINS = np.concatenate(
     [
-        sign * np.array([0.0, 1e-300, 1e-17, 1e-8, 0.3, 1.0, 5.0, 30.0, 36.8, 40.0, 600.0, 708.0, 745.0, 1e4, 1e8])
+        sign
+        * np.array(
+            [
+                0.0,
+                1e-300,
+                1e-17,
+                1e-8,
+                0.3,
+                1.0,
+                5.0,
+                30.0,
+                36.8,
+                40.0,
+                600.0,
+                708.0,
+                745.0,
+                1e4,
+                1e8,
+            ]
+        )
         for sign in (1, -1)
     ]
 )
-KINDS = {"squared": (SQUARED, sp.SquaredLoss), "logistic": (LOGISTIC, sp.LogisticLoss), "huber": (HUBER, sp.HuberLoss)}
+KINDS = {
+    "squared": (SQUARED, sp.SquaredLoss),
+    "logistic": (LOGISTIC, sp.LogisticLoss),
+    "huber": (HUBER, sp.HuberLoss),
+}
 
 
 @numba.njit
@@ -33,7 +56,9 @@ def faded(exponents: np.ndarray) -> np.ndarray:
 
 
 def test_fading_is_the_exponential() -> None:
-    grid = np.concatenate([np.linspace(-500.0, 0.0, 500_001), -np.logspace(-320, 2, 20_001), [0.0, -0.0]])
+    grid = np.concatenate(
+        [np.linspace(-500.0, 0.0, 500_001), -np.logspace(-320, 2, 20_001), [0.0, -0.0]]
+    )
     expected = np.array([math.exp(x) for x in grid.tolist()])
     relative = np.abs(faded(grid) / expected - 1.0)
     assert relative.max() <= FADING, f"at {grid[relative.argmax()]}"
@@ -58,21 +83,29 @@ def test_fading_never_reaches_zero() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("target", [0.0, 1.0])
 @pytest.mark.parametrize("threshold", [0.3, 2.0])
-def test_losses_and_slopes_are_those_of_the_classes(kind: str, target: float, threshold: float) -> None:
+def test_losses_and_slopes_are_those_of_the_classes(
+    kind: str, target: float, threshold: float
+) -> None:
     code, family = KINDS[kind]
     loss = family([1.0], target, threshold) if kind == "huber" else family([1.0], target)
     with np.errstate(under="ignore"):
         values, slopes = loss.phi(MARGINS), loss.slope(MARGINS)
     for z, value, slope in zip(MARGINS.tolist(), values.tolist(), slopes.tolist(), strict=True):
         # A slope below exp(-500) is as good as none: the engine's exponential stops there.
-        assert scalar.phi(code, threshold, z, target) == pytest.approx(value, rel=ROUNDING, abs=1e-200)
-        assert scalar.slope(code, threshold, z, target) == pytest.approx(slope, rel=ROUNDING, abs=1e-200)
+        assert scalar.phi(code, threshold, z, target) == pytest.approx(
+            value, rel=ROUNDING, abs=1e-200
+        )
+        assert scalar.slope(code, threshold, z, target) == pytest.approx(
+            slope, rel=ROUNDING, abs=1e-200
+        )
 
 
 @pytest.mark.parametrize("target", [0.0, 1.0])
 def test_logistic_slopes_are_slopes(target: float) -> None:
     """Between -1 and 1, against the margin, and never the wrong sign."""
-    slopes = np.array([scalar.slope(LOGISTIC, 1.0, z, target) for z in np.linspace(-1e3, 1e3, 4001).tolist()])
+    slopes = np.array(
+        [scalar.slope(LOGISTIC, 1.0, z, target) for z in np.linspace(-1e3, 1e3, 4001).tolist()]
+    )
     assert (np.abs(slopes) <= 1.0).all()
     assert (np.sign(slopes) == (1.0 if target == 0.0 else -1.0)).all()
     assert (np.diff(slopes) >= 0.0).all()  # convex
@@ -82,28 +115,41 @@ def test_logistic_slopes_are_slopes(target: float) -> None:
 def test_trust_is_the_readable_one(kappa: float) -> None:
     for difference in (0.0, 1e-20, -1e-20, 1e-13, 1e-11, -1e-11, 0.5, -0.5, 40.0, -40.0, 1e4, -1e4):
         expected = optimism.trust(kappa, difference, 1.0)
-        assert rates.trust(kappa, difference, 1.0) == pytest.approx(expected, rel=ROUNDING, abs=1e-200)
+        assert rates.trust(kappa, difference, 1.0) == pytest.approx(
+            expected, rel=ROUNDING, abs=1e-200
+        )
 
 
 def explicit(now: float, before: float, a: np.ndarray, b: np.ndarray) -> float:
     """norm(now a - before b)^2 in the longest floats there are."""
-    difference = np.longdouble(now) * a.astype(np.longdouble) - np.longdouble(before) * b.astype(np.longdouble)
+    difference = np.longdouble(now) * a.astype(np.longdouble) - np.longdouble(before) * b.astype(
+        np.longdouble
+    )
     return float(difference @ difference)
 
 
 @pytest.mark.parametrize("length", [0.0, 1e-8, 1e-3, 1.0, 1e3, 1e8])
-@pytest.mark.parametrize(("now", "before"), [(1.0, 1.0), (1e-9, 0.5), (0.5, 1e-9), (-3.0, 2.0), (0.0, 0.5), (0.5, 0.0)])
-def test_the_surprise_of_a_gradient_loses_no_digits(length: float, now: float, before: float) -> None:
-    """Wherever one of the two gradients is much the longer, their distance is as exact as they are."""
+@pytest.mark.parametrize(
+    ("now", "before"), [(1.0, 1.0), (1e-9, 0.5), (0.5, 1e-9), (-3.0, 2.0), (0.0, 0.5), (0.5, 0.0)]
+)
+def test_the_surprise_of_a_gradient_loses_no_digits(
+    length: float, now: float, before: float
+) -> None:
+    """Wherever one of the two gradients is much the longer, their distance is as exact as they
+    are.
+    """
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=4), length * rng.normal(size=4)
     first, then = energies(now, before, a, b)
     # Sums of squares only see what is not lost beside the first one.
-    assert then - first == pytest.approx(explicit(now, before, a, b), rel=ROUNDING, abs=LAST_BIT * first)
+    assert then - first == pytest.approx(
+        explicit(now, before, a, b), rel=ROUNDING, abs=LAST_BIT * first
+    )
 
 
 def energies(now: float, before: float, a: np.ndarray, b: np.ndarray) -> tuple[float, float]:
-    """An OEGD expert's sums of squared surprises: after a round with gradient ``before * b``, and after ``now * a``.
+    """An OEGD expert's sums of squared surprises: after a round with gradient ``before * b``, and
+    after ``now * a``.
 
     A step that moves nothing keeps x at 0, where slopes are minus the targets.
     """

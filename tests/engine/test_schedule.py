@@ -1,4 +1,6 @@
-"""Rounds with a weight and a threshold of their own: the engine's schedule against losses that say so themselves."""
+"""Rounds with a weight and a threshold of their own: the engine's schedule against losses that
+say so themselves.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,11 @@ KINDS = {
 
 
 @pytest.mark.parametrize("loss", KINDS)
-@pytest.mark.parametrize("make", [lambda d: sp.SwordAgeless(d, smoothness=1.0, memory=50), sp.Sword], ids=["ageless", "sword"])
+@pytest.mark.parametrize(
+    "make",
+    [lambda d: sp.SwordAgeless(d, smoothness=1.0, memory=50), sp.Sword],
+    ids=["ageless", "sword"],
+)
 def test_a_schedule_is_a_stream_of_weighted_losses(loss, make):
     rng = np.random.default_rng(7)
     T, d = 150, 4
@@ -51,12 +57,17 @@ def test_a_ball_may_grow_and_points_keep_their_place():
     norms = np.linalg.norm(decisions, axis=1)
     assert (norms <= radii * (1 + 1e-12)).all()
     assert norms[99] > 0.9  # held back by the small ball
-    assert np.linalg.norm(decisions[-1] - truth) < 0.01 * np.linalg.norm(truth)  # and not by the large one
+    assert np.linalg.norm(decisions[-1] - truth) < 0.01 * np.linalg.norm(
+        truth
+    )  # and not by the large one
 
 
 @pytest.mark.parametrize("d", [3, 10], ids=["S kept", "not kept"])
 def test_what_a_round_leaves_for_the_next_is_not_of_a_smaller_ball(d):
-    """Steps that adapt are made ahead; where the ball has grown since, they are what one makes who was just loaded."""
+    """Steps that adapt are made ahead.
+
+    Where the ball has grown since, they are what one makes who was just loaded.
+    """
     rng = np.random.default_rng(9)
     rows = rng.normal(size=(200, d))
     targets = rows @ np.linspace(-3.0, 5.0, d)
@@ -64,6 +75,10 @@ def test_what_a_round_leaves_for_the_next_is_not_of_a_smaller_ball(d):
     first, again = (sp.engine.online(sp.Sword(sp.Ball(d, radius=1.0))) for _ in range(2))
     first.play(rows[:120], targets[:120], schedule=schedule[:120])
     again.load_compact_state(first.compact_state())
-    ours, theirs = (engine.play(rows[120:], targets[120:], schedule=schedule[120:]) for engine in (first, again))
+    ours, theirs = (
+        engine.play(rows[120:], targets[120:], schedule=schedule[120:]) for engine in (first, again)
+    )
     np.testing.assert_array_equal(ours.losses, theirs.losses)
-    np.testing.assert_array_equal(first.compact_state()["experts"], again.compact_state()["experts"])
+    np.testing.assert_array_equal(
+        first.compact_state()["experts"], again.compact_state()["experts"]
+    )

@@ -22,7 +22,13 @@ def of(function, values):
     ids=["exp", "cos", "log loss"],
 )
 def test_to_the_last_bits(ours, theirs, edge):
-    values = np.concatenate([np.linspace(-edge, edge, 2001), np.linspace(-1, 1, 401), [0.0, -0.0, 1e-300, 0.3465735902799726]])
+    values = np.concatenate(
+        [
+            np.linspace(-edge, edge, 2001),
+            np.linspace(-1, 1, 401),
+            [0.0, -0.0, 1e-300, 0.3465735902799726],
+        ]
+    )
     wanted = theirs(values)
     scale = 1.0 if theirs is np.cos else wanted
     assert np.max(np.abs(of(ours, values) - wanted) / scale) < ROUNDING

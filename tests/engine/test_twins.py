@@ -13,7 +13,9 @@ from engine.duels import LEARNERS, LOSSES, Duel, bouncing, duel, gap, gaps, stat
 from tolerances import TWIN
 
 QUICK_GAMES = 14
-"""Games per learner in ``make test``, half of them with squared losses: every world and every domain comes up twice."""
+"""Games per learner in ``make test``, half of them with squared losses: every world and every
+domain comes up twice.
+"""
 DEEP_GAMES = 200
 LONG = 2_100
 """Rounds that see the norms measured afresh twice."""
@@ -24,23 +26,37 @@ every_loss = pytest.mark.parametrize("loss", LOSSES)
 
 def agree(learner: str, duels: Sequence[Duel]) -> None:
     nothing_proved = bouncing(LEARNERS[learner], duels)
-    assert QUICK_GAMES * len(nothing_proved) <= len(duels), f"too many games that prove nothing: {nothing_proved}"
+    assert QUICK_GAMES * len(nothing_proved) <= len(duels), (
+        f"too many games that prove nothing: {nothing_proved}"
+    )
 
 
-DUELS = [(learner, loss, k + j) for k, learner in enumerate(LEARNERS) for j, loss in enumerate(LOSSES)]
+DUELS = [
+    (learner, loss, k + j) for k, learner in enumerate(LEARNERS) for j, loss in enumerate(LOSSES)
+]
 
 
 @pytest.mark.parametrize(  # every learner with squared losses, and with one other
     ("learner", "loss"),
     [
-        pytest.param(learner, loss, marks=() if loss == "squared" or place % 2 else pytest.mark.deep)
+        pytest.param(
+            learner, loss, marks=() if loss == "squared" or place % 2 else pytest.mark.deep
+        )
         for learner, loss, place in DUELS
     ],
 )
 def test_engine_and_readable_learner_agree(learner: str, loss: str) -> None:
-    """Seven games show every world and every domain: those of squared losses, others of the other."""
+    """Seven games show every world and every domain: those of squared losses, others of the
+    other.
+    """
     half = QUICK_GAMES // 2
-    agree(learner, [duel(seed, loss) for seed in (range(half) if loss == "squared" else range(half, QUICK_GAMES))])
+    agree(
+        learner,
+        [
+            duel(seed, loss)
+            for seed in (range(half) if loss == "squared" else range(half, QUICK_GAMES))
+        ],
+    )
 
 
 @pytest.mark.deep
@@ -51,23 +67,30 @@ def test_they_agree_in_many_games(learner: str, loss: str) -> None:
 
 
 @pytest.mark.parametrize("learner", ["SwordBest", "Sword"])
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.deep) for seed in (2, 3))])
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.deep) for seed in (2, 3))]
+)
 def test_they_agree_after_the_norms_were_measured_afresh(learner: str, seed: int) -> None:
     agree(learner, [duel(seed, "squared", rounds=LONG)])
 
 
 @pytest.mark.parametrize("seed", [47, 189])
 def test_they_agree_where_a_row_of_nothing_comes_before_a_flat_loss(seed: int) -> None:
-    """A zero row leaves a slope of 1/2 without a gradient; the surprise of the next, tiny gradient must not see it."""
+    """A zero row leaves a slope of 1/2 without a gradient.
+
+    The surprise of the next, tiny gradient must not see it.
+    """
     agree("Sword", [duel(seed, "logistic")])
 
 
 @pytest.mark.parametrize("learner", ["OGD", "OEGD", "SwordBest", "SwordAgeless", "Sword"])
 @pytest.mark.parametrize("seed", [62, 104, 188])
 def test_short_steps_far_from_the_origin(learner: str, seed: int) -> None:
-    """Steps of 1e-8 in a ball around a point at 25, and at the rim: a bit of a point counts for a lot in a certificate.
+    """Steps of 1e-8 in a ball around a point at 25, and at the rim: a bit of a point counts for a
+    lot in a certificate.
 
-    Against 60 digits the readable OGD was 2e-9 off in seed 62, when it kept its points alone; the engine was 2e-16 off.
+    Against 60 digits the readable OGD was 2e-9 off in seed 62, when it kept its points alone; the
+    engine was 2e-16 off.
     """
     found = gaps(duel(seed, "logistic"), LEARNERS[learner])
     assert max(found.values()) <= TWIN / 10, found
@@ -92,7 +115,9 @@ def test_they_agree_when_features_jump(learner: str, lengths: tuple[float, float
 
 
 def test_projections_are_active_in_many_games() -> None:
-    """Else agreement would say little about them: experts on the sphere, at the end of a third of the games at least."""
+    """Else agreement would say little about them: experts on the sphere, at the end of a third
+    of the games at least.
+    """
     touching = 0
     for seed in range(30):
         one = duel(seed, "squared")

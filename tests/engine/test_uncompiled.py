@@ -1,4 +1,6 @@
-"""The kernels are right as plain Python: a smaller set of twins with numba switched off, in a process of its own."""
+"""The kernels are right as plain Python: a smaller set of twins with numba switched off, in a
+process of its own.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ for seed, loss in enumerate(LOSSES * 2):
 """
 
 
-OTHERS = [pytest.param(name, marks=pytest.mark.deep) for name in ("OEGD", "Ader", "SwordBest, doubling")]
+OTHERS = [
+    pytest.param(name, marks=pytest.mark.deep) for name in ("OEGD", "Ader", "SwordBest, doubling")
+]
 
 
 @pytest.mark.parametrize("learner", ["SwordBest", "Sword", *OTHERS])
@@ -65,7 +69,7 @@ assert gap(losses, ledger.losses) <= DRIVEN
 many = [sp.Sword(game.domain) for _ in range(2)]
 both = sp.engine.play_many(many, np.stack([game.stream.features] * 2), np.stack([game.stream.targets] * 2))
 assert gap(both[1], ledger.losses) <= DRIVEN
-"""
+"""  # noqa: E501
     path = os.pathsep.join([str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])])
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", code],

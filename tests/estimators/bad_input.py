@@ -1,8 +1,9 @@
 """Bad input, and what becomes of it: the table that both coats are held to.
 
-A case takes a good row (names to numbers) and its target and spoils them. REFUSED means an error and a state that is the same
-bit by bit; ACCEPTED means no error, and predictions afterwards that are as good as if the row had been a good one. Where the
-conventions of the two libraries differ, the case says so.
+A case takes a good row (names to numbers) and its target and spoils them. REFUSED means an error
+and a state that is the same bit by bit; ACCEPTED means no error, and predictions afterwards that
+are as good as if the row had been a good one. Where the conventions of the two libraries differ,
+the case says so.
 """
 
 from collections.abc import Callable
@@ -30,8 +31,12 @@ class Case(NamedTuple):
     river: str
 
 
-def feature(name: str, value: Any, sklearn: str, river: str | None = None, column: str = "a") -> Case:
-    return Case(name, "both", lambda row, target: (row | {column: value}, target), sklearn, river or sklearn)
+def feature(
+    name: str, value: Any, sklearn: str, river: str | None = None, column: str = "a"
+) -> Case:
+    return Case(
+        name, "both", lambda row, target: (row | {column: value}, target), sklearn, river or sklearn
+    )
 
 
 def target(name: str, value: Any, sklearn: str, river: str | None = None) -> Case:
@@ -42,8 +47,15 @@ def label(name: str, value: Any, sklearn: str, river: str | None = None) -> Case
     return Case(name, "classification", lambda row, _: (row, value), sklearn, river or sklearn)
 
 
-def row(name: str, change: Callable[[dict[str, Any]], dict[Any, Any]], sklearn: str, river: str | None = None) -> Case:
-    return Case(name, "both", lambda good, target: (change(good), target), sklearn, river or sklearn)
+def row(
+    name: str,
+    change: Callable[[dict[str, Any]], dict[Any, Any]],
+    sklearn: str,
+    river: str | None = None,
+) -> Case:
+    return Case(
+        name, "both", lambda good, target: (change(good), target), sklearn, river or sklearn
+    )
 
 
 class Lying(float):
@@ -106,16 +118,33 @@ CASES = [
     row("all NaN", lambda good: dict.fromkeys(good, float("nan")), REFUSED),
     row("all zeros", lambda good: dict.fromkeys(good, 0.0), ACCEPTED),
     row("all the same", lambda good: dict.fromkeys(good, 7.0), ACCEPTED),
-    row("all times 1e6", lambda good: {name: 1e6 * value for name, value in good.items()}, ACCEPTED),
-    row("all times 1e-6", lambda good: {name: 1e-6 * value for name, value in good.items()}, ACCEPTED),
+    row(
+        "all times 1e6", lambda good: {name: 1e6 * value for name, value in good.items()}, ACCEPTED
+    ),
+    row(
+        "all times 1e-6",
+        lambda good: {name: 1e-6 * value for name, value in good.items()},
+        ACCEPTED,
+    ),
     row("all 1e20", lambda good: dict.fromkeys(good, 1e20), ACCEPTED),
     row("all 1e308", lambda good: dict.fromkeys(good, 1e308), REFUSED),
     row("all None", lambda good: dict.fromkeys(good), REFUSED),
-    # river's rows come and go by name; scikit-learn's tables have the columns that they were fitted with.
-    row("a feature is missing", lambda good: {name: good[name] for name in NAMES[1:]}, REFUSED, ACCEPTED),
+    # river's rows come and go by name; scikit-learn's tables have the columns that they were fitted
+    # with.
+    row(
+        "a feature is missing",
+        lambda good: {name: good[name] for name in NAMES[1:]},
+        REFUSED,
+        ACCEPTED,
+    ),
     row("a feature too many", lambda good: good | {"e": 1.0}, REFUSED, ACCEPTED),
     row("a feature too many, huge", lambda good: good | {"e": 1e308}, REFUSED),
-    row("a feature renamed", lambda good: {"z" if name == "a" else name: v for name, v in good.items()}, REFUSED, ACCEPTED),
+    row(
+        "a feature renamed",
+        lambda good: {"z" if name == "a" else name: v for name, v in good.items()},
+        REFUSED,
+        ACCEPTED,
+    ),
     row("no features", lambda good: {}, REFUSED, ACCEPTED),
     row("in another order", lambda good: dict(reversed(good.items())), REFUSED, ACCEPTED),
     target("target NaN", float("nan"), REFUSED),
@@ -140,7 +169,8 @@ CASES = [
     target("target a list", [1.0, 2.0], REFUSED),
     target("target a dictionary", {"y": 1.0}, REFUSED),
     target("target a decimal NaN", Decimal("nan"), REFUSED),
-    # A label that was never declared: scikit-learn's partial_fit refuses it, river lets new classes in.
+    # A label that was never declared: scikit-learn's partial_fit refuses it, river lets new classes
+    # in.
     label("label outside the set", 7, REFUSED, ACCEPTED),
     label("label negative", -1, REFUSED, ACCEPTED),
     label("label a word among numbers", "maybe", REFUSED, ACCEPTED),

@@ -1,7 +1,9 @@
-"""Estimators that were saved in mid-stream by the version before scalers were shared, and what they went on to say.
+"""Estimators that were saved in mid-stream by the version before scalers were shared, and what they
+went on to say.
 
-``python earlier_files.py FOLDER`` writes both for every world: NAME.ckpt, saved after the first half of its rows, and
-NAME-told.ckpt, the predictions of the second half and what was known at its end.
+``python earlier_files.py FOLDER`` writes both for every world: NAME.ckpt, saved after the first
+half of its rows, and NAME-told.ckpt, the predictions of the second half and what was known at its
+end.
 """
 
 from __future__ import annotations
@@ -22,7 +24,10 @@ KIND = "what earlier estimators said"
 
 
 class World(NamedTuple):
-    """An estimator, and how it plays rows from one to before another; returns what it says of them."""
+    """An estimator, and how it plays rows from one to before another.
+
+    Returns what it says of them.
+    """
 
     make: Callable[[], Any]
     play: Callable[[Any, int, int], Any]
@@ -35,15 +40,24 @@ def table(columns: int, seed: int = 0) -> Any:
 
 
 X = table(3)
-SCORES = (X - 10.0 * np.arange(3)) @ np.array([[1.0, -1.0, 0.3], [0.2, 0.1, -1.0], [0.5, 0.5, 0.1]]).T
+SCORES = (X - 10.0 * np.arange(3)) @ np.array(
+    [[1.0, -1.0, 0.3], [0.2, 0.1, -1.0], [0.5, 0.5, 0.1]]
+).T
 THREE = SCORES.argmax(axis=1)
-LATE = np.where(np.arange(ROWS) < 20, THREE % 2, np.where((np.arange(ROWS) > 40) & (np.arange(ROWS) % 7 == 0), 3, THREE))
+LATE = np.where(
+    np.arange(ROWS) < 20,
+    THREE % 2,
+    np.where((np.arange(ROWS) > 40) & (np.arange(ROWS) % 7 == 0), 3, THREE),
+)
 """Two classes; a third one from row 20 on, a fourth from row 42 on."""
 TARGETS = SCORES[:, 0] + 100.0
 
 
 def classes(labels: Any, declared: Any) -> Callable[[Any, int, int], Any]:
-    """Declared classes are all known from the start; without any, each batch of ten rows lets new ones in."""
+    """Declared classes are all known from the start.
+
+    Without any, each batch of ten rows lets new ones in.
+    """
 
     def play(estimator: Any, first: int, stop: int) -> Any:
         said = []
@@ -62,7 +76,9 @@ def classes(labels: Any, declared: Any) -> Callable[[Any, int, int], Any]:
 def values(estimator: Any, first: int, stop: int) -> Any:
     """Predictions of a regression whose rows have weights."""
     weights = 0.5 + (np.arange(ROWS) % 3)
-    return estimator.predict_then_learn(X[first:stop], TARGETS[first:stop], sample_weight=weights[first:stop])
+    return estimator.predict_then_learn(
+        X[first:stop], TARGETS[first:stop], sample_weight=weights[first:stop]
+    )
 
 
 def named(labels: Any) -> Callable[[Any, int, int], Any]:
@@ -79,16 +95,27 @@ def named(labels: Any) -> Callable[[Any, int, int], Any]:
 
 WORLDS = {
     "sklearn-three-classes": World(swordplay.sklearn.SwordClassifier, classes(THREE, np.arange(3))),
-    "sklearn-never-seen": World(swordplay.sklearn.SwordClassifier, classes(2 * THREE, np.arange(6))),
+    "sklearn-never-seen": World(
+        swordplay.sklearn.SwordClassifier, classes(2 * THREE, np.arange(6))
+    ),
     "sklearn-late-classes": World(swordplay.sklearn.SwordClassifier, classes(LATE, None)),
-    "sklearn-late-classes-lags": World(lambda: swordplay.sklearn.SwordClassifier(lags=2), classes(LATE, None)),
-    "sklearn-three-classes-lags": World(lambda: swordplay.sklearn.SwordClassifier(lags=2), classes(THREE, np.arange(3))),
+    "sklearn-late-classes-lags": World(
+        lambda: swordplay.sklearn.SwordClassifier(lags=2), classes(LATE, None)
+    ),
+    "sklearn-three-classes-lags": World(
+        lambda: swordplay.sklearn.SwordClassifier(lags=2), classes(THREE, np.arange(3))
+    ),
     "sklearn-two-classes-raw": World(
-        lambda: swordplay.sklearn.SwordClassifier(standardize=False, intercept=False), classes(THREE % 2, np.arange(2))
+        lambda: swordplay.sklearn.SwordClassifier(standardize=False, intercept=False),
+        classes(THREE % 2, np.arange(2)),
     ),
     "sklearn-regressor": World(swordplay.sklearn.SwordRegressor, values),
-    "sklearn-regressor-lags": World(lambda: swordplay.sklearn.SwordRegressor("huber", lags=3), values),
-    "sklearn-regressor-raw": World(lambda: swordplay.sklearn.SwordRegressor(standardize=False), values),
+    "sklearn-regressor-lags": World(
+        lambda: swordplay.sklearn.SwordRegressor("huber", lags=3), values
+    ),
+    "sklearn-regressor-raw": World(
+        lambda: swordplay.sklearn.SwordRegressor(standardize=False), values
+    ),
     "river-two-classes": World(swordplay.river.SwordClassifier, named(THREE == 1)),
     "river-late-classes": World(swordplay.river.SwordClassifier, named(LATE)),
     "river-late-classes-lags": World(lambda: swordplay.river.SwordClassifier(lags=1), named(LATE)),
@@ -102,7 +129,11 @@ def told(estimator: Any) -> dict[str, Any]:
     known = {name: np.asarray(getattr(estimator, name)) for name in ("weights_", "step_sizes_")}
     if "river" not in type(estimator).__module__:
         ask = getattr(estimator, "decision_function", estimator.predict)
-        return known | {"coef_": estimator.coef_, "intercept_": np.asarray(estimator.intercept_), "next": ask(X[:20])}
+        return known | {
+            "coef_": estimator.coef_,
+            "intercept_": np.asarray(estimator.intercept_),
+            "next": ask(X[:20]),
+        }
     coefficients, intercepts = estimator.coefficients, estimator.intercept_
     if isinstance(intercepts, dict):
         return known | {

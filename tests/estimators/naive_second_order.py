@@ -62,7 +62,10 @@ class Weights:
         self.settle(n)
 
     def settle(self, n):
-        """The leader at 0; who was not asked stays where he was, seen from the best of those who were."""
+        """The leader at 0.
+
+        Who was not asked stays where he was, seen from the best of those who were.
+        """
         self.behind[n:] -= self.before
         self.behind[:n] -= self.behind[:n].min()
         self.behind = np.minimum(self.behind - self.behind.min(), 14)
@@ -76,16 +79,23 @@ class Weights:
 
 
 class NaiveLayer:
-    """Two experts without lags, two with three lags, no change and first order; intercept, complete rows; given curves."""
+    """Two experts without lags, two with three lags, no change and first order.
+
+    Intercept, complete rows; given curves.
+    """
 
     def __init__(self, dim, logistic, shapes):
         self.logistic, self.dim, self.shapes = logistic, dim, shapes
         self.pace = 2 if logistic else 4
-        self.benders = [Expert(1 + len(shapes), 1 - self.pace * 2.0**-power) for power in (8, 10, 12, 14)]
+        self.benders = [
+            Expert(1 + len(shapes), 1 - self.pace * 2.0**-power) for power in (8, 10, 12, 14)
+        ]
         width = 1 + 3 + 1 + dim
         shortest = max(6, math.ceil(math.log2(2 * width)))
         self.experts = [Expert(width, 1 - 2.0 ** -(shortest + more)) for more in (0, 4, 0, 4)]
-        self.correctors = [Expert(5 if logistic else 3, 1 - 2.0**-power) for power in (8, 10, 12, 14)]
+        self.correctors = [
+            Expert(5 if logistic else 3, 1 - 2.0**-power) for power in (8, 10, 12, 14)
+        ]
         self.inner, self.outer = Weights(0.3, 6), Weights(0.5, 9)
         self.values = [[] for _ in range(dim + 1)]
         self.places = [None] * (dim + 1)
@@ -121,14 +131,22 @@ class NaiveLayer:
         return answer
 
     def round(self, raw, first, target):
-        scaled = [0.0 if p is None else (v - p[0]) / p[1] for v, p in zip(raw, self.places, strict=False)]
-        bare, full = np.array([1.0, 0, 0, 0, 0, *scaled]), np.array([1.0, *self.recent, self.error, *scaled])
+        scaled = [
+            0.0 if p is None else (v - p[0]) / p[1] for v, p in zip(raw, self.places, strict=False)
+        ]
+        bare, full = (
+            np.array([1.0, 0, 0, 0, 0, *scaled]),
+            np.array([1.0, *self.recent, self.error, *scaled]),
+        )
         rows = [bare, bare, full, full]
         scores = [one.score(a) for one, a in zip(self.experts, rows, strict=True)]
         odds = math.log(min(max(self.stay, 0.01), 0.99) / (1 - min(max(self.stay, 0.01), 0.99)))
         same = self.recent[0] * odds if self.logistic else self.recent[0]
         if self.logistic:  # log-odds are less sure the less is known of their row
-            doubts = [math.sqrt(1 + math.pi / 8 * one.leverage(a)) for one, a in zip(self.experts, rows, strict=True)]
+            doubts = [
+                math.sqrt(1 + math.pi / 8 * one.leverage(a))
+                for one, a in zip(self.experts, rows, strict=True)
+            ]
             told = [min(max(s / doubt, -8), 8) for s, doubt in zip(scores, doubts, strict=True)]
         else:
             told = [self.cut(s) for s in scores]
@@ -136,14 +154,28 @@ class NaiveLayer:
         w = self.inner.shares(6)
         plain = w @ said
         self.error = target - (1 / (1 + math.exp(-said[2])) if self.logistic else said[2])
-        sides = [first - plain, w[:3] @ said[:3] / w[:3].sum() - plain, w[3:] @ said[3:] / w[3:].sum() - plain]
+        sides = [
+            first - plain,
+            w[:3] @ said[:3] / w[:3].sum() - plain,
+            w[3:] @ said[3:] / w[3:].sum() - plain,
+        ]
         z = np.array(sides + [1.0, plain] * self.logistic)
         more = [one.score(z) for one in self.correctors]
         straight, bending = self.outer.behind[:5].min(), self.outer.behind[5:].min()
-        awake = self.active % 8 == 0 or self.active < 500 or bending < straight + (7 if self.logistic else -0.1)
+        awake = (
+            self.active % 8 == 0
+            or self.active < 500
+            or bending < straight + (7 if self.logistic else -0.1)
+        )
         curves = np.array([1.0, *(self.curve(shape, scaled) for shape in self.shapes)])
         bent = [one.score(curves) for one in self.benders] if awake else []
-        top = [plain, *(min(max(plain + m, -15), 15) if self.logistic else self.cut(plain + m) for m in more + bent)]
+        top = [
+            plain,
+            *(
+                min(max(plain + m, -15), 15) if self.logistic else self.cut(plain + m)
+                for m in more + bent
+            ),
+        ]
         top = np.array(top)
         mixed = self.outer.shares(len(top)) @ top
         if self.logistic:
@@ -165,12 +197,18 @@ class NaiveLayer:
                 self.teach(one, z, score, target - plain, 1.0 / unit)
         for one, score in zip(self.benders, bent, strict=False):
             offset = plain if self.logistic else 0.0
-            self.teach(one, curves, score + offset, target if self.logistic else target - plain, 1.0)
+            self.teach(
+                one, curves, score + offset, target if self.logistic else target - plain, 1.0
+            )
         return mixed
 
     def curve(self, shape, scaled):
         one, other = (min(max(scaled[int(j)], -4), 4) for j in shape[:2])
-        return abs(one) if shape[2] == 0 else math.sqrt(2) * math.cos(shape[2] * one + shape[3] * other + shape[4])
+        return (
+            abs(one)
+            if shape[2] == 0
+            else math.sqrt(2) * math.cos(shape[2] * one + shape[3] * other + shape[4])
+        )
 
     def teach(self, one, a, score, target, weight):
         if self.logistic:
@@ -190,6 +228,9 @@ class NaiveLayer:
             self.stay += ((now == self.recent[0]) - self.stay) / 200
         if not self.logistic:
             width = self.high - self.low
-            self.low, self.high = min(target, self.low + width / 4096), max(target, self.high - width / 4096)
+            self.low, self.high = (
+                min(target, self.low + width / 4096),
+                max(target, self.high - width / 4096),
+            )
         self.recent = [now, *self.recent[:2]]
         self.active += 1

@@ -1,4 +1,6 @@
-"""Ageless: the time to re-adapt after a jump does not grow with the number of rows learned before it."""
+"""Ageless: the time to re-adapt after a jump does not grow with the number of rows learned
+before it.
+"""
 
 import functools
 import pickle
@@ -16,12 +18,16 @@ BACK = 1.5
 """Times the error before the jump: what counts as recovered."""
 YOUNG = 1000
 AGELESS = 1.3
-"""How much longer an old model may take than a young one, which has less to get back to: its error was still larger."""
+"""How much longer an old model may take than a young one, which has less to get back to: its
+error was still larger.
+"""
 SEEDS = {1000: 60, 10_000: 60}
 """Streams of each age: times scatter by a third, and so does a ratio of medians of few."""
 AGES = 1000, 10_000, 100_000, 1_000_000, 10_000_000
 LIVES, FUTURES = 2, 30
-"""Models that grow that old, and how often the target of each is flipped at every age: each time that of a copy."""
+"""Models that grow that old, and how often the target of each is flipped at every age: each time
+that of a copy.
+"""
 CHUNK, SETTLED, PATIENCE = 100_000, 500, 1000
 
 
@@ -60,7 +66,10 @@ def test_an_old_model_recovers_as_fast_as_a_young_one(dim, noise):
 
 
 def ages(dim, noise, seed, oldest, **settings):
-    """Rows until copies of one model are back, at every age of its life; the rows after the flip are the same at every age."""
+    """Rows until copies of one model are back, at every age of its life.
+
+    The rows after the flip are the same at every age.
+    """
     past, direction = np.random.default_rng((7, seed)).spawn(2)
     coefficients, model = direction.normal(size=dim), LinearModel(dim, **settings)
     coefficients /= np.sqrt(np.mean(coefficients**2))
@@ -77,7 +86,10 @@ def ages(dim, noise, seed, oldest, **settings):
         before = np.sqrt(np.mean(last[-SETTLED:] ** 2))
         kept, times[wanted] = pickle.dumps(model), []
         for future in range(FUTURES):
-            after = errors(pickle.loads(kept), np.random.default_rng((8, seed, future)), PATIENCE, -1.0) ** 2
+            after = (
+                errors(pickle.loads(kept), np.random.default_rng((8, seed, future)), PATIENCE, -1.0)
+                ** 2
+            )
             rolling = np.sqrt(np.convolve(after, np.ones(WINDOW) / WINDOW, "valid"))
             assert rolling[0] > BACK * before >= rolling.min()
             times[wanted].append(int(np.argmax(rolling <= BACK * before)) + WINDOW)
@@ -85,7 +97,9 @@ def ages(dim, noise, seed, oldest, **settings):
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize("settings", [{}, {"lags": "auto", "curves": "auto"}], ids=["first order", "as it comes"])
+@pytest.mark.parametrize(
+    "settings", [{}, {"lags": "auto", "curves": "auto"}], ids=["first order", "as it comes"]
+)
 @pytest.mark.parametrize(("dim", "noise"), WORLDS)
 def test_ages_up_to_ten_million(dim, noise, settings):
     lives = [ages(dim, noise, seed, AGES[-1], **settings) for seed in range(LIVES)]
@@ -97,7 +111,9 @@ def test_ages_up_to_ten_million(dim, noise, settings):
 def test_with_lags_and_curves_too():
     dim, noise = 3, 0.3
     rows = {
-        age: np.median([recovery(age, dim, noise, seed, lags="auto", curves="auto") for seed in range(20)])
+        age: np.median(
+            [recovery(age, dim, noise, seed, lags="auto", curves="auto") for seed in range(20)]
+        )
         for age in (YOUNG, 10_000)
     }
     assert rows[10_000] <= AGELESS * rows[YOUNG]

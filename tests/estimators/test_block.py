@@ -1,4 +1,6 @@
-"""What ``predict`` answers by after ``fit``: the parts beside outside judges and plain loops, and what users see of it."""
+"""What ``predict`` answers by after ``fit``: the parts beside outside judges and plain loops,
+and what users see of it.
+"""
 
 import functools
 from pathlib import Path
@@ -41,7 +43,9 @@ def turning(rows=1200, seed=1):
     """Coefficients that turn round twice in the table."""
     rng = np.random.default_rng(seed)
     X, angle = rng.normal(size=(rows, 2)), 4 * np.pi * np.arange(rows) / rows
-    return X, 3 * np.cos(angle) * X[:, 0] + 3 * np.sin(angle) * X[:, 1] + 0.1 * rng.normal(size=rows)
+    return X, 3 * np.cos(angle) * X[:, 0] + 3 * np.sin(angle) * X[:, 1] + 0.1 * rng.normal(
+        size=rows
+    )
 
 
 def plain(columns, *, clip=10.0, intercept=True):
@@ -60,13 +64,19 @@ class TestPlaces:
 
     def test_by_hand(self):
         places = Places(np.array([1.0, 0.0]), np.array([2.0, 0.0]), 3.0, True)
-        np.testing.assert_array_equal(places.scale(np.array([[5.0, 9.0], [-99.0, 0.0]])), [[2.0, 0.0, 1.0], [-3.0, 0.0, 1.0]])
+        np.testing.assert_array_equal(
+            places.scale(np.array([[5.0, 9.0], [-99.0, 0.0]])), [[2.0, 0.0, 1.0], [-3.0, 0.0, 1.0]]
+        )
         assert places._replace(intercept=False).scale(np.ones((1, 2))).tolist() == [[0.0, 0.0]]
 
     def test_what_is_missing_counts_as_usual(self):
-        centers, spreads = block.measure(np.array([[1.0, np.nan], [np.nan, np.nan], [3.0, np.nan]]), 5.0)
+        centers, spreads = block.measure(
+            np.array([[1.0, np.nan], [np.nan, np.nan], [3.0, np.nan]]), 5.0
+        )
         assert (centers.tolist(), spreads.tolist()) == ([2.0, 0.0], [1.0, 0.0])
-        assert Places(centers, spreads, 5.0, False).scale(np.array([[np.nan, 7.0], [4.0, np.nan]])).tolist() == [[0, 0], [2, 0]]
+        assert Places(centers, spreads, 5.0, False).scale(
+            np.array([[np.nan, 7.0], [4.0, np.nan]])
+        ).tolist() == [[0, 0], [2, 0]]
 
     def test_of_a_model(self):
         X, y = table()
@@ -106,7 +116,9 @@ class TestSolvers:
         center, spread = block.measure(y[:, None], 10.0)
         clipped = np.minimum(y, center[0] + 10.0 * spread[0])
         ours = LeastSquares(Z, plain(4), y, "squared", 1e9).solve(0, 16, 1e-3)[0]
-        np.testing.assert_allclose(ours[:4], Ridge(alpha=0.4).fit(Z, clipped).coef_, rtol=1e-8)  # 1e50 costs digits
+        np.testing.assert_allclose(
+            ours[:4], Ridge(alpha=0.4).fit(Z, clipped).coef_, rtol=1e-8
+        )  # 1e50 costs digits
 
     def test_huber_regression_minimises_its_loss(self):
         X, y = table()
@@ -135,20 +147,27 @@ class TestSolvers:
         assert two.loss(np.array([[1e9], [50.0]]), 0, 2) == pytest.approx(-np.log(1e-15) / 2)
         three = LogOdds(np.zeros((4, 1)), plain(1), np.array([0, 2, 1, 0]), 3, 1.0)
         odds = np.array([[0.5, 0.25, 0.25], [0.9, 0.9, 0.2]])
-        assert three.loss(np.log(odds / (1 - odds)), 0, 2) == pytest.approx(-np.log([0.5, 0.1]).mean())
+        assert three.loss(np.log(odds / (1 - odds)), 0, 2) == pytest.approx(
+            -np.log([0.5, 0.1]).mean()
+        )
 
     def test_log_odds_are_those_of_scikit_learn(self):
         X, y = load_breast_cancer(return_X_y=True)
         Z = np.clip((X - X.mean(axis=0)) / X.std(axis=0), -10, 10)
         ours = LogOdds(Z, plain(30), y, 2, 1e9).finish(0, 1e-2)[0]
-        judge = LogisticRegression(C=1 / (1e-2 * len(Z)), solver="newton-cholesky", tol=1e-10).fit(Z, y)
+        judge = LogisticRegression(C=1 / (1e-2 * len(Z)), solver="newton-cholesky", tol=1e-10).fit(
+            Z, y
+        )
         np.testing.assert_allclose(ours[:30], judge.coef_[0], atol=1e-3)
         np.testing.assert_allclose(ours[30], judge.intercept_[0], atol=1e-3)
 
     def test_newton_arrives_from_far_away(self):
         X, y = table(100)
         Z, truths = np.column_stack([X[:, 0], np.ones(100)]), (y > 85) * 1.0
-        near, far = (newton(Z, truths, np.full(2, 0.1), np.array(start), 1e-12) for start in ([0.0, 0.0], [300.0, -500.0]))
+        near, far = (
+            newton(Z, truths, np.full(2, 0.1), np.array(start), 1e-12)
+            for start in ([0.0, 0.0], [300.0, -500.0])
+        )
         np.testing.assert_allclose(far, near, atol=1e-5)
 
     def test_a_class_that_never_came_has_finite_odds(self):
@@ -161,16 +180,24 @@ class TestSolvers:
         Z, labels = (X - X.mean(axis=0)) / X.std(axis=0), (y > 85).astype(int)
         monkeypatch.setattr(block_solvers, "MOST_NUMBERS", 5 * 1000)
         monkeypatch.setattr(block_solvers, "TRIED_ROWS", 500)
-        solver, few = LogOdds(Z, plain(4), labels, 2, 1e9), LogOdds(Z[::4], plain(4), labels[::4], 2, 1e9)
+        solver, few = (
+            LogOdds(Z, plain(4), labels, 2, 1e9),
+            LogOdds(Z[::4], plain(4), labels[::4], 2, 1e9),
+        )
         np.testing.assert_allclose(solver.finish(0, 1e-2), few.finish(0, 1e-2), rtol=1e-4)
 
     def test_coefficients_stay_in_the_ball(self):
         np.testing.assert_allclose(
-            within(1.0, np.array([[3.0, 4.0], [0.3, 0.4], [0.0, 0.0]])), [[0.6, 0.8], [0.3, 0.4], [0, 0]]
+            within(1.0, np.array([[3.0, 4.0], [0.3, 0.4], [0.0, 0.0]])),
+            [[0.6, 0.8], [0.3, 0.4], [0, 0]],
         )
         X, y = table()
-        tight = SwordRegressor(radius=0.1, **FIRST_ORDER).fit(X, y)._block  # other experts are in no ball: they answer
-        assert np.linalg.norm(tight.coefficients) <= 0.1 * block.measure(y[:, None], 10.0)[1][0] * (1 + ROUNDING)
+        tight = (
+            SwordRegressor(radius=0.1, **FIRST_ORDER).fit(X, y)._block
+        )  # other experts are in no ball: they answer
+        assert np.linalg.norm(tight.coefficients) <= 0.1 * block.measure(y[:, None], 10.0)[1][0] * (
+            1 + ROUNDING
+        )
 
 
 class TestChoice:
@@ -188,50 +215,86 @@ class TestChoice:
         assert preferred(np.zeros(4), np.zeros((4, 1))) is None
 
     def test_constants(self):
-        assert (block_choice.SEGMENTS, CUTS, block_choice.AHEAD, block_choice.WINDOWS) == (16, (6, 8, 10, 12, 14), 2, (8, 4, 2))
+        assert (block_choice.SEGMENTS, CUTS, block_choice.AHEAD, block_choice.WINDOWS) == (
+            16,
+            (6, 8, 10, 12, 14),
+            2,
+            (8, 4, 2),
+        )
         assert block_choice.PENALTIES == (1.0, 0.1, 0.01, 0.001, 0.00001)
         assert (block.MEASURED_ROWS, block.MAD_TO_SPREAD) == (4096, 1.4826)
         assert (block_solvers.TRIED_ROWS, block_solvers.MOST_NUMBERS) == (4096, 8_388_608)
-        assert (block_solvers.HUBER_STEPS, block_solvers.NEWTON_STEPS, block_solvers.SHORTEST) == (30, 30, 1e-4)
-        assert (block_solvers.TRIED, block_solvers.EXACT, block_solvers.SETTLED) == (1e-3, 1e-9, 1e-6)
+        assert (block_solvers.HUBER_STEPS, block_solvers.NEWTON_STEPS, block_solvers.SHORTEST) == (
+            30,
+            30,
+            1e-4,
+        )
+        assert (block_solvers.TRIED, block_solvers.EXACT, block_solvers.SETTLED) == (
+            1e-3,
+            1e-9,
+            1e-6,
+        )
         assert (block_choice.FEWEST, block_choice.UNTRIED, block_choice.WIDEST) == (32, 0.01, 256)
 
     def test_it_is_the_loop_that_anyone_would_write(self, monkeypatch):
-        """A table that breaks in the middle: the choice, worked out with scikit-learn's ridge and plain slices."""
+        """A table that breaks in the middle: the choice, worked out with scikit-learn's ridge
+        and plain slices.
+        """
         rng = np.random.default_rng(3)
         X = rng.normal(size=(800, 3))
-        y = np.where(np.arange(800) < 350, 1.0, -1.0) * (X @ [1.0, 2.0, 3.0]) + 0.1 * rng.normal(size=800)
+        y = np.where(np.arange(800) < 350, 1.0, -1.0) * (X @ [1.0, 2.0, 3.0]) + 0.1 * rng.normal(
+            size=800
+        )
         model = SwordRegressor().fit(X, y)
         Z = model._block.places.scale(X)[:, :3]
 
         def said(first, last, penalty, rows):
-            return Ridge(alpha=penalty * (last - first)).fit(Z[first:last], y[first:last]).predict(Z[rows])
+            return (
+                Ridge(alpha=penalty * (last - first))
+                .fit(Z[first:last], y[first:last])
+                .predict(Z[rows])
+            )
 
         def losses(segments, penalty):
             cuts = [(50 * cut, slice(50 * cut, 50 * cut + 100)) for cut in CUTS]
-            return np.array([np.mean((said(max(0, c - 50 * segments), c, penalty, r) - y[r]) ** 2) / 2 for c, r in cuts])
+            return np.array(
+                [
+                    np.mean((said(max(0, c - 50 * segments), c, penalty, r) - y[r]) ** 2) / 2
+                    for c, r in cuts
+                ]
+            )
 
         whole = np.array([losses(16, penalty).mean() for penalty in block_choice.PENALTIES])
         penalty = block_choice.PENALTIES[max(k for k in range(5) if whole[k] <= 1.05 * whole.min())]
         usual, shorter = losses(16, penalty), [losses(s, penalty) for s in (8, 4, 2)]
         good = [
-            s for s, it in zip((8, 4, 2), shorter, strict=True) if it.mean() < 0.8 * usual.mean() and (it <= 1.1 * usual).all()
+            s
+            for s, it in zip((8, 4, 2), shorter, strict=True)
+            if it.mean() < 0.8 * usual.mean() and (it <= 1.1 * usual).all()
         ]
         best = min(good, key=lambda s: losses(s, penalty).mean())
         seen = []
-        monkeypatch.setattr(LeastSquares, "block", lambda solver, low, penalty: seen.append((low, penalty)))
+        monkeypatch.setattr(
+            LeastSquares, "block", lambda solver, low, penalty: seen.append((low, penalty))
+        )
         SwordRegressor().fit(X, y)
         assert seen == [(16 - best, penalty)]
-        np.testing.assert_allclose(model.predict(X), said(800 - 50 * best, 800, penalty, slice(None)), rtol=1e-8)
+        np.testing.assert_allclose(
+            model.predict(X), said(800 - 50 * best, 800, penalty, slice(None)), rtol=1e-8
+        )
 
     def test_a_past_that_lacks_a_class_is_no_candidate(self):
         labels = np.array([0, 1] * 70 + [1] * 20)
         solver = LogOdds(np.zeros((160, 1)), plain(1), labels, 2, 1.0)
         assert [solver.is_complete(low) for low in (0, 12, 14)] == [True, True, False]
-        assert LeastSquares(np.zeros((160, 1)), plain(1), labels * 1.0, "squared", 1.0).is_complete(15)
+        assert LeastSquares(np.zeros((160, 1)), plain(1), labels * 1.0, "squared", 1.0).is_complete(
+            15
+        )
 
     @pytest.mark.parametrize(("complete_until", "chosen"), [(14, None), (12, 12), (8, 8), (0, 0)])
-    def test_the_stream_is_a_candidate_if_its_last_eighth_lacks_nothing(self, complete_until, chosen):
+    def test_the_stream_is_a_candidate_if_its_last_eighth_lacks_nothing(
+        self, complete_until, chosen
+    ):
         """Pasts are the better the shorter they are, and the stream is better than all of them."""
 
         class Made(Solver):
@@ -258,16 +321,25 @@ class TestChoice:
         X, y = data(return_X_y=True)
         order = np.argsort(y, kind="stable")
         X, y = X[order], y[order]
-        assert cross_val_score(SwordClassifier(), X, y).mean() > 0.9  # by the stream's own decision: 0.67 for iris
+        assert (
+            cross_val_score(SwordClassifier(), X, y).mean() > 0.9
+        )  # by the stream's own decision: 0.67 for iris
 
     def test_tables_that_are_sorted_by_their_targets(self):
         X, y = load_diabetes(return_X_y=True)
         order = np.argsort(y)
         for turn in (order, order[::-1]):
-            assert cross_val_score(SwordRegressor(), X[turn], y[turn], cv=KFold(3, shuffle=True, random_state=0)).mean() > 0.4
+            assert (
+                cross_val_score(
+                    SwordRegressor(), X[turn], y[turn], cv=KFold(3, shuffle=True, random_state=0)
+                ).mean()
+                > 0.4
+            )
             solver = LeastSquares(X[turn], plain(10), y[turn], "squared", 1.0)
             assert not solver.is_complete(0)
-            assert LeastSquares(X[order], plain(10), np.append(y[turn][1:], y[turn][0]), "squared", 1.0).is_complete(0)
+            assert LeastSquares(
+                X[order], plain(10), np.append(y[turn][1:], y[turn][0]), "squared", 1.0
+            ).is_complete(0)
 
     def test_pasts(self):
         assert Past(8, 1.0).before(10) == 2
@@ -281,7 +353,10 @@ class TestWhatUsersSee:
         order = np.random.default_rng(seed).permutation(len(y))
         X, y = X[order], y[order]
         for cv in (TimeSeriesSplit(5), KFold(5, shuffle=True, random_state=seed)):
-            ours, ridge = (cross_val_score(model, X, y, cv=cv) for model in (SwordRegressor(), Ridge(alpha=0.1)))
+            ours, ridge = (
+                cross_val_score(model, X, y, cv=cv)
+                for model in (SwordRegressor(), Ridge(alpha=0.1))
+            )
             assert ours.mean() > ridge.mean() - 0.02
         assert SwordRegressor().fit(X, y).score(X, y) > 0.5  # ridge: 0.518
 
@@ -295,29 +370,45 @@ class TestWhatUsersSee:
             )
             assert ours.mean() > theirs.mean() - room
         X, y = load_iris(return_X_y=True)
-        assert cross_val_score(SwordClassifier(), X, y, cv=KFold(3, shuffle=True, random_state=0)).mean() > 0.9
+        assert (
+            cross_val_score(
+                SwordClassifier(), X, y, cv=KFold(3, shuffle=True, random_state=0)
+            ).mean()
+            > 0.9
+        )
 
     def test_a_table_that_drifts_is_better_than_ridge(self):
         X, y = turning()
-        ours, ridge = (cross_val_score(model, X, y, cv=TimeSeriesSplit(5)) for model in (SwordRegressor(), Ridge()))
+        ours, ridge = (
+            cross_val_score(model, X, y, cv=TimeSeriesSplit(5))
+            for model in (SwordRegressor(), Ridge())
+        )
         assert ours.mean() > ridge.mean() + 0.2
 
     def test_where_the_stream_is_best_it_answers(self):
         rng = np.random.default_rng(4)
         X = rng.normal(size=(1600, 2))
-        y = (X * (rng.normal(size=(1600, 2)).cumsum(axis=0) / 5)).sum(axis=1) + 0.1 * rng.normal(size=1600)
+        y = (X * (rng.normal(size=(1600, 2)).cumsum(axis=0) / 5)).sum(axis=1) + 0.1 * rng.normal(
+            size=1600
+        )
         model = SwordRegressor().fit(X, y)
         assert model._block is None
         np.testing.assert_array_equal(model.predict(X), model.model_.predict(X, following=0))
 
     def test_the_model_is_that_of_partial_fit_and_learning_more_ends_the_block(self):
         X, y = table()
-        fitted, streamed = SwordRegressor().fit(X[:300], y[:300]), SwordRegressor().partial_fit(X[:300], y[:300])
+        fitted, streamed = (
+            SwordRegressor().fit(X[:300], y[:300]),
+            SwordRegressor().partial_fit(X[:300], y[:300]),
+        )
         assert fitted._block is not None
         assert streamed._block is None
         assert not np.array_equal(fitted.predict(X), streamed.predict(X))
         for learn in (SwordRegressor.partial_fit, SwordRegressor.predict_then_learn):
-            one, other = SwordRegressor().fit(X[:300], y[:300]), SwordRegressor().partial_fit(X[:300], y[:300])
+            one, other = (
+                SwordRegressor().fit(X[:300], y[:300]),
+                SwordRegressor().partial_fit(X[:300], y[:300]),
+            )
             learn(one, X[300:301], y[300:301])
             learn(other, X[300:301], y[300:301])
             np.testing.assert_array_equal(one.predict(X), other.predict(X))
@@ -337,7 +428,9 @@ class TestWhatUsersSee:
         rows, penalty = model._block.rows, model._block.penalty
         assert rows == 400
         assert penalty in block_choice.PENALTIES
-        assert f"for a block, by the last {rows} rows together, penalty {penalty:g}" in model.summary()
+        assert (
+            f"for a block, by the last {rows} rows together, penalty {penalty:g}" in model.summary()
+        )
         assert "for a block" not in model.partial_fit(X, y).summary()
 
     def test_what_is_refused_leaves_the_block(self):
@@ -350,7 +443,12 @@ class TestWhatUsersSee:
 
     @pytest.mark.parametrize(
         "model",
-        [SwordRegressor(), SwordRegressor(loss="huber", lags=2), SwordClassifier(), SwordClassifier(intercept=False)],
+        [
+            SwordRegressor(),
+            SwordRegressor(loss="huber", lags=2),
+            SwordClassifier(),
+            SwordClassifier(intercept=False),
+        ],
         ids=repr,
     )
     def test_a_checkpoint_keeps_the_block(self, model, tmp_path):
@@ -389,7 +487,9 @@ class TestWhatUsersSee:
             load(tmp_path / "kept", kind="SwordRegressor") | {f"block.{name}": value},
             kind="SwordRegressor",
         )
-        with pytest.raises(CheckpointError, match=why if name == "rows" else rf"block\.{name}.*{why}"):
+        with pytest.raises(
+            CheckpointError, match=why if name == "rows" else rf"block\.{name}.*{why}"
+        ):
             SwordRegressor.load(tmp_path / "spoilt")
 
     def test_sparse_rows_are_the_dense_ones(self):
@@ -407,7 +507,9 @@ class TestWhatUsersSee:
         X, y = table()
         model = SwordRegressor(lags=2).fit(X, y)
         assert model.lag_coef_.tolist() == [0.0, 0.0]
-        np.testing.assert_allclose(model.predict(X), SwordRegressor().fit(X, y).predict(X), rtol=TWIN)
+        np.testing.assert_allclose(
+            model.predict(X), SwordRegressor().fit(X, y).predict(X), rtol=TWIN
+        )
 
     @pytest.mark.parametrize("value", [1e6, 1e20])
     def test_an_outlier_spoils_no_block(self, value):
@@ -441,7 +543,9 @@ class TestWhatUsersSee:
     def test_frames_with_words_and_missing_values(self, kind, tmp_path):
         X, y = table()
         frame = pandas.DataFrame(X, columns=list("abcd"))
-        frame["town"] = np.where(np.arange(400) % 3 == 0, "Bern", np.where(np.arange(400) < 300, "Basel", "Chur"))
+        frame["town"] = np.where(
+            np.arange(400) % 3 == 0, "Bern", np.where(np.arange(400) < 300, "Basel", "Chur")
+        )
         y = y + 9.0 * (frame["town"] == "Bern").to_numpy()
         frame.loc[::7, "a"] = np.nan
         wanted = y if kind is SwordRegressor else y > np.median(y)
@@ -450,14 +554,20 @@ class TestWhatUsersSee:
         assert model.score(frame, wanted) > 0.8
         assert model.coef_.shape[-1] == len(model.coef_names_)
         model.save(tmp_path / "kept")
-        np.testing.assert_array_equal(kind.load(tmp_path / "kept").predict(frame), model.predict(frame))
+        np.testing.assert_array_equal(
+            kind.load(tmp_path / "kept").predict(frame), model.predict(frame)
+        )
         raw = kind(encode=True, standardize=False).fit(frame, wanted)
-        assert np.isfinite(raw.decision_function(frame) if kind is SwordClassifier else raw.predict(frame)).all()
+        assert np.isfinite(
+            raw.decision_function(frame) if kind is SwordClassifier else raw.predict(frame)
+        ).all()
 
     def test_huge_numbers_without_scaling(self):
         X, y = table()
         for model in (SwordRegressor(standardize=False), SwordRegressor()):
-            assert np.isfinite(model.fit(1e59 * X / np.abs(X).max(), 1e59 * y / np.abs(y).max()).predict(X)).all()
+            assert np.isfinite(
+                model.fit(1e59 * X / np.abs(X).max(), 1e59 * y / np.abs(y).max()).predict(X)
+            ).all()
 
     def test_huber_is_near_that_of_scikit_learn(self):
         X, y = table()
@@ -474,24 +584,36 @@ class TestCoefficients:
         for params in ({}, {"intercept": False}, {"standardize": False}):
             model = SwordRegressor(clip=50.0, **params, **(FIRST_ORDER if streamed else {}))
             model = model.partial_fit(X, y) if streamed else model.fit(X, y)
-            np.testing.assert_allclose(X @ model.coef_ + model.intercept_, model.predict(X), rtol=1e-9)
+            np.testing.assert_allclose(
+                X @ model.coef_ + model.intercept_, model.predict(X), rtol=1e-9
+            )
 
     @pytest.mark.parametrize("classes", [2, 3])
     def test_of_classes(self, classes):
         X, y = table()
         model = SwordClassifier(clip=50.0).fit(X, np.digitize(y, [82.0, 88.0][: classes - 1]))
         scores = model.decision_function(X)
-        np.testing.assert_allclose(np.squeeze(X @ model.coef_.T + model.intercept_), scores, atol=1e-9 * np.abs(scores).max())
+        np.testing.assert_allclose(
+            np.squeeze(X @ model.coef_.T + model.intercept_),
+            scores,
+            atol=1e-9 * np.abs(scores).max(),
+        )
 
     def test_of_a_class_whose_model_was_turned(self):
-        """From two classes to three, the first one's model goes on telling the chances against it."""
+        """From two classes to three, the first one's model goes on telling the chances against
+        it.
+        """
         X, y = table()
         labels = np.digitize(y, [82.0, 88.0])
         two = labels < 2
-        model = SwordClassifier(clip=50.0, curves=None).partial_fit(X[two], labels[two], classes=[0, 1])
+        model = SwordClassifier(clip=50.0, curves=None).partial_fit(
+            X[two], labels[two], classes=[0, 1]
+        )
         model.partial_fit(X, labels, classes=[0, 1, 2])
         scores, chances = model.decision_function(X), model.predict_proba(X)
-        np.testing.assert_allclose(X @ model.coef_.T + model.intercept_, scores, atol=1e-9 * np.abs(scores).max())
+        np.testing.assert_allclose(
+            X @ model.coef_.T + model.intercept_, scores, atol=1e-9 * np.abs(scores).max()
+        )
         np.testing.assert_array_equal(scores.argmax(axis=1), chances.argmax(axis=1))
 
 
@@ -513,14 +635,19 @@ class TestFilesFromBefore:
     @pytest.mark.parametrize("kind", [SwordRegressor, SwordClassifier])
     def test_they_load_and_go_on_as_they_would_have(self, kind):
         X, y = self.rows()
-        file, fresh = GOLDEN / f"sklearn-{kind.__name__.removeprefix('Sword').lower()}-without-block.ckpt", kind(**FIRST_ORDER)
+        file, fresh = (
+            GOLDEN / f"sklearn-{kind.__name__.removeprefix('Sword').lower()}-without-block.ckpt",
+            kind(**FIRST_ORDER),
+        )
         if kind is SwordClassifier:
             y = np.digitize(y, [2.0, 4.0])
         else:
             fresh = kind(lags=1, curves=None)
         old = kind.load(file)
         fresh.predict_then_learn(X, y)
-        close = functools.partial(np.testing.assert_allclose, rtol=ANOTHER_MACHINE, atol=ANOTHER_MACHINE)
+        close = functools.partial(
+            np.testing.assert_allclose, rtol=ANOTHER_MACHINE, atol=ANOTHER_MACHINE
+        )
         close(old.predict(X), fresh.predict(X))
         close(old.coef_, fresh.coef_)
         close(old.predict_then_learn(X, y), fresh.predict_then_learn(X, y))

@@ -1,4 +1,6 @@
-"""Second-order experts of three classes or more: whole or row by row, saved, damaged, and worth their while."""
+"""Second-order experts of three classes or more: whole or row by row, saved, damaged, and worth
+their while.
+"""
 
 import numpy as np
 import pytest
@@ -40,18 +42,25 @@ def test_rows_one_by_one_give_the_bits_of_whole_tables():
     assert sorted(whole.tempered.layers.by_class) == [0, 1, 2]
     again = make()
     again.load_state(whole.state())
-    np.testing.assert_array_equal(again.predict_then_learn(X, labels), whole.predict_then_learn(X, labels))
+    np.testing.assert_array_equal(
+        again.predict_then_learn(X, labels), whole.predict_then_learn(X, labels)
+    )
 
 
 def test_each_is_the_layer_of_two_classes_without_lags():
     X, labels = table()
-    layers, scores = ClassLayers(3, intercept=True, bends=16), np.random.default_rng(1).normal(size=(240, 3))
+    layers, scores = (
+        ClassLayers(3, intercept=True, bends=16),
+        np.random.default_rng(1).normal(size=(240, 3)),
+    )
     answer = layers.learn(X, labels, None, scores, np.empty((0, 0)))
     for k in range(3):
         first = int((labels == k).argmax())  # before its first row a class has none
         alone = SecondOrder(3, logistic=True, intercept=True, lags=0)
         truths = (labels[first:] == k).astype(float)
-        wanted = alone.learn(X[first:], truths, None, scores[first:, k].copy(), np.ones((240 - first, 2)))
+        wanted = alone.learn(
+            X[first:], truths, None, scores[first:, k].copy(), np.ones((240 - first, 2))
+        )
         np.testing.assert_array_equal(answer[first:, k], wanted)
         np.testing.assert_array_equal(answer[:first, k], scores[:first, k])
 
@@ -60,7 +69,8 @@ def test_curves_tell_rings_apart():
     X, labels = table(3000)
     straight = OneModelPerClass(lambda: LinearModel(3, loss="logistic"), 3)
     wrong = [
-        np.mean(model.predict_then_learn(X, labels).argmax(axis=1)[1000:] != labels[1000:]) for model in (make(), straight)
+        np.mean(model.predict_then_learn(X, labels).argmax(axis=1)[1000:] != labels[1000:])
+        for model in (make(), straight)
     ]
     assert wrong[0] < 0.5 * wrong[1]
 
@@ -82,7 +92,13 @@ def test_columns_may_join_and_too_many_classes_or_columns_do_without():
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("layers", 2), ("layers", 4), ("layer.7.behind", np.zeros(5)), ("layer.1.behind", np.full(5, 15.0))]
+    ("name", "value"),
+    [
+        ("layers", 2),
+        ("layers", 4),
+        ("layer.7.behind", np.zeros(5)),
+        ("layer.1.behind", np.full(5, 15.0)),
+    ],
 )
 def test_damaged_layers_are_refused(name, value):
     X, labels = table()

@@ -1,4 +1,6 @@
-"""Targets over all decades that are taken, 1e-323 to 1e60: no prediction is NaN, and the learner can be saved."""
+"""Targets over all decades that are taken, 1e-323 to 1e60: no prediction is NaN, and the learner
+can be saved.
+"""
 
 import numpy as np
 import pytest
@@ -8,11 +10,15 @@ from swordplay.estimators.model import LinearModel
 SMALLEST, LARGEST = -323.0, 59.9
 """Decades: that of the smallest double above 0, and nearly that of the largest target."""
 ONCE_NAN = (138, 270, 343, 718, 782, 802, 806, 898)
-"""Worlds in which experts at 0 were projected on a ball of radius 0, when the spread of the first targets had underflowed."""
+"""Worlds in which experts at 0 were projected on a ball of radius 0, when the spread of the
+first targets had underflowed.
+"""
 
 
 def world(seed):
-    """Rows, and targets of either sign: through all decades upwards or downwards, at random, or some at a time."""
+    """Rows, and targets of either sign: through all decades upwards or downwards, at random, or
+    some at a time.
+    """
     rng = np.random.default_rng(seed)
     count = int(rng.integers(20, 600))
     rows = rng.normal(size=(count, 2))
@@ -27,7 +33,9 @@ def world(seed):
 
 @pytest.mark.parametrize("loss", ["squared", "huber"])
 @pytest.mark.parametrize(
-    "settings", [{}, {"lags": 2}, {"lags": "auto", "curves": "auto"}], ids=["plain", "lags", "as it comes"]
+    "settings",
+    [{}, {"lags": 2}, {"lags": "auto", "curves": "auto"}],
+    ids=["plain", "lags", "as it comes"],
 )
 def test_no_prediction_is_nan(loss, settings):
     for seed in (*range(80), *ONCE_NAN):

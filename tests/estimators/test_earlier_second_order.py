@@ -1,4 +1,6 @@
-"""Estimators saved in mid-stream by the version whose experts with lags were told of no errors: they go on as they were."""
+"""Estimators saved in mid-stream by the version whose experts with lags were told of no errors:
+they go on as they were.
+"""
 
 from pathlib import Path
 
@@ -21,7 +23,9 @@ def test_numbers():
     assert said[:3] == pytest.approx([-3.1178969, 3.53265018, 0.11482905], abs=DIGITS)
     assert said[-3:] == pytest.approx([-2.68321224, 2.01581955, -6.56518384], abs=DIGITS)
     assert model.model_.second.errors == 0
-    assert model.state()["model.second.known"][4] == 1.0  # whoever corrects learns in every round, as then
+    assert (
+        model.state()["model.second.known"][4] == 1.0
+    )  # whoever corrects learns in every round, as then
     again = SwordRegressor.from_state(model.state())
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
     assert np.isfinite(model.coef_).all()

@@ -59,7 +59,9 @@ class TestFilesOfEarlierVersions:
         assert (tmp_path / "again").stat().st_size <= (GOLDEN / f"{name}.ckpt").stat().st_size + 300
         del wanted["processor"]  # of the machine that wrote it
         del wanted["certificate_"]  # the sums are the same, and give a smaller bound now
-        found, twice = ({"said": world.play(one, HALF, ROWS)} | told(one) for one in (estimator, again))
+        found, twice = (
+            {"said": world.play(one, HALF, ROWS)} | told(one) for one in (estimator, again)
+        )
         assert same(twice, found)
         assert found.keys() == wanted.keys()
         for what in wanted:
@@ -70,15 +72,21 @@ class TestFilesOfEarlierVersions:
 
     def test_equal_scalers_are_shared_and_those_of_late_classes_are_not(self):
         def teams(name):
-            return [len(team) for team in SwordClassifier.load(GOLDEN / f"{name}.ckpt").model_.teams]
+            return [
+                len(team) for team in SwordClassifier.load(GOLDEN / f"{name}.ckpt").model_.teams
+            ]
 
         assert teams("sklearn-three-classes") == [3]
-        assert teams("sklearn-never-seen") == [4]  # of six, three were never seen, and one head stands for them
+        assert teams("sklearn-never-seen") == [
+            4
+        ]  # of six, three were never seen, and one head stands for them
         assert teams("sklearn-late-classes") == [2, 1, 1]
         assert teams("sklearn-three-classes-lags") == [1, 1, 1]
 
     def test_were_made_by_this_script(self):
-        assert sorted(GOLDEN.glob("*.ckpt")) == sorted(GOLDEN / f"{name}{end}.ckpt" for name in WORLDS for end in ("", "-told"))
+        assert sorted(GOLDEN.glob("*.ckpt")) == sorted(
+            GOLDEN / f"{name}{end}.ckpt" for name in WORLDS for end in ("", "-told")
+        )
         assert earlier_files.ROWS == 160
 
 
@@ -92,12 +100,19 @@ class TestClassesFromTheStart:
         model = several(make, 4)
         alone = [LinearModel(3, loss="logistic", **make) for _ in range(4)]
         wanted = np.column_stack(
-            [one.predict_then_learn(rows, (labels == k).astype(float), weights) for k, one in enumerate(alone)]
+            [
+                one.predict_then_learn(rows, (labels == k).astype(float), weights)
+                for k, one in enumerate(alone)
+            ]
         )
         parts = [slice(first, first + size) for first in range(0, len(rows), size)]
-        found = np.concatenate([model.scores_then_learn(rows[part], labels[part], weights[part]) for part in parts])
+        found = np.concatenate(
+            [model.scores_then_learn(rows[part], labels[part], weights[part]) for part in parts]
+        )
         assert np.array_equal(found, wanted)
-        assert np.array_equal(model.scores(rows), np.column_stack([one.predict(rows) for one in alone]))
+        assert np.array_equal(
+            model.scores(rows), np.column_stack([one.predict(rows) for one in alone])
+        )
         for head, one in zip(model.heads, alone, strict=True):
             assert same(head.engine.compact_state(), one.engine.compact_state())
             assert same(head.columns.state(), one.columns.state())
@@ -122,7 +137,9 @@ class TestClassesFromTheStart:
         few = several({}, 5)
         for k in range(5):
             few.learn_row(rows[k], k)
-            assert len(few.teams[0]) == min(5, k + 2)  # the last one of those that waited keeps their head
+            assert len(few.teams[0]) == min(
+                5, k + 2
+            )  # the last one of those that waited keeps their head
         assert few._waiting == set()
 
 
@@ -136,14 +153,21 @@ class TestLateClasses:
         whole.predict_then_learn(rows[:60], (early[:60] == 1).astype(float))
         model.grow(4)
         found = model.scores_then_learn(rows[60:], labels[60:])
-        # class 0 goes on with a copy turned round, class 1 with the model itself, the others with fresh ones
-        turned, late = copy.deepcopy(whole), [LinearModel(3, loss="logistic", **make) for _ in range(2)]
+        # class 0 goes on with a copy turned round, class 1 with the model itself, the others with
+        # fresh ones
+        turned, late = (
+            copy.deepcopy(whole),
+            [LinearModel(3, loss="logistic", **make) for _ in range(2)],
+        )
         for one in late:
             one.columns.copy_columns(whole.columns, lags)
         wanted = [
             -turned.predict_then_learn(rows[60:], (labels[60:] != 0).astype(float)),
             whole.predict_then_learn(rows[60:], (labels[60:] == 1).astype(float)),
-            *(one.predict_then_learn(rows[60:], (labels[60:] == k).astype(float)) for k, one in zip((2, 3), late, strict=True)),
+            *(
+                one.predict_then_learn(rows[60:], (labels[60:] == k).astype(float))
+                for k, one in zip((2, 3), late, strict=True)
+            ),
         ]
         assert np.array_equal(found, np.column_stack(wanted))
         assert model.signs.tolist() == [-1.0, 1.0, 1.0, 1.0]
@@ -162,7 +186,9 @@ class TestLateClasses:
         lagged.predict_then_learn(rows[:70], labels[:70] % 2)
         lagged.grow(3)
         assert [team.dim for team in lagged.teams] == [4, 4, 4]
-        assert np.array_equal(lagged.teams[2].columns.places[0][1:], lagged.teams[0].columns.places[0][1:])
+        assert np.array_equal(
+            lagged.teams[2].columns.places[0][1:], lagged.teams[0].columns.places[0][1:]
+        )
 
     def test_no_rows_are_no_error(self):
         model = several({}, 3)
@@ -181,7 +207,9 @@ class TestStates:
             other.load_state(model.state())
         else:
             model._make = None  # a local function cannot be pickled
-            other = copy.deepcopy(model) if copied == "copied" else pickle.loads(pickle.dumps(model))
+            other = (
+                copy.deepcopy(model) if copied == "copied" else pickle.loads(pickle.dumps(model))
+            )
         before = other.state()
         wanted = model.predict_then_learn(rows[60:], labels[60:])
         assert same(other.state(), before)  # nothing is shared with the original
@@ -200,7 +228,10 @@ class TestStates:
         mixed.learn_row(rows[60], int(labels[60]))
         mixed.load_state(mixed.state())
         for team in mixed.teams:
-            team.load_state(nested.split(team.shared_state()), [one.compact_state() for one in team.stack.engines])
+            team.load_state(
+                nested.split(team.shared_state()),
+                [one.compact_state() for one in team.stack.engines],
+            )
         for t in range(61, len(rows)):
             mixed.learn_row(rows[t], int(labels[t]))
         assert same(mixed.state(), whole.state())
@@ -208,14 +239,19 @@ class TestStates:
     def test_a_copy_of_a_head_has_its_settings_too(self):
         rows, _ = stream()
         model = LinearModel(3)
-        model.predict_then_learn(rows, 100.0 + np.arange(120.0))  # the radius is so many spreads of the target
+        model.predict_then_learn(
+            rows, 100.0 + np.arange(120.0)
+        )  # the radius is so many spreads of the target
         model.heads.fork(0)
         assert same(model.heads[1].engine.compact_state(), model.engine.compact_state())
 
     @pytest.mark.parametrize(
         ("change", "words"),
         [
-            ({"team": np.array([0, 0, 0, 9])}, r"state\['team'\] must hold whole numbers from 0 to 3, got 9 at 3"),
+            (
+                {"team": np.array([0, 0, 0, 9])},
+                r"state\['team'\] must hold whole numbers from 0 to 3, got 9 at 3",
+            ),
             ({"team": np.array([0, 0, 0])}, r"state\['team'\] must have shape \(4,\), got \(3,\)"),
             ({"team": np.array([0, 0, 0, 2])}, "leaves heads out"),
             ({"place": np.array([0, 1, 2, -1])}, r"state\['place'\] must hold whole numbers"),
@@ -223,7 +259,10 @@ class TestStates:
             ({"place": np.array([1, 1, 2, 0])}, "one head for several classes that have been seen"),
             ({"counts": np.zeros(0)}, r"counts of shape \(0,\)"),
             ({"turned": 2}, "turned = 2"),
-            ({"0.columns.counts": np.array([1.0, -1.0, 1.0])}, r"state\['counts'\] must hold whole numbers"),
+            (
+                {"0.columns.counts": np.array([1.0, -1.0, 1.0])},
+                r"state\['counts'\] must hold whole numbers",
+            ),
             ({"0.columns": 1.0}, "'columns' as well as parts of it"),
             ({"counts.x": 1.0}, "'counts' as well as parts of it"),
         ],
@@ -231,14 +270,17 @@ class TestStates:
     def test_what_does_not_fit_is_refused(self, change, words):
         rows, labels = stream(3)
         model = several({}, 4)
-        model.predict_then_learn(rows, labels)  # heads: 0 stands for class 3 alone, 1 to 3 for the others in their order
+        model.predict_then_learn(
+            rows, labels
+        )  # heads: 0 stands for class 3 alone, 1 to 3 for the others in their order
         state = model.state()
         assert sorted(state["place"].tolist()) == [0, 1, 2, 3]
         with pytest.raises(ValueError, match=words):
             several({}).load_state(state | change)
 
     @pytest.mark.parametrize(
-        ("lost", "words"), [("0.3.", r"lacks '3\.\*'"), ("0.columns.", r"lacks 'columns\.\*'"), ("0.", r"lacks '0")]
+        ("lost", "words"),
+        [("0.3.", r"lacks '3\.\*'"), ("0.columns.", r"lacks 'columns\.\*'"), ("0.", r"lacks '0")],
     )
     def test_what_is_missing_is_named(self, lost, words):
         rows, labels = stream(3)
@@ -253,7 +295,9 @@ class TestStates:
         model = several({"lags": 1}, 3)
         model.predict_then_learn(rows, labels)
         state = model.state() | {"team": np.zeros(3), "place": np.arange(3)}
-        state |= {f"0.{k}.{name}": state[f"{k}.0.{name}"] for k in (1, 2) for name in layout_names(state)}
+        state |= {
+            f"0.{k}.{name}": state[f"{k}.0.{name}"] for k in (1, 2) for name in layout_names(state)
+        }
         with pytest.raises(ValueError, match="3 classes with the same lags"):
             several({"lags": 1}).load_state(state)
 
@@ -265,14 +309,20 @@ def layout_names(state):
 class TestRoom:
     def test_doubles_and_is_not_made_anew_for_every_head_or_column(self, monkeypatch):
         made, zeros = [], stack_room.zeros
-        monkeypatch.setattr(stack_room, "zeros", lambda shape, dtype=np.float64: made.append(shape) or zeros(shape, dtype))
+        monkeypatch.setattr(
+            stack_room,
+            "zeros",
+            lambda shape, dtype=np.float64: made.append(shape) or zeros(shape, dtype),
+        )
         model = LinearModel(3, loss="logistic")
         rows, labels = stream(2)
         model.predict_then_learn(rows, labels.astype(float))
         made.clear()
         for _ in range(100):
             model.heads.add()
-        assert sum(len(shape) == 3 and shape[0] > 1 for shape in made) == 3 * 7  # three arrays, at 2, 4, ... 128 heads
+        assert (
+            sum(len(shape) == 3 and shape[0] > 1 for shape in made) == 3 * 7
+        )  # three arrays, at 2, 4, ... 128 heads
         made.clear()
         for dim in range(4, 200):
             model.widen(dim)
@@ -281,13 +331,23 @@ class TestRoom:
     @pytest.mark.parametrize("follow", [True, False])
     def test_of_a_scaler(self, follow):
         rows = np.random.default_rng(0).normal(size=(50, 40))
-        grown, wanted = Scaler(1, follow=follow), Scaler(40, follow=follow).scale_and_follow(rows)[0]
+        grown, wanted = (
+            Scaler(1, follow=follow),
+            Scaler(40, follow=follow).scale_and_follow(rows)[0],
+        )
         for dim in range(2, 41):
             grown.widen(dim)
             assert not grown.arrays.first.flags.c_contiguous
-        for one in (copy.deepcopy(grown), pickle.loads(pickle.dumps(grown)), grown, Scaler(40, follow=follow)):
+        for one in (
+            copy.deepcopy(grown),
+            pickle.loads(pickle.dumps(grown)),
+            grown,
+            Scaler(40, follow=follow),
+        ):
             one.load_state(one.state())
-            assert not one.arrays.first.flags.c_contiguous  # of one layout, or kernels would be compiled once more
+            assert (
+                not one.arrays.first.flags.c_contiguous
+            )  # of one layout, or kernels would be compiled once more
             assert np.array_equal(one.scale_and_follow(rows)[0], wanted)
 
 
@@ -299,7 +359,15 @@ class TestPlan:
         norms = np.array([2.0, 0.0, 4.0, 4.0])
         where = np.array([[3.0, 1.0, 2.0], [3.0, 1.0, 2.0], [5.0, 2.0, 7.0], [5.0, 0.0, 7.0]])
         setting = np.zeros(len(SETTING))
-        setting[[SETTING.curvature, SETTING.threshold, SETTING.reach, SETTING.smallest_norm, SETTING.radius]] = (
+        setting[
+            [
+                SETTING.curvature,
+                SETTING.threshold,
+                SETTING.reach,
+                SETTING.smallest_norm,
+                SETTING.radius,
+            ]
+        ] = (
             0.5,
             10,
             30,
@@ -308,23 +376,49 @@ class TestPlan:
         )
         schedule, goals = np.empty((4, 3)), np.empty(4)
         plan(targets, weights, norms, where, setting, schedule, goals)
-        assert schedule[:, 0].tolist() == [1.0, 3.0 / 5e-4, 0.5 * (60.0 / 100.0), 0.5]  # the third lies beyond 30 spreads
+        assert schedule[:, 0].tolist() == [
+            1.0,
+            3.0 / 5e-4,
+            0.5 * (60.0 / 100.0),
+            0.5,
+        ]  # the third lies beyond 30 spreads
         assert schedule[:, 1].tolist() == [10.0, 10.0, 20.0, 0.0]
         assert schedule[:, 2].tolist() == [16.0, 16.0, 56.0, 56.0]
         assert goals.tolist() == [2.0, 2.0, 100.0, 100.0]
         setting[SETTING.logistic] = 1.0
         plan(targets, weights[:0], norms, where, setting, schedule, goals)
-        assert schedule.tolist() == [[1.0, 1.0, 8.0], [2000.0, 1.0, 8.0], [0.5, 1.0, 8.0], [0.5, 1.0, 8.0]]
+        assert schedule.tolist() == [
+            [1.0, 1.0, 8.0],
+            [2000.0, 1.0, 8.0],
+            [0.5, 1.0, 8.0],
+            [0.5, 1.0, 8.0],
+        ]
         assert goals.tolist() == targets.tolist()
 
     def test_settings_of_the_losses(self):
         from swordplay.engine.plan import SETTING
 
-        wanted = {"squared": (0.0, 1.0, 10.0), "huber": (0.0, 1.0, 1.0), "logistic": (1.0, 0.25, 1.0)}
+        wanted = {
+            "squared": (0.0, 1.0, 10.0),
+            "huber": (0.0, 1.0, 1.0),
+            "logistic": (1.0, 0.25, 1.0),
+        }
         for loss, (logistic, curvature, threshold) in wanted.items():
-            setting = LinearModel(2, loss=loss, radius=3.0, clip=4.0, standardize=loss != "huber").heads._setting
+            setting = LinearModel(
+                2, loss=loss, radius=3.0, clip=4.0, standardize=loss != "huber"
+            ).heads._setting
             clip = np.inf if loss == "huber" else 4.0
-            assert setting.tolist() == [logistic, curvature, threshold, 30.0, 1e-12, 3.0, clip, 10.0, float(loss == "huber")]
+            assert setting.tolist() == [
+                logistic,
+                curvature,
+                threshold,
+                30.0,
+                1e-12,
+                3.0,
+                clip,
+                10.0,
+                float(loss == "huber"),
+            ]
             assert SETTING._fields[3:6] == ("reach", "smallest_norm", "radius")
 
     @every_make
@@ -344,15 +438,26 @@ class TestProbabilities:
         scores = np.array([[0.0, 1.0, -2.0], [-800.0, -801.0, -900.0], [30.0, -1.0, 0.0]])
         logistic = 1.0 / (1.0 + np.exp(-scores[[0, 2]]))
         found = probabilities.of_scores(scores, 3)
-        np.testing.assert_allclose(found[[0, 2]], logistic / logistic.sum(axis=1, keepdims=True), rtol=LAST_BIT)
-        np.testing.assert_allclose(found[1], np.exp([0.0, -1.0, -100.0]) / (1.0 + np.exp(-1.0)), rtol=1e-12)
+        np.testing.assert_allclose(
+            found[[0, 2]], logistic / logistic.sum(axis=1, keepdims=True), rtol=LAST_BIT
+        )
+        np.testing.assert_allclose(
+            found[1], np.exp([0.0, -1.0, -100.0]) / (1.0 + np.exp(-1.0)), rtol=1e-12
+        )
 
     def test_of_two_and_of_one(self):
         scores = np.array([[-1000.0], [-2.0], [0.0], [3.0], [1000.0]])
         found = probabilities.of_scores(scores, 2)
         assert found[[0, 2, 4]].tolist() == [[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]]
-        np.testing.assert_allclose(found[:, 1], [0.0, 1 / (1 + np.e**2), 0.5, 1 / (1 + np.e**-3), 1.0], rtol=LAST_BIT)
-        np.testing.assert_allclose([probabilities.of_two(score) for score in scores[:, 0]], found, rtol=LAST_BIT, atol=LAST_BIT)
+        np.testing.assert_allclose(
+            found[:, 1], [0.0, 1 / (1 + np.e**2), 0.5, 1 / (1 + np.e**-3), 1.0], rtol=LAST_BIT
+        )
+        np.testing.assert_allclose(
+            [probabilities.of_two(score) for score in scores[:, 0]],
+            found,
+            rtol=LAST_BIT,
+            atol=LAST_BIT,
+        )
         assert probabilities.of_scores(scores, 1).tolist() == [[1.0]] * 5
 
 

@@ -1,4 +1,6 @@
-"""Rows that are learned some at a time with arrays for all of them: the same bits as one call for each part."""
+"""Rows that are learned some at a time with arrays for all of them: the same bits as one call
+for each part.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,13 @@ import pytest
 from swordplay.estimators.in_parts import InParts
 from swordplay.estimators.model import LinearModel
 
-OPTIONS = [{}, {"loss": "huber"}, {"curves": "auto"}, {"curves": "auto", "lags": "auto"}, {"curves": "auto", "lags": 0}]
+OPTIONS = [
+    {},
+    {"loss": "huber"},
+    {"curves": "auto"},
+    {"curves": "auto", "lags": "auto"},
+    {"curves": "auto", "lags": 0},
+]
 
 
 def rows(count=300, dim=4, seed=1):
@@ -22,7 +30,10 @@ def rows(count=300, dim=4, seed=1):
 
 def same(one, other):
     assert one.keys() == other.keys()
-    return all(np.asarray(value).tobytes() == np.asarray(other[name]).tobytes() for name, value in one.items())
+    return all(
+        np.asarray(value).tobytes() == np.asarray(other[name]).tobytes()
+        for name, value in one.items()
+    )
 
 
 @pytest.mark.parametrize("options", OPTIONS)

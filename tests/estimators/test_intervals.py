@@ -1,4 +1,6 @@
-"""Intervals of the estimators: coverage, the model they leave alone, files old and new, and what is refused."""
+"""Intervals of the estimators: coverage, the model they leave alone, files old and new, and what
+is refused.
+"""
 
 import copy
 import pickle
@@ -25,7 +27,10 @@ def coverage(bounds, y):
 
 def same_model(one, other):
     mine, theirs = one.model_.state(), other.model_.state()
-    return all(np.array_equal(mine[name], theirs[name], equal_nan=not isinstance(mine[name], str)) for name in mine)
+    return all(
+        np.array_equal(mine[name], theirs[name], equal_nan=not isinstance(mine[name], str))
+        for name in mine
+    )
 
 
 @pytest.mark.parametrize("level", [0.5, 0.9, 0.99])
@@ -44,7 +49,10 @@ def test_in_batches_the_same_and_row_by_row_too():
     X, y = world(300)
     whole, parts = SwordRegressor(), SwordRegressor()
     _, intervals = whole.predict_interval_then_learn(X, y)
-    pieces = [parts.predict_interval_then_learn(X[a:b], y[a:b])[1] for a, b in [(0, 1), (1, 2), (2, 150), (150, 300)]]
+    pieces = [
+        parts.predict_interval_then_learn(X[a:b], y[a:b])[1]
+        for a, b in [(0, 1), (1, 2), (2, 150), (150, 300)]
+    ]
     assert np.array_equal(np.concatenate(pieces), intervals)
     assert np.array_equal(parts.predict_interval(X[:5]), whole.predict_interval(X[:5]))
 
@@ -74,7 +82,9 @@ def test_after_fit_a_block_of_rows_to_come_is_covered():
     y = X[:, 0] + rng.normal(size=4000)
     model = SwordRegressor().fit(X[:2000], y[:2000])
     for level in (0.5, 0.8, 0.9, 0.95):
-        assert coverage(model.predict_interval(X[2000:], level=level), y[2000:]) == pytest.approx(level, abs=0.03)
+        assert coverage(model.predict_interval(X[2000:], level=level), y[2000:]) == pytest.approx(
+            level, abs=0.03
+        )
     sizes = np.sort(np.abs(model._bands.pairs[:, 1] - model._bands.pairs[:, 0]))
     half = np.diff(model.predict_interval(X[:3], level=0.9))[:, 0] / 2
     np.testing.assert_allclose(half, sizes[int(np.ceil(0.9 * 1001)) - 1])
@@ -91,7 +101,9 @@ def test_several_levels_at_once():
 
 def test_the_aggregator_has_them_too():
     _, y = world(2000)
-    forecasts = np.column_stack([y + 0.5, y - 0.5, y * 0.0]) + np.random.default_rng(0).normal(size=(2000, 3))
+    forecasts = np.column_stack([y + 0.5, y - 0.5, y * 0.0]) + np.random.default_rng(0).normal(
+        size=(2000, 3)
+    )
     predictions, intervals = SwordAggregator().predict_interval_then_learn(forecasts, y)
     assert predictions.shape == (2000,)
     assert coverage(intervals, y) == pytest.approx(0.9, abs=0.005)
@@ -165,8 +177,12 @@ def test_a_saved_estimator_goes_on_with_its_intervals(tmp_path):
     again = pickle.loads(pickle.dumps(model))
     for level in (0.9, (0.5, 0.8), 0.7):
         expected = model.predict_interval_then_learn(X[200:300], y[200:300], level)[1]
-        assert np.array_equal(other.predict_interval_then_learn(X[200:300], y[200:300], level)[1], expected)
-        assert np.array_equal(again.predict_interval_then_learn(X[200:300], y[200:300], level)[1], expected)
+        assert np.array_equal(
+            other.predict_interval_then_learn(X[200:300], y[200:300], level)[1], expected
+        )
+        assert np.array_equal(
+            again.predict_interval_then_learn(X[200:300], y[200:300], level)[1], expected
+        )
 
 
 def test_files_and_pickles_from_before_there_were_intervals_load(tmp_path):
@@ -236,14 +252,21 @@ def test_river_in_batches_new_features_files_and_refusals(tmp_path):
         single.learn_one(x, target)
     batches.learn_many(pd.DataFrame(X[:200], columns=list("abc")), pd.Series(y[:200]))
     probe = {"a": 0.1, "b": 0.2, "c": 0.3}
-    assert single.predict_one(probe, with_interval=True) == batches.predict_one(probe, with_interval=True)
+    assert single.predict_one(probe, with_interval=True) == batches.predict_one(
+        probe, with_interval=True
+    )
     single.save(tmp_path / "river.ckpt")
     loaded = River.load(tmp_path / "river.ckpt")
     for model in (single, loaded):
         model.learn_one(probe | {"new": 5.0}, 4.0)  # a feature that joins
         model.learn_one({"new": 6.0}, 5.0)
-    assert single.predict_one(probe, with_interval=True) == loaded.predict_one(probe, with_interval=True)
-    assert single.predict_one(probe, with_interval=True, level=0.5).width < single.predict_one(probe, with_interval=True).width
+    assert single.predict_one(probe, with_interval=True) == loaded.predict_one(
+        probe, with_interval=True
+    )
+    assert (
+        single.predict_one(probe, with_interval=True, level=0.5).width
+        < single.predict_one(probe, with_interval=True).width
+    )
     for level in (1.5, "0.9", None):
         with pytest.raises((TypeError, ValueError), match="level"):
             single.predict_one(probe, with_interval=True, level=level)
@@ -262,7 +285,11 @@ def test_the_last_pairs_are_remembered_however_they_come(seed):
 
 def test_intervals_that_were_given_count_when_truths_come_late():
     rng = np.random.default_rng(4)
-    rows, predictions, targets = rng.normal(size=(300, 2)), rng.normal(size=300), rng.normal(size=300)
+    rows, predictions, targets = (
+        rng.normal(size=(300, 2)),
+        rng.normal(size=300),
+        rng.normal(size=300),
+    )
     own, naive = bands.Bands(), SwordIntervals(0.8)
     given = np.empty((300, 2))
     for k in range(300):
@@ -270,9 +297,13 @@ def test_intervals_that_were_given_count_when_truths_come_late():
         assert tuple(given[k]) == naive.interval(predictions[k], rows[k])
         if k % 50 == 49:  # fifty truths at once
             part = slice(k - 49, k + 1)
-            own.learn_given(0.8, predictions[part], targets[part], rows[part], given[part], np.arange(50.0))
+            own.learn_given(
+                0.8, predictions[part], targets[part], rows[part], given[part], np.arange(50.0)
+            )
             for j in range(k - 49, k + 1):
                 naive.learn(predictions[j], targets[j], rows[j], given=given[j], late=j - (k - 49))
     assert own.by_level[0.8].rows == 300
     np.testing.assert_array_equal(own.by_level[0.8].balances, naive.balances)
-    np.testing.assert_array_equal(own.intervals(0.8, predictions, rows), naive.intervals(predictions, rows))
+    np.testing.assert_array_equal(
+        own.intervals(0.8, predictions, rows), naive.intervals(predictions, rows)
+    )

@@ -1,6 +1,7 @@
 """Labels that numpy would merge stay two classes, or are refused in words.
 
-An array of strings of numpy cuts off NUL characters at the end, and a list of numbers and strings becomes an array of strings.
+An array of strings of numpy cuts off NUL characters at the end, and a list of numbers and strings
+becomes an array of strings.
 """
 
 import numpy as np
@@ -44,9 +45,16 @@ def test_scikit_learn_tells_a_nul_apart(tmp_path):
 
 def test_scikit_learn_and_keyed_refuse_numbers_beside_words():
     model = sklearn.SwordClassifier().fit(X, FIRST.astype(int))
-    for mixed in (labels(MIXED), np.array(labels(MIXED), dtype=object), pd.Series(labels(MIXED), dtype=object)):
+    for mixed in (
+        labels(MIXED),
+        np.array(labels(MIXED), dtype=object),
+        pd.Series(labels(MIXED), dtype=object),
+    ):
         for learn in (sklearn.SwordClassifier().fit, model.partial_fit, model.predict_then_learn):
-            with pytest.raises(TypeError, match=r"^y must hold either numbers or strings, got 1 \(int\) beside '1' \(str\)"):
+            with pytest.raises(
+                TypeError,
+                match=r"^y must hold either numbers or strings, got 1 \(int\) beside '1' \(str\)",
+            ):
                 learn(X, mixed)
         with pytest.raises(TypeError, match="y must hold either numbers or strings"):
             Keyed("classification").predict_then_learn(["k"] * ROWS, X, mixed)
@@ -78,7 +86,10 @@ def test_river_and_rows_by_name_tell_both_apart(pair, tmp_path):
         model.save(tmp_path / "model")
         assert river.SwordClassifier.load(tmp_path / "model").classes_ == model.classes_
         predicted = model.predict_many(FRAME).tolist()
-        assert np.mean([type(a) is type(b) and a == b for a, b in zip(predicted, y, strict=True)]) > 0.9
+        assert (
+            np.mean([type(a) is type(b) and a == b for a, b in zip(predicted, y, strict=True)])
+            > 0.9
+        )
         assert model.predict_proba_many(FRAME).shape == (ROWS, 2)
 
 
@@ -124,15 +135,21 @@ def test_late_answers_of_arrays():
 def test_track_tells_a_nul_apart(tmp_path):
     y = labels(NUL)
     for table in (FRAME.assign(y=y), pa.table({"a": X[:, 0], "b": X[:, 1], "y": y})):
-        found = sp.track(table, "y", state=tmp_path / "state", output=tmp_path / "out.parquet", force=True)
+        found = sp.track(
+            table, "y", state=tmp_path / "state", output=tmp_path / "out.parquet", force=True
+        )
         assert set(found.predictions["truth"].to_pylist()) == set(NUL)
         assert found.summary["task"] == "binary"
 
 
 def test_track_refuses_labels_that_are_the_same_in_text():
     for column in ("y", "a"):
-        table = FRAME.assign(y=FIRST.astype(int)).assign(**{column: pd.Series(labels(MIXED), dtype=object)})
-        with pytest.raises(ValueError, match=rf"column '{column}' holds .* and .*, which are the same as text"):
+        table = FRAME.assign(y=FIRST.astype(int)).assign(
+            **{column: pd.Series(labels(MIXED), dtype=object)}
+        )
+        with pytest.raises(
+            ValueError, match=rf"column '{column}' holds .* and .*, which are the same as text"
+        ):
             sp.track(table, "y")
     found = sp.track(FRAME.assign(y=pd.Series(labels((1, "one")), dtype=object)), "y")
     assert set(found.predictions["truth"].to_pylist()) == {"1", "one"}

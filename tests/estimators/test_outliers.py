@@ -1,8 +1,10 @@
-"""One finite outlier costs at most a hundred rows of degraded predictions: whichever column, whatever size, however early.
+"""One finite outlier costs at most a hundred rows of degraded predictions: whichever column,
+whatever size, however early.
 
-Both coats are held to the same by their own table (``bad_input``), for rows after the thousandth; here is the model that they
-share, against a twin that never saw the row. Rows are counted, and not the time until the last of them: after an outlier
-among the first rows two models learn a rare column from different rows, and now and then differ for a moment much later.
+Both coats are held to the same by their own table (``bad_input``), for rows after the thousandth;
+here is the model that they share, against a twin that never saw the row. Rows are counted, and not
+the time until the last of them: after an outlier among the first rows two models learn a rare
+column from different rows, and now and then differ for a moment much later.
 """
 
 import copy
@@ -31,8 +33,12 @@ COLUMNS = {
     "indicator of 1 in 10": lambda rng, n, when: 3.0 * (rng.random(n) < 0.1),
     "indicator of 1 in 2": lambda rng, n, when: 2.0 * (rng.random(n) < 0.5),
     "constant": lambda rng, n, when: np.full(n, 7.0),
-    "constant, then moves": lambda rng, n, when: np.where(np.arange(n) < when - 1, 7.0, rng.normal(7.0, size=n)),
-    "constant, moves later": lambda rng, n, when: np.where(np.arange(n) < when + REST, 7.0, rng.normal(7.0, size=n)),
+    "constant, then moves": lambda rng, n, when: np.where(
+        np.arange(n) < when - 1, 7.0, rng.normal(7.0, size=n)
+    ),
+    "constant, moves later": lambda rng, n, when: np.where(
+        np.arange(n) < when + REST, 7.0, rng.normal(7.0, size=n)
+    ),
     "counts": lambda rng, n, when: 0.6 * rng.poisson(3.0, size=n),
     "rare counts": lambda rng, n, when: 1.5 * rng.poisson(0.3, size=n),
 }
@@ -51,10 +57,16 @@ def world(kind, when, labels, seed):
 
 
 def losses(model, rows, targets):
-    """Absolute errors, or minus the logarithm of the truth's probability, each before its row is learned."""
+    """Absolute errors, or minus the logarithm of the truth's probability, each before its row is
+    learned.
+    """
     scores = model.predict_then_learn(rows, targets)
     assert np.isfinite(scores).all()
-    return np.logaddexp(0.0, -(2 * targets - 1) * scores) if model.loss == "logistic" else np.abs(scores - targets)
+    return (
+        np.logaddexp(0.0, -(2 * targets - 1) * scores)
+        if model.loss == "logistic"
+        else np.abs(scores - targets)
+    )
 
 
 def costs(loss, kind, when, seed, **settings):
@@ -77,7 +89,11 @@ def costs(loss, kind, when, seed, **settings):
 
 def assert_cheap(loss, kind, seeds):
     too_dear = {
-        case: cost for when in WHEN for seed in range(seeds) for case, cost in costs(loss, kind, when, seed) if cost > GRACE
+        case: cost
+        for when in WHEN
+        for seed in range(seeds)
+        for case, cost in costs(loss, kind, when, seed)
+        if cost > GRACE
     }
     assert not too_dear
 
@@ -91,7 +107,11 @@ def test_an_outlier_is_got_over(loss, kind):
 @pytest.mark.parametrize("loss", ["squared", "huber", "logistic"])
 def test_an_outlier_is_got_over_with_lags_and_curves(loss):
     cases = itertools.product(COLUMNS, (1, 5, 50, 500))
-    found = {case: cost for kind, when in cases for case, cost in costs(loss, kind, when, 0, lags="auto", curves="auto")}
+    found = {
+        case: cost
+        for kind, when in cases
+        for case, cost in costs(loss, kind, when, 0, lags="auto", curves="auto")
+    }
     assert not {case: cost for case, cost in found.items() if cost > GRACE}
 
 

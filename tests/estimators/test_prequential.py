@@ -1,4 +1,6 @@
-"""The splitter and the scorers of streams, in scikit-learn's own tools and beside the loop that anyone would write."""
+"""The splitter and the scorers of streams, in scikit-learn's own tools and beside the loop that
+anyone would write.
+"""
 
 import pickle
 
@@ -26,7 +28,9 @@ def stream(rows=360, seed=0):
     """Rows, and targets whose coefficients turn round."""
     rng = np.random.default_rng(seed)
     X, angle = rng.normal(size=(rows, 3)), np.arange(rows) / 60
-    return X, 5 + 3 * np.cos(angle) * X[:, 0] + np.sin(angle) * X[:, 1] + 0.2 * rng.normal(size=rows)
+    return X, 5 + 3 * np.cos(angle) * X[:, 0] + np.sin(angle) * X[:, 1] + 0.2 * rng.normal(
+        size=rows
+    )
 
 
 def told(model, X, y, method="predict"):
@@ -55,19 +59,29 @@ class TestSplit:
         found = list(split.split(np.zeros((rows, 2))))
         assert [(test[0], test[-1] + 1) for _, test in found] == blocks
         for train, test in found:
-            np.testing.assert_array_equal(train, np.arange(test[0]))  # all the rows before, and none after
+            np.testing.assert_array_equal(
+                train, np.arange(test[0])
+            )  # all the rows before, and none after
             np.testing.assert_array_equal(test, np.arange(test[0], test[-1] + 1))
         assert split.get_n_splits(np.zeros((rows, 2))) == len(blocks)
 
     def test_it_is_that_of_scikit_learn_where_the_parts_are_equal(self):
         X = np.zeros(60)
-        for ours, theirs in zip(PrequentialSplit(5).split(X), TimeSeriesSplit(5).split(X), strict=True):
+        for ours, theirs in zip(
+            PrequentialSplit(5).split(X), TimeSeriesSplit(5).split(X), strict=True
+        ):
             for one, other in zip(ours, theirs, strict=True):
                 np.testing.assert_array_equal(one, other)
 
     def test_what_it_refuses(self):
-        for split, rows in ((PrequentialSplit(5), 5), (PrequentialSplit(block=3), 3), (PrequentialSplit(start=7), 7)):
-            with pytest.raises(ValueError, match=f"X has {rows} rows, too few for PrequentialSplit"):
+        for split, rows in (
+            (PrequentialSplit(5), 5),
+            (PrequentialSplit(block=3), 3),
+            (PrequentialSplit(start=7), 7),
+        ):
+            with pytest.raises(
+                ValueError, match=f"X has {rows} rows, too few for PrequentialSplit"
+            ):
                 next(split.split(np.zeros(rows)))
         with pytest.raises(ValueError, match="X must be given"):
             PrequentialSplit(block=3).get_n_splits()
@@ -82,29 +96,51 @@ class TestSplit:
 class TestScores:
     def test_cross_val_score_is_the_hand_written_loop_exactly(self):
         X, y = stream()
-        scores = cross_val_score(SwordRegressor(), X, y, cv=PrequentialSplit(5), scoring=prequential_score)
+        scores = cross_val_score(
+            SwordRegressor(), X, y, cv=PrequentialSplit(5), scoring=prequential_score
+        )
         model = SwordRegressor()
         model.partial_fit(X[:60], y[:60])
         said = model.predict_then_learn(X[60:], y[60:])
-        by_hand = [r2_score(y[first : first + 60], said[first - 60 : first]) for first in range(60, 360, 60)]
+        by_hand = [
+            r2_score(y[first : first + 60], said[first - 60 : first])
+            for first in range(60, 360, 60)
+        ]
         assert scores.tolist() == by_hand
         looped = told(SwordRegressor().partial_fit(X[:60], y[:60]), X[60:], y[60:])
         np.testing.assert_allclose(said, looped, rtol=1e-10)
 
     def test_it_shows_what_the_stream_is_worth(self):
         X, y = stream()
-        streamed = cross_val_score(SwordRegressor(), X, y, cv=PrequentialSplit(5), scoring=prequential_score)
+        streamed = cross_val_score(
+            SwordRegressor(), X, y, cv=PrequentialSplit(5), scoring=prequential_score
+        )
         in_blocks = cross_val_score(SwordRegressor(), X, y, cv=PrequentialSplit(5))
         assert streamed.mean() > in_blocks.mean() + 0.3
 
     @pytest.mark.parametrize(
         ("peer", "method", "name", "score"),
         [
-            (SGDRegressor(random_state=0), "predict", "neg_mean_absolute_error", lambda y, s: -mean_absolute_error(y, s)),
+            (
+                SGDRegressor(random_state=0),
+                "predict",
+                "neg_mean_absolute_error",
+                lambda y, s: -mean_absolute_error(y, s),
+            ),
             (SGDClassifier(random_state=0), "predict", None, accuracy_score),
             (SGDClassifier(random_state=0), "decision_function", "roc_auc", roc_auc_score),
-            (SGDClassifier(loss="log_loss", random_state=0), "predict_proba", "neg_log_loss", lambda y, s: -log_loss(y, s)),
-            (SwordRegressor(), "predict", "neg_mean_absolute_error", lambda y, s: -mean_absolute_error(y, s)),
+            (
+                SGDClassifier(loss="log_loss", random_state=0),
+                "predict_proba",
+                "neg_log_loss",
+                lambda y, s: -log_loss(y, s),
+            ),
+            (
+                SwordRegressor(),
+                "predict",
+                "neg_mean_absolute_error",
+                lambda y, s: -mean_absolute_error(y, s),
+            ),
             (SwordClassifier(), "predict", None, accuracy_score),
             (SwordClassifier(), "decision_function", "roc_auc", roc_auc_score),
             (SwordClassifier(), "predict_proba", "neg_log_loss", lambda y, s: -log_loss(y, s)),
@@ -114,19 +150,31 @@ class TestScores:
     @pytest.mark.parametrize("piped", [False, True])
     def test_peers_and_pipelines(self, peer, method, name, score, piped):
         X, y = stream(150)
-        y = y > 5 if hasattr(peer, "predict_proba") or method == "decision_function" or name is None else y
-        model = (make_pipeline(StandardScaler(), clone(peer)) if piped else clone(peer)).fit(X[:100], y[:100])
+        y = (
+            y > 5
+            if hasattr(peer, "predict_proba") or method == "decision_function" or name is None
+            else y
+        )
+        model = (make_pipeline(StandardScaler(), clone(peer)) if piped else clone(peer)).fit(
+            X[:100], y[:100]
+        )
         before = pickle.dumps(model)
         rows = model[0].transform(X) if piped else X
         last = clone(peer).fit(rows[:100], y[:100])
         wanted = told(last, rows[100:], y[100:], method)
-        if isinstance(peer, SwordRegressor | SwordClassifier):  # its first prediction after fit would be that for a block
+        if isinstance(
+            peer, SwordRegressor | SwordClassifier
+        ):  # its first prediction after fit would be that for a block
             last = clone(peer).predict_then_learn(rows[:100], y[:100])
             last = clone(peer)
             last.predict_then_learn(rows[:100], y[:100])
             wanted = told(last, rows[100:], y[100:], method)
-        np.testing.assert_allclose(prequential_predict(model, X[100:], y[100:], method=method), wanted, rtol=1e-8)
-        assert prequential_score(model, X[100:], y[100:], scoring=name) == pytest.approx(score(y[100:], wanted))
+        np.testing.assert_allclose(
+            prequential_predict(model, X[100:], y[100:], method=method), wanted, rtol=1e-8
+        )
+        assert prequential_score(model, X[100:], y[100:], scoring=name) == pytest.approx(
+            score(y[100:], wanted)
+        )
         assert pickle.dumps(model) == before
 
     def test_scikit_learns_tools_take_them(self):
@@ -137,12 +185,19 @@ class TestScores:
             frame,
             pandas.Series(y, index=frame.index),
             cv=PrequentialSplit(block=50),
-            scoring={"r2": prequential_score, "mae": make_prequential_scorer("neg_mean_absolute_error")},
+            scoring={
+                "r2": prequential_score,
+                "mae": make_prequential_scorer("neg_mean_absolute_error"),
+            },
             n_jobs=1,
         )
         said = SwordRegressor().predict_then_learn(X, y)
-        assert found["test_mae"].tolist() == [-mean_absolute_error(y[k : k + 50], said[k : k + 50]) for k in (50, 100)]
-        search = GridSearchCV(SwordRegressor(), {"lags": [0, 1]}, cv=PrequentialSplit(3), scoring=prequential_score)
+        assert found["test_mae"].tolist() == [
+            -mean_absolute_error(y[k : k + 50], said[k : k + 50]) for k in (50, 100)
+        ]
+        search = GridSearchCV(
+            SwordRegressor(), {"lags": [0, 1]}, cv=PrequentialSplit(3), scoring=prequential_score
+        )
         walk = np.random.default_rng(1).normal(size=150).cumsum()
         assert search.fit(X, walk).best_params_ == {"lags": 1}
         again = pickle.loads(pickle.dumps(make_prequential_scorer("neg_mean_absolute_error")))
@@ -158,7 +213,8 @@ class TestScores:
         peer = SGDRegressor(random_state=0).fit(frame[:60], y[:60])
         arrays = SGDRegressor(random_state=0).fit(X[:60], y[:60])
         np.testing.assert_array_equal(
-            prequential_predict(peer, frame[60:], series[60:]), prequential_predict(arrays, X[60:], y[60:])
+            prequential_predict(peer, frame[60:], series[60:]),
+            prequential_predict(arrays, X[60:], y[60:]),
         )
 
     def test_labels_that_join_in_a_block(self):
@@ -169,7 +225,9 @@ class TestScores:
         chances = prequential_predict(model, X[180:], labels[180:], method="predict_proba")
         assert chances.shape == (180, 3)
         wanted = -log_loss(labels[180:], chances)
-        assert prequential_score(model, X[180:], labels[180:], "neg_log_loss") == pytest.approx(wanted)
+        assert prequential_score(model, X[180:], labels[180:], "neg_log_loss") == pytest.approx(
+            wanted
+        )
         assert prequential_score(SwordClassifier(), X, labels) > 0.5  # fresh
 
     def test_what_they_refuse(self):

@@ -1,4 +1,6 @@
-"""The coat for river: river's own checks, features and classes that come and go, and what goes on bit by bit."""
+"""The coat for river: river's own checks, features and classes that come and go, and what goes
+on bit by bit.
+"""
 
 import copy
 import gc
@@ -11,7 +13,17 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from river import base, checks, compose, datasets, evaluate, linear_model, metrics, multiclass, preprocessing
+from river import (
+    base,
+    checks,
+    compose,
+    datasets,
+    evaluate,
+    linear_model,
+    metrics,
+    multiclass,
+    preprocessing,
+)
 
 from swordplay.base.checkpoint import CheckpointError, CheckpointMissing
 from swordplay.river import SwordClassifier, SwordRegressor
@@ -48,14 +60,25 @@ def test_river_finds_nothing_wrong(model, check):
 
 @every_model
 def test_what_river_measures_is_the_model_and_not_the_compiler(name):
-    """River walks from object to object; in numba some references are to objects that are gone, and then it fails."""
+    """River walks from object to object.
+
+    In numba some references are to objects that are gone, and then it fails.
+    """
     model = learned(name, stream(name, 20))
     pending, seen = [model], {}
     while pending:
-        told = [one for one in pending if id(one) not in seen and not issubclass(type(one), WALKED_NO_FURTHER)]
+        told = [
+            one
+            for one in pending
+            if id(one) not in seen and not issubclass(type(one), WALKED_NO_FURTHER)
+        ]
         seen |= {id(one): one for one in told}
         pending = gc.get_referents(*told)
-    assert {type(one).__module__.partition(".")[0] for one in seen.values()} & {"numba", "llvmlite", "weakref"} == set()
+    assert {type(one).__module__.partition(".")[0] for one in seen.values()} & {
+        "numba",
+        "llvmlite",
+        "weakref",
+    } == set()
     assert model._raw_memory_usage < 1_000_000
 
 
@@ -91,7 +114,11 @@ def bits(model):
     """Everything that the next row needs, down to the last bit."""
     state = {} if model._model is None else model._model.state()
     labels = model.classes_ if isinstance(model, base.Classifier) else None
-    return {key: np.asarray(value).tobytes() for key, value in state.items()}, list(model._rows.places.items()), labels
+    return (
+        {key: np.asarray(value).tobytes() for key, value in state.items()},
+        list(model._rows.places.items()),
+        labels,
+    )
 
 
 @every_model
@@ -132,7 +159,9 @@ def test_predictions_of_batches_are_those_of_single_rows(name):
 @every_model
 def test_the_order_of_features_changes_no_bit(name):
     rng = random.Random(3)
-    shuffled = [({key: x[key] for key in rng.sample(sorted(x), len(x))}, y) for x, y in stream(name)]
+    shuffled = [
+        ({key: x[key] for key in rng.sample(sorted(x), len(x))}, y) for x, y in stream(name)
+    ]
     assert bits(learned(name, shuffled)) == bits(taught(name))
 
 
@@ -178,7 +207,10 @@ def test_a_checkpoint_of_somebody_else_is_refused(tmp_path):
 
 
 def test_a_file_of_an_earlier_version_goes_on_as_it_was():
-    """Its weights followed their leaders less sharply; the figures are those of the version that saved it."""
+    """Its weights followed their leaders less sharply.
+
+    The figures are those of the version that saved it.
+    """
     model = SwordRegressor.load(EARLIER)
     row = {"f0": 1.0, "f1": -0.5, "f2": 2.0}
     assert model.memory == 2000.0
@@ -191,7 +223,9 @@ def test_names_of_every_kind_come_back(tmp_path):
     names = ["f", 3, 2.5, None, ("new", "york"), (1, ("a", 2))]
     model = SwordRegressor()
     for t in range(40):
-        model.learn_one({name: float((t * (k + 2)) % 7) for k, name in enumerate(names)}, float(t % 7))
+        model.learn_one(
+            {name: float((t * (k + 2)) % 7) for k, name in enumerate(names)}, float(t % 7)
+        )
     model.save(tmp_path / "model")
     twin = SwordRegressor.load(tmp_path / "model")
     assert twin._rows.places == model._rows.places
@@ -211,7 +245,9 @@ def test_before_learning():
     assert SwordClassifier().predict_proba_one({"a": 1.0}) == {False: 0.5, True: 0.5}
     assert SwordClassifier().predict_one({"a": 1.0}) is None
     assert SwordClassifier().predict_many(pd.DataFrame({"a": [1.0, 2.0]})).tolist() == [None, None]
-    assert SwordClassifier().predict_proba_many(pd.DataFrame({"a": [1.0]})).to_dict("records") == [{False: 0.5, True: 0.5}]
+    assert SwordClassifier().predict_proba_many(pd.DataFrame({"a": [1.0]})).to_dict("records") == [
+        {False: 0.5, True: 0.5}
+    ]
     for model in (SwordRegressor(), SwordClassifier()):
         for told in ("weights_", "step_sizes_", "effective_step_size_", "certificate_"):
             assert not hasattr(model, told)
@@ -232,7 +268,9 @@ def test_truth_values_are_both_known_at_once(first):
 
 def test_a_binary_classifier_serves_as_a_part():
     model = multiclass.OneVsRestClassifier(SwordClassifier())
-    score = evaluate.progressive_val_score(datasets.ImageSegments().take(400), model, metrics.Accuracy())
+    score = evaluate.progressive_val_score(
+        datasets.ImageSegments().take(400), model, metrics.Accuracy()
+    )
     assert score.get() > 0.7
 
 
@@ -248,12 +286,15 @@ def test_classes_join_late():
         model.learn_one(x, label)
         assert sum(model.predict_proba_one(x).values()) == pytest.approx(1.0)
     assert model.classes_ == ["a", "b", "c", "d"]
-    assert right / 400 > 0.85  # the best possible: 0.955, a normal variable below 2 in both directions
+    assert (
+        right / 400 > 0.85
+    )  # the best possible: 0.955, a normal variable below 2 in both directions
     assert model.weights_.shape == model.step_sizes_.shape == (4, 28)
     assert model.effective_step_size_.shape == model.certificate_.shape == (4,)
 
 
-# ---------------------------------------------------------------------- what it says, and how well it does
+# ---------------------------------------------------------------------- what it says, and how well
+# it does
 
 
 @every_model
@@ -273,9 +314,13 @@ def test_a_missing_feature_lies_at_its_centre():
         x = {"a": 5.0 + rng.normal(), "b": -3.0 + rng.normal()}
         model.learn_one(x, 2.0 * x["a"] + x["b"])
     center = dict(zip(model._rows.places, model._model.columns.places[0].tolist(), strict=True))
-    assert model.predict_one({"b": -3.0}) == pytest.approx(model.predict_one({"a": center["a"], "b": -3.0}), rel=DRIVEN)
+    assert model.predict_one({"b": -3.0}) == pytest.approx(
+        model.predict_one({"a": center["a"], "b": -3.0}), rel=DRIVEN
+    )
     assert model.predict_one({}) == pytest.approx(7.0, abs=0.5)
-    assert model.predict_one({"a": 6.0, "b": -3.0, "stranger": 1e6}) == model.predict_one({"a": 6.0, "b": -3.0})
+    assert model.predict_one({"a": 6.0, "b": -3.0, "stranger": 1e6}) == model.predict_one(
+        {"a": 6.0, "b": -3.0}
+    )
 
 
 def test_rows_without_features_teach_the_usual_target():
@@ -304,7 +349,15 @@ def test_it_beats_rivers_own_without_setting():
 @pytest.mark.parametrize("klass", [SwordRegressor, SwordClassifier])
 @pytest.mark.parametrize(
     ("parameter", "value"),
-    [("radius", 0.0), ("radius", "8"), ("memory", -1), ("clip", np.nan), ("lags", -1), ("lags", 1.5), ("loss", "absolute")],
+    [
+        ("radius", 0.0),
+        ("radius", "8"),
+        ("memory", -1),
+        ("clip", np.nan),
+        ("lags", -1),
+        ("lags", 1.5),
+        ("loss", "absolute"),
+    ],
 )
 def test_parameters_that_make_no_sense_are_named(klass, parameter, value):
     with pytest.raises((TypeError, ValueError), match=parameter):
@@ -320,7 +373,9 @@ class TestCoefficients:
     def rows(self, count=300):
         rng = np.random.default_rng(8)
         table = rng.normal(size=(count, 2)) * [1.0, 100.0]
-        return [({"b": float(b), "a": float(a)}, 7 + 3 * float(a) + 0.02 * float(b)) for a, b in table]
+        return [
+            ({"b": float(b), "a": float(a)}, 7 + 3 * float(a) + 0.02 * float(b)) for a, b in table
+        ]
 
     @pytest.mark.parametrize("lags", [0, 2])
     def test_a_prediction_is_made_of_them(self, lags):
@@ -330,7 +385,11 @@ class TestCoefficients:
         assert set(model.coefficients) == {"a", "b"}
         recent = float(model.lag_coef_ @ [y for _, y in reversed(rows)][:lags])
         for x, _ in rows[:20]:
-            sum_of_parts = model.intercept_ + recent + sum(model.coefficients[name] * value for name, value in x.items())
+            sum_of_parts = (
+                model.intercept_
+                + recent
+                + sum(model.coefficients[name] * value for name, value in x.items())
+            )
             assert model.predict_one(x) == pytest.approx(sum_of_parts)
         if not lags:
             assert model.coefficients == pytest.approx({"a": 3.0, "b": 0.02}, rel=0.05)
@@ -349,7 +408,9 @@ class TestCoefficients:
             }
             total = sum(odds.values()) if len(odds) > 1 else 1.0
             chances = model.predict_proba_one(x)
-            assert {k: chances[k] for k in odds} == pytest.approx({k: v / total for k, v in odds.items()})
+            assert {k: chances[k] for k in odds} == pytest.approx(
+                {k: v / total for k, v in odds.items()}
+            )
 
     def test_before_anything_was_learned(self):
         for kind in (SwordRegressor, SwordClassifier):
@@ -359,11 +420,17 @@ class TestCoefficients:
 
 
 def test_the_first_target_is_the_second_prediction():
-    """0.0 is said only before anything was learned, as by river's own regressors; one row is enough to know the level."""
+    """0.0 is said only before anything was learned, as by river's own regressors.
+
+    One row is enough to know the level.
+    """
     rows = list(datasets.TrumpApproval().take(12))
     model, said = SwordRegressor(), []
     for x, y in rows:
         said.append(model.predict_one(x))
         model.learn_one(x, y)
     assert said[:2] == [0.0, rows[0][1]]
-    assert max(abs(prediction - y) for prediction, (_, y) in zip(said[1:], rows[1:], strict=True)) < 0.6
+    assert (
+        max(abs(prediction - y) for prediction, (_, y) in zip(said[1:], rows[1:], strict=True))
+        < 0.6
+    )

@@ -18,7 +18,9 @@ ROWS = 600
 
 
 def losses_of(estimator, rows, targets):
-    """Absolute errors, or minus the logarithm of the truth's probability, each before its row is learned."""
+    """Absolute errors, or minus the logarithm of the truth's probability, each before its row is
+    learned.
+    """
     losses = []
     for x, y in zip(rows, targets.tolist(), strict=True):
         if isinstance(estimator, SwordClassifier):
@@ -39,7 +41,9 @@ def everything(estimator):
 
 @pytest.fixture(scope="module", params=TASKS)
 def lived(request):
-    """An estimator that has seen good rows, the good rows to come, and what it loses on them undisturbed."""
+    """An estimator that has seen good rows, the good rows to come, and what it loses on them
+    undisturbed.
+    """
     task = request.param
     rows, targets = world(BEFORE + 1 + AFTER, task)
     estimator = TASKS[task]()
@@ -71,7 +75,9 @@ def test_the_table(case, lived):
     assert degraded(losses_of(estimator, rows[1:], targets[1:]), undisturbed) <= GRACE
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if case.river == REFUSED], ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if case.river == REFUSED], ids=lambda case: case.name
+)
 def test_what_is_refused_alone_is_refused_among_others(case, lived):
     task, estimator, rows, targets, _ = lived
     if case not in cases(task):
@@ -85,7 +91,9 @@ def test_what_is_refused_alone_is_refused_among_others(case, lived):
     assert everything(estimator) == before
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if case.river == REFUSED], ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if case.river == REFUSED], ids=lambda case: case.name
+)
 def test_a_first_row_that_is_refused_was_never_there(case):
     for task in TASKS:
         if case in cases(task):
@@ -110,20 +118,28 @@ def losses_of_a_fresh_one(task):
     return losses_after(TASKS[task](), task)
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if case.river != REFUSED], ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if case.river != REFUSED], ids=lambda case: case.name
+)
 def test_a_strange_first_row_does_not_last(case):
     for task in TASKS:
         if case in cases(task):
             rows, targets = world(ROWS, task)
             estimator = TASKS[task]()
             estimator.learn_one(*case.spoil(rows[0], targets[0].item()))
-            assert losses_after(estimator, task)[400:].mean() <= 1.5 * losses_of_a_fresh_one(task)[400:].mean()
+            assert (
+                losses_after(estimator, task)[400:].mean()
+                <= 1.5 * losses_of_a_fresh_one(task)[400:].mean()
+            )
 
 
 @pytest.mark.parametrize("x", [None, [1.0, 2.0], "a", 3.0, [("a", 1.0)], {"a"}], ids=repr)
 def test_rows_that_are_no_dictionaries(x):
     for estimator, y in ((SwordRegressor(), 1.0), (SwordClassifier(), True)):
-        for call in (lambda one=estimator, good=y: one.learn_one(x, good), lambda one=estimator: one.predict_one(x)):
+        for call in (
+            lambda one=estimator, good=y: one.learn_one(x, good),
+            lambda one=estimator: one.predict_one(x),
+        ):
             with pytest.raises(TypeError, match="x must be a dictionary of features"):
                 call()
 
@@ -139,9 +155,13 @@ def test_batches_whose_lengths_differ():
 
 
 def test_errors_name_the_feature_the_value_and_the_remedy():
-    with pytest.raises(TypeError, match=r"x\['wind'\] must be a number, got 'strong' \(str\)\. Encode it"):
+    with pytest.raises(
+        TypeError, match=r"x\['wind'\] must be a number, got 'strong' \(str\)\. Encode it"
+    ):
         SwordRegressor().learn_one({"sun": 1.0, "wind": "strong"}, 1.0)
-    with pytest.raises(ValueError, match=r"x\['wind'\] must be finite .* got nan\. Repair it, or leave it out"):
+    with pytest.raises(
+        ValueError, match=r"x\['wind'\] must be finite .* got nan\. Repair it, or leave it out"
+    ):
         SwordRegressor().learn_one({"sun": 1.0, "wind": float("nan")}, 1.0)
     with pytest.raises(ValueError, match=r"X\['wind'\], row 1 must be finite"):
         SwordRegressor().learn_many(pd.DataFrame({"wind": [1.0, np.inf]}), pd.Series([1.0, 2.0]))

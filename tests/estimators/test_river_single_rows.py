@@ -1,4 +1,6 @@
-"""One row at a time is the same model as whole arrays, bit by bit, and columns may join at any time."""
+"""One row at a time is the same model as whole arrays, bit by bit, and columns may join at any
+time.
+"""
 
 import copy
 import pickle
@@ -20,7 +22,12 @@ MAKES = {
     "lags": {"lags": 3},
     "raw columns": {"standardize": False},
     "no intercept": {"intercept": False},
-    "logistic, lags, raw, no intercept": {"loss": "logistic", "lags": 2, "standardize": False, "intercept": False},
+    "logistic, lags, raw, no intercept": {
+        "loss": "logistic",
+        "lags": 2,
+        "standardize": False,
+        "intercept": False,
+    },
 }
 
 every_make = pytest.mark.parametrize("make", MAKES)
@@ -90,7 +97,11 @@ def test_a_column_that_joins_is_one_that_was_missing_so_far(make):
     assert widened.predict_row(rows[-1]) == pytest.approx(wide.predict_row(rows[-1]), rel=DRIVEN)
 
 
-@pytest.mark.parametrize("copied", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))], ids=["deepcopy", "pickle"])
+@pytest.mark.parametrize(
+    "copied",
+    [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))],
+    ids=["deepcopy", "pickle"],
+)
 def test_a_copy_goes_its_own_way(copied):
     rows, targets = stream("squared")
     model = LinearModel(DIM)
@@ -107,16 +118,22 @@ def test_a_copy_goes_its_own_way(copied):
 def test_classes_row_by_row(classes):
     rows, _ = stream("logistic")
     labels = np.random.default_rng(1).integers(classes, size=ROWS)
-    whole, single = (OneModelPerClass(lambda: LinearModel(DIM, loss="logistic"), classes) for _ in range(2))
+    whole, single = (
+        OneModelPerClass(lambda: LinearModel(DIM, loss="logistic"), classes) for _ in range(2)
+    )
     whole.predict_then_learn(rows, labels)
     for row, label in zip(rows, labels.tolist(), strict=True):
         single.learn_row(row, label)
     assert bits(single) == bits(whole)
-    np.testing.assert_allclose([single.predict_row(row) for row in rows], whole.predict(rows), rtol=DRIVEN)
+    np.testing.assert_allclose(
+        [single.predict_row(row) for row in rows], whole.predict(rows), rtol=DRIVEN
+    )
 
 
 def test_scores_of_any_size_are_probabilities():
-    model = OneModelPerClass(lambda: LinearModel(1, loss="logistic", radius=1e6, standardize=False), 2)
+    model = OneModelPerClass(
+        lambda: LinearModel(1, loss="logistic", radius=1e6, standardize=False), 2
+    )
     rows = np.array([[1.0], [-1.0]] * 30)
     model.predict_then_learn(rows, (rows[:, 0] > 0).astype(int))
     for size in (1.0, 1e3, 1e50):
@@ -127,10 +144,15 @@ def test_scores_of_any_size_are_probabilities():
             assert (one[1] > 0.5) == (sign > 0)
 
 
-@pytest.mark.parametrize("settings", [{}, {"curves": None}, {"lags": 2}, {"standardize": False, "curves": None}], ids=str)
+@pytest.mark.parametrize(
+    "settings", [{}, {"curves": None}, {"lags": 2}, {"standardize": False, "curves": None}], ids=str
+)
 @pytest.mark.parametrize("labels", [False, True], ids=["numbers", "labels"])
 def test_usual_rows_leave_the_bits_of_others(settings, labels):
-    """A plain dictionary takes the short way, any other mapping the long one; some rows among them are not usual."""
+    """A plain dictionary takes the short way, any other mapping the long one.
+
+    Some rows among them are not usual.
+    """
     import swordplay.river as ours
 
     rng = np.random.default_rng(0)
@@ -155,7 +177,10 @@ def test_usual_rows_leave_the_bits_of_others(settings, labels):
         long.learn_one(OrderedDict(row), target > 0 if labels else target)
     assert bits(short._model) == bits(long._model)
     assert short._rows.usual is not None or "standardize" in settings
-    for bad in ({"a": float("nan"), "b": 0.0, "c": 0.0, "d": 0.0}, {"a": 10**400, "b": 0.0, "c": 0.0, "d": 0.0}):
+    for bad in (
+        {"a": float("nan"), "b": 0.0, "c": 0.0, "d": 0.0},
+        {"a": 10**400, "b": 0.0, "c": 0.0, "d": 0.0},
+    ):
         before = bits(short._model)
         with pytest.raises(ValueError, match="finite"):
             short.learn_one(bad, True)

@@ -10,7 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swordplay.compile import uncompiled
-from swordplay.engine.scaling import AT_REST, LONGEST_REST, PACE, SETTLED, TRUSTED, WARM_UP, middle_deviation
+from swordplay.engine.scaling import (
+    AT_REST,
+    LONGEST_REST,
+    PACE,
+    SETTLED,
+    TRUSTED,
+    WARM_UP,
+    middle_deviation,
+)
 from swordplay.estimators.scaler import Locator, Scaler
 from tolerances import ROUNDING
 
@@ -40,7 +48,10 @@ def naive(column, clip):
 
 
 def measured(values, rows, clip):
-    """Median, and root of the mean squared distance from it, over so many rows; far values count as near the others."""
+    """Median, and root of the mean squared distance from it, over so many rows.
+
+    Far values count as near the others.
+    """
     center = float(np.median(values))
     far = np.sort(np.abs(np.array(values) - center))
     middle = 1.4826 * far[len(far) // 2]
@@ -86,7 +97,9 @@ def test_the_middle_deviation_is_that_of_sorted_distances():
     """From any centre, below and above all values too, and with values that are alike."""
     rng = np.random.default_rng(0)
     for _ in range(500):
-        values = np.sort(rng.normal(size=rng.integers(1, WARM_UP + 1)).round(int(rng.integers(0, 3))))
+        values = np.sort(
+            rng.normal(size=rng.integers(1, WARM_UP + 1)).round(int(rng.integers(0, 3)))
+        )
         center, half = rng.normal() * 3.0, len(values) - len(values) // 2
         expected = sorted(abs(values - center))[-half]
         assert uncompiled(middle_deviation)(values, len(values), center) == expected
@@ -94,7 +107,10 @@ def test_the_middle_deviation_is_that_of_sorted_distances():
 
 @pytest.mark.parametrize("seed", range(5))
 def test_settled_columns_go_together_and_mixed_ones_one_by_one_to_the_same_bits(seed):
-    """A column that never settles sends its row the long way; the others must not notice it. Some vanish."""
+    """A column that never settles sends its row the long way; the others must not notice it.
+
+    Some vanish.
+    """
     rng = np.random.default_rng(seed)
     rows = rng.normal(size=(3000, 7)) * [1.0, 1e-8, 1e8, 1.0, 1.0, 1.0, 1.0]
     rows[:, 3] = 1e3 * rng.standard_cauchy(3000)
@@ -161,7 +177,9 @@ def test_a_first_move_that_is_an_outlier_is_forgotten_with_the_second(rest, outl
 
 
 def test_a_column_at_rest_keeps_its_spread_within_reach():
-    """However long it rests: a column that has moved, and will again, is not mistaken for one that never does."""
+    """However long it rests: a column that has moved, and will again, is not mistaken for one
+    that never does.
+    """
     rng = np.random.default_rng(4)
     spreads = []
     for rest in (100_000, 1_000_000):
@@ -196,7 +214,9 @@ def test_the_locator_trusts_no_few_values():
 
 
 def odd_columns(rows, seed):
-    """Columns of every kind: numbers, rare and common indicators, constants, gaps, few values, huge and tiny ones."""
+    """Columns of every kind: numbers, rare and common indicators, constants, gaps, few values,
+    huge and tiny ones.
+    """
     rng = np.random.default_rng(seed)
     normal = rng.normal(size=(rows, 4))
     table = np.column_stack(
@@ -241,7 +261,10 @@ def test_first_values_that_do_not_lead_to_what_is_known_are_refused(rows):
     ]:
         saved = scaler.state()
         saved[name] = change(saved[name])
-        with pytest.raises(ValueError, match=r"state\['first'\] has values in column 0 that do not lead to its centre"):
+        with pytest.raises(
+            ValueError,
+            match=r"state\['first'\] has values in column 0 that do not lead to its centre",
+        ):
             Scaler(2).load_state(saved)
 
 

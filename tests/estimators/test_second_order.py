@@ -1,4 +1,6 @@
-"""Second-order experts of the estimators: beside plain Python, whole or row by row, saved, damaged, ill-conditioned."""
+"""Second-order experts of the estimators: beside plain Python, whole or row by row, saved,
+damaged, ill-conditioned.
+"""
 
 import pickle
 
@@ -37,9 +39,13 @@ def test_beside_plain_python(logistic):
     answer = layer.learn(X, target, None, first, np.ones((len(y), 2)))
     wanted = [naive.row(row, one, goal) for row, one, goal in zip(X, first, target, strict=True)]
     np.testing.assert_allclose(answer, wanted, rtol=1e-7, atol=1e-7)
-    np.testing.assert_allclose(layer.state()["coefficients"], np.array([one.theta for one in naive.experts]).T, atol=1e-7)
     np.testing.assert_allclose(
-        layer.state()["bending_coefficients"], np.array([one.theta for one in naive.benders]).T, atol=1e-7
+        layer.state()["coefficients"], np.array([one.theta for one in naive.experts]).T, atol=1e-7
+    )
+    np.testing.assert_allclose(
+        layer.state()["bending_coefficients"],
+        np.array([one.theta for one in naive.benders]).T,
+        atol=1e-7,
     )
 
 
@@ -51,7 +57,9 @@ def bent(rows=700):
 
 @pytest.mark.parametrize("logistic", [False, True], ids=["numbers", "labels"])
 def test_while_curves_pay_beside_plain_python(logistic):
-    """Whoever corrects learns in every fourth round of numbers and in every second of labels from round 500 on."""
+    """Whoever corrects learns in every fourth round of numbers and in every second of labels
+    from round 500 on.
+    """
     X, y = bent()
     target, first = ((y > 1.5).astype(float), X[:, 1]) if logistic else (y, X[:, 1] + 0.3)
     layer = SecondOrder(3, logistic=logistic, intercept=True, lags=None)
@@ -61,10 +69,15 @@ def test_while_curves_pay_beside_plain_python(logistic):
         said = layer.learn(row[None], np.array([goal]), None, np.array([one]), np.ones((1, 2)))[0]
         assert said == pytest.approx(naive.row(row, one, goal), rel=1e-6, abs=1e-6)
         after = layer.state()
-        same = [np.array_equal(before[name], after[name]) for name in ("bending_coefficients", "correcting_variances")]
+        same = [
+            np.array_equal(before[name], after[name])
+            for name in ("bending_coefficients", "correcting_variances")
+        ]
         seen.append((int(before["known"][1]), *same))
     rested = [active for active, *same in seen if active > 0 and all(same)]
-    assert rested == [active for active in range(500, seen[-1][0] + 1) if active % (2 if logistic else 4)]
+    assert rested == [
+        active for active in range(500, seen[-1][0] + 1) if active % (2 if logistic else 4)
+    ]
 
 
 def test_batches_and_rows_leave_the_same_bits_while_curves_pay():
@@ -89,14 +102,19 @@ def test_whole_tables_and_single_rows_leave_the_same_bits(lags):
             parts.partial_fit(X[t : t + 1], target[t : t + 1])
         one, other = whole.model_.state(), parts.model_.state()
         assert one.keys() == other.keys()
-        assert all(np.asarray(one[name]).tobytes() == np.asarray(other[name]).tobytes() for name in one)
+        assert all(
+            np.asarray(one[name]).tobytes() == np.asarray(other[name]).tobytes() for name in one
+        )
         assert any(name.startswith("second.") for name in one)
 
 
 @pytest.mark.parametrize("lags", ["auto", 1])
 def test_river_learns_the_same(lags):
     X, y, _ = table()
-    ours, theirs = SwordRegressor(lags=lags, curves="auto"), swordplay.river.SwordRegressor(lags=lags, curves="auto")
+    ours, theirs = (
+        SwordRegressor(lags=lags, curves="auto"),
+        swordplay.river.SwordRegressor(lags=lags, curves="auto"),
+    )
     said = ours.predict_then_learn(X, y)
     for t in range(300):
         features = dict(enumerate(X[t]))
@@ -115,7 +133,9 @@ def test_coefficients_are_the_whole_prediction_but_for_curves_and_doubt(lags):
     model.model_.second._parts()["bending_coefficients"][:] = 0.0
     row = X[:1] + 0.1
     last = model.lag_coef_ @ y[::-1][: len(model.lag_coef_)]
-    assert model.predict(row)[0] == pytest.approx(float(row[0] @ model.coef_ + last + model.intercept_))
+    assert model.predict(row)[0] == pytest.approx(
+        float(row[0] @ model.coef_ + last + model.intercept_)
+    )
     assert len(model.lag_coef_) == (3 if lags == "auto" else lags)
     two = SwordClassifier(lags=lags, curves="auto").partial_fit(X, labels, classes=[0, 1])
     assert two.coef_.shape == (1, 4)
@@ -179,7 +199,12 @@ def test_columns_that_join_late_leave_the_others_as_they_are():
     X, y, _ = table()
     late = X.copy()
     late[:150, 3] = 0.0
-    straight = {"logistic": False, "intercept": True, "lags": None, "bends": 0}  # curves are of the columns of the first row
+    straight = {
+        "logistic": False,
+        "intercept": True,
+        "lags": None,
+        "bends": 0,
+    }  # curves are of the columns of the first row
     whole, grown = SecondOrder(4, **straight), SecondOrder(3, **straight)
     whole.learn(late, y, None, y, np.ones((300, 2)))
     grown.learn(late[:150, :3].copy(), y[:150], None, y[:150], np.ones((150, 2)))
@@ -204,7 +229,9 @@ def test_without_columns_there_is_the_past_and_no_curve(loss):
         again = LinearModel(width, loss=loss, **AUTO)
         again.load_state(model.state())
         rest = X[200:, :width].copy(), target[200:]
-        np.testing.assert_array_equal(again.predict_then_learn(*rest), model.predict_then_learn(*rest))
+        np.testing.assert_array_equal(
+            again.predict_then_learn(*rest), model.predict_then_learn(*rest)
+        )
 
 
 def test_wide_tables_and_three_classes_do_without():
@@ -227,7 +254,9 @@ def test_wide_tables_and_three_classes_do_without():
 
 
 def test_rows_behind_the_first_are_predicted_without_lags():
-    """Their last targets are not known: a row alone follows the last one learned, and rows behind it do not."""
+    """Their last targets are not known: a row alone follows the last one learned, and rows
+    behind it do not.
+    """
     X, y, _ = table()
     model = SwordRegressor(**AUTO).partial_fit(X, y)
     alone, together = model.predict(X[:1])[0], model.predict(X[:2])
@@ -239,12 +268,17 @@ def test_rows_behind_the_first_are_predicted_without_lags():
 
 
 def test_the_certificate_is_that_of_the_predictions():
-    """Loss of the predictions less loss of the first-order ones, from the plan of each round, by hand."""
+    """Loss of the predictions less loss of the first-order ones, from the plan of each round, by
+    hand.
+    """
     X, y, labels = table()
     for loss, target in (("squared", y), ("logistic", labels)):
         plain, mixed, plans = LinearModel(4, loss=loss), LinearModel(4, loss=loss, **AUTO), []
         first = plain.predict_then_learn(
-            X, target, None, lambda scratch, _, plans=plans: plans.append(scratch.rounds[:, 3:5].copy())
+            X,
+            target,
+            None,
+            lambda scratch, _, plans=plans: plans.append(scratch.rounds[:, 3:5].copy()),
         )
         said = mixed.predict_then_learn(X, target)
         weight, threshold = np.concatenate(plans).T
@@ -259,7 +293,9 @@ def test_the_certificate_is_that_of_the_predictions():
         assert mixed.head.certificate() == plain.head.certificate()
 
 
-@pytest.mark.parametrize("parameter", [{"lags": "some"}, {"lags": -1}, {"curves": "some"}, {"curves": 3}, {"lags": 1.5}])
+@pytest.mark.parametrize(
+    "parameter", [{"lags": "some"}, {"lags": -1}, {"curves": "some"}, {"curves": 3}, {"lags": 1.5}]
+)
 def test_what_makes_no_sense_is_refused(parameter):
     X, y, labels = table(20)
     name = next(iter(parameter))
@@ -298,7 +334,9 @@ WORLDS = {name: (X, y) for name, X, y in worlds()}
 def test_never_much_worse_than_first_order(name):
     X, y = WORLDS[name]
     X, good = np.ascontiguousarray(X), np.abs(y) < 1e8
-    with_, without = (SwordRegressor(lags=lags, curves=curves) for lags, curves in (("auto", "auto"), (0, None)))
+    with_, without = (
+        SwordRegressor(lags=lags, curves=curves) for lags, curves in (("auto", "auto"), (0, None))
+    )
     ours, plain = (model.predict_then_learn(X, y)[good] - y[good] for model in (with_, without))
     assert np.isfinite(ours).all()
     assert np.sqrt(np.mean(ours[1:] ** 2)) <= 1.02 * np.sqrt(np.mean(plain[1:] ** 2))
@@ -306,7 +344,9 @@ def test_never_much_worse_than_first_order(name):
 
 def test_shipped_streams_show_it():
     sulfur, electricity = datasets.sulfur(), datasets.electricity()
-    off = SwordRegressor(**AUTO).predict_then_learn(sulfur.features, sulfur.targets) - sulfur.targets
+    off = (
+        SwordRegressor(**AUTO).predict_then_learn(sulfur.features, sulfur.targets) - sulfur.targets
+    )
     assert np.sqrt(np.mean(off[1:] ** 2)) <= 0.0145
     said = SwordClassifier(**AUTO).predict_then_learn(electricity.features, electricity.targets)
     assert np.mean(said != electricity.targets) <= 0.081
@@ -323,7 +363,9 @@ def test_a_model_that_is_told_at_once_is_the_estimator_alone(lags):
             late.tell(late.ask(row), goal)
             plain.predict_then_learn(row[None], np.array([goal]))
         one, other = late.model.model_.state(), plain.model_.state()
-        assert all(np.asarray(one[name]).tobytes() == np.asarray(other[name]).tobytes() for name in other)
+        assert all(
+            np.asarray(one[name]).tobytes() == np.asarray(other[name]).tobytes() for name in other
+        )
 
 
 def test_rows_that_were_asked_just_now_leave_the_same_bits():
@@ -353,12 +395,19 @@ def test_late_answers_are_learned_with_the_last_targets_of_then():
     twin.learn(X[100:101], y[100:101], None, y[100:101] + 0.1, np.ones((1, 2)))
     np.testing.assert_array_equal(late.state()["coefficients"], twin.state()["coefficients"])
     np.testing.assert_array_equal(late.state()["recent"][1:3], now[:2])
-    assert late.state()["recent"][3] == pytest.approx(late.state()["recent"][0] - noted[0, 7])  # the steadiest without lags
+    assert late.state()["recent"][3] == pytest.approx(
+        late.state()["recent"][0] - noted[0, 7]
+    )  # the steadiest without lags
     target = late.state()["recent"][0]
     count = int(noted[0, 0])
     assert count == len(top) == 9
-    for before, said, name in ((behind, noted[0, 5:11], "behind"), (top, noted[0, 11:], "top_behind")):
-        losses = (target - said) ** 2  # what was said then is judged, of the forecasts and of their mixtures
+    for before, said, name in (
+        (behind, noted[0, 5:11], "behind"),
+        (top, noted[0, 11:], "top_behind"),
+    ):
+        losses = (
+            target - said
+        ) ** 2  # what was said then is judged, of the forecasts and of their mixtures
         sums = late.state()["sums" if name == "behind" else "top_sums"]
         wanted = 0.998 * before + 0.1 * losses / (sums[:-1].min() / sums[-1])
         np.testing.assert_allclose(late.state()[name], np.minimum(wanted - wanted.min(), 14.0))
@@ -367,13 +416,20 @@ def test_late_answers_are_learned_with_the_last_targets_of_then():
 def test_curves_show_on_two_interleaved_crescents():
     rng = np.random.default_rng(0)
     angle, side = rng.uniform(0, np.pi, 3000), rng.integers(0, 2, 3000)
-    X = np.column_stack([np.cos(angle), np.sin(angle)]) * np.where(side, -1, 1)[:, None] + side[:, None] * [1.0, 0.5]
+    X = np.column_stack([np.cos(angle), np.sin(angle)]) * np.where(side, -1, 1)[:, None] + side[
+        :, None
+    ] * [1.0, 0.5]
     X += 0.1 * rng.normal(size=X.shape)
-    wrong = [np.mean(model.predict_then_learn(X, side)[500:] != side[500:]) for model in map(SwordClassifier, (32.0,))]
+    wrong = [
+        np.mean(model.predict_then_learn(X, side)[500:] != side[500:])
+        for model in map(SwordClassifier, (32.0,))
+    ]
     straight = SwordClassifier(lags=0, curves=None).predict_then_learn(X, side)
     assert wrong[0] < 0.04 < np.mean(straight[500:] != side[500:])
     model = SwordClassifier(curves="rich").partial_fit(X, side, classes=[0, 1])
-    assert np.mean(model.predict(X[-500:]) != side[-500:]) < 0.04  # rows that do not follow are bent, too
+    assert (
+        np.mean(model.predict(X[-500:]) != side[-500:]) < 0.04
+    )  # rows that do not follow are bent, too
     assert model.model_.second.bends == 64
 
 
@@ -397,7 +453,9 @@ def test_who_is_not_asked_keeps_his_distance():
     from swordplay.compile import uncompiled
     from swordplay.engine.curved import mixing
 
-    behind = np.array([0.0, 1.0, 0.3, 0.0, 13.9])  # two of three were judged from 0.2 and more; the third leads by 0.1
+    behind = np.array(
+        [0.0, 1.0, 0.3, 0.0, 13.9]
+    )  # two of three were judged from 0.2 and more; the third leads by 0.1
     uncompiled(mixing.keep_distance)(behind, 2, 0.2)
     np.testing.assert_allclose(behind, [0.2, 1.2, 0.3, 0.0, 13.9])
 
@@ -407,7 +465,9 @@ def test_tables_with_words_grow_and_are_saved(make, tmp_path):
     import pandas as pd
 
     X, y, labels = table(120)
-    frame = pd.DataFrame(X, columns=list("abcd")).assign(town=np.where(np.arange(120) < 60, "Bern", "Ulm"))
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(
+        town=np.where(np.arange(120) < 60, "Bern", "Ulm")
+    )
     target = y if make is SwordRegressor else labels.astype(int)
     whole, parts = make(encode=True, **AUTO), make(encode=True, **AUTO)
     whole.predict_then_learn(frame, target)
@@ -428,14 +488,21 @@ def test_the_summary_says_whom_it_follows():
     assert list(weights) == ["first order", "second order", "second order with lags", "no change"]
     assert sum(weights.values()) == pytest.approx(1.0)
     assert weights["second order with lags"] > 0.9
-    assert f"{100 * weights['second order with lags']:.0f} % second order with lags" in model.summary()
+    assert (
+        f"{100 * weights['second order with lags']:.0f} % second order with lags" in model.summary()
+    )
     assert "mixture" not in SwordRegressor(curves=None).partial_fit(X, y).summary()
-    assert set(SwordRegressor(lags=0).partial_fit(X, y).model_.second.weights()) == {"first order", "second order"}
+    assert set(SwordRegressor(lags=0).partial_fit(X, y).model_.second.weights()) == {
+        "first order",
+        "second order",
+    }
 
 
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_a_missing_entry_lies_where_its_column_lies_now(loss):
-    """A column far from where it began: its missing entries are as good as ones at its centre, whole or row by row."""
+    """A column far from where it began: its missing entries are as good as ones at its centre,
+    whole or row by row.
+    """
     X, y, labels = table(400)
     X[:, 1] += np.linspace(0.0, 2000.0, 400)
     target = labels if loss == "logistic" else y
@@ -455,7 +522,10 @@ def test_a_missing_entry_lies_where_its_column_lies_now(loss):
     put[0, 1] = whole.columns.places[0][1]
     layer = whole.second
     first = np.zeros(1)
-    assert layer.predict(gap, first, 1, np.array([whole.columns.places[0]]))[0] == layer.predict(put, first, 1)[0]
+    assert (
+        layer.predict(gap, first, 1, np.array([whole.columns.places[0]]))[0]
+        == layer.predict(put, first, 1)[0]
+    )
     assert whole.predict(gap)[0] == pytest.approx(whole.predict(put)[0])
     before = layer.state()["columns"]
     whole.predict_then_learn(gap, target[-1:])

@@ -15,7 +15,9 @@ def world(rows, seed=0, classes=4):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(rows, 3))
     turn = np.arange(rows)[:, None] / 500
-    scores = X @ rng.normal(size=(3, classes)) * np.cos(turn + np.arange(classes)) + rng.gumbel(size=(rows, classes))
+    scores = X @ rng.normal(size=(3, classes)) * np.cos(turn + np.arange(classes)) + rng.gumbel(
+        size=(rows, classes)
+    )
     return X, np.array(["a", "b", "c", "d", "e"])[scores.argmax(axis=1)]
 
 
@@ -29,7 +31,9 @@ def test_mass_above_by_hand_and_by_its_definition():
     for row, above in zip(p, mass_above(p), strict=True):
         np.testing.assert_allclose(above, [row[row > own].sum() for own in row])
     labels = rng.integers(6, size=200)
-    assert of_truths(mass_above(p), labels).tolist() == [row[k] for row, k in zip(mass_above(p), labels, strict=True)]
+    assert of_truths(mass_above(p), labels).tolist() == [
+        row[k] for row, k in zip(mass_above(p), labels, strict=True)
+    ]
     assert mass_above(np.array([[0.5, 0.3, 0.2]])).tolist() == [[0.0, 0.5, 0.8]]
     two = rng.dirichlet([1.0, 1.0], size=500)
     two[:5] = 0.5, 0.5
@@ -63,7 +67,9 @@ def test_after_fit_and_for_the_next_row():
     X = rng.normal(size=(4000, 2))
     y = (X[:, 0] + rng.logistic(size=4000) > 0).astype(int)
     model = SwordClassifier().fit(X[:2000], y[:2000])
-    assert held(model.predict_set(X[2000:], level=0.9), model.classes_, y[2000:]).mean() == pytest.approx(0.9, abs=0.03)
+    assert held(
+        model.predict_set(X[2000:], level=0.9), model.classes_, y[2000:]
+    ).mean() == pytest.approx(0.9, abs=0.03)
     model.partial_fit(X[2000:2100], y[2000:2100])
     asked = model.predict_set(X[2100:2101])
     assert np.array_equal(model.predict_set_then_learn(X[2100:2101], y[2100:2101])[1], asked)
@@ -96,7 +102,10 @@ def test_files_new_and_old(tmp_path):
 
 
 def streamed(X, y, level=0.9):
-    """The sets that river's classifier gives row by row, each before its row is learned; None where the label was new."""
+    """The sets that river's classifier gives row by row, each before its row is learned.
+
+    None where the label was new.
+    """
     model, sets = RiverClassifier(), []
     for row, label in zip(X.tolist(), y.tolist(), strict=True):
         x = dict(enumerate(row))
@@ -117,9 +126,12 @@ def test_river_gives_the_same_sets_in_its_own_clothes():
     assert held.mean() == pytest.approx(0.9, abs=0.01)
     balance = np.concatenate([[0.0], np.cumsum(~held - 0.1)])
     assert (balance - np.minimum.accumulate(balance)).max() <= 20.0 + 1e-9
-    # Four classes are known from the first row on in scikit-learn's clothes: beyond the first rows the sets hardly differ.
+    # Four classes are known from the first row on in scikit-learn's clothes: beyond the first rows
+    # the sets hardly differ.
     theirs = SwordClassifier().predict_set_then_learn(X, y)[1].sum(axis=1)
-    assert np.mean([len(sets[k]) for k in known if k > 300]) == pytest.approx(theirs[301:].mean(), rel=0.05)
+    assert np.mean([len(sets[k]) for k in known if k > 300]) == pytest.approx(
+        theirs[301:].mean(), rel=0.05
+    )
 
 
 def test_river_learns_many_rows_as_it_learns_them_one_by_one():
@@ -132,9 +144,16 @@ def test_river_learns_many_rows_as_it_learns_them_one_by_one():
     for part in (slice(0, 1), slice(1, 3), slice(3, 400)):
         many.learn_many(frame[part], pd.Series(y[part]))
     assert list(single._bands.by_level) == list(many._bands.by_level) == [0.9]
-    for name, value in single._bands.state().items():  # probabilities of one row and of many differ in their last bits
+    for (
+        name,
+        value,
+    ) in (
+        single._bands.state().items()
+    ):  # probabilities of one row and of many differ in their last bits
         if not name.startswith("band.0.settings."):
-            np.testing.assert_allclose(many._bands.state()[name], value, rtol=1e-9, atol=1e-12, err_msg=name)
+            np.testing.assert_allclose(
+                many._bands.state()[name], value, rtol=1e-9, atol=1e-12, err_msg=name
+            )
     sets = many.predict_set_many(frame[:20])
     assert list(sets.columns) == many.classes_
     assert [set(sets.columns[row]) for row in sets.to_numpy()] == [

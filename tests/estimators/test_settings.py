@@ -1,4 +1,6 @@
-"""Settings that are changed in mid-stream: applied, or refused with the remedy, for every parameter in every coat."""
+"""Settings that are changed in mid-stream: applied, or refused with the remedy, for every
+parameter in every coat.
+"""
 
 import numpy as np
 import pandas as pd
@@ -19,7 +21,14 @@ OTHERS = {
     "encode": True,
     "curves": None,
 }
-NONSENSE = {"loss": "absolute", "radius": -1.0, "memory": 0.0, "clip": float("nan"), "lags": -1, "curves": "some"}
+NONSENSE = {
+    "loss": "absolute",
+    "radius": -1.0,
+    "memory": 0.0,
+    "clip": float("nan"),
+    "lags": -1,
+    "curves": "some",
+}
 
 
 def targets(kind):
@@ -34,9 +43,13 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "name"), CASES, ids=lambda one: one if isinstance(one, str) else one.__module__)
+@pytest.mark.parametrize(
+    ("kind", "name"), CASES, ids=lambda one: one if isinstance(one, str) else one.__module__
+)
 def test_every_parameter(kind, name, tmp_path):
-    (_river if issubclass(kind, river.SwordRegressor | river.SwordClassifier) else _sklearn)(kind, name, tmp_path / "x")
+    (_river if issubclass(kind, river.SwordRegressor | river.SwordClassifier) else _sklearn)(
+        kind, name, tmp_path / "x"
+    )
 
 
 def _sklearn(kind, name, path):
@@ -53,7 +66,10 @@ def _sklearn(kind, name, path):
             lambda model=model: model.effective_step_size_,
             lambda model=model: model.save(path),
         ):
-            with pytest.raises(ValueError, match=rf"{name} was .* when learning began and is .* now\. Set it back, or"):
+            with pytest.raises(
+                ValueError,
+                match=rf"{name} was .* when learning began and is .* now\. Set it back, or",
+            ):
                 call()
         assert not path.exists()
         model.set_params(**{name: was})
@@ -61,7 +77,9 @@ def _sklearn(kind, name, path):
     model.set_params(**{name: OTHERS[name]}).fit(X, y).partial_fit(X, y)
     model.save(path)
     assert getattr(kind.load(path), name) == OTHERS[name]
-    np.testing.assert_array_equal(model.predict(X), kind(**{name: OTHERS[name]}).fit(X, y).partial_fit(X, y).predict(X))
+    np.testing.assert_array_equal(
+        model.predict(X), kind(**{name: OTHERS[name]}).fit(X, y).partial_fit(X, y).predict(X)
+    )
     path.unlink()
 
 
@@ -79,7 +97,10 @@ def _river(kind, name, path):
             model.learn_one(x, target)
     assert fresh.predict_one(rows[0]) == made.predict_one(rows[0])
     was = getattr(learned, name)
-    with pytest.raises(ValueError, match=rf"{name} is .* and cannot become .* has learned already\. Make a new one with clone"):
+    with pytest.raises(
+        ValueError,
+        match=rf"{name} is .* and cannot become .* has learned already\. Make a new one with clone",
+    ):
         setattr(learned, name, OTHERS[name])
     assert getattr(learned, name) == was
     setattr(learned, name, was)
@@ -111,13 +132,18 @@ def test_labels_that_could_not_be_saved_are_refused_at_once(labels):
             call(X, y)
 
 
-@pytest.mark.parametrize("labels", [[0, 1], [1.0, 2.0], [True, False], ["a", "b"], ["", "\ud800"]], ids=repr)
+@pytest.mark.parametrize(
+    "labels", [[0, 1], [1.0, 2.0], [True, False], ["a", "b"], ["", "\ud800"]], ids=repr
+)
 def test_labels_that_are_accepted_can_be_saved(labels, tmp_path):
     y = np.array(labels)[(X[:, 0] > 0).astype(int)]
     for kinds in (y, y.astype(object)) if isinstance(labels[0], str) else (y,):
         model = sklearn.SwordClassifier().fit(X, kinds)
         model.save(tmp_path / "x")
-        assert sklearn.SwordClassifier.load(tmp_path / "x").classes_.tolist() == model.classes_.tolist()
+        assert (
+            sklearn.SwordClassifier.load(tmp_path / "x").classes_.tolist()
+            == model.classes_.tolist()
+        )
     other = river.SwordClassifier()
     other.learn_many(pd.DataFrame(X, columns=["a", "b"]), pd.Series(y))
     other.save(tmp_path / "x")
@@ -144,11 +170,16 @@ def test_labels_are_handed_out_as_copies():
     assert other.classes_ == ["x"]
 
 
-@pytest.mark.parametrize("names", [[1, 2], [1, "a"], [("x", 1), ("y", 2)], [True, "a"], [2.5, None]], ids=repr)
+@pytest.mark.parametrize(
+    "names", [[1, 2], [1, "a"], [("x", 1), ("y", 2)], [True, "a"], [2.5, None]], ids=repr
+)
 def test_names_of_any_type(names):
     """A batch gives the same model as its rows one by one."""
     batch, single = river.SwordRegressor(), river.SwordRegressor()
-    batch.learn_many(pd.DataFrame(X, columns=pd.Index(names, dtype=object, tupleize_cols=False)), pd.Series(X[:, 0]))
+    batch.learn_many(
+        pd.DataFrame(X, columns=pd.Index(names, dtype=object, tupleize_cols=False)),
+        pd.Series(X[:, 0]),
+    )
     for row in X.tolist():
         single.learn_one(dict(zip(names, row, strict=True)), row[0])
     row = dict(zip(names, [0.3, 0.4], strict=True))

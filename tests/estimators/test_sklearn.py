@@ -30,7 +30,9 @@ def test_checks_of_scikit_learn(estimator, check):
 
 @pytest.mark.deep
 def test_none_of_them_is_skipped():
-    """With the one switch that scipy wants for the last of them, which has to be set before it is imported."""
+    """With the one switch that scipy wants for the last of them, which has to be set before it
+    is imported.
+    """
     code = (
         "from sklearn.utils.estimator_checks import check_estimator\n"
         "from swordplay.sklearn import SwordAggregator, SwordClassifier, SwordRegressor\n"
@@ -38,7 +40,9 @@ def test_none_of_them_is_skipped():
         "    print({result['status'] for result in check_estimator(kind(), on_skip=None)})\n"
     )
     environment = os.environ | {"SCIPY_ARRAY_API": "1"}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
+    )
     assert done.stdout.splitlines() == ["{'passed'}"] * 3, done.stderr
 
 
@@ -47,7 +51,12 @@ def drifting(rows=600, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(rows, 3)) * [1.0, 100.0, 0.01] + [0.0, 1000.0, 0.0]
     angle = np.arange(rows) / 200
-    y = 50 + 7 * np.cos(angle) * X[:, 0] + 0.07 * np.sin(angle) * (X[:, 1] - 1000) + rng.normal(size=rows)
+    y = (
+        50
+        + 7 * np.cos(angle) * X[:, 0]
+        + 0.07 * np.sin(angle) * (X[:, 1] - 1000)
+        + rng.normal(size=rows)
+    )
     return X, y
 
 
@@ -89,7 +98,9 @@ def test_batches_of_any_size_give_the_same_model(estimator):
     for size in (1, 7, 250):
         parts = clone(estimator)
         for first in range(0, len(y), size):
-            parts.partial_fit(X[first : first + size], y[first : first + size], **first_call(estimator, y))
+            parts.partial_fit(
+                X[first : first + size], y[first : first + size], **first_call(estimator, y)
+            )
         assert same(parts, whole)
     assert same(estimator.fit(X[::-1], y[::-1]).fit(X, y), whole)  # fit forgets
 
@@ -111,9 +122,13 @@ def test_predict_then_learn_is_the_loop_that_anyone_would_write(estimator):
 def test_it_is_the_engine_and_nothing_else():
     X, y = drifting()
     plain = SwordRegressor(lags=0, curves=None)
-    np.testing.assert_array_equal(plain.predict_then_learn(X, y), LinearModel(3).predict_then_learn(X, y))
+    np.testing.assert_array_equal(
+        plain.predict_then_learn(X, y), LinearModel(3).predict_then_learn(X, y)
+    )
     auto = {"lags": "auto", "curves": "auto"}
-    np.testing.assert_array_equal(SwordRegressor().predict_then_learn(X, y), LinearModel(3, **auto).predict_then_learn(X, y))
+    np.testing.assert_array_equal(
+        SwordRegressor().predict_then_learn(X, y), LinearModel(3, **auto).predict_then_learn(X, y)
+    )
 
 
 def test_sparse_rows_are_the_dense_ones(estimator, monkeypatch):
@@ -134,10 +149,15 @@ def test_rows_of_weight_0_are_predicted_and_not_learned(estimator):
     weights = np.random.default_rng(3).integers(0, 2, size=len(y)) * 1.0
     kept = weights > 0
     without = clone(estimator).partial_fit(X[kept], y[kept], **first_call(estimator, y))
-    assert same(clone(estimator).partial_fit(X, y, sample_weight=weights, **first_call(estimator, y)), without)
+    assert same(
+        clone(estimator).partial_fit(X, y, sample_weight=weights, **first_call(estimator, y)),
+        without,
+    )
     estimator.partial_fit(X[:1], y[:1], sample_weight=[1.0], **first_call(estimator, y))
     before = estimator.predict(X)
-    np.testing.assert_allclose(estimator.predict_then_learn(X, y, sample_weight=np.zeros(len(y))), before, rtol=TWIN)
+    np.testing.assert_allclose(
+        estimator.predict_then_learn(X, y, sample_weight=np.zeros(len(y))), before, rtol=TWIN
+    )
 
 
 def test_weights_of_1_are_no_weights_and_others_matter(estimator):
@@ -145,7 +165,10 @@ def test_weights_of_1_are_no_weights_and_others_matter(estimator):
     y = targets_for(estimator, y)
     plain = clone(estimator).fit(X, y)
     ones, halves = (
-        clone(estimator).partial_fit(X, y, sample_weight=np.full(len(y), w), **first_call(estimator, y)) for w in (1.0, 0.5)
+        clone(estimator).partial_fit(
+            X, y, sample_weight=np.full(len(y), w), **first_call(estimator, y)
+        )
+        for w in (1.0, 0.5)
     )
     assert same(ones, plain)
     assert not same(halves, plain)
@@ -156,7 +179,9 @@ def test_a_weight_multiplies_the_loss():
     X, y = drifting(60)
     moved = []
     for weight in (1e-12, 1e-5, 2e-5):
-        model = SwordRegressor().fit(X[:-1], y[:-1]).partial_fit(X[-1:], y[-1:], sample_weight=[weight])
+        model = (
+            SwordRegressor().fit(X[:-1], y[:-1]).partial_fit(X[-1:], y[-1:], sample_weight=[weight])
+        )
         moved.append(model.coef_)
     assert np.abs(moved[1] - moved[0]).max() > 0
     np.testing.assert_allclose(moved[2] - moved[0], 2 * (moved[1] - moved[0]), rtol=FIRST_ORDER)
@@ -168,12 +193,16 @@ def test_coefficients_are_in_the_units_of_the_raw_columns():
     np.testing.assert_allclose(X @ model.coef_ + model.intercept_, model.predict(X), rtol=TWIN)
     lagged = SwordRegressor(clip=50.0, lags=2, curves=None).fit(X, y)
     recent = lagged.lag_coef_ @ [y[-1], y[-2]]
-    np.testing.assert_allclose(X @ lagged.coef_ + lagged.intercept_ + recent, lagged.predict(X), rtol=TWIN)
+    np.testing.assert_allclose(
+        X @ lagged.coef_ + lagged.intercept_ + recent, lagged.predict(X), rtol=TWIN
+    )
     labels = np.digitize(y, [45.0, 55.0])
     for wanted in (labels, labels > 0):
         classifier = SwordClassifier(clip=50.0, lags=0, curves=None).fit(X, wanted)
         scores = np.squeeze(X @ classifier.coef_.T + classifier.intercept_)
-        np.testing.assert_allclose(scores, classifier.decision_function(X), atol=TWIN * np.abs(scores).max())
+        np.testing.assert_allclose(
+            scores, classifier.decision_function(X), atol=TWIN * np.abs(scores).max()
+        )
 
 
 def test_columns_that_never_moved_have_no_coefficient():
@@ -334,7 +363,9 @@ class TestAggregator:
     def test_it_beats_every_fixed_combination_where_the_best_changes(self):
         X, y = self.forecasts()
         ours = np.mean((SwordAggregator().predict_then_learn(X, y) - y) ** 2)
-        grid = np.stack(np.meshgrid(np.linspace(0, 1, 21), np.linspace(0, 1, 21)), axis=-1).reshape(-1, 2)
+        grid = np.stack(np.meshgrid(np.linspace(0, 1, 21), np.linspace(0, 1, 21)), axis=-1).reshape(
+            -1, 2
+        )
         grid = grid[grid.sum(axis=1) <= 1]
         fixed = np.column_stack([grid, 1 - grid.sum(axis=1)])
         assert ours < 0.8 * np.mean((fixed @ X.T - y) ** 2, axis=1).min()

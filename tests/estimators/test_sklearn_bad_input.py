@@ -24,18 +24,28 @@ def frame(rows):
 
 @pytest.fixture(scope="module", params=TASKS)
 def lived(request):
-    """An estimator that has seen good rows, the good rows to come, and what it loses on them undisturbed."""
+    """An estimator that has seen good rows, the good rows to come, and what it loses on them
+    undisturbed.
+    """
     task = request.param
     rows, targets = world(BEFORE + 1 + AFTER, task)
     estimator = TASKS[task]()
     estimator.fit(frame(rows[:BEFORE]), targets[:BEFORE])
     twin = copy.deepcopy(estimator)
     losses_of(twin, frame(rows[BEFORE : BEFORE + 1]), targets[BEFORE : BEFORE + 1])
-    return task, estimator, rows[BEFORE:], targets[BEFORE:], losses_of(twin, frame(rows[BEFORE + 1 :]), targets[BEFORE + 1 :])
+    return (
+        task,
+        estimator,
+        rows[BEFORE:],
+        targets[BEFORE:],
+        losses_of(twin, frame(rows[BEFORE + 1 :]), targets[BEFORE + 1 :]),
+    )
 
 
 def losses_of(estimator, X, y):
-    """Absolute errors, or minus the logarithm of the truth's probability, each before its row is learned."""
+    """Absolute errors, or minus the logarithm of the truth's probability, each before its row is
+    learned.
+    """
     if isinstance(estimator, SwordClassifier):
         chances = estimator.predict_proba_then_learn(X, y)
         assert np.isfinite(chances).all()
@@ -52,7 +62,9 @@ def everything(estimator):
 
 
 @pytest.mark.filterwarnings("ignore:.*converting a masked element to nan")  # which is then refused
-@pytest.mark.filterwarnings("ignore:X does not have valid feature names")  # before it is refused for having none
+@pytest.mark.filterwarnings(
+    "ignore:X does not have valid feature names"
+)  # before it is refused for having none
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_the_table(case, lived):
     task, estimator, rows, targets, undisturbed = lived
@@ -111,7 +123,9 @@ WEIGHTS = {
 }
 
 
-@pytest.fixture(params=[SwordRegressor, SwordClassifier, SwordAggregator], ids=lambda kind: kind.__name__)
+@pytest.fixture(
+    params=[SwordRegressor, SwordClassifier, SwordAggregator], ids=lambda kind: kind.__name__
+)
 def fitted(request):
     return request.param().fit(GOOD, GOOD_TARGETS)
 
@@ -137,13 +151,19 @@ def test_weights_that_are_refused(case, fitted):
 
 
 def test_plain_arrays_take_the_same_way_as_the_others(fitted):
-    """Rows that are clean are not checked twice; those that are not get the same words as a list would."""
+    """Rows that are clean are not checked twice.
+
+    Those that are not get the same words as a list would.
+    """
     for spoiled in (np.nan, np.inf, 10 * LARGEST):
         bad = GOOD.copy()
         bad[3, 2] = spoiled
         messages = []
         for X in (bad, bad.tolist(), np.asfortranarray(bad)):
-            for call in (lambda X=X: fitted.partial_fit(X, GOOD_TARGETS), lambda X=X: fitted.predict(X)):
+            for call in (
+                lambda X=X: fitted.partial_fit(X, GOOD_TARGETS),
+                lambda X=X: fitted.predict(X),
+            ):
                 with pytest.raises(ValueError, match="X") as caught:
                     call()
                 messages.append(str(caught.value))
@@ -192,7 +212,15 @@ def test_an_outlier_among_forecasts_is_shrugged_off(magnitude, spoiled):
 
 @pytest.mark.parametrize(
     "settings",
-    [{"radius": -1.0}, {"radius": "big"}, {"radius": 2e30}, {"clip": 1e31}, {"memory": 0}, {"clip": np.nan}, {"lags": -1}],
+    [
+        {"radius": -1.0},
+        {"radius": "big"},
+        {"radius": 2e30},
+        {"clip": 1e31},
+        {"memory": 0},
+        {"clip": np.nan},
+        {"lags": -1},
+    ],
 )
 def test_settings_that_make_no_sense(settings):
     for kind in TASKS.values():
@@ -213,25 +241,36 @@ def test_whatever_is_finite_gives_finite_predictions():
         rows, dim = int(rng.integers(1, 60)), int(rng.integers(1, 6))
         X, y = anything(rng, (rows, dim)), anything(rng, rows)
         labels = rng.integers(0, int(rng.integers(1, 4)), size=rows)
-        weights = rng.choice([0.0, 1e-6, 1.0, LARGEST_WEIGHT], size=rows) if rng.integers(2) else None
+        weights = (
+            rng.choice([0.0, 1e-6, 1.0, LARGEST_WEIGHT], size=rows) if rng.integers(2) else None
+        )
         settings = {
             "standardize": bool(rng.integers(2)),
             "intercept": bool(rng.integers(2)),
             "lags": int(rng.integers(3)),
             "radius": float(rng.choice([1.0, 32.0, 1000.0])),
         }
-        for estimator in (SwordRegressor(**settings), SwordRegressor(loss="huber", **settings), SwordAggregator()):
+        for estimator in (
+            SwordRegressor(**settings),
+            SwordRegressor(loss="huber", **settings),
+            SwordAggregator(),
+        ):
             assert np.isfinite(estimator.predict_then_learn(X, y, weights)).all()
             assert np.isfinite(estimator.predict(X)).all()
         classifier = SwordClassifier(**settings)
-        for chances in (classifier.predict_proba_then_learn(X, labels, weights), classifier.predict_proba(X)):
+        for chances in (
+            classifier.predict_proba_then_learn(X, labels, weights),
+            classifier.predict_proba(X),
+        ):
             np.testing.assert_allclose(chances.sum(axis=1), 1.0, rtol=ROUNDING)
 
 
 def anything(rng, shape):
     """Zeros, numbers of order 1, and numbers of any magnitude that is allowed."""
     size = np.where(rng.random(shape) < 0.5, 1.0, 10.0 ** rng.uniform(-60, 60, size=shape))
-    return np.clip(np.where(rng.random(shape) < 0.2, 0.0, size) * rng.normal(size=shape), -LARGEST, LARGEST)
+    return np.clip(
+        np.where(rng.random(shape) < 0.2, 0.0, size) * rng.normal(size=shape), -LARGEST, LARGEST
+    )
 
 
 def test_a_stray_label_that_is_let_in_costs_the_other_classes_little():
@@ -251,11 +290,28 @@ WORDS = ["dear", "cheap"] * 50
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        (pd.Series(WORDS), "y must hold numbers, got strings such as 'dear' (Series). Encode or convert them first."),
-        (np.array(WORDS), "y must hold numbers, got strings such as 'dear' (ndarray). Encode or convert them first."),
-        ([0.0] * 99 + ["1.5"], "y must hold numbers, got strings such as '1.5' (list). Encode or convert them first."),
-        (pd.Series(pd.date_range("2024", periods=100)), "y must hold numbers, got dates such as '2024-01-01T00:00:00"),
-        (pd.Series(pd.to_timedelta(range(100))), "y must hold numbers, got lengths of time such as '0 nanoseconds' (Series)."),
+        (
+            pd.Series(WORDS),
+            "y must hold numbers, got strings such as 'dear' (Series). Encode or convert them "
+            "first.",
+        ),
+        (
+            np.array(WORDS),
+            "y must hold numbers, got strings such as 'dear' (ndarray). Encode or convert them "
+            "first.",
+        ),
+        (
+            [0.0] * 99 + ["1.5"],
+            "y must hold numbers, got strings such as '1.5' (list). Encode or convert them first.",
+        ),
+        (
+            pd.Series(pd.date_range("2024", periods=100)),
+            "y must hold numbers, got dates such as '2024-01-01T00:00:00",
+        ),
+        (
+            pd.Series(pd.to_timedelta(range(100))),
+            "y must hold numbers, got lengths of time such as '0 nanoseconds' (Series).",
+        ),
     ],
 )
 @pytest.mark.parametrize("encode", [False, True])
@@ -265,17 +321,26 @@ def test_targets_that_are_no_numbers_are_told_by_one_of_them(y, message, encode)
 
 
 def test_targets_of_nothing_are_not_called_too_large():
-    with pytest.raises(ValueError, match=r"^y must not be missing, got None at index 0\. Leave out such rows\.$"):
+    with pytest.raises(
+        ValueError, match=r"^y must not be missing, got None at index 0\. Leave out such rows\.$"
+    ):
         SwordRegressor().fit(np.zeros((100, 2)), pd.Series([None] * 100))
 
 
 def test_columns_and_weights_that_are_no_numbers_are_told_by_one_of_them():
     rows, targets = np.zeros((100, 2)), np.zeros(100)
-    with pytest.raises(ValueError, match=r"^X must hold numbers, got strings such as '0\.0' \(ndarray\)\."):
+    with pytest.raises(
+        ValueError, match=r"^X must hold numbers, got strings such as '0\.0' \(ndarray\)\."
+    ):
         SwordRegressor().fit(rows.astype(str), targets)
-    with pytest.raises(ValueError, match=r"^X must hold numbers, got dates such as '1970-01-01' \(ndarray\)\."):
+    with pytest.raises(
+        ValueError, match=r"^X must hold numbers, got dates such as '1970-01-01' \(ndarray\)\."
+    ):
         SwordRegressor().fit(rows.astype("datetime64[D]"), targets)
-    with pytest.raises(ValueError, match=r"^sample_weight must hold numbers, got strings such as 'dear' \(Series\)\."):
+    with pytest.raises(
+        ValueError,
+        match=r"^sample_weight must hold numbers, got strings such as 'dear' \(Series\)\.",
+    ):
         SwordRegressor().partial_fit(rows, targets, sample_weight=pd.Series(WORDS))
 
 
@@ -285,7 +350,10 @@ def test_columns_and_weights_that_are_no_numbers_are_told_by_one_of_them():
         (np.arange(3), "array([0, 1, 2])"),
         (np.arange(100.0), "ndarray of shape (100,) that begins with 0.0"),
         (pd.Series(WORDS), "Series of shape (100,) that begins with 'dear'"),
-        (pd.DataFrame({"a": ["x" * 100, "y"]}), "DataFrame of shape (2, 1) that begins with '" + "x" * 36 + "..."),
+        (
+            pd.DataFrame({"a": ["x" * 100, "y"]}),
+            "DataFrame of shape (2, 1) that begins with '" + "x" * 36 + "...",
+        ),
         (pd.DataFrame(), "DataFrame of shape (0, 0)"),
         (sparse.csr_matrix((3, 2)), "csr_matrix of shape (3, 2)"),
         ("a\nb", r"'a\nb'"),

@@ -1,4 +1,6 @@
-"""Arrays that are not what they seem, at every door: refused with nothing changed, or the same as their plain twins."""
+"""Arrays that are not what they seem, at every door: refused with nothing changed, or the same
+as their plain twins.
+"""
 
 import itertools
 
@@ -137,7 +139,9 @@ def test_the_same_as_a_plain_array(case, tmp_path):
             if isinstance(ours[key], str):
                 assert ours[key] == theirs[key]
             else:
-                np.testing.assert_allclose(ours[key], theirs[key], rtol=1e-9, atol=1e-9, err_msg=f"{name}: {key}")
+                np.testing.assert_allclose(
+                    ours[key], theirs[key], rtol=1e-9, atol=1e-9, err_msg=f"{name}: {key}"
+                )
         if isinstance(rows, np.ndarray):
             np.testing.assert_array_equal(rows, X)
     for name, take, state in services() if sparse_rows else ():
@@ -159,15 +163,25 @@ def test_nullable_columns(kind):
         other.learn_many(good, y)
         assert one.predict_one({"a": 1.0, "b": 2.0}) == other.predict_one({"a": 1.0, "b": 2.0})
     for make in (sklearn.SwordRegressor, sklearn.SwordClassifier):
-        np.testing.assert_array_equal(make().fit(frame, y).predict(good), make().fit(good, y).predict(good))
+        np.testing.assert_array_equal(
+            make().fit(frame, y).predict(good), make().fit(good, y).predict(good)
+        )
     frame.loc[2, "a"] = pd.NA
-    for learn in (river.SwordRegressor().learn_many, sklearn.SwordRegressor().fit, sklearn.SwordClassifier().fit):
+    for learn in (
+        river.SwordRegressor().learn_many,
+        sklearn.SwordRegressor().fit,
+        sklearn.SwordClassifier().fit,
+    ):
         with pytest.raises((ValueError, TypeError)):
             learn(frame, y)
     with pytest.raises((ValueError, TypeError)):
-        river.SwordClassifier().learn_many(good, pd.Series(pd.array([1, 0, None, 1], dtype="Int64")))
+        river.SwordClassifier().learn_many(
+            good, pd.Series(pd.array([1, 0, None, 1], dtype="Int64"))
+        )
     with pytest.raises((ValueError, TypeError)):
-        river.SwordRegressor().learn_many(good, np.ma.masked_array([1.0, 2.0, 3.0, 4.0], mask=[0, 1, 0, 0]))
+        river.SwordRegressor().learn_many(
+            good, np.ma.masked_array([1.0, 2.0, 3.0, 4.0], mask=[0, 1, 0, 0])
+        )
 
 
 def test_labels_beyond_what_a_double_counts(tmp_path):
@@ -178,6 +192,8 @@ def test_labels_beyond_what_a_double_counts(tmp_path):
     model.save(tmp_path / "x")
     assert sklearn.SwordClassifier.load(tmp_path / "x").classes_.tolist() == near.tolist()
     other = sklearn.SwordClassifier().fit(X, (X[:, 0] > 0).astype(np.int64))
-    with pytest.raises(ValueError, match="labels of uint64 would be rounded beside classes of int64"):
+    with pytest.raises(
+        ValueError, match="labels of uint64 would be rounded beside classes of int64"
+    ):
         other.predict_then_learn(X, y)
     assert other.classes_.tolist() == [0, 1]

@@ -1,4 +1,6 @@
-"""Words, dates and missing values in the estimators of scikit-learn: what ``swordplay track`` makes of them, bit by bit."""
+"""Words, dates and missing values in the estimators of scikit-learn: what ``swordplay track``
+makes of them, bit by bit.
+"""
 
 from __future__ import annotations
 
@@ -50,21 +52,35 @@ def price(table) -> np.ndarray:
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
-    "estimator", [TableEncoder(), TableEncoder(missing="nan"), SwordRegressor(encode=True), SwordClassifier(encode=True)]
+    "estimator",
+    [
+        TableEncoder(),
+        TableEncoder(missing="nan"),
+        SwordRegressor(encode=True),
+        SwordClassifier(encode=True),
+    ],
 )
 def test_scikit_learns_own_checks(estimator):
     results = check_estimator(estimator, on_fail=None)
-    assert [(one["check_name"], one["exception"]) for one in results if one["status"] == "failed"] == []
+    assert [
+        (one["check_name"], one["exception"]) for one in results if one["status"] == "failed"
+    ] == []
     assert len(results) > 40
 
 
 # ------------------------------------------------------------------ encode=True
 
 
-@pytest.mark.parametrize("model", [{}, {"lags": 0}, {"lags": 0, "curves": None}, {"lags": 2, "curves": None}], ids=str)
+@pytest.mark.parametrize(
+    "model", [{}, {"lags": 0}, {"lags": 0, "curves": None}, {"lags": 2, "curves": None}], ids=str
+)
 def test_a_frame_is_predicted_as_track_predicts_it(table, price, model):
-    """With curves, a number of lags are columns like others in ``track``, of which curves are made, too."""
-    tracked = sp.track(table.assign(price=price), "price", **model).predictions["prediction"].to_numpy()
+    """With curves, a number of lags are columns like others in ``track``, of which curves are
+    made, too.
+    """
+    tracked = (
+        sp.track(table.assign(price=price), "price", **model).predictions["prediction"].to_numpy()
+    )
     said = SwordRegressor(encode=True, **model).predict_then_learn(table, price)
     np.testing.assert_array_equal(said[1:], tracked[1:])
 
@@ -72,9 +88,13 @@ def test_a_frame_is_predicted_as_track_predicts_it(table, price, model):
 @pytest.mark.parametrize("options", [{}, {"lags": 0}, {"lags": 0, "curves": None}], ids=str)
 def test_labels_are_predicted_as_track_predicts_them(table, price, options):
     labels = np.where(price > 50.0, "dear", "cheap")
-    tracked = sp.track(table.assign(kind=labels), "kind", **options).predictions["prediction"].to_pylist()
+    tracked = (
+        sp.track(table.assign(kind=labels), "kind", **options).predictions["prediction"].to_pylist()
+    )
     second = int((labels != labels[0]).argmax()) + 1  # before it track knows one class only
-    model = SwordClassifier(encode=True, **options).partial_fit(table[:1], labels[:1], classes=labels[:1])
+    model = SwordClassifier(encode=True, **options).partial_fit(
+        table[:1], labels[:1], classes=labels[:1]
+    )
     model.predict_then_learn(table[1:second], labels[1:second])
     assert model.predict_then_learn(table[second:], labels[second:]).tolist() == tracked[second:]
 
@@ -98,13 +118,20 @@ def test_late_categories_join_and_unknown_ones_count_for_nothing(table, price):
     assert np.isfinite(strange).all()
     np.testing.assert_array_equal(model.coef_, before)
     model.partial_fit(table[50:], price[50:])
-    assert [name for name in model.coef_names_ if "town" in name] == ["town_Bern", "town_Genf", "town_Zug"]
+    assert [name for name in model.coef_names_ if "town" in name] == [
+        "town_Bern",
+        "town_Genf",
+        "town_Zug",
+    ]
     assert len(model.coef_) == len(model.coef_names_)
 
 
 def test_a_row_of_weight_zero_teaches_no_category(table, price):
     weights = (table["town"] != "Zug").to_numpy().astype(float)
-    some, model = weights > 0, SwordRegressor(encode=True).partial_fit(table, price, sample_weight=weights)
+    some, model = (
+        weights > 0,
+        SwordRegressor(encode=True).partial_fit(table, price, sample_weight=weights),
+    )
     other = SwordRegressor(encode=True).partial_fit(table[some], price[some])
     np.testing.assert_array_equal(model.predict(table[some]), other.predict(table[some]))
 
@@ -119,11 +146,15 @@ def test_fit_and_predict_and_a_file_between_them(kind, standardize, table, price
     assert model.score(table.assign(empty=np.nan), targets) > 0.7
     assert np.shape(model.coef_)[-1] == len(model.coef_names_)
     model.save(tmp_path / "model")
-    np.testing.assert_array_equal(kind.load(tmp_path / "model").predict(table.assign(empty=np.nan)), said)
+    np.testing.assert_array_equal(
+        kind.load(tmp_path / "model").predict(table.assign(empty=np.nan)), said
+    )
 
 
 def test_a_block_takes_what_is_missing_for_usual():
-    columns = np.array([[1.0, np.nan, np.nan], [3.0, 4.0, np.nan], [2.0, 6.0, np.nan], [np.nan, 8.0, np.nan]])
+    columns = np.array(
+        [[1.0, np.nan, np.nan], [3.0, 4.0, np.nan], [2.0, 6.0, np.nan], [np.nan, 8.0, np.nan]]
+    )
     centers, spreads = measure(columns, 5.0)
     assert centers.tolist() == [2.0, 6.0, 0.0]
     np.testing.assert_allclose(spreads, [np.sqrt(2 / 3), np.sqrt(8 / 3), 0.0])
@@ -167,9 +198,15 @@ def learned(table, price):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda t: t.rename(columns={"town": "city"}), "X has no column 'town', which it had at first"),
+        (
+            lambda t: t.rename(columns={"town": "city"}),
+            "X has no column 'town', which it had at first",
+        ),
         (lambda t: t.assign(more=1.0), "X has a column 'more' that it did not have at first"),
-        (lambda t: t.assign(size="large"), "column 'size' holds 'large' in row 0, which is not a finite number"),
+        (
+            lambda t: t.assign(size="large"),
+            "column 'size' holds 'large' in row 0, which is not a finite number",
+        ),
         (
             lambda t: t.assign(size=pd.Timestamp("2024")),
             "column 'size' held numbers at first, and now holds 2024-01-01 00:00:00",
@@ -179,10 +216,15 @@ def learned(table, price):
         (lambda t: t.assign(new=[[1]] * len(t)), "column 'new' held truths"),
         (lambda t: pd.concat([t, t], axis=1), "two columns called"),
         (lambda t: t[:0], "0 sample|at least one row|minimum of 1"),
-        (lambda t: t.to_numpy(), r"the columns of the first one \(day, size, town, new\), got an array"),
+        (
+            lambda t: t.to_numpy(),
+            r"the columns of the first one \(day, size, town, new\), got an array",
+        ),
     ],
 )
-def test_a_frame_of_another_make_is_refused_and_changes_nothing(table, price, change, message, learned):
+def test_a_frame_of_another_make_is_refused_and_changes_nothing(
+    table, price, change, message, learned
+):
     model = learned
     before = model.predict(table)
     with pytest.raises(ValueError, match=message):
@@ -192,7 +234,9 @@ def test_a_frame_of_another_make_is_refused_and_changes_nothing(table, price, ch
 
 def test_columns_may_come_in_another_order(table, price):
     model = SwordRegressor(encode=True).partial_fit(table, price)
-    np.testing.assert_array_equal(model.predict(table[["new", "town", "size"]]), model.predict(table))
+    np.testing.assert_array_equal(
+        model.predict(table[["new", "town", "size"]]), model.predict(table)
+    )
     arrow = pa.Table.from_pandas(table.reset_index(), preserve_index=False)
     np.testing.assert_array_equal(model.predict(arrow), model.predict(table))
 
@@ -206,7 +250,8 @@ def test_targets_that_do_not_fit_change_nothing(table, price, targets):
     np.testing.assert_array_equal(model.predict(table), before)
 
 
-# ------------------------------------------------------------------ strings, as from a plain read_csv
+# ------------------------------------------------------------------ strings, as from a plain
+# read_csv
 
 
 def from_csv(rows: int = ROWS) -> pd.DataFrame:
@@ -240,7 +285,14 @@ def test_strings_are_read_and_predicted_as_track_does():
     said = model.predict_then_learn(table.drop(columns="price"), table["price"])
     np.testing.assert_array_equal(said[1:], tracked[1:])
     dates = [f"{name}_{part}" for name in ("day", "iso") for part in CIRCLES]
-    rest = ["share", "amount", "at_hour_sin", "at_hour_cos", "marked", *(f"compact_date_{part}" for part in CIRCLES)]
+    rest = [
+        "share",
+        "amount",
+        "at_hour_sin",
+        "at_hour_cos",
+        "marked",
+        *(f"compact_date_{part}" for part in CIRCLES),
+    ]
     assert model.coef_names_.tolist() == [*dates, *rest, "town_Bern", "town_Zug"]
 
 
@@ -253,20 +305,29 @@ def test_strings_are_read_to_the_right_values():
     np.testing.assert_array_equal(rows[:, 8:10], [[50.0, 1280.0], [7.0, np.nan]])
     np.testing.assert_array_equal(rows[:, 12], [np.nan, 0.0])
     np.testing.assert_array_equal(rows[:, :4], rows[:, 4:8])  # 01/01/2012 and 2012-01-01
-    np.testing.assert_allclose(rows[0, :4], [np.sin(12 * np.pi / 7), np.cos(12 * np.pi / 7), 0.0, 1.0], atol=1e-12)  # a Sunday
+    np.testing.assert_allclose(
+        rows[0, :4], [np.sin(12 * np.pi / 7), np.cos(12 * np.pi / 7), 0.0, 1.0], atol=1e-12
+    )  # a Sunday
 
 
 @pytest.mark.parametrize("kind", [SwordRegressor, SwordClassifier])
 def test_readings_are_kept_in_files_and_pickles(kind, tmp_path):
     table = from_csv()
-    X, y = table.drop(columns="price"), table["price"] if kind is SwordRegressor else table["price"] > 0
-    model = kind(encode=True).partial_fit(X[:100], y[:100], **({} if kind is SwordRegressor else {"classes": [False, True]}))
+    X, y = (
+        table.drop(columns="price"),
+        table["price"] if kind is SwordRegressor else table["price"] > 0,
+    )
+    model = kind(encode=True).partial_fit(
+        X[:100], y[:100], **({} if kind is SwordRegressor else {"classes": [False, True]})
+    )
     model.save(tmp_path / "model")
     others = [kind.load(tmp_path / "model"), pickle.loads(pickle.dumps(model))]
     wanted = model.predict_then_learn(X[100:], y[100:])
     for other in others:
         np.testing.assert_array_equal(other.predict_then_learn(X[100:], y[100:]), wanted)
-        np.testing.assert_array_equal(other.predict(X[:1]), model.predict(X[:1]))  # one row, where day or month may be first
+        np.testing.assert_array_equal(
+            other.predict(X[:1]), model.predict(X[:1])
+        )  # one row, where day or month may be first
 
 
 @pytest.fixture(scope="module")
@@ -280,9 +341,17 @@ def read():
 @pytest.mark.parametrize(
     ("column", "value", "message"),
     [
-        ("day", "01/31/2012", "holds '01/31/2012' in row 1, which is not a date with the day first .*category"),
+        (
+            "day",
+            "01/31/2012",
+            "holds '01/31/2012' in row 1, which is not a date with the day first .*category",
+        ),
         ("iso", "soon", "holds 'soon' in row 1, which is not a date such as .*category"),
-        ("share", "much", "holds 'much' in row 1, which is not a number such as 12.5%.* Repair it; .*category"),
+        (
+            "share",
+            "much",
+            "holds 'much' in row 1, which is not a number such as 12.5%.* Repair it; .*category",
+        ),
         ("at", "25:00", "holds '25:00' in row 1, which is not a time of the day"),
     ],
 )
@@ -295,7 +364,12 @@ def test_a_string_that_does_not_fit_is_named_and_changes_nothing(column, value, 
         SwordRegressor(encode=True).fit(strange, y)
     model, encoder = read
     before, rows = model.predict(X), encoder.transform(X)
-    for call in (model.predict, lambda X: model.partial_fit(X, y), encoder.transform, encoder.partial_fit):
+    for call in (
+        model.predict,
+        lambda X: model.partial_fit(X, y),
+        encoder.transform,
+        encoder.partial_fit,
+    ):
         with pytest.raises(ValueError, match=f"X: column '{column}' {message}"):
             call(strange)
     np.testing.assert_array_equal(model.predict(X), before)
@@ -306,21 +380,37 @@ def test_values_in_place_of_what_was_written_and_the_other_way_round():
     X = from_csv().drop(columns="price")
     encoder = TableEncoder(missing="nan").fit(X)
     wanted = encoder.transform(X)
-    values = X.assign(day=pd.to_datetime(X["iso"]), iso=pd.to_datetime(X["iso"]), marked=[np.nan, *range(ROWS - 1)])
+    values = X.assign(
+        day=pd.to_datetime(X["iso"]),
+        iso=pd.to_datetime(X["iso"]),
+        marked=[np.nan, *range(ROWS - 1)],
+    )
     np.testing.assert_array_equal(encoder.transform(values), wanted)
     np.testing.assert_array_equal(
-        TableEncoder(missing="nan").fit(values).transform(X[["marked"]].join(values.drop(columns="marked"))), wanted
+        TableEncoder(missing="nan")
+        .fit(values)
+        .transform(X[["marked"]].join(values.drop(columns="marked"))),
+        wanted,
     )
-    np.testing.assert_array_equal(encoder.transform(X.assign(compact_date=X["compact_date"].astype(str))), wanted)
+    np.testing.assert_array_equal(
+        encoder.transform(X.assign(compact_date=X["compact_date"].astype(str))), wanted
+    )
     for name, value in (("share", 50.0), ("amount", 3), ("at", 5.0), ("day", 20120101)):
-        with pytest.raises(ValueError, match=f"column '{name}' held texts, each .*, at first, and now holds {value}"):
+        with pytest.raises(
+            ValueError,
+            match=f"column '{name}' held texts, each .*, at first, and now holds {value}",
+        ):
             encoder.transform(X.assign(**{name: value}))
 
 
 def test_dates_beyond_nanoseconds_are_refused_where_there_were_nanoseconds():
-    encoder = TableEncoder().fit(pd.DataFrame({"d": pd.date_range("2024", periods=30).as_unit("ns")}))
+    encoder = TableEncoder().fit(
+        pd.DataFrame({"d": pd.date_range("2024", periods=30).as_unit("ns")})
+    )
     late = pd.DataFrame({"d": pd.Series(["2500-01-01"]).astype("datetime64[us]")})
-    with pytest.raises(ValueError, match="column 'd' held dates at first, and now holds 2500-01-01 00:00:00"):
+    with pytest.raises(
+        ValueError, match="column 'd' held dates at first, and now holds 2500-01-01 00:00:00"
+    ):
         encoder.transform(late)
 
 
@@ -329,7 +419,9 @@ def test_categories_stay_words():
     for column in (pd.Categorical(codes), pa.array(codes).dictionary_encode()):
         table = pa.table({"code": pa.array(column)})
         assert TableEncoder().fit(table).get_feature_names_out().tolist() == ["code_1%", "code_2%"]
-    assert TableEncoder().fit(pa.table({"code": codes})).get_feature_names_out().tolist() == ["code"]
+    assert TableEncoder().fit(pa.table({"code": codes})).get_feature_names_out().tolist() == [
+        "code"
+    ]
     numbers = pd.DataFrame({"code": pd.Categorical([1, 2] * 20)})
     assert TableEncoder().fit(numbers).get_feature_names_out().tolist() == ["code"]
 
@@ -337,15 +429,23 @@ def test_categories_stay_words():
 @pytest.mark.parametrize("make", [TableEncoder, lambda: SwordRegressor(encode=True)])
 def test_what_is_left_out_or_in_doubt_is_told_in_one_warning(make):
     days = [f"{1 + k % 12:02d}/{1 + k % 5:02d}/2012" for k in range(40)]
-    table = pd.DataFrame({"name": [f"row {k} x" for k in range(40)], "day": days, "n": np.arange(40.0)})
-    with pytest.warns(UserWarning, match="X: column 'name' is left out: every value is different") as warned:
+    table = pd.DataFrame(
+        {"name": [f"row {k} x" for k in range(40)], "day": days, "n": np.arange(40.0)}
+    )
+    with pytest.warns(
+        UserWarning, match="X: column 'name' is left out: every value is different"
+    ) as warned:
         model = make().fit(table, table["n"])
     assert len(warned) == 1
     told = str(warned[0].message)
-    assert told.startswith("X: column 'name' is left out: every value is different. Column 'day': dates such as ")
+    assert told.startswith(
+        "X: column 'name' is left out: every value is different. Column 'day': dates such as "
+    )
     assert told.endswith(" Convert it first if that is wrong.")
     assert "--" not in told
-    (model.transform if isinstance(model, TableEncoder) else model.predict)(table)  # and never again: warnings are errors here
+    (model.transform if isinstance(model, TableEncoder) else model.predict)(
+        table
+    )  # and never again: warnings are errors here
 
 
 # ------------------------------------------------------------------ without encoding
@@ -365,7 +465,9 @@ def test_what_is_left_out_or_in_doubt_is_told_in_one_warning(make):
 def test_the_plain_estimator_names_the_column_and_the_remedy(table, price, column, message):
     frame = pd.DataFrame({"size": np.zeros(ROWS), "extra": column})
     for model in (SwordRegressor(), SwordClassifier()):
-        with pytest.raises(ValueError, match=rf"{message}.*{type(model).__name__}\(encode=True\).*TableEncoder"):
+        with pytest.raises(
+            ValueError, match=rf"{message}.*{type(model).__name__}\(encode=True\).*TableEncoder"
+        ):
             model.fit(frame, price > 50)
     with pytest.raises(ValueError, match=rf"{message}.* Put swordplay.sklearn.TableEncoder"):
         SwordAggregator().fit(frame, price)
@@ -375,9 +477,19 @@ def test_the_plain_estimator_names_the_column_and_the_remedy(table, price, colum
 
 
 def test_frames_of_numbers_pass_as_ever(price):
-    frame = pd.DataFrame({"a": price, "b": pd.array(range(ROWS), dtype="Int64"), "c": pd.Categorical([1, 2] * (ROWS // 2))})
+    frame = pd.DataFrame(
+        {
+            "a": price,
+            "b": pd.array(range(ROWS), dtype="Int64"),
+            "c": pd.Categorical([1, 2] * (ROWS // 2)),
+        }
+    )
     frame["d"] = pd.Series(price, dtype=object)
-    wanted = SwordRegressor().fit(frame.to_numpy(dtype=float), price).predict(frame.to_numpy(dtype=float))
+    wanted = (
+        SwordRegressor()
+        .fit(frame.to_numpy(dtype=float), price)
+        .predict(frame.to_numpy(dtype=float))
+    )
     np.testing.assert_array_equal(SwordRegressor().fit(frame, price).predict(frame), wanted)
 
 
@@ -386,7 +498,9 @@ def test_frames_of_numbers_pass_as_ever(price):
 
 def test_the_encoder_by_hand():
     days = pd.to_datetime(["2024-01-01 06:00", "2024-01-02 18:00", None])
-    table = pd.DataFrame({"n": [1.0, np.nan, 4.0], "w": ["b", "a", None], "t": [True, False, True], "d": days})
+    table = pd.DataFrame(
+        {"n": [1.0, np.nan, 4.0], "w": ["b", "a", None], "t": [True, False, True], "d": days}
+    )
     encoder = TableEncoder(missing="nan").fit(table)
     names = [
         "n",
@@ -397,8 +511,12 @@ def test_the_encoder_by_hand():
     ]
     assert encoder.get_feature_names_out().tolist() == names
     rows = encoder.transform(table)
-    np.testing.assert_array_equal(rows[:, [0, 1, 8, 9]], [[1, 1, 1, 0], [np.nan, 0, 0, 1], [4, 1, np.nan, np.nan]])
-    np.testing.assert_allclose(rows[:2, 2:4], [[1, 0], [-1, 0]], atol=1e-12)  # six o'clock, and six in the evening
+    np.testing.assert_array_equal(
+        rows[:, [0, 1, 8, 9]], [[1, 1, 1, 0], [np.nan, 0, 0, 1], [4, 1, np.nan, np.nan]]
+    )
+    np.testing.assert_allclose(
+        rows[:2, 2:4], [[1, 0], [-1, 0]], atol=1e-12
+    )  # six o'clock, and six in the evening
     np.testing.assert_allclose(rows[0, 4:6], [0, 1], atol=1e-12)  # a Monday
     assert np.isnan(rows[2, 2:8]).all()
     filled = TableEncoder().fit(table).transform(table)
@@ -468,11 +586,17 @@ def test_misuse_is_named(table):
 
 
 def test_without_pyarrow_it_says_what_to_install(table, price, monkeypatch):
-    for name in [name for name in sys.modules if name.startswith(("swordplay.data.encoding", "swordplay.data.tables"))]:
+    for name in [
+        name
+        for name in sys.modules
+        if name.startswith(("swordplay.data.encoding", "swordplay.data.tables"))
+    ]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     for model in (SwordRegressor(encode=True), TableEncoder()):
-        with pytest.raises(ImportError, match=r"needs pyarrow, which is not installed.*pip install .*'pyarrow>="):
+        with pytest.raises(
+            ImportError, match=r"needs pyarrow, which is not installed.*pip install .*'pyarrow>="
+        ):
             model.fit(table, price)
 
 
@@ -482,7 +606,11 @@ def test_without_pyarrow_it_says_what_to_install(table, price, monkeypatch):
 def test_a_model_that_grows_is_one_that_is_widened_by_hand():
     rng = np.random.default_rng(0)
     rows, targets = np.hstack([rng.normal(size=(40, 1)), np.zeros((40, 3))]), rng.normal(size=40)
-    rows[10:, 1], rows[20:, 3], rows[5, 2] = 1.0, 1.0, np.nan  # column 2 holds nothing, and comes with column 3
+    rows[10:, 1], rows[20:, 3], rows[5, 2] = (
+        1.0,
+        1.0,
+        np.nan,
+    )  # column 2 holds nothing, and comes with column 3
     ours, theirs = LinearModel(1, grows=True), LinearModel(1)
     expected = [theirs.predict_then_learn(rows[:10, :1].copy(), targets[:10])]
     theirs.widen(2)

@@ -1,4 +1,6 @@
-"""Probabilities of many classes: beside plain Python, whole or row by row, saved, late, and never much worse."""
+"""Probabilities of many classes: beside plain Python, whole or row by row, saved, late, and
+never much worse.
+"""
 
 import math
 
@@ -23,7 +25,15 @@ def table(rows=400, dim=3, classes=4, seed=0):
 
 def naive(scores, labels):
     """One number at a time; A of two numbers as a matrix, never forgetting its ridge."""
-    behind, sharp, bend, theta, A, last, answers = np.zeros(3), 1.0, 10.0, np.array([1.0, 0.0]), 10.0 * np.eye(2), -1, []
+    behind, sharp, bend, theta, A, last, answers = (
+        np.zeros(3),
+        1.0,
+        10.0,
+        np.array([1.0, 0.0]),
+        10.0 * np.eye(2),
+        -1,
+        [],
+    )
     for row, label in zip(scores, labels, strict=True):
         p = 1 / (1 + np.exp(-row))
         logs = np.maximum(np.log(p / p.sum()), -20)
@@ -33,7 +43,9 @@ def naive(scores, labels):
         n = 3 if last >= 0 else 2
         w = np.array([0.5] + [0.5 / (n - 1)] * (n - 1)) * np.exp(-behind[:n])
         answers.append(w @ np.array(said[:n]) / w.sum())
-        behind = 0.998 * behind + 0.3 * np.array([-math.log(max(one[label], math.exp(-20))) for one in said])
+        behind = 0.998 * behind + 0.3 * np.array(
+            [-math.log(max(one[label], math.exp(-20))) for one in said]
+        )
         behind = np.minimum(behind - behind.min(), 14)
         mean = said[1] @ logs
         bend = bend + (10.0 - bend) / 2000 + said[1] @ logs**2 - mean**2
@@ -64,7 +76,9 @@ def test_beside_plain_python():
 def test_whole_tables_single_rows_and_river_say_the_same():
     X, labels = table()
     whole, parts, theirs = SwordClassifier(), SwordClassifier(), swordplay.river.SwordClassifier()
-    said = whole.partial_fit(X[:10], labels[:10], classes=range(4)).predict_proba_then_learn(X[10:], labels[10:])
+    said = whole.partial_fit(X[:10], labels[:10], classes=range(4)).predict_proba_then_learn(
+        X[10:], labels[10:]
+    )
     parts.partial_fit(X[:10], labels[:10], classes=range(4))
     for t in range(10, 400):
         np.testing.assert_allclose(parts.predict_proba(X[t : t + 1])[0], said[t - 10], rtol=1e-12)
@@ -102,7 +116,9 @@ def test_a_model_that_is_told_at_once_is_the_estimator_alone():
         late.tell(late.ask(row), label)
         plain.predict_then_learn(row[None], np.array([label]))
     one, other = late.model.model_.state(), plain.model_.state()
-    assert all(np.asarray(one[name]).tobytes() == np.asarray(other[name]).tobytes() for name in other)
+    assert all(
+        np.asarray(one[name]).tobytes() == np.asarray(other[name]).tobytes() for name in other
+    )
 
 
 def test_late_labels_are_learned_with_the_last_label_of_then():
@@ -122,7 +138,9 @@ def test_late_labels_are_learned_with_the_last_label_of_then():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_it_harms_nowhere(seed):
-    """Log loss beside that of first order: with something to learn, with nothing, and where labels are noise."""
+    """Log loss beside that of first order: with something to learn, with nothing, and where
+    labels are noise.
+    """
     rng = np.random.default_rng(seed)
     X, labels = table(1500, seed=seed)
     for target in (labels, rng.permutation(labels), rng.integers(0, 6, 1500)):

@@ -1,4 +1,6 @@
-"""Several threads on one model: calls are taken one after the other, and the result is that of some order of them."""
+"""Several threads on one model: calls are taken one after the other, and the result is that of
+some order of them.
+"""
 
 import copy
 import functools
@@ -20,7 +22,9 @@ from swordplay.late import LateModel
 ROUNDS = 150
 HOUR = 3600.0
 PERIOD, BURST = 1.0, 0.06
-"""Seconds: over an hour four threads wake together once a period and call for as long as a burst, as clients of a server do."""
+"""Seconds: over an hour four threads wake together once a period and call for as long as a
+burst, as clients of a server do.
+"""
 
 
 def together(*calls):
@@ -110,7 +114,9 @@ def test_predict_during_partial_fit():
 
         together(learn, learn, predict, predict)
         assert (
-            model.model_.counts.sum() if hasattr(model.model_, "counts") else model.model_.rounds == (2 * ROUNDS + 1) * len(X)
+            model.model_.counts.sum()
+            if hasattr(model.model_, "counts")
+            else model.model_.rounds == (2 * ROUNDS + 1) * len(X)
         )
 
 
@@ -146,14 +152,19 @@ PUBLIC = [
     for library in (sklearn, river)
     for kind in (getattr(library, one) for one in library.__all__)
     for name in dir(kind)
-    if not name.startswith("_") and any(name in vars(base) and issubclass(base, guard.Guarded) for base in kind.__mro__)
+    if not name.startswith("_")
+    and any(name in vars(base) and issubclass(base, guard.Guarded) for base in kind.__mro__)
 ]
 
 
-@pytest.mark.parametrize(("kind", "name"), PUBLIC, ids=lambda one: one if isinstance(one, str) else one.__module__)
+@pytest.mark.parametrize(
+    ("kind", "name"), PUBLIC, ids=lambda one: one if isinstance(one, str) else one.__module__
+)
 def test_every_public_method_takes_the_lock(kind, name):
     found = next(vars(base)[name] for base in kind.__mro__ if name in vars(base))
-    if isinstance(found, classmethod | staticmethod) or not (callable(found) or isinstance(found, property)):
+    if isinstance(found, classmethod | staticmethod) or not (
+        callable(found) or isinstance(found, property)
+    ):
         return
     function = found.fget if isinstance(found, property) else found
     if getattr(function, "takes_the_lock", False):
@@ -174,7 +185,12 @@ def learned():
 
 def test_copies_have_a_lock_of_their_own():
     model = learned()
-    for twin in (copy.deepcopy(model), pickle.loads(pickle.dumps(model)), copy.copy(model), model.clone()):
+    for twin in (
+        copy.deepcopy(model),
+        pickle.loads(pickle.dumps(model)),
+        copy.copy(model),
+        model.clone(),
+    ):
         assert twin._guard is not model._guard
         twin.learn_one({"a": 1.0, "b": 2.0}, 1)
     fitted = sklearn.SwordRegressor().fit([[1.0], [2.0], [3.0]], [1.0, 2.0, 3.0])
@@ -222,10 +238,16 @@ def test_a_fork_while_another_thread_learns():
                 child = os.fork()
                 if not child:
                     model.learn_one({"a": 1.0}, 1)
-                    os._exit(0 if np.isfinite(list(model.predict_proba_one({"a": 1.0}).values())).all() else 1)
+                    os._exit(
+                        0
+                        if np.isfinite(list(model.predict_proba_one({"a": 1.0}).values())).all()
+                        else 1
+                    )
                 deadline = time.monotonic() + 60
                 while (done := os.waitpid(child, os.WNOHANG)) == (0, 0):
-                    assert time.monotonic() < deadline, "the child waits for a lock that nobody holds"
+                    assert time.monotonic() < deadline, (
+                        "the child waits for a lock that nobody holds"
+                    )
                     time.sleep(0.005)
                 assert done[1] == 0
         finally:
@@ -257,10 +279,18 @@ def number_row(rng):
 
 def river_calls(model, rng):
     """Calls without end, the same for the same generator: what is learned, and what is asked."""
-    target = (lambda: int(rng.integers(0, 4))) if isinstance(model, river.SwordClassifier) else rng.normal
+    target = (
+        (lambda: int(rng.integers(0, 4)))
+        if isinstance(model, river.SwordClassifier)
+        else rng.normal
+    )
     ask = getattr(model, "predict_proba_one", model.predict_one)
     while True:
-        yield (model.learn_one, (number_row(rng), target())) if rng.random() < 0.5 else (ask, (number_row(rng),))
+        yield (
+            (model.learn_one, (number_row(rng), target()))
+            if rng.random() < 0.5
+            else (ask, (number_row(rng),))
+        )
 
 
 def sklearn_calls(model, rng):
@@ -284,22 +314,38 @@ def late_calls(model, rng):
 def online_calls(model, rng):
     while True:
         row = rng.normal(size=3)
-        yield (model.learn, (row, float(rng.normal()))) if rng.random() < 0.5 else (model.predict, (row,))
+        yield (
+            (model.learn, (row, float(rng.normal())))
+            if rng.random() < 0.5
+            else (model.predict, (row,))
+        )
 
 
 COATS = {
     "river numbers": (river.SwordRegressor, river_calls),
     "river classes": (river.SwordClassifier, river_calls),
-    "sklearn numbers": (lambda: sklearn.SwordRegressor().fit(np.eye(4), np.arange(4.0)), sklearn_calls),
-    "sklearn classes": (lambda: sklearn.SwordClassifier().fit(np.eye(4), [0, 1, 2, 0]), sklearn_calls),
-    "sklearn aggregator": (lambda: sklearn.SwordAggregator().fit(np.eye(4), np.arange(4.0)), sklearn_calls),
+    "sklearn numbers": (
+        lambda: sklearn.SwordRegressor().fit(np.eye(4), np.arange(4.0)),
+        sklearn_calls,
+    ),
+    "sklearn classes": (
+        lambda: sklearn.SwordClassifier().fit(np.eye(4), [0, 1, 2, 0]),
+        sklearn_calls,
+    ),
+    "sklearn aggregator": (
+        lambda: sklearn.SwordAggregator().fit(np.eye(4), np.arange(4.0)),
+        sklearn_calls,
+    ),
     "late": (lambda: LateModel("regression"), late_calls),
     "engine": (lambda: sp.engine.online(sp.Sword(sp.Ball(3, radius=5.0))), online_calls),
 }
 
 
 def answered(calls, answer):
-    """What the next call answers, in a form that can be compared; ``answer`` is that of the call before."""
+    """What the next call answers, in a form that can be compared.
+
+    ``answer`` is that of the call before.
+    """
     function, arguments = calls.send(answer)
     return function(*arguments)
 
@@ -307,11 +353,20 @@ def answered(calls, answer):
 def comparable(answer):
     if isinstance(answer, dict):
         return sorted(answer.items())
-    return answer.tolist() if isinstance(answer, np.ndarray) else answer if isinstance(answer, float) else None
+    return (
+        answer.tolist()
+        if isinstance(answer, np.ndarray)
+        else answer
+        if isinstance(answer, float)
+        else None
+    )
 
 
 def shared(coat, seed, seconds, burst=np.inf):
-    """Four threads on one model, each with calls of its own; every answer is that of the same calls one after the other."""
+    """Four threads on one model, each with calls of its own.
+
+    Every answer is that of the same calls one after the other.
+    """
     make, calls_of = COATS[coat]
     model, heard, places = make(), {}, {}
     model._guard = turns = Turns(model._guard)
@@ -348,7 +403,9 @@ def test_four_threads_hear_what_one_would(coat):
 @pytest.mark.parametrize("coat", COATS)
 def test_an_hour_of_four_threads_on_one_model(coat):
     """SWORDPLAY_SECONDS shortens it. The comparison comes on top."""
-    order = shared(coat, seed=2, seconds=float(os.environ.get("SWORDPLAY_SECONDS", HOUR)), burst=BURST)
+    order = shared(
+        coat, seed=2, seconds=float(os.environ.get("SWORDPLAY_SECONDS", HOUR)), burst=BURST
+    )
     assert len(set(order)) == 4
     turns = sum(one != other for one, other in itertools.pairwise(order))
     print(f"{coat}: {len(order):,} calls, {turns:,} times another thread had its turn", flush=True)

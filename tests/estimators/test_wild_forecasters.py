@@ -1,4 +1,6 @@
-"""No forecaster can ruin the aggregator: within 1.1 of the best single one on every prefix of 2,000 rows or more."""
+"""No forecaster can ruin the aggregator: within 1.1 of the best single one on every prefix of
+2,000 rows or more.
+"""
 
 import numpy as np
 import pytest
@@ -19,7 +21,10 @@ def all_wild(rng, truth, good):
 
 def wild_now_and_then(rng, truth, good):
     spikes = [rng.random(ROWS) < 0.003 for _ in range(11)]
-    return [np.where(spike, 1e7 * rng.normal(size=ROWS), truth + 0.28 * rng.normal(size=ROWS)) for spike in spikes]
+    return [
+        np.where(spike, 1e7 * rng.normal(size=ROWS), truth + 0.28 * rng.normal(size=ROWS))
+        for spike in spikes
+    ]
 
 
 def mirrored(rng, truth, good):
@@ -31,11 +36,15 @@ def constants(rng, truth, good):
 
 
 def wrong_at_first(rng, truth, good):
-    return [np.where(np.arange(ROWS) < 50, 1e9, truth + 0.35 * rng.normal(size=ROWS)) for _ in range(11)]
+    return [
+        np.where(np.arange(ROWS) < 50, 1e9, truth + 0.35 * rng.normal(size=ROWS)) for _ in range(11)
+    ]
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("others", [wild, all_wild, wild_now_and_then, mirrored, constants, wrong_at_first])
+@pytest.mark.parametrize(
+    "others", [wild, all_wild, wild_now_and_then, mirrored, constants, wrong_at_first]
+)
 def test_within_a_tenth_of_the_best(others, seed):
     """From the second row on: nobody can tell in the first one that a majority lies."""
     rng = np.random.default_rng(seed)
@@ -60,7 +69,9 @@ def test_weights_are_those_of_the_answer():
     model = SwordAggregator().fit(forecasts, truth)
     assert (model.weights_ >= 0).all()
     assert model.weights_.sum() == pytest.approx(1.0)
-    np.testing.assert_allclose(model.predict(0.1 * forecasts), 0.1 * forecasts @ model.weights_, atol=1e-9)
+    np.testing.assert_allclose(
+        model.predict(0.1 * forecasts), 0.1 * forecasts @ model.weights_, atol=1e-9
+    )
 
 
 def test_rows_and_batches_are_the_same():
@@ -69,7 +80,9 @@ def test_rows_and_batches_are_the_same():
     forecasts = truth[:, None] + rng.normal(size=(80, 3))
     whole, single = SwordAggregator(), SwordAggregator()
     together = whole.predict_then_learn(forecasts, truth)
-    alone = [single.predict_then_learn(forecasts[t : t + 1], truth[t : t + 1])[0] for t in range(80)]
+    alone = [
+        single.predict_then_learn(forecasts[t : t + 1], truth[t : t + 1])[0] for t in range(80)
+    ]
     np.testing.assert_array_equal(together, alone)
 
 
@@ -95,13 +108,18 @@ def test_a_file_of_before_goes_on_with_a_fresh_guard():
     truth = rng.normal(size=50)
     model, later = mixture.Mixture(2), mixture.Mixture(2)
     model.predict_then_learn(truth[:, None] + rng.normal(size=(50, 2)), truth)
-    later.load_state({name: value for name, value in model.state().items() if not name.startswith("guard.")})
+    later.load_state(
+        {name: value for name, value in model.state().items() if not name.startswith("guard.")}
+    )
     assert later.rounds == 50
     assert np.isfinite(later.predict_then_learn(np.ones((3, 2)), np.ones(3))).all()
 
 
 def test_losses_are_counted_by_hand():
-    """21 losses of 1 each, then one of 1e12, which counts as 1e4 of the best; all of them fade by 1 - 1/8000 a round."""
+    """21 losses of 1 each, then one of 1e12, which counts as 1e4 of the best.
+
+    All of them fade by 1 - 1/8000 a round.
+    """
     from swordplay.engine.curved.guard import mix_rows
 
     said, numbers = np.ones((22, 2)), np.zeros(5)

@@ -1,4 +1,6 @@
-"""Second-order experts: beside plain Python, beside least squares, below their bound, and never wound up."""
+"""Second-order experts: beside plain Python, beside least squares, below their bound, and never
+wound up.
+"""
 
 import math
 
@@ -36,27 +38,39 @@ def naive_step(expert, gamma, rho, domain, gradient):
     size = math.sqrt(sum(g[i] ** 2 for i in range(d)))
     best = None
     for sign in (-1.0, 1.0):
-        probe = domain.project(np.array([x[i] + sign * 2.0**-10 * D * g[i] / (size or 1.0) for i in range(d)]))
+        probe = domain.project(
+            np.array([x[i] + sign * 2.0**-10 * D * g[i] / (size or 1.0) for i in range(d)])
+        )
         along = abs(sum((probe[i] - x[i]) * g[i] for i in range(d)))
         if best is None or along > best[0]:
             best = along, probe
     y, s = gradient(best[1]) - g, best[1] - x
     bend = sum(y[i] * s[i] for i in range(d))
-    S = [[gamma * S[i][j] + (y[i] * y[j] / bend if bend > 1e-15 else 0.0) for j in range(d)] for i in range(d)]
+    S = [
+        [gamma * S[i][j] + (y[i] * y[j] / bend if bend > 1e-15 else 0.0) for j in range(d)]
+        for i in range(d)
+    ]
     E = gamma * E + size**2
-    A = [[S[i][j] + (rho * math.sqrt(E) / D if i == j else 0.0) for j in range(d)] for i in range(d)]
+    A = [
+        [S[i][j] + (rho * math.sqrt(E) / D if i == j else 0.0) for j in range(d)] for i in range(d)
+    ]
     return domain.project(x - np.linalg.inv(np.array(A)) @ g), S, E
 
 
 @pytest.mark.parametrize("kind", ["squared", "logistic", "huber", "quadratic"])
-@pytest.mark.parametrize("domain", [sp.Ball(3, 3.0), sp.Box([-1.0, 0.0, 0.0], [1.0, 2.0, 0.5])], ids=["ball", "box"])
+@pytest.mark.parametrize(
+    "domain", [sp.Ball(3, 3.0), sp.Box([-1.0, 0.0, 0.0], [1.0, 2.0, 0.5])], ids=["ball", "box"]
+)
 def test_beside_plain_python(kind, domain):
     experts = CurvedExperts(domain, DISCOUNTS, 0.3)
     state = experts.start()
     naive = [(domain.center.copy(), [[0.0] * 3 for _ in range(3)], 0.0) for _ in DISCOUNTS]
     for loss in losses(kind, np.random.default_rng(1), 60, 3):
         state, _ = experts.step(state, loss.gradient)
-        naive = [naive_step(one, g, 0.3, domain, loss.gradient) for one, g in zip(naive, DISCOUNTS, strict=True)]
+        naive = [
+            naive_step(one, g, 0.3, domain, loss.gradient)
+            for one, g in zip(naive, DISCOUNTS, strict=True)
+        ]
         np.testing.assert_allclose(state.points, [x for x, _, _ in naive], rtol=0, atol=1e4 * TWIN)
         np.testing.assert_allclose(state.faded, [E for _, _, E in naive], rtol=1e-9)
 
@@ -75,7 +89,10 @@ def test_squared_losses_are_discounted_least_squares():
 
 
 def share_used(seed):
-    """Of the bound, on squared losses, against comparators that stand still and that jump; the ball is wide: no projection."""
+    """Of the bound, on squared losses, against comparators that stand still and that jump.
+
+    The ball is wide: no projection.
+    """
     rng = np.random.default_rng(seed)
     domain, T = sp.Ball(3, 50.0), 90
     experts, gammas = CurvedExperts(domain, DISCOUNTS, 0.1), np.array(DISCOUNTS)
@@ -93,8 +110,16 @@ def share_used(seed):
         ridges.append(experts.ridges(state))
     used, path = [], sp.path_length(comparators)
     for k, gamma in enumerate(gammas):
-        met = {name: np.array(all_of)[:, k] for name, all_of in zip(PARTS, (gradients, curvatures, ridges), strict=True)}
-        used.append(regret[k] / bounds.curved_expert(diameter=domain.diameter, discount=gamma, path_length=path, **met))
+        met = {
+            name: np.array(all_of)[:, k]
+            for name, all_of in zip(PARTS, (gradients, curvatures, ridges), strict=True)
+        }
+        used.append(
+            regret[k]
+            / bounds.curved_expert(
+                diameter=domain.diameter, discount=gamma, path_length=path, **met
+            )
+        )
     return max(used)
 
 
@@ -115,7 +140,9 @@ def test_regret_stays_below_the_bound_in_the_campaign(first, record_property):
 
 
 def squared_error(T, waves):
-    """Of `Curved` on a sine that goes up and down so often, seen through noise: total variation 4 a wave."""
+    """Of `Curved` on a sine that goes up and down so often, seen through noise: total variation
+    4 a wave.
+    """
     rng, learner, error = np.random.default_rng(0), sp.Curved(sp.Ball(1, 2.0)), 0.0
     for theta in np.sin(2 * np.pi * waves * np.arange(T) / T):
         error += (learner.decision[0] - theta) ** 2
@@ -133,13 +160,20 @@ def test_squared_error_grows_like_the_cube_root_of_the_rounds(longest):
 @pytest.mark.deep
 def test_squared_error_grows_slower_than_the_variation():
     waves = [1, 4, 16]
-    assert np.polyfit(np.log(waves), np.log([squared_error(4096, count) for count in waves]), 1)[0] < 0.8
+    assert (
+        np.polyfit(np.log(waves), np.log([squared_error(4096, count) for count in waves]), 1)[0]
+        < 0.8
+    )
 
 
 def test_the_bound_by_hand():
-    """g = 2 and 1, A = 4 and 5, ridges 1 and 0.75: 0.5 (1 + 0.2) + 2 (1 + 0.25) + 0.5 * 2 * 3 * 5."""
+    """g = 2 and 1, A = 4 and 5, ridges 1 and 0.75: 0.5 (1 + 0.2) + 2 (1 + 0.25) + 0.5 * 2 * 3 *
+    5.
+    """
     parts = {"gradients": [[2.0], [1.0]], "curvatures": [[[4.0]], [[5.0]]], "ridges": [1.0, 0.75]}
-    assert bounds.curved_expert(diameter=2.0, discount=0.5, path_length=3.0, **parts) == pytest.approx(0.6 + 2.5 + 15.0)
+    assert bounds.curved_expert(
+        diameter=2.0, discount=0.5, path_length=3.0, **parts
+    ) == pytest.approx(0.6 + 2.5 + 15.0)
 
 
 def test_the_bound_refuses_what_makes_no_sense():
@@ -147,7 +181,9 @@ def test_the_bound_refuses_what_makes_no_sense():
     with pytest.raises(ValueError, match="discount must lie in"):
         bounds.curved_expert(diameter=2.0, discount=1.0, path_length=0.0, **parts)
     with pytest.raises(ValueError, match="curvatures and ridges must have shapes"):
-        bounds.curved_expert(diameter=2.0, discount=0.5, path_length=0.0, **parts | {"ridges": [1.0, 2.0]})
+        bounds.curved_expert(
+            diameter=2.0, discount=0.5, path_length=0.0, **parts | {"ridges": [1.0, 2.0]}
+        )
 
 
 def test_no_step_is_longer_than_the_diameter_over_the_ridge():
@@ -191,7 +227,9 @@ def test_a_valley_is_no_obstacle():
     x = rng.normal(size=(400, 2))
     rows = np.column_stack([x[:, 0], x[:, 0] + 0.0045 * x[:, 1]])
     stream = sp.LinearStream(rows, rows @ [1.0, -1.0])
-    second, first = (sp.play(make(sp.Ball(2, 2.0)), stream).losses for make in (sp.Curved, sp.Sword))
+    second, first = (
+        sp.play(make(sp.Ball(2, 2.0)), stream).losses for make in (sp.Curved, sp.Sword)
+    )
     assert second[200:].sum() < 0.01 * first[200:].sum()
 
 
@@ -205,7 +243,12 @@ def test_the_grid():
 
 @pytest.mark.parametrize(
     ("discounts", "ridge", "words"),
-    [([0.5, 1.0], 1.0, "discounts must lie in"), ([0.0], 1.0, "discounts"), ([0.5], 0.0, "ridge"), ([], 1.0, "discounts")],
+    [
+        ([0.5, 1.0], 1.0, "discounts must lie in"),
+        ([0.0], 1.0, "discounts"),
+        ([0.5], 0.0, "ridge"),
+        ([], 1.0, "discounts"),
+    ],
 )
 def test_what_makes_no_sense_is_refused(discounts, ridge, words):
     with pytest.raises(ValueError, match=words):

@@ -1,4 +1,6 @@
-"""Experts: many step sizes at once are each the plain algorithm, and adaptive steps are their formula."""
+"""Experts: many step sizes at once are each the plain algorithm, and adaptive steps are their
+formula.
+"""
 
 import numpy as np
 import pytest
@@ -29,7 +31,9 @@ def test_each_row_is_the_plain_algorithm(kind, twin, game):
     for row, eta in enumerate(POOL):
         expected = twin(naive.fields(losses), domain.center.tolist(), naive.projection(domain), eta)
         scale = domain.diameter + np.linalg.norm(domain.center)
-        np.testing.assert_allclose([points[row] for points in history], expected, rtol=0, atol=TWIN * scale)
+        np.testing.assert_allclose(
+            [points[row] for points in history], expected, rtol=0, atol=TWIN * scale
+        )
 
 
 @both_kinds
@@ -40,8 +44,12 @@ def test_a_move_reports_what_happened(kind):
     for loss in tracking_losses(domain, 10, np.random.default_rng(0)):
         after, move = experts.step(state, loss.gradient)
         gradients = loss.gradient(state.points)
-        np.testing.assert_allclose(move.surprise, np.square(gradients - state.replay).sum(axis=1), rtol=ROUNDING)
-        np.testing.assert_allclose(move.lead, np.square(state.points - state.base).sum(axis=1), rtol=ROUNDING)
+        np.testing.assert_allclose(
+            move.surprise, np.square(gradients - state.replay).sum(axis=1), rtol=ROUNDING
+        )
+        np.testing.assert_allclose(
+            move.lead, np.square(state.points - state.base).sum(axis=1), rtol=ROUNDING
+        )
         np.testing.assert_allclose(after.energy, state.energy + move.surprise, rtol=ROUNDING)
         np.testing.assert_array_equal(move.step_sizes, POOL)
         state = after
@@ -63,9 +71,13 @@ def test_adaptive_steps_measure_the_gradients(kind, seed):
     for loss in tracking_losses(domain, 6, np.random.default_rng(seed)):
         state, move = experts.step(state, loss.gradient)
         used = energy + move.surprise if kind is OGDExperts or not energy.all() else energy
-        np.testing.assert_allclose(move.step_sizes, multipliers * 6.0 / np.sqrt(used), rtol=ROUNDING)
+        np.testing.assert_allclose(
+            move.step_sizes, multipliers * 6.0 / np.sqrt(used), rtol=ROUNDING
+        )
         energy = energy + move.surprise
-        np.testing.assert_allclose(experts.step_sizes(state), multipliers * 6.0 / np.sqrt(energy), rtol=ROUNDING)
+        np.testing.assert_allclose(
+            experts.step_sizes(state), multipliers * 6.0 / np.sqrt(energy), rtol=ROUNDING
+        )
 
 
 @both_kinds
@@ -96,7 +108,9 @@ def test_a_fork_copies_the_fastest_and_doubles_its_step(kind):
 
 
 def test_an_infinite_step_stands_still():
-    np.testing.assert_array_equal(strides(np.array([np.inf, 2.0]), np.array([[0.0, 0.0], [1.0, 1.0]])), [[0, 0], [2.0, 2.0]])
+    np.testing.assert_array_equal(
+        strides(np.array([np.inf, 2.0]), np.array([[0.0, 0.0], [1.0, 1.0]])), [[0, 0], [2.0, 2.0]]
+    )
 
 
 @pytest.mark.parametrize("steps", [[], [0.0], [-1.0], [np.nan], [np.inf], [[1.0]], ["a"], None])

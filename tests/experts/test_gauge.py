@@ -23,7 +23,12 @@ def test_a_gauge_by_hand():
         (),
         (),
     )  # only the first gradient starts it; 2 * 1.25 and 90 / (4 * 8) are less
-    assert gauge.after(2.0, 80.0, 1.25) == (2.0, 5.0, (), ())  # 80 / (2 * 8): two steps of the capped descent expert
+    assert gauge.after(2.0, 80.0, 1.25) == (
+        2.0,
+        5.0,
+        (),
+        (),
+    )  # 80 / (2 * 8): two steps of the capped descent expert
     assert gauge.after(0.5, 1.0, 1.75) == (2.0, 3.5, (), ())  # 2 * 1.75
 
 
@@ -33,32 +38,52 @@ def test_of_losses_without_a_smoothness_the_whole_domain_is_of_use():
 
 def test_steps_by_hand():
     energy = np.array([4.0, 4.0, 16.0])
-    # D = 10: the capped step is min(10 / (2 * 2), 1 / (2 * 0.25)) = min(2.5, 2); the others are made for a span of 6.
-    np.testing.assert_allclose(GaugedSteps(10.0, Gauge(0.25, 6.0)).sizes(energy), [2.0, 3.0, 3.0], rtol=ROUNDING)
-    # L = 0.1: 1 / (2 * 0.1) = 5 is no cap; averaged over 8 rounds it is 0.625. A span beyond D is D.
-    np.testing.assert_allclose(GaugedSteps(10.0, Gauge(0.1, 60.0)).sizes(energy), [2.5, 5.0, 5.0], rtol=ROUNDING)
-    np.testing.assert_allclose(GaugedSteps(10.0, Gauge(0.1, 60.0), 8).sizes(energy), [0.625, 5.0, 5.0], rtol=ROUNDING)
+    # D = 10: the capped step is min(10 / (2 * 2), 1 / (2 * 0.25)) = min(2.5, 2); the others are
+    # made for a span of 6.
+    np.testing.assert_allclose(
+        GaugedSteps(10.0, Gauge(0.25, 6.0)).sizes(energy), [2.0, 3.0, 3.0], rtol=ROUNDING
+    )
+    # L = 0.1: 1 / (2 * 0.1) = 5 is no cap; averaged over 8 rounds it is 0.625. A span beyond D is
+    # D.
+    np.testing.assert_allclose(
+        GaugedSteps(10.0, Gauge(0.1, 60.0)).sizes(energy), [2.5, 5.0, 5.0], rtol=ROUNDING
+    )
+    np.testing.assert_allclose(
+        GaugedSteps(10.0, Gauge(0.1, 60.0), 8).sizes(energy), [0.625, 5.0, 5.0], rtol=ROUNDING
+    )
     # Nobody knows the smoothness: the steps of AdaGradNorm.
-    np.testing.assert_array_equal(GaugedSteps(10.0, Gauge(0.0, math.inf)).sizes(energy), AdaGradNorm(10.0).sizes(energy))
+    np.testing.assert_array_equal(
+        GaugedSteps(10.0, Gauge(0.0, math.inf)).sizes(energy), AdaGradNorm(10.0).sizes(energy)
+    )
     assert GaugedSteps(10.0, Gauge()).count() == 1
     assert np.isinf(GaugedSteps(10.0, Gauge(3.0, 0.0)).sizes(np.zeros(4))).all()
 
 
 def test_what_a_copy_inherits_by_hand():
-    """Of a pool of two the copy has c = 2: with a span of 3 and L = 0.5 an energy of (2 * 3 * 0.5)^2 is a step of 1/L."""
+    """Of a pool of two the copy has c = 2: with a span of 3 and L = 0.5 an energy of (2 * 3 *
+    0.5)^2 is a step of 1/L.
+    """
     energy, gauge = np.array([1.0, 4.0]), Gauge(0.5, 3.0)
     assert GaugedSteps(25.0, gauge).inherited(energy) == 9.0
     assert GaugedSteps(25.0, gauge).sizes(np.append(energy, 9.0))[2] == 2.0
-    assert GaugedSteps(24.0, gauge).inherited(energy) == 4.0  # no more than eight spans: walls are near
-    assert GaugedSteps(25.0, gauge).inherited(np.array([1.0, 16.0])) == 16.0  # shorter steps than that are its own affair
-    assert GaugedSteps(25.0, Gauge(0.5, 3.0, caution=2.0)).inherited(energy) == 4.0  # (2 * 3/4 * 0.5)^2 is less
+    assert (
+        GaugedSteps(24.0, gauge).inherited(energy) == 4.0
+    )  # no more than eight spans: walls are near
+    assert (
+        GaugedSteps(25.0, gauge).inherited(np.array([1.0, 16.0])) == 16.0
+    )  # shorter steps than that are its own affair
+    assert (
+        GaugedSteps(25.0, Gauge(0.5, 3.0, caution=2.0)).inherited(energy) == 4.0
+    )  # (2 * 3/4 * 0.5)^2 is less
     assert GaugedSteps(25.0, gauge).inherited(np.zeros(2)) == 0.0  # nothing was met
     assert GaugedSteps(25.0, Gauge(0.5, 0.0)).inherited(energy) == 4.0
     assert AdaGradNorm(25.0).inherited(energy) == 4.0
 
 
 def test_copies_are_tamed_in_the_engine_as_well():
-    """In a ball of radius 1000, with forks after 2, 8, 32 and 128 rounds: the same energies, and some are not the parent's."""
+    """In a ball of radius 1000, with forks after 2, 8, 32 and 128 rounds: the same energies, and
+    some are not the parent's.
+    """
     stream = sp.streams.drift.random_walk(200, 3, seed=49)
     readable, compiled = (sp.Sword(sp.Ball(3, 1000.0)) for _ in range(2))
     grown = []
@@ -72,24 +97,32 @@ def test_copies_are_tamed_in_the_engine_as_well():
     assert [rounds for rounds, _ in grown] == [2, 8, 32, 128]
     assert grown[-1] == (128, True)
     for kind in (0, 1):
-        ours, theirs = (learner.state()[f"experts.{kind}.energy"] for learner in (compiled, readable))
+        ours, theirs = (
+            learner.state()[f"experts.{kind}.energy"] for learner in (compiled, readable)
+        )
         np.testing.assert_allclose(ours, theirs, rtol=TWIN)
 
 
 def test_the_first_rounds_of_a_sword_by_hand():
-    """f(x) = (2 x - 4)^2 / 2, on a ball of radius 100: g = -8 and L = 4 at 0, so that the span is 2 * 8 / 4 = 4."""
+    """f(x) = (2 x - 4)^2 / 2, on a ball of radius 100: g = -8 and L = 4 at 0, so that the span
+    is 2 * 8 / 4 = 4.
+    """
     learner = sp.Sword(sp.Ball(1, 100.0))
     learner.observe(sp.SquaredLoss([2.0], 4.0))
     state = learner.state()
     assert (state["gauge.smoothness"], state["gauge.span"]) == (4.0, 4.0)
     # The capped step is 1/8, the other one's 1 * 4 / 8.
     np.testing.assert_allclose(state["experts.1.base"][:, 0], [1.0, 4.0], rtol=ROUNDING)
-    # Extra-gradient experts look ahead along 2 (2 * 1 - 4) = -4 and 2 (2 * 4 - 4) = 8, by 1/8 and by 4 / 8.
+    # Extra-gradient experts look ahead along 2 (2 * 1 - 4) = -4 and 2 (2 * 4 - 4) = 8, by 1/8 and
+    # by 4 / 8.
     np.testing.assert_allclose(state["experts.0.points"][:, 0], [1.5, 0.0], rtol=0, atol=ROUNDING)
     learner.observe(sp.SquaredLoss([2.0], 4.0))
     state = learner.state()
-    # The capped descent expert averages over 2 rounds, 1 + 4 / (2 * 4 * 2); the other steps by 1 * 4 / sqrt(8^2 + 8^2).
-    np.testing.assert_allclose(state["experts.1.base"][:2, 0], [1.25, 4 - 32 / math.sqrt(128)], rtol=ROUNDING)
+    # The capped descent expert averages over 2 rounds, 1 + 4 / (2 * 4 * 2); the other steps by 1 *
+    # 4 / sqrt(8^2 + 8^2).
+    np.testing.assert_allclose(
+        state["experts.1.base"][:2, 0], [1.25, 4 - 32 / math.sqrt(128)], rtol=ROUNDING
+    )
 
 
 def test_the_patient_expert_waits_for_eight_rounds_and_no_longer():
@@ -109,23 +142,33 @@ def states_of_before(dim):
 
 
 def test_many_coordinates_ask_for_caution():
-    """The root of 64ths of their number: capped extra-gradient steps are as much shorter, the others by its square."""
+    """The root of 64ths of their number: capped extra-gradient steps are as much shorter, the
+    others by its square.
+    """
     assert [caution(d) for d in (1, 64, 100, 256, 1024)] == [1.0, 1.0, 1.25, 2.0, 4.0]
     energy = np.array([4.0, 4.0])
     found = GaugedSteps(10.0, Gauge(0.25, 6.0, caution=2.0), 2.0).sizes(energy)
-    np.testing.assert_allclose(found, [1.0, 0.75], rtol=ROUNDING)  # 1 / (2 * 0.25 * 2) and 6 / 4 / 2
-    # f(x) = (2 x_1 - 4)^2 / 2 as above, with 256 coordinates: 1/16 ahead along -4, and steps of 4 / 4 / 8 for the others.
+    np.testing.assert_allclose(
+        found, [1.0, 0.75], rtol=ROUNDING
+    )  # 1 / (2 * 0.25 * 2) and 6 / 4 / 2
+    # f(x) = (2 x_1 - 4)^2 / 2 as above, with 256 coordinates: 1/16 ahead along -4, and steps of 4 /
+    # 4 / 8 for the others.
     learner = sp.Sword(sp.Ball(256, 100.0))
     learner.observe(sp.SquaredLoss(2.0 * np.eye(256)[0], 4.0))
     state = learner.state()
     np.testing.assert_allclose(state["experts.1.base"][:, 0], [1.0, 1.0], rtol=ROUNDING)
     np.testing.assert_allclose(state["experts.0.base"][:, 0], [0.5, 1.0], rtol=ROUNDING)
-    np.testing.assert_allclose(state["experts.0.points"][:, 0], [0.5 + 6 / 16, 1.0 + 4 / 8], rtol=ROUNDING)
+    np.testing.assert_allclose(
+        state["experts.0.points"][:, 0], [0.5 + 6 / 16, 1.0 + 4 / 8], rtol=ROUNDING
+    )
 
 
 @pytest.mark.parametrize("of", ["now", "patience", "neither"])
 def test_states_of_before_go_on_as_they_were(of):
-    """With what they say of the patience (else eight rounds), and without caution; readable learner and engine alike."""
+    """With what they say of the patience (else eight rounds), and without caution.
+
+    Readable learner and engine alike.
+    """
     assert [Gauge(patience=10.0).average(t) for t in (0, 4, 9, 50)] == [1.0, 5.0, 10.0, 10.0]
     assert [Gauge().average(t) for t in (0, 4, 9, 50)] == [1.0, 5.0, 8.0, 8.0]
     row, saved = np.eye(256)[0], states_of_before(256)[of]
@@ -138,7 +181,9 @@ def test_states_of_before_go_on_as_they_were(of):
         learner.observe(sp.SquaredLoss(row, target))
     compiled.play(np.tile(row, (12, 1)), targets)
     for found in (learner.state(), compiled.state()):
-        assert {name for name in found if name.startswith("gauge.")} == {name for name in saved if name.startswith("gauge.")}
+        assert {name for name in found if name.startswith("gauge.")} == {
+            name for name in saved if name.startswith("gauge.")
+        }
         half = len(learner.weights) // 2
         inverse = found["certificate.inverse_step"]
         assert inverse[half] == pytest.approx(2 * (10 if of == "patience" else 8), rel=ROUNDING)

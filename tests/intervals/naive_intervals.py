@@ -17,12 +17,16 @@ def clip(value, limit):
 def scaled_columns(rows):
     d = rows.shape[1]
     answer, norms = np.empty((len(rows), d)), np.empty(len(rows))
-    scale_and_follow(rows, np.zeros(d), np.zeros(d), np.zeros(d), np.zeros((WARM_UP, d)), 5.0, answer, norms)
+    scale_and_follow(
+        rows, np.zeros(d), np.zeros(d), np.zeros(d), np.zeros((WARM_UP, d)), 5.0, answer, norms
+    )
     return answer
 
 
 def in_bins(columns):
-    """For each scaled column a 1 in the one of its 24 bins between -2 and 2 that it lies in, and none if it is 0."""
+    """For each scaled column a 1 in the one of its 24 bins between -2 and 2 that it lies in, and
+    none if it is 0.
+    """
     answer = np.zeros((*columns.shape, 24))
     for where in np.argwhere(columns != 0.0):
         answer[*where, min(max(math.floor((columns[*where] + 2) * 6), 0), 23)] = 1.0
@@ -33,7 +37,9 @@ class Follower:
     """Experts that go a share of the way to what is seen, weighed by their squared errors."""
 
     def __init__(self, width):
-        self.experts = [(step, np.zeros(columns)) for columns in (1, 7, width) for step in STEP_SIZES]
+        self.experts = [
+            (step, np.zeros(columns)) for columns in (1, 7, width) for step in STEP_SIZES
+        ]
         self.experts += [(0.0, np.zeros(1))] * 8  # those who expect nothing
         self.losses = [0.0] * len(self.experts)
 
@@ -85,13 +91,20 @@ class Level:
     def learn(self, score, usual):
         for k in range(8):
             off = score - self.radii[k]
-            self.debts[k] = (1 - 1 / 500) * self.debts[k] + (off * (1 - self.alpha) if off > 0 else -off * self.alpha) / usual
+            self.debts[k] = (1 - 1 / 500) * self.debts[k] + (
+                off * (1 - self.alpha) if off > 0 else -off * self.alpha
+            ) / usual
             step = usual / self.alpha / 32 / 2**k
-            self.radii[k] = max(self.radii[k] + step * ((1 - self.alpha) * (off > 0) - self.alpha * (off < 0)), 0.0)
+            self.radii[k] = max(
+                self.radii[k] + step * ((1 - self.alpha) * (off > 0) - self.alpha * (off < 0)), 0.0
+            )
 
 
 def begin(parts, spread, usual, newest):
-    """Spreads begin at the usual size, radii at the quantiles of exponential scores; returns usual and largest score."""
+    """Spreads begin at the usual size, radii at the quantiles of exponential scores.
+
+    Returns usual and largest score.
+    """
     for _, w in spread.experts:
         w[0] = usual
     for part in parts.values():
@@ -100,7 +113,10 @@ def begin(parts, spread, usual, newest):
 
 
 def bounds(levels, predictions, targets, features=None):
-    """Intervals of every row and level, each said before its row is learned; shape ``(T, levels, 2)``."""
+    """Intervals of every row and level, each said before its row is learned.
+
+    Shape ``(T, levels, 2)``.
+    """
     columns = scaled_columns(np.empty((len(targets), 0)) if features is None else features)
     columns = np.hstack([columns, in_bins(columns)])
     levels_of_forecasts = scaled_columns(predictions[:, None])
@@ -109,10 +125,14 @@ def bounds(levels, predictions, targets, features=None):
     parts = {level: Level(level) for level in sorted(levels)}
     usual = last = truth = score_unit = largest_score = largest = 0.0
     late, newest, said = [0.0] * 2, [], []
-    for rows, (prediction, target) in enumerate(zip(predictions.tolist(), targets.tolist(), strict=True)):
+    for rows, (prediction, target) in enumerate(
+        zip(predictions.tolist(), targets.tolist(), strict=True)
+    ):
         gap = clip((truth - prediction) / usual, 5) if usual > 1e-300 else 0.0
         own = (
-            [clip(last / usual, 5), *(min(v / usual, 5) - 1 for v in late), gap, abs(gap) - 1] if usual > 1e-300 else [0.0] * 5
+            [clip(last / usual, 5), *(min(v / usual, 5) - 1 for v in late), gap, abs(gap) - 1]
+            if usual > 1e-300
+            else [0.0] * 5
         )
         row = np.array([1.0, *own, *levels_of_forecasts[rows], *columns[rows]])
         mu, sigma = location.guess(row, 0.0), max(spread.guess(row, usual), 0.2 * usual)
@@ -140,7 +160,9 @@ def bounds(levels, predictions, targets, features=None):
                 score_unit, largest_score = begin(parts, spread, usual, newest)
             continue
         largest = max(abs(residual), (1 - 1 / 500) * largest)
-        seen = clip(residual, max(20 * usual, 2 * middle, newest[-2])) if usual > 1e-300 else residual
+        seen = (
+            clip(residual, max(20 * usual, 2 * middle, newest[-2])) if usual > 1e-300 else residual
+        )
         score = min(abs(seen - mu) / sigma, 1e12) if sigma > 0 else 0.0
         score = score if score >= 1e-200 else 0.0
         if score_unit > 0:

@@ -1,4 +1,6 @@
-"""Forecasts and truths made to break intervals: heavy tails, sign games, jumps, constants, truths that aim at an end."""
+"""Forecasts and truths made to break intervals: heavy tails, sign games, jumps, constants,
+truths that aim at an end.
+"""
 
 import numpy as np
 
@@ -26,7 +28,9 @@ def mostly_constant(rng, t, forecast, lower, upper):
 
 
 def just_outside(rng, t, forecast, lower, upper):
-    return forecast if np.isinf(upper) else float(np.nextafter(upper, np.inf) + (upper - lower) * 1e-9)
+    return (
+        forecast if np.isinf(upper) else float(np.nextafter(upper, np.inf) + (upper - lower) * 1e-9)
+    )
 
 
 def just_inside(rng, t, forecast, lower, upper):
@@ -34,7 +38,9 @@ def just_inside(rng, t, forecast, lower, upper):
 
 
 def far_outside(rng, t, forecast, lower, upper):
-    return forecast if np.isinf(upper) else float(upper + rng.exponential(1e3) * (1.0 + upper - lower))
+    return (
+        forecast if np.isinf(upper) else float(upper + rng.exponential(1e3) * (1.0 + upper - lower))
+    )
 
 
 def outside_now_and_then(rng, t, forecast, lower, upper):

@@ -1,4 +1,6 @@
-"""Bins of columns: where a value lies, what they are good for, and states of before there were any."""
+"""Bins of columns: where a value lies, what they are good for, and states of before there were
+any.
+"""
 
 from pathlib import Path
 
@@ -18,7 +20,19 @@ def test_where_a_column_lies_by_hand():
     row = np.array([-5.0, -2.0, -1.84, -1.83, -0.01, 0.0, 0.01, 1.83, 1.84, 2.0, 5.0])
     places = np.empty(len(row))
     assert bins.find(row, 24, places) == 10  # the 0 is in none
-    assert places.tolist() == [0, 0, 0, 1, 11, -1, 12, 22, 23, 23, 23]  # each is a sixth of a spread wide
+    assert places.tolist() == [
+        0,
+        0,
+        0,
+        1,
+        11,
+        -1,
+        12,
+        22,
+        23,
+        23,
+        23,
+    ]  # each is a sixth of a spread wide
     assert bins.find(row, 0, places) == 0
     assert (places == -1).all()
 
@@ -38,7 +52,11 @@ def test_halves_and_the_middle_of_five():
     for _ in range(200):
         live = np.zeros(layout.LIVE)
         live[layout.NEWEST : layout.NEWEST + 5] = rng.integers(0, 4, size=5)
-        assert middle_of_five(live) == middle_of_newest(live, 5) == np.median(live[layout.NEWEST : layout.NEWEST + 5])
+        assert (
+            middle_of_five(live)
+            == middle_of_newest(live, 5)
+            == np.median(live[layout.NEWEST : layout.NEWEST + 5])
+        )
 
 
 def test_a_spread_that_is_no_line_in_its_column_is_found():
@@ -64,7 +82,9 @@ def golden_world():
 
 @pytest.mark.parametrize("saved_again", [False, True])
 def test_a_state_of_before_bins_goes_on_as_it_began(tmp_path, saved_again):
-    """Written by the version before (commit 4428028) after 300 rows, one interval of which waits for its truth."""
+    """Written by the version before (commit 4428028) after 300 rows, one interval of which waits
+    for its truth.
+    """
     forecasts, truths, columns = golden_world()
     intervals = SwordIntervals(LEVELS)
     intervals.load(GOLDEN / "before-bins.ckpt")
@@ -75,20 +95,29 @@ def test_a_state_of_before_bins_goes_on_as_it_began(tmp_path, saved_again):
         intervals = SwordIntervals(LEVELS)
         intervals.load(tmp_path / "again.ckpt")
     rest = intervals.interval_then_learn(forecasts[80:], truths[80:], columns[80:])
-    np.testing.assert_allclose(np.concatenate([first, rest]), wanted, rtol=ANOTHER_MACHINE, atol=ANOTHER_MACHINE)
+    np.testing.assert_allclose(
+        np.concatenate([first, rest]), wanted, rtol=ANOTHER_MACHINE, atol=ANOTHER_MACHINE
+    )
     assert intervals.state()["bins"].shape == (2, 3, 0, 8)
 
 
 @pytest.mark.parametrize("columns", [0, 2])
 def test_new_states_have_bins_even_without_columns(tmp_path, columns):
     rng = np.random.default_rng(2)
-    rows, forecasts, truths = rng.normal(size=(60, columns)), rng.normal(size=60), rng.normal(size=60)
+    rows, forecasts, truths = (
+        rng.normal(size=(60, columns)),
+        rng.normal(size=60),
+        rng.normal(size=60),
+    )
     one, other = SwordIntervals(), SwordIntervals()
     one.interval_then_learn(forecasts, truths, rows)
     one.save(tmp_path / "one.ckpt")
     other.load(tmp_path / "one.ckpt")
     assert other.state()["bins"].shape == (2, columns, layout.BINS, layout.STEPS)
-    assert np.array_equal(one.interval_then_learn(forecasts, truths, rows), other.interval_then_learn(forecasts, truths, rows))
+    assert np.array_equal(
+        one.interval_then_learn(forecasts, truths, rows),
+        other.interval_then_learn(forecasts, truths, rows),
+    )
 
 
 def test_bins_of_another_number_are_refused():

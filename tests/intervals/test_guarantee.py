@@ -1,4 +1,6 @@
-"""No window of rows has 20 misses too many, whatever the forecaster and the truths do (docs/theory.md)."""
+"""No window of rows has 20 misses too many, whatever the forecaster and the truths do
+(docs/theory.md).
+"""
 
 import numpy as np
 import pytest
@@ -27,7 +29,9 @@ def steepest(steps):
 
 
 def play(seed, rows, levels, delay=0):
-    """Misses minus their share, and the same with rows counted as 0 whose hit left the balance as it was; for each level."""
+    """Misses minus their share, and the same with rows counted as 0 whose hit left the balance
+    as it was; for each level.
+    """
     rng = np.random.default_rng(seed)
     kinds = [TRUTHS[k] for k in rng.integers(len(TRUTHS), size=3)]
     with_columns = bool(rng.integers(2))
@@ -37,7 +41,9 @@ def play(seed, rows, levels, delay=0):
         forecast, row = forecast_at(rng, t), rng.normal(size=2) if with_columns else None
         lower, upper = intervals.interval(forecast, row)
         aim = int(rng.integers(len(levels)))
-        truth = kinds[t * len(kinds) // rows](rng, t, forecast, float(lower[aim]), float(upper[aim]))
+        truth = kinds[t * len(kinds) // rows](
+            rng, t, forecast, float(lower[aim]), float(upper[aim])
+        )
         truth = max(-FARTHEST, min(FARTHEST, truth))
         waiting.append((forecast, truth, row, lower, upper))
         if len(waiting) > delay:
@@ -57,15 +63,22 @@ def require(seed, rows, levels, delay=0):
     steps, adjusted = play(seed, rows, levels, delay)
     most = MOST + LATE * delay
     for k in range(len(levels)):
-        assert steepest(steps[:, k]) <= most + ROUNDING, f"seed {seed}: too many misses at {levels[k]}"
-        assert steepest(-adjusted[:, k]) <= most + ROUNDING, f"seed {seed}: too few misses at {levels[k]}"
+        assert steepest(steps[:, k]) <= most + ROUNDING, (
+            f"seed {seed}: too many misses at {levels[k]}"
+        )
+        assert steepest(-adjusted[:, k]) <= most + ROUNDING, (
+            f"seed {seed}: too few misses at {levels[k]}"
+        )
 
 
 def levels_of(seed):
     return [(0.9,), (0.5,), (0.99,), (0.5, 0.9), (0.95, 0.1, 0.8)][seed % 5]
 
 
-@pytest.mark.parametrize("first", [0, 50, *(pytest.param(first, marks=pytest.mark.deep) for first in range(100, 250, 50))])
+@pytest.mark.parametrize(
+    "first",
+    [0, 50, *(pytest.param(first, marks=pytest.mark.deep) for first in range(100, 250, 50))],
+)
 def test_no_window_breaks_the_promise(first):
     for seed in range(first, first + 50):
         require(seed, 160, levels_of(seed))
@@ -84,7 +97,9 @@ def test_ten_thousand_sequences(block):
 
 
 def test_the_bound_is_nearly_met_by_a_game_that_knows_the_rule():
-    """A truth that is never covered unless the interval is everything: the promise is not loose by a factor."""
+    """A truth that is never covered unless the interval is everything: the promise is not loose
+    by a factor.
+    """
     intervals, steps = SwordIntervals(0.9), []
     for _ in range(2000):  # far too few misses first
         forecast = 0.0

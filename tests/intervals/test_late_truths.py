@@ -13,16 +13,23 @@ from swordplay.late import LateModel
 
 
 def world(rows, seed=0):
-    """A target that wanders, so that a forecast from before a batch is the worse the later its row comes."""
+    """A target that wanders, so that a forecast from before a batch is the worse the later its
+    row comes.
+    """
     return np.cumsum(np.random.default_rng(seed).normal(size=rows))
 
 
 def in_batches(intervals, truths, size):
-    """Ask the rows of a batch around the last truth before it, then learn them; returns all intervals."""
+    """Ask the rows of a batch around the last truth before it, then learn them.
+
+    Returns all intervals.
+    """
     bounds = []
     for first in range(0, len(truths), size):
         forecast = float(truths[first - 1]) if first else 0.0
-        asked = forecast + 1e-9 * np.arange(len(truths[first : first + size]))  # so that each is found by its forecast
+        asked = forecast + 1e-9 * np.arange(
+            len(truths[first : first + size])
+        )  # so that each is found by its forecast
         bounds += [intervals.interval(one) for one in asked.tolist()]
         for one, truth in zip(asked.tolist(), truths[first : first + size].tolist(), strict=True):
             intervals.learn(one, truth)
@@ -35,7 +42,9 @@ def test_rows_that_are_asked_together_get_intervals_with_ends(size):
     bounds = in_batches(SwordIntervals(0.9), truths, size)
     late = slice(max(200, 2 * size), None)
     assert np.isinf(bounds[late]).any(axis=1).mean() < 0.05
-    assert np.mean((bounds[late, 0] <= truths[late]) & (truths[late] <= bounds[late, 1])) == pytest.approx(0.9, abs=0.02)
+    assert np.mean(
+        (bounds[late, 0] <= truths[late]) & (truths[late] <= bounds[late, 1])
+    ) == pytest.approx(0.9, abs=0.02)
 
 
 def test_so_do_tickets():
@@ -57,10 +66,17 @@ def test_when_truths_come_at_once_again_so_do_the_usual_intervals():
     other = copy.deepcopy(intervals)
     forecasts = truths[999:-1]
     told = intervals.interval_then_learn(forecasts, truths[1000:])
-    alone = np.array([(other.interval(p), other.learn(p, y))[0] for p, y in zip(forecasts, truths[1000:], strict=True)])
+    alone = np.array(
+        [
+            (other.interval(p), other.learn(p, y))[0]
+            for p, y in zip(forecasts, truths[1000:], strict=True)
+        ]
+    )
     assert np.array_equal(told, alone)
     assert intervals._late.lateness == 0.0
-    assert np.mean(told[1500:, 1] - told[1500:, 0]) < 5.0  # of a standard normal step, and not of twenty
+    assert (
+        np.mean(told[1500:, 1] - told[1500:, 0]) < 5.0
+    )  # of a standard normal step, and not of twenty
 
 
 def test_many_at_once_are_learned_as_one_after_the_other():
@@ -108,15 +124,26 @@ def test_a_higher_level_holds_the_lower_ones_and_few_rows_are_everything():
 def test_lateness_sizes_and_balances_by_hand():
     late = Late()
     balances = late.learn(
-        np.array([0.0, 100.0]), np.array([3.0, -4.0]), np.array([[True], [False]]), np.array([0.1]), np.zeros(1)
+        np.array([0.0, 100.0]),
+        np.array([3.0, -4.0]),
+        np.array([[True], [False]]),
+        np.array([0.1]),
+        np.zeros(1),
     )
-    assert (late.lateness, late.sizes.tolist()) == (1.0, [4.0])  # a hundredth of the way; the first truth came at once
+    assert (late.lateness, late.sizes.tolist()) == (
+        1.0,
+        [4.0],
+    )  # a hundredth of the way; the first truth came at once
     assert balances == pytest.approx([0.8])
     late.learn(np.array([0.0]), np.array([5.0]), np.array([[False]]), np.array([0.1]), balances)
     assert (late.lateness, late.sizes.tolist()) == (0.99, [4.0, 5.0])  # it is late on average
-    frozen = late.learn(np.zeros(1), np.ones(1), np.array([[False]]), np.array([0.1]), np.array([-late.limit]))
+    frozen = late.learn(
+        np.zeros(1), np.ones(1), np.array([[False]]), np.array([0.1]), np.array([-late.limit])
+    )
     assert frozen.tolist() == [-LIMIT - 2.0 * 0.99]
-    counted = late.learn(np.zeros(1), np.ones(1), np.array([[False]]), np.array([0.1]), np.array([-LIMIT - 0.5]))
+    counted = late.learn(
+        np.zeros(1), np.ones(1), np.array([[False]]), np.array([0.1]), np.array([-LIMIT - 0.5])
+    )
     assert counted == pytest.approx([-LIMIT - 0.6])  # not at the limit, which is farther off
     late.lateness = 0.00102
     late.learn(np.zeros(1), np.ones(1), np.array([[False]]), np.array([0.1]), np.zeros(1))
@@ -162,7 +189,9 @@ def test_a_bad_lateness_is_refused(late):
 
 
 def one_after_the_other(lateness, late, residuals, missed, alphas, balances):
-    """What ``Late.learn`` does, row by row: lateness and balances afterwards, and the residuals that are remembered."""
+    """What ``Late.learn`` does, row by row: lateness and balances afterwards, and the residuals
+    that are remembered.
+    """
     balances, sizes = list(balances), []
     for rows, residual, outside in zip(late, residuals, missed, strict=True):
         for i, alpha in enumerate(alphas):
@@ -183,13 +212,17 @@ def test_learning_many_is_learning_one_after_the_other(seed):
     rng = np.random.default_rng(seed)
     count, alphas = 60, np.array([0.5, 0.1])
     often = 0.1 if seed % 4 == 1 else 0.5  # or no lateness would become none in between
-    late = rng.integers(0, [1, 2, 100, 3][seed % 4], size=count).astype(np.float64) * (rng.random(count) < often)
+    late = rng.integers(0, [1, 2, 100, 3][seed % 4], size=count).astype(np.float64) * (
+        rng.random(count) < often
+    )
     residuals, missed = rng.normal(size=count), rng.random((count, 2)) < [0.1, 0.02]
     first = [0.0, 0.00101, 0.6, 0.49][seed % 4]
     # From the fifth on there are hits that are free, at once or after some rows.
     lowest = 0.0 if seed < 4 else -LIMIT - 2.0 * first + (0.25 if seed % 2 else 0.0)
     parts, balances = Late(first), np.array([0.0, lowest])
-    for stop in range(1, count + 1):  # wherever it ends: a balance that went astray comes back to its limit
+    for stop in range(
+        1, count + 1
+    ):  # wherever it ends: a balance that went astray comes back to its limit
         whole, told = Late(first), (late[:stop], residuals[:stop], missed[:stop], alphas, balances)
         after = whole.learn(*told)
         lateness, counted, sizes = one_after_the_other(first, *told)

@@ -33,7 +33,8 @@ def test_where_there_is_nothing_to_learn_less_is_lost():
         rng = np.random.default_rng(seed)
         truths, columns = rng.uniform(-1.0, 1.0, size=1000), rng.normal(size=(1000, 6))
         ratios.append(
-            width_and_misses(SwordIntervals(), truths, columns) / width_and_misses(where_all_learn(6), truths, columns)
+            width_and_misses(SwordIntervals(), truths, columns)
+            / width_and_misses(where_all_learn(6), truths, columns)
         )
     assert np.mean(ratios) < 0.99
 
@@ -58,7 +59,9 @@ def test_one_is_an_outlier_and_two_in_a_row_are_none():
 
 @pytest.mark.parametrize("saved_again", [False, True])
 def test_a_state_in_which_all_learn_goes_on_as_it_began(tmp_path, saved_again):
-    """Written by the version before (commit 8878ff7) after 300 rows, one interval of which waits for its truth."""
+    """Written by the version before (commit 8878ff7) after 300 rows, one interval of which waits
+    for its truth.
+    """
     forecasts, truths, columns = golden_world()
     truths[50:53] += 1000.0
     intervals = SwordIntervals(LEVELS)
@@ -70,7 +73,9 @@ def test_a_state_in_which_all_learn_goes_on_as_it_began(tmp_path, saved_again):
         intervals = SwordIntervals(LEVELS)
         intervals.load(tmp_path / "again.ckpt")
     rest = intervals.interval_then_learn(forecasts[80:], truths[80:], columns[80:])
-    np.testing.assert_allclose(np.concatenate([first, rest]), wanted, rtol=ANOTHER_MACHINE, atol=ANOTHER_MACHINE)
+    np.testing.assert_allclose(
+        np.concatenate([first, rest]), wanted, rtol=ANOTHER_MACHINE, atol=ANOTHER_MACHINE
+    )
     assert intervals.state()["losses"].shape == (2, layout.SETS, layout.STEPS)
 
 

@@ -1,4 +1,6 @@
-"""How narrow intervals are: columns, volatility and autocorrelation are made use of, and drift is followed."""
+"""How narrow intervals are: columns, volatility and autocorrelation are made use of, and drift
+is followed.
+"""
 
 import numpy as np
 import pytest
@@ -9,7 +11,10 @@ LEVEL = 0.9
 
 
 def winkler(bounds, truths, since=200):
-    """Width, and 2 / alpha for what a truth lies outside by; the mean. Smallest in expectation for the quantiles themselves."""
+    """Width, and 2 / alpha for what a truth lies outside by; the mean.
+
+    Smallest in expectation for the quantiles themselves.
+    """
     lower, upper, y = bounds[since:, 0], bounds[since:, 1], truths[since:]
     outside = np.maximum(lower - y, 0.0) + np.maximum(y - upper, 0.0)
     return float(np.mean(upper - lower + 2.0 / (1.0 - LEVEL) * outside))
@@ -55,7 +60,9 @@ def test_a_world_that_becomes_noisier_or_calmer_is_followed_within_a_hundred_row
     truths = rng.normal(size=4000) * spread
     bounds = SwordIntervals(LEVEL).interval_then_learn(np.zeros(4000), truths)
     width = bounds[:, 1] - bounds[:, 0]
-    assert np.median(width[2100:2200]) / np.median(width[1500:2000]) == pytest.approx(factor, rel=0.35)
+    assert np.median(width[2100:2200]) / np.median(width[1500:2000]) == pytest.approx(
+        factor, rel=0.35
+    )
 
 
 @pytest.mark.parametrize("level", [0.5, 0.8, 0.9, 0.95, 0.99])
@@ -63,4 +70,6 @@ def test_coverage_is_the_level_to_two_thousandths(level):
     rng = np.random.default_rng(5)
     truths = rng.standard_t(4, size=6000) * np.repeat([1.0, 3.0, 0.5], 2000)
     bounds = SwordIntervals(level).interval_then_learn(np.zeros(6000), truths)
-    assert np.mean((bounds[:, 0] <= truths) & (truths <= bounds[:, 1])) == pytest.approx(level, abs=0.002)
+    assert np.mean((bounds[:, 0] <= truths) & (truths <= bounds[:, 1])) == pytest.approx(
+        level, abs=0.002
+    )

@@ -1,4 +1,6 @@
-"""The class: one row and many, late truths, several levels, what is refused, and going on from a saved state."""
+"""The class: one row and many, late truths, several levels, what is refused, and going on from a
+saved state.
+"""
 
 import copy
 import pickle
@@ -24,7 +26,9 @@ def world(rows, seed=0):
 
 def same(one, other):
     mine, theirs = one.state(), other.state()
-    return mine.keys() == theirs.keys() and all(np.array_equal(mine[name], theirs[name]) for name in mine)
+    return mine.keys() == theirs.keys() and all(
+        np.array_equal(mine[name], theirs[name]) for name in mine
+    )
 
 
 @pytest.mark.parametrize("with_features", [False, True])
@@ -48,7 +52,10 @@ def test_cut_anywhere_the_rest_is_the_same():
     parts = SwordIntervals(0.9)
     cuts = [slice(0, 3), slice(3, 3), slice(3, 77), slice(77, 200)]
     assert np.array_equal(
-        np.concatenate([parts.interval_then_learn(forecasts[c], truths[c], features[c]) for c in cuts]), bounds
+        np.concatenate(
+            [parts.interval_then_learn(forecasts[c], truths[c], features[c]) for c in cuts]
+        ),
+        bounds,
     )
     assert same(whole, parts)
 
@@ -75,24 +82,34 @@ def test_intervals_of_several_levels_never_cross_and_come_in_the_order_of_the_le
     narrow_first = bounds[:, np.argsort(levels)]
     assert (narrow_first[:, 1:, 0] <= narrow_first[:, :-1, 0]).all()
     assert (narrow_first[:, 1:, 1] >= narrow_first[:, :-1, 1]).all()
-    covered = ((bounds[:, :, 0] <= truths[:, None]) & (truths[:, None] <= bounds[:, :, 1])).mean(axis=0)
+    covered = ((bounds[:, :, 0] <= truths[:, None]) & (truths[:, None] <= bounds[:, :, 1])).mean(
+        axis=0
+    )
     np.testing.assert_allclose(covered, levels, atol=0.01)
 
 
 def test_a_wider_level_holds_a_narrower_one_that_lies_elsewhere():
-    """Where residuals go on, intervals lie beside their forecasts; hits too many draw those of one level nearer than others."""
+    """Where residuals go on, intervals lie beside their forecasts.
+
+    Hits too many draw those of one level nearer than others.
+    """
     rng = np.random.default_rng(3)
     for sign in (1.0, -1.0):
         truths = sign * rng.exponential(size=4000)
         truths[rng.random(4000) < 0.4] = 0.0
-        bounds = SwordIntervals((0.3, 0.45, 0.5, 0.55, 0.6)).interval_then_learn(np.zeros(4000), truths)
+        bounds = SwordIntervals((0.3, 0.45, 0.5, 0.55, 0.6)).interval_then_learn(
+            np.zeros(4000), truths
+        )
         assert (bounds[:, 1:, 0] <= bounds[:, :-1, 0]).all()
         assert (bounds[:, 1:, 1] >= bounds[:, :-1, 1]).all()
 
 
 @pytest.mark.parametrize("column", ["nswprice", "transfer"])
 def test_truths_that_stand_still_are_made_up_for_where_that_is_possible(column):
-    """Of 45,312 prices 15.5 % equal the last one; of the transfers 42 %, too many in a row for a level of a half."""
+    """Of 45,312 prices 15.5 % equal the last one.
+
+    Of the transfers 42 %, too many in a row for a level of a half.
+    """
     electricity = datasets.electricity()
     truths = electricity.features[:, electricity.names.index(column)]
     bounds = SwordIntervals(0.5).interval_then_learn(truths[:-1], truths[1:])
@@ -103,8 +120,8 @@ def test_truths_that_stand_still_are_made_up_for_where_that_is_possible(column):
 def test_the_first_five_rows_get_everything_and_the_sixth_does_not():
     bounds = SwordIntervals(0.9).interval_then_learn(np.zeros(7), np.arange(1.0, 8.0))
     assert np.isinf(bounds[:5]).all()
-    # The middle one of five, times the quantile of exponential scores, times the integrator's answer to half a miss too few,
-    # which is 1.16 times what it would be to half a miss too many.
+    # The middle one of five, times the quantile of exponential scores, times the integrator's
+    # answer to half a miss too few, which is 1.16 times what it would be to half a miss too many.
     half = 3.0 * np.log(10.0) * (1.0 - 1.16 * 0.02 * 0.5 * (1.0 + 4.0 * (0.5 / 9.5) ** 2))
     np.testing.assert_allclose(bounds[5], [-half, half])
     assert 0.0 < bounds[6, 1] < np.inf
@@ -112,19 +129,26 @@ def test_the_first_five_rows_get_everything_and_the_sixth_does_not():
 
 
 def test_the_largest_of_the_first_residuals_is_reached_before_a_quantile_can_be_known():
-    bounds = SwordIntervals(0.9).interval_then_learn(np.zeros(6), np.array([1.0, 1.0, 1.0, 1.0, 9.0, 0.0]))
+    bounds = SwordIntervals(0.9).interval_then_learn(
+        np.zeros(6), np.array([1.0, 1.0, 1.0, 1.0, 9.0, 0.0])
+    )
     np.testing.assert_allclose(bounds[5], [-9.0, 9.0])
-    bounds = SwordIntervals(0.9).interval_then_learn(np.zeros(6), np.array([1.0, 1.0, 1.0, 1.0, 90.0, 0.0]))
+    bounds = SwordIntervals(0.9).interval_then_learn(
+        np.zeros(6), np.array([1.0, 1.0, 1.0, 1.0, 90.0, 0.0])
+    )
     np.testing.assert_allclose(bounds[5], [-20.0, 20.0])  # of an outlier 20 usual ones
 
 
 def test_what_a_forecaster_leaves_on_the_table_that_does_not_look_at_the_last_truth():
-    """Truths that wander around a forecast of noise: the last truth says where the next one lies."""
+    """Truths that wander around a forecast of noise: the last truth says where the next one
+    lies.
+    """
     rng = np.random.default_rng(6)
     truths = rng.normal(size=3000).cumsum() * 0.1
     forecasts = truths + rng.normal(size=3000)
     width = np.diff(SwordIntervals(0.9).interval_then_learn(forecasts, truths), axis=1)[1000:, 0]
-    # The interval holds the forecast, which lies 0.8 from the truth in the mean, and reaches beyond the last truth.
+    # The interval holds the forecast, which lies 0.8 from the truth in the mean, and reaches beyond
+    # the last truth.
     assert width.mean() < 1.6 < 2 * 1.645
 
 
@@ -260,29 +284,85 @@ def test_bad_levels_are_refused_in_words(make, kind, words):
 NAN, INF = float("nan"), float("inf")
 BAD_ROWS = [
     (lambda s: s.interval(NAN, [1.0, 2.0, 3.0]), ValueError, "prediction must be finite, got nan"),
-    (lambda s: s.interval(1e300, [1.0, 2.0, 3.0]), ValueError, r"prediction must lie between -1e\+60 and 1e\+60, got 1e\+300"),
+    (
+        lambda s: s.interval(1e300, [1.0, 2.0, 3.0]),
+        ValueError,
+        r"prediction must lie between -1e\+60 and 1e\+60, got 1e\+300",
+    ),
     (lambda s: s.interval("1", [1.0, 2.0, 3.0]), TypeError, "prediction must be a real number"),
     (lambda s: s.interval(0.0, [1.0, 2.0]), ValueError, r"features must have 3 column\(s\).*got 2"),
     (lambda s: s.interval(0.0), ValueError, r"features must have 3 column\(s\).*got 0"),
-    (lambda s: s.interval(0.0, [[1.0, 2.0, 3.0]]), ValueError, r"features must have shape \(d,\), got \(1, 3\)"),
+    (
+        lambda s: s.interval(0.0, [[1.0, 2.0, 3.0]]),
+        ValueError,
+        r"features must have shape \(d,\), got \(1, 3\)",
+    ),
     (lambda s: s.interval(0.0, [1.0, INF, 3.0]), ValueError, "features must lie between"),
     (lambda s: s.interval(0.0, ["a", "b", "c"]), TypeError, "features must hold real numbers"),
     (lambda s: s.learn(0.0, NAN, [1.0, 2.0, 3.0]), ValueError, "target must be finite, got nan"),
     (lambda s: s.learn(0.0, -INF, [1.0, 2.0, 3.0]), ValueError, "target must be finite, got -inf"),
-    (lambda s: s.learn(0.0, 1e300, [1.0, 2.0, 3.0]), ValueError, r"target must lie between.*got 1e\+300"),
+    (
+        lambda s: s.learn(0.0, 1e300, [1.0, 2.0, 3.0]),
+        ValueError,
+        r"target must lie between.*got 1e\+300",
+    ),
     (lambda s: s.learn(0.0, 1.0), ValueError, r"features must have 3 column\(s\)"),
-    (lambda s: s.learn(0.0, 1.0, [1.0, 2.0, 3.0], given=(2.0, 1.0)), ValueError, "lower end above the upper"),
+    (
+        lambda s: s.learn(0.0, 1.0, [1.0, 2.0, 3.0], given=(2.0, 1.0)),
+        ValueError,
+        "lower end above the upper",
+    ),
     (lambda s: s.learn(0.0, 1.0, [1.0, 2.0, 3.0], given=(NAN, 1.0)), ValueError, "nor NaN"),
-    (lambda s: s.learn(0.0, 1.0, [1.0, 2.0, 3.0], given=5.0), TypeError, r"given must be a pair \(lower, upper\), got 5.0"),
-    (lambda s: s.learn(0.0, 1.0, [1.0, 2.0, 3.0], given=([0.0, 1.0], [2.0, 3.0])), ValueError, r"1 lower and upper end"),
-    (lambda s: s.interval_then_learn([0.0, NAN], [1.0, 1.0], np.zeros((2, 3))), ValueError, "predictions must be finite"),
-    (lambda s: s.interval_then_learn([0.0, 1e300], [1.0, 1.0], np.zeros((2, 3))), ValueError, "predictions must lie between"),
-    (lambda s: s.interval_then_learn([0.0, 1.0], [1.0, NAN], np.zeros((2, 3))), ValueError, "targets must be finite"),
-    (lambda s: s.interval_then_learn([0.0, 1.0], [1.0], np.zeros((2, 3))), ValueError, "one entry per prediction"),
-    (lambda s: s.interval_then_learn([0.0], [1.0], np.zeros((2, 3))), ValueError, r"shape \(T, d\) with T = 1, got \(2, 3\)"),
-    (lambda s: s.interval_then_learn([[0.0]], [1.0]), ValueError, "predictions must have 1 dimension"),
-    (lambda s: s.interval_then_learn(["a"], [1.0]), TypeError, "predictions must hold real numbers"),
-    (lambda s: s.interval_then_learn(np.ma.masked_array([0.0], [True]), [1.0]), TypeError, "predictions must not be masked"),
+    (
+        lambda s: s.learn(0.0, 1.0, [1.0, 2.0, 3.0], given=5.0),
+        TypeError,
+        r"given must be a pair \(lower, upper\), got 5.0",
+    ),
+    (
+        lambda s: s.learn(0.0, 1.0, [1.0, 2.0, 3.0], given=([0.0, 1.0], [2.0, 3.0])),
+        ValueError,
+        r"1 lower and upper end",
+    ),
+    (
+        lambda s: s.interval_then_learn([0.0, NAN], [1.0, 1.0], np.zeros((2, 3))),
+        ValueError,
+        "predictions must be finite",
+    ),
+    (
+        lambda s: s.interval_then_learn([0.0, 1e300], [1.0, 1.0], np.zeros((2, 3))),
+        ValueError,
+        "predictions must lie between",
+    ),
+    (
+        lambda s: s.interval_then_learn([0.0, 1.0], [1.0, NAN], np.zeros((2, 3))),
+        ValueError,
+        "targets must be finite",
+    ),
+    (
+        lambda s: s.interval_then_learn([0.0, 1.0], [1.0], np.zeros((2, 3))),
+        ValueError,
+        "one entry per prediction",
+    ),
+    (
+        lambda s: s.interval_then_learn([0.0], [1.0], np.zeros((2, 3))),
+        ValueError,
+        r"shape \(T, d\) with T = 1, got \(2, 3\)",
+    ),
+    (
+        lambda s: s.interval_then_learn([[0.0]], [1.0]),
+        ValueError,
+        "predictions must have 1 dimension",
+    ),
+    (
+        lambda s: s.interval_then_learn(["a"], [1.0]),
+        TypeError,
+        "predictions must hold real numbers",
+    ),
+    (
+        lambda s: s.interval_then_learn(np.ma.masked_array([0.0], [True]), [1.0]),
+        TypeError,
+        "predictions must not be masked",
+    ),
     (lambda s: s.widen(2), ValueError, "columns must be more than before, got 2 where there are 3"),
     (lambda s: s.load_state({}), ValueError, "state lacks given.bounds"),
     (lambda s: s.load_state([]), TypeError, "state must be the dictionary"),
@@ -303,7 +383,9 @@ def test_bad_rows_are_refused_in_words_and_change_nothing(call, kind, words):
 def test_the_largest_numbers_that_are_taken_do_not_overflow():
     intervals = SwordIntervals(LEVELS)
     forecasts = np.tile([1e60, -1e60, 0.0, 1e-300], 100)
-    bounds = intervals.interval_then_learn(forecasts, forecasts[::-1].copy(), np.outer(forecasts, [1.0, 1e-60]))
+    bounds = intervals.interval_then_learn(
+        forecasts, forecasts[::-1].copy(), np.outer(forecasts, [1.0, 1e-60])
+    )
     assert not np.isnan(bounds).any()
     twin = SwordIntervals(LEVELS)
     twin.load_state(intervals.state())
@@ -335,7 +417,8 @@ def test_a_loaded_one_goes_on_bit_by_bit(tmp_path):
     for each in (intervals, other):
         each.learn(3.0, 4.0, [0.1, 0.2, 0.3])
     assert np.array_equal(
-        intervals.interval_then_learn(forecasts, truths, features), other.interval_then_learn(forecasts, truths, features)
+        intervals.interval_then_learn(forecasts, truths, features),
+        other.interval_then_learn(forecasts, truths, features),
     )
     assert same(intervals, other)
 
@@ -401,9 +484,14 @@ def test_numbers_that_no_rows_lead_to_are_refused(name, place, value, words):
 def test_entries_that_are_missing_or_misshapen_are_refused():
     saved = grown().state()
     for name in saved:
-        if not name.startswith("settings.") and name not in ("bins", "given.rows"):  # states of before lack them
+        if not name.startswith("settings.") and name not in (
+            "bins",
+            "given.rows",
+        ):  # states of before lack them
             with pytest.raises(ValueError, match=r"state|lacks"):
-                SwordIntervals(LEVELS).load_state({key: value for key, value in saved.items() if key != name})
+                SwordIntervals(LEVELS).load_state(
+                    {key: value for key, value in saved.items() if key != name}
+                )
     for name in ("radii", "location", "bins", "first", "given.bounds"):
         with pytest.raises(ValueError, match="shape"):
             SwordIntervals(LEVELS).load_state(
@@ -413,7 +501,11 @@ def test_entries_that_are_missing_or_misshapen_are_refused():
 
 def test_a_state_of_intervals_that_looked_at_other_columns_is_refused_in_words():
     saved = grown().state()
-    of_before = saved | {name: saved[name][:, :8] for name in ("location", "spread")} | {"centers": np.zeros(3)}
+    of_before = (
+        saved
+        | {name: saved[name][:, :8] for name in ("location", "spread")}
+        | {"centers": np.zeros(3)}
+    )
     with pytest.raises(ValueError, match="saved by an earlier swordplay"):
         SwordIntervals(LEVELS).load_state(of_before)
 
@@ -442,7 +534,10 @@ def test_columns_that_appear_late_change_nothing_until_they_move():
 def test_threads_take_turns():
     intervals = SwordIntervals(0.9)
     forecasts, truths, _ = world(200)
-    workers = [threading.Thread(target=intervals.interval_then_learn, args=(forecasts, truths)) for _ in range(8)]
+    workers = [
+        threading.Thread(target=intervals.interval_then_learn, args=(forecasts, truths))
+        for _ in range(8)
+    ]
     for worker in workers:
         worker.start()
     for worker in workers:

@@ -25,7 +25,17 @@ def world(kind, rows, seed=0):
 
 
 @pytest.mark.parametrize(
-    "kind", ["plain", "columns", "skew", "heavy", "jumps", "autocorrelated", "mostly nothing", "nothing first"]
+    "kind",
+    [
+        "plain",
+        "columns",
+        "skew",
+        "heavy",
+        "jumps",
+        "autocorrelated",
+        "mostly nothing",
+        "nothing first",
+    ],
 )
 @pytest.mark.parametrize("with_features", [False, True])
 def test_the_kernel_is_the_formulas(kind, with_features):

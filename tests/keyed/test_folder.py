@@ -1,4 +1,6 @@
-"""A folder of keys: goes on bit by bit, is read key by key, and is whole or as it was after a kill."""
+"""A folder of keys: goes on bit by bit, is read key by key, and is whole or as it was after a
+kill.
+"""
 
 import json
 import os
@@ -26,13 +28,18 @@ QUICK, DEEP = 10, 100
 """Kills."""
 
 
-@pytest.mark.parametrize("settings", [{}, {"lags": 2}, {"loss": "huber"}, {"task": "classification", "classes": [1, 2, 3]}])
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"lags": 2}, {"loss": "huber"}, {"task": "classification", "classes": [1, 2, 3]}],
+)
 def test_saved_and_loaded_after_every_batch_it_says_the_same(tmp_path, settings):
     whole, resumed = Keyed(**settings), Keyed(**settings)
     classes = "task" in settings
     for names, rows, targets in world(7):
         y = np.digitize(targets, [-1.0, 1.0]) + 1 if classes else targets
-        assert np.array_equal(resumed.predict_then_learn(names, rows, y), whole.predict_then_learn(names, rows, y))
+        assert np.array_equal(
+            resumed.predict_then_learn(names, rows, y), whole.predict_then_learn(names, rows, y)
+        )
         resumed.save(tmp_path / "keys")
         resumed = Keyed.load(tmp_path / "keys")
         assert sorted(resumed.keys()) == sorted(whole.keys())
@@ -42,7 +49,9 @@ def test_saved_and_loaded_after_every_batch_it_says_the_same(tmp_path, settings)
         assert np.array_equal(one.coef_, other.coef_)
         assert np.array_equal(one.certificate_, other.certificate_)
     resumed.save(tmp_path / "another")
-    assert np.array_equal(Keyed.load(tmp_path / "another").predict(names, rows), whole.predict(names, rows))
+    assert np.array_equal(
+        Keyed.load(tmp_path / "another").predict(names, rows), whole.predict(names, rows)
+    )
 
 
 def test_a_start_and_names_of_columns_are_kept(tmp_path):
@@ -108,7 +117,11 @@ def test_young_keys_store_the_rows_that_they_have(tmp_path):
     assert len(states["three"]) < 1000 < len(states["sixty"]) < 0.8 * sizes["sixty"]  # compressed
     assert all(squeezed(plain(state)) == state for state in states.values())
     record = 8 * (616 + 85)  # with what certificates need
-    assert sizes == {"three": 1 + record + 3 * 11 * 8, "thirty": 1 + record + 30 * 11 * 8, "sixty": 1 + record}
+    assert sizes == {
+        "three": 1 + record + 3 * 11 * 8,
+        "thirty": 1 + record + 30 * 11 * 8,
+        "sixty": 1 + record,
+    }
 
 
 def test_expired_keys_leave_the_folder_when_it_is_saved(tmp_path):
@@ -135,7 +148,11 @@ def test_a_folder_that_somebody_else_has_saved_is_refused(tmp_path):
     for each in (one, other):
         each.predict_then_learn(["a"], row, [1.0])
     one.save(tmp_path)
-    for act in (lambda: other.save(tmp_path), lambda: other.predict(["b"], row), lambda: other.keys()):
+    for act in (
+        lambda: other.save(tmp_path),
+        lambda: other.predict(["b"], row),
+        lambda: other.keys(),
+    ):
         with pytest.raises(CheckpointError, match="saved by somebody else since"):
             act()
     stranger = Keyed()
@@ -167,7 +184,9 @@ def test_what_is_no_folder_of_keys_or_damaged_is_refused(tmp_path):
         Keyed.load(tmp_path).predict(["a", "b"], np.ones((2, 1)))
     with closing(sqlite3.connect(tmp_path / FILE)) as base, base:
         base.execute("PRAGMA user_version = 99")
-    with pytest.raises(CheckpointError, match="have format 99, and this version of swordplay reads 1"):
+    with pytest.raises(
+        CheckpointError, match="have format 99, and this version of swordplay reads 1"
+    ):
         Keyed.load(tmp_path)
 
 
@@ -225,7 +244,9 @@ for line in sys.stdin:
         keyed.predict_then_learn(*batch(keyed.clock // 400), now=keyed.clock + 400)
         keyed.save(folder)
 """
-"""A process that has everything imported, and for every line that it reads has a child that learns and saves without end."""
+"""A process that has everything imported, and for every line that it reads has a child that
+learns and saves without end.
+"""
 
 
 def batch(number):
@@ -235,8 +256,14 @@ def batch(number):
 
 
 def killed(folder, kills, seed):
-    """Kill a program that learns and saves without end, at random moments; afterwards the folder is that of some save."""
-    rng, path = np.random.default_rng(seed), os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    """Kill a program that learns and saves without end, at random moments.
+
+    Afterwards the folder is that of some save.
+    """
+    rng, path = (
+        np.random.default_rng(seed),
+        os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]),
+    )
     nursery = subprocess.Popen(
         [sys.executable, "-c", NURSERY, str(folder)],
         env=os.environ | {"PYTHONPATH": path},

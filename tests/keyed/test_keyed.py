@@ -50,26 +50,38 @@ def test_keys_say_what_each_says_alone(monkeypatch, loss, lags, threads):
         assert taken.certificate_ == model.certificate_
         assert np.array_equal(taken.weights_, model.weights_)
         rows, targets = np.random.default_rng(5).normal(size=(80, 3)), np.arange(80.0)
-        assert np.array_equal(taken.predict_then_learn(rows, targets), model.predict_then_learn(rows, targets))
+        assert np.array_equal(
+            taken.predict_then_learn(rows, targets), model.predict_then_learn(rows, targets)
+        )
         assert taken.certificate_ == model.certificate_
 
 
 @pytest.mark.parametrize("classes", [2, 4])
 def test_classes(classes):
-    keyed, alone, labels = Keyed("classification", classes=list("abcd")[:classes]), {}, np.array(list("abcd"))[:classes]
+    keyed, alone, labels = (
+        Keyed("classification", classes=list("abcd")[:classes]),
+        {},
+        np.array(list("abcd"))[:classes],
+    )
     for names, rows, targets in world(2):
         y = labels[np.digitize(targets, [-2.0, 0.0, 2.0][: classes - 1])]
         said = keyed.predict_proba_then_learn(names, rows, y)
         for key in np.unique(names):
             mine = names == key
             if key not in alone:
-                alone[key] = SwordClassifier(lags=0, curves=None).partial_fit(rows[mine][:1], y[mine][:1], classes=labels)
+                alone[key] = SwordClassifier(lags=0, curves=None).partial_fit(
+                    rows[mine][:1], y[mine][:1], classes=labels
+                )
                 assert np.array_equal(
                     said[mine][1:], alone[key].predict_proba_then_learn(rows[mine][1:], y[mine][1:])
                 ) or not len(said[mine][1:])
             else:
-                assert np.array_equal(said[mine], alone[key].predict_proba_then_learn(rows[mine], y[mine]))
-            assert np.array_equal(keyed.predict_proba(names[mine], rows[mine]), alone[key].predict_proba(rows[mine]))
+                assert np.array_equal(
+                    said[mine], alone[key].predict_proba_then_learn(rows[mine], y[mine])
+                )
+            assert np.array_equal(
+                keyed.predict_proba(names[mine], rows[mine]), alone[key].predict_proba(rows[mine])
+            )
     assert set(keyed.predict(names, rows)) <= set(labels)
     for key, model in alone.items():
         taken = keyed.model(key)
@@ -77,7 +89,9 @@ def test_classes(classes):
         assert np.array_equal(taken.coef_, model.coef_)
         assert np.array_equal(taken.predict_proba(rows), model.predict_proba(rows))
         y = labels[np.arange(len(rows)) % classes]
-        assert np.array_equal(taken.predict_proba_then_learn(rows, y), model.predict_proba_then_learn(rows, y))
+        assert np.array_equal(
+            taken.predict_proba_then_learn(rows, y), model.predict_proba_then_learn(rows, y)
+        )
 
 
 def test_every_key_may_begin_as_a_trained_model():
@@ -128,7 +142,9 @@ def test_every_key_may_begin_as_a_trained_classifier(tmp_path, classes, lags):
         keyed.save(tmp_path / str(count))
         again = Keyed.load(tmp_path / str(count))
         assert again.classes.tolist() == labels.tolist()
-        assert np.array_equal(again.predict_proba(["newer"], rows[:1]), start.predict_proba(rows[:1]))
+        assert np.array_equal(
+            again.predict_proba(["newer"], rows[:1]), start.predict_proba(rows[:1])
+        )
         assert np.array_equal(again.predict_proba(names, rows), keyed.predict_proba(names, rows))
 
 
@@ -139,7 +155,9 @@ def test_a_classifier_whose_classes_joined_late_is_no_beginning():
     late.predict_then_learn(rows[20:], np.where(rows[20:, 0] > 0, "a", "c"))
     with pytest.raises(ValueError, match=r"from its first row on, got \['b', 'c', 'a'\]"):
         Keyed("classification", start=late)
-    fine = SwordClassifier(lags=0, curves=None).partial_fit(rows, rows[:, 0] > 0, classes=[False, True])
+    fine = SwordClassifier(lags=0, curves=None).partial_fit(
+        rows, rows[:, 0] > 0, classes=[False, True]
+    )
     with pytest.raises(ValueError, match="classes must be those of start"):
         Keyed("classification", start=fine, classes=[0, 1, 2])
     with pytest.raises(ValueError, match="start must be a SwordClassifier with lags=1"):
@@ -164,37 +182,76 @@ def test_idle_keys_expire():
 
 def test_keys_are_text_or_whole_numbers():
     keyed, rows = Keyed(), np.ones((2, 1))
-    for keys in ([1, 2], np.array([1, 2]), pd.Series([1, 2]), pa.array([1, 2]), pd.Series([1, 2]).astype("category")):
+    for keys in (
+        [1, 2],
+        np.array([1, 2]),
+        pd.Series([1, 2]),
+        pa.array([1, 2]),
+        pd.Series([1, 2]).astype("category"),
+    ):
         keyed.predict_then_learn(keys, rows, [1.0, 2.0])
     assert keyed.keys() == [1, 2]
     text = Keyed()
-    for keys in (["a", "b"], np.array(["a", "b"]), pd.Series(["a", "b"], dtype=object), pd.Categorical(["a", "b"])):
+    for keys in (
+        ["a", "b"],
+        np.array(["a", "b"]),
+        pd.Series(["a", "b"], dtype=object),
+        pd.Categorical(["a", "b"]),
+    ):
         text.predict_then_learn(keys, rows, [1.0, 2.0])
     assert text.keys() == ["a", "b"]
 
 
 REFUSED = [
     ((["a", "b"], [[1.0]], [1.0]), ValueError, "keys must be one for each row, got 2 for 1 rows"),
-    (([None, "b"], [[1.0], [2.0]], [1.0, 2.0]), ValueError, "keys must not be missing, got 1 that are, the first in row 0"),
-    (([1.5], [[1.0]], [1.0]), TypeError, "keys must be text or whole numbers, got double such as 1.5"),
+    (
+        ([None, "b"], [[1.0], [2.0]], [1.0, 2.0]),
+        ValueError,
+        "keys must not be missing, got 1 that are, the first in row 0",
+    ),
+    (
+        ([1.5], [[1.0]], [1.0]),
+        TypeError,
+        "keys must be text or whole numbers, got double such as 1.5",
+    ),
     (([1], [[1.0]], [1.0]), TypeError, "keys must be text, as before, got whole numbers"),
-    ((["a", 1], [[1.0], [2.0]], [1.0, 2.0]), TypeError, "keys must be all text or all whole numbers"),
+    (
+        (["a", 1], [[1.0], [2.0]], [1.0, 2.0]),
+        TypeError,
+        "keys must be all text or all whole numbers",
+    ),
     ((["a"], [[1.0, 2.0]], [1.0]), ValueError, r"X must have 1 column\(s\), got 2"),
     ((["a"], [[np.nan]], [1.0]), ValueError, "X"),
     ((["a"], [[1e61]], [1.0]), ValueError, r"X must not pass 1e\+60 in magnitude, got 1e\+61"),
     ((["a"], [[1.0]], [np.inf]), ValueError, "y"),
     ((["a"], [[1.0]], [-1e61]), ValueError, r"y must not pass 1e\+60"),
     ((["a"], [[1.0]], [1.0, 2.0]), ValueError, r"y must have shape \(1,\), got \(2,\)"),
-    ((np.array([2**63], dtype=np.uint64), [[1.0]], [1.0]), ValueError, "keys must not pass 9223372036854775807"),
+    (
+        (np.array([2**63], dtype=np.uint64), [[1.0]], [1.0]),
+        ValueError,
+        "keys must not pass 9223372036854775807",
+    ),
     (([2**70], [[1.0]], [1.0]), TypeError, "keys must be all text or all whole numbers"),
     ((["\ud800"], [[1.0]], [1.0]), TypeError, "keys must be all text or all whole numbers"),
-    ((np.ma.masked_array([1], mask=[True]), [[1.0]], [1.0]), ValueError, "keys must not be missing"),
+    (
+        (np.ma.masked_array([1], mask=[True]), [[1.0]], [1.0]),
+        ValueError,
+        "keys must not be missing",
+    ),
     ((pd.array([None], dtype="Int64"), [[1.0]], [1.0]), ValueError, "keys must not be missing"),
-    ((["a"], pd.DataFrame({"x": pd.array([None], dtype="Float64")}), [1.0]), (TypeError, ValueError), "X must"),
+    (
+        (["a"], pd.DataFrame({"x": pd.array([None], dtype="Float64")}), [1.0]),
+        (TypeError, ValueError),
+        "X must",
+    ),
     ((["a"], [[1.0]], pd.array([None], dtype="Float64")), (TypeError, ValueError), "y must"),
     ((["a"], [[Lying(1e300)]], [1.0]), ValueError, "X must not pass"),
     ((["a"], [[1.0]], [Lying("nan")]), ValueError, "y must be finite"),
-    ((["a"], pd.DataFrame({"z": [1.0]}), [1.0]), ValueError, r"X must have the columns \['x'\], got \['z'\]"),
+    (
+        (["a"], pd.DataFrame({"z": [1.0]}), [1.0]),
+        ValueError,
+        r"X must have the columns \['x'\], got \['z'\]",
+    ),
 ]
 
 
@@ -227,7 +284,9 @@ def test_labels_are_compared_exactly_and_never_lost():
 
 
 def test_settings_that_make_no_sense_are_refused():
-    with pytest.raises(ValueError, match="task must be 'regression' or 'classification', got 'ranking'"):
+    with pytest.raises(
+        ValueError, match="task must be 'regression' or 'classification', got 'ranking'"
+    ):
         Keyed("ranking")
     with pytest.raises(ValueError, match="loss must be"):
         Keyed(loss="logistic")

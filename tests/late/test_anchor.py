@@ -1,4 +1,6 @@
-"""The model as it was when answers began to come late has its share in what is predicted, by what it said."""
+"""The model as it was when answers began to come late has its share in what is predicted, by
+what it said.
+"""
 
 from __future__ import annotations
 
@@ -23,15 +25,24 @@ def _early(monkeypatch):
 def rows(task):
     """A world that turns after a third; a word and a label that are new then."""
     rng = np.random.default_rng(3)
-    xs = [{"a": float(rng.normal()), "b": float(rng.normal()), "c": "xyz"[k % (2 + (k > 30))]} for k in range(ROWS)]
-    ys = [(x["a"] if k < ROWS // 3 else -x["b"]) + 0.1 * float(rng.normal()) for k, x in enumerate(xs)]
+    xs = [
+        {"a": float(rng.normal()), "b": float(rng.normal()), "c": "xyz"[k % (2 + (k > 30))]}
+        for k in range(ROWS)
+    ]
+    ys = [
+        (x["a"] if k < ROWS // 3 else -x["b"]) + 0.1 * float(rng.normal()) for k, x in enumerate(xs)
+    ]
     if task == "classification":
-        ys = ["odd" if k > 35 and k % 7 == 0 else "high" if y > 0 else "low" for k, y in enumerate(ys)]
+        ys = [
+            "odd" if k > 35 and k % 7 == 0 else "high" if y > 0 else "low" for k, y in enumerate(ys)
+        ]
     return xs, ys
 
 
 def played(model, xs, ys, *, block=1, save=False):
-    """Tickets of all rows: those of history are answered at once, the others some rows late, so many together."""
+    """Tickets of all rows: those of history are answered at once, the others some rows late, so
+    many together.
+    """
     tickets = []
     for x, y in zip(xs[:HISTORY], ys, strict=False):
         tickets.append(model.ask(x))
@@ -46,7 +57,9 @@ def played(model, xs, ys, *, block=1, save=False):
 
 
 MIXED = HISTORY + DELAY + 2
-"""The first row that is asked when there is an anchor: row HISTORY + 1, the first one that comes late, is told before it."""
+"""The first row that is asked when there is an anchor: row HISTORY + 1, the first one that comes
+late, is told before it.
+"""
 
 
 @pytest.fixture
@@ -71,12 +84,23 @@ def test_the_share_of_who_goes_on_learning_is_learned_by_slopes(task, monkeypatc
     pull = spread = 0.0
     shares = []
     for k in range(1, ROWS):  # before the first answer nobody says anything
-        if (told := k - 1 - DELAY) >= MIXED and ys[told] in (own[told].probabilities or {ys[told]: 1.0}):
+        if (told := k - 1 - DELAY) >= MIXED and ys[told] in (
+            own[told].probabilities or {ys[told]: 1.0}
+        ):
             labels = list(own[told].probabilities or [None])
-            truth = [float(label == ys[told]) for label in labels] if own[told].probabilities else [ys[told]]
-            one, other = values(own[told]), values(frozen[told]) if len(labels) == 1 else filled(frozen[told], own[told])
+            truth = (
+                [float(label == ys[told]) for label in labels]
+                if own[told].probabilities
+                else [ys[told]]
+            )
+            one, other = (
+                values(own[told]),
+                values(frozen[told]) if len(labels) == 1 else filled(frozen[told], own[told]),
+            )
             said = values(tickets[told])
-            slope = sum((y - p) * (o - f) for y, p, o, f in zip(truth, said, one, other, strict=True))
+            slope = sum(
+                (y - p) * (o - f) for y, p, o, f in zip(truth, said, one, other, strict=True)
+            )
             pull, spread = pull + slope, spread + (1 + 2 * DELAY) * slope**2
         x = max(0.0, pull / math.sqrt(spread)) if spread else 0.0
         shares.append(1.0 - min(1.0, 0.25 * x * math.exp(x * x / 2.0)))
@@ -86,7 +110,9 @@ def test_the_share_of_who_goes_on_learning_is_learned_by_slopes(task, monkeypatc
 
 
 def apart(task, xs, ys):
-    """What one model says that never has an anchor, and one that stops before the first answer that comes late."""
+    """What one model says that never has an anchor, and one that stops before the first answer
+    that comes late.
+    """
     alone, stopped = LateModel(task), LateModel(task)
     alone._anchors.taken = True
     own = played(alone, xs, ys)[1]
@@ -99,15 +125,23 @@ def mean(own, frozen, share):
     if own.probabilities is None:
         return [(1.0 - share) * own.prediction + share * frozen.prediction]
     both = [
-        (1.0 - share) * one + share * other for one, other in zip(own.probabilities.values(), filled(frozen, own), strict=True)
+        (1.0 - share) * one + share * other
+        for one, other in zip(own.probabilities.values(), filled(frozen, own), strict=True)
     ]
     return [one / sum(both) for one in both]
 
 
 def test_shares_by_hand():
     one = LateModel("regression")._asks
-    for pull, spread, learner in ((0.0, 0.0, 0.0), (-3.0, 1.0, 0.0), (1.0, 1.0, 0.25 * math.exp(0.5)), (2.0, 1.0, 1.0)):
-        assert room.Anchor(one, 0, pull=pull, spread=spread).share == pytest.approx(1.0 - learner, abs=1e-15)
+    for pull, spread, learner in (
+        (0.0, 0.0, 0.0),
+        (-3.0, 1.0, 0.0),
+        (1.0, 1.0, 0.25 * math.exp(0.5)),
+        (2.0, 1.0, 1.0),
+    ):
+        assert room.Anchor(one, 0, pull=pull, spread=spread).share == pytest.approx(
+            1.0 - learner, abs=1e-15
+        )
     assert room.Anchor(one, 0, pull=1e9, spread=1.0).share == 0.0  # and nothing overflows
     anchor = room.Anchor(one, 0)
     # Two answers: errors of both, and slopes; 0 and 3 answers came between.
@@ -126,10 +160,16 @@ def test_both_are_mixed_by_exponential_weights_for_late_losses(task):
     lead = energy = 0.0
     for k in range(1, ROWS):  # before the first answer nobody says anything
         if (told := k - 1 - DELAY) >= MIXED:
-            one, other = (squares(ticket, own[told], ys[told]) for ticket in (own[told], frozen[told]))
-            if ys[told] in (own[told].probabilities or {ys[told]: 1.0}):  # a label that nobody knew judges nobody
+            one, other = (
+                squares(ticket, own[told], ys[told]) for ticket in (own[told], frozen[told])
+            )
+            if ys[told] in (
+                own[told].probabilities or {ys[told]: 1.0}
+            ):  # a label that nobody knew judges nobody
                 lead, energy = lead + one - other, energy + (0.5 + DELAY) * (one - other) ** 2
-        learner = 0.1 * math.exp(-lead * math.sqrt(2.0 * math.log(10.0) / energy)) if energy else 0.1
+        learner = (
+            0.1 * math.exp(-lead * math.sqrt(2.0 * math.log(10.0) / energy)) if energy else 0.1
+        )
         share = 0.9 / (0.9 + learner)
         wanted = together(own[k], frozen[k], share) if k >= MIXED else values(own[k])
         assert values(tickets[k]) == pytest.approx(wanted, rel=TWIN, abs=TWIN), k
@@ -138,18 +178,26 @@ def test_both_are_mixed_by_exponential_weights_for_late_losses(task):
 
 def values(ticket):
     """What a ticket says, as numbers."""
-    return [ticket.prediction] if ticket.probabilities is None else list(ticket.probabilities.values())
+    return (
+        [ticket.prediction] if ticket.probabilities is None else list(ticket.probabilities.values())
+    )
 
 
 def filled(ticket, like):
     """The chances of labels that were not known yet are those of the other."""
-    return [(ticket.probabilities | dict(like.probabilities) | ticket.probabilities)[label] for label in like.probabilities]
+    return [
+        (ticket.probabilities | dict(like.probabilities) | ticket.probabilities)[label]
+        for label in like.probabilities
+    ]
 
 
 def squares(ticket, like, y):
     if ticket.probabilities is None:
         return (ticket.prediction - y) ** 2
-    return sum((p - (label == y)) ** 2 for label, p in zip(like.probabilities, filled(ticket, like), strict=True))
+    return sum(
+        (p - (label == y)) ** 2
+        for label, p in zip(like.probabilities, filled(ticket, like), strict=True)
+    )
 
 
 def together(own, frozen, share):
@@ -167,7 +215,10 @@ def test_blocks_saves_and_loads_change_nothing(task):
     assert one[1] == many[1]
     assert one[0]._anchors.now.lead == many[0]._anchors.now.lead != 0.0
     # Those that are told together: the anchor is the model before the first of them that is late.
-    three, by_three = played(LateModel(task), xs, ys, block=3), played(LateModel(task), xs, ys, block=3, save=True)
+    three, by_three = (
+        played(LateModel(task), xs, ys, block=3),
+        played(LateModel(task), xs, ys, block=3, save=True),
+    )
     assert three[1] == by_three[1]
     asked = LateModel(task)
     for x, y in zip(xs[:HISTORY], ys, strict=False):
@@ -210,7 +261,12 @@ def test_files_of_before_there_were_anchors_and_damaged_ones():
     assert "itself as of answer 26" in model.summary()
     earlier = {n: v for n, v in state.items() if not n.startswith(("anchor", "pending.side"))}
     assert LateModel.from_state(earlier).pending == model.pending
-    wrong = {"anchor.energy": -1.0, "anchor.told": 0.5, "anchor.lead": math.nan, "pending.sided": [1, 1]}
+    wrong = {
+        "anchor.energy": -1.0,
+        "anchor.told": 0.5,
+        "anchor.lead": math.nan,
+        "pending.sided": [1, 1],
+    }
     for name, value in (wrong | {"anchor.pull": math.inf, "anchor.spread": -1.0}).items():
         with pytest.raises(ValueError, match="not one of a LateModel"):
             LateModel.from_state(state | {name: value})
@@ -219,7 +275,10 @@ def test_files_of_before_there_were_anchors_and_damaged_ones():
 @pytest.mark.usefixtures("of_before")
 def test_a_share_that_was_weighed_as_before_goes_on_so():
     xs, ys = rows("regression")
-    one, many = played(LateModel("regression"), xs, ys, save=True), played(LateModel("regression"), xs, ys)
+    one, many = (
+        played(LateModel("regression"), xs, ys, save=True),
+        played(LateModel("regression"), xs, ys),
+    )
     assert one[1] == many[1]
     assert one[0]._anchors.now.pull is None
     assert not any("pull" in name for name in one[0].state())
@@ -227,13 +286,20 @@ def test_a_share_that_was_weighed_as_before_goes_on_so():
 
 def test_it_is_over_where_its_share_falls_below_a_thousandth():
     energy = 7.0
-    edge = -math.log(0.9 * 999.0 / 0.1) * math.sqrt(energy / (2.0 * math.log(10.0)))  # share = 0.001, by hand
+    edge = -math.log(0.9 * 999.0 / 0.1) * math.sqrt(
+        energy / (2.0 * math.log(10.0))
+    )  # share = 0.001, by hand
     one = LateModel("regression")._asks
     assert room.Anchor(one, 0, edge, energy, None).share == pytest.approx(0.001)
     nothing, now = np.zeros((1, 3)), np.zeros(1)
-    stays = [room.Anchor(one, 0, edge * factor, energy).judge(nothing, now) for factor in (0.999, 1.001, -1.001)]
+    stays = [
+        room.Anchor(one, 0, edge * factor, energy).judge(nothing, now)
+        for factor in (0.999, 1.001, -1.001)
+    ]
     assert stays == [True, False, True]
-    back = np.array([[0.0, 0.002 * -edge, 0.0], [10.0 * -edge, 0.0, 0.0]])  # over the edge, and back
+    back = np.array(
+        [[0.0, 0.002 * -edge, 0.0], [10.0 * -edge, 0.0, 0.0]]
+    )  # over the edge, and back
     assert not room.Anchor(one, 0, 0.999 * edge, energy).judge(back, np.zeros(2))
     assert room.Anchor(one, 0, 0.999 * edge, energy).judge(back[1:], np.zeros(1))
     assert room.Anchor(one, 0, pull=None).share == 0.9

@@ -1,4 +1,6 @@
-"""Tickets: what was predicted is judged, what was asked is learned, in whatever order the answers come."""
+"""Tickets: what was predicted is judged, what was asked is learned, in whatever order the
+answers come.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +24,20 @@ from swordplay.estimators.model import LinearModel
 from swordplay.estimators.named_classes import NamedClassifier
 from swordplay.estimators.voices import Voices, said_now
 from swordplay.intervals import SwordIntervals
-from swordplay.late import LateModel, Ticket, TicketError, TicketPending, TooManyPending, UnknownTicket
+from swordplay.late import (
+    LateModel,
+    Ticket,
+    TicketError,
+    TicketPending,
+    TooManyPending,
+    UnknownTicket,
+)
 from swordplay.late.blocks import Block, Run, between, kept_of
 
-STEPS = st.lists(st.tuples(st.sampled_from(["ask", "ask", "tell", "tell", "drop", "save"]), st.integers(0, 99)), max_size=40)
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["ask", "ask", "tell", "tell", "drop", "save"]), st.integers(0, 99)),
+    max_size=40,
+)
 """What happens, and to which of the pending tickets."""
 LABELS = ("up", "down", "same")
 EXPERTS = 28
@@ -35,7 +47,9 @@ def assert_same(one, other):
     """Two states, bit by bit."""
     assert one.keys() == other.keys()
     for name, value in one.items():
-        assert np.array_equal(value, other[name], equal_nan=isinstance(value, float | np.ndarray)), name
+        assert np.array_equal(
+            value, other[name], equal_nan=isinstance(value, float | np.ndarray)
+        ), name
 
 
 def saved(model, folder):
@@ -44,7 +58,10 @@ def saved(model, folder):
 
 
 class NaiveNumbers:
-    """Lags are columns in front that the caller fills in; nothing is batched, and nothing is saved."""
+    """Lags are columns in front that the caller fills in.
+
+    Nothing is batched, and nothing is saved.
+    """
 
     def __init__(self, lags):
         self.lags, self.model, self.bands = lags, LinearModel(2 + lags), SwordIntervals(0.9)
@@ -54,24 +71,39 @@ class NaiveNumbers:
         newest = [*reversed(self.told), *[math.nan] * self.lags][: self.lags]
         row = np.array([[*newest, *x]])
         said = float(self.model.predict(row)[0]) if self.told else None
-        self.said[id] = len(self.told), said_now(self.model.heads, row).transpose(1, 0, 2) if self.told else None
-        lower, upper = (None, None) if said is None else self.bands.intervals([said], [x] if self.bands.rows else None)[0]
+        self.said[id] = (
+            len(self.told),
+            said_now(self.model.heads, row).transpose(1, 0, 2) if self.told else None,
+        )
+        lower, upper = (
+            (None, None)
+            if said is None
+            else self.bands.intervals([said], [x] if self.bands.rows else None)[0]
+        )
         self.pending[id] = row, Ticket(id, said, lower, upper)
         return self.pending[id][1]
 
     def tell(self, id, y):
         row, ticket = self.pending.pop(id)
         before, said = self.said.pop(id)
-        if before < len(self.told):  # other answers came between; before the first one everybody says the same
+        if before < len(
+            self.told
+        ):  # other answers came between; before the first one everybody says the same
             late = np.array([len(self.told) - before], dtype=np.float64)
-            self.model.heads.voices = Voices(late, np.zeros((1, 1, 1 + EXPERTS)) if said is None else said)
+            self.model.heads.voices = Voices(
+                late, np.zeros((1, 1, 1 + EXPERTS)) if said is None else said
+            )
         self.model.predict_then_learn(row, np.array([y]))
         self.model.heads.voices = None
         self.told.append(y)
         if ticket.prediction is None:
             return None
         self.bands.learn(
-            ticket.prediction, y, row[0, self.lags :], given=(ticket.lower, ticket.upper), late=len(self.told) - 1 - before
+            ticket.prediction,
+            y,
+            row[0, self.lags :],
+            given=(ticket.lower, ticket.upper),
+            late=len(self.told) - 1 - before,
         )
         return (ticket.prediction - y) ** 2
 
@@ -101,14 +133,20 @@ def test_random_interleavings_are_those_of_a_naive_twin(tmp_path_factory, lags, 
         assert list(reversed(late.pending)) == list(reversed(naive.pending))
     if naive.told:
         told = naive.model.state()
-        mine = {name: value for name, value in late.model.model_.state().items() if name != "recent"}
+        mine = {
+            name: value for name, value in late.model.model_.state().items() if name != "recent"
+        }
         assert_same(mine, {name: value for name, value in told.items() if name != "recent"})
         assert late.model.model_.recent.tolist()[: len(naive.told)] == naive.told[::-1][:lags]
 
 
 def named_row(rng):
     """Numbers, words and gaps as JSON has them."""
-    row = {"a": float(rng.normal()), "b": int(rng.integers(5)), "c": None if rng.random() < 0.2 else float(rng.normal())}
+    row = {
+        "a": float(rng.normal()),
+        "b": int(rng.integers(5)),
+        "c": None if rng.random() < 0.2 else float(rng.normal()),
+    }
     return row | ({"town": str(rng.choice(["Bern", "Genf", "Zug"]))} if rng.random() < 0.8 else {})
 
 
@@ -117,10 +155,14 @@ class NaiveLabels:
 
     def __init__(self):
         self.columns, self.words, self.labels, self.pending, self.said = [], [], [], {}, {}
-        self.model = OneModelPerClass(lambda: LinearModel(max(1, len(self.columns)), loss="logistic"))
+        self.model = OneModelPerClass(
+            lambda: LinearModel(max(1, len(self.columns)), loss="logistic")
+        )
 
     def numbers(self, x):
-        found = {name: float(value) for name, value in x.items() if name != "town" and value is not None}
+        found = {
+            name: float(value) for name, value in x.items() if name != "town" and value is not None
+        }
         if "town" in x:
             found |= {("town", word): float(word == x["town"]) for word in [*self.words, x["town"]]}
         return found
@@ -132,7 +174,10 @@ class NaiveLabels:
         said = said_now(self.model.teams[0], row).transpose(1, 0, 2) if self.labels else None
         self.said[id] = self.model.counts.sum(), said
         said = dict(zip(self.labels, chances, strict=True))
-        self.pending[id] = x, Ticket(id, max(said, key=said.get) if said else None, probabilities=said or None)
+        self.pending[id] = (
+            x,
+            Ticket(id, max(said, key=said.get) if said else None, probabilities=said or None),
+        )
         return self.pending[id][1]
 
     def tell(self, id, label):
@@ -151,8 +196,13 @@ class NaiveLabels:
         row = np.array([[numbers.get(name, math.nan) for name in self.columns]])
         asked, said = self.said.pop(id)
         if asked < before:
-            heads = [*([] if said is None else said), *np.zeros((len(self.model.teams[0]), 1, 1 + EXPERTS))]
-            self.model.teams[0].voices = Voices(np.array([before - asked]), np.array(heads)[: len(self.model.teams[0])])
+            heads = [
+                *([] if said is None else said),
+                *np.zeros((len(self.model.teams[0]), 1, 1 + EXPERTS)),
+            ]
+            self.model.teams[0].voices = Voices(
+                np.array([before - asked]), np.array(heads)[: len(self.model.teams[0])]
+            )
         self.model.predict_then_learn(row, np.array([self.labels.index(label)]))
         self.model.teams[0].voices = None
         if ticket.prediction is None:
@@ -214,7 +264,9 @@ def test_many_at_once_are_one_after_the_other_bit_by_bit(kind, tmp_path):
         assert many.ask_many(xs[part]) == single
         order = np.random.default_rng(first).permutation(20)[:15]
         losses = [one.tell(single[k], ys[first + k]) for k in order]
-        assert many.tell_many([single[k].id for k in order], [ys[first + k] for k in order]) == losses
+        assert (
+            many.tell_many([single[k].id for k in order], [ys[first + k] for k in order]) == losses
+        )
     assert_same(one.state(), many.state())
     again = saved(many, tmp_path)
     assert_same(again.state(), many.state())
@@ -254,7 +306,9 @@ def test_the_ordinary_predictions_and_intervals_without_delay():
     said = np.array([ticket.prediction for ticket in tickets[1:]])
     assert np.allclose(said, ordinary[1:], rtol=1e-12)
     bounds = SwordIntervals(0.9).interval_then_learn(said, y[1:], X[1:])
-    assert [(ticket.lower, ticket.upper) for ticket in tickets[1:]] == [tuple(row) for row in bounds.tolist()]
+    assert [(ticket.lower, ticket.upper) for ticket in tickets[1:]] == [
+        tuple(row) for row in bounds.tolist()
+    ]
     inside = (bounds[:, 0] <= y[1:]) & (y[1:] <= bounds[:, 1])
     assert late.score.missed == np.count_nonzero(~inside)
     assert late.score.loss == pytest.approx(np.sum((said - y[1:]) ** 2))
@@ -289,7 +343,12 @@ def test_tickets_that_cannot_be():
     model.drop("1")
     with pytest.raises(UnknownTicket):
         model.drop("1")
-    assert (model.score.asked, model.score.told, model.score.dropped, len(model.pending)) == (2, 1, 1, 0)
+    assert (model.score.asked, model.score.told, model.score.dropped, len(model.pending)) == (
+        2,
+        1,
+        1,
+        0,
+    )
     assert before["pending.ids"] == "[]"
     for bad in ("", "a\nb", 3, "x" * 201):
         with pytest.raises((TypeError, ValueError), match="id must be a text"):
@@ -308,7 +367,11 @@ def test_tickets_that_cannot_be():
         ("arrays", [1.0, 2.0, math.nan], "NaN|nan|finite"),
         ("arrays", ["1", "2", "3"], "must hold numbers"),
         ("arrays", sparse.csr_array([[1.0, 2.0, 3.0]]), "got a sparse one"),
-        ("arrays", np.ma.masked_array([1.0, 2.0, 3.0], mask=[True, False, False]), "must not be masked"),
+        (
+            "arrays",
+            np.ma.masked_array([1.0, 2.0, 3.0], mask=[True, False, False]),
+            "must not be masked",
+        ),
         ("arrays", {"a": 1.0}, "not fitted to columns with names"),
     ],
 )
@@ -366,7 +429,9 @@ def test_states_that_no_tickets_lead_to(tmp_path):
         with pytest.raises(ValueError, match="the state is not one of a LateModel, or damaged"):
             LateModel.from_state(good | {name: value})
     with pytest.raises(ValueError, match="damaged"):
-        LateModel.from_state({name: value for name, value in good.items() if name != "pending.upper"})
+        LateModel.from_state(
+            {name: value for name, value in good.items() if name != "pending.upper"}
+        )
     model.model.save(tmp_path / "estimator")
     with pytest.raises(CheckpointError):
         LateModel.load(tmp_path / "estimator")
@@ -384,7 +449,10 @@ def test_data_frames_of_one_row():
         assert ticket.prediction == alone.predict(frame[k : k + 1])[0]
         encoded.tell(ticket, y[k])
         alone.partial_fit(frame[k : k + 1], y[k : k + 1])
-    assert LateModel.from_state(encoded.state()).ask({"size": 1.0, "town": "Chur"}).prediction is not None
+    assert (
+        LateModel.from_state(encoded.state()).ask({"size": 1.0, "town": "Chur"}).prediction
+        is not None
+    )
     with pytest.raises(ValueError, match="differs in"):
         encoded.ask({"size": 1.0})
     named = LateModel(sklearn.SwordRegressor().partial_fit(frame[["size"]], y))
@@ -423,7 +491,16 @@ def test_many_ids_answers_and_scores_are_those_of_each_alone():
     from swordplay.late.score import Score
     from swordplay.late.ticket import checked_id, checked_ids
 
-    for ids in (["a", "b" * 200], ["a", ""], ["a", "b\n"], ["a", 3], ["a"], [], ["a", "b" * 201], [Ticket("t", 1.0), "a"]):
+    for ids in (
+        ["a", "b" * 200],
+        ["a", ""],
+        ["a", "b\n"],
+        ["a", 3],
+        ["a"],
+        [],
+        ["a", "b" * 201],
+        [Ticket("t", 1.0), "a"],
+    ):
         try:
             wanted = [checked_id(one) for one in ids]
         except (TypeError, ValueError) as error:
@@ -438,7 +515,10 @@ def test_many_ids_answers_and_scores_are_those_of_each_alone():
         with pytest.raises(ValueError, match="y must be finite"):
             kinds.truths(asks, wrong)
     rng = np.random.default_rng(7)
-    given, truths = np.sort(rng.normal(size=(40, 3)), axis=1)[:, [1, 0, 2]], rng.normal(size=40).tolist()
+    given, truths = (
+        np.sort(rng.normal(size=(40, 3)), axis=1)[:, [1, 0, 2]],
+        rng.normal(size=40).tolist(),
+    )
     given[:3, 1:] = -math.inf, math.inf
     tickets = [Ticket(f"{k}", *row) for k, row in enumerate(given.tolist())]
     before = Score(asked=50, loss=0.1, error=0.3)
@@ -455,12 +535,18 @@ def test_of_a_block_of_which_few_are_left_nothing_else_is_kept():
     assert (kept.block.left, len(kept.block.rows)) == (24, 64)  # more than a quarter
     model.tell_many(tickets[40:48], [1.0] * 8)
     kept = model._pending[tickets[50].id]
-    assert (kept.block.left, len(kept.block.rows), kept.row) == (16, 16, model._asks.read([{"a": 50.0}])[0])
+    assert (kept.block.left, len(kept.block.rows), kept.row) == (
+        16,
+        16,
+        model._asks.read([{"a": 50.0}])[0],
+    )
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_tickets_of_blocks_are_those_of_each_alone(seed):
-    """Told whole, in part, in any order, and asked again under an id that another block still has."""
+    """Told whole, in part, in any order, and asked again under an id that another block still
+    has.
+    """
     rng = np.random.default_rng(seed)
     together, alone = LateModel("regression"), LateModel("regression")
     told, made = list[str](), itertools.count()
@@ -470,13 +556,21 @@ def test_tickets_of_blocks_are_those_of_each_alone(seed):
             count = int(rng.integers(1, 40))
             ids = [f"new {next(made)}" if k % 3 or not told else told.pop(0) for k in range(count)]
             rows = [{"a": float(rng.normal()), "b": float(rng.normal())} for _ in ids]
-            assert together.ask_many(rows, ids) == [alone.ask(row, id) for row, id in zip(rows, ids, strict=True)]
+            assert together.ask_many(rows, ids) == [
+                alone.ask(row, id) for row, id in zip(rows, ids, strict=True)
+            ]
             continue
         first, count = int(rng.integers(0, len(waiting))), int(rng.integers(1, 40))
-        some = waiting[first : first + count] if rng.random() < 0.7 else rng.permutation(waiting)[:count].tolist()
+        some = (
+            waiting[first : first + count]
+            if rng.random() < 0.7
+            else rng.permutation(waiting)[:count].tolist()
+        )
         some = together._pending[some[0]].block.ids if rng.random() < 0.3 else some
         ys = rng.normal(size=len(some)).tolist()
-        if unknown := [id for id in some if id not in alone.pending]:  # some of the block were told before
+        if unknown := [
+            id for id in some if id not in alone.pending
+        ]:  # some of the block were told before
             with pytest.raises(UnknownTicket, match=re.escape(repr(unknown[0]))):
                 together.tell_many(list(some), ys)
             continue
@@ -499,7 +593,11 @@ def test_an_id_of_a_block_that_was_asked_again_is_that_of_the_new_one():
     assert again == model.pending["y"]
     assert model._pending.view.run(["x", "y", "z"]) is None
     assert [run.ids for run in model._pending.runs(["x", "y", "z"])] == [["x"], ["y"], ["z"]]
-    assert [kept.row["a"] for kept in kept_of(model._pending.runs(["x", "y", "z"]))] == [2.0, 9.0, 2.0]
+    assert [kept.row["a"] for kept in kept_of(model._pending.runs(["x", "y", "z"]))] == [
+        2.0,
+        9.0,
+        2.0,
+    ]
     assert model.tell_many(["x", "y", "z"], [1.0] * 3)[1] == (again.prediction - 1.0) ** 2
     assert not model.pending
 
@@ -512,7 +610,9 @@ def test_some_of_the_tickets_of_runs():
         for last in range(first, 8):
             some = between(runs, first, last)
             assert [name for run in some for name in run.ids] == ids[first:last]
-            assert [k for run in some for k in range(run.first, run.last)] == list(range(last - first))
+            assert [k for run in some for k in range(run.first, run.last)] == list(
+                range(last - first)
+            )
 
 
 def test_texts_of_another_kind_are_no_ids_in_a_block_either():

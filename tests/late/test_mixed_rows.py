@@ -1,4 +1,6 @@
-"""Rows by name as JSON has them: what is made of numbers, words, dates and gaps, and what is refused."""
+"""Rows by name as JSON has them: what is made of numbers, words, dates and gaps, and what is
+refused.
+"""
 
 from datetime import date, datetime, time, timedelta, timezone
 
@@ -19,7 +21,14 @@ from swordplay.estimators.mixed_rows import CIRCLES, MixedRows
 def test_the_constants_are_those_of_tables():
     assert mixed_rows.MOST_WORDS == MOST_CATEGORIES == 50
     assert (mixed_rows.DAY, mixed_rows.WEEK, mixed_rows.YEAR) == (dates.DAY, dates.WEEK, dates.YEAR)
-    assert CIRCLES == ("hour_sin", "hour_cos", "weekday_sin", "weekday_cos", "yearday_sin", "yearday_cos")
+    assert CIRCLES == (
+        "hour_sin",
+        "hour_cos",
+        "weekday_sin",
+        "weekday_cos",
+        "yearday_sin",
+        "yearday_cos",
+    )
 
 
 @given(st.datetimes(datetime(1902, 1, 1), datetime(2200, 1, 1)))
@@ -44,14 +53,25 @@ def test_dates_of_many_makes_and_times():
     assert all(row == {"when": "2024-05-17T12:30:00"} for row in read)
     assert rows.read({"when": date(2024, 5, 17)}) == {"when": "2024-05-17T00:00:00"}
     assert rows.read({"at": time(6)}) == {"at": "06:00:00"}
-    assert rows.numbers({"at": "06:00:00"}) == pytest.approx({("at", "hour_sin"): 1.0, ("at", "hour_cos"): 0.0}, abs=1e-12)
+    assert rows.numbers({"at": "06:00:00"}) == pytest.approx(
+        {("at", "hour_sin"): 1.0, ("at", "hour_cos"): 0.0}, abs=1e-12
+    )
     assert rows.kinds == {"when": "date", "at": "time"}
 
 
 def test_numbers_truths_words_and_gaps():
     rows = MixedRows()
     row = rows.read(
-        {"a": 1, "b": True, "c": "3.5", "d": np.float32(0.5), "e": "wide", "f": None, "g": float("nan"), "h": " NA "}
+        {
+            "a": 1,
+            "b": True,
+            "c": "3.5",
+            "d": np.float32(0.5),
+            "e": "wide",
+            "f": None,
+            "g": float("nan"),
+            "h": " NA ",
+        }
     )
     assert row == {"a": 1.0, "b": 1.0, "c": 3.5, "d": 0.5, "e": "wide"}
     assert rows.kinds == {"a": "number", "b": "number", "c": "number", "d": "number", "e": "word"}
@@ -69,7 +89,10 @@ def test_words_join_when_they_are_learned_and_late_ones_share():
     assert rows.numbers(first) == {("town", "Bern"): 1.0}
     assert rows.numbers(rows.read({"town": "Genf"})) == {("town", "Genf"): 1.0}
     rows.learn(first)
-    assert rows.numbers(rows.read({"town": "Genf"})) == {("town", "Bern"): 0.0, ("town", "Genf"): 1.0}
+    assert rows.numbers(rows.read({"town": "Genf"})) == {
+        ("town", "Bern"): 0.0,
+        ("town", "Genf"): 1.0,
+    }
     for k in range(60):
         rows.learn(rows.read({"town": f"town {k}"}))
     assert len(rows.words["town"]) == 51
@@ -90,7 +113,14 @@ def test_what_does_not_fit_numbers(bad):
 
 
 @pytest.mark.parametrize(
-    ("first", "bad"), [("wide", 3.0), ("wide", "x" * 1001), ("2024-01-01", 3.0), ("2024-01-01", "soon"), ("12:30", "x")]
+    ("first", "bad"),
+    [
+        ("wide", 3.0),
+        ("wide", "x" * 1001),
+        ("2024-01-01", 3.0),
+        ("2024-01-01", "soon"),
+        ("12:30", "x"),
+    ],
 )
 def test_what_does_not_fit_words_dates_and_times(first, bad):
     rows = MixedRows()

@@ -1,4 +1,7 @@
-"""What learners were told beside what they see, on both engines; bounds that refuse to speak where it does not hold."""
+"""What learners were told beside what they see, on both engines.
+
+Bounds that refuse to speak where it does not hold.
+"""
 
 import inspect
 import math
@@ -31,7 +34,9 @@ def test_constants_that_hold():
 def test_the_extremes_are_those_of_the_rounds(engine):
     learner = sp.OGD(BALL, 0.01)
     ledger = sp.play(learner, STREAM, engine=engine)
-    gradients = [np.linalg.norm(f.gradient(x)) for f, x in zip(STREAM, ledger.decisions, strict=True)]
+    gradients = [
+        np.linalg.norm(f.gradient(x)) for f, x in zip(STREAM, ledger.decisions, strict=True)
+    ]
     seen = learner.assumptions.seen
     assert seen.gradient == pytest.approx(max(gradients), rel=ROUNDING)
     assert seen == Seen(3, seen.gradient, 25.0, ledger.losses.min())
@@ -55,7 +60,9 @@ EVERYBODY = {
 @pytest.mark.parametrize("make", EVERYBODY.values(), ids=EVERYBODY)
 @pytest.mark.parametrize("loss", ["squared", "logistic", "huber"])
 def test_engines_see_the_same(loss, make):
-    """Of gradients the longest of all that a round asks for: at the decision, at the experts, and where they are replayed."""
+    """Of gradients the longest of all that a round asks for: at the decision, at the experts,
+    and where they are replayed.
+    """
     rng = np.random.default_rng(0)
     targets = rng.integers(0, 2, 20) if loss == "logistic" else 3 * rng.normal(size=20)
     stream = sp.LinearStream(rng.normal(size=(20, 2)), targets, loss, threshold=0.7)
@@ -67,7 +74,10 @@ def test_engines_see_the_same(loss, make):
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_gradient_that_is_replayed_counts(engine):
-    """By hand: from 0 a step of 3 leads to 3, where the gradient is 2; all others are at most 1, also the last."""
+    """By hand: from 0 a step of 3 leads to 3, where the gradient is 2.
+
+    All others are at most 1, also the last.
+    """
     stream = sp.LinearStream([[1.0], [0.1], [0.1]], [1.0, -0.3, 0.0])
     learner = sp.OEGD(sp.Ball(1, 10.0), 3.0)
     sp.play(learner, stream, engine=engine)
@@ -76,7 +86,9 @@ def test_a_gradient_that_is_replayed_counts(engine):
 
 @pytest.mark.parametrize("engine", ["auto", *ENGINES])
 def test_an_expert_that_meets_a_longer_gradient_breaks_the_bound(engine):
-    """The decisions themselves meet none above 1.5: both engines see those of the experts, and the bound is refused."""
+    """The decisions themselves meet none above 1.5: both engines see those of the experts, and
+    the bound is refused.
+    """
     stream = sp.LinearStream(np.ones((50, 1)), np.where(np.arange(50) % 2, 1.0, -1.0))
     learner = sp.SwordBest(sp.Ball(1), horizon=50, gradient_bound=1.5, smoothness=1.0)
     ledger = sp.play(learner, stream, engine=engine)
@@ -99,14 +111,22 @@ def test_constants_that_do_not_hold_are_named(changes, words, engine):
     ledger = sp.play(learner, STREAM, engine=engine)
     assert not learner.assumptions.hold
     assert any(words in sentence for sentence in learner.assumptions.broken)
-    given = {"diameter": 2.0, "gradient_bound": 30.0, "smoothness": 25.0, "path_length": 0.0, "experts": 4}
+    given = {
+        "diameter": 2.0,
+        "gradient_bound": 30.0,
+        "smoothness": 25.0,
+        "path_length": 0.0,
+        "experts": 4,
+    }
     bounds = {
         sp.bounds.sword_var: {"variation": 1.0},
         sp.bounds.sword_small: {"comparator_loss": 1.0},
         sp.bounds.sword_best: {"variation": 1.0, "comparator_loss": 1.0},
     }
     for bound, more in bounds.items():
-        with pytest.raises(ValueError, match=rf"bounds.{bound.__name__} does not stand: .*{next(iter(changes))}="):
+        with pytest.raises(
+            ValueError, match=rf"bounds.{bound.__name__} does not stand: .*{next(iter(changes))}="
+        ):
             bound(**given, **more, assumptions=learner.assumptions)
     with pytest.raises(ValueError, match=r"the bound does not stand.*learner.certificate"):
         ledger.regret_curve(learner, bound=lambda P, F: 0.0)
@@ -116,10 +136,18 @@ def test_ader_and_negative_losses():
     ader = sp.Ader(BALL, horizon=1, gradient_bound=1.0)
     sp.play(ader, STREAM, engine="python")
     with pytest.raises(ValueError, match=r"bounds\.ader does not stand"):
-        sp.bounds.ader(diameter=2.0, gradient_bound=1.0, path_length=0.0, horizon=1, assumptions=ader.assumptions)
+        sp.bounds.ader(
+            diameter=2.0,
+            gradient_bound=1.0,
+            path_length=0.0,
+            horizon=1,
+            assumptions=ader.assumptions,
+        )
     small = sp.SwordSmall(BALL, horizon=5, gradient_bound=9.0, smoothness=1.0)
     small.observe(sp.QuadraticLoss(np.eye(2), np.zeros(2), constant=-1.0))
-    assert small.assumptions.broken == ("losses were to be nowhere negative, but one of -1 was seen",)
+    assert small.assumptions.broken == (
+        "losses were to be nowhere negative, but one of -1 was seen",
+    )
     var = sp.SwordVar(BALL, horizon=5, gradient_bound=9.0, smoothness=1.0)
     var.observe(sp.QuadraticLoss(np.eye(2), np.zeros(2), constant=-1.0))
     assert var.assumptions.hold
@@ -149,13 +177,25 @@ def test_files_keep_what_was_seen_and_damaged_ones_are_refused(tmp_path):
     assert other.assumptions.seen == learner.assumptions.seen
     entries = learner.assumptions.seen.entries()
     assert split(entries | {"rounds": 3}) == ({"rounds": 3}, learner.assumptions.seen)
-    for broken in ({"seen.rounds": -1}, {"seen.rounds": 0.5}, {"seen.gradient": -1.0}, {"seen.smoothness": math.nan}):
+    for broken in (
+        {"seen.rounds": -1},
+        {"seen.rounds": 0.5},
+        {"seen.gradient": -1.0},
+        {"seen.smoothness": math.nan},
+    ):
         with pytest.raises(ValueError, match=next(iter(broken))):
             split(entries | broken)
     with pytest.raises(ValueError, match="must hold all of"):
         split({"seen.rounds": 3})
-    many = {"seen.rounds": 3, "seen.gradient": 1.0, "seen.smoothness": [1.0, 2.0], "seen.lowest": 0.0}
-    with pytest.raises(ValueError, match=r"state\['seen.smoothness'\] must be one number, got \[1.0, 2.0\]"):
+    many = {
+        "seen.rounds": 3,
+        "seen.gradient": 1.0,
+        "seen.smoothness": [1.0, 2.0],
+        "seen.lowest": 0.0,
+    }
+    with pytest.raises(
+        ValueError, match=r"state\['seen.smoothness'\] must be one number, got \[1.0, 2.0\]"
+    ):
         split(many)
 
 
@@ -171,7 +211,9 @@ class TestComparatorsOutside:
     def test_are_refused_unless_asked_for(self, engine):
         ledger = sp.play(sp.Sword(BALL), STREAM, engine=engine)
         outside = np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 3.0]])
-        with pytest.raises(ValueError, match=r"2 of 3 do not, first number 1 by 1: .*anywhere=True"):
+        with pytest.raises(
+            ValueError, match=r"2 of 3 do not, first number 1 by 1: .*anywhere=True"
+        ):
             ledger.regret(outside)
         expected = ledger.total_loss - sp.comparator_loss(STREAM, outside)
         assert ledger.regret(outside, anywhere=True) == expected
@@ -187,7 +229,10 @@ class TestComparatorsOutside:
 
 class TestConstantsOfLists:
     def test_smoothness(self):
-        losses = [sp.SquaredLoss([3.0, 4.0], 1.0), sp.WeightedLoss(sp.LogisticLoss([2.0, 0.0], 1), 30.0)]
+        losses = [
+            sp.SquaredLoss([3.0, 4.0], 1.0),
+            sp.WeightedLoss(sp.LogisticLoss([2.0, 0.0], 1), 30.0),
+        ]
         assert sp.smoothness(losses) == 30.0
         assert sp.smoothness(STREAM) == sp.smoothness(list(STREAM)) == 25.0
         assert sp.smoothness([]) == 0.0
@@ -212,11 +257,17 @@ class TestConstantsOfLists:
             assert found.exact
             assert sampled <= found * (1 + ROUNDING)
             assert found <= sampled * 1.001
-        assert sp.gradient_bound(losses, domain) == max(sp.gradient_bound([loss], domain) for loss in losses)
-        assert sp.gradient_bound(list(STREAM), domain) == pytest.approx(STREAM.gradient_bound(domain), rel=ROUNDING)
+        assert sp.gradient_bound(losses, domain) == max(
+            sp.gradient_bound([loss], domain) for loss in losses
+        )
+        assert sp.gradient_bound(list(STREAM), domain) == pytest.approx(
+            STREAM.gradient_bound(domain), rel=ROUNDING
+        )
 
     def test_strangers_are_bounded_by_their_smoothness(self):
-        stranger = sp.FunctionLoss(lambda x: 0.5 * ((x - 3.0) ** 2).sum(-1), lambda x: x - 3.0, smoothness=1.0)
+        stranger = sp.FunctionLoss(
+            lambda x: 0.5 * ((x - 3.0) ** 2).sum(-1), lambda x: x - 3.0, smoothness=1.0
+        )
         found = sp.gradient_bound([stranger], BALL)
         assert found == pytest.approx(math.sqrt(18) + 1.0, rel=ROUNDING)
         assert not found.exact
@@ -225,8 +276,21 @@ class TestConstantsOfLists:
 ONE_INTERVAL = {"diameter": 2.0, "gradient_bound": 4.0, "first": 1, "last": 3}
 GAME = {"diameter": 2.0, "gradient_bound": 4.0, "smoothness": 1.0, "experts": 3}
 BOUNDS = {
-    "ogd": {"diameter": 2.0, "step_size": 0.1, "path_length": 1.0, "gradient_bound": 4.0, "horizon": 3},
-    "oegd": {"diameter": 2.0, "step_size": 0.1, "path_length": 1.0, "variation": 1.0, "smoothness": 1.0, "gradient_bound": 4.0},
+    "ogd": {
+        "diameter": 2.0,
+        "step_size": 0.1,
+        "path_length": 1.0,
+        "gradient_bound": 4.0,
+        "horizon": 3,
+    },
+    "oegd": {
+        "diameter": 2.0,
+        "step_size": 0.1,
+        "path_length": 1.0,
+        "variation": 1.0,
+        "smoothness": 1.0,
+        "gradient_bound": 4.0,
+    },
     "sword_var": {**GAME, "path_length": 1.0, "variation": 1.0},
     "sword_small": {**GAME, "path_length": 1.0, "comparator_loss": 1.0},
     "sword_best": {**GAME, "path_length": 1.0, "variation": 1.0, "comparator_loss": 1.0},
@@ -237,7 +301,13 @@ BOUNDS = {
     "ader": {"diameter": 2.0, "gradient_bound": 4.0, "path_length": 1.0, "horizon": 3},
     "ader_true_losses": {"diameter": 2.0, "gradient_bound": 4.0, "path_length": 1.0, "horizon": 3},
     "optimistic_ogd": {"diameter": 2.0, "path_length": 1.0, "surprise": 1.0},
-    "restarted_ogd": {"diameter": 2.0, "gradient_bound": 4.0, "horizon": 3, "function_variation": 1.0, "every": 2},
+    "restarted_ogd": {
+        "diameter": 2.0,
+        "gradient_bound": 4.0,
+        "horizon": 3,
+        "function_variation": 1.0,
+        "every": 2,
+    },
     "saol": ONE_INTERVAL,
     "cbce": ONE_INTERVAL,
     "sacs": ONE_INTERVAL,
@@ -247,15 +317,24 @@ BOUNDS = {
 
 @pytest.mark.parametrize("name", BOUNDS)
 def test_every_bound_refuses_where_its_learner_has_seen_otherwise(name):
-    bound, broken = getattr(sp.bounds, name), Assumptions(Told(gradient_bound=4.0), Seen(3, 5.0, 1.0, 0.0), 3)
+    bound, broken = (
+        getattr(sp.bounds, name),
+        Assumptions(Told(gradient_bound=4.0), Seen(3, 5.0, 1.0, 0.0), 3),
+    )
     held = Assumptions(Told(gradient_bound=4.0), Seen(3, 3.0, 1.0, 0.0), 3)
     assert bound(**BOUNDS[name], assumptions=held) == bound(**BOUNDS[name])
-    with pytest.raises(ValueError, match=rf"bounds.{name} does not stand: gradient_bound=4 was told"):
+    with pytest.raises(
+        ValueError, match=rf"bounds.{name} does not stand: gradient_bound=4 was told"
+    ):
         bound(**BOUNDS[name], assumptions=broken)
 
 
 def test_every_bound_that_can_be_told_of_a_learner_is_tried():
-    takes = {name for name in sp.bounds.__all__ if "assumptions" in inspect.signature(getattr(sp.bounds, name)).parameters}
+    takes = {
+        name
+        for name in sp.bounds.__all__
+        if "assumptions" in inspect.signature(getattr(sp.bounds, name)).parameters
+    }
     assert takes - {"omgd", "metagrad"} == set(BOUNDS)
 
 

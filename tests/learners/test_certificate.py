@@ -1,4 +1,7 @@
-"""The certificate's sums, by hand: steps that stay, and steps that shrink, grow and shrink again; windows; the split."""
+"""The certificate's sums, by hand: steps that stay, and steps that shrink, grow and shrink again.
+
+Windows; the split.
+"""
 
 import math
 
@@ -12,7 +15,8 @@ from swordplay.parts.learners import certificate
 from swordplay.parts.learners.certificate import CertificateState, Lengths, Moment, Surroundings
 from tolerances import ROUNDING, THEOREM
 
-# 1/eta of the first expert is 2, 4, 1: it grows by 4 in all, its largest is 4, its last 1. Of the second: 0.5, 0.25, 1.
+# 1/eta of the first expert is 2, 4, 1: it grows by 4 in all, its largest is 4, its last 1. Of the
+# second: 0.5, 0.25, 1.
 STEPS = [[0.5, 2.0], [0.25, 4.0], [1.0, 1.0]]
 SURPRISES = [[4.0, 1.0], [8.0, 1.0], [2.0, 2.0]]  # eta/2 times these: 1 + 1 + 1 and 1 + 2 + 1
 LEADS = [[1.0, 8.0], [0.5, 8.0], [2.0, 2.0]]  # over 2 eta: 1 + 1 + 1 and 2 + 1 + 1
@@ -37,7 +41,9 @@ def as_before(state):
     saved = {f"certificate.{name}": value for name, value in state._asdict().items()}
     for name in ("swing", "farthest", "turning", "pull"):
         del saved[f"certificate.{name}"]
-    return CertificateState(*(certificate.renewed(saved)[f"certificate.{name}"] for name in certificate.SCALARS))
+    return CertificateState(
+        *(certificate.renewed(saved)[f"certificate.{name}"] for name in certificate.SCALARS)
+    )
 
 
 def test_before_the_first_round_nothing_is_owed():
@@ -54,7 +60,9 @@ def test_before_the_first_round_nothing_is_owed():
 )
 def test_steps_that_change_and_nobody_knows_where_they_led(path_length, expected):
     for base in (None, ENDS):
-        assert certificate.value(as_before(played()), AROUND, path_length, False, base) == pytest.approx(expected, rel=ROUNDING)
+        assert certificate.value(
+            as_before(played()), AROUND, path_length, False, base
+        ) == pytest.approx(expected, rel=ROUNDING)
 
 
 def test_who_does_not_know_how_far_he_has_been_does_not_sum_by_parts():
@@ -64,9 +72,13 @@ def test_who_does_not_know_how_far_he_has_been_does_not_sum_by_parts():
 
 
 def test_steps_that_change():
-    """By parts: 1/eta of 2, 4, 1 and |w| of 0, 0.4, 0.6 turn by 2 * 0.4 + 3 * 0.6 and swing by (2 * 0.16 - 3 * 0.36) / 2."""
+    """By parts: 1/eta of 2, 4, 1 and |w| of 0, 0.4, 0.6 turn by 2 * 0.4 + 3 * 0.6 and swing by
+    (2 * 0.16 - 3 * 0.36) / 2.
+    """
     state = played()
-    np.testing.assert_allclose(state.swing, [0.16 - 0.54, (-0.25 * 0.25 + 0.75 * 1.0) / 2], rtol=0, atol=ROUNDING)
+    np.testing.assert_allclose(
+        state.swing, [0.16 - 0.54, (-0.25 * 0.25 + 0.75 * 1.0) / 2], rtol=0, atol=ROUNDING
+    )
     np.testing.assert_allclose(state.farthest, [0.36, 1.0], rtol=0, atol=ROUNDING)
     np.testing.assert_allclose(state.turning, [2.6, 0.25 * 0.5 + 0.75], rtol=0, atol=ROUNDING)
     # 2 * 0.4, then 4 * 0.6 + 0.8, then 0.5 + 2.6; and 0.25, then 0.25 + 0.125, then 1 + 0.875.
@@ -74,13 +86,22 @@ def test_steps_that_change():
     first = 7 + 1.5 * 0.5 - 0.125 - 0.38 + 1.5 * 2.6  # below 25; w ends at 0.5
     assert certificate.value(state, AROUND, 0.0, False, ENDS) == pytest.approx(first, rel=ROUNDING)
     # A unit of path: 3.2, below 3 * 4 of the other form.
-    assert certificate.value(state, AROUND, 1.0, False, ENDS) == pytest.approx(first + 3.2, rel=ROUNDING)
+    assert certificate.value(state, AROUND, 1.0, False, ENDS) == pytest.approx(
+        first + 3.2, rel=ROUNDING
+    )
     # The second: 41 + 1.5 - 0.5 + 0.34375 + 1.5 * 0.875 + P 1.875, below 46.625 + 3 P.
     second = 41 + 1.0 + 0.34375 + 1.5 * 0.875 + 30 * 1.875
-    assert certificate.value(state, AROUND, 30.0, False, ENDS) == pytest.approx(second, rel=ROUNDING)
+    assert certificate.value(state, AROUND, 30.0, False, ENDS) == pytest.approx(
+        second, rel=ROUNDING
+    )
 
 
-PLACES = [[[0.0, 0.0], [0.0, 0.0]], [[0.4, 0.0], [0.0, 0.5]], [[0.0, 0.6], [0.0, 1.0]], [[0.3, 0.4], [0.0, 1.0]]]
+PLACES = [
+    [[0.0, 0.0], [0.0, 0.0]],
+    [[0.4, 0.0], [0.0, 0.5]],
+    [[0.0, 0.6], [0.0, 1.0]],
+    [[0.3, 0.4], [0.0, 1.0]],
+]
 """w before each round, and after the last, of the lengths above."""
 
 
@@ -94,25 +115,43 @@ def headed(rounds=3):
 
 
 def test_steps_that_change_and_the_vector_of_their_sums():
-    """S: 2 (0.4, 0), then + 4 (-0.4, 0.6), then + 1 (0.3, -0.2); of the second 0.5 * 0.5, + 0.25 * 0.5, + 0."""
+    """S: 2 (0.4, 0), then + 4 (-0.4, 0.6), then + 1 (0.3, -0.2).
+
+    Of the second 0.5 * 0.5, + 0.25 * 0.5, + 0.
+    """
     state = headed()
     np.testing.assert_allclose(state.heading, [[-0.5, 2.2], [0.0, 0.375]], rtol=0, atol=ROUNDING)
-    longest = math.hypot(-0.8, 2.4)  # after the second round; 0.8 and hypot(-0.5, 2.2) at the others
+    longest = math.hypot(
+        -0.8, 2.4
+    )  # after the second round; 0.8 and hypot(-0.5, 2.2) at the others
     np.testing.assert_allclose(state.pull, [longest, 0.375], rtol=0, atol=ROUNDING)
     np.testing.assert_array_equal(state.turning, [0.0, 0.0])
     first = 7 + 1.5 * math.hypot(0.5, 2.2) - 0.125 - 0.38
     assert certificate.value(state, AROUND, 0.0, False, ENDS) == pytest.approx(first, rel=ROUNDING)
-    assert certificate.value(state, AROUND, 1.0, False, ENDS) == pytest.approx(first + longest, rel=ROUNDING)
-    assert certificate.value(state, AROUND, 1.0, False) == pytest.approx(first + 0.125 + longest, rel=ROUNDING)  # w unknown
-    assert certificate.value(state, AROUND, 1.0, False, ENDS) < certificate.value(played(), AROUND, 1.0, False, ENDS)
+    assert certificate.value(state, AROUND, 1.0, False, ENDS) == pytest.approx(
+        first + longest, rel=ROUNDING
+    )
+    assert certificate.value(state, AROUND, 1.0, False) == pytest.approx(
+        first + 0.125 + longest, rel=ROUNDING
+    )  # w unknown
+    assert certificate.value(state, AROUND, 1.0, False, ENDS) < certificate.value(
+        played(), AROUND, 1.0, False, ENDS
+    )
     second = 41 + 1.5 * 0.375 - 0.5 + 0.34375 + 30 * 0.375
-    assert certificate.value(state, AROUND, 30.0, False, ENDS) == pytest.approx(second, rel=ROUNDING)
+    assert certificate.value(state, AROUND, 30.0, False, ENDS) == pytest.approx(
+        second, rel=ROUNDING
+    )
 
 
 def test_a_window_of_steps_that_change_and_the_vector_of_their_sums():
-    """The last of three rounds: S moves by (0.3, -0.2), and no S is farther from (-0.8, 2.4) than both are from 0."""
+    """The last of three rounds: S moves by (0.3, -0.2), and no S is farther from (-0.8, 2.4)
+    than both are from 0.
+    """
     then = Moment(2, headed(2), np.array([[0.0, 0.6], [0.0, 1.0]]))
-    found = [certificate.value_since(headed(), AROUND, path, False, ENDS, then, np.arange(2)) for path in (0.0, 1.0)]
+    found = [
+        certificate.value_since(headed(), AROUND, path, False, ENDS, then, np.arange(2))
+        for path in (0.0, 1.0)
+    ]
     still = 4 + 1.5 * math.hypot(0.3, 0.2) + (4 * 0.36 - 0.25) / 2 - 0.54
     assert found[0] == pytest.approx(still, rel=ROUNDING)
     assert found[1] == pytest.approx(still + 2 * math.hypot(0.8, 2.4), rel=ROUNDING)
@@ -125,11 +164,20 @@ def test_a_copy_has_the_heading_of_its_parent():
 
 
 @pytest.mark.parametrize(
-    "domain", [sp.Ball(3, 0.7), sp.Simplex(3), sp.Box([0.0] * 3, [1.0] * 3)], ids=["ball", "simplex", "box"]
+    "domain",
+    [sp.Ball(3, 0.7), sp.Simplex(3), sp.Box([0.0] * 3, [1.0] * 3)],
+    ids=["ball", "simplex", "box"],
 )
 def test_what_sword_keeps_is_the_sum_of_its_steps(domain):
-    """Over the life of every expert and its ancestors, from its base points alone; and the engine's is the same."""
-    stream, learner, compiled = sp.streams.drift.jumps(60, 3, every=15, noise=0.3, seed=2), sp.Sword(domain), sp.Sword(domain)
+    """Over the life of every expert and its ancestors, from its base points alone.
+
+    And the engine's is the same.
+    """
+    stream, learner, compiled = (
+        sp.streams.drift.jumps(60, 3, every=15, noise=0.3, seed=2),
+        sp.Sword(domain),
+        sp.Sword(domain),
+    )
     S, longest = np.zeros((4, 3)), np.zeros(4)
     for loss in stream:
         before = learner._base
@@ -154,27 +202,39 @@ def test_up_to_eight_coordinates_are_kept_whole():
 
 
 def test_a_sword_of_before_goes_on_with_the_bound():
-    """Its state holds no S, in the readable learner and in the engine; so do the states that it saves."""
+    """Its state holds no S, in the readable learner and in the engine.
+
+    So do the states that it saves.
+    """
     stream = sp.streams.drift.jumps(40, 2, seed=3)
     learner, same = sp.Sword(stream.domain), sp.Sword(stream.domain)
-    saved = {name: value for name, value in learner.state().items() if name != "certificate.heading"}
+    saved = {
+        name: value for name, value in learner.state().items() if name != "certificate.heading"
+    }
     learner.load_state(saved)
     same.load_state(saved)
-    engine, other = sp.engine.twin(same, "squared"), sp.engine.twin(sp.Sword(stream.domain), "squared")
+    engine, other = (
+        sp.engine.twin(same, "squared"),
+        sp.engine.twin(sp.Sword(stream.domain), "squared"),
+    )
     assert other.memory.make != engine.memory.make
     engine.play(stream.features, stream.targets)
     for loss in stream:
         learner.observe(loss)
     for found in (learner.state(), engine.state()):
         assert "certificate.heading" not in found
-        assert (found["certificate.turning"][1:] > 0).all()  # the step of the first is at its cap for ever
+        assert (
+            found["certificate.turning"][1:] > 0
+        ).all()  # the step of the first is at its cap for ever
     other.load_compact_state(engine.compact_state())
     assert not other.memory.headed
     assert other.memory.make == engine.memory.make
     fresh = sp.engine.twin(sp.Sword(stream.domain), "squared")
     fresh.play(stream.features, stream.targets)
     other.load_compact_state(fresh.compact_state())
-    np.testing.assert_array_equal(other.state()["certificate.heading"], fresh.state()["certificate.heading"])
+    np.testing.assert_array_equal(
+        other.state()["certificate.heading"], fresh.state()["certificate.heading"]
+    )
     assert other.certificate_sums()["pull"] == pytest.approx(fresh.state()["certificate.pull"])
     damaged = fresh.compact_state() | {"heading": np.zeros((3, 2))}
     with pytest.raises(ValueError, match=r"state\['heading'\] must have shape"):
@@ -185,38 +245,61 @@ def test_a_sword_of_before_goes_on_with_the_bound():
 
 
 def test_a_state_that_knows_only_the_farthest_point():
-    """All changes of 1/eta, 7 and 1.5, times 0.6 and 1; and the largest, 4 and 1, times the same, on top."""
-    saved = {f"certificate.{name}": value for name, value in played()._asdict().items() if name not in ("turning", "pull")}
+    """All changes of 1/eta, 7 and 1.5, times 0.6 and 1.
+
+    And the largest, 4 and 1, times the same, on top.
+    """
+    saved = {
+        f"certificate.{name}": value
+        for name, value in played()._asdict().items()
+        if name not in ("turning", "pull")
+    }
     now = certificate.renewed(saved)
     np.testing.assert_allclose(now["certificate.turning"], [7 * 0.6, 1.5], rtol=0, atol=ROUNDING)
-    np.testing.assert_allclose(now["certificate.pull"], [4 * 0.6 + 4.2, 1 + 1.5], rtol=0, atol=ROUNDING)
+    np.testing.assert_allclose(
+        now["certificate.pull"], [4 * 0.6 + 4.2, 1 + 1.5], rtol=0, atol=ROUNDING
+    )
     assert certificate.renewed(now) == now
 
 
 def test_what_lies_above_the_tangent_is_won():
     move = Move(np.array([0.5, 0.5]), np.array([4.0, 4.0]), np.zeros(2))
-    state = certificate.step(certificate.start(2), np.ones(2), move, Lengths(np.zeros(2), np.ones(2)), np.array([0.25, 0.0]))
+    state = certificate.step(
+        certificate.start(2),
+        np.ones(2),
+        move,
+        Lengths(np.zeros(2), np.ones(2)),
+        np.array([0.25, 0.0]),
+    )
     np.testing.assert_array_equal(state.drift, [0.75, 1.0])
 
 
 def steady(*inverses):
     a, nothing = np.array(inverses), np.zeros(len(inverses))
     far = np.array([0.36, 1.21])
-    return CertificateState(np.array([1.0, 2.0]), np.array([0.5, 0.25]), a, a, a, nothing, far, nothing, nothing)
+    return CertificateState(
+        np.array([1.0, 2.0]), np.array([0.5, 0.25]), a, a, a, nothing, far, nothing, nothing
+    )
 
 
 def test_steps_that_stay():
-    """1/eta = 4 and 2, w of length 0.5 and 1, at most 0.6 and 1.1, in a ball of radius 1.5: r a |w| - a |w|^2 / 2 + P a rho."""
+    """1/eta = 4 and 2, w of length 0.5 and 1, at most 0.6 and 1.1, in a ball of radius 1.5: r a
+    |w| - a |w|^2 / 2 + P a rho.
+    """
     state = steady(4.0, 2.0)
     assert certificate.value(state, AROUND, 0.0, True, ENDS) == pytest.approx(
         min(1.5 + 1.5 * 2 - 4 * 0.25 / 2, 2.25 + 1.5 * 2 - 2 / 2), rel=ROUNDING
     )
-    assert certificate.value(state, AROUND, 3.0, True, ENDS) == pytest.approx(2.25 + 3 - 1 + 3 * 2 * 1.1, rel=ROUNDING)
+    assert certificate.value(state, AROUND, 3.0, True, ENDS) == pytest.approx(
+        2.25 + 3 - 1 + 3 * 2 * 1.1, rel=ROUNDING
+    )
     assert certificate.value(state, AROUND, 3.0, True) == pytest.approx(
         2.25 + 2 * (1.5 * 1.1 - 0.605) + 3 * 2 * 1.1, rel=ROUNDING
     )  # wherever w ended: 10.94, below 1.5 + 4 (1.5 * 0.6 - 0.18) + 7.2 = 11.58
     unknown = as_before(state)
-    assert certificate.value(unknown, AROUND, 3.0, True, ENDS) == pytest.approx(2.25 + 3 - 1 + 3 * 2 * 1.5, rel=ROUNDING)
+    assert certificate.value(unknown, AROUND, 3.0, True, ENDS) == pytest.approx(
+        2.25 + 3 - 1 + 3 * 2 * 1.5, rel=ROUNDING
+    )
     assert certificate.value(unknown, AROUND, 3.0, True) == pytest.approx(
         2.25 + 2 * 1.5**2 / 2 + 9, rel=ROUNDING
     )  # a (D^2/8 + D P/2)
@@ -224,9 +307,13 @@ def test_steps_that_stay():
 
 def test_each_expert_by_itself():
     """The first is steady, the second is not: 1.5 + 2.5 against 2.25 + 9 * 2 / 2."""
-    found = certificate.value(as_before(steady(4.0, 2.0)), AROUND, 0.0, np.array([True, False]), ENDS)
+    found = certificate.value(
+        as_before(steady(4.0, 2.0)), AROUND, 0.0, np.array([True, False]), ENDS
+    )
     assert found == pytest.approx(4.0, rel=ROUNDING)
-    found = certificate.value(as_before(steady(4.0, 2.0)), AROUND, 0.0, np.array([False, True]), ENDS)
+    found = certificate.value(
+        as_before(steady(4.0, 2.0)), AROUND, 0.0, np.array([False, True]), ENDS
+    )
     assert found == pytest.approx(2.25 + 3 - 1, rel=ROUNDING)
 
 
@@ -239,42 +326,66 @@ def test_only_constant_steps_are_steady():
 
 
 def test_a_window_of_steps_that_stay_by_hand():
-    then = Moment(5, steady(4.0, 2.0)._replace(advantage=np.zeros(2)), np.array([[0.3, 0.0], [0.0, 1.0]]))
+    then = Moment(
+        5, steady(4.0, 2.0)._replace(advantage=np.zeros(2)), np.array([[0.3, 0.0], [0.0, 1.0]])
+    )
     state = steady(4.0, 2.0)._replace(drift=np.array([1.0, 0.25]))
-    found = [certificate.value_since(state, AROUND, path, True, ENDS, then, np.arange(2)) for path in (0.0, 1.0)]
-    # First: 1 + 0.5, w from (0.3, 0) to (0.3, 0.4): 1.5 * 4 * 0.4 + 4 (0.09 - 0.25) / 2; a unit of path: 4 (0.6 + 0.3).
-    # Second: 2 + 0, stood still: 0; a unit of path: 2 (1.1 + 1).
+    found = [
+        certificate.value_since(state, AROUND, path, True, ENDS, then, np.arange(2))
+        for path in (0.0, 1.0)
+    ]
+    # First: 1 + 0.5, w from (0.3, 0) to (0.3, 0.4): 1.5 * 4 * 0.4 + 4 (0.09 - 0.25) / 2; a unit of
+    # path: 4 (0.6 + 0.3). Second: 2 + 0, stood still: 0; a unit of path: 2 (1.1 + 1).
     assert found[0] == pytest.approx(min(1.5 + 2.4 - 0.32, 2.0), rel=ROUNDING)
     assert found[1] == pytest.approx(min(3.58 + 3.6, 2.0 + 4.2), rel=ROUNDING)
 
 
 def test_a_window_of_steps_that_change_by_hand():
-    """The last of three rounds: growth of 0 after 1/eta = 4, and of 0.75 after 0.25; largest 4 and 1."""
+    """The last of three rounds: growth of 0 after 1/eta = 4, and of 0.75 after 0.25.
+
+    Largest 4 and 1.
+    """
     then, now = Moment(2, as_before(played(2)), ENDS), as_before(played())
-    found = [certificate.value_since(now, AROUND, path, False, ENDS, then, np.arange(2)) for path in (0.0, 1.0)]
+    found = [
+        certificate.value_since(now, AROUND, path, False, ENDS, then, np.arange(2))
+        for path in (0.0, 1.0)
+    ]
     assert found[0] == pytest.approx(min(4 + 9 * 4 / 2, 21 + 9 * 1 / 2), rel=ROUNDING)
     assert found[1] == pytest.approx(min(22 + 3 * 4, 25.5 + 3), rel=ROUNDING)
 
 
 def test_a_window_of_steps_that_change_by_parts():
-    """The last of three rounds. First: a from 4 to 1 at 0.6 turns by 1.8, swings by -3 * 0.36 / 2; w ends 0.5 long."""
+    """The last of three rounds.
+
+    First: a from 4 to 1 at 0.6 turns by 1.8, swings by -3 * 0.36 / 2; w ends 0.5 long.
+    """
     then = Moment(2, played(2), np.array([[0.4, 0.3], [0.0, 1.0]]))
-    found = [certificate.value_since(played(), AROUND, path, False, ENDS, then, np.arange(2)) for path in (0.0, 1.0)]
-    # 4 + 0 of the sums; |(0.3, 0.4) - 4 (0.4, 0.3)| = |(1.3, 0.8)|; 4 * 0.25 / 2 - 0.25 / 2 of the squares.
+    found = [
+        certificate.value_since(played(), AROUND, path, False, ENDS, then, np.arange(2))
+        for path in (0.0, 1.0)
+    ]
+    # 4 + 0 of the sums; |(0.3, 0.4) - 4 (0.4, 0.3)| = |(1.3, 0.8)|; 4 * 0.25 / 2 - 0.25 / 2 of the
+    # squares.
     still = 4 + 1.5 * math.hypot(1.3, 0.8) + 0.375 - 0.54 + 1.5 * 3 * 0.6
     assert found[0] == pytest.approx(still, rel=ROUNDING)  # below 22 of the other form
-    assert found[1] == pytest.approx(still + 3.2 - 0.8 + 4 * 0.5, rel=ROUNDING)  # pulled by 3.2, turned by 0.8 before
+    assert found[1] == pytest.approx(
+        still + 3.2 - 0.8 + 4 * 0.5, rel=ROUNDING
+    )  # pulled by 3.2, turned by 0.8 before
 
 
 def test_surprise_costs_half_the_step_and_a_lead_wins_half_its_inverse():
     state = played(1)
-    np.testing.assert_allclose(state.drift, [0.5 * 4 / 2 - 2 * 1 / 2, 2 * 1 / 2 - 0.5 * 8 / 2], rtol=0, atol=ROUNDING)
+    np.testing.assert_allclose(
+        state.drift, [0.5 * 4 / 2 - 2 * 1 / 2, 2 * 1 / 2 - 0.5 * 8 / 2], rtol=0, atol=ROUNDING
+    )
     np.testing.assert_array_equal(state.inverse_growth, [2.0, 0.5])
 
 
 def test_a_step_that_never_met_a_gradient_costs_nothing():
     move = Move(np.array([math.inf, 2.0]), np.array([0.0, 1.0]), np.array([0.0, 0.0]))
-    state = certificate.step(certificate.start(2), np.zeros(2), move, Lengths(np.zeros(2), np.zeros(2)))
+    state = certificate.step(
+        certificate.start(2), np.zeros(2), move, Lengths(np.zeros(2), np.zeros(2))
+    )
     np.testing.assert_array_equal(state.drift, [0.0, 1.0])
     np.testing.assert_array_equal(state.inverse_largest, [0.0, 0.5])
 
@@ -298,7 +409,10 @@ def test_how_far_a_domain_reaches():
 
 
 def test_ogd_after_two_rounds():
-    """f_t(x) = (x - 1)^2 / 2 on [-2, 2], steps of 0.5 from 0: points 0, 0.5, 0.75; gradients -1, -0.5."""
+    """f_t(x) = (x - 1)^2 / 2 on [-2, 2], steps of 0.5 from 0: points 0, 0.5, 0.75.
+
+    Gradients -1, -0.5.
+    """
     learner = sp.OGD(sp.Ball(1, radius=2.0), 0.5)
     for _ in range(2):
         learner.observe(sp.SquaredLoss([1.0], 1.0))
@@ -308,12 +422,18 @@ def test_ogd_after_two_rounds():
 
 
 def test_oegd_after_two_rounds():
-    """The same losses: xhat 0, 0.5, 0.625, x 0, 0.75; M_2 = -0.5 against g_2 = -0.25; lead 0.25 in round 2."""
+    """The same losses: xhat 0, 0.5, 0.625, x 0, 0.75.
+
+    M_2 = -0.5 against g_2 = -0.25; lead 0.25 in round 2.
+    """
     learner = sp.OEGD(sp.Ball(1, radius=2.0), 0.5)
     for _ in range(2):
         learner.observe(sp.SquaredLoss([1.0], 1.0))
-    # 0.5 / 2 * (1 + 0.0625) - 0.0625 / (2 * 0.5) + 2 * 0.625 / 0.5 - 0.625^2 / (2 * 0.5) + P * 0.625 / 0.5
-    assert learner.certificate(1.0) == pytest.approx(0.265625 - 0.0625 + 2.5 - 0.390625 + 1.25, rel=ROUNDING)
+    # 0.5 / 2 * (1 + 0.0625) - 0.0625 / (2 * 0.5) + 2 * 0.625 / 0.5 - 0.625^2 / (2 * 0.5) + P *
+    # 0.625 / 0.5
+    assert learner.certificate(1.0) == pytest.approx(
+        0.265625 - 0.0625 + 2.5 - 0.390625 + 1.25, rel=ROUNDING
+    )
 
 
 def world(seed=0, rounds=160):
@@ -352,15 +472,22 @@ class TestWindows:
             sp.play(learner, stream, engine="python")
             for path in (0.0, 1.0):
                 assert learner.certificate(path, since=first) >= learner.certificate(path) - 1e-9
-            assert learner.certificate(0.0, since=first) == pytest.approx(learner.certificate(0.0), rel=1e-9)
+            assert learner.certificate(0.0, since=first) == pytest.approx(
+                learner.certificate(0.0), rel=1e-9
+            )
             assert learner.certificate(3.0, since=learner.moment) >= 0.0
 
     def test_refusals(self):
         learner, other = sp.Sword(sp.Ball(2)), sp.Sword(sp.Ball(2))
         sp.play(other, world(), engine="python")
-        with pytest.raises(ValueError, match="since must be a moment of this learner's past, got one after 160 rounds"):
+        with pytest.raises(
+            ValueError,
+            match="since must be a moment of this learner's past, got one after 160 rounds",
+        ):
             learner.certificate(0.0, since=other.moment)
-        with pytest.raises(TypeError, match=r"since must be a moment that learner\.moment gave, got 7"):
+        with pytest.raises(
+            TypeError, match=r"since must be a moment that learner\.moment gave, got 7"
+        ):
             learner.certificate(0.0, since=7)
         with pytest.raises(ValueError, match="moment of this learner's past"):
             other.certificate(0.0, since=sp.Sword(sp.Ball(3)).moment)
@@ -374,7 +501,9 @@ class TestSplit:
             ledger = sp.play(learner, stream, engine=engine)
             split = ledger.split(learner, stream.comparators)
             assert split.regret == ledger.regret(stream.comparators)
-            np.testing.assert_allclose(split.meta + split.expert, split.regret, rtol=1e-9, atol=1e-9)
+            np.testing.assert_allclose(
+                split.meta + split.expert, split.regret, rtol=1e-9, atol=1e-9
+            )
             np.testing.assert_array_equal(split.step_sizes, learner.step_sizes)
             if isinstance(other, sp.Sword):
                 continue  # its experts multiply on the way
@@ -396,20 +525,29 @@ class TestSplit:
 
 def test_the_engine_knows_how_far_the_base_points_are_from_the_centre():
     stream = world()
-    for make in (lambda: next(learners(stream)), lambda: sp.SwordAgeless(sp.Ball(2, 0.4, [0.2, -0.1]), smoothness=4.0)):
+    for make in (
+        lambda: next(learners(stream)),
+        lambda: sp.SwordAgeless(sp.Ball(2, 0.4, [0.2, -0.1]), smoothness=4.0),
+    ):
         learner = make()
         engine = sp.engine.twin(learner, "squared")
         engine.play(stream.features, stream.targets)
-        np.testing.assert_allclose(engine.base_lengths(), np.linalg.norm(learner._base, axis=1), rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(
+            engine.base_lengths(), np.linalg.norm(learner._base, axis=1), rtol=1e-9, atol=1e-12
+        )
         sums = certificate.CertificateState(**engine.certificate_sums())
         around = Surroundings.of_ball(learner.domain.radius)
         for path in (0.0, 2.0):
-            found = certificate.value(sums, around, path, steady=True, base=engine.base_lengths()[:, None])
+            found = certificate.value(
+                sums, around, path, steady=True, base=engine.base_lengths()[:, None]
+            )
             assert found == pytest.approx(learner.certificate(path), rel=1e-9)
 
 
 def test_the_form_for_steps_that_change_by_hand():
-    """D^2 (last 1/eta) / 2 + D P (largest 1/eta): whoever moves pays by the smallest step, whoever stays by the last one."""
+    """D^2 (last 1/eta) / 2 + D P (largest 1/eta): whoever moves pays by the smallest step,
+    whoever stays by the last one.
+    """
     around = Surroundings.of_ball(1.5)
     owed = certificate._changing(around, np.array([2.0, 0.5]), np.array([4.0, 0.25]), 2.0)
     assert owed.tolist() == [9.0 + 24.0, 2.25 + 1.5]

@@ -1,4 +1,5 @@
-"""What every learner is made of unless told otherwise: pools, priors, rates, caps, offsets and guesses, in numbers.
+"""What every learner is made of unless told otherwise: pools, priors, rates, caps, offsets and
+guesses, in numbers.
 
 D = 2, G = 3, L = 0.5, T = 100 in the first world and D = 1, G = 2, L = 4, T = 10,000 in the second.
 """
@@ -17,7 +18,8 @@ CONSTANTS = {
     FIRST: {"horizon": 100, "gradient_bound": 3.0, "smoothness": 0.5},
     SECOND: {"horizon": 10_000, "gradient_bound": 2.0, "smoothness": 4.0},
 }
-# G sqrt(T) / (0.8 L D) is 30 / 0.8 = 37.5 and 200 / 3.2 = 62.5: six halvings of 1/(2L) in both worlds.
+# G sqrt(T) / (0.8 L D) is 30 / 0.8 = 37.5 and 200 / 3.2 = 62.5: six halvings of 1/(2L) in both
+# worlds.
 POOLS = {FIRST: 1.0 / 2.0 ** np.arange(6, -1, -1), SECOND: 0.125 / 2.0 ** np.arange(6, -1, -1)}
 worlds = pytest.mark.parametrize("domain", [FIRST, SECOND], ids=["ball", "interval"])
 
@@ -36,7 +38,13 @@ def first_rate(learner):
 
 def stated(rate):
     """All settings of a self-confident rate."""
-    return {"cap": rate.cap, "offset": rate.offset, "factor": rate.factor, "floor": rate.floor, "memory": rate.memory}
+    return {
+        "cap": rate.cap,
+        "offset": rate.offset,
+        "factor": rate.factor,
+        "floor": rate.floor,
+        "memory": rate.memory,
+    }
 
 
 def made_of(rate, **settings):
@@ -53,8 +61,11 @@ def test_sword_var(domain):
     assert kinds(learner) == [experts.OEGDExperts]
     np.testing.assert_allclose(learner.weights, np.full(7, 1 / 7), rtol=ROUNDING)
     made_of(learner.parts.rate, cap={FIRST: 1 / (0.5 * 4), SECOND: 1 / 4}[domain])
-    # sqrt(ln 7 / (2 D^2 G^2)), below the cap; with a large gradient bound and few losses the cap would hold.
-    assert first_rate(learner) == is_close({FIRST: math.sqrt(math.log(7) / 72), SECOND: 0.25}[domain])
+    # sqrt(ln 7 / (2 D^2 G^2)), below the cap; with a large gradient bound and few losses the cap
+    # would hold.
+    assert first_rate(learner) == is_close(
+        {FIRST: math.sqrt(math.log(7) / 72), SECOND: 0.25}[domain]
+    )
     assert type(learner.parts.optimism) is metas.VariationOptimism
     assert learner.trust == 1.0
 
@@ -66,7 +77,9 @@ def test_sword_small(domain):
     assert kinds(learner) == [experts.OGDExperts]
     np.testing.assert_allclose(learner.weights, np.full(7, 1 / 7), rtol=ROUNDING)
     made_of(learner.parts.rate, offset={FIRST: 9.0, SECOND: 1.0}[domain], factor=1.0)
-    assert first_rate(learner) == is_close(math.sqrt(math.log(7) / {FIRST: 9.0, SECOND: 1.0}[domain]))
+    assert first_rate(learner) == is_close(
+        math.sqrt(math.log(7) / {FIRST: 9.0, SECOND: 1.0}[domain])
+    )
     assert type(learner.parts.optimism) is metas.NullOptimism
     assert learner.trust == 0.0
 
@@ -78,7 +91,9 @@ def test_sword_best(domain):
     assert kinds(learner) == [experts.OEGDExperts, experts.OGDExperts]
     np.testing.assert_allclose(learner.weights, np.full(14, 1 / 14), rtol=ROUNDING)
     made_of(learner.parts.rate, cap={FIRST: 0.5, SECOND: 0.25}[domain])
-    assert first_rate(learner) == is_close({FIRST: math.sqrt(math.log(14) / 72), SECOND: 0.25}[domain])
+    assert first_rate(learner) == is_close(
+        {FIRST: math.sqrt(math.log(14) / 72), SECOND: 0.25}[domain]
+    )
     assert type(learner.parts.optimism) is metas.LearnedOptimism
     assert learner.parts.optimism.rate == is_close({FIRST: 1 / 72, SECOND: 1 / 32}[domain])
     assert learner.trust == 0.5
@@ -96,7 +111,9 @@ def test_ader(domain):
     np.testing.assert_allclose(learner.step_sizes, first * 2.0 ** np.arange(steps), rtol=ROUNDING)
     assert kinds(learner) == [experts.OGDExperts]
     if domain is FIRST:
-        np.testing.assert_allclose(learner.weights, [1.25 / 2, 1.25 / 6, 1.25 / 12, 1.25 / 20], rtol=ROUNDING)
+        np.testing.assert_allclose(
+            learner.weights, [1.25 / 2, 1.25 / 6, 1.25 / 12, 1.25 / 20], rtol=ROUNDING
+        )
     assert type(learner.parts.rate) is rates.Fixed
     assert first_rate(learner) == is_close(epsilon)
     assert type(learner.parts.optimism) is metas.NullOptimism
@@ -118,13 +135,18 @@ def test_sword_ageless(smoothness, largest):
 def test_sword():
     learner = sp.Sword(FIRST)
     assert kinds(learner) == [experts.OEGDExperts, experts.OGDExperts]
-    assert all(type(kind.steps) is experts.AdaGradNorm and kind.steps.diameter == 2.0 for kind in learner.parts.experts)
+    assert all(
+        type(kind.steps) is experts.AdaGradNorm and kind.steps.diameter == 2.0
+        for kind in learner.parts.experts
+    )
     np.testing.assert_array_equal(learner.weights, [0.25, 0.25, 0.25, 0.25])
     assert learner.parts.capped
     assert learner.parts.grows
     made_of(learner.parts.rate, offset=0.0, floor=1e-4)
     assert learner.parts.optimism.rate == math.inf
-    np.testing.assert_array_equal(experts.AdaGradNorm(2.0).sizes(np.array([4.0, 4.0, 4.0])), [0.5, 1.0, 2.0])
+    np.testing.assert_array_equal(
+        experts.AdaGradNorm(2.0).sizes(np.array([4.0, 4.0, 4.0])), [0.5, 1.0, 2.0]
+    )
 
 
 def test_when_sword_adds_experts():
@@ -136,7 +158,9 @@ def test_when_sword_adds_experts():
     assert {t: found[t] for t in (1, 2, 7, 8, 31, 32)} == {1: 4, 2: 6, 7: 6, 8: 8, 31: 8, 32: 10}
 
 
-@pytest.mark.parametrize(("learner", "kind"), [(sp.OGD, experts.OGDExperts), (sp.OEGD, experts.OEGDExperts)])
+@pytest.mark.parametrize(
+    ("learner", "kind"), [(sp.OGD, experts.OGDExperts), (sp.OEGD, experts.OEGDExperts)]
+)
 def test_single_experts(learner, kind):
     made = learner(FIRST, 0.3)
     assert kinds(made) == [kind]
@@ -146,7 +170,12 @@ def test_single_experts(learner, kind):
 def test_rates_unless_told_otherwise():
     made_of(rates.SelfConfident())
     assert (rates.Doubling().initial, rates.Doubling().cap) == (None, None)
-    assert rates.Fixed(0.5).retention == rates.Doubling().retention == rates.SelfConfident().retention == 1.0
+    assert (
+        rates.Fixed(0.5).retention
+        == rates.Doubling().retention
+        == rates.SelfConfident().retention
+        == 1.0
+    )
 
 
 @pytest.mark.parametrize(
@@ -168,6 +197,11 @@ def test_pools(pool, given, first, count):
 
 
 def test_a_pool_that_is_just_long_enough():
-    """T = 222: G^2 T / (2 D^2 L^2) = 999, and log2 / 2 = 4.98; a span that is twice as wide would need one step more."""
+    """T = 222: G^2 T / (2 D^2 L^2) = 999, and log2 / 2 = 4.98.
+
+    A span that is twice as wide would need one step more.
+    """
     found = pools.variation(diameter=2.0, gradient_bound=3.0, smoothness=0.5, horizon=222)
-    np.testing.assert_allclose(found, math.sqrt(4 / (72 * 222)) * 2.0 ** np.arange(6), rtol=ROUNDING)
+    np.testing.assert_allclose(
+        found, math.sqrt(4 / (72 * 222)) * 2.0 ** np.arange(6), rtol=ROUNDING
+    )

@@ -1,4 +1,6 @@
-"""The systems beside the Swords: constants, what they ask of a loss, what they refuse, and rates as slopes."""
+"""The systems beside the Swords: constants, what they ask of a loss, what they refuse, and rates
+as slopes.
+"""
 
 import math
 
@@ -26,7 +28,9 @@ def taught(learner, rounds=5):
 
 
 def test_constants():
-    assert sp.RestartedOGD(BALL, **GIVEN, function_variation=12.5).every == 4  # (100/12.5)^(2/3) = 4
+    assert (
+        sp.RestartedOGD(BALL, **GIVEN, function_variation=12.5).every == 4
+    )  # (100/12.5)^(2/3) = 4
     assert sp.RestartedOGD(BALL, **GIVEN, function_variation=12.4).every == 5
     assert sp.RestartedOGD(BALL, **GIVEN, function_variation=0.0).every == 100
     assert sp.RestartedOGD(BALL, **GIVEN, function_variation=1e9).every == 1
@@ -40,10 +44,17 @@ def test_constants():
     assert sp.PBGD(BALL, horizon=1, gradient_bound=3.0).step == 0.5  # r/sqrt(1) would be all of r
     arrows = sp.Arrows(BALL, noise=0.5, horizon=100)
     assert arrows.shrink == is_close(0.5 * math.sqrt(2 * math.log(100)))
-    np.testing.assert_allclose(sp.Aligator(sp.Box([0.0, 0.0], [1.0, 4.0])).rate, [0.5, 1 / 32], rtol=ROUNDING)
-    np.testing.assert_allclose(sp.MetaGrad(BALL, **GIVEN).rates, 1 / 30 / 2.0 ** np.arange(5), rtol=ROUNDING)
+    np.testing.assert_allclose(
+        sp.Aligator(sp.Box([0.0, 0.0], [1.0, 4.0])).rate, [0.5, 1 / 32], rtol=ROUNDING
+    )
+    np.testing.assert_allclose(
+        sp.MetaGrad(BALL, **GIVEN).rates, 1 / 30 / 2.0 ** np.arange(5), rtol=ROUNDING
+    )
     assert sp.CBCE(BALL, gradient_bound=3.0).range == 6.0
-    assert (inner_radius(sp.Ball(2, 3.0)), inner_radius(sp.Box([0.0, 0.0], [1.0, 4.0]))) == (3.0, 0.5)
+    assert (inner_radius(sp.Ball(2, 3.0)), inner_radius(sp.Box([0.0, 0.0], [1.0, 4.0]))) == (
+        3.0,
+        0.5,
+    )
 
 
 def test_without_delay_mild_ogd_is_ader():
@@ -77,7 +88,10 @@ def asked_for(learner):
 
 
 def test_what_is_asked_for():
-    """Values and gradients a round; every learner that is not inside another takes one value to watch its assumptions by."""
+    """Values and gradients a round.
+
+    Every learner that is not inside another takes one value to watch its assumptions by.
+    """
     N = len(sp.Ader(BALL, **GIVEN).weights)
     assert asked_for(sp.AderTrueLosses(BALL, **GIVEN)) == (1 + N + 1, N)
     assert asked_for(sp.OneProjection(BALL, lambda ball: sp.Ader(ball, **GIVEN))) == (0, 1)
@@ -88,7 +102,10 @@ def test_what_is_asked_for():
     assert asked_for(sp.PBGD(BALL, **GIVEN)) == (2, 0)
     assert asked_for(sp.PBGD(BALL, **GIVEN, value_bound=9.0, points=1)) == (1, 0)
     assert asked_for(sp.MetaGrad(BALL, **GIVEN)) == (1, 1)
-    assert asked_for(sp.SAOL(BALL, gradient_bound=3.0)) == (1 + 3, 2)  # in round 3 the intervals 3 and 2-3 are awake
+    assert asked_for(sp.SAOL(BALL, gradient_bound=3.0)) == (
+        1 + 3,
+        2,
+    )  # in round 3 the intervals 3 and 2-3 are awake
     assert asked_for(sp.SACS(BALL, gradient_bound=3.0)) == (1 + 3, 2)
     assert asked_for(sp.MildOGD(BALL, **GIVEN)) == (1, 1)
 
@@ -99,7 +116,9 @@ TOO_SMALL = {
     "RestartedOGD": lambda: sp.RestartedOGD(BALL, horizon=9, gradient_bound=1e-3, every=3),
     "MetaGrad": lambda: sp.MetaGrad(BALL, horizon=9, gradient_bound=1e-3),
     "MildOGD": lambda: sp.MildOGD(BALL, horizon=9, gradient_bound=1e-3),
-    "OneProjection": lambda: sp.OneProjection(BALL, lambda ball: sp.Ader(ball, horizon=9, gradient_bound=1e-3)),
+    "OneProjection": lambda: sp.OneProjection(
+        BALL, lambda ball: sp.Ader(ball, horizon=9, gradient_bound=1e-3)
+    ),
 }
 
 
@@ -137,7 +156,11 @@ def test_one_projection_on_the_domain_a_round():
 
 def test_one_projection_certifies_windows_too():
     learner = taught(sp.OneProjection(sp.Simplex(3), lambda ball: sp.Ader(ball, **GIVEN)))
-    moment, total, losses = learner.moment, 0.0, [sp.SquaredLoss([1.0, -1.0, 0.5], y) for y in (0.9, -0.9, 0.9)]
+    moment, total, losses = (
+        learner.moment,
+        0.0,
+        [sp.SquaredLoss([1.0, -1.0, 0.5], y) for y in (0.9, -0.9, 0.9)],
+    )
     for loss in losses:
         total += float(loss.value(learner.decision))
         learner.observe(loss)
@@ -148,17 +171,28 @@ def test_one_projection_certifies_windows_too():
 
 
 def test_no_certificate_is_said_in_words():
-    for learner in (sp.CBCE(BALL, gradient_bound=3.0), sp.OMGD(BALL, strong_convexity=1.0, smoothness=1.0), sp.Aligator(BALL)):
+    for learner in (
+        sp.CBCE(BALL, gradient_bound=3.0),
+        sp.OMGD(BALL, strong_convexity=1.0, smoothness=1.0),
+        sp.Aligator(BALL),
+    ):
         with pytest.raises(
-            NotImplementedError, match=f"{type(learner).__name__} has no certificate. What it promises beforehand is"
+            NotImplementedError,
+            match=f"{type(learner).__name__} has no certificate. What it promises beforehand is",
         ):
             learner.certificate(1.0)
 
 
 def test_guesses_of_the_caller():
-    """A guess that comes true in every round leaves regret of the first round only; a wrong one costs and is certified."""
+    """A guess that comes true in every round leaves regret of the first round only.
+
+    A wrong one costs and is certified.
+    """
     slopes = [np.array([s, 0.3]) for s in np.random.default_rng(0).choice([-1.0, 1.0], 60)]
-    losses = [sp.FunctionLoss(lambda x, s=s: x @ s, lambda x, s=s: np.broadcast_to(s, x.shape)) for s in slopes]
+    losses = [
+        sp.FunctionLoss(lambda x, s=s: x @ s, lambda x, s=s: np.broadcast_to(s, x.shape))
+        for s in slopes
+    ]
     regret = {}
     for sign in (1.0, -1.0):
         learner, total = sp.OptimisticOGD(BALL), 0.0
@@ -172,7 +206,12 @@ def test_guesses_of_the_caller():
         assert regret[sign] <= learner.certificate(0.0)
     assert regret[1.0] <= 4.0 < regret[-1.0]
     learner = sp.OptimisticOGD(BALL)
-    for bad, kind in (([1.0], ValueError), ([math.nan, 0.0], ValueError), ("x", TypeError), ([1e200, 0.0], ValueError)):
+    for bad, kind in (
+        ([1.0], ValueError),
+        ([math.nan, 0.0], ValueError),
+        ("x", TypeError),
+        ([1e200, 0.0], ValueError),
+    ):
         with pytest.raises(kind, match="gradient must"):
             learner.expect(bad)
     learner.expect([5.0, 0.0])  # nothing was met yet: it does not count
@@ -192,24 +231,34 @@ class Wordy:
 FLAT = sp.SquaredLoss([1.0, 0.0], 1.0)
 REFUSED = {
     "RestartedOGD needs function_variation or every": lambda: sp.RestartedOGD(BALL, **GIVEN),
-    "RestartedOGD needs function_variation or every. ": lambda: sp.RestartedOGD(BALL, **GIVEN, function_variation=1.0, every=2),
-    "strong_convexity must not exceed smoothness": lambda: sp.OMGD(BALL, strong_convexity=2.0, smoothness=1.0),
-    "step_size must be at most 1/smoothness": lambda: sp.OMGD(BALL, strong_convexity=1.0, smoothness=1.0, step_size=1.1),
+    "RestartedOGD needs function_variation or every. ": lambda: sp.RestartedOGD(
+        BALL, **GIVEN, function_variation=1.0, every=2
+    ),
+    "strong_convexity must not exceed smoothness": lambda: sp.OMGD(
+        BALL, strong_convexity=2.0, smoothness=1.0
+    ),
+    "step_size must be at most 1/smoothness": lambda: sp.OMGD(
+        BALL, strong_convexity=1.0, smoothness=1.0, step_size=1.1
+    ),
     "points must be 1 or 2": lambda: sp.PBGD(BALL, **GIVEN, points=3),
     "value_bound must be given where points is 1": lambda: sp.PBGD(BALL, **GIVEN, points=1),
     "domain must have an inside": lambda: sp.PBGD(sp.Simplex(3), **GIVEN),
     "domain must have an inside, got Box": lambda: sp.PBGD(sp.Box([0.0, 0.0], [1.0, 0.0]), **GIVEN),
     "step must be below the inner radius": lambda: sp.PBGD(BALL, **GIVEN, step=1.0),
     "make must make a learner such as sp.Ader": lambda: sp.OneProjection(BALL, lambda ball: 3),
-    "number must be that of a round whose loss is still to come": lambda: sp.MildOGD(BALL, **GIVEN).arrive(
-        0, sp.SquaredLoss([1.0, 0.0], 1.0)
-    ),
+    "number must be that of a round whose loss is still to come": lambda: sp.MildOGD(
+        BALL, **GIVEN
+    ).arrive(0, sp.SquaredLoss([1.0, 0.0], 1.0)),
     "noise must": lambda: sp.Arrows(BALL, noise=0.0, horizon=5),
     "loss must be 0.5 norm": lambda: sp.Aligator(BALL).observe(sp.SquaredLoss([1.0, 0.0], 1.0)),
     "loss.value must return numbers": lambda: sp.PBGD(BALL, **GIVEN).observe(Wordy()),
     "loss.value returned shape": lambda: sp.PBGD(BALL, **GIVEN).observe(Wordy(lambda x: x)),
-    "loss.value's answer must be finite": lambda: sp.PBGD(BALL, **GIVEN).observe(Wordy(lambda x: np.inf * x[..., 0] ** 2)),
-    "loss.value's answer must not pass": lambda: sp.PBGD(BALL, **GIVEN).observe(Wordy(lambda x: 1e200 * (1 + x[..., 0] ** 2))),
+    "loss.value's answer must be finite": lambda: sp.PBGD(BALL, **GIVEN).observe(
+        Wordy(lambda x: np.inf * x[..., 0] ** 2)
+    ),
+    "loss.value's answer must not pass": lambda: sp.PBGD(BALL, **GIVEN).observe(
+        Wordy(lambda x: 1e200 * (1 + x[..., 0] ** 2))
+    ),
     "gradient_bound must": lambda: sp.SACS(BALL, gradient_bound=-1.0),
     "domain must": lambda: sp.CBCE(3, gradient_bound=1.0),
 }
@@ -223,8 +272,14 @@ def test_refusals(words):
 
 OTHERS = {
     "range": (lambda: sp.CBCE(BALL, gradient_bound=1.0), lambda: sp.CBCE(BALL, gradient_bound=2.0)),
-    "learner": (lambda: sp.CBCE(BALL, gradient_bound=1.0), lambda: sp.SAOL(BALL, gradient_bound=1.0)),
-    "every": (lambda: sp.RestartedOGD(BALL, **GIVEN, every=4), lambda: sp.RestartedOGD(BALL, **GIVEN, every=5)),
+    "learner": (
+        lambda: sp.CBCE(BALL, gradient_bound=1.0),
+        lambda: sp.SAOL(BALL, gradient_bound=1.0),
+    ),
+    "every": (
+        lambda: sp.RestartedOGD(BALL, **GIVEN, every=4),
+        lambda: sp.RestartedOGD(BALL, **GIVEN, every=5),
+    ),
     "steps": (
         lambda: sp.OMGD(BALL, strong_convexity=1.0, smoothness=1.0),
         lambda: sp.OMGD(BALL, strong_convexity=0.1, smoothness=1.0),
@@ -234,9 +289,15 @@ OTHERS = {
         lambda: sp.OneProjection(sp.Box([0.0, 0.0], [2.0, 1.0]), sp.Sword),
         lambda: sp.OneProjection(sp.Box([0.5, -0.5], [1.5, 1.5]), sp.Sword),
     ),
-    "diagonal": (lambda: sp.MetaGrad(BALL, **GIVEN), lambda: sp.MetaGrad(BALL, **GIVEN, diagonal=True)),
+    "diagonal": (
+        lambda: sp.MetaGrad(BALL, **GIVEN),
+        lambda: sp.MetaGrad(BALL, **GIVEN, diagonal=True),
+    ),
     "step_sizes": (lambda: sp.MildOGD(BALL, **GIVEN), lambda: sp.MildOGD(BALL, **GIVEN, delay=3)),
-    "noise": (lambda: sp.Arrows(BALL, noise=0.1, horizon=9), lambda: sp.Arrows(BALL, noise=0.2, horizon=9)),
+    "noise": (
+        lambda: sp.Arrows(BALL, noise=0.1, horizon=9),
+        lambda: sp.Arrows(BALL, noise=0.2, horizon=9),
+    ),
 }
 
 
@@ -295,7 +356,9 @@ def exponent(sizes, values):
 
 
 def test_squared_error_of_arrows_grows_like_the_cube_root():
-    """A sequence of total variation 4: T^(1/3) up to logarithms, where repeating the last target would give T."""
+    """A sequence of total variation 4: T^(1/3) up to logarithms, where repeating the last target
+    would give T.
+    """
     rng, errors, sizes = np.random.default_rng(0), [], [256, 1024, 4096]
     for T in sizes:
         learner, error = sp.Arrows(sp.Ball(1, 2.0), noise=0.3, horizon=T), 0.0
@@ -313,19 +376,30 @@ def test_bandit_regret_grows_slower_than_the_rounds(points, most):
     regrets, sizes = [], [128, 512, 2048]
     for T in sizes:
         stream = sp.streams.drift.jumps(T, 2, every=T, noise=0.05, seed=1)
-        told = {"gradient_bound": stream.gradient_bound(stream.domain), "value_bound": 2.0, "points": points}
-        ledgers = [sp.play(sp.PBGD(stream.domain, horizon=T, **told, seed=s), stream) for s in range(2)]
+        told = {
+            "gradient_bound": stream.gradient_bound(stream.domain),
+            "value_bound": 2.0,
+            "points": points,
+        }
+        ledgers = [
+            sp.play(sp.PBGD(stream.domain, horizon=T, **told, seed=s), stream) for s in range(2)
+        ]
         regrets.append(np.mean([ledger.regret(stream.comparators) for ledger in ledgers]))
     assert exponent(sizes, regrets) < most
 
 
 def test_late_losses_cost_as_their_delay():
-    """Regret with losses d rounds late stays within sqrt(1 + 2 d) of what it is without, and the order of arrival is free."""
+    """Regret with losses d rounds late stays within sqrt(1 + 2 d) of what it is without, and the
+    order of arrival is free.
+    """
     stream = list(sp.streams.drift.rotation(600, 2, turns=2, seed=0))
     world = sp.streams.drift.rotation(600, 2, turns=2, seed=0)
     bound, totals = world.gradient_bound(world.domain), {}
     for delay in (0, 4, 16):
-        learner, total = sp.MildOGD(world.domain, horizon=600, gradient_bound=bound, delay=delay), 0.0
+        learner, total = (
+            sp.MildOGD(world.domain, horizon=600, gradient_bound=bound, delay=delay),
+            0.0,
+        )
         for t, loss in enumerate(stream):
             total += float(loss.value(learner.decision))
             learner.wait()

@@ -28,7 +28,13 @@ def game_of(domain, rounds, seed):
 
 def pairs(losses):
     """Values and gradients as functions of lists."""
-    return [(lambda x, f=f: float(f.value(np.array(x))), lambda x, f=f: f.gradient(np.array(x)).tolist()) for f in losses]
+    return [
+        (
+            lambda x, f=f: float(f.value(np.array(x))),
+            lambda x, f=f: f.gradient(np.array(x)).tolist(),
+        )
+        for f in losses
+    ]
 
 
 @few
@@ -45,7 +51,9 @@ def test_restarted_ogd(domain, rounds, every, seed):
     losses, plain = game_of(domain, rounds, seed)
     learner = sp.RestartedOGD(domain, horizon=rounds, gradient_bound=2.0, every=every)
     eta = domain.diameter / (2.0 * math.sqrt(every))
-    agree(domain, decisions(learner, losses), naive_field.restarted_ogd(*plain, eta=eta, every=every))
+    agree(
+        domain, decisions(learner, losses), naive_field.restarted_ogd(*plain, eta=eta, every=every)
+    )
 
 
 @few
@@ -60,7 +68,11 @@ def test_optimistic_ogd(domain, rounds, seed):
         learner.observe(loss)
         if guess is not None:
             learner.expect(guess)
-    agree(domain, [*said, learner.decision], naive_field.optimistic_ogd(*plain, D=domain.diameter, told=told))
+    agree(
+        domain,
+        [*said, learner.decision],
+        naive_field.optimistic_ogd(*plain, D=domain.diameter, told=told),
+    )
 
 
 @few
@@ -69,7 +81,9 @@ def test_ader_with_true_losses(domain, rounds, seed):
     losses, (_, center, project) = game_of(domain, rounds, seed)
     G = 3.0 * domain.diameter
     learner = sp.AderTrueLosses(domain, horizon=rounds, gradient_bound=G)
-    plain = naive_field.ader_true_losses(pairs(losses), center, project, D=domain.diameter, G=G, T=rounds)
+    plain = naive_field.ader_true_losses(
+        pairs(losses), center, project, D=domain.diameter, G=G, T=rounds
+    )
     agree(domain, decisions(learner, losses), plain)
 
 
@@ -88,7 +102,9 @@ def test_late_losses(domain, rounds, delay, seed):
             learner.arrive(s, losses[s])
     lasting = math.ceil(rounds * (1 + delay))
     agree(
-        domain, [*said, learner.decision], naive_field.late_ader(*plain, D=domain.diameter, G=G, T=lasting, arrivals=arrivals)
+        domain,
+        [*said, learner.decision],
+        naive_field.late_ader(*plain, D=domain.diameter, G=G, T=lasting, arrivals=arrivals),
     )
     assert learner.outstanding == [s for s in range(rounds) if due[s] >= rounds]
 
@@ -125,8 +141,14 @@ def test_bandit(points):
     domain, delta = sp.Ball(3, 2.0), 0.25
     losses, _ = game_of(domain, 20, 4)
     G, C = 10.0, 40.0
-    learner = sp.PBGD(domain, horizon=20, gradient_bound=G, value_bound=C, points=points, step=delta, seed=5)
-    inner = sp.Ader(Shrunken(domain, 1 - delta / 2), horizon=20, gradient_bound=3 * C / delta if points == 1 else 3 * G)
+    learner = sp.PBGD(
+        domain, horizon=20, gradient_bound=G, value_bound=C, points=points, step=delta, seed=5
+    )
+    inner = sp.Ader(
+        Shrunken(domain, 1 - delta / 2),
+        horizon=20,
+        gradient_bound=3 * C / delta if points == 1 else 3 * G,
+    )
     for t, loss in enumerate(losses):
         s = np.random.default_rng([5, t]).normal(size=3)
         s /= np.linalg.norm(s)
@@ -135,14 +157,22 @@ def test_bandit(points):
         if points == 1:
             estimate = 3 / delta * float(loss.value(y + delta * s)) * s
         else:
-            estimate = 3 / (2 * delta) * float(loss.value(y + delta * s) - loss.value(y - delta * s)) * s
-        # The loss is used up before the next turn of the loop changes the estimate.
-        inner.observe(sp.FunctionLoss(lambda x: x @ estimate, lambda x: np.broadcast_to(estimate, x.shape)))  # noqa: B023
+            estimate = (
+                3 / (2 * delta) * float(loss.value(y + delta * s) - loss.value(y - delta * s)) * s
+            )
+        inner.observe(
+            sp.FunctionLoss(
+                lambda x, slope=estimate: x @ slope,
+                lambda x, slope=estimate: np.broadcast_to(slope, x.shape),
+            )
+        )
         learner.observe(loss)
 
 
 @pytest.mark.parametrize("diagonal", [False, True])
-@pytest.mark.parametrize("domain", [sp.Ball(2, 1.5, [0.5, 0.0]), sp.Simplex(3), sp.Box([0.0], [2.0])], ids=repr)
+@pytest.mark.parametrize(
+    "domain", [sp.Ball(2, 1.5, [0.5, 0.0]), sp.Simplex(3), sp.Box([0.0], [2.0])], ids=repr
+)
 def test_metagrad(domain, diagonal):
     """Matrices written out, and the projection left to a general solver."""
     losses, _ = game_of(domain, 8, 3)
@@ -164,13 +194,18 @@ def test_metagrad(domain, diagonal):
         M = np.diag(g * g) if diagonal else np.outer(g, g)
         for i, eta in enumerate(rates):
             gap = w[i] - y
-            weights[i] *= math.exp(-(eta * gap @ g + eta**2 * gap @ M @ gap) / (d if diagonal else 1))
+            weights[i] *= math.exp(
+                -(eta * gap @ g + eta**2 * gap @ M @ gap) / (d if diagonal else 1)
+            )
             P[i] = P[i] + 2 * eta**2 * M
             free = w[i] - np.linalg.solve(P[i], eta * g + 2 * eta**2 * M @ gap)
             found = minimize(
                 lambda z, P=P[i], free=free: (z - free) @ P @ (z - free) * D**2,
                 ball.project(free),
-                constraints={"type": "ineq", "fun": lambda z: ball.radius**2 - ((z - ball.center) ** 2).sum()},
+                constraints={
+                    "type": "ineq",
+                    "fun": lambda z: ball.radius**2 - ((z - ball.center) ** 2).sum(),
+                },
                 method="SLSQP",
                 options={"ftol": 1e-15, "maxiter": 300},
             )
@@ -191,10 +226,14 @@ def test_forecasters(targets):
     clip = naive.onto_box([-1.0], [1.5])
     for sigma, beta in ((0.01, 2.0), (0.1, 0.5), (1.0, 0.1)):
         learner = sp.Arrows(domain, noise=sigma, horizon=65, threshold=beta)
-        plain = naive_field.arrows(targets.tolist(), 0.25, sigma=sigma, T=65, beta=beta, clip=lambda x: clip([x])[0])
+        plain = naive_field.arrows(
+            targets.tolist(), 0.25, sigma=sigma, T=65, beta=beta, clip=lambda x: clip([x])[0]
+        )
         np.testing.assert_allclose(decisions(learner, losses)[:, 0], plain, rtol=0, atol=TWIN)
     plain = naive_field.aligator(targets.tolist(), 0.25, width=2.5, clip=lambda x: clip([x])[0])
-    np.testing.assert_allclose(decisions(sp.Aligator(domain), losses)[:, 0], plain, rtol=0, atol=TWIN)
+    np.testing.assert_allclose(
+        decisions(sp.Aligator(domain), losses)[:, 0], plain, rtol=0, atol=TWIN
+    )
 
 
 def test_arrows_restarts():

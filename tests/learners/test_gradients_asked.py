@@ -25,7 +25,11 @@ class Counter:
 
 
 STREAM = drift.jumps(40, 3, every=10)
-CONSTANTS = {"horizon": 40, "gradient_bound": STREAM.gradient_bound(STREAM.domain), "smoothness": 1.0}
+CONSTANTS = {
+    "horizon": 40,
+    "gradient_bound": STREAM.gradient_bound(STREAM.domain),
+    "smoothness": 1.0,
+}
 
 
 @pytest.mark.parametrize(
@@ -38,7 +42,9 @@ CONSTANTS = {"horizon": 40, "gradient_bound": STREAM.gradient_bound(STREAM.domai
         (sp.SwordSmall(STREAM.domain, **CONSTANTS), lambda n: n + 1),
         (sp.SwordBest(STREAM.domain, **CONSTANTS), lambda n: 2 * (n // 2) + n // 2 + 2),
         (
-            sp.SwordBest(STREAM.domain, **CONSTANTS, variation_pool=[0.1, 0.2, 0.4], small_loss_pool=[0.3]),
+            sp.SwordBest(
+                STREAM.domain, **CONSTANTS, variation_pool=[0.1, 0.2, 0.4], small_loss_pool=[0.3]
+            ),
             lambda n: 2 * 3 + 1 + 2,
         ),
         (sp.Sword(STREAM.domain), lambda n: 2 * (n // 2) + n // 2 + 2),
@@ -51,5 +57,9 @@ def test_gradients_asked_for_in_a_round(learner, expected):
         experts = len(learner.step_sizes)
         learner.observe(counter.loss)
         assert counter.points == expected(experts)
-        alone = isinstance(learner, sp.OGD | sp.OEGD | sp.Ader)  # one expert, or all along one gradient
-        assert counter.values == (1 if alone else 2)  # at the decision for what is watched; there and at the experts' points
+        alone = isinstance(
+            learner, sp.OGD | sp.OEGD | sp.Ader
+        )  # one expert, or all along one gradient
+        assert counter.values == (
+            1 if alone else 2
+        )  # at the decision for what is watched; there and at the experts' points

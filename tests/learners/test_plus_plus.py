@@ -1,4 +1,6 @@
-"""Sword++: beside plain Python, its constants, one gradient a round, and what its states must fit."""
+"""Sword++: beside plain Python, its constants, one gradient a round, and what its states must
+fit.
+"""
 
 import math
 
@@ -22,18 +24,25 @@ GIVEN = {"horizon": 100, "gradient_bound": 3.0, "smoothness": 0.5}
 def test_twin(domain, rounds, G, seed):
     G *= domain.diameter
     losses, run = told(domain, rounds, 3.0, seed, naive_field.sword_plus_plus, G=G, T=rounds)
-    play_alike(sp.SwordPlusPlus(domain, horizon=rounds, gradient_bound=G, smoothness=3.0), losses, run)
+    play_alike(
+        sp.SwordPlusPlus(domain, horizon=rounds, gradient_bound=G, smoothness=3.0), losses, run
+    )
 
 
 def test_defaults():
-    """G sqrt(T)/(2 L D) = 30/2 = 15: four halvings of 1/(8L) = 0.25; the smallest is at most D/(4 G sqrt T) = 1/60."""
+    """G sqrt(T)/(2 L D) = 30/2 = 15: four halvings of 1/(8L) = 0.25.
+
+    The smallest is at most D/(4 G sqrt T) = 1/60.
+    """
     learner = sp.SwordPlusPlus(sp.Ball(2), **GIVEN)
     np.testing.assert_array_equal(learner.step_sizes, 0.25 / 2.0 ** np.arange(4, -1, -1))
     assert learner.step_sizes[0] <= 1 / 60
     np.testing.assert_allclose(learner.weights, np.full(5, 0.2), rtol=ROUNDING)
     assert type(learner.parts.rate) is rates.SelfConfident
     assert learner.parts.rate.cap == pytest.approx(1 / (2 * 0.5 * 4), rel=ROUNDING)
-    assert learner.state()["hedge.rate.value"] == pytest.approx(math.sqrt(math.log(5) / 72), rel=ROUNDING)
+    assert learner.state()["hedge.rate.value"] == pytest.approx(
+        math.sqrt(math.log(5) / 72), rel=ROUNDING
+    )
     assert type(learner.parts.optimism) is metas.LastGradientOptimism
     assert learner.parts.shared
     assert len(pools.plus_plus(diameter=2.0, gradient_bound=1e-9, smoothness=1.0, horizon=4)) == 1
@@ -41,7 +50,9 @@ def test_defaults():
 
 def test_one_gradient_a_round():
     asked = []
-    loss = sp.FunctionLoss(lambda x: 0 * x[..., 0], lambda x: asked.append(np.shape(x)) or 0.1 * x + 0.2)
+    loss = sp.FunctionLoss(
+        lambda x: 0 * x[..., 0], lambda x: asked.append(np.shape(x)) or 0.1 * x + 0.2
+    )
     learner = sp.SwordPlusPlus(sp.Box([0.0, 0.0], [1.0, 1.0]), **GIVEN)
     for _ in range(5):
         learner.observe(loss)
@@ -54,7 +65,9 @@ def test_states_must_fit():
         learner.observe(sp.SquaredLoss([1.0], target))
     saved = learner.state()
     for change in (-1.0, 5.0):  # below 0, and above 2 L D^2 = 4
-        with pytest.raises(ValueError, match=r"state\['hedge.guesses'\] do not fit its points and its optimism"):
+        with pytest.raises(
+            ValueError, match=r"state\['hedge.guesses'\] do not fit its points and its optimism"
+        ):
             learner.load_state({**saved, "hedge.guesses": saved["hedge.guesses"] + change})
     made = {**GIVEN, "pool": learner.step_sizes, "learning_rate": rates.Fixed(1.0)}
     other = sp.SwordPlusPlus(sp.Ball(1), **{**made, "smoothness": 0.6})
@@ -62,10 +75,14 @@ def test_states_must_fit():
         other.load_state(sp.SwordPlusPlus(sp.Ball(1), **made).state())
 
 
-@pytest.mark.parametrize("domain", [sp.Simplex(2), sp.Box([-1.0, -1.0], [1.0, 1.0])], ids=["simplex", "box"])
+@pytest.mark.parametrize(
+    "domain", [sp.Simplex(2), sp.Box([-1.0, -1.0], [1.0, 1.0])], ids=["simplex", "box"]
+)
 def test_the_engine_says_that_off_the_ball_it_does_not_know_it(domain):
     learner, stream = sp.SwordPlusPlus(domain, **GIVEN), sp.LinearStream(np.eye(2), np.ones(2))
-    with pytest.raises(sp.engine.NotCompilable, match="charges for moving is known to the engine on a Ball"):
+    with pytest.raises(
+        sp.engine.NotCompilable, match="charges for moving is known to the engine on a Ball"
+    ):
         sp.play(learner, stream, engine="compiled")
     sp.play(learner, stream)
     assert learner.rounds == 2

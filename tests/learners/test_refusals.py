@@ -37,7 +37,12 @@ def test_bad_constants_of_a_sword(learner, name, value, message):
 @pytest.mark.parametrize("pool", [[], [0.0], [-0.1, 0.1], [math.nan], [math.inf], [[0.1]], ["a"]])
 @pytest.mark.parametrize(
     ("learner", "name"),
-    [(sp.SwordVar, "pool"), (sp.SwordSmall, "pool"), (sp.SwordBest, "variation_pool"), (sp.SwordBest, "small_loss_pool")],
+    [
+        (sp.SwordVar, "pool"),
+        (sp.SwordSmall, "pool"),
+        (sp.SwordBest, "variation_pool"),
+        (sp.SwordBest, "small_loss_pool"),
+    ],
 )
 def test_bad_pools(learner, name, pool):
     with pytest.raises((ValueError, TypeError), match=f"{name} must"):
@@ -67,7 +72,12 @@ def test_bad_constants_of_ader(name, value, message):
 @pytest.mark.parametrize("learner", [sp.OGD, sp.OEGD])
 @pytest.mark.parametrize(
     ("step_size", "message"),
-    [(0.0, "greater than 0, got 0.0"), (-1.0, "greater than 0"), (math.inf, "finite, got inf"), ([0.1], "a real number")],
+    [
+        (0.0, "greater than 0, got 0.0"),
+        (-1.0, "greater than 0"),
+        (math.inf, "finite, got inf"),
+        ([0.1], "a real number"),
+    ],
 )
 def test_bad_step_sizes(learner, step_size, message):
     with pytest.raises((ValueError, TypeError), match=f"step_size must be {message}"):
@@ -102,7 +112,9 @@ def learners():
         lambda: sp.SwordBest(BALL, **GOOD),
         lambda: sp.Sword(BALL),
     ]
-    return pytest.mark.parametrize("make", makes, ids=["OGD", "OEGD", "Ader", "SwordVar", "SwordSmall", "SwordBest", "Sword"])
+    return pytest.mark.parametrize(
+        "make", makes, ids=["OGD", "OEGD", "Ader", "SwordVar", "SwordSmall", "SwordBest", "Sword"]
+    )
 
 
 def started(make):
@@ -128,11 +140,26 @@ class OnlyGradient:
 
 
 BAD = {
-    "NaN": (OnlyGradient(lambda x: np.full(x.shape, np.nan)), "loss.gradient's answer must be finite, got nan"),
-    "infinity": (OnlyGradient(lambda x: np.full(x.shape, -np.inf)), "loss.gradient's answer must be finite, got -inf"),
-    "one number": (OnlyGradient(lambda x: 1.0), r"loss.gradient returned shape \(\) for points of shape"),
-    "too wide": (OnlyGradient(lambda x: np.zeros((*x.shape[:-1], 3))), r"loss.gradient returned shape \(.*3"),
-    "another dimension": (sp.SquaredLoss([1.0, 1.0, 1.0], 0.0), r"points must have shape \(..., 3\)"),
+    "NaN": (
+        OnlyGradient(lambda x: np.full(x.shape, np.nan)),
+        "loss.gradient's answer must be finite, got nan",
+    ),
+    "infinity": (
+        OnlyGradient(lambda x: np.full(x.shape, -np.inf)),
+        "loss.gradient's answer must be finite, got -inf",
+    ),
+    "one number": (
+        OnlyGradient(lambda x: 1.0),
+        r"loss.gradient returned shape \(\) for points of shape",
+    ),
+    "too wide": (
+        OnlyGradient(lambda x: np.zeros((*x.shape[:-1], 3))),
+        r"loss.gradient returned shape \(.*3",
+    ),
+    "another dimension": (
+        sp.SquaredLoss([1.0, 1.0, 1.0], 0.0),
+        r"points must have shape \(..., 3\)",
+    ),
     "text": (OnlyGradient(lambda x: "uphill"), "loss.gradient"),
     "too large": (OnlyGradient(lambda x: np.full(x.shape, 1e200)), "loss.gradient"),
     "not a loss": (0.5, "loss must have value, gradient and smoothness"),

@@ -1,4 +1,6 @@
-"""``learner.save`` and ``load``: what a file must have in common with the learner, and what no state may hold."""
+"""``learner.save`` and ``load``: what a file must have in common with the learner, and what no
+state may hold.
+"""
 
 import math
 import os
@@ -39,7 +41,9 @@ def test_weights_must_sum_to_one():
     message = r"state\['hedge.weights'\] must be positive with a sum of 1"
     for factor in (1 + 1e-8, 1 - 1e-8, 2.0):
         refused(learner, {**good, "hedge.weights": weights * factor}, message)
-    learner.load_state({**good, "hedge.weights": weights * (1 + 1e-10)})  # rounding of whoever wrote it
+    learner.load_state(
+        {**good, "hedge.weights": weights * (1 + 1e-10)}
+    )  # rounding of whoever wrote it
 
 
 def test_weights_must_be_positive():
@@ -50,7 +54,9 @@ def test_weights_must_be_positive():
         weights[0] += change
         weights[1] -= change  # the sum stays
         refused(
-            learner, {**good, "hedge.weights": weights}, r"state\['hedge.weights'\] must (be positive|hold numbers from 0 to 1)"
+            learner,
+            {**good, "hedge.weights": weights},
+            r"state\['hedge.weights'\] must (be positive|hold numbers from 0 to 1)",
         )
 
 
@@ -59,8 +65,16 @@ def test_points_must_lie_in_the_domain(kind):
     learner = taught(sp.OEGD(sp.Ball(2, radius=3.0, center=[4.0, 0.0]), 0.1))
     good = learner.state()
     edge = np.array([[7.0, 0.0]])
-    for outside in (edge + np.array([1e-7, 0.0]), edge + np.array([1.0, 0.0]), np.full((1, 2), np.inf)):
-        message = "state has points outside the domain" if np.isfinite(outside).all() else "must hold numbers from"
+    for outside in (
+        edge + np.array([1e-7, 0.0]),
+        edge + np.array([1.0, 0.0]),
+        np.full((1, 2), np.inf),
+    ):
+        message = (
+            "state has points outside the domain"
+            if np.isfinite(outside).all()
+            else "must hold numbers from"
+        )
         refused(learner, {**good, f"experts.0.{kind}": outside}, message)
     nearly = edge + np.array([5e-9, 0.0])  # within 1e-9 of D + |centre| = 10
     also = {"experts.0.offset": nearly - [4.0, 0.0]} if kind == "base" else {}
@@ -68,12 +82,22 @@ def test_points_must_lie_in_the_domain(kind):
 
 
 def test_offsets_are_those_of_the_points_and_a_state_of_before_gets_them():
-    """Far from the origin experts keep how far they are from the centre, which states of before did not say."""
+    """Far from the origin experts keep how far they are from the centre, which states of before
+    did not say.
+    """
     learner = taught(sp.OEGD(sp.Ball(2, radius=3.0, center=[4.0, 0.0]), 0.1))
     good = learner.state()
     offset = good.pop("experts.0.offset")
-    refused(learner, {**good, "experts.0.offset": offset + 1e-7}, "offsets that are not those of its points")
-    refused(learner, {**good, "experts.0.offset": offset[:, :1]}, r"state\['experts.0.offset'\] must have shape")
+    refused(
+        learner,
+        {**good, "experts.0.offset": offset + 1e-7},
+        "offsets that are not those of its points",
+    )
+    refused(
+        learner,
+        {**good, "experts.0.offset": offset[:, :1]},
+        r"state\['experts.0.offset'\] must have shape",
+    )
     learner.load_state(good)
     np.testing.assert_allclose(learner.state()["experts.0.offset"], offset, rtol=0, atol=1e-15)
     assert "experts.0.offset" not in taught(sp.OEGD(BALL, 0.1)).state()
@@ -85,7 +109,11 @@ def test_rounds_and_energies_are_not_negative():
     refused(learner, {**good, "rounds": -1}, r"state\['rounds'\] must hold whole numbers from 0")
     energy = good["experts.1.energy"].copy()
     energy[-1] = -1e-30
-    refused(learner, {**good, "experts.1.energy": energy}, r"state\['experts.1.energy'\] must hold numbers from 0")
+    refused(
+        learner,
+        {**good, "experts.1.energy": energy},
+        r"state\['experts.1.energy'\] must hold numbers from 0",
+    )
 
 
 # ---------------------------------------------------------------------- settings
@@ -106,10 +134,19 @@ OTHERS = {
     "step size": (
         lambda: sp.OGD(BALL, 0.1),
         lambda: sp.OGD(BALL, 0.5),
-        r"step_sizes was array\(\[0.1\]\) and is array\(\[0.5\]\) here\. Make the learner with the settings",
+        r"step_sizes was array\(\[0.1\]\) and is array\(\[0.5\]\) here\. Make the learner with "
+        r"the settings",
     ),
-    "center": (lambda: sp.Sword(BALL), lambda: sp.Sword(sp.Ball(2, center=[0.1, 0.0])), r"center was array\(\[0., 0.\]\)"),
-    "radius": (lambda: sp.Sword(BALL), lambda: sp.Sword(sp.Ball(2, radius=1.5)), "diameter was 2.0 and is 3.0 here"),
+    "center": (
+        lambda: sp.Sword(BALL),
+        lambda: sp.Sword(sp.Ball(2, center=[0.1, 0.0])),
+        r"center was array\(\[0., 0.\]\)",
+    ),
+    "radius": (
+        lambda: sp.Sword(BALL),
+        lambda: sp.Sword(sp.Ball(2, radius=1.5)),
+        "diameter was 2.0 and is 3.0 here",
+    ),
     "kind of domain": (
         lambda: sp.OGD(sp.Ball(2, radius=math.sqrt(2)), 0.1),
         lambda: sp.OGD(sp.Box([-1.0, -1.0], [1.0, 1.0]), 0.1),
@@ -118,10 +155,19 @@ OTHERS = {
     "corners": (
         lambda: sp.OGD(sp.Box([-3.0, -4.0], [3.0, 4.0]), 0.1),
         lambda: sp.OGD(sp.Box([-4.0, -3.0], [4.0, 3.0]), 0.1),
-        r"domain.lower was array\(\[-3., -4.\]\) and is array\(\[-4., -3.\]\) here; domain.upper was",
+        r"domain.lower was array\(\[-3., -4.\]\) and is array\(\[-4., -3.\]\) here; domain.upper "
+        r"was",
     ),
-    "gradient bound": (best, lambda: best(gradient_bound=4.5), "meta.gradient_bound was 4.0 and is 4.5 here"),
-    "pool": (small, lambda: small(pool=[0.1, 0.2]), r"prior was .*; step_sizes was array\(.*and is array\(\[0.1, 0.2\]\) here"),
+    "gradient bound": (
+        best,
+        lambda: best(gradient_bound=4.5),
+        "meta.gradient_bound was 4.0 and is 4.5 here",
+    ),
+    "pool": (
+        small,
+        lambda: small(pool=[0.1, 0.2]),
+        r"prior was .*; step_sizes was array\(.*and is array\(\[0.1, 0.2\]\) here",
+    ),
     "one of two pools": (
         best,
         lambda: best(small_loss_pool=2 * best().step_sizes[4:]),
@@ -137,7 +183,11 @@ OTHERS = {
         lambda: best(learning_rate=rates.Fixed(0.2)),
         "meta.rate.value was 0.1 and is 0.2 here",
     ),
-    "cap": (best, lambda: best(learning_rate=rates.SelfConfident()), "meta.rate.cap was 0.125 and is not set here"),
+    "cap": (
+        best,
+        lambda: best(learning_rate=rates.SelfConfident()),
+        "meta.rate.cap was 0.125 and is not set here",
+    ),
     "offset": (
         lambda: small(learning_rate=rates.SelfConfident(offset=0.0)),
         lambda: small(learning_rate=rates.SelfConfident()),
@@ -163,7 +213,11 @@ OTHERS = {
         lambda: best(learning_rate=rates.Doubling(2.0, cap=1.0)),
         "meta.rate.cap was not set and is 1.0 here; meta.rate.initial was 1.0 and is 2.0 here",
     ),
-    "optimism": (best, lambda: best(optimism_rate=2.0), "optimism.rate was 0.0078125 and is 2.0 here"),
+    "optimism": (
+        best,
+        lambda: best(optimism_rate=2.0),
+        "optimism.rate was 0.0078125 and is 2.0 here",
+    ),
     "no optimism": (
         lambda: best(optimism_rate=2.0),
         lambda: best(optimism_rate=math.inf),
@@ -218,7 +272,14 @@ class Halving:
 class Stated(Halving):
     def settings(self):
         where = {"at": [1, None], "by": np.array(["x", "y"])}
-        return {"first": self.first, "way": "halves", "rule": max, "where": where, "limit": math.inf, "note": ""}
+        return {
+            "first": self.first,
+            "way": "halves",
+            "rule": max,
+            "where": where,
+            "limit": math.inf,
+            "note": "",
+        }
 
 
 class Careless(Halving):
@@ -238,7 +299,14 @@ def test_parts_of_strangers_count_by_their_class_and_by_what_they_say(tmp_path):
 
 
 def test_settings_are_numbers_under_names_and_words_in_names():
-    flat = settings.flatten({"rate": Stated(0.5), "pool": np.array([1, 2]), "none": None, "no limit": np.array([math.inf])})
+    flat = settings.flatten(
+        {
+            "rate": Stated(0.5),
+            "pool": np.array([1, 2]),
+            "none": None,
+            "no limit": np.array([math.inf]),
+        }
+    )
     assert {path: value for path, value in flat.items() if path != "pool"} == {
         "rate": "Stated",
         "rate.first": 0.5,
@@ -267,10 +335,15 @@ def test_many_differences_are_cut_short():
     assert told.endswith("n5 was 5.0 and is not set here; and 3 more")
 
 
-# ---------------------------------------------------------------------- files from before settings were saved
+# ---------------------------------------------------------------------- files from before settings
+# were saved
 
 GOLDEN = Path(__file__).parents[1] / "checkpoint" / "golden" / "learners"
-WIDE, BOX, SIMPLEX = sp.Ball(2, radius=1.5, center=[0.25, 0.0]), sp.Box([-1.0, 0.0], [1.0, 2.0]), sp.Simplex(3)
+WIDE, BOX, SIMPLEX = (
+    sp.Ball(2, radius=1.5, center=[0.25, 0.0]),
+    sp.Box([-1.0, 0.0], [1.0, 2.0]),
+    sp.Simplex(3),
+)
 TOLD = {"horizon": 50, "gradient_bound": 6.0, "smoothness": 2.0}
 EARLIER = {
     "OGD": lambda: sp.OGD(WIDE, 0.125),
@@ -286,26 +359,39 @@ EARLIER = {
 
 @pytest.mark.parametrize("name", EARLIER)
 def test_files_written_before_settings_were_saved_still_load(name):
-    """Thirty rounds of forty are in the file; the decisions of the other ten were written down beside it."""
+    """Thirty rounds of forty are in the file.
+
+    The decisions of the other ten were written down beside it.
+    """
     learner = EARLIER[name]()
     learner.load(GOLDEN / f"{name}.ckpt")
     assert learner.rounds == 30
     rng = np.random.default_rng(12)
-    losses = [sp.SquaredLoss(rng.uniform(-1, 1, size=learner.domain.dim), y) for y in rng.uniform(-1, 1, size=40)]
+    losses = [
+        sp.SquaredLoss(rng.uniform(-1, 1, size=learner.domain.dim), y)
+        for y in rng.uniform(-1, 1, size=40)
+    ]
     found = []
     for loss in losses[30:]:
         found.append(learner.decision)
         learner.observe(loss)
-    np.testing.assert_allclose(found, checkpoint.load(GOLDEN / "decisions.ckpt")[name], rtol=0, atol=ROUNDING)
+    np.testing.assert_allclose(
+        found, checkpoint.load(GOLDEN / "decisions.ckpt")[name], rtol=0, atol=ROUNDING
+    )
 
 
 def test_what_those_files_say_is_still_compared():
     learner = sp.SwordBest(WIDE, **TOLD, variation_pool=[0.1] * 7)
-    with pytest.raises(CheckpointError, match=r"SwordBest.ckpt was saved with other settings: step_sizes was ndarray of shape"):
+    with pytest.raises(
+        CheckpointError,
+        match=r"SwordBest.ckpt was saved with other settings: step_sizes was ndarray of shape",
+    ):
         learner.load(GOLDEN / "SwordBest.ckpt")
     with pytest.raises(CheckpointError, match=r"diameter was 3.0 and is 4.0 here"):
         sp.Sword(sp.Ball(2, radius=2.0, center=[0.25, 0.0])).load(GOLDEN / "Sword.ckpt")
-    with pytest.raises(CheckpointError, match=r"center was array\(\[0.25, 0.  \]\) and is array\(\[0., 0.\]\) here"):
+    with pytest.raises(
+        CheckpointError, match=r"center was array\(\[0.25, 0.  \]\) and is array\(\[0., 0.\]\) here"
+    ):
         sp.OGD(sp.Ball(2, radius=1.5), 0.125).load(GOLDEN / "OGD.ckpt")
 
 
@@ -313,6 +399,8 @@ def test_a_file_that_says_nothing_of_its_settings_is_refused(tmp_path):
     learner = taught(sp.Sword(BALL))
     bare, _ = settings.split(learner.state())
     checkpoint.save(tmp_path / "a.ckpt", bare, kind="Sword")
-    with pytest.raises(CheckpointError, match=r"a.ckpt does not say what its learner was made with\. Save it with"):
+    with pytest.raises(
+        CheckpointError, match=r"a.ckpt does not say what its learner was made with\. Save it with"
+    ):
         sp.Sword(BALL).load(tmp_path / "a.ckpt")
     sp.Sword(BALL).load_state(bare)  # a dictionary saved before settings were part of it

@@ -44,17 +44,25 @@ def told(domain, rounds, L, seed, twin, **constants):
     """The losses of a game, and what the plain twin does with them."""
     losses = tracking_losses(domain, rounds, np.random.default_rng(seed))
     known = {"D": domain.diameter, **({"L": L} if L else {}), **constants}
-    return losses, twin(naive.fields(losses), domain.center.tolist(), naive.projection(domain), **known)
+    return losses, twin(
+        naive.fields(losses), domain.center.tolist(), naive.projection(domain), **known
+    )
 
 
 def play_alike(learner, losses, run):
-    """Decisions, weights and certificates of a learner of weighted experts are those of its plain twin."""
+    """Decisions, weights and certificates of a learner of weighted experts are those of its
+    plain twin.
+    """
     domain = learner.domain
     agree(domain, decisions(learner, losses), run.decisions)
     np.testing.assert_allclose(learner.weights, run.weights[-1], rtol=0, atol=TWIN)
     for path_length in (0.0, 0.3 * domain.diameter, 20 * domain.diameter):
-        plain = naive.certificate(run.pasts, domain, path_length, steady=not isinstance(learner, sp.Sword))
-        assert learner.certificate(path_length) == pytest.approx(plain, rel=CERTIFIED, abs=CERTIFIED * domain.diameter**2)
+        plain = naive.certificate(
+            run.pasts, domain, path_length, steady=not isinstance(learner, sp.Sword)
+        )
+        assert learner.certificate(path_length) == pytest.approx(
+            plain, rel=CERTIFIED, abs=CERTIFIED * domain.diameter**2
+        )
 
 
 TUNED = {

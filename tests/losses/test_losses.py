@@ -1,4 +1,7 @@
-"""What every loss promises: slopes of its values, convexity, smoothness; and the logistic loss at huge margins."""
+"""What every loss promises: slopes of its values, convexity, smoothness.
+
+And the logistic loss at huge margins.
+"""
 
 import math
 from decimal import Decimal, localcontext
@@ -37,23 +40,30 @@ def test_gradients_match_finite_differences(drawn):
     norms = np.linalg.norm(directions, axis=1, keepdims=True)
     v = np.divide(directions, norms, out=np.zeros_like(directions), where=norms > 0)
     slopes = (loss.value(points + STEP * v) - loss.value(points - STEP * v)) / (2 * STEP)
-    # A central difference is the mean slope over the segment: off by at most L * STEP, plus cancellation.
+    # A central difference is the mean slope over the segment: off by at most L * STEP, plus
+    # cancellation.
     room = loss.smoothness * STEP + 1e-15 * size(loss, points) / STEP
-    np.testing.assert_allclose(np.einsum("ij,ij->i", loss.gradient(points), v), slopes, rtol=0, atol=room)
+    np.testing.assert_allclose(
+        np.einsum("ij,ij->i", loss.gradient(points), v), slopes, rtol=0, atol=room
+    )
 
 
 @given(losses_and_points(), st.floats(0.0, 1.0))
 def test_values_are_convex_along_segments(drawn, share):
     loss, x, y = drawn
     between = loss.value((1 - share) * x + share * y)
-    assert (between <= (1 - share) * loss.value(x) + share * loss.value(y) + ROUNDING * size(loss, x, y)).all()
+    assert (
+        between <= (1 - share) * loss.value(x) + share * loss.value(y) + ROUNDING * size(loss, x, y)
+    ).all()
 
 
 @given(losses_and_points())
 def test_smoothness_bounds_how_fast_gradients_change(drawn):
     loss, x, y = drawn
     change = np.linalg.norm(loss.gradient(x) - loss.gradient(y), axis=1)
-    assert (change <= loss.smoothness * np.linalg.norm(x - y, axis=1) + ROUNDING * size(loss, x, y)).all()
+    assert (
+        change <= loss.smoothness * np.linalg.norm(x - y, axis=1) + ROUNDING * size(loss, x, y)
+    ).all()
 
 
 @given(losses_and_points())
@@ -73,7 +83,9 @@ def test_values_are_their_formulas(a, y, x):
     room = ROUNDING * (1 + float(np.abs(a) @ np.abs(x)) + abs(y)) ** 2
     assert sp.SquaredLoss(a, y).value(x) == pytest.approx(0.5 * (z - y) ** 2, abs=room)
     r = abs(z - y)
-    assert sp.HuberLoss(a, y, 0.7).value(x) == pytest.approx(0.5 * r * r if r <= 0.7 else 0.7 * r - 0.245, abs=room)
+    assert sp.HuberLoss(a, y, 0.7).value(x) == pytest.approx(
+        0.5 * r * r if r <= 0.7 else 0.7 * r - 0.245, abs=room
+    )
     outer = sp.QuadraticLoss(np.outer(a, a), y * a, 0.5 * y * y)
     assert outer.value(x) == pytest.approx(float(sp.SquaredLoss(a, y).value(x)), abs=room)
 
@@ -84,7 +96,9 @@ def exact_softplus(margin: float) -> Decimal:
         return (1 + (-Decimal(margin)).exp()).ln()
 
 
-@pytest.mark.parametrize("margin", [0.0, 1e-12, 0.3, 1.0, 5.0, 17.0, 36.0, 37.0, 40.0, 100.0, 700.0])
+@pytest.mark.parametrize(
+    "margin", [0.0, 1e-12, 0.3, 1.0, 5.0, 17.0, 36.0, 37.0, 40.0, 100.0, 700.0]
+)
 @pytest.mark.parametrize("sign", [-1, 1])
 def test_the_logistic_loss_is_exact_where_decimals_can_check_it(margin, sign):
     loss = sp.LogisticLoss([1.0], target=1)
@@ -93,7 +107,9 @@ def test_the_logistic_loss_is_exact_where_decimals_can_check_it(margin, sign):
     with localcontext() as context:
         context.prec = 60
         slope = -1 / (1 + Decimal(sign * margin).exp())
-    assert float(loss.gradient([sign * margin])[0]) == pytest.approx(float(slope), rel=ROUNDING, abs=0.0)
+    assert float(loss.gradient([sign * margin])[0]) == pytest.approx(
+        float(slope), rel=ROUNDING, abs=0.0
+    )
 
 
 @pytest.mark.parametrize("margin", [1e3, 1e6, 1e300])
@@ -124,21 +140,36 @@ def test_losses_keep_their_own_copy_of_the_features():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: sp.SquaredLoss([[1.0]], 1.0), r"features must have 1 dimension\(s\), got shape \(1, 1\)"),
+        (
+            lambda: sp.SquaredLoss([[1.0]], 1.0),
+            r"features must have 1 dimension\(s\), got shape \(1, 1\)",
+        ),
         (lambda: sp.SquaredLoss([], 1.0), "features must not be empty"),
         (lambda: sp.SquaredLoss([1.0, np.nan], 1.0), "features must be finite, got nan at index 1"),
         (lambda: sp.SquaredLoss(["a"], 1.0), "features must hold real numbers"),
         (lambda: sp.SquaredLoss([1.0], np.inf), "target must be finite, got inf"),
         (lambda: sp.SquaredLoss([1.0], "1"), "target must be a real number, got '1'"),
-        (lambda: sp.LogisticLoss([1.0], -1), "target must be 0 or 1 for the logistic loss, got -1.0"),
+        (
+            lambda: sp.LogisticLoss([1.0], -1),
+            "target must be 0 or 1 for the logistic loss, got -1.0",
+        ),
         (lambda: sp.HuberLoss([1.0], 1.0, 0.0), "threshold must be greater than 0, got 0.0"),
         (lambda: sp.QuadraticLoss([[1.0, 0.0]], [1.0, 0.0]), r"matrix must have shape \(2, 2\)"),
-        (lambda: sp.QuadraticLoss([[1.0, 2.0], [0.0, 1.0]], [0.0, 0.0]), "matrix must be symmetric"),
-        (lambda: sp.QuadraticLoss([[-1.0]], [0.0]), "matrix must be positive semi-definite, got an eigenvalue of -1.0"),
+        (
+            lambda: sp.QuadraticLoss([[1.0, 2.0], [0.0, 1.0]], [0.0, 0.0]),
+            "matrix must be symmetric",
+        ),
+        (
+            lambda: sp.QuadraticLoss([[-1.0]], [0.0]),
+            "matrix must be positive semi-definite, got an eigenvalue of -1.0",
+        ),
         (lambda: sp.QuadraticLoss([[1.0]], [0.0], np.nan), "constant must be finite, got nan"),
         (lambda: sp.FunctionLoss(1.0, lambda x: x), "value must be callable, got 1.0"),
         (lambda: sp.FunctionLoss(lambda x: x, None), "gradient must be callable, got None"),
-        (lambda: sp.FunctionLoss(lambda x: x, lambda x: x, -1.0), "smoothness must be at least 0, got -1.0"),
+        (
+            lambda: sp.FunctionLoss(lambda x: x, lambda x: x, -1.0),
+            "smoothness must be at least 0, got -1.0",
+        ),
     ],
 )
 def test_bad_losses_are_refused_in_words(make, message):
@@ -146,7 +177,9 @@ def test_bad_losses_are_refused_in_words(make, message):
         make()
 
 
-@pytest.mark.parametrize("loss", [sp.SquaredLoss([1.0, 2.0], 0.0), sp.QuadraticLoss(np.eye(2), [0.0, 0.0])], ids=repr)
+@pytest.mark.parametrize(
+    "loss", [sp.SquaredLoss([1.0, 2.0], 0.0), sp.QuadraticLoss(np.eye(2), [0.0, 0.0])], ids=repr
+)
 @pytest.mark.parametrize("method", ["value", "gradient"])
 def test_points_of_another_width_are_refused(loss, method):
     with pytest.raises(ValueError, match=r"points must have shape \(\.\.\., 2\), got \(3,\)"):

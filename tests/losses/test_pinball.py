@@ -8,13 +8,16 @@ import swordplay as sp
 
 
 @pytest.mark.parametrize(
-    ("prediction", "value", "slope"), [(1.0, 0.9 * 2.0, -0.9), (3.0, 0.0, 0.0), (5.0, 0.1 * 2.0, 0.1), (-1.0, 0.9 * 4.0, -0.9)]
+    ("prediction", "value", "slope"),
+    [(1.0, 0.9 * 2.0, -0.9), (3.0, 0.0, 0.0), (5.0, 0.1 * 2.0, 0.1), (-1.0, 0.9 * 4.0, -0.9)],
 )
 def test_by_hand(prediction, value, slope):
     loss = sp.PinballLoss([1.0], target=3.0, level=0.9)
     assert float(loss.value([prediction])) == pytest.approx(value)
     assert loss.gradient([prediction]).tolist() == [pytest.approx(slope)]
-    assert sp.PinballLoss([2.0], 3.0, 0.9).gradient([prediction / 2]).tolist() == [pytest.approx(2 * slope)]
+    assert sp.PinballLoss([2.0], 3.0, 0.9).gradient([prediction / 2]).tolist() == [
+        pytest.approx(2 * slope)
+    ]
     assert loss.smoothness is None
 
 
@@ -34,7 +37,9 @@ def test_the_sum_is_smallest_at_the_quantile():
 
 
 def best_moving_quantile(scores, level, most, path):
-    """The numbers in [0, most] that travel at most this far and pay the least, by linear programming: u, losses, moves."""
+    """The numbers in [0, most] that travel at most this far and pay the least, by linear
+    programming: u, losses, moves.
+    """
     T = len(scores)
     eye, zero = np.eye(T), np.zeros((T, T - 1))
     turns = np.diff(eye, axis=0)
@@ -47,16 +52,23 @@ def best_moving_quantile(scores, level, most, path):
             [np.zeros(2 * T), np.ones(T - 1)],
         ]
     )
-    limits = np.concatenate([-level * scores, (1.0 - level) * scores, np.zeros(2 * (T - 1)), [path]])
+    limits = np.concatenate(
+        [-level * scores, (1.0 - level) * scores, np.zeros(2 * (T - 1)), [path]]
+    )
     costs = np.concatenate([np.zeros(T), np.ones(T), np.zeros(T - 1)])
-    found = linprog(costs, rows, limits, bounds=[(0.0, most)] * T + [(None, None)] * T + [(0.0, None)] * (T - 1))
+    found = linprog(
+        costs, rows, limits, bounds=[(0.0, most)] * T + [(None, None)] * T + [(0.0, None)] * (T - 1)
+    )
     assert found.success
     return found.x[:T, None]
 
 
 @pytest.mark.parametrize("level", [0.5, 0.9])
 def test_the_certificate_holds_against_every_moving_quantile(level):
-    """Sword follows a quantile that jumps; what it paid beyond the best sequence of any path length is at most certified."""
+    """Sword follows a quantile that jumps.
+
+    What it paid beyond the best sequence of any path length is at most certified.
+    """
     rng = np.random.default_rng(1)
     scores = np.abs(rng.normal(size=90)) * np.repeat([1.0, 3.0, 0.5], 30)
     stream = [sp.PinballLoss([1.0], score, level) for score in scores.tolist()]

@@ -15,7 +15,11 @@ BEGINNINGS = {
         "Umsatz;;\nx;y;z\n1,5;2;3\n3;4;5\n",
         {},
         {"x": [1.5, 3]},
-        remarks=("Line 1 is no part of the table ('Umsatz')", "separated by semicolons", "decimal comma"),
+        remarks=(
+            "Line 1 is no part of the table ('Umsatz')",
+            "separated by semicolons",
+            "decimal comma",
+        ),
     ),
     "facts above": Messy(
         "station,Bern\nheight,540 m\nday,x,y\n2012-01-31,1,2\n2012-02-01,3,4\n",
@@ -24,17 +28,26 @@ BEGINNINGS = {
         remarks=("Lines 1 to 2 are no part of the table ('station Bern')",),
     ),
     "comments": Messy(
-        "# made by hand\n# twice\nx,y\n1,2\n3,4\n", {}, {"y": [2, 4]}, remarks=("Lines 1 to 2 are no part of the table",)
+        "# made by hand\n# twice\nx,y\n1,2\n3,4\n",
+        {},
+        {"y": [2, 4]},
+        remarks=("Lines 1 to 2 are no part of the table",),
     ),
     "names in a comment": Messy("# x,y\n1,2\n3,4\n", {"x": "number"}, {"y": [2, 4]}),
     "a title above words": Messy(
-        "Colours\nx,y\nred,a\nblue,b\n", {"x": "word"}, {"y": ["a", "b"]}, remarks=("Line 1 is no part of the table",)
+        "Colours\nx,y\nred,a\nblue,b\n",
+        {"x": "word"},
+        {"y": ["a", "b"]},
+        remarks=("Line 1 is no part of the table",),
     ),
     "no names": Messy(
         "1.5,a,2012-01-31\n2.5,b,2012-02-01\n",
         {"column 1": "number", "column 3": "date"},
         {"column 2": ["a", "b"]},
-        remarks=("(1.5, a, 2012-01-31) holds data and no names: columns are called 'column 1' to 'column 3'",),
+        remarks=(
+            "(1.5, a, 2012-01-31) holds data and no names: columns are called 'column 1' to "
+            "'column 3'",
+        ),
         options={"target": "column 1"},
     ),
     "no names, messy": Messy(
@@ -51,7 +64,10 @@ BEGINNINGS = {
         options={"target": "price"},
     ),
     "names that are years": Messy(
-        "country,2000,2001\nFrance,1.5,2\nSpain,3,4\n", {"2000": "number"}, {"2001": [2, 4]}, options={"target": "2001"}
+        "country,2000,2001\nFrance,1.5,2\nSpain,3,4\n",
+        {"2000": "number"},
+        {"2001": [2, 4]},
+        options={"target": "2001"},
     ),
     "years that are names, not asked for": Messy(
         "country,2000,2001\nFrance,1.5,2\nSpain,3,4\n", {"2000": "number"}, options={"target": None}
@@ -64,16 +80,27 @@ BEGINNINGS = {
         options={"target": None},
     ),
     "names of more columns than there are": Messy(
-        "a,b\nx\n1\n2\n", error=("line 2 (row 1): 'x' has 1 field where the header has 2",), options={"target": None}
+        "a,b\nx\n1\n2\n",
+        error=("line 2 (row 1): 'x' has 1 field where the header has 2",),
+        options={"target": None},
     ),
     "names that are dates": Messy(
-        "country,1/22/20,1/23/20\nFrance,1,2\nSpain,3,4\n", {"1/22/20": "number"}, {"1/23/20": [2, 4]}, options={"target": None}
+        "country,1/22/20,1/23/20\nFrance,1,2\nSpain,3,4\n",
+        {"1/22/20": "number"},
+        {"1/23/20": [2, 4]},
+        options={"target": None},
     ),
     "names that are numbers": Messy(
-        "7,8\n1,2\n3,4\n", {"7": "number"}, remarks=("taken for the header, but holds only numbers",), options={"target": "8"}
+        "7,8\n1,2\n3,4\n",
+        {"7": "number"},
+        remarks=("taken for the header, but holds only numbers",),
+        options={"target": "8"},
     ),
     "said to be names": Messy(
-        "7,8\n1,2\n", {"7": "number"}, remarks=("holds only numbers",), options={"header": True, "target": None}
+        "7,8\n1,2\n",
+        {"7": "number"},
+        remarks=("holds only numbers",),
+        options={"header": True, "target": None},
     ),
     "said to be data": Messy(
         "a,b\nc,d\n",
@@ -93,13 +120,26 @@ BEGINNINGS = {
         {"day": "date"},
         {"day": BOTH, "y": [1, 2]},
         {"day": "day first (31/01/2012)"},
-        refused=((3, "Total", "is not a date"), (4, "Source: me", "has 1 field where the header has 2")),
+        refused=(
+            (3, "Total", "is not a date"),
+            (4, "Source: me", "has 1 field where the header has 2"),
+        ),
     ),
     "everything at once": Messy(
-        'Export\n\nday;time;price;share;y\n;;€;%;\n31.01.2012;13:30;"1.280,50 €";50%;1,5\n01.02.2012;14:30;- ;51%;2\n',
+        'Export\n\nday;time;price;share;y\n;;€;%;\n31.01.2012;13:30;"1.280,50 €";50%;1,5\n'
+        "01.02.2012;14:30;- ;51%;2\n",
         {"day": "date", "time": "time", "price": "number"},
         {"price": [1280.5, None], "share": [50, 51], "y": [1.5, 2], "day": BOTH},
-        {"day": "day first (31.01.2012)", "price": "in €, thousands by points, decimal comma", "share": "in %, decimal comma"},
-        remarks=("Line 1 is no part of the table ('Export')", "Line 4 holds units (€, %)", "semicolons", "decimal comma"),
+        {
+            "day": "day first (31.01.2012)",
+            "price": "in €, thousands by points, decimal comma",
+            "share": "in %, decimal comma",
+        },
+        remarks=(
+            "Line 1 is no part of the table ('Export')",
+            "Line 4 holds units (€, %)",
+            "semicolons",
+            "decimal comma",
+        ),
     ),
 }

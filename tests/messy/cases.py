@@ -15,7 +15,9 @@ class Messy(NamedTuple):
 
     content: str | bytes
     kinds: dict[str, str] = {}  # noqa: RUF012  # because nobody writes into it
-    """Type of each column that is checked: number, truth, word, date, zoned (a date with a zone), time."""
+    """Type of each column that is checked: number, truth, word, date, zoned (a date with a
+    zone), time.
+    """
     values: dict[str, list[Any]] = {}  # noqa: RUF012  # classes of cases, never changed
     """All values of some columns."""
     how: dict[str, str] = {}  # noqa: RUF012  # classes of cases, never changed
@@ -32,14 +34,18 @@ class Messy(NamedTuple):
 
 def column(*texts: str, name: str = "x") -> str:
     """A CSV of one messy column beside a plain one."""
-    return f"{name},y\n" + "".join('"{}",{}\n'.format(text.replace('"', '""'), i) for i, text in enumerate(texts))
+    return f"{name},y\n" + "".join(
+        '"{}",{}\n'.format(text.replace('"', '""'), i) for i, text in enumerate(texts)
+    )
 
 
 def number(*texts: str, means: list[float | None], how: str = "", **more: Any) -> Messy:
     return Messy(column(*texts), {"x": "number"}, {"x": means}, {"x": how} if how else {}, **more)
 
 
-def date(*texts: str, means: list[datetime | None], how: str, name: str = "day", **more: Any) -> Messy:
+def date(
+    *texts: str, means: list[datetime | None], how: str, name: str = "day", **more: Any
+) -> Messy:
     return Messy(column(*texts, name=name), {name: "date"}, {name: means}, {name: how}, **more)
 
 

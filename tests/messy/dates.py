@@ -9,23 +9,34 @@ from messy.cases import BOTH, FEBRUARY, JANUARY, LATE, Messy, column, date, word
 DATES = {
     "month first": date("01/31/2012", "2/1/2012", means=BOTH, how="month first (01/31/2012)"),
     "day first": date("31/01/2012", "1/2/2012", means=BOTH, how="day first (31/01/2012)"),
-    "points and hours": date("31.01.2012 14:30", "1.2.2012 0:05:00", means=LATE, how="day first (31.01.2012)"),
+    "points and hours": date(
+        "31.01.2012 14:30", "1.2.2012 0:05:00", means=LATE, how="day first (31.01.2012)"
+    ),
     "points without a decision": date(
-        "02.01.2012", "03.01.2012", means=[datetime(2012, 1, 2), datetime(2012, 1, 3)], how="day first (31.01.2012)"
+        "02.01.2012",
+        "03.01.2012",
+        means=[datetime(2012, 1, 2), datetime(2012, 1, 3)],
+        how="day first (31.01.2012)",
     ),
     "no value decides": date(
         "01/02/2012",
         "03/02/2012",
         means=[datetime(2012, 1, 2), datetime(2012, 3, 2)],
         how="month first (01/31/2012)",
-        remarks=("01/02/2012 are read with the month first, as no value decides. --types day=day-first overrules.",),
+        remarks=(
+            "01/02/2012 are read with the month first, as no value decides. --types day=day-first "
+            "overrules.",
+        ),
     ),
     "dashes decide nothing": date(
         "01-02-2012",
         "03-02-2012",
         means=[FEBRUARY, datetime(2012, 2, 3)],
         how="day first (31-01-2012)",
-        remarks=("01-02-2012 are read with the day first, as no value decides. --types day=month-first overrules.",),
+        remarks=(
+            "01-02-2012 are read with the day first, as no value decides. --types day=month-first "
+            "overrules.",
+        ),
     ),
     "decimal commas put the day first": Messy(
         "day;y\n01/02/2012;1,5\n03/02/2012;2,5\n",
@@ -72,27 +83,56 @@ DATES = {
         refused=((2, "30/02/2012", "is not a date with the day first (31/01/2012)"),),
     ),
     "short names": date("31-Jan-2012", "1-feb-2012", means=BOTH, how="as in 31 Jan 2012"),
-    "long names": date("January 31, 2012", "February 1, 2012", means=BOTH, how="as in Jan 31, 2012"),
-    "days of the week": date("Tue, 31 Jan 2012 14:30", "Wednesday, 1 February 2012 0:05", means=LATE, how="as in 31 Jan 2012"),
+    "long names": date(
+        "January 31, 2012", "February 1, 2012", means=BOTH, how="as in Jan 31, 2012"
+    ),
+    "days of the week": date(
+        "Tue, 31 Jan 2012 14:30",
+        "Wednesday, 1 February 2012 0:05",
+        means=LATE,
+        how="as in 31 Jan 2012",
+    ),
     "year first": date("2012/01/31", "2012/2/1", means=BOTH, how="as in 2012/01/31"),
     "eight digits": date("20120131", "20120201", means=BOTH, how="as in 20120131"),
-    "named months of a year": date("2012-Jan", "2012 February", means=[datetime(2012, 1, 1), FEBRUARY], how="as in 2012 Jan"),
-    "named months and years": date("Jan 2012", "Feb-2012", means=[datetime(2012, 1, 1), FEBRUARY], how="as in Jan 2012"),
+    "named months of a year": date(
+        "2012-Jan", "2012 February", means=[datetime(2012, 1, 1), FEBRUARY], how="as in 2012 Jan"
+    ),
+    "named months and years": date(
+        "Jan 2012", "Feb-2012", means=[datetime(2012, 1, 1), FEBRUARY], how="as in Jan 2012"
+    ),
     "named months, two digits": date("31-Jan-12", "1-Feb-12", means=BOTH, how="as in 31 Jan 12"),
-    "months": date("2012-01", "2012-02", means=[datetime(2012, 1, 1), FEBRUARY], how="as in 2012-01"),
+    "months": date(
+        "2012-01", "2012-02", means=[datetime(2012, 1, 1), FEBRUARY], how="as in 2012-01"
+    ),
     "two digits of a year": date(
-        "01/31/12", "02/01/12", "12/31/99", means=[JANUARY, FEBRUARY, datetime(1999, 12, 31)], how="month first (01/31/12)"
+        "01/31/12",
+        "02/01/12",
+        "12/31/99",
+        means=[JANUARY, FEBRUARY, datetime(1999, 12, 31)],
+        how="month first (01/31/12)",
     ),
     "two digits that decide nothing": word(
-        "01/02/12", "03/02/12", name="day", remarks=("may have the day or the month first, and no value decides",)
+        "01/02/12",
+        "03/02/12",
+        name="day",
+        remarks=("may have the day or the month first, and no value decides",),
     ),
-    "morning and evening": date("1/31/2012 2:30 PM", "2/1/2012 12:05 am", means=LATE, how="month first (01/31/2012)"),
+    "morning and evening": date(
+        "1/31/2012 2:30 PM", "2/1/2012 12:05 am", means=LATE, how="month first (01/31/2012)"
+    ),
     "a mark among dates": date("2012/01/31", "-", means=[JANUARY, None], how="as in 2012/01/31"),
-    "a mark among plain dates": Messy(column("2012-01-31", "-"), {"x": "date"}, {"x": [JANUARY, None]}),
+    "a mark among plain dates": Messy(
+        column("2012-01-31", "-"), {"x": "date"}, {"x": [JANUARY, None]}
+    ),
     "offsets": Messy(
         column("2012-01-31T14:30:00+01:00", "2012-01-31T14:30:00Z"),
         {"x": "zoned"},
-        {"x": [datetime(2012, 1, 31, 13, 30, tzinfo=UTC), datetime(2012, 1, 31, 14, 30, tzinfo=UTC)]},
+        {
+            "x": [
+                datetime(2012, 1, 31, 13, 30, tzinfo=UTC),
+                datetime(2012, 1, 31, 14, 30, tzinfo=UTC),
+            ]
+        },
     ),
     "offsets after slashes": Messy(
         column("01/31/2012 14:30 +0100", "02/01/2012 00:05 UTC"),
@@ -101,12 +141,19 @@ DATES = {
         {"x": "month first (01/31/2012)"},
     ),
     "times of the day": Messy(
-        column("13:30", "9:05:07.5", "1:30 PM"), {"x": "time"}, {"x": [time(13, 30), time(9, 5, 7, 500000), time(13, 30)]}
+        column("13:30", "9:05:07.5", "1:30 PM"),
+        {"x": "time"},
+        {"x": [time(13, 30), time(9, 5, 7, 500000), time(13, 30)]},
     ),
     "seconds since 1970": Messy(
         "ts,y\n1328020200,1\n1328020260,2\n",
         {"ts": "zoned"},
-        {"ts": [datetime(2012, 1, 31, 14, 30, tzinfo=UTC), datetime(2012, 1, 31, 14, 31, tzinfo=UTC)]},
+        {
+            "ts": [
+                datetime(2012, 1, 31, 14, 30, tzinfo=UTC),
+                datetime(2012, 1, 31, 14, 31, tzinfo=UTC),
+            ]
+        },
         {"ts": "seconds since 1970"},
     ),
     "thousandths since 1970": Messy(

@@ -22,24 +22,40 @@ OTHER_FORMATS = {
     ),
     "NDJSON with strings for nothing": Messy(
         ndjson(
-            *({"x": text, "day": "2012-01-31", "t": True, "w": "-", "y": 1} for text in ("-", "NA", "", "n.d.")),
+            *(
+                {"x": text, "day": "2012-01-31", "t": True, "w": "-", "y": 1}
+                for text in ("-", "NA", "", "n.d.")
+            ),
             {"x": 1.5, "day": "-", "t": "?", "w": "a", "y": 2},
             {"x": "1.5", "day": None, "t": False, "w": "a", "y": 3},
         ),
         {"x": "number", "day": "date", "t": "truth", "w": "word"},
-        {"x": [None] * 4 + [1.5], "day": [JANUARY] * 4 + [None], "t": [True] * 4 + [None], "w": ["-"] * 4 + ["a"]},
+        {
+            "x": [None] * 4 + [1.5],
+            "day": [JANUARY] * 4 + [None],
+            "t": [True] * 4 + [None],
+            "w": ["-"] * 4 + ["a"],
+        },
         refused=((6, '"1.5"', "is not a finite number"),),
         options={"missing": ["n.d."]},
         suffix="ndjson",
     ),
     "NDJSON with values in quotes": Messy(
-        ndjson({"x": "7.5", "t": "true", "d": "2012-01-31", "y": 1}, {"x": "8", "t": "false", "d": "2012-02-01", "y": 2}),
+        ndjson(
+            {"x": "7.5", "t": "true", "d": "2012-01-31", "y": 1},
+            {"x": "8", "t": "false", "d": "2012-02-01", "y": 2},
+        ),
         {"x": "number", "t": "truth", "d": "date"},
         {"x": [7.5, 8], "t": [True, False], "d": BOTH},
         suffix="ndjson",
     ),
     "NDJSON with a bad row": Messy(
-        ndjson({"price": "$1", "y": 1}, {"price": "$2", "y": 2}, {"price": "free", "y": 3}, {"price": 4, "y": 4}),
+        ndjson(
+            {"price": "$1", "y": 1},
+            {"price": "$2", "y": 2},
+            {"price": "free", "y": 3},
+            {"price": 4, "y": 4},
+        ),
         {"price": "number"},
         {"price": [1, 2]},
         {"price": "in $"},
@@ -50,7 +66,9 @@ OTHER_FORMATS = {
         ndjson({"a": [1], "b": {"c": 1}, "x": 1, "y": 1}, {"a": [], "b": {}, "x": 2, "y": 2}),
         {"x": "number"},
         {"y": [1, 2]},
-        remarks=("""are needed: 'a' (holds nested values such as [1]), 'b' (holds nested values such as {"c": 1}).""",),
+        remarks=(
+            """are needed: 'a' (holds nested values such as [1]), 'b' (holds nested values such as {"c": 1}).""",  # noqa: E501
+        ),
         suffix="ndjson",
     ),
     "NDJSON with moments": Messy(
@@ -62,7 +80,10 @@ OTHER_FORMATS = {
     ),
     "Parquet": Messy(
         parquet(
-            price=["$1,280.50", "n.d."], day=pa.array(["31/01/2012", "01/02/2012"]).dictionary_encode(), w=["-", "a"], y=[1, 2]
+            price=["$1,280.50", "n.d."],
+            day=pa.array(["31/01/2012", "01/02/2012"]).dictionary_encode(),
+            w=["-", "a"],
+            y=[1, 2],
         ),
         {"price": "number", "day": "date", "w": "word"},
         {"price": [1280.5, None], "day": BOTH, "w": ["-", "a"]},
@@ -86,7 +107,9 @@ OTHER_FORMATS = {
         suffix="parquet",
     ),
     "Parquet with times and lengths of time": Messy(
-        parquet(t=pa.array([time(13, 30), None]), d=pa.array([1500, None], pa.duration("ms")), y=[1, 2]),
+        parquet(
+            t=pa.array([time(13, 30), None]), d=pa.array([1500, None], pa.duration("ms")), y=[1, 2]
+        ),
         {"t": "time", "d": "number"},
         {"t": [time(13, 30), None], "d": [1.5, None]},
         suffix="parquet",
@@ -95,7 +118,10 @@ OTHER_FORMATS = {
         parquet(a=[[1], [2]], b=[{"c": 1}, {"c": 2}], d=[b"x", b"y"], x=[1, 2], y=[1, 2]),
         {"x": "number"},
         {"y": [1, 2]},
-        remarks=("Left out, as numbers, words and dates are needed: 'a' (holds values of type list<element: int64>), 'b' (",),
+        remarks=(
+            "Left out, as numbers, words and dates are needed: 'a' (holds values of type "
+            "list<element: int64>), 'b' (",
+        ),
         suffix="parquet",
     ),
     "Parquet, all problems at once": Messy(

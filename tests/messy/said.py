@@ -8,13 +8,33 @@ from messy.cases import BOTH, FEBRUARY, Messy, column, date, ndjson, parquet
 
 SAID = {
     "words that look like numbers": Messy(
-        "code,y\n17,1\n18,2\n", {"code": "word"}, {"code": ["17", "18"]}, options={"types": {"code": "word"}}
+        "code,y\n17,1\n18,2\n",
+        {"code": "word"},
+        {"code": ["17", "18"]},
+        options={"types": {"code": "word"}},
     ),
-    "a category": Messy(column("1,280", "3"), {"x": "word"}, {"x": ["1,280", "3"]}, options={"types": {"x": "category"}}),
-    "truths": Messy(column("yes", "No", "-"), {"x": "truth"}, {"x": [True, False, None]}, options={"types": {"x": "truth"}}),
-    "numbers as truths": Messy(column("1", "0"), {"x": "truth"}, {"x": [True, False]}, options={"types": {"x": "truth"}}),
+    "a category": Messy(
+        column("1,280", "3"),
+        {"x": "word"},
+        {"x": ["1,280", "3"]},
+        options={"types": {"x": "category"}},
+    ),
+    "truths": Messy(
+        column("yes", "No", "-"),
+        {"x": "truth"},
+        {"x": [True, False, None]},
+        options={"types": {"x": "truth"}},
+    ),
+    "numbers as truths": Messy(
+        column("1", "0"), {"x": "truth"}, {"x": [True, False]}, options={"types": {"x": "truth"}}
+    ),
     "a number of eight digits": date(
-        "20120131", "20120201", name="x", means=BOTH, how="as in 20120131", options={"types": {"x": "date"}}
+        "20120131",
+        "20120201",
+        name="x",
+        means=BOTH,
+        how="as in 20120131",
+        options={"types": {"x": "date"}},
     ),
     "times": Messy(
         column("13:30", "late"),
@@ -31,7 +51,10 @@ SAID = {
     "left out": Messy(column("a", "b"), {"y": "number"}, options={"types": {"x": "skip"}}),
     "nothing to tell dates by": Messy(
         column("", ""),
-        error=("--types x=date cannot be followed: the column has no value to tell by. Leave it out of --types.",),
+        error=(
+            "--types x=date cannot be followed: the column has no value to tell by. Leave it out "
+            "of --types.",
+        ),
         options={"types": {"x": "date"}},
     ),
     "no numbers": Messy(
@@ -50,14 +73,18 @@ SAID = {
         options={"types": {"a": "number", "b": "date"}},
     ),
     "an unknown column": Messy(
-        "price,y\n1,2\n", error=("no column 'prize'", "Did you mean 'price'?"), options={"types": {"prize": "number"}}
+        "price,y\n1,2\n",
+        error=("no column 'prize'", "Did you mean 'price'?"),
+        options={"types": {"prize": "number"}},
     ),
     "an unknown kind": Messy(
         "price,y\n1,2\n",
         error=("'price' the kind 'numbr'", "Did you mean 'number'?", "month-first"),
         options={"types": {"price": "numbr"}},
     ),
-    "the target left out": Messy("x,y\n1,2\n", error=("says skip of the target 'y'",), options={"types": {"y": "skip"}}),
+    "the target left out": Messy(
+        "x,y\n1,2\n", error=("says skip of the target 'y'",), options={"types": {"y": "skip"}}
+    ),
     "Parquet numbers as words": Messy(
         parquet(code=[17, 18], y=[1, 2]),
         {"code": "word"},

@@ -53,13 +53,26 @@ def test_enough_numbers_of_eight_digits() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["time", "Timestamp", "created_at", "timeStamp", "unix_ms", "epoch", "timestampMs", "TS", "date of sale"]
+    "name",
+    [
+        "time",
+        "Timestamp",
+        "created_at",
+        "timeStamp",
+        "unix_ms",
+        "epoch",
+        "timestampMs",
+        "TS",
+        "date of sale",
+    ],
 )
 def test_names_of_dates(name: str) -> None:
     assert is_timely(name)
 
 
-@pytest.mark.parametrize("name", ["price", "lat", "timeout", "dated", "format", "daylight", "points", "estimate", ""])
+@pytest.mark.parametrize(
+    "name", ["price", "lat", "timeout", "dated", "format", "daylight", "points", "estimate", ""]
+)
 def test_names_of_other_things(name: str) -> None:
     assert not is_timely(name)
 
@@ -98,7 +111,9 @@ def test_titles(tmp_path: Path) -> None:
 def test_units(tmp_path: Path) -> None:
     assert LONGEST_UNIT == 12
     assert beginning(tmp_path, "x,y\nkg,kilograms/m2\n1,2\n3,4\n") == ["x", "y"]
-    with pytest.raises(TableError, match=r"line 2 \(row 1\), column 'x': 'kg' is not a finite number"):
+    with pytest.raises(
+        TableError, match=r"line 2 \(row 1\), column 'x': 'kg' is not a finite number"
+    ):
         beginning(tmp_path, "x,y\nkg,kilograms/m23\n1,2\n3,4\n")
     with pytest.raises(TableError, match=r"line 2 \(row 1\), column 'x': 'kg'"):
         beginning(tmp_path, "x,y\nkg,5\n1,2\n3,4\n")

@@ -29,7 +29,10 @@ def sales(tmp_path, monkeypatch):
     for i, price in enumerate(prices):
         day = np.datetime64("2012-01-20") + i
         month, number = str(day)[5:7], str(day)[8:]
-        lines.append(f'{number}/{month}/2012,{i % 24}:30,"${price:,.2f}",{i % 7}%,{i % 5}.5 kg,row {i},{"ab"[i % 2]}')
+        lines.append(
+            f'{number}/{month}/2012,{i % 24}:30,"${price:,.2f}",{i % 7}%,{i % 5}.5 kg,row '
+            f"{i},{'ab'[i % 2]}"
+        )
     (tmp_path / "sales.csv").write_text("\n".join(lines) + "\n")
     return prices
 
@@ -43,7 +46,8 @@ def test_a_line_on_every_column(sales, capsys):
         "Line 4 holds units ($, %, kg) and is passed over.",
     ]
     assert said[2].startswith(
-        "price: regression, as the values are numbers, not all of them whole; written in $, thousands by com"
+        "price: regression, as the values are numbers, not all of them whole; written in $, "
+        "thousands by com"
     )
     assert said[3:9] == [
         "  day        date, day first (31/01/2012)",
@@ -58,7 +62,9 @@ def test_a_line_on_every_column(sales, capsys):
     assert told["at"] == "hour of the day"
     assert told["share"] == "as it is; written in %"
     with open_table("p.csv", target=None) as table:
-        truths = [value for batch in table.batches() for value in batch.rows.column("truth").to_pylist()]
+        truths = [
+            value for batch in table.batches() for value in batch.rows.column("truth").to_pylist()
+        ]
     assert truths == sales.tolist()
 
 
@@ -76,21 +82,39 @@ def test_types_overrule(sales, capsys):
     assert "  at         words, one column each\n" in said
     assert run(["track", "sales.csv", "--target", "price", *options, "--state", "s"]) == 0
     assert run(["track", "sales.csv", "--target", "price", "--state", "s"]) == 2
-    assert "was saved with --types day=word,share=skip,at=category, and now it is no --types" in capsys.readouterr().err
+    assert (
+        "was saved with --types day=word,share=skip,at=category, and now it is no --types"
+        in capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize(
     ("options", "says"),
     [
         (["--types", "prize=number"], "no column 'prize'. Did you mean 'price'?"),
-        (["--types", "price=numbr"], "there is no kind 'numbr'. Did you mean 'number'? There are: number, decimal-comma"),
-        (["--types", "price"], "must be columns and kinds such as price=number,day=date, got 'price'"),
+        (
+            ["--types", "price=numbr"],
+            "there is no kind 'numbr'. Did you mean 'number'? There are: number, decimal-comma",
+        ),
+        (
+            ["--types", "price"],
+            "must be columns and kinds such as price=number,day=date, got 'price'",
+        ),
         (["--types", "name=number"], "--types name=number does not fit: 'row 0' is not a number."),
-        (["--types", "name=number,note=date"], "--types note=date does not fit: 'a' is not a date."),
+        (
+            ["--types", "name=number,note=date"],
+            "--types note=date does not fit: 'a' is not a date.",
+        ),
         (["--types", "price=skip"], "--types says skip of the target 'price'"),
         (["--header", "no"], "no column 'price'"),
-        (["--target", "name"], "holds 40 different words in 40 rows, such as 'row 0': too many for classes"),
-        (["--target", "name", "--types", "name=number"], "'row 0' is not a number. Leave it out of --types, or choose another"),
+        (
+            ["--target", "name"],
+            "holds 40 different words in 40 rows, such as 'row 0': too many for classes",
+        ),
+        (
+            ["--target", "name", "--types", "name=number"],
+            "'row 0' is not a number. Leave it out of --types, or choose another",
+        ),
         (["--target", "at"], "holds times of the day, which cannot be predicted"),
         (["--target", "day"], "holds dates, which cannot be predicted"),
     ],
@@ -102,7 +126,9 @@ def test_what_cannot_be(sales, command, options, says, capsys):
 
 
 def test_many_columns_take_few_lines():
-    plans = [Plan(f"c{k}", "number") for k in range(300)] + [Plan("\x1b" + "é" * 200, "number", how="in $" * 40)]
+    plans = [Plan(f"c{k}", "number") for k in range(300)] + [
+        Plan("\x1b" + "é" * 200, "number", how="in $" * 40)
+    ]
     lines = columns(plans)
     assert len(lines) == MOST_COLUMNS + 1 == 21
     assert lines[-1] == "  ... and 281 more"
@@ -124,7 +150,9 @@ def test_a_time_of_the_day_is_a_circle():
 
 
 def test_plain_numbers_never_leave_the_fast_path(tmp_path, monkeypatch):
-    """A plain table has no reading at all, and its values are never looked at as strings after the head."""
+    """A plain table has no reading at all, and its values are never looked at as strings after
+    the head.
+    """
     from swordplay.data.tables.delimited import Delimited
 
     path = tmp_path / "plain.csv"
@@ -134,7 +162,12 @@ def test_plain_numbers_never_leave_the_fast_path(tmp_path, monkeypatch):
         batches = list(table.batches())
     assert len(batches) > 5
     assert all(batch.rows.schema.metadata is None for batch in batches)
-    assert sorted(json.loads(batches[0].position.layout)) == ["decimal", "delimiter", "names", "types"]
+    assert sorted(json.loads(batches[0].position.layout)) == [
+        "decimal",
+        "delimiter",
+        "names",
+        "types",
+    ]
 
 
 def test_a_stopped_run_goes_on_to_the_same_bytes(sales, tmp_path):
@@ -148,11 +181,25 @@ def test_a_stopped_run_goes_on_to_the_same_bytes(sales, tmp_path):
     lives = 0
     while True:
         seen: list[Progress] = []
-        job = Job("sales.csv", settings, output="pieces.csv", state="pieces.state", block_size=700 + 50 * lives, save_every=1)
-        outcome = track(job, watch=seen.append, told=lambda seen=seen: any(one.rows > one.resumed for one in seen))
+        job = Job(
+            "sales.csv",
+            settings,
+            output="pieces.csv",
+            state="pieces.state",
+            block_size=700 + 50 * lives,
+            save_every=1,
+        )
+        outcome = track(
+            job,
+            watch=seen.append,
+            told=lambda seen=seen: any(one.rows > one.resumed for one in seen),
+        )
         lives += 1
         if not outcome.stopped:
             break
     assert lives > 2
     assert (tmp_path / "pieces.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
-    assert outcome.tracker.story("sales.csv").columns == track(whole._replace(force=True)).tracker.story("sales.csv").columns
+    assert (
+        outcome.tracker.story("sales.csv").columns
+        == track(whole._replace(force=True)).tracker.story("sales.csv").columns
+    )

@@ -29,7 +29,8 @@ TYPES = {
 def opened(messy: Messy, folder: Path, **more: object) -> Table:
     path = folder / f"messy.{messy.suffix}"
     path.write_bytes(messy.content.encode() if isinstance(messy.content, str) else messy.content)
-    return open_table(path, **{"on_bad": "skip", **messy.options, **more})  # type: ignore[arg-type]  # options by name
+    # options by name
+    return open_table(path, **{"on_bad": "skip", **messy.options, **more})  # type: ignore[arg-type]
 
 
 def values(batches: list[Batch], name: str) -> list[object]:
@@ -60,14 +61,20 @@ def test_reading(messy: Messy, tmp_path: Path) -> None:
     for part in messy.remarks:
         assert sum(part in remark for remark in table.remarks) == 1, table.remarks
     refusals = [refusal for batch in batches for refusal in batch.refusals]
-    assert [(one.row, one.value) for one in refusals] == [(row, value) for row, value, _ in messy.refused]
-    assert all(reason in one.reason for one, (_, _, reason) in zip(refusals, messy.refused, strict=True))
+    assert [(one.row, one.value) for one in refusals] == [
+        (row, value) for row, value, _ in messy.refused
+    ]
+    assert all(
+        reason in one.reason for one, (_, _, reason) in zip(refusals, messy.refused, strict=True)
+    )
     assert all(batch.rows.schema.equals(table.schema, check_metadata=True) for batch in batches)
 
 
 @pytest.mark.parametrize("name", [name for name, messy in FOLDER.items() if not messy.error])
 def test_going_on_never_guesses_anew(name: str, tmp_path: Path) -> None:
-    """After every row: the rest is the same, read in blocks of another size, though the rest alone would look different."""
+    """After every row: the rest is the same, read in blocks of another size, though the rest
+    alone would look different.
+    """
     messy = FOLDER[name]
     with opened(messy, tmp_path) as table:
         whole = list(table.batches())
@@ -86,27 +93,44 @@ def test_going_on_never_guesses_anew(name: str, tmp_path: Path) -> None:
 
 def test_a_bad_value_is_named_with_line_and_column(tmp_path: Path) -> None:
     with (
-        pytest.raises(TableError, match=r"messy.csv, line 4 \(row 3\), column 'x': 'free' is not a number such as \$12.5\."),
+        pytest.raises(
+            TableError,
+            match=r"messy.csv, line 4 \(row 3\), column 'x': 'free' is not a number such as "
+            r"\$12.5\.",
+        ),
         opened(NUMBERS["not a number among money"], tmp_path, on_bad="stop") as table,
     ):
         list(table.batches())
 
 
 def test_marks_may_come_late(tmp_path: Path) -> None:
-    """The head decides on plain numbers; a mark thereafter is missing all the same, and a word is still a bad row."""
+    """The head decides on plain numbers.
+
+    A mark thereafter is missing all the same, and a word is still a bad row.
+    """
     rows = [f"{i}.5,2012-01-01,true,w{i % 3}\n" for i in range(10_500)]
     rows[10_400], rows[10_401] = "-,--,.,-\n", "oops,2012-01-01,true,a\n"
     content = "y,day,t,w\n" + "".join(rows)
     with opened(Messy(content), tmp_path, block_size=1 << 12) as table:
-        assert [str(kind) for kind in table.schema.types] == ["double", "timestamp[us]", "bool", "string"]
+        assert [str(kind) for kind in table.schema.types] == [
+            "double",
+            "timestamp[us]",
+            "bool",
+            "string",
+        ]
         batches = list(table.batches())
     assert [values(batches, name)[10_400] for name in table.schema.names] == [None, None, None, "-"]
-    assert [(one.row, one.value) for batch in batches for one in batch.refusals] == [(10_402, "oops")]
+    assert [(one.row, one.value) for batch in batches for one in batch.refusals] == [
+        (10_402, "oops")
+    ]
     assert len(values(batches, "y")) == 10_499
 
 
 def test_a_title_on_a_live_pipe(tmp_path: Path) -> None:
-    """Lines come one by one; what is above the names is waited for, and the pipe is never closed."""
+    """Lines come one by one.
+
+    What is above the names is waited for, and the pipe is never closed.
+    """
     path = tmp_path / "pipe"
     os.mkfifo(path)
     descriptor = os.open(path, os.O_RDWR)

@@ -1,4 +1,7 @@
-"""Whatever is written in one of the styles is read back as it was meant; what is not is a bad value."""
+"""Whatever is written in one of the styles is read back as it was meant.
+
+What is not is a bad value.
+"""
 
 from __future__ import annotations
 
@@ -13,22 +16,39 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from swordplay.data.tables import Reading, reading_as, reading_of
-from swordplay.data.tables.readings import Amount, Epoch, Iso, TimeOfDay, Truth, Word, Written, from_declared
+from swordplay.data.tables.readings import (
+    Amount,
+    Epoch,
+    Iso,
+    TimeOfDay,
+    Truth,
+    Word,
+    Written,
+    from_declared,
+)
 from swordplay.data.tables.readings.amounts import SEPARATORS
 from swordplay.data.tables.readings.calendar_names import MONTH_NAMES
 from swordplay.data.tables.readings.moments import ORDERS
 from swordplay.data.tables.readings.reading import MARKS, MISSING
 
 UNITS = ("", "$", "€", "%", "kg", "USD")
-MOMENTS = st.datetimes(datetime(1, 1, 1), datetime(9999, 12, 31)).map(lambda moment: moment.replace(second=0, microsecond=0))
-CENTURY = st.datetimes(datetime(1969, 1, 1), datetime(2068, 12, 31)).map(lambda moment: moment.replace(second=0, microsecond=0))
+MOMENTS = st.datetimes(datetime(1, 1, 1), datetime(9999, 12, 31)).map(
+    lambda moment: moment.replace(second=0, microsecond=0)
+)
+CENTURY = st.datetimes(datetime(1969, 1, 1), datetime(2068, 12, 31)).map(
+    lambda moment: moment.replace(second=0, microsecond=0)
+)
 
 
 def read(reading: Reading, texts: list[str]) -> list[Any]:
     """Values, all of them good, by a reading that has been through JSON."""
     again = from_declared(json.loads(json.dumps(reading.declared())))
     assert again.declared() == reading.declared()
-    assert (again.said, again.expected, again.type) == (reading.said, reading.expected, reading.type)
+    assert (again.said, again.expected, again.type) == (
+        reading.said,
+        reading.expected,
+        reading.type,
+    )
     found = again.convert(pa.array(texts))
     assert not found.bad.any()
     assert found.values.type == reading.type
@@ -47,9 +67,17 @@ def amounts(draw: st.DrawFn) -> tuple[Amount, list[str], list[float]]:
     for number in numbers:
         plain = f"{abs(number) / 10**digits:,.{digits}f}"
         text = plain.replace(",", "\0").replace(".", decimal).replace("\0", thousands)
-        shape = draw(st.sampled_from(["{0} {1}", "{0}{1}"] + (["{1}{0}", "{1} {0}"] if unit not in ("%", "kg") else [])))
+        shape = draw(
+            st.sampled_from(
+                ["{0} {1}", "{0}{1}"] + (["{1}{0}", "{1} {0}"] if unit not in ("%", "kg") else [])
+            )
+        )
         text = shape.format(text, unit).strip()
-        texts.append(draw(st.sampled_from(["-{}", "({})", "−{}"] if number < 0 else ["{}", " {} ", "+{}"])).format(text))
+        texts.append(
+            draw(
+                st.sampled_from(["-{}", "({})", "−{}"] if number < 0 else ["{}", " {} ", "+{}"])
+            ).format(text)
+        )
         means.append(float(plain.replace(",", "")) * (-1 if number < 0 else 1))
     return Amount(decimal, thousands, unit), texts, means
 
@@ -75,11 +103,19 @@ def test_numbers_are_recognised(written: tuple[Amount, list[str], list[float]]) 
     assert found.reading.convert(pa.array(texts)).values.to_pylist() == means
 
 
-def written(moment: datetime, order: str, separator: str, digits: int, named: bool, width: int) -> str:
+def written(
+    moment: datetime, order: str, separator: str, digits: int, named: bool, width: int
+) -> str:
     """A date in a style, by Python's own means."""
-    month = MONTH_NAMES[moment.month - 1].title()[: 3 if width == 2 else 9] if named else f"{moment.month:0{width}d}"
+    month = (
+        MONTH_NAMES[moment.month - 1].title()[: 3 if width == 2 else 9]
+        if named
+        else f"{moment.month:0{width}d}"
+    )
     year = f"{moment.year:04d}" if digits == 4 else f"{moment.year % 100:02d}"
-    return separator.join({"d": f"{moment.day:0{width}d}", "m": month, "y": year}[letter] for letter in order)
+    return separator.join(
+        {"d": f"{moment.day:0{width}d}", "m": month, "y": year}[letter] for letter in order
+    )
 
 
 @given(
@@ -90,20 +126,31 @@ def written(moment: datetime, order: str, separator: str, digits: int, named: bo
     st.sampled_from([1, 2]),
     st.sampled_from(["", " %H:%M", "T%H:%M:%S", ", %I:%M %p"]),
 )
-def test_dates_come_back(days: list[datetime], order: str, separator: str, named: bool, width: int, clock: str) -> None:
+def test_dates_come_back(
+    days: list[datetime], order: str, separator: str, named: bool, width: int, clock: str
+) -> None:
     texts = [written(day, order, separator, 4, named, width) + day.strftime(clock) for day in days]
     means = [day if clock else day.replace(hour=0, minute=0) for day in days]
     assert read(Written(order, "" if named else separator, 4, named), texts) == means
 
 
-@given(st.lists(CENTURY, min_size=1, max_size=6), st.sampled_from(["dmy", "mdy", "ymd"]), st.sampled_from("/.-"))
+@given(
+    st.lists(CENTURY, min_size=1, max_size=6),
+    st.sampled_from(["dmy", "mdy", "ymd"]),
+    st.sampled_from("/.-"),
+)
 def test_years_of_two_digits_come_back(days: list[datetime], order: str, separator: str) -> None:
     texts = [written(day, order, separator, 2, False, 2) for day in days]
-    assert read(Written(order, separator, 2), texts) == [day.replace(hour=0, minute=0) for day in days]
+    assert read(Written(order, separator, 2), texts) == [
+        day.replace(hour=0, minute=0) for day in days
+    ]
 
 
 @given(
-    st.lists(MOMENTS, min_size=1, max_size=6), st.sampled_from(["dmy", "mdy"]), st.booleans(), st.sampled_from([" %H:%M", ""])
+    st.lists(MOMENTS, min_size=1, max_size=6),
+    st.sampled_from(["dmy", "mdy"]),
+    st.booleans(),
+    st.sampled_from([" %H:%M", ""]),
 )
 def test_dates_are_recognised(days: list[datetime], order: str, named: bool, clock: str) -> None:
     """With a day beyond the twelfth, the column as a whole tells which part is which."""
@@ -115,20 +162,26 @@ def test_dates_are_recognised(days: list[datetime], order: str, named: bool, clo
     assert found.reading.convert(pa.array(texts)).values.to_pylist() == [
         day if clock else day.replace(hour=0, minute=0) for day in days
     ]
-    said = reading_as("x", pa.array(texts), "day-first" if order == "dmy" else "month-first").reading
+    said = reading_as(
+        "x", pa.array(texts), "day-first" if order == "dmy" else "month-first"
+    ).reading
     assert said is not None
     assert said.declared() == found.reading.declared()
 
 
 @given(
-    st.lists(MOMENTS.filter(lambda moment: 2 < moment.year < 9998), min_size=1, max_size=6), st.integers(-23, 23), st.booleans()
+    st.lists(MOMENTS.filter(lambda moment: 2 < moment.year < 9998), min_size=1, max_size=6),
+    st.integers(-23, 23),
+    st.booleans(),
 )
 def test_zones_come_back(moments_: list[datetime], hours: int, colon: bool) -> None:
     zone = timezone(timedelta(hours=hours, minutes=30 if hours >= 0 else -30))
     texts = [moment.replace(tzinfo=zone).strftime("%d/%m/%Y %H:%M %z") for moment in moments_]
     if len(str(moments_[0].year)) < 4:  # strftime does not pad years
         texts = [
-            written(moment, "dmy", "/", 4, False, 2) + moment.replace(tzinfo=zone).strftime(" %H:%M %z") for moment in moments_
+            written(moment, "dmy", "/", 4, False, 2)
+            + moment.replace(tzinfo=zone).strftime(" %H:%M %z")
+            for moment in moments_
         ]
     texts = [text[:-2] + ":" + text[-2:] if colon else text for text in texts]
     means = [moment.replace(tzinfo=zone).astimezone(UTC) for moment in moments_]
@@ -147,8 +200,16 @@ def test_times_come_back(times: list[time]) -> None:
 )
 def test_moments_since_1970_come_back(days: list[datetime], unit: str) -> None:
     digits = {"s": 0, "ms": 3, "us": 6}[unit]
-    whole = [day.replace(tzinfo=UTC, microsecond=day.microsecond // 10 ** (6 - digits) * 10 ** (6 - digits)) for day in days]
-    counts = [str((day - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=10 ** (6 - digits))) for day in whole]
+    whole = [
+        day.replace(
+            tzinfo=UTC, microsecond=day.microsecond // 10 ** (6 - digits) * 10 ** (6 - digits)
+        )
+        for day in days
+    ]
+    counts = [
+        str((day - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=10 ** (6 - digits)))
+        for day in whole
+    ]
     assert read(Epoch(unit), counts) == whole
     found = reading_of("created_at", pa.array(counts)).reading
     assert isinstance(found, Epoch)
@@ -159,11 +220,19 @@ def test_moments_since_1970_come_back(days: list[datetime], unit: str) -> None:
 
 def naive(text: str, style: Written) -> datetime | None:
     """What a text means, by an expression and Python's own calendar; None if it is bad."""
-    month = "(?P<m>[a-z]++)" if style.named else r"(?P<m>\d{2})" if len(style.order) == 2 else r"(?P<m>\d{1,2})"
+    month = (
+        "(?P<m>[a-z]++)"
+        if style.named
+        else r"(?P<m>\d{2})"
+        if len(style.order) == 2
+        else r"(?P<m>\d{1,2})"
+    )
     parts = {"d": r"(?P<d>\d{1,2})", "m": month, "y": rf"(?P<y>\d{{{style.digits}}})"}
     between = "[ ./,-]{1,2}" if style.named else re.escape(style.separator)
     weekday = "(?:(?:mon|tue|tuesday|sun|sunday)[ ./,-]{1,2})?" if style.named else ""
-    clock = r"(?P<H>\d{1,2}):(?P<M>\d{2})(?::(?P<S>\d{2})(?:[.,](?P<f>\d{1,9}))?)?(?: *(?P<p>[ap])m)?"
+    clock = (
+        r"(?P<H>\d{1,2}):(?P<M>\d{2})(?::(?P<S>\d{2})(?:[.,](?P<f>\d{1,9}))?)?(?: *(?P<p>[ap])m)?"
+    )
     zone = r" *(?:z|utc|gmt|(?P<s>[+-])(?P<zh>\d{2})(?::?(?P<zm>\d{2}))?)" if style.zoned else ""
     date = between.join(parts[letter] for letter in style.order)
     pattern = f"{weekday}{date}(?:(?:t[ ,]*|[ ,]+){clock}{zone}){'' if zone else '?'}"
@@ -172,20 +241,36 @@ def naive(text: str, style: Written) -> datetime | None:
         return None
     found = {"d": None, **match.groupdict()}
     try:
-        number = [name[:3] for name in MONTH_NAMES].index(found["m"].lower()) + 1 if style.named else int(found["m"])
-        year = int(found["y"]) + (0 if style.digits == 4 else 1900 if int(found["y"]) >= 69 else 2000)
+        number = (
+            [name[:3] for name in MONTH_NAMES].index(found["m"].lower()) + 1
+            if style.named
+            else int(found["m"])
+        )
+        year = int(found["y"]) + (
+            0 if style.digits == 4 else 1900 if int(found["y"]) >= 69 else 2000
+        )
         hour = int(found["H"] or 0)
         if found["p"]:
             assert 1 <= hour <= 12
             hour = hour % 12 + 12 * (found["p"] in "pP")
         fraction = int(f"{found['f'] or '0':0<6}"[:6])
-        moment = datetime(year, number, int(found["d"] or 1), hour, int(found["M"] or 0), int(found["S"] or 0), fraction)
+        moment = datetime(
+            year,
+            number,
+            int(found["d"] or 1),
+            hour,
+            int(found["M"] or 0),
+            int(found["S"] or 0),
+            fraction,
+        )
         if not style.zoned:
             return moment
         hours, minutes = int(found["zh"] or 0), int(found["zm"] or 0)
         assert hours <= 23
         assert minutes <= 59
-        return moment.replace(tzinfo=UTC) - timedelta(hours=hours, minutes=minutes) * (-1 if found["s"] == "-" else 1)
+        return moment.replace(tzinfo=UTC) - timedelta(hours=hours, minutes=minutes) * (
+            -1 if found["s"] == "-" else 1
+        )
     except (ValueError, AssertionError):
         return None
 
@@ -212,14 +297,18 @@ GLUE = ["/", "/", ".", "-", " ", ", ", "T", " pm", "AM", "Z", "+01:30", "-0200",
 
 
 @given(
-    st.lists(st.lists(st.sampled_from(PIECES + GLUE + ["/"] * 20), max_size=8).map("".join), max_size=12),
+    st.lists(
+        st.lists(st.sampled_from(PIECES + GLUE + ["/"] * 20), max_size=8).map("".join), max_size=12
+    ),
     st.sampled_from(list(ORDERS)),
     st.sampled_from("/.-"),
     st.sampled_from([2, 4]),
     st.booleans(),
     st.booleans(),
 )
-def test_a_naive_twin(soup: list[str], order: str, separator: str, digits: int, named: bool, zoned: bool) -> None:
+def test_a_naive_twin(
+    soup: list[str], order: str, separator: str, digits: int, named: bool, zoned: bool
+) -> None:
     style = Written(order, "" if named else separator, digits, named, zoned)
     between = separator if not named else "-"
     fields = {
@@ -228,14 +317,25 @@ def test_a_naive_twin(soup: list[str], order: str, separator: str, digits: int, 
         "y": ["2012", "1999", "69", "12"],
     }
     near = [
-        f"{between.join(fields[letter][(k + j) % len(fields[letter])] for j, letter in enumerate(order))}{end}"
+        f"{between.join(fields[letter][(k + j) % len(fields[letter])] for j, letter in enumerate(order))}{end}"  # noqa: E501
         for k in range(5)
-        for end in ("", " 10:05", "T1:30 pm", ", 23:59:59.25Z", " 0:30 AM +01:30", " 10:05 -0200", " 10:05utc", " 25:00")
+        for end in (
+            "",
+            " 10:05",
+            "T1:30 pm",
+            ", 23:59:59.25Z",
+            " 0:30 AM +01:30",
+            " 10:05 -0200",
+            " 10:05utc",
+            " 25:00",
+        )
     ]
     texts = [*soup, *near]
     found = style.convert(pa.array(texts, pa.string()))
     nothing = {*MISSING, *MARKS}
-    assert found.values.to_pylist() == [None if text.strip() in nothing else naive(text.strip(), style) for text in texts]
+    assert found.values.to_pylist() == [
+        None if text.strip() in nothing else naive(text.strip(), style) for text in texts
+    ]
     assert [text for text, bad in zip(texts, found.bad, strict=True) if bad] == [
         text for text in texts if text.strip() not in nothing and naive(text.strip(), style) is None
     ]
@@ -246,28 +346,95 @@ def test_a_naive_twin(soup: list[str], order: str, separator: str, digits: int, 
     [
         (
             Amount(),
-            ["1,000", "1.2.3", "$5", "1 000", "1_000", "(1", "1)", "--5", "5-", "inf", "0x10", "1e", "1e999", "e5", "١"],
+            [
+                "1,000",
+                "1.2.3",
+                "$5",
+                "1 000",
+                "1_000",
+                "(1",
+                "1)",
+                "--5",
+                "5-",
+                "inf",
+                "0x10",
+                "1e",
+                "1e999",
+                "e5",
+                "١",
+            ],
         ),
         (Amount(".", ","), ["1,00", "12,34", "0,123", ",123", "1,234,56", "1.234,5"]),
         (Amount(".", "", "kg"), ["5", "5 g", "kg", "5 kg kg", "kgkg5", "5kgs"]),
         (Amount(".", "", "$", optional=True), ["€5", "$", "$5$", "5 kg"]),
-        (Written("dmy", "/"), ["00/01/2012", "32/01/2012", "29/02/2011", "31/04/2012", "1/13/2012", "1/1/12", "1/1/20123"]),
         (
             Written("dmy", "/"),
-            ["1/1/2012 24:00", "1/1/2012 1:60", "1/1/2012 1:1", "1/1/2012 13:00 PM", "1/1/2012 0:00 AM", "1/1/2012Z"],
+            [
+                "00/01/2012",
+                "32/01/2012",
+                "29/02/2011",
+                "31/04/2012",
+                "1/13/2012",
+                "1/1/12",
+                "1/1/20123",
+            ],
         ),
         (
             Written("dmy", "/"),
-            ["1/1/2012 ", "1/1/2012x", "1.1.2012", "1/Jan/2012", "1//2012", "1/1/0000", "1/1/2012 1:00:00."][1:],
+            [
+                "1/1/2012 24:00",
+                "1/1/2012 1:60",
+                "1/1/2012 1:1",
+                "1/1/2012 13:00 PM",
+                "1/1/2012 0:00 AM",
+                "1/1/2012Z",
+            ],
         ),
-        (Written("ymd"), ["2012013", "201201311", "20121301", "20120230", "2012-01-31", "20120131246060"]),
-        (Written("dmy", "", 4, True), ["31-Janu-2012", "31-Mon-2012", "31Jan2012", "31---Jan-2012", "31-01-2012"]),
+        (
+            Written("dmy", "/"),
+            [
+                "1/1/2012 ",
+                "1/1/2012x",
+                "1.1.2012",
+                "1/Jan/2012",
+                "1//2012",
+                "1/1/0000",
+                "1/1/2012 1:00:00.",
+            ][1:],
+        ),
+        (
+            Written("ymd"),
+            ["2012013", "201201311", "20121301", "20120230", "2012-01-31", "20120131246060"],
+        ),
+        (
+            Written("dmy", "", 4, True),
+            ["31-Janu-2012", "31-Mon-2012", "31Jan2012", "31---Jan-2012", "31-01-2012"],
+        ),
         (Written("ym", "-"), ["2012-1", "2012-13", "2012-00", "12-01"]),
         (
             Written("dmy", "/", zoned=True),
-            ["1/1/2012", "1/1/2012 1:00", "1/1/2012 1:00 CET", "1/1/2012 1:00+24:00", "1/1/2012 1:00+1"],
+            [
+                "1/1/2012",
+                "1/1/2012 1:00",
+                "1/1/2012 1:00 CET",
+                "1/1/2012 1:00+24:00",
+                "1/1/2012 1:00+1",
+            ],
         ),
-        (TimeOfDay(), ["24:00", "1:60", "13:00 pm", "0:00 am", "130", "1:2", "12:00:60", "12:00:00.", "12:00:00.1234567890"]),
+        (
+            TimeOfDay(),
+            [
+                "24:00",
+                "1:60",
+                "13:00 pm",
+                "0:00 am",
+                "130",
+                "1:2",
+                "12:00:60",
+                "12:00:00.",
+                "12:00:00.1234567890",
+            ],
+        ),
         (Iso(), ["2012-02-30", "31.01.2012", "2012-01-31T00:00Z"]),
         (Epoch("s"), ["soon", "1e12"]),
         (Truth(), ["maybe", "2"]),
@@ -292,5 +459,9 @@ def test_slices_and_dictionaries() -> None:
     """What is handed over may be a part of something larger, or repeat few texts."""
     texts = pa.array(["x", "31/01/2012", None, "01/02/2012", "y"])
     expected = [datetime(2012, 1, 31), None, datetime(2012, 2, 1)]
-    for values in (texts.slice(1, 3), texts.slice(1, 3).dictionary_encode(), texts.slice(1, 3).cast(pa.large_string())):
+    for values in (
+        texts.slice(1, 3),
+        texts.slice(1, 3).dictionary_encode(),
+        texts.slice(1, 3).cast(pa.large_string()),
+    ):
         assert Written("dmy", "/").convert(values).values.to_pylist() == expected

@@ -4,16 +4,28 @@ from __future__ import annotations
 
 from messy.cases import Messy, word
 
-CODES = "numbers of one length with leading zeros: it is taken for codes, that is for words. --types zip=number overrules."
+CODES = (
+    "numbers of one length with leading zeros: it is taken for codes, that is for words. "
+    "--types zip=number overrules."
+)
 TRAPS = {
     "post codes": word("02134", "10001", name="zip", remarks=(CODES,)),
     "post codes as asked": Messy(
-        "zip,y\n02134,1\n10001,2\n", {"zip": "number"}, {"zip": [2134, 10001]}, options={"types": {"zip": "number"}}
+        "zip,y\n02134,1\n10001,2\n",
+        {"zip": "number"},
+        {"zip": [2134, 10001]},
+        options={"types": {"zip": "number"}},
     ),
     "padded months": Messy("m,y\n01,1\n12,2\n", {"m": "number"}, {"m": [1, 12]}),
-    "years": Messy("year,date,y\n2012,2012,1\n2013,2013,2\n", {"year": "number", "date": "number"}, {"date": [2012, 2013]}),
+    "years": Messy(
+        "year,date,y\n2012,2012,1\n2013,2013,2\n",
+        {"year": "number", "date": "number"},
+        {"date": [2012, 2013]},
+    ),
     "large numbers": Messy("x,y\n1328020200,1\n1328020260,2\n", {"x": "number"}),
-    "large numbers to predict": Messy("ts,x\n1328020200,1\n1328020260,2\n", {"ts": "number"}, options={"target": "ts"}),
+    "large numbers to predict": Messy(
+        "ts,x\n1328020200,1\n1328020260,2\n", {"ts": "number"}, options={"target": "ts"}
+    ),
     "one number of eight digits": Messy("x,y\n20120131,1\n20120201,2\n", {"x": "number"}),
     "times that are no moments": Messy("time,y\n12,1\n3000000000,2\n", {"time": "number"}),
     "versions": word("1.2.3", "1.2.10", "10.12.11"),

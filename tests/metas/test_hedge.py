@@ -87,12 +87,18 @@ def test_weights_agree_with_plain_loops(game, epsilon):
     twin = naive.hedge(losses.tolist(), guesses.tolist(), lambda t, A: epsilon)
     np.testing.assert_allclose(fixed, twin, rtol=0, atol=TWIN)
     tuned, _ = run(rates.SelfConfident(cap=epsilon), losses, guesses, metas.uniform(N))
-    twin = naive.hedge(losses.tolist(), guesses.tolist(), lambda t, A: min(epsilon, math.sqrt(math.log(N) / (2 * (1 + A)))))
+    twin = naive.hedge(
+        losses.tolist(),
+        guesses.tolist(),
+        lambda t, A: min(epsilon, math.sqrt(math.log(N) / (2 * (1 + A)))),
+    )
     np.testing.assert_allclose(tuned, twin, rtol=0, atol=TWIN)
 
 
 def lemma_slack(rate, losses, guesses, prior):
-    """Right-hand side less left-hand side of the lemma, for the worst expert, relative to the right-hand side's terms."""
+    """Right-hand side less left-hand side of the lemma, for the worst expert, relative to the
+    right-hand side's terms.
+    """
     p, eps = run(rate, losses, guesses, prior)
     regret = np.einsum("ti,ti->", p, losses) - losses.sum(axis=0)
     mismatch = np.array([half_range(v) ** 2 for v in losses - guesses])
@@ -118,7 +124,9 @@ def test_the_lemma_holds_against_an_adversary(rate, seed):
     state = hedge.start(metas.uniform(5))
     losses, guesses = [], []
     for _ in range(400):
-        loss = np.where(state.weights >= np.median(state.weights), 1.0, -1.0) * rng.uniform(0.5, 1.0, 5)
+        loss = np.where(state.weights >= np.median(state.weights), 1.0, -1.0) * rng.uniform(
+            0.5, 1.0, 5
+        )
         losses.append(loss)
         guesses.append(state.guesses)
         state = hedge.weigh(hedge.learn(state, loss, 0.0), -loss * rng.integers(0, 2))
@@ -134,7 +142,9 @@ def test_an_infinite_rate_follows_the_leaders_by_prior():
 
 def test_the_entropy_is_that_of_the_least_likely_expert():
     assert entropy(np.log([0.125, 0.625, 0.25])) == pytest.approx(math.log(8), rel=ROUNDING)
-    state = metas.OptimisticHedge(rates.SelfConfident(offset=2.0), SETTING).start(np.array([0.125, 0.625, 0.25]))
+    state = metas.OptimisticHedge(rates.SelfConfident(offset=2.0), SETTING).start(
+        np.array([0.125, 0.625, 0.25])
+    )
     assert state.rate.value == pytest.approx(math.sqrt(0.5 * math.log(8) / 2), rel=ROUNDING)
 
 
@@ -170,7 +180,9 @@ def test_a_fork_shares_the_weight_of_its_parent(game):
     split[N - 1] *= 0.25
     forked = hedge.fork(state, parents, split)
     np.testing.assert_allclose(forked.weights[:-2], state.weights[:-1], rtol=ROUNDING)
-    np.testing.assert_allclose(forked.weights[-2:], state.weights[-1] * np.array([0.25, 0.75]), rtol=ROUNDING)
+    np.testing.assert_allclose(
+        forked.weights[-2:], state.weights[-1] * np.array([0.25, 0.75]), rtol=ROUNDING
+    )
     # The copies have one past: weighing again with their parent's guesses gives the same shares.
     again = hedge.weigh(forked, state.guesses[parents])
     np.testing.assert_allclose(again.weights, forked.weights, rtol=1e-9)

@@ -63,7 +63,9 @@ def test_learned_optimism_is_its_formula(gradients, kappa):
 @given(st.floats(-1e300, 1e300), st.floats(1e-300, 1e300) | st.just(math.inf))
 def test_trust_is_a_share_whatever_the_numbers(difference, kappa):
     start = OptimismState(np.zeros(1), difference, abs(difference), 0.5)
-    state = LearnedOptimism(kappa).step(start, np.zeros(1), lambda x: np.zeros(1), np.ones(1), np.zeros((1, 1)))
+    state = LearnedOptimism(kappa).step(
+        start, np.zeros(1), lambda x: np.zeros(1), np.ones(1), np.zeros((1, 1))
+    )
     assert 0.0 <= state.trust <= 1.0
     assert (state.trust > 0.5) <= (difference < 0)
 
@@ -81,8 +83,12 @@ def test_trust_is_a_share_whatever_the_numbers(difference, kappa):
         (4.2e-9, 4096.0, 0.0),
     ],
 )
-def test_guesses_that_were_equally_wrong_up_to_rounding_share_the_trust(difference, magnitude, expected):
-    """Following the leader (an infinite rate) tells one bit apart, so a tie has to be called one."""
+def test_guesses_that_were_equally_wrong_up_to_rounding_share_the_trust(
+    difference, magnitude, expected
+):
+    """Following the leader (an infinite rate) tells one bit apart, so a tie has to be called
+    one.
+    """
     assert (TIE, TIED) == (1e-12, 0.5)
     assert trust(math.inf, difference, magnitude) == expected
     assert trust(1e15, difference, magnitude) == pytest.approx(expected, abs=ROUNDING)
@@ -94,17 +100,31 @@ def test_trust_in_numbers():
 
 
 def test_the_tie_rule_is_that_of_the_sums_of_a_run():
-    """Slopes 1, 2, 2: the replayed guess was wrong by 1 + 1 + 0 and nothing by 1 + 4 + 4; then 1, 1/2: a tie."""
+    """Slopes 1, 2, 2: the replayed guess was wrong by 1 + 1 + 0 and nothing by 1 + 4 + 4.
+
+    Then 1, 1/2: a tie.
+    """
     rule = LearnedOptimism(math.inf)
-    for slopes, difference, magnitude, share in [((1.0, 2.0, 2.0), -7.0, 11.0, 1.0), ((1.0, 0.5), 0.0, 2.5, 0.5)]:
+    for slopes, difference, magnitude, share in [
+        ((1.0, 2.0, 2.0), -7.0, 11.0, 1.0),
+        ((1.0, 0.5), 0.0, 2.5, 0.5),
+    ]:
         state = rule.start(1)
         for slope in slopes:
-            state = rule.step(state, np.array([slope]), lambda x, g=slope: np.array([g]), np.ones(1), np.zeros((1, 1)))
+            state = rule.step(
+                state,
+                np.array([slope]),
+                lambda x, g=slope: np.array([g]),
+                np.ones(1),
+                np.zeros((1, 1)),
+            )
         assert (state.difference, state.magnitude, state.trust) == (difference, magnitude, share)
 
 
 FIRST_SLOPE = 0.7
-"""Of G, in round 1: keeps the two sums from ever being equal, so that the guess is wrong with full trust."""
+"""Of G, in round 1: keeps the two sums from ever being equal, so that the guess is wrong with
+full trust.
+"""
 
 
 def excess(kappa: float, G: float, rounds: int = 5000) -> float:
@@ -143,14 +163,23 @@ def test_the_papers_rate_keeps_its_promise_up_to_a_quarter():
 
 
 gradients_and_guesses = st.integers(2, 40).flatmap(
-    lambda T: st.tuples(arrays(np.float64, (T, 2), elements=numbers(0.7)), arrays(np.float64, (T, 2), elements=numbers(0.7)))
+    lambda T: st.tuples(
+        arrays(np.float64, (T, 2), elements=numbers(0.7)),
+        arrays(np.float64, (T, 2), elements=numbers(0.7)),
+    )
 )
 
 
 @given(gradients_and_guesses, st.floats(0.1, 10.0), st.floats(1e-2, 1e2))
 def test_what_learned_optimism_may_lose(drawn, G, kappa):
-    """Safe rate: at most 8 G^2 ln 2 above the better guess. Any rate: 2 min + 3 G^2 + ln 2 / kappa."""
-    gradients, candidates = G * drawn[0], G * drawn[1]  # entries of at most 0.7: lengths of at most G
+    """Safe rate: at most 8 G^2 ln 2 above the better guess.
+
+    Any rate: 2 min + 3 G^2 + ln 2 / kappa.
+    """
+    gradients, candidates = (
+        G * drawn[0],
+        G * drawn[1],
+    )  # entries of at most 0.7: lengths of at most G
 
     def play(rate):
         rule = LearnedOptimism(rate)
@@ -170,7 +199,8 @@ def test_what_learned_optimism_may_lose(drawn, G, kappa):
 
 
 @pytest.mark.parametrize(
-    ("rate", "message"), [(0.0, "greater than 0"), (-1.0, "greater than 0"), (math.nan, "finite"), ("x", "real number")]
+    ("rate", "message"),
+    [(0.0, "greater than 0"), (-1.0, "greater than 0"), (math.nan, "finite"), ("x", "real number")],
 )
 def test_bad_rates_are_refused(rate, message):
     with pytest.raises((ValueError, TypeError), match=f"rate must be .*{message}"):

@@ -1,4 +1,6 @@
-"""Fixed share, AdaNormalHedge, Adapt-ML-Prod and Squint: beside plain Python, their bounds, their numbers, what they refuse."""
+"""Fixed share, AdaNormalHedge, Adapt-ML-Prod and Squint: beside plain Python, their bounds,
+their numbers, what they refuse.
+"""
 
 import math
 from itertools import pairwise
@@ -45,7 +47,9 @@ def run(meta, prior, losses, guesses):
 
 
 def random_losses(rng, rounds, experts, size=RANGE / 2):
-    """Losses in [0, size] of several kinds: noise, leaders that change, and an expert that is a little better."""
+    """Losses in [0, size] of several kinds: noise, leaders that change, and an expert that is a
+    little better.
+    """
     losses = rng.uniform(0, size, (rounds, experts))
     kind = rng.integers(3)
     if kind:
@@ -65,12 +69,16 @@ def test_weights_are_those_of_plain_loops(name, optimistic):
         prior = rng.uniform(0.1, 1.0, experts)
         prior /= prior.sum()
         plain = TWINS[name](prior.tolist(), losses.tolist(), guesses.tolist())
-        np.testing.assert_allclose(run(METAS[name](RANGE), prior, losses, guesses), plain, rtol=0, atol=TWIN)
+        np.testing.assert_allclose(
+            run(METAS[name](RANGE), prior, losses, guesses), plain, rtol=0, atol=TWIN
+        )
 
 
 @every_meta
 def test_weights_are_those_of_plain_loops_when_rates_have_shrunk(name):
-    """Losses as far apart as they may be, long enough for the rates of Adapt-ML-Prod to leave their cap of 1/2."""
+    """Losses as far apart as they may be, long enough for the rates of Adapt-ML-Prod to leave
+    their cap of 1/2.
+    """
     losses = random_losses(np.random.default_rng(5), 60, 3, RANGE)
     nothing = np.zeros_like(losses)
     prior = [0.5, 0.3, 0.2]
@@ -79,14 +87,18 @@ def test_weights_are_those_of_plain_loops_when_rates_have_shrunk(name):
         state = AdaptMLProd(range=RANGE).learn(state, loss, 0.0)
     assert state.rates.min() < 0.45
     plain = TWINS[name](prior, losses.tolist(), nothing.tolist())
-    np.testing.assert_allclose(run(METAS[name](RANGE), prior, losses, nothing), plain, rtol=0, atol=TWIN)
+    np.testing.assert_allclose(
+        run(METAS[name](RANGE), prior, losses, nothing), plain, rtol=0, atol=TWIN
+    )
 
 
 # ---------------------------------------------------------------------- bounds
 
 
 def regrets_of(meta, losses, adversary=None):
-    """Each expert's regrets, shape (T, N), against given losses or those that an adversary makes from the weights."""
+    """Each expert's regrets, shape (T, N), against given losses or those that an adversary makes
+    from the weights.
+    """
     N = losses.shape[1]
     state = meta.start(metas.uniform(N))
     rows = []
@@ -112,12 +124,17 @@ def check(name, seed):
     known = {"prior": 1 / N, "horizon": T, "range": unit}
     if name == "fixed share":
         return max(
-            tracked(r, m) / bounds.fixed_share(experts=N, share=0.03, learning_rate=0.7, switches=m, horizon=T, range=unit)
+            tracked(r, m)
+            / bounds.fixed_share(
+                experts=N, share=0.03, learning_rate=0.7, switches=m, horizon=T, range=unit
+            )
             for m in {0, min(1, T - 1), min(7, T - 1)}
         )
     limit = {
         "AdaNormalHedge": lambda own: bounds.ada_normal_hedge(**known, magnitude=np.abs(own).sum()),
-        "Adapt-ML-Prod": lambda own: bounds.adapt_ml_prod(**known, experts=N, squares=np.square(own).sum()),
+        "Adapt-ML-Prod": lambda own: bounds.adapt_ml_prod(
+            **known, experts=N, squares=np.square(own).sum()
+        ),
         "Squint": lambda own: bounds.squint(**known, squares=np.square(own).sum()),
     }[name]
     return max((own.sum() / limit(own) for own in r.T if own.sum() > 0), default=0.0)
@@ -127,7 +144,12 @@ def tracked(regrets, switches):
     """The largest sum of regrets along a sequence of experts with at most so many switches."""
     best = np.tile(regrets[0], (switches + 1, 1))
     for row in regrets[1:]:
-        jumped = np.vstack([np.full((1, len(row)), -np.inf), np.repeat(best[:-1].max(axis=1)[:, None], len(row), axis=1)])
+        jumped = np.vstack(
+            [
+                np.full((1, len(row)), -np.inf),
+                np.repeat(best[:-1].max(axis=1)[:, None], len(row), axis=1),
+            ]
+        )
         best = np.maximum(best, jumped) + row
     return best.max()
 
@@ -156,28 +178,45 @@ def test_bounds_in_numbers():
     assert bounds.fixed_share(**given, range=2.0) == pytest.approx(2 * plain, rel=ROUNDING)
     # sqrt(3 * 12 * ln(4 (1 + 1.5 (1 + ln 101))))
     expected = math.sqrt(36 * math.log(4 * (2.5 + 1.5 * math.log(101))))
-    assert bounds.ada_normal_hedge(prior=0.25, magnitude=12.0, horizon=100) == pytest.approx(expected, rel=ROUNDING)
-    assert bounds.ada_normal_hedge(prior=0.25, magnitude=36.0, horizon=100, range=3.0) == pytest.approx(
-        3 * expected, rel=ROUNDING
+    assert bounds.ada_normal_hedge(prior=0.25, magnitude=12.0, horizon=100) == pytest.approx(
+        expected, rel=ROUNDING
     )
+    assert bounds.ada_normal_hedge(
+        prior=0.25, magnitude=36.0, horizon=100, range=3.0
+    ) == pytest.approx(3 * expected, rel=ROUNDING)
     # N = 2, gamma = ln 2: 1/sqrt(gamma) = 1.2 < 2; V = 8: sqrt(9 / ln 2) = 3.6
     growth = math.log(1 + (1 + math.log(101)) / math.e)
-    expected = 2 * math.log(4) + 2 * math.sqrt(8 * math.log(2)) + growth * 3 / math.sqrt(math.log(2))
+    expected = (
+        2 * math.log(4) + 2 * math.sqrt(8 * math.log(2)) + growth * 3 / math.sqrt(math.log(2))
+    )
     given = {"prior": 0.25, "experts": 2, "horizon": 100}
     assert bounds.adapt_ml_prod(**given, squares=8.0) == pytest.approx(expected, rel=ROUNDING)
-    assert bounds.adapt_ml_prod(**given, squares=72.0, range=3.0) == pytest.approx(3 * expected, rel=ROUNDING)
+    assert bounds.adapt_ml_prod(**given, squares=72.0, range=3.0) == pytest.approx(
+        3 * expected, rel=ROUNDING
+    )
 
 
 def potential(R, V):
     """J(R, V) by scipy."""
-    inner = quad(lambda u: math.expm1(math.exp(-u) / 2 * R - math.exp(-2 * u) / 4 * V), 0, 45, epsrel=1e-11, limit=500)
+    inner = quad(
+        lambda u: math.expm1(math.exp(-u) / 2 * R - math.exp(-2 * u) / 4 * V),
+        0,
+        45,
+        epsrel=1e-11,
+        limit=500,
+    )
     return inner[0]
 
 
-@pytest.mark.parametrize(("prior", "V", "T", "unit"), [(0.5, 3.0, 10, 1.0), (0.01, 400.0, 1000, 1.0), (0.2, 16.0, 50, 2.0)])
+@pytest.mark.parametrize(
+    ("prior", "V", "T", "unit"),
+    [(0.5, 3.0, 10, 1.0), (0.01, 400.0, 1000, 1.0), (0.2, 16.0, 50, 2.0)],
+)
 def test_the_bound_of_squint_solves_its_inequality(prior, V, T, unit):
     R = bounds.squint(prior=prior, squares=V, horizon=T, range=unit) / unit
-    assert prior * potential(R, V / unit**2) == pytest.approx(-(1 - prior) * potential(-T, T), rel=1e-8)
+    assert prior * potential(R, V / unit**2) == pytest.approx(
+        -(1 - prior) * potential(-T, T), rel=1e-8
+    )
 
 
 # ---------------------------------------------------------------------- numbers and invariances
@@ -191,7 +230,10 @@ def test_the_integral_of_squint(R, V):
     top = peak * R - peak * peak * V
     width = 1 / max(math.sqrt(2 * V), abs(R - 2 * peak * V), 2.0)
     marks = sorted({min(max(peak + k * width, 0.0), 0.5) for k in (-40, -8, -2, 0, 2, 8, 40)})
-    total = sum(quad(lambda e: math.exp(e * R - e * e * V - top), a, b, epsrel=1e-12)[0] for a, b in pairwise(marks))
+    total = sum(
+        quad(lambda e: math.exp(e * R - e * e * V - top), a, b, epsrel=1e-12)[0]
+        for a, b in pairwise(marks)
+    )
     assert log_integral(R, V) == pytest.approx(top + math.log(total), rel=1e-11, abs=1e-9)
 
 
@@ -202,7 +244,10 @@ def test_a_shift_and_a_unit_of_all_losses_change_nothing(name):
     prior = metas.uniform(4)
     for range in (RANGE, None):
         plain = run(METAS[name](range), prior, losses, nothing)
-        assert np.abs(run(METAS[name](range), prior, losses + 1e6, nothing) - plain).max() <= SHIFTED_HEDGE
+        assert (
+            np.abs(run(METAS[name](range), prior, losses + 1e6, nothing) - plain).max()
+            <= SHIFTED_HEDGE
+        )
         scaled = run(METAS[name](range and 1e3 * range), prior, 1e3 * losses, nothing)
         np.testing.assert_allclose(scaled, plain, rtol=0, atol=TWIN)
 
@@ -227,7 +272,10 @@ def test_until_losses_differ_the_prior_stands():
 
 
 def test_a_good_expert_is_found_and_a_new_one_too():
-    """All weigh the best expert most after 50 rounds; when the best one changes, fixed share is the first to follow."""
+    """All weigh the best expert most after 50 rounds.
+
+    When the best one changes, fixed share is the first to follow.
+    """
     losses = np.ones((100, 3))
     losses[:50, 1] = losses[50:, 2] = 0.0
     found = {}
@@ -236,7 +284,11 @@ def test_a_good_expert_is_found_and_a_new_one_too():
         assert weights[50].argmax() == 1
         found[name] = int(np.argmax(weights[50:, 2] > 0.5))
     assert 0 < found["fixed share"] <= 10
-    assert all(found["fixed share"] < later or later == 0 for other, later in found.items() if other != "fixed share")
+    assert all(
+        found["fixed share"] < later or later == 0
+        for other, later in found.items()
+        if other != "fixed share"
+    )
 
 
 def test_guesses_that_come_true_cost_nothing():
@@ -247,7 +299,10 @@ def test_guesses_that_come_true_cost_nothing():
     for make in (METAS["Adapt-ML-Prod"], METAS["Squint"], METAS["fixed share"]):
         weights = run(make(2.0), metas.uniform(4), losses, ahead)[:-1]
         plain = run(make(2.0), metas.uniform(4), losses, np.zeros_like(losses))[:-1]
-        regret, blind = ((np.einsum("ti,ti->t", p, losses).sum() - losses.sum(axis=0).min()) for p in (weights, plain))
+        regret, blind = (
+            (np.einsum("ti,ti->t", p, losses).sum() - losses.sum(axis=0).min())
+            for p in (weights, plain)
+        )
         assert regret < blind
 
 
@@ -260,7 +315,9 @@ def test_consistent_weights_agree_with_what_they_expect():
 
 def test_defaults():
     assert FixedShare().share == 0.01
-    assert default_rate(0.01, 5) == pytest.approx(math.sqrt(0.08 * (1 + math.log(500))), rel=ROUNDING)
+    assert default_rate(0.01, 5) == pytest.approx(
+        math.sqrt(0.08 * (1 + math.log(500))), rel=ROUNDING
+    )
     assert [make(None).range for make in METAS.values()] == [None] * 4
     state = AdaptMLProd().start(metas.uniform(8))
     np.testing.assert_array_equal(state.rates, 0.5)
@@ -275,7 +332,9 @@ def test_a_fork_shares_the_weight_of_its_parent(name):
         state = meta.weigh(meta.learn(state, loss, 0.0), np.zeros(3))
     forked = meta.fork(state, np.array([0, 1, 2, 2]), np.array([0.2, 0.3, 0.1, 0.4]))
     np.testing.assert_allclose(
-        forked.weights, np.append(state.weights[:2], state.weights[2] * np.array([0.2, 0.8])), rtol=ROUNDING
+        forked.weights,
+        np.append(state.weights[:2], state.weights[2] * np.array([0.2, 0.8])),
+        rtol=ROUNDING,
     )
     again = meta.weigh(forked, np.zeros(4))
     np.testing.assert_allclose(again.weights, forked.weights, rtol=1e-9, atol=1e-300)
@@ -286,7 +345,10 @@ def test_a_fork_shares_the_weight_of_its_parent(name):
 
 @pytest.mark.parametrize(
     "make",
-    [lambda meta: sp.Sword(sp.Ball(2), meta=meta), lambda meta: sp.Ader(sp.Ball(2), horizon=9, gradient_bound=1.0, meta=meta)],
+    [
+        lambda meta: sp.Sword(sp.Ball(2), meta=meta),
+        lambda meta: sp.Ader(sp.Ball(2), horizon=9, gradient_bound=1.0, meta=meta),
+    ],
 )
 def test_the_engine_says_that_it_does_not_know_them(make):
     stream = sp.streams.drift.jumps(20, 2)
@@ -322,13 +384,21 @@ MOST_SQUARES = 2.0**54
 
 @pytest.mark.parametrize(
     ("entry", "value"),
-    [("weights", -1.0), ("unit", -1.0), ("squares", -1.0), ("squares", np.nextafter(MOST_SQUARES, np.inf)), ("log_prior", 0.5)],
+    [
+        ("weights", -1.0),
+        ("unit", -1.0),
+        ("squares", -1.0),
+        ("squares", np.nextafter(MOST_SQUARES, np.inf)),
+        ("log_prior", 0.5),
+    ],
 )
 def test_a_damaged_state_is_refused(entry, value):
     learner = sp.Ader(sp.Ball(1), horizon=9, gradient_bound=1.0, meta=Squint())
     learner.observe(sp.SquaredLoss([1.0], 0.5))
     saved = learner.state()
-    damaged = np.full_like(saved[f"hedge.{entry}"], value) if np.ndim(saved[f"hedge.{entry}"]) else value
+    damaged = (
+        np.full_like(saved[f"hedge.{entry}"], value) if np.ndim(saved[f"hedge.{entry}"]) else value
+    )
     with pytest.raises(ValueError, match="state"):
         learner.load_state({**saved, f"hedge.{entry}": damaged})
 
@@ -362,6 +432,8 @@ def test_as_many_squares_as_there_can_be_are_gone_on_with():
     learner = sp.Ader(sp.Ball(1), horizon=9, gradient_bound=1.0, meta=AdaptMLProd())
     learner.observe(sp.SquaredLoss([1.0], 0.5))
     saved = learner.state()
-    learner.load_state({**saved, "hedge.squares": np.full_like(saved["hedge.squares"], MOST_SQUARES)})
+    learner.load_state(
+        {**saved, "hedge.squares": np.full_like(saved["hedge.squares"], MOST_SQUARES)}
+    )
     learner.observe(sp.SquaredLoss([1.0], 0.5))
     assert learner.rounds == 2

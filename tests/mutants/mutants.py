@@ -1,7 +1,8 @@
 """Small untruths about the theory, each of which some quick test must notice.
 
-A mutant is a piece of a source file that occurs there exactly once, what takes its place, and the tests that have to fail.
-Whoever adds a constant, a default or a check to the theory adds the mutant that nobody would notice.
+A mutant is a piece of a source file that occurs there exactly once, what takes its place, and the
+tests that have to fail. Whoever adds a constant, a default or a check to the theory adds the mutant
+that nobody would notice.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ HEDGE = "tests/metas/test_hedge.py"
 RATES = "tests/test_rates.py"
 SYNCED = "tests/test_synced.py"
 METAS = "tests/metas/test_other_metas.py"
-BACK_AT_THE_CENTRE = "tests/engine/test_projected.py::test_they_agree_where_an_expert_steps_back_to_the_centre"
+BACK_AT_THE_CENTRE = (
+    "tests/engine/test_projected.py::test_they_agree_where_an_expert_steps_back_to_the_centre"
+)
 FIELD_TWINS = "tests/learners/test_field_twins.py"
 FIELD_NUMBERS = "tests/regret/test_field_bounds_in_numbers.py"
 SECOND_ORDER = "tests/estimators/test_second_order.py"
@@ -30,10 +33,14 @@ BIN_PLACES = "tests/intervals/test_bins.py::test_where_a_column_lies_by_hand"
 HALVES = "tests/intervals/test_bins.py::test_halves_and_the_middle_of_five"
 INTERVAL_TWIN = "tests/intervals/test_twin.py::test_the_kernel_is_the_formulas"
 BEFORE_BINS = "tests/intervals/test_bins.py::test_a_state_of_before_bins_goes_on_as_it_began"
-ALL_LEARN = "tests/intervals/test_nothing_to_learn.py::test_a_state_in_which_all_learn_goes_on_as_it_began"
-IN_PAIRS = "tests/intervals/test_nothing_to_learn.py::test_one_is_an_outlier_and_two_in_a_row_are_none"
+ALL_LEARN = (
+    "tests/intervals/test_nothing_to_learn.py::test_a_state_in_which_all_learn_goes_on_as_it_began"
+)
+IN_PAIRS = (
+    "tests/intervals/test_nothing_to_learn.py::test_one_is_an_outlier_and_two_in_a_row_are_none"
+)
 LATE_BY_HAND = "tests/intervals/test_late_truths.py::test_lateness_sizes_and_balances_by_hand"
-LATE_BOUNDS = "tests/intervals/test_late_truths.py::test_a_higher_level_holds_the_lower_ones_and_few_rows_are_everything"
+LATE_BOUNDS = "tests/intervals/test_late_truths.py::test_a_higher_level_holds_the_lower_ones_and_few_rows_are_everything"  # noqa: E501
 LATE_ENOUGH = "tests/intervals/test_late_truths.py::test_too_few_truths_tell_nothing"
 LATE_FORGED = "tests/intervals/test_late_truths.py::test_forged_states_are_refused"
 BULK = "tests/tracking/test_bulk.py"
@@ -74,13 +81,22 @@ MUTANTS = [
     *_in(
         "compile/kernel_cache.py",
         (f"{BUNDLED}a_processor_gets_the_best_target_that_it_has_everything_for",),
-        ("if all(has.get(name) for name in one.needs)", "if any(has.get(name) for name in one.needs)"),
+        (
+            "if all(has.get(name) for name in one.needs)",
+            "if any(has.get(name) for name in one.needs)",
+        ),
     ),
     *_in(
         "compile/kernel_cache.py",
         (f"{CACHE}a_damaged_file_is_compiled_again_and_overwritten",),
-        ('hashlib.sha256(rest).hexdigest().encode() + b"\\n":\n        return', "data[len(FORMAT) : start]:\n        return"),
-        ('    except ValueError:\n        return {}, b""', '    except KeyError:\n        return {}, b""'),
+        (
+            'hashlib.sha256(rest).hexdigest().encode() + b"\\n":\n        return',
+            "data[len(FORMAT) : start]:\n        return",
+        ),
+        (
+            '    except ValueError:\n        return {}, b""',
+            '    except KeyError:\n        return {}, b""',
+        ),
         ("if wanted.items() <= header.items() and", "if"),
     ),
     *_in(
@@ -95,8 +111,14 @@ MUTANTS = [
         (f"{CACHE}what_others_may_write_is_not_used_and_that_is_said_once",),
         ("{os.geteuid(), 0}, stat.S_IWGRP | stat.S_IWOTH", "{os.geteuid(), 0}, stat.S_IWOTH"),
         ("{os.geteuid(), 0}, stat.S_IWGRP | stat.S_IWOTH", "{os.geteuid(), 0}, stat.S_IWGRP"),
-        ('doubt = "" if self.private else self._doubt(place, os.fstat(folder), stat.S_ISDIR)', 'doubt = ""'),
-        ("doubt = doubt or self._doubt(self.path / name, os.fstat(descriptor), stat.S_ISREG)", "pass"),
+        (
+            'doubt = "" if self.private else self._doubt(place, os.fstat(folder), stat.S_ISDIR)',
+            'doubt = ""',
+        ),
+        (
+            "doubt = doubt or self._doubt(self.path / name, os.fstat(descriptor), stat.S_ISREG)",
+            "pass",
+        ),
         ("        if self.path not in _warned:\n", "        if True:\n"),
     ),
     *_in(
@@ -123,7 +145,9 @@ MUTANTS = [
     ),
     *_in(
         "compile/source_digest.py",
-        ("tests/compile/test_source_digest.py::test_a_changed_constant_reaches_the_machine_code_on_disk",),
+        (
+            "tests/compile/test_source_digest.py::test_a_changed_constant_reaches_the_machine_code_on_disk",
+        ),
         ("if kept == of_bytes and", "if"),
         ("if not _is_text(line)", "if line"),
     ),
@@ -133,7 +157,10 @@ MUTANTS = [
         ("way = reach * window.moved + (then.length**2", "way = window.moved + (then.length**2"),
         ("(then.length**2 - window.length**2) / 2", "(window.length**2 - then.length**2) / 2"),
         ("min(then.radius, float(max(", "min(window.radius, float(max("),
-        ("np.minimum(one.moved + two.moved, joined[-1].length + two.length)", "np.minimum(one.moved, two.moved)"),
+        (
+            "np.minimum(one.moved + two.moved, joined[-1].length + two.length)",
+            "np.minimum(one.moved, two.moved)",
+        ),
         ("rows - self.windows[-1].edge < self.width", "rows - self.windows[-1].edge <= self.width"),
         ("if len(self.windows) > MOST_WINDOWS:", "if len(self.windows) > 2 * MOST_WINDOWS:"),
         ("np.full(more, base.shape[1] - 1)", "np.full(more, base.shape[1])"),
@@ -150,7 +177,10 @@ MUTANTS = [
         "application/tracking/passages.py",
         (EVERY_END,),
         ("None if at % (EVERY * lasting) else", "None if at % (2 * EVERY * lasting) else"),
-        ("return NO_END if self.endless else self.grid.after(rows).width", "return 2 * self.grid.after(rows).width"),
+        (
+            "return NO_END if self.endless else self.grid.after(rows).width",
+            "return 2 * self.grid.after(rows).width",
+        ),
     ),
     *_in(
         "application/tracking/stretches.py",
@@ -160,7 +190,9 @@ MUTANTS = [
     ),
     *_in(
         "application/tracking/course.py",
-        ("tests/tracking/test_course.py::test_many_stretches_at_a_time_are_as_one_after_the_other",),
+        (
+            "tests/tracking/test_course.py::test_many_stretches_at_a_time_are_as_one_after_the_other",
+        ),
         ("enumerate(worse) if k in self._untold", "enumerate(worse[1:]) if k in self._untold"),
         ("at + k * wide + int(worst[k])", "at + int(worst[k])"),
     ),
@@ -171,9 +203,18 @@ MUTANTS = [
         ("            self.failed = True\n", ""),
         ("len(self._waiting) >= BESIDE or", "len(self._waiting) > BESIDE or"),
     ),
-    *_in("application/tracking/story.py", (PROVEN,), ("self.bound < self.lost", "self.bound <= self.lost")),
+    *_in(
+        "application/tracking/story.py",
+        (PROVEN,),
+        ("self.bound < self.lost", "self.bound <= self.lost"),
+    ),
     *_in("estimators/head.py", (PROVEN,), ("engine.owed() + (gain or 0.0)", "engine.owed()")),
-    *_in("engine/gauge.py", (GAUGE,), ("/ (rho * rho)", "/ rho"), ("= rho * bend, slow", "= bend, slow")),
+    *_in(
+        "engine/gauge.py",
+        (GAUGE,),
+        ("/ (rho * rho)", "/ rho"),
+        ("= rho * bend, slow", "= bend, slow"),
+    ),
     *_in(
         "intervals/bins.py",
         (BIN_PLACES,),
@@ -182,7 +223,12 @@ MUTANTS = [
         ("min(max(below, 0), count - 1)", "min(max(below, 0), count)"),
     ),
     *_in("intervals/layout.py", (BIN_PLACES,), ("EDGE = 2.0", "EDGE = 2.5")),
-    *_in("intervals/layout.py", (INTERVAL_TWIN,), ("BINS = 24", "BINS = 16"), ("NARROWING = 16.0", "NARROWING = 15.0")),
+    *_in(
+        "intervals/layout.py",
+        (INTERVAL_TWIN,),
+        ("BINS = 24", "BINS = 16"),
+        ("NARROWING = 16.0", "NARROWING = 15.0"),
+    ),
     *_in(
         "intervals/integrator.py",
         (INTERVAL_TWIN,),
@@ -193,11 +239,16 @@ MUTANTS = [
     *_in(
         "intervals/integrator.py",
         (ALL_LEARN,),
-        ("live[HASTE] * alpha * alpha) if balance < 0.0 and len(live) > HASTE", "16.0 * alpha * alpha) if balance < 0.0"),
+        (
+            "live[HASTE] * alpha * alpha) if balance < 0.0 and len(live) > HASTE",
+            "16.0 * alpha * alpha) if balance < 0.0",
+        ),
     ),
     *_in(
         "intervals/rounds.py",
-        ("tests/intervals/test_sword_intervals.py::test_a_wider_level_holds_a_narrower_one_that_lies_elsewhere",),
+        (
+            "tests/intervals/test_sword_intervals.py::test_a_wider_level_holds_a_narrower_one_that_lies_elsewhere",
+        ),
         ("min(bounds[i - 1, 0], bounds[i, 0])", "bounds[i, 0]"),
         ("max(bounds[i - 1, 1], bounds[i, 1])", "bounds[i, 1]"),
     ),
@@ -210,7 +261,11 @@ MUTANTS = [
         ("shape.squares(row, OWN, len(row)) + inside", "shape.squares(row, OWN, len(row))"),
     ),
     *_in("intervals/rounds.py", (BEFORE_BINS,), ("if steps.shape[2]:", "if True:")),
-    *_in("intervals/rounds.py", (INTERVAL_TWIN,), ("losses[1], live[TYPICAL], row", "losses[1], 0.0, row")),
+    *_in(
+        "intervals/rounds.py",
+        (INTERVAL_TWIN,),
+        ("losses[1], live[TYPICAL], row", "losses[1], 0.0, row"),
+    ),
     *_in("intervals/rounds.py", (ALL_LEARN,), ("shape.expects_nothing(losses[0])", "True")),
     *_in(
         "intervals/late.py",
@@ -229,10 +284,21 @@ MUTANTS = [
             "                    balance -= 1.0\n                elif",
         ),
     ),
-    *_in("intervals/late.py", (LATE_ENOUGH,), ("LATE = 0.5", "LATE = 0.3"), ("(count + 1))", "count)")),
+    *_in(
+        "intervals/late.py",
+        (LATE_ENOUGH,),
+        ("LATE = 0.5", "LATE = 0.3"),
+        ("(count + 1))", "count)"),
+    ),
     *_in("intervals/late.py", (LATE_FORGED,), ("MOST_SIZES = 1000", "MOST_SIZES = 2000")),
-    *_in("intervals/shape.py", (IN_PAIRS,), ("(int(live[ROWS]) - 1) % FEW", "int(live[ROWS]) % FEW")),
-    *_in("intervals/shape.py", (INTERVAL_TWIN,), ("pay(losses[SETS], answers[SETS], seen, unit)", "pass")),
+    *_in(
+        "intervals/shape.py", (IN_PAIRS,), ("(int(live[ROWS]) - 1) % FEW", "int(live[ROWS]) % FEW")
+    ),
+    *_in(
+        "intervals/shape.py",
+        (INTERVAL_TWIN,),
+        ("pay(losses[SETS], answers[SETS], seen, unit)", "pass"),
+    ),
     *_in(
         "parts/experts/gauge.py",
         (GAUGE,),
@@ -242,14 +308,23 @@ MUTANTS = [
         ("max(span, 2.0 * farthest, 2.0 * step)", "max(span, 2.0 * farthest)"),
         ("max(self.smoothness, smoothness), self.span", "smoothness, self.span"),
         ("bend = 2.0 * gauge.smoothness * average", "bend = gauge.smoothness * average"),
-        ("AdaGradNorm(min(diameter, gauge.span / gauge.rho**2) or diameter)", "AdaGradNorm(diameter)"),
+        (
+            "AdaGradNorm(min(diameter, gauge.span / gauge.rho**2) or diameter)",
+            "AdaGradNorm(diameter)",
+        ),
         ("gauge.span / gauge.rho**2", "gauge.span / gauge.rho"),
         ("MANY = 64", "MANY = 100"),
         ("math.sqrt(max(1.0, dim / MANY))", "max(1.0, dim / MANY)"),
-        ("min(self._whole.sizes(energy[:1])[0], self._ceiling)", "self._whole.sizes(energy[:1])[0]"),
+        (
+            "min(self._whole.sizes(energy[:1])[0], self._ceiling)",
+            "self._whole.sizes(energy[:1])[0]",
+        ),
         ("min(self._whole.sizes(energy[:1])[0], self._ceiling)", "self._ceiling"),
         ("ROOMY = 8.0", "ROOMY = 9.0"),
-        ("(multiplier * self._used.diameter * gauge.smoothness) ** 2", "(self._used.diameter * gauge.smoothness) ** 2"),
+        (
+            "(multiplier * self._used.diameter * gauge.smoothness) ** 2",
+            "(self._used.diameter * gauge.smoothness) ** 2",
+        ),
         ("energy[-1] > 0.0 and gauge.span > 0.0", "energy[-1] > 0.0"),
     ),
     *_in(
@@ -268,16 +343,25 @@ MUTANTS = [
     *_in(
         "parts/learners/sword.py",
         (GAUGE, f"{TWINS}::test_sword"),
-        ("GaugedSteps(D, before, before.rho), GaugedSteps(D, gauge, gauge.rho)", "GaugedSteps(D, gauge, gauge.rho)"),
+        (
+            "GaugedSteps(D, before, before.rho), GaugedSteps(D, gauge, gauge.rho)",
+            "GaugedSteps(D, gauge, gauge.rho)",
+        ),
         ("GaugedSteps(D, gauge, gauge.rho)", "GaugedSteps(D, gauge)"),
-        ("from_center(state_.experts[1], self.domain)[0]", "from_center(state_.experts[0], self.domain)[0]"),
+        (
+            "from_center(state_.experts[1], self.domain)[0]",
+            "from_center(state_.experts[0], self.domain)[0]",
+        ),
     ),
     *_in(
         "theory/regret/bounds.py",
         (f"{IN_NUMBERS}::test_ader",),
         ("return 0.75 * G * math.sqrt(2 * T", "return 0.5 * G * math.sqrt(2 * T"),
         ("(7 * D**2 + 4 * D * P)", "(7 * D**2 + 2 * D * P)"),
-        ("math.sqrt(2 * T) / 2 * (1 + 2 * math.log(k + 1))", "math.sqrt(2 * T) / 2 * (1 + math.log(k + 1))"),
+        (
+            "math.sqrt(2 * T) / 2 * (1 + 2 * math.log(k + 1))",
+            "math.sqrt(2 * T) / 2 * (1 + math.log(k + 1))",
+        ),
         ("meta = G * D * math.sqrt(2 * T) / 2", "meta = G * D * math.sqrt(2 * T) / 4"),
         ("math.log2(1 + 4 * P / (7 * D))) + 1", "math.log2(1 + 4 * P / (7 * D)))"),
         ("0.5 * math.log2(1 + 4 * P / (7 * D))", "math.log2(1 + 4 * P / (7 * D))"),
@@ -288,7 +372,10 @@ MUTANTS = [
         ("+ D * G * math.sqrt(lam), 2 * L", ", 2 * L"),
         ("math.sqrt(lam), 2 * L * D**2 * lam, F)", "math.sqrt(lam), L * D**2 * lam, F)"),
         ("_self_bounded(experts_part, 16 * L", "_self_bounded(experts_part, 8 * L"),
-        ("return 3 * math.sqrt(L * A * F) + 2 * L * A", "return 2 * math.sqrt(L * A * F) + 2 * L * A"),
+        (
+            "return 3 * math.sqrt(L * A * F) + 2 * L * A",
+            "return 2 * math.sqrt(L * A * F) + 2 * L * A",
+        ),
         ("return 3 * math.sqrt(L * A * F) + 2 * L * A", "return 3 * math.sqrt(L * A * F) + L * A"),
         ("3 * math.sqrt(2 * L * A * F) + 6 * L * A", "3 * math.sqrt(2 * L * A * F) + 2 * L * A"),
         ("math.sqrt(a**2 / 4 + a * (F + c))", "math.sqrt(a**2 / 4 + a * F)"),
@@ -314,7 +401,10 @@ MUTANTS = [
         "theory/regret/bounds.py",
         (f"{IN_NUMBERS}::test_sword_best_by_loss",),
         ("_self_bounded(constant, 4 * L", "_self_bounded(constant, 2 * L"),
-        ("_safe_small_loss_experts(A, L, F) + L * D**2 * lam + 2 * D", "_safe_small_loss_experts(A, L, F) + 2 * D"),
+        (
+            "_safe_small_loss_experts(A, L, F) + L * D**2 * lam + 2 * D",
+            "_safe_small_loss_experts(A, L, F) + 2 * D",
+        ),
         ("+ meta, 16 * L", "+ meta, 4 * L"),
     ),
     *_in(
@@ -365,18 +455,28 @@ MUTANTS = [
     ),
     *_in(
         "parts/learners/tuned.py",
-        (f"{DEFAULTS}::test_sword_var", f"{DEFAULTS}::test_sword_small", f"{DEFAULTS}::test_sword_best"),
+        (
+            f"{DEFAULTS}::test_sword_var",
+            f"{DEFAULTS}::test_sword_small",
+            f"{DEFAULTS}::test_sword_best",
+        ),
         (
             "rate = rates.SelfConfident(cap=1 / (L * domain.diameter**2))\n        super",
             "rate = rates.SelfConfident()\n        super",
         ),
-        ("            rates.SelfConfident(cap=1 / (L * domain.diameter**2)),", "            rates.SelfConfident(cap=2 / L),"),
+        (
+            "            rates.SelfConfident(cap=1 / (L * domain.diameter**2)),",
+            "            rates.SelfConfident(cap=2 / L),",
+        ),
         ("offset=(domain.diameter * G / 2) ** 2", "offset=(domain.diameter * G) ** 2"),
         ("factor=1.0", "factor=0.5"),
         ("kappa = 1 / (8 * G) / G", "kappa = 2.0"),
         ("[OEGDExperts(domain, steps)]", "[OGDExperts(domain, steps)]"),
         ("            VariationOptimism(),", "            NullOptimism(),"),
-        ('_steps("small_loss_pool", small_loss_pool, safe)', '_steps("small_loss_pool", small_loss_pool, safe[1:])'),
+        (
+            '_steps("small_loss_pool", small_loss_pool, safe)',
+            '_steps("small_loss_pool", small_loss_pool, safe[1:])',
+        ),
     ),
     *_in(
         "parts/learners/ader.py",
@@ -399,24 +499,36 @@ MUTANTS = [
         (f"{DEFAULTS}::test_sword", f"{DEFAULTS}::test_when_sword_adds_experts"),
         ("FLOOR = 1e-4", "FLOOR = 1e-6"),
         ("enough = 1 + 2 * state_.rounds <= 4", "enough = 1 + state_.rounds <= 4"),
-        ("np.tile(telescoping_with_tail(experts) / 2, 2)", "np.tile(telescoping_with_tail(experts), 2)"),
+        (
+            "np.tile(telescoping_with_tail(experts) / 2, 2)",
+            "np.tile(telescoping_with_tail(experts), 2)",
+        ),
     ),
     *_in(
         "parts/learners/certificate.py",
         (CERTIFICATE,),
-        ("state.inverse_growth, state.inverse_largest, path", "state.inverse_growth, state.inverse_step, path"),
+        (
+            "state.inverse_growth, state.inverse_largest, path",
+            "state.inverse_growth, state.inverse_step, path",
+        ),
         ("around, state.inverse_growth, state", "around, state.inverse_step, state"),
         ("around.diameter**2 * growth / 2", "around.diameter**2 * growth / 4"),
         ("(around.reach * far - far**2 / 2)", "(around.reach * far - far**2)"),
         ("* base) - a * _squares(base) / 2", "* base) - a * _squares(base)"),
         ("np.where(steady, a * far, state.pull)", "np.where(steady, a * far, a * far)"),
-        ("np.abs(inverse - state.inverse_step) * np.sqrt(lengths.before)", "np.abs(inverse - state.inverse_step)"),
+        (
+            "np.abs(inverse - state.inverse_step) * np.sqrt(lengths.before)",
+            "np.abs(inverse - state.inverse_step)",
+        ),
         ("np.maximum(state.pull, pulled)", "pulled"),
         ("inverse * np.sqrt(lengths.after) + turning\n", "inverse * np.sqrt(lengths.after)\n"),
         ("WIDEST = 8", "WIDEST = 9"),
         ("heading + inverse[:, None] * (move.change", "heading + (move.change"),
         ("heading + inverse[:, None] * (move.change", "inverse[:, None] * (move.change"),
-        ("(0.0 if base is None else a * _squares(base) / 2)", "(0.0 if base is None else a * _squares(base))"),
+        (
+            "(0.0 if base is None else a * _squares(base) / 2)",
+            "(0.0 if base is None else a * _squares(base))",
+        ),
         ("around.support(state.heading - then.heading)", "around.support(state.heading)"),
         ("state.pull + np.sqrt(_squares(then.heading))", "state.pull"),
         ('start(experts, dim if "certificate.heading" in saved else None)', "start(experts, dim)"),
@@ -431,7 +543,10 @@ MUTANTS = [
         ("0.0, state.turning - then.turning)", "0.0, state.turning)"),
         ("state.pull - then.turning + b * length\n", "state.pull - then.turning\n"),
         ("state.pull - then.turning + b * length\n", "b * length\n"),
-        ("np.where(known, np.minimum(staying, changing), changing)", "np.minimum(staying, changing)"),
+        (
+            "np.where(known, np.minimum(staying, changing), changing)",
+            "np.minimum(staying, changing)",
+        ),
         ("* move.surprise, 0.0) / 2", "* move.surprise, 0.0) / 4"),
         ("inverse * move.lead / 2", "inverse * move.lead"),
         ("np.maximum(inverse - state.inverse_step, 0.0)", "inverse - state.inverse_step"),
@@ -493,9 +608,15 @@ MUTANTS = [
             f"{NUMBERS}::test_what_an_engine_has_measured",
             f"{NUMBERS}::test_numbers_of_estimators_whose_squares_are_none",
         ),
-        ("ROW, HEADINGS = Range(-1e81, 1e81), Range(-1e79, 1e79)", "ROW, HEADINGS = Range(-1e81, 1e81), Range(-1e80, 1e80)"),
+        (
+            "ROW, HEADINGS = Range(-1e81, 1e81), Range(-1e79, 1e79)",
+            "ROW, HEADINGS = Range(-1e81, 1e81), Range(-1e80, 1e80)",
+        ),
         ("ROW, HEADINGS = Range(-1e81, 1e81)", "ROW, HEADINGS = Range(-1e160, 1e160)"),
-        ('with np.errstate(over="ignore", invalid="ignore"):  # points', "with np.errstate():  # points"),
+        (
+            'with np.errstate(over="ignore", invalid="ignore"):  # points',
+            "with np.errstate():  # points",
+        ),
         ("steepest * steepest * float(now", "np.float64(steepest) * steepest * (now"),
         ('now["smoothness"], Range(0.0, most)', 'now["smoothness"], round_range("smoothness")'),
         ("Range(least, math.inf)", "Range(0.0, math.inf)"),
@@ -508,7 +629,10 @@ MUTANTS = [
     *_in(
         "intervals/memory.py",
         (f"{NUMBERS}::test_records_of_intervals_hold_what_intervals_do",),
-        ("Range(layout.SMALLEST_SCORE, layout.LARGEST_RAW_SCORE)", "Range(0.0, layout.LARGEST_RAW_SCORE)"),
+        (
+            "Range(layout.SMALLEST_SCORE, layout.LARGEST_RAW_SCORE)",
+            "Range(0.0, layout.LARGEST_RAW_SCORE)",
+        ),
         ("(first == SETTLED) & (counts >= WARM_UP)", "first == SETTLED"),
     ),
     *_in(
@@ -525,8 +649,14 @@ MUTANTS = [
     *_in(
         "application/tracking/parts.py",
         (f"{FOUND}::test_the_first_of_all_dates_is_a_date",),
-        ("np.concatenate([[True], times[1:] != times[:-1]])", "np.diff(times, prepend=times[0] - 1)"),
-        ("bool(times.min() > -LAST_YEAR and times.max() < LAST_YEAR)", "bool(np.abs(times).max() < LAST_YEAR)"),
+        (
+            "np.concatenate([[True], times[1:] != times[:-1]])",
+            "np.diff(times, prepend=times[0] - 1)",
+        ),
+        (
+            "bool(times.min() > -LAST_YEAR and times.max() < LAST_YEAR)",
+            "bool(np.abs(times).max() < LAST_YEAR)",
+        ),
     ),
     *_in(
         "estimators/label_arrays.py",
@@ -541,7 +671,10 @@ MUTANTS = [
     ),
     *_in(
         "parts/learners/sanity.py",
-        (f"{FOUND}::test_sums_that_no_game_leads_to", f"{FOUND}::test_rounds_leave_room_for_what_use_adds"),
+        (
+            f"{FOUND}::test_sums_that_no_game_leads_to",
+            f"{FOUND}::test_rounds_leave_room_for_what_use_adds",
+        ),
         ('"faded": POSITIVE', '"faded": SIGNED'),
         ('"rates": Range(1e-20, 0.5)', '"rates": SHARE'),
         ("(bent > slack).any() or ", ""),
@@ -570,7 +703,8 @@ MUTANTS = [
         ('"diameter": X.diameter, ', ""),
         (', "domain": X}', "}"),
         (
-            "if differ := settings.differences(made_with, self._made_with):\n            raise ValueError",
+            "if differ := settings.differences(made_with, self._made_with):\n            raise "
+            "ValueError",
             "if False:\n            raise ValueError",
         ),
         ("        if not made_with:\n", "        if False:\n"),
@@ -583,16 +717,28 @@ MUTANTS = [
     *_in(
         "base/settings.py",
         (LOADING,),
-        ('saved.keys() | present.keys() if "learner" in saved else saved.keys()', "saved.keys() & present.keys()"),
-        ('saved.keys() | present.keys() if "learner" in saved else saved.keys()', "saved.keys() | present.keys()"),
+        (
+            'saved.keys() | present.keys() if "learner" in saved else saved.keys()',
+            "saved.keys() & present.keys()",
+        ),
+        (
+            'saved.keys() | present.keys() if "learner" in saved else saved.keys()',
+            "saved.keys() | present.keys()",
+        ),
         ("return {path: kind} | flatten(", "return flatten("),
         ("return np.array_equal(one, other)", "return np.shape(one) == np.shape(other)"),
     ),
     *_in(
         "parts/rates.py",
         (LOADING,),
-        ('for name in ("cap", "offset", "factor", "floor", "memory")', 'for name in ("cap", "offset", "factor", "floor")'),
-        ('for name in ("cap", "offset", "factor", "floor", "memory")', 'for name in ("cap", "factor", "floor", "memory")'),
+        (
+            'for name in ("cap", "offset", "factor", "floor", "memory")',
+            'for name in ("cap", "offset", "factor", "floor")',
+        ),
+        (
+            'for name in ("cap", "offset", "factor", "floor", "memory")',
+            'for name in ("cap", "factor", "floor", "memory")',
+        ),
         ('return {"value": self.value}', "return {}"),
         ('return {"initial": self.initial, "cap": self.cap}', 'return {"cap": self.cap}'),
     ),
@@ -602,7 +748,11 @@ MUTANTS = [
         (LOADING,),
         ('return {"rate": self.rate, **self.setting._asdict()}', 'return {"rate": self.rate}'),
     ),
-    *_in("parts/domains/box.py", (LOADING,), ('return {"lower": self.lower, "upper": self.upper}', "return {}")),
+    *_in(
+        "parts/domains/box.py",
+        (LOADING,),
+        ('return {"lower": self.lower, "upper": self.upper}', "return {}"),
+    ),
     *_in(
         "parts/metas/optimism.py",
         (OPTIMISM,),
@@ -610,8 +760,14 @@ MUTANTS = [
         ("if abs(difference) <= TIE * magnitude:", "if abs(difference) < TIE * magnitude:"),
         ("if abs(difference) <= TIE * magnitude:", "if abs(difference) <= TIE:"),
         ("TIED = 0.5", "TIED = 1.0"),
-        ("magnitude = state.magnitude + by_variation + by_zero", "magnitude = by_variation + by_zero"),
-        ("difference = state.difference + by_variation - by_zero", "difference = by_variation - by_zero"),
+        (
+            "magnitude = state.magnitude + by_variation + by_zero",
+            "magnitude = by_variation + by_zero",
+        ),
+        (
+            "difference = state.difference + by_variation - by_zero",
+            "difference = by_variation - by_zero",
+        ),
     ),
     *_in(
         "parts/metas/hedge.py",
@@ -623,7 +779,10 @@ MUTANTS = [
             f"{HEDGE}::test_the_entropy_is_that_of_the_least_likely_expert",
             f"{TWINS}::test_sword_ageless",
         ),
-        ("np.maximum(weights / weights.sum(), SMALLEST_WEIGHT)", "np.maximum(weights, SMALLEST_WEIGHT)"),
+        (
+            "np.maximum(weights / weights.sum(), SMALLEST_WEIGHT)",
+            "np.maximum(weights, SMALLEST_WEIGHT)",
+        ),
         ("float(values.max() - values.min()) / 2", "float(values.max() - values.min())"),
         ("self.rate.retention * state.cumulative + losses", "state.cumulative + losses"),
         ("return -float(log_prior.min())", "return -float(log_prior.max())"),
@@ -645,8 +804,14 @@ MUTANTS = [
         (RATES, f"{DEFAULTS}::test_rates_unless_told_otherwise"),
         ("factor: float = 0.5", "factor: float = 1.0"),
         ("TIE = 1e-12", "TIE = 1e-9"),
-        ("(self.floor * setting.diameter) ** 2 * level", "self.floor * setting.diameter**2 * level"),
-        ("return (setting.diameter * setting.gradient_bound) ** 2", "return setting.gradient_bound**2"),
+        (
+            "(self.floor * setting.diameter) ** 2 * level",
+            "self.floor * setting.diameter**2 * level",
+        ),
+        (
+            "return (setting.diameter * setting.gradient_bound) ** 2",
+            "return setting.gradient_bound**2",
+        ),
         ("1.0 - 1.0 / self.memory", "1.0 - 2.0 / self.memory"),
         ("max(self.retention * state.level, signal.surprise)", "max(state.level, signal.surprise)"),
         ("smaller + math.log(2)", "smaller"),
@@ -666,7 +831,10 @@ MUTANTS = [
     *_in(
         "application/tracking/state_lock.py",
         ("tests/cli/test_two_runs.py::test_the_lock_of_a_removed_file_is_no_lock",),
-        ("found._descriptor, wait=False) and found._is_at_path():", "found._descriptor, wait=False):"),
+        (
+            "found._descriptor, wait=False) and found._is_at_path():",
+            "found._descriptor, wait=False):",
+        ),
     ),
     *_in(
         "data/tables/partial.py",
@@ -737,7 +905,11 @@ MUTANTS = [
         ("math.sqrt(8 * share", "math.sqrt(2 * share"),
         ("SHARE = 0.01", "SHARE = 0.02"),
     ),
-    *_in("parts/metas/ada_normal_hedge.py", (METAS,), ("(3 * (magnitudes + 1))", "(3 * (magnitudes + 2))")),
+    *_in(
+        "parts/metas/ada_normal_hedge.py",
+        (METAS,),
+        ("(3 * (magnitudes + 1))", "(3 * (magnitudes + 2))"),
+    ),
     *_in(
         "parts/metas/adapt_ml_prod.py",
         (METAS,),
@@ -756,7 +928,10 @@ MUTANTS = [
         "parts/metas/meta.py",
         (METAS,),
         ("unit / scale if unit != grown else 1.0", "1.0"),
-        ("weights_for(middle - guesses) @ guesses > middle", "weights_for(guesses) @ guesses > middle"),
+        (
+            "weights_for(middle - guesses) @ guesses > middle",
+            "weights_for(guesses) @ guesses > middle",
+        ),
     ),
     *_in(
         "parts/learners/plus_plus.py",
@@ -792,7 +967,10 @@ MUTANTS = [
         ("tests/regret/test_meta_bounds.py",),
         ("LONGEST_CLAIMED = 0.25", "LONGEST_CLAIMED = 0.5"),
         ("2 * V + math.log(2)), by_loss)", "2 * V), by_loss)"),
-        ("2 * math.sqrt(8) * D**2 * L * (2 + lam) + 2 * D", "2 * math.sqrt(8) * D**2 * L * (2 + lam) + D"),
+        (
+            "2 * math.sqrt(8) * D**2 * L * (2 + lam) + 2 * D",
+            "2 * math.sqrt(8) * D**2 * L * (2 + lam) + D",
+        ),
     ),
     *_in(
         "theory/regret/cover_bounds.py",
@@ -813,26 +991,41 @@ MUTANTS = [
         ("live[LIVE.out] + 4.0 * h * (", "live[LIVE.out] + 2.0 * h * ("),
         ("if rate == math.inf:", "if rate < 0.0:"),
         ("live[LIVE.product] + live[LIVE.candidate] * cross", "live[LIVE.product]"),
-        ("live[LIVE.outmost] = larger(live[LIVE.outmost], live[LIVE.out])", "live[LIVE.outmost] = live[LIVE.out]"),
+        (
+            "live[LIVE.outmost] = larger(live[LIVE.outmost], live[LIVE.out])",
+            "live[LIVE.outmost] = live[LIVE.out]",
+        ),
     ),
     *_in(
         "engine/plus_sum.py",
         ("tests/engine/test_plus_line.py",),
         ("product + before * cross, 0.0", "product, 0.0"),
-        ("live[LIVE.candidate] if in_line else numbers", "live[LIVE.candidate] if not in_line else numbers"),
+        (
+            "live[LIVE.candidate] if in_line else numbers",
+            "live[LIVE.candidate] if not in_line else numbers",
+        ),
     ),
     *_in(
         "engine/ball_adaptive.py",
-        (f"{PASSES}::test_both_steps_at_once_are_the_steps_one_by_one", f"{PASSES}::test_learners_that_keep_s_go_step_by_step"),
+        (
+            f"{PASSES}::test_both_steps_at_once_are_the_steps_one_by_one",
+            f"{PASSES}::test_learners_that_keep_s_go_step_by_step",
+        ),
         ("radius / root if square > limit else 1.0", "radius / root if square < limit else 1.0"),
         ("at = shrink * (at_base[i] - k * norm)", "at = at_base[i] - k * norm"),
         ("inside = smaller(square, limit)", "inside = square"),
         ("unscale[i] = 1.0 / size", "unscale[i] = 1.0 / scale[i] * size"),
         ("change[i] = -k * unscale[i]", "change[i] = -k"),
-        ("reached = inside - 2.0 * stride * at + moved if stride != 0.0 else 0.0", "reached = inside"),
+        (
+            "reached = inside - 2.0 * stride * at + moved if stride != 0.0 else 0.0",
+            "reached = inside",
+        ),
         ("smaller(root, radius) if inside > rounding_of(far)", "root if inside > rounding_of(far)"),
         ("if inside > rounding_of(far) else 0.0", "if inside > far else 0.0"),
-        ("larger(pull[i], inverse[i] * distance + turning[i])", "larger(pull[i], inverse[i] * distance)"),
+        (
+            "larger(pull[i], inverse[i] * distance + turning[i])",
+            "larger(pull[i], inverse[i] * distance)",
+        ),
         ("m = extra[i] * weight * (at + lift)", "m = weight * (at + lift)"),
         (" and not is_kept(me.numbers))", ")"),
         ("config[CONFIG.loss] == SQUARED and ", ""),
@@ -840,17 +1033,30 @@ MUTANTS = [
     *_in(
         "engine/weights.py",
         (f"{PASSES}::test_weights_are_the_same_whichever_number_is_taken_off_their_exponents",),
-        ("- rate * (cumulative[i] - smallest)) - pull", "- rate * (cumulative[i] - smallest)) + pull"),
+        (
+            "- rate * (cumulative[i] - smallest)) - pull",
+            "- rate * (cumulative[i] - smallest)) + pull",
+        ),
         ("guesses[i] = guess * ahead[i]", "guesses[i] = pull * ahead[i]"),
     ),
-    *_in("engine/weights.py", (f"{PASSES}::test_no_rate_is_too_large_for_the_guesses",), ("STEADY = 100.0", "STEADY = 1e300")),
+    *_in(
+        "engine/weights.py",
+        (f"{PASSES}::test_no_rate_is_too_large_for_the_guesses",),
+        ("STEADY = 100.0", "STEADY = 1e300"),
+    ),
     *_in(
         "engine/gauge.py",
         (f"{PASSES}::test_what_is_no_news_would_have_changed_nothing",),
         ("known = bend <= L and ", "known = "),
-        ("4.0 * me.numbers[EXPERT.norm, 1] <= span * span", "me.numbers[EXPERT.norm, 1] <= span * span"),
+        (
+            "4.0 * me.numbers[EXPERT.norm, 1] <= span * span",
+            "me.numbers[EXPERT.norm, 1] <= span * span",
+        ),
         (" and abs(h) * math.sqrt(of.norm) <= PATIENCE * L * span", ""),
-        ("return not known or live[LIVE.rounds] < max(live[LIVE.patience], float(PATIENCE))", "return not known"),
+        (
+            "return not known or live[LIVE.rounds] < max(live[LIVE.patience], float(PATIENCE))",
+            "return not known",
+        ),
     ),
     *_in(
         "engine/ball.py",
@@ -873,7 +1079,11 @@ MUTANTS = [
         ("first < other and end <= last", "first < other and end < first"),
         ("int(jump[1]) <= here", "int(jump[1]) >= 0"),
     ),
-    *_in("engine/scalar.py", ("tests/engine/test_scalar.py",), ("SMALLEST_EXPONENT = -500.0", "SMALLEST_EXPONENT = -700.0")),
+    *_in(
+        "engine/scalar.py",
+        ("tests/engine/test_scalar.py",),
+        ("SMALLEST_EXPONENT = -500.0", "SMALLEST_EXPONENT = -700.0"),
+    ),
     *_in(
         "engine/adapting.py",
         (BACK_AT_THE_CENTRE,),
@@ -884,16 +1094,23 @@ MUTANTS = [
     *_in(
         "engine/gauge.py",
         (BACK_AT_THE_CENTRE,),
-        ("numbers[EXPERT.narrowness, 1] = 2.0 / diameter", "numbers[EXPERT.narrowness, 1] = 1.0 / diameter"),
+        (
+            "numbers[EXPERT.narrowness, 1] = 2.0 / diameter",
+            "numbers[EXPERT.narrowness, 1] = 1.0 / diameter",
+        ),
     ),
     *_in(
         "engine/gauge.py",
-        ("tests/engine/test_twins.py::test_they_agree_where_a_row_of_nothing_comes_before_a_flat_loss",),
+        (
+            "tests/engine/test_twins.py::test_they_agree_where_a_row_of_nothing_comes_before_a_flat_loss",
+        ),
         ("span = max(span, 2.0 * math.sqrt(reached))", "span = max(span, math.sqrt(reached))"),
     ),
     *_in(
         "engine/succession.py",
-        ("tests/engine/test_schedule.py::test_what_a_round_leaves_for_the_next_is_not_of_a_smaller_ball",),
+        (
+            "tests/engine/test_schedule.py::test_what_a_round_leaves_for_the_next_is_not_of_a_smaller_ball",
+        ),
         ("if config[CONFIG.size] != schedule[t, 2]:", "if False:"),
     ),
     *_in(
@@ -949,7 +1166,11 @@ MUTANTS = [
         ("(2 * lam) * math.log(4)", "(2 * lam) * math.log(2)"),
         ("** (2 / 3)", "** (1 / 3)"),
     ),
-    *_in("parts/learners/bandit.py", (f"{FIELD_TWINS}::test_bandit",), ("d / (2 * self.step)", "d / self.step")),
+    *_in(
+        "parts/learners/bandit.py",
+        (f"{FIELD_TWINS}::test_bandit",),
+        ("d / (2 * self.step)", "d / self.step"),
+    ),
     *_in(
         "late/anchor.py",
         ("tests/late/test_anchor.py::test_both_are_mixed_by_exponential_weights_for_late_losses",),
@@ -968,12 +1189,17 @@ MUTANTS = [
         ("(1.0 + 2.0 * late)", "(1.0 + late)"),
         ("min(0.5 * ahead * ahead, MOST_SQUARE)", "min(ahead * ahead, MOST_SQUARE)"),
         ("if self.pull <= 0.0 or", "if self.pull < -1e9 or"),
-        ("(ys - said) * (both[:, 0] - both[:, 1])", "(ys - both[:, 1]) * (both[:, 0] - both[:, 1])"),
+        (
+            "(ys - said) * (both[:, 0] - both[:, 1])",
+            "(ys - both[:, 1]) * (both[:, 0] - both[:, 1])",
+        ),
         ("both / both.sum(axis=1, keepdims=True)", "both"),
     ),
     *_in(
         "intervals/late.py",
-        ("tests/intervals/test_late_truths.py::test_learning_many_is_learning_one_after_the_other",),
+        (
+            "tests/intervals/test_late_truths.py::test_learning_many_is_learning_one_after_the_other",
+        ),
         ("(late > 0.0) | ", ""),
         ("known[1:] >= LATE", "known[:-1] >= LATE"),
         ("if not free.any():", "if True:"),
@@ -1007,7 +1233,9 @@ MUTANTS = [
     ),
     *_in(
         "serving/series.py",
-        ("tests/serving/test_answered.py::test_what_is_remembered_of_a_part_of_a_batch_keeps_nothing_else_in_memory",),
+        (
+            "tests/serving/test_answered.py::test_what_is_remembered_of_a_part_of_a_batch_keeps_nothing_else_in_memory",
+        ),
         ("block.given[run.places].copy()", "block.given[run.places]"),
     ),
     *_in(
@@ -1023,13 +1251,17 @@ MUTANTS = [
     ),
     *_in(
         "serving/answered.py",
-        ("tests/serving/test_answered.py::test_a_table_is_remembered_and_forgotten_as_its_tickets",),
+        (
+            "tests/serving/test_answered.py::test_a_table_is_remembered_and_forgotten_as_its_tickets",
+        ),
         ("                self._first = 0\n", ""),
         ("first = self._first", "first = 0"),
     ),
     *_in(
         "serving/answered.py",
-        ("tests/serving/test_answered.py::test_a_batch_that_comes_again_is_not_searched_for_every_ticket",),
+        (
+            "tests/serving/test_answered.py::test_a_batch_that_comes_again_is_not_searched_for_every_ticket",
+        ),
         ("self.at(self._places[name])", "self.at(self.ids.index(name))"),
         ("if self._places is None:", "if True:"),
     ),
@@ -1069,12 +1301,17 @@ MUTANTS = [
         ("if newest not in self._boundaries:", "if newest.number > self.last:"),
         ("elif group.previous != before.digest:", "elif False:"),
         ("del self._refused[: len(refused)]", "pass"),
-        ("if number >= self._boundaries[0].number and boundary not in self._boundaries:", "if False:"),
+        (
+            "if number >= self._boundaries[0].number and boundary not in self._boundaries:",
+            "if False:",
+        ),
         ("is_full and following != self._path", "is_full"),
     ),
     *_in(
         "serving/log.py",
-        ("tests/serving/test_folder.py::test_events_are_on_the_disk_before_they_are_noted_as_acknowledged",),
+        (
+            "tests/serving/test_folder.py::test_events_are_on_the_disk_before_they_are_noted_as_acknowledged",
+        ),
         ("            _sync(file.fileno())\n", ""),
     ),
     *_in(
@@ -1122,19 +1359,31 @@ MUTANTS = [
         ("if self._whole is not None and not self._full():", "if self._whole is not None:"),
         ("whole(data) if idle and self._begins", "whole(data) if self._begins"),
         ("                self._rested = self.loop.time()\n", ""),
-        ("        if not self.cycle.response_complete:  # it begins again with the answer\n            return\n", ""),
-        ("self.timeout_keep_alive - self.loop.time()", "self.timeout_keep_alive + 1.0 - self.loop.time()"),
+        (
+            "        if not self.cycle.response_complete:  # it begins again with the answer\n    "
+            "        return\n",
+            "",
+        ),
+        (
+            "self.timeout_keep_alive - self.loop.time()",
+            "self.timeout_keep_alive + 1.0 - self.loop.time()",
+        ),
     ),
     *_in(
         "serving/sizes.py",
         ("tests/serving/test_sizes.py::test_rows_times_columns",),
         ("few = wanted.rows * bounds.columns <= bounds.cells", "few = True"),
-        ("        parts.append((series, part, after))\n", "        parts = [(series, part, after)]\n"),
+        (
+            "        parts.append((series, part, after))\n",
+            "        parts = [(series, part, after)]\n",
+        ),
         ("series is None else series.new_rows(part))", "True else 0)"),
     ),
     *_in(
         "serving/sizes.py",
-        ("tests/serving/test_sizes.py::test_words_that_are_too_many_are_refused_when_they_would_be_learned",),
+        (
+            "tests/serving/test_sizes.py::test_words_that_are_too_many_are_refused_when_they_would_be_learned",
+        ),
         ("    return known.most_columns > bounds.columns\n", "    return False\n"),
     ),
     *_in(
@@ -1149,9 +1398,14 @@ MUTANTS = [
     ),
     *_in(
         "estimators/mixed_rows.py",
-        ("tests/serving/test_sizes.py::test_columns_of_a_series_are_counted_as_the_model_has_them",),
+        (
+            "tests/serving/test_sizes.py::test_columns_of_a_series_are_counted_as_the_model_has_them",
+        ),
         ('"date": len(CIRCLES), "time": 2}', '"date": 2, "time": 2}'),
-        ("others + sum(max(1, len(self.words.get(name, ())))", "others + sum(len(self.words.get(name, ()))"),
+        (
+            "others + sum(max(1, len(self.words.get(name, ())))",
+            "others + sum(len(self.words.get(name, ()))",
+        ),
     ),
     *_in(
         "late/answers.py",
@@ -1176,7 +1430,10 @@ MUTANTS = [
     *_in(
         "serving/bodies.py",
         ("tests/serving/test_requests.py::test_a_name_twice_is_refused_wherever_it_is",),
-        ("if has_names(body) != _named(value if isinstance(value, list) else [value]):", "if False:"),
+        (
+            "if has_names(body) != _named(value if isinstance(value, list) else [value]):",
+            "if False:",
+        ),
         (
             "            if type(x) is dict:\n                count += len(x)",
             "            if x:\n                count += len(x) + 1",
@@ -1211,10 +1468,19 @@ MUTANTS = [
     ),
     *_in(
         "engine/curved/rounds.py",
-        ("tests/estimators/test_second_order.py::test_late_answers_are_learned_with_the_last_targets_of_then",),
-        ("                recall(desk.top, asked[t, 1 + len", "                recall(desk.top, asked[t, len"),
+        (
+            "tests/estimators/test_second_order.py::test_late_answers_are_learned_with_the_last_targets_of_then",
+        ),
+        (
+            "                recall(desk.top, asked[t, 1 + len",
+            "                recall(desk.top, asked[t, len",
+        ),
     ),
-    *_in("parts/learners/late.py", (f"{FIELD_TWINS}::test_late_losses",), ("(1 + 2 * arguments", "(1 + arguments")),
+    *_in(
+        "parts/learners/late.py",
+        (f"{FIELD_TWINS}::test_late_losses",),
+        ("(1 + 2 * arguments", "(1 + arguments"),
+    ),
     *_in(
         "engine/curved/newton.py",
         (f"{SECOND_ORDER}::test_beside_plain_python",),
@@ -1267,7 +1533,10 @@ MUTANTS = [
         (f"{SECOND_ORDER}::test_while_curves_pay_beside_plain_python",),
         ("store_row(group, place, u - f * q)", "store_row(group, place, u + f * q)"),
         ("for j in range(i + 1, width):", "for j in range(i + 2, width):"),
-        ("f2 = f2 + load_row(group, d + j) * r0 + load_row(group, d + j + 1) * r1", "f2 = f2 + load_row(group, d + j) * r0"),
+        (
+            "f2 = f2 + load_row(group, d + j) * r0 + load_row(group, d + j + 1) * r1",
+            "f2 = f2 + load_row(group, d + j) * r0",
+        ),
     ),
     *_in(
         "engine/curved/many.py",
@@ -1298,8 +1567,13 @@ MUTANTS = [
     ),
     *_in(
         "engine/scaling.py",
-        ("tests/estimators/test_scaler.py::test_settled_columns_go_together_and_mixed_ones_one_by_one_to_the_same_bits",),
-        ("grown = grown if abs(off) > AT_REST else spread", "grown = grown if abs(off) > 2.0 * AT_REST else spread"),
+        (
+            "tests/estimators/test_scaler.py::test_settled_columns_go_together_and_mixed_ones_one_by_one_to_the_same_bits",
+        ),
+        (
+            "grown = grown if abs(off) > AT_REST else spread",
+            "grown = grown if abs(off) > 2.0 * AT_REST else spread",
+        ),
         ("grown = grown if wide else abs(value - center)", "grown = grown if wide else spread"),
         ("counts[j] = counts[j] + 1.0 if known else counts[j]", "counts[j] = counts[j] + 1.0"),
     ),

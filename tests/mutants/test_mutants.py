@@ -1,7 +1,8 @@
 """Every mutant is noticed by the tests that it names, and those tests pass without it.
 
-Each mutant lives in a copy of the package, and its tests run in a process of their own that finds this copy first. The
-processes are forks of one that has imported pytest, numpy and hypothesis already, which is most of what a small test costs.
+Each mutant lives in a copy of the package, and its tests run in a process of their own that finds
+this copy first. The processes are forks of one that has imported pytest, numpy and hypothesis
+already, which is most of what a small test costs.
 """
 
 import multiprocessing
@@ -21,18 +22,25 @@ PRELOADED = ["pytest", "numpy", "hypothesis.extra.numpy"]
 OPTIONS = ["-q", "-x", "-p", "no:cacheprovider", "-m", "not deep"]
 PRELOADED_IS_FINE = ["-W", "ignore:Module already imported:pytest.PytestAssertRewriteWarning"]
 FAILED, PASSED, ACCIDENT = 1, 0, 99
-"""What pytest exits with if a test failed, and if none did; anything else is an accident that proves nothing."""
+"""What pytest exits with if a test failed, and if none did.
+
+Anything else is an accident that proves nothing.
+"""
 PATIENCE = 600.0
 """Seconds that the tests of a mutant may take."""
 
 
 def run(folder: str, tests: tuple[str, ...], log: str) -> None:
-    """Run tests in this process with the package that lies in the folder, and exit as pytest would."""
+    """Run tests in this process with the package that lies in the folder, and exit as pytest
+    would.
+    """
     with open(log, "w") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
     os.environ |= {"PYTHONPATH": folder, "HYPOTHESIS_PROFILE": "unshrunk", "PYTEST_ADDOPTS": ""}
-    code = ACCIDENT  # an exception outside of the tests would otherwise end the process with 1, like a test that failed
+    # an exception outside of the tests would otherwise end the process with 1, like a test that
+    # failed
+    code = ACCIDENT
     try:
         assert "swordplay" not in sys.modules
         sys.path.insert(0, folder)
@@ -60,14 +68,18 @@ def outcome(folder: Path, tests: tuple[str, ...]) -> tuple[int | None, str]:
 
 
 def copied(folder: Path) -> Path:
-    """The package somewhere else, with its bytecode and machine code: kernels that a mutant reaches have another digest."""
+    """The package somewhere else, with its bytecode and machine code: kernels that a mutant
+    reaches have another digest.
+    """
     return shutil.copytree(SOURCE, folder / "swordplay")
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_a_mutant_still_says_what_it_changes(mutant):
     text = (SOURCE / mutant.file).read_text(encoding="utf-8")
-    assert text.count(mutant.text) == 1, f"{mutant.file} has {text.count(mutant.text)} times {mutant.text!r}"
+    assert text.count(mutant.text) == 1, (
+        f"{mutant.file} has {text.count(mutant.text)} times {mutant.text!r}"
+    )
     assert mutant.instead != mutant.text
     for test in mutant.tests:
         path, _, name = test.partition("::")
@@ -91,6 +103,8 @@ def test_the_tests_pass_on_a_copy_without_a_mutant(tests, tmp_path):
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_no_mutant_survives(mutant, tmp_path):
     file = copied(tmp_path) / mutant.file
-    file.write_text(file.read_text(encoding="utf-8").replace(mutant.text, mutant.instead), encoding="utf-8")
+    file.write_text(
+        file.read_text(encoding="utf-8").replace(mutant.text, mutant.instead), encoding="utf-8"
+    )
     code, said = outcome(tmp_path, mutant.tests)
     assert code == FAILED, f"{mutant.name} survived:\n{said}"

@@ -1,4 +1,6 @@
-"""The best sequence of every path length: against brute force, against its own other method, and its certificate."""
+"""The best sequence of every path length: against brute force, against its own other method, and
+its certificate.
+"""
 
 import itertools
 import os
@@ -32,7 +34,9 @@ def drifting(loss, rounds, dim, seed=0, noise=0.3):
     features = rng.normal(size=(rounds, dim))
     truth = np.repeat(rng.normal(size=(5, dim)), -(-rounds // 5), axis=0)[:rounds]
     scores = np.einsum("ij,ij->i", features, truth) + noise * rng.normal(size=rounds)
-    return sp.LinearStream(features, (scores > 0).astype(float) if loss == "logistic" else scores, loss, threshold=0.5)
+    return sp.LinearStream(
+        features, (scores > 0).astype(float) if loss == "logistic" else scores, loss, threshold=0.5
+    )
 
 
 def shapes(dim):
@@ -71,7 +75,9 @@ class TestOneDimension:
             costs = (costs[:, None] + steps).min(axis=0) + f.value(grid[:, None])
         best = sp.hindsight.best_sequence(stream, box, penalty=penalty)
         assert value(best) <= costs.min() + ROUNDING * costs.min()
-        assert costs.min() <= value(best) * (1 + 1e-3)  # the grid is fine enough to make that a test
+        assert costs.min() <= value(best) * (
+            1 + 1e-3
+        )  # the grid is fine enough to make that a test
         assert best.gap <= ROUNDING * problem.Problem(stream, box, None).scale * 10
 
     @pytest.mark.parametrize(("loss", "penalty"), pairs.of(FAMILIES, [1e-3, 0.1, 1.0, 100.0]))
@@ -91,7 +97,10 @@ class TestOneDimension:
     def test_pieces_are_exactly_constant(self):
         stream = sp.LinearStream(np.ones((6, 1)), [0.0, 0.1, 0.0, 1.0, 0.9, 1.0])
         best = sp.hindsight.best_sequence(stream, sp.Box([-2.0], [2.0]), penalty=0.3)
-        mean, pull = 1 / 30, 0.3 / 3  # each half moves towards the other by the penalty over its length
+        mean, pull = (
+            1 / 30,
+            0.3 / 3,
+        )  # each half moves towards the other by the penalty over its length
         expected = np.repeat([mean + pull, 1 - mean - pull], 3)
         np.testing.assert_allclose(best.comparators[:, 0], expected, atol=ROUNDING)
         assert np.count_nonzero(np.diff(best.comparators[:, 0])) == 1
@@ -104,20 +113,33 @@ class TestPenalty:
         for domain in shapes(3):
             best = sp.hindsight.best_sequence(stream, domain, penalty=penalty)
             assert domain.contains(best.comparators).all()
-            assert sp.comparator_loss(stream, best.comparators) == pytest.approx(best.loss, rel=ROUNDING)
-            assert sp.path_length(best.comparators) == pytest.approx(best.path_length, rel=JUDGE, abs=ROUNDING)
+            assert sp.comparator_loss(stream, best.comparators) == pytest.approx(
+                best.loss, rel=ROUNDING
+            )
+            assert sp.path_length(best.comparators) == pytest.approx(
+                best.path_length, rel=JUDGE, abs=ROUNDING
+            )
             assert best.gap <= CLOSED_SEQUENCE * problem.Problem(stream, domain, None).scale
-            rivals = [np.tile(sp.hindsight.best_fixed(stream, domain), (60, 1)), sp.hindsight.minimizers(stream, domain)]
-            rivals += [domain.project(best.comparators + size * rng.normal(size=(60, 3))) for size in (1e-6, 1e-3, 0.1)]
+            rivals = [
+                np.tile(sp.hindsight.best_fixed(stream, domain), (60, 1)),
+                sp.hindsight.minimizers(stream, domain),
+            ]
+            rivals += [
+                domain.project(best.comparators + size * rng.normal(size=(60, 3)))
+                for size in (1e-6, 1e-3, 0.1)
+            ]
             for rival in rivals:
                 assert value(best) - best.gap <= objective(stream, penalty, rival) * (1 + ROUNDING)
 
-    @settings(phases=[Phase.explicit, Phase.reuse, Phase.generate])  # a smaller example is not worth thousands of solves
+    @settings(
+        phases=[Phase.explicit, Phase.reuse, Phase.generate]
+    )  # a smaller example is not worth thousands of solves
     @given(domain=domains(max_dim=3), data=st.data())
     def test_gap_is_true_for_any_losses(self, domain, data):
         stream = data.draw(st.lists(losses(domain.dim), min_size=2, max_size=6))
         penalty = data.draw(st.floats(1e-3, 1e3))
-        # Losses with kinks among losses of other families are strangers, whose Hessians jump: some are refused in words.
+        # Losses with kinks among losses of other families are strangers, whose Hessians jump: some
+        # are refused in words.
         kinks = isinstance(problem.Problem(stream, domain, None).rounds, StrangeRounds) and any(
             isinstance(loss, sp.HuberLoss) for loss in stream
         )
@@ -129,15 +151,20 @@ class TestPenalty:
             raise
         rng = np.random.default_rng(0)
         scale = problem.Problem(stream, domain, None).scale + abs(best.loss)
-        # Where the best loss is 0, what is left is rounding: a slope that is off by it costs as much as the domain is wide.
+        # Where the best loss is 0, what is left is rounding: a slope that is off by it costs as
+        # much as the domain is wide.
         assert best.gap <= 1e-4 * scale + ROUNDING * max(1.0, domain.diameter)
         for size in (0.0, 0.1, 1.0):
-            moved = best.comparators + size * domain.diameter * rng.normal(size=best.comparators.shape)
+            moved = best.comparators + size * domain.diameter * rng.normal(
+                size=best.comparators.shape
+            )
             rival = domain.project(moved)
             assert value(best) - best.gap <= objective(stream, penalty, rival) + 1e-9 * scale
 
     def test_losses_that_vanish_but_in_a_corner_are_asked_for_what_doubles_resolve(self):
-        """At the centre the logistic losses are 6e-21 and less, in one corner of the simplex log 2."""
+        """At the centre the logistic losses are 6e-21 and less, in one corner of the simplex log
+        2.
+        """
         stream = [sp.LogisticLoss([-2.6, 0.0, -2.2], 0), sp.LogisticLoss([-1.1, 0.0, -1.1], 0)]
         domain = sp.Simplex(3, total=63.5)
         assert problem.Problem(stream, domain, None).scale < 1e-18
@@ -179,30 +206,43 @@ class TestKinds:
     @pytest.mark.parametrize("loss", FAMILIES)
     def test_arrays_lists_sparse_rows_weights_and_strangers(self, loss):
         stream = drifting(loss, 25, 3)
-        sparse = sp.LinearStream(scipy.sparse.csr_matrix(stream.features), stream.targets, loss, threshold=0.5)
+        sparse = sp.LinearStream(
+            scipy.sparse.csr_matrix(stream.features), stream.targets, loss, threshold=0.5
+        )
         doubled = [sp.WeightedLoss(sp.WeightedLoss(f, 4.0), 0.25) for f in stream]
         strangers = [sp.FunctionLoss(f.value, f.gradient) for f in stream]
         mixed = [*strangers[:10], *itertools.islice(stream, 10, None)]
         for domain in shapes(3):
             expected = value(sp.hindsight.best_sequence(stream, domain, penalty=0.3))
             for other in (sparse, list(stream), iter(stream), doubled, strangers, mixed):
-                assert value(sp.hindsight.best_sequence(other, domain, penalty=0.3)) == pytest.approx(expected, rel=1e-5)
+                assert value(
+                    sp.hindsight.best_sequence(other, domain, penalty=0.3)
+                ) == pytest.approx(expected, rel=1e-5)
 
     def test_squared_losses_are_quadratics_and_wide_hubers(self):
         stream, ball = drifting("squared", 25, 3), sp.Ball(3, 0.7)
         quadratics = [
-            sp.QuadraticLoss(np.outer(f.features, f.features), f.target * f.features, 0.5 * f.target**2) for f in stream
+            sp.QuadraticLoss(
+                np.outer(f.features, f.features), f.target * f.features, 0.5 * f.target**2
+            )
+            for f in stream
         ]
-        hubers = [sp.HuberLoss(f.features, f.target, 1e3) if t % 2 else f for t, f in enumerate(stream)]
+        hubers = [
+            sp.HuberLoss(f.features, f.target, 1e3) if t % 2 else f for t, f in enumerate(stream)
+        ]
         expected = value(sp.hindsight.best_sequence(stream, ball, penalty=0.3))
         for other in (quadratics, hubers, [*list(stream)[:10], *quadratics[10:]]):
-            assert value(sp.hindsight.best_sequence(other, ball, penalty=0.3)) == pytest.approx(expected, rel=1e-5)
+            assert value(sp.hindsight.best_sequence(other, ball, penalty=0.3)) == pytest.approx(
+                expected, rel=1e-5
+            )
 
     def test_flat_sides_of_a_box(self):
         stream = drifting("squared", 25, 3)
         flat = sp.Box([-1.0, 0.4, -1.0], [1.0, 0.4, 0.5])
         nearly = sp.Box([-1.0, 0.4 - 1e-7, -1.0], [1.0, 0.4 + 1e-7, 0.5])
-        ours, theirs = (sp.hindsight.best_sequence(stream, box, penalty=0.3) for box in (flat, nearly))
+        ours, theirs = (
+            sp.hindsight.best_sequence(stream, box, penalty=0.3) for box in (flat, nearly)
+        )
         assert (ours.comparators[:, 1] == 0.4).all()
         assert value(ours) == pytest.approx(value(theirs), rel=JUDGE)
 
@@ -214,7 +254,9 @@ class TestKinds:
             asked = Problem(stream, Stranger(domain), None).target
             assert domain.contains(best.comparators).all()
             assert best.gap <= asked
-            assert value(best) == pytest.approx(Problem(stream, domain, None).solve(0.3).objective, abs=asked)
+            assert value(best) == pytest.approx(
+                Problem(stream, domain, None).solve(0.3).objective, abs=asked
+            )
 
     def test_strangers_in_one_dimension_are_exact(self):
         strangers = [sp.FunctionLoss(f.value, f.gradient) for f in drifting("logistic", 30, 1)]
@@ -223,9 +265,14 @@ class TestKinds:
 
 
 class TestParts:
-    @pytest.mark.parametrize(("rounds", "dim", "workspace"), [(1, 2, 1 << 24), (2, 1, 1 << 24), (7, 3, 1 << 24), (50, 4, 100)])
+    @pytest.mark.parametrize(
+        ("rounds", "dim", "workspace"),
+        [(1, 2, 1 << 24), (2, 1, 1 << 24), (7, 3, 1 << 24), (50, 4, 100)],
+    )
     def test_chain_against_a_dense_solver(self, rounds, dim, workspace, monkeypatch):
-        monkeypatch.setattr(chain, "WORKSPACE", workspace)  # too little room: parts are eliminated again and again
+        monkeypatch.setattr(
+            chain, "WORKSPACE", workspace
+        )  # too little room: parts are eliminated again and again
         rng, n = np.random.default_rng(rounds), dim
         matrices = rng.normal(size=(rounds, n, n))
         hessians = Hessians(
@@ -252,15 +299,21 @@ class TestParts:
         moving = np.kron(np.diff(np.eye(rounds), axis=0), np.eye(n))
         soft = np.zeros((len(moving), len(moving)))
         for t in range(rounds - 1):
-            soft[t * n : t * n + n, t * n : t * n + n] = yields[t] * np.eye(n) + np.outer(leans[t], leans[t])
+            soft[t * n : t * n + n, t * n : t * n + n] = yields[t] * np.eye(n) + np.outer(
+                leans[t], leans[t]
+            )
         whole = np.block([[own, moving.T], [moving, -soft]])
         answer = np.linalg.solve(whole, np.concatenate([sides.ravel(), wanted.ravel()]))
-        np.testing.assert_allclose(np.concatenate([points.ravel(), forces.ravel()]), answer, atol=DENSE_SYSTEM)
+        np.testing.assert_allclose(
+            np.concatenate([points.ravel(), forces.ravel()]), answer, atol=DENSE_SYSTEM
+        )
 
     def test_scaling_meets_in_the_middle(self):
         rng = np.random.default_rng(0)
         tails = rng.normal(size=(2, 20, 3))
-        primal, dual = (ConePoints(np.linalg.norm(tail, axis=1) * 1.1 + 0.01, tail) for tail in tails)
+        primal, dual = (
+            ConePoints(np.linalg.norm(tail, axis=1) * 1.1 + 0.01, tail) for tail in tails
+        )
         scaling = Scaling(primal, dual)
         for ours, theirs in zip(scaling.down(primal), scaling.up(dual), strict=True):
             np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9)
@@ -269,7 +322,10 @@ class TestParts:
 
     def test_longest_step_ends_on_the_boundary(self):
         rng = np.random.default_rng(1)
-        tail, step = rng.normal(size=(1, 3)), ConePoints(rng.normal(size=1), 3 * rng.normal(size=(1, 3)))
+        tail, step = (
+            rng.normal(size=(1, 3)),
+            ConePoints(rng.normal(size=1), 3 * rng.normal(size=(1, 3))),
+        )
         point = ConePoints(np.linalg.norm(tail, axis=1) + 0.5, tail)
         inwards = ConePoints(np.ones(1), np.zeros((1, 3)))
         scaling = Scaling(point, point)
@@ -280,14 +336,20 @@ class TestParts:
 
     def test_corrected_steps_solve_their_equation(self):
         rng = np.random.default_rng(2)
-        primal, dual, push = (ConePoints(np.linalg.norm(t, axis=1) + 0.1, t) for t in rng.normal(size=(3, 20, 3)))
+        primal, dual, push = (
+            ConePoints(np.linalg.norm(t, axis=1) + 0.1, t) for t in rng.normal(size=(3, 20, 3))
+        )
         scaling, mu = Scaling(primal, dual), 0.3
         x, m, up = scaling.corrected(mu, push), scaling.middle, scaling.up(push)
-        last = ConePoints(-m.head - up.head, -m.tail - up.tail)  # what the primal side of a step to zero looks like
+        last = ConePoints(
+            -m.head - up.head, -m.tail - up.tail
+        )  # what the primal side of a step to zero looks like
 
         def jordan(left, right):
             head = left.head * right.head + (left.tail * right.tail).sum(axis=1)
-            return np.column_stack([head, left.head[:, None] * right.tail + right.head[:, None] * left.tail])
+            return np.column_stack(
+                [head, left.head[:, None] * right.tail + right.head[:, None] * left.tail]
+            )
 
         expected = mu * np.eye(4)[0] - jordan(m, m) - jordan(last, up)
         np.testing.assert_allclose(jordan(m, x), expected, atol=1e-8)
@@ -300,7 +362,8 @@ class TestParts:
             inward = frame.inward(points)
             np.testing.assert_allclose(frame.outward(inward), points, atol=ROUNDING * 10)
             np.testing.assert_allclose(
-                np.linalg.norm(np.diff(inward, axis=0), axis=1), np.linalg.norm(np.diff(points, axis=0), axis=1)
+                np.linalg.norm(np.diff(inward, axis=0), axis=1),
+                np.linalg.norm(np.diff(points, axis=0), axis=1),
             )
             assert (inward @ frame.normals.T <= frame.distances + ROUNDING * 10).all()
             assert frame.depth > 0
@@ -315,15 +378,30 @@ for domain in shapes(2):
     print(repr(value(best)))
 print(repr(value(sp.hindsight.best_sequence(drifting("squared", 12, 1), sp.Ball(1), penalty=0.3))))
 """
-        path = os.pathsep.join([str(Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])])
+        path = os.pathsep.join(
+            [str(Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
+        )
         environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": path}
         done = subprocess.run(
-            [sys.executable, "-W", "error", "-c", code], env=environment, capture_output=True, text=True, timeout=300
+            [sys.executable, "-W", "error", "-c", code],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=300,
         )
         assert done.returncode == 0, done.stderr[-2000:]
-        compiled = [sp.hindsight.best_sequence(drifting("squared", 12, 2), domain, penalty=0.3) for domain in shapes(2)]
-        compiled.append(sp.hindsight.best_sequence(drifting("squared", 12, 1), sp.Ball(1), penalty=0.3))
-        np.testing.assert_allclose([float(line) for line in done.stdout.split()], [value(best) for best in compiled], rtol=1e-9)
+        compiled = [
+            sp.hindsight.best_sequence(drifting("squared", 12, 2), domain, penalty=0.3)
+            for domain in shapes(2)
+        ]
+        compiled.append(
+            sp.hindsight.best_sequence(drifting("squared", 12, 1), sp.Ball(1), penalty=0.3)
+        )
+        np.testing.assert_allclose(
+            [float(line) for line in done.stdout.split()],
+            [value(best) for best in compiled],
+            rtol=1e-9,
+        )
 
 
 class TestRefusals:
@@ -331,7 +409,9 @@ class TestRefusals:
 
     def test_one_of_penalty_and_path_length(self):
         for given_, both in (("neither", {}), ("both", {"penalty": 1.0, "path_length": 1.0})):
-            with pytest.raises(ValueError, match=f"path_length or penalty, got {given_}. Give one of the two"):
+            with pytest.raises(
+                ValueError, match=f"path_length or penalty, got {given_}. Give one of the two"
+            ):
                 sp.hindsight.best_sequence(self.stream, sp.Ball(2), **both)
 
     @pytest.mark.parametrize("penalty", [0.0, -1.0, np.inf, np.nan])
@@ -360,18 +440,25 @@ class TestRefusals:
     def test_a_domain_that_starts_outside_itself(self):
         domain = Stranger(sp.Ball(2))
         domain.center = np.array([3.0, 0.0])
-        with pytest.raises(ValueError, match=r"domain.center must lie in the domain, got \[3.0, 0.0\]"):
+        with pytest.raises(
+            ValueError, match=r"domain.center must lie in the domain, got \[3.0, 0.0\]"
+        ):
             sp.hindsight.best_sequence(self.stream, domain, penalty=1.0)
 
     @pytest.mark.parametrize("dim", [1, 2])
     def test_functions_that_are_not_convex(self, dim):
         saddle = sp.FunctionLoss(lambda x: -np.square(x).sum(-1), lambda x: -2 * x)
-        with pytest.raises(RuntimeError, match=r"the loss of round \d+ is not convex: .* below its tangent"):
+        with pytest.raises(
+            RuntimeError, match=r"the loss of round \d+ is not convex: .* below its tangent"
+        ):
             sp.hindsight.best_sequence([saddle] * 6, sp.Ball(dim), penalty=0.3)
 
     def test_functions_with_a_kink(self):
         kink = sp.FunctionLoss(lambda x: np.abs(x - 0.3).sum(-1), lambda x: np.sign(x - 0.3))
-        with pytest.raises(RuntimeError, match=r"certified gap of .* larger tolerance; or are the losses not smooth"):
+        with pytest.raises(
+            RuntimeError,
+            match=r"certified gap of .* larger tolerance; or are the losses not smooth",
+        ):
             sp.hindsight.best_sequence([kink] * 6, sp.Ball(2), penalty=0.3)
 
     def test_gradients_and_values_that_are_not_numbers(self):
@@ -396,7 +483,9 @@ class TestRefusals:
             raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            sp.hindsight.best_sequence(drifting("squared", 10, dim), sp.Ball(dim), penalty=0.3, progress=interrupt)
+            sp.hindsight.best_sequence(
+                drifting("squared", 10, dim), sp.Ball(dim), penalty=0.3, progress=interrupt
+            )
         assert len(said) == 1
         assert 1 <= said[0][0] <= said[0][1]
 
@@ -404,7 +493,11 @@ class TestRefusals:
 def test_progress_is_told():
     said = []
     sp.hindsight.best_sequence(
-        drifting("squared", 30, 2), sp.Ball(2), path_length=0.5, progress=lambda *what: said.append(what), tolerance=1e-6
+        drifting("squared", 30, 2),
+        sp.Ball(2),
+        path_length=0.5,
+        progress=lambda *what: said.append(what),
+        tolerance=1e-6,
     )
     assert [done for done, _, _ in said] == list(range(1, len(said) + 1))
     assert all("gap" in label for _, _, label in said)

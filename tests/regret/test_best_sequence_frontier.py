@@ -9,7 +9,14 @@ from swordplay.theory.regret.hindsight import sequence
 from swordplay.theory.regret.hindsight.problem import Problem
 from tolerances import JUDGE, ROUNDING
 
-CASES = [("squared", 1), ("huber", 1), ("logistic", 1), ("squared", 2), ("huber", 3), ("logistic", 2)]
+CASES = [
+    ("squared", 1),
+    ("huber", 1),
+    ("logistic", 1),
+    ("squared", 2),
+    ("huber", 3),
+    ("logistic", 2),
+]
 
 
 class TestBudget:
@@ -21,12 +28,17 @@ class TestBudget:
             best = sp.hindsight.best_sequence(stream, domain, path_length=budget)
             assert domain.contains(best.comparators).all()
             assert best.path_length <= budget * (1 + ROUNDING)
-            assert best.loss == pytest.approx(sp.comparator_loss(stream, best.comparators), rel=ROUNDING)
+            assert best.loss == pytest.approx(
+                sp.comparator_loss(stream, best.comparators), rel=ROUNDING
+            )
             assert best.gap <= Problem(stream, domain, None).target
-            # Whoever pays this price for a unit of path ends up where the budget ends; a mixture may lie a little above.
+            # Whoever pays this price for a unit of path ends up where the budget ends; a mixture
+            # may lie a little above.
             priced = sp.hindsight.best_sequence(stream, domain, penalty=best.penalty)
             paid = best.loss + best.penalty * budget
-            assert priced.loss + priced.penalty * priced.path_length - priced.gap <= paid * (1 + ROUNDING)
+            assert priced.loss + priced.penalty * priced.path_length - priced.gap <= paid * (
+                1 + ROUNDING
+            )
 
     def test_no_budget_is_the_best_fixed_decision(self):
         stream = drifting("squared", 40, 3)
@@ -48,13 +60,17 @@ class TestBudget:
 
     def test_more_path_never_loses_more(self):
         stream, ball = drifting("huber", 40, 2), sp.Ball(2)
-        bests = [sp.hindsight.best_sequence(stream, ball, path_length=P) for P in np.linspace(0, 8, 9)]
+        bests = [
+            sp.hindsight.best_sequence(stream, ball, path_length=P) for P in np.linspace(0, 8, 9)
+        ]
         losses, slack = np.array([best.loss for best in bests]), Problem(stream, ball, None).target
         assert (np.diff(losses) <= slack).all()
         assert (np.diff(losses, 2) >= -3 * slack).all()  # and convex
 
     def test_a_straight_frontier_is_met_between_its_ends(self):
-        """Slopes that do not change with u: one penalty has a whole segment of answers, and no other touches it."""
+        """Slopes that do not change with u: one penalty has a whole segment of answers, and no
+        other touches it.
+        """
         stream = sp.LinearStream(np.ones((4, 1)), [-9.0, -9.0, 9.0, 9.0], "huber")
         best = sp.hindsight.best_sequence(stream, sp.Ball(1), path_length=0.7)
         fixed = sp.comparator_loss(stream, [0.0])
@@ -63,7 +79,9 @@ class TestBudget:
 
     def test_too_few_penalties(self, monkeypatch):
         monkeypatch.setattr(sequence, "SOLVES", 1)
-        with pytest.raises(RuntimeError, match=r"tried 1 penalties for path_length=0.5 .* Give a larger tolerance"):
+        with pytest.raises(
+            RuntimeError, match=r"tried 1 penalties for path_length=0.5 .* Give a larger tolerance"
+        ):
             sp.hindsight.best_sequence(drifting("squared", 40, 2), sp.Ball(2), path_length=0.5)
 
 
@@ -72,7 +90,10 @@ class TestFrontier:
     def test_brackets_the_best_sequences(self, loss, dim):
         stream = drifting(loss, 40, dim)
         for domain in shapes(dim):
-            curve, slack = sp.hindsight.frontier(stream, domain, points=7), Problem(stream, domain, None).target
+            curve, slack = (
+                sp.hindsight.frontier(stream, domain, points=7),
+                Problem(stream, domain, None).target,
+            )
             assert len(curve.losses) <= 7
             assert curve.path_lengths[0] == 0.0
             assert (np.diff(curve.path_lengths) >= 0).all()
@@ -96,7 +117,10 @@ class TestFrontier:
 
     def test_hull_is_convex_and_below_the_points(self):
         curve = sp.hindsight.Frontier(
-            np.array([0.0, 1.0, 2.0, 4.0]), np.array([9.0, 8.5, 3.0, 3.1]), np.array([4.0, 3.0, 2.0, 0.1]), np.zeros(4)
+            np.array([0.0, 1.0, 2.0, 4.0]),
+            np.array([9.0, 8.5, 3.0, 3.1]),
+            np.array([4.0, 3.0, 2.0, 0.1]),
+            np.zeros(4),
         )
         paths, losses = curve.hull
         assert paths.tolist() == [0.0, 2.0, 4.0]
@@ -112,7 +136,10 @@ class TestFrontier:
     def test_nothing_to_gain(self, dim):
         """Losses that are 0 everywhere: every sequence is as good as any other."""
         nothing = sp.LinearStream(np.zeros((5, dim)), np.zeros(5))
-        assert sp.hindsight.frontier(nothing, sp.Ball(dim)).least_loss([0.0, 1.0]).tolist() == [0.0, 0.0]
+        assert sp.hindsight.frontier(nothing, sp.Ball(dim)).least_loss([0.0, 1.0]).tolist() == [
+            0.0,
+            0.0,
+        ]
         best = sp.hindsight.best_sequence(nothing, sp.Ball(dim), path_length=1.0)
         assert best.loss == best.gap == best.path_length == 0.0
 
@@ -127,7 +154,12 @@ class TestFrontier:
 
     def test_progress_is_told(self):
         said = []
-        sp.hindsight.frontier(drifting("squared", 30, 2), sp.Ball(2), points=5, progress=lambda *what: said.append(what))
+        sp.hindsight.frontier(
+            drifting("squared", 30, 2),
+            sp.Ball(2),
+            points=5,
+            progress=lambda *what: said.append(what),
+        )
         assert [done for done, _, _ in said] == [1, 2, 3, 4, 5]
         assert {planned for _, planned, _ in said} == {5}
 
@@ -151,7 +183,9 @@ class TestClock:
         assert (some.least_loss(paths) >= all_of_it.lower_bound(paths) - 1e-9).all()
 
     def test_without_both_ends_there_is_no_answer(self, ticks):
-        with pytest.raises(sp.hindsight.OutOfTime, match="Give more seconds, fewer rounds or fewer columns"):
+        with pytest.raises(
+            sp.hindsight.OutOfTime, match="Give more seconds, fewer rounds or fewer columns"
+        ):
             sp.hindsight.frontier(drifting("squared", 60, 2), sp.Ball(2), seconds=3.0)
 
     @pytest.mark.parametrize("seconds", [0.0, -1.0, float("nan")])

@@ -35,7 +35,11 @@ class Case(NamedTuple):
     def judge(self, objective: Any, *further: Any) -> float:
         with warnings.catch_warnings():  # where it doubts its last digits the comparison decides
             warnings.filterwarnings("ignore", "Solution may be inaccurate", UserWarning)
-            return float(cp.Problem(cp.Minimize(objective), [*self.constraints, *further]).solve(solver=cp.CLARABEL))
+            return float(
+                cp.Problem(cp.Minimize(objective), [*self.constraints, *further]).solve(
+                    solver=cp.CLARABEL
+                )
+            )
 
 
 def random_case(seed: int) -> Case:
@@ -73,15 +77,22 @@ def linear(kind: str, features: np.ndarray, scores: np.ndarray, u: Any) -> tuple
         loss = cp.sum(cp.logistic(cp.multiply(1 - 2 * labels, predictions)))
         return sp.LinearStream(features, labels, "logistic"), loss
     residuals = predictions - scores
-    loss = 0.5 * (cp.sum_squares(residuals) if kind == "squared" else cp.sum(cp.huber(residuals, threshold)))
-    return sp.LinearStream(features, scores, "huber" if kind == "huber" else "squared", threshold=threshold), loss
+    loss = 0.5 * (
+        cp.sum_squares(residuals) if kind == "squared" else cp.sum(cp.huber(residuals, threshold))
+    )
+    return sp.LinearStream(
+        features, scores, "huber" if kind == "huber" else "squared", threshold=threshold
+    ), loss
 
 
 def quadratics(rng: np.random.Generator, target: np.ndarray, u: Any) -> tuple[Any, Any]:
     T, d = target.shape
     roots = rng.normal(size=(T, 2, d))  # of rank two: flat in the other directions
     aims = np.einsum("tij,tj->ti", roots, target) + 0.3 * rng.normal(size=(T, 2))
-    stream = [sp.QuadraticLoss(C.T @ C, C.T @ e, 0.5 * float(e @ e)) for C, e in zip(roots, aims, strict=True)]
+    stream = [
+        sp.QuadraticLoss(C.T @ C, C.T @ e, 0.5 * float(e @ e))
+        for C, e in zip(roots, aims, strict=True)
+    ]
     parts = [cp.sum(cp.multiply(roots[:, i], u), axis=1) - aims[:, i] for i in range(2)]
     return stream, 0.5 * sum(cp.sum_squares(part) for part in parts)
 
@@ -95,10 +106,14 @@ def constraints(domain: Domain, u: Any) -> list[Any]:
     return [u >= 0, cp.sum(u, axis=1) == domain.total]
 
 
-@pytest.mark.parametrize("seed", [pytest.param(k, marks=() if k % 2 else pytest.mark.deep) for k in range(PROBLEMS)])
+@pytest.mark.parametrize(
+    "seed", [pytest.param(k, marks=() if k % 2 else pytest.mark.deep) for k in range(PROBLEMS)]
+)
 def test_as_good_as_the_oracle(seed: int) -> None:
     case = random_case(seed)
-    ours = sp.hindsight.best_sequence(case.stream, case.domain, penalty=case.penalty, tolerance=CLOSED)
+    ours = sp.hindsight.best_sequence(
+        case.stream, case.domain, penalty=case.penalty, tolerance=CLOSED
+    )
     theirs = case.judge(case.loss + case.penalty * case.path)
     value = ours.loss + case.penalty * ours.path_length
     assert value == pytest.approx(theirs, rel=ORACLE, abs=ORACLE)
@@ -108,8 +123,12 @@ def test_as_good_as_the_oracle(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(BUDGETS))
 def test_as_good_as_the_oracle_within_a_budget(seed: int) -> None:
     case = random_case(seed)
-    budget = 0.4 * sp.hindsight.best_sequence(case.stream, case.domain, penalty=case.penalty).path_length
-    ours = sp.hindsight.best_sequence(case.stream, case.domain, path_length=budget, tolerance=CLOSED)
+    budget = (
+        0.4 * sp.hindsight.best_sequence(case.stream, case.domain, penalty=case.penalty).path_length
+    )
+    ours = sp.hindsight.best_sequence(
+        case.stream, case.domain, path_length=budget, tolerance=CLOSED
+    )
     theirs = case.judge(case.loss, case.path <= budget)
     assert ours.path_length <= budget * (1 + ORACLE) + ORACLE
     assert ours.loss == pytest.approx(theirs, rel=ORACLE, abs=ORACLE)

@@ -1,4 +1,5 @@
-"""Every bound of the field at hand-picked numbers: the formula written a second time, with the numbers in it.
+"""Every bound of the field at hand-picked numbers: the formula written a second time, with the
+numbers in it.
 
 With D = 2 and P = 3 the spread A = D^2 + 2 D P is 16.
 """
@@ -19,7 +20,12 @@ def is_close(number):
 
 
 def test_sword_plus_plus():
-    by_variation = 1.5 * sqrt(2 * 16 * (6 + 4.5)) + 4 * 0.5 * 16 + 4 * sqrt(log(8) * (6 + 18)) + 14 / 3 * 0.5 * 4 * log(8)
+    by_variation = (
+        1.5 * sqrt(2 * 16 * (6 + 4.5))
+        + 4 * 0.5 * 16
+        + 4 * sqrt(log(8) * (6 + 18))
+        + 14 / 3 * 0.5 * 4 * log(8)
+    )
     assert bounds.sword_plus_plus(**WIDE, experts=8, variation=6.0) == is_close(by_variation)
     constant = 4 * 0.5 * 16 + 2 * 0.5 * 4 * log(8) + 2 * 2 * 3 * sqrt(2 * log(8))
     root = 5 * sqrt(0.5 * 16) + 4 * 2 * sqrt(0.5 * log(8))
@@ -27,7 +33,9 @@ def test_sword_plus_plus():
     for _ in range(3000):
         R = constant + root * sqrt(7.0 + R)
     assert bounds.sword_plus_plus(**WIDE, experts=8, comparator_loss=7.0) == is_close(R)
-    assert bounds.sword_plus_plus(**WIDE, experts=8, variation=6.0, comparator_loss=7.0) == is_close(min(R, by_variation))
+    assert bounds.sword_plus_plus(
+        **WIDE, experts=8, variation=6.0, comparator_loss=7.0
+    ) == is_close(min(R, by_variation))
     with pytest.raises(ValueError, match="needs variation or comparator_loss"):
         bounds.sword_plus_plus(**WIDE, experts=8)
 
@@ -43,20 +51,31 @@ def test_ader_with_true_losses():
 
 def test_optimistic_ogd():
     # sqrt(25) (16/2 + (1 + sqrt 17)/4 * 2)
-    assert bounds.optimistic_ogd(diameter=2.0, path_length=3.0, surprise=25.0) == is_close(5 * (8 + (1 + sqrt(17)) / 2))
+    assert bounds.optimistic_ogd(diameter=2.0, path_length=3.0, surprise=25.0) == is_close(
+        5 * (8 + (1 + sqrt(17)) / 2)
+    )
     assert bounds.optimistic_ogd(diameter=2.0, path_length=3.0, surprise=0.0) == 0.0
 
 
 def test_the_ratio_behind_the_bound_of_optimistic_ogd():
     """min{s/4, sqrt s} <= C (sqrt(1 + s) - 1) for every s > 0, and C is the least such number."""
     C = (1 + sqrt(17)) / 4
-    ratios = [min(s / 4, sqrt(s)) / (sqrt(1 + s) - 1) for s in [10 ** (k / 50) for k in range(-150, 250)] + [16.0]]
+    ratios = [
+        min(s / 4, sqrt(s)) / (sqrt(1 + s) - 1)
+        for s in [10 ** (k / 50) for k in range(-150, 250)] + [16.0]
+    ]
     assert max(ratios) == is_close(C)
 
 
 def test_restarted_ogd():
     # ceil(50/7) = 8: 8 * 2 * 3 * sqrt 7 + 2 * 7 * 1.5
-    given = {"diameter": 2.0, "gradient_bound": 3.0, "horizon": 50, "function_variation": 1.5, "every": 7}
+    given = {
+        "diameter": 2.0,
+        "gradient_bound": 3.0,
+        "horizon": 50,
+        "function_variation": 1.5,
+        "every": 7,
+    }
     assert bounds.restarted_ogd(**given) == is_close(48 * sqrt(7) + 21)
 
 
@@ -78,9 +97,18 @@ def test_omgd():
 @pytest.mark.parametrize("diagonal", [False, True])
 def test_metagrad(diagonal):
     # D G = 10, T = 16: rates 1/50, 1/100, 1/200, prior 4/3 (1/2, 1/6, 1/12)
-    given = {"diameter": 2.0, "gradient_bound": 5.0, "horizon": 16, "dim": 3, "squared_gradients": 60.0, "distance": 1.0}
+    given = {
+        "diameter": 2.0,
+        "gradient_bound": 5.0,
+        "horizon": 16,
+        "dim": 3,
+        "squared_gradients": 60.0,
+        "distance": 1.0,
+    }
     expected = min(
-        V_term + (1 / 8 + 1.5 * log(1 + 2 * eta**2 * 4 * 20) + (3 if diagonal else 1) * log(1 / prior)) / eta
+        V_term
+        + (1 / 8 + 1.5 * log(1 + 2 * eta**2 * 4 * 20) + (3 if diagonal else 1) * log(1 / prior))
+        / eta
         for eta, prior in ((1 / 50, 2 / 3), (1 / 100, 2 / 9), (1 / 200, 1 / 9))
         for V_term in (7e4 * eta,)
     )
@@ -100,18 +128,27 @@ def test_saol():
 def test_sacs():
     # 5..12 is the chain 5, 6-7, 8-15 cut off at 12
     expected = 6 * sum(
-        sqrt(3 * n * log(s * (1 + 1.5 * (1 + log(1 + s))))) + 1.5 * sqrt(n) for n, s in [(1, 5), (2, 7), (5, 12)]
+        sqrt(3 * n * log(s * (1 + 1.5 * (1 + log(1 + s))))) + 1.5 * sqrt(n)
+        for n, s in [(1, 5), (2, 7), (5, 12)]
     )
     assert bounds.sacs(diameter=2.0, gradient_bound=3.0, first=5, last=12) == is_close(expected)
 
 
 def test_cbce():
-    """One interval of 4 from round 4: the wealth F_4(R) = 16 Gamma((5+R)/2) Gamma((5-R)/2)/(pi 24) is pi^2/6 * 16 * 3."""
+    """One interval of 4 from round 4: the wealth F_4(R) = 16 Gamma((5+R)/2) Gamma((5-R)/2)/(pi
+    24) is pi^2/6 * 16 * 3.
+    """
     R = bounds.cbce(diameter=1.0, gradient_bound=1.0, first=4, last=7) - 1.5 * 2
     wealth = 16 * math.gamma((5 + R) / 2) * math.gamma((5 - R) / 2) / (math.pi * 24)
     assert is_close(4.0) == R or wealth == pytest.approx(math.pi**2 / 6 * 48, rel=1e-9)
     long = bounds.cbce(diameter=1.0, gradient_bound=1.0, first=64, last=127) - 1.5 * 8
-    log_wealth = 64 * log(2) + math.lgamma((65 + long) / 2) + math.lgamma((65 - long) / 2) - log(math.pi) - math.lgamma(65)
+    log_wealth = (
+        64 * log(2)
+        + math.lgamma((65 + long) / 2)
+        + math.lgamma((65 - long) / 2)
+        - log(math.pi)
+        - math.lgamma(65)
+    )
     assert log_wealth == pytest.approx(log(math.pi**2 / 6) + 2 * log(64) + log(7), rel=1e-9)
     assert long <= sqrt(64 * (7 * log(127) + 5))  # what the paper rounds it up to
 

@@ -16,7 +16,9 @@ def random_stream(loss, rounds, dim, seed=0, noise=1.0):
     rng = np.random.default_rng([seed, rounds, dim])
     features = rng.normal(size=(rounds, dim))
     scores = features @ rng.normal(size=dim) + noise * rng.normal(size=rounds)
-    return sp.LinearStream(features, (scores > 0).astype(float) if loss == "logistic" else scores, loss, threshold=0.7)
+    return sp.LinearStream(
+        features, (scores > 0).astype(float) if loss == "logistic" else scores, loss, threshold=0.7
+    )
 
 
 def domains(dim):
@@ -37,7 +39,9 @@ def total(stream, point):
 
 def constraints(domain):
     if isinstance(domain, sp.Ball):
-        return [{"type": "ineq", "fun": lambda x: domain.radius**2 - np.square(x - domain.center).sum()}]
+        return [
+            {"type": "ineq", "fun": lambda x: domain.radius**2 - np.square(x - domain.center).sum()}
+        ]
     if isinstance(domain, sp.Simplex):
         return [{"type": "eq", "fun": lambda x: x.sum() - domain.total}]
     return []
@@ -62,7 +66,9 @@ def judged(function, domain):
 
 
 def dykstra(domain, features, target, turns=2000):
-    """The point of the domain with <a, x> = y nearest to the centre, by Dykstra's alternating projections."""
+    """The point of the domain with <a, x> = y nearest to the centre, by Dykstra's alternating
+    projections.
+    """
     point, debt = domain.center, np.zeros(domain.dim)
     for _ in range(turns):
         on_plane = point + (target - features @ point) * features / (features @ features)
@@ -96,12 +102,19 @@ class TestBestFixed:
     @pytest.mark.parametrize("loss", FAMILIES)
     def test_arrays_lists_sparse_rows_and_strangers_agree(self, loss):
         stream = random_stream(loss, 50, 4)
-        sparse = sp.LinearStream(scipy.sparse.csr_matrix(stream.features), stream.targets, loss, threshold=0.7)
-        mixed = [*stream, sp.QuadraticLoss(np.zeros((4, 4)), np.zeros(4))]  # adds nothing, but is of another kind
+        sparse = sp.LinearStream(
+            scipy.sparse.csr_matrix(stream.features), stream.targets, loss, threshold=0.7
+        )
+        mixed = [
+            *stream,
+            sp.QuadraticLoss(np.zeros((4, 4)), np.zeros(4)),
+        ]  # adds nothing, but is of another kind
         for domain in domains(4):
             best = total(stream, hindsight.best_fixed(stream, domain))
             for other in (sparse, list(stream), iter(stream), mixed, strangers(stream)):
-                assert total(stream, hindsight.best_fixed(other, domain)) == pytest.approx(best, rel=JUDGE)
+                assert total(stream, hindsight.best_fixed(other, domain)) == pytest.approx(
+                    best, rel=JUDGE
+                )
 
     def test_sum_of_quadratics(self):
         rng = np.random.default_rng(0)
@@ -109,7 +122,9 @@ class TestBestFixed:
         stream = [sp.QuadraticLoss(R @ R.T, rng.normal(size=3)) for R in roots]
         wide = sp.Ball(3, 100.0)
         expected = np.linalg.solve(sum(f.matrix for f in stream), sum(f.vector for f in stream))
-        np.testing.assert_allclose(hindsight.best_fixed(stream, wide, tolerance=1e-13), expected, atol=JUDGE)
+        np.testing.assert_allclose(
+            hindsight.best_fixed(stream, wide, tolerance=1e-13), expected, atol=JUDGE
+        )
 
     def test_scale_of_the_losses_does_not_matter(self):
         stream, ball = random_stream("squared", 50, 3), sp.Ball(3, 0.5)
@@ -121,7 +136,9 @@ class TestBestFixed:
     def test_centre_that_is_already_best(self):
         stream = sp.LinearStream([[1.0, 0.0], [1.0, 0.0]], [1.0, -1.0])
         assert hindsight.best_fixed(stream, sp.Ball(2)).tolist() == [0.0, 0.0]
-        assert hindsight.best_fixed(sp.LinearStream(np.zeros((3, 2)), np.ones(3)), sp.Ball(2)).tolist() == [0.0, 0.0]
+        assert hindsight.best_fixed(
+            sp.LinearStream(np.zeros((3, 2)), np.ones(3)), sp.Ball(2)
+        ).tolist() == [0.0, 0.0]
 
     def test_unclosed_gap_is_an_error_that_names_the_remedy(self, monkeypatch):
         for steps in ("fixed.STEPS", "fixed.EASY_STEPS", "interior.STEPS"):
@@ -129,7 +146,9 @@ class TestBestFixed:
         stream = random_stream("logistic", 40, 5)
         with pytest.raises(RuntimeError, match=r"certified gap of .* Give a larger tolerance"):
             hindsight.best_fixed(stream, sp.Ball(5, 3.0))
-        assert sp.Ball(5, 3.0).contains(hindsight.best_fixed(stream, sp.Ball(5, 3.0), tolerance=1.0))
+        assert sp.Ball(5, 3.0).contains(
+            hindsight.best_fixed(stream, sp.Ball(5, 3.0), tolerance=1.0)
+        )
 
     def test_alternating_instance(self):
         stream = sp.streams.paper.alternating(100)
@@ -149,7 +168,10 @@ class TestGap:
     def test_is_closed_at_the_best(self):
         stream, ball = random_stream("squared", 30, 3), sp.Ball(3, 0.5)
         steepness = sum(np.linalg.norm(f.gradient(ball.center)) for f in stream)
-        assert hindsight.gap(stream, ball, hindsight.best_fixed(stream, ball)) <= CLOSED_GAP * ball.diameter * steepness
+        assert (
+            hindsight.gap(stream, ball, hindsight.best_fixed(stream, ball))
+            <= CLOSED_GAP * ball.diameter * steepness
+        )
 
     def test_refuses_points_outside(self):
         with pytest.raises(ValueError, match=r"point must lie in the domain.*Project it first"):
@@ -170,7 +192,9 @@ class TestBlockMinimizers:
             for start in range(0, 20, length):
                 block = stream[start : start + length]
                 assert (points[start : start + length] == points[start]).all()
-                scale = domain.diameter * sum(np.linalg.norm(f.gradient(domain.center)) for f in block)
+                scale = domain.diameter * sum(
+                    np.linalg.norm(f.gradient(domain.center)) for f in block
+                )
                 assert hindsight.gap(block, domain, points[start]) <= CLOSED_GAP * scale
 
     def test_lists_chunks_and_strangers_agree_with_arrays(self, monkeypatch):
@@ -178,19 +202,30 @@ class TestBlockMinimizers:
         ball = sp.Ball(3, 0.5)
         expected = hindsight.block_minimizers(stream, ball, 5)
         for other in (list(stream), iter(stream), strangers(stream)):
-            np.testing.assert_allclose(hindsight.block_minimizers(other, ball, 5), expected, atol=FLAT_MINIMUM)
+            np.testing.assert_allclose(
+                hindsight.block_minimizers(other, ball, 5), expected, atol=FLAT_MINIMUM
+            )
         monkeypatch.setattr("swordplay.theory.regret.objectives.CHUNK", 40)
-        np.testing.assert_allclose(hindsight.block_minimizers(stream, ball, 5), expected, atol=PROJECTION)
+        np.testing.assert_allclose(
+            hindsight.block_minimizers(stream, ball, 5), expected, atol=PROJECTION
+        )
 
     def test_blocks_of_quadratics(self):
         rng = np.random.default_rng(0)
         stream = [sp.QuadraticLoss(np.eye(2), rng.normal(size=2) / 10) for _ in range(7)]
-        expected = np.repeat([np.mean([f.vector for f in stream[i : i + 3]], axis=0) for i in (0, 3, 6)], 3, axis=0)[:7]
-        np.testing.assert_allclose(hindsight.block_minimizers(stream, sp.Ball(2), 3), expected, atol=JUDGE)
+        expected = np.repeat(
+            [np.mean([f.vector for f in stream[i : i + 3]], axis=0) for i in (0, 3, 6)], 3, axis=0
+        )[:7]
+        np.testing.assert_allclose(
+            hindsight.block_minimizers(stream, sp.Ball(2), 3), expected, atol=JUDGE
+        )
 
     def test_shorter_blocks_lose_less(self):
         stream, ball = random_stream("squared", 24, 2), sp.Ball(2)
-        losses = [sp.comparator_loss(stream, hindsight.block_minimizers(stream, ball, length)) for length in (1, 2, 4, 8, 24)]
+        losses = [
+            sp.comparator_loss(stream, hindsight.block_minimizers(stream, ball, length))
+            for length in (1, 2, 4, 8, 24)
+        ]
         assert losses == sorted(losses)
 
 
@@ -218,12 +253,17 @@ class TestMinimizers:
             np.testing.assert_allclose(ours, nearest, atol=JUDGE)
 
     def test_of_a_whole_face_it_is_the_nearest_too(self):
-        box, stream = sp.Box([-1.0, -1.0, 0.0], [1.0, 3.0, 1.0]), sp.LinearStream([[2.0, 0.0, 0.0]], [1], "logistic")
+        box, stream = (
+            sp.Box([-1.0, -1.0, 0.0], [1.0, 3.0, 1.0]),
+            sp.LinearStream([[2.0, 0.0, 0.0]], [1], "logistic"),
+        )
         assert hindsight.minimizers(stream, box).tolist() == [[1.0, 1.0, 0.5]]
 
     def test_inside_a_ball_it_is_a_step_along_the_features(self):
         stream = sp.LinearStream([[3.0, 4.0]], [1.0])
-        np.testing.assert_allclose(hindsight.minimizers(stream, sp.Ball(2)), [[0.12, 0.16]], rtol=ROUNDING)
+        np.testing.assert_allclose(
+            hindsight.minimizers(stream, sp.Ball(2)), [[0.12, 0.16]], rtol=ROUNDING
+        )
 
     def test_paper_instances(self):
         for stream in (sp.streams.paper.gradual(101), sp.streams.paper.alternating(100)):
@@ -235,17 +275,29 @@ class TestMinimizers:
 
     def test_features_of_zero_leave_the_centre(self):
         ball = sp.Ball(2, 1.0, [3.0, 4.0])
-        assert hindsight.minimizers(sp.LinearStream(np.zeros((2, 2)), np.ones(2)), ball).tolist() == [[3.0, 4.0]] * 2
+        assert (
+            hindsight.minimizers(sp.LinearStream(np.zeros((2, 2)), np.ones(2)), ball).tolist()
+            == [[3.0, 4.0]] * 2
+        )
 
     def test_features_of_very_different_sizes(self):
-        stream = sp.LinearStream([[1.0, 1e-9, 1e-18]], [10.0])  # cannot be reached: the best corner is wanted
-        np.testing.assert_allclose(hindsight.minimizers(stream, sp.Box(-np.ones(3), np.ones(3))) @ [1.0, 1e-9, 0.0], 1.0 + 1e-9)
+        stream = sp.LinearStream(
+            [[1.0, 1e-9, 1e-18]], [10.0]
+        )  # cannot be reached: the best corner is wanted
+        np.testing.assert_allclose(
+            hindsight.minimizers(stream, sp.Box(-np.ones(3), np.ones(3))) @ [1.0, 1e-9, 0.0],
+            1.0 + 1e-9,
+        )
 
     def test_other_losses(self):
         stream = [sp.QuadraticLoss(np.eye(2), [0.3, 0.1]), sp.QuadraticLoss(np.eye(2), [3.0, 4.0])]
-        np.testing.assert_allclose(hindsight.minimizers(stream, sp.Ball(2)), [[0.3, 0.1], [0.6, 0.8]], atol=JUDGE)
+        np.testing.assert_allclose(
+            hindsight.minimizers(stream, sp.Ball(2)), [[0.3, 0.1], [0.6, 0.8]], atol=JUDGE
+        )
         sparse = sp.LinearStream(scipy.sparse.csr_matrix([[3.0, 4.0]]), [1.0])
-        np.testing.assert_allclose(hindsight.minimizers(sparse, sp.Ball(2)), [[0.12, 0.16]], rtol=ROUNDING)
+        np.testing.assert_allclose(
+            hindsight.minimizers(sparse, sp.Ball(2)), [[0.12, 0.16]], rtol=ROUNDING
+        )
 
 
 @pytest.mark.parametrize(

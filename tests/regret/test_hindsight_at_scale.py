@@ -1,4 +1,6 @@
-"""Hindsight where it used to stop: many coordinates, steep rows, a single round, slopes that hit their caps."""
+"""Hindsight where it used to stop: many coordinates, steep rows, a single round, slopes that hit
+their caps.
+"""
 
 import tracemalloc
 
@@ -19,13 +21,19 @@ def jumping(loss, rounds, dim, seed=0, steepness=1.0):
     rng = np.random.default_rng([seed, rounds, dim])
     features = rng.normal(size=(rounds, dim))
     truth = np.repeat(rng.normal(size=(4, dim)), -(-rounds // 4), axis=0)[:rounds]
-    scores = np.einsum("ij,ij->i", features, truth / np.linalg.norm(truth, axis=1)[:, None]) + 0.3 * rng.normal(size=rounds)
+    scores = np.einsum(
+        "ij,ij->i", features, truth / np.linalg.norm(truth, axis=1)[:, None]
+    ) + 0.3 * rng.normal(size=rounds)
     targets = (scores > 0).astype(float) if loss == "logistic" else scores
     return sp.LinearStream(steepness * features, targets, loss, threshold=0.5)
 
 
 def shapes(dim):
-    return sp.Ball(dim, 0.8, np.full(dim, 0.1)), sp.Box(-0.3 * np.ones(dim), 0.4 * np.ones(dim)), sp.Simplex(dim, 1.5)
+    return (
+        sp.Ball(dim, 0.8, np.full(dim, 0.1)),
+        sp.Box(-0.3 * np.ones(dim), 0.4 * np.ones(dim)),
+        sp.Simplex(dim, 1.5),
+    )
 
 
 class TestBlocks:
@@ -43,7 +51,9 @@ class TestBlocks:
 
     def test_quadratics_in_blocks(self):
         quadratics = [
-            sp.QuadraticLoss(np.outer(f.features, f.features) + 0.1 * np.eye(3), f.target * f.features)
+            sp.QuadraticLoss(
+                np.outer(f.features, f.features) + 0.1 * np.eye(3), f.target * f.features
+            )
             for f in jumping("squared", 60, 3)
         ]
         both = Problem(quadratics, sp.Ball(3), None)
@@ -61,7 +71,9 @@ class TestBlocks:
         np.testing.assert_allclose(blocks.spread(points), spread)
         for ours, theirs in ((blocks.values, whole.values), (blocks.gradients, whole.gradients)):
             each = theirs(spread)
-            np.testing.assert_allclose(ours(points), [each[:5].sum(0), each[5], each[6:].sum(0)], rtol=ROUNDING)
+            np.testing.assert_allclose(
+                ours(points), [each[:5].sum(0), each[5], each[6:].sum(0)], rtol=ROUNDING
+            )
         bends, _ = whole.curvature(spread)
         hessians = bends[:, None, None] * whole.features[:, :, None] * whole.features[:, None, :]
         _, matrices = blocks.stacked(bends)
@@ -73,7 +85,9 @@ class TestBlocks:
         assert coarse.moving(points, diameter=1.0).tolist() == [0, 2, 4]
 
     def test_heavy_streams_go_by_blocks(self, monkeypatch):
-        """The public way: a budget in so many dimensions that the whole chain is never solved at once."""
+        """The public way: a budget in so many dimensions that the whole chain is never solved at
+        once.
+        """
         stream, ball = jumping("squared", 40, 8), sp.Ball(8)
         expected = sp.hindsight.best_sequence(stream, ball, path_length=2.0)
         monkeypatch.setattr(coarse, "LIGHT", 1e3)
@@ -94,14 +108,19 @@ class TestBlocks:
 
 
 FOUR_TIMES = 6.5
-"""What four times the rounds may cost: 4 for the rounds, and up to 1.6 for the Newton steps, whose number grows slowly.
+"""What four times the rounds may cost: 4 for the rounds, and up to 1.6 for the Newton steps, whose
+number grows slowly.
 A memory limit once made it 25."""
 NUMBERS = 80
-"""Kept for each number of the stream, as docs/hindsight.md says (about 60), and what Huber losses have beside."""
+"""Kept for each number of the stream, as docs/hindsight.md says (about 60), and what Huber
+losses have beside.
+"""
 
 
 class TestCost:
-    """Counted, not timed: multiplications of eliminated rounds and of matrices that are formed, and the most memory."""
+    """Counted, not timed: multiplications of eliminated rounds and of matrices that are formed,
+    and the most memory.
+    """
 
     @pytest.fixture
     def work(self, monkeypatch):
@@ -135,7 +154,9 @@ class TestCost:
         return work[0], most / 8 / rounds / dim
 
     @pytest.mark.parametrize("loss", FAMILIES)
-    @pytest.mark.parametrize(("dim", "light"), [(6, np.inf), (30, 1e3)], ids=["whole chain", "blocks"])
+    @pytest.mark.parametrize(
+        ("dim", "light"), [(6, np.inf), (30, 1e3)], ids=["whole chain", "blocks"]
+    )
     def test_four_times_the_rounds_cost_about_four_times(self, monkeypatch, work, loss, dim, light):
         monkeypatch.setattr(coarse, "LIGHT", light)
         self.cost(work, loss, 50, dim)  # whatever is made once
@@ -144,8 +165,12 @@ class TestCost:
         assert many <= FOUR_TIMES * few
         assert numbers <= NUMBERS
 
-    def test_a_chain_that_does_not_fit_into_memory_costs_a_few_times_as_much_and_no_more(self, monkeypatch, work):
-        """Its parts are eliminated again for each way along it: two for each of at most four solutions, whatever T is."""
+    def test_a_chain_that_does_not_fit_into_memory_costs_a_few_times_as_much_and_no_more(
+        self, monkeypatch, work
+    ):
+        """Its parts are eliminated again for each way along it: two for each of at most four
+        solutions, whatever T is.
+        """
         monkeypatch.setattr(coarse, "LIGHT", np.inf)
         fits, _ = self.cost(work, "squared", 1_000, 6)
         monkeypatch.setattr(chain, "WORKSPACE", 4_000)
@@ -167,11 +192,16 @@ class TestSteepRows:
     @pytest.mark.parametrize("far", [10.0, 20.0, 40.0])
     @pytest.mark.parametrize("dim", [2, 5])
     def test_labels_that_nobody_in_the_domain_doubts(self, dim, far):
-        """All slopes lie next to their caps, some far off at 1e-20: losses are as small, and still have their best sequence."""
+        """All slopes lie next to their caps, some far off at 1e-20: losses are as small, and
+        still have their best sequence.
+        """
         rng = np.random.default_rng(dim)
         features = np.abs(rng.normal(size=(50, dim))) + 0.3
         stream = sp.LinearStream(features, np.ones(50), "logistic")
-        for domain in (sp.Ball(dim, 4.0, np.full(dim, far)), sp.Box(np.full(dim, far - 3.0), np.full(dim, far + 3.0))):
+        for domain in (
+            sp.Ball(dim, 4.0, np.full(dim, far)),
+            sp.Box(np.full(dim, far - 3.0), np.full(dim, far + 3.0)),
+        ):
             problem = Problem(stream, domain, None)
             for share in (1e-3, 0.1, 1.0):
                 best = sp.hindsight.best_sequence(stream, domain, penalty=share * problem.scale)
@@ -188,7 +218,9 @@ class TestSteepRows:
             best = sp.hindsight.best_sequence(uneven, domain, penalty=0.1 * problem.scale / 60)
             assert best.gap <= CLOSED_SEQUENCE * problem.scale
             fixed = sp.comparator_loss(uneven, sp.hindsight.best_fixed(uneven, domain))
-            still = sp.hindsight.best_sequence(uneven, domain, penalty=10 * problem.scale, tolerance=1e-9)
+            still = sp.hindsight.best_sequence(
+                uneven, domain, penalty=10 * problem.scale, tolerance=1e-9
+            )
             assert fixed <= still.loss + 3e-9 * problem.scale
 
 
@@ -211,30 +243,46 @@ class TestOneRound:
 
 class TestTrivialBound:
     def test_no_gap_is_wider_than_that_of_the_centre(self):
-        """Losses that are almost flat: standing at the centre is good enough, and the gap says so without a step."""
-        stream = sp.LinearStream(1e-9 * np.ones((5, 2)), [1e4, -1e4, 1e4, -1e4, 0.0], "huber", threshold=1e3)
+        """Losses that are almost flat: standing at the centre is good enough, and the gap says
+        so without a step.
+        """
+        stream = sp.LinearStream(
+            1e-9 * np.ones((5, 2)), [1e4, -1e4, 1e4, -1e4, 0.0], "huber", threshold=1e3
+        )
         problem = Problem(stream, sp.Ball(2), None)
         at_center = interior.standing(problem.rounds, problem.frame, 1.0)
-        by_hand = 4 * 1e3 * 1e-9 * np.sqrt(2)  # four rounds with a slope of the threshold, over a radius of 1
+        by_hand = (
+            4 * 1e3 * 1e-9 * np.sqrt(2)
+        )  # four rounds with a slope of the threshold, over a radius of 1
         assert at_center.gap <= by_hand * (1 + JUDGE)
-        assert interior.minimize(problem.rounds, problem.frame, 1.0, 0.0).gap <= by_hand * (1 + JUDGE)
+        assert interior.minimize(problem.rounds, problem.frame, 1.0, 0.0).gap <= by_hand * (
+            1 + JUDGE
+        )
 
     def test_passed_on_gradients_prove_that_nobody_should_move(self):
-        """Gradients that cancel in time, and a penalty that no move is worth: the centre is best, proven at once."""
+        """Gradients that cancel in time, and a penalty that no move is worth: the centre is
+        best, proven at once.
+        """
         stream = sp.LinearStream([[1.0, 0.0]] * 4, [1.0, -1.0, 1.0, -1.0])
         problem = Problem(stream, sp.Ball(2), None)
         assert interior.standing(problem.rounds, problem.frame, 2.0).gap <= ROUNDING
 
 
 class TestSaturatedRows:
-    """Huber losses whose residuals stay beyond their thresholds, however large: on the domain these are linear."""
+    """Huber losses whose residuals stay beyond their thresholds, however large: on the domain
+    these are linear.
+    """
 
     @staticmethod
     def stream(size, seed=0):
         rng = np.random.default_rng(seed)
-        return sp.LinearStream(rng.normal(size=(40, 3)), size * rng.normal(size=40), "huber", threshold=1.0)
+        return sp.LinearStream(
+            rng.normal(size=(40, 3)), size * rng.normal(size=40), "huber", threshold=1.0
+        )
 
-    @pytest.mark.parametrize(("radius", "size"), [(0.01, 1e3), (0.01, 1e4), (0.001, 1e3), (0.01, 1e6)])
+    @pytest.mark.parametrize(
+        ("radius", "size"), [(0.01, 1e3), (0.01, 1e4), (0.001, 1e3), (0.01, 1e6)]
+    )
     def test_the_frontier_is_found(self, radius, size):
         """Its ends by hand: nobody moves, or everybody stands where his own loss is least."""
         stream, ball = self.stream(size), sp.Ball(3, radius)
@@ -244,8 +292,12 @@ class TestSaturatedRows:
         found = sp.hindsight.frontier(stream, ball)
         at_center = sum(f.value(np.zeros(3)) for f in stream)
         rounding = 1e-6 * radius * np.linalg.norm(gradients, axis=1).sum() + 1e-12 * at_center
-        assert found.losses[0] == pytest.approx(at_center - radius * np.linalg.norm(gradients.sum(axis=0)), abs=2 * rounding)
-        assert found.losses[-1] == pytest.approx(at_center - radius * np.linalg.norm(gradients, axis=1).sum(), abs=2 * rounding)
+        assert found.losses[0] == pytest.approx(
+            at_center - radius * np.linalg.norm(gradients.sum(axis=0)), abs=2 * rounding
+        )
+        assert found.losses[-1] == pytest.approx(
+            at_center - radius * np.linalg.norm(gradients, axis=1).sum(), abs=2 * rounding
+        )
 
     def test_values_and_gradients_are_those_of_the_losses(self):
         """Everywhere on the domain; some rows are beyond, some are not, on both sides."""
@@ -255,9 +307,13 @@ class TestSaturatedRows:
         points = ball.project(np.random.default_rng(1).normal(size=(40, 3)))
         inside = points - ball.center
         both = list(zip(stream, points, strict=True))
-        np.testing.assert_allclose(problem.rounds.values(inside), [f.value(x) for f, x in both], rtol=1e-12)
+        np.testing.assert_allclose(
+            problem.rounds.values(inside), [f.value(x) for f, x in both], rtol=1e-12
+        )
         expected = [f.gradient(x) for f, x in both]
-        np.testing.assert_allclose(problem.rounds.gradients(inside), expected, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(
+            problem.rounds.gradients(inside), expected, rtol=1e-12, atol=1e-12
+        )
 
 
 @pytest.mark.parametrize("loss", FAMILIES)

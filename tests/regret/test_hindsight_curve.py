@@ -41,11 +41,16 @@ def test_path_lengths_that_are_asked_for_and_a_theorem():
     D, G, T = WORLD.domain.diameter, WORLD.gradient_bound(WORLD.domain), len(WORLD)
     learner, ledger = played(sp.Ader(WORLD.domain, horizon=T, gradient_bound=G))
     theorem = partial(sp.bounds.ader, diameter=D, gradient_bound=G, horizon=T)
-    curve = ledger.regret_curve(learner, path_lengths=[10, 0, 3], bound=lambda P, F: theorem(path_length=P))
+    curve = ledger.regret_curve(
+        learner, path_lengths=[10, 0, 3], bound=lambda P, F: theorem(path_length=P)
+    )
     assert curve.path_lengths.tolist() == [0.0, 3.0, 10.0]
     assert curve.bound.tolist() == [theorem(path_length=P) for P in (0.0, 3.0, 10.0)]
     assert (curve.regrets + curve.gaps <= curve.bound).all()
-    exact = [ledger.total_loss - sp.hindsight.best_sequence(WORLD, WORLD.domain, path_length=P).loss for P in (0, 3, 10)]
+    exact = [
+        ledger.total_loss - sp.hindsight.best_sequence(WORLD, WORLD.domain, path_length=P).loss
+        for P in (0, 3, 10)
+    ]
     assert (curve.regrets <= np.array(exact) + 1e-5).all()
     assert (np.array(exact) <= curve.regrets + curve.gaps + 1e-5).all()
 
@@ -56,15 +61,21 @@ def test_lists_and_streams_that_were_played_in_part():
         ledger = sp.play(learner, stream, max_rounds=100)
         curve = ledger.regret_curve(learner, points=2)
         part = list(islice(WORLD, 100))
-        assert curve.regrets[0] == pytest.approx(ledger.regret(sp.hindsight.best_fixed(part, WORLD.domain)), rel=1e-6)
+        assert curve.regrets[0] == pytest.approx(
+            ledger.regret(sp.hindsight.best_fixed(part, WORLD.domain)), rel=1e-6
+        )
 
 
 def test_weighted_losses_with_a_certificate_of_their_own():
-    """What an estimator's model plays: Huber losses with thresholds and weights of their own, round by round."""
+    """What an estimator's model plays: Huber losses with thresholds and weights of their own,
+    round by round.
+    """
     rng = np.random.default_rng(0)
     losses = [
         sp.WeightedLoss(sp.HuberLoss(f.features, f.target, threshold), weight)
-        for f, threshold, weight in zip(WORLD, rng.uniform(0.1, 1, 400), rng.uniform(0.5, 2, 400), strict=True)
+        for f, threshold, weight in zip(
+            WORLD, rng.uniform(0.1, 1, 400), rng.uniform(0.5, 2, 400), strict=True
+        )
     ]
     learner, ledger = played(sp.SwordAgeless(WORLD.domain, smoothness=30.0), losses)
     curve = regret_curve(ledger.total_loss, losses, WORLD.domain, learner.certificate, points=6)
@@ -73,7 +84,9 @@ def test_weighted_losses_with_a_certificate_of_their_own():
 
 def test_refusals():
     learner, ledger = played(sp.Sword(WORLD.domain))
-    with pytest.raises(ValueError, match=r"learner has observed 0 round\(s\), but the ledger tells of 400"):
+    with pytest.raises(
+        ValueError, match=r"learner has observed 0 round\(s\), but the ledger tells of 400"
+    ):
         ledger.regret_curve(sp.Sword(WORLD.domain))
     spent = sp.play(other := sp.Sword(WORLD.domain), iter(WORLD))
     with pytest.raises(ValueError, match="the stream was an iterator and is spent"):

@@ -1,4 +1,6 @@
-"""The meta theorems, the best steps, static corollaries and the repaired slip of the paper: by hand, by search and by games."""
+"""The meta theorems, the best steps, static corollaries and the repaired slip of the paper: by
+hand, by search and by games.
+"""
 
 import warnings
 from math import inf, log, sqrt
@@ -16,10 +18,14 @@ GIVEN = {"diameter": 2.0, "gradient_bound": 3.0, "smoothness": 0.5}
 class TestHedge:
     def test_by_hand(self):
         misses, moves = [1.0, 2.0, 0.5], [0.2, 0.4]
-        safe = bounds.optimistic_hedge(experts=4, learning_rates=[1.0, 0.5, 0.25], mismatches=misses, stability=moves)
+        safe = bounds.optimistic_hedge(
+            experts=4, learning_rates=[1.0, 0.5, 0.25], mismatches=misses, stability=moves
+        )
         expected = log(4) / 0.25 + 1.0 + 0.5 * 4 + 0.25 * 0.25 - (0.04 / 4 + 0.16 / 2)
         assert safe == pytest.approx(expected, rel=ROUNDING)
-        paper = bounds.optimistic_hedge(experts=4, learning_rates=0.5, mismatches=misses, stability=moves, tuning="paper")
+        paper = bounds.optimistic_hedge(
+            experts=4, learning_rates=0.5, mismatches=misses, stability=moves, tuning="paper"
+        )
         assert paper == pytest.approx((2 + log(4)) / 0.5 + 0.5 * 5.25 - 0.2 / 2, rel=ROUNDING)
         assert bounds.optimistic_hedge(experts=4, learning_rates=0.5, mismatches=misses) > safe - 9
 
@@ -35,7 +41,9 @@ class TestHedge:
     )
     def test_refusals(self, changes, words):
         with pytest.raises(ValueError, match=words):
-            bounds.optimistic_hedge(**({"experts": 2, "learning_rates": 0.1, "mismatches": [1.0] * 3} | changes))
+            bounds.optimistic_hedge(
+                **({"experts": 2, "learning_rates": 0.1, "mismatches": [1.0] * 3} | changes)
+            )
 
     @pytest.mark.parametrize("seed", range(3))
     def test_holds_for_the_meta_itself(self, seed):
@@ -50,7 +58,9 @@ class TestHedge:
         moves = np.abs(np.diff(weights, axis=0)).sum(axis=1)
         given = {"experts": N, "learning_rates": rate, "stability": moves}
         assert regret <= bounds.optimistic_hedge(**given, mismatches=ranges) * (1 + THEOREM)
-        paper = bounds.optimistic_hedge(**given, mismatches=np.abs(losses).max(axis=1), tuning="paper")
+        paper = bounds.optimistic_hedge(
+            **given, mismatches=np.abs(losses).max(axis=1), tuning="paper"
+        )
         assert regret <= paper * (1 + THEOREM)
 
 
@@ -66,26 +76,52 @@ class TestMeta:
         by_variation = 4 * sqrt(log(8) * (6 + 9 * learning)) + 4 * log(8)
         by_loss = 2 * log(8) + 12 * sqrt(learning * log(8)) + 4 * sqrt(0.5 * log(8) * 7)
         given = {**GIVEN, "experts": 8}
-        assert bounds.meta_best(**given, variation=6.0, learner_loss=1e9) == pytest.approx(by_variation, rel=ROUNDING)
-        assert bounds.meta_best(**given, variation=1e9, learner_loss=7.0) == pytest.approx(by_loss, rel=ROUNDING)
+        assert bounds.meta_best(**given, variation=6.0, learner_loss=1e9) == pytest.approx(
+            by_variation, rel=ROUNDING
+        )
+        assert bounds.meta_best(**given, variation=1e9, learner_loss=7.0) == pytest.approx(
+            by_loss, rel=ROUNDING
+        )
 
     def test_the_paper_of_sword_best_by_hand(self):
-        """Its two forms, each where the other is far larger; G = 3 is beyond its claim about optimism, which is said."""
+        """Its two forms, each where the other is far larger.
+
+        G = 3 is beyond its claim about optimism, which is said.
+        """
         lam, given = log(8), {**GIVEN, "experts": 8, "tuning": "paper"}
         eps = min(1 / (sqrt(8) * 2), sqrt((2 + lam) / (4 * (2 * 6 + log(2)))))
         by_variation = (2 + lam) / eps + eps * 4 * (2 * 6 + log(2) + 9)
-        by_loss = 2 * sqrt(8) * 2 * (2 + lam) + 4 * sqrt((2 + lam) * log(2)) + 8 * sqrt(0.5 * (2 + lam) * 7)
-        with pytest.warns(UserWarning, match=r"bounds.meta_best\(tuning='paper'\).*false above 0.335; gradient_bound=3\."):
-            assert bounds.meta_best(**given, variation=6.0, learner_loss=1e9) == pytest.approx(by_variation, rel=ROUNDING)
+        by_loss = (
+            2 * sqrt(8) * 2 * (2 + lam)
+            + 4 * sqrt((2 + lam) * log(2))
+            + 8 * sqrt(0.5 * (2 + lam) * 7)
+        )
+        with pytest.warns(
+            UserWarning,
+            match=r"bounds.meta_best\(tuning='paper'\).*false above 0.335; gradient_bound=3\.",
+        ):
+            assert bounds.meta_best(**given, variation=6.0, learner_loss=1e9) == pytest.approx(
+                by_variation, rel=ROUNDING
+            )
         with pytest.warns(UserWarning, match="learned optimism"):
-            assert bounds.meta_best(**given, variation=1e9, learner_loss=7.0) == pytest.approx(by_loss, rel=ROUNDING)
+            assert bounds.meta_best(**given, variation=1e9, learner_loss=7.0) == pytest.approx(
+                by_loss, rel=ROUNDING
+            )
 
     @pytest.mark.parametrize(("gradient_bound", "said"), [(0.25, 0), (0.2501, 1)])
     def test_the_claim_about_optimism_is_warned_about_beyond_a_quarter(self, gradient_bound, said):
-        given = {"diameter": 2.0, "gradient_bound": gradient_bound, "smoothness": 0.5, "path_length": 0.0, "experts": 2}
+        given = {
+            "diameter": 2.0,
+            "gradient_bound": gradient_bound,
+            "smoothness": 0.5,
+            "path_length": 0.0,
+            "experts": 2,
+        }
         with warnings.catch_warnings(record=True) as heard:
             warnings.simplefilter("always")
-            bounds.sword_best(**given, comparator_loss=1.0, variation=1.0, horizon=100, tuning="paper")
+            bounds.sword_best(
+                **given, comparator_loss=1.0, variation=1.0, horizon=100, tuning="paper"
+            )
         assert len(heard) == said
 
     def test_the_paper_at_its_own_rate(self):
@@ -96,10 +132,14 @@ class TestMeta:
 
     @pytest.mark.parametrize("tuning", ["safe", "paper"])
     def test_the_whole_is_the_meta_and_the_best_expert(self, tuning):
-        """Sword_var's bound is its meta's and that of experts, whose form is that of the pool's best step."""
+        """Sword_var's bound is its meta's and that of experts, whose form is that of the pool's
+        best step.
+        """
         whole = bounds.sword_var(**GIVEN, path_length=3.0, variation=6.0, experts=8, tuning=tuning)
         meta = bounds.meta_var(**GIVEN, variation=6.0, experts=8, tuning=tuning)
-        experts = bounds.sword_var(**GIVEN, path_length=3.0, variation=6.0, experts=1, tuning=tuning)
+        experts = bounds.sword_var(
+            **GIVEN, path_length=3.0, variation=6.0, experts=1, tuning=tuning
+        )
         alone = bounds.meta_var(**GIVEN, variation=6.0, experts=1, tuning=tuning)
         assert whole - meta == pytest.approx(experts - alone, rel=ROUNDING)
 
@@ -114,12 +154,21 @@ class TestBestStep:
             assert least <= bounds.ogd(**known, step_size=other) * (1 + ROUNDING)
 
     def test_without_a_loss_it_is_half_the_inverse_of_the_smoothness(self):
-        assert bounds.best_step_ogd(diameter=2.0, path_length=1.0, smoothness=4.0, comparator_loss=0.0) == 0.125
+        assert (
+            bounds.best_step_ogd(diameter=2.0, path_length=1.0, smoothness=4.0, comparator_loss=0.0)
+            == 0.125
+        )
 
     @pytest.mark.parametrize("V", [0.0, 0.3, 1e5])
     @pytest.mark.parametrize("G", [0.0, 2.0])
     def test_no_other_step_of_oegd_has_a_smaller_bound(self, V, G):
-        known = {"diameter": 2.0, "path_length": 3.0, "smoothness": 0.5, "variation": V, "gradient_bound": G}
+        known = {
+            "diameter": 2.0,
+            "path_length": 3.0,
+            "smoothness": 0.5,
+            "variation": V,
+            "gradient_bound": G,
+        }
         best = bounds.best_step_oegd(**known)
         least = bounds.oegd(**known, step_size=best)
         assert least < inf
@@ -151,11 +200,16 @@ class TestStaticCorollaries:
         ):
             learner = kind(X, **told)
             regret = sp.play(learner, world).regret(best)
-            assert regret <= bound(**known, **more, experts=len(learner.weights), assumptions=learner.assumptions)
+            assert regret <= bound(
+                **known, **more, experts=len(learner.weights), assumptions=learner.assumptions
+            )
 
 
 class TestTheSlipOfSmallLosses:
-    """The paper takes F_T <= G D T for granted; losses with their minimum far outside the domain break it."""
+    """The paper takes F_T <= G D T for granted.
+
+    Losses with their minimum far outside the domain break it.
+    """
 
     L, T = 1e-6, 4000
 
@@ -166,11 +220,21 @@ class TestTheSlipOfSmallLosses:
         G = stream.gradient_bound(X)
         pool = sp.pools.small_loss(diameter=2.0, gradient_bound=G, smoothness=L, horizon=T)
         squares = G**2 * T
-        rate = sp.rates.Fixed(sp.rates.paper_small_loss(diameter=2.0, experts=len(pool), squared_gradients=squares))
-        learner = sp.SwordSmall(X, horizon=T, gradient_bound=G, smoothness=L, pool=pool, learning_rate=rate)
+        rate = sp.rates.Fixed(
+            sp.rates.paper_small_loss(diameter=2.0, experts=len(pool), squared_gradients=squares)
+        )
+        learner = sp.SwordSmall(
+            X, horizon=T, gradient_bound=G, smoothness=L, pool=pool, learning_rate=rate
+        )
         ledger = sp.play(learner, stream)
         u = sp.hindsight.minimizers(stream, X).mean(axis=0)
-        known = {"diameter": 2.0, "gradient_bound": G, "smoothness": L, "path_length": 0.0, "experts": len(pool)}
+        known = {
+            "diameter": 2.0,
+            "gradient_bound": G,
+            "smoothness": L,
+            "path_length": 0.0,
+            "experts": len(pool),
+        }
         return ledger.regret(u), known | {"comparator_loss": sp.comparator_loss(stream, u)}
 
     def test_is_warned_about_and_repaired(self):
@@ -183,14 +247,29 @@ class TestTheSlipOfSmallLosses:
         assert regret <= repaired
 
     def test_by_hand(self):
-        """F = 1000 passes G D T = 2 * 3 * 100: the pool's steps are 2^i sqrt(D / (16 L G T)), and the best of them counts."""
+        """F = 1000 passes G D T = 2 * 3 * 100: the pool's steps are 2^i sqrt(D / (16 L G T)),
+        and the best of them counts.
+        """
         steps = [2**i * sqrt(2 / (16 * 0.5 * 3 * 100)) for i in range(6)]
-        expected = min((4 / (2 * eta) + eta * 0.5 * 1000) / (1 - 0.5 * eta) for eta in steps if 0.5 * eta < 1)
+        expected = min(
+            (4 / (2 * eta) + eta * 0.5 * 1000) / (1 - 0.5 * eta) for eta in steps if 0.5 * eta < 1
+        )
         a = 16 * 0.5 * 4 * (2 + log(1))
-        found = bounds.sword_small(**GIVEN, path_length=0.0, comparator_loss=1000.0, experts=1, tuning="paper", horizon=100)
-        assert found == pytest.approx(expected + a / 2 + sqrt(a * a / 4 + a * (1000 + expected)), rel=ROUNDING)
+        found = bounds.sword_small(
+            **GIVEN, path_length=0.0, comparator_loss=1000.0, experts=1, tuning="paper", horizon=100
+        )
+        assert found == pytest.approx(
+            expected + a / 2 + sqrt(a * a / 4 + a * (1000 + expected)), rel=ROUNDING
+        )
 
     def test_sword_best_is_warned_about_too(self):
-        given = {**GIVEN, "gradient_bound": 0.2, "path_length": 0.0, "comparator_loss": 1.0, "variation": 1.0, "experts": 2}
+        given = {
+            **GIVEN,
+            "gradient_bound": 0.2,
+            "path_length": 0.0,
+            "comparator_loss": 1.0,
+            "variation": 1.0,
+            "experts": 2,
+        }
         with pytest.warns(UserWarning, match="sword_best.*presumes comparator_loss"):
             bounds.sword_best(**given, tuning="paper")

@@ -16,7 +16,9 @@ def stream(loss, rounds=25, dim=4, sparse=False, seed=0):
     rng = np.random.default_rng(seed)
     features = rng.normal(size=(rounds, dim)) * (rng.random((rounds, dim)) < 0.6)
     targets = rng.integers(0, 2, rounds)
-    return sp.LinearStream(scipy.sparse.csr_matrix(features) if sparse else features, targets, loss, threshold=0.4)
+    return sp.LinearStream(
+        scipy.sparse.csr_matrix(features) if sparse else features, targets, loss, threshold=0.4
+    )
 
 
 class TestQuantity:
@@ -65,16 +67,23 @@ class TestAgainstLoops:
 
     def test_squared_gradients(self, loss, sparse):
         losses, points = stream(loss, sparse=sparse), np.random.default_rng(1).normal(size=(25, 4))
-        expected = sum(float(f.gradient(x) @ f.gradient(x)) for f, x in zip(losses, points, strict=True))
+        expected = sum(
+            float(f.gradient(x) @ f.gradient(x)) for f, x in zip(losses, points, strict=True)
+        )
         for kind in (losses, list(losses), iter(losses)):
             assert sp.squared_gradients(kind, points) == pytest.approx(expected, rel=TWIN)
 
     def test_empirical_gradient_variation(self, loss, sparse):
         losses, points = stream(loss, sparse=sparse), np.random.default_rng(1).normal(size=(25, 4))
-        changes = [f.gradient(x) - g.gradient(x) for (g, f), x in zip(pairwise(losses), points[1:], strict=True)]
+        changes = [
+            f.gradient(x) - g.gradient(x)
+            for (g, f), x in zip(pairwise(losses), points[1:], strict=True)
+        ]
         expected = sum(float(change @ change) for change in changes)
         for kind in (losses, list(losses), iter(losses)):
-            assert sp.empirical_gradient_variation(kind, points) == pytest.approx(expected, rel=TWIN)
+            assert sp.empirical_gradient_variation(kind, points) == pytest.approx(
+                expected, rel=TWIN
+            )
 
     def test_decisions_see_no_more_than_the_supremum(self, loss, sparse):
         losses, rng = stream(loss, sparse=sparse), np.random.default_rng(2)
@@ -109,7 +118,9 @@ def test_short_streams(rounds):
         assert sp.comparator_loss(kind, points) == 2.0 * rounds
 
 
-@pytest.mark.parametrize("quantity", [sp.comparator_loss, sp.squared_gradients, sp.empirical_gradient_variation])
+@pytest.mark.parametrize(
+    "quantity", [sp.comparator_loss, sp.squared_gradients, sp.empirical_gradient_variation]
+)
 class TestRefusals:
     def test_rows_that_do_not_match_the_rounds(self, quantity):
         losses = stream("squared")

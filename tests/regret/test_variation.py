@@ -14,11 +14,15 @@ from tolerances import CLIMB, RIM_GRID, ROUNDING, SPHERE_GRID, TWIN
 
 CLIMBERS = 40
 SLOPE_OF_SLOPES = 10.0
-"""How fast, relative to itself, the derivative that stands in for a small step changes along the drift, generously."""
+"""How fast, relative to itself, the derivative that stands in for a small step changes along the
+drift, generously.
+"""
 
 
 class Segment:
-    """A stranger's domain: the points between two ends, as a diagonal of the plane or an interval."""
+    """A stranger's domain: the points between two ends, as a diagonal of the plane or an
+    interval.
+    """
 
     def __init__(self, start, end):
         self.start, self.end = np.asarray(start, float), np.asarray(end, float)
@@ -61,7 +65,9 @@ def inside(domain, rng, count=CLIMBERS):
 
 
 def climb(domain, rng, value, gradient, steepest, steps=400):
-    """The highest point that projected gradient ascent finds from many starts: never above the supremum."""
+    """The highest point that projected gradient ascent finds from many starts: never above the
+    supremum.
+    """
     points = np.concatenate([inside(domain, rng), domain.center[None]])
     for _ in range(steps):
         points = domain.project(points + gradient(points) / steepest)
@@ -83,23 +89,33 @@ def climbed_function_variation(stream, domain, rng):
 
 def squared_changes(stream, points):
     """Sum over rounds of the largest squared change of gradient over some points."""
-    return sum(np.square(now.gradient(points) - before.gradient(points)).sum(axis=1).max() for before, now in pairwise(stream))
+    return sum(
+        np.square(now.gradient(points) - before.gradient(points)).sum(axis=1).max()
+        for before, now in pairwise(stream)
+    )
 
 
 def value_changes(stream, points):
-    return sum(np.abs(now.value(points) - before.value(points)).max() for before, now in pairwise(stream))
+    return sum(
+        np.abs(now.value(points) - before.value(points)).max() for before, now in pairwise(stream)
+    )
 
 
 def climbed_gradient_variation(stream, domain, rng):
-    """Ascent on a convex function: jump to the best point for the current slope (on a ball, along it)."""
+    """Ascent on a convex function: jump to the best point for the current slope (on a ball,
+    along it).
+    """
     total = 0.0
     for before, now in pairwise(stream):
-        change = lambda x, n=now, b=before: n.gradient(x) - b.gradient(x)  # noqa: E731  # bound to this round
+        # bound to this round
+        change = lambda x, n=now, b=before: n.gradient(x) - b.gradient(x)  # noqa: E731
         hessian = change(np.eye(domain.dim)) - change(np.zeros((1, domain.dim)))
         points = inside(domain, rng)
         for _ in range(500):
             slope = change(points) @ hessian
-            points = domain.center + domain.radius * slope / np.linalg.norm(slope, axis=1, keepdims=True)
+            points = domain.center + domain.radius * slope / np.linalg.norm(
+                slope, axis=1, keepdims=True
+            )
         total += np.square(change(points)).sum(axis=1).max()
     return total
 
@@ -116,7 +132,10 @@ def test_gradient_variation_of_quadratics_is_exact(seed, dim, kind):
     rng = np.random.default_rng([seed, dim])
     stream = list(squared(rng, 6, dim))
     if kind != "squared":
-        stream = [quadratic(rng, dim) if kind == "quadratic" or t % 3 else loss for t, loss in enumerate(stream)]
+        stream = [
+            quadratic(rng, dim) if kind == "quadratic" or t % 3 else loss
+            for t, loss in enumerate(stream)
+        ]
     ball, *polytopes = domains(dim, rng)
     answer = sp.gradient_variation(stream, ball)
     assert answer.exact
@@ -134,7 +153,10 @@ def test_function_variation_of_squared_losses_is_exact(seed, dim):
     rng = np.random.default_rng([seed, dim])
     stream = squared(rng, 3, dim)
     for domain in domains(dim, rng):
-        answer, found = sp.function_variation(stream, domain), climbed_function_variation(stream, domain, rng)
+        answer, found = (
+            sp.function_variation(stream, domain),
+            climbed_function_variation(stream, domain, rng),
+        )
         assert answer.exact
         assert found * (1 - ROUNDING) <= answer <= found * (1 + CLIMB)
 
@@ -146,7 +168,10 @@ def test_function_variation_of_quadratics(seed, dim, diagonal):
     rng = np.random.default_rng([seed, dim])
     stream = [quadratic(rng, dim, diagonal) for _ in range(3)]
     for domain in domains(dim, rng):
-        answer, found = sp.function_variation(stream, domain), climbed_function_variation(stream, domain, rng)
+        answer, found = (
+            sp.function_variation(stream, domain),
+            climbed_function_variation(stream, domain, rng),
+        )
         assert answer >= found * (1 - ROUNDING)
         if isinstance(domain, sp.Ball) or (isinstance(domain, sp.Box) and (diagonal or dim == 1)):
             assert answer.exact
@@ -166,11 +191,16 @@ def test_circle_and_interval_by_brute_force():
     stream, ball = squared(rng, 30, 2), sp.Ball(2, 1.5, [0.3, -2.0])
     angles = np.linspace(0, 2 * np.pi, 20_000, endpoint=False)
     circle = ball.center + ball.radius * np.stack([np.cos(angles), np.sin(angles)], axis=1)
-    assert sp.gradient_variation(stream, ball) == pytest.approx(squared_changes(stream, circle), rel=SPHERE_GRID)
+    assert sp.gradient_variation(stream, ball) == pytest.approx(
+        squared_changes(stream, circle), rel=SPHERE_GRID
+    )
 
     stream, grid = squared(rng, 30, 1), np.linspace(-1.0, 1.0, 20_001)[:, None]
     for interval in (sp.Ball(1), sp.Box(-1.0, 1.0), Segment([-1.0], [1.0])):
-        gradients, values = sp.gradient_variation(stream, interval), sp.function_variation(stream, interval)
+        gradients, values = (
+            sp.gradient_variation(stream, interval),
+            sp.function_variation(stream, interval),
+        )
         assert gradients.exact
         assert values.exact
         assert gradients == pytest.approx(squared_changes(stream, grid), rel=ROUNDING)
@@ -183,11 +213,16 @@ def test_circle_and_interval_by_brute_force():
 def test_no_sample_exceeds_the_answer(loss, dim, drift):
     rng = np.random.default_rng([dim, len(loss)])
     features = np.cumsum(rng.normal(size=(40, dim)) * drift, axis=0) + 1.0
-    targets = rng.integers(0, 2, 40) if loss == "logistic" else np.cumsum(rng.normal(size=40) * drift)
+    targets = (
+        rng.integers(0, 2, 40) if loss == "logistic" else np.cumsum(rng.normal(size=40) * drift)
+    )
     stream = sp.LinearStream(features, targets, loss, threshold=0.3)
     for domain in (*domains(dim, rng), Segment(rng.normal(size=dim), rng.normal(size=dim))):
         points = inside(domain, rng, 2000)
-        gradients, values = sp.gradient_variation(stream, domain), sp.function_variation(stream, domain)
+        gradients, values = (
+            sp.gradient_variation(stream, domain),
+            sp.function_variation(stream, domain),
+        )
         assert squared_changes(stream, points) <= gradients * (1 + ROUNDING)
         assert value_changes(stream, points) <= values * (1 + ROUNDING)
         assert gradients.exact == (dim == 1 or not isinstance(domain, Segment))
@@ -201,8 +236,17 @@ def test_no_single_term_is_too_small(loss, drift):
     targets = rng.integers(0, 2, 800) if loss == "logistic" else drift * rng.normal(size=800)
     stream = sp.LinearStream(features, targets, loss)
     change = LinearChange(Rows.of_stream(stream))
-    for domain in (Segment([-0.5, 1.0], [2.0, -0.3]), Segment([0.2, 0.1], [0.3, 0.4]), sp.Ball(2, 0.3)):
-        points = np.concatenate([inside(domain, rng, 20), domain.project(np.array([[9.0, 9.0], [-9.0, 9.0], [9.0, -9.0]]))])
+    for domain in (
+        Segment([-0.5, 1.0], [2.0, -0.3]),
+        Segment([0.2, 0.1], [0.3, 0.4]),
+        sp.Ball(2, 0.3),
+    ):
+        points = np.concatenate(
+            [
+                inside(domain, rng, 20),
+                domain.project(np.array([[9.0, 9.0], [-9.0, 9.0], [9.0, -9.0]])),
+            ]
+        )
         gradients = np.max([change.squared_gradients(x) for x in points], axis=0)
         values = np.max([np.abs(change.values(x)) for x in points], axis=0)
         assert (gradients <= change.gradient_suprema(domain).values * (1 + TWIN)).all()
@@ -212,17 +256,29 @@ def test_no_single_term_is_too_small(loss, drift):
 @pytest.mark.parametrize("loss", ["logistic", "huber"])
 @pytest.mark.parametrize(("scale", "drift"), pairs.of([0.3, 3.0, 20.0], [1e-7, 1.0]))
 def test_variation_of_curved_losses_is_attained(loss, scale, drift):
-    """Gradients at many points of the rim, the ends of the ranges and the corners come within a grid's width of the answer."""
+    """Gradients at many points of the rim, the ends of the ranges and the corners come within a
+    grid's width of the answer.
+    """
     rng = np.random.default_rng(7)
     features = scale * (rng.normal(size=2) + drift * rng.normal(size=(12, 2)))
-    targets = rng.integers(0, 2, 12) * (drift == 1.0) if loss == "logistic" else scale * drift * rng.normal(size=12)
+    targets = (
+        rng.integers(0, 2, 12) * (drift == 1.0)
+        if loss == "logistic"
+        else scale * drift * rng.normal(size=12)
+    )
     stream = sp.LinearStream(features, targets, loss, threshold=0.5 * scale)
     angles = np.linspace(0.0, 2 * np.pi, 40_001)
-    ball, box, simplex = sp.Ball(2, 0.9, [0.1, -0.2]), sp.Box([-0.5, 0.1], [0.7, 0.9]), sp.Simplex(2, 1.5)
+    ball, box, simplex = (
+        sp.Ball(2, 0.9, [0.1, -0.2]),
+        sp.Box([-0.5, 0.1], [0.7, 0.9]),
+        sp.Simplex(2, 1.5),
+    )
     rims = {
         ball: ball.center + ball.radius * np.stack([np.cos(angles), np.sin(angles)], axis=1),
         box: box.project(box.center + 9.0 * np.stack([np.cos(angles), np.sin(angles)], axis=1)),
-        simplex: np.stack([1.5 * np.linspace(0, 1, 40_001), 1.5 - 1.5 * np.linspace(0, 1, 40_001)], axis=1),
+        simplex: np.stack(
+            [1.5 * np.linspace(0, 1, 40_001), 1.5 - 1.5 * np.linspace(0, 1, 40_001)], axis=1
+        ),
     }
     square = np.linspace(0, 1, 10_001)[:, None]
     edges = [box.lower + square * np.array([0.0, 0.8]), box.upper - square * np.array([0.0, 0.8])]
@@ -235,12 +291,17 @@ def test_variation_of_curved_losses_is_attained(loss, scale, drift):
             largest = np.maximum(largest, change.squared_gradients(x))
         answer = sp.gradient_variation(stream, domain)
         assert answer.exact
-        assert largest.sum() <= answer * (1 + CLIMB)  # at a drift of 1e-7 the samples' own differences lose seven digits
+        assert largest.sum() <= answer * (
+            1 + CLIMB
+        )  # at a drift of 1e-7 the samples' own differences lose seven digits
         assert answer <= largest.sum() * (1 + RIM_GRID)
 
 
 def test_curved_losses_far_apart_are_worth_what_their_slopes_allow():
-    """By hand: labels that flip on a row change the slope by 1 everywhere; saturated Huber losses by twice the threshold."""
+    """By hand: labels that flip on a row change the slope by 1 everywhere.
+
+    Saturated Huber losses by twice the threshold.
+    """
     flip = sp.LinearStream([[3.0, 4.0], [3.0, 4.0]], [0, 1], "logistic")
     assert sp.gradient_variation(flip, sp.Ball(2)) == pytest.approx(25.0, rel=TWIN)
     jump = sp.LinearStream([[3.0, 4.0], [3.0, 4.0]], [-100.0, 100.0], "huber", threshold=0.5)
@@ -281,15 +342,22 @@ def test_huber_losses_that_differ_only_in_their_threshold_do_differ():
 @pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
 @pytest.mark.parametrize("loss", ["squared", "logistic", "huber"])
 def test_degenerate_rows(loss, scale):
-    # Zeros, repetitions, opposites, multiples and all but equal rows: no warning, no loss of the supremum.
+    # Zeros, repetitions, opposites, multiples and all but equal rows: no warning, no loss of the
+    # supremum.
     a = np.array([1.0, -2.0, 0.5])
-    features = scale * np.array([a, a, -a, 3 * a, 0 * a, 0 * a, [0, 0, 1.0], a, a + 1e-15 * a[::-1], a, [1e-200, 0, 0]])
+    features = scale * np.array(
+        [a, a, -a, 3 * a, 0 * a, 0 * a, [0, 0, 1.0], a, a + 1e-15 * a[::-1], a, [1e-200, 0, 0]]
+    )
     stream = sp.LinearStream(features, np.arange(len(features)) % 2, loss)
     rng = np.random.default_rng(8)
     for domain in (*domains(3, rng), Segment([0.0, 0.0, 1.0], [1.0, 0.0, -1.0])):
         points = np.concatenate([inside(domain, rng, 500), domain.center[None]])
-        assert squared_changes(stream, points) <= sp.gradient_variation(stream, domain) * (1 + ROUNDING)
-        assert value_changes(stream, points) <= sp.function_variation(stream, domain) * (1 + ROUNDING)
+        assert squared_changes(stream, points) <= sp.gradient_variation(stream, domain) * (
+            1 + ROUNDING
+        )
+        assert value_changes(stream, points) <= sp.function_variation(stream, domain) * (
+            1 + ROUNDING
+        )
 
 
 @pytest.mark.parametrize("dim", [1, 3])
@@ -297,7 +365,10 @@ def test_a_loss_that_stays_adds_exactly_nothing(dim):
     rng = np.random.default_rng(2)
     function = sp.FunctionLoss(lambda x: np.abs(x).sum(-1), np.sign)  # not even smooth
     still = [
-        *(loss(rng.normal(size=dim), 1.0) for loss in (sp.SquaredLoss, sp.LogisticLoss, sp.HuberLoss)),
+        *(
+            loss(rng.normal(size=dim), 1.0)
+            for loss in (sp.SquaredLoss, sp.LogisticLoss, sp.HuberLoss)
+        ),
         quadratic(rng, dim),
         function,
     ]
@@ -308,15 +379,18 @@ def test_a_loss_that_stays_adds_exactly_nothing(dim):
 
 
 def test_slow_drift_keeps_its_digits():
-    # Steps of 1e-9 on features of size 1: Hessians subtracted from each other would keep seven digits of sixteen.
+    # Steps of 1e-9 on features of size 1: Hessians subtracted from each other would keep seven
+    # digits of sixteen.
     T, step = 200, 1e-9
     features = 1.0 + step * np.arange(T)[:, None] * np.array([1.0, 0.0])
     stream = sp.LinearStream(features, np.zeros(T))
     ball = sp.Ball(2)
     answer = sp.gradient_variation(stream, ball)
-    # d/dh of |(a'x) a| at a = (1, 1), along e = (1, 0): |(e'x) a + (a'x) e|^2 over the unit ball, largest eigenvalue of
-    # M'M with M = a e' + e a' = [[2, 1], [1, 0]]: (1 + sqrt 2)^2.
-    assert answer == pytest.approx((T - 1) * step**2 * (1 + np.sqrt(2)) ** 2, rel=SLOPE_OF_SLOPES * T * step)
+    # d/dh of |(a'x) a| at a = (1, 1), along e = (1, 0): |(e'x) a + (a'x) e|^2 over the unit ball,
+    # largest eigenvalue of M'M with M = a e' + e a' = [[2, 1], [1, 0]]: (1 + sqrt 2)^2.
+    assert answer == pytest.approx(
+        (T - 1) * step**2 * (1 + np.sqrt(2)) ** 2, rel=SLOPE_OF_SLOPES * T * step
+    )
 
 
 @pytest.mark.parametrize("loss", ["squared", "logistic", "huber"])
@@ -338,9 +412,14 @@ def test_arrays_lists_sparse_rows_and_generators_agree(loss):
 def test_two_forms_of_the_same_quadratics_agree():
     rng = np.random.default_rng(4)
     stream = squared(rng, 20, 4)
-    outer = [sp.QuadraticLoss(np.outer(f.features, f.features), f.target * f.features, 0.5 * f.target**2) for f in stream]
+    outer = [
+        sp.QuadraticLoss(np.outer(f.features, f.features), f.target * f.features, 0.5 * f.target**2)
+        for f in stream
+    ]
     for domain in domains(4, rng):
-        assert sp.gradient_variation(outer, domain) == pytest.approx(sp.gradient_variation(stream, domain), rel=TWIN)
+        assert sp.gradient_variation(outer, domain) == pytest.approx(
+            sp.gradient_variation(stream, domain), rel=TWIN
+        )
         bound = sp.function_variation(outer, domain)
         assert bound >= sp.function_variation(stream, domain) * (1 - TWIN)
         assert bound.exact == isinstance(domain, sp.Ball)
@@ -366,7 +445,10 @@ def test_mixed_losses_are_bounded():
     ]
     for domain in domains(3, rng):
         points = inside(domain, rng, 2000)
-        gradients, values = sp.gradient_variation(stream, domain), sp.function_variation(stream, domain)
+        gradients, values = (
+            sp.gradient_variation(stream, domain),
+            sp.function_variation(stream, domain),
+        )
         assert not gradients.exact
         assert not values.exact
         assert squared_changes(stream, points) <= gradients
@@ -381,11 +463,14 @@ def test_paper_instances(T):
     assert 0 < variation <= 4 / len(gradual)
 
     alternating = sp.streams.paper.alternating(T)
-    # Within a half the gradients are (x - u) and (x - u)/4 with u = 1 or -1: they differ by 3/2 at most.
+    # Within a half the gradients are (x - u) and (x - u)/4 with u = 1 or -1: they differ by 3/2 at
+    # most.
     half = len(alternating) // 2
     turn = squared_changes(alternating[half - 1 : half + 1], np.array([[-1.0], [1.0]]))
     expected = 1.5**2 * (2 * half - 2) + turn
-    assert sp.gradient_variation(alternating, alternating.domain) == pytest.approx(expected, rel=ROUNDING)
+    assert sp.gradient_variation(alternating, alternating.domain) == pytest.approx(
+        expected, rel=ROUNDING
+    )
 
 
 def test_long_streams_are_cut_into_chunks_without_losing_a_round(monkeypatch):

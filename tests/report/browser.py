@@ -1,4 +1,7 @@
-"""A real browser for the tests: Chromium, driven by its DevTools protocol through a pipe. Nothing else to install."""
+"""A real browser for the tests: Chromium, driven by its DevTools protocol through a pipe.
+
+Nothing else to install.
+"""
 
 import base64
 import fcntl
@@ -26,7 +29,10 @@ FLAGS = (
 FREE = 10
 """The lowest descriptor that nobody has a fixed use for."""
 PATIENCE = 60.0
-"""Seconds until a silent browser is given up; what is asked for takes a few of them on a busy machine."""
+"""Seconds until a silent browser is given up.
+
+What is asked for takes a few of them on a busy machine.
+"""
 
 
 def found():
@@ -45,22 +51,30 @@ class Browser:
         self._in, from_browser = os.pipe()
         # The protocol is spoken on descriptors 3 and 4. Ours are moved out of their way first.
         ends = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, FREE) for end in (to_browser, from_browser)]
-        places = [(os.POSIX_SPAWN_DUP2, end, place) for end, place in zip(ends, (3, 4), strict=True)]
+        places = [
+            (os.POSIX_SPAWN_DUP2, end, place) for end, place in zip(ends, (3, 4), strict=True)
+        ]
         silent = (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0)
         line = [found(), *FLAGS, f"--user-data-dir={folder}", "about:blank"]
         self.process = os.posix_spawn(line[0], line, os.environ, file_actions=[*places, silent])
         for end in (to_browser, from_browser, *ends):
             os.close(end)
         self._numbers, self._buffer, self.events = itertools.count(1), b"", []
-        target = next(one for one in self.ask("Target.getTargets")["targetInfos"] if one["type"] == "page")
-        self.session = self.ask("Target.attachToTarget", targetId=target["targetId"], flatten=True)["sessionId"]
+        target = next(
+            one for one in self.ask("Target.getTargets")["targetInfos"] if one["type"] == "page"
+        )
+        self.session = self.ask("Target.attachToTarget", targetId=target["targetId"], flatten=True)[
+            "sessionId"
+        ]
         for part in ("Page", "Runtime", "Network", "Log"):
             self.ask(f"{part}.enable")
 
     def ask(self, method, **params):
         """Call a method of the protocol; its answer. Events on the way are kept."""
         number = next(self._numbers)
-        message = {"id": number, "method": method, "params": params} | ({"sessionId": self.session} if self.session else {})
+        message = {"id": number, "method": method, "params": params} | (
+            {"sessionId": self.session} if self.session else {}
+        )
         os.write(self._out, json.dumps(message).encode() + b"\0")
         while True:
             answer = self._read()
@@ -80,7 +94,9 @@ class Browser:
 
     def evaluate(self, expression):
         """The value of an expression in the page, as data."""
-        answer = self.ask("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        answer = self.ask(
+            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
+        )
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
 
@@ -95,18 +111,29 @@ class Browser:
         """Open a file in a window of this size."""
         self.events.clear()
         self.ask("Emulation.setScriptExecutionDisabled", value=not script)
-        self.ask("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+        self.ask(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=False,
+        )
         self.scheme(scheme)
         self.ask("Page.navigate", url=Path(path).resolve().as_uri())
         self.wait("document.readyState === 'complete' && location.protocol === 'file:'")
 
     def scheme(self, scheme):
         """What the reader prefers: ``"light"`` or ``"dark"``."""
-        self.ask("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        self.ask(
+            "Emulation.setEmulatedMedia",
+            features=[{"name": "prefers-color-scheme", "value": scheme}],
+        )
 
     def screenshot(self, path):
         """The whole page as PNG."""
-        Path(path).write_bytes(base64.b64decode(self.ask("Page.captureScreenshot", captureBeyondViewport=True)["data"]))
+        Path(path).write_bytes(
+            base64.b64decode(self.ask("Page.captureScreenshot", captureBeyondViewport=True)["data"])
+        )
 
     def pdf(self, path):
         """The page as it would be printed."""
@@ -120,7 +147,9 @@ class Browser:
     def requested(self):
         """Addresses that the page asked for, but for files and data inside it."""
         urls = [
-            event["params"]["request"]["url"] for event in self.events if event.get("method") == "Network.requestWillBeSent"
+            event["params"]["request"]["url"]
+            for event in self.events
+            if event.get("method") == "Network.requestWillBeSent"
         ]
         return [url for url in urls if not url.startswith("data:")]
 

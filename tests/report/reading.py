@@ -40,7 +40,11 @@ class Reader(HTMLParser):
 
     def all(self, tag, look=None):
         found = [element for element in self.elements if element.tag == tag]
-        return [element for element in found if look is None or look in element.attributes.get("class", "").split()]
+        return [
+            element
+            for element in found
+            if look is None or look in element.attributes.get("class", "").split()
+        ]
 
     def texts(self, tag, look=None):
         return ["".join(element.text) for element in self.all(tag, look)]
@@ -58,4 +62,6 @@ def table(chart):
     """The numbers of a chart by their names, as Vega would read them."""
     text = next(data["values"] for data in chart["spec"]["data"] if data["name"] == "table")
     head, *rows = [line.split(",") for line in text.split("\n")]
-    return {name: [float(row[k]) if row[k] else None for row in rows] for k, name in enumerate(head)}
+    return {
+        name: [float(row[k]) if row[k] else None for row in rows] for k, name in enumerate(head)
+    }

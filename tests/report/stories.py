@@ -35,12 +35,19 @@ def drifting(rows, task, seed=0):
 def told(rows=2000, task="binary"):
     """The story of a run over a table that drifts."""
     columns, targets = drifting(rows, task)
-    return tracked({f"x{k}": columns[:, k] for k in range(columns.shape[1])} | {"y": targets}, "y", "drifting.csv")
+    return tracked(
+        {f"x{k}": columns[:, k] for k in range(columns.shape[1])} | {"y": targets},
+        "y",
+        "drifting.csv",
+    )
 
 
 @functools.cache
 def dated(rows=2000, backwards=False):
-    """A regression whose rows have a date, one an hour from 2012 on; the coefficient of "wind" turns in the middle."""
+    """A regression whose rows have a date, one an hour from 2012 on.
+
+    The coefficient of "wind" turns in the middle.
+    """
     rng = np.random.default_rng(4)
     columns = rng.normal(size=(rows, 2))
     signs = np.where(np.arange(rows) < rows // 2, 3.0, -3.0)
@@ -56,12 +63,16 @@ def dated(rows=2000, backwards=False):
 
 @functools.cache
 def hostile():
-    """The same of a table whose names and values are hostile, the classes and the file's name too."""
+    """The same of a table whose names and values are hostile, the classes and the file's name
+    too.
+    """
     columns, targets = drifting(600, "multi-class")
     table = {name: columns[:, k % 3] for k, name in enumerate(HOSTILE)}
     table |= {"kind": np.array(HOSTILE, dtype=object)[np.arange(600) % len(HOSTILE)]}
     return tracked(
-        table | {HOSTILE[1] + "y": np.array(HOSTILE, dtype=object)[targets.astype(int)]}, HOSTILE[1] + "y", HOSTILE[0]
+        table | {HOSTILE[1] + "y": np.array(HOSTILE, dtype=object)[targets.astype(int)]},
+        HOSTILE[1] + "y",
+        HOSTILE[0],
     )
 
 

@@ -13,7 +13,9 @@ from report.stories import dated, hostile, told
 from swordplay.application.report import write_track
 
 pytestmark = pytest.mark.skipif(
-    found() is None, reason="no browser: install chromium to see the report drawn (Debian: apt-get install chromium)"
+    found() is None,
+    reason="no browser: install chromium to see the report drawn (Debian: apt-get install "
+    "chromium)",
 )
 
 DRAWN = "document.documentElement.dataset.drawn === '8'"
@@ -21,7 +23,9 @@ DESK, PHONE = 1000, 360
 CONTRAST = 4.5
 """Least contrast of text that the accessibility guidelines (WCAG 2, level AA) allow."""
 NEAR = 40
-"""Sum of differences in red, green and blue up to which a pixel has a line's colour: edges are blended with the paper."""
+"""Sum of differences in red, green and blue up to which a pixel has a line's colour: edges are
+blended with the paper.
+"""
 
 
 @pytest.fixture(scope="module")
@@ -62,11 +66,18 @@ def pixels(path):
 def colour(browser, name):
     """A colour of the style sheet as red, green, blue."""
     browser.evaluate(f"document.body.style.outlineColor = 'var(--{name})'")
-    return [int(part) for part in re.findall(r"\d+", browser.evaluate("getComputedStyle(document.body).outlineColor"))[:3]]
+    return [
+        int(part)
+        for part in re.findall(
+            r"\d+", browser.evaluate("getComputedStyle(document.body).outlineColor")
+        )[:3]
+    ]
 
 
 def every_chart_has_drawn(browser, picture):
-    """Each chart is one live picture with axes, lines as wide as the chart, and their colours among its pixels."""
+    """Each chart is one live picture with axes, lines as wide as the chart, and their colours
+    among its pixels.
+    """
     charts = browser.evaluate(
         """[...document.querySelectorAll("figure.chart")].map((figure) => {
             const pictures = figure.querySelectorAll(".plot svg"), box = pictures[0].getBoundingClientRect();
@@ -78,7 +89,7 @@ def every_chart_has_drawn(browser, picture):
                 widths: lines.map((line) => line.getBBox().width / box.width),
                 colours: lines.map((line) => getComputedStyle(line).stroke),
             };
-        })"""
+        })"""  # noqa: E501
     )
     assert len(charts) == 8
     for chart in charts:
@@ -95,16 +106,32 @@ def every_chart_has_drawn(browser, picture):
 def every_text_can_be_read(browser):
     def luminance(name):
         parts = np.array(colour(browser, name)) / 255
-        return float(np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4) @ [0.2126, 0.7152, 0.0722])
+        return float(
+            np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+            @ [0.2126, 0.7152, 0.0722]
+        )
 
     paper = luminance("paper")
-    for name in ("ink", "muted", "sword", "hindsight", "naive", "mean", "other", "alarm", "c6", "c7", "c8"):
+    for name in (
+        "ink",
+        "muted",
+        "sword",
+        "hindsight",
+        "naive",
+        "mean",
+        "other",
+        "alarm",
+        "c6",
+        "c7",
+        "c8",
+    ):
         bright, dim = sorted([luminance(name), paper], reverse=True)
         assert (bright + 0.05) / (dim + 0.05) >= CONTRAST, name
 
 
 @pytest.mark.parametrize(
-    ("name", "scheme", "width"), [("light", "light", DESK), ("dark", "dark", DESK), ("phone", "dark", PHONE)]
+    ("name", "scheme", "width"),
+    [("light", "light", DESK), ("dark", "dark", DESK), ("phone", "dark", PHONE)],
 )
 def test_all_charts_draw_in_silence_and_can_be_read(browser, report, folder, name, scheme, width):
     browser.show(report, width=width, scheme=scheme)
@@ -115,7 +142,9 @@ def test_all_charts_draw_in_silence_and_can_be_read(browser, report, folder, nam
     every_text_can_be_read(browser)
     assert picture[2, 2].tolist() == colour(browser, "paper")
     assert (picture[2, 2].sum() < 3 * 64) == (scheme == "dark")
-    assert browser.evaluate("document.documentElement.scrollWidth") == width  # nothing sticks out sideways
+    assert (
+        browser.evaluate("document.documentElement.scrollWidth") == width
+    )  # nothing sticks out sideways
     quiet(browser, report)
 
 
@@ -133,11 +162,20 @@ def test_charts_follow_when_the_light_is_switched(browser, report):
 
 def test_names_stand_beside_lines_or_above_them(browser, report):
     shown = "getComputedStyle(document.querySelector('.keys')).display !== 'none'"
-    names = "[...document.querySelectorAll('#chart-5 text')].map((text) => text.textContent).includes('swordplay')"
+    names = (
+        "[...document.querySelectorAll('#chart-5 text')].map((text) => "
+        "text.textContent).includes('swordplay')"
+    )
     browser.show(report, width=DESK)
     browser.wait(DRAWN)
     assert (browser.evaluate(shown), browser.evaluate(names)) == (False, True)
-    browser.ask("Emulation.setDeviceMetricsOverride", width=PHONE, height=800, deviceScaleFactor=1, mobile=False)
+    browser.ask(
+        "Emulation.setDeviceMetricsOverride",
+        width=PHONE,
+        height=800,
+        deviceScaleFactor=1,
+        mobile=False,
+    )
     browser.wait(f"{shown} && !({names})")
     quiet(browser, report)
 
@@ -150,14 +188,15 @@ def place(browser, chart, share):
             plot.scrollIntoView({{ block: "center" }});
             const frame = plot.querySelector(".mark-group.role-frame path.background").getBoundingClientRect();
             return [frame.left + {share} * frame.width, frame.top + frame.height / 2];
-        }})()"""
+        }})()"""  # noqa: E501
     )
 
 
 def axis(browser, chart):
     """Numbers along the horizontal axis of a chart."""
     texts = browser.evaluate(
-        f"[...[...document.querySelectorAll('#{chart} .role-axis')].at(-1).querySelectorAll('.role-axis-label text')]"
+        f"[...[...document.querySelectorAll('#{chart} "
+        ".role-axis')].at(-1).querySelectorAll('.role-axis-label text')]"
         ".map((text) => text.textContent)"
     )
     return sorted(float(re.sub("[^0-9.]", "", text)) for text in texts)
@@ -181,7 +220,16 @@ def test_the_pointer_reads_off_what_the_story_says(browser, report):
     )
     assert rule == pytest.approx(frame, abs=1.0)
     rules = browser.evaluate("[...document.querySelectorAll('.rule')].map((rule) => rule.hidden)")
-    assert rules == [False, False, True, False, False, False, False, False]  # all charts over rows, not that of probabilities
+    assert rules == [
+        False,
+        False,
+        True,
+        False,
+        False,
+        False,
+        False,
+        False,
+    ]  # all charts over rows, not that of probabilities
 
 
 def test_a_drag_zooms_all_charts_over_rows(browser, report):
@@ -237,7 +285,8 @@ def test_along_dates_the_pointer_tells_rows_and_dates(browser, tmp_path):
     browser.show(path, width=DESK)
     browser.wait("document.documentElement.dataset.drawn === '9'")
     labels = browser.evaluate(
-        "[...document.querySelectorAll('#chart-1 .role-axis-label text')].map((text) => text.textContent)"
+        "[...document.querySelectorAll('#chart-1 .role-axis-label text')].map((text) => "
+        "text.textContent)"
     )
     assert any(label.startswith("Feb") for label in labels)
     browser.mouse("mouseMoved", *place(browser, "chart-1", 0.9995))
@@ -249,7 +298,9 @@ def test_along_dates_the_pointer_tells_rows_and_dates(browser, tmp_path):
     browser.mouse("mouseMoved", *place(browser, "chart-1", 0.3))
     browser.mouse("mouseReleased", *place(browser, "chart-1", 0.3))
     browser.wait("!document.querySelector('#chart-3 .all').hidden")  # coefficients follow
-    assert browser.evaluate("document.querySelector('#chart-2 .all').hidden")  # the last rows do not
+    assert browser.evaluate(
+        "document.querySelector('#chart-2 .all').hidden"
+    )  # the last rows do not
     quiet(browser, path)
 
 
@@ -264,7 +315,11 @@ def test_without_a_script_the_pictures_stand_still(browser, report, folder):
 def test_on_paper_it_is_light(browser, report, folder):
     browser.show(report, width=DESK, scheme="dark")
     browser.wait(DRAWN)
-    browser.ask("Emulation.setEmulatedMedia", media="print", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+    browser.ask(
+        "Emulation.setEmulatedMedia",
+        media="print",
+        features=[{"name": "prefers-color-scheme", "value": "dark"}],
+    )
     assert colour(browser, "paper") == [255, 255, 255]
     browser.pdf(folder / "report.pdf")
     assert (folder / "report.pdf").read_bytes().startswith(b"%PDF")

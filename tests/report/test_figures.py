@@ -30,7 +30,9 @@ def test_every_panel_draws_the_regrets_it_names(rows):
     drawn = {line.get_label(): list(line.get_ydata()) for line in panels[3].get_lines()}
     sword = [row.regret for row in rows if (row.instance, row.learner) == ("alternating", "Sword")]
     confident = [
-        row.regret for row in rows if (row.instance, row.learner, row.tuning) == ("alternating", "SwordBest", "self-confident")
+        row.regret
+        for row in rows
+        if (row.instance, row.learner, row.tuning) == ("alternating", "SwordBest", "self-confident")
     ]
     assert drawn["Sword"] == sword
     assert drawn["SwordBest"] == confident

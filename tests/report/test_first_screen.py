@@ -19,17 +19,28 @@ from tolerances import DRAWN
 def scored(rmse, naive_rmse, mae, naive_mae, mean=100.0):
     """A regression with these errors, of the learner and of no change."""
     errors = {"swordplay": rmse, "no change": naive_rmse, "running mean": mean}
-    return replace(told(task="regression"), errors=errors, more={"swordplay": mae, "no change": naive_mae})
+    return replace(
+        told(task="regression"), errors=errors, more={"swordplay": mae, "no change": naive_mae}
+    )
 
 
 @pytest.mark.parametrize(
     ("figures", "begin"),
     [
-        ((1.0, 2.0, 0.5, 1.0), "Better than repeating the last value: swordplay was off by 0.500 on average (MAE), "),
+        (
+            (1.0, 2.0, 0.5, 1.0),
+            "Better than repeating the last value: swordplay was off by 0.500 on average (MAE), ",
+        ),
         ((2.0, 1.0, 1.0, 0.5), "Worse than repeating the last value: "),
         ((1.0, 1.005, 0.5, 0.5), "About as good as repeating the last value: "),
-        ((2.0, 1.0, 0.5, 1.0), "Worse than repeating the last value by RMSE, better than it by MAE: "),
-        ((1.0, 2.0, 1.0, 0.5), "Worse than repeating the last value by MAE, better than it by RMSE: "),
+        (
+            (2.0, 1.0, 0.5, 1.0),
+            "Worse than repeating the last value by RMSE, better than it by MAE: ",
+        ),
+        (
+            (1.0, 2.0, 1.0, 0.5),
+            "Worse than repeating the last value by MAE, better than it by RMSE: ",
+        ),
         ((1.0, 2.0, 0.5, 0.5), "Better than repeating the last value by RMSE: "),
     ],
 )
@@ -37,20 +48,30 @@ def test_numbers_are_held_against_the_last_value(figures, begin):
     said = is_it_good(scored(*figures))
     assert said.startswith(begin)
     assert "the mean so far" not in said
-    assert "Saying the mean so far would have been better: RMSE 0.900." in is_it_good(scored(*figures, mean=0.9))
+    assert "Saying the mean so far would have been better: RMSE 0.900." in is_it_good(
+        scored(*figures, mean=0.9)
+    )
 
 
 @pytest.mark.parametrize(
     ("errors", "begin"),
     [
-        ((0.1, 0.2, 0.4), "Better than repeating the last class and always saying the commonest one: "),
+        (
+            (0.1, 0.2, 0.4),
+            "Better than repeating the last class and always saying the commonest one: ",
+        ),
         ((0.3, 0.2, 0.4), "Worse than repeating the last class: "),
-        ((0.5, 0.2, 0.4), "Worse than repeating the last class and always saying the commonest class: "),
+        (
+            (0.5, 0.2, 0.4),
+            "Worse than repeating the last class and always saying the commonest class: ",
+        ),
         ((0.2, 0.2, 0.4), "About as good as repeating the last class: "),
     ],
 )
 def test_classes_are_held_against_the_last_and_the_commonest(errors, begin):
-    story = replace(told(), errors=dict(zip(("swordplay", "no change", "majority class"), errors, strict=True)))
+    story = replace(
+        told(), errors=dict(zip(("swordplay", "no change", "majority class"), errors, strict=True))
+    )
     assert is_it_good(story).startswith(begin)
     assert is_it_good(story).count("%") == 3
 
@@ -58,20 +79,28 @@ def test_classes_are_held_against_the_last_and_the_commonest(errors, begin):
 def test_the_spread_of_errors_is_that_of_the_last_rows():
     story = told(task="regression")
     half, most = np.quantile(abs(story.last.predictions - story.last.targets), [0.5, 0.9])
-    assert can_i_trust_it(story).startswith(f"Half of the errors were below {half:.3f} and 90\u202f% below {most:.3f}, ")
+    assert can_i_trust_it(story).startswith(
+        f"Half of the errors were below {half:.3f} and 90\u202f% below {most:.3f}, "
+    )
     shifted = replace(story, last=story.last._replace(predictions=story.last.predictions + 10.0))
     assert "too much on average." in can_i_trust_it(shifted)
 
 
 @pytest.mark.parametrize(
     ("right", "verdict"),
-    [(80.0, "can be taken at their word"), (60.0, "too sure of itself"), (95.0, "more often right than it says")],
+    [
+        (80.0, "can be taken at their word"),
+        (60.0, "too sure of itself"),
+        (95.0, "more often right than it says"),
+    ],
 )
 def test_sureness_is_judged(right, verdict):
     bins = np.zeros((3, BINS))
     bins[:, 16] = 100.0, 80.0, right
     said = can_i_trust_it(replace(told(), sureness=Sureness(*bins)))
-    assert said.startswith(f"It was 80\u202f% sure on average, and right on {right:.0f}\u202f% of rows: ")
+    assert said.startswith(
+        f"It was 80\u202f% sure on average, and right on {right:.0f}\u202f% of rows: "
+    )
     assert verdict in said
     assert "When it was" not in said  # never at least 90 % sure
     assert "(0.69 is a coin toss)" in said
@@ -94,8 +123,12 @@ def test_sureness_is_judged(right, verdict):
 def test_what_became_of_a_coefficient(before, after, words):
     story = dated()
     change = Change("wind", "", 1001, float(story.course.times[-1]), before, after, 2.0)
-    assert change_in_words(story, change).startswith(f"On 24 March 2012 the coefficient of wind {words} (")
-    assert change_in_words(replace(story, clock=""), change).startswith(f"Around row 1,001 the coefficient of wind {words} (")
+    assert change_in_words(story, change).startswith(
+        f"On 24 March 2012 the coefficient of wind {words} ("
+    )
+    assert change_in_words(replace(story, clock=""), change).startswith(
+        f"Around row 1,001 the coefficient of wind {words} ("
+    )
 
 
 @pytest.mark.parametrize(
@@ -110,17 +143,34 @@ def test_what_became_of_a_coefficient(before, after, words):
 )
 def test_about_zero_is_small_beside_the_other_level_and_all_coefficients(before, after, words):
     story = dated()  # coefficients of sizes 3 and 1
-    assert f" wind {words} (" in change_in_words(story, Change("wind", "", 5, None, before, after, 2.0))
+    assert f" wind {words} (" in change_in_words(
+        story, Change("wind", "", 5, None, before, after, 2.0)
+    )
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (("y", "", 5, None, 12.0, 40.0, 1.0, "target"), "Around row 5 the level of y rose from 12.0 to 40.0."),
-        (("y", "a", 5, None, 0.7, 0.02, 1.0, "share"), "Around row 5 “a” became rare (70\u202f% → 2\u202f% of rows)."),
-        (("y", "a", 5, None, 0.0, 0.5, 1.0, "share"), "Around row 5 “a” became common (0 → 50\u202f% of rows)."),
-        (("y", "a", 5, None, 0.2, 0.5, 1.0, "share"), "Around row 5 “a” became more frequent (20\u202f% → 50\u202f% of rows)."),
-        (("y", "a", 5, None, 0.5, 0.2, 1.0, "share"), "Around row 5 “a” became less frequent (50\u202f% → 20\u202f% of rows)."),
+        (
+            ("y", "", 5, None, 12.0, 40.0, 1.0, "target"),
+            "Around row 5 the level of y rose from 12.0 to 40.0.",
+        ),
+        (
+            ("y", "a", 5, None, 0.7, 0.02, 1.0, "share"),
+            "Around row 5 “a” became rare (70\u202f% → 2\u202f% of rows).",
+        ),
+        (
+            ("y", "a", 5, None, 0.0, 0.5, 1.0, "share"),
+            "Around row 5 “a” became common (0 → 50\u202f% of rows).",
+        ),
+        (
+            ("y", "a", 5, None, 0.2, 0.5, 1.0, "share"),
+            "Around row 5 “a” became more frequent (20\u202f% → 50\u202f% of rows).",
+        ),
+        (
+            ("y", "a", 5, None, 0.5, 0.2, 1.0, "share"),
+            "Around row 5 “a” became less frequent (50\u202f% → 20\u202f% of rows).",
+        ),
         (
             ("error", "", 900, None, 0.1, 0.2, 1.0, "error", 50),
             "From around row 50 to row 900 errors doubled (10\u202f% → 20\u202f%).",
@@ -135,7 +185,9 @@ def test_slow_changes_have_two_dates():
     story = dated()
     first, last = (float(story.course.times[k]) for k in (10, -1))
     change = Change("error", "", 1900, last, 2.0, 1.0, 1.0, "error", 100, first)
-    assert change_in_words(story, change).startswith("From 7 January 2012 to 24 March 2012 errors halved (")
+    assert change_in_words(story, change).startswith(
+        "From 7 January 2012 to 24 March 2012 errors halved ("
+    )
 
 
 def test_errors_are_told_in_their_measure():
@@ -143,7 +195,9 @@ def test_errors_are_told_in_their_measure():
         told(), Change("error", "", 5, None, 0.1, 0.2, 1.0, "error")
     )
     values = told(task="regression")
-    assert "errors halved (2.00 → 1.00)." in change_in_words(values, Change("error", "", 5, None, 2.0, 1.0, 1.0, "error"))
+    assert "errors halved (2.00 → 1.00)." in change_in_words(
+        values, Change("error", "", 5, None, 2.0, 1.0, 1.0, "error")
+    )
 
 
 def test_a_turn_is_told_on_the_page_with_its_date():
@@ -161,7 +215,9 @@ def test_dates_are_the_axis_where_they_go_forward():
     forward, backward = dated(), dated(backwards=True)
     assert (forward.clock, backward.clock) == ("when", "")
     assert over_time.axis(forward).scale == "utc"
-    assert over_time.points(forward)[0] == np.datetime64("2012-01-01T01", "ms").astype(float)  # the first row is not predicted
+    assert over_time.points(forward)[0] == np.datetime64("2012-01-01T01", "ms").astype(
+        float
+    )  # the first row is not predicted
     assert over_time.points(forward)[-1] == np.datetime64("2012-03-24T07", "ms").astype(float)
     assert over_time.axis(backward).title == "row"
     chart = result_charts.actual_and_predicted(forward)
@@ -172,8 +228,12 @@ def test_actual_and_predicted_are_means_and_extremes():
     story = told(task="regression")
     numbers = table({"spec": result_charts.actual_and_predicted(story).spec})
     widths = np.diff(story.course.ends, prepend=0.0)
-    assert numbers["y0"][1:] == pytest.approx((story.course.figures["actual"] / widths).tolist(), rel=DRAWN)
-    assert numbers["y1"][1:] == pytest.approx((story.course.figures["predicted"] / widths).tolist(), rel=DRAWN)
+    assert numbers["y0"][1:] == pytest.approx(
+        (story.course.figures["actual"] / widths).tolist(), rel=DRAWN
+    )
+    assert numbers["y1"][1:] == pytest.approx(
+        (story.course.figures["predicted"] / widths).tolist(), rel=DRAWN
+    )
     assert numbers["y3"][1:] == pytest.approx(story.course.high[:, 1].tolist(), rel=DRAWN)
     assert numbers["y5"][1:] == pytest.approx(story.course.low[:, 1].tolist(), rel=DRAWN)
 

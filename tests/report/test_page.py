@@ -1,4 +1,6 @@
-"""The page as a file: self-contained, escaped, small, whole or not there, the same bytes for the same story."""
+"""The page as a file: self-contained, escaped, small, whole or not there, the same bytes for the
+same story.
+"""
 
 import base64
 import hashlib
@@ -39,14 +41,18 @@ def test_nothing_is_loaded(page):
             assert element.attributes.get(name, "data:").startswith("data:"), element.tag
     assert not reader.all("link")
     assert not re.search(r"@import|url\((?!#)", "".join(reader.texts("style")))
-    [policy] = [meta.attributes["content"] for meta in reader.all("meta") if "http-equiv" in meta.attributes]
+    [policy] = [
+        meta.attributes["content"] for meta in reader.all("meta") if "http-equiv" in meta.attributes
+    ]
     assert "default-src 'none'" in policy
     assert not re.search(r"https?:", policy)
 
 
 def test_the_policy_names_every_script_that_runs(page):
     reader = Reader(page)
-    [policy] = [meta.attributes["content"] for meta in reader.all("meta") if "http-equiv" in meta.attributes]
+    [policy] = [
+        meta.attributes["content"] for meta in reader.all("meta") if "http-equiv" in meta.attributes
+    ]
     running = [element for element in reader.all("script") if "type" not in element.attributes]
     assert len(running) == 2
     for element in running:
@@ -57,10 +63,19 @@ def test_the_policy_names_every_script_that_runs(page):
 
 def test_headline_tables_and_still_pictures_need_no_script(page):
     reader = Reader(page)
-    assert re.match(r"Better than .*: swordplay was wrong on [\d.]+\u202f% of rows, ", reader.texts("p", "lead")[0])
+    assert re.match(
+        r"Better than .*: swordplay was wrong on [\d.]+\u202f% of rows, ",
+        reader.texts("p", "lead")[0],
+    )
     assert len(reader.all("svg")) == len(reader.all("figure", "chart")) == len(reader.charts()) == 8
     assert len(reader.all("table")) == 7
-    order = ["In short", "Actual and predicted", "What drives it", "What changed, and when", "How wrong it was"]
+    order = [
+        "In short",
+        "Actual and predicted",
+        "What drives it",
+        "What changed, and when",
+        "How wrong it was",
+    ]
     assert reader.texts("h2")[:5] == order
     assert reader.texts("h3")[:3] == ["Is it good?", "Can I trust it?", "What changed, and when?"]
 
@@ -75,25 +90,36 @@ def test_the_same_story_gives_the_same_bytes(tmp_path):
 def test_a_million_rows_fit(tmp_path):
     story = told(1_000_000)
     course = story.course
-    places = np.arange(STRETCHES) * len(course.ends) // STRETCHES  # more stretches than the run kept, of the same numbers
+    places = (
+        np.arange(STRETCHES) * len(course.ends) // STRETCHES
+    )  # more stretches than the run kept, of the same numbers
     finer = course._replace(
         ends=np.linspace(0, story.rows, STRETCHES + 1)[1:].round(),
         losses={name: lost[places] for name, lost in course.losses.items()},
-        **{name: getattr(course, name)[places] for name in ("highest", "lowest", "weights", "effective", "extra", "optimism")},
+        **{
+            name: getattr(course, name)[places]
+            for name in ("highest", "lowest", "weights", "effective", "extra", "optimism")
+        },
         figures={name: sums[places] for name, sums in course.figures.items()},
         high=course.high[places],
         low=course.low[places],
         times=np.full(STRETCHES + 1, np.nan),
     )
     write_track(replace(story, course=finer), tmp_path / "report.html")
-    assert (tmp_path / "report.html").stat().st_size < LARGEST / 2  # a table of many columns has room for as much again
+    assert (
+        tmp_path / "report.html"
+    ).stat().st_size < LARGEST / 2  # a table of many columns has room for as much again
 
 
 def test_hostile_names_and_values_stay_text(page, hostile_page):
     tame, reader = Reader(page), Reader(hostile_page)
-    assert {element.tag for element in reader.elements} <= {element.tag for element in tame.elements}
+    assert {element.tag for element in reader.elements} <= {
+        element.tag for element in tame.elements
+    }
     assert len(reader.all("script")) == len(tame.all("script"))
-    handlers = [name for element in reader.elements for name in element.attributes if name.startswith("on")]
+    handlers = [
+        name for element in reader.elements for name in element.attributes if name.startswith("on")
+    ]
     assert handlers == []
     cells = reader.texts("td")
     assert HOSTILE[0] in cells

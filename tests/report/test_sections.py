@@ -1,4 +1,6 @@
-"""Sections that other commands add: comparisons, the paper's experiment, regret against every comparator."""
+"""Sections that other commands add: comparisons, the paper's experiment, regret against every
+comparator.
+"""
 
 from dataclasses import replace
 
@@ -31,7 +33,11 @@ def read(section):
 @pytest.mark.parametrize("task", ["binary", "regression"])
 def test_learners_are_ranked(task, tmp_path):
     rows, targets = drifting(400, task)
-    found = compare(field(rows, targets.astype(int) if task == "binary" else targets, 2 if task == "binary" else 0))
+    found = compare(
+        field(
+            rows, targets.astype(int) if task == "binary" else targets, 2 if task == "binary" else 0
+        )
+    )
     write_compare(found, "drifting.csv: y", tmp_path / "report.html")
     reader = Reader((tmp_path / "report.html").read_text(encoding="utf-8"))
     cells = np.array(reader.texts("td")).reshape(len(found.results), -1)
@@ -42,9 +48,12 @@ def test_learners_are_ranked(task, tmp_path):
     for shown in chart["readout"]["fields"]:
         drawn = table(chart)[shown["field"]]
         assert drawn == pytest.approx(
-            next(one.course.tolist() for one in found.results if one.name == shown["name"]), rel=DRAWN
+            next(one.course.tolist() for one in found.results if one.name == shown["name"]),
+            rel=DRAWN,
         )
-    assert reader.texts("p", "lead")[0].startswith(f"Of {len(found.results)} learners, {found.results[0].name} erred least")
+    assert reader.texts("p", "lead")[0].startswith(
+        f"Of {len(found.results)} learners, {found.results[0].name} erred least"
+    )
 
 
 def test_the_papers_experiment_is_drawn_as_it_was_played():
@@ -61,7 +70,12 @@ def test_the_papers_experiment_is_drawn_as_it_was_played():
     marked = {(learner, tuning) for learner, tuning, _, bound, _ in cells if bound.endswith("*")}
     assert marked == {("SwordBest", "the paper's rates")}
     assert [text for text in reader.texts("p") if text.startswith("* takes the paper's claim")]
-    assert cells[0][0] == min((row for row in last if row.instance == "gradual"), key=lambda row: row.regret).learner
+    assert (
+        cells[0][0]
+        == min(
+            (row for row in last if row.instance == "gradual"), key=lambda row: row.regret
+        ).learner
+    )
     with pytest.raises(ValueError, match="rows must not be empty"):
         reproduce_section([])
 
@@ -86,7 +100,9 @@ def test_regret_is_a_curve_below_its_certificate(curve):
 
 
 def test_a_regret_below_zero_is_said_and_drawn(curve):
-    luckier = curve._replace(regrets=curve.regrets - curve.regrets[0] - 5.0, path_lengths=curve.path_lengths * 100.0)
+    luckier = curve._replace(
+        regrets=curve.regrets - curve.regrets[0] - 5.0, path_lengths=curve.path_lengths * 100.0
+    )
     reader = read(regret_section(luckier))
     [chart] = reader.charts()
     assert chart["spec"]["scales"][1]["domain"][0] <= luckier.regrets.min() == -5.0
@@ -96,11 +112,21 @@ def test_a_regret_below_zero_is_said_and_drawn(curve):
 
 def test_a_theorem_is_a_line_of_its_own(curve):
     reader = read(regret_section(curve._replace(bound=2.0 * curve.certificate)))
-    assert [field["name"] for field in reader.charts()[0]["readout"]["fields"]] == ["regret", "certificate", "theorem"]
+    assert [field["name"] for field in reader.charts()[0]["readout"]["fields"]] == [
+        "regret",
+        "certificate",
+        "theorem",
+    ]
 
 
 def test_one_point_is_enough(curve):
-    single = curve._replace(**{name: getattr(curve, name)[:1] for name in curve._fields if getattr(curve, name) is not None})
+    single = curve._replace(
+        **{
+            name: getattr(curve, name)[:1]
+            for name in curve._fields
+            if getattr(curve, name) is not None
+        }
+    )
     assert len(read(regret_section(single)).charts()) == 1
 
 
@@ -111,7 +137,9 @@ def view():
 
 
 def test_a_certificate_that_says_nothing_is_left_out(view):
-    vacuous = perspective_section(view._replace(total=float(view.curve.certificate[0])), "swordplay")
+    vacuous = perspective_section(
+        view._replace(total=float(view.curve.certificate[0])), "swordplay"
+    )
     reader = read(vacuous)
     assert [field["name"] for field in reader.charts()[0]["readout"]["fields"]] == ["regret"]
     assert "would be larger than the whole loss here" in " ".join(reader.texts("p"))
@@ -119,7 +147,9 @@ def test_a_certificate_that_says_nothing_is_left_out(view):
 
 
 def test_a_certificate_that_says_something_is_shown_once(view):
-    telling = perspective_section(view._replace(total=2.0 * float(view.curve.certificate[0])), "swordplay")
+    telling = perspective_section(
+        view._replace(total=2.0 * float(view.curve.certificate[0])), "swordplay"
+    )
     names = [field["name"] for field in read(telling).charts()[0]["readout"]["fields"]]
     assert names == ["regret of sp.Sword", "certificate", "regret of swordplay"]
 
@@ -135,7 +165,11 @@ def test_learners_have_looks_of_their_own():
     found = compare(field(rows, targets), step_sizes=[0.1, 0.2, 0.3])
     marks = compare_section(found).blocks[1].spec["marks"][0]["marks"]
     looks = {
-        (mark["encode"]["update"]["stroke"]["value"], str(mark["encode"]["update"]["strokeDash"]["value"])) for mark in marks
+        (
+            mark["encode"]["update"]["stroke"]["value"],
+            str(mark["encode"]["update"]["strokeDash"]["value"]),
+        )
+        for mark in marks
     }
     assert len(looks) == len(found.results) == 16
 
@@ -147,7 +181,10 @@ def test_who_diverged_does_not_flatten_the_others():
     wild = last._replace(course=last.course * 1e9)
     huge = found._replace(results=(*found.results[:-1], wild))
     drawn, calm = (compare_section(one).blocks[1] for one in (huge, found))
-    ends = [next(scale for scale in one.spec["scales"] if scale["name"] == "y")["domain"][1] for one in (drawn, calm)]
+    ends = [
+        next(scale for scale in one.spec["scales"] if scale["name"] == "y")["domain"][1]
+        for one in (drawn, calm)
+    ]
     assert ends[0] <= ends[1]
     assert "At the end beyond the picture (↑): " in drawn.words
     assert drawn.words.endswith(f"{last.name}.")
@@ -167,10 +204,18 @@ STRETCHES = (
 def test_stretches_are_told_where_their_proofs_say_something():
     (section,) = proven.section(replace(told(), proven=STRETCHES))
     text, table = section.blocks
-    assert "In 2 of 3 stretches that says something; in 1 of them every such model lost more than swordplay." in text.text
+    assert (
+        "In 2 of 3 stretches that says something; in 1 of them every such model lost more than "
+        "swordplay." in text.text
+    )
     assert table.rows == (("1 to 256", "60\u202f%"), ("513 to 600", "125\u202f%"))
     (section,) = proven.section(replace(dated(), proven=STRETCHES))
-    assert section.blocks[1].rows[0] == ("1 January 1970", "16 February 1970", "1 to 256", "60\u202f%")
+    assert section.blocks[1].rows[0] == (
+        "1 January 1970",
+        "16 February 1970",
+        "1 to 256",
+        "60\u202f%",
+    )
 
 
 def test_proofs_that_say_nothing_are_one_line_and_none_are_nothing():

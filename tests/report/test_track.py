@@ -22,7 +22,9 @@ TASKS = ("binary", "multi-class", "regression")
 def drawn(chart):
     """Points and values of a chart by the names of its lines."""
     numbers = table({"spec": chart.spec})
-    return numbers["x"], {field["name"]: numbers[field["field"]] for field in chart.readout["fields"]}
+    return numbers["x"], {
+        field["name"]: numbers[field["field"]] for field in chart.readout["fields"]
+    }
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -30,20 +32,26 @@ def test_errors_so_far_end_at_the_errors_of_the_run(task):
     story = told(task=task)
     points, lines = drawn(pictures.errors_so_far(story))
     assert points[1:] == story.course.ends.tolist()
-    assert {name: values[-1] for name, values in lines.items()} == pytest.approx(story.errors, rel=DRAWN)
+    assert {name: values[-1] for name, values in lines.items()} == pytest.approx(
+        story.errors, rel=DRAWN
+    )
 
 
 @pytest.mark.parametrize("task", TASKS)
 def test_errors_lately_are_those_of_the_last_stretches(task):
     story = told(task=task)
     ends, lost = story.course.ends, story.course.losses["swordplay"]
-    back = math.ceil(over_time.FEWEST_LATELY * len(ends) / story.rows)  # 2000 rows: by rows, not by share
+    back = math.ceil(
+        over_time.FEWEST_LATELY * len(ends) / story.rows
+    )  # 2000 rows: by rows, not by share
     assert back > 1
     _, lines = drawn(pictures.errors_lately(story))
     for k, value in enumerate(lines["swordplay"][1:]):
         first = max(0, k + 1 - back)
         mean = sum(lost[first : k + 1]) / (ends[k] - (ends[first - 1] if first else 0))
-        assert value == pytest.approx(math.sqrt(mean) if task == "regression" else mean, rel=DRAWN, abs=ROUNDING)
+        assert value == pytest.approx(
+            math.sqrt(mean) if task == "regression" else mean, rel=DRAWN, abs=ROUNDING
+        )
 
 
 def test_the_map_shows_the_weights_and_the_line_the_step_size():
@@ -51,32 +59,50 @@ def test_the_map_shows_the_weights_and_the_line_the_step_size():
     chart = pictures.pace(story)
     image = next(mark for mark in chart.spec["marks"][0]["marks"] if mark["type"] == "image")
     opacity = pixels(image["encode"]["update"]["url"]["value"])[..., 3] / 255
-    assert opacity.shape == (len(story.step_sizes), min(pictures.COLUMNS, int(story.course.ends[-1])))
+    assert opacity.shape == (
+        len(story.step_sizes),
+        min(pictures.COLUMNS, int(story.course.ends[-1])),
+    )
     assert opacity[::-1, 0] == pytest.approx(story.course.weights[0] ** GAMMA, abs=1 / 255)
     assert opacity[::-1, -1] == pytest.approx(story.course.weights[-1] ** GAMMA, abs=1 / 255)
     _, lines = drawn(chart)
-    assert lines["at the end of the stretch"][1:] == pytest.approx(story.course.effective.tolist(), rel=DRAWN)
-    side = math.ceil(over_time.FEWEST_LATELY * len(story.course.ends) / story.rows) // 2  # 2000 rows: by rows, not by share
+    assert lines["at the end of the stretch"][1:] == pytest.approx(
+        story.course.effective.tolist(), rel=DRAWN
+    )
+    side = (
+        math.ceil(over_time.FEWEST_LATELY * len(story.course.ends) / story.rows) // 2
+    )  # 2000 rows: by rows, not by share
     near = story.course.effective[100 - side : 100 + side + 1]
-    assert lines["effective step size"][101] == pytest.approx(math.prod(near) ** (1 / len(near)), rel=DRAWN)
+    assert lines["effective step size"][101] == pytest.approx(
+        math.prod(near) ** (1 / len(near)), rel=DRAWN
+    )
 
 
 def pixels(address):
     image = pytest.importorskip("PIL.Image")
-    with image.open(io.BytesIO(base64.b64decode(address.removeprefix("data:image/png;base64,")))) as opened:
+    with image.open(
+        io.BytesIO(base64.b64decode(address.removeprefix("data:image/png;base64,")))
+    ) as opened:
         return np.asarray(opened.convert("RGBA"))
 
 
 def test_a_picture_keeps_its_weights():
     weights = np.array([[0.0, 0.25, 1.0], [np.nan, 2.0, -1.0]])
-    assert pixels(picture(weights))[..., 3].tolist() == [[0, round(255 * 0.25**GAMMA), 255], [0, 255, 0]]
+    assert pixels(picture(weights))[..., 3].tolist() == [
+        [0, round(255 * 0.25**GAMMA), 255],
+        [0, 255, 0],
+    ]
 
 
 def test_trust_is_drawn_as_it_was():
     story = told()
     _, lines = drawn(pictures.optimism(story))
-    assert lines["the last gradient"][1:] == pytest.approx(story.course.extra.tolist(), rel=DRAWN, abs=ROUNDING)
-    assert lines["the last losses"][1:] == pytest.approx(story.course.optimism.tolist(), rel=DRAWN, abs=ROUNDING)
+    assert lines["the last gradient"][1:] == pytest.approx(
+        story.course.extra.tolist(), rel=DRAWN, abs=ROUNDING
+    )
+    assert lines["the last losses"][1:] == pytest.approx(
+        story.course.optimism.tolist(), rel=DRAWN, abs=ROUNDING
+    )
 
 
 @pytest.mark.parametrize("task", TASKS[:2])
@@ -84,7 +110,10 @@ def test_extremes_are_kept_and_marked(task):
     story = told(task=task)
     chart = pictures.losses(story)
     _, lines = drawn(chart)
-    high, low = (next(values for name, values in lines.items() if name.startswith(kind)) for kind in ("largest", "smallest"))
+    high, low = (
+        next(values for name, values in lines.items() if name.startswith(kind))
+        for kind in ("largest", "smallest")
+    )
     assert max(high) == pytest.approx(story.worst[0].loss, rel=DRAWN)
     assert all(below <= above for below, above in zip(low, high, strict=True))
     dots = next(data["values"] for data in chart.spec["data"] if data["name"] == "dots")
@@ -94,7 +123,9 @@ def test_extremes_are_kept_and_marked(task):
     assert max(dot["y"] for dot in dots) <= chart.spec["scales"][1]["domain"][1]
 
 
-@pytest.mark.parametrize(("classes", "words"), [(2, "0.69 is a coin toss"), (5, "1.61 is a blind guess among 5 classes")])
+@pytest.mark.parametrize(
+    ("classes", "words"), [(2, "0.69 is a coin toss"), (5, "1.61 is a blind guess among 5 classes")]
+)
 def test_a_blind_guess_depends_on_the_classes(classes, words):
     story = replace(told(), classes=tuple("abcde"[:classes]))
     assert words in pictures.losses(story).words
@@ -103,7 +134,10 @@ def test_a_blind_guess_depends_on_the_classes(classes, words):
 @pytest.mark.parametrize("chart", [pictures.errors_so_far, pictures.errors_lately])
 def test_no_change_sets_the_scale_of_errors(chart):
     story = told(task="regression")
-    wild = {name: 1e6 * lost if name == "running mean" else lost for name, lost in story.course.losses.items()}
+    wild = {
+        name: 1e6 * lost if name == "running mean" else lost
+        for name, lost in story.course.losses.items()
+    }
     drawing = chart(replace(story, course=story.course._replace(losses=wild)))
     assert drawing.spec["scales"][1]["domain"] == chart(story).spec["scales"][1]["domain"]
     assert "The line of running mean leaves the picture at its top." in drawing.words
@@ -115,13 +149,17 @@ def test_a_share_of_mistakes_ends_at_all():
     story = told()
     wrong = dict.fromkeys(story.course.losses, np.diff(story.course.ends, prepend=0.0))
     for chart in (pictures.errors_so_far, pictures.errors_lately):
-        assert chart(replace(story, course=story.course._replace(losses=wrong))).spec["scales"][1]["domain"] == [0.0, 1.0]
+        assert chart(replace(story, course=story.course._replace(losses=wrong))).spec["scales"][1][
+            "domain"
+        ] == [0.0, 1.0]
 
 
 def test_the_pace_in_words_is_that_of_the_rows():
     story = told()
     third = len(story.course.ends) // 3
-    steps = np.repeat([1 / 64, 1 / 8, 1.0], [third, third, len(story.course.ends)])[: len(story.course.ends)]
+    steps = np.repeat([1 / 64, 1 / 8, 1.0], [third, third, len(story.course.ends)])[
+        : len(story.course.ends)
+    ]
     steps[0] = 1000.0  # the start-up: nobody wants to hear of it
     course = story.course._replace(effective=steps)
     said = pace_in_words(replace(story, course=course))
@@ -133,15 +171,28 @@ def test_the_pace_in_words_is_that_of_the_rows():
 
 
 def test_the_scoreboard_says_who_is_better():
-    story = replace(told(), errors={"swordplay": 0.10, "majority class": 0.5, "no change": 0.20, "best step size": 0.08})
+    story = replace(
+        told(),
+        errors={
+            "swordplay": 0.10,
+            "majority class": 0.5,
+            "no change": 0.20,
+            "best step size": 0.08,
+        },
+    )
     reader = Reader(render(Page("t", "f", track_sections(story)[:1])))
     lines = reader.texts("tr")
     assert lines[0] == "swordplay10\u202f%"
     assert "swordplay is 2 points higher" in lines[1]
     assert "swordplay is 10 points lower" in lines[2]
     uneven = replace(told(), errors={"swordplay": 0.26, "no change": 0.259, "majority class": 0.5})
-    assert Reader(render(Page("t", "f", track_sections(uneven)[:1]))).texts("tr")[0] == "swordplay26.0\u202f%"
-    numbers = replace(told(task="regression"), errors={"swordplay": 0.10, "no change": 0.20, "running mean": 0.08})
+    assert (
+        Reader(render(Page("t", "f", track_sections(uneven)[:1]))).texts("tr")[0]
+        == "swordplay26.0\u202f%"
+    )
+    numbers = replace(
+        told(task="regression"), errors={"swordplay": 0.10, "no change": 0.20, "running mean": 0.08}
+    )
     lines = Reader(render(Page("t", "f", track_sections(numbers)[:1]))).texts("tr")
     assert any("swordplay is 25\u202f% higher" in line for line in lines)
 
@@ -152,7 +203,9 @@ def test_dates_without_times_are_told_so():
         {"day": "2014-07-13 00:00:00", "at": "2014-07-13 00:00:00"},
         {"day": "2014-07-14 00:00:00", "at": "2014-07-13 09:30:00"},
     )
-    worst = tuple(moment._replace(values=one) for moment, one in zip(story.worst, values, strict=False))
+    worst = tuple(
+        moment._replace(values=one) for moment, one in zip(story.worst, values, strict=False)
+    )
     cells = Reader(render(Page("t", "f", track_sections(replace(story, worst=worst))))).texts("td")
     assert "day\u00a02014-07-13 · at\u00a02014-07-13 00:00:00" in cells
     assert "day\u00a02014-07-14 · at\u00a02014-07-13 09:30:00" in cells
@@ -178,7 +231,15 @@ def test_short_runs_are_told_too(rows, task):
 
 def test_what_happened_to_rows_and_columns_is_said():
     story = replace(told(), refused=1, unlabelled=1200)
-    reader = Reader(render(Page("t", "f", track_sections(story, command="swordplay track x.csv --target y", date="a Monday"))))
+    reader = Reader(
+        render(
+            Page(
+                "t",
+                "f",
+                track_sections(story, command="swordplay track x.csv --target y", date="a Monday"),
+            )
+        )
+    )
     text = " ".join(reader.texts("p"))
     assert "1,200 rows had no target: predicted, not learned." in text
     assert "1 row could not be read and was skipped." in text

@@ -25,7 +25,8 @@ def test_numbers_keep_three_digits(value):
 
 
 @pytest.mark.parametrize(
-    ("value", "said"), [(0.0, "0"), (math.nan, "–"), (math.inf, "∞"), (9.9996, "10.0"), (1e-7, "1.00×10⁻⁷")]
+    ("value", "said"),
+    [(0.0, "0"), (math.nan, "–"), (math.inf, "∞"), (9.9996, "10.0"), (1e-7, "1.00×10⁻⁷")],
 )
 def test_odd_numbers(value, said):
     assert words.number(value) == said
@@ -39,13 +40,18 @@ def test_whatever_is_shown_is_short_one_line_and_has_bytes(text):
     shown.encode("utf-8")
 
 
-@given(st.text(alphabet="abc äß漢\u202f", min_size=1, max_size=30).map(lambda text: " ".join(text.split(" "))))
+@given(
+    st.text(alphabet="abc äß漢\u202f", min_size=1, max_size=30).map(
+        lambda text: " ".join(text.split(" "))
+    )
+)
 def test_plain_text_is_shown_as_it_is(text):
     assert words.shown(text, 30).replace(" ", "") == text.replace(" ", "")
 
 
 @pytest.mark.parametrize(
-    ("month", "said"), [(1, "early 2012"), (4, "early 2012"), (5, "mid-2012"), (9, "late 2012"), (12, "late 2012")]
+    ("month", "said"),
+    [(1, "early 2012"), (4, "early 2012"), (5, "mid-2012"), (9, "late 2012"), (12, "late 2012")],
 )
 def test_years_in_thirds(month, said):
     time = float(np.datetime64(f"2012-{month:02d}-01", "ms").astype(np.int64))

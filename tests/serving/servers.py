@@ -1,6 +1,8 @@
-"""Real servers for tests: processes of ``swordplay serve``, forked from one that has compiled everything; and a client of ours.
+"""Real servers for tests: processes of ``swordplay serve``, forked from one that has compiled
+everything; and a client of ours.
 
-Run as a script it is that process: a line of JSON on its standard input starts a server, a line on its output names it.
+Run as a script it is that process: a line of JSON on its standard input starts a server, a line on
+its output names it.
 """
 
 import http.client
@@ -15,11 +17,16 @@ from pathlib import Path
 PATIENCE = 60.0
 """Seconds until a server counts as hanging; on a busy machine things take their time."""
 STEP, MOST = 0.005, 0.1
-"""Seconds between two looks at a server, and what counts of them at the most: whoever is stopped cannot look."""
+"""Seconds between two looks at a server, and what counts of them at the most: whoever is stopped
+cannot look.
+"""
 
 
 def looks():
-    """Looks at a server until patience is at its end; time in which this process itself was stopped counts for nothing."""
+    """Looks at a server until patience is at its end.
+
+    Time in which this process itself was stopped counts for nothing.
+    """
     left = PATIENCE
     while left > 0.0:
         begun = time.monotonic()
@@ -61,7 +68,11 @@ class Launcher:
     def __init__(self, folder):
         self.folder, self.count = Path(folder), 0
         self.process = subprocess.Popen(
-            [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+            [sys.executable, __file__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
         )
         assert self.process.stdout.readline() == "ready\n"
 
@@ -69,7 +80,11 @@ class Launcher:
         """A server, once it is there."""
         self.count += 1
         output = self.folder / f"output-{self.count}.txt"
-        wanted = {"arguments": ["--port", "0", *map(str, arguments)], "output": str(output), "environment": dict(environment)}
+        wanted = {
+            "arguments": ["--port", "0", *map(str, arguments)],
+            "output": str(output),
+            "environment": dict(environment),
+        }
         self.process.stdin.write(json.dumps(wanted) + "\n")
         self.process.stdin.flush()
         server = Server(int(self.process.stdout.readline()), output)
@@ -138,7 +153,12 @@ class Client:
     def send(self, method, path, body=None, **headers):
         """Status, head and body of the answer."""
         data = body if isinstance(body, bytes | None) else json.dumps(body).encode()
-        self.connection.request(method, path, data, {**self.headers, **{k.replace("_", "-"): v for k, v in headers.items()}})
+        self.connection.request(
+            method,
+            path,
+            data,
+            {**self.headers, **{k.replace("_", "-"): v for k, v in headers.items()}},
+        )
         answer = self.connection.getresponse()
         return answer.status, answer.headers, answer.read()
 

@@ -35,14 +35,22 @@ def test_the_oldest_of_all_series_are_forgotten_first():
     assert [(place, name) for place, name, _ in memory.items()] == [(0, "a"), (1, "c")]
     assert (list(memory.names(0)), list(memory.names(1)), len(memory)) == (["a"], ["c"], 2)
     memory.forget(0)
-    assert (list(memory.names(0)), list(memory.names(1)), len(memory), list(memory.items())) == ([], [], 0, [])
+    assert (list(memory.names(0)), list(memory.names(1)), len(memory), list(memory.items())) == (
+        [],
+        [],
+        0,
+        [],
+    )
     memory.put(1, ["a"], [told("a", 3.0)])  # forgotten, and so it may come again
     assert memory.get(1, "a").y == 3.0
     assert memory.get(1, "b") is None
 
 
 def test_a_table_is_remembered_and_forgotten_as_its_tickets():
-    given, ys = np.array([[1.0, -np.inf, np.inf], [2.0, 1.5, 2.5], [3.0, 2.0, 3.5]]), np.array([1.0, 4.0, 2.5])
+    given, ys = (
+        np.array([[1.0, -np.inf, np.inf], [2.0, 1.5, 2.5], [3.0, 2.0, 3.5]]),
+        np.array([1.0, 4.0, 2.5]),
+    )
     errors = np.abs(given[:, 0] - ys)
     for rows in (["x", "", "y"], np.array([3, 2**64 - 1, 0], dtype=np.uint64)):
         for most in range(6):
@@ -60,11 +68,15 @@ def test_a_table_is_remembered_and_forgotten_as_its_tickets():
             assert repr(list(other.items())) == repr(list(one.items()))
             assert list(other.names(1)) == list(one.names(1))
             assert len(other) == len(one) == min(most, 5)
-            assert [repr(other.get(1, name)) for name in "abc"] == [repr(one.get(1, name)) for name in "abc"]
+            assert [repr(other.get(1, name)) for name in "abc"] == [
+                repr(one.get(1, name)) for name in "abc"
+            ]
 
 
 def test_a_batch_that_comes_again_is_not_searched_for_every_ticket():
-    """Or ten thousand answers that are told again would take a hundred million looks, while all clients wait."""
+    """Or ten thousand answers that are told again would take a hundred million looks, while all
+    clients wait.
+    """
 
     class Ids(list):
         def index(self, *_):
@@ -108,10 +120,18 @@ def test_what_is_remembered_of_a_part_of_a_batch_keeps_nothing_else_in_memory():
     asked = [{"id": f"{k}", "x": {"u": k / 7.0}} for k in range(400)]
     answers = [{"id": f"{k}", "y": k / 5.0} for k in range(400)]
     for number, (action, some) in enumerate(
-        [("ask", asked[:2]), ("tell", answers[:2]), ("ask", asked[2:]), ("tell", answers[2:100])], start=1
+        [("ask", asked[:2]), ("tell", answers[:2]), ("ask", asked[2:]), ("tell", answers[2:100])],
+        start=1,
     ):
         event = Event(action, "default", "number", json.dumps(some).encode())
         models.perform(number, event, read(event, UNLIMITED))
-    (table,) = {id(one): one for one in models.memory._told[0].values() if isinstance(one, ToldTable)}.values()
-    assert [len(table.ids), *map(len, (table.rows, table.given, table.ys, table.errors))] == [98] * 5
-    assert [array.base for array in (table.rows, table.given)] == [None, None]  # parts of no larger ones
+    (table,) = {
+        id(one): one for one in models.memory._told[0].values() if isinstance(one, ToldTable)
+    }.values()
+    assert [len(table.ids), *map(len, (table.rows, table.given, table.ys, table.errors))] == [
+        98
+    ] * 5
+    assert [array.base for array in (table.rows, table.given)] == [
+        None,
+        None,
+    ]  # parts of no larger ones

@@ -1,4 +1,6 @@
-"""The folder of a server, damaged in every way: refused in words or repaired, and never in silence."""
+"""The folder of a server, damaged in every way: refused in words or repaired, and never in
+silence.
+"""
 
 import json
 import logging
@@ -28,14 +30,18 @@ def event(k):
         return Event("tell", "default", "number", b'{"id": "nobody", "y": 1.0}')
     name, value = f"{k // 2}", float(k // 2 % 7)
     if k % 2 == 0:
-        return Event("ask", "default", "number", json.dumps({"id": name, "x": {"a": value}}).encode())
+        return Event(
+            "ask", "default", "number", json.dumps({"id": name, "x": {"a": value}}).encode()
+        )
     return Event("tell", "default", "number", json.dumps({"id": name, "y": 2.0 * value}).encode())
 
 
 def perform(keeper, events):
     """Write a group of events and do what it wants; the answers."""
     keeper.log.append(events)
-    return keeper.perform_group(keeper.log.last - len(events) + 1, [(one, read(one, LIMITS)) for one in events])
+    return keeper.perform_group(
+        keeper.log.last - len(events) + 1, [(one, read(one, LIMITS)) for one in events]
+    )
 
 
 def save(keeper):
@@ -45,10 +51,16 @@ def save(keeper):
 
 
 def play(folder, last, saves=SAVES):
-    """A server that was killed after so many events: its models, and copies of its folder along the way."""
+    """A server that was killed after so many events: its models, and copies of its folder along
+    the way.
+    """
     keeper, k, states = Keeper(str(folder), LIMITS), 0, {}
     while keeper.log.last < last:
-        count = min(1 + k % 3, last - keeper.log.last, *(save - keeper.log.last for save in saves if save > keeper.log.last))
+        count = min(
+            1 + k % 3,
+            last - keeper.log.last,
+            *(save - keeper.log.last for save in saves if save > keeper.log.last),
+        )
         perform(keeper, [event(k + j) for j in range(count)])
         k += count
         if keeper.log.last in saves:
@@ -100,7 +112,11 @@ def groups(path):
 def without(path, *unwanted):
     """Rewrite a segment without some of its groups."""
     data = path.read_bytes()
-    path.write_bytes(b"".join(data[one.offset : one.end] for k, one in enumerate(groups(path)) if k not in unwanted))
+    path.write_bytes(
+        b"".join(
+            data[one.offset : one.end] for k, one in enumerate(groups(path)) if k not in unwanted
+        )
+    )
 
 
 def swap(path):
@@ -117,37 +133,82 @@ def replace(path, old, new):
 
 
 REFUSED = {
-    "a bit of a body": (lambda f, p: flip(newest(f), groups(newest(f))[2].end - 40), "damaged: bytes"),
+    "a bit of a body": (
+        lambda f, p: flip(newest(f), groups(newest(f))[2].end - 40),
+        "damaged: bytes",
+    ),
     "a bit of the first group": (lambda f, p: flip(min(f.glob("events-*.log")), 30), "damaged"),
-    "a bit of the newest group": (lambda f, p: flip(newest(f), -50), "event 60, the newest that was acknowledged, is missing"),
-    "a bit of a length": (lambda f, p: flip(newest(f), groups(newest(f))[1].offset + 60, 6), "damaged: bytes"),
-    "a digit that stays JSON": (lambda f, p: replace(newest(f), b'"y": 4.0', b'"y": 9.0'), "damaged: bytes"),
-    "an event that is no JSON": (lambda f, p: replace(newest(f), b'{"id": "24"', b'["id": "24"'), "damaged: bytes"),
+    "a bit of the newest group": (
+        lambda f, p: flip(newest(f), -50),
+        "event 60, the newest that was acknowledged, is missing",
+    ),
+    "a bit of a length": (
+        lambda f, p: flip(newest(f), groups(newest(f))[1].offset + 60, 6),
+        "damaged: bytes",
+    ),
+    "a digit that stays JSON": (
+        lambda f, p: replace(newest(f), b'"y": 4.0', b'"y": 9.0'),
+        "damaged: bytes",
+    ),
+    "an event that is no JSON": (
+        lambda f, p: replace(newest(f), b'{"id": "24"', b'["id": "24"'),
+        "damaged: bytes",
+    ),
     "a group is missing": (lambda f, p: without(newest(f), 2), "where event 44 is expected"),
-    "the newest group is missing": (lambda f, p: without(newest(f), -1 + len(groups(newest(f)))), "is missing"),
+    "the newest group is missing": (
+        lambda f, p: without(newest(f), -1 + len(groups(newest(f)))),
+        "is missing",
+    ),
     "two groups changed places": (lambda f, p: swap(newest(f)), "is expected"),
     "the newest segment is missing": (lambda f, p: newest(f).unlink(), "is missing"),
     "the oldest segment is missing": (
         lambda f, p: min(f.glob("events-*.log")).unlink(),
         "begins with event 41, and events 21 to 40 are missing",
     ),
-    "all segments are missing": (lambda f, p: [one.unlink() for one in f.glob("events-*.log")], "is missing"),
+    "all segments are missing": (
+        lambda f, p: [one.unlink() for one in f.glob("events-*.log")],
+        "is missing",
+    ),
     "the newest segment is empty": (lambda f, p: newest(f).write_bytes(b""), "is missing"),
-    "the oldest segment is empty": (lambda f, p: min(f.glob("events-*.log")).write_bytes(b""), "is empty"),
-    "zeros at the end": (lambda f, p: newest(f).write_bytes(newest(f).read_bytes()[:-500] + bytes(500)), "is missing"),
-    "a segment has another name": (lambda f, p: newest(f).rename(f / "events-0000000000000099.log"), "in its name"),
+    "the oldest segment is empty": (
+        lambda f, p: min(f.glob("events-*.log")).write_bytes(b""),
+        "is empty",
+    ),
+    "zeros at the end": (
+        lambda f, p: newest(f).write_bytes(newest(f).read_bytes()[:-500] + bytes(500)),
+        "is missing",
+    ),
+    "a segment has another name": (
+        lambda f, p: newest(f).rename(f / "events-0000000000000099.log"),
+        "in its name",
+    ),
     "no high-water mark": (lambda f, p: (f / "high-water").unlink(), "is missing"),
     "an empty high-water mark": (lambda f, p: (f / "high-water").write_bytes(b""), "is damaged"),
-    "both slots damaged": (lambda f, p: [flip(f / "high-water", place) for place in (40, 4136)], "is damaged"),
+    "both slots damaged": (
+        lambda f, p: [flip(f / "high-water", place) for place in (40, 4136)],
+        "is damaged",
+    ),
     "no high-water mark and no log": (
         lambda f, p: [one.unlink() for one in [*f.glob("events-*.log"), f / "high-water"]],
         "is missing",
     ),
-    "no checkpoint": (lambda f, p: [one.unlink() for one in f.glob("models-*")], "events 1 to 20 are missing"),
-    "empty checkpoints": (lambda f, p: [one.write_bytes(b"") for one in f.glob("models-*")], "checkpoint"),
+    "no checkpoint": (
+        lambda f, p: [one.unlink() for one in f.glob("models-*")],
+        "events 1 to 20 are missing",
+    ),
+    "empty checkpoints": (
+        lambda f, p: [one.write_bytes(b"") for one in f.glob("models-*")],
+        "checkpoint",
+    ),
     "an older copy of the log": (lambda f, p: older(f, p, "events-*.log"), "is missing"),
-    "an older copy of log and mark": (lambda f, p: (older(f, p, "events-*.log"), older(f, p, "high-water")), "older copy"),
-    "an older mark of another time": (lambda f, p: foreign(f, p, "high-water"), "of another server"),
+    "an older copy of log and mark": (
+        lambda f, p: (older(f, p, "events-*.log"), older(f, p, "high-water")),
+        "older copy",
+    ),
+    "an older mark of another time": (
+        lambda f, p: foreign(f, p, "high-water"),
+        "of another server",
+    ),
     "the log of another server": (lambda f, p: foreign(f, p, "events-*.log"), "of another server"),
     "a checkpoint of another server": (lambda f, p: foreign(f, p, "models-*"), "of another server"),
 }
@@ -156,7 +217,9 @@ REFUSED = {
 def older(folder, played, pattern):
     for path in folder.glob(pattern):
         path.unlink()
-    number = max(int(path.name[6:]) for path in played.parent.glob("state-*") if int(path.name[6:]) <= OLDER)
+    number = max(
+        int(path.name[6:]) for path in played.parent.glob("state-*") if int(path.name[6:]) <= OLDER
+    )
     for path in Path(f"{played}-{number}").glob(pattern):
         shutil.copy(path, folder)
 
@@ -173,7 +236,11 @@ def foreign(folder, played, pattern):
 
 
 def content(folder):
-    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name not in ("lock", "replaying")}
+    return {
+        path.name: path.read_bytes()
+        for path in folder.iterdir()
+        if path.name not in ("lock", "replaying")
+    }
 
 
 @pytest.mark.parametrize("kind", REFUSED)
@@ -189,7 +256,10 @@ def test_damage_is_refused_in_words_and_changes_nothing(copy, played, kind):
 
 def test_what_is_intact_is_said(copy):
     flip(newest(copy), groups(newest(copy))[2].end - 40)
-    with pytest.raises(FolderError, match=r"Intact are the events 21 to 43 and 46 to 60\. .* acknowledged is event 60"):
+    with pytest.raises(
+        FolderError,
+        match=r"Intact are the events 21 to 43 and 46 to 60\. .* acknowledged is event 60",
+    ):
         start(copy)
 
 
@@ -247,9 +317,12 @@ def test_one_damaged_note_is_said_and_made_up_for_by_the_other(copy, played, cap
 
 
 @pytest.mark.parametrize(
-    "damage", [lambda path: path.unlink(), lambda path: path.write_bytes(b""), lambda path: flip(path, -9)]
+    "damage",
+    [lambda path: path.unlink(), lambda path: path.write_bytes(b""), lambda path: flip(path, -9)],
 )
-def test_without_the_newest_checkpoint_the_one_before_and_the_log_lead_to_the_same(copy, played, damage):
+def test_without_the_newest_checkpoint_the_one_before_and_the_log_lead_to_the_same(
+    copy, played, damage
+):
     damage(newest(copy, "models-*.state"))
     assert start(copy) == (played[1][EVENTS], 40)
 
@@ -293,11 +366,18 @@ def test_a_repair_leaves_what_is_another_servers_aside(copy, played, tmp_path):
         shutil.copy(path, copy)
     shutil.copy(newest(tmp_path / "other", "models-*40.state"), copy)
     assert start(copy, may_repair=True)[0] == played[1][EVENTS]
-    assert [path.name for path in (copy / "damaged-1").glob("models-*")] == ["models-0000000000000040.state"]
+    assert [path.name for path in (copy / "damaged-1").glob("models-*")] == [
+        "models-0000000000000040.state"
+    ]
 
 
 def test_refused_events_are_recorded(played):
-    found = [number for path in segments(played[0]) for group in groups(path) for number in group.header.refused]
+    found = [
+        number
+        for path in segments(played[0])
+        for group in groups(path)
+        for number in group.header.refused
+    ]
     assert found == [number for number in range(20, EVENTS) if number % 10 == 0]
     assert all(isinstance(group, Group) for path in segments(played[0]) for group in groups(path))
 
@@ -305,11 +385,19 @@ def test_refused_events_are_recorded(played):
 @pytest.mark.parametrize(
     ("refuse", "words"),
     [
-        (lambda number, event: event.body.startswith(b'{"id": "24"'), r"event 49 \(ask .* was accepted .* is refused now"),
-        (lambda number, event: False, "event 50 .* was refused when it came and is not refused now"),
+        (
+            lambda number, event: event.body.startswith(b'{"id": "24"'),
+            r"event 49 \(ask .* was accepted .* is refused now",
+        ),
+        (
+            lambda number, event: False,
+            "event 50 .* was refused when it came and is not refused now",
+        ),
     ],
 )
-def test_an_event_that_ends_in_another_way_than_when_it_came_is_refused(copy, monkeypatch, refuse, words):
+def test_an_event_that_ends_in_another_way_than_when_it_came_is_refused(
+    copy, monkeypatch, refuse, words
+):
     def performed(models, number, event, wanted):
         if refuse(number, event):
             raise Refusal(400, "not today")
@@ -352,7 +440,11 @@ def _logged(caplog):
 
 def test_a_checkpoint_of_another_history_of_the_same_server_is_refused(copy, played):
     """A copy of the folder was served from for a while, and one of its checkpoints came back."""
-    number = max(int(path.name[6:]) for path in played[0].parent.glob("state-*") if int(path.name[6:]) < SAVES[1])
+    number = max(
+        int(path.name[6:])
+        for path in played[0].parent.glob("state-*")
+        if int(path.name[6:]) < SAVES[1]
+    )
     other = copy.parent / "other"
     shutil.copytree(f"{played[0]}-{number}", other)
     keeper = Keeper(str(other), LIMITS)
@@ -360,7 +452,9 @@ def test_a_checkpoint_of_another_history_of_the_same_server_is_refused(copy, pla
     save(keeper)
     keeper.close()
     shutil.copy(newest(other, "models-*.state"), copy)
-    with pytest.raises(FolderError, match="after event 40 was made from other events than those of the log"):
+    with pytest.raises(
+        FolderError, match="after event 40 was made from other events than those of the log"
+    ):
         start(copy)
 
 
@@ -380,11 +474,18 @@ def test_a_new_segment_does_not_overwrite_one_that_holds_no_events_yet(tmp_path,
 
 @pytest.mark.parametrize(
     ("pattern", "words"),
-    [("high-water", "the newest that was acknowledged, is missing or was replaced"), ("events-*21.log", "does not follow")],
+    [
+        ("high-water", "the newest that was acknowledged, is missing or was replaced"),
+        ("events-*21.log", "does not follow"),
+    ],
 )
 def test_files_of_another_history_of_the_same_server_are_refused(copy, played, pattern, words):
     """All numbers fit, and only the digests tell that the events are not the same."""
-    number = max(int(path.name[6:]) for path in played[0].parent.glob("state-*") if int(path.name[6:]) < SAVES[1])
+    number = max(
+        int(path.name[6:])
+        for path in played[0].parent.glob("state-*")
+        if int(path.name[6:]) < SAVES[1]
+    )
     other = copy.parent / "other"
     shutil.copytree(f"{played[0]}-{number}", other)
     keeper = Keeper(str(other), LIMITS)

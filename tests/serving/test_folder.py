@@ -1,4 +1,7 @@
-"""What is on the disk: one log, two checkpoints, one lock; and every way in which they may be damaged, full or taken."""
+"""What is on the disk: one log, two checkpoints, one lock.
+
+And every way in which they may be damaged, full or taken.
+"""
 
 import asyncio
 import contextlib
@@ -39,7 +42,10 @@ def do(keeper, *events):
     """Write events and do what they want; the answers."""
     keeper.log.append(events)
     first = keeper.log.last - len(events) + 1
-    return [json.loads(keeper.perform(first + k, event, read(event, keeper.limits))) for k, event in enumerate(events)]
+    return [
+        json.loads(keeper.perform(first + k, event, read(event, keeper.limits)))
+        for k, event in enumerate(events)
+    ]
 
 
 def rounds(keeper, first, count):
@@ -75,8 +81,14 @@ def crashed(keeper, tmp_path):
 def test_events_are_on_the_disk_before_they_are_noted_as_acknowledged(keeper, monkeypatch):
     course = []
     sync, put = log._sync, log.HighWater.put
-    monkeypatch.setattr(log, "_sync", lambda file: (course.append(os.fstat(file).st_size), sync(file)))
-    monkeypatch.setattr(log.HighWater, "put", lambda mark, boundary: (course.append(boundary.number), put(mark, boundary)))
+    monkeypatch.setattr(
+        log, "_sync", lambda file: (course.append(os.fstat(file).st_size), sync(file))
+    )
+    monkeypatch.setattr(
+        log.HighWater,
+        "put",
+        lambda mark, boundary: (course.append(boundary.number), put(mark, boundary)),
+    )
     do(keeper, ask("first"))
     assert course == [os.path.getsize(keeper.log._path), keeper.log.last]
 
@@ -130,7 +142,8 @@ def test_a_damaged_checkpoint_is_made_up_for_by_the_one_before(keeper, tmp_path)
     for path in (tmp_path / "copy").glob("models-*.state"):
         path.write_bytes(b"nothing")
     with pytest.raises(
-        FolderError, match=r"the checkpoint .* is not a checkpoint|the checkpoint .* is (damaged|too short|cut)"
+        FolderError,
+        match=r"the checkpoint .* is not a checkpoint|the checkpoint .* is (damaged|too short|cut)",
     ):
         Keeper(str(tmp_path / "copy"), SMALL)
 
@@ -141,7 +154,14 @@ def test_inspect_tells_what_is_in_a_checkpoint(keeper):
     save(keeper)
     facts = describe(keeper._path(keeper.number))
     assert facts["models"] == ["default: predicts number", "another: predicts number"]
-    names = ("series", "rows asked", "rows told", "tickets dropped", "tickets pending", "answered tickets remembered")
+    names = (
+        "series",
+        "rows asked",
+        "rows told",
+        "tickets dropped",
+        "tickets pending",
+        "answered tickets remembered",
+    )
     assert [facts[name] for name in names] == [2, 5, 3, 0, 2, 3]
 
 
@@ -182,7 +202,9 @@ def disk(tmp_path):
         pytest.skip("only root can mount a small disk")
     disk = tmp_path / "disk"
     disk.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=600k", "tmpfs", disk], capture_output=True, check=False)
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=600k", "tmpfs", disk], capture_output=True, check=False
+    )
     if mounted.returncode:
         pytest.skip("this machine mounts no small disk")
     yield disk
@@ -289,7 +311,9 @@ def test_memory_that_is_free_goes_back_now_and_then(keeper, monkeypatch):
             await scribe.submit(event, read(event, keeper.limits))
 
     asyncio.run(work())
-    assert given_back == [6]  # the limits of these tests are the first event; a request has 212 bytes
+    assert given_back == [
+        6
+    ]  # the limits of these tests are the first event; a request has 212 bytes
 
 
 def test_the_c_library_can_be_told():

@@ -1,4 +1,6 @@
-"""Requests by chance, made from the server's own description of itself: it answers each as it says, and goes on."""
+"""Requests by chance, made from the server's own description of itself: it answers each as it
+says, and goes on.
+"""
 
 import json
 import random
@@ -7,7 +9,24 @@ import pytest
 
 FIT, BROKEN = 0.6, 0.15
 """Shares of values that are as the description wants them, and of bodies with a wrong byte."""
-VALUES = (None, True, 0, -1, 1e308, 10**400, 0.1, "", "a", "\x00", "ü" * 300, "2024-02-30", [], [[]], {}, {"a": {"b": 1}})
+VALUES = (
+    None,
+    True,
+    0,
+    -1,
+    1e308,
+    10**400,
+    0.1,
+    "",
+    "a",
+    "\x00",
+    "ü" * 300,
+    "2024-02-30",
+    [],
+    [[]],
+    {},
+    {"a": {"b": 1}},
+)
 NAMES = ("m", "M-2_x", "a.b", "..", "%2e%2e", "a%2Fb", "x" * 65, "ü".encode().hex(), "%00", "")
 LOOKED = ("/health", "/metrics", "/models", "/openapi.json")
 
@@ -24,13 +43,21 @@ def made(schema, rng):
     kind = rng.choice(kind) if isinstance(kind, list) else kind
     if kind == "object":
         known = schema.get("properties", {})
-        wanted = [name for name in known if name in schema.get("required", ()) or rng.random() < 0.4]
+        wanted = [
+            name for name in known if name in schema.get("required", ()) or rng.random() < 0.4
+        ]
         found = {name: made(known[name], rng) for name in wanted}
         more = schema.get("additionalProperties")
-        return found | ({rng.choice("abcd"): made(more, rng) for _ in range(rng.randrange(4))} if more else {})
+        return found | (
+            {rng.choice("abcd"): made(more, rng) for _ in range(rng.randrange(4))} if more else {}
+        )
     if kind == "array":
         return [made(schema["items"], rng) for _ in range(rng.randrange(4))]
-    return {"number": rng.gauss(0.0, 1.0), "string": f"t{rng.randrange(40)}", "boolean": rng.random() < 0.5}.get(kind)
+    return {
+        "number": rng.gauss(0.0, 1.0),
+        "string": f"t{rng.randrange(40)}",
+        "boolean": rng.random() < 0.5,
+    }.get(kind)
 
 
 def sent(client, path, method, about, rng):
@@ -44,7 +71,11 @@ def sent(client, path, method, about, rng):
         body = "\n".join(map(json.dumps, lines)).encode()
         if rng.random() < BROKEN:
             place = rng.randrange(len(body) + 1)
-            body = body[:place] + rng.choice([b"", b"\xff", b"}", b'"', b"\x00"]) + body[place + rng.randrange(2) :]
+            body = (
+                body[:place]
+                + rng.choice([b"", b"\xff", b"}", b'"', b"\x00"])
+                + body[place + rng.randrange(2) :]
+            )
     status, head, answer = client.send(method.upper(), path, body, Content_Type=kind)
     known = {int(code) for code in about["responses"]}
     assert status in known | {404, 405}, (path, method, body, status, answer)
@@ -61,7 +92,12 @@ def fuzzed(launcher, folder, count, seed):
     server, rng = launcher.start(*options), random.Random(seed)
     client = server.client()
     paths = client.get("/openapi.json")[1]["paths"]
-    calls = [(path, method, about) for path, methods in paths.items() for method, about in methods.items() if path != "/events"]
+    calls = [
+        (path, method, about)
+        for path, methods in paths.items()
+        for method, about in methods.items()
+        if path != "/events"
+    ]
     found = {sent(client, *rng.choice(calls), rng) for _ in range(count)}
     for path in LOOKED:
         assert client.send("GET", path)[0] == 200

@@ -1,4 +1,6 @@
-"""Events that are done together leave what they leave one after the other, bit by bit, and are answered the same."""
+"""Events that are done together leave what they leave one after the other, bit by bit, and are
+answered the same.
+"""
 
 import asyncio
 import json
@@ -16,18 +18,29 @@ from swordplay.serving.scribe import ordered
 
 
 def events(kind, count, seed):
-    """Asks, tells and drops, some of them again, some wrong, some of several rows or for another key."""
+    """Asks, tells and drops, some of them again, some wrong, some of several rows or for another
+    key.
+    """
     rng, made, asked = np.random.default_rng(seed), [], []
 
     def y():
-        return {"number": float(rng.normal()), "yes-no": bool(rng.integers(2)), "classes": str(rng.integers(3))}[kind]
+        return {
+            "number": float(rng.normal()),
+            "yes-no": bool(rng.integers(2)),
+            "classes": str(rng.integers(3)),
+        }[kind]
 
     def row():
-        return {"a": float(rng.normal()), "b": [1, "w", None, 2.5][0 if rng.random() < 0.99 else rng.integers(1, 4)]}
+        return {
+            "a": float(rng.normal()),
+            "b": [1, "w", None, 2.5][0 if rng.random() < 0.99 else rng.integers(1, 4)],
+        }
 
     what = 0.0
     for k in range(count):
-        what = what if what < 0.9 and rng.random() < 0.8 else rng.random()  # several of the same one after the other
+        what = (
+            what if what < 0.9 and rng.random() < 0.8 else rng.random()
+        )  # several of the same one after the other
         key = {"key": "k"} if rng.random() < 0.1 else {}
         if what < 0.4 or not asked:
             ids = [f"{k}.{j}" for j in range(rng.integers(1, 4))]
@@ -35,8 +48,14 @@ def events(kind, count, seed):
             asked += [(one["id"], key) for one in rows if "id" in one]
             made.append(("ask", rows if len(rows) > 1 else rows[0]))
         elif what < 0.9:
-            some = [asked.pop(0) if rng.random() < 0.9 else asked[-1] for _ in range(min(len(asked) - 1, 2) + 1)]
-            told = [{"id": id, "y": y(), **key} for id, key in {id: (id, key) for id, key in some}.values()]
+            some = [
+                asked.pop(0) if rng.random() < 0.9 else asked[-1]
+                for _ in range(min(len(asked) - 1, 2) + 1)
+            ]
+            told = [
+                {"id": id, "y": y(), **key}
+                for id, key in {id: (id, key) for id, key in some}.values()
+            ]
             made.append(("tell", told if len(told) > 1 else told[0]))
         elif what < 0.95:
             id, key = asked[int(rng.integers(len(asked)))]
@@ -69,7 +88,9 @@ def test_together_is_one_after_the_other(kind):
             found = alone(many, first + place, part[place])
             return Refusal(500, json.dumps(found)) if isinstance(found, dict) else found
 
-        answers = groups.perform(many, first, [(event, read(event, Limits())) for event in part], by_itself)
+        answers = groups.perform(
+            many, first, [(event, read(event, Limits())) for event in part], by_itself
+        )
         found += [json.loads(str(one)) if isinstance(one, Refusal) else one for one in answers]
         done += len(part)
     assert found == wanted
@@ -77,7 +98,9 @@ def test_together_is_one_after_the_other(kind):
     assert states[0].keys() == states[1].keys()
     for name, value in states[0].items():
         assert np.asarray(value).tobytes() == np.asarray(states[1][name]).tobytes(), name
-    assert runs < len(made) - 80  # and many of them did go together, though stretches of the watch are short at first
+    assert (
+        runs < len(made) - 80
+    )  # and many of them did go together, though stretches of the watch are short at first
     assert any(isinstance(answer, dict) for answer in found)
 
 
@@ -97,7 +120,10 @@ def test_answers_go_before_rows_that_came_at_the_same_time():
         own = waiting("tell", {"id": "a", "y": 1})
         assert ordered([ask, tell]) == [tell, ask]
         assert ordered([ask, tell, ask, tell]) == [tell, tell, ask, ask]
-        assert ordered([ask, own]) == [ask, own]  # its answer, sent before it was known that the row had come
+        assert ordered([ask, own]) == [
+            ask,
+            own,
+        ]  # its answer, sent before it was known that the row had come
         assert ordered([ask, drop, tell]) == [ask, drop, tell]
         assert ordered([tell]) == [tell]
 

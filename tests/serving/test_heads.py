@@ -1,4 +1,7 @@
-"""Heads that came before mean what they meant when they were read; and connections that rest are let go in time."""
+"""Heads that came before mean what they meant when they were read.
+
+And connections that rest are let go in time.
+"""
 
 import asyncio
 import json
@@ -17,8 +20,14 @@ MEANING = Meaning(b"/ask", Head(), True)
 
 
 def test_a_whole_request_by_hand():
-    assert whole(START + b"Content-Length: 2\r\nA: b\r\n\r\n{}") == ((START + b"Content-Length: ", b"\r\nA: b"), b"{}")
-    assert whole(START + b"content-length:002\r\n\r\n{}") == ((START + b"content-length:", b""), b"{}")
+    assert whole(START + b"Content-Length: 2\r\nA: b\r\n\r\n{}") == (
+        (START + b"Content-Length: ", b"\r\nA: b"),
+        b"{}",
+    )
+    assert whole(START + b"content-length:002\r\n\r\n{}") == (
+        (START + b"content-length:", b""),
+        b"{}",
+    )
     for rest in (b"", b"{", b"{}x", b"{}" + START):
         assert whole(START + b"Content-Length: 2\r\n\r\n" + rest) is None
     for line in (
@@ -29,7 +38,9 @@ def test_a_whole_request_by_hand():
         b"Content-Length: 0000000002\r\n",
     ):
         assert whole(START + line + b"\r\n{}") is None
-    assert whole(START + b"A: b\r\n\r\n" + (rest := b"\r\nContent-Length: 26\r\n\r\n{}")) is None  # that is not its head
+    assert (
+        whole(START + b"A: b\r\n\r\n" + (rest := b"\r\nContent-Length: 26\r\n\r\n{}")) is None
+    )  # that is not its head
     assert len(rest) == 26
 
 
@@ -111,7 +122,9 @@ class Loop:
 
     def pass_until(self, now):
         """Let time pass."""
-        while due := [timer for timer in self.timers if timer.when() <= now and not timer.cancelled()]:
+        while due := [
+            timer for timer in self.timers if timer.when() <= now and not timer.cancelled()
+        ]:
             first = min(due)
             self.timers.remove(first)
             self.now = first.when()
@@ -155,7 +168,9 @@ def connections(door, loop, most=None):
     state.default_headers = [(b"date", b"today")]
 
     def connect():
-        protocol = config.http_protocol_class(config=config, server_state=state, app_state={}, _loop=loop)
+        protocol = config.http_protocol_class(
+            config=config, server_state=state, app_state={}, _loop=loop
+        )
         protocol.connection_made(Transport())
         return protocol
 
@@ -167,7 +182,19 @@ def sent(protocol):
 
 
 def request(body, *lines, start=b"POST /ask HTTP/1.1", length=b"Content-Length: %d"):
-    return b"\r\n".join([start, b"Host: localhost", *lines, length % len(body) if b"%d" in length else length, b"", b""]) + body
+    return (
+        b"\r\n".join(
+            [
+                start,
+                b"Host: localhost",
+                *lines,
+                length % len(body) if b"%d" in length else length,
+                b"",
+                b"",
+            ]
+        )
+        + body
+    )
 
 
 def test_known_heads_are_not_read_again_and_bodies_are_their_own():
@@ -223,12 +250,20 @@ STARTS = [
     b"POST /ask?a HTTP/1.1",
     b"GET / HTTP/1.1",
 ]
-LENGTHS = [b"Content-Length: %d", b"content-length:   %d", b"Content-Length: %d\t", b"Content-Length: 1", b"A: b"]
+LENGTHS = [
+    b"Content-Length: %d",
+    b"content-length:   %d",
+    b"Content-Length: %d\t",
+    b"Content-Length: 1",
+    b"A: b",
+]
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_what_was_kept_is_what_is_read(seed, monkeypatch):
-    """The same bytes to a server that keeps heads, and to one that reads each of them: the same comes in and goes out."""
+    """The same bytes to a server that keeps heads, and to one that reads each of them: the same
+    comes in and goes out.
+    """
     draw = random.Random(seed)
     heads = [
         (
@@ -249,7 +284,12 @@ def test_what_was_kept_is_what_is_read(seed, monkeypatch):
             connect, said = connections(door, loop), []
             protocol = connect()
             for lines, start, length, body, again in wanted:
-                if again or protocol.transport.is_closing() or protocol.cycle is None or not protocol.cycle.response_complete:
+                if (
+                    again
+                    or protocol.transport.is_closing()
+                    or protocol.cycle is None
+                    or not protocol.cycle.response_complete
+                ):
                     protocol.connection_lost(None)
                     protocol = connect()
                 protocol.data_received(request(body, *lines, start=start, length=length))

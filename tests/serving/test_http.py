@@ -1,4 +1,6 @@
-"""What goes over the wire: answers to what is right, and words for whatever is not, all of it from a real server."""
+"""What goes over the wire: answers to what is right, and words for whatever is not, all of it
+from a real server.
+"""
 
 import contextlib
 import json
@@ -14,7 +16,18 @@ TOKEN = "a-token-of-the-tests"
 @pytest.fixture(scope="module")
 def server(launcher, tmp_path_factory):
     folder = tmp_path_factory.mktemp("http") / "state"
-    server = launcher.start("--state", folder, "--max-body", 20_000, "--max-rows", 50, "--max-columns", 20, "--max-pending", 60)
+    server = launcher.start(
+        "--state",
+        folder,
+        "--max-body",
+        20_000,
+        "--max-rows",
+        50,
+        "--max-columns",
+        20,
+        "--max-pending",
+        60,
+    )
     yield server
     server.stop()
 
@@ -27,12 +40,21 @@ def client(server):
 
 
 def test_ask_and_tell(client):
-    asked = client.post("/models/one/ask", {"x": {"a": 1.5, "b": "word", "c": None, "d": True}, "id": "q"})
+    asked = client.post(
+        "/models/one/ask", {"x": {"a": 1.5, "b": "word", "c": None, "d": True}, "id": "q"}
+    )
     assert asked == (200, {"id": "q", "prediction": None, "lower": None, "upper": None})
     told = (200, {"id": "q", "prediction": None, "y": 2.0, "error": None})
     assert client.post("/models/one/tell", {"id": "q", "y": 2}) == told
-    assert client.post("/models/one/tell", {"id": "q", "y": 2.0}) == told  # again: the same answer, nothing more
-    assert client.post("/models/one/ask", {"x": {"a": 1.5, "b": "word", "c": None, "d": True}, "id": "q"}) == asked
+    assert (
+        client.post("/models/one/tell", {"id": "q", "y": 2.0}) == told
+    )  # again: the same answer, nothing more
+    assert (
+        client.post(
+            "/models/one/ask", {"x": {"a": 1.5, "b": "word", "c": None, "d": True}, "id": "q"}
+        )
+        == asked
+    )
     status, summary = client.get("/models/one/summary")
     assert status == 200
     assert (summary["asks"], summary["tells"], summary["pending"]) == (1, 1, 0)
@@ -44,12 +66,26 @@ def test_many_rows_as_json_and_as_lines(client):
     status, answers = client.post("/models/many/ask", rows)
     assert status == 200
     assert [answer["id"] for answer in answers] == list("012345")
-    lines = "\n".join(json.dumps({"id": f"{k}", "y": k, "key": rows[k]["key"]}) for k in reversed(range(6))) + "\n\n"
-    status, answers = client.post("/models/many/tell", lines.encode(), Content_Type="application/x-ndjson")
+    lines = (
+        "\n".join(
+            json.dumps({"id": f"{k}", "y": k, "key": rows[k]["key"]}) for k in reversed(range(6))
+        )
+        + "\n\n"
+    )
+    status, answers = client.post(
+        "/models/many/tell", lines.encode(), Content_Type="application/x-ndjson"
+    )
     assert status == 200
     assert [answer["id"] for answer in answers] == list("543210")
     found = client.get("/models/many")[1]
-    assert found == {"model": "many", "target": "number", "keys": ["right", "left"], "asks": 6, "tells": 6, "pending": 0}
+    assert found == {
+        "model": "many",
+        "target": "number",
+        "keys": ["right", "left"],
+        "asks": 6,
+        "tells": 6,
+        "pending": 0,
+    }
 
 
 def test_rows_without_an_id_get_one_that_nobody_can_choose(client):
@@ -74,7 +110,10 @@ def test_classes_and_yes_no(client):
     assert client.send("PUT", "/models/sky", {"target": "classes"})[0] == 200
     for k in range(9):
         ticket = client.post("/models/sky/ask", {"x": {"a": k % 3}})[1]
-        assert client.post("/models/sky/tell", {"id": ticket["id"], "y": ["sun", "rain", 3][k % 3]})[0] == 200
+        assert (
+            client.post("/models/sky/tell", {"id": ticket["id"], "y": ["sun", "rain", 3][k % 3]})[0]
+            == 200
+        )
     ticket = client.post("/models/sky/ask", {"x": {"a": 0}})[1]
     assert ticket["prediction"] == "sun"
     assert set(ticket["probabilities"]) == {"sun", "rain", "3"}
@@ -135,7 +174,10 @@ def test_what_is_wrong_is_refused_in_words_and_changes_nothing(client, path, bod
 
 def test_whoever_sends_far_too_much_is_told_so(server):
     """And not cut off in the middle of it, as then he would never read why."""
-    for body in (b"[" + b" " * 4_000_000 + b"]", iter([b" " * 1_000_000] * 4)):  # with a length, and in parts without one
+    for body in (
+        b"[" + b" " * 4_000_000 + b"]",
+        iter([b" " * 1_000_000] * 4),
+    ):  # with a length, and in parts without one
         client = server.client()
         client.connection.request("POST", "/ask", body, client.headers, encode_chunked=True)
         answer = client.connection.getresponse()
@@ -147,7 +189,12 @@ def test_whoever_sends_far_too_much_is_told_so(server):
 def test_what_contradicts_is_refused(client):
     assert client.post("/models/twice/ask", {"x": {"a": 1}, "id": "t"})[0] == 200
     assert client.post("/models/twice/ask", {"x": {"a": 2}, "id": "t"})[0] == 409
-    assert client.post("/models/twice/ask", [{"x": {"a": 2}, "id": "u"}, {"x": {"a": 2}, "id": "u"}])[0] == 409
+    assert (
+        client.post("/models/twice/ask", [{"x": {"a": 2}, "id": "u"}, {"x": {"a": 2}, "id": "u"}])[
+            0
+        ]
+        == 409
+    )
     assert client.post("/models/twice/tell", [{"id": "t", "y": 1}, {"id": "t", "y": 1}])[0] == 409
     assert client.post("/models/twice/tell", {"id": "t", "y": 1})[0] == 200
     status, answer = client.post("/models/twice/tell", {"id": "t", "y": 2})
@@ -159,7 +206,10 @@ def test_what_contradicts_is_refused(client):
     assert client.post("/models/twice/tell", {"id": "d", "y": 2})[0] == 409
     # whole or not at all: of two answers the first would be right
     client.post("/models/twice/ask", {"x": {"a": 1}, "id": "e"})
-    assert client.post("/models/twice/tell", [{"id": "e", "y": 1}, {"id": "nobody", "y": 1}])[1]["row"] == 1
+    assert (
+        client.post("/models/twice/tell", [{"id": "e", "y": 1}, {"id": "nobody", "y": 1}])[1]["row"]
+        == 1
+    )
     assert client.get("/models/twice")[1]["pending"] == 1
 
 
@@ -179,7 +229,13 @@ def test_broken_json_at_any_byte_is_refused_with_the_place(client):
     lines = b'{"x": {}}\n{"x": {}\n{"x": {}}'
     answer = client.post("/ask", lines, Content_Type="application/x-ndjson")[1]
     assert (answer["line"], answer["byte"]) == (2, 18)
-    for text in (b"", b"[" * 100_0, b'{"x": {"a": NaN}}', b'{"x": {"a": ' + b"9" * 5_000 + b"}}", b'{"x": {"a": -Infinity}}'):
+    for text in (
+        b"",
+        b"[" * 100_0,
+        b'{"x": {"a": NaN}}',
+        b'{"x": {"a": ' + b"9" * 5_000 + b"}}",
+        b'{"x": {"a": -Infinity}}',
+    ):
         assert client.post("/ask", text)[0] == 400, text
 
 
@@ -209,18 +265,29 @@ def test_health_metrics_and_the_description(client):
     text = client.send("GET", "/metrics")[2].decode()
     for line in text.splitlines():
         assert re.fullmatch(r"# (HELP|TYPE) \w+ .+|\w+(\{[^{}]*\})? [0-9.e+-]+", line), line
-    assert re.search(r'^swordplay_answers_total\{action="ask",status="200"\} \d+$', text, re.MULTILINE)
-    assert len(re.findall("^# TYPE ", text, re.MULTILINE)) == len(set(re.findall(r"^# TYPE (\w+)", text, re.MULTILINE)))
+    assert re.search(
+        r'^swordplay_answers_total\{action="ask",status="200"\} \d+$', text, re.MULTILINE
+    )
+    assert len(re.findall("^# TYPE ", text, re.MULTILINE)) == len(
+        set(re.findall(r"^# TYPE (\w+)", text, re.MULTILINE))
+    )
     described = client.get("/openapi.json")[1]
     assert described["openapi"] == "3.1.0"
-    assert {"/ask", "/tell", "/drop", "/models/{name}/ask", "/health", "/metrics"} <= described["paths"].keys()
+    assert {"/ask", "/tell", "/drop", "/models/{name}/ask", "/health", "/metrics"} <= described[
+        "paths"
+    ].keys()
 
 
 def test_a_token_for_everything_that_changes(launcher, tmp_path):
     server = launcher.start("--state", tmp_path / "state", environment={"SWORDPLAY_TOKEN": TOKEN})
     client = server.client()
     for path in ("/ask", "/tell", "/drop", "/models/m"):
-        for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": f"Basic {TOKEN}"}, {"Authorization": TOKEN}):
+        for headers in (
+            {},
+            {"Authorization": "Bearer wrong"},
+            {"Authorization": f"Basic {TOKEN}"},
+            {"Authorization": TOKEN},
+        ):
             status, head, _ = client.send("POST", path, ROW, **headers)
             assert (status, head["www-authenticate"]) == (401, "Bearer")
     assert client.post("/ask", ROW, Authorization=f"Bearer {TOKEN}")[0] == 200
@@ -233,10 +300,14 @@ def test_a_token_for_everything_that_changes(launcher, tmp_path):
 def test_slow_clients_are_let_go(launcher, tmp_path):
     server = launcher.start("--state", tmp_path / "state", "--timeout", 0.5)
     begun = time.monotonic()
-    slow = {name: socket.create_connection(("127.0.0.1", server.port), timeout=20) for name in ("silent", "head", "body")}
+    slow = {
+        name: socket.create_connection(("127.0.0.1", server.port), timeout=20)
+        for name in ("silent", "head", "body")
+    }
     slow["head"].sendall(b"POST /ask HTTP/1.1\r\nHost: loc")
     endless = socket.create_connection(("127.0.0.1", server.port), timeout=20)
-    with pytest.raises(OSError, match=r"reset|pipe|closed"):  # noqa: PT012  # whichever the system says first
+    # whichever the system says first
+    with pytest.raises(OSError, match=r"reset|pipe|closed"):  # noqa: PT012
         endless.sendall(b"POST /ask HTTP/1.1\r\n")
         while True:
             endless.sendall(b"A" * 1000 + b": b\r\n")
@@ -260,7 +331,9 @@ def test_slow_clients_are_let_go(launcher, tmp_path):
 
 
 def test_whoever_stays_does_not_keep_the_server_from_ending(launcher, tmp_path):
-    """Neither idle connections, nor half requests, nor live pages that nobody reads: it ends, and everything is saved."""
+    """Neither idle connections, nor half requests, nor live pages that nobody reads: it ends,
+    and everything is saved.
+    """
     server = launcher.start("--state", tmp_path / "state", "--timeout", 1)
     client = server.client()
     assert client.post("/ask", {**ROW, "id": "kept"})[0] == 200  # and its connection stays open

@@ -1,7 +1,9 @@
-"""kill -9 under load: no acknowledged event is lost or doubled, the models are those of the events in their order, bit by bit.
+"""kill -9 under load: no acknowledged event is lost or doubled, the models are those of the events
+in their order, bit by bit.
 
-Every client has a model of its own, or a series of the same one, and sends one request at a time, so it knows the order of its
-events, whatever was killed in between. A request without an answer is sent again, as it was.
+Every client has a model of its own, or a series of the same one, and sends one request at a time,
+so it knows the order of its events, whatever was killed in between. A request without an answer is
+sent again, as it was.
 """
 
 import http.client
@@ -22,12 +24,22 @@ KINDS = ("number", "yes-no", "classes", "number")
 
 
 class Worker(threading.Thread):
-    """Asks, tells, drops and repeats for a model of its own, through all kills, and keeps what was acknowledged."""
+    """Asks, tells, drops and repeats for a model of its own, through all kills, and keeps what
+    was acknowledged.
+    """
 
     def __init__(self, place, address, stop, short):
         super().__init__()
-        self.name, self.kind, self.address, self.stop = f"model{place}", KINDS[0 if short else place], address, stop
-        self.short, self.client = short, None  # whether all share the short addresses, over connections that stay open
+        self.name, self.kind, self.address, self.stop = (
+            f"model{place}",
+            KINDS[0 if short else place],
+            address,
+            stop,
+        )
+        self.short, self.client = (
+            short,
+            None,
+        )  # whether all share the short addresses, over connections that stay open
         self.random = random.Random(place)
         self.acknowledged, self.pending, self.count, self.retries = [], [], 0, 0
         self.failure = None
@@ -55,7 +67,9 @@ class Worker(threading.Thread):
             self.pending += [row["id"] for row in rows]
         elif choice < 0.9:
             count = min(len(self.pending), 1 if choice < 0.75 else 5)
-            told = [self.pending.pop(self.random.randrange(len(self.pending))) for _ in range(count)]
+            told = [
+                self.pending.pop(self.random.randrange(len(self.pending))) for _ in range(count)
+            ]
             self._do("tell", [{"id": name, "y": self._truth()} for name in told])
         elif choice < 0.95:
             self._do("drop", {"id": self.pending.pop(0)})
@@ -66,7 +80,11 @@ class Worker(threading.Thread):
 
     def _row(self):
         self.count += 1
-        row = {"a": self.random.gauss(0.0, 1.0), "b": self.random.choice(["x", "y", None]), "c": self.random.randrange(3)}
+        row = {
+            "a": self.random.gauss(0.0, 1.0),
+            "b": self.random.choice(["x", "y", None]),
+            "c": self.random.randrange(3),
+        }
         return {"id": f"{self.count}", "x": row}
 
     def _truth(self):
@@ -82,13 +100,19 @@ class Worker(threading.Thread):
         from servers import Client
 
         if self.short:
-            body = [{**one, "key": self.name} for one in body] if isinstance(body, list) else {**body, "key": self.name}
+            body = (
+                [{**one, "key": self.name} for one in body]
+                if isinstance(body, list)
+                else {**body, "key": self.name}
+            )
         data = json.dumps(body).encode()
         while True:
             try:
                 self.client = self.client or Client(self.address[0])
                 try:
-                    status, _, answer = self.client.send(method, path if self.short else f"/models/{self.name}{path}", data)
+                    status, _, answer = self.client.send(
+                        method, path if self.short else f"/models/{self.name}{path}", data
+                    )
                 except BaseException:
                     self._leave()
                     raise
@@ -109,16 +133,26 @@ class Worker(threading.Thread):
 
 
 def replayed(worker):
-    """The model after the acknowledged events, one by one, by nothing but the library; and the answers that it gives."""
-    late = LateModel("regression" if worker.kind == "number" else "classification", max_pending=2**31)
+    """The model after the acknowledged events, one by one, by nothing but the library.
+
+    And the answers that it gives.
+    """
+    late = LateModel(
+        "regression" if worker.kind == "number" else "classification", max_pending=2**31
+    )
     for action, body, answer in worker.acknowledged:
         items, answers = (body, answer) if isinstance(body, list) else ([body], [answer])
         if action == "ask":
             for ticket, got in zip(
-                late.ask_many([one["x"] for one in items], [one["id"] for one in items]), answers, strict=True
+                late.ask_many([one["x"] for one in items], [one["id"] for one in items]),
+                answers,
+                strict=True,
             ):
                 assert got["prediction"] == ticket.prediction
-                ends = [None if end is None or math.isinf(end) else end for end in (ticket.lower, ticket.upper)]
+                ends = [
+                    None if end is None or math.isinf(end) else end
+                    for end in (ticket.lower, ticket.upper)
+                ]
                 assert worker.kind != "number" or [got["lower"], got["upper"]] == ends
         elif action == "tell":
             late.tell_many([one["id"] for one in items], [one["y"] for one in items])
@@ -159,7 +193,9 @@ def check(workers, state):
         late = replayed(worker)
         wanted = late.state()
         found = {
-            name.removeprefix(f"late.{place}."): value for name, value in state.items() if name.startswith(f"late.{place}.")
+            name.removeprefix(f"late.{place}."): value
+            for name, value in state.items()
+            if name.startswith(f"late.{place}.")
         }
         assert checkpoint.dumps(found, kind="late") == checkpoint.dumps(wanted, kind="late")
         told = [one for action, body, _ in worker.acknowledged if action == "tell" for one in body]
@@ -168,7 +204,9 @@ def check(workers, state):
 
 @pytest.mark.parametrize("short", [False, True])
 def test_ten_kills_under_load(launcher, tmp_path, short):
-    workers, state = campaign(launcher, tmp_path / "state", kills=12, seconds=0.35, seed=0, short=short)
+    workers, state = campaign(
+        launcher, tmp_path / "state", kills=12, seconds=0.35, seed=0, short=short
+    )
     check(workers, state)
     assert sum(worker.retries for worker in workers) > 0
     assert min(len(worker.acknowledged) for worker in workers) > 5
@@ -177,5 +215,7 @@ def test_ten_kills_under_load(launcher, tmp_path, short):
 @pytest.mark.deep
 @pytest.mark.parametrize("short", [False, True])
 def test_two_hundred_kills_under_load(launcher, tmp_path, short):
-    workers, state = campaign(launcher, tmp_path / "state", kills=250, seconds=0.6, seed=1, short=short)
+    workers, state = campaign(
+        launcher, tmp_path / "state", kills=250, seconds=0.6, seed=1, short=short
+    )
     check(workers, state)

@@ -1,4 +1,6 @@
-"""The models of a server without the wire: sums that are watched, tokens, limits, and what refusals leave behind (nothing)."""
+"""The models of a server without the wire: sums that are watched, tokens, limits, and what
+refusals leave behind (nothing).
+"""
 
 import hashlib
 import json
@@ -78,12 +80,17 @@ def test_limits_on_models_series_and_tickets():
 
 
 @pytest.mark.parametrize(
-    ("target", "answers"), [("number", [1, 2.5, -3.0]), ("yes-no", [True, 0, 1.0]), ("classes", ["a", 2, True])]
+    ("target", "answers"),
+    [("number", [1, 2.5, -3.0]), ("yes-no", [True, 0, 1.0]), ("classes", ["a", 2, True])],
 )
 def test_a_state_goes_on_where_it_was(target, answers):
     do = Events()
     for k, y in enumerate(answers * 3):
-        do("ask", [{"x": {"a": k, "w": "xyz"[k % 3]}, "id": f"{k}"}, {"x": {}, "key": "other"}], target=target)
+        do(
+            "ask",
+            [{"x": {"a": k, "w": "xyz"[k % 3]}, "id": f"{k}"}, {"x": {}, "key": "other"}],
+            target=target,
+        )
         do("tell", {"id": f"{k}", "y": y})
     do("ask", {"x": {"a": 1}, "id": "gone"})
     do("drop", {"id": "gone"})
@@ -99,7 +106,13 @@ def test_a_state_goes_on_where_it_was(target, answers):
 
 @pytest.mark.parametrize(
     ("kind", "raw", "wanted"),
-    [("number", 3, 3.0), ("yes-no", 1, True), ("yes-no", 0.0, False), ("classes", "a", "a"), ("classes", 3, 3)],
+    [
+        ("number", 3, 3.0),
+        ("yes-no", 1, True),
+        ("yes-no", 0.0, False),
+        ("classes", "a", "a"),
+        ("classes", 3, 3),
+    ],
 )
 def test_answers_as_models_take_them(kind, raw, wanted):
     found = learning.target(kind, raw, 0)
@@ -139,20 +152,34 @@ def test_replies_by_hand():
     def said(reply):
         return replies.listed([reply], many=False).decode()
 
-    one, other = Ticket('"', 1.5, -math.inf, 2.0), Ticket("i", True, probabilities={True: 0.75, 3: 0.25})
+    one, other = (
+        Ticket('"', 1.5, -math.inf, 2.0),
+        Ticket("i", True, probabilities={True: 0.75, 3: 0.25}),
+    )
     assert said(replies.ticket(one)) == '{"id":"\\"","prediction":1.5,"lower":null,"upper":2.0}'
-    assert said(replies.ticket(other)) == '{"id":"i","prediction":true,"probabilities":{"true":0.75,"3":0.25}}'
+    assert (
+        said(replies.ticket(other))
+        == '{"id":"i","prediction":true,"probabilities":{"true":0.75,"3":0.25}}'
+    )
     table = np.array([[1.5, -math.inf, 2.0], [0.0, 0.0, 1.0]])
     for block in (Block(["i"], [other], [{}], 0), Block(['"', "b"], table, [{}, {}], 0)):
         assert replies.said(block) == list(map(replies.ticket, block.tickets))
-    assert said(replies.Told("i", None, "ü", None)) == '{"id":"i","prediction":null,"y":"ü","error":null}'
-    assert replies.listed([replies.Dropped("i")] * 2, many=True) == b'[{"id":"i","dropped":true},{"id":"i","dropped":true}]'
+    assert (
+        said(replies.Told("i", None, "ü", None))
+        == '{"id":"i","prediction":null,"y":"ü","error":null}'
+    )
+    assert (
+        replies.listed([replies.Dropped("i")] * 2, many=True)
+        == b'[{"id":"i","dropped":true},{"id":"i","dropped":true}]'
+    )
     for told in (
         Told("row", Ticket("i", 3, None, None, {3: 0.5, "a": 0.5}), "a", 1.0),
         Told(2**64 - 1, Ticket("i", 5e-324, -math.inf, math.inf), 1.7e308, None),
         Told("ü", Ticket("i", 0.1, -math.inf, 0.3), 2**70, 0.0),  # beyond 64 bits, as labels may be
     ):
-        assert repr(Told.of_saved(*json.loads(replies.saved([("i", *told.saved())]))[0])) == repr(told)
+        assert repr(Told.of_saved(*json.loads(replies.saved([("i", *told.saved())]))[0])) == repr(
+            told
+        )
 
 
 def test_rows_are_recognised_as_they_were_written():
@@ -160,22 +187,36 @@ def test_rows_are_recognised_as_they_were_written():
     several = [{"a": 1.0}, {"a": 1.5}, {"b": 1.0}, {"a": "1.0"}, {"a": None}, {"a": True}, {}]
     assert len(set(map(fingerprint, several))) == len(several)
     for row in several:
-        assert [is_same(fingerprint(row), other) for other in several] == [other is row for other in several]
+        assert [is_same(fingerprint(row), other) for other in several] == [
+            other is row for other in several
+        ]
     table = PlainRows(["a", "b"], np.array([[1.0, 2.0], [2.0, 1.0], [1.0, 2.5], [0.0, 0.0]]))
     prints = fingerprints(table).tolist()
     assert len(set(prints)) == 4 == sum(0 <= one < 2**64 for one in prints)
-    # By hand: the names, then for each column: xor its bits, times the odd number modulo 2^64, and fold.
+    # By hand: the names, then for each column: xor its bits, times the odd number modulo 2^64, and
+    # fold.
     print_ = int.from_bytes(hashlib.blake2b(b"a\0b", digest_size=8).digest(), "little")
     for value in (1.0, 2.5):
-        print_ = (print_ ^ struct.unpack("<Q", struct.pack("<d", value))[0]) * 0x9E3779B97F4A7C15 % 2**64
+        print_ = (
+            (print_ ^ struct.unpack("<Q", struct.pack("<d", value))[0]) * 0x9E3779B97F4A7C15 % 2**64
+        )
         print_ ^= print_ >> 32
     assert prints[2] == print_
     assert is_same(prints[0], {"a": 1, "b": 2.0})  # whole numbers are numbers
     turned = PlainRows(["b", "a"], table.values[:, ::-1])
     assert fingerprints(turned).tolist() == prints
     assert is_same(prints[0], {"b": 2.0, "a": 1.0})
-    assert all(is_same(int(mixed(turned)[k]), row) for k, row in enumerate(turned))  # rows of files of before
-    for other in ({"b": 1.0, "a": 2.0}, {"a": 1.0}, {"a": True, "b": 2.0}, {"a": 1.0, "b": "2"}, {"a": 1.0, "b": 10**400}, {}):
+    assert all(
+        is_same(int(mixed(turned)[k]), row) for k, row in enumerate(turned)
+    )  # rows of files of before
+    for other in (
+        {"b": 1.0, "a": 2.0},
+        {"a": 1.0},
+        {"a": True, "b": 2.0},
+        {"a": 1.0, "b": "2"},
+        {"a": 1.0, "b": 10**400},
+        {},
+    ):
         assert not is_same(prints[0], other)
 
 
@@ -183,9 +224,20 @@ def test_the_watch_by_hand():
     watch = Watch()
     for k in range(3):
         watch.told([Ticket(f"{k}", 1.0, 0.0, 2.0 if k else 1.5)], [2.0], [1.0 + k], lambda: 0.5)
-    assert watch.points == [Point(1, 1.0, 0.0, 0.5), Point(2, 2.0, 1.0, 0.5), Point(3, 3.0, 1.0, 0.5)]
+    assert watch.points == [
+        Point(1, 1.0, 0.0, 0.5),
+        Point(2, 2.0, 1.0, 0.5),
+        Point(3, 3.0, 1.0, 0.5),
+    ]
     assert watch.now() == watch.ever() == {"rows": 3, "error": 2.0, "coverage": 2 / 3}
-    assert watch.last()[0] == {"id": "2", "prediction": 1.0, "lower": 0.0, "upper": 2.0, "y": 2.0, "error": 3.0}
+    assert watch.last()[0] == {
+        "id": "2",
+        "prediction": 1.0,
+        "lower": 0.0,
+        "upper": 2.0,
+        "y": 2.0,
+        "error": 3.0,
+    }
     watch.told([Ticket("far", 1.0, -math.inf, math.inf)], [2.0], [0.0], lambda: 0.5)
     assert watch.ever()["coverage"] == 3 / 4
     assert watch.last()[0]["lower"] is None
@@ -214,13 +266,20 @@ def test_the_watch_does_not_grow():
         watch.told([Ticket(f"{k}", 1.0)], [2.0], [float(k)], lambda: None)
     for k in range(0, 3000, 1000):
         some = range(k, k + 1000)
-        together.told([Ticket(f"{k}", 1.0) for k in some], [2.0] * 1000, list(map(float, some)), lambda: None)
+        together.told(
+            [Ticket(f"{k}", 1.0) for k in some], [2.0] * 1000, list(map(float, some)), lambda: None
+        )
     assert together.dumps() == watch.dumps()
     assert MOST_POINTS / 2 <= len(watch.points) < MOST_POINTS
     assert watch.stretch == 16  # 3000 rows in fewer than 200 points
     assert watch.points[0] == Point(16, np.mean(np.arange(16)), None, None)
-    assert [point.rows for point in watch.points] == [16 * (k + 1) for k in range(len(watch.points))]
-    assert (watch.now()["rows"], watch.now()["error"]) == (NOW, np.mean(np.arange(3000 - NOW, 3000)))
+    assert [point.rows for point in watch.points] == [
+        16 * (k + 1) for k in range(len(watch.points))
+    ]
+    assert (watch.now()["rows"], watch.now()["error"]) == (
+        NOW,
+        np.mean(np.arange(3000 - NOW, 3000)),
+    )
     assert len(watch.last()) == LAST
     again = Watch.loads(watch.dumps())
     assert again.dumps() == watch.dumps()
@@ -275,14 +334,20 @@ def test_checkpoints_that_no_events_lead_to():
     refused("about", lambda about: about | {"bounds": [1, 2, 3, -1]}, "a limit")
     refused("about", lambda about: about | {"kinds": {"m": "classes"}}, "what a series predicts")
     refused("about", lambda about: about | {"kinds": {"m": "colour"}}, "the kind of a model")
-    refused("about", lambda about: about | {"kinds": {"m": "number", "../m": "number"}}, "the name of a model")
+    refused(
+        "about",
+        lambda about: about | {"kinds": {"m": "number", "../m": "number"}},
+        "the name of a model",
+    )
     refused("rows.0", lambda rows: {"j": -3}, "what rows are recognised by")
     refused("rows.0", lambda rows: {"j": 2**64}, "what rows are recognised by")
     refused("rows.0", lambda rows: {"j": 3.0}, "what rows are recognised by")
     refused("rows.0", lambda rows: [["j", "x"]], "what rows are recognised by")
     for place, value in ((2, -3), (3, []), (4, "low"), (6, [["a", 2.0]]), (7, {}), (8, -1.0)):
         refused(
-            "memory", lambda memory, p=place, v=value: [[*memory[0][:p], v, *memory[0][p + 1 :]]], "ticket that was answered"
+            "memory",
+            lambda memory, p=place, v=value: [[*memory[0][:p], v, *memory[0][p + 1 :]]],
+            "ticket that was answered",
         )
     refused("memory", lambda memory: [["0", *memory[0][1:]]], "the series of an answered")
     assert snapshot(Models.of_state(state)) == snapshot(do.models)
@@ -312,13 +377,16 @@ def test_the_gate():
         with pytest.raises(Refusal) as refusal:
             gate.require_host(host)
         assert refusal.value.status == 421
-    assert [is_local(host) for host in ("127.0.0.9", "::1", "localhost", "0.0.0.0", "::", "10.0.0.1", "here")] == [True] * 3 + [
-        False
-    ] * 4
+    assert [
+        is_local(host)
+        for host in ("127.0.0.9", "::1", "localhost", "0.0.0.0", "::", "10.0.0.1", "here")
+    ] == [True] * 3 + [False] * 4
 
 
 def test_tokens_are_compared_in_constant_time(monkeypatch):
-    """Whatever is sent, two digests of the same length are compared by the function that is made for it."""
+    """Whatever is sent, two digests of the same length are compared by the function that is made
+    for it.
+    """
     from swordplay.serving import tokens
 
     lengths = []
@@ -347,9 +415,20 @@ def test_failures_are_logged_without_data(caplog):
 def test_the_picture_of_a_series():
     do = Events()
     do("ask", {"x": {"a": 1.0}, "id": "i"})
-    assert do("tell", {"id": "i", "y": 4.0}) == {"id": "i", "prediction": None, "y": 4.0, "error": None}
+    assert do("tell", {"id": "i", "y": 4.0}) == {
+        "id": "i",
+        "prediction": None,
+        "y": 4.0,
+        "error": None,
+    }
     told = live.told(do.models.series["m", ""])
-    assert (told["asks"], told["tells"], told["pending"], told["recent"]["error"], told["ever"]["error"]) == (
+    assert (
+        told["asks"],
+        told["tells"],
+        told["pending"],
+        told["recent"]["error"],
+        told["ever"]["error"],
+    ) == (
         1,
         1,
         0,
@@ -359,20 +438,32 @@ def test_the_picture_of_a_series():
     said = do("ask", {"x": {"a": 1.0}, "id": "j"})["prediction"]
     assert do("tell", {"id": "j", "y": 5.0})["error"] == 5.0 - said
     told = live.told(do.models.series["m", ""])
-    assert (told["tells"], told["recent"]["rows"], told["recent"]["error"], told["ever"]["error"]) == (
+    assert (
+        told["tells"],
+        told["recent"]["rows"],
+        told["recent"]["error"],
+        told["ever"]["error"],
+    ) == (
         2,
         1,
         5.0 - said,
         5.0 - said,
     )
     assert [one["error"] for one in told["last"]] == [5.0 - said, None]
-    assert told["step_size"] == pytest.approx(do.models.series["m", ""].late.model.effective_step_size_)
+    assert told["step_size"] == pytest.approx(
+        do.models.series["m", ""].late.model.effective_step_size_
+    )
 
 
 def batch(rng, first, count, whole=False):
     """Rows of one table, and their answers."""
-    rows = [{"a": int(rng.integers(5)) if whole else float(rng.normal()), "b": float(rng.normal())} for _ in range(count)]
-    return [{"x": row, "id": f"{first + k}"} for k, row in enumerate(rows)], [float(rng.normal()) for _ in rows]
+    rows = [
+        {"a": int(rng.integers(5)) if whole else float(rng.normal()), "b": float(rng.normal())}
+        for _ in range(count)
+    ]
+    return [{"x": row, "id": f"{first + k}"} for k, row in enumerate(rows)], [
+        float(rng.normal()) for _ in rows
+    ]
 
 
 @pytest.mark.parametrize("whole", [False, True])
@@ -394,16 +485,23 @@ def test_a_batch_is_its_rows_one_by_one(whole):
             assert many("tell", done) == told
     assert many("tell", late[0][::-1]) == [one("tell", row) for row in late[0][::-1]]
     states = [dict(do.models.state()) for do in (one, many)]
-    # What rows are recognised by depends on how they came, and step sizes are noted at the ends of events only.
+    # What rows are recognised by depends on how they came, and step sizes are noted at the ends of
+    # events only.
     own = {"rows.0", "memory", "watch.0"}
-    differ = {name for name in states[0] if np.asarray(states[0][name]).tobytes() != np.asarray(states[1][name]).tobytes()}
+    differ = {
+        name
+        for name in states[0]
+        if np.asarray(states[0][name]).tobytes() != np.asarray(states[1][name]).tobytes()
+    }
     assert differ <= own
     assert states[0].keys() == states[1].keys()
     watches = [do.models.series["m", ""].watch for do in (one, many)]
     assert watches[0].ever() == watches[1].ever()
     assert [point[:3] for point in watches[0].points] == [point[:3] for point in watches[1].points]
     assert many.models.series["m", ""].prints().keys() == one.models.series["m", ""].prints().keys()
-    assert [told[2][1:] for told in many.models.memory.items()] == [told[2][1:] for told in one.models.memory.items()]
+    assert [told[2][1:] for told in many.models.memory.items()] == [
+        told[2][1:] for told in one.models.memory.items()
+    ]
     again = Events()
     again.models, again.number = Models.of_state(many.models.state()), many.number
     assert snapshot(again.models) == snapshot(many.models)
@@ -418,7 +516,10 @@ def test_a_batch_is_its_rows_one_by_one(whole):
         with pytest.raises(Refusal, match=r"must be finite and not pass 1e\+60"):
             do("ask", [{"x": {"a": 1e61, "b": 1.0}, "id": f"new{k}"} for k in range(70)])
         with pytest.raises(Refusal, match="y must be a number, got 'x'"):
-            do("tell", [{"id": row["id"], "y": "x" if k == 5 else 1.0} for k, row in enumerate(waiting)])
+            do(
+                "tell",
+                [{"id": row["id"], "y": "x" if k == 5 else 1.0} for k, row in enumerate(waiting)],
+            )
     assert snapshot(again.models) == snapshot(many.models)
 
 
@@ -449,7 +550,12 @@ def test_rows_that_came_one_by_one_are_recognised_in_a_batch():
 
 def test_sums_of_a_watch_of_before():
     watch = Watch()
-    watch.told([Ticket("a", 1.0), Ticket("b", None), Ticket("c", 2.0)], [2.0, 3.0, 4.0], [1.0, None, 2.0], lambda: 0.5)
+    watch.told(
+        [Ticket("a", 1.0), Ticket("b", None), Ticket("c", 2.0)],
+        [2.0, 3.0, 4.0],
+        [1.0, None, 2.0],
+        lambda: 0.5,
+    )
     assert (watch.tells, watch.judged, watch.ever()["error"], watch.now()["rows"]) == (3, 2, 1.5, 2)
     saved = json.loads(watch.dumps())
     assert saved[0][7] == 2

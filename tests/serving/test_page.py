@@ -1,4 +1,6 @@
-"""The live page in a real browser, while rows come in: light, dark, on a phone, and over a restart of the server."""
+"""The live page in a real browser, while rows come in: light, dark, on a phone, and over a
+restart of the server.
+"""
 
 import os
 from pathlib import Path
@@ -8,7 +10,8 @@ import pytest
 from report.browser import Browser, found
 
 pytestmark = pytest.mark.skipif(
-    found() is None, reason="no browser: install chromium to see the live page (Debian: apt-get install chromium)"
+    found() is None,
+    reason="no browser: install chromium to see the live page (Debian: apt-get install chromium)",
 )
 DRAWN = "document.documentElement.dataset.drawn === '3'"
 TEXT = "document.body.innerText"
@@ -32,14 +35,26 @@ def screenshots(tmp_path_factory):
 
 def feed(client, first, count, waiting=7):
     """Rows of a target that can be learned; the last few wait for their answers."""
-    rows = [(f"r{k}", {"a": k % 24, "b": "xyz"[k % 3]}, 2.0 * (k % 24) + 5.0 * (k % 3)) for k in range(first, first + count)]
+    rows = [
+        (f"r{k}", {"a": k % 24, "b": "xyz"[k % 3]}, 2.0 * (k % 24) + 5.0 * (k % 3))
+        for k in range(first, first + count)
+    ]
     assert client.post("/ask", [{"id": name, "x": x} for name, x, _ in rows])[0] == 200
-    assert client.post("/tell", [{"id": name, "y": y} for name, _, y in rows[: count - waiting]])[0] == 200
+    assert (
+        client.post("/tell", [{"id": name, "y": y} for name, _, y in rows[: count - waiting]])[0]
+        == 200
+    )
     return count - waiting
 
 
 def open_page(browser, port, *, width=1000, scheme="light"):
-    browser.ask("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
+    browser.ask(
+        "Emulation.setDeviceMetricsOverride",
+        width=width,
+        height=900,
+        deviceScaleFactor=1,
+        mobile=False,
+    )
     browser.scheme(scheme)
     browser.ask("Page.navigate", url=f"http://127.0.0.1:{port}/")
     browser.wait("document.readyState === 'complete' && location.protocol === 'http:'")
@@ -57,7 +72,9 @@ def test_the_page_follows_the_rows(launcher, browser, tmp_path, screenshots):
     browser.wait(f"{TEXT}.includes('No row has come yet')")
     feed(client, -1, 1, waiting=0)
     browser.wait(at_event(client))
-    assert "1 asked, no prediction answered yet" in browser.evaluate(TEXT)  # nothing was known when it was asked
+    assert "1 asked, no prediction answered yet" in browser.evaluate(
+        TEXT
+    )  # nothing was known when it was asked
     feed(client, 0, 60)
     browser.wait(at_event(client))
     figures = client.get("/models/default/summary")[1]
@@ -93,7 +110,12 @@ def test_the_page_follows_the_rows(launcher, browser, tmp_path, screenshots):
     open_page(browser, server.port, width=360)
     browser.wait(at_event(client))
     assert browser.evaluate("document.documentElement.scrollWidth") <= 360
-    assert browser.evaluate("(one => one.scrollWidth - one.clientWidth)(document.getElementById('live-last'))") <= 0
+    assert (
+        browser.evaluate(
+            "(one => one.scrollWidth - one.clientWidth)(document.getElementById('live-last'))"
+        )
+        <= 0
+    )
     browser.screenshot(screenshots / "live-phone.png")
     client.close()
     server.stop()

@@ -1,4 +1,6 @@
-"""An event that cannot be replayed: the start names it and offers a way out, also after a process that was killed."""
+"""An event that cannot be replayed: the start names it and offers a way out, also after a
+process that was killed.
+"""
 
 import contextlib
 import json
@@ -40,7 +42,9 @@ def folder(tmp_path):
     """A server that was killed after six events."""
     keeper = Keeper(str(tmp_path / "state"), Limits())
     for k in range(6):
-        event = Event("ask", "default", "number", json.dumps({"x": {"a": float(k)}, "id": f"{k}"}).encode())
+        event = Event(
+            "ask", "default", "number", json.dumps({"x": {"a": float(k)}, "id": f"{k}"}).encode()
+        )
         keeper.log.append([event])
         keeper.perform(keeper.log.last, event, read(event, Limits()))
     keeper.close()
@@ -55,7 +59,10 @@ def pending(folder, **options):
 
 def test_after_a_kill_in_a_replay_the_next_start_names_the_event(folder, caplog):
     for _ in range(2):
-        assert subprocess.run([sys.executable, "-c", KILLED, folder], timeout=PATIENCE).returncode == -signal.SIGKILL
+        assert (
+            subprocess.run([sys.executable, "-c", KILLED, folder], timeout=PATIENCE).returncode
+            == -signal.SIGKILL
+        )
         assert (folder / "replaying").read_text() == f"{4:016d}\n"
     assert pending(folder) == list("012345")
     assert "ended while it replayed event 4." in caplog.text
@@ -73,7 +80,9 @@ def test_whoever_skips_the_event_is_not_warned_of_it_again(folder, caplog):
     assert "ended while it replayed" not in caplog.text
 
 
-@pytest.mark.parametrize("error", [MemoryError(), RuntimeError("a fault of ours"), RecursionError()])
+@pytest.mark.parametrize(
+    "error", [MemoryError(), RuntimeError("a fault of ours"), RecursionError()]
+)
 def test_an_event_that_fails_is_named(folder, monkeypatch, error):
     def failing(event, limits):
         if b'"3"' in event.body:
@@ -82,7 +91,10 @@ def test_an_event_that_fails_is_named(folder, monkeypatch, error):
 
     with monkeypatch.context() as patched:
         patched.setattr(keeping, "read", failing)
-        words = rf"event 4 \(ask of the model 'default', 28 bytes\) fails \({type(error).__name__}\)\. .*--skip-event 4"
+        words = (
+            r"event 4 \(ask of the model 'default', 28 bytes\) fails "
+            rf"\({type(error).__name__}\)\. .*--skip-event 4"
+        )
         with pytest.raises(FolderError, match=words):
             pending(folder)
         assert pending(folder, skip=[4]) == list("01245")
@@ -142,12 +154,15 @@ def test_folder_and_files_are_private(tmp_path, caplog):
     finally:
         os.umask(before)
     folder = tmp_path / "new" / "state"
-    assert {path.name.partition("-")[0]: path.stat().st_mode & 0o777 for path in folder.iterdir()} == dict.fromkeys(
-        ("events", "high", "lock", "models"), 0o600
-    )
+    assert {
+        path.name.partition("-")[0]: path.stat().st_mode & 0o777 for path in folder.iterdir()
+    } == dict.fromkeys(("events", "high", "lock", "models"), 0o600)
     assert folder.stat().st_mode & 0o777 == 0o700
     assert "can be opened by other users" not in caplog.text
     folder.chmod(0o755)
     Keeper(str(folder), Limits(remembered=3)).close()
-    assert f"can be opened by other users of this machine (mode 755): chmod 700 {folder}" in caplog.text
+    assert (
+        f"can be opened by other users of this machine (mode 755): chmod 700 {folder}"
+        in caplog.text
+    )
     assert folder.stat().st_mode & 0o777 == 0o755

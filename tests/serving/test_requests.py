@@ -1,4 +1,6 @@
-"""Requests as they are read: anything at all is a request or a refusal in words, and never anything else."""
+"""Requests as they are read: anything at all is a request or a refusal in words, and never
+anything else.
+"""
 
 import json
 
@@ -15,11 +17,18 @@ from swordplay.serving.refusals import Refusal
 from swordplay.serving.requests import Ask, Declaration, Drop, Tell, Wanted, model_name, read
 
 LIMITS = Limits(rows=5, columns=3)
-WHOLE = json.dumps([{"x": {"a": 1.5, "ü": "wörd"}, "id": "i", "key": "k"}, {"x": {"b": None}}], ensure_ascii=False).encode()
+WHOLE = json.dumps(
+    [{"x": {"a": 1.5, "ü": "wörd"}, "id": "i", "key": "k"}, {"x": {"b": None}}], ensure_ascii=False
+).encode()
 VALUES = st.recursive(
-    st.none() | st.booleans() | st.floats(allow_nan=False, allow_infinity=False) | st.integers() | st.text(max_size=5),
+    st.none()
+    | st.booleans()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.integers()
+    | st.text(max_size=5),
     lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["x", "id", "key", "y", "a"]), inner, max_size=3)
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["x", "id", "key", "y", "a"]), inner, max_size=3)
     ),
     max_leaves=8,
 )
@@ -43,7 +52,9 @@ def test_a_request_is_read_by_series():
     assert asked(json.dumps(rows).encode()) == Wanted(
         [Ask("", [0, 2], ["1", "3"], [{"a": 1}, {}]), Ask("k", [1], [None], [{"a": 2}])], 3, True
     )
-    assert asked(b'{"id": "1", "y": "red"}', "tell") == Wanted([Tell("", [0], ["1"], ["red"])], 1, False)
+    assert asked(b'{"id": "1", "y": "red"}', "tell") == Wanted(
+        [Tell("", [0], ["1"], ["red"])], 1, False
+    )
     assert asked(b'{"id": "1", "key": "k"}', "drop") == Wanted([Drop("k", [0], ["1"])], 1, False)
     assert asked(b'{"target": "yes-no"}', "declare") == Declaration("yes-no")
     assert asked(b'\n{"x": {}}\r\n\n', lines=True).rows == 1
@@ -61,7 +72,9 @@ def test_whatever_is_cut_off_is_refused_with_its_byte(end):
 @pytest.mark.parametrize("wrong", [b"\xff", b"\x00", b"}", b'"', b"7"])
 def test_a_wrong_byte_is_refused_or_makes_another_request(place, wrong):
     refusal = refused(WHOLE[:place] + wrong + WHOLE[place + 1 :])
-    assert refusal is None or (refusal.status == 400 and 0 <= refusal.where.get("byte", 0) <= len(WHOLE))
+    assert refusal is None or (
+        refusal.status == 400 and 0 <= refusal.where.get("byte", 0) <= len(WHOLE)
+    )
 
 
 def test_the_byte_is_counted_in_bytes():
@@ -80,12 +93,20 @@ def test_the_byte_is_counted_in_bytes():
 @given(body=st.binary(max_size=30) | VALUES.map(lambda value: json.dumps(value).encode()))
 def test_anything_is_read_or_refused(action, body):
     refusal = refused(body, action)
-    assert refusal is None or (refusal.status in (400, 413) and json.loads(json.dumps(refusal.body()))["error"])
+    assert refusal is None or (
+        refusal.status in (400, 413) and json.loads(json.dumps(refusal.body()))["error"]
+    )
 
 
 def test_limits():
-    assert asked(b'[{"x": {}}, {"x": {}}, {"x": {}}, {"x": {}}, {"x": {"a": 1, "b": 2, "c": 3}}]').rows == 5
-    for body in (b"[" + b",".join([b'{"x": {}}'] * 6) + b"]", b'{"x": {"a": 1, "b": 2, "c": 3, "d": 4}}'):
+    assert (
+        asked(b'[{"x": {}}, {"x": {}}, {"x": {}}, {"x": {}}, {"x": {"a": 1, "b": 2, "c": 3}}]').rows
+        == 5
+    )
+    for body in (
+        b"[" + b",".join([b'{"x": {}}'] * 6) + b"]",
+        b'{"x": {"a": 1, "b": 2, "c": 3, "d": 4}}',
+    ):
         with pytest.raises(Refusal) as refusal:
             asked(body)
         assert refusal.value.status == 413
@@ -114,7 +135,11 @@ def test_a_batch_of_numbers_is_one_table():
         body = "\n".join(map(json.dumps, rows)) + "\n" if lines else json.dumps(rows)
         (part,) = read(Event("ask", "m", "number", body.encode(), lines), WIDE).parts
         assert isinstance(part.rows, PlainRows)
-        assert (part.key, part.ids, list(part.places)) == ("k", [f"{k}" for k in range(70)], list(range(70)))
+        assert (part.key, part.ids, list(part.places)) == (
+            "k",
+            [f"{k}" for k in range(70)],
+            list(range(70)),
+        )
         assert list(part.rows) == [{"a": float(k), "b": 0.5} for k in range(70)]
         assert (part.rows[3], len(part.rows[:5])) == ({"a": 3.0, "b": 0.5}, 5)
 
@@ -145,13 +170,19 @@ def test_whatever_is_no_plain_table_is_read_row_by_row(change):
     rows = many(70)
     rows[41] |= change
     wanted = read(Event("ask", "m", "number", json.dumps(rows).encode()), WIDE)
-    read_ = {place: row for part in wanted.parts for place, row in zip(part.places, part.rows, strict=True)}
+    read_ = {
+        place: row
+        for part in wanted.parts
+        for place, row in zip(part.places, part.rows, strict=True)
+    }
     assert [read_[k] for k in range(70)] == [row["x"] for row in rows]
     assert not any(isinstance(part.rows, PlainRows) for part in wanted.parts)
 
 
 def test_what_is_no_batch_makes_no_decoder():
-    """Of any columns that a client thinks of, one row at a time: to make one takes longer than to read the row."""
+    """Of any columns that a client thinks of, one row at a time: to make one takes longer than
+    to read the row.
+    """
     before = plain._decoders.cache_info()
     for k in range(50):
         for value in ({"x": {f"column {k}": 1.0}}, [{"x": {f"column {k}": 1.0}}] * plain.SMALL):
@@ -199,7 +230,9 @@ def test_values_are_what_python_reads(value, spaces):
     assert repr(found) == repr(json.loads(body))
 
 
-@pytest.mark.parametrize("text", ["123456789012345678901234567890", "-0", "-0.0", "5e-324", "1E5", '"\\ud800"'])
+@pytest.mark.parametrize(
+    "text", ["123456789012345678901234567890", "-0", "-0.0", "5e-324", "1E5", '"\\ud800"']
+)
 def test_odd_values_are_what_python_reads(text):
     assert repr(parsed(text.encode(), False)) == repr(json.loads(text))
 
@@ -216,9 +249,11 @@ def test_a_name_twice_is_refused_wherever_it_is(value, spaces, name):
         parsed(long.encode(), False)
 
 
-def test_a_batch_is_one_however_long_its_first_rows_are_and_whatever_its_ids_hold_behind_the_first_letter():
+def test_a_batch_is_one_however_long_its_first_rows_are_and_whatever_its_ids_hold_behind_the_first_letter():  # noqa: E501
     rows = [{"id": f"{k}#", "x": {"a": k / 3.0, "b": -1e-300, "c": 5}} for k in range(70)]
-    spaced = json.dumps(rows[:1])[:-1] + " " * plain.FAR + "," + json.dumps(rows[1:])[1:]  # beyond what is looked through first
+    spaced = (
+        json.dumps(rows[:1])[:-1] + " " * plain.FAR + "," + json.dumps(rows[1:])[1:]
+    )  # beyond what is looked through first
     for body in (json.dumps(rows), spaced):
         key, ids, found = plain.asked(body.encode(), False, Limits())
         assert (key, ids, found.names) == ("", [row["id"] for row in rows], ["a", "b", "c"])

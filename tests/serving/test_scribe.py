@@ -19,7 +19,12 @@ CLIENTS = 6
 
 
 def ask(name, size=0):
-    return Event("ask", "default", "number", b'{"id": "%b", "x": {"a": 1.0}}%b' % (name.encode(), b" " * size))
+    return Event(
+        "ask",
+        "default",
+        "number",
+        b'{"id": "%b", "x": {"a": 1.0}}%b' % (name.encode(), b" " * size),
+    )
 
 
 @pytest.fixture
@@ -49,8 +54,15 @@ class Course:
 
 
 async def talk(keeper, rounds):
-    """Clients that send again as soon as they are answered, each over a socket; the first comes before the others."""
-    scribe, loop, over = scribes.Scribe(keeper, Counts()), asyncio.get_running_loop(), asyncio.Event()
+    """Clients that send again as soon as they are answered, each over a socket.
+
+    The first comes before the others.
+    """
+    scribe, loop, over = (
+        scribes.Scribe(keeper, Counts()),
+        asyncio.get_running_loop(),
+        asyncio.Event(),
+    )
     pairs, left, gone = [socket.socketpair() for _ in range(CLIENTS)], [rounds] * CLIENTS, []
 
     def come(place):
@@ -79,7 +91,9 @@ async def talk(keeper, rounds):
 
 
 def test_whoever_was_answered_comes_again_in_time_for_the_next_group(keeper, monkeypatch):
-    """One came first, and was written alone: after that all of them are one group, and not two in turns."""
+    """One came first, and was written alone: after that all of them are one group, and not two
+    in turns.
+    """
     course = Course(monkeypatch)
     asyncio.run(talk(keeper, 5))
     written = [size for step, size in course.steps if step == "write"]
@@ -98,7 +112,9 @@ def test_a_long_group_is_done_while_the_next_one_is_written(keeper, monkeypatch)
         first = asyncio.create_task(scribe.submit(events[0], read(events[0], keeper.limits)))
         while not course.steps:
             await asyncio.sleep(0)
-        await asyncio.gather(first, *(scribe.submit(event, read(event, keeper.limits)) for event in events[1:]))
+        await asyncio.gather(
+            first, *(scribe.submit(event, read(event, keeper.limits)) for event in events[1:])
+        )
 
     asyncio.run(work())
     assert course.steps == [("write", 1), ("write", 3), ("do", 1), ("do", 3)]
@@ -106,7 +122,9 @@ def test_a_long_group_is_done_while_the_next_one_is_written(keeper, monkeypatch)
 
 def test_what_is_long():
     def group(*sizes):
-        return [scribes._Waiting(Event("ask", "m", "number", b" " * size), None, None) for size in sizes]
+        return [
+            scribes._Waiting(Event("ask", "m", "number", b" " * size), None, None) for size in sizes
+        ]
 
     assert not scribes.is_long(group(16_383))
     assert scribes.is_long(group(16_384))
@@ -121,7 +139,9 @@ def test_the_loop_is_the_quick_one_where_there_is_one(monkeypatch):
 
 
 def test_pythons_own_loop_serves_as_well(launcher, tmp_path):
-    server = launcher.start("--state", tmp_path / "state", environment={"SWORDPLAY_TEST_LOOP": "own"})
+    server = launcher.start(
+        "--state", tmp_path / "state", environment={"SWORDPLAY_TEST_LOOP": "own"}
+    )
     client = server.client()
     for k in range(3):
         assert client.post("/ask", {"x": {"a": k}, "id": f"{k}"})[0] == 200

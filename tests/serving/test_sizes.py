@@ -1,4 +1,7 @@
-"""Wide series and large requests: refused in words before they are in the log; what the limits allow needs little memory."""
+"""Wide series and large requests: refused in words before they are in the log.
+
+What the limits allow needs little memory.
+"""
 
 import json
 import re
@@ -20,7 +23,10 @@ MOST_MB = 300
 
 def most_memory(server):
     """The most MB that a server had in memory so far."""
-    return int(re.search(r"VmHWM:\s+(\d+)", Path(f"/proc/{server.process}/status").read_text())[1]) / 1024
+    return (
+        int(re.search(r"VmHWM:\s+(\d+)", Path(f"/proc/{server.process}/status").read_text())[1])
+        / 1024
+    )
 
 
 def learn(client, path, names):
@@ -30,7 +36,9 @@ def learn(client, path, names):
 
 
 def test_many_empty_rows_to_the_widest_series_need_little_memory(launcher, tmp_path):
-    """40 requests of 1,000 new names, then 90 kB of empty rows, took 3 GB and half a minute, and again at every start."""
+    """40 requests of 1,000 new names, then 90 kB of empty rows, took 3 GB and half a minute, and
+    again at every start.
+    """
     options = ("--state", tmp_path / "state")
     server = launcher.start(*options)
     client = server.client()
@@ -40,12 +48,25 @@ def test_many_empty_rows_to_the_widest_series_need_little_memory(launcher, tmp_p
     before, number = most_memory(server), client.get("/health")[1]["event"]
     rows = [{"x": {}, "id": f"{k}"} for k in range(10_000)]
     status, answer = client.post("/models/wide/ask", {"x": {f"b{j}": 1.0 for j in range(1000)}})
-    assert (status, "10,000 columns" in answer["error"], "--max-series-columns" in answer["error"]) == (429, True, True)
+    assert (
+        status,
+        "10,000 columns" in answer["error"],
+        "--max-series-columns" in answer["error"],
+    ) == (429, True, True)
     status, answer = client.post("/models/wide/ask", rows)
-    assert (status, "3,000,000 rows times columns" in answer["error"], "--max-cells" in answer["error"]) == (429, True, True)
-    assert client.get("/health")[1]["event"] == number  # both were refused before they were in the log
+    assert (
+        status,
+        "3,000,000 rows times columns" in answer["error"],
+        "--max-cells" in answer["error"],
+    ) == (429, True, True)
+    assert (
+        client.get("/health")[1]["event"] == number
+    )  # both were refused before they were in the log
     for path, count in (("/models/wide", 300), ("/models/narrow", 10_000)):
-        for action, some in (("ask", rows[:count]), ("tell", [{"id": row["id"], "y": 2.0} for row in rows[:count]])):
+        for action, some in (
+            ("ask", rows[:count]),
+            ("tell", [{"id": row["id"], "y": 2.0} for row in rows[:count]]),
+        ):
             status, answer = client.post(f"{path}/{action}", some)
             assert (status, len(answer)) == (200, count), answer
     assert client.post("/models/wide/ask", {"x": {}, "id": "last"})[0] == 200
@@ -87,7 +108,12 @@ def numbers(first, count):
 
 def test_columns_of_a_series_are_counted_as_the_model_has_them():
     served = Served()
-    served.send("ask", row("a", {"n": 1.0, "w": "red", "d": "2024-01-30", "t": "12:30", "none": None, "true": True}))
+    served.send(
+        "ask",
+        row(
+            "a", {"n": 1.0, "w": "red", "d": "2024-01-30", "t": "12:30", "none": None, "true": True}
+        ),
+    )
     served.send("ask", row("b", {"w": "blue"}), row("c", {"w": "green"}))
     assert served.columns() == 1 + 1 + 6 + 2 + 1
     for k, name in enumerate("abc"):
@@ -99,7 +125,9 @@ def test_columns_of_a_series_are_counted_as_the_model_has_them():
 def test_a_series_has_so_many_columns():
     served = Served(columns=20)
     served.send("ask", row("a", numbers(0, 15)))
-    with pytest.raises(Refusal, match="at most 20 columns; the one has 15, and would have 21") as refusal:
+    with pytest.raises(
+        Refusal, match="at most 20 columns; the one has 15, and would have 21"
+    ) as refusal:
         served.send("ask", row("b", numbers(15, 3)), row("c", numbers(17, 4)))
     assert refusal.value.status == 429
     with pytest.raises(Refusal, match="would have 21"):
@@ -129,10 +157,14 @@ def test_rows_times_columns():
     served = Served(cells=1_000)
     served.send("ask", row("a", numbers(0, 10)))
     served.send("ask", *[row(f"{k}", {}) for k in range(100)])
-    with pytest.raises(Refusal, match="at most 1,000 rows times columns of their series, got 1,010"):
+    with pytest.raises(
+        Refusal, match="at most 1,000 rows times columns of their series, got 1,010"
+    ):
         served.send("ask", *[row(f"{k}", {}) for k in range(100, 201)])
     with pytest.raises(Refusal, match="got 1,010"):
-        served.send("ask", *[row(f"{k}", {}) for k in range(100, 200)], row("k", numbers(0, 10), key="k"))
+        served.send(
+            "ask", *[row(f"{k}", {}) for k in range(100, 200)], row("k", numbers(0, 10), key="k")
+        )
     served.send("ask", *[row(f"{k}", {}) for k in range(100, 200)], row("k", {}, key="k"))
     with pytest.raises(Refusal, match="got 1,500"):
         served.send("tell", *[{"id": f"{k}", "y": 1.0} for k in range(150)])
@@ -186,7 +218,9 @@ def mixed_rows(count):
     """Rows with gaps, words and a few of many columns."""
     words = ("red", "green", "blue")
     return [
-        {f"n{(7 * k + j) % 40}": 0.1 * j * k for j in range(3)} | {"w": words[k % 3], "all": float(k % 5)} for k in range(count)
+        {f"n{(7 * k + j) % 40}": 0.1 * j * k for j in range(3)}
+        | {"w": words[k % 3], "all": float(k % 5)}
+        for k in range(count)
     ]
 
 
@@ -213,7 +247,10 @@ def test_parts_of_a_large_table_are_the_same_as_all_of_it(monkeypatch, kind, wid
 
 
 def test_rows_that_wait_are_kept_as_they_are():
-    """And not with a number for each column of their series; rows that have most of the columns are kept as a table."""
+    """And not with a number for each column of their series.
+
+    Rows that have most of the columns are kept as a table.
+    """
     late = LateModel("regression")
     for k in range(2):
         late.tell(late.ask({f"{j}": float(j) for j in range(300)}), float(k))

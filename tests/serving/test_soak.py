@@ -11,9 +11,13 @@ benchmark = pytest.importorskip("benchmarks.serving")
 
 SECONDS = float(os.environ.get("SWORDPLAY_SOAK", "3600"))
 GROWTH = 1.15
-"""Memory at the end over that after a fifth of the time, when everything that is remembered is full."""
+"""Memory at the end over that after a fifth of the time, when everything that is remembered is
+full.
+"""
 FLAT = 1.03
-"""The most that there was in the second half of a million events over that in the first: it breathes with checkpoints."""
+"""The most that there was in the second half of a million events over that in the first: it
+breathes with checkpoints.
+"""
 MOST_DISK = 300.0
 """Megabytes: two checkpoints, and 64 MB of events behind each of them."""
 
@@ -22,7 +26,10 @@ MOST_DISK = 300.0
 def test_an_hour_under_load():
     figures = benchmark.soak(SECONDS)
     print("\n".join(f"{name:45} {figure:10,.2f}" for name, figure in figures.items()))
-    by_name = {name: [figures[f"tenth {k}: {name}"] for k in range(1, 11)] for name in ("MB", "MB on the disk")}
+    by_name = {
+        name: [figures[f"tenth {k}: {name}"] for k in range(1, 11)]
+        for name in ("MB", "MB on the disk")
+    }
     assert by_name["MB"][-1] < GROWTH * by_name["MB"][1], by_name
     assert max(by_name["MB on the disk"]) < MOST_DISK, by_name
 

@@ -1,4 +1,6 @@
-"""Requests that a client library would not send: trailers, doubled headers, slow bodies, half-closed connections, hosts."""
+"""Requests that a client library would not send: trailers, doubled headers, slow bodies,
+half-closed connections, hosts.
+"""
 
 import contextlib
 import json
@@ -16,7 +18,9 @@ LENGTH = b"Content-Length: %d\r\n" % len(BODY)
 
 @pytest.fixture(scope="module")
 def server(launcher, tmp_path_factory):
-    server = launcher.start("--state", tmp_path_factory.mktemp("wire") / "state", environment={"SWORDPLAY_TOKEN": TOKEN})
+    server = launcher.start(
+        "--state", tmp_path_factory.mktemp("wire") / "state", environment={"SWORDPLAY_TOKEN": TOKEN}
+    )
     yield server
     server.stop()
 
@@ -67,14 +71,26 @@ def events(server):
 
 
 @pytest.mark.parametrize(
-    "trailer", [b"Authorization: Bearer %b" % TOKEN.encode(), b"Host: localhost", b"Origin: http://localhost", b"X-Sum: 1"]
+    "trailer",
+    [
+        b"Authorization: Bearer %b" % TOKEN.encode(),
+        b"Host: localhost",
+        b"Origin: http://localhost",
+        b"X-Sum: 1",
+    ],
 )
 @pytest.mark.parametrize("parts", [1, 2])
 def test_trailers_are_refused_and_are_no_headers(server, open_server, trailer, parts):
     """Of a head without the token: were trailers headers, the first one would let it in."""
     without = HEAD + CHUNKED + trailer + b"\r\n\r\n"
-    with_token = HEAD + b"Authorization: Bearer %b\r\n" % TOKEN.encode() + CHUNKED + trailer + b"\r\n\r\n"
-    for one, data, wanted in ((server, without, (400, 401)), (server, with_token, (400,)), (open_server, without, (400,))):
+    with_token = (
+        HEAD + b"Authorization: Bearer %b\r\n" % TOKEN.encode() + CHUNKED + trailer + b"\r\n\r\n"
+    )
+    for one, data, wanted in (
+        (server, without, (400, 401)),
+        (server, with_token, (400,)),
+        (open_server, without, (400,)),
+    ):
         before = events(one)
         with connect(one) as connection:
             place = len(data) - len(trailer) - 6 if parts == 2 else len(data)
@@ -107,12 +123,22 @@ def test_trailers_do_not_replace_a_foreign_host_or_origin(open_server):
     ],
 )
 def test_doubled_headers_are_refused(server, open_server, chunked, name, first, second):
-    lines = {"Host": "localhost", "Content-Type": "application/json", "Authorization": f"Bearer {TOKEN}"}
+    lines = {
+        "Host": "localhost",
+        "Content-Type": "application/json",
+        "Authorization": f"Bearer {TOKEN}",
+    }
     if not chunked:
         lines["Content-Length"] = f"{len(BODY)}"
     lines = {key: value for key, value in lines.items() if key.lower() != name.lower()}
-    head = "".join(f"{key}: {value}\r\n" for key, value in [*lines.items(), (name, first), (name, second)])
-    data = b"POST /ask HTTP/1.1\r\n" + head.encode() + (CHUNKED + b"\r\n" if chunked else b"\r\n" + BODY)
+    head = "".join(
+        f"{key}: {value}\r\n" for key, value in [*lines.items(), (name, first), (name, second)]
+    )
+    data = (
+        b"POST /ask HTTP/1.1\r\n"
+        + head.encode()
+        + (CHUNKED + b"\r\n" if chunked else b"\r\n" + BODY)
+    )
     for one in (server, open_server):
         before = events(one)
         status, answer = answered(one, data)
@@ -154,7 +180,10 @@ def test_a_client_that_half_closes_gets_its_answer(open_server):
 
 
 def test_announced_bodies_take_no_room(open_server):
-    """Forty clients announce 16 MB each and send one byte; all others are served meanwhile, with and without a task."""
+    """Forty clients announce 16 MB each and send one byte.
+
+    All others are served meanwhile, with and without a task.
+    """
     slow = [connect(open_server) for _ in range(40)]
     for one in slow:
         one.sendall(HEAD + b"Content-Length: %d\r\n\r\n[" % (16 * 2**20))
@@ -162,14 +191,19 @@ def test_announced_bodies_take_no_room(open_server):
     for one in chunked:
         one.sendall(HEAD + b"Transfer-Encoding: chunked\r\n\r\n1\r\n[")
     for path in (b"/ask", b"/models/other/ask"):
-        status, answer = answered(open_server, HEAD.replace(b"/ask", path) + LENGTH + b"\r\n" + BODY)
+        status, answer = answered(
+            open_server, HEAD.replace(b"/ask", path) + LENGTH + b"\r\n" + BODY
+        )
         assert status == 200, answer
     for one in slow + chunked:
         one.close()
 
 
 def test_bodies_that_stall_give_way_to_others(open_server):
-    """Nineteen clients send 15 of 16 MB, more than there is room for, and no more; others are served meanwhile."""
+    """Nineteen clients send 15 of 16 MB, more than there is room for, and no more.
+
+    Others are served meanwhile.
+    """
     part, slow = b"[" + b" " * (15 * 2**20), []
     for _ in range(19):
         slow.append(connect(open_server))
@@ -196,9 +230,20 @@ def test_bodies_that_stall_give_way_to_others(open_server):
         ("/ask", b'{"id": "1", "x": {}, "id": "2"}'),
         ("/ask", b'{"x": {"a\\u0062" : 1, "ab"\n: 2}}'),
         ("/ask", b'{"x": {"12:30": "a:b", "c": ":", "c": "\\":"}}'),
-        ("/ask", b"[%b]" % b", ".join([b'{"x": {"a": 1, "b": 2}}'] * 99 + [b'{"x": {"a": 1, "b": 2, "a": 3}}'])),
+        (
+            "/ask",
+            b"[%b]"
+            % b", ".join([b'{"x": {"a": 1, "b": 2}}'] * 99 + [b'{"x": {"a": 1, "b": 2, "a": 3}}']),
+        ),
         ("/ask", b"[%b]" % b", ".join([b'{"x": {"a": 1, "b": 2}, "key": "k", "key": "k"}'] * 100)),
-        ("/ask", b"[%b]" % b", ".join([b'{"x": {"a": 1, "b": 2}}'] * 99 + [b'{"x": {"a": 1, "b": 2}, "id": "a", "id": null}'])),
+        (
+            "/ask",
+            b"[%b]"
+            % b", ".join(
+                [b'{"x": {"a": 1, "b": 2}}'] * 99
+                + [b'{"x": {"a": 1, "b": 2}, "id": "a", "id": null}']
+            ),
+        ),
         ("/tell", b'{"id": "1", "y": 1, "y": 2}'),
         ("/tell", b'[{"id": "1", "y": 1}, {"id": "2", "y": 1, "y": 2}]'),
         ("/drop", b'{"id": "1", "id": "2"}'),
@@ -224,7 +269,10 @@ def test_a_name_twice_in_an_object_is_refused(open_server, path, body):
     [
         b'{"x": {"12:30": "a:b", "c": ":", "d": "\\":", "e": " :", "a b :": ": "}}',
         b'{\t"x"\t:\n{"a" : 1,"b"\r\n:2}}',
-        b"[%b]" % b", ".join(b'{"x": {"a": 1, "b": %d}, "id": "10:30:%d \\":"}' % (k, k) for k in range(100)),
+        b"[%b]"
+        % b", ".join(
+            b'{"x": {"a": 1, "b": %d}, "id": "10:30:%d \\":"}' % (k, k) for k in range(100)
+        ),
         b"[%b]" % b", ".join([b'{"x": {"c:": 1, ":d": 2}, "id": null, "key": ""}'] * 100),
     ],
     ids=range(4),
@@ -248,10 +296,23 @@ def test_beyond_loopback_hosts_are_named(launcher, tmp_path):
     )
     client = server.client(Authorization=f"Bearer {TOKEN}")
     row = {"x": {"a": 1.0}}
-    for host in ("models.example", "MODELS.EXAMPLE:8400", f"127.0.0.1:{server.port}", "10.0.0.7", "[::1]:8400", "localhost"):
+    for host in (
+        "models.example",
+        "MODELS.EXAMPLE:8400",
+        f"127.0.0.1:{server.port}",
+        "10.0.0.7",
+        "[::1]:8400",
+        "localhost",
+    ):
         assert client.post("/ask", row, Host=host)[0] == 200, host
         assert client.send("GET", "/models", Host=host)[0] == 200, host
-    for host in ("evil.test", "evil.test:8400", "models.example.evil.test", "127.0.0.1.evil.test", "1.2.3"):
+    for host in (
+        "evil.test",
+        "evil.test:8400",
+        "models.example.evil.test",
+        "127.0.0.1.evil.test",
+        "1.2.3",
+    ):
         status, answer = client.post("/ask", row, Host=host)
         assert (status, "--allow-host" in answer["error"]) == (421, True), host
         assert client.send("GET", "/models", Host=host)[0] == 421, host
@@ -262,7 +323,12 @@ def test_beyond_loopback_hosts_are_named(launcher, tmp_path):
 def test_on_loopback_addresses_of_others_are_no_host(launcher, tmp_path):
     server = launcher.start("--state", tmp_path / "state", "--allow-host", "models.example")
     client = server.client()
-    for host, status in (("models.example:1", 200), ("localhost", 200), ("10.0.0.7", 421), ("evil.test", 421)):
+    for host, status in (
+        ("models.example:1", 200),
+        ("localhost", 200),
+        ("10.0.0.7", 421),
+        ("evil.test", 421),
+    ):
         assert client.post("/ask", {"x": {"a": 1.0}}, Host=host)[0] == status, host
     client.close()
     server.stop()

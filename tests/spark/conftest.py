@@ -13,8 +13,13 @@ from spark import daemon, local
 def java():
     """Spark runs on Java."""
     home = os.environ.get("JAVA_HOME")
-    if shutil.which("java") is None and not (home and os.path.exists(os.path.join(home, "bin", "java"))):
-        pytest.skip("no Java here: install 17 or newer (Debian: apt install openjdk-17-jre-headless) or set JAVA_HOME")
+    if shutil.which("java") is None and not (
+        home and os.path.exists(os.path.join(home, "bin", "java"))
+    ):
+        pytest.skip(
+            "no Java here: install 17 or newer (Debian: apt install openjdk-17-jre-headless) or "
+            "set JAVA_HOME"
+        )
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,8 @@
-"""Spark's daemon of Python workers, with all that they import and the compiled kernels in memory: a worker is then a fork.
+"""Spark's daemon of Python workers, with all that they import and the compiled kernels in memory: a
+worker is then a fork.
 
-Without it every worker spends seconds on imports. That is the way that users go, and so do the drivers of ``test_survival``.
+Without it every worker spends seconds on imports. That is the way that users go, and so do the
+drivers of ``test_survival``.
 """
 
 
@@ -14,7 +16,9 @@ def load():
     from swordplay.spark import stages  # noqa: F401  # for those that are forked later
     from swordplay.spark.plan import Plan
 
-    group = Plan(("x",), "squared", 0, 0, buckets=1, layout="packed", single=False, level=0.9).group()
+    group = Plan(
+        ("x",), "squared", 0, 0, buckets=1, layout="packed", single=False, level=0.9
+    ).group()
     group.admit(["one"])
     one = np.zeros(1, dtype=np.int64)
     group.intervals(one, group.play(one, one, np.ones((1, 1)), np.ones(1))[:, 0], np.ones(1))

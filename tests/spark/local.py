@@ -1,4 +1,6 @@
-"""A Spark of one machine, and a program to kill: ``python local.py FOLDER LAYOUT`` tracks all rows in FOLDER/in."""
+"""A Spark of one machine, and a program to kill: ``python local.py FOLDER LAYOUT`` tracks all
+rows in FOLDER/in.
+"""
 
 import os
 import sys
@@ -9,23 +11,28 @@ PARTITIONS = 2
 ROCKS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing"
 SHORT = {
-    # A JVM that lives for a minute or two: its best compiler would take longer than what it compiles saves.
+    # A JVM that lives for a minute or two: its best compiler would take longer than what it
+    # compiles saves.
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     "spark.python.daemon.module": "spark.daemon",
-    "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",  # or there would be two daemons
-    # The usual one starts a program of the system (readlink) for every file that it looks at: hundreds in a micro-batch.
-    "spark.sql.streaming.checkpointFileManagerClass": f"{CHECKPOINTS}.FileSystemBasedCheckpointFileManager",
+    # or there would be two daemons
+    "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
+    # The usual one starts a program of the system (readlink) for every file that it looks at:
+    # hundreds in a micro-batch.
+    "spark.sql.streaming.checkpointFileManagerClass": f"{CHECKPOINTS}.FileSystemBasedCheckpointFileManager",  # noqa: E501
     "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
 }
 """For many small queries, one after the other; none of it changes a number."""
 
 
 def home(folder):
-    """Spark as it is installed, but for the archive of PySpark, which every worker would compile from its sources anew."""
+    """Spark as it is installed, but for the archive of PySpark, which every worker would compile
+    from its sources anew.
+    """
     import pyspark
 
     installed, folder = Path(pyspark.__file__).parent, Path(folder)
@@ -66,7 +73,11 @@ def rows_of(spark, folder):
 def start(tracked, folder):
     """Let a query begin to take all that is there, into Parquet files."""
     writer = tracked.writeStream.format("parquet").option("path", str(Path(folder, "out")))
-    return writer.option("checkpointLocation", str(Path(folder, "checkpoint"))).trigger(availableNow=True).start()
+    return (
+        writer.option("checkpointLocation", str(Path(folder, "checkpoint")))
+        .trigger(availableNow=True)
+        .start()
+    )
 
 
 def run(tracked, folder):
@@ -84,6 +95,14 @@ if __name__ == "__main__":
     spark = session(home / "scratch", **changelog)
     stream = rows_of(spark, home / "in")
     features = [name for name in stream.columns if name.startswith("x")]
-    tracked = track_stream(stream, key="key", features=features, target="y", order="at", buckets=BUCKETS, layout=sys.argv[2])
+    tracked = track_stream(
+        stream,
+        key="key",
+        features=features,
+        target="y",
+        order="at",
+        buckets=BUCKETS,
+        layout=sys.argv[2],
+    )
     run(tracked, home)
     spark.stop()

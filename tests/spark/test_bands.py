@@ -1,4 +1,6 @@
-"""Intervals of keys on Spark: those of each key alone, kept in a record that is optional in a state."""
+"""Intervals of keys on Spark: those of each key alone, kept in a record that is optional in a
+state.
+"""
 
 import numpy as np
 import pandas as pd
@@ -16,11 +18,16 @@ pytestmark = pytest.mark.xdist_group("spark")  # one process compiles, and the o
 
 
 def plan(level=0.9, single=False):
-    return Plan(tuple(FEATURES), "squared", 0, 0, buckets=1, layout="packed", single=single, level=level)
+    return Plan(
+        tuple(FEATURES), "squared", 0, 0, buckets=1, layout="packed", single=single, level=level
+    )
 
 
 def played(rows, settings, restart):
-    """Answers batch by batch; the group is written and read again between them where ``restart`` says so."""
+    """Answers batch by batch.
+
+    The group is written and read again between them where ``restart`` says so.
+    """
     group, answers = settings.group(), []
     for number, part in rows.groupby("batch"):
         answers.append(tracked(part, group, settings))
@@ -35,7 +42,9 @@ def around(answers, level=0.9):
     """The intervals that each key alone would have, in the order of the answers."""
     found = np.full((len(answers), 2), np.nan)
     for _, mine in answers.sort_values("order", kind="stable").groupby("key"):
-        bounds = before_bins(level).interval_then_learn(mine["prediction"].to_numpy(), mine["target"].to_numpy())
+        bounds = before_bins(level).interval_then_learn(
+            mine["prediction"].to_numpy(), mine["target"].to_numpy()
+        )
         found[mine.index] = np.where(np.isfinite(bounds), bounds, np.nan)
     return found
 
@@ -44,7 +53,15 @@ def around(answers, level=0.9):
 def test_each_key_has_the_intervals_that_it_would_have_alone(every):
     rows = world(12, 30, seed=4, most=6)
     _, answers = played(rows, plan(), lambda number: number % every == 0)
-    assert answers.columns.tolist() == ["key", "order", "target", "prediction", "lower", "upper", "error"]
+    assert answers.columns.tolist() == [
+        "key",
+        "order",
+        "target",
+        "prediction",
+        "lower",
+        "upper",
+        "error",
+    ]
     np.testing.assert_array_equal(answers[["lower", "upper"]], around(answers))
     assert answers["upper"].isna().sum() == 5 * answers["key"].nunique()
     _, without = played(rows, plan(None), lambda number: False)
@@ -64,7 +81,9 @@ def test_a_state_of_before_goes_on_and_its_intervals_begin():
     old, _ = played(first, plan(None), lambda number: False)
     group = plan().group()
     group.loads([(list(old.places), old.dumps())], old.format)
-    answers = pd.concat([tracked(part, group, plan()) for _, part in rest.groupby("batch")], ignore_index=True)
+    answers = pd.concat(
+        [tracked(part, group, plan()) for _, part in rest.groupby("batch")], ignore_index=True
+    )
     _, straight = played(rows, plan(None), lambda number: False)
     np.testing.assert_array_equal(answers["prediction"], straight["prediction"][len(first) :])
     np.testing.assert_array_equal(answers[["lower", "upper"]], around(answers))
@@ -85,13 +104,14 @@ def test_without_a_level_and_under_another_one_intervals_are_left_behind():
 
 
 def test_a_record_keeps_nothing_twice():
-    # Level, 14 numbers of the residuals, twice 8 + 56 coefficients and 16 losses, 8 radii, 8 debts, a balance, and what is
-    # known of the forecasts: 3 numbers and their first 32.
+    # Level, 14 numbers of the residuals, twice 8 + 56 coefficients and 16 losses, 8 radii, 8 debts,
+    # a balance, and what is known of the forecasts: 3 numbers and their first 32.
     assert NUMBERS_OF_BANDS == 1 + 14 + 2 * (8 + 56 + 16) + 8 + 8 + 1 + 3 + 32 == 227
 
 
 @pytest.mark.parametrize(
-    ("place", "value", "words"), [(1, -1.0, "rows"), (1, np.nan, "rows"), (100, 1e80, "intervals"), (0, 0.9, None)]
+    ("place", "value", "words"),
+    [(1, -1.0, "rows"), (1, np.nan, "rows"), (100, 1e80, "intervals"), (0, 0.9, None)],
 )
 def test_damaged_intervals_are_refused(place, value, words):
     rows = world(2, 3, seed=8)

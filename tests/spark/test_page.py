@@ -13,7 +13,9 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "spark.md"
 @pytest.mark.deep
 def test_the_page_runs(spark, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    blocks = re.findall(r"^```py\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    blocks = re.findall(
+        r"^```py\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
     assert len(blocks) >= 4
     namespace = {"__name__": "__main__"}
     for block in blocks:

@@ -1,4 +1,7 @@
-"""States in pages: only those of keys that have learned are written; rows that wait, keys that are forgotten, states opened."""
+"""States in pages: only those of keys that have learned are written.
+
+Rows that wait, keys that are forgotten, states opened.
+"""
 
 import datetime
 from dataclasses import replace
@@ -70,17 +73,30 @@ class Handle:
 
 
 def plan(layout="paged", **more):
-    return Plan(tuple(FEATURES), "squared", 0, 0, buckets=1, layout=layout, single=False, **({"level": 0.9} | more))
+    return Plan(
+        tuple(FEATURES),
+        "squared",
+        0,
+        0,
+        buckets=1,
+        layout=layout,
+        single=False,
+        **({"level": 0.9} | more),
+    )
 
 
 def run(frame, settings, handle=None):
-    """Answers of a bucket, micro-batch by micro-batch, each by a processor of its own as after a restart."""
+    """Answers of a bucket, micro-batch by micro-batch, each by a processor of its own as after a
+    restart.
+    """
     handle, answers = handle or Handle(), []
     for _, part in frame.groupby("batch"):
         tracker = stages.TRACKERS[settings.layout](settings)
         tracker.init(handle)
         packet = batch(part, settings).serialize().to_pybytes()
-        answers += list(tracker.handleInputRows((0,), iter([pd.DataFrame({"rows": [packet]})]), None))
+        answers += list(
+            tracker.handleInputRows((0,), iter([pd.DataFrame({"rows": [packet]})]), None)
+        )
     return handle, pd.concat(answers, ignore_index=True)
 
 
@@ -96,7 +112,9 @@ def test_pages_are_split_and_every_key_is_on_one():
     assert max(map(len, parts.values())) <= MOST == 32
     again = Pages(pages.dumps())
     assert again.all == pages.all
-    assert {page: sorted(some) for page, some in again.of(keys).items()} == {p: sorted(k) for p, k in parts.items() if k}
+    assert {page: sorted(some) for page, some in again.of(keys).items()} == {
+        p: sorted(k) for p, k in parts.items() if k
+    }
     assert len({page.name for page in pages.all}) == len(pages.all)
 
 
@@ -104,7 +122,9 @@ def test_pages_are_split_and_every_key_is_on_one():
 def test_whatever_the_layout_the_answers_are_those_of_each_key_alone(layout):
     rows = world(150, 6, seed=3)
     handle, answers = run(rows, plan(layout))
-    found = rows.merge(answers.rename(columns={"order": "at"}), on=["key", "at"], validate="one_to_one")
+    found = rows.merge(
+        answers.rename(columns={"order": "at"}), on=["key", "at"], validate="one_to_one"
+    )
     assert np.array_equal(found["prediction"], alone(rows))
     if layout == "paged":
         assert handle.packed.value[0] == stages.PAGED
@@ -125,15 +145,22 @@ def test_what_was_packed_goes_on_in_pages():
     handle, first = run(rows[rows["batch"] < 3], plan("packed"))
     _, second = run(rows[rows["batch"] >= 3], plan(), handle)
     _, straight = run(rows, plan())
-    pd.testing.assert_frame_equal(in_order(pd.concat([first, second])), in_order(straight), check_exact=True)
+    pd.testing.assert_frame_equal(
+        in_order(pd.concat([first, second])), in_order(straight), check_exact=True
+    )
     assert handle.packed.value[0] == stages.PAGED
 
 
 @pytest.mark.parametrize("layout", ["paged", "packed", "map"])
 def test_rows_wait_for_earlier_ones(layout):
-    """Delivered up to 4 units late, and learned in their order all the same; the newest ones still wait at the end."""
+    """Delivered up to 4 units late, and learned in their order all the same.
+
+    The newest ones still wait at the end.
+    """
     rng = np.random.default_rng(6)
-    frame = pd.DataFrame(rng.normal(size=(400, 4)), columns=[*FEATURES, "y"]).assign(at=np.arange(400), key="k")
+    frame = pd.DataFrame(rng.normal(size=(400, 4)), columns=[*FEATURES, "y"]).assign(
+        at=np.arange(400), key="k"
+    )
     frame["key"] = [f"key {k}" for k in rng.integers(0, 5, 400)]
     frame["batch"] = (frame["at"] + rng.integers(0, 5, 400)) // 7
     frame = frame.sort_values("batch", kind="stable", ignore_index=True)
@@ -142,7 +169,9 @@ def test_rows_wait_for_earlier_ones(layout):
     handle, patient = run(frame, plan(layout, level=None, delay=6))
     assert patient["error"].isna().all()
     assert sorted(set(frame["at"]) - set(patient["order"])) == list(range(394, 400))
-    found = frame.merge(patient.rename(columns={"order": "at"}), on=["key", "at"], validate="one_to_one")
+    found = frame.merge(
+        patient.rename(columns={"order": "at"}), on=["key", "at"], validate="one_to_one"
+    )
     assert np.array_equal(found["prediction"], alone(frame[frame["at"] < 394]))
     asked = frame.tail(1).assign(at=500, y=np.nan, batch=99)
     _, answer = run(asked, plan(layout, level=None, delay=6), handle)
@@ -152,10 +181,14 @@ def test_rows_wait_for_earlier_ones(layout):
 @pytest.mark.parametrize("layout", ["paged", "packed"])
 def test_idle_keys_are_forgotten(layout):
     rng = np.random.default_rng(7)
-    rows = pd.DataFrame(rng.normal(size=(40, 4)), columns=[*FEATURES, "y"]).assign(key="busy", at=np.arange(40) * 10)
+    rows = pd.DataFrame(rng.normal(size=(40, 4)), columns=[*FEATURES, "y"]).assign(
+        key="busy", at=np.arange(40) * 10
+    )
     rows.loc[[0, 1, 39], "key"] = "idle"
     _, answers = run(rows.assign(batch=np.arange(40)), plan(layout, forget=100))
-    fresh = LinearModel(len(FEATURES)).predict_then_learn(rows[FEATURES].to_numpy()[39:], rows["y"].to_numpy()[39:])
+    fresh = LinearModel(len(FEATURES)).predict_then_learn(
+        rows[FEATURES].to_numpy()[39:], rows["y"].to_numpy()[39:]
+    )
     assert answers["prediction"].tolist()[-1] == fresh[0] == 0.0
     _, kept = run(rows.assign(batch=np.arange(40)), plan(layout))
     assert kept["prediction"].tolist()[-1] != 0.0
@@ -163,16 +196,31 @@ def test_idle_keys_are_forgotten(layout):
 
 @pytest.mark.parametrize("layout", ["paged", "packed", "map"])
 def test_a_bucket_names_the_setting_that_has_changed(layout):
-    """Data may be read before the settings are, and in another task: whoever refuses first says what has changed."""
-    rows, first = world(5, 2, seed=8, most=9), plan(layout, frozen=(("classes", "null"), ("target", '"y"')))
+    """Data may be read before the settings are, and in another task: whoever refuses first says
+    what has changed.
+    """
+    rows, first = (
+        world(5, 2, seed=8, most=9),
+        plan(layout, frozen=(("classes", "null"), ("target", '"y"'))),
+    )
     handle, _ = run(rows, first)
     before = dict(handle.map.all), handle.packed.value
-    for changed in ({"frozen": (("classes", "null"), ("target", '"z"'))}, {"frozen": first.frozen[:1], "loss": "huber"}):
-        with pytest.raises(ValueError, match=r'saved with other settings: target was "y" and is ("z"|None)\. Start the query'):
+    for changed in (
+        {"frozen": (("classes", "null"), ("target", '"z"'))},
+        {"frozen": first.frozen[:1], "loss": "huber"},
+    ):
+        with pytest.raises(
+            ValueError,
+            match=r'saved with other settings: target was "y" and is ("z"|None)\. Start the query',
+        ):
             run(rows, replace(first, **changed), handle)
         assert (handle.map.all, handle.packed.value) == before
-    del handle.map.all[stages.TOLD,]  # as in a checkpoint of an earlier version, which goes on and is told its settings then
-    with pytest.raises(ValueError, match=r"saved with other settings\. Start the query with the key, features"):
+    del handle.map.all[
+        stages.TOLD,
+    ]  # as in a checkpoint of an earlier version, which goes on and is told its settings then
+    with pytest.raises(
+        ValueError, match=r"saved with other settings\. Start the query with the key, features"
+    ):
         run(rows, plan(layout, frozen=(("target", '"z"'),)), handle)
     run(rows.assign(at=rows["at"] + 10**6), first, handle)
     assert handle.map.all[stages.TOLD,] == (4, b'{"classes": "null", "target": "\\"y\\""}')
@@ -188,11 +236,15 @@ def test_a_state_opened_is_an_ordinary_estimator():
     for key, mine in rows.sort_values("at").groupby("key"):
         model = LinearModel(len(FEATURES))
         model.predict_then_learn(mine[FEATURES].to_numpy(copy=True), mine["y"].to_numpy())
-        assert np.array_equal(learned[key].predict(mine[FEATURES]), model.predict(mine[FEATURES].to_numpy(copy=True)))
+        assert np.array_equal(
+            learned[key].predict(mine[FEATURES]), model.predict(mine[FEATURES].to_numpy(copy=True))
+        )
     packed, _ = run(rows, plan("packed"))
     fmt, ids, blob = packed.packed.value
     assert open_state(fmt, blob, ids, features=FEATURES).keys() == learned.keys()
-    with pytest.raises(ValueError, match="fmt must be 1 or 2, which values with learners have, got 3"):
+    with pytest.raises(
+        ValueError, match="fmt must be 1 or 2, which values with learners have, got 3"
+    ):
         open_state(3, blob, features=FEATURES)
     with pytest.raises(ValueError, match="damaged"):
         open_state(fmt, blob, ids, features=FEATURES[:2])
@@ -208,7 +260,9 @@ def test_spans_of_time_are_in_units_of_the_order():
     assert span(types.TimestampNTZType(), datetime.timedelta(seconds=2)) == 2_000_000
     assert span(types.DateType(), datetime.timedelta(days=3)) == 3
     assert span(types.LongType(), 5) == 5
-    with pytest.raises(TypeError, match="delay must be a whole number where 'at' holds whole numbers"):
+    with pytest.raises(
+        TypeError, match="delay must be a whole number where 'at' holds whole numbers"
+    ):
         span(types.LongType(), datetime.timedelta(days=3))
 
 

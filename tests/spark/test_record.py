@@ -1,4 +1,6 @@
-"""A key's learner as a row of numbers: the same bits as the learner itself, whatever comes in between."""
+"""A key's learner as a row of numbers: the same bits as the learner itself, whatever comes in
+between.
+"""
 
 import os
 import subprocess
@@ -29,7 +31,10 @@ def plan(dim, loss="squared", classes=0, lags=0, buckets=4):
 
 
 class World:
-    """Keys that take turns; their rows have a column of normal numbers, a rare indicator and a far one."""
+    """Keys that take turns.
+
+    Their rows have a column of normal numbers, a rare indicator and a far one.
+    """
 
     def __init__(self, loss, seed, keys=7, dim=4):
         self.rng, self.loss, self.keys, self.dim = np.random.default_rng(seed), loss, keys, dim
@@ -43,13 +48,20 @@ class World:
         rows[:, 1] = self.rng.random(len(rows)) < 0.05
         rows[:, 2] = 1e6 + rows[:, 2]
         targets = 3.0 * rows[:, 0] + numbers + self.rng.standard_t(2, len(rows))
-        return numbers, rows, (targets > numbers).astype(float) if self.loss == "logistic" else targets
+        return (
+            numbers,
+            rows,
+            (targets > numbers).astype(float) if self.loss == "logistic" else targets,
+        )
 
 
 @pytest.mark.parametrize(("loss", "lags"), KINDS)
 @pytest.mark.parametrize("resume", [False, True])
 def test_keys_in_a_group_say_what_each_says_alone(loss, lags, resume):
-    world, settings = World(loss, seed=3), plan(4, loss, classes=2 * (loss == "logistic"), lags=lags)
+    world, settings = (
+        World(loss, seed=3),
+        plan(4, loss, classes=2 * (loss == "logistic"), lags=lags),
+    )
     group, models = settings.group(), [LinearModel(4, loss=loss, lags=lags) for _ in range(7)]
     group.admit(world.names)
     for time in range(25):
@@ -57,10 +69,15 @@ def test_keys_in_a_group_say_what_each_says_alone(loss, lags, resume):
         scores = group.play(numbers, np.full(len(numbers), time), rows, targets)
         for number in np.unique(numbers):
             mine = numbers == number
-            assert np.array_equal(scores[mine, 0], models[number].predict_then_learn(rows[mine].copy(), targets[mine]))
+            assert np.array_equal(
+                scores[mine, 0], models[number].predict_then_learn(rows[mine].copy(), targets[mine])
+            )
         if resume:  # by way of bytes, in two pieces that come back in another order
             halves = [world.names[4:], world.names[:4]]
-            pieces = [(half, group.dumps(np.array([group.places[key] for key in half]))) for half in halves]
+            pieces = [
+                (half, group.dumps(np.array([group.places[key] for key in half])))
+                for half in halves
+            ]
             group = settings.group()
             group.loads(pieces)
             numbered = np.array([group.places[key] for key in world.names])
@@ -85,13 +102,21 @@ for time in range(4):
     for number in np.unique(numbers):
         mine = numbers == number
         assert np.array_equal(scores[mine, 0], models[number].predict_then_learn(rows[mine].copy(), targets[mine]))
-"""
+"""  # noqa: E501
 
 
 def test_the_kernel_is_right_as_plain_python():
-    path = os.pathsep.join([str(Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])])
+    path = os.pathsep.join(
+        [str(Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
+    )
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": path}
-    done = subprocess.run([sys.executable, "-c", UNCOMPILED], env=environment, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        [sys.executable, "-c", UNCOMPILED],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
     assert done.returncode == 0, done.stderr[-2000:]
 
 
@@ -106,7 +131,11 @@ def test_a_record_holds_fewer_numbers_than_a_checkpoint_of_the_model():
     group.play(np.zeros(100, dtype=np.int64), np.arange(100), rows, rows[:, 0])
     grown, single = len(group.dumps()), len(group.dumps(single=True))
     around = HEADER.size + 9  # the order, and whether it is young
-    assert (young - around, grown - around, single - around) == (8 * (616 + 32 * 11), 8 * 616, 8 * 45 + 4 * 487)
+    assert (young - around, grown - around, single - around) == (
+        8 * (616 + 32 * 11),
+        8 * 616,
+        8 * 45 + 4 * 487,
+    )
     model = LinearModel(10)
     model.predict_then_learn(rows, rows[:, 0])
     assert len(checkpoint.dumps(model.state(), kind="model")) > 2 * grown
@@ -114,14 +143,20 @@ def test_a_record_holds_fewer_numbers_than_a_checkpoint_of_the_model():
 
 @pytest.mark.parametrize(("loss", "lags"), KINDS)
 def test_single_precision_goes_on_nearly_as_before(loss, lags):
-    world, settings = World(loss, seed=5), plan(4, loss, classes=2 * (loss == "logistic"), lags=lags)
+    world, settings = (
+        World(loss, seed=5),
+        plan(4, loss, classes=2 * (loss == "logistic"), lags=lags),
+    )
     group, rounded = settings.group(), settings.group()
     group.admit(world.names)
     rounded.admit(world.names)
     for time in range(25):
         numbers, rows, targets = world.turn()
         orders = np.full(len(numbers), time)
-        scores, nearly = group.play(numbers, orders, rows, targets), rounded.play(numbers, orders, rows, targets)
+        scores, nearly = (
+            group.play(numbers, orders, rows, targets),
+            rounded.play(numbers, orders, rows, targets),
+        )
         assert np.abs(scores - nearly).max() <= PACKED_SINGLE * max(1.0, np.abs(targets).max())
         data = rounded.dumps(single=True)
         rounded = settings.group()
@@ -146,7 +181,9 @@ def test_classes_have_a_model_each():
     group.admit(["one"])
     scores = group.play(np.zeros(300, dtype=np.int64), np.arange(300), rows, places.astype(float))
     for k in range(4):
-        expected = LinearModel(3, loss="logistic").predict_then_learn(rows, (places == k).astype(float))
+        expected = LinearModel(3, loss="logistic").predict_then_learn(
+            rows, (places == k).astype(float)
+        )
         assert np.array_equal(scores[:, k], expected)
 
 
@@ -154,7 +191,13 @@ def test_a_state_of_other_settings_or_a_damaged_one_is_refused():
     group = plan(4).group()
     group.admit(["one", "two"])
     data = group.dumps()
-    for other in (plan(4, lags=1), plan(5), plan(4, "huber"), plan(4, "logistic", classes=2), plan(4, buckets=8)):
+    for other in (
+        plan(4, lags=1),
+        plan(5),
+        plan(4, "huber"),
+        plan(4, "logistic", classes=2),
+        plan(4, buckets=8),
+    ):
         with pytest.raises(ValueError, match="other settings"):
             other.group().loads([(["one", "two"], data)])
     for bad in (data[:-1], data + b"\0", data[: HEADER.size + 3]):

@@ -30,10 +30,18 @@ def test_a_record_of_before_goes_on(loss, lags, rows):
     form, who = Form(3, loss, lags), np.array([0, 1])
     records, young = np.tile(form.fresh, (2, 1)), form.young(2)
     form.play(records, young, who, who, EDGES, features[:40], goals[:40])
-    np.testing.assert_allclose(saved["records"], records, rtol=ANOTHER_MACHINE, atol=ANOTHER_MACHINE)
-    old, old_young = np.array(saved["records"]), Young(np.array(saved["first"]), np.array(saved["first_targets"]))
+    np.testing.assert_allclose(
+        saved["records"], records, rtol=ANOTHER_MACHINE, atol=ANOTHER_MACHINE
+    )
+    old, old_young = (
+        np.array(saved["records"]),
+        Young(np.array(saved["first"]), np.array(saved["first_targets"])),
+    )
     form.require_sane(old, np.array([True, True]), old_young)
     rest = (who, who, np.array([0, 10, 20]), features[40:], goals[40:])
     np.testing.assert_allclose(
-        form.play(old, old_young, *rest), form.play(records, young, *rest), rtol=ANOTHER_MACHINE, atol=ANOTHER_MACHINE
+        form.play(old, old_young, *rest),
+        form.play(records, young, *rest),
+        rtol=ANOTHER_MACHINE,
+        atol=ANOTHER_MACHINE,
     )

@@ -1,4 +1,6 @@
-"""Rows of a bucket: which are refused and why, what the others are told, and that the order of arrival means nothing."""
+"""Rows of a bucket: which are refused and why, what the others are told, and that the order of
+arrival means nothing.
+"""
 
 import numpy as np
 import pandas as pd
@@ -77,11 +79,16 @@ def test_a_key_with_nothing_but_bad_rows_is_not_admitted():
 
 def test_the_order_of_arrival_means_nothing():
     rows = world(30, 3, seed=2)
-    doubled = pd.concat([rows, rows.sample(40, random_state=1).assign(y=5.0), rows.sample(20, random_state=2)])
+    doubled = pd.concat(
+        [rows, rows.sample(40, random_state=1).assign(y=5.0), rows.sample(20, random_state=2)]
+    )
     answers = []
     for seed in range(3):
         group = PLAN.group()
-        parts = [tracked(part.sample(frac=1.0, random_state=seed), group) for _, part in doubled.groupby("batch")]
+        parts = [
+            tracked(part.sample(frac=1.0, random_state=seed), group)
+            for _, part in doubled.groupby("batch")
+        ]
         columns = ["key", "order", "target", "prediction", "error"]
         answers.append(pd.concat(parts).sort_values(columns, ignore_index=True))
     assert answers[0]["error"].eq(LATE).sum() == 60
@@ -91,7 +98,16 @@ def test_the_order_of_arrival_means_nothing():
 
 def test_of_two_rows_of_one_order_the_smaller_one_counts():
     """From left to right, as Spark sorts a table."""
-    pair = pd.DataFrame({"key": "one", "at": 5, "x0": [1.0, 1.0, 2.0], "x1": [3.0, 2.0, 0.0], "x2": [0.0, 9.0, 0.0], "y": 7.0})
+    pair = pd.DataFrame(
+        {
+            "key": "one",
+            "at": 5,
+            "x0": [1.0, 1.0, 2.0],
+            "x1": [3.0, 2.0, 0.0],
+            "x2": [0.0, 9.0, 0.0],
+            "y": 7.0,
+        }
+    )
     assert tracked(pair, PLAN.group())["error"].tolist() == [LATE, None, LATE]
 
 
@@ -102,11 +118,15 @@ def test_classes_are_told_as_by_one_model_per_class(classes):
     rows["y"] = np.digitize(rows["y"], [0.0, 2.0][: classes - 1]).astype(float)
     answer = tracked(rows, plan.group(), plan)
     model = OneModelPerClass(lambda: LinearModel(len(FEATURES), loss="logistic"), classes)
-    expected = model.predict_then_learn(rows[FEATURES].to_numpy(copy=True), rows["y"].to_numpy(dtype=int))
+    expected = model.predict_then_learn(
+        rows[FEATURES].to_numpy(copy=True), rows["y"].to_numpy(dtype=int)
+    )
     assert np.array_equal(np.stack(answer["probabilities"]), expected)
     assert np.array_equal(answer["prediction"], expected.argmax(axis=1))
     one = batch(rows.assign(at=rows["at"] + 10**6).head(1), plan)
-    strange = one.set_column(one.num_columns - 1, "target", pa.array([np.nan]))  # what Columns makes of an unknown label
+    strange = one.set_column(
+        one.num_columns - 1, "target", pa.array([np.nan])
+    )  # what Columns makes of an unknown label
     foreign = track(strange, plan, plan.group(), lambda keys: None)[0].to_pandas()
     assert foreign["error"].tolist() == ["target is not one of the classes"]
     assert foreign["target"].isna().all()
@@ -116,7 +136,9 @@ def test_classes_are_told_as_by_one_model_per_class(classes):
 @pytest.mark.parametrize("level", [None, 0.9])
 def test_rows_without_a_target_are_predicted_by_what_their_key_knows_by_then(level):
     """They leave no trace; with their target they are learned as if nobody had asked."""
-    plan = Plan(tuple(FEATURES), "squared", 0, 0, buckets=1, layout="packed", single=False, level=level)
+    plan = Plan(
+        tuple(FEATURES), "squared", 0, 0, buckets=1, layout="packed", single=False, level=level
+    )
     rows, rng = world(8, 12, seed=9, most=8), np.random.default_rng(9)
     group, straight, found = plan.group(), plan.group(), []
     for _, part in rows.groupby("batch"):
@@ -124,9 +146,14 @@ def test_rows_without_a_target_are_predicted_by_what_their_key_knows_by_then(lev
         said = tracked(pd.concat([part, asked]).sample(frac=1.0, random_state=1), group, plan)
         assert said["error"].isna().all()
         expected = tracked(part, straight, plan)
-        both = said[said["target"].isna()].merge(expected, on=["key", "order"], validate="one_to_one")
+        both = said[said["target"].isna()].merge(
+            expected, on=["key", "order"], validate="one_to_one"
+        )
         assert len(both) == len(asked)
-        for name in ("prediction", *(("lower", "upper") if level else ())):  # asked before it was learned, and told the same
+        for name in (
+            "prediction",
+            *(("lower", "upper") if level else ()),
+        ):  # asked before it was learned, and told the same
             np.testing.assert_allclose(both[f"{name}_x"], both[f"{name}_y"], rtol=TWIN)
         found.append(said[said["target"].notna()])
     for key in straight.places:

@@ -16,7 +16,14 @@ from swordplay.spark.settings import require_same
 
 pytestmark = pytest.mark.xdist_group("spark")
 
-NAMES = {"key": "key", "features": FEATURES, "target": "label", "order": "at", "classes": ["no", "yes"], "buckets": 2}
+NAMES = {
+    "key": "key",
+    "features": FEATURES,
+    "target": "label",
+    "order": "at",
+    "classes": ["no", "yes"],
+    "buckets": 2,
+}
 CHANGES = {
     "classes": {"classes": ["yes", "no"]},
     "target": {"target": "other"},
@@ -34,12 +41,19 @@ def labelled(seed, prefix):
     """Rows with two labels, two names of keys and two orders; all keys begin with a prefix."""
     frame = world(6, 1, seed=seed, most=9)
     frame["key"] = prefix + frame["key"]
-    frame["label"], frame["other"] = np.where(frame["y"] > 0, "yes", "no"), np.where(frame["x0"] > 0, "yes", "no")
-    return frame.assign(place=frame["key"].str[-1], later=frame["at"] + 5, day=pd.Timestamp("2024-01-01", tz="UTC"))
+    frame["label"], frame["other"] = (
+        np.where(frame["y"] > 0, "yes", "no"),
+        np.where(frame["x0"] > 0, "yes", "no"),
+    )
+    return frame.assign(
+        place=frame["key"].str[-1], later=frame["at"] + 5, day=pd.Timestamp("2024-01-01", tz="UTC")
+    )
 
 
 def test_every_setting_is_frozen(spark, tmp_path):
-    """What was silently wrong: labels that swap their places, keys that start again, states that nobody can read."""
+    """What was silently wrong: labels that swap their places, keys that start again, states that
+    nobody can read.
+    """
     from swordplay.spark.columns import Columns
     from swordplay.spark.query import USUAL, _plan
 
@@ -47,7 +61,9 @@ def test_every_setting_is_frozen(spark, tmp_path):
     frame = spark.read.parquet(str(tmp_path / "in"))
 
     def frozen(key, features, target, order, classes, **asked):
-        return dict(_plan(Columns(frame, key, features, target, order, classes), USUAL | asked).frozen)
+        return dict(
+            _plan(Columns(frame, key, features, target, order, classes), USUAL | asked).frozen
+        )
 
     first = frozen(**NAMES)
     for name, change in CHANGES.items():
@@ -60,15 +76,30 @@ def test_every_setting_is_frozen(spark, tmp_path):
 def test_every_setting_that_differs_is_named():
     saved = {"key": '"a"', "classes": '["no", "yes"]', "lags": "0"}
     require_same(saved, dict(saved))
-    with pytest.raises(ValueError, match=r'classes was \["no", "yes"\] and is \["yes", "no"\]; lags was 0 and is 1\. Start'):
+    with pytest.raises(
+        ValueError,
+        match=r'classes was \["no", "yes"\] and is \["yes", "no"\]; lags was 0 and is 1\. Start',
+    ):
         require_same(saved, saved | {"classes": '["yes", "no"]', "lags": "1"})
 
 
-PLAN = Plan(tuple(FEATURES), "squared", 0, 0, buckets=4, layout="packed", single=False, frozen=(("key", '"key"'),))
+PLAN = Plan(
+    tuple(FEATURES),
+    "squared",
+    0,
+    0,
+    buckets=4,
+    layout="packed",
+    single=False,
+    frozen=(("key", '"key"'),),
+)
 
 
 def test_states_of_before_are_read_and_those_of_other_settings_are_not():
-    before, other = Plan(*list(vars(PLAN).values())[:7]), Plan(**(vars(PLAN) | {"frozen": (("key", '"place"'),)}))
+    before, other = (
+        Plan(*list(vars(PLAN).values())[:7]),
+        Plan(**(vars(PLAN) | {"frozen": (("key", '"place"'),)})),
+    )
     for plan, fine in ((before, True), (PLAN, True), (other, False)):
         group = plan.group()
         group.admit(["one"])
@@ -81,7 +112,11 @@ def test_states_of_before_are_read_and_those_of_other_settings_are_not():
 
 
 def rows(count, key):
-    frame = {"bucket": np.arange(count, dtype=np.int32) % 3, "key": [key] * count, "order": np.arange(count)}
+    frame = {
+        "bucket": np.arange(count, dtype=np.int32) % 3,
+        "key": [key] * count,
+        "order": np.arange(count),
+    }
     table = pd.DataFrame(frame | {f"x{j}": 0.5 for j in range(len(FEATURES))} | {"target": 1.0})
     return pa.RecordBatch.from_pandas(table, preserve_index=False)
 
@@ -92,11 +127,15 @@ def test_long_keys_are_sent_on_in_smaller_packets_and_none_is_lost(monkeypatch):
     sent = list(stages.packets(PLAN)(iter(batches)))
     assert len(sent) > 1
     numbers = [number for packet in sent for number in packet.column("bucket").to_pylist()]
-    assert numbers.count(stages.SETTINGS) == len(sent)  # so that the settings are looked at in every micro-batch
+    assert numbers.count(stages.SETTINGS) == len(
+        sent
+    )  # so that the settings are looked at in every micro-batch
     found = [
         pa.ipc.read_record_batch(pa.py_buffer(data.as_py()), PLAN.schema)
         for packet in sent
-        for number, data in zip(packet.column("bucket").to_pylist(), packet.column("rows"), strict=True)
+        for number, data in zip(
+            packet.column("bucket").to_pylist(), packet.column("rows"), strict=True
+        )
         if number != stages.SETTINGS
     ]
     assert sum(map(len, found)) == 35

@@ -1,4 +1,6 @@
-"""A real stream that is started again with another setting is refused, whichever it is: each was once a wrong answer."""
+"""A real stream that is started again with another setting is refused, whichever it is: each was
+once a wrong answer.
+"""
 
 import numpy as np
 import pytest
@@ -12,7 +14,14 @@ from spark.worlds import FEATURES, world, write
 
 pytestmark = [pytest.mark.deep, pytest.mark.xdist_group("spark")]
 
-FIRST = {"key": "key", "features": FEATURES, "target": "label", "order": "at", "classes": ["no", "yes"], "buckets": 2}
+FIRST = {
+    "key": "key",
+    "features": FEATURES,
+    "target": "label",
+    "order": "at",
+    "classes": ["no", "yes"],
+    "buckets": 2,
+}
 CHANGES = {
     "classes": {"classes": ["yes", "no"]},
     "target": {"target": "other"},
@@ -21,8 +30,11 @@ CHANGES = {
     "buckets": {"buckets": 64},
     "features": {"features": ["x1", "x0", "x2"]},
 }
-"""What was changed, one at a time. All but the features went through without a word with the layout ``"packed"``; those did
-with ``"map"``, which looks at the keys that have rows and at no others, and afterwards no settings started any more."""
+"""What was changed, one at a time.
+
+All but the features went through without a word with the layout ``"packed"``; those did with
+``"map"``, which looks at the keys that have rows and at no others, and afterwards no settings
+started any more."""
 LAYOUTS = {name: "map" if name == "features" else "packed" for name in CHANGES}
 
 
@@ -30,7 +42,10 @@ def labelled(seed, prefix):
     """Rows with two labels, two names of keys and two orders; all keys begin with a prefix."""
     frame = world(6, 1, seed=seed, most=9)
     frame["key"] = prefix + frame["key"]
-    frame["label"], frame["other"] = np.where(frame["y"] > 0, "yes", "no"), np.where(frame["x0"] > 0, "yes", "no")
+    frame["label"], frame["other"] = (
+        np.where(frame["y"] > 0, "yes", "no"),
+        np.where(frame["x0"] > 0, "yes", "no"),
+    )
     return frame.assign(place=frame["key"].str[-1], later=frame["at"] + 5)
 
 
@@ -55,7 +70,9 @@ def test_settings_that_have_changed_are_refused_and_named(tracked):
     spark, folder, run, names = tracked
     before = spark.read.parquet(str(folder / "out")).count()
     for name in names:
-        with pytest.raises(StreamingQueryException, match=f"was saved with other settings: {name} was .* and is "):
+        with pytest.raises(
+            StreamingQueryException, match=f"was saved with other settings: {name} was .* and is "
+        ):
             run(**CHANGES[name])
         assert spark.read.parquet(str(folder / "out")).count() == before
 
@@ -63,4 +80,6 @@ def test_settings_that_have_changed_are_refused_and_named(tracked):
 def test_the_settings_of_before_go_on_after_all_that(tracked):
     spark, folder, run, _ = tracked
     run()
-    assert spark.read.parquet(str(folder / "out")).count() == len(labelled(1, "")) + len(labelled(2, "new "))
+    assert spark.read.parquet(str(folder / "out")).count() == len(labelled(1, "")) + len(
+        labelled(2, "new ")
+    )

@@ -20,7 +20,11 @@ def test_the_hash_is_the_one_of_spark(spark):
     numbers = spark.range(-300, 300).selectExpr("cast(id * id * id * 7 as int) number")
     said = numbers.selectExpr("number", "hash(number) hash").toPandas()
     assert np.array_equal(hashed(said["number"]), said["hash"])
-    assert hashed([0, 1, 42]).tolist() == [933211791, -559580957, 29417773]  # as every version of Spark says
+    assert hashed([0, 1, 42]).tolist() == [
+        933211791,
+        -559580957,
+        29417773,
+    ]  # as every version of Spark says
 
 
 def test_every_number_has_one_that_is_hashed_to_it():
@@ -31,7 +35,9 @@ def test_every_number_has_one_that_is_hashed_to_it():
 
 @pytest.mark.parametrize("partitions", [2, 3, 16, 200])
 def test_partitions_get_as_many_buckets_each(partitions):
-    """By the number itself, as it was, one of 16 partitions gets 8 of 64 buckets instead of 4, and one of 64 gets 4."""
+    """By the number itself, as it was, one of 16 partitions gets 8 of 64 buckets instead of 4,
+    and one of 64 gets 4.
+    """
     shares = np.bincount(hashed(called(np.arange(64))) % partitions, minlength=partitions)
     assert shares.max() - shares.min() <= 1
     assert [np.bincount(hashed(np.arange(64)) % some).max() for some in (16, 64)] == [8, 4]
@@ -43,7 +49,9 @@ def test_no_bucket_is_called_like_the_one_of_the_settings():
 
 @pytest.mark.parametrize("even", [True, False])
 def test_packets_are_for_the_groups_as_they_are_called(even):
-    plan = Plan(tuple(FEATURES), "squared", 0, 0, buckets=4, layout="paged", single=False, even=even)
+    plan = Plan(
+        tuple(FEATURES), "squared", 0, 0, buckets=4, layout="paged", single=False, even=even
+    )
     rows = {"bucket": np.arange(8, dtype=np.int32) % 4, "key": ["k"] * 8, "order": np.arange(8)}
     frame = pd.DataFrame(rows | {f"x{j}": 0.5 for j in range(len(FEATURES))} | {"target": 1.0})
     [sent] = stages.packets(plan)(iter([pa.RecordBatch.from_pandas(frame, preserve_index=False)]))

@@ -1,4 +1,6 @@
-"""A stream that begins with what its keys have learned from a table, and windows behind a stream."""
+"""A stream that begins with what its keys have learned from a table, and windows behind a
+stream.
+"""
 
 import numpy as np
 import pandas as pd
@@ -26,7 +28,9 @@ def learned(spark, tmp_path_factory):
     assert set(after["key"]) - set(before["key"])  # somebody new
     write(before, folder / "before")
     write(after, folder / "in")
-    learn_table(spark.read.parquet(str(folder / "before")), **NAMES).write.parquet(str(folder / "states"))
+    learn_table(spark.read.parquet(str(folder / "before")), **NAMES).write.parquet(
+        str(folder / "states")
+    )
     return frame, folder, spark.read.parquet(str(folder / "states"))
 
 
@@ -39,15 +43,23 @@ def test_a_table_leaves_the_learners_of_its_keys(learned):
         mine, model = before[before["key"] == row["key"]], LinearModel(len(FEATURES))
         model.predict_then_learn(mine[FEATURES].to_numpy(copy=True), mine["y"].to_numpy())
         [opened] = open_state(row["fmt"], row["blob"], features=FEATURES, key=row["key"]).values()
-        assert np.array_equal(opened.predict(mine[FEATURES]), model.predict(mine[FEATURES].to_numpy(copy=True)))
+        assert np.array_equal(
+            opened.predict(mine[FEATURES]), model.predict(mine[FEATURES].to_numpy(copy=True))
+        )
 
 
 def test_a_stream_goes_on_where_a_table_has_ended(spark, learned, tmp_path):
-    """Its first batch begins with what was learned; the second start, which is not told of it, goes on from its own state."""
+    """Its first batch begins with what was learned.
+
+    The second start, which is not told of it, goes on from its own state.
+    """
     frame, _, states = learned
     after = frame[frame["batch"] >= 2]
     write(after[after["batch"] == 2], tmp_path / "in")
-    local.run(track_stream(local.rows_of(spark, tmp_path / "in"), **NAMES, buckets=3, start=states), tmp_path)
+    local.run(
+        track_stream(local.rows_of(spark, tmp_path / "in"), **NAMES, buckets=3, start=states),
+        tmp_path,
+    )
     write(after[after["batch"] == 3], tmp_path / "in")
     local.run(track_stream(local.rows_of(spark, tmp_path / "in"), **NAMES, buckets=3), tmp_path)
     expected = pd.Series(alone(frame), index=frame.index)[after.index].to_numpy()
@@ -59,9 +71,13 @@ def test_a_stream_goes_on_where_a_table_has_ended(spark, learned, tmp_path):
 def test_what_was_learned_with_other_settings_is_refused(spark, learned):
     _, folder, states = learned
     stream = local.rows_of(spark, folder / "in")
-    with pytest.raises(ValueError, match="start was learned with other settings: lags was 0 and is 1"):
+    with pytest.raises(
+        ValueError, match="start was learned with other settings: lags was 0 and is 1"
+    ):
         track_stream(stream, **NAMES, start=states, lags=1)
-    with pytest.raises(ValueError, match=r'features was \["x0", "x1", "x2"\] and is \["x1", "x0", "x2"\]'):
+    with pytest.raises(
+        ValueError, match=r'features was \["x0", "x1", "x2"\] and is \["x1", "x0", "x2"\]'
+    ):
         track_stream(stream, **(NAMES | {"features": ["x1", "x0", "x2"]}), start=states)
     with pytest.raises(TypeError, match="start must be a frame that learn_table has made, got"):
         track_stream(stream, **NAMES, start=stream)
@@ -85,14 +101,18 @@ def test_whatever_the_layout_keys_begin_with_their_states(layout):
     for some in (states[:40], states[40:]):  # Spark may hand them over in pieces
         tracker.handleInitialState((0,), some, None)
     _, answers = run(rest, settings, handle)
-    found = rest.merge(answers.rename(columns={"order": "at"}), on=["key", "at"], validate="one_to_one")
+    found = rest.merge(
+        answers.rename(columns={"order": "at"}), on=["key", "at"], validate="one_to_one"
+    )
     assert np.array_equal(found["prediction"], pd.Series(alone(rows), index=rows.index)[rest.index])
     with pytest.raises(ValueError, match=r"start holds the key 'key .*' more than once"):
         tracker.handleInitialState((0,), states, None)
     foreign = plan(layout, frozen=(("lags", "1"),)).portable().group()
     foreign.admit(["stranger"])
     with pytest.raises(ValueError, match="other settings"):
-        tracker.handleInitialState((0,), states.head(1).assign(key="stranger", blob=foreign.dumps()), None)
+        tracker.handleInitialState(
+            (0,), states.head(1).assign(key="stranger", blob=foreign.dumps()), None
+        )
 
 
 def test_a_start_that_comes_too_late_is_refused_and_one_that_is_left_out_later_is_not():
@@ -116,10 +136,14 @@ def test_windows_behind_a_stream_close_by_the_watermark_of_its_predictions(spark
     from pyspark.sql import functions
 
     frame = world(5, 3, seed=13, most=40)
-    frame["time"] = pd.Timestamp("2024-05-01", tz="UTC") + pd.to_timedelta(frame["at"] + 1000 * frame["batch"], unit="min")
+    frame["time"] = pd.Timestamp("2024-05-01", tz="UTC") + pd.to_timedelta(
+        frame["at"] + 1000 * frame["batch"], unit="min"
+    )
     write(frame, tmp_path / "in")
     stream, names = local.rows_of(spark, tmp_path / "in"), NAMES | {"order": "time"}
-    with pytest.warns(UserWarning, match="df has a watermark on 'time'.*call withWatermark on what it returns"):
+    with pytest.warns(
+        UserWarning, match="df has a watermark on 'time'.*call withWatermark on what it returns"
+    ):
         track_stream(stream.withWatermark("time", "5 minutes"), **names)
     answers = track_stream(stream, **names, buckets=2).withWatermark("time", "5 minutes")
     sums = functions.count("*").alias("rows"), functions.sum("prediction").alias("said")
@@ -127,7 +151,9 @@ def test_windows_behind_a_stream_close_by_the_watermark_of_its_predictions(spark
     local.run(hours.select("window.start", "rows", "said"), tmp_path)
     found = spark.read.parquet(str(tmp_path / "out")).toPandas().sort_values("start")
     times = frame["time"].dt.tz_localize(None)
-    expected = frame.assign(said=alone(frame)).groupby(times.dt.floor("h"))["said"].agg(["size", "sum"])
+    expected = (
+        frame.assign(said=alone(frame)).groupby(times.dt.floor("h"))["said"].agg(["size", "sum"])
+    )
     closed = expected[expected.index < (times.max() - pd.Timedelta(minutes=5)).floor("h")]
     assert len(closed) > 3
     assert found["start"].tolist() == closed.index.tolist()

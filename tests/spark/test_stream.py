@@ -28,7 +28,9 @@ pytestmark = pytest.mark.xdist_group("spark")
 
 NAMES = {"key": "key", "features": FEATURES, "target": "y", "order": "at"}
 PATIENCE = 180.0
-"""Seconds that a query may take to notice that its workers are dead, on a machine that does other things too."""
+"""Seconds that a query may take to notice that its workers are dead, on a machine that does
+other things too.
+"""
 
 
 @pytest.fixture(scope="module")
@@ -40,9 +42,13 @@ def swordplay_spark(spark):
 
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory):
-    """60 keys over 5 micro-batches, rows that cannot be learned in the last one, and the folder they are in."""
+    """60 keys over 5 micro-batches, rows that cannot be learned in the last one, and the folder
+    they are in.
+    """
     frame, folder = world(60, 5, seed=4).astype({"at": "Int64"}), tmp_path_factory.mktemp("rows")
-    assert frame.groupby("key")["batch"].min().nunique() == 5  # in every micro-batch somebody comes late
+    assert (
+        frame.groupby("key")["batch"].min().nunique() == 5
+    )  # in every micro-batch somebody comes late
     foul, reasons = bad_rows()
     write(pd.concat([frame, foul.assign(batch=4)]), folder / "in")
     return frame, folder / "in", reasons
@@ -59,7 +65,9 @@ def assert_alone(answers, frame, **settings):
 
 
 def kill_workers(spark, query, checkpoint):
-    """Kill all workers (-9), from the moment when a second micro-batch begins until the query gives up."""
+    """Kill all workers (-9), from the moment when a second micro-batch begins until the query
+    gives up.
+    """
     java = spark._jvm.java.lang.ProcessHandle.current().pid()
     deadline = time.monotonic() + PATIENCE
     while query.isActive and time.monotonic() < deadline:
@@ -84,45 +92,78 @@ def children(parent):
 
 
 @pytest.mark.parametrize("layout", ["paged", pytest.param("map", marks=pytest.mark.deep)])
-def test_a_stream_whose_workers_are_killed_says_what_each_key_says_alone(spark, swordplay_spark, rows, tmp_path, layout):
+def test_a_stream_whose_workers_are_killed_says_what_each_key_says_alone(
+    spark, swordplay_spark, rows, tmp_path, layout
+):
     """Rows that cannot be learned come out with a reason."""
     frame, source, reasons = rows
-    tracked = swordplay_spark.track_stream(local.rows_of(spark, source), **NAMES, buckets=local.BUCKETS, layout=layout)
+    tracked = swordplay_spark.track_stream(
+        local.rows_of(spark, source), **NAMES, buckets=local.BUCKETS, layout=layout
+    )
     kill_workers(spark, local.start(tracked, tmp_path), tmp_path / "checkpoint")
     local.run(tracked, tmp_path)
     assert sum(name.isdigit() for name in os.listdir(tmp_path / "checkpoint" / "commits")) == 5
     streamed = spark.read.parquet(str(tmp_path / "out"))
-    assert streamed.where("error is not null and prediction is not null").count() == 0  # null, and not NaN
+    assert (
+        streamed.where("error is not null and prediction is not null").count() == 0
+    )  # null, and not NaN
     answers = streamed.toPandas()
     assert sorted(answers["error"].dropna()) == sorted(reasons)
     assert_alone(answers[answers["error"].isna()], frame)
 
 
 def test_a_table_says_the_same(spark, swordplay_spark, rows):
-    """A row is late only if it repeats another: the one of order 0, late in a stream, comes first, and counts."""
+    """A row is late only if it repeats another: the one of order 0, late in a stream, comes
+    first, and counts.
+    """
     frame, source, reasons = rows
-    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", 50)  # so that keys go on in the next batch
+    spark.conf.set(
+        "spark.sql.execution.arrow.maxRecordsPerBatch", 50
+    )  # so that keys go on in the next batch
     try:
-        answers = swordplay_spark.track_table(spark.read.parquet(str(source)), **NAMES, lags=2).toPandas()
+        answers = swordplay_spark.track_table(
+            spark.read.parquet(str(source)), **NAMES, lags=2
+        ).toPandas()
     finally:
         spark.conf.unset("spark.sql.execution.arrow.maxRecordsPerBatch")
-    assert sorted(answers["error"].dropna()) == sorted(reason for reason in reasons if reason != LATE)
+    assert sorted(answers["error"].dropna()) == sorted(
+        reason for reason in reasons if reason != LATE
+    )
     others = answers[answers["error"].isna() & (answers["key"] != "key 0")].reset_index(drop=True)
     assert_alone(others, frame[frame["key"] != "key 0"].reset_index(drop=True), lags=2)
 
 
-def test_several_keys_kept_columns_times_without_a_zone_and_rows_without_a_target(spark, swordplay_spark, tmp_path):
+def test_several_keys_kept_columns_times_without_a_zone_and_rows_without_a_target(
+    spark, swordplay_spark, tmp_path
+):
     frame = world(6, 3, seed=6, most=9)
     frame["region"], frame["shop"] = frame["key"].str[-1], frame["key"].str[-1].astype(int) + 7
-    frame["time"] = pd.Timestamp("2024-03-31 01:59:59.123456") + pd.to_timedelta(frame["at"], unit="h")
-    frame["note"], frame["seen"] = 'a "b" ' + frame["key"], frame["time"] + pd.Timedelta(microseconds=1)
+    frame["time"] = pd.Timestamp("2024-03-31 01:59:59.123456") + pd.to_timedelta(
+        frame["at"], unit="h"
+    )
+    frame["note"], frame["seen"] = (
+        'a "b" ' + frame["key"],
+        frame["time"] + pd.Timedelta(microseconds=1),
+    )
     asked = frame[frame["batch"] == 2].head(3)
     rows = pd.concat([frame, asked], ignore_index=True)
     rows.loc[len(frame) :, ["y", "note"]] = [np.nan, None]
     write(rows, tmp_path / "in")
-    names = {"key": ["region", "shop"], "features": FEATURES, "target": "y", "order": "time", "keep": ["note", "seen"]}
-    assert spark.read.parquet(str(tmp_path / "in")).schema["time"].dataType.simpleString() == "timestamp_ntz"
-    local.run(swordplay_spark.track_stream(local.rows_of(spark, tmp_path / "in"), **names, buckets=2), tmp_path)
+    names = {
+        "key": ["region", "shop"],
+        "features": FEATURES,
+        "target": "y",
+        "order": "time",
+        "keep": ["note", "seen"],
+    }
+    assert (
+        spark.read.parquet(str(tmp_path / "in")).schema["time"].dataType.simpleString()
+        == "timestamp_ntz"
+    )
+    local.run(
+        swordplay_spark.track_stream(local.rows_of(spark, tmp_path / "in"), **names, buckets=2),
+        tmp_path,
+    )
     streamed = spark.read.parquet(str(tmp_path / "out"))
     assert streamed.columns[:3] == ["region", "shop", "time"]
     assert dict(streamed.dtypes)["shop"] == "bigint"
@@ -130,14 +171,19 @@ def test_several_keys_kept_columns_times_without_a_zone_and_rows_without_a_targe
     answers = streamed.toPandas()
     assert answers["error"].isna().all()
     answers["key"] = "key " + answers["region"]
-    learned = answers[answers["y"].notna()].merge(frame[["key", "time", "at"]], on=["key", "time"], validate="one_to_one")
+    learned = answers[answers["y"].notna()].merge(
+        frame[["key", "time", "at"]], on=["key", "time"], validate="one_to_one"
+    )
     found = matched(learned, frame)
     assert np.array_equal(found["prediction"], alone(frame))
     assert found["note"].tolist() == frame["note"].tolist()
     assert (found["seen"] == frame["seen"]).all()
     rest = answers[answers["y"].isna()].merge(learned, on=["key", "time"], validate="one_to_one")
     assert len(rest) == 3
-    assert np.abs(rest["prediction_x"] - rest["prediction_y"]).max() <= TWIN * np.abs(rest["prediction_y"]).max()
+    assert (
+        np.abs(rest["prediction_x"] - rest["prediction_y"]).max()
+        <= TWIN * np.abs(rest["prediction_y"]).max()
+    )
     assert rest["note_x"].isna().all()
 
 
@@ -146,7 +192,9 @@ def test_single_precision_is_near(spark, swordplay_spark, tmp_path):
     frame = world(20, 3, seed=5, most=40)
     write(frame, tmp_path / "in")
     stream = local.rows_of(spark, tmp_path / "in")
-    tracked = swordplay_spark.track_stream(stream, **NAMES, buckets=2, precision="float32", loss="huber")
+    tracked = swordplay_spark.track_stream(
+        stream, **NAMES, buckets=2, precision="float32", loss="huber"
+    )
     local.run(tracked, tmp_path)
     found = matched(spark.read.parquet(str(tmp_path / "out")).toPandas(), frame)
     gap = np.abs(found["prediction"] - alone(frame, loss="huber")).max()
@@ -157,7 +205,9 @@ LABELS = ["no", "perhaps", "yes"]
 
 
 def labelled(seed, count, first=0):
-    """Whole numbers for keys, times for orders, text for labels, decimals and truth values for features."""
+    """Whole numbers for keys, times for orders, text for labels, decimals and truth values for
+    features.
+    """
     rng, start = np.random.default_rng(seed), datetime.datetime(2024, 3, 1, tzinfo=datetime.UTC)
     features = rng.integers(-50, 50, (count, 2)) / 8  # exact in decimals
     times = [start + datetime.timedelta(seconds=k) for k in range(count)]
@@ -169,12 +219,16 @@ def labelled(seed, count, first=0):
 
 @pytest.fixture(scope="module")
 def classified(spark, swordplay_spark, tmp_path_factory):
-    """Rows with classes, the folder in which they were tracked, and a way to go on there with other settings."""
+    """Rows with classes, the folder in which they were tracked, and a way to go on there with
+    other settings.
+    """
     frame, folder = labelled(0, 240), tmp_path_factory.mktemp("classes")
     write(frame.assign(batch=np.arange(len(frame)) // 120), folder / "in")
 
     def run(**settings):
-        stream = local.rows_of(spark, folder / "in").selectExpr("key", "at", "x0", "cast(x1 as decimal(9, 3)) x1", "x2", "y")
+        stream = local.rows_of(spark, folder / "in").selectExpr(
+            "key", "at", "x0", "cast(x1 as decimal(9, 3)) x1", "x2", "y"
+        )
         options = {"classes": LABELS, "buckets": 2} | settings
         local.run(swordplay_spark.track_stream(stream, **NAMES, **options), folder)
 
@@ -206,12 +260,19 @@ def test_classes_and_other_types(spark, classified):
 
 
 def test_other_settings_are_refused_though_all_keys_are_new(spark, classified):
-    """Every key of the second start is new. Whoever is asked first refuses: the settings, or a bucket that was there before."""
+    """Every key of the second start is new.
+
+    Whoever is asked first refuses: the settings, or a bucket that was there before.
+    """
     frame, folder, run = classified
     write(labelled(1, 40, first=100).assign(batch=0), folder / "in", first=2)
-    with pytest.raises(StreamingQueryException, match=r"was saved with other settings: classes was .* and is "):
+    with pytest.raises(
+        StreamingQueryException, match=r"was saved with other settings: classes was .* and is "
+    ):
         run(classes=["yes", "no", "perhaps"])
-    assert spark.read.parquet(str(folder / "out")).count() == len(frame)  # nothing of the refused start is there
+    assert spark.read.parquet(str(folder / "out")).count() == len(
+        frame
+    )  # nothing of the refused start is there
 
 
 NUMBERS = "n long, error double, x0 double, x1 double, x2 double, y double"
@@ -250,11 +311,16 @@ REFUSED_IN_STREAMS = [
 def frames(spark, tmp_path_factory):
     """A table and a stream of the same columns, without rows."""
     stream = spark.readStream.schema(COLUMNS).parquet(str(tmp_path_factory.mktemp("empty")))
-    return [frame.selectExpr("*", "null as nothing") for frame in (spark.createDataFrame([], COLUMNS), stream)]
+    return [
+        frame.selectExpr("*", "null as nothing")
+        for frame in (spark.createDataFrame([], COLUMNS), stream)
+    ]
 
 
 @pytest.mark.parametrize(("change", "error", "words"), REFUSED)
-def test_arguments_that_make_no_sense_are_refused_before_anything_starts(swordplay_spark, frames, change, error, words):
+def test_arguments_that_make_no_sense_are_refused_before_anything_starts(
+    swordplay_spark, frames, change, error, words
+):
     table, stream = frames
     with pytest.raises(error, match=words):
         swordplay_spark.track_table(table, **(NAMES | change))
@@ -263,7 +329,9 @@ def test_arguments_that_make_no_sense_are_refused_before_anything_starts(swordpl
 
 
 @pytest.mark.parametrize(("change", "error", "words"), REFUSED_IN_STREAMS)
-def test_settings_of_a_stream_are_refused_before_it_starts(swordplay_spark, frames, change, error, words):
+def test_settings_of_a_stream_are_refused_before_it_starts(
+    swordplay_spark, frames, change, error, words
+):
     with pytest.raises(error, match=words):
         swordplay_spark.track_stream(frames[1], **(NAMES | change))
 
@@ -278,7 +346,9 @@ def test_tables_and_streams_are_not_taken_for_each_other(swordplay_spark, frames
 
 def test_the_state_store_must_be_one_that_python_can_use(spark, swordplay_spark, frames):
     name = "spark.sql.streaming.stateStore.providerClass"
-    spark.conf.set(name, "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider")
+    spark.conf.set(
+        name, "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
+    )
     try:
         with pytest.raises(ValueError, match=r"spark\.conf\.set"):
             swordplay_spark.track_stream(frames[1], **NAMES)

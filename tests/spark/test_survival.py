@@ -1,6 +1,8 @@
-"""kill -9 of a Spark driver, again and again: the output is that of a run that nobody killed, none lost, none doubled.
+"""kill -9 of a Spark driver, again and again: the output is that of a run that nobody killed, none
+lost, none doubled.
 
-A driver takes half a minute until it can be killed, so that this is a campaign; ``test_stream`` kills workers in every run.
+A driver takes half a minute until it can be killed, so that this is a campaign; ``test_stream``
+kills workers in every run.
 """
 
 import os
@@ -21,11 +23,15 @@ KILLS = 12
 SPARE = 1
 """Micro-batches beyond one for each kill."""
 PATIENCE = 180.0
-"""Seconds that a driver may take to get to its next micro-batch before the test gives up: a busy machine starts Java slowly."""
+"""Seconds that a driver may take to get to its next micro-batch before the test gives up: a busy
+machine starts Java slowly.
+"""
 
 
 def begun(folder):
-    """Number of micro-batches that have begun: Spark writes down what is in each before it starts."""
+    """Number of micro-batches that have begun: Spark writes down what is in each before it
+    starts.
+    """
     offsets = folder / "checkpoint" / "offsets"
     return sum(name.isdigit() for name in os.listdir(offsets)) if offsets.exists() else 0
 
@@ -44,7 +50,10 @@ def kill(driver):
 
 
 def kill_in_the_middle(driver, folder, rng):
-    """Wait until a micro-batch begins that was not there before, and a random while longer; then kill."""
+    """Wait until a micro-batch begins that was not there before, and a random while longer.
+
+    Then kill.
+    """
     before, deadline = begun(folder), time.monotonic() + PATIENCE
     while begun(folder) == before:
         assert driver.poll() is None, (folder / "log").read_text()
@@ -55,7 +64,9 @@ def kill_in_the_middle(driver, folder, rng):
 
 
 def assert_survives(spark, folder, layout, kills, seed):
-    batches = 2 * kills + SPARE  # a kill may come in the middle of the one that begins after it was decided
+    batches = (
+        2 * kills + SPARE
+    )  # a kill may come in the middle of the one that begins after it was decided
     frame, rng = world(50, batches, seed=seed), np.random.default_rng(seed)
     write(frame, folder / "in")
     (folder / "scratch").mkdir()
@@ -63,7 +74,9 @@ def assert_survives(spark, folder, layout, kills, seed):
     for _ in range(kills):
         kill_in_the_middle(start(folder, layout), folder, rng)
         commits = folder / "checkpoint" / "commits"
-        unfinished += begun(folder) > (sum(name.isdigit() for name in os.listdir(commits)) if commits.exists() else 0)
+        unfinished += begun(folder) > (
+            sum(name.isdigit() for name in os.listdir(commits)) if commits.exists() else 0
+        )
     assert begun(folder) < batches, "the driver was done before it could be killed"
     driver = start(folder, layout)
     try:
@@ -71,7 +84,9 @@ def assert_survives(spark, folder, layout, kills, seed):
     finally:
         if driver.poll() is None:
             kill(driver)
-    answers = spark.read.parquet(str(folder / "out")).toPandas()  # Spark knows which of the files count
+    answers = spark.read.parquet(
+        str(folder / "out")
+    ).toPandas()  # Spark knows which of the files count
     found = matched(answers, frame)
     assert found["error"].isna().all()
     assert np.array_equal(found["prediction"], alone(frame))  # bit by bit

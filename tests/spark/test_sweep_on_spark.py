@@ -8,7 +8,9 @@ import swordplay as sp
 from swordplay.theory.sweeps import sweep
 
 joblib = pytest.importorskip("joblib")
-joblibspark = pytest.importorskip("joblibspark", reason="needs joblibspark: pip install joblibspark")
+joblibspark = pytest.importorskip(
+    "joblibspark", reason="needs joblibspark: pip install joblibspark"
+)
 
 NOISE = [
     "ignore:Spark local mode doesn't support:UserWarning",
@@ -21,7 +23,10 @@ pytestmark = [pytest.mark.xdist_group("spark"), *map(pytest.mark.filterwarnings,
 
 def test_spark_makes_the_same_table(spark, tmp_path):
     games = (
-        {"Sword": lambda stream: sp.Sword(stream.domain), "OGD": lambda stream: sp.OGD(stream.domain, step_size=0.1)},
+        {
+            "Sword": lambda stream: sp.Sword(stream.domain),
+            "OGD": lambda stream: sp.OGD(stream.domain, step_size=0.1),
+        },
         {"jumps": functools.partial(sp.streams.drift.jumps, 300, 3)},
         range(3),
     )

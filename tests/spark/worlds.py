@@ -11,7 +11,10 @@ FEATURES = ["x0", "x1", "x2"]
 
 
 def world(keys, batches, seed, most=5):
-    """Interleaved rows in a random order within each of several batches; some keys come late, some pause."""
+    """Interleaved rows in a random order within each of several batches.
+
+    Some keys come late, some pause.
+    """
     rng = np.random.default_rng(seed)
     first = np.where(rng.random(keys) < 0.3, rng.integers(0, batches, keys), 0)
     counts = rng.integers(0, most + 1, (batches, keys)) * (np.arange(batches)[:, None] >= first)
@@ -20,9 +23,13 @@ def world(keys, batches, seed, most=5):
     frame["at"] = frame.groupby("key").cumcount() * 3 + 7  # gaps are no reason to refuse a row
     rows = rng.normal(size=(len(frame), len(FEATURES))) * [1.0, 100.0, 0.01] + [0.0, 5.0, 1.0]
     frame[FEATURES] = rows
-    truth = rng.normal(size=(keys, len(FEATURES)))[who] * np.cos(0.02 * frame["at"].to_numpy())[:, None]
+    truth = (
+        rng.normal(size=(keys, len(FEATURES)))[who] * np.cos(0.02 * frame["at"].to_numpy())[:, None]
+    )
     frame["y"] = (rows * truth / [1.0, 100.0, 0.01]).sum(axis=1) + rng.normal(size=len(frame))
-    return frame.sample(frac=1.0, random_state=seed).sort_values("batch", kind="stable", ignore_index=True)
+    return frame.sample(frac=1.0, random_state=seed).sort_values(
+        "batch", kind="stable", ignore_index=True
+    )
 
 
 def write(frame, folder, first=0):
@@ -30,7 +37,9 @@ def write(frame, folder, first=0):
     folder.mkdir(exist_ok=True)
     for number, part in frame.groupby("batch"):
         file = folder / f"{first + number:04d}.parquet"
-        part.drop(columns="batch").to_parquet(file, index=False, coerce_timestamps="us")  # Spark reads no nanoseconds
+        part.drop(columns="batch").to_parquet(
+            file, index=False, coerce_timestamps="us"
+        )  # Spark reads no nanoseconds
         stamp = 1_700_000_000 + first + number  # Spark takes files in the order of their times
         os.utime(file, (stamp, stamp))
 
@@ -41,7 +50,9 @@ def alone(frame, features=None, target="y", **settings):
     answer = pd.Series(np.nan, index=frame.index)
     for _, rows in frame.sort_values("at").groupby("key"):
         model = LinearModel(len(features), **settings)
-        answer[rows.index] = model.predict_then_learn(rows[features].to_numpy(dtype=float, copy=True), rows[target].to_numpy())
+        answer[rows.index] = model.predict_then_learn(
+            rows[features].to_numpy(dtype=float, copy=True), rows[target].to_numpy()
+        )
     return answer.to_numpy()
 
 

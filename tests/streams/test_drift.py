@@ -59,7 +59,9 @@ def test_rotation_turns_as_often_as_asked():
     assert sp.path_length(stream.comparators) == pytest.approx(3 * 2 * np.pi * 0.8, rel=1e-3)
     # It ends one step short of where it began: whole turns.
     step = np.linalg.norm(stream.comparators[1] - stream.comparators[0])
-    assert np.linalg.norm(stream.comparators[-1] - stream.comparators[0]) == pytest.approx(step, rel=1e-6)
+    assert np.linalg.norm(stream.comparators[-1] - stream.comparators[0]) == pytest.approx(
+        step, rel=1e-6
+    )
 
 
 def test_a_walk_takes_steps_of_its_length():
@@ -74,7 +76,9 @@ def test_jumps_come_when_they_should():
     np.testing.assert_array_equal(np.flatnonzero(moves > 0) + 1, [150, 300, 450, 600, 750, 900])
 
 
-@pytest.mark.parametrize(("world", "loud"), [(drift.noise_then_jumps, 0), (drift.jumps_then_noise, 1)])
+@pytest.mark.parametrize(
+    ("world", "loud"), [(drift.noise_then_jumps, 0), (drift.jumps_then_noise, 1)]
+)
 def test_one_half_is_loud_and_still_the_other_silent_and_moving(world, loud):
     stream = world(1000, 3, every=100, noise=0.7)
     residuals = stream.targets - np.einsum("ij,ij->i", stream.features, stream.comparators)
@@ -102,10 +106,14 @@ def test_flipped_labels_are_as_frequent_as_asked():
 
 @pytest.mark.parametrize("loss", ["squared", "huber"])
 def test_sword_tracks_what_drifts(loss):
-    """A learner that follows beats the best that stands still: the worlds do move, and can be followed."""
+    """A learner that follows beats the best that stands still: the worlds do move, and can be
+    followed.
+    """
     stream = drift.rotation(1000, 2, loss=loss)
     regret = sp.play(sp.Sword(stream.domain), stream).regret(stream.comparators)
-    standing = sp.comparator_loss(stream, stream.domain.center) - sp.comparator_loss(stream, stream.comparators)
+    standing = sp.comparator_loss(stream, stream.domain.center) - sp.comparator_loss(
+        stream, stream.comparators
+    )
     assert regret < standing / 10
 
 
@@ -118,7 +126,10 @@ def test_sword_tracks_what_drifts(loss):
         (lambda: drift.rotation(10, noise=-0.1), "noise must be at least 0, got -0.1"),
         (lambda: drift.rotation(10, turns=np.nan), "turns must be finite"),
         (lambda: drift.rotation(10, loss="hinge"), "loss must be one of"),
-        (lambda: drift.rotation(10, loss="logistic", noise=1.5), "noise must be at most 1 for the logistic loss, got 1.5"),
+        (
+            lambda: drift.rotation(10, loss="logistic", noise=1.5),
+            "noise must be at most 1 for the logistic loss, got 1.5",
+        ),
         (lambda: drift.noise_then_jumps(10, loss="logistic", noise=1.5), "noise must be at most 1"),
         (lambda: drift.rotation(10, seed=-1), "seed must be at least 0, got -1"),
         (lambda: drift.random_walk(10, step=-1.0), "step must be at least 0"),

@@ -21,7 +21,8 @@ def test_instance_one_varies_little_and_costs_much():
     T = len(stream)
     assert T == 1001
     assert sp.path_length(stream.comparators) == 2.0
-    # grad f_t(x) - grad f_{t-1}(x) = (a_t^2 - a_{t-1}^2) x - (a_t - a_{t-1}), largest at an end of [-1, 1]
+    # grad f_t(x) - grad f_{t-1}(x) = (a_t^2 - a_{t-1}^2) x - (a_t - a_{t-1}), largest at an end of
+    # [-1, 1]
     ends = np.array([[-1.0], [1.0]])
     gradients = np.array([loss.gradient(ends)[:, 0] for loss in stream])
     assert np.square(np.diff(gradients, axis=0)).max(axis=1).sum() <= 4 / T

@@ -33,7 +33,11 @@ DAY = datetime.datetime(2024, 5, 17)
         (np.array([1.0, np.nan], dtype=np.float16), "double", [1.0, None]),
         (pd.arrays.SparseArray([0.0, 2.0]), "double", [0.0, 2.0]),
         (pd.to_datetime(["2024-05-17", None]), "timestamp[ns]", [pd.Timestamp(DAY), None]),
-        (pd.PeriodIndex(["2024-05-17", "2024-05-17"], freq="D"), "timestamp[ns]", [pd.Timestamp(DAY)] * 2),
+        (
+            pd.PeriodIndex(["2024-05-17", "2024-05-17"], freq="D"),
+            "timestamp[ns]",
+            [pd.Timestamp(DAY)] * 2,
+        ),
         (pd.Series([DAY.date(), None], dtype=object), "timestamp[us]", [DAY, None]),
         (pd.Series([decimal.Decimal("1.5"), None], dtype=object), "double", [1.5, None]),
         (pd.Series([True, None], dtype=object), "bool", [True, None]),
@@ -53,7 +57,14 @@ def test_columns_of_pandas(values, kind, expected):
 
 def test_a_mix_with_something_missing_becomes_words():
     values = pd.Series(["a", 3, None, np.nan, pd.NA, pd.NaT], dtype=object)
-    assert read(pd.DataFrame({"x": values, "one": 1.0})).column("x").to_pylist() == ["a", "3", None, None, None, None]
+    assert read(pd.DataFrame({"x": values, "one": 1.0})).column("x").to_pylist() == [
+        "a",
+        "3",
+        None,
+        None,
+        None,
+        None,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -65,7 +76,12 @@ def test_a_mix_with_something_missing_becomes_words():
         (pd.date_range("2024", periods=2, tz="Europe/Zurich", name="day"), ["day", "x"]),
         (pd.period_range("2024", periods=2, freq="M", name="month"), ["month", "x"]),
         (pd.date_range("2024", periods=2, name="x"), ["x"]),
-        (pd.MultiIndex.from_product([["a"], pd.date_range("2024", periods=2)], names=["town", "day"]), ["day", "x"]),
+        (
+            pd.MultiIndex.from_product(
+                [["a"], pd.date_range("2024", periods=2)], names=["town", "day"]
+            ),
+            ["day", "x"],
+        ),
     ],
 )
 def test_dates_in_the_index_are_a_column(index, names):
@@ -75,7 +91,9 @@ def test_dates_in_the_index_are_a_column(index, names):
 
 
 def test_names_of_columns():
-    many = pd.DataFrame([[1.0, 2.0]], columns=pd.MultiIndex.from_tuples([("wind", "north"), ("rain", "")]))
+    many = pd.DataFrame(
+        [[1.0, 2.0]], columns=pd.MultiIndex.from_tuples([("wind", "north"), ("rain", "")])
+    )
     assert frame(many).rows.column_names == ["wind_north", "rain"]
     assert frame(pd.DataFrame([[1.0, 2.0]])).rows.column_names == ["0", "1"]
     assert frame(np.array([[1.0, "a"]], dtype=object)).rows.column_names == ["x0", "x1"]
@@ -85,8 +103,15 @@ def test_names_of_columns():
 
 
 def test_arrays_and_strangers():
-    assert read(np.array([[1.0, "a"], [2.0, None]], dtype=object)).to_pydict() == {"x0": [1.0, 2.0], "x1": ["a", None]}
-    for table, message in ((np.zeros(3), "two dimensions"), (object(), "got object"), (None, "got NoneType")):
+    assert read(np.array([[1.0, "a"], [2.0, None]], dtype=object)).to_pydict() == {
+        "x0": [1.0, 2.0],
+        "x1": ["a", None],
+    }
+    for table, message in (
+        (np.zeros(3), "two dimensions"),
+        (object(), "got object"),
+        (None, "got NoneType"),
+    ):
         with pytest.raises(TableError, match=message):
             frame(table)
     assert str(frame(np.zeros((1, 1)))) == "the table"

@@ -1,4 +1,6 @@
-"""Outputs that are not what they seem: links that somebody planted, and files that somebody edited."""
+"""Outputs that are not what they seem: links that somebody planted, and files that somebody
+edited.
+"""
 
 import hashlib
 import os
@@ -9,7 +11,9 @@ import pytest
 from swordplay.data.tables import TableError, open_output
 from swordplay.data.tables.partial import PIECE, digest_of
 
-ROWS = pa.record_batch({"row": pa.array(range(2000)), "value": pa.array([0.5 * k for k in range(2000)])})
+ROWS = pa.record_batch(
+    {"row": pa.array(range(2000)), "value": pa.array([0.5 * k for k in range(2000)])}
+)
 ENDINGS = ["csv", "ndjson", "parquet"]
 
 
@@ -23,7 +27,9 @@ def begun(path):
 @pytest.mark.parametrize("ending", ENDINGS)
 @pytest.mark.parametrize("plant", ["link", "dangling link", "hard link", "pipe", "folder"])
 @pytest.mark.parametrize("resumable", [True, False])
-def test_what_was_planted_as_the_partial_file_is_not_written_through(ending, plant, resumable, tmp_path):
+def test_what_was_planted_as_the_partial_file_is_not_written_through(
+    ending, plant, resumable, tmp_path
+):
     victim, path = tmp_path / "victim", tmp_path / f"out.{ending}"
     partial = tmp_path / f"out.{ending}.partial"
     victim.write_text("precious")
@@ -87,4 +93,6 @@ def test_the_fingerprint_is_of_all_bytes(size, tmp_path):
     data = os.urandom(size)
     (tmp_path / "x").write_bytes(data + b"more")
     with (tmp_path / "x").open("rb") as file:
-        assert digest_of(file, size).hexdigest() == hashlib.blake2b(data, digest_size=32).hexdigest()
+        assert (
+            digest_of(file, size).hexdigest() == hashlib.blake2b(data, digest_size=32).hexdigest()
+        )

@@ -1,4 +1,6 @@
-"""Tables in memory: the four kinds of values, batches, places to go on from, and what is refused."""
+"""Tables in memory: the four kinds of values, batches, places to go on from, and what is
+refused.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ def everything(count: int = 7) -> pa.Table:
             "exact": pa.array([Decimal(k) for k in range(count)], pa.decimal128(10, 2)),
             "nothing": pa.nulls(count),
             "truth": [k % 2 == 0 for k in range(count)],
-            "word": pa.array([None if k == 2 else f"w{k}" for k in range(count)], pa.large_string()),
+            "word": pa.array(
+                [None if k == 2 else f"w{k}" for k in range(count)], pa.large_string()
+            ),
             "coded": pa.array(["a" if k % 2 else "b" for k in range(count)]).dictionary_encode(),
             "day": [DAY + datetime.timedelta(k) for k in range(count)],
             "moment": pa.array([MOMENT] * count, pa.timestamp("ns", "Europe/Berlin")),
@@ -40,9 +44,13 @@ def everything(count: int = 7) -> pa.Table:
     )
 
 
-def opened(rows: pa.Table, position: Position | None = None, *, skip: bool = False, **options: object) -> MemoryTable:
+def opened(
+    rows: pa.Table, position: Position | None = None, *, skip: bool = False, **options: object
+) -> MemoryTable:
     # mypy takes each of the options for any of the arguments.
-    return MemoryTable(rows, "the frame", Choice("y"), position, skip=skip, resumable=True, **options)  # type: ignore[arg-type]
+    return MemoryTable(
+        rows, "the frame", Choice("y"), position, skip=skip, resumable=True, **options
+    )  # type: ignore[arg-type]
 
 
 def test_columns_become_what_those_of_a_parquet_file_become(tmp_path) -> None:
@@ -58,7 +66,9 @@ def test_columns_become_what_those_of_a_parquet_file_become(tmp_path) -> None:
 
 @settings(max_examples=25)
 @given(st.integers(1, 40), st.integers(1, 45), st.integers(1, 45), st.integers(1, 10))
-def test_going_on_from_any_place_gives_the_rows_that_are_left(count: int, first: int, then: int, chunk: int) -> None:
+def test_going_on_from_any_place_gives_the_rows_that_are_left(
+    count: int, first: int, then: int, chunk: int
+) -> None:
     rows = pa.Table.from_batches(everything(count).to_batches(max_chunksize=chunk))
     done, places = [], []
     with opened(rows, batch_rows=first) as table:
@@ -80,8 +90,16 @@ def test_a_table_may_grow_and_must_begin_as_before() -> None:
         assert table.remarks == []
         assert [batch.numbers.tolist() for batch in table.batches()] == [[6, 7, 8, 9]]
     changed = everything(9).set_column(0, "whole", pa.array([0, 1, 2, 3, 9, 5, 6, 7, 8]))
-    for other in (changed, everything(4), everything(9).rename_columns([*"abcdefghi", "y"]), everything(9).drop(["truth"])):
-        with pytest.raises(TableError, match=r"the frame is not the input that this state was saved with.*\n.*--force"):
+    for other in (
+        changed,
+        everything(4),
+        everything(9).rename_columns([*"abcdefghi", "y"]),
+        everything(9).drop(["truth"]),
+    ):
+        with pytest.raises(
+            TableError,
+            match=r"the frame is not the input that this state was saved with.*\n.*--force",
+        ):
             opened(other, place)
 
 
@@ -115,7 +133,9 @@ def test_infinite_numbers_are_bad_rows() -> None:
     with opened(rows) as table:
         batches = table.batches()
         assert next(batches).numbers.tolist() == [1]
-        with pytest.raises(TableError, match=r"the frame \(row 2\), column 'x': 'inf' is not a finite number"):
+        with pytest.raises(
+            TableError, match=r"the frame \(row 2\), column 'x': 'inf' is not a finite number"
+        ):
             next(batches)
 
 
@@ -133,7 +153,9 @@ def test_a_table_that_must_be_the_same_as_a_whole() -> None:
     with opened(read(6), first.position, sorted=True) as table:
         (batch,) = table.batches()
         assert (batch.numbers.tolist(), batch.position) == ([5, 6], last.position)
-    later = rows.set_column(0, "whole", pa.array([0.0, 1.0, 2.0, 3.0, 4.0, 9.0]))  # behind the position, which matters here
+    later = rows.set_column(
+        0, "whole", pa.array([0.0, 1.0, 2.0, 3.0, 4.0, 9.0])
+    )  # behind the position, which matters here
     for other in (later, read(7)):
         with pytest.raises(TableError, match="something in it has changed"):
             opened(other, first.position, sorted=True)
@@ -156,7 +178,8 @@ def test_closed_tables_hand_out_nothing_more() -> None:
 def test_whole_numbers_that_are_rounded_are_said() -> None:
     rows = pa.table({"id": pa.array([2**60, 1]), "small": pa.array([1, None]), "y": [1.0, 2.0]})
     assert opened(rows).remarks == [
-        "Column 'id' holds whole numbers beyond 2^53: they are rounded to 16 digits, so do not rely on it as an id."
+        "Column 'id' holds whole numbers beyond 2^53: they are rounded to 16 digits, so do not "
+        "rely on it as an id."
     ]
 
 
@@ -165,22 +188,29 @@ def test_what_cannot_be_a_table() -> None:
         opened(pa.table({"x": [1]}))
     with pytest.raises(TableError, match=r"the frame has columns \(x, y\) and no rows"):
         opened(pa.table({"x": pa.array([], pa.int64()), "y": pa.array([], pa.int64())}))
-    with pytest.raises(TableError, match=r"column 'y' holds values of type list.*Choose another column as --target"):
+    with pytest.raises(
+        TableError, match=r"column 'y' holds values of type list.*Choose another column as --target"
+    ):
         opened(pa.table({"y": [[1]], "x": [1]}))
     with opened(pa.table({"x": [[1]], "y": [1]})) as table:
         assert table.schema.names == ["y"]
         assert table.remarks == [
-            "Left out, as numbers, words and dates are needed: 'x' (holds values of type list<item: int64>)."
+            "Left out, as numbers, words and dates are needed: 'x' (holds values of type "
+            "list<item: int64>)."
         ]
     with pytest.raises(TableError, match="both called 'y'"):
         opened(pa.Table.from_arrays([pa.array([1]), pa.array([1])], names=["y", "y"]))
-    with MemoryTable(pa.table({"x": [[1]], "y": [1]}), "the frame", Choice("y", drop=("x",)), skip=False) as table:
+    with MemoryTable(
+        pa.table({"x": [[1]], "y": [1]}), "the frame", Choice("y", drop=("x",)), skip=False
+    ) as table:
         assert table.schema.names == ["y"]
 
 
 def test_the_digest_is_of_values_and_not_of_memory() -> None:
     rows = pa.record_batch({"n": [1.0, None, 0.0], "w": ["ab", None, ""], "t": [True, None, False]})
-    longer = pa.record_batch({"n": [7.0, 1.0, None, 0.0], "w": ["x", "ab", None, ""], "t": [True, True, None, False]})
+    longer = pa.record_batch(
+        {"n": [7.0, 1.0, None, 0.0], "w": ["x", "ab", None, ""], "t": [True, True, None, False]}
+    )
     assert digest(rows) == digest(longer.slice(1))
     others = [
         pa.record_batch({"n": [1.0, 0.0, None], "w": ["ab", None, ""], "t": [True, None, False]}),

@@ -55,7 +55,10 @@ def test_a_few_lines_are_as_good_as_all(name, monkeypatch):
 
 @settings(max_examples=200, deadline=None)
 @given(
-    st.lists(st.sampled_from(["a", "1", ",", ";", '"', "\n", "\r", "\r\n", "#", " ", "1,2\n"]), max_size=200),
+    st.lists(
+        st.sampled_from(["a", "1", ",", ";", '"', "\n", "\r", "\r\n", "#", " ", "1,2\n"]),
+        max_size=200,
+    ),
     st.integers(0, 300),
 )
 def test_whatever_the_lines_are(parts, near):
@@ -72,7 +75,9 @@ def test_records_are_those_of_all_lines(name, near, monkeypatch):
     head = Head("table", TEXTS[name].encode(), ended=True)
     lines = head.data.splitlines(keepends=True)
     try:
-        wanted = {delimiter: header._records(head, lines, delimiter) for delimiter in header.DELIMITERS}
+        wanted = {
+            delimiter: header._records(head, lines, delimiter) for delimiter in header.DELIMITERS
+        }
     except TableError as error:
         with pytest.raises(TableError, match=re.escape(str(error))):
             header._beginning(head, head.data)
@@ -82,11 +87,19 @@ def test_records_are_those_of_all_lines(name, near, monkeypatch):
 
 @pytest.mark.parametrize("text", [*TEXTS.values(), "", "\n\n", 'a"b\n', 'a,"b\n"c"\n'])
 def test_records_end_where_those_with_fields_do(text):
-    assert records.record_ends(text.encode(), ",").tolist() == records.boundaries(text.encode(), ",")[0].tolist()
+    assert (
+        records.record_ends(text.encode(), ",").tolist()
+        == records.boundaries(text.encode(), ",")[0].tolist()
+    )
 
 
 def test_numbers_that_are_rounded():
-    for whole, rounded in (("9" * 15, False), ("1" + "0" * 15, False), ("9" * 16, True), ("-" + "9" * 16, True)):
+    for whole, rounded in (
+        ("9" * 15, False),
+        ("1" + "0" * 15, False),
+        ("9" * 16, True),
+        ("-" + "9" * 16, True),
+    ):
         assert columns.beyond_exact(pa.array(["1.5", None, whole])) == rounded
     assert not columns.beyond_exact(pa.array(["0.1234567890123456789"]))
     assert not columns.beyond_exact(pa.array([None], WORD))
@@ -98,7 +111,9 @@ def test_marks_are_looked_for_once():
         beside = columns.misfits_beside_marks(columns.unmarked(values), kind)
         assert beside.tolist() == columns.misfits(values, kind).tolist()
     for kinds in ([NUMBER], [TRUTH], [NUMBER, TRUTH]):
-        assert columns.vote(values, kinds) == columns.vote(values, kinds, ".", columns.unmarked(values))
+        assert columns.vote(values, kinds) == columns.vote(
+            values, kinds, ".", columns.unmarked(values)
+        )
     assert columns.vote(pa.array(["-", None]), [NUMBER], ".", pa.array([None, None], WORD)) == WORD
 
 
@@ -107,4 +122,6 @@ def test_empty_lines_among_the_first_rows_are_none(tmp_path, between):
     path = tmp_path / "table.csv"
     path.write_bytes(("x,y\n" + f"1,2\n{between}" * 30).encode())
     with open_table(path, target="y") as table:
-        assert [row for batch in table.batches() for row in batch.rows.to_pylist()] == [{"x": 1.0, "y": 2.0}] * 30
+        assert [row for batch in table.batches() for row in batch.rows.to_pylist()] == [
+            {"x": 1.0, "y": 2.0}
+        ] * 30

@@ -1,4 +1,6 @@
-"""Outputs: whole or not there, and the same bytes however the rows came and however often the writing was cut off."""
+"""Outputs: whole or not there, and the same bytes however the rows came and however often the
+writing was cut off.
+"""
 
 from __future__ import annotations
 
@@ -35,9 +37,15 @@ FORMATS = ["a.csv", "a.ndjson", "a.parquet"]
 def batch(count: int, seed: int = 0) -> pa.RecordBatch:
     random = np.random.default_rng(seed)
     numbers = random.normal(size=count) * 10.0 ** random.integers(-300, 300, count)
-    words = random.choice(["plain", 'quoted "x"', "two\nlines", "a,b", "", "é語😀", "\u2028"], count)
+    words = random.choice(
+        ["plain", 'quoted "x"', "two\nlines", "a,b", "", "é語😀", "\u2028"], count
+    )
     missing = random.random(count) < 0.1
-    columns = [pa.array(range(1, count + 1)), pa.array(numbers, mask=missing), pa.array(words, mask=missing[::-1])]
+    columns = [
+        pa.array(range(1, count + 1)),
+        pa.array(numbers, mask=missing),
+        pa.array(words, mask=missing[::-1]),
+    ]
     return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
 
 
@@ -56,13 +64,19 @@ def test_what_is_written_can_be_read(name: str, resumable: bool, tmp_path: Path)
     path = tmp_path / name
     write(path, rows, [100, 100, 333], resumable=resumable)
     if name == "a.csv":
-        options = pyarrow.csv.ConvertOptions(column_types=SCHEMA, strings_can_be_null=True, quoted_strings_can_be_null=False)
+        options = pyarrow.csv.ConvertOptions(
+            column_types=SCHEMA, strings_can_be_null=True, quoted_strings_can_be_null=False
+        )
         parsing = pyarrow.csv.ParseOptions(newlines_in_values=True)
-        assert pyarrow.csv.read_csv(path, convert_options=options, parse_options=parsing) == pa.Table.from_batches([rows])
+        assert pyarrow.csv.read_csv(
+            path, convert_options=options, parse_options=parsing
+        ) == pa.Table.from_batches([rows])
         with path.open(newline="") as file:
             assert len(list(csv.reader(file))) == 501
     elif name == "a.ndjson":
-        assert [json.loads(line) for line in path.read_bytes().split(b"\n")[:-1]] == rows.to_pylist()
+        assert [
+            json.loads(line) for line in path.read_bytes().split(b"\n")[:-1]
+        ] == rows.to_pylist()
     else:
         assert pq.read_table(path) == pa.Table.from_batches([rows])
     assert os.listdir(tmp_path) == [name]
@@ -79,13 +93,20 @@ def test_ndjson_values(tmp_path: Path) -> None:
     lines = write(tmp_path / "a.ndjson", rows, [2]).decode().splitlines()
     assert [json.loads(line) for line in lines] == [
         {'a "b"': number, "t": truth, "d": "2024-05-17 13:45:00"}
-        for number, truth in zip([1.0, None, None, None, 1e22, 5e-324], [True, False, None, None, True, True], strict=True)
+        for number, truth in zip(
+            [1.0, None, None, None, 1e22, 5e-324],
+            [True, False, None, None, True, True],
+            strict=True,
+        )
     ]
 
 
 @st.composite
 def lives(draw: st.DrawFn) -> list[tuple[int, int, int]]:
-    """Runs that each write up to a row, sync at an earlier one and are cut off; the last one writes all 120 rows."""
+    """Runs that each write up to a row, sync at an earlier one and are cut off.
+
+    The last one writes all 120 rows.
+    """
     runs, done = [], 0
     for _ in range(draw(st.integers(1, 4))):
         synced = draw(st.integers(done, 120))
@@ -97,7 +118,9 @@ def lives(draw: st.DrawFn) -> list[tuple[int, int, int]]:
 @pytest.mark.parametrize("name", FORMATS)
 @settings(max_examples=25)  # each brings several files down to the disk
 @given(lives(), st.integers(0, 50), st.integers(1, 40))
-def test_the_bytes_do_not_depend_on_batches_or_interruptions(name: str, runs: Any, rubbish: int, step: int) -> None:
+def test_the_bytes_do_not_depend_on_batches_or_interruptions(
+    name: str, runs: Any, rubbish: int, step: int
+) -> None:
     rows = batch(120)
     with tempfile.TemporaryDirectory() as folder:
         reference, path = Path(folder, "reference", name), Path(folder, name)
@@ -105,11 +128,22 @@ def test_the_bytes_do_not_depend_on_batches_or_interruptions(name: str, runs: An
         _write_in_steps(reference, rows, 0, 120, 120, None)
         position = None
         for start, synced, stop in runs:
-            position = _write_in_steps(path, rows, start, synced, stop, position, step, finish=stop == 120 and start == synced)
+            position = _write_in_steps(
+                path,
+                rows,
+                start,
+                synced,
+                stop,
+                position,
+                step,
+                finish=stop == 120 and start == synced,
+            )
             if path.exists():
                 break
             partial = Path(f"{path}.partial")
-            partial.write_bytes(partial.read_bytes() + b"\xaa" * rubbish)  # what a torn write may leave
+            partial.write_bytes(
+                partial.read_bytes() + b"\xaa" * rubbish
+            )  # what a torn write may leave
         assert path.read_bytes() == reference.read_bytes()
 
 
@@ -144,16 +178,24 @@ def _write_in_steps(
 @pytest.mark.parametrize("name", FORMATS)
 def test_straight_and_resumable_files_are_the_same(name: str, tmp_path: Path) -> None:
     rows = batch(300_000) if name == "a.parquet" else batch(1000)
-    straight = write(tmp_path / name, rows, [10, 131_073, 131_074] if name == "a.parquet" else [999])
+    straight = write(
+        tmp_path / name, rows, [10, 131_073, 131_074] if name == "a.parquet" else [999]
+    )
     assert write(tmp_path / name, rows, [7, 500], resumable=True, overwrite=True) == straight
     if name == "a.parquet":
         groups = pq.ParquetFile(tmp_path / name).metadata
-        assert [groups.row_group(i).num_rows for i in range(groups.num_row_groups)] == [131_072, 131_072, 37_856]
+        assert [groups.row_group(i).num_rows for i in range(groups.num_row_groups)] == [
+            131_072,
+            131_072,
+            37_856,
+        ]
 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_finished_file_is_taken_up_again(name: str, tmp_path: Path) -> None:
-    """After a kill between finishing and saving that it is finished, and when the input has grown since."""
+    """After a kill between finishing and saving that it is finished, and when the input has
+    grown since.
+    """
     rows, path = batch(200), tmp_path / name
     with open_output(path, SCHEMA, resumable=True) as output:
         output.write(rows[:100])
@@ -180,7 +222,9 @@ def test_positions_fit_into_checkpoints(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", FORMATS)
 @pytest.mark.parametrize("resumable", [False, True])
-def test_nothing_is_left_of_an_output_that_nobody_can_resume(name: str, resumable: bool, tmp_path: Path) -> None:
+def test_nothing_is_left_of_an_output_that_nobody_can_resume(
+    name: str, resumable: bool, tmp_path: Path
+) -> None:
     def die(output: Any) -> None:
         with output:
             output.write(batch(10))
@@ -201,7 +245,9 @@ def test_a_synced_output_is_kept_under_its_partial_name(name: str, tmp_path: Pat
 
 
 def test_a_kill_between_checkpoints_does_not_stand_in_the_way(tmp_path: Path) -> None:
-    (tmp_path / "a.csv.partial").write_bytes(b"left by a run that was killed before its first checkpoint")
+    (tmp_path / "a.csv.partial").write_bytes(
+        b"left by a run that was killed before its first checkpoint"
+    )
     (tmp_path / "a.parquet.assembling").write_bytes(b"left by a run that was killed at its end")
     for name in ("a.csv", "a.parquet"):
         write(tmp_path / name, batch(10), [5], resumable=True)
@@ -213,7 +259,9 @@ def test_a_kill_between_checkpoints_does_not_stand_in_the_way(tmp_path: Path) ->
 def test_an_existing_file_is_refused_or_replaced_at_the_end(name: str, tmp_path: Path) -> None:
     path = tmp_path / name
     path.write_bytes(b"mine")
-    with pytest.raises(TableError, match=r"exists already\. Choose another name, or replace it with --force"):
+    with pytest.raises(
+        TableError, match=r"exists already\. Choose another name, or replace it with --force"
+    ):
         open_output(path, SCHEMA)
     with open_output(path, SCHEMA, overwrite=True) as output:
         output.write(batch(3))
@@ -252,7 +300,10 @@ def test_an_output_that_is_gone(name: str, tmp_path: Path) -> None:
 
 
 def test_two_runs_cannot_write_one_output(tmp_path: Path) -> None:
-    with open_output(tmp_path / "a.csv", SCHEMA), pytest.raises(TableError, match="being written by another run"):
+    with (
+        open_output(tmp_path / "a.csv", SCHEMA),
+        pytest.raises(TableError, match="being written by another run"),
+    ):
         open_output(tmp_path / "a.csv", SCHEMA)
 
 
@@ -301,13 +352,17 @@ def test_a_disk_that_fills_up(name: str, synced: bool, tmp_path: Path) -> None:
             output.finish()
 
     positions: list[OutputPosition] = []
-    with pytest.raises(TableError, match=rf"{name} cannot be written: File too large\. Free space") as caught:
+    with pytest.raises(
+        TableError, match=rf"{name} cannot be written: File too large\. Free space"
+    ) as caught:
         fill()
     assert isinstance(caught.value.__cause__, OSError)
     assert caught.value.__cause__.errno == errno.EFBIG
     assert os.listdir(tmp_path) == [f"{name}.partial"] * synced
     if synced:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.getrlimit(resource.RLIMIT_FSIZE)[1],) * 2)
+        resource.setrlimit(
+            resource.RLIMIT_FSIZE, (resource.getrlimit(resource.RLIMIT_FSIZE)[1],) * 2
+        )
         with open_output(tmp_path / name, SCHEMA, position=positions[0]) as output:
             output.write(rows[100:])
             output.finish()
@@ -316,7 +371,10 @@ def test_a_disk_that_fills_up(name: str, synced: bool, tmp_path: Path) -> None:
 
 
 def test_parquet_is_synced_only_if_it_was_announced(tmp_path: Path) -> None:
-    with open_output(tmp_path / "a.parquet", SCHEMA) as output, pytest.raises(ValueError, match="resumable=True"):
+    with (
+        open_output(tmp_path / "a.parquet", SCHEMA) as output,
+        pytest.raises(ValueError, match="resumable=True"),
+    ):
         output.sync()
 
 
@@ -370,9 +428,14 @@ def test_standard_output_that_nobody_reads_or_that_is_full(tmp_path: Path) -> No
     said = process.stderr.read()
     process.stderr.close()
     assert process.wait() == 1
-    assert said == "BrokenPipeError: standard output: whoever was reading has gone. Nothing more can be written there.\n"
+    assert (
+        said == "BrokenPipeError: standard output: whoever was reading has gone. Nothing more can "
+        "be written there.\n"
+    )
     with open("/dev/full", "wb") as full:
-        result = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        result = subprocess.run(
+            command, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
     assert result.returncode == 1
     assert "standard output cannot be written: No space left on device" in result.stderr
 
@@ -396,13 +459,17 @@ with open_output(path, rows.schema, resumable=True, position=position) as output
         if done > int(sys.argv[3]):
             os.kill(os.getpid(), signal.SIGKILL)
     output.finish()
-"""
+"""  # noqa: E501
 
 
-@pytest.mark.parametrize("name", ["a.csv", *(pytest.param(name, marks=pytest.mark.deep) for name in FORMATS[1:])])
+@pytest.mark.parametrize(
+    "name", ["a.csv", *(pytest.param(name, marks=pytest.mark.deep) for name in FORMATS[1:])]
+)
 def test_kill_9(name: str, tmp_path: Path) -> None:
     def run(until: int, path: Path, saved: Path) -> int:
-        return subprocess.run([sys.executable, "-c", KILLED, path, saved, str(until)], check=False).returncode
+        return subprocess.run(
+            [sys.executable, "-c", KILLED, path, saved, str(until)], check=False
+        ).returncode
 
     path, saved = tmp_path / name, tmp_path / "saved"
     for until in (300, 800):

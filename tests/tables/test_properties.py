@@ -20,15 +20,23 @@ from swordplay.data.tables.quotes import scan
 from swordplay.data.tables.records import boundaries, count_lines, newlines
 
 TRICKY = st.sampled_from("\",;|\t\n\r '\\aé語😀\u2028\ufeff1.-e")
-TEXT = st.text(TRICKY | st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=8)
+TEXT = st.text(
+    TRICKY | st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=8
+)
 NAMES = st.lists(
-    TEXT.map(lambda text: "".join(c for c in text if c not in ",;|\t").strip()).filter(bool).map(lambda text: "n" + text),
+    TEXT.map(lambda text: "".join(c for c in text if c not in ",;|\t").strip())
+    .filter(bool)
+    .map(lambda text: "n" + text),
     min_size=1,
     max_size=5,
     unique=True,
 )
-WORDS = TEXT.map(lambda text: "~" + text) | st.just("")  # a tilde, so that no word is taken for a number or for missing
-NUMBERS = (st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(10**20), 10**20)).map(repr) | st.just("")
+WORDS = TEXT.map(lambda text: "~" + text) | st.just(
+    ""
+)  # a tilde, so that no word is taken for a number or for missing
+NUMBERS = (st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(10**20), 10**20)).map(
+    repr
+) | st.just("")
 BLOCKS = st.integers(1, 64) | st.sampled_from([1024, 1 << 22])
 
 
@@ -39,13 +47,17 @@ def csv_files(draw: st.DrawFn) -> tuple[bytes, list[dict[str, Any]]]:
     kinds = [draw(st.sampled_from([WORDS, NUMBERS])) for _ in names]
     cells = draw(st.lists(st.tuples(*kinds), min_size=1, max_size=12))
     text = io.StringIO(newline="")
-    delimiter = draw(st.sampled_from(",;\t|" if len(names) > 1 else ","))  # one column shows nothing of its delimiter
+    delimiter = draw(
+        st.sampled_from(",;\t|" if len(names) > 1 else ",")
+    )  # one column shows nothing of its delimiter
     ending = draw(st.sampled_from(["\n", "\r\n", "\r"]))
     # Python leaves newlines unquoted that are not its line terminator.
     letters = set("".join([*names, *(cell for row in cells for cell in row)]))
     safe = ending == "\r\n" or not letters & ({"\r", "\n"} - {ending})
     quoting = csv.QUOTE_MINIMAL if safe and draw(st.booleans()) else csv.QUOTE_ALL
-    csv.writer(text, delimiter=delimiter, lineterminator=ending, quoting=quoting).writerows([names, *cells])
+    csv.writer(text, delimiter=delimiter, lineterminator=ending, quoting=quoting).writerows(
+        [names, *cells]
+    )
     content = draw(st.sampled_from([b"", b"\xef\xbb\xbf"])) + text.getvalue().encode()
     meant = [dict(zip(names, map(value, row, kinds), strict=True)) for row in cells]
     return content[: len(content) - len(ending) * draw(st.booleans())], meant
@@ -73,9 +85,13 @@ def test_csv_is_read_back(file: tuple[bytes, list[dict[str, Any]]], block_size: 
     batches = read(content, block_size=block_size)
     assert [list(row.values()) for row in rows(batches)] == [list(row.values()) for row in meant]
     assert list(rows(batches)[0]) == list(meant[0])
-    assert [number for batch in batches for number in batch.numbers] == list(range(1, len(meant) + 1))
+    assert [number for batch in batches for number in batch.numbers] == list(
+        range(1, len(meant) + 1)
+    )
     assert batches[-1].position.offset == len(content)
-    assert batches[-1].position.line == len(newlines(content)) + (not content.endswith((b"\n", b"\r")))
+    assert batches[-1].position.line == len(newlines(content)) + (
+        not content.endswith((b"\n", b"\r"))
+    )
 
 
 @given(csv_files(), BLOCKS, BLOCKS, st.randoms(use_true_random=False))
@@ -84,16 +100,30 @@ def test_csv_goes_on_from_any_position(file: Any, first: int, second: int, rando
     batch = random.choice(read(content, block_size=first, resumable=True))
     done = int(batch.numbers[-1])
     rest = read(content, block_size=second, position=batch.position)
-    assert [list(row.values()) for row in rows(rest)] == [list(row.values()) for row in meant[done:]]
+    assert [list(row.values()) for row in rows(rest)] == [
+        list(row.values()) for row in meant[done:]
+    ]
 
 
-JSON_VALUES = st.none() | st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(2**60), 2**60)
+JSON_VALUES = (
+    st.none() | st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(2**60), 2**60)
+)
 JSON_ROWS = st.fixed_dictionaries(
-    {"n": JSON_VALUES, "w": st.none() | TEXT.map(lambda text: "~" + text), "t": st.none() | st.booleans()}
+    {
+        "n": JSON_VALUES,
+        "w": st.none() | TEXT.map(lambda text: "~" + text),
+        "t": st.none() | st.booleans(),
+    }
 )
 
 
-@given(st.lists(JSON_ROWS, min_size=1, max_size=12), st.booleans(), st.sampled_from(["\n", "\r\n", "\n\n"]), BLOCKS, st.data())
+@given(
+    st.lists(JSON_ROWS, min_size=1, max_size=12),
+    st.booleans(),
+    st.sampled_from(["\n", "\r\n", "\n\n"]),
+    BLOCKS,
+    st.data(),
+)
 def test_ndjson_is_read_back(
     table: list[dict[str, Any]], ascii_only: bool, ending: str, block_size: int, data: st.DataObject
 ) -> None:
@@ -101,21 +131,43 @@ def test_ndjson_is_read_back(
     batches = read(content, "a.ndjson", block_size=block_size, resumable=True)
     for name in ("w", "t"):
         assert [row[name] for row in rows(batches)] == [row[name] for row in table]
-    assert [row["n"] for row in rows(batches)] == [None if row["n"] is None else float(row["n"]) for row in table]
+    assert [row["n"] for row in rows(batches)] == [
+        None if row["n"] is None else float(row["n"]) for row in table
+    ]
     batch = data.draw(st.sampled_from(batches))
     rest = read(content, "a.ndjson", block_size=data.draw(BLOCKS), position=batch.position)
     assert rows(rest) == rows(batches)[int(batch.numbers[-1]) :]
 
 
 SOUP = st.lists(
-    st.sampled_from([b'"', b'""', b",", b"\n", b"\r", b"\r\n", b"1", b"2,3\n", b"x", b" ", b"\xff", b"\xc3\xa9", b"inf", b";"]),
+    st.sampled_from(
+        [
+            b'"',
+            b'""',
+            b",",
+            b"\n",
+            b"\r",
+            b"\r\n",
+            b"1",
+            b"2,3\n",
+            b"x",
+            b" ",
+            b"\xff",
+            b"\xc3\xa9",
+            b"inf",
+            b";",
+        ]
+    ),
     max_size=40,
 )
 
 
 @given(SOUP.map(b"".join), BLOCKS)
 def test_rubbish_is_refused_row_by_row_whatever_the_blocks(rubbish: bytes, block_size: int) -> None:
-    """Good and bad rows, their numbers, lines and reasons are the same; pyarrow never objects to what was found good."""
+    """Good and bad rows, their numbers, lines and reasons are the same.
+
+    Pyarrow never objects to what was found good.
+    """
     content = b"a,b\n" + b"1,2\n" * 60 + rubbish  # so many that both columns are numbers
     outcomes = []
     for size in (block_size, 1 << 22):
@@ -127,14 +179,27 @@ def test_rubbish_is_refused_row_by_row_whatever_the_blocks(rubbish: bytes, block
         refusals = [refusal for batch in batches for refusal in batch.refusals]
         assert not [refusal for refusal in refusals if "cannot be read" in refusal.reason]
         numbers = [int(number) for batch in batches for number in batch.numbers]
-        assert sorted(numbers + [refusal.row for refusal in refusals]) == list(range(1, batches[-1].position.row + 1))
-        assert all(value is None or math.isfinite(value) for row in rows(batches) for value in row.values())
+        assert sorted(numbers + [refusal.row for refusal in refusals]) == list(
+            range(1, batches[-1].position.row + 1)
+        )
+        assert all(
+            value is None or math.isfinite(value) for row in rows(batches) for value in row.values()
+        )
         outcomes.append(str((rows(batches), numbers, refusals)))
     assert outcomes[0] == outcomes[1]
     assert ("never closed" in outcomes[0]) == plain_boundaries(content)[2]
 
 
-GOOD_LINES = [b'{"a": 1, "b": "x"}', b'{"a": 2}', b"{}", b"", b"  ", b'{"a": NaN}', b'{"b": null}', b' {"b": "\xc3\xa9"}\r']
+GOOD_LINES = [
+    b'{"a": 1, "b": "x"}',
+    b'{"a": 2}',
+    b"{}",
+    b"",
+    b"  ",
+    b'{"a": NaN}',
+    b'{"b": null}',
+    b' {"b": "\xc3\xa9"}\r',
+]
 BAD_LINES = [
     b"null",
     b"[]",
@@ -210,7 +275,9 @@ def test_boundaries(text: bytes) -> None:
 @pytest.mark.parametrize("skip", ["stop", "skip"])
 @pytest.mark.parametrize("ending", ["\n", "\n\n"])
 def test_a_whole_number_that_a_double_rounds_comes_late_in_ndjson(ending: str, skip: str) -> None:
-    """Beside a column that is empty, and behind an empty line, so that lines are looked at one by one."""
+    """Beside a column that is empty, and behind an empty line, so that lines are looked at one
+    by one.
+    """
     table = [{"n": None, "w": None}] * 9 + [{"n": 2**53 + 1, "w": None}, {"n": 7, "w": None}]
     content = "".join(json.dumps(row) + ending for row in table).encode()
     found = rows(read(content, "a.ndjson", block_size=2, on_bad=skip))

@@ -1,4 +1,6 @@
-"""Tables that can be used: formats, types, what is missing, what is remarked upon, and going on from a position."""
+"""Tables that can be used: formats, types, what is missing, what is remarked upon, and going on
+from a position.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,10 @@ MEANT = [{"x": 1.0, "y": 2.5}, {"x": -3.0, "y": 4.0}]
         ("anything.gz", gzip.compress(PLAIN.encode(), mtime=0)),
         ("a.csv", gzip.compress(PLAIN.encode(), mtime=0)),
         ("a.csv.gz", PLAIN),
-        ("a.csv.gz", gzip.compress(PLAIN[:7].encode(), mtime=0) + gzip.compress(PLAIN[7:].encode(), mtime=0)),
+        (
+            "a.csv.gz",
+            gzip.compress(PLAIN[:7].encode(), mtime=0) + gzip.compress(PLAIN[7:].encode(), mtime=0),
+        ),
         ("a.csv.zst", pa.compress(PLAIN.encode(), codec="zstd", asbytes=True)),
         ("a.ndjson", '{"x": 1, "y": 2.5}\n{"y": 4, "x": -3}\n'),
         ("a.jsonl", '\ufeff{"x": 1, "y": 2.5}\r\n\r\n  {"y": 4, "x": -3.0}'),
@@ -73,7 +78,9 @@ def test_the_same_table(name: str, content: bytes | str, block_size: int, tmp_pa
     assert rows(written(tmp_path, name, content), block_size=block_size) == MEANT
 
 
-@pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "utf-16", "utf-16-le", "utf-32", "shift-jis"])
+@pytest.mark.parametrize(
+    "encoding", ["latin-1", "cp1252", "utf-16", "utf-16-le", "utf-32", "shift-jis"]
+)
 def test_encodings(encoding: str, tmp_path: Path) -> None:
     word = "ア" if encoding == "shift-jis" else "é"
     path = written(tmp_path, "a.csv", f"naïve,y\n{word},1\n".replace("ï", "i").encode(encoding))
@@ -85,7 +92,8 @@ def test_kinds_of_columns(tmp_path: Path) -> None:
         tmp_path,
         "a.csv",
         "int,real,truth,word,day,moment,zoned,fine,mixed,y\n"
-        "1,1e3,true,a,2024-05-17,2024-05-17 13:45,2024-05-17T13:45:00Z,2024-05-17 13:45:00.123456789,1,0\n"
+        "1,1e3,true,a,2024-05-17,2024-05-17 13:45,2024-05-17T13:45:00Z,2024-05-17 "
+        "13:45:00.123456789,1,0\n"
         "2,.5,FALSE,b,1999-12-31,1999-12-31T23:59:59.5,1999-12-31T23:59:59+01:00,1999-12-31,A7,1\n",
     )
     types, remarks = opened(path)
@@ -109,7 +117,9 @@ def test_kinds_of_columns(tmp_path: Path) -> None:
     assert second["zoned"] == datetime(1999, 12, 31, 22, 59, 59, tzinfo=UTC)
 
 
-@pytest.mark.parametrize("text", ["", " ", "NA", " NA", "nan", "NaN", "NaN ", "null", "None", "N/A", "?", '""', "<NA>"])
+@pytest.mark.parametrize(
+    "text", ["", " ", "NA", " NA", "nan", "NaN", "NaN ", "null", "None", "N/A", "?", '""', "<NA>"]
+)
 def test_missing_is_not_bad(text: str, tmp_path: Path) -> None:
     path = written(tmp_path, "a.csv", f"x,w,d,t,y\n1,a,2024-01-01,true,2\n{text},{text},,,{text}\n")
     values = rows(path)[1]
@@ -118,8 +128,12 @@ def test_missing_is_not_bad(text: str, tmp_path: Path) -> None:
 
 
 def test_missing_in_ndjson(tmp_path: Path) -> None:
-    path = written(tmp_path, "a.ndjson", '{"x": 1, "w": "a", "y": 2}\n{"w": null, "y": NaN}\n{}\n{"x": 3}\n')
-    assert rows(path)[1:] == [{"x": None, "w": None, "y": None}] * 2 + [{"x": 3.0, "w": None, "y": None}]
+    path = written(
+        tmp_path, "a.ndjson", '{"x": 1, "w": "a", "y": 2}\n{"w": null, "y": NaN}\n{}\n{"x": 3}\n'
+    )
+    assert rows(path)[1:] == [{"x": None, "w": None, "y": None}] * 2 + [
+        {"x": 3.0, "w": None, "y": None}
+    ]
 
 
 def test_keys_after_the_head_are_passed_over(tmp_path: Path) -> None:
@@ -153,12 +167,20 @@ def test_parquet_kinds(tmp_path: Path) -> None:
     numbers, dates = ["double"] * 5, ["timestamp[us]", "timestamp[us]", "timestamp[ns, tz=UTC]"]
     assert types == [*numbers, "bool", "string", "string", *dates, "double", "double"]
     first, second = batch.rows.to_pylist()
-    assert [first[name] for name in ("i8", "u64", "f32", "half", "money")] == [1.0, 2.0, 0.5, 0.5, 1.0]
+    assert [first[name] for name in ("i8", "u64", "f32", "half", "money")] == [
+        1.0,
+        2.0,
+        0.5,
+        0.5,
+        1.0,
+    ]
     assert first["category"] == "b"
     assert first["ms"] == moments[0]
     # A cell may be anything; this one is a moment.
     assert first["zoned"].to_pydatetime() == moments[0].replace(tzinfo=UTC)  # type: ignore[union-attr]
-    missing = [second[name] for name in ("i8", "f32", "truth", "word", "day", "ms", "zoned", "nothing")]
+    missing = [
+        second[name] for name in ("i8", "f32", "truth", "word", "day", "ms", "zoned", "nothing")
+    ]
     assert missing == [None] * len(missing)
 
 
@@ -166,8 +188,15 @@ def test_parquet_kinds(tmp_path: Path) -> None:
     ("content", "essence"),
     [
         ("1.5,2,y\n1,2,3\n", None),
-        ("1.5,2\n1,2\n", "(1.5, 2) holds data and no names: columns are called 'column 1' to 'column 2'"),
-        ("0,1\n1.5,2\n", "(0, 1) is taken for the header, but holds only numbers. If it is data, say --header no"),
+        (
+            "1.5,2\n1,2\n",
+            "(1.5, 2) holds data and no names: columns are called 'column 1' to 'column 2'",
+        ),
+        (
+            "0,1\n1.5,2\n",
+            "(0, 1) is taken for the header, but holds only numbers. If it is data, say --header "
+            "no",
+        ),
         ("x;y\n1;2\n", "separated by semicolons"),
         ("x\ty\n1\t2\n", "separated by tabs"),
         ("x|y\n1|2\n", "separated by vertical bars"),
@@ -181,7 +210,9 @@ def test_parquet_kinds(tmp_path: Path) -> None:
 )
 def test_remarks(content: str, essence: str | None, tmp_path: Path) -> None:
     remarks = opened(written(tmp_path, "a.csv", content), target=None)[1]
-    assert (essence is None and not remarks) or (essence is not None and essence in " ".join(remarks))
+    assert (essence is None and not remarks) or (
+        essence is not None and essence in " ".join(remarks)
+    )
 
 
 def test_remarks_on_other_formats(tmp_path: Path) -> None:
@@ -190,7 +221,9 @@ def test_remarks_on_other_formats(tmp_path: Path) -> None:
     assert "Column 'id' holds whole numbers beyond 2^53" in said
     assert "Column 'x' is empty" in said
     pq.write_table(pa.table({"id": [9007199254740993], "y": [1]}), tmp_path / "a.parquet")
-    assert opened(tmp_path / "a.parquet")[1] == ["Column 'id' holds" + said.split("Column 'id' holds")[1].split(" Column")[0]]
+    assert opened(tmp_path / "a.parquet")[1] == [
+        "Column 'id' holds" + said.split("Column 'id' holds")[1].split(" Column")[0]
+    ]
 
 
 def test_names_without_a_name_and_quoted(tmp_path: Path) -> None:
@@ -204,7 +237,9 @@ def test_dropped_columns_are_not_even_looked_at(name: str, tmp_path: Path) -> No
     if name == "a.csv":
         path.write_text("x,z,y\n1,2,3\n4,5,6\n7,oops,9\n")
     elif name == "a.ndjson":
-        path.write_text('{"x": 1, "z": [2], "y": 3}\n{"x": 4, "z": {}, "y": 6}\n{"x": 7, "z": 8, "y": 9}\n')
+        path.write_text(
+            '{"x": 1, "z": [2], "y": 3}\n{"x": 4, "z": {}, "y": 6}\n{"x": 7, "z": 8, "y": 9}\n'
+        )
     else:
         pq.write_table(pa.table({"x": [1, 4, 7], "z": [[2], [5], [8]], "y": [3, 6, 9]}), path)
     with open_table(path, drop=["z"]) as table:
@@ -217,7 +252,9 @@ def test_types_are_decided_by_most_of_the_head_and_then_fixed(tmp_path: Path) ->
     body = "".join(f"{i},{i % 7}\n" for i in range(12_000))
     path = written(tmp_path, "a.csv", "x,y\n" + body + "late,1\n")
     assert opened(path)[0]["x"] == "double"
-    with pytest.raises(TableError, match=r"line 12002 \(row 12001\), column 'x': 'late' is not a finite number"):
+    with pytest.raises(
+        TableError, match=r"line 12002 \(row 12001\), column 'x': 'late' is not a finite number"
+    ):
         rows(path)
     mostly = written(tmp_path, "b.csv", "x,y\n" + "a,1\n" * 60 + "5,1\n" * 59)
     assert opened(mostly)[0]["x"] == "string"
@@ -240,7 +277,11 @@ def test_size_and_consumed(tmp_path: Path) -> None:
 def sources(folder: Path, count: int) -> list[Path]:
     """The same rows in every format."""
     table = pa.table(
-        {"x": [i / 7 for i in range(count)], "w": [f'say "{i}",\n' for i in range(count)], "y": list(range(count))}
+        {
+            "x": [i / 7 for i in range(count)],
+            "w": [f'say "{i}",\n' for i in range(count)],
+            "y": list(range(count)),
+        }
     )
     text = io.StringIO()
     text.write("x,w,y\n")
@@ -251,7 +292,9 @@ def sources(folder: Path, count: int) -> list[Path]:
     return [
         written(folder, "a.csv", text.getvalue()),
         written(folder, "a.csv.gz", gzip.compress(text.getvalue().encode(), mtime=0)),
-        written(folder, "a.csv.zst", pa.compress(text.getvalue().encode(), codec="zstd", asbytes=True)),
+        written(
+            folder, "a.csv.zst", pa.compress(text.getvalue().encode(), codec="zstd", asbytes=True)
+        ),
         written(folder, "b.csv", text.getvalue().encode("utf-16")),
         written(folder, "a.ndjson", lines),
         folder / "a.parquet",
@@ -261,14 +304,19 @@ def sources(folder: Path, count: int) -> list[Path]:
 @pytest.mark.parametrize("which", range(6))
 def test_every_position_is_a_place_to_go_on(which: int, tmp_path: Path) -> None:
     path = sources(tmp_path, 500)[which]
-    options: dict[str, Any] = {"block_size": 2000, "encoding": "utf-16" if path.name == "b.csv" else "utf-8"}
+    options: dict[str, Any] = {
+        "block_size": 2000,
+        "encoding": "utf-16" if path.name == "b.csv" else "utf-8",
+    }
     with open_table(path, resumable=True, **options) as table:
         batches = list(table.batches())
     whole = [row for batch in batches for row in batch.rows.to_pylist()]
     assert len(whole) == 500
     assert len(batches) > 5 or path.suffix == ".parquet"
     for batch in batches:
-        saved = checkpoint.loads(checkpoint.dumps(batch.position._asdict(), kind="position"), kind="position")
+        saved = checkpoint.loads(
+            checkpoint.dumps(batch.position._asdict(), kind="position"), kind="position"
+        )
         done = int(batch.numbers[-1])
         with open_table(path, position=Position(**saved), **options | {"block_size": 777}) as table:
             rest = list(table.batches())
@@ -287,7 +335,9 @@ def test_parquet_positions_within_row_groups(tmp_path: Path) -> None:
         (batch,) = table.batches()
     for done in (0, 1, 96, 97, 98, 300, 499, 500):
         with open_table(path, position=batch.position_at(done) if done else start) as table:
-            assert [n for more in table.batches() for n in more.numbers] == list(range(done + 1, 501))
+            assert [n for more in table.batches() for n in more.numbers] == list(
+                range(done + 1, 501)
+            )
 
 
 @pytest.mark.parametrize("which", range(6))
@@ -299,10 +349,15 @@ def test_another_input_is_refused(which: int, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
     sources(other, 200)  # the same beginning, but shorter
-    with pytest.raises(TableError, match=r"has changed since.*row [12]\d\d is the first that may differ, and 300.*ends before"):
+    with pytest.raises(
+        TableError,
+        match=r"has changed since.*row [12]\d\d is the first that may differ, and 300.*ends before",
+    ):
         rows(other / path.name, position=last, **options)
     changed = written(tmp_path, "changed.csv", "x,w,y\n9,9,9\n")
-    with pytest.raises(TableError, match=r"not the input that this state was saved with|not a Parquet file"):
+    with pytest.raises(
+        TableError, match=r"not the input that this state was saved with|not a Parquet file"
+    ):
         rows(changed, position=last)
 
 
@@ -348,7 +403,11 @@ def pipe(tmp_path: Path) -> Any:
 
 
 @pytest.mark.parametrize(
-    "lines", [[b"x,y\n1,2\n", b"3,4\n5", b",6\n"], [b'{"x": 1, "y": 2}\n', b'{"x": 3, "y": 4}\n{', b'"x": 5, "y": 6}\n']]
+    "lines",
+    [
+        [b"x,y\n1,2\n", b"3,4\n5", b",6\n"],
+        [b'{"x": 1, "y": 2}\n', b'{"x": 3, "y": 4}\n{', b'"x": 5, "y": 6}\n'],
+    ],
 )
 def test_complete_lines_of_a_live_pipe_are_handed_on(lines: list[bytes], pipe: Pipe) -> None:
     """The pipe is never closed: a reader that waited for its end would hang here."""
@@ -383,7 +442,9 @@ def test_closing_ends_the_wait(pipe: Pipe) -> None:
     pipe.write(b"x,y\n1,2\n")
     table = open_table(pipe.path)
     seen: list[int] = []
-    reader = threading.Thread(target=lambda: seen.extend(len(batch.rows) for batch in table.batches()))
+    reader = threading.Thread(
+        target=lambda: seen.extend(len(batch.rows) for batch in table.batches())
+    )
     reader.start()
     while not seen:
         time.sleep(0.01)
@@ -416,7 +477,9 @@ def test_standard_input_and_resuming_it(tmp_path: Path) -> None:
     batches = standard_input(resumable=True)
     assert [n for batch in batches for n in batch.numbers] == list(range(1, 51))
     again = standard_input(position=batches[2].position)
-    assert [n for batch in again for n in batch.numbers] == list(range(int(batches[2].numbers[-1]) + 1, 51))
+    assert [n for batch in again for n in batch.numbers] == list(
+        range(int(batches[2].numbers[-1]) + 1, 51)
+    )
 
 
 def test_memory_is_bounded_by_blocks_not_by_the_file(tmp_path: Path) -> None:
@@ -431,7 +494,9 @@ def test_memory_is_bounded_by_blocks_not_by_the_file(tmp_path: Path) -> None:
     assert largest < 1 << 20
 
 
-@pytest.mark.parametrize(("more", "fits"), [("\n3,4\n", True), ("\r\n3,4\r\n", True), ("5\n3,4\n", False)])
+@pytest.mark.parametrize(
+    ("more", "fits"), [("\n3,4\n", True), ("\r\n3,4\r\n", True), ("5\n3,4\n", False)]
+)
 def test_a_last_row_that_was_half_written_is_noticed(tmp_path, more, fits):
     path = tmp_path / "growing.csv"
     path.write_bytes(b"x,y\n1,2\n2,3")
@@ -440,7 +505,9 @@ def test_a_last_row_that_was_half_written_is_noticed(tmp_path, more, fits):
     path.write_bytes(path.read_bytes() + more.encode())
     if fits:
         with open_table(path, target="y", position=position) as table:
-            assert [row for batch in table.batches() for row in batch.rows.to_pylist()] == [{"x": 3.0, "y": 4.0}]
+            assert [row for batch in table.batches() for row in batch.rows.to_pylist()] == [
+                {"x": 3.0, "y": 4.0}
+            ]
     else:
         with pytest.raises(TableError, match="row 2: the row was incomplete"):
             open_table(path, target="y", position=position)
@@ -470,7 +537,10 @@ def test_every_row_is_a_place_to_go_on(which: int, tmp_path: Path) -> None:
     if which == 0:
         lines = path.read_text().splitlines(keepends=True)
         path.write_text("".join([*lines[:40], "bad\n", "\n", *lines[40:]]))
-    options: dict[str, Any] = {"on_bad": "skip", "encoding": "utf-16" if path.name == "b.csv" else "utf-8"}
+    options: dict[str, Any] = {
+        "on_bad": "skip",
+        "encoding": "utf-16" if path.name == "b.csv" else "utf-8",
+    }
     with open_table(path, resumable=True, block_size=1500, **options) as table:
         batches = list(table.batches())
     last = batches[-1].position
@@ -488,7 +558,9 @@ def test_every_row_is_a_place_to_go_on(which: int, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("which", range(6))
 @pytest.mark.parametrize("row", [1, 12, 100, 471, 499])
-def test_any_change_is_refused_with_the_first_row_that_may_differ(which: int, row: int, tmp_path: Path) -> None:
+def test_any_change_is_refused_with_the_first_row_that_may_differ(
+    which: int, row: int, tmp_path: Path
+) -> None:
     path = sources(tmp_path, 500)[which]
     options: dict[str, Any] = {"encoding": "utf-16" if path.name == "b.csv" else "utf-8"}
     with open_table(path, resumable=True, block_size=1500, **options) as table:
@@ -502,12 +574,24 @@ def test_any_change_is_refused_with_the_first_row_that_may_differ(which: int, ro
         name = path.name
         text = {
             ".gz": lambda data: gzip.decompress(data).decode(),
-            ".zst": lambda data: io.TextIOWrapper(pa.CompressedInputStream(io.BytesIO(data), "zstd")).read(),
+            ".zst": lambda data: io.TextIOWrapper(
+                pa.CompressedInputStream(io.BytesIO(data), "zstd")
+            ).read(),
         }.get(path.suffix, lambda data: data.decode(options["encoding"]))(path.read_bytes())
-        before, after = (f'"y": {row - 1}}}', '"y": 777}') if name.endswith("ndjson") else (f'\n",{row - 1}\n', '\n",777\n')
+        before, after = (
+            (f'"y": {row - 1}}}', '"y": 777}')
+            if name.endswith("ndjson")
+            else (f'\n",{row - 1}\n', '\n",777\n')
+        )
         assert text.count(before) == 1
-        path = written(tmp_path, f"changed{path.suffixes[0]}", text.replace(before, after).encode(options["encoding"]))
-    with pytest.raises(TableError, match=r"begins differently|is the first that may differ, and 500 rows were read") as error:
+        path = written(
+            tmp_path,
+            f"changed{path.suffixes[0]}",
+            text.replace(before, after).encode(options["encoding"]),
+        )
+    with pytest.raises(
+        TableError, match=r"begins differently|is the first that may differ, and 500 rows were read"
+    ) as error:
         rows(path, position=last, **options)
     if row > 12:
         first = int(str(error.value).split("row ")[1].split(" is the first")[0])

@@ -1,4 +1,7 @@
-"""What spreadsheets write: words for errors, months with two digits of the year; and marks for nothing among numbers."""
+"""What spreadsheets write: words for errors, months with two digits of the year.
+
+And marks for nothing among numbers.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +25,23 @@ def read(path, values, **options):
 
 
 def test_words_for_errors_are_missing(tmp_path):
-    assert read(tmp_path / "t.csv", ["1.5", *ERRORS, *["2.5"] * 8]) == [1.5, *[None] * 7, *[2.5] * 8]
+    assert read(tmp_path / "t.csv", ["1.5", *ERRORS, *["2.5"] * 8]) == [
+        1.5,
+        *[None] * 7,
+        *[2.5] * 8,
+    ]
 
 
 @pytest.mark.parametrize(
     ("value", "offered"),
-    [("n.d.", "n.d."), ("#LEER", "'#LEER'"), ("closed", "closed"), ("inf", None), ("-Infinity", None), ("12abc", None)],
+    [
+        ("n.d.", "n.d."),
+        ("#LEER", "'#LEER'"),
+        ("closed", "closed"),
+        ("inf", None),
+        ("-Infinity", None),
+        ("12abc", None),
+    ],
 )
 def test_a_mark_among_numbers_may_stand_for_nothing(tmp_path, value, offered):
     with pytest.raises(TableError, match="is not a finite number") as caught:
@@ -35,12 +49,20 @@ def test_a_mark_among_numbers_may_stand_for_nothing(tmp_path, value, offered):
     found = re.search(r"If it stands for nothing, say --missing (.*)\.$", str(caught.value))
     assert (found and found[1]) == offered
     if offered:
-        assert read(tmp_path / "t.csv", ["1.5", "2.5", value, "4"], missing=(value,)) == [1.5, 2.5, None, 4.0]
+        assert read(tmp_path / "t.csv", ["1.5", "2.5", value, "4"], missing=(value,)) == [
+            1.5,
+            2.5,
+            None,
+            4.0,
+        ]
 
 
 def test_the_example_of_a_share_is_one():
     assert reading_of("x", pa.array(["50%", "7%"])).reading.expected == "a number such as 12.5%"
-    assert reading_of("x", pa.array(["$1,280", "$7,000.5"])).reading.expected == "a number such as $1,280.5"
+    assert (
+        reading_of("x", pa.array(["$1,280", "$7,000.5"])).reading.expected
+        == "a number such as $1,280.5"
+    )
 
 
 def test_months_with_two_digits_of_the_year():
@@ -57,12 +79,21 @@ def test_months_with_two_digits_of_the_year():
     days = pa.array(
         [f"{name}-{day:02}" for name in names[:3] for day in range(1, 29)]
     )  # days of a year, not in the order of years
-    assert reading_of("month", days).reading is None or reading_of("month", days).reading.kind == "word"
+    assert (
+        reading_of("month", days).reading is None
+        or reading_of("month", days).reading.kind == "word"
+    )
 
 
 def test_words_beyond_the_fiftieth_are_said():
-    lines = [columns([planned("town", pa.array([f"t{k % count}" for k in range(200)]), insisted=False)]) for count in (50, 51)]
-    assert lines == [["  town  words, one column each"], ["  town  words, one column each; the 51st and later share one"]]
+    lines = [
+        columns([planned("town", pa.array([f"t{k % count}" for k in range(200)]), insisted=False)])
+        for count in (50, 51)
+    ]
+    assert lines == [
+        ["  town  words, one column each"],
+        ["  town  words, one column each; the 51st and later share one"],
+    ]
 
 
 def test_a_list_of_values_ends_without_dots():

@@ -93,7 +93,9 @@ def test_a_frame_is_encoded_with_work_in_proportion_to_its_columns() -> None:
 
 
 def test_a_header_of_more_than_128_kib_is_read(tmp_path: Path) -> None:
-    """The csv module ends a field at 128 KiB: cut by semicolons this header is one field, and no quote is open."""
+    """The csv module ends a field at 128 KiB: cut by semicolons this header is one field, and no
+    quote is open.
+    """
     path = write(tmp_path, 45_000, "csv")
     with open_table(path, keep=["x0"]) as table:
         assert table.schema.names == ["x0", "y"]
@@ -103,8 +105,14 @@ def test_a_header_of_more_than_128_kib_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("x" * 200_000 + "\n1\n2\n", "line 1: the first 131,072 characters hold none of the delimiters"),
-        ('x,"' + ",z" * 100_000 + "\n1,2\n", "line 1: a quote is opened in this row and never closed"),
+        (
+            "x" * 200_000 + "\n1\n2\n",
+            "line 1: the first 131,072 characters hold none of the delimiters",
+        ),
+        (
+            'x,"' + ",z" * 100_000 + "\n1,2\n",
+            "line 1: a quote is opened in this row and never closed",
+        ),
     ],
 )
 def test_a_long_first_line_is_described_as_it_is(text: str, said: str, tmp_path: Path) -> None:
@@ -118,11 +126,16 @@ def test_too_many_columns_are_refused_with_the_limit_and_the_remedy(tmp_path: Pa
     path = tmp_path / "t.csv"
     header = ",".join(f"x{i}" for i in range(columns.MOST_COLUMNS + 1))
     path.write_text(f"{header}\n" + ",".join("1" * (columns.MOST_COLUMNS + 1)) + "\n")
-    with pytest.raises(TableError, match=r"t\.csv has 100,001 columns to read, and at most 100,000 are read\. Choose some"):
+    with pytest.raises(
+        TableError,
+        match=r"t\.csv has 100,001 columns to read, and at most 100,000 are read\. Choose some",
+    ):
         open_table(path, target="x0")
 
 
-def test_a_row_that_never_ends_is_no_open_quote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_row_that_never_ends_is_no_open_quote(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("swordplay.data.tables.text.LONGEST_RECORD", 1 << 20)
     monkeypatch.setattr("swordplay.data.tables.reading.LONGEST_RECORD", 1 << 20)
     path = tmp_path / "t.csv"

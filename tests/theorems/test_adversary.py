@@ -1,8 +1,10 @@
-"""An adversary that learns: an evolution strategy searches loss sequences for one that breaks a certificate.
+"""An adversary that learns: an evolution strategy searches loss sequences for one that breaks a
+certificate.
 
-A sequence is a list of losses 0.5 (a_t x - y_t)^2 on [-1, 1], given by the numbers a_t, y_t. Its fitness is the largest share
-of the certificate that regret uses up, against the best comparators of several path lengths, found exactly by hindsight; over
-the whole run and over a window. Small changes that make it larger are kept.
+A sequence is a list of losses 0.5 (a_t x - y_t)^2 on [-1, 1], given by the numbers a_t, y_t. Its
+fitness is the largest share of the certificate that regret uses up, against the best comparators of
+several path lengths, found exactly by hindsight; over the whole run and over a window. Small
+changes that make it larger are kept.
 """
 
 from __future__ import annotations
@@ -16,7 +18,9 @@ from tolerances import SUMMED, THEOREM
 X = sp.Ball(1)
 CHILDREN, SPREAD = 6, 0.5
 PENALTIES = (3.0, 0.3, 0.02)
-"""What a unit of path costs the comparators: from those that hardly move to those that move a lot."""
+"""What a unit of path costs the comparators: from those that hardly move to those that move a
+lot.
+"""
 LARGEST = 1.5
 """Of a_t; targets lie within twice that, so that minima lie inside and outside of the domain."""
 
@@ -24,15 +28,21 @@ LEARNERS = {
     "OGD": lambda T: sp.OGD(X, 0.3),
     "OEGD": lambda T: sp.OEGD(X, 0.3),
     "Ader": lambda T: sp.Ader(X, horizon=T, gradient_bound=LARGEST * 3 * LARGEST),
-    "SwordVar": lambda T: sp.SwordVar(X, horizon=T, gradient_bound=LARGEST * 3 * LARGEST, smoothness=LARGEST**2),
-    "SwordBest": lambda T: sp.SwordBest(X, horizon=T, gradient_bound=LARGEST * 3 * LARGEST, smoothness=LARGEST**2),
+    "SwordVar": lambda T: sp.SwordVar(
+        X, horizon=T, gradient_bound=LARGEST * 3 * LARGEST, smoothness=LARGEST**2
+    ),
+    "SwordBest": lambda T: sp.SwordBest(
+        X, horizon=T, gradient_bound=LARGEST * 3 * LARGEST, smoothness=LARGEST**2
+    ),
     "SwordAgeless": lambda T: sp.SwordAgeless(X, smoothness=LARGEST**2),
     "Sword": lambda T: sp.Sword(X),
 }
 
 
 def used(make, genome: np.ndarray) -> float:
-    """The largest share of the certificate that the regret uses up: over all rounds, and over those of the second half."""
+    """The largest share of the certificate that the regret uses up: over all rounds, and over
+    those of the second half.
+    """
     rows = np.clip(genome, [-LARGEST, -2 * LARGEST], [LARGEST, 2 * LARGEST])
     T = len(rows)
     learner, totals = make(T), np.empty(T)
@@ -56,14 +66,24 @@ def used(make, genome: np.ndarray) -> float:
 
 
 def search(make, rounds: int, generations: int, rng: np.random.Generator) -> float:
-    """(1 + λ): the fittest of parent and children goes on; the spread grows when a child is fitter, and else shrinks."""
+    """(1 + λ): the fittest of parent and children goes on.
+
+    The spread grows when a child is fitter, and else shrinks.
+    """
     parent = rng.normal(size=(rounds, 2)) * [LARGEST / 2, LARGEST]
     fitness, spread = used(make, parent), SPREAD
     for _ in range(generations):
-        children = [parent + spread * rng.normal(size=parent.shape) * (rng.random((rounds, 1)) < 0.4) for _ in range(CHILDREN)]
+        children = [
+            parent + spread * rng.normal(size=parent.shape) * (rng.random((rounds, 1)) < 0.4)
+            for _ in range(CHILDREN)
+        ]
         found = [used(make, child) for child in children]
         if max(found) > fitness:
-            parent, fitness, spread = children[int(np.argmax(found))], max(found), min(1.5 * spread, 2.0)
+            parent, fitness, spread = (
+                children[int(np.argmax(found))],
+                max(found),
+                min(1.5 * spread, 2.0),
+            )
         else:
             spread = max(0.7 * spread, 1e-3)
         assert fitness <= 1 + THEOREM, f"a certificate is broken by {parent.tolist()}"

@@ -1,4 +1,6 @@
-"""``Sword`` in a domain that is far too large: capped experts, and steps made for how far they have been."""
+"""``Sword`` in a domain that is far too large: capped experts, and steps made for how far they
+have been.
+"""
 
 import numpy as np
 import pytest
@@ -7,9 +9,15 @@ import swordplay as sp
 from swordplay.base.state import flatten
 from swordplay.parts.experts import AdaGradNorm
 
-WORLDS = {"jumps": sp.streams.drift.jumps, "random walk": sp.streams.drift.random_walk, "rotation": sp.streams.drift.rotation}
+WORLDS = {
+    "jumps": sp.streams.drift.jumps,
+    "random walk": sp.streams.drift.random_walk,
+    "rotation": sp.streams.drift.rotation,
+}
 SPOILED = 1.5
-"""By how much at the most a radius that is up to a thousand times too large may raise the regret."""
+"""By how much at the most a radius that is up to a thousand times too large may raise the
+regret.
+"""
 RADII = (4.0, 16.0, 64.0, 250.0, 1000.0)
 
 
@@ -44,10 +52,13 @@ def each_regret(streams, radius):
 
 
 @pytest.mark.parametrize(
-    ("world", "rounds", "seed"), [("random walk", 2000, 4), ("random walk", 500, 49), ("rotation", 8000, 5)]
+    ("world", "rounds", "seed"),
+    [("random walk", 2000, 4), ("random walk", 500, 49), ("rotation", 8000, 5)],
 )
 def test_a_copy_that_steps_too_far_does_not_run_away(world, rounds, seed):
-    """Single runs in which a fork after 512, 128 and 512 rounds went to dozens of spans: 2.9, 8.8, 3.5 times the regret."""
+    """Single runs in which a fork after 512, 128 and 512 rounds went to dozens of spans: 2.9,
+    8.8, 3.5 times the regret.
+    """
     stream = [WORLDS[world](rounds, 3, seed=seed)]
     assert regret(sp.Sword, stream, 1000.0) <= SPOILED * regret(sp.Sword, stream)
 
@@ -57,12 +68,16 @@ def test_a_copy_that_steps_too_far_does_not_run_away(world, rounds, seed):
 @pytest.mark.parametrize("rounds", [500, 2000, 8000])
 @pytest.mark.parametrize("world", WORLDS)
 def test_no_radius_spoils_it_whatever_the_loss(world, rounds, loss):
-    """In the mean of many seeds at every radius, and from radius 16 on, where no wall is near, in each of them.
+    """In the mean of many seeds at every radius, and from radius 16 on, where no wall is near, in
+    each of them.
 
-    At radius 4, which is less than eight spans, a copy is not tamed, and a single run may be off: 1.91 was met (rotation,
-    Huber, 500 rounds, seed 12; docs/decisions/0028).
+    At radius 4, which is less than eight spans, a copy is not tamed, and a single run may be off:
+    1.91 was met (rotation, Huber, 500 rounds, seed 12; docs/decisions/0028).
     """
-    streams = [WORLDS[world](rounds, 3, loss=loss, seed=seed) for seed in range(20 if rounds < 8000 else 10)]
+    streams = [
+        WORLDS[world](rounds, 3, loss=loss, seed=seed)
+        for seed in range(20 if rounds < 8000 else 10)
+    ]
     home = each_regret(streams, 1.0)
     assert (home > 0).all()
     for radius in RADII:
@@ -75,14 +90,19 @@ def test_no_radius_spoils_it_whatever_the_loss(world, rounds, loss):
 @pytest.mark.parametrize("rounds", [500, 2000, 8000])
 @pytest.mark.parametrize("world", WORLDS)
 def test_no_radius_spoils_it_where_labels_pull_outwards(world, rounds):
-    """Logistic losses go on falling beyond the planted comparators, so that regrets against these may be negative.
+    """Logistic losses go on falling beyond the planted comparators, so that regrets against these
+    may be negative.
 
-    A quotient of two of them says nothing then. Half of what the regret is at radius 1 may be added to it, whatever its sign:
-    for a positive one that is what is asked of the other losses. And as a larger ball has better decisions than any in the one
-    of radius 1, losses are compared as well, with what was lost in the ball of radius 4.
+    A quotient of two of them says nothing then. Half of what the regret is at radius 1 may be added
+    to it, whatever its sign: for a positive one that is what is asked of the other losses. And as a
+    larger ball has better decisions than any in the one of radius 1, losses are compared as well,
+    with what was lost in the ball of radius 4.
     """
     streams = [WORLDS[world](rounds, 3, loss="logistic", seed=seed) for seed in range(5)]
-    home, planted = float(np.mean(each_regret(streams, 1.0))), np.mean([sp.comparator_loss(s, s.comparators) for s in streams])
+    home, planted = (
+        float(np.mean(each_regret(streams, 1.0))),
+        np.mean([sp.comparator_loss(s, s.comparators) for s in streams]),
+    )
     found = {radius: float(np.mean(each_regret(streams, radius))) for radius in RADII}
     assert max(found.values()) <= home + (SPOILED - 1) * abs(home)
     assert max(found.values()) + planted <= SPOILED * (found[4.0] + planted)
@@ -98,7 +118,11 @@ def test_many_coordinates_are_not_behind_sword_best(world, dim):
         stream = WORLDS[world](2000, dim, seed=seed)
         told = {"horizon": len(stream), "gradient_bound": stream.gradient_bound(stream.domain)}
         ours.append(regret(sp.Sword, [stream]))
-        theirs.append(regret(lambda X, s=stream, t=told: sp.SwordBest(X, smoothness=s.smoothness, **t), [stream]))
+        theirs.append(
+            regret(
+                lambda X, s=stream, t=told: sp.SwordBest(X, smoothness=s.smoothness, **t), [stream]
+            )
+        )
     assert sum(ours) <= sum(theirs)
 
 

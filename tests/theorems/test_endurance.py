@@ -1,4 +1,6 @@
-"""A learner may play for ever: memory stays flat and numbers stay numbers, in whatever unit the losses come."""
+"""A learner may play for ever: memory stays flat and numbers stay numbers, in whatever unit the
+losses come.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from tolerances import UNIT_OF_LOSS, WEIGHT_SUM
 
 DIM, PERIOD = 3, 250
 GROWTH = 16 * 1024
-"""Bytes by which two peaks of memory may differ: one float kept a round (32 bytes) would be twice that in 1000 rounds."""
+"""Bytes by which two peaks of memory may differ: one float kept a round (32 bytes) would be
+twice that in 1000 rounds.
+"""
 
 
 def endless(scale: float, seed: int = 0) -> Iterator[sp.SquaredLoss]:
@@ -44,9 +48,15 @@ def peak_of(learner: sp.SwordBest, stream: Iterator[sp.SquaredLoss], rounds: int
 
 
 def endure(scale: float, rounds: int, traced: int) -> None:
-    """Play; then no peak of memory rises over the last ``traced`` rounds, and every number of the state is one."""
+    """Play.
+
+    Then no peak of memory rises over the last ``traced`` rounds, and every number of the state is
+    one.
+    """
     learner, stream = sturdy(scale, rounds), endless(scale)
-    sp.play(learner, stream, engine="python", keep=(), max_rounds=rounds - traced)  # tracing costs more than playing
+    sp.play(
+        learner, stream, engine="python", keep=(), max_rounds=rounds - traced
+    )  # tracing costs more than playing
     if traced:
         tracemalloc.start()
         try:
@@ -65,7 +75,9 @@ def endure(scale: float, rounds: int, traced: int) -> None:
 SCALES = [1e-8, 1.0, 1e8]
 
 
-@pytest.mark.parametrize(("scale", "rounds", "traced"), [(1e-8, 1_000, 0), (1.0, 1_500, 1_000), (1e8, 1_000, 0)])
+@pytest.mark.parametrize(
+    ("scale", "rounds", "traced"), [(1e-8, 1_000, 0), (1.0, 1_500, 1_000), (1e8, 1_000, 0)]
+)
 def test_memory_is_flat_and_numbers_are_finite(scale: float, rounds: int, traced: int) -> None:
     endure(scale, rounds=rounds, traced=traced)
 
@@ -87,7 +99,11 @@ def taught(scale: float, rounds: int = 1_000) -> sp.SwordBest:
 
 @pytest.mark.parametrize("scale", [1e-8, 1e8])
 def test_the_unit_of_the_losses_is_only_a_unit(scale: float) -> None:
-    """Told G and L in the same unit, SwordBest plays the same decisions, and its certificate carries the unit."""
+    """Told G and L in the same unit, SwordBest plays the same decisions, and its certificate
+    carries the unit.
+    """
     plain, scaled = taught(1.0), taught(scale)
     assert scaled.decision == pytest.approx(plain.decision, abs=UNIT_OF_LOSS)
-    assert scaled.certificate(1.0) / scale == pytest.approx(plain.certificate(1.0), rel=UNIT_OF_LOSS)
+    assert scaled.certificate(1.0) / scale == pytest.approx(
+        plain.certificate(1.0), rel=UNIT_OF_LOSS
+    )

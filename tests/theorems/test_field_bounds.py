@@ -1,4 +1,6 @@
-"""The theorems of the systems beside the Swords, on random games: no regret above its bound, against any comparator."""
+"""The theorems of the systems beside the Swords, on random games: no regret above its bound,
+against any comparator.
+"""
 
 from __future__ import annotations
 
@@ -47,8 +49,12 @@ def entrants(game: Game) -> Iterator[Entrant]:
         "SwordPlusPlus",
         plus,
         {
-            "variation": lambda f: bounds.sword_plus_plus(**told, path_length=f.path_length, variation=f.variation),
-            "loss": lambda f: bounds.sword_plus_plus(**told, path_length=f.path_length, comparator_loss=f.comparator_loss),
+            "variation": lambda f: bounds.sword_plus_plus(
+                **told, path_length=f.path_length, variation=f.variation
+            ),
+            "loss": lambda f: bounds.sword_plus_plus(
+                **told, path_length=f.path_length, comparator_loss=f.comparator_loss
+            ),
             "certificate": lambda f: plus.certificate(f.path_length),
         },
     )
@@ -59,7 +65,9 @@ def entrants(game: Game) -> Iterator[Entrant]:
         "AderTrueLosses",
         true,
         {
-            "bound": lambda f: bounds.ader_true_losses(diameter=D, **ader, path_length=f.path_length),
+            "bound": lambda f: bounds.ader_true_losses(
+                diameter=D, **ader, path_length=f.path_length
+            ),
             "certificate": lambda f: true.certificate(f.path_length),
         },
     )
@@ -79,7 +87,9 @@ def entrants(game: Game) -> Iterator[Entrant]:
         optimistic,
         {
             "bound": lambda f: bounds.optimistic_ogd(
-                diameter=D, path_length=f.path_length, surprise=optimistic.state()["experts.0.energy"][0]
+                diameter=D,
+                path_length=f.path_length,
+                surprise=optimistic.state()["experts.0.energy"][0],
             ),
             "certificate": lambda f: optimistic.certificate(f.path_length),
         },
@@ -101,9 +111,13 @@ def check(game: Game) -> dict[str, float]:
             for what, limit in limits.items():
                 bound = limit(facts)
                 slack = THEOREM * (match.total_loss + facts.comparator_loss + abs(bound))
-                assert regret <= bound + slack, f"{game}: {name} {what} of {bound} broken by {regret}, comparators {label}"
+                assert regret <= bound + slack, (
+                    f"{game}: {name} {what} of {bound} broken by {regret}, comparators {label}"
+                )
                 key = f"{name} {what}"
-                used[key] = max(used.get(key, -math.inf), regret / bound if bound > 0 else -math.inf)
+                used[key] = max(
+                    used.get(key, -math.inf), regret / bound if bound > 0 else -math.inf
+                )
     return used
 
 
@@ -123,5 +137,9 @@ def test_no_bound_is_broken(record_property: Callable[[str, object], None]) -> N
 
 @pytest.mark.deep
 @pytest.mark.parametrize("first", range(QUICK, QUICK + DEEP, CHUNK))
-def test_no_bound_is_broken_in_the_campaign(first: int, record_property: Callable[[str, object], None]) -> None:
-    record_property("used", merged(check(random_game(seed)) for seed in range(first, first + CHUNK)))
+def test_no_bound_is_broken_in_the_campaign(
+    first: int, record_property: Callable[[str, object], None]
+) -> None:
+    record_property(
+        "used", merged(check(random_game(seed)) for seed in range(first, first + CHUNK))
+    )

@@ -1,4 +1,6 @@
-"""Late rows: the certificate holds for the rounds in the order told, whatever was said of them before."""
+"""Late rows: the certificate holds for the rounds in the order told, whatever was said of them
+before.
+"""
 
 import numpy as np
 import pytest
@@ -24,12 +26,18 @@ def test_regret_in_the_order_told_is_below_the_certificate(seed, delay):
     rows = rng.normal(size=(count, 2)) * rng.choice([0.1, 1.0, 5.0], size=(count, 1))
     drift = RADIUS * np.column_stack([np.cos(np.arange(count) / 30), np.sin(np.arange(count) / 30)])
     labels = ((rows * drift).sum(axis=1) + rng.normal(size=count) > 0).astype(float)
-    order = np.argsort(np.arange(count) + rng.integers(0, delay + 1, count), kind="stable")  # answers overtake one another
+    order = np.argsort(
+        np.arange(count) + rng.integers(0, delay + 1, count), kind="stable"
+    )  # answers overtake one another
     said, decided = {}, []
     for turn in range(count):
         said[turn] = said_now(heads, rows[turn : turn + 1]).transpose(1, 0, 2)
         for t in order[[turn - delay]] if turn >= delay else ():
-            before = said[min(int(t), turn)] if rng.random() < 0.9 else rng.normal(size=(1, 1, 29)) * 100.0
+            before = (
+                said[min(int(t), turn)]
+                if rng.random() < 0.9
+                else rng.normal(size=(1, 1, 29)) * 100.0
+            )
             heads.voices = Voices(np.array([float(delay)]), before)
             decided.append((int(t), float(heads.learn(rows[[t]], labels[[t]])[0, 0])))
             heads.voices = None

@@ -25,27 +25,38 @@ MEASURED = {
 
 
 def row_of(rows: list[Row], instance: str, learner: str, tuning: str, horizon: int) -> Row:
-    (row,) = (r for r in rows if (r.instance, r.learner, r.tuning, r.horizon) == (instance, learner, tuning, horizon))
+    (row,) = (
+        r
+        for r in rows
+        if (r.instance, r.learner, r.tuning, r.horizon) == (instance, learner, tuning, horizon)
+    )
     return row
 
 
 @pytest.mark.parametrize("place", range(3), ids=lambda place: f"T={HORIZONS[place]}")
 @pytest.mark.parametrize("who", MEASURED, ids=" ".join)
-def test_regret_is_as_measured(who: tuple[str, str, str], place: int, quick_rows: list[Row]) -> None:
+def test_regret_is_as_measured(
+    who: tuple[str, str, str], place: int, quick_rows: list[Row]
+) -> None:
     row = row_of(quick_rows, *who, HORIZONS[place])
     assert row.regret == pytest.approx(MEASURED[who][place], rel=MEASURED_REGRET)
 
 
 @pytest.mark.deep
 @pytest.mark.parametrize("who", MEASURED, ids=" ".join)
-def test_regret_is_as_measured_at_the_longest_horizon(who: tuple[str, str, str], deep_rows: list[Row]) -> None:
+def test_regret_is_as_measured_at_the_longest_horizon(
+    who: tuple[str, str, str], deep_rows: list[Row]
+) -> None:
     row = row_of(deep_rows, *who, HORIZONS[-1])
     assert row.regret == pytest.approx(MEASURED[who][-1], rel=MEASURED_REGRET)
 
 
 @pytest.mark.parametrize("who", [who for who in MEASURED if who[2] == "paper"], ids=" ".join)
 def test_the_readable_learners_measure_the_same(who: tuple[str, str, str]) -> None:
-    """The experiment may be played by the engine; the equations as they are written say the same."""
+    """The experiment may be played by the engine.
+
+    The equations as they are written say the same.
+    """
     instance, learner, _ = who
     stream = INSTANCES[instance](HORIZONS[1])
     # The name is one of those that paper_tuned takes; mypy sees any text.
@@ -60,7 +71,9 @@ def test_every_learner_stays_below_its_theorem_and_its_certificate(quick_rows: l
 
 
 def test_only_the_right_sword_separates(quick_rows: list[Row]) -> None:
-    """The point of the paper: with its rates each simple Sword wins on its own instance, and Sword_best on both."""
+    """The point of the paper: with its rates each simple Sword wins on its own instance, and
+    Sword_best on both.
+    """
 
     def regret(instance: str, learner: str) -> float:
         return row_of(quick_rows, instance, learner, "paper", 10_000).regret
@@ -73,7 +86,9 @@ def test_only_the_right_sword_separates(quick_rows: list[Row]) -> None:
 
 
 def test_one_gradient_is_enough(quick_rows: list[Row]) -> None:
-    """Sword++ asks for one gradient a round and stays within three times the regret of SwordBest, which asks for 2 N + 2."""
+    """Sword++ asks for one gradient a round and stays within three times the regret of
+    SwordBest, which asks for 2 N + 2.
+    """
     for instance in ("gradual", "alternating"):
         plus = row_of(quick_rows, instance, "SwordPlusPlus", "self-confident", 10_000).regret
         assert plus < 3 * row_of(quick_rows, instance, "SwordBest", "self-confident", 10_000).regret

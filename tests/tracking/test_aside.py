@@ -1,4 +1,6 @@
-"""What the learner has said is judged in a thread of its own while it learns the next rows: nothing of that shows."""
+"""What the learner has said is judged in a thread of its own while it learns the next rows:
+nothing of that shows.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ from tracking.files import write
 from tracking.test_run import files, job, run, stopped_after
 from tracking.worlds import TASKS, tracked, world
 
-RUN = importlib.import_module("swordplay.application.tracking.run")  # the package has a function of that name
+RUN = importlib.import_module(
+    "swordplay.application.tracking.run"
+)  # the package has a function of that name
 
 
 def alone(monkeypatch):
@@ -77,7 +81,10 @@ def test_the_learner_counts_as_the_recorder_does(task):
 @pytest.mark.parametrize("options", [{}, {"curves": "auto", "lags": "auto", "level": 0.9}])
 @pytest.mark.parametrize("task", TASKS)
 def test_whoever_looks_at_every_end_sees_the_same(task, options, monkeypatch):
-    """A learner is looked at where stretches end that last; those in between are merged before anybody asks."""
+    """A learner is looked at where stretches end that last.
+
+    Those in between are merged before anybody asks.
+    """
     sizes, settings, learn = [1, 700, 8192], Settings("y", **options), Tracker.learn
     seen = []
     monkeypatch.setattr(Tracker, "learn", lambda *given: seen.append(learn(*given)) or seen[-1])
@@ -85,7 +92,9 @@ def test_whoever_looks_at_every_end_sees_the_same(task, options, monkeypatch):
     looks = sum(len(passage.looks) for learnt in seen for passage in learnt.passages)
     seen.clear()
     monkeypatch.setattr(Marks, "lasting", lambda self, rows: FIRST_WIDTH)
-    monkeypatch.setattr(type(few.contestants), "in_parts", lambda self, *rows: OneByOne(self.learn, *rows))
+    monkeypatch.setattr(
+        type(few.contestants), "in_parts", lambda self, *rows: OneByOne(self.learn, *rows)
+    )
     every, _ = tracked(world(task, 20_000, seed=4), settings, sizes)
     assert sum(len(passage.looks) for learnt in seen for passage in learnt.passages) > 2 * looks
     assert few.recorder.width > 2 * FIRST_WIDTH
@@ -96,7 +105,9 @@ def test_whoever_looks_at_every_end_sees_the_same(task, options, monkeypatch):
 
 
 def test_rows_without_a_target_follow_those_before_them_however_they_come():
-    """With last targets for the first of them: whoever learned rows in between knows that they are apart no longer."""
+    """With last targets for the first of them: whoever learned rows in between knows that they
+    are apart no longer.
+    """
     rows = world("regression", 400, seed=8, missing=0.0)
     missing = np.zeros(400, dtype=bool)
     missing[[*range(100, 111), *range(200, 206), *range(300, 303)]] = True
@@ -110,7 +121,9 @@ def test_rows_without_a_target_follow_those_before_them_however_they_come():
 
 
 @pytest.mark.parametrize("at", [1, 2, 9])
-def test_an_error_in_the_thread_comes_out_and_the_run_goes_on_from_its_state(tmp_path, monkeypatch, at):
+def test_an_error_in_the_thread_comes_out_and_the_run_goes_on_from_its_state(
+    tmp_path, monkeypatch, at
+):
     path = write(tmp_path / "table.csv", world("regression", 1500, seed=5))
     straight, broken = tmp_path / "straight", tmp_path / "broken"
     straight.mkdir()
@@ -170,11 +183,15 @@ def test_a_stop_while_a_piece_is_judged(tmp_path, monkeypatch):
     whole = run(job(path, output=straight / "out.csv"))
     options = {"output": stopped / "out.csv", "state": tmp_path / "state"}
     learned, learn = [], Tracker.learn
-    monkeypatch.setattr(Tracker, "learn", lambda self, *rows: learned.append(rows) or learn(self, *rows))
+    monkeypatch.setattr(
+        Tracker, "learn", lambda self, *rows: learned.append(rows) or learn(self, *rows)
+    )
     seen = []
     found = run(job(path, **options), watch=seen.append, told=lambda: len(learned) == 5)
     assert found.stopped
-    assert [one.rows for one in seen] == [int(numbers[-1]) for _, numbers in learned]  # all that was learned is judged and told
+    assert [one.rows for one in seen] == [
+        int(numbers[-1]) for _, numbers in learned
+    ]  # all that was learned is judged and told
     assert found.news == seen[-1].rows
     while stopped_after(3, job(path, **options)).stopped:
         pass

@@ -1,4 +1,6 @@
-"""Intervals of a run: what a plain loop says, wherever batches end and however often it is saved."""
+"""Intervals of a run: what a plain loop says, wherever batches end and however often it is
+saved.
+"""
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +17,11 @@ def numeric(rows=600, seed=0):
     rng = np.random.default_rng(seed)
     features = rng.normal(size=(rows, 3))
     target = features @ [1.0, 0.5, -1.0] + np.exp(features[:, 0]) * rng.normal(size=rows)
-    return features, target, pa.record_batch([*features.T.copy(), target], names=["a", "b", "c", "y"])
+    return (
+        features,
+        target,
+        pa.record_batch([*features.T.copy(), target], names=["a", "b", "c", "y"]),
+    )
 
 
 def ends(found):
@@ -26,7 +32,9 @@ def test_intervals_are_those_around_the_predictions_that_stand_beside_them():
     features, target, batch = numeric()
     tracker, found = tracked(batch, Settings("y", level=0.9), [len(batch)])
     said = np.array(column(found, "prediction"), dtype=float)
-    bounds = SwordIntervals(0.9).interval_then_learn(said[1:], target[1:], features[1:])  # the first row has no prediction
+    bounds = SwordIntervals(0.9).interval_then_learn(
+        said[1:], target[1:], features[1:]
+    )  # the first row has no prediction
     expected = np.where(np.isfinite(bounds), bounds, np.nan)
     np.testing.assert_array_equal(np.array(ends(found), dtype=float)[1:], expected)
     told = tracker.story("here").intervals
@@ -35,7 +43,15 @@ def test_intervals_are_those_around_the_predictions_that_stand_beside_them():
     assert told.coverage == pytest.approx(covered.mean())
     assert told.mean_width == pytest.approx(np.diff(bounds[5:]).mean())
     assert told.unbounded == 5
-    assert found.schema.names == ["row", "prediction", "lower", "upper", "truth", "loss", "running_error"]
+    assert found.schema.names == [
+        "row",
+        "prediction",
+        "lower",
+        "upper",
+        "truth",
+        "loss",
+        "running_error",
+    ]
 
 
 def test_without_a_level_and_for_classes_there_are_none():
@@ -54,7 +70,9 @@ def test_wherever_batches_end_and_however_often_it_is_saved(sizes):
     settings = Settings("y", lags=1, level=0.8)
     expected_tracker, expected = tracked(batch, settings, [len(batch)])
     tracker, found = tracked(batch, settings, sizes, save=True)
-    assert found.equals(expected.cast(found.schema)) or found.combine_chunks().equals(expected.combine_chunks())
+    assert found.equals(expected.cast(found.schema)) or found.combine_chunks().equals(
+        expected.combine_chunks()
+    )
     assert tracker.story("here").intervals == expected_tracker.story("here").intervals
     assert tracker.story("here").intervals.coverage == pytest.approx(0.8, abs=0.02)
 
@@ -65,7 +83,9 @@ def test_rows_without_a_target_have_an_interval_too():
     target = pa.array(batch.column("y").to_numpy(), mask=gone.to_numpy(zero_copy_only=False))
     holed = pa.record_batch([*batch.columns[:3], target], names=["a", "b", "c", "y"])
     tracker, found = tracked(holed, Settings("y", level=0.9), [300])
-    assert found.column("upper").null_count == 1 + 5 + 1  # the first row, five that are learned, and one of them unlabelled
+    assert (
+        found.column("upper").null_count == 1 + 5 + 1
+    )  # the first row, five that are learned, and one of them unlabelled
     assert tracker.band.intervals.rows == 300 - 30 - 1
 
 

@@ -1,4 +1,6 @@
-"""Many keys in bulk: what they say is what a tracker for each key says, wherever batches end and runs stop."""
+"""Many keys in bulk: what they say is what a tracker for each key says, wherever batches end and
+runs stop.
+"""
 
 import json
 import math
@@ -22,7 +24,10 @@ pytestmark = pytest.mark.xdist_group("keyed")
 
 
 def table(seed, count=900, keys=12, unlabelled=0.0, gaps=0.0, dated=False):
-    """Interleaved rows of two columns of keys, three columns of numbers and one of truths; dates, some late, some copies."""
+    """Interleaved rows of two columns of keys, three columns of numbers and one of truths.
+
+    Dates, some late, some copies.
+    """
     rng = np.random.default_rng(seed)
     shop, part = rng.integers(0, keys, count), rng.integers(0, 2, count)
     numbers = rng.normal(size=(count, 3)) * [1.0, 50.0, 0.1] + [0.0, 1e5, 1.0]
@@ -90,7 +95,9 @@ def test_the_same_as_a_tracker_for_each_key(key, lags, unlabelled, gaps):
 
 
 def around(answers, key, level):
-    """The intervals that each key alone would have around its predictions, in the order of the answers."""
+    """The intervals that each key alone would have around its predictions, in the order of the
+    answers.
+    """
     frame = answers.to_pandas()
     found = np.full((len(frame), 2), np.nan)
     for _, mine in frame[frame["prediction"].notna()].groupby(list(key), dropna=False):
@@ -98,7 +105,9 @@ def around(answers, key, level):
         for place, row in mine.iterrows():
             truth = row["truth"]
             bounds = (
-                one.intervals([row["prediction"]]) if np.isnan(truth) else one.interval_then_learn([row["prediction"]], [truth])
+                one.intervals([row["prediction"]])
+                if np.isnan(truth)
+                else one.interval_then_learn([row["prediction"]], [truth])
             )
             found[place] = np.where(np.isfinite(bounds), bounds, np.nan)
     return found
@@ -111,15 +120,21 @@ def test_intervals_are_those_of_each_key_alone(monkeypatch, key):
     bulk, said = tracked(trackers.begin(settings, batch), batch, [300, 301, 640], resume=True)
     assert said.schema == KeyedTracker.begin(settings, batch).schema
     expected = around(said, key, 0.8)
-    np.testing.assert_array_equal(np.column_stack([said[name].to_numpy() for name in ("lower", "upper")]), expected)
+    np.testing.assert_array_equal(
+        np.column_stack([said[name].to_numpy() for name in ("lower", "upper")]), expected
+    )
     without = tracked(trackers.begin(settings._replace(level=None), batch), batch, [])[1]
     assert without["prediction"].equals(said["prediction"])
     truth = said["truth"].to_numpy()
     judged = ~np.isnan(said["loss"].to_numpy())
-    inside = ~((truth < expected[:, 0]) | (truth > expected[:, 1]))[judged]  # where there are no ends, everything is inside
+    inside = ~((truth < expected[:, 0]) | (truth > expected[:, 1]))[
+        judged
+    ]  # where there are no ends, everything is inside
     told = bulk.story("here").intervals
     assert (told.level, told.coverage) == (0.8, inside.mean())
-    assert told.mean_width == pytest.approx(np.nanmean((expected[:, 1] - expected[:, 0])[judged]), rel=1e-12)
+    assert told.mean_width == pytest.approx(
+        np.nanmean((expected[:, 1] - expected[:, 0])[judged]), rel=1e-12
+    )
     assert told.unbounded == np.isnan(expected[judged, 0]).sum()
 
 
@@ -132,7 +147,10 @@ def test_dates_are_columns_and_tell_the_order_within_each_key(gaps):
     each, expected = tracked(each, batch, [500])
     assert said.column("prediction").equals(expected.column("prediction"))
     assert said.column("day").equals(expected.column("day"))
-    (mine,), theirs = bulk.dated.steps.values(), steps.moves([one.order.clocks["day"] for one in each.trackers.values()])
+    (mine,), theirs = (
+        bulk.dated.steps.values(),
+        steps.moves([one.order.clocks["day"] for one in each.trackers.values()]),
+    )
     assert mine.moves()._asdict() == pytest.approx(theirs._asdict(), rel=1e-12)
     assert theirs.copies > 5
     assert bulk.remarks() == each.remarks() != ()
@@ -140,7 +158,10 @@ def test_dates_are_columns_and_tell_the_order_within_each_key(gaps):
 
 @pytest.mark.parametrize("resume", [False, True])
 def test_it_does_not_matter_where_batches_end_or_runs_stop(resume):
-    batch, settings = table(2, unlabelled=0.1, gaps=0.1, dated=True), Settings("y", key=("shop",), lags=1, level=0.9)
+    batch, settings = (
+        table(2, unlabelled=0.1, gaps=0.1, dated=True),
+        Settings("y", key=("shop",), lags=1, level=0.9),
+    )
     whole, said = tracked(trackers.begin(settings, batch), batch, [])
     for seed in range(3):
         edges = np.sort(np.random.default_rng(seed).choice(900, 7, replace=False)).tolist()
@@ -148,7 +169,9 @@ def test_it_does_not_matter_where_batches_end_or_runs_stop(resume):
         assert again.combine_chunks().equals(said.combine_chunks())
         mine, theirs = whole.state(), other.state()
         assert mine.keys() == theirs.keys()
-        assert all(np.array_equal(mine[name], theirs[name]) for name in mine), "every bit of the state"
+        assert all(np.array_equal(mine[name], theirs[name]) for name in mine), (
+            "every bit of the state"
+        )
 
 
 def test_tables_that_need_more_have_a_tracker_for_each_key():
@@ -166,8 +189,14 @@ def test_tables_that_need_more_have_a_tracker_for_each_key():
 
 def test_more_keys_than_there_could_be_trackers():
     count = 12_000
-    rows = {"k": np.arange(count).astype(float), "x": np.ones(count), "y": np.arange(count).astype(float) / 7}
-    batch = pa.record_batch([pa.array(np.tile(values, 2)) for values in rows.values()], names=list(rows))
+    rows = {
+        "k": np.arange(count).astype(float),
+        "x": np.ones(count),
+        "y": np.arange(count).astype(float) / 7,
+    }
+    batch = pa.record_batch(
+        [pa.array(np.tile(values, 2)) for values in rows.values()], names=list(rows)
+    )
     tracker, said = tracked(trackers.begin(Settings("y", key=("k",)), batch), batch, [])
     assert tracker.story("here").keys == count
     assert said.column("prediction").null_count == count  # the first row of each
@@ -222,7 +251,10 @@ def test_keys_have_numbers_in_the_order_in_which_they_appear(kind):
     group, seen = Group(Form(1, "squared"), 1), {}
     known = KnownKeys(group)
     for turn in range(12):
-        values = [None if turn % 3 == 2 and k % 5 == 0 else k for k in rng.integers(0, 4 * (turn + 1), 30).tolist()]
+        values = [
+            None if turn % 3 == 2 and k % 5 == 0 else k
+            for k in rng.integers(0, 4 * (turn + 1), 30).tolist()
+        ]
         keys = pa.array(values).cast(kind)
         if turn == 7:
             known = KnownKeys(group)  # as after a stop
@@ -242,7 +274,11 @@ def test_rows_are_sorted_by_key_as_a_stable_sort_does_it(keys):
 
 def test_intervals_are_judged_in_the_kernel_as_those_of_one_series():
     rng = np.random.default_rng(0)
-    whose, targets, found = rng.integers(0, 5, 400), rng.normal(size=400).round(1), np.sort(rng.normal(size=(400, 2)).round(1))
+    whose, targets, found = (
+        rng.integers(0, 5, 400),
+        rng.normal(size=400).round(1),
+        np.sort(rng.normal(size=(400, 2)).round(1)),
+    )
     found[::7, 0], found[::5, 1], found[3::9, 1] = -np.inf, np.inf, found[3::9, 0]
     figures, expected = np.zeros((5, 3)), np.zeros((5, 3))
     bulk_kernel.hold(whose, targets, found, figures)

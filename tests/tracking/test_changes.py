@@ -1,4 +1,7 @@
-"""What changed in a run: planted changes are told with their dates and levels. All seeds are fixed."""
+"""What changed in a run: planted changes are told with their dates and levels.
+
+All seeds are fixed.
+"""
 
 import numpy as np
 import pyarrow as pa
@@ -36,7 +39,9 @@ def test_a_planted_turn_is_found_with_its_date(seed):
     assert turn.before == pytest.approx(2.0, abs=0.3)
     assert turn.after == pytest.approx(-2.0, abs=0.5)
     assert abs(turn.row - 4000) <= 200
-    assert turn.time == pytest.approx(hours[turn.row - 1].astype("datetime64[ms]").astype(float), abs=3.6e6)
+    assert turn.time == pytest.approx(
+        hours[turn.row - 1].astype("datetime64[ms]").astype(float), abs=3.6e6
+    )
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -82,7 +87,11 @@ def test_classes_that_change_their_shares_are_told():
 def test_of_two_classes_one_is_told():
     rng = np.random.default_rng(7)
     yes = rng.random(6000) < np.where(np.arange(6000) < 2500, 0.2, 0.6)
-    (share,) = [one for one in changes(tracked(rng.normal(size=(6000, 2)), np.where(yes, "yes", "no"))) if one.kind == "share"]
+    (share,) = [
+        one
+        for one in changes(tracked(rng.normal(size=(6000, 2)), np.where(yes, "yes", "no")))
+        if one.kind == "share"
+    ]
     assert share.about == "yes"
     assert (share.before, share.after) == pytest.approx((0.2, 0.6), abs=0.08)
 
@@ -102,11 +111,22 @@ def test_errors_that_grow_slowly_have_two_dates(seed):
     columns = rng.normal(size=(12_000, 2))
     noise = np.exp(np.linspace(0.0, 2.0, 12_000))
     days = np.datetime64("1980-01-01", "D") + np.arange(12_000)
-    found = changes(tracked(columns, columns[:, 0] + noise * rng.normal(size=12_000), clock=days.astype("datetime64[us]")))
+    found = changes(
+        tracked(
+            columns,
+            columns[:, 0] + noise * rng.normal(size=12_000),
+            clock=days.astype("datetime64[us]"),
+        )
+    )
     (error,) = [one for one in found if one.kind == "error"]
-    for row, time, level in ((error.since_row, error.since_time, error.before), (error.row, error.time, error.after)):
+    for row, time, level in (
+        (error.since_row, error.since_time, error.before),
+        (error.row, error.time, error.after),
+    ):
         assert level == pytest.approx(noise[row - 1], rel=0.15)
-        assert time == pytest.approx(days[row - 1].astype("datetime64[ms]").astype(float), abs=86_400_000)
+        assert time == pytest.approx(
+            days[row - 1].astype("datetime64[ms]").astype(float), abs=86_400_000
+        )
     assert error.row - error.since_row > 6000
 
 

@@ -11,4 +11,6 @@ def test_the_first_column_of_dates_is_the_clock():
 
 
 def test_a_table_without_dates_has_none():
-    assert time_column(pa.schema([pa.field("x", pa.float64()), pa.field("word", pa.string())])) is None
+    assert (
+        time_column(pa.schema([pa.field("x", pa.float64()), pa.field("word", pa.string())])) is None
+    )

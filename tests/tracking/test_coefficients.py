@@ -20,10 +20,14 @@ def test_columns_and_classes_join_late():
 def test_what_single_precision_has_no_room_for_is_the_largest_number():
     paths = Paths(1)
     paths.put(0, {0: np.array([1e60, -1e60, 1.0])})
-    np.testing.assert_array_equal(paths.kept[0, 0], np.array([3.4028235e38, -3.4028235e38, 1.0], np.float32))
+    np.testing.assert_array_equal(
+        paths.kept[0, 0], np.array([3.4028235e38, -3.4028235e38, 1.0], np.float32)
+    )
 
 
-@pytest.mark.parametrize("shape", [(1, 1, 3), (3, 1, 3), (2, 0, 3), (2, MOST_CLASSES + 1, 3), (2, 1, CELLS + 1), (2, 3)])
+@pytest.mark.parametrize(
+    "shape", [(1, 1, 3), (3, 1, 3), (2, 0, 3), (2, MOST_CLASSES + 1, 3), (2, 1, CELLS + 1), (2, 3)]
+)
 def test_coefficients_of_other_stretches_are_refused(shape):
     with pytest.raises(ValueError, match="coefficients have shape"):
         Paths(4).load_state({"coefficients": np.zeros(shape, np.float32)}, 2)
@@ -55,7 +59,9 @@ def test_resuming_leaves_no_trace():
 
 def test_the_largest_drive_and_waves_are_one():
     paths = np.array([[[1.0, 3.0, -4.0, 0.5]], [[1.0, 4.0, -3.0, -0.5]]])
-    found = drivers(paths, ["small", "hour", "hour", "tiny"], np.array([2.0, 1.0, 1.0, 0.0]), {0: ""})
+    found = drivers(
+        paths, ["small", "hour", "hour", "tiny"], np.array([2.0, 1.0, 1.0, 0.0]), {0: ""}
+    )
     assert [one.name for one in found] == ["hour", "small", "tiny"]
     np.testing.assert_array_equal(found[0].path, [5.0, 5.0])
     assert found[0].swing

@@ -38,22 +38,37 @@ class Looks(dict):
 
 
 def recorded(losses, largest=10**9, recorder=None, together=None):
-    """Put losses on record, in pieces of at most so many rows and, unless ``together`` is said, of one stretch."""
+    """Put losses on record, in pieces of at most so many rows and, unless ``together`` is said,
+    of one stretch.
+    """
     recorder, first = recorder or Recorder(NAMES, ("fourfold",), 2), 0
     before = recorder.rows
     while first < len(losses):
         most = min(largest, len(losses) - first)
-        piece = losses[first : first + (recorder.together(most) if together else min(recorder.width - recorder.open, most))]
+        piece = losses[
+            first : first
+            + (recorder.together(most) if together else min(recorder.width - recorder.open, most))
+        ]
         places = recorder.rungs_of(len(piece))
         for k, loss in enumerate(piece.tolist()):
             places.losses[(places.open + k) // places.width] += loss * np.arange(1, COUNT + 1)
         errors = piece[:, None] * [1.0, 2.0, 3.0]
         recorder.add(
-            Played(Said(piece, piece), piece, errors, 4.0 * piece[:, None], piece[:, None] * [1.0, -1.0]),
+            Played(
+                Said(piece, piece),
+                piece,
+                errors,
+                4.0 * piece[:, None],
+                piece[:, None] * [1.0, -1.0],
+            ),
             1000.0 * np.arange(first, first + len(piece)),
             first,
         )
-        recorder.close({before + first + len(piece): looked(before + first + len(piece))} if not together else Looks(recorder))
+        recorder.close(
+            {before + first + len(piece): looked(before + first + len(piece))}
+            if not together
+            else Looks(recorder)
+        )
         first += len(piece)
         if not together or not recorder.open:
             recorder.tell(lambda places: [Moment(k, "", "", losses[k], {}) for k in places])
@@ -61,7 +76,10 @@ def recorded(losses, largest=10**9, recorder=None, together=None):
     return recorder
 
 
-@pytest.mark.parametrize("rows", [1, 15, 16, 17, 1000, MOST * FIRST_WIDTH - 1, MOST * FIRST_WIDTH, 5 * MOST * FIRST_WIDTH + 7])
+@pytest.mark.parametrize(
+    "rows",
+    [1, 15, 16, 17, 1000, MOST * FIRST_WIDTH - 1, MOST * FIRST_WIDTH, 5 * MOST * FIRST_WIDTH + 7],
+)
 def test_stretches(rows):
     losses = np.random.default_rng(rows).exponential(size=rows)
     recorder = recorded(losses)
@@ -74,19 +92,29 @@ def test_stretches(rows):
     begins = np.concatenate([[0], ends[:-1]])
     assert (ends[:-1] % recorder.width == 0).all()
     assert ends[-1] == rows
-    np.testing.assert_allclose(course.losses["swordplay"], np.add.reduceat(losses, begins), rtol=ROUNDING)
-    np.testing.assert_allclose(course.losses["running mean"], 3 * np.add.reduceat(losses, begins), rtol=ROUNDING)
-    np.testing.assert_allclose(course.losses["best step size"], np.add.reduceat(losses, begins), rtol=ROUNDING)
+    np.testing.assert_allclose(
+        course.losses["swordplay"], np.add.reduceat(losses, begins), rtol=ROUNDING
+    )
+    np.testing.assert_allclose(
+        course.losses["running mean"], 3 * np.add.reduceat(losses, begins), rtol=ROUNDING
+    )
+    np.testing.assert_allclose(
+        course.losses["best step size"], np.add.reduceat(losses, begins), rtol=ROUNDING
+    )
     np.testing.assert_array_equal(course.highest, np.maximum.reduceat(losses, begins))
     np.testing.assert_array_equal(course.lowest, np.minimum.reduceat(losses, begins))
-    np.testing.assert_allclose(course.figures["fourfold"], 4 * np.add.reduceat(losses, begins), rtol=ROUNDING)
+    np.testing.assert_allclose(
+        course.figures["fourfold"], 4 * np.add.reduceat(losses, begins), rtol=ROUNDING
+    )
     np.testing.assert_array_equal(course.high[:, 0], np.maximum.reduceat(losses, begins))
     np.testing.assert_array_equal(course.low[:, 1], -np.maximum.reduceat(losses, begins))
     np.testing.assert_array_equal(course.times, np.concatenate([[0.0], 1000.0 * (ends - 1)]))
     np.testing.assert_array_equal(course.effective, ends)
     assert course.marks[-1] == len(ends)
     assert set(course.marks[:-1].tolist()) <= set(range(EVERY, MOST + 1, EVERY))
-    np.testing.assert_array_equal(course.coefficients[:, 0], np.float32(np.outer(ends[course.marks - 1], [1, -1])))
+    np.testing.assert_array_equal(
+        course.coefficients[:, 0], np.float32(np.outer(ends[course.marks - 1], [1, -1]))
+    )
     np.testing.assert_array_equal(course.weights[:, 0], ends)
     worst = recorder.worst(rows)
     assert worst[0].row == losses.argmax()
@@ -123,7 +151,15 @@ def naive(width, closed, opened, rows):
 
 
 @pytest.mark.parametrize(
-    "grid", [Grid(16, 0, 0), Grid(16, 250, 7), Grid(32, 255, 31), Grid(16, 700, 0), Grid(256, 511, 3), Grid(2, 3, 1)]
+    "grid",
+    [
+        Grid(16, 0, 0),
+        Grid(16, 250, 7),
+        Grid(32, 255, 31),
+        Grid(16, 700, 0),
+        Grid(256, 511, 3),
+        Grid(2, 3, 1),
+    ],
 )
 def test_a_grid_counts_as_one_does_row_by_row(grid):
     for rows in (1, 5, 16, 33, 1000, 9999):
@@ -132,9 +168,16 @@ def test_a_grid_counts_as_one_does_row_by_row(grid):
         assert grid.after(rows).rows == grid.rows + rows
         assert grid.after(rows // 3).after(rows - rows // 3) == then
         for row in (grid.rows + 1, grid.rows + rows // 2 + 1, grid.rows + rows):
-            assert grid.end_from(row) == next((end for end in ends if end >= row), grid.end_from(row))
+            assert grid.end_from(row) == next(
+                (end for end in ends if end >= row), grid.end_from(row)
+            )
         lasting = grid.after(rows).width
-        assert all(end in ends for end in range(-(-(grid.rows + 1) // lasting) * lasting, grid.rows + rows + 1, lasting))
+        assert all(
+            end in ends
+            for end in range(
+                -(-(grid.rows + 1) // lasting) * lasting, grid.rows + rows + 1, lasting
+            )
+        )
     together = grid.together(9999)
     assert together == 9999 or (grid.rows + together) in naive(*grid, 9999)[1]
 
@@ -148,8 +191,15 @@ def test_ends_that_are_none_any_more_need_no_look():
     while first < len(losses):
         piece = losses[first : first + recorder.together(len(losses) - first)]
         errors, values = piece[:, None] * [1.0, 2.0, 3.0], piece[:, None] * [1.0, -1.0]
-        recorder.add(Played(Said(piece, piece), piece, errors, 4.0 * piece[:, None], values), None, first)
-        recorder.close({row: one._replace(coefficients=None) if row % (EVERY * lasting) else one for row, one in looks.items()})
+        recorder.add(
+            Played(Said(piece, piece), piece, errors, 4.0 * piece[:, None], values), None, first
+        )
+        recorder.close(
+            {
+                row: one._replace(coefficients=None) if row % (EVERY * lasting) else one
+                for row, one in looks.items()
+            }
+        )
         first += len(piece)
     assert lasting == recorder.width > FIRST_WIDTH
     other = recorded(losses)
@@ -190,7 +240,11 @@ def test_a_run_of_before_with_many_short_stretches_goes_on():
 
 def test_memory_is_bounded():
     sizes = [
-        sum(value.nbytes for value in recorded(np.ones(rows)).state().values() if isinstance(value, np.ndarray))
+        sum(
+            value.nbytes
+            for value in recorded(np.ones(rows)).state().values()
+            if isinstance(value, np.ndarray)
+        )
         for rows in (MOST * FIRST_WIDTH, 64 * MOST * FIRST_WIDTH, 128 * MOST * FIRST_WIDTH)
     ]
     assert sizes[0] < sizes[1] == sizes[2]

@@ -1,4 +1,7 @@
-"""Jumps are told where they are, slopes as slopes, and neither seasons nor noise are told. All seeds are fixed."""
+"""Jumps are told where they are, slopes as slopes, and neither seasons nor noise are told.
+
+All seeds are fixed.
+"""
 
 import numpy as np
 import pytest
@@ -30,7 +33,9 @@ def test_noise_is_hardly_ever_cut(blocks):
     rng = np.random.default_rng(blocks)
     assert np.mean([bool(cuts(rng.normal(size=blocks))) for _ in range(SERIES)]) <= RARE
     # the logarithm of a mean squared error over 64 rows
-    assert np.mean([bool(cuts(np.log(rng.chisquare(64, size=blocks)))) for _ in range(SERIES)]) <= RARE
+    assert (
+        np.mean([bool(cuts(np.log(rng.chisquare(64, size=blocks)))) for _ in range(SERIES)]) <= RARE
+    )
 
 
 @pytest.mark.parametrize("alike", [0.5, 0.8])
@@ -51,7 +56,9 @@ def test_the_variance_counts_resemblance():
     assert long_run_variance(noise) == pytest.approx(1.0, rel=0.1)
     jumped = noise + 50.0 * (np.arange(20_000) > 9_000)
     assert long_run_variance(jumped) == pytest.approx(1.0, rel=0.1)
-    pairs = (noise[1:] + noise[:-1]) / np.sqrt(2.0)  # variance 1, neighbours share half: ρ = 1/2 and (1 + ρ)/(1 - ρ) = 3
+    pairs = (noise[1:] + noise[:-1]) / np.sqrt(
+        2.0
+    )  # variance 1, neighbours share half: ρ = 1/2 and (1 + ρ)/(1 - ρ) = 3
     assert long_run_variance(pairs) == pytest.approx(3.0, rel=0.15)
     assert long_run_variance(np.ones(50)) == 0.0
 
@@ -88,14 +95,20 @@ def test_a_jump_is_told_with_the_levels_beside_it():
         values = noisy(6.0 * (TIME >= 70), seed)
         (jump,) = jumps(values, 1.0)
         assert abs(jump.place - 70) <= 1
-        assert (jump.before, jump.after) == (slice(jump.place - 8, jump.place - 1), slice(jump.place + 1, jump.place + 8))
+        assert (jump.before, jump.after) == (
+            slice(jump.place - 8, jump.place - 1),
+            slice(jump.place + 1, jump.place + 8),
+        )
         assert jumps(-values, 1.0) == [jump]
         assert jumps(values, 9.0) == []
 
 
 def test_several_jumps_are_told():
     values = noisy(6.0 * ((TIME >= 30) & (TIME < 60)) - 6.0 * (TIME >= 90), 3)
-    assert [abs(jump.place - place) <= 1 for jump, place in zip(jumps(values, 1.0), (30, 60, 90), strict=True)] == 3 * [True]
+    assert [
+        abs(jump.place - place) <= 1
+        for jump, place in zip(jumps(values, 1.0), (30, 60, 90), strict=True)
+    ] == 3 * [True]
 
 
 @pytest.mark.parametrize("height", [10.0, 40.0])
@@ -126,7 +139,9 @@ def test_seasons_are_nothing(period):
 
 def test_a_season_on_a_slope_is_no_jump():
     for seed in range(PLANTED):
-        values = noisy(4.0 * np.sin(2.0 * np.pi * (TIME / 16.0 + seed / PLANTED)) + 40.0 * TIME / BLOCKS, seed)
+        values = noisy(
+            4.0 * np.sin(2.0 * np.pi * (TIME / 16.0 + seed / PLANTED)) + 40.0 * TIME / BLOCKS, seed
+        )
         assert jumps(values, 1.0) == []
 
 
@@ -140,7 +155,10 @@ def test_the_step_beside_a_slope():
 
 
 def test_a_passing_bump_is_nothing():
-    assert [jumps(noisy(6.0 * ((TIME >= 40) & (40 + length > TIME)), length), 1.0) for length in (3, 6, 12)] == 3 * [[]]
+    assert [
+        jumps(noisy(6.0 * ((TIME >= 40) & (40 + length > TIME)), length), 1.0)
+        for length in (3, 6, 12)
+    ] == 3 * [[]]
 
 
 def test_noise_is_nothing():
@@ -157,14 +175,25 @@ def test_levels_without_noise_need_a_floor():
 
 def test_the_constants_of_the_rule():
     """Wherever a rule is just kept or just broken, without noise."""
-    assert (NEIGHBOURHOOD, SWINGS, REACH, MOSTLY, CLEAR, PARTS, BACK) == (16, 4.0, 3, 2.0 / 3.0, 4.0, 5, 0.2)
+    assert (NEIGHBOURHOOD, SWINGS, REACH, MOSTLY, CLEAR, PARTS, BACK) == (
+        16,
+        4.0,
+        3,
+        2.0 / 3.0,
+        4.0,
+        5,
+        0.2,
+    )
     step = np.where(TIME < 64, 0.0, 1.0)
     assert jumps(step, 0.5, 1e-4)
-    # a level 2 to 3 neighbourhoods before the jump, beyond its middle or not; and farther away than that
+    # a level 2 to 3 neighbourhoods before the jump, beyond its middle or not; and farther away than
+    # that
     early = (TIME >= 40) & (TIME < 48)
     assert not jumps(step + 0.6 * early, 0.5, 1e-4)
     assert [jump.place for jump in jumps(step + 0.4 * early, 0.5, 1e-4)] == [64]
-    assert 64 in [jump.place for jump in jumps(step + 0.6 * ((TIME >= 24) & (TIME < 32)), 0.5, 1e-4)]
+    assert 64 in [
+        jump.place for jump in jumps(step + 0.6 * ((TIME >= 24) & (TIME < 32)), 0.5, 1e-4)
+    ]
     # the level does not stay
     assert not jumps(step * (TIME < 64 + REACH * 8 - 8), 0.5, 1e-4)
     stairs = np.repeat([0.0, 1.0, 1.0 - 1.01 * 2.0 * BACK, 1.5, 2.0], 40)

@@ -21,18 +21,28 @@ from tracking.files import FORMATS, write
 from tracking.worlds import world
 
 QUICK, DEEP, MANY, KEYED = 5, 50, 167, 10
-"""Kills, as the project promises them: with intervals a thousand, over three formats, with keys and without."""
+"""Kills, as the project promises them: with intervals a thousand, over three formats, with keys
+and without.
+"""
 ROWS, FEW_ROWS = 1500, 400
-"""Of the tables; those of a thousand kills are short, so that most of a life is spent saving and going on."""
+"""Of the tables.
+
+Those of a thousand kills are short, so that most of a life is spent saving and going on.
+"""
 TESTS = Path(__file__).parents[1]
 OUTPUTS = {"csv": "csv", "parquet": "parquet", "ndjson": "parquet"}
 
 
 def table(folder, format, without=("when", "name"), rows=ROWS):
-    path = write(folder / f"table.{format}", world("regression", rows, seed=11, missing=0.001).drop_columns(list(without)))
+    path = write(
+        folder / f"table.{format}",
+        world("regression", rows, seed=11, missing=0.001).drop_columns(list(without)),
+    )
     if format == "csv":
         lines = path.read_text().splitlines(keepends=True)
-        lines[rows // 2] = "not,a,row\n"  # refused rows have a file of their own, which must survive as well
+        lines[rows // 2] = (
+            "not,a,row\n"  # refused rows have a file of their own, which must survive as well
+        )
         path.write_text("".join(lines))
     return path
 
@@ -42,18 +52,30 @@ def results(folder):
 
 
 def assert_survives(folder, format, kills, seed, *key, without=("when", "name"), rows=ROWS):
-    """Kill a run so many times; returns how often it had to begin again after it had come to its end."""
+    """Kill a run so many times.
+
+    Returns how often it had to begin again after it had come to its end.
+    """
     rng = np.random.default_rng(seed)
-    source, straight, killed = table(folder, format, without, rows), folder / "straight", folder / "killed"
+    source, straight, killed = (
+        table(folder, format, without, rows),
+        folder / "straight",
+        folder / "killed",
+    )
     program = [sys.executable, victim.__file__]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(TESTS), os.environ.get("PYTHONPATH")]))}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(TESTS), os.environ.get("PYTHONPATH")])),
+    }
     name = f"predictions.{OUTPUTS[format]}"
 
     def lives(where, delays):
         """Exit code and seconds of each life."""
         where.mkdir(exist_ok=True)
         command = [*program, str(source), str(where / name), str(where / "state"), *key]
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment) as killer:
+        with subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+        ) as killer:
             for delay in delays:
                 print(delay, file=killer.stdin, flush=True)
                 code, seconds = killer.stdout.readline().split()
@@ -95,10 +117,17 @@ def test_a_killed_run_ends_as_if_nothing_had_happened(tmp_path, format, key):
 
 
 def in_bulk(folder, kills, seed):
-    """A run whose keys are learned in bulk, with intervals, dates, lags and rows without a target; killed so many times."""
+    """A run whose keys are learned in bulk, with intervals, dates, lags and rows without a target.
+
+    Killed so many times.
+    """
     ends = assert_survives(folder, "csv", kills, seed, "flag", without=victim.WORDS)
     saved = checkpoint.load(folder / "straight" / "state", kind=jobs.KIND)
-    assert {"tracker.bulk.keys", "tracker.bulk.bands.records", "tracker.bulk.clocks.0.last"} <= saved.keys()
+    assert {
+        "tracker.bulk.keys",
+        "tracker.bulk.bands.records",
+        "tracker.bulk.clocks.0.last",
+    } <= saved.keys()
     return ends
 
 
@@ -113,8 +142,12 @@ def test_keys_in_bulk_are_killed_a_hundred_times(tmp_path):
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 @pytest.mark.parametrize("finished", [True, False])
-def test_a_run_that_takes_up_a_finished_file_may_be_killed_before_it_saves(tmp_path, monkeypatch, ending, finished):
-    """The table has grown, or the run was killed between giving the output its name and saving that."""
+def test_a_run_that_takes_up_a_finished_file_may_be_killed_before_it_saves(
+    tmp_path, monkeypatch, ending, finished
+):
+    """The table has grown, or the run was killed between giving the output its name and saving
+    that.
+    """
     header, *rows = table(tmp_path, "csv").read_text().splitlines(keepends=True)[:400]
     source, here, there = tmp_path / "grown.csv", tmp_path / "here", tmp_path / "there"
     here.mkdir()
@@ -122,7 +155,9 @@ def test_a_run_that_takes_up_a_finished_file_may_be_killed_before_it_saves(tmp_p
     save = jobs.save
 
     def killed_at(turn):
-        """What is on disk just before a run saves for the n-th time is what is there after a kill."""
+        """What is on disk just before a run saves for the n-th time is what is there after a
+        kill.
+        """
         turns = iter(range(turn + 1))
 
         def copied(job, saved):
@@ -145,14 +180,21 @@ def test_a_run_that_takes_up_a_finished_file_may_be_killed_before_it_saves(tmp_p
     killed_at(0)
     killed_at(0)  # once more: what the killed run has left is no obstacle either
     run(job)
-    straight = Job(str(source), Settings("y"), str(tmp_path / f"straight.{ending}"), state=str(tmp_path / "state"))
+    straight = Job(
+        str(source),
+        Settings("y"),
+        str(tmp_path / f"straight.{ending}"),
+        state=str(tmp_path / "state"),
+    )
     run(straight)
     assert [path.name for path in sorted(here.iterdir())] == [f"out.{ending}", "state"]
     assert Path(job.output).read_bytes() == Path(straight.output).read_bytes()
 
 
 def test_a_changed_spool_is_not_taken_for_one_that_was_left_behind(tmp_path):
-    """Where the finished file has fewer rows than the state, the spool is all there is of the others."""
+    """Where the finished file has fewer rows than the state, the spool is all there is of the
+    others.
+    """
     position = row_groups.OutputPosition("parquet", 10, 5, "0" * 64)
     rows = pa.record_batch({"a": [1.0, 2.0]})
     with row_groups.ParquetOutput(str(tmp_path / "x"), rows.schema) as output:
@@ -180,4 +222,6 @@ def test_a_run_killed_fifty_times_ends_as_if_nothing_had_happened(tmp_path, form
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_thousand_kills_with_intervals(tmp_path, format, key):
     """With ``-k thousand_kills``: six runs, killed 167 times each."""
-    assert assert_survives(tmp_path, format, MANY, 4, *key, rows=FEW_ROWS) > 0  # or no kill came near the end
+    assert (
+        assert_survives(tmp_path, format, MANY, 4, *key, rows=FEW_ROWS) > 0
+    )  # or no kill came near the end

@@ -41,12 +41,16 @@ def naive_values(table, targets, step):
         center, spread, _ = locator.locate_and_follow(np.array([target]))[0]
         residual = scaled[0] @ point + center - target
         lost += residual**2
-        point -= step / norm[0] * np.clip(residual, -THRESHOLD * spread, THRESHOLD * spread) * scaled[0]
+        point -= (
+            step / norm[0] * np.clip(residual, -THRESHOLD * spread, THRESHOLD * spread) * scaled[0]
+        )
     return lost
 
 
 def naive_labels(table, labels, step, classes):
-    """Mistakes of logistic regression with one step size, one point per class, or one in all for two classes."""
+    """Mistakes of logistic regression with one step size, one point per class, or one in all for
+    two classes.
+    """
     scaler = Scaler(table.shape[1])
     points, lost = np.zeros((1 if classes == 2 else classes, table.shape[1] + 1)), 0
     for row, label in zip(table, labels, strict=True):
@@ -61,7 +65,9 @@ def naive_labels(table, labels, step, classes):
 
 def play_values(rungs, model, table, targets, losses):
     """Let them learn beside a model, from the rows that it has scaled."""
-    model.predict_then_learn(table, targets, beside=lambda told, _: rungs.play_values(told, Places(losses[None])))
+    model.predict_then_learn(
+        table, targets, beside=lambda told, _: rungs.play_values(told, Places(losses[None]))
+    )
 
 
 def play_labels(rungs, table, labels, losses):
@@ -107,13 +113,17 @@ def test_losses_are_added_where_they_belong(cut):
         found, wanted, tolds = np.zeros((6, COUNT)), np.zeros((6, COUNT)), []
         model = LinearModel(3) if kind == "values" else LinearModel(3, loss="logistic")
         truths = targets if kind == "values" else labels
-        model.predict_then_learn(table, truths, beside=lambda *given, tolds=tolds: tolds.append(given))
+        model.predict_then_learn(
+            table, truths, beside=lambda *given, tolds=tolds: tolds.append(given)
+        )
         ((told, _),) = tolds
         one, many = Rungs(3), Rungs(3)
 
         def play(rungs, first, stop, to, kind=kind, told=told):
             part = told.part(first, stop)
-            rungs.play_values(part, to) if kind == "values" else rungs.play_labels(part, labels[first:stop], to)
+            rungs.play_values(part, to) if kind == "values" else rungs.play_labels(
+                part, labels[first:stop], to
+            )
 
         for k in range(len(table)):
             play(one, k, k + 1, Places(wanted[(opened + k) // width][None]))
@@ -132,7 +142,9 @@ def test_a_third_class_joins():
     play_labels(rungs, table, table[:, 0] > 0, np.zeros(COUNT))
     before = rungs.points.copy()
     rungs.grow(3)
-    np.testing.assert_array_equal(rungs.points, np.concatenate([-before, before, np.zeros_like(before)]))
+    np.testing.assert_array_equal(
+        rungs.points, np.concatenate([-before, before, np.zeros_like(before)])
+    )
     assert before.any()
 
 
@@ -145,7 +157,9 @@ def test_a_late_column_changes_nothing_until_it_is_learned():
     other.widen(4)
     models[1].widen(4)
     play_values(rungs, models[0], table[30:], targets[30:], losses)
-    play_values(other, models[1], np.column_stack([table[30:], np.full(30, np.nan)]), targets[30:], others)
+    play_values(
+        other, models[1], np.column_stack([table[30:], np.full(30, np.nan)]), targets[30:], others
+    )
     np.testing.assert_allclose(losses, others, rtol=TWIN)
 
 
@@ -153,6 +167,10 @@ def test_uncompiled():
     path = os.pathsep.join([str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])])
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": path}
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", CODE], env=environment, capture_output=True, text=True, timeout=300
+        [sys.executable, "-W", "error", "-c", CODE],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr[-2000:]

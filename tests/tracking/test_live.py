@@ -29,11 +29,15 @@ HEAD = 300
 @pytest.fixture
 def small_head(monkeypatch):
     for module in ("early", "run"):  # the function run stands before its module
-        monkeypatch.setattr(sys.modules[f"swordplay.application.tracking.{module}"], "HEAD_ROWS", HEAD)
+        monkeypatch.setattr(
+            sys.modules[f"swordplay.application.tracking.{module}"], "HEAD_ROWS", HEAD
+        )
 
 
 class Pipe:
-    """A pipe with a name, and somebody who writes to it: chunks, and how long to wait before each."""
+    """A pipe with a name, and somebody who writes to it: chunks, and how long to wait before
+    each.
+    """
 
     def __init__(self, folder, chunks):
         self.path = folder / "pipe"
@@ -51,8 +55,15 @@ class Pipe:
 def piped(folder, chunks, target="y", **options):
     """Track what comes through a pipe."""
     pipe = Pipe(folder, chunks)
-    paths = {name: str(folder / value) if name in ("output", "refused", "state") else value for name, value in options.items()}
-    settings = {name: paths.pop(name) for name in ("task", "drop", "features", "id", "lags") if name in paths}
+    paths = {
+        name: str(folder / value) if name in ("output", "refused", "state") else value
+        for name, value in options.items()
+    }
+    settings = {
+        name: paths.pop(name)
+        for name in ("task", "drop", "features", "id", "lags")
+        if name in paths
+    }
     try:
         return run(Job(str(pipe.path), Settings(target, **settings), **paths))
     finally:
@@ -65,7 +76,8 @@ def rows_of(path):
         return list(csv.DictReader(file))
 
 
-# ---------------------------------------------------------------------- a stop on error keeps what is done
+# ---------------------------------------------------------------------- a stop on error keeps what
+# is done
 
 
 @pytest.mark.parametrize(("format", "output"), pairs.of(["csv", "ndjson"], FORMATS))
@@ -85,10 +97,15 @@ def test_after_a_bad_row_is_repaired_everything_is_as_if_it_had_been_good(tmp_pa
     with pytest.raises(TableError) as caught:
         run(job(path, **options))
     assert f"(row {row})" in str(caught.value)
-    assert f"The first {row - 1} rows are saved in {tmp_path / 'state'}, their predictions in" in str(caught.value)
+    assert (
+        f"The first {row - 1} rows are saved in {tmp_path / 'state'}, their predictions in"
+        in str(caught.value)
+    )
     assert str(caught.value).endswith("Run the same command again to go on.")
     assert os.listdir(folder) == [f"out.{output}.partial"]
-    with pytest.raises(TableError, match=rf"\(row {row}\)"):  # it is still there, and nothing is lost
+    with pytest.raises(
+        TableError, match=rf"\(row {row}\)"
+    ):  # it is still there, and nothing is lost
         run(job(path, **options))
     path.write_text(whole)
     found = run(job(path, **options))
@@ -104,7 +121,10 @@ def test_a_target_that_cannot_be_used_stops_within_a_batch_and_skipping_goes_on(
     lines[500] = lines[500].rsplit(",", 1)[0] + ",1e70\n"
     path.write_text("".join(lines))
     options = {"output": tmp_path / "out.csv", "state": tmp_path / "state"}
-    with pytest.raises(TrackingError, match=r"row 500, column 'y': 1e\+70 must not pass 1e\+60.*\n.*first 499 rows are saved"):
+    with pytest.raises(
+        TrackingError,
+        match=r"row 500, column 'y': 1e\+70 must not pass 1e\+60.*\n.*first 499 rows are saved",
+    ):
         run(job(path, **options))
     found = run(job(path, refused=tmp_path / "bad.csv", **options))
     assert (found.resumed, found.refused) == (499, 1)
@@ -117,7 +137,9 @@ def test_a_target_that_cannot_be_used_stops_within_a_batch_and_skipping_goes_on(
 def test_a_state_that_has_left_rows_out_cannot_go_on_with_stopping(tmp_path):
     path = write(tmp_path / "table.csv", world("regression", 100, seed=3))
     run(job(path, refused=tmp_path / "bad.csv", state=tmp_path / "state"))
-    with pytest.raises(TrackingError, match="saved with --on-bad skip, and now it is --on-bad stop"):
+    with pytest.raises(
+        TrackingError, match="saved with --on-bad skip, and now it is --on-bad stop"
+    ):
         run(job(path, state=tmp_path / "state"))
 
 
@@ -127,20 +149,34 @@ def test_without_a_state_the_predictions_so_far_can_be_read(tmp_path, output):
     path = write(tmp_path / "table.csv", world("regression", 900, seed=3))
     with path.open("a") as file:
         file.write("too,few\n")
-    with pytest.raises(TableError, match=r"first 900 rows are kept in .*out\.\w+\.partial. To begin anew add --force"):
+    with pytest.raises(
+        TableError,
+        match=r"first 900 rows are kept in .*out\.\w+\.partial. To begin anew add --force",
+    ):
         run(job(path, output=tmp_path / f"out.{output}"))
     left = tmp_path / f"out.{output}.partial"
-    count = parquet.read_table(left).num_rows if output == "parquet" else len(left.read_text().splitlines()) - (output == "csv")
+    count = (
+        parquet.read_table(left).num_rows
+        if output == "parquet"
+        else len(left.read_text().splitlines()) - (output == "csv")
+    )
     assert count == 900
     with pytest.raises(TrackingError, match="partial is there, of a run that was interrupted"):
         run(job(path, output=tmp_path / f"out.{output}"))
 
 
 def test_a_reader_that_goes_away_costs_no_learning(tmp_path):
-    """Rows that could not be sent are predicted again; together they are those of an undisturbed run."""
+    """Rows that could not be sent are predicted again.
+
+    Together they are those of an undisturbed run.
+    """
     path = write(tmp_path / "table.csv", world("regression", 900, seed=4))
     os.mkfifo(tmp_path / "out")
-    options = {"output": str(tmp_path / "out"), "state": str(tmp_path / "state"), "block_size": 1 << 12}
+    options = {
+        "output": str(tmp_path / "out"),
+        "state": str(tmp_path / "state"),
+        "block_size": 1 << 12,
+    }
     got = []
 
     def read(lines):
@@ -151,7 +187,9 @@ def test_a_reader_that_goes_away_costs_no_learning(tmp_path):
         thread = threading.Thread(target=read, args=(lines,))
         thread.start()
         if lines:
-            with pytest.raises(TableError, match=r"whoever was reading has gone.*\n.*rows are saved in"):
+            with pytest.raises(
+                TableError, match=r"whoever was reading has gone.*\n.*rows are saved in"
+            ):
                 run(Job(str(path), Settings("y"), **options))
         else:
             resumed = run(Job(str(path), Settings("y"), **options)).resumed
@@ -170,15 +208,26 @@ def test_pieces_are_the_batch(tmp_path):
     from swordplay.data.tables import open_table
 
     path = tmp_path / "table.csv"
-    path.write_text("x,y\n" + "".join("1,2,3\n" if k % 1000 == 5 else f"{k},{k}\n" for k in range(3 * PIECE)))
+    path.write_text(
+        "x,y\n" + "".join("1,2,3\n" if k % 1000 == 5 else f"{k},{k}\n" for k in range(3 * PIECE))
+    )
     with open_table(path, on_bad="skip") as table:
         (batch,) = table.batches()
-    for done, last in ((0, None), (1, None), (PIECE + 7, None), (5, 2 * PIECE), (3 * PIECE, None), (0, 6)):
+    for done, last in (
+        (0, None),
+        (1, None),
+        (PIECE + 7, None),
+        (5, 2 * PIECE),
+        (3 * PIECE, None),
+        (0, 6),
+    ):
         found = list(pieces(batch, done, last))
         end = 3 * PIECE if last is None else last
         numbers = np.concatenate([piece.numbers for piece in found])
         assert numbers.tolist() == [k for k in range(done + 1, end + 1) if k % 1000 != 6]
-        assert [one.row for piece in found for one in piece.refusals] == [k for k in range(done + 1, end + 1) if k % 1000 == 6]
+        assert [one.row for piece in found for one in piece.refusals] == [
+            k for k in range(done + 1, end + 1) if k % 1000 == 6
+        ]
         assert max(len(piece.rows) for piece in found) <= PIECE
         assert [piece.position is None for piece in found[:-1]] == [True] * (len(found) - 1)
         assert (found[-1].position is None) == (last is not None)
@@ -195,13 +244,16 @@ def test_progress_is_the_share_of_the_rows(tmp_path, ending):
         path = tmp_path / "table.csv.gz"
         path.write_bytes(gzip.compress((tmp_path / "table.csv").read_bytes()))
     seen = []
-    run(Job(str(path), Settings("y")), watch=lambda report: seen.append((report.rows, report.share)))
+    run(
+        Job(str(path), Settings("y")), watch=lambda report: seen.append((report.rows, report.share))
+    )
     assert len(seen) >= rows // PIECE
     for done, share in seen:
         assert share == pytest.approx(done / rows, abs=0.03)
 
 
-# ---------------------------------------------------------------------- a first guess is looked at again
+# ---------------------------------------------------------------------- a first guess is looked at
+# again
 
 
 def counted(values, xs=None):
@@ -225,7 +277,9 @@ def test_two_classes_that_turn_out_to_be_amounts(tmp_path, output):
     found = piped(tmp_path, in_chunks(text, [4], 1.6), output=output)
     assert found.tracker.task == "regression"
     (remark,) = (one for one in found.remarks if "and not" in one)
-    assert remark.startswith("y: regression and not binary, as the values are numbers, not all of them whole")
+    assert remark.startswith(
+        "y: regression and not binary, as the values are numbers, not all of them whole"
+    )
     assert "The 3 rows so far are learned anew. Their predictions are written anew." in remark
     (tmp_path / "table.csv").write_text(text)
     run(job(tmp_path / "table.csv", output=tmp_path / f"straight_{output}", task="regression"))
@@ -234,14 +288,17 @@ def test_two_classes_that_turn_out_to_be_amounts(tmp_path, output):
 
 def test_amounts_that_turn_out_to_be_classes_and_columns_that_turn_out_to_be_names(tmp_path):
     rng = np.random.default_rng(6)
-    text = "name,when,y\n" + "".join(f"#{k},2024-01-01 {k % 24:02d}:00,{rng.integers(3)}\n" for k in range(400))
+    text = "name,when,y\n" + "".join(
+        f"#{k},2024-01-01 {k % 24:02d}:00,{rng.integers(3)}\n" for k in range(400)
+    )
     found = piped(tmp_path, in_chunks(text, [2, 12], 1.6), output="out.csv")
     assert found.tracker.task == "multi-class"
     assert any(one.startswith("y: multi-class and not regression") for one in found.remarks) or any(
         one.startswith("y: multi-class and not binary") for one in found.remarks
     )
     assert (
-        "The target 'y' has the whole numbers 0 to 2: taken for classes. If they are amounts or ratings, say --task regression."
+        "The target 'y' has the whole numbers 0 to 2: taken for classes. If they are amounts or "
+        "ratings, say --task regression."
     ) in found.remarks
     (tmp_path / "table.csv").write_text(text)
     straight = run(job(tmp_path / "table.csv", output=tmp_path / "straight.csv"))
@@ -252,26 +309,50 @@ def test_amounts_that_turn_out_to_be_classes_and_columns_that_turn_out_to_be_nam
 def test_a_stream_keeps_its_columns_when_the_task_changes(tmp_path):
     os.mkfifo(tmp_path / "out")
     got = []
-    thread = threading.Thread(target=lambda: got.extend((tmp_path / "out").read_text().splitlines()))
+    thread = threading.Thread(
+        target=lambda: got.extend((tmp_path / "out").read_text().splitlines())
+    )
     thread.start()
-    found = piped(tmp_path, in_chunks(counted([0, 1, 0, 1, 0.37, 2.5, 3.5, 1.25]), [5], 1.6), output="out", state="state")
+    found = piped(
+        tmp_path,
+        in_chunks(counted([0, 1, 0, 1, 0.37, 2.5, 3.5, 1.25]), [5], 1.6),
+        output="out",
+        state="state",
+    )
     thread.join()
     assert found.tracker.task == "regression"
-    assert any("Predictions that were sent before stay as they are." in one for one in found.remarks)
+    assert any(
+        "Predictions that were sent before stay as they are." in one for one in found.remarks
+    )
     table = list(csv.DictReader(got))
     assert [row["row"] for row in table] == [str(k) for k in range(1, 9)]
-    assert [row["probability"] != "" for row in table] == [False, True, True, True, False, False, False, False]
+    assert [row["probability"] != "" for row in table] == [
+        False,
+        True,
+        True,
+        True,
+        False,
+        False,
+        False,
+        False,
+    ]
     assert [row["truth"] for row in table] == ["0", "1", "0", "1", "0.37", "2.5", "3.5", "1.25"]
 
 
 def test_a_first_guess_survives_a_stop(tmp_path):
-    """The rows so far are in the state, so that the decision is the same as if nothing had happened."""
+    """The rows so far are in the state, so that the decision is the same as if nothing had
+    happened.
+    """
     rng = np.random.default_rng(7)
     text = counted([0, 1, *rng.integers(0, 5, 300)])
     pipe = Pipe(tmp_path, [(0.0, "".join(text.splitlines(keepends=True)[:3])), (1.6, "")])
     reports = []
     options = {"output": str(tmp_path / "out.csv"), "state": str(tmp_path / "state")}
-    stopped = run(Job(str(pipe.path), Settings("y"), **options), watch=reports.append, told=lambda: bool(reports))
+    stopped = run(
+        Job(str(pipe.path), Settings("y"), **options),
+        watch=reports.append,
+        told=lambda: bool(reports),
+    )
     pipe.thread.join()
     pipe.path.unlink()
     assert stopped.stopped
@@ -287,7 +368,10 @@ def test_a_first_guess_survives_a_stop(tmp_path):
 def test_when_it_is_decided_for_good_a_number_that_is_not_whole_is_no_class(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text(counted([k % 2 for k in range(early.HEAD_ROWS)] + [0.37, 1]))
-    with pytest.raises(TrackingError, match=r"row 10001, column 'y': 0\.37 is not a whole number.*--task regression"):
+    with pytest.raises(
+        TrackingError,
+        match=r"row 10001, column 'y': 0\.37 is not a whole number.*--task regression",
+    ):
         run(job(path))
     assert run(job(path, refused=tmp_path / "bad.csv")).refused == 1
     assert run(job(path, task="multi-class")).tracker.task == "multi-class"
@@ -317,11 +401,17 @@ def test_enough_is_counted_in_targets():
 def test_predictions_carry_ids_and_dates(tmp_path, task, output):
     batch = world(task, 300, seed=8)
     path = write(tmp_path / "table.csv", batch)
-    options = {"output": tmp_path / f"out.{output}", "state": tmp_path / "state", "id": ("name", "when", "flag")}
+    options = {
+        "output": tmp_path / f"out.{output}",
+        "state": tmp_path / "state",
+        "id": ("name", "when", "flag"),
+    }
     while (found := stopped_after(1, job(path, **options))).stopped:
         pass
     run(job(path, output=tmp_path / f"straight.{output}", id=("name", "when", "flag")))
-    assert (tmp_path / f"out.{output}").read_bytes() == (tmp_path / f"straight.{output}").read_bytes()
+    assert (tmp_path / f"out.{output}").read_bytes() == (
+        tmp_path / f"straight.{output}"
+    ).read_bytes()
     assert found.tracker.schema.names[:5] == ["row", "name", "when", "flag", "prediction"]
     plans = {one.name: (one.kind, one.why) for one in found.tracker.encoder.plans}
     assert plans["name"] == plans["flag"] == ("left out", "it names the rows (--id)")
@@ -340,7 +430,10 @@ def test_predictions_carry_ids_and_dates(tmp_path, task, output):
 
 def test_by_default_the_date_stands_beside_each_prediction(tmp_path):
     path = tmp_path / "table.csv"
-    path.write_text("x,day,other,y\n" + "".join(f"{k},2024-01-{k + 1:02d},2024-02-01,{k + 0.5}\n" for k in range(30)))
+    path.write_text(
+        "x,day,other,y\n"
+        + "".join(f"{k},2024-01-{k + 1:02d},2024-02-01,{k + 0.5}\n" for k in range(30))
+    )
     for options, names in (
         ({}, ["row", "day"]),
         ({"id": ()}, ["row"]),
@@ -358,7 +451,9 @@ def test_ids_that_are_dropped_or_not_among_the_features_are_carried_all_the_same
     path = write(tmp_path / "table.csv", world("regression", 60, seed=9, missing=0.0))
     for options in ({"drop": ("name",)}, {"features": ("x",)}):
         found = run(job(path, id=("name",), output=tmp_path / "out.csv", force=True, **options))
-        assert [row["name"] for row in rows_of(tmp_path / "out.csv")] == [f"row {k}" for k in range(60)]
+        assert [row["name"] for row in rows_of(tmp_path / "out.csv")] == [
+            f"row {k}" for k in range(60)
+        ]
         assert {one.name: one.why for one in found.tracker.encoder.plans}["name"] == "as asked"
     found = run(job(path, id=("z",), features=("x", "z")))
     assert {one.name: one.kind for one in found.tracker.encoder.plans}["z"] == "number"
@@ -366,7 +461,11 @@ def test_ids_that_are_dropped_or_not_among_the_features_are_carried_all_the_same
 
 @pytest.mark.parametrize(
     ("name", "told"),
-    [("nme", "'nme'.*Did you mean 'name'"), ("y", "--id names the target 'y'"), ("loss", "--id names 'loss'.*Rename")],
+    [
+        ("nme", "'nme'.*Did you mean 'name'"),
+        ("y", "--id names the target 'y'"),
+        ("loss", "--id names 'loss'.*Rename"),
+    ],
 )
 def test_ids_that_cannot_be(tmp_path, name, told):
     path = tmp_path / "table.csv"
@@ -378,7 +477,11 @@ def test_ids_that_cannot_be(tmp_path, name, told):
 def test_an_interrupted_pipe_without_a_state_leaves_its_predictions(tmp_path):
     pipe = Pipe(tmp_path, [(0.0, counted([k + 0.5 for k in range(40)])), (1.6, "")])
     reports = []
-    found = run(Job(str(pipe.path), Settings("y"), str(tmp_path / "out.csv")), watch=reports.append, told=lambda: bool(reports))
+    found = run(
+        Job(str(pipe.path), Settings("y"), str(tmp_path / "out.csv")),
+        watch=reports.append,
+        told=lambda: bool(reports),
+    )
     pipe.thread.join()
     assert (found.stopped, found.partial) == (True, str(tmp_path / "out.csv.partial"))
     assert len(rows_of(found.partial)) == 40

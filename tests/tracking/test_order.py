@@ -1,4 +1,6 @@
-"""What is noticed about the order of the rows: every disorder with its remedy, and nothing where there is none."""
+"""What is noticed about the order of the rows: every disorder with its remedy, and nothing where
+there is none.
+"""
 
 from __future__ import annotations
 
@@ -36,11 +38,21 @@ def table(when, seed=0, **columns):
     rng = np.random.default_rng(seed)
     plain = {"hour": [float(k % 24) for k in range(len(when))], "x": rng.normal(size=len(when))}
     clock = {"day": pa.array(when, pa.timestamp("us"))}
-    return pa.record_batch({"colour": rng.choice(["red", "green"], len(when)), **clock, **plain, **columns, "y": plain["x"]})
+    return pa.record_batch(
+        {
+            "colour": rng.choice(["red", "green"], len(when)),
+            **clock,
+            **plain,
+            **columns,
+            "y": plain["x"],
+        }
+    )
 
 
 def watched(batch, sizes=None):
-    """A watch that has seen a table at once, or in batches of these sizes, saved and loaded between them."""
+    """A watch that has seen a table at once, or in batches of these sizes, saved and loaded
+    between them.
+    """
     watch, first = OrderWatch(), 0
     watch.begin(batch, "y")
     for size in sizes or [len(batch)]:
@@ -79,7 +91,9 @@ def taken(batch, places):
 
 
 def by_day(batch):
-    return taken(batch, np.argsort(batch.column("day").to_numpy(zero_copy_only=False), kind="stable"))
+    return taken(
+        batch, np.argsort(batch.column("day").to_numpy(zero_copy_only=False), kind="stable")
+    )
 
 
 def test_rows_in_order_call_for_nothing():
@@ -89,7 +103,10 @@ def test_rows_in_order_call_for_nothing():
 def test_newest_first():
     batch = table(days(ROWS)[::-1])
     assert told(batch) == [("newest first", "--reverse")]
-    assert watched(batch).remarks()[0].text == "The newest rows come first: day falls at 100 % of its changes. Give --reverse."
+    assert (
+        watched(batch).remarks()[0].text
+        == "The newest rows come first: day falls at 100 % of its changes. Give --reverse."
+    )
     assert told(taken(batch, range(ROWS)[::-1])) == []
 
 
@@ -104,14 +121,19 @@ def test_shuffled():
     assert told(by_day(batch)) == []
 
 
-@pytest.mark.parametrize(("late", "rows", "expected"), [(9, 300, []), (10, 300, ["late rows"]), (10, 700, [])])
+@pytest.mark.parametrize(
+    ("late", "rows", "expected"), [(9, 300, []), (10, 300, ["late rows"]), (10, 700, [])]
+)
 def test_late_rows_are_said_if_there_are_many(late, rows, expected):
     places = np.arange(rows)
     for k in range(late):
         places[[20 + 5 * k, 21 + 5 * k]] = places[[21 + 5 * k, 20 + 5 * k]]
     found = watched(taken(table(days(rows)), places)).remarks()
     assert [remark.kind for remark in found] == expected
-    assert all(remark.text.startswith("10 rows (3 %) are dated before the row above them.") for remark in found)
+    assert all(
+        remark.text.startswith("10 rows (3 %) are dated before the row above them.")
+        for remark in found
+    )
 
 
 def test_series_under_one_another():
@@ -119,7 +141,8 @@ def test_series_under_one_another():
     assert told(batch) == [("stacked", "--key country")]
     assert watched(batch).remarks()[0].text == (
         "Several series stand under one another: day goes back 7 times where country changes. "
-        "They share one model. --key country gives each a model and a past of its own: try it, and keep what errs less. "
+        "They share one model. --key country gives each a model and a past of its own: try it, "
+        "and keep what errs less. "
         "It needs some hundred rows a key; so far there are about 30."
     )
     assert told(stacked(2)) == [("stacked", "--key country")]
@@ -134,7 +157,10 @@ def test_series_under_one_another_newest_first():
 
 def test_series_of_short_length_and_of_other_spans():
     assert told(stacked(40, size=3, step=300)) == [("stacked", "--key country")]
-    later = table([*days(300), *days(600)[200:400], *days(500)[350:450]], country=["a"] * 300 + ["b"] * 200 + ["c"] * 100)
+    later = table(
+        [*days(300), *days(600)[200:400], *days(500)[350:450]],
+        country=["a"] * 300 + ["b"] * 200 + ["c"] * 100,
+    )
     assert told(later) == [("stacked", "--key country")]
 
 
@@ -142,24 +168,32 @@ def test_series_of_short_length_and_of_other_spans():
 def test_a_single_step_back_must_be_long(back, expected):
     """Sixty of 400 days may be a correction, even where a column changes there."""
     when = [*days(300), *days(700)[300 - back : 400]]
-    assert [kind for kind, _ in told(table(when, country=["a"] * 300 + ["b"] * (100 + back)))] == expected
+    assert [
+        kind for kind, _ in told(table(when, country=["a"] * 300 + ["b"] * (100 + back)))
+    ] == expected
 
 
 @pytest.mark.parametrize(("alone", "expected"), [(2, ["side by side"]), (10, [])])
 def test_nearly_every_date_must_be_shared(alone, expected):
     """Blocks of 30 dates with three countries each, and then of so many dates with one."""
     rows = [(k, name) for k in range(300) for name in ("abc" if k % (30 + alone) < 30 else "a")]
-    batch = table([DAY + datetime.timedelta(k) for k, _ in rows], country=[name for _, name in rows])
+    batch = table(
+        [DAY + datetime.timedelta(k) for k, _ in rows], country=[name for _, name in rows]
+    )
     assert [kind for kind, _ in told(batch)] == expected
 
 
 def test_series_side_by_side():
     batch = by_day(stacked(8))
     assert told(batch) == [("side by side", "--key country")]
-    assert "a value of day comes 8 times, once for each country." in watched(batch).remarks()[0].text
+    assert (
+        "a value of day comes 8 times, once for each country." in watched(batch).remarks()[0].text
+    )
     shuffled = by_day(taken(stacked(8), np.random.default_rng(1).permutation(len(stacked(8)))))
     assert told(shuffled) == [("side by side", "--key country")]
-    newest = taken(batch, np.argsort(-batch.column("day").cast(pa.int64()).to_numpy(), kind="stable"))
+    newest = taken(
+        batch, np.argsort(-batch.column("day").cast(pa.int64()).to_numpy(), kind="stable")
+    )
     assert told(newest) == [("newest first", "--reverse"), ("side by side", "--key country")]
 
 
@@ -176,16 +210,19 @@ def test_two_columns_may_be_the_key():
 def test_a_name_with_a_comma_is_typed_in_quotes():
     batch = stacked(8).rename_columns(["colour", "the day", "hour", "x", "group", "a,b", "y"])
     assert [remark.remedy for remark in watched(batch).remarks()] == ["--key '\"a,b\"'"]
-    assert [remark.remedy for remark in watched(taken(batch, np.random.default_rng(0).permutation(200))).remarks()] == [
-        "--sort 'the day'"
-    ]
+    assert [
+        remark.remedy
+        for remark in watched(taken(batch, np.random.default_rng(0).permutation(200))).remarks()
+    ] == ["--sort 'the day'"]
 
 
 def test_a_truth_and_a_whole_number_may_be_the_key():
     when = days(60) * 2
     for column in ([False] * 60 + [True] * 60, [7.0] * 60 + [3.0] * 60):
         assert told(table(when, which=column)) == [("stacked", "--key which")]
-    assert told(table(when, which=[0.5] * 60 + [1.5] * 60)) == [("back", "--sort day")]  # fractions name nothing
+    assert told(table(when, which=[0.5] * 60 + [1.5] * 60)) == [
+        ("back", "--sort day")
+    ]  # fractions name nothing
 
 
 def yearly(columns, years=60):
@@ -226,7 +263,12 @@ def test_other_columns_in_ascending_order_are_keys(name, values):
 
 
 def test_hours_of_a_day_are_no_key_and_stores_are():
-    for name, count, expected in [("n", 24, []), ("n", 48, []), ("hr", 9, []), ("n", 12, [("side by side", "--key n")])]:
+    for name, count, expected in [
+        ("n", 24, []),
+        ("n", 48, []),
+        ("hr", 9, []),
+        ("n", 12, [("side by side", "--key n")]),
+    ]:
         when = [day for day in days(40) for _ in range(count)]
         assert told(table(when, **{name: [float(k) for k in range(count)] * 40})) == expected
 
@@ -234,9 +276,16 @@ def test_hours_of_a_day_are_no_key_and_stores_are():
 def test_series_side_by_side_within_the_quarters_of_a_year():
     batch = yearly({"quarter": np.repeat([1.0, 2.0, 3.0, 4.0], 3), "country": list("abc") * 4})
     assert told(batch) == [("side by side", "--key country")]
-    assert "a value of year and quarter comes 3 times, once for each country." in watched(batch).remarks()[0].text
-    long = yearly({"quarter": np.repeat([1.0, 2.0, 3.0, 4.0], 3), "country": list("abc") * 4}, years=800)
-    assert told(long) == [("side by side", "--key country")]  # found by the first rows, which are then forgotten
+    assert (
+        "a value of year and quarter comes 3 times, once for each country."
+        in watched(batch).remarks()[0].text
+    )
+    long = yearly(
+        {"quarter": np.repeat([1.0, 2.0, 3.0, 4.0], 3), "country": list("abc") * 4}, years=800
+    )
+    assert told(long) == [
+        ("side by side", "--key country")
+    ]  # found by the first rows, which are then forgotten
 
 
 def test_words_are_never_counted_as_numbers():
@@ -257,27 +306,42 @@ def test_few_rows_a_key_are_said():
 
 
 def test_the_share_of_late_rows_is_of_all_rows():
-    """Ten rows of each date, and after every tenth date one row of the date before: a step back of 21 steps."""
-    when = [day for k in range(400) for day in [DAY + datetime.timedelta(k)] * 9 + [DAY + datetime.timedelta(k - (k % 4 == 3))]]
+    """Ten rows of each date, and after every tenth date one row of the date before: a step back
+    of 21 steps.
+    """
+    when = [
+        day
+        for k in range(400)
+        for day in [DAY + datetime.timedelta(k)] * 9 + [DAY + datetime.timedelta(k - (k % 4 == 3))]
+    ]
     (remark,) = watched(table(when)).remarks()
-    assert remark.text.startswith("100 rows (2 %) are dated before the row above them. If that is a mistake")
+    assert remark.text.startswith(
+        "100 rows (2 %) are dated before the row above them. If that is a mistake"
+    )
 
 
 def test_back_to_the_beginning_without_a_reason():
     batch = table(days(200) * 2)
     assert told(batch) == [("back", "--sort day")]
     assert watched(batch).remarks()[0].text == (
-        "day goes back to the beginning once, and no column tells the parts apart. If they belong together, give --sort day."
+        "day goes back to the beginning once, and no column tells the parts apart. If they belong "
+        "together, give --sort day."
     )
 
 
 def test_copies():
     batch = taken(table(days(ROWS)), np.repeat(np.arange(ROWS), 2))
     assert told(batch) == [("copies", "")]
-    assert watched(batch).remarks()[0].text.startswith("300 rows (50 %) are copies of the row above them, date included.")
+    assert (
+        watched(batch)
+        .remarks()[0]
+        .text.startswith("300 rows (50 %) are copies of the row above them, date included.")
+    )
     some = [k for k in range(ROWS) for _ in range(2 if k < 9 else 1)]
     assert told(taken(table(days(ROWS)), some)) == []
-    assert told(table([day for day in days(ROWS) for _ in range(2)])) == []  # the same dates, other values
+    assert (
+        told(table([day for day in days(ROWS) for _ in range(2)])) == []
+    )  # the same dates, other values
 
 
 def test_years_are_dates_where_there_are_no_others():
@@ -286,20 +350,26 @@ def test_years_are_dates_where_there_are_no_others():
     assert dates(schema.append(pa.field("day", pa.timestamp("us")))) == ["day"]
     assert dates(pa.schema([("year", pa.string())])) == []
     years = np.tile(1952.0 + 5.0 * np.arange(12), 6)
-    batch = pa.record_batch({"country": np.repeat(list("abcdef"), 12), "year": years, "y": np.arange(72.0)})
+    batch = pa.record_batch(
+        {"country": np.repeat(list("abcdef"), 12), "year": years, "y": np.arange(72.0)}
+    )
     assert told(batch) == [("stacked", "--key country")]
 
 
 def test_another_column_of_dates_in_order_is_enough():
     born = taken(table(days(ROWS)), np.random.default_rng(0).permutation(ROWS)).column("day")
     assert told(table(days(ROWS)).set_column(0, "born", born)) == []
-    assert told(table(days(ROWS)[::-1]).set_column(0, "born", born)) == [("shuffled", "--sort born")]
+    assert told(table(days(ROWS)[::-1]).set_column(0, "born", born)) == [
+        ("shuffled", "--sort born")
+    ]
 
 
 @pytest.mark.parametrize("begin", [datetime.datetime(2021, 1, 1), datetime.datetime(2021, 7, 1)])
 def test_the_end_of_summer_time_is_not_a_disorder(begin):
     utc = [begin + datetime.timedelta(hours=k) for k in range(24 * 180)]
-    summer = [datetime.datetime(2021, 3, 28, 1) <= one < datetime.datetime(2021, 10, 31, 1) for one in utc]
+    summer = [
+        datetime.datetime(2021, 3, 28, 1) <= one < datetime.datetime(2021, 10, 31, 1) for one in utc
+    ]
     local = [one + datetime.timedelta(hours=1 + dst) for one, dst in zip(utc, summer, strict=True)]
     assert told(table(local, summer=summer)) == []
 
@@ -322,18 +392,34 @@ def test_a_table_without_dates_is_not_looked_at():
     assert (watch.clocks, watch.remarks()) == ({}, ())
 
 
-@pytest.mark.parametrize("dataset", [datasets.electricity(), datasets.bikesharing()], ids=["electricity", "bikesharing"])
+@pytest.mark.parametrize(
+    "dataset", [datasets.electricity(), datasets.bikesharing()], ids=["electricity", "bikesharing"]
+)
 def test_nothing_is_said_of_the_shipped_tables(dataset):
     with open_table(dataset.path, target=dataset.target) as read:
-        rows = pa.Table.from_batches([batch.rows for batch in read.batches()]).combine_chunks().to_batches()[0]
+        rows = (
+            pa.Table.from_batches([batch.rows for batch in read.batches()])
+            .combine_chunks()
+            .to_batches()[0]
+        )
     assert watched(rows).remarks() == ()
     hours = np.datetime64("2010-01-01", "us") + (np.arange(len(rows)) // 2).astype("timedelta64[h]")
-    assert watched(rows.append_column("when", pa.array(hours))).remarks() == ()  # and with dates, each of them twice
+    assert (
+        watched(rows.append_column("when", pa.array(hours))).remarks() == ()
+    )  # and with dates, each of them twice
 
 
-@given(st.integers(0, 10**6), st.integers(1, 400), st.integers(1, 5), st.integers(1, 6), st.integers(0, 3))
+@given(
+    st.integers(0, 10**6),
+    st.integers(1, 400),
+    st.integers(1, 5),
+    st.integers(1, 6),
+    st.integers(0, 3),
+)
 def test_no_false_alarm_on_ordinary_tables(seed, rows, most_at_once, words, late):
-    """Dates that go up, some of them several times, words that come as they like, and a few late rows."""
+    """Dates that go up, some of them several times, words that come as they like, and a few late
+    rows.
+    """
     rng = np.random.default_rng(seed)
     steps = rng.integers(0, most_at_once, rows)
     steps[rng.integers(0, rows, rows // 10)] += 1
@@ -364,7 +450,11 @@ def test_steps_are_those_of_a_plain_loop(times, size):
         steps = Steps.resumed(steps.state())
     differences = [b - a for a, b in pairwise(times)]
     assert ways == [0, *(int(np.sign(d)) for d in differences)]
-    ups, downs, span = [d for d in differences if d > 0], [-d for d in differences if d < 0], max(times) - min(times)
+    ups, downs, span = (
+        [d for d in differences if d > 0],
+        [-d for d in differences if d < 0],
+        max(times) - min(times),
+    )
     found = moves([steps])
     assert (found.rows, found.ups, found.downs) == (len(times), len(ups), len(downs))
     assert found.depth == pytest.approx(sum(downs) / max(len(downs), 1) / max(span, 1))
@@ -395,7 +485,9 @@ def test_steps_of_a_nanosecond_count():
 def test_series_are_found_however_long_the_table_is():
     """The first rows decide on series side by side; they are forgotten then."""
     length = 3000
-    when = np.repeat(np.datetime64("2020-01-01", "us") + np.arange(length).astype("timedelta64[h]"), 4)
+    when = np.repeat(
+        np.datetime64("2020-01-01", "us") + np.arange(length).astype("timedelta64[h]"), 4
+    )
     batch = table(pa.array(when).to_pylist(), country=np.tile(list("abcd"), length))
     watch = watched(batch, [5000, 5000, 2000])
     assert watch.series.found == Together(("country",), 4)
@@ -414,7 +506,11 @@ def test_the_tracker_looks_at_its_rows():
     assert tracker.remarks() == ()
     backwards = taken(batch, range(60)[::-1])
     tracker.track(backwards, np.arange(1, 61))
-    assert [remark.kind for remark in Tracker.resumed(tracker.state()).remarks()] == ["newest first"]
+    assert [remark.kind for remark in Tracker.resumed(tracker.state()).remarks()] == [
+        "newest first"
+    ]
     story = tracker.story("here")
     assert story.remarks == (tracker.remarks()[0].text,)
-    assert Text(story.remarks[0]) in track_sections(story)[0].blocks  # the first thing in the report
+    assert (
+        Text(story.remarks[0]) in track_sections(story)[0].blocks
+    )  # the first thing in the report

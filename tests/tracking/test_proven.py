@@ -1,4 +1,6 @@
-"""What a run has proven stretch by stretch: by hand, beside the theory's own formula, and against every fixed model."""
+"""What a run has proven stretch by stretch: by hand, beside the theory's own formula, and
+against every fixed model.
+"""
 
 import numpy as np
 import pytest
@@ -16,14 +18,23 @@ from tracking.worlds import tracked, world
 
 
 def standing(owed, base, inverse=(2.0,), radius=10.0):
-    return Standing(np.array(owed, dtype=float), np.array(base, dtype=float), np.array(inverse), radius)
+    return Standing(
+        np.array(owed, dtype=float), np.array(base, dtype=float), np.array(inverse), radius
+    )
 
 
 def played(off, weight=1.0, threshold=100.0):
     """Rows of a regression that were off by this."""
     off = np.array(off, dtype=float)
     plan = np.tile([weight, threshold], (len(off), 1))
-    return Played(Said(off, off), off**2, off[:, None], off[:, None], np.column_stack([off, 0 * off, off]), plan)
+    return Played(
+        Said(off, off),
+        off**2,
+        off[:, None],
+        off[:, None],
+        np.column_stack([off, 0 * off, off]),
+        plan,
+    )
 
 
 def test_a_window_by_hand():
@@ -36,7 +47,9 @@ def test_a_window_by_hand():
     windows.look(16, 5.0, lambda: standing([1.0], [[1.0, 0.0]]))
     windows.add(played([3.0, 1.0], weight=0.5))
     windows.add(played([-14.0], threshold=10.0))
-    windows.look(16 + FIRST_WIDTH - 1, 6.0, lambda: pytest.fail("nobody is asked before the window ends"))
+    windows.look(
+        16 + FIRST_WIDTH - 1, 6.0, lambda: pytest.fail("nobody is asked before the window ends")
+    )
     windows.look(16 + FIRST_WIDTH, 7.0, lambda: standing([4.0], [[0.0, 2.0]]))
     (found,) = windows.told(16 + FIRST_WIDTH, 7.0, standing([4.0], [[0.0, 2.0]]))
     assert found[:4] == (17, 16 + FIRST_WIDTH, 5.0, 7.0)
@@ -45,7 +58,9 @@ def test_a_window_by_hand():
     assert found.bound == pytest.approx(3 + 2 * (2 * np.sqrt(5) - 1.5), rel=ROUNDING)
     assert found.says_something
     assert found.at_least == pytest.approx(1 - found.bound / found.lost, rel=ROUNDING)
-    assert not found._replace(lost=found.bound).says_something  # no model can lose less than nothing
+    assert not found._replace(
+        lost=found.bound
+    ).says_something  # no model can lose less than nothing
 
 
 def test_models_are_no_longer_than_the_ball_was():
@@ -58,7 +73,9 @@ def test_models_are_no_longer_than_the_ball_was():
 
 def test_columns_that_join_late_are_at_zero_before():
     windows = Windows()
-    windows.look(0, 0.0, lambda: standing([0.0], [[3.0, 1.0]]))  # one column and the intercept, which stays the last
+    windows.look(
+        0, 0.0, lambda: standing([0.0], [[3.0, 1.0]])
+    )  # one column and the intercept, which stays the last
     (found,) = windows.told(9, 0.0, standing([0.0], [[3.0, 4.0, 1.0]]))
     assert found.bound == pytest.approx(2 * (np.sqrt(26) * 4 + (10 - 26) / 2), rel=ROUNDING)
 
@@ -83,7 +100,10 @@ def test_neighbours_are_merged_by_hand_and_there_are_never_many():
     assert one.lost == pytest.approx(4 * 0.5)
     ways = np.linalg.norm(np.diff(at[:5], axis=0), axis=2)
     ends = np.linalg.norm(at[[0, 2, 4]], axis=2)
-    by_two = [np.minimum(ways[:2].sum(axis=0), ends[0] + ends[1]), np.minimum(ways[2:].sum(axis=0), ends[1] + ends[2])]
+    by_two = [
+        np.minimum(ways[:2].sum(axis=0), ends[0] + ends[1]),
+        np.minimum(ways[2:].sum(axis=0), ends[1] + ends[2]),
+    ]
     np.testing.assert_allclose(one.moved, np.minimum(sum(by_two), ends[0] + ends[2]), rtol=ROUNDING)
     assert (one.moved >= np.linalg.norm(at[4] - at[0], axis=1)).all()
 
@@ -98,12 +118,27 @@ def test_who_is_no_mixture_any_more_begins_anew():
 
 
 def learned(model, rows, targets):
-    """Scores of rows, what each cost, and the game that was played: rows, goals, weights and thresholds."""
+    """Scores of rows, what each cost, and the game that was played: rows, goals, weights and
+    thresholds.
+    """
     scaled, goals = [], []
-    plans = Plans(lambda told, _: (scaled.append(told.scaled.copy()), goals.append(told.goals[0].copy())))
+    plans = Plans(
+        lambda told, _: (scaled.append(told.scaled.copy()), goals.append(told.goals[0].copy()))
+    )
     scores = model.predict_then_learn(rows, targets, beside=plans)
     off = scores - targets
-    cost = weighed([Played(Said(scores, scores), off**2, off[:, None], off[:, None], np.stack([off, off, off], 1), plans.plan)])
+    cost = weighed(
+        [
+            Played(
+                Said(scores, scores),
+                off**2,
+                off[:, None],
+                off[:, None],
+                np.stack([off, off, off], 1),
+                plans.plan,
+            )
+        ]
+    )
     return cost, np.concatenate(scaled), np.concatenate(goals), plans.plan
 
 
@@ -111,29 +146,46 @@ def learned(model, rows, targets):
 def test_it_is_the_theorys_certificate_and_no_fixed_model_breaks_it(curves):
     rng = np.random.default_rng(3)
     rows = rng.normal(size=(1500, 3))
-    targets = rows @ [1.0, -2.0, 0.5] + 5 + 0.3 * rng.normal(size=1500) + np.sin(3 * rows[:, 0]) * (curves is not None)
+    targets = (
+        rows @ [1.0, -2.0, 0.5]
+        + 5
+        + 0.3 * rng.normal(size=1500)
+        + np.sin(3 * rows[:, 0]) * (curves is not None)
+    )
     model = LinearModel(3, curves=curves)
     learned(model, rows[:500], targets[:500])
     windows, head = Windows(), model.head
     windows.look(500, 0.0, lambda: head.standing(model.gain))
     gain = model.gain
-    then = Moment(500, CertificateState(**head.engine.certificate_sums()), head.engine.base_points())
+    then = Moment(
+        500, CertificateState(**head.engine.certificate_sums()), head.engine.base_points()
+    )
     cost, scaled, goals, plan = learned(model, rows[500:], targets[500:])
     windows._lost = cost.sum()
     (found,) = windows.told(1500, 0.0, head.standing(model.gain))
-    around, now = Surroundings.of_ball(found.reach), CertificateState(**head.engine.certificate_sums())
-    theirs = certificate.value_since(now, around, 0.0, True, head.engine.base_points(), then, np.arange(len(then.base)))
+    around, now = (
+        Surroundings.of_ball(found.reach),
+        CertificateState(**head.engine.certificate_sums()),
+    )
+    theirs = certificate.value_since(
+        now, around, 0.0, True, head.engine.base_points(), then, np.arange(len(then.base))
+    )
     assert found.bound == pytest.approx(theirs + model.gain - gain, rel=CERTIFIED)
-    # Every fixed model that is short enough: the best of all, on the way to it and beyond, and some at random.
+    # Every fixed model that is short enough: the best of all, on the way to it and beyond, and some
+    # at random.
     roots = np.sqrt(plan[:, 0])
     best = np.linalg.lstsq(roots[:, None] * scaled, roots * goals, rcond=None)[0]
-    others = [share * best for share in (0.0, 0.5, 0.9, 1.0)] + list(best + 0.1 * rng.normal(size=(50, len(best))))
+    others = [share * best for share in (0.0, 0.5, 0.9, 1.0)] + list(
+        best + 0.1 * rng.normal(size=(50, len(best)))
+    )
     lengths = [np.linalg.norm(one) for one in others]
     assert lengths[3] <= found.reach
     for one, length in zip(others, lengths, strict=True):
         if length <= found.reach:
             off = np.abs(scaled @ one - goals)
-            loss = plan[:, 0] @ np.where(off <= plan[:, 1], off**2 / 2, plan[:, 1] * (off - plan[:, 1] / 2))
+            loss = plan[:, 0] @ np.where(
+                off <= plan[:, 1], off**2 / 2, plan[:, 1] * (off - plan[:, 1] / 2)
+            )
             assert found.lost - loss <= found.bound * (1 + CERTIFIED)
     assert found.says_something
 
@@ -162,7 +214,11 @@ def test_a_state_of_before_begins_when_it_goes_on():
     batch, numbers = world("regression", 2400, 1), np.arange(1, 2401)
     tracker = Tracker.begin(Settings("y"), batch)
     tracker.track(batch.slice(0, 1200), numbers[:1200])
-    state = {name: value for name, value in tracker.state().items() if not name.startswith("recorder.windows")}
+    state = {
+        name: value
+        for name, value in tracker.state().items()
+        if not name.startswith("recorder.windows")
+    }
     other = Tracker.resumed(state)
     both = [one.track(batch.slice(1200), numbers[1200:]).predictions for one in (tracker, other)]
     assert both[0].equals(both[1])
@@ -188,6 +244,10 @@ def test_a_state_of_before_begins_when_it_goes_on():
 def test_windows_that_no_run_leads_to_are_refused(name, instead):
     state = tracked(world("regression", 1200, 1), Settings("y"), [1200])[0].state()
     name = f"recorder.windows.{name}"
-    changed = np.full_like(state[name], instead) if np.ndim(state[name]) and np.ndim(instead) == 0 else instead
+    changed = (
+        np.full_like(state[name], instead)
+        if np.ndim(state[name]) and np.ndim(instead) == 0
+        else instead
+    )
     with pytest.raises(ValueError, match="windows"):
         Tracker.resumed({**state, name: changed})

@@ -1,4 +1,6 @@
-"""A job from its first row to its last: what is written where, what is refused, and how it goes on."""
+"""A job from its first row to its last: what is written where, what is refused, and how it goes
+on.
+"""
 
 from __future__ import annotations
 
@@ -25,14 +27,21 @@ SMALL = 1 << 12
 def job(path, **options):
     names = ("task", "lags", "curves", "features", "drop", "loss", "id")
     target = {name: options.pop(name) for name in names if name in options}
-    paths = {name: str(value) if name in ("output", "refused", "state") and value else value for name, value in options.items()}
+    paths = {
+        name: str(value) if name in ("output", "refused", "state") and value else value
+        for name, value in options.items()
+    }
     return Job(str(path), Settings("y", **target), block_size=SMALL, **paths)
 
 
 def stopped_after(batches, job):
     """Run a job and tell it to stop after so many batches."""
     seen = []
-    return run(job, watch=seen.append, told=lambda: len([one for one in seen if one.rows > one.resumed]) >= batches)
+    return run(
+        job,
+        watch=seen.append,
+        told=lambda: len([one for one in seen if one.rows > one.resumed]) >= batches,
+    )
 
 
 def files(folder):
@@ -46,7 +55,11 @@ def test_predictions_are_those_of_the_tracker(tmp_path, task, format):
     path = write(tmp_path / f"table.{format}", batch)
     found = run(job(path, output=tmp_path / "out.parquet"))
     _, expected = tracked(batch, Settings("y"), [len(batch)])
-    assert parquet.read_table(tmp_path / "out.parquet").combine_chunks().equals(expected.combine_chunks())
+    assert (
+        parquet.read_table(tmp_path / "out.parquet")
+        .combine_chunks()
+        .equals(expected.combine_chunks())
+    )
     assert (found.news, found.resumed, found.refused, found.stopped) == (400, 0, 0, False)
     assert sorted(os.listdir(tmp_path)) == sorted(["out.parquet", path.name])
 
@@ -54,7 +67,10 @@ def test_predictions_are_those_of_the_tracker(tmp_path, task, format):
 @pytest.mark.parametrize(("format", "output"), pairs.of(FORMATS, FORMATS))
 def test_a_run_that_was_stopped_goes_on(tmp_path, format, output):
     rows = 1500
-    path = write(tmp_path / f"table.{format}", world("regression", rows, seed=2, missing=0.001).drop_columns(["when", "name"]))
+    path = write(
+        tmp_path / f"table.{format}",
+        world("regression", rows, seed=2, missing=0.001).drop_columns(["when", "name"]),
+    )
     folders = [tmp_path / "straight", tmp_path / "stopped"]
     for folder in folders:
         folder.mkdir()
@@ -89,7 +105,9 @@ def test_a_table_that_has_grown_is_gone_on_with(tmp_path, format, output):
         assert (news[-1] > 0) == ((tmp_path / f"out.{output}").stat().st_mtime_ns != before)
     assert news == [300, 0, 350, 250]
     run(job(path, output=tmp_path / f"straight.{output}"))
-    assert (tmp_path / f"out.{output}").read_bytes() == (tmp_path / f"straight.{output}").read_bytes()
+    assert (tmp_path / f"out.{output}").read_bytes() == (
+        tmp_path / f"straight.{output}"
+    ).read_bytes()
 
 
 def test_a_finished_run_whose_predictions_are_gone_does_not_pretend(tmp_path):
@@ -115,7 +133,10 @@ def test_a_finished_run_whose_predictions_are_gone_does_not_pretend(tmp_path):
         ({"output": None}, "saved with --output .*out.csv, and now it is no --output"),
         ({"id": ("name",)}, "saved with no --id, and now it is --id name"),
         ({"id": ()}, "saved with no --id, and now it is --id none"),
-        ({"output_format": "csv"}, "saved with no --output-format, and now it is --output-format csv"),
+        (
+            {"output_format": "csv"},
+            "saved with no --output-format, and now it is --output-format csv",
+        ),
         ({"encoding": "latin-1"}, "saved with --encoding utf-8, and now it is --encoding latin-1"),
     ],
 )
@@ -146,7 +167,9 @@ def test_a_state_of_something_else_is_refused(tmp_path):
 def test_force_replaces_no_file_that_is_not_a_state(tmp_path):
     path = write(tmp_path / "table.csv", world("regression", 100, seed=4))
     (tmp_path / "state").write_text("precious")
-    with pytest.raises(TrackingError, match="is not a checkpoint of swordplay, and would be replaced"):
+    with pytest.raises(
+        TrackingError, match="is not a checkpoint of swordplay, and would be replaced"
+    ):
         run(job(path, state=tmp_path / "state", force=True))
     assert (tmp_path / "state").read_text() == "precious"
     with pytest.raises(TrackingError, match="cannot be replaced: Is a directory"):
@@ -154,7 +177,9 @@ def test_force_replaces_no_file_that_is_not_a_state(tmp_path):
 
 
 def test_a_forced_run_forgets_the_old_state_at_once(tmp_path):
-    """Or a kill before the first save would leave a state that does not belong to the predictions."""
+    """Or a kill before the first save would leave a state that does not belong to the
+    predictions.
+    """
     path = write(tmp_path / "table.csv", world("regression", 900, seed=4))
     options = {"output": tmp_path / "out.csv", "state": tmp_path / "state"}
     run(job(path, **options))
@@ -181,13 +206,20 @@ def test_refused_rows_have_a_file_of_their_own(tmp_path):
     lines[250] = "too,few\n"
     lines[400] = lines[400].rsplit(",", 1)[0] + ",1e70\n"
     path.write_text("".join(lines))
-    options = {"output": tmp_path / "out.csv", "refused": tmp_path / "bad.csv", "state": tmp_path / "state"}
+    options = {
+        "output": tmp_path / "out.csv",
+        "refused": tmp_path / "bad.csv",
+        "state": tmp_path / "state",
+    }
     found = stopped_after(6, job(path, **options))
     assert found.stopped
     found = run(job(path, **options))
     assert found.refused == 2
     bad = csv.read_csv(tmp_path / "bad.csv").to_pylist()
-    assert [(row["row"], row["line"], row["column"] or None) for row in bad] == [(250, 251, None), (400, None, "y")]
+    assert [(row["row"], row["line"], row["column"] or None) for row in bad] == [
+        (250, 251, None),
+        (400, None, "y"),
+    ]
     assert "1e+60" in bad[1]["reason"]
     rows = csv.read_csv(tmp_path / "out.csv")["row"].to_pylist()
     assert rows == [k for k in range(1, 601) if k not in (250, 400)]
@@ -226,9 +258,13 @@ def test_the_first_rows_only(tmp_path, format):
 
 
 def test_decisions_depend_on_the_first_rows_and_not_on_batches(tmp_path):
-    """A category that appears after the head, and numbers that would be a class if only the first batch counted."""
+    """A category that appears after the head, and numbers that would be a class if only the
+    first batch counted.
+    """
     rows = HEAD_ROWS + 10
-    target = np.where(np.arange(rows) < 3000, np.arange(rows) % 2, np.arange(rows) % 40).astype(float)
+    target = np.where(np.arange(rows) < 3000, np.arange(rows) % 2, np.arange(rows) % 40).astype(
+        float
+    )
     path = write(tmp_path / "table.csv", pa.record_batch({"x": np.arange(rows) % 7.0, "y": target}))
     assert run(job(path)).tracker.task == "regression"
 
@@ -252,7 +288,12 @@ def test_a_table_without_a_target_anywhere(tmp_path):
 @pytest.mark.parametrize("bad", ["missing.csv", "column.csv"])
 def test_force_removes_nothing_before_the_run_can_start(tmp_path, bad):
     path = write(tmp_path / "table.csv", world("regression", 100, seed=4))
-    options = {"output": tmp_path / "out.csv", "refused": tmp_path / "bad.csv", "state": tmp_path / "state", "force": True}
+    options = {
+        "output": tmp_path / "out.csv",
+        "refused": tmp_path / "bad.csv",
+        "state": tmp_path / "state",
+        "force": True,
+    }
     run(job(path, **options))
     (tmp_path / "bad.csv").write_text("precious")
     (tmp_path / "column.csv").write_text("x,z\n1,2\n")
@@ -267,7 +308,10 @@ def test_force_removes_nothing_before_the_run_can_start(tmp_path, bad):
 
 
 def test_force_replaces_a_damaged_state_and_no_checkpoint_of_a_learner(tmp_path):
-    path, state = write(tmp_path / "table.csv", world("regression", 100, seed=4)), tmp_path / "state"
+    path, state = (
+        write(tmp_path / "table.csv", world("regression", 100, seed=4)),
+        tmp_path / "state",
+    )
     checkpoint.save(state, {"x": 1}, kind="learner")
     before = state.read_bytes()
     with pytest.raises(TrackingError, match="is not of a run of track"):
@@ -306,7 +350,10 @@ def test_a_run_killed_before_it_saved_anything_begins_again(tmp_path):
 def test_without_a_row_to_learn_from_only_the_refused_rows_are_published(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text("x,y\n1,1e70\n2,2e70\n")
-    with pytest.raises(TrackingError, match=r"no row with a target to learn from \(2 refused, listed in .*bad.csv\)"):
+    with pytest.raises(
+        TrackingError,
+        match=r"no row with a target to learn from \(2 refused, listed in .*bad.csv\)",
+    ):
         run(job(path, output=tmp_path / "out.csv", refused=tmp_path / "bad.csv"))
     assert sorted(os.listdir(tmp_path)) == ["bad.csv", "table.csv"]
     assert csv.read_csv(tmp_path / "bad.csv")["row"].to_pylist() == [1, 2]
@@ -322,7 +369,10 @@ def test_refused_rows_before_the_first_good_one_are_listed(tmp_path):
 
 def test_a_column_that_is_not_used_cannot_make_a_row_bad(tmp_path):
     path = tmp_path / "table.csv"
-    path.write_text("x,z,y\n" + "".join(f"{k % 7},{'word' if k == 4000 else k},{k + 0.5}\n" for k in range(20_000)))
+    path.write_text(
+        "x,z,y\n"
+        + "".join(f"{k % 7},{'word' if k == 4000 else k},{k + 0.5}\n" for k in range(20_000))
+    )
     for options in ({"drop": ("z",)}, {"features": ("x",)}):
         assert run(job(path, **options)).news == 20_000
 

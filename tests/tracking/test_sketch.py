@@ -14,7 +14,9 @@ def sketched(errors, pieces=1):
 
 
 def test_every_size_lies_in_its_bucket():
-    sizes = np.concatenate([np.random.default_rng(0).lognormal(sigma=20.0, size=2000), 2.0 ** np.arange(-150, 200)])
+    sizes = np.concatenate(
+        [np.random.default_rng(0).lognormal(sigma=20.0, size=2000), 2.0 ** np.arange(-150, 200)]
+    )
     places = buckets(np.where(np.arange(len(sizes)) % 2, sizes, -sizes))
     assert len(EDGES) == COUNT + 2
     assert ((EDGES[places] <= sizes) & (sizes < EDGES[places + 1])).all()
@@ -31,7 +33,9 @@ def test_what_is_zero_or_beyond_measure_is_counted_too():
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 0.99])
 def test_quantiles_are_near(scale, share):
     errors = scale * np.random.default_rng(1).normal(size=20_000)
-    assert sketched(errors).quantile(share) == pytest.approx(np.quantile(abs(errors), share), rel=1 / PARTS)
+    assert sketched(errors).quantile(share) == pytest.approx(
+        np.quantile(abs(errors), share), rel=1 / PARTS
+    )
 
 
 def test_a_histogram_counts_everything_once():

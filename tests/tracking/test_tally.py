@@ -8,8 +8,17 @@ from swordplay.application.tracking.tally import BINS, LAST_ROWS, Learned, Tally
 
 def rows(count, labels, seed=0):
     rng = np.random.default_rng(seed)
-    said, truth = (rng.integers(0, 3, size=count).astype(float) if labels else rng.normal(size=count) for _ in range(2))
-    return Learned(np.arange(1, count + 1), said, truth, rng.uniform(1 / 3, 1.0, size=count), *np.full((3, count), np.nan))
+    said, truth = (
+        rng.integers(0, 3, size=count).astype(float) if labels else rng.normal(size=count)
+        for _ in range(2)
+    )
+    return Learned(
+        np.arange(1, count + 1),
+        said,
+        truth,
+        rng.uniform(1 / 3, 1.0, size=count),
+        *np.full((3, count), np.nan),
+    )
 
 
 def tallied(all_rows, labels, cuts):

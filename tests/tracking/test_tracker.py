@@ -1,4 +1,6 @@
-"""A tracker is a plain loop that predicts each row before it learns it, whatever the batches, and whoever saves it."""
+"""A tracker is a plain loop that predicts each row before it learns it, whatever the batches,
+and whoever saves it.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,11 @@ def numeric(rows=400, seed=0, classes=0):
     rng = np.random.default_rng(seed)
     features = rng.normal(size=(rows, 3)) * [1.0, 100.0, 0.01]
     score = features @ [1.0, 0.01, 100.0] * np.cos(np.arange(rows) / 50)
-    target = score + 7.0 if not classes else np.searchsorted(np.quantile(score, np.arange(1, classes) / classes), score)
+    target = (
+        score + 7.0
+        if not classes
+        else np.searchsorted(np.quantile(score, np.arange(1, classes) / classes), score)
+    )
     return (
         features,
         target.astype(float),
@@ -47,7 +53,12 @@ def test_regression_is_a_plain_loop(loss):
     _, found = tracked(batch, Settings("y", loss=loss), [len(batch)])
     assert found["prediction"][0].as_py() is None
     np.testing.assert_allclose(column(found, "prediction")[1:], predictions[1:], rtol=ROUNDING)
-    np.testing.assert_allclose(column(found, "loss")[1:], (predictions[1:] - targets[1:]) ** 2, rtol=ROUNDING, atol=ROUNDING)
+    np.testing.assert_allclose(
+        column(found, "loss")[1:],
+        (predictions[1:] - targets[1:]) ** 2,
+        rtol=ROUNDING,
+        atol=ROUNDING,
+    )
     np.testing.assert_allclose(column(found, "running_error")[1:], running, rtol=ROUNDING)
     np.testing.assert_array_equal(column(found, "truth"), targets)
     assert found["row"].to_pylist() == list(range(1, len(batch) + 1))
@@ -83,8 +94,12 @@ def test_baselines_of_a_regression():
     tracker, _ = tracked(batch, Settings("y"), [100])
     errors, _ = tracker.errors()
     means = np.array([targets[:t].mean() for t in range(1, len(targets))])
-    assert errors["no change"] == pytest.approx(math.sqrt(np.mean(np.diff(targets) ** 2)), rel=ROUNDING)
-    assert errors["running mean"] == pytest.approx(math.sqrt(np.mean((means - targets[1:]) ** 2)), rel=ROUNDING)
+    assert errors["no change"] == pytest.approx(
+        math.sqrt(np.mean(np.diff(targets) ** 2)), rel=ROUNDING
+    )
+    assert errors["running mean"] == pytest.approx(
+        math.sqrt(np.mean((means - targets[1:]) ** 2)), rel=ROUNDING
+    )
     assert list(errors) == ["swordplay", "no change", "running mean", "best step size"]
 
 
@@ -94,7 +109,10 @@ def test_baselines_of_a_classification():
     errors, _ = tracker.errors()
     # Of several classes that are equally frequent, the one that appeared first.
     order = list(dict.fromkeys(targets))
-    majority = [max(order, key=lambda label, t=t: (targets[:t] == label).sum()) for t in range(1, len(targets))]
+    majority = [
+        max(order, key=lambda label, t=t: (targets[:t] == label).sum())
+        for t in range(1, len(targets))
+    ]
     assert errors["no change"] == pytest.approx(np.mean(targets[1:] != targets[:-1]), rel=ROUNDING)
     assert errors["majority class"] == pytest.approx(np.mean(targets[1:] != majority), rel=ROUNDING)
 
@@ -124,14 +142,26 @@ def test_long_runs_in_pieces(task):
 @pytest.mark.parametrize("task", TASKS)
 def test_the_future_is_not_looked_at(task):
     batch, other = world(task, 200, seed=1), world(task, 200, seed=2)
-    mixed = pa.Table.from_batches([batch.slice(0, 100), other.slice(100)]).combine_chunks().to_batches()[0]
+    mixed = (
+        pa.Table.from_batches([batch.slice(0, 100), other.slice(100)])
+        .combine_chunks()
+        .to_batches()[0]
+    )
     tracker = Tracker.begin(Settings("y", lags=1), batch)
     numbers = np.arange(1, 201)
     found = tracker.track(mixed, numbers).predictions
     _, expected = tracked(batch, Settings("y", lags=1), [200])
-    columns = [name for name in found.schema.names if name not in ("truth", "loss", "running_error")]
-    assert found.slice(0, 100).select(columns).to_pylist() == expected.slice(0, 100).select(columns).to_pylist()
-    assert found.slice(101).select(columns).to_pylist() != expected.slice(101).select(columns).to_pylist()
+    columns = [
+        name for name in found.schema.names if name not in ("truth", "loss", "running_error")
+    ]
+    assert (
+        found.slice(0, 100).select(columns).to_pylist()
+        == expected.slice(0, 100).select(columns).to_pylist()
+    )
+    assert (
+        found.slice(101).select(columns).to_pylist()
+        != expected.slice(101).select(columns).to_pylist()
+    )
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -146,7 +176,12 @@ def test_rows_without_a_target_are_predicted_and_teach_nothing(task):
     learned = batch.filter(pa.array(known))
     other, expected = tracked(learned, Settings("y"), [200])
     assert other.contestants.models.keys() == tracker.contestants.models.keys()
-    assert found.filter(pa.array(known)).drop_columns(["row"]).combine_chunks().equals(expected.drop_columns(["row"]))
+    assert (
+        found.filter(pa.array(known))
+        .drop_columns(["row"])
+        .combine_chunks()
+        .equals(expected.drop_columns(["row"]))
+    )
 
 
 def test_late_classes_are_never_foreseen():
@@ -161,13 +196,19 @@ def test_late_classes_are_never_foreseen():
 def test_targets_keep_their_type():
     for task, kind in (("regression", "double"), ("binary", "bool"), ("multi-class", "string")):
         tracker, found = tracked(world(task, 60, seed=6), Settings("y"), [60])
-        assert str(found.schema.field("prediction").type) == str(found.schema.field("truth").type) == kind
+        assert (
+            str(found.schema.field("prediction").type)
+            == str(found.schema.field("truth").type)
+            == kind
+        )
         assert found.schema.equals(tracker.schema)
 
 
 def test_huge_targets_are_refused():
     _, _, batch = numeric(rows=50)
-    broken = batch.set_column(3, "y", pa.array(np.where(np.arange(50) == 20, -10 * LARGEST, batch["y"].to_numpy())))
+    broken = batch.set_column(
+        3, "y", pa.array(np.where(np.arange(50) == 20, -10 * LARGEST, batch["y"].to_numpy()))
+    )
     tracker = Tracker.begin(Settings("y"), batch)
     found = tracker.track(broken, np.arange(101, 151))
     assert [(one.row, one.column, one.value) for one in found.refusals] == [(121, "y", "-1e+61")]
@@ -184,13 +225,22 @@ def test_too_many_classes():
         with pytest.raises(TrackingError, match="different words"):
             Tracker.begin(said, batch)
     for sizes in ([len(batch)], [1], [MOST_CLASSES + 1, 7]):
-        tracker, first, refused = Tracker.begin(Settings("y"), batch.slice(0, FEWEST_NAMES - 1)), 0, []
+        tracker, first, refused = (
+            Tracker.begin(Settings("y"), batch.slice(0, FEWEST_NAMES - 1)),
+            0,
+            [],
+        )
         while first < len(batch):
             size = sizes.pop(0) if len(sizes) > 1 else sizes[0]
-            refused += tracker.track(batch.slice(first, size), np.arange(first, len(batch))[:size] + 1).refusals
+            refused += tracker.track(
+                batch.slice(first, size), np.arange(first, len(batch))[:size] + 1
+            ).refusals
             first += size
         assert [(one.row, one.value) for one in refused] == [(101, "c100"), (102, "c101")]
-        assert "is one class more than 100; if it is an amount, say --task regression" in refused[0].reason
+        assert (
+            "is one class more than 100; if it is an amount, say --task regression"
+            in refused[0].reason
+        )
         assert len(tracker.contestants.models) == MOST_CLASSES
 
 
@@ -199,7 +249,9 @@ def test_words_that_name_rows_are_no_classes():
     names = pa.array([f"item {k}" for k in range(FEWEST_NAMES)])
     assert recognise("y", names.slice(1)).task == "multi-class"
     for task in (None, "regression"):
-        with pytest.raises(TrackingError, match="20 different words in 20 rows, such as 'item 0'") as caught:
+        with pytest.raises(
+            TrackingError, match="20 different words in 20 rows, such as 'item 0'"
+        ) as caught:
             recognise("y", names, task)
         assert "--task" not in str(caught.value)
     numbers = pa.array(np.arange(MOST_CLASSES + 1.0))
@@ -223,16 +275,33 @@ def test_the_story_adds_up(task):
     story = tracker.story("somewhere.csv", refused=3, seconds=1.5)
     scored = int(np.isfinite(column(found, "loss")).sum())
     assert story.rows == story.course.ends[-1] == scored
-    assert (story.source, story.target, story.task, story.refused, story.seconds) == ("somewhere.csv", "y", task, 3, 1.5)
+    assert (story.source, story.target, story.task, story.refused, story.seconds) == (
+        "somewhere.csv",
+        "y",
+        task,
+        3,
+        1.5,
+    )
     for name, error in story.errors.items():
         mean = story.course.losses[name].sum() / scored
-        assert (math.sqrt(mean) if task == "regression" else mean) == pytest.approx(error, rel=ROUNDING)
-    assert story.errors["swordplay"] == pytest.approx(column(found, "running_error")[-1], rel=ROUNDING)
+        assert (math.sqrt(mean) if task == "regression" else mean) == pytest.approx(
+            error, rel=ROUNDING
+        )
+    assert story.errors["swordplay"] == pytest.approx(
+        column(found, "running_error")[-1], rel=ROUNDING
+    )
     assert story.errors["swordplay"] < story.errors["no change"]
-    assert story.course.highest.max() == pytest.approx(np.nanmax(column(found, "loss")), rel=ROUNDING)
-    assert story.course.lowest.min() == pytest.approx(np.nanmin(column(found, "loss")), rel=ROUNDING)
+    assert story.course.highest.max() == pytest.approx(
+        np.nanmax(column(found, "loss")), rel=ROUNDING
+    )
+    assert story.course.lowest.min() == pytest.approx(
+        np.nanmin(column(found, "loss")), rel=ROUNDING
+    )
     np.testing.assert_allclose(story.course.weights.sum(axis=1), 1.0, rtol=ROUNDING)
-    assert ((story.course.effective >= story.step_sizes[0]) & (story.course.effective <= story.step_sizes[-1])).all()
+    assert (
+        (story.course.effective >= story.step_sizes[0])
+        & (story.course.effective <= story.step_sizes[-1])
+    ).all()
     assert ((story.course.extra >= 0) & (story.course.extra <= 1)).all()
     assert {one.name: one.kind for one in story.columns} == {
         "x": "number",
@@ -254,8 +323,12 @@ def test_the_story_adds_up(task):
         assert story.course.high[:, 2].max() == pytest.approx(off.max(), rel=ROUNDING)
         assert story.course.low[:, 2].min() == pytest.approx(off.min(), rel=ROUNDING)
     else:
-        assert story.more["log loss"] == pytest.approx(column(found, "loss")[known].mean(), rel=ROUNDING)
-        assert 1.0 - np.trace(story.confusion) / story.confusion.sum() == pytest.approx(story.errors["swordplay"])
+        assert story.more["log loss"] == pytest.approx(
+            column(found, "loss")[known].mean(), rel=ROUNDING
+        )
+        assert 1.0 - np.trace(story.confusion) / story.confusion.sum() == pytest.approx(
+            story.errors["swordplay"]
+        )
         assert story.confusion.sum() == story.sureness.counts.sum() == scored
     json.dumps([story.errors, [list(one) for one in story.worst]], allow_nan=False)
 
@@ -268,7 +341,9 @@ def test_the_worst_rows_are_told_and_lie_apart():
     tracker, found = tracked(batch, Settings("y"), [999])
     worst = tracker.story("t").worst
     assert worst[0].row == 1501
-    assert worst[0].values == {name: f"{value:.12g}" for name, value in zip("abc", features[1500], strict=True)}
+    assert worst[0].values == {
+        name: f"{value:.12g}" for name, value in zip("abc", features[1500], strict=True)
+    }
     assert worst[0].truth == f"{targets[1500]:.6g}"
     assert worst[0].loss == column(found, "loss")[1500]
     assert worst[0].at == 1500  # the first row is not among those that were predicted

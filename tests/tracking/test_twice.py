@@ -1,4 +1,6 @@
-"""Rows that come twice: what is predicted, judged and learned is what a model does that is asked and told by hand."""
+"""Rows that come twice: what is predicted, judged and learned is what a model does that is asked
+and told by hand.
+"""
 
 from __future__ import annotations
 
@@ -31,10 +33,18 @@ def tracked(batch, said, cuts, *, save=False):
         parts.append(tracker.track(batch.slice(first, stop - first), numbers[first:stop]))
         if save:
             tracker = trackers.resumed(tracker.state())
-    return tracker, pa.Table.from_batches([one.predictions for one in parts]), [row for one in parts for row in one.refusals]
+    return (
+        tracker,
+        pa.Table.from_batches([one.predictions for one in parts]),
+        [row for one in parts for row in one.refusals],
+    )
 
 
-@pytest.mark.parametrize("made", [{"lags": 0, "curves": None}, {"lags": "auto", "curves": "auto"}], ids=["linear", "auto"])
+@pytest.mark.parametrize(
+    "made",
+    [{"lags": 0, "curves": None}, {"lags": "auto", "curves": "auto"}],
+    ids=["linear", "auto"],
+)
 @pytest.mark.parametrize("task", ["regression", "binary", "multi-class"])
 def test_it_is_a_model_that_is_asked_and_told(task, made):
     rows = world(task, ROWS, seed=5)
@@ -55,14 +65,19 @@ def test_it_is_a_model_that_is_asked_and_told(task, made):
             assert answer["lower"] == ticket.lower
     assert refusals == []
     assert tracker.model.score == model.score
-    assert tracker.story("a").pending == model.score.pending == sum(one is None for one in rows.column("y").to_pylist())
+    assert (
+        tracker.story("a").pending
+        == model.score.pending
+        == sum(one is None for one in rows.column("y").to_pylist())
+    )
 
 
 def test_baselines_know_what_was_known_when_the_row_was_new():
     names, ys = ["a", "b", "c", "a", "b", "c"], [None, None, None, 4.0, 6.0, 8.0]
     more = {"name": [*names, "d", "e", "d"], "y": [*ys, None, 1.0, 9.0], "x": [1.0] * 9}
     tracker, _, _ = tracked(pa.record_batch(more), settings("regression"), [])
-    # d was asked when 4, 6, 8 were told: no change says 8, the mean is 6. e came at once, after the same three.
+    # d was asked when 4, 6, 8 were told: no change says 8, the mean is 6. e came at once, after the
+    # same three.
     assert tracker.score.judged == 2
     assert tracker.score.sums["no change"] == (8.0 - 1.0) ** 2 + (8.0 - 9.0) ** 2
     assert tracker.score.sums["mean or majority"] == (6.0 - 1.0) ** 2 + (6.0 - 9.0) ** 2
@@ -78,7 +93,10 @@ def test_batches_and_stops_change_nothing(task):
     assert again.equals(answers)
     one, other = straight.state(), stopped.state()
     assert one.keys() == other.keys()
-    assert all(np.array_equal(one[name], other[name], equal_nan=np.asarray(one[name]).dtype.kind == "f") for name in one)
+    assert all(
+        np.array_equal(one[name], other[name], equal_nan=np.asarray(one[name]).dtype.kind == "f")
+        for name in one
+    )
 
 
 def test_rows_come_again_or_are_answered_twice_or_have_no_id():
@@ -127,7 +145,9 @@ def test_it_wants_ids_and_no_keys():
 
 @pytest.mark.parametrize("damage", ["[[], [], [0, 0, [], null, 0, []]]", "[]", "no"])
 def test_damaged_states_are_refused(damage):
-    tracker, _, _ = tracked(twice(world("regression", 40, seed=1), delay=3), settings("regression"), [])
+    tracker, _, _ = tracked(
+        twice(world("regression", 40, seed=1), delay=3), settings("regression"), []
+    )
     with pytest.raises(ValueError, match=r"."):
         trackers.resumed(tracker.state() | {"twice": damage})
 

@@ -20,10 +20,26 @@ def errors(ours, last, mean=9.0, name="running mean"):
 @pytest.mark.parametrize(
     ("told", "lags", "expected"),
     [
-        ((0.0244, 0.0166), 0, f"Worse than repeating the last value (no change): 0.02440 beside 0.01660.{HINT}"),
-        ((0.0244, 0.0166), 2, "Worse than repeating the last value (no change): 0.02440 beside 0.01660."),
-        ((1.0, 1.05), 0, f"Hardly better than repeating the last value (no change): 1.000 beside 1.050.{HINT}"),
-        ((1.0, 1.05), 1, "Hardly better than repeating the last value (no change): 1.000 beside 1.050."),
+        (
+            (0.0244, 0.0166),
+            0,
+            f"Worse than repeating the last value (no change): 0.02440 beside 0.01660.{HINT}",
+        ),
+        (
+            (0.0244, 0.0166),
+            2,
+            "Worse than repeating the last value (no change): 0.02440 beside 0.01660.",
+        ),
+        (
+            (1.0, 1.05),
+            0,
+            f"Hardly better than repeating the last value (no change): 1.000 beside 1.050.{HINT}",
+        ),
+        (
+            (1.0, 1.05),
+            1,
+            "Hardly better than repeating the last value (no change): 1.000 beside 1.050.",
+        ),
         ((1.0, 1.051), 0, ""),
         ((2.0, 3.0, 1.0), 0, "Worse than the running mean: 2.000 beside 1.000."),
         ((2.0, 1.5, 1.0), 0, f"Worse than the running mean: 2.000 beside 1.000.{HINT}"),
@@ -38,11 +54,15 @@ def test_numbers(told, lags, expected):
 def test_classes_and_keys():
     told = errors(0.3, 0.4, 0.2, "majority class")
     assert (
-        verdict(told, "binary", 50, lags=1) == "Worse than the commonest class so far (majority class): 30.00 % beside 20.00 %."
+        verdict(told, "binary", 50, lags=1)
+        == "Worse than the commonest class so far (majority class): 30.00 % beside 20.00 %."
     )
     told = errors(0.3, 0.2, 0.4, "majority class")
     said = verdict(told, "multi-class", 50, lags=1, same_key=True)
-    assert said == "Worse than repeating the last class of the same key (no change): 30.00 % beside 20.00 %."
+    assert (
+        said == "Worse than repeating the last class of the same key (no change): 30.00 % beside "
+        "20.00 %."
+    )
 
 
 def test_nothing_is_said_of_a_few_rows():
@@ -53,7 +73,13 @@ def test_nothing_is_said_of_a_few_rows():
 
 @pytest.mark.parametrize(
     ("mistakes", "counts", "expected"),
-    [(2, [20, 30, 40], True), (3, [20, 30, 40], False), (1, [20, 30], True), (0, [50], False), (1, [49, 1], False)],
+    [
+        (2, [20, 30, 40], True),
+        (3, [20, 30, 40], False),
+        (1, [20, 30], True),
+        (0, [50], False),
+        (1, [49, 1], False),
+    ],
 )
 def test_classes_in_blocks(mistakes, counts, expected):
     rows = sum(counts)
@@ -61,7 +87,12 @@ def test_classes_in_blocks(mistakes, counts, expected):
 
 
 def test_errors_have_no_trailing_point():
-    assert [figure(error, "regression") for error in (999.94, 1680.2, 9999.4, 10_000.0)] == ["999.9", "1680", "9999", "10000"]
+    assert [figure(error, "regression") for error in (999.94, 1680.2, 9999.4, 10_000.0)] == [
+        "999.9",
+        "1680",
+        "9999",
+        "10000",
+    ]
 
 
 def table(path, targets, seed=0):
@@ -71,8 +102,26 @@ def table(path, targets, seed=0):
 
 
 def test_a_table_sorted_by_its_target(tmp_path, capsys):
-    path, page = table(tmp_path / "t.csv", [name for name in "abc" for _ in range(30)]), tmp_path / "r.html"
-    assert run(["track", path, "--target", "y", "--json", "--quiet", "--report", str(page), "--no-hindsight"]) == 0
+    path, page = (
+        table(tmp_path / "t.csv", [name for name in "abc" for _ in range(30)]),
+        tmp_path / "r.html",
+    )
+    assert (
+        run(
+            [
+                "track",
+                path,
+                "--target",
+                "y",
+                "--json",
+                "--quiet",
+                "--report",
+                str(page),
+                "--no-hindsight",
+            ]
+        )
+        == 0
+    )
     assert json.loads(capsys.readouterr().out)["verdict"] == BLOCKS
     assert "each class in one block: this is not a stream" in page.read_text(encoding="utf-8")
     mixed = table(tmp_path / "m.csv", list("abc") * 30)
@@ -86,7 +135,11 @@ def test_the_terminal_says_it_below_the_table(tmp_path, capsys):
     assert run(["track", path, "--target", "y", "--quiet", "--curves", "none"]) == 0
     out = capsys.readouterr().out
     lines = out.splitlines()
-    place = next(k for k, line in enumerate(lines) if line.startswith("Worse than repeating the last value (no change): "))
+    place = next(
+        k
+        for k, line in enumerate(lines)
+        if line.startswith("Worse than repeating the last value (no change): ")
+    )
     assert lines[place - 1] == ""
     assert lines[place - 2].startswith("best step size")
     assert "--lags 3" in out

@@ -1,8 +1,9 @@
 """A program to kill: it tracks a table, with intervals, and saves itself every few rows.
 
-``python victim.py SOURCE OUTPUT STATE [KEY]`` reads delays from standard input: for each, a fork of this process goes on
-from the state and is killed (-9) after so many seconds, unless it ends before; exit code and seconds of each life are
-printed. With a delay of 0 it lives. Forks start in a millisecond, so nearly all of a delay is spent tracking and saving.
+``python victim.py SOURCE OUTPUT STATE [KEY]`` reads delays from standard input: for each, a fork of
+this process goes on from the state and is killed (-9) after so many seconds, unless it ends before;
+exit code and seconds of each life are printed. With a delay of 0 it lives. Forks start in a
+millisecond, so nearly all of a delay is spent tracking and saving.
 """
 
 from __future__ import annotations
@@ -45,11 +46,15 @@ def live(source: Path, output: Path, state: Path, *key: str) -> None:
     found = run(job(source, output, state, *key))
     story = found.tracker.story("table", refused=found.refused, seconds=found.seconds)
     summary = outcomes.as_json(found, story, {})
-    output.with_suffix(".json").write_text("\n".join(line for line in summary.splitlines() if "second" not in line))
+    output.with_suffix(".json").write_text(
+        "\n".join(line for line in summary.splitlines() if "second" not in line)
+    )
 
 
 def be_killed(source: Path, output: Path, state: Path, *key: str) -> None:
-    batch = world("regression", 60, seed=0)  # whatever has to be compiled is compiled before the clock starts
+    batch = world(
+        "regression", 60, seed=0
+    )  # whatever has to be compiled is compiled before the clock starts
     Tracker.begin(settings_of(), batch).track(batch, np.arange(1, 61))
     if key:
         batch = batch.drop_columns(WORDS)

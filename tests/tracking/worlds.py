@@ -14,13 +14,17 @@ COLOURS = np.array(["red", "green", "blue", 'a, "b"'])
 
 
 def world(task: str, rows: int, seed: int, *, missing: float = 0.1) -> pa.RecordBatch:
-    """Numbers, a truth, a date, categories that appear late, and a target that is sometimes missing."""
+    """Numbers, a truth, a date, categories that appear late, and a target that is sometimes
+    missing.
+    """
     rng = np.random.default_rng(seed)
     x, z = rng.normal(size=rows), 1e4 * rng.normal(size=rows)
     flag = rng.random(rows) < 0.3
     late = np.minimum(rng.integers(0, len(COLOURS), rows), np.arange(rows) * len(COLOURS) // rows)
     turn = np.arange(rows) / 100
-    score = np.cos(turn) * x + np.sin(turn) * z / 1e4 + flag + 0.5 * late + 0.1 * rng.normal(size=rows)
+    score = (
+        np.cos(turn) * x + np.sin(turn) * z / 1e4 + flag + 0.5 * late + 0.1 * rng.normal(size=rows)
+    )
     target = {
         "regression": lambda: pa.array(1000.0 + score, mask=rng.random(rows) < missing),
         "binary": lambda: pa.array(score > 0.8, mask=rng.random(rows) < missing),
@@ -38,7 +42,10 @@ def world(task: str, rows: int, seed: int, *, missing: float = 0.1) -> pa.Record
             "x": pa.array(x, mask=rng.random(rows) < missing),
             "z": z,
             "flag": pa.array(flag, mask=rng.random(rows) < missing),
-            "when": pa.array([begin + datetime.timedelta(hours=5 * k) for k in range(rows)], type=pa.timestamp("us")),
+            "when": pa.array(
+                [begin + datetime.timedelta(hours=5 * k) for k in range(rows)],
+                type=pa.timestamp("us"),
+            ),
             "colour": pa.array(COLOURS[late], mask=rng.random(rows) < missing),
             "name": [f"row {k}" for k in range(rows)],
             "y": target,
@@ -46,14 +53,21 @@ def world(task: str, rows: int, seed: int, *, missing: float = 0.1) -> pa.Record
     )
 
 
-def tracked(batch: pa.RecordBatch, settings: Settings, sizes: list[int], *, save: bool = False) -> tuple[Tracker, pa.Table]:
-    """Track a table in batches of these sizes, the last one as often as needed; saved and loaded between them if asked."""
+def tracked(
+    batch: pa.RecordBatch, settings: Settings, sizes: list[int], *, save: bool = False
+) -> tuple[Tracker, pa.Table]:
+    """Track a table in batches of these sizes, the last one as often as needed.
+
+    Saved and loaded between them if asked.
+    """
     tracker, parts, first = Tracker.begin(settings, batch), [], 0
     numbers = np.arange(1, len(batch) + 1)
     while first < len(batch):
         size = sizes[min(len(parts), len(sizes) - 1)]
         part = slice(first, min(first + size, len(batch)))
-        parts.append(tracker.track(batch.slice(first, part.stop - first), numbers[part]).predictions)
+        parts.append(
+            tracker.track(batch.slice(first, part.stop - first), numbers[part]).predictions
+        )
         first = part.stop
         if save:
             tracker = Tracker.resumed(tracker.state())
@@ -66,9 +80,16 @@ def column(table: pa.Table, name: str) -> np.ndarray:
 
 
 def twice(batch: pa.RecordBatch, *, delay: int, target: str = "y") -> pa.RecordBatch:
-    """The rows of a table as they come in time: each without its target, and so many rows later its name and target alone."""
+    """The rows of a table as they come in time: each without its target, and so many rows later
+    its name and target alone.
+    """
     rows, known = batch.to_pylist(), ("name", target)
     come = [(t, 0, row | {target: None}) for t, row in enumerate(rows)]
-    come += [(t + delay, 1, {name: row[name] if name in known else None for name in row}) for t, row in enumerate(rows)]
+    come += [
+        (t + delay, 1, {name: row[name] if name in known else None for name in row})
+        for t, row in enumerate(rows)
+    ]
     come = [one for one in come if one[1] == 0 or one[2][target] is not None]
-    return pa.RecordBatch.from_pylist([row for _, _, row in sorted(come, key=lambda one: one[:2])], schema=batch.schema)
+    return pa.RecordBatch.from_pylist(
+        [row for _, _, row in sorted(come, key=lambda one: one[:2])], schema=batch.schema
+    )

@@ -1,1 +1,3 @@
-"""From a table to predictions and their report: tracking, comparisons, the page, and the commands that start them."""
+"""From a table to predictions and their report: tracking, comparisons, the page, and the
+commands that start them.
+"""

@@ -1,10 +1,12 @@
-"""Kernels compiled before they are needed: all of them by ``swordplay warm``, some beside a run that will come to them.
+"""Kernels compiled before they are needed: all of them by ``swordplay warm``, some beside a run
+that will come to them.
 
-numba compiles one function at a time in a process, so what is to go faster is compiled by several processes. They share what
-they compile through the disk (``compile.kernel_cache``).
+numba compiles one function at a time in a process, so what is to go faster is compiled by several
+processes. They share what they compile through the disk (``compile.kernel_cache``).
 
-A kernel is compiled for the types of its arguments, and these are what the code that calls it hands over. So a recipe does
-something small that calls the kernels of a room. Whoever adds kernels adds a recipe, or calls them in one that is there.
+A kernel is compiled for the types of its arguments, and these are what the code that calls it hands
+over. So a recipe does something small that calls the kernels of a room. Whoever adds kernels adds a
+recipe, or calls them in one that is there.
 """
 
 from __future__ import annotations
@@ -35,7 +37,9 @@ class Recipe(NamedTuple):
     cook: Callable[[Matrix, Vector], None]
     """Calls them, given features and targets."""
     source: str = ""
-    """The file, below the package, of kernels that a run comes to only after others: they can be compiled beside it."""
+    """The file, below the package, of kernels that a run comes to only after others: they can be
+    compiled beside it.
+    """
 
 
 def _learn(features: Matrix, targets: Vector) -> None:
@@ -64,9 +68,15 @@ def _steps(features: Matrix, targets: Vector) -> None:
     from swordplay.estimators.heads import Heads
     from swordplay.estimators.scratch import Scratch
 
-    heads, rungs, losses = Heads(features.shape[1]), Rungs(features.shape[1]), Places(np.zeros((1, COUNT)))
+    heads, rungs, losses = (
+        Heads(features.shape[1]),
+        Rungs(features.shape[1]),
+        Places(np.zeros((1, COUNT))),
+    )
     heads.add()
-    told = Scratch.make(len(targets), heads.columns.width, heads.stack)  # what a model writes when it learns: here nothing
+    told = Scratch.make(
+        len(targets), heads.columns.width, heads.stack
+    )  # what a model writes when it learns: here nothing
     for written in (told.scaled, told.norms, told.goals, told.where):
         written[:] = 0.0
     rungs.play_values(told, losses)
@@ -92,7 +102,9 @@ def _keys(features: Matrix, targets: Vector) -> None:
     model.predict_then_learn(keys, features, targets)
     model.predict(keys, features)
     numbers, bands = np.zeros(len(targets), dtype=np.int64), BandForm(0.9)
-    found = bands.play(bands.fresh[None].copy(), numbers[:1], np.array([0, len(targets)]), targets, targets)
+    found = bands.play(
+        bands.fresh[None].copy(), numbers[:1], np.array([0, len(targets)]), targets, targets
+    )
     sums, seen = np.zeros((1, 3)), np.zeros(len(targets), dtype=bool)
     judge(numbers, targets, targets, np.zeros(1), np.zeros(1), numbers[:1].copy(), sums, seen)
     hold(numbers, targets, found, np.zeros((1, 3)))
@@ -102,10 +114,15 @@ def _keys(features: Matrix, targets: Vector) -> None:
 def _late(features: Matrix, targets: Vector) -> None:
     from swordplay.late import LateModel
 
-    rows, labels = [dict(zip("ab", row, strict=True)) for row in features.tolist()], ["a", "b", "c"] * (len(targets) // 3)
+    rows, labels = (
+        [dict(zip("ab", row, strict=True)) for row in features.tolist()],
+        ["a", "b", "c"] * (len(targets) // 3),
+    )
     for task, truths in (("regression", targets.tolist()), ("classification", labels)):
         model = LateModel(task)
-        for _ in range(2):  # models come into being with the first answers: only then rows can be late
+        for _ in range(
+            2
+        ):  # models come into being with the first answers: only then rows can be late
             tickets = model.ask_many(rows)
             model.tell(tickets[0], truths[0])
             model.tell_many(tickets[1:], truths[1:])
@@ -127,7 +144,9 @@ def _field(features: Matrix, targets: Vector) -> None:
     import swordplay as sp
 
     ball = sp.Ball(features.shape[1])
-    make = functools.partial(sp.SwordPlusPlus, ball, horizon=len(targets), gradient_bound=10.0, smoothness=10.0)
+    make = functools.partial(
+        sp.SwordPlusPlus, ball, horizon=len(targets), gradient_bound=10.0, smoothness=10.0
+    )
     sp.play(make(), sp.LinearStream(features, targets), engine="compiled")
     sp.engine.online(make()).learn(features[0], float(targets[0]))
     sp.engine.play_many([make()], features[None], targets[None])
@@ -139,7 +158,9 @@ def _field(features: Matrix, targets: Vector) -> None:
 def _sparse(features: Matrix, targets: Vector) -> None:
     try:
         from scipy.sparse import csr_array
-    except ModuleNotFoundError:  # sparse rows are scipy's: whoever has none needs no kernels for them
+    except (
+        ModuleNotFoundError
+    ):  # sparse rows are scipy's: whoever has none needs no kernels for them
         return
     import swordplay as sp
 
@@ -171,7 +192,9 @@ def _hindsight(features: Matrix, targets: Vector) -> None:
     import swordplay as sp
 
     for columns in (1, 2):
-        sp.hindsight.best_sequence(sp.LinearStream(features[:, :columns], targets), sp.Ball(columns), penalty=0.1)
+        sp.hindsight.best_sequence(
+            sp.LinearStream(features[:, :columns], targets), sp.Ball(columns), penalty=0.1
+        )
 
 
 RECIPES: Mapping[str, Recipe] = {
@@ -207,14 +230,19 @@ class Cooked(NamedTuple):
 
 
 def cook_all(names: Sequence[str], processes: int) -> Iterator[Cooked]:
-    """Let several processes cook recipes, each one after the other; tell of each when it is done. One that fails is the last.
+    """Let several processes cook recipes, each one after the other; tell of each when it is done.
 
-    Kernels share pieces, and a process that has cooked one recipe has the pieces for the next: all recipes take half the
-    computing that they would take in processes of their own.
+    One that fails is the last.
+
+    Kernels share pieces, and a process that has cooked one recipe has the pieces for the next: all
+    recipes take half the computing that they would take in processes of their own.
     """
     waiting, done = deque(names), queue.SimpleQueue[Cooked]()
     cooks = [_started((), subprocess.PIPE) for _ in range(min(processes, len(names)))]
-    threads = [threading.Thread(target=_employ, args=(process, waiting, done), daemon=True) for process in cooks]
+    threads = [
+        threading.Thread(target=_employ, args=(process, waiting, done), daemon=True)
+        for process in cooks
+    ]
     for thread in threads:
         thread.start()
     try:
@@ -232,7 +260,9 @@ def cook_all(names: Sequence[str], processes: int) -> Iterator[Cooked]:
             process.communicate()
 
 
-def _employ(process: subprocess.Popen[bytes], waiting: deque[str], done: queue.SimpleQueue[Cooked]) -> None:
+def _employ(
+    process: subprocess.Popen[bytes], waiting: deque[str], done: queue.SimpleQueue[Cooked]
+) -> None:
     """Hand a process one recipe after the other, as long as some wait and none fails."""
     assert process.stdin is not None
     assert process.stdout is not None
@@ -254,14 +284,17 @@ def _employ(process: subprocess.Popen[bytes], waiting: deque[str], done: queue.S
 
 
 def beside(names: Sequence[str]) -> None:
-    """Begin to compile in another process what a run will come to later, unless it is kept already or nothing can be kept.
+    """Begin to compile in another process what a run will come to later, unless it is kept already
+    or nothing can be kept.
 
     The run waits for it where it comes to it, and ends it at its own end.
     """
     from swordplay.compile import DISABLED, kernel_cache
     from swordplay.compile.kernel_folders import PACKAGE, can_be_kept
 
-    missing = [name for name in names if not kernel_cache.has_kernels(PACKAGE / RECIPES[name].source)]
+    missing = [
+        name for name in names if not kernel_cache.has_kernels(PACKAGE / RECIPES[name].source)
+    ]
     if DISABLED or not missing or (os.cpu_count() or 1) < 2 or not can_be_kept():
         return
     process = _started(missing)
@@ -285,11 +318,17 @@ def cook_each(names: Iterable[str]) -> None:
 
 
 def _started(names: Sequence[str], talk: int = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
-    """A process that cooks these, or those that it is told on its standard input; it finds the package where this one does."""
+    """A process that cooks these, or those that it is told on its standard input.
+
+    It finds the package where this one does.
+    """
     code = f"import sys; sys.path[:0] = {[path for path in sys.path if path]!r}; " + (
-        f"from swordplay.application import warming; warming.cook_each({list(names)!r} or map(str.strip, sys.stdin))"
+        f"from swordplay.application import warming; warming.cook_each({list(names)!r} or "
+        "map(str.strip, sys.stdin))"
     )
-    return subprocess.Popen([sys.executable, "-c", code], stdin=talk, stdout=talk, stderr=subprocess.PIPE)
+    return subprocess.Popen(
+        [sys.executable, "-c", code], stdin=talk, stdout=talk, stderr=subprocess.PIPE
+    )
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:

@@ -1,1 +1,3 @@
-"""What every other house needs: checked arguments, shapes and protocols, states and files, a lock, the compiler's flags."""
+"""What every other house needs: checked arguments, shapes and protocols, states and files, a
+lock, the compiler's flags.
+"""

@@ -1,7 +1,9 @@
-"""Rooms under the names that they had before they were grouped: ``swordplay.streams`` is ``swordplay.parts.streams``.
+"""Rooms under the names that they had before they were grouped: ``swordplay.streams`` is
+``swordplay.parts.streams``.
 
-``install`` is called once, when the package is imported. From then on an import of an earlier name gives the very module
-that its present name gives, so that programs and pickles written before go on as they are. Our own code never uses them.
+``install`` is called once, when the package is imported. From then on an import of an earlier name
+gives the very module that its present name gives, so that programs and pickles written before go on
+as they are. Our own code never uses them.
 """
 
 from __future__ import annotations
@@ -21,9 +23,11 @@ HOUSES = {
     "application": ("cli", "frames", "report", "tracking"),
 }
 """Which rooms stand in which house."""
-PLACES = {f"swordplay.{room}": f"swordplay.{house}.{room}" for house, rooms in HOUSES.items() for room in rooms} | {
-    "swordplay.contest": "swordplay.application.comparison"
-}
+PLACES = {
+    f"swordplay.{room}": f"swordplay.{house}.{room}"
+    for house, rooms in HOUSES.items()
+    for room in rooms
+} | {"swordplay.contest": "swordplay.application.comparison"}
 """The present name of each room by its earlier one."""
 
 
@@ -42,7 +46,9 @@ class _SameModule(Loader):
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        module.__spec__ = self._spec  # the import system has just written that of the earlier name over it
+        module.__spec__ = (
+            self._spec
+        )  # the import system has just written that of the earlier name over it
 
 
 class _Finder(MetaPathFinder):

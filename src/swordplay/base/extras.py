@@ -1,4 +1,6 @@
-"""What the optional parts of the package need: the command that installs it, for messages about a package that is missing."""
+"""What the optional parts of the package need: the command that installs it, for messages about
+a package that is missing.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,9 @@ from contextlib import contextmanager
 
 
 def installation(extra: str) -> str:
-    """The pip command that brings what an extra needs; it works wherever swordplay itself was installed from.
+    """The pip command that brings what an extra needs.
+
+    It works wherever swordplay itself was installed from.
 
     Parameters
     ----------
@@ -20,16 +24,23 @@ def installation(extra: str) -> str:
     >>> installation("sweep")
     "pip install 'joblib>=1.4'"
     """
-    from importlib import metadata  # takes longer to import than all the rest here, and is for messages only
+    from importlib import (
+        metadata,
+    )  # takes longer to import than all the rest here, and is for messages only
 
     wanted = [line.partition(";") for line in metadata.requires("swordplay") or ()]
-    names = [requirement.strip() for requirement, _, marker in wanted if marker.split("==")[-1].strip(" \"'") == extra]
+    names = [
+        requirement.strip()
+        for requirement, _, marker in wanted
+        if marker.split("==")[-1].strip(" \"'") == extra
+    ]
     return f"pip install {shlex.join(sorted(names))}"
 
 
 @contextmanager
 def needing(what: str, extra: str, *modules: str) -> Iterator[None]:
-    """Imports of an optional part: a package that is not installed is named, with the command that installs it.
+    """Imports of an optional part: a package that is not installed is named, with the command that
+    installs it.
 
     Parameters
     ----------
@@ -51,7 +62,8 @@ def needing(what: str, extra: str, *modules: str) -> Iterator[None]:
     ...     import no_such_package
     Traceback (most recent call last):
     ...
-    ImportError: this example needs no_such_package, which is not installed. Install it with: pip install 'joblib>=1.4'
+    ImportError: this example needs no_such_package, which is not installed. Install it with: pip
+    install 'joblib>=1.4'
     """
     try:
         yield
@@ -59,5 +71,8 @@ def needing(what: str, extra: str, *modules: str) -> Iterator[None]:
         missing = (error.name or "").partition(".")[0]
         if missing not in modules:
             raise
-        message = f"{what} needs {missing}, which is not installed. Install it with: {installation(extra)}"
+        message = (
+            f"{what} needs {missing}, which is not installed. Install it with: "
+            f"{installation(extra)}"
+        )
         raise ImportError(message, name=error.name) from error

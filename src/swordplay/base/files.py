@@ -1,8 +1,9 @@
-"""Files that are whole or not there: whenever the machine stops, a name leads to all of the old bytes or all of the new ones.
+"""Files that are whole or not there: whenever the machine stops, a name leads to all of the old
+bytes or all of the new ones.
 
-The one place that knows how: a temporary file beside the target, all of it down to the disk, then the name, then the folder.
-Checkpoints and reports are written at once (:func:`write_whole`); tables grow in a file of their own until they are finished
-(:func:`open_own`, :func:`give_name`).
+The one place that knows how: a temporary file beside the target, all of it down to the disk, then
+the name, then the folder. Checkpoints and reports are written at once (:func:`write_whole`); tables
+grow in a file of their own until they are finished (:func:`open_own`, :func:`give_name`).
 """
 
 from __future__ import annotations
@@ -18,35 +19,48 @@ from typing import BinaryIO
 
 try:
     import fcntl
-except ImportError:  # Windows: there an open file cannot be removed or renamed by others, which serves as well as a lock
+# Windows: there an open file cannot be removed or renamed by others, which serves as well as a lock
+except ImportError:
     fcntl = None  # type: ignore[assignment]  # a module or nothing
 
-UNFOLLOWED = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+UNFOLLOWED = (
+    getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+)
 """Open no link; wait for nobody at a pipe. Windows has neither."""
 PRIVATE, ORDINARY = 0o600, 0o666
-"""Modes of new files: what holds users' data is for its owner alone; results are as the umask wants them."""
+"""Modes of new files: what holds users' data is for its owner alone.
+
+Results are as the umask wants them.
+"""
 LONGEST_STEM = 100
-"""Letters of a file's name that the name of its temporary file begins with: names of files must not become too long."""
+"""Letters of a file's name that the name of its temporary file begins with: names of files must
+not become too long.
+"""
 
 
 class Planted(OSError):
-    """A name that is to be written is taken by a link or by no file at all, and what it leads to would be overwritten."""
+    """A name that is to be written is taken by a link or by no file at all, and what it leads to
+    would be overwritten.
+    """
 
 
 def write_whole(path: str | os.PathLike[str], data: bytes, mode: int = ORDINARY) -> None:
-    """Write a file, all or nothing: whenever the machine stops, the path holds the old file or the new one.
+    """Write a file, all or nothing: whenever the machine stops, the path holds the old file or the
+    new one.
 
-    Temporary files of this path that a killed process left behind are removed. Several may write to one path at once; the last
-    one wins.
+    Temporary files of this path that a killed process left behind are removed. Several may write to
+    one path at once; the last one wins.
 
     Parameters
     ----------
     path
-        File to write; its folder must exist. Through a symbolic link, the file behind it is replaced.
+        File to write; its folder must exist. Through a symbolic link, the file behind it is
+        replaced.
     data
         All of it.
     mode
-        Permissions of the file, less what the umask takes away. A file that is there is replaced, mode included.
+        Permissions of the file, less what the umask takes away. A file that is there is replaced,
+        mode included.
 
     Raises
     ------
@@ -72,7 +86,8 @@ def write_whole(path: str | os.PathLike[str], data: bytes, mode: int = ORDINARY)
 
 
 def give_name(file: BinaryIO | FileIO, temporary: str, target: str) -> None:
-    """Let a file that was written under a temporary name take its own, once everything in it is on the disk.
+    """Let a file that was written under a temporary name take its own, once everything in it is on
+    the disk.
 
     Parameters
     ----------
@@ -89,7 +104,8 @@ def give_name(file: BinaryIO | FileIO, temporary: str, target: str) -> None:
 
 
 def open_own(path: str, mode: int = ORDINARY) -> int:
-    """A new file, or the one that is there if it is nothing but our own: not through a link, which may lead anywhere.
+    """A new file, or the one that is there if it is nothing but our own: not through a link, which
+    may lead anywhere.
 
     Returns
     -------
@@ -119,9 +135,12 @@ def open_own(path: str, mode: int = ORDINARY) -> int:
 
 
 def lock(descriptor: int, *, wait: bool) -> bool:
-    """Whether the open file is ours now; on Windows, which has no such locks, an open file protects itself.
+    """Whether the open file is ours now.
 
-    A lock ends with its process. It is refused (False) where somebody else has it, unless we ``wait`` for it.
+    On Windows, which has no such locks, an open file protects itself.
+
+    A lock ends with its process. It is refused (False) where somebody else has it, unless we
+    ``wait`` for it.
 
     Raises
     ------
@@ -157,9 +176,12 @@ def _claimed(folder: str, stem: str, mode: int) -> BinaryIO:
     """A new temporary file, locked for as long as it is open, so that nobody sweeps it."""
     while True:
         temporary = os.path.join(folder, f".{stem}.{secrets.token_hex(8)}.tmp")
-        file = open(temporary, "xb", opener=lambda path, flags: os.open(path, flags, mode))  # noqa: SIM115  # because write_whole closes it
+        # because write_whole closes it
+        file = open(temporary, "xb", opener=lambda path, flags: os.open(path, flags, mode))  # noqa: SIM115
         with contextlib.suppress(OSError):  # without locks nothing is swept
-            lock(file.fileno(), wait=True)  # for no more than the instant in which somebody looks whether to sweep it
+            lock(
+                file.fileno(), wait=True
+            )  # for no more than the instant in which somebody looks whether to sweep it
         if os.path.exists(file.name):
             return file
         file.close()  # it was swept before it was locked: once more
@@ -170,7 +192,9 @@ def _sweep(folder: str, stem: str) -> None:
     pattern = re.compile(rf"\.{re.escape(stem)}\.[0-9a-f]{{16}}\.tmp")
     try:
         found = os.listdir(folder)
-    except OSError:  # it may not be looked into; or it is not there, which whoever writes to it will be told
+    except (
+        OSError
+    ):  # it may not be looked into; or it is not there, which whoever writes to it will be told
         return
     for stray in filter(pattern.fullmatch, found):
         with contextlib.suppress(OSError), open(os.path.join(folder, stray), "rb") as file:

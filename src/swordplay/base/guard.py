@@ -1,7 +1,8 @@
 """One lock per model: calls from several threads are taken one after the other.
 
-Kernels release Python's own lock while they run, so without this two threads would write into the same arrays. A fork waits
-up to ten seconds for calls that are under way, so that the child's models are whole; there nothing is locked.
+Kernels release Python's own lock while they run, so without this two threads would write into the
+same arrays. A fork waits up to ten seconds for calls that are under way, so that the child's models
+are whole; there nothing is locked.
 """
 
 from __future__ import annotations
@@ -33,16 +34,20 @@ def serialised(method: F) -> F:
 
 
 def takes_the_lock(method: F) -> F:
-    """Mark a method that says ``with self._guard`` itself: one so short that :func:`serialised` would be half of its time."""
-    method.takes_the_lock = True  # type: ignore[attr-defined]  # functions may have attributes, which typing does not know
+    """Mark a method that says ``with self._guard`` itself: one so short that :func:`serialised`
+    would be half of its time.
+    """
+    # functions may have attributes, which typing does not know
+    method.takes_the_lock = True  # type: ignore[attr-defined]
     return method
 
 
 class Guarded:
-    """Every public method and property of a subclass is :func:`serialised`, those that it inherits from us included.
+    """Every public method and property of a subclass is :func:`serialised`, those that it inherits
+    from us included.
 
-    The lock is in a slot and not among the attributes: it is neither copied nor pickled nor shown. A copy is made of a whole
-    state: nobody learns in between.
+    The lock is in a slot and not among the attributes: it is neither copied nor pickled nor shown.
+    A copy is made of a whole state: nobody learns in between.
     """
 
     __slots__ = ("__weakref__", "_guard")
@@ -63,7 +68,11 @@ class Guarded:
             if callable(found) and not isinstance(found, type | classmethod | staticmethod):
                 setattr(cls, name, serialised(found))
             elif isinstance(found, property) and found.fget is not None:
-                setattr(cls, name, property(serialised(found.fget), found.fset, found.fdel, found.__doc__))
+                setattr(
+                    cls,
+                    name,
+                    property(serialised(found.fget), found.fset, found.fdel, found.__doc__),
+                )
 
     def __getstate__(self) -> dict[str, Any]:
         with self._guard:
@@ -89,7 +98,10 @@ class _Alive:
         return [one for known in list(self._known.values()) if (one := known()) is not None]
 
     def hold(self) -> None:
-        """Wait for the calls that are under way. All locks or none, so that nobody waits for us while we wait for him."""
+        """Wait for the calls that are under way.
+
+        All locks or none, so that nobody waits for us while we wait for him.
+        """
         deadline = time.monotonic() + PATIENCE
         while True:
             busy = None
@@ -117,4 +129,6 @@ class _Alive:
 
 _alive = _Alive()
 if hasattr(os, "register_at_fork"):  # Windows has no fork
-    os.register_at_fork(before=_alive.hold, after_in_parent=_alive.release, after_in_child=_alive.renew)
+    os.register_at_fork(
+        before=_alive.hold, after_in_parent=_alive.release, after_in_child=_alive.renew
+    )

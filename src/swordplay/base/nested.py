@@ -25,7 +25,9 @@ def take(name: str, whole: Mapping[str, Any]) -> State:
     {'rounds': 3}
     """
     prefix = f"{name}."
-    return {key.removeprefix(prefix): value for key, value in whole.items() if key.startswith(prefix)}
+    return {
+        key.removeprefix(prefix): value for key, value in whole.items() if key.startswith(prefix)
+    }
 
 
 def split(whole: Mapping[str, Any]) -> dict[str, Any]:
@@ -56,5 +58,7 @@ def part(name: str, parts: Mapping[str, Any]) -> State:
     """
     found = parts.get(name)
     if not isinstance(found, dict):
-        raise ValueError(f"state lacks {name + '.*'!r}. Load a state that the same kind of learner saved.")
+        raise ValueError(
+            f"state lacks {name + '.*'!r}. Load a state that the same kind of learner saved."
+        )
     return found

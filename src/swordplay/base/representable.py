@@ -13,9 +13,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def representable(function: F) -> F:
-    """Let a function of numbers refuse, in words, those that no double can carry through its formula.
+    """Let a function of numbers refuse, in words, those that no double can carry through its
+    formula.
 
-    Each number may be fine by itself; squared and multiplied with the others it may overflow, or vanish in a denominator.
+    Each number may be fine by itself; squared and multiplied with the others it may overflow, or
+    vanish in a denominator.
     """
 
     @functools.wraps(function)
@@ -23,11 +25,15 @@ def representable(function: F) -> F:
         try:
             return function(*given, **named)
         except (OverflowError, ZeroDivisionError):
-            numbers_ = {name: value for name, value in named.items() if isinstance(value, numbers.Real)}
+            numbers_ = {
+                name: value for name, value in named.items() if isinstance(value, numbers.Real)
+            }
             told = ", ".join(f"{name}={shown(value, 24)}" for name, value in numbers_.items())
             raise ValueError(
-                f"{function.__qualname__.removesuffix('.__init__')}({told}) leaves the range of doubles: these numbers are too "
-                "large or too small together. Choose other units, such as losses divided by their usual size."
+                f"{function.__qualname__.removesuffix('.__init__')}({told}) leaves the range of "
+                "doubles: these numbers are too "
+                "large or too small together. Choose other units, such as losses divided by their "
+                "usual size."
             ) from None
 
     return watched  # type: ignore[return-value]  # the same arguments as the function it stands for

@@ -1,11 +1,14 @@
-"""What a learner and its parts were made with, so that a saved state is loaded into the same learner only.
+"""What a learner and its parts were made with, so that a saved state is loaded into the same
+learner only.
 
-A part (a domain, experts, their steps, a rate, a meta, an optimism rule) says its settings with a method ``settings``, which
-returns names and plain values: numbers, arrays, words, None, or further parts. A part without that method counts by its class.
-``Learner.state`` writes them down beside the state, and ``load_state`` and ``load`` compare them with those of the learner.
+A part (a domain, experts, their steps, a rate, a meta, an optimism rule) says its settings with a
+method ``settings``, which returns names and plain values: numbers, arrays, words, None, or further
+parts. A part without that method counts by its class. ``Learner.state`` writes them down beside the
+state, and ``load_state`` and ``load`` compare them with those of the learner.
 
-A state holds arrays and numbers only, so a word stands in the name of its entry: ``settings.meta.rate=SelfConfident`` is 1,
-``settings.meta.rate.cap`` is 0.5. What is None or infinite sets no limit and is left out.
+A state holds arrays and numbers only, so a word stands in the name of its entry:
+``settings.meta.rate=SelfConfident`` is 1, ``settings.meta.rate.cap`` is 0.5. What is None or
+infinite sets no limit and is left out.
 """
 
 from __future__ import annotations
@@ -36,7 +39,10 @@ class Stating(Protocol):
 
 
 def flatten(parts: Mapping[str, Any]) -> State:
-    """Every setting of parts and of their parts under a dotted path; the class of a part is a word under the part's path."""
+    """Every setting of parts and of their parts under a dotted path.
+
+    The class of a part is a word under the part's path.
+    """
     flat: State = {}
     for name, value in parts.items():
         flat |= _leaves(value, name)
@@ -46,7 +52,9 @@ def flatten(parts: Mapping[str, Any]) -> State:
 @singledispatch
 def _leaves(part: Any, path: str) -> State:
     """The settings of a part, by path."""
-    kind = getattr(part, "__qualname__", type(part).__qualname__)  # a function has a name of its own
+    kind = getattr(
+        part, "__qualname__", type(part).__qualname__
+    )  # a function has a name of its own
     inside = part.settings() if isinstance(part, Stating) and callable(part.settings) else {}
     return {path: kind} | flatten({f"{path}.{name}": value for name, value in inside.items()})
 
@@ -75,7 +83,8 @@ def _(value: np.ndarray, path: str) -> State:
 
 
 @_leaves.register
-def _(value: Mapping, path: str) -> State:  # type: ignore[type-arg]  # because singledispatch takes plain classes only
+# because singledispatch takes plain classes only
+def _(value: Mapping, path: str) -> State:  # type: ignore[type-arg]
     return flatten({f"{path}.{name}": each for name, each in value.items()})
 
 
@@ -126,13 +135,17 @@ def _plainly(value: Any) -> str:
 
 
 def differences(saved: Mapping[str, Any], present: Mapping[str, Any]) -> str:
-    """What differs between the settings of a state and those of a learner, in words; empty if nothing does.
+    """What differs between the settings of a state and those of a learner, in words.
 
-    A state that does not name its learner was saved when only some settings were written down: these alone are compared.
+    Empty if nothing does.
+
+    A state that does not name its learner was saved when only some settings were written down:
+    these alone are compared.
     """
     paths = sorted(saved.keys() | present.keys() if "learner" in saved else saved.keys())
     differ = [path for path in paths if not _same(saved.get(path), present.get(path))]
-    # Another learner, or a part of another class, has other settings as well: they go without saying.
+    # Another learner, or a part of another class, has other settings as well: they go without
+    # saying.
     told = [path for path in differ if not any(path.startswith(f"{other}.") for other in differ)]
     told = ["learner"] if "learner" in told else told
     lines = [_difference(path, saved, present) for path in told[:MOST]]
@@ -144,7 +157,10 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _difference(path: str, saved: Mapping[str, Any], present: Mapping[str, Any]) -> str:
-    """What differs in one setting; of two long arrays that begin alike, the first number that does not."""
+    """What differs in one setting.
+
+    Of two long arrays that begin alike, the first number that does not.
+    """
     before, now = _shown(saved, path), _shown(present, path)
     one, other = np.asarray(saved.get(path)), np.asarray(present.get(path))
     if before != now or one.shape != other.shape or not one.ndim:

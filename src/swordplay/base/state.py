@@ -1,7 +1,7 @@
 """State as plain data: nested named tuples to flat dictionaries of arrays and numbers, and back.
 
-Parts keep their state in named tuples that are replaced, never written into. A round builds the next tuple
-and the learner takes it in one assignment, which is why ``observe`` is all or nothing.
+Parts keep their state in named tuples that are replaced, never written into. A round builds the
+next tuple and the learner takes it in one assignment, which is why ``observe`` is all or nothing.
 """
 
 from __future__ import annotations
@@ -19,13 +19,17 @@ S = TypeVar("S")
 MOST_ROUNDS = 2.0**53
 """Doubles count no farther one by one."""
 UNKNOWN = 1e150
-"""Stands for a squared distance that a state of before does not tell: whoever reads it takes the largest that there can be."""
+"""Stands for a squared distance that a state of before does not tell: whoever reads it takes the
+largest that there can be.
+"""
 DAMAGED = "The state is damaged: load an earlier one."
 """What to do about a number that no game leads to."""
 
 
 class Range(NamedTuple):
-    """What an entry of a saved state may hold: checked before anything is done with it, as kernels trust their numbers."""
+    """What an entry of a saved state may hold: checked before anything is done with it, as
+    kernels trust their numbers.
+    """
 
     least: float
     most: float
@@ -48,11 +52,18 @@ def require(name: str, values: Any, allowed: Range) -> None:
     ValueError
         Names the entry, the first number that is wrong and where it stands.
     """
-    if isinstance(values, float) and allowed.least <= values <= allowed.most and not (allowed.whole and values % 1.0):
-        return  # a number alone, which numpy would make an array of first: states have thousands of them
+    if (
+        isinstance(values, float)
+        and allowed.least <= values <= allowed.most
+        and not (allowed.whole and values % 1.0)
+    ):
+        # a number alone, which numpy would make an array of first: states have thousands of them
+        return
     if type(values) is int and not -(2**63) <= values < 2**63:  # beyond numpy's whole numbers
         values = float(min(max(values, -(10**308)), 10**308))
-    if np.asarray(values).dtype.kind not in "fiu":  # numpy would read numbers in quotes, and truths, as numbers
+    if (
+        np.asarray(values).dtype.kind not in "fiu"
+    ):  # numpy would read numbers in quotes, and truths, as numbers
         raise ValueError(f"state[{name!r}] must hold numbers, got {shown(values)}. {DAMAGED}")
     numbers = np.asarray(values, dtype=np.float64)
     with np.errstate(invalid="ignore"):
@@ -107,7 +118,9 @@ def length(name: str, saved: Mapping[str, Any], axis: int = 0) -> int:
     """
     shape = np.shape(saved.get(name, ()))
     if len(shape) <= axis:
-        raise ValueError(f"state[{name!r}] must be an array, got {shown(saved.get(name))}. {DAMAGED}")
+        raise ValueError(
+            f"state[{name!r}] must be an array, got {shown(saved.get(name))}. {DAMAGED}"
+        )
     return int(shape[axis])
 
 
@@ -123,7 +136,11 @@ def _leaves(value: Any, name: str) -> State:
     if hasattr(value, "_asdict"):
         return flatten(value, f"{name}.")
     if isinstance(value, tuple):
-        return {key: leaf for i, part in enumerate(value) for key, leaf in _leaves(part, f"{name}.{i}").items()}
+        return {
+            key: leaf
+            for i, part in enumerate(value)
+            for key, leaf in _leaves(part, f"{name}.{i}").items()
+        }
     return {name: value.copy() if isinstance(value, np.ndarray) else value}
 
 
@@ -137,9 +154,14 @@ def restore(like: S, flat: Mapping[str, Any]) -> S:
     """
     template = flatten(like)
     if missing := sorted(template.keys() - flat.keys()):
-        raise ValueError(f"state lacks {missing}. Load a state that the same kind of learner saved.")
+        raise ValueError(
+            f"state lacks {missing}. Load a state that the same kind of learner saved."
+        )
     if unknown := sorted(flat.keys() - template.keys()):
-        raise ValueError(f"state has unknown entries {unknown}. Load a state that the same kind of learner saved.")
+        raise ValueError(
+            f"state has unknown entries {unknown}. Load a state that the same kind of learner "
+            "saved."
+        )
     clean = {name: _like(name, flat[name], leaf) for name, leaf in template.items()}
     return cast(S, _rebuild(like, clean, ""))
 
@@ -169,7 +191,9 @@ def _like(name: str, value: Any, leaf: Any) -> Any:
 def _rebuild(like: Any, clean: State, name: str) -> Any:
     if hasattr(like, "_asdict"):
         prefix = f"{name}." if name else ""
-        return type(like)(**{key: _rebuild(value, clean, prefix + key) for key, value in like._asdict().items()})
+        return type(like)(
+            **{key: _rebuild(value, clean, prefix + key) for key, value in like._asdict().items()}
+        )
     if isinstance(like, tuple):
         return tuple(_rebuild(value, clean, f"{name}.{i}") for i, value in enumerate(like))
     return clean[name]

@@ -1,4 +1,6 @@
-"""JSON texts of saved states, read against the shape that they must have: whatever else they hold is refused in words."""
+"""JSON texts of saved states, read against the shape that they must have: whatever else they
+hold is refused in words.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +25,9 @@ def read(name: str, text: Any, shape: Any) -> Any:
     text
         As it was saved.
     shape
-        What the value must be: a type, ``None``, or a :class:`Range` of numbers (of whole ones, if it counts something);
-        ``[shape]`` is a list of any length, ``(shape, shape)`` one of this length, ``{str: shape}`` a mapping, and
-        ``Either((shape, shape))`` one of them.
+        What the value must be: a type, ``None``, or a :class:`Range` of numbers (of whole ones, if
+        it counts something); ``[shape]`` is a list of any length, ``(shape, shape)`` one of this
+        length, ``{str: shape}`` a mapping, and ``Either((shape, shape))`` one of them.
 
     Raises
     ------
@@ -38,7 +40,9 @@ def read(name: str, text: Any, shape: Any) -> Any:
     try:
         value = json.loads(text)
     except (TypeError, ValueError, RecursionError) as error:
-        raise ValueError(f"state[{name!r}] must be JSON, got {shown(text)} ({error}). {DAMAGED}") from error
+        raise ValueError(
+            f"state[{name!r}] must be JSON, got {shown(text)} ({error}). {DAMAGED}"
+        ) from error
     require_shape(name, value, shape)
     return value
 
@@ -46,7 +50,9 @@ def read(name: str, text: Any, shape: Any) -> Any:
 def require_shape(name: str, value: Any, shape: Any) -> None:
     """Refuse a value of JSON that has another shape; as in :func:`read`."""
     if not fits(value, shape):
-        raise ValueError(f"state[{name!r}] holds something else than it should, {shown(value)}. {DAMAGED}")
+        raise ValueError(
+            f"state[{name!r}] holds something else than it should, {shown(value)}. {DAMAGED}"
+        )
 
 
 def fits(value: Any, shape: Any) -> bool:

@@ -1,7 +1,7 @@
 """The words everyone else uses: array aliases and the four protocols of the game.
 
-This module imports nothing of ours, so that a stranger's loss, domain, stream or learner only has to
-look right, never to inherit.
+This module imports nothing of ours, so that a stranger's loss, domain, stream or learner only has
+to look right, never to inherit.
 """
 
 from __future__ import annotations

@@ -1,13 +1,15 @@
-"""Compiles inline functions of kernels to LLVM's notation and no further: the kernel is optimised once, as a whole.
+"""Compiles inline functions of kernels to LLVM's notation and no further: the kernel is optimised
+once, as a whole.
 
-numba compiles every function that it meets to machine code with wrappers for Python and C, and optimises it together with all
-that it calls. In a kernel of a hundred small functions that call each other, the same lines would be optimised again at each
-level, for machine code that is never run. Functions that stop before the optimiser (innermost loops excepted) halve the time of
-compiling (docs/decisions/0027).
+numba compiles every function that it meets to machine code with wrappers for Python and C, and
+optimises it together with all that it calls. In a kernel of a hundred small functions that call
+each other, the same lines would be optimised again at each level, for machine code that is never
+run. Functions that stop before the optimiser (innermost loops excepted) halve the time of compiling
+(docs/decisions/0027).
 """
 
-# mypy: allow-untyped-calls, allow-untyped-decorators, allow-subclassing-any, disable-error-code="attr-defined"
-# because numba is untyped
+# mypy: allow-untyped-calls, allow-untyped-decorators, allow-subclassing-any,
+# disable-error-code="attr-defined" because numba is untyped
 from __future__ import annotations
 
 import re
@@ -28,16 +30,21 @@ from numba.core.typed_passes import NativeLowering
 BLOCK = 8
 """Experts that a loop handles at a time: one vector register of 512 bits, two of 256."""
 _NOT_UNROLLED = '!"llvm.loop.unroll.disable"'
-_MARKS = f'!"llvm.loop.vectorize.width", i32 {BLOCK}', '!"llvm.loop.interleave.count", i32 1', _NOT_UNROLLED
+_MARKS = (
+    f'!"llvm.loop.vectorize.width", i32 {BLOCK}',
+    '!"llvm.loop.interleave.count", i32 1',
+    _NOT_UNROLLED,
+)
 _LABEL, _JUMP = re.compile(r'"?B(\d+)[\w.]*"?:$'), re.compile(r'  br label %"B(\d+)"$')
 
 
 def in_blocks(text: str) -> str:
     """Functions in LLVM's notation whose innermost loops are marked to run in vectors of one block.
 
-    The mark (``llvm.loop``) belongs to the jump back to the start of a loop. numba names a basic block after the offset of its
-    first bytecode instruction (B10, with additions such as B10.endif), so a jump to a smaller number ends a loop. Outer loops
-    are marked not to be unrolled: unrolled, they would compute the address of each row anew.
+    The mark (``llvm.loop``) belongs to the jump back to the start of a loop. numba names a basic
+    block after the offset of its first bytecode instruction (B10, with additions such as
+    B10.endif), so a jump to a smaller number ends a loop. Outer loops are marked not to be
+    unrolled: unrolled, they would compute the address of each row anew.
     """
     lines, here = text.splitlines(), -1
     loops: list[tuple[int, int, int]] = []
@@ -49,7 +56,10 @@ def in_blocks(text: str) -> str:
     names = count(1_000_000)  # numbers of metadata that the module does not use
     for place, first, last in loops:
         innermost = not any(first < other and end <= last for _, other, end in loops)
-        loop, said = next(names), {next(names): words for words in (_MARKS if innermost else (_NOT_UNROLLED,))}
+        loop, said = (
+            next(names),
+            {next(names): words for words in (_MARKS if innermost else (_NOT_UNROLLED,))},
+        )
         lines[place] += f", !llvm.loop !{loop}"
         lines += [f"!{name} = !{{{words}}}" for name, words in said.items()]
         lines.append(f"!{loop} = distinct !{{!{loop}, {', '.join(f'!{name}' for name in said)}}}")
@@ -57,7 +67,9 @@ def in_blocks(text: str) -> str:
 
 
 class _LinkedLibrary(JITCodeLibrary):
-    """An inline function and all that it calls in LLVM's notation: linked into kernels, never run by itself."""
+    """An inline function and all that it calls in LLVM's notation: linked into kernels, never
+    run by itself.
+    """
 
     def _finalize_final_module(self) -> None:
         """Finalize the library without generating machine code."""
@@ -80,7 +92,9 @@ class _BlockLoopLibrary(_LinkedLibrary):
     """A loop over experts that handles one block an iteration, in registers of one width."""
 
     def add_ir_module(self, ir_module: Any) -> None:
-        """Add a module with marked loops: a full vector cannot be loaded at once if another loop has just stored two halves."""
+        """Add a module with marked loops: a full vector cannot be loaded at once if another loop
+        has just stored two halves.
+        """
         module = parse_assembly(normalize_ir_text(in_blocks(str(ir_module))))
         module.name = ir_module.name
         module.verify()
@@ -102,7 +116,9 @@ class _UnrolledLoopLibrary(_LinkedLibrary):
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _LoweringOfInlineFunctions(NativeLowering):
-    """numba's lowering to LLVM's notation, into a library of its own and without wrappers for Python and C."""
+    """numba's lowering to LLVM's notation, into a library of its own and without wrappers for
+    Python and C.
+    """
 
     _name = "lowering_of_inline_functions"
 
@@ -110,14 +126,16 @@ class _LoweringOfInlineFunctions(NativeLowering):
         """Lower the function and register it for callers."""
         flags = state.flags
         flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
-        # A loop over arrays that do not overlap is vectorised here, before it is inlined: inside a kernel, LLVM knows less
-        # about its arrays (a fifth slower, measured).
+        # A loop over arrays that do not overlap is vectorised here, before it is inlined: inside a
+        # kernel, LLVM knows less about its arrays (a fifth slower, measured).
         kind = state.pipeline.library
         state.library = kind(state.targetctx.codegen(), state.func_id.func_qualname)
         super().run_pass(state)
         lowered = state["cr"]
         what, name = lowered.fndesc, lowered.fndesc.qualname.split(".")[-1]
-        key = _dynfunc.make_function(what.lookup_module(), name, "an inline function", 0, lowered.env, (state.library,))
+        key = _dynfunc.make_function(
+            what.lookup_module(), name, "an inline function", 0, lowered.env, (state.library,)
+        )
         state.targetctx.insert_user_function(key, what, [state.library])
         state["cr"] = LowerResult(what, lowered.call_helper, cfunc=key, env=lowered.env)
         return True
@@ -131,7 +149,10 @@ class InlineCompiler(Compiler):
     def define_pipelines(self) -> list[Any]:
         """numba's passes, with another lowering."""
         usual = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        usual.passes = [(_LoweringOfInlineFunctions if step is NativeLowering else step, why) for step, why in usual.passes]
+        usual.passes = [
+            (_LoweringOfInlineFunctions if step is NativeLowering else step, why)
+            for step, why in usual.passes
+        ]
         usual._finalized = False
         usual.finalize()
         return [usual]
@@ -160,7 +181,10 @@ class UnrolledLoopCompiler(NoAliasCompiler):
 
 
 class InlineFunction(CPUDispatcher):
-    """A function that kernels call. If Python calls it, as tests do, it is compiled a second time by numba's own compiler."""
+    """A function that kernels call.
+
+    If Python calls it, as tests do, it is compiled a second time by numba's own compiler.
+    """
 
     alone: Any = None
 

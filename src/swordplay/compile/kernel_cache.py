@@ -1,23 +1,26 @@
-"""Machine code of kernels on disk: one file per kernel and argument types, a JSON header and object code, without pickle.
+"""Machine code of kernels on disk: one file per kernel and argument types, a JSON header and object
+code, without pickle.
 
-Numba compiles a kernel when it is first called. ``KernelCache`` takes the place of numba's own cache, whose files are pickles:
-reading one executes what it says. A kernel file here is
+Numba compiles a kernel when it is first called. ``KernelCache`` takes the place of numba's own
+cache, whose files are pickles: reading one executes what it says. A kernel file here is
 
 - a line with the name of the format,
 - a line with the SHA-256 of all that follows,
-- a line of JSON: what the machine code was made for (versions, processor, digest of sources, argument types), and the names in
-  it by which it is called,
+- a line of JSON: what the machine code was made for (versions, processor, digest of sources,
+  argument types), and the names in it by which it is called,
 - the object code.
 
-A file that is missing, cut, damaged, or made for anything else is compiled again and overwritten. The checksum tells damage
-and says nothing about the author of a file: ``kernel_folders`` decides which folders and files are trusted.
+A file that is missing, cut, damaged, or made for anything else is compiled again and overwritten.
+The checksum tells damage and says nothing about the author of a file: ``kernel_folders`` decides
+which folders and files are trusted.
 
-A kernel is looked for in the folder that a wheel carries, then among what was compiled here. Bundled machine code is for kinds
-of processors (``TARGETS``), not for the very one at hand; SWORDPLAY_BUNDLED_KERNELS=0 ignores it, as ``swordplay warm`` does.
+A kernel is looked for in the folder that a wheel carries, then among what was compiled here.
+Bundled machine code is for kinds of processors (``TARGETS``), not for the very one at hand;
+SWORDPLAY_BUNDLED_KERNELS=0 ignores it, as ``swordplay warm`` does.
 """
 
-# mypy: allow-untyped-calls, allow-untyped-decorators, allow-subclassing-any, disable-error-code="attr-defined"
-# because numba is untyped
+# mypy: allow-untyped-calls, allow-untyped-decorators, allow-subclassing-any,
+# disable-error-code="attr-defined" because numba is untyped
 from __future__ import annotations
 
 import functools
@@ -45,7 +48,9 @@ from swordplay.compile.source_digest import PYTHON, source_digest
 
 FORMAT = b"swordplay kernel 1\n"
 CHECKED = bool(os.environ.get("SWORDPLAY_CHECKED"))
-"""Whether kernels check every index (``jit``): they are other machine code, with files of their own."""
+"""Whether kernels check every index (``jit``): they are other machine code, with files of their
+own.
+"""
 RESULTS = {str(kind): kind for kind in (types.none, types.boolean, types.int64, types.float64)}
 """Types that a kernel may return, alone or in a tuple, by their names in a header."""
 
@@ -63,7 +68,8 @@ class CpuTarget(NamedTuple):
 _V2, _V3 = "cx16 popcnt sahf sse3 sse4.1 sse4.2 ssse3", "avx avx2 bmi bmi2 f16c fma lzcnt movbe"
 _V4 = "avx512bw avx512cd avx512dq avx512f avx512vl"
 TARGETS = (
-    # LLVM would leave half of the wide vectors unused, for the sake of the first processors that had them.
+    # LLVM would leave half of the wide vectors unused, for the sake of the first processors that
+    # had them.
     CpuTarget("x86-64-v4", "-prefer-256-bit", frozenset(f"{_V2} {_V3} {_V4}".split())),
     CpuTarget("x86-64-v3", "", frozenset(f"{_V2} {_V3}".split())),
 )
@@ -72,7 +78,10 @@ TARGETS = (
 
 @functools.cache
 def bundled_target() -> CpuTarget | None:
-    """The best bundled kind that runs on this processor; None if there is none, or none is wanted."""
+    """The best bundled kind that runs on this processor.
+
+    None if there is none, or none is wanted.
+    """
     named = os.environ.get("NUMBA_CPU_NAME") or os.environ.get("NUMBA_CPU_FEATURES")
     if named or os.environ.get("SWORDPLAY_BUNDLED_KERNELS") == "0" or not BUNDLED.is_dir():
         return None
@@ -93,7 +102,10 @@ def has_kernels(source: Path) -> bool:
     start, target = f"{source.stem}.", cpu_target.target_context
     for folder in (*bundled_folders(), *own_folders(source)):
         made = f"-{_short(_made_for(source, _codegen_of(target, folder)))}-"
-        if any(name.startswith(start) and made in name and name.endswith(".kernel") for name in folder.names()):
+        if any(
+            name.startswith(start) and made in name and name.endswith(".kernel")
+            for name in folder.names()
+        ):
             return True
     return False
 
@@ -102,7 +114,9 @@ _awaited: dict[Path, Callable[[], object]] = {}
 
 
 def wait_for_other_process(source: Path, wait: Callable[[], object]) -> None:
-    """Another process is compiling kernels of this file: before this process does so, wait for it and read the cache again."""
+    """Another process is compiling kernels of this file: before this process does so, wait for
+    it and read the cache again.
+    """
     _awaited[source] = wait
 
 
@@ -115,18 +129,26 @@ _say: Callable[[str], None] = _on_terminal
 
 
 def say_before_compiling(say: Callable[[str], None]) -> None:
-    """Say with this function, once a process, that kernels are compiled. By default a terminal is told, and nothing else."""
+    """Say with this function, once a process, that kernels are compiled.
+
+    By default a terminal is told, and nothing else.
+    """
     global _say
     _say = say
 
 
 @functools.cache
 def _say_once() -> None:
-    _say("Compiling for the first use, which takes up to half a minute; later runs read the machine code from disk.")
+    _say(
+        "Compiling for the first use, which takes up to half a minute; later runs read the "
+        "machine code from disk."
+    )
 
 
 class CompileTimer(Listener):
-    """Seconds that this process has spent compiling, or waiting for another process that compiled."""
+    """Seconds that this process has spent compiling, or waiting for another process that
+    compiled.
+    """
 
     def __init__(self) -> None:
         self.seconds, self._depth, self._began = 0.0, 0, 0.0
@@ -147,7 +169,9 @@ register("numba:compile", compile_timer)
 
 
 class KernelCache:
-    """The machine code of one kernel on disk; numba's dispatcher asks it before it compiles, and hands it what was compiled.
+    """The machine code of one kernel on disk.
+
+    Numba's dispatcher asks it before it compiles, and hands it what was compiled.
 
     Parameters
     ----------
@@ -168,7 +192,8 @@ class KernelCache:
     def load_overload(self, signature: Any, target: Any) -> Any:
         """What was compiled for these argument types, or None.
 
-        numba would first import all that it can compile, some 0.3 s with ``scipy.linalg``. Machine code needs none of it.
+        numba would first import all that it can compile, some 0.3 s with ``scipy.linalg``. Machine
+        code needs none of it.
         """
         found = self._load(tuple(signature), target)
         if found is None:
@@ -181,12 +206,16 @@ class KernelCache:
         return found
 
     def save_overload(self, signature: Any, found: Any) -> None:
-        """Write what was compiled to the first folder that can be written to; without one, each process compiles."""
+        """Write what was compiled to the first folder that can be written to.
+
+        Without one, each process compiles.
+        """
         header = self._header(found)
         if header is None:
             return
         wanted = self._wanted(tuple(signature), found.codegen.magic_tuple())
-        # numba's own errors hold the path where they are raised. Without it, files are the same wherever they are made.
+        # numba's own errors hold the path where they are raised. Without it, files are the same
+        # wherever they are made.
         code = found.library._get_compiled_object().replace(_NUMBA_PATH, b"." * len(_NUMBA_PATH))
         data, name = encoded({**wanted, **header}, code), self._file_name(wanted)
         any(folder.write(name, data) for folder in own_folders(self.source))
@@ -204,7 +233,10 @@ class KernelCache:
         for folder in (*bundled_folders(), *own_folders(self.source)):
             wanted = self._wanted(arguments, _codegen_of(target, folder))
             header, code = decoded(folder.read(self._file_name(wanted)))
-            if wanted.items() <= header.items() and (result := _result_type(header["result"])) is not None:
+            if (
+                wanted.items() <= header.items()
+                and (result := _result_type(header["result"])) is not None
+            ):
                 return self._rebuilt(header, code, arguments, result, target)
         return None
 
@@ -212,18 +244,34 @@ class KernelCache:
         """The part of a header that must match."""
         kernel = f"{self.function.__module__}.{self.function.__qualname__}"
         made_for = _made_for(self.source, codegen)
-        return {"made for": made_for, "kernel": kernel, "arguments": [str(kind) for kind in arguments]}
+        return {
+            "made for": made_for,
+            "kernel": kernel,
+            "arguments": [str(kind) for kind in arguments],
+        }
 
     def _file_name(self, wanted: dict[str, Any]) -> str:
-        return f"{self.name}-{_short(wanted['made for'])}-{_short([wanted['kernel'], wanted['arguments']])}.kernel"
+        return f"{self.name}-{_short(wanted['made for'])}-{_short([wanted['kernel'], wanted['arguments']])}.kernel"  # noqa: E501
 
     def _header(self, found: Any) -> dict[str, Any] | None:
-        """How compiled machine code is called; None if it needs more than a header and object code."""
+        """How compiled machine code is called.
+
+        None if it needs more than a header and object code.
+        """
         result = _result_names(found.signature.return_type)
-        # Addresses of this process, Python objects as constants, loops in Python: no other process could use them.
-        if found.library.has_dynamic_globals or found.objectmode or found.lifted or found.reload_init or result is None:
+        # Addresses of this process, Python objects as constants, loops in Python: no other process
+        # could use them.
+        if (
+            found.library.has_dynamic_globals
+            or found.objectmode
+            or found.lifted
+            or found.reload_init
+            or result is None
+        ):
             return None
-        if found.environment.consts or any(one.consts for one in found._find_referenced_environments()):
+        if found.environment.consts or any(
+            one.consts for one in found._find_referenced_environments()
+        ):
             return None
         return {
             "result": result,
@@ -233,7 +281,14 @@ class KernelCache:
             "environment": found.fndesc.env_name,
         }
 
-    def _rebuilt(self, header: dict[str, Any], code: bytes, arguments: tuple[Any, ...], result: Any, target: Any) -> Any:
+    def _rebuilt(
+        self,
+        header: dict[str, Any],
+        code: bytes,
+        arguments: tuple[Any, ...],
+        result: Any,
+        target: Any,
+    ) -> Any:
         """numba's result of compiling, from a kernel file."""
         described = PythonFunctionDescriptor(
             native=True,
@@ -250,15 +305,26 @@ class KernelCache:
             argtypes=arguments,
             env_name=header["environment"],
         )
-        # numba would read the names in the object code from LLVM's notation of it, which is left out: it is only for kernels
-        # that are linked into others, and reading it took longer than all the rest.
+        # numba would read the names in the object code from LLVM's notation of it, which is left
+        # out: it is only for kernels that are linked into others, and reading it took longer than
+        # all the rest.
         names = described.llvm_func_name, described.llvm_cpython_wrapper_name, described.env_name
         target.codegen()._engine._defined_symbols.update(names)
         library = header["library"], "object", (code, _empty_module())
         environment = Environment.from_fndesc(described)
-        # Arguments: object mode, lifted loops, type annotation, functions to run first, environments of inlined functions.
+        # Arguments: object mode, lifted loops, type annotation, functions to run first,
+        # environments of inlined functions.
         found = CompileResult._rebuild(
-            target, library, described, environment, signature_of(result, *arguments), False, (), "", [], ()
+            target,
+            library,
+            described,
+            environment,
+            signature_of(result, *arguments),
+            False,
+            (),
+            "",
+            [],
+            (),
         )
         found.library._get_module_for_linking = _refuse_to_be_called
         return found
@@ -274,7 +340,10 @@ def encoded(header: dict[str, Any], code: bytes) -> bytes:
 
 
 def decoded(data: bytes | None) -> tuple[dict[str, Any], bytes]:
-    """Header and object code of a kernel file; an empty header if it is missing, empty, cut, damaged or something else."""
+    """Header and object code of a kernel file.
+
+    An empty header if it is missing, empty, cut, damaged or something else.
+    """
     start = len(FORMAT) + 65
     rest = b"" if data is None else data[start:]
     if data is None or data[:start] != FORMAT + hashlib.sha256(rest).hexdigest().encode() + b"\n":
@@ -288,8 +357,14 @@ def decoded(data: bytes | None) -> tuple[dict[str, Any], bytes]:
 
 
 def _made_for(source: Path, codegen: tuple[str, ...]) -> dict[str, Any]:
-    """What machine code of a source file depends on, apart from the kernel and its argument types."""
-    settings = [repr(getattr(config.OPT, "_raw_value", config.OPT)), config.BOUNDSCHECK, config.LOOP_VECTORIZE]
+    """What machine code of a source file depends on, apart from the kernel and its argument
+    types.
+    """
+    settings = [
+        repr(getattr(config.OPT, "_raw_value", config.OPT)),
+        config.BOUNDSCHECK,
+        config.LOOP_VECTORIZE,
+    ]
     return {
         "python": PYTHON,
         "platform": sys.platform,
@@ -340,5 +415,6 @@ def _empty_module() -> bytes:
 
 def _refuse_to_be_called() -> Any:
     raise TypeError(
-        "a kernel cannot call another one, of which only machine code is kept. Let both call the same inline function."
+        "a kernel cannot call another one, of which only machine code is kept. Let both call the "
+        "same inline function."
     )

@@ -1,10 +1,12 @@
-"""Folders that hold machine code of kernels: where they are, and whether their files can be trusted.
+"""Folders that hold machine code of kernels: where they are, and whether their files can be
+trusted.
 
-A process executes the machine code that it reads. A kernel file is therefore read only if neither the file nor its folder
-could have been written by another user: both must belong to the current user or to root, and neither may be writable by group
-or others. Folders inside the package are trusted as far as the package's own modules are: they may have the owner of the
-module's folder, and be writable by those who may write there anyway (``umask 002``). Folders and files are opened once and
-checked by their descriptor, so that they cannot be exchanged between check and use.
+A process executes the machine code that it reads. A kernel file is therefore read only if neither
+the file nor its folder could have been written by another user: both must belong to the current
+user or to root, and neither may be writable by group or others. Folders inside the package are
+trusted as far as the package's own modules are: they may have the owner of the module's folder, and
+be writable by those who may write there anyway (``umask 002``). Folders and files are opened once
+and checked by their descriptor, so that they cannot be exchanged between check and use.
 """
 
 from __future__ import annotations
@@ -27,10 +29,14 @@ BUNDLED = PACKAGE / "kernels"
 LARGEST_FILE = 1 << 24
 """Bytes; the largest kernel file of the package has 0.2 MB."""
 STALE_SECONDS = 3600.0
-"""Age at which a temporary file was left behind by a killed process: writing one takes milliseconds."""
+"""Age at which a temporary file was left behind by a killed process: writing one takes
+milliseconds.
+"""
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # neither through a link nor waiting at a pipe
+_FILE = (
+    os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+)  # neither through a link nor waiting at a pipe
 
 
 class UntrustedFilesWarning(RuntimeWarning):
@@ -41,15 +47,23 @@ class KernelFolder(NamedTuple):
     """A folder of kernel files."""
 
     top: Path
-    """The outermost folder that is checked; symbolic links are followed, and what they lead to is checked."""
+    """The outermost folder that is checked.
+
+    Symbolic links are followed, and what they lead to is checked.
+    """
     below: tuple[str, ...] = ()
     """Folders below it on the way to the files."""
     source: Path | None = None
-    """Folder of the package's modules whose owner and writers are trusted as well; None outside the package."""
-    private: bool = False
-    """Whether it is below the user's cache: what is created there is for this user alone, and ``top`` itself is not checked.
+    """Folder of the package's modules whose owner and writers are trusted as well.
 
-    Some systems make ``~/.cache`` writable by the user's own group. A folder that is put in place of ours is not ours.
+    None outside the package.
+    """
+    private: bool = False
+    """Whether it is below the user's cache: what is created there is for this user alone, and
+    ``top`` itself is not checked.
+
+    Some systems make ``~/.cache`` writable by the user's own group. A folder that is put in place
+    of ours is not ours.
     """
 
     @property
@@ -58,12 +72,17 @@ class KernelFolder(NamedTuple):
         return self.top.joinpath(*self.below)
 
     def read(self, name: str) -> bytes | None:
-        """Content of a file; None if it is missing, cannot be read, or might have been written by another user."""
+        """Content of a file.
+
+        None if it is missing, cannot be read, or might have been written by another user.
+        """
         try:
             with self._opened() as (folder, doubt):
                 descriptor = os.open(name, _FILE, dir_fd=folder)
                 with open(descriptor, "rb") as file:
-                    doubt = doubt or self._doubt(self.path / name, os.fstat(descriptor), stat.S_ISREG)
+                    doubt = doubt or self._doubt(
+                        self.path / name, os.fstat(descriptor), stat.S_ISREG
+                    )
                     data = b"" if doubt else file.read(LARGEST_FILE + 1)
         except OSError as error:
             if error.errno != errno.ELOOP:
@@ -82,12 +101,14 @@ class KernelFolder(NamedTuple):
             return []
 
     def write(self, name: str, data: bytes) -> bool:
-        """Write a file, all or nothing: other processes see the old file or the new one, also if this one is killed.
+        """Write a file, all or nothing: other processes see the old file or the new one, also if
+        this one is killed.
 
         Returns
         -------
         bool
-            False if the folder cannot be written to (read-only, full disk) or might be written to by another user.
+            False if the folder cannot be written to (read-only, full disk) or might be written to
+            by another user.
         """
         try:
             self._create()
@@ -113,10 +134,16 @@ class KernelFolder(NamedTuple):
             return False
 
     def _write(self, folder: int, name: str, data: bytes) -> None:
-        """Write a temporary file and rename it. No ``fsync``: a file that a power cut leaves incomplete fails its checksum."""
+        """Write a temporary file and rename it.
+
+        No ``fsync``: a file that a power cut leaves incomplete fails its checksum.
+        """
         temporary = f".{name}.{secrets.token_hex(8)}.tmp"
         descriptor = os.open(
-            temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600 if self.private else 0o644, dir_fd=folder
+            temporary,
+            os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC,
+            0o600 if self.private else 0o644,
+            dir_fd=folder,
         )
         try:
             with open(descriptor, "wb") as file:
@@ -128,7 +155,9 @@ class KernelFolder(NamedTuple):
             raise
 
     def _create(self) -> None:
-        """Create missing folders: in the user's cache for the user alone, elsewhere readable by all."""
+        """Create missing folders: in the user's cache for the user alone, elsewhere readable by
+        all.
+        """
         mode = 0o700 if self.private else 0o755
         missing = [place for place in (self.path, *self.path.parents) if not place.exists()]
         for place in reversed(missing):
@@ -162,7 +191,10 @@ class KernelFolder(NamedTuple):
         if found.st_uid not in owners:
             return f"{path} belongs to another user (uid {found.st_uid}). {_remedy(self)}"
         if found.st_mode & writers:
-            return f"{path} can be written by other users. Run `chmod go-w {path}`, or: {_remedy(self)}"
+            return (
+                f"{path} can be written by other users. Run `chmod go-w {path}`, or: "
+                f"{_remedy(self)}"
+            )
         return ""
 
     def _warn(self, doubt: str) -> None:
@@ -190,15 +222,20 @@ def _remove_stale(folder: int) -> None:
     for name in os.listdir(folder):
         if re.fullmatch(r"\..*\.[0-9a-f]{16}\.tmp", name):
             with contextlib.suppress(OSError):
-                if time.time() - os.stat(name, dir_fd=folder, follow_symlinks=False).st_mtime > STALE_SECONDS:
+                if (
+                    time.time() - os.stat(name, dir_fd=folder, follow_symlinks=False).st_mtime
+                    > STALE_SECONDS
+                ):
                     os.unlink(name, dir_fd=folder)
 
 
 def own_folders(source: Path) -> list[KernelFolder]:
-    """Folders for machine code that is compiled here, of the kernels of a source file, in the order in which they are used.
+    """Folders for machine code that is compiled here, of the kernels of a source file, in the order
+    in which they are used.
 
-    ``swordplay`` below NUMBA_CACHE_DIR if the environment has that, else ``__pycache__`` beside the source and ``swordplay``
-    in the user's cache. numba's own setting is not asked: numba also takes it from a file of the current folder.
+    ``swordplay`` below NUMBA_CACHE_DIR if the environment has that, else ``__pycache__`` beside the
+    source and ``swordplay`` in the user's cache. numba's own setting is not asked: numba also takes
+    it from a file of the current folder.
     """
     if (chosen := chosen_folder()) is not None:
         return [chosen]
@@ -212,7 +249,11 @@ def own_folders(source: Path) -> list[KernelFolder]:
         ),
         None,
     )
-    return [beside] if cache is None else [beside, KernelFolder(cache, ("swordplay", "kernels"), private=True)]
+    return (
+        [beside]
+        if cache is None
+        else [beside, KernelFolder(cache, ("swordplay", "kernels"), private=True)]
+    )
 
 
 def chosen_folder() -> KernelFolder | None:
@@ -229,7 +270,11 @@ def bundled_folder(target: str) -> KernelFolder:
 def kept_files() -> set[Path]:
     """All kernel files of the package that were compiled here, or for here."""
     chosen = chosen_folder()
-    places = [chosen.path] if chosen else [*PACKAGE.rglob("__pycache__"), *(one.path for one in own_folders(PACKAGE)[1:])]
+    places = (
+        [chosen.path]
+        if chosen
+        else [*PACKAGE.rglob("__pycache__"), *(one.path for one in own_folders(PACKAGE)[1:])]
+    )
     return {file for place in places for file in place.glob("*.kernel")}
 
 

@@ -1,12 +1,14 @@
-"""Four doubles as one value of a kernel (type ``FOUR``): a vector register, independent of LLVM's vectorisers.
+"""Four doubles as one value of a kernel (type ``FOUR``): a vector register, independent of LLVM's
+vectorisers.
 
-Kernels load them from rows of four columns or from any place of a vector, add, multiply and divide them, with each other or
-with one number, and store them. With numba switched off they are numpy arrays, and the same lines run in Python. ``select`` and
-``exp2_int`` also take a single number, so that one function can be written for both.
+Kernels load them from rows of four columns or from any place of a vector, add, multiply and divide
+them, with each other or with one number, and store them. With numba switched off they are numpy
+arrays, and the same lines run in Python. ``select`` and ``exp2_int`` also take a single number, so
+that one function can be written for both.
 """
 
-# mypy: allow-untyped-calls, allow-untyped-decorators, allow-subclassing-any, disable-error-code="attr-defined"
-# because numba is untyped
+# mypy: allow-untyped-calls, allow-untyped-decorators, allow-subclassing-any,
+# disable-error-code="attr-defined" because numba is untyped
 from __future__ import annotations
 
 import operator
@@ -71,7 +73,12 @@ def _gathered(builder: Any, values: Any) -> Any:
     return answer
 
 
-for _symbol, _name in ((operator.add, "fadd"), (operator.sub, "fsub"), (operator.mul, "fmul"), (operator.truediv, "fdiv")):
+for _symbol, _name in (
+    (operator.add, "fadd"),
+    (operator.sub, "fsub"),
+    (operator.mul, "fmul"),
+    (operator.truediv, "fdiv"),
+):
     _operation(_symbol, _name)
 
 
@@ -79,15 +86,22 @@ def _array(context: Any, builder: Any, kinds: Any, values: Any) -> tuple[Any, An
     """An array argument and an index."""
     from numba.np.arrayobj import make_array  # imported only to compile
 
-    return make_array(kinds[0])(context, builder, values[0]), context.cast(builder, values[1], kinds[1], types.intp)
+    return make_array(kinds[0])(context, builder, values[0]), context.cast(
+        builder, values[1], kinds[1], types.intp
+    )
 
 
 def _place(context: Any, builder: Any, kinds: Any, values: Any) -> Any:
-    """Address of a row of four numbers; the length of rows is a constant and not read from the array."""
+    """Address of a row of four numbers.
+
+    The length of rows is a constant and not read from the array.
+    """
     array, row = _array(context, builder, kinds, values)
     if CHECKED:
         last = [row, context.get_constant(types.intp, SIDE_BY_SIDE - 1)]
-        cgutils.get_item_pointer(context, builder, kinds[0], array, last, wraparound=False, boundscheck=True)
+        cgutils.get_item_pointer(
+            context, builder, kinds[0], array, last, wraparound=False, boundscheck=True
+        )
     return builder.gep(builder.bitcast(array.data, _VECTOR.as_pointer()), [row])
 
 
@@ -95,15 +109,22 @@ def _start(context: Any, builder: Any, kinds: Any, values: Any) -> Any:
     """Address of four numbers of a vector."""
     array, first = _array(context, builder, kinds, values)
     if CHECKED:
-        for place in (first, builder.add(first, context.get_constant(types.intp, SIDE_BY_SIDE - 1))):
-            cgutils.get_item_pointer(context, builder, kinds[0], array, [place], wraparound=False, boundscheck=True)
+        for place in (
+            first,
+            builder.add(first, context.get_constant(types.intp, SIDE_BY_SIDE - 1)),
+        ):
+            cgutils.get_item_pointer(
+                context, builder, kinds[0], array, [place], wraparound=False, boundscheck=True
+            )
     return builder.bitcast(builder.gep(array.data, [first]), _VECTOR.as_pointer())
 
 
 def _in_a_row(numbers: Any) -> Any:
     """Refuse vectors that are not contiguous."""
     if not (isinstance(numbers, types.Array) and numbers.ndim == 1 and numbers.layout == "C"):
-        raise TypingError(f"four numbers are taken from a vector without gaps, and not from {numbers}.")
+        raise TypingError(
+            f"four numbers are taken from a vector without gaps, and not from {numbers}."
+        )
     return numbers
 
 
@@ -158,7 +179,9 @@ if DISABLED:
         return np.where(above > below, yes, no)[()]
 
     def exp2_int(shifted: Any) -> Any:
-        """2^k for an integer k that is given as the double k + 1.5 * 2^52, whose last bits are those of k."""
+        """2^k for an integer k that is given as the double k + 1.5 * 2^52, whose last bits are
+        those of k.
+        """
         return ((np.asarray(shifted).view(np.int64) + 1023) << 52).view(np.float64)[()]
 
 else:
@@ -233,7 +256,9 @@ else:
         """Number k of four."""
 
         def generate(context: Any, builder: Any, what: Any, values: Any) -> Any:
-            return builder.extract_element(values[0], context.cast(builder, values[1], k, types.int32))
+            return builder.extract_element(
+                values[0], context.cast(builder, values[1], k, types.int32)
+            )
 
         return types.float64(FOUR, k), generate
 
@@ -250,12 +275,19 @@ else:
 
     @intrinsic
     def exp2_int(typing_context: Any, shifted: Any) -> Any:
-        """2^k for an integer k that is given as the double k + 1.5 * 2^52, whose last bits are those of k."""
+        """2^k for an integer k that is given as the double k + 1.5 * 2^52, whose last bits are
+        those of k.
+        """
 
         def generate(context: Any, builder: Any, what: Any, values: Any) -> Any:
             double, whole = values[0].type, ir.IntType(64)
             kind = ir.VectorType(whole, SIDE_BY_SIDE) if double == _VECTOR else whole
-            bias, places = (ir.Constant(kind, [n] * SIDE_BY_SIDE if kind is not whole else n) for n in (1023, 52))
-            return builder.bitcast(builder.shl(builder.add(builder.bitcast(values[0], kind), bias), places), double)
+            bias, places = (
+                ir.Constant(kind, [n] * SIDE_BY_SIDE if kind is not whole else n)
+                for n in (1023, 52)
+            )
+            return builder.bitcast(
+                builder.shl(builder.add(builder.bitcast(values[0], kind), bias), places), double
+            )
 
         return shifted(shifted), generate

@@ -1,11 +1,14 @@
-"""A digest of all sources that a kernel is made of: what decides whether its machine code on disk is up to date.
+"""A digest of all sources that a kernel is made of: what decides whether its machine code on disk
+is up to date.
 
-A kernel freezes the constants and functions that it uses, from whichever file they come. Its digest therefore covers its own
-file and all files of the package that this one imports, directly or through others. It is taken over syntax trees without
-docstrings, so that a changed comment compiles nothing again.
+A kernel freezes the constants and functions that it uses, from whichever file they come. Its digest
+therefore covers its own file and all files of the package that this one imports, directly or
+through others. It is taken over syntax trees without docstrings, so that a changed comment compiles
+nothing again.
 
-Parsing takes 0.1 to 0.2 s, too long for every start. So the digest of the trees is kept on disk, in a file that is found by the
-digest of the bytes; it is as safe as reading the trees, since equal bytes have equal trees. Dates of files decide nothing.
+Parsing takes 0.1 to 0.2 s, too long for every start. So the digest of the trees is kept on disk, in
+a file that is found by the digest of the bytes; it is as safe as reading the trees, since equal
+bytes have equal trees. Dates of files decide nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +26,9 @@ from swordplay.compile.kernel_folders import PACKAGE, KernelFolder
 PYTHON = f"py{sys.version_info[0]}{sys.version_info[1]}{getattr(sys, 'abiflags', '')}"
 """Syntax trees and machine code differ between versions of Python."""
 KEEPERS = frozenset({PACKAGE / "compile" / "kernel_cache.py"})
-"""Imported where kernels are made, but no part of them: it decides where machine code is kept, not what it computes."""
+"""Imported where kernels are made, but no part of them: it decides where machine code is kept,
+not what it computes.
+"""
 _COMMENT = re.compile(r"#[^\n]*")
 _IMPORT = re.compile(
     r"^[ \t]*(?:from +swordplay([\w.]*) +import +(\([^)]*\)|[^\n]*)|import +swordplay([\w.]*))",
@@ -32,14 +37,16 @@ _IMPORT = re.compile(
 
 
 def source_digest(file: Path, bundled: list[KernelFolder], own: list[KernelFolder]) -> str:
-    """Digest of the syntax trees of a file and of all files of the package that it imports: 64 hexadecimal digits.
+    """Digest of the syntax trees of a file and of all files of the package that it imports: 64
+    hexadecimal digits.
 
     Parameters
     ----------
     file
         The source file of a kernel.
     bundled, own
-        Folders in which the digest may be kept. A new one goes to the first of ``own`` that can be written to.
+        Folders in which the digest may be kept. A new one goes to the first of ``own`` that can be
+        written to.
     """
     found = sorted(sources(file))
     of_bytes = _sha256([PYTHON.encode(), *map(_content, found)])
@@ -54,11 +61,18 @@ def source_digest(file: Path, bundled: list[KernelFolder], own: list[KernelFolde
 
 
 def _parsed(data: bytes | None, of_bytes: str) -> str | None:
-    """The digest of the trees from its file; None if the file is missing, damaged, or of other sources."""
+    """The digest of the trees from its file.
+
+    None if the file is missing, damaged, or of other sources.
+    """
     if data is None or not re.fullmatch(rb"(?:[0-9a-f]{64}\n){3}", data):
         return None
     kept, of_trees, checksum = data.decode().split()
-    return of_trees if kept == of_bytes and checksum == _sha256([f"{kept}\n{of_trees}\n".encode()]) else None
+    return (
+        of_trees
+        if kept == of_bytes and checksum == _sha256([f"{kept}\n{of_trees}\n".encode()])
+        else None
+    )
 
 
 def syntax_tree(file: Path) -> str:
@@ -72,7 +86,11 @@ def syntax_tree(file: Path) -> str:
 
 def _is_text(line: ast.stmt) -> bool:
     """Whether a statement is a bare string: a docstring, or the description of an attribute."""
-    return isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant) and isinstance(line.value.value, str)
+    return (
+        isinstance(line, ast.Expr)
+        and isinstance(line.value, ast.Constant)
+        and isinstance(line.value.value, str)
+    )
 
 
 def sources(file: Path) -> frozenset[Path]:
@@ -94,11 +112,15 @@ def _content(file: Path) -> bytes:
 def _imported(file: Path) -> frozenset[Path]:
     """The files of the package that the import statements of a file name."""
     text = _COMMENT.sub("", _content(file).decode("utf-8"))
-    return frozenset(found for statement in _IMPORT.finditer(text) for found in _named(*statement.groups()))
+    return frozenset(
+        found for statement in _IMPORT.finditer(text) for found in _named(*statement.groups())
+    )
 
 
 def _named(package: str | None, names: str | None, module: str | None) -> Iterator[Path]:
-    """Files that one import statement takes names from: a module of that name, else the module that has the name."""
+    """Files that one import statement takes names from: a module of that name, else the module
+    that has the name.
+    """
     place = PACKAGE.joinpath(*(package or module or "").split("."))
     folder = place.is_dir()
     for entry in (names or "").strip("() \n,").split(","):
@@ -109,7 +131,9 @@ def _named(package: str | None, names: str | None, module: str | None) -> Iterat
 
 
 def _sha256(parts: list[bytes]) -> str:
-    """Digest of several byte strings, each with its length, so that no byte can move from one to the next."""
+    """Digest of several byte strings, each with its length, so that no byte can move from one to
+    the next.
+    """
     found = hashlib.sha256()
     for part in parts:
         found.update(len(part).to_bytes(8, "little"))

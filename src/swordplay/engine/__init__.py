@@ -1,7 +1,8 @@
-"""The same learners compiled, for losses of a linear prediction: a whole Sword for the price of one SGD.
+"""The same learners compiled, for losses of a linear prediction: a whole Sword for the price of one
+SGD.
 
-``play`` uses the engine by itself. Here are the other two ways to drive it: one row at a time, and many streams at once.
-numba is imported when the first engine is made.
+``play`` uses the engine by itself. Here are the other two ways to drive it: one row at a time, and
+many streams at once. numba is imported when the first engine is made.
 """
 
 from __future__ import annotations
@@ -72,13 +73,19 @@ class Enclosed(Protocol):
 
 
 def setting_of(loss: str, threshold: float, level: float) -> float:
-    """The number that a loss is made with: the threshold of Huber's, the level of the pinball loss; 1 for the others."""
+    """The number that a loss is made with: the threshold of Huber's, the level of the pinball loss.
+
+    1 for the others.
+    """
     threshold, level = arguments.positive("threshold", threshold), arguments.share("level", level)
     return threshold if loss == "huber" else level if loss == "pinball" else 1.0
 
 
-def twin(learner: Any, loss: str, *, threshold: float = 1.0, level: float = 0.5, dtype: Any = "float64") -> Any:
-    """The engine that plays for a learner: the one it has, or a new one that goes on from its state.
+def twin(
+    learner: Any, loss: str, *, threshold: float = 1.0, level: float = 0.5, dtype: Any = "float64"
+) -> Any:
+    """The engine that plays for a learner: the one it has, or a new one that goes on from its
+    state.
 
     Raises
     ------
@@ -96,14 +103,25 @@ def _twin(learner: Any, loss: str, threshold: float, precision: str) -> Any:
     from swordplay.engine.driver import Engine
 
     keeper = getattr(learner, "keeper", None)
-    if isinstance(keeper, Engine) and (keeper.loss, keeper.threshold, keeper.dtype) == (loss, threshold, precision):
+    if isinstance(keeper, Engine) and (keeper.loss, keeper.threshold, keeper.dtype) == (
+        loss,
+        threshold,
+        precision,
+    ):
         return keeper
-    if isinstance(learner, Enclosed):  # after the look at the keeper, which takes a fraction of its time
+    if isinstance(
+        learner, Enclosed
+    ):  # after the look at the keeper, which takes a fraction of its time
         from swordplay.engine.projected import Projected
 
-        return Projected(learner, _twin(learner.enclosed, "linear", 1.0, precision), loss, threshold)
+        return Projected(
+            learner, _twin(learner.enclosed, "linear", 1.0, precision), loss, threshold
+        )
     if not isinstance(learner, Assembled):
-        raise NotCompilable(f"a learner of type {type(learner).__name__} does not say what it is made of (no .parts).")
+        raise NotCompilable(
+            f"a learner of type {type(learner).__name__} does not say what it is made of (no "
+            ".parts)."
+        )
     state = None if learner.untouched else learner.state()
     engine = Engine(learner.parts, loss, threshold=threshold, state=state, dtype=precision)
     learner.hand_over(engine)
@@ -144,7 +162,9 @@ def play_many(
     level: float = 0.5,
     threads: int | None = None,
 ) -> Matrix:
-    """Let K learners of one make play a stream each, over the cores; returns their losses, shape ``(K, T)``.
+    """Let K learners of one make play a stream each, over the cores.
+
+    Returns their losses, shape ``(K, T)``.
 
     Parameters
     ----------

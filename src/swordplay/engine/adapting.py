@@ -1,8 +1,10 @@
-"""Steps that adapt, in numbers, and the certificate's account of them: twin of ``parts.experts.steps`` and ``gauge``.
+"""Steps that adapt, in numbers, and the certificate's account of them: twin of
+``parts.experts.steps`` and ``gauge``.
 
-A step is 1 / max{root of the energy / (c W), floor}, so its inverse, which the certificate needs, comes first and is not a
-quotient of its own. What a round makes of the energy is the step of a descent expert in that very round and of an
-extra-gradient expert in the next one: it is computed once, and waits in ``coming``.
+A step is 1 / max{root of the energy / (c W), floor}, so its inverse, which the certificate needs,
+comes first and is not a quotient of its own. What a round makes of the energy is the step of a
+descent expert in that very round and of an extra-gradient expert in the next one: it is computed
+once, and waits in ``coming``.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ NOTHING = 4e-15
 
 @inline
 def adapt(me: Arrays, of: Products, h: float) -> None:
-    """Adaptive steps of this round and of the coming one, and the certificate's account of this round's."""
+    """Adaptive steps of this round and of the coming one, and the certificate's account of this
+    round's.
+    """
     numbers, live = me.numbers, me.live
     if live[LIVE.stepped] == 0.0:
         catch_up(me)
@@ -69,11 +73,14 @@ def step(
     swing: Vector,
     turning: Vector,
 ) -> None:
-    """The certificate needs of 1/eta: its increases, its largest value, and its changes times norm(w)^2 / 2 and norm(w)."""
+    """The certificate needs of 1/eta: its increases, its largest value, and its changes times
+    norm(w)^2 / 2 and norm(w).
+    """
     for i in range(n):
         met = energy[i] + surprise[i]
         fresh = larger(math.sqrt(met) * narrowness[i], floor[i] if met > 0.0 else 0.0)
-        # Extra-gradient experts step with what they knew before the round, unless they knew nothing.
+        # Extra-gradient experts step with what they knew before the round, unless they knew
+        # nothing.
         known = extra[i] * energy[i] > 0.0
         now = coming_inverse[i] if known else fresh
         made = step_of(fresh)
@@ -96,7 +103,9 @@ def step_of(inverse: float) -> float:
 
 @inline
 def catch_up(me: Arrays) -> None:
-    """What rounds leave behind for the next one, for a learner that was loaded or whose domain or norms have changed."""
+    """What rounds leave behind for the next one, for a learner that was loaded or whose domain
+    or norms have changed.
+    """
     numbers, n = me.numbers, columns_of(me.numbers)
     me.live[LIVE.width] = 0.0
     prepare(me)
@@ -116,7 +125,14 @@ def catch_up(me: Arrays) -> None:
 
 
 @expert_loop
-def remember(n: int, energy: Vector, narrowness: Vector, floor: Vector, coming: Vector, coming_inverse: Vector) -> None:
+def remember(
+    n: int,
+    energy: Vector,
+    narrowness: Vector,
+    floor: Vector,
+    coming: Vector,
+    coming_inverse: Vector,
+) -> None:
     """Steps of the coming round, as ``step`` makes them."""
     for i in range(n):
         fresh = larger(math.sqrt(energy[i]) * narrowness[i], floor[i] if energy[i] > 0.0 else 0.0)
@@ -133,7 +149,9 @@ def roots(n: int, squares: Vector, farthest: Vector, answer: Vector) -> None:
 
 @inline
 def distance_of(square: float, farthest: float) -> float:
-    """The root of a square that is known up to the rounding of the largest so far: who steps back to the centre is there."""
+    """The root of a square that is known up to the rounding of the largest so far: who steps
+    back to the centre is there.
+    """
     return math.sqrt(square) if square > rounding_of(farthest) else 0.0
 
 
@@ -149,7 +167,9 @@ def begin(me: Arrays) -> None:
     numbers = me.numbers
     for i in range(columns_of(numbers)):
         now = 1.0 / numbers[EXPERT.eta, i]
-        numbers[EXPERT.swing, i] += 0.5 * (now - numbers[EXPERT.inverse, i]) * numbers[EXPERT.norm, i]
+        numbers[EXPERT.swing, i] += (
+            0.5 * (now - numbers[EXPERT.inverse, i]) * numbers[EXPERT.norm, i]
+        )
         numbers[EXPERT.growth, i] += max(now - numbers[EXPERT.inverse, i], 0.0)
         numbers[EXPERT.largest, i] = max(numbers[EXPERT.largest, i], now)
         numbers[EXPERT.inverse, i] = now
@@ -157,14 +177,19 @@ def begin(me: Arrays) -> None:
 
 @inline
 def venture(me: Arrays) -> None:
-    """How far from the centre the base point of every expert has been, and how hard steps that change have pulled it."""
+    """How far from the centre the base point of every expert has been, and how hard steps that
+    change have pulled it.
+    """
     keep_larger(columns_of(me.numbers), me.numbers[EXPERT.norm], me.numbers[EXPERT.farthest])
     strain(me)
 
 
 @inline
 def strain(me: Arrays) -> None:
-    """How hard steps that change have pulled; on a ball, how far experts have been was noted when they looked ahead."""
+    """How hard steps that change have pulled.
+
+    On a ball, how far experts have been was noted when they looked ahead.
+    """
     numbers = me.numbers
     if me.config[CONFIG.adaptive] == 1.0 and not is_kept(numbers):
         keep_pull(
@@ -180,7 +205,13 @@ def strain(me: Arrays) -> None:
 
 @expert_loop
 def keep_pull(
-    n: int, inverse: Vector, base_norm: Vector, farthest: Vector, turning: Vector, away: Vector, pull: Vector
+    n: int,
+    inverse: Vector,
+    base_norm: Vector,
+    farthest: Vector,
+    turning: Vector,
+    away: Vector,
+    pull: Vector,
 ) -> None:
     """The largest norm(w) / eta + turning so far; norm(w) waits for the next round."""
     for i in range(n):

@@ -1,9 +1,12 @@
 """Coordinates of experts on a ball: one pass a round over all of them.
 
-Coordinates are relative to the ball's centre. With a the features of the round, a' those of the round before:
+Coordinates are relative to the ball's centre. With a the features of the round, a' those of the
+round before:
 
-- xhat = s (W + c a'), the scale s lazy, the rank-one change c a' pending: it is applied by the next round's pass;
-- x = alpha xhat - gamma a', because x = Proj[xhat - eta m a'] scales by alpha and gamma = alpha eta m.
+- xhat = s (W + c a'), the scale s lazy, the rank-one change c a' pending: it is applied by the next
+  round's pass;
+- x = alpha xhat - gamma a', because x = Proj[xhat - eta m a'] scales by alpha and gamma = alpha eta
+  m.
 """
 
 from __future__ import annotations
@@ -17,7 +20,8 @@ from swordplay.engine.layout import BLOCK, CONFIG, EXPERT, LIVE, VECTOR, Arrays,
 from swordplay.engine.weights import normalised, settle_weights, taken_share
 
 TILE, FEWEST = 2048, 8
-"""Numbers that all blocks of experts go through before the next ones, and coordinates at the least: where experts are many,
+"""Numbers that all blocks of experts go through before the next ones, and coordinates at the least:
+where experts are many,
 the same column of many coordinates would drive itself out of the nearest cache."""
 
 
@@ -55,7 +59,9 @@ def predict(me: Arrays, of: Products, features: Vector) -> float:
 
 @inline
 def sweep(me: Arrays, features: Vector) -> None:
-    """Apply the pending change W += c a' and form <a, W> for every expert: one read and one write of W."""
+    """Apply the pending change W += c a' and form <a, W> for every expert: one read and one
+    write of W.
+    """
     coords, numbers, last, dim = me.coords, me.numbers, me.vectors[VECTOR.last], len(features)
     columns, changes, sums, odd = (
         columns_of(numbers),
@@ -66,11 +72,29 @@ def sweep(me: Arrays, features: Vector) -> None:
     tile = max(TILE // columns, FEWEST)
     for i in range(0, columns, BLOCK):
         forget(tail_view(sums, i))
-        sweep_block(i, min(tile, dim), coords, tail_view(changes, i), last, features, tail_view(sums, i), tail_view(odd, i))
+        sweep_block(
+            i,
+            min(tile, dim),
+            coords,
+            tail_view(changes, i),
+            last,
+            features,
+            tail_view(sums, i),
+            tail_view(odd, i),
+        )
     for j in range(tile, dim, tile):
         some, before, a = tail_view(coords, j), tail_view(last, j), tail_view(features, j)
         for i in range(0, columns, BLOCK):
-            sweep_block(i, min(tile, dim - j), some, tail_view(changes, i), before, a, tail_view(sums, i), tail_view(odd, i))
+            sweep_block(
+                i,
+                min(tile, dim - j),
+                some,
+                tail_view(changes, i),
+                before,
+                a,
+                tail_view(sums, i),
+                tail_view(odd, i),
+            )
     for i in range(0, columns, BLOCK):
         forget(tail_view(changes, i))
 
@@ -84,7 +108,14 @@ def forget(some: Vector) -> None:
 
 @expert_loop
 def sweep_block(
-    i: int, dim: int, coords: Any, change: Vector, last: Vector, features: Vector, products: Vector, odd: Vector
+    i: int,
+    dim: int,
+    coords: Any,
+    change: Vector,
+    last: Vector,
+    features: Vector,
+    products: Vector,
+    odd: Vector,
 ) -> None:
     """Some coordinates of one block of experts, from column i on: their sums stay in registers.
 
@@ -145,9 +176,11 @@ def mix(
     at_base: Vector,
     played: Vector,
 ) -> float:
-    """Products with base and played points from those with W, which the pass has brought up to date; returns their mean.
+    """Products with base and played points from those with W, which the pass has brought up to
+    date; returns their mean.
 
-    Weights are normalised on the way: what they are to be multiplied by need not be waited for until here.
+    Weights are normalised on the way: what they are to be multiplied by need not be waited for
+    until here.
     """
     total = 0.0
     for i in range(n):
@@ -182,7 +215,9 @@ def tidy(me: Arrays, smallest: float) -> None:
 
 @inline
 def flush(me: Arrays) -> None:
-    """Apply what is pending and bring every scale back to 1, and measure the norms afresh: rounding adds up in both."""
+    """Apply what is pending and bring every scale back to 1, and measure the norms afresh:
+    rounding adds up in both.
+    """
     coords, numbers, last = me.coords, me.numbers, me.vectors[VECTOR.last]
     numbers[EXPERT.norm] = 0.0
     for j in range(coords.shape[0]):
@@ -205,7 +240,10 @@ def decide(me: Arrays, decision: Vector) -> None:
     pending = 0.0
     for i in range(experts):
         share[i] = numbers[EXPERT.weight, i] * numbers[EXPERT.alpha, i] * numbers[EXPERT.scale, i]
-        pending += share[i] * numbers[EXPERT.coefficient, i] - numbers[EXPERT.weight, i] * numbers[EXPERT.gamma, i]
+        pending += (
+            share[i] * numbers[EXPERT.coefficient, i]
+            - numbers[EXPERT.weight, i] * numbers[EXPERT.gamma, i]
+        )
     for j in range(coords.shape[0]):
         coordinate = me.vectors[VECTOR.center, j] + pending * me.vectors[VECTOR.last, j]
         for i in range(experts):

@@ -1,8 +1,10 @@
-"""Both steps of experts on a ball whose steps adapt, for a squared loss: one pass, where ``ball_steps`` takes several.
+"""Both steps of experts on a ball whose steps adapt, for a squared loss: one pass, where
+``ball_steps`` takes several.
 
-Experts whose steps adapt live at the wall: in every second round or so somebody leaves the ball, and nobody can tell which. So
-everybody is projected, most of them by the factor 1: a root and two quotients cost less than a wrong guess of the processor.
-The root is also what the certificate needs of the distance from the centre (``adapting.keep_pull``).
+Experts whose steps adapt live at the wall: in every second round or so somebody leaves the ball,
+and nobody can tell which. So everybody is projected, most of them by the factor 1: a root and two
+quotients cost less than a wrong guess of the processor. The root is also what the certificate needs
+of the distance from the centre (``adapting.keep_pull``).
 """
 
 from __future__ import annotations
@@ -19,9 +21,15 @@ from swordplay.engine.layout import CONFIG, EXPERT, LIVE, SQUARED, Arrays, Produ
 
 @inline
 def is_at_once(me: Arrays) -> bool:
-    """Whether both steps of a round are one pass: not if the certificate keeps S, which needs to know who was projected."""
+    """Whether both steps of a round are one pass: not if the certificate keeps S, which needs to
+    know who was projected.
+    """
     config = me.config
-    return bool(config[CONFIG.adaptive] == 1.0 and config[CONFIG.loss] == SQUARED and not is_kept(me.numbers))
+    return bool(
+        config[CONFIG.adaptive] == 1.0
+        and config[CONFIG.loss] == SQUARED
+        and not is_kept(me.numbers)
+    )
 
 
 @inline
@@ -33,7 +41,9 @@ def strain_apart(me: Arrays) -> None:
 
 @inline
 def stride_all(me: Arrays, of: Products, target: float) -> tuple[float, float]:
-    """Both steps of every expert, the second one before it is projected: the smallest scale, and the largest norm(x)^2."""
+    """Both steps of every expert, the second one before it is projected: the smallest scale, and
+    the largest norm(x)^2.
+    """
     numbers, live = me.numbers, me.live
     return stride(
         columns_of(numbers),
@@ -90,7 +100,9 @@ def stride(
     away: Vector,
     pull: Vector,
 ) -> tuple[float, float]:
-    """``step_base``, ``shrink_base``, ``replays``, ``step_ahead`` and ``keep_pull`` of one expert after the other."""
+    """``step_base``, ``shrink_base``, ``replays``, ``step_ahead`` and ``keep_pull`` of one
+    expert after the other.
+    """
     limit = radius * radius
     smallest, farthest = math.inf, 0.0
     for i in range(n):
@@ -98,7 +110,8 @@ def stride(
         square = larger(base_norm[i] - 2.0 * k * at_base[i] + k * k * norm, 0.0)
         change[i] = -k * unscale[i]
         root = math.sqrt(square)
-        # Whoever is inside stays: where the radius is 0 or its square underflows, a quotient would be no number.
+        # Whoever is inside stays: where the radius is 0 or its square underflows, a quotient would
+        # be no number.
         shrink = radius / root if square > limit else 1.0
         size = scale[i] * shrink
         scale[i] = size
@@ -111,7 +124,8 @@ def stride(
         replay[i] = m
         stride = coming[i] * m if coming[i] < math.inf else 0.0
         moved = stride * stride * norm
-        # A base point on the sphere may lie outside it by rounding; where nothing moved, nothing is to be projected.
+        # A base point on the sphere may lie outside it by rounding; where nothing moved, nothing is
+        # to be projected.
         reached = inside - 2.0 * stride * at + moved if stride != 0.0 else 0.0
         farthest = larger(farthest, reached)
         alpha[i], gamma[i], lead[i] = 1.0, stride, moved

@@ -1,6 +1,8 @@
-"""The steps of experts on a ball, where a projection is a scaling: everything in numbers, no pass over the coordinates.
+"""The steps of experts on a ball, where a projection is a scaling: everything in numbers, no pass
+over the coordinates.
 
-norm(x - k a)^2 = norm(x)^2 - 2 k <a, x> + k^2 norm(a)^2, so that no projection needs a pass of its own.
+norm(x - k a)^2 = norm(x)^2 - 2 k <a, x> + k^2 norm(a)^2, so that no projection needs a pass of its
+own.
 """
 
 from __future__ import annotations
@@ -53,7 +55,9 @@ def move(me: Arrays, of: Products, features: Any, target: float) -> float:
 
 @inline
 def fork(me: Arrays, of: Products, features: Any, target: float) -> None:
-    """Put the two experts that have just joined, and the padding behind them, where the fastest of their kind are."""
+    """Put the two experts that have just joined, and the padding behind them, where the fastest
+    of their kind are.
+    """
     coords, experts = me.coords, int(me.live[LIVE.experts])
     for j in range(coords.shape[0]):
         coords[j, experts - 2] = coords[j, experts - 4]
@@ -64,7 +68,14 @@ def fork(me: Arrays, of: Products, features: Any, target: float) -> None:
 
 @expert_loop
 def step_base(
-    n: int, norm: float, eta: Vector, slope_: Vector, unscale: Vector, change: Vector, at_base: Vector, base_norm: Vector
+    n: int,
+    norm: float,
+    eta: Vector,
+    slope_: Vector,
+    unscale: Vector,
+    change: Vector,
+    at_base: Vector,
+    base_norm: Vector,
 ) -> float:
     """xhat - eta k a, before it is projected; returns the largest squared norm."""
     farthest = 0.0
@@ -80,12 +91,19 @@ def step_base(
 
 @expert_loop
 def shrink_base(
-    n: int, radius: float, scale: Vector, unscale: Vector, at_base: Vector, base_norm: Vector, push: Vector
+    n: int,
+    radius: float,
+    scale: Vector,
+    unscale: Vector,
+    at_base: Vector,
+    base_norm: Vector,
+    push: Vector,
 ) -> None:
     """Project on the ball whoever left it: a scaling."""
     limit = radius * radius
     for i in range(n):
-        # Whoever is inside stays: where the radius is 0 or its square underflows, a quotient would be no number.
+        # Whoever is inside stays: where the radius is 0 or its square underflows, a quotient would
+        # be no number.
         shrink = radius / math.sqrt(base_norm[i]) if base_norm[i] > limit else 1.0
         before = scale[i]
         scale[i] = before * shrink
@@ -97,7 +115,10 @@ def shrink_base(
 
 @inline
 def look_ahead(me: Arrays, of: Products, target: float) -> None:
-    """x = Proj[xhat - eta m a] of every expert, for the field m a replayed at xhat; gradient descent stays at xhat."""
+    """x = Proj[xhat - eta m a] of every expert, for the field m a replayed at xhat.
+
+    Gradient descent stays at xhat.
+    """
     numbers, config = me.numbers, me.config
     n, loss, threshold = columns_of(numbers), int(config[CONFIG.loss]), config[CONFIG.threshold]
     replays(
@@ -176,7 +197,9 @@ def step_ahead(
     lead: Vector,
     farthest_base: Vector,
 ) -> float:
-    """alpha, gamma, <a, x> and norm(x - xhat)^2 for x = xhat - eta m a, before it is projected; returns the largest norm(x)^2.
+    """alpha, gamma, <a, x> and norm(x - xhat)^2 for x = xhat - eta m a, before it is projected.
+
+    Returns the largest norm(x)^2.
 
     How far xhat has been is noted on the way.
     """
@@ -184,7 +207,8 @@ def step_ahead(
     for i in range(n):
         stride = eta[i] * replay[i] if eta[i] < math.inf else 0.0
         moved = stride * stride * norm
-        # A base point on the sphere may lie outside it by rounding; where nothing moved, nothing is to be projected.
+        # A base point on the sphere may lie outside it by rounding; where nothing moved, nothing is
+        # to be projected.
         reached = base_norm[i] - 2.0 * stride * at_base[i] + moved if stride != 0.0 else 0.0
         farthest = larger(farthest, reached)
         alpha[i] = 1.0
@@ -207,7 +231,10 @@ def shrink_ahead(
     ahead: Vector,
     lead: Vector,
 ) -> None:
-    """Project on the ball whoever left it; norm(x - xhat)^2 = norm((alpha - 1) xhat - gamma a)^2."""
+    """Project on the ball whoever left it.
+
+    norm(x - xhat)^2 = norm((alpha - 1) xhat - gamma a)^2.
+    """
     limit = radius * radius
     for i in range(n):
         stride = gamma[i]
@@ -217,4 +244,6 @@ def shrink_ahead(
         alpha[i] = shrink
         gamma[i] = gone
         ahead[i] = shrink * at_base[i] - gone * norm
-        lead[i] = max(back * back * base_norm[i] - 2.0 * back * gone * at_base[i] + gone * gone * norm, 0.0)
+        lead[i] = max(
+            back * back * base_norm[i] - 2.0 * back * gone * at_base[i] + gone * gone * norm, 0.0
+        )

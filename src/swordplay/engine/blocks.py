@@ -12,7 +12,9 @@ from swordplay.engine.layout import BLOCK
 
 @inline
 def columns_of(numbers: Matrix) -> int:
-    """How many columns a loop over experts runs over, in a form that shows that they make whole blocks."""
+    """How many columns a loop over experts runs over, in a form that shows that they make whole
+    blocks.
+    """
     return int(BLOCK * (numbers.shape[1] // BLOCK))
 
 

@@ -34,7 +34,10 @@ class Played(NamedTuple):
     decisions: Matrix | None
     weights: list[Vector] | None
     steepest: float | None = None
-    """Norm of the longest gradient that was asked for, at any point; None where that was not noted."""
+    """Norm of the longest gradient that was asked for, at any point.
+
+    None where that was not noted.
+    """
     longest: float | None = None
     """Squared norm of the longest row; None where that was not noted."""
 
@@ -89,22 +92,31 @@ class Engine(Facts, Guarded):
 
     def _kept(self) -> dict[str, Any]:
         # Kernels and the arrays at hand are found again when they are needed.
-        return {name: value for name, value in vars(self).items() if name != "_arrays"} | {"_predict": None, "_learn": None}
+        return {name: value for name, value in vars(self).items() if name != "_arrays"} | {
+            "_predict": None,
+            "_learn": None,
+        }
 
     def release(self) -> None:
-        """Play no more: the learner goes on without this engine, and two of them would drift apart."""
+        """Play no more: the learner goes on without this engine, and two of them would drift
+        apart.
+        """
         self._released, self._predict, self._learn = True, None, None
 
     def require_held(self) -> None:
         """Refuse to play for a learner that has gone on without this engine."""
         if self._released:
             raise RuntimeError(
-                "the learner went on without this engine (it observed or loaded something, or plays another loss or dtype). "
+                "the learner went on without this engine (it observed or loaded something, or "
+                "plays another loss or dtype). "
                 "Ask sp.engine.online(learner) for the one that it has now."
             )
 
     def load_compact_state(
-        self, state: Mapping[str, Any], reach: float | None = None, also: Mapping[str, float] | None = None
+        self,
+        state: Mapping[str, Any],
+        reach: float | None = None,
+        also: Mapping[str, float] | None = None,
     ) -> None:
         """Go on from the numbers of an engine of the same make; on an error nothing changes.
 
@@ -127,7 +139,10 @@ class Engine(Facts, Guarded):
         self._predict = self._learn = None
 
     def widen(self, dim: int, last: int = 0) -> None:
-        """Make room for more features; their coefficients start at 0. The ``last`` ones stay behind the new ones."""
+        """Make room for more features; their coefficients start at 0.
+
+        The ``last`` ones stay behind the new ones.
+        """
         self.memory.widen(dim, last)
         self.dim = dim
         self._predict = self._learn = None
@@ -152,10 +167,12 @@ class Engine(Facts, Guarded):
         targets
             Finite targets, shape ``(T,)``.
         schedule
-            Weight of the loss, Huber threshold (or pinball level) and size of the domain of every round, shape ``(T, 3)``.
-            Unless given, weights are 1, and threshold and size stay what they were.
+            Weight of the loss, Huber threshold (or pinball level) and size of the domain of every
+            round, shape ``(T, 3)``. Unless given, weights are 1, and threshold and size stay what
+            they were.
         checked
-            True if the arrays are known to fit and to be finite, as those of a ``LinearStream`` are.
+            True if the arrays are known to fit and to be finite, as those of a ``LinearStream``
+            are.
         keep_decisions, keep_weights
             Whether to write them down each round.
         progress
@@ -173,27 +190,42 @@ class Engine(Facts, Guarded):
         if schedule is None:
             self.memory.live[LIVE.weight] = 1.0
         elif schedule.shape != (count, 3):
-            raise ValueError(f"schedule must have shape ({count}, 3), got {schedule.shape}: weight, threshold, radius.")
-        size = max(1, min(CHUNK, CHUNK_NUMBERS // self.dim)) if not inputs.is_sparse(features) else CHUNK
+            raise ValueError(
+                f"schedule must have shape ({count}, 3), got {schedule.shape}: weight, threshold, "
+                "radius."
+            )
+        size = (
+            max(1, min(CHUNK, CHUNK_NUMBERS // self.dim))
+            if not inputs.is_sparse(features)
+            else CHUNK
+        )
         for first in range(0, count, size):
             rows = slice(first, min(first + size, count))
             self.memory.reserve_rounds(rows.stop - first)
-            kept = np.zeros((rows.stop - first if keep_weights else 0, self.memory.numbers.shape[1]))
+            kept = np.zeros(
+                (rows.stop - first if keep_weights else 0, self.memory.numbers.shape[1])
+            )
             done = self._chunk(features, rows, targets, plan, predictions, losses, decisions, kept)
             if kept_weights is not None:
                 kept_weights.extend(self._readable_weights(kept[:done]))
             if first + done < rows.stop:
                 raise ValueError(
-                    f"row {first + done} would overflow: its features or target are too large for the loss. "
+                    f"row {first + done} would overflow: its features or target are too large for "
+                    "the loss. "
                     f"Rescale or drop it. The {first + done} row(s) before it are learned."
                 )
             if progress is not None:
                 progress(rows.stop)
         noted = self._steepest(), float(self.memory.live[LIVE.longest])
-        return Played(predictions, losses, decisions if keep_decisions else None, kept_weights, *noted)
+        return Played(
+            predictions, losses, decisions if keep_decisions else None, kept_weights, *noted
+        )
 
     def _steepest(self) -> float:
-        """Norm of the longest gradient since ``play`` began; those that were replayed last no round has noted yet."""
+        """Norm of the longest gradient since ``play`` began.
+
+        Those that were replayed last no round has noted yet.
+        """
         live, numbers = self.memory.live, self.memory.numbers
         last = np.abs(numbers[EXPERT.replay]).max() ** 2 * live[LIVE.last_norm]
         return math.sqrt(max(live[LIVE.peak], numbers[EXPERT.peak].max(), last))
@@ -210,14 +242,26 @@ class Engine(Facts, Guarded):
         kept: Matrix,
     ) -> int:
         """One compiled call."""
-        outputs = (np.ascontiguousarray(schedule[rows]), predictions[rows], losses[rows], decisions[rows], kept)
+        outputs = (
+            np.ascontiguousarray(schedule[rows]),
+            predictions[rows],
+            losses[rows],
+            decisions[rows],
+            kept,
+        )
         wanted = np.require(targets[rows], dtype=np.float64, requirements=["C", "W"])
         if not inputs.is_sparse(features):
             part = np.require(features[rows], dtype=np.float64, requirements=["C", "W"])
-            kernel = self.kernels.play_dense if self.memory.recipe.on_ball else self.kernels.play_points
+            kernel = (
+                self.kernels.play_dense if self.memory.recipe.on_ball else self.kernels.play_points
+            )
             return int(kernel(*self.memory.arrays, part, wanted, *outputs))
         if not self.memory.recipe.on_ball:
-            return int(self.kernels.play_points(*self.memory.arrays, features[rows].toarray(), wanted, *outputs))
+            return int(
+                self.kernels.play_points(
+                    *self.memory.arrays, features[rows].toarray(), wanted, *outputs
+                )
+            )
         self._flush_for_sparse()
         entries = inputs.sparse_rows(features, rows)
         last = np.flatnonzero(self.memory.vectors[VECTOR.last])
@@ -225,13 +269,17 @@ class Engine(Facts, Guarded):
         return int(done)
 
     def _flush_for_sparse(self) -> None:
-        """Sparse rounds expect nothing pending, and a refresh that costs no more than the rounds between two of them."""
+        """Sparse rounds expect nothing pending, and a refresh that costs no more than the rounds
+        between two of them.
+        """
         memory = self.memory
         memory.config[CONFIG.refresh] = max(memory.config[CONFIG.refresh], 8 * self.dim)
         pending = memory.numbers[EXPERT.coefficient]
         if pending.any():
             touched = np.flatnonzero(memory.vectors[VECTOR.last])
-            memory.coords[touched] += np.multiply.outer(memory.vectors[VECTOR.last, touched], pending)
+            memory.coords[touched] += np.multiply.outer(
+                memory.vectors[VECTOR.last, touched], pending
+            )
             pending[:] = 0.0
 
     def _readable_weights(self, kept: Matrix) -> list[Vector]:
@@ -239,7 +287,10 @@ class Engine(Facts, Guarded):
         if not self.memory.config[CONFIG.grows]:
             return list(kept[:, : self.memory.experts])
         counts = (kept > 0).sum(axis=1)
-        return [np.concatenate([row[0:n:2], row[1:n:2]]) for row, n in zip(kept, counts.tolist(), strict=True)]
+        return [
+            np.concatenate([row[0:n:2], row[1:n:2]])
+            for row, n in zip(kept, counts.tolist(), strict=True)
+        ]
 
     @takes_the_lock
     def predict(self, features: Any) -> float:
@@ -248,7 +299,9 @@ class Engine(Facts, Guarded):
         with self._guard:
             kernel = self._predict or self._prepare_single()[0]
             memory = self.memory  # its arrays may have been replaced since the last call
-            answer = kernel(memory.coords, memory.numbers, memory.vectors, memory.live, memory.config, row)
+            answer = kernel(
+                memory.coords, memory.numbers, memory.vectors, memory.live, memory.config, row
+            )
         if answer - answer != 0.0:
             arguments.vector("features", features, self.dim)
             raise ValueError("features are too large: their prediction overflows. Rescale them.")
@@ -262,17 +315,30 @@ class Engine(Facts, Guarded):
             kernel, memory = self._learn, self.memory
             if kernel is None or memory.live[LIVE.rounds] >= self._room:
                 kernel = self._prepare_single()[1]
-            loss = kernel(memory.coords, memory.numbers, memory.vectors, memory.live, memory.config, row, target)
+            loss = kernel(
+                memory.coords,
+                memory.numbers,
+                memory.vectors,
+                memory.live,
+                memory.config,
+                row,
+                target,
+            )
         if loss != loss:
             arguments.vector("features", features, self.dim)
-            raise ValueError(f"features or target ({target}) are too large: the loss overflows. Rescale them.")
+            raise ValueError(
+                f"features or target ({target}) are too large: the loss overflows. Rescale them."
+            )
         return loss
 
     def _prepare_single(self) -> tuple[Callable[..., float], Callable[..., float]]:
         """Room for the experts of many rounds to come, and the kernels at hand."""
         self.require_held()
         if not self.memory.recipe.on_ball:
-            raise NotCompilable("one row at a time the engine plays on a Ball. Use play on arrays, or the readable learner.")
+            raise NotCompilable(
+                "one row at a time the engine plays on a Ball. Use play on arrays, or the "
+                "readable learner."
+            )
         ahead = 3 * self.memory.rounds + 16
         self.memory.reserve_rounds(ahead)
         self._room = self.memory.rounds + ahead if self.memory.config[CONFIG.grows] else sys.maxsize

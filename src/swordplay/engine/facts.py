@@ -39,12 +39,16 @@ class Facts:
 
     @property
     def step_sizes(self) -> Vector:
-        """Step size of each expert, or the multiplier of one that adapts, in the readable learner's order."""
+        """Step size of each expert, or the multiplier of one that adapts, in the readable
+        learner's order.
+        """
         return self.memory.of_experts(EXPERT.step)
 
     @property
     def extra_gradient(self) -> Any:
-        """Which experts take a second step along the last field, in the readable learner's order."""
+        """Which experts take a second step along the last field, in the readable learner's
+        order.
+        """
         return self.memory.of_experts(EXPERT.extra) == 1.0
 
     @property
@@ -63,7 +67,9 @@ class Facts:
         return int(self.memory.numbers.shape[1])
 
     def certificate_sums(self) -> dict[str, Vector]:
-        """What the certificate is computed from, by the names of the readable state, in the readable learner's order."""
+        """What the certificate is computed from, by the names of the readable state, in the
+        readable learner's order.
+        """
         sums = {name: self.memory.of_experts(place) for name, place in readable.CERTIFICATE.items()}
         return sums | {"pull": np.sqrt(sums["pull"])} if self.memory.headed else sums
 
@@ -72,7 +78,9 @@ class Facts:
         return self.memory.of_experts(EXPERT.advantage) + self.memory.of_experts(EXPERT.drift)
 
     def base_lengths(self) -> Vector:
-        """How far the base point of each expert is from the centre of the ball, in the readable learner's order."""
+        """How far the base point of each expert is from the centre of the ball, in the readable
+        learner's order.
+        """
         return np.sqrt(self.memory.of_experts(EXPERT.norm))
 
     def base_points(self) -> Matrix:

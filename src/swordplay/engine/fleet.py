@@ -19,7 +19,9 @@ from swordplay.engine.recipe import NotCompilable
 CHUNK = 4096
 """Rounds that every stream plays per compiled call."""
 SHARES = 8
-"""Compiled calls for each thread: whoever has a core to himself takes over from one who has to share it."""
+"""Compiled calls for each thread: whoever has a core to himself takes over from one who has to
+share it.
+"""
 
 
 class Fleet:
@@ -36,18 +38,26 @@ class Fleet:
             raise ValueError("learners must not be empty. Give at least one.")
         self._engine, self._memories = engines[0], [engine.memory for engine in engines]
         if len({id(memory) for memory in self._memories}) < len(engines):
-            raise ValueError("learners must be different objects, got one of them twice: it cannot play two streams at once.")
+            raise ValueError(
+                "learners must be different objects, got one of them twice: it cannot play two "
+                "streams at once."
+            )
         first = self._memories[0]
         if not first.recipe.on_ball:
             raise NotCompilable("many streams at once are played on a Ball. Play each by itself.")
         for number, memory in enumerate(self._memories):
             if memory.make != first.make:
-                raise ValueError(f"learners must be of one make, got another in place {number}. Make groups of equal ones.")
+                raise ValueError(
+                    f"learners must be of one make, got another in place {number}. Make groups of "
+                    "equal ones."
+                )
         self._bound: list[Matrix] = []  # the slices that the memories were last given
         self.dim = engines[0].dim
         self.loss = engines[0].loss
 
-    def play(self, features: Any, targets: Any, *, threads: int | None = None) -> tuple[Matrix, Matrix]:
+    def play(
+        self, features: Any, targets: Any, *, threads: int | None = None
+    ) -> tuple[Matrix, Matrix]:
         """Play every stream, each row predicted before it is learned.
 
         Parameters
@@ -65,21 +75,37 @@ class Fleet:
             Shapes ``(K, T)``.
         """
         count, dim = len(self._memories), self.dim
-        rows, wanted = arguments.array("features", features, ndim=3), arguments.array("targets", targets, ndim=2)
+        rows, wanted = (
+            arguments.array("features", features, ndim=3),
+            arguments.array("targets", targets, ndim=2),
+        )
         if rows.shape != (count, wanted.shape[1], dim) or len(wanted) != count:
             raise ValueError(
-                f"features must have shape ({count}, T, {dim}) and targets ({count}, T), got {rows.shape} and {wanted.shape}."
+                f"features must have shape ({count}, T, {dim}) and targets ({count}, T), got "
+                f"{rows.shape} and {wanted.shape}."
             )
         if self.loss == "logistic" and not np.isin(wanted, (0.0, 1.0)).all():
-            raise ValueError("targets must be 0 or 1 for the logistic loss. Encode the two labels as 0 and 1.")
-        workers = min(count, arguments.whole("threads", os.cpu_count() or 1 if threads is None else threads))
+            raise ValueError(
+                "targets must be 0 or 1 for the logistic loss. Encode the two labels as 0 and 1."
+            )
+        workers = min(
+            count, arguments.whole("threads", os.cpu_count() or 1 if threads is None else threads)
+        )
         predictions, losses = np.empty(wanted.shape), np.empty(wanted.shape)
         calls = 1 if workers == 1 else min(count, SHARES * workers)
         edges = np.linspace(0, count, calls + 1).astype(int).tolist()
         with ThreadPoolExecutor(workers) as pool:
             for start in range(0, wanted.shape[1], CHUNK):
                 part = slice(start, start + CHUNK)
-                self._chunk(pool, edges, rows[:, part], wanted[:, part], predictions[:, part], losses[:, part], start)
+                self._chunk(
+                    pool,
+                    edges,
+                    rows[:, part],
+                    wanted[:, part],
+                    predictions[:, part],
+                    losses[:, part],
+                    start,
+                )
         return predictions, losses
 
     def _chunk(
@@ -110,14 +136,17 @@ class Fleet:
         if (played < targets.shape[1]).any():
             k = int((played < targets.shape[1]).argmax())
             raise ValueError(
-                f"row {start + int(played[k])} of stream {k} would overflow: its features or target are too large. "
+                f"row {start + int(played[k])} of stream {k} would overflow: its features or "
+                "target are too large. "
                 "Rescale or drop it; the rows before it are learned."
             )
 
     def _bind(self) -> None:
         """One block for all learners, of which each keeps its own slice."""
         memories = self._memories
-        if self._bound and all(memory.numbers is mine for memory, mine in zip(memories, self._bound, strict=True)):
+        if self._bound and all(
+            memory.numbers is mine for memory, mine in zip(memories, self._bound, strict=True)
+        ):
             return
         self._coords = zeros((len(memories), *memories[0].coords.shape), memories[0].coords.dtype)
         self._numbers = zeros((len(memories), *memories[0].numbers.shape))
@@ -125,6 +154,8 @@ class Fleet:
         np.stack([memory.numbers for memory in memories], out=self._numbers)
         self._vectors = np.stack([memory.vectors for memory in memories])
         self._live = np.stack([memory.live for memory in memories])
-        for memory, *own in zip(memories, self._coords, self._numbers, self._vectors, self._live, strict=True):
+        for memory, *own in zip(
+            memories, self._coords, self._numbers, self._vectors, self._live, strict=True
+        ):
             memory.coords, memory.numbers, memory.vectors, memory.live = own
         self._bound = [memory.numbers for memory in memories]

@@ -1,4 +1,6 @@
-"""One row predicted before it is learned: the products of the prediction wait in the learner's scratch for the target."""
+"""One row predicted before it is learned: the products of the prediction wait in the learner's
+scratch for the target.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,12 @@ from swordplay.engine.layout import LIVE, VECTOR, Arrays, Products
 def prepare(me: Arrays, of: Products, prediction: float, features: Vector) -> None:
     """Leave what a prediction has computed for the round that will learn the same features."""
     live, under_way = me.live, me.vectors[VECTOR.under_way]
-    live[LIVE.norm], live[LIVE.cross], live[LIVE.turn], live[LIVE.gap] = of.norm, of.cross, of.turn, of.gap
+    live[LIVE.norm], live[LIVE.cross], live[LIVE.turn], live[LIVE.gap] = (
+        of.norm,
+        of.cross,
+        of.turn,
+        of.gap,
+    )
     live[LIVE.offset], live[LIVE.prediction] = of.offset, prediction
     for j in range(len(features)):
         under_way[j] = features[j]
@@ -36,7 +43,12 @@ def measure(me: Arrays, features: Vector) -> Products:
     live = me.live
     if live[LIVE.prepared] == 1.0:
         return Products(
-            live[LIVE.norm], live[LIVE.last_norm], live[LIVE.cross], live[LIVE.turn], live[LIVE.gap], live[LIVE.offset]
+            live[LIVE.norm],
+            live[LIVE.last_norm],
+            live[LIVE.cross],
+            live[LIVE.turn],
+            live[LIVE.gap],
+            live[LIVE.offset],
         )
     return ball.measure(me, features)
 

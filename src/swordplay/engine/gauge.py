@@ -1,7 +1,8 @@
 """Capped experts, in numbers: twin of ``parts.experts.gauge``.
 
-A growing pool that has them begins with them: column 0 is the capped extra-gradient expert, column 1 the capped descent
-expert. Their steps are made of the whole domain's diameter and are at most 1 / (2 L ρ), or 1 / (2 L m) averaged over m rounds.
+A growing pool that has them begins with them: column 0 is the capped extra-gradient expert, column
+1 the capped descent expert. Their steps are made of the whole domain's diameter and are at most 1 /
+(2 L ρ), or 1 / (2 L m) averaged over m rounds.
 """
 
 from __future__ import annotations
@@ -18,23 +19,34 @@ from swordplay.parts.experts.gauge import PATIENCE
 
 @inline
 def is_news(me: Arrays, of: Products, h: float) -> bool:
-    """Whether a round changes what steps are made of: of few rounds ``measure`` and ``prepare`` would, and both divide."""
+    """Whether a round changes what steps are made of: of few rounds ``measure`` and ``prepare``
+    would, and both divide.
+    """
     live, L, span = me.live, me.live[LIVE.smoothness], me.live[LIVE.span]
     bend = live[LIVE.weight] * curvature(int(me.config[CONFIG.loss])) * of.norm
-    known = bend <= L and 4.0 * me.numbers[EXPERT.norm, 1] <= span * span and abs(h) * math.sqrt(of.norm) <= PATIENCE * L * span
-    return not known or live[LIVE.rounds] < max(live[LIVE.patience], float(PATIENCE))  # until then averages get longer
+    known = (
+        bend <= L
+        and 4.0 * me.numbers[EXPERT.norm, 1] <= span * span
+        and abs(h) * math.sqrt(of.norm) <= PATIENCE * L * span
+    )
+    return not known or live[LIVE.rounds] < max(
+        live[LIVE.patience], float(PATIENCE)
+    )  # until then averages get longer
 
 
 @inline
 def measure(me: Arrays, of: Products, h: float) -> None:
     """Take in the loss of a round, whose gradient at the decision is h a."""
     live, config = me.live, me.config
-    L = max(live[LIVE.smoothness], live[LIVE.weight] * curvature(int(config[CONFIG.loss])) * of.norm)
+    L = max(
+        live[LIVE.smoothness], live[LIVE.weight] * curvature(int(config[CONFIG.loss])) * of.norm
+    )
     live[LIVE.smoothness] = L
     span, length = live[LIVE.span], abs(h) * math.sqrt(of.norm)
     if span == 0.0 and length > 0.0:
         span = 2.0 * length / L if L > 0.0 else math.inf
-    # Asked first whether they are wider: a root and a quotient in every round would cost more than the rest.
+    # Asked first whether they are wider: a root and a quotient in every round would cost more than
+    # the rest.
     reached = me.numbers[EXPERT.norm, 1]
     if 4.0 * reached > span * span:
         span = max(span, 2.0 * math.sqrt(reached))
@@ -45,11 +57,18 @@ def measure(me: Arrays, of: Products, h: float) -> None:
 
 @inline
 def prepare(me: Arrays) -> None:
-    """What the steps of every expert are made of, as far as it has been measured; rows are written where it has changed."""
+    """What the steps of every expert are made of, as far as it has been measured.
+
+    Rows are written where it has changed.
+    """
     numbers, live, config = me.numbers, me.live, me.config
     diameter, capped = config[CONFIG.diameter], config[CONFIG.capped] == 1.0
     rho = live[LIVE.caution] if live[LIVE.caution] > 0.0 else 1.0
-    width = min(diameter, live[LIVE.span] / (rho * rho)) if capped and live[LIVE.span] > 0.0 else diameter
+    width = (
+        min(diameter, live[LIVE.span] / (rho * rho))
+        if capped and live[LIVE.span] > 0.0
+        else diameter
+    )
     if width != live[LIVE.width]:
         live[LIVE.width] = width
         narrow(columns_of(numbers), width, numbers[EXPERT.step], numbers[EXPERT.narrowness])

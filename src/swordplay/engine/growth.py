@@ -14,14 +14,19 @@ from swordplay.parts.experts.gauge import ROOMY
 def is_growing(live: Vector, config: Vector) -> bool:
     """Whether the fastest multiplier is too slow for a comparator that moved in every round."""
     # 4 ** (n - 1) = 2 ** (experts - 2), as there are two experts for every multiplier.
-    return bool(config[CONFIG.grows] == 1.0 and 1.0 + 2.0 * live[LIVE.rounds] > 2.0 ** (live[LIVE.experts] - 2.0))
+    return bool(
+        config[CONFIG.grows] == 1.0
+        and 1.0 + 2.0 * live[LIVE.rounds] > 2.0 ** (live[LIVE.experts] - 2.0)
+    )
 
 
 @inline
 def fork_numbers(numbers: Matrix, live: Vector, config: Vector) -> None:
-    """Copy the last expert of either kind, double the copies' multipliers and share the weight by the new priors.
+    """Copy the last expert of either kind, double the copies' multipliers and share the weight by
+    the new priors.
 
-    Columns take turns: extra-gradient, descent, extra-gradient, ... so that a fork appends two columns.
+    Columns take turns: extra-gradient, descent, extra-gradient, ... so that a fork appends two
+    columns.
     """
     experts = int(live[LIVE.experts])
     count = experts // 2
@@ -50,9 +55,16 @@ def fork_numbers(numbers: Matrix, live: Vector, config: Vector) -> None:
 
 @inline
 def tame(numbers: Matrix, live: Vector, config: Vector, child: int) -> None:
-    """Leave a copy a step of 1/L at the most where no wall is near: twin of ``GaugedSteps.inherited``."""
+    """Leave a copy a step of 1/L at the most where no wall is near: twin of
+    ``GaugedSteps.inherited``.
+    """
     energy, span = numbers[EXPERT.energy, child], live[LIVE.span]
-    if not (config[CONFIG.capped] == 1.0 and energy > 0.0 and span > 0.0 and config[CONFIG.diameter] > ROOMY * span):
+    if not (
+        config[CONFIG.capped] == 1.0
+        and energy > 0.0
+        and span > 0.0
+        and config[CONFIG.diameter] > ROOMY * span
+    ):
         return
     least = numbers[EXPERT.step, child] * live[LIVE.width] * live[LIVE.smoothness]
     if least * least > energy:

@@ -1,8 +1,10 @@
-"""S, the certificate's sum of (w_{t+1} - w_t) / eta_t, for experts whose steps change: twin of ``certificate.step``.
+"""S, the certificate's sum of (w_{t+1} - w_t) / eta_t, for experts whose steps change: twin of
+``certificate.step``.
 
-Where it is kept, its coordinates are more rows of ``numbers``, behind those of ``EXPERT``, a row for each coordinate: whatever
-copies or makes room for the numbers of an expert does so for these. The pull, the longest that S has been, is kept as a square
-then: a root for each expert would cost as much as the rest.
+Where it is kept, its coordinates are more rows of ``numbers``, behind those of ``EXPERT``, a row
+for each coordinate: whatever copies or makes room for the numbers of an expert does so for these.
+The pull, the longest that S has been, is kept as a square then: a root for each expert would cost
+as much as the rest.
 """
 
 from __future__ import annotations
@@ -34,20 +36,41 @@ def stay(me: Arrays, smallest: float) -> None:
 def lean(me: Arrays, smallest: float) -> None:
     """Add a round on a ball, whose features are the last ones by now.
 
-    A step that is not projected is -eta k a, so that S changes by -k a, k the slope. A projection by the factor f takes it on
-    to f w, w the point before: by (1 - 1/f) of the point after, over eta. ``smallest`` is infinite if nobody was projected.
+    A step that is not projected is -eta k a, so that S changes by -k a, k the slope. A projection
+    by the factor f takes it on to f w, w the point before: by (1 - 1/f) of the point after, over
+    eta. ``smallest`` is infinite if nobody was projected.
     """
     numbers, last = me.numbers, me.vectors[VECTOR.last]
     if not is_kept(numbers):
         return
-    S, slope, push, pull = tail_view(numbers, FIRST), numbers[EXPERT.slope], numbers[EXPERT.push], numbers[EXPERT.pull]
-    lengths, change, projected = numbers[EXPERT.scratch], numbers[EXPERT.coefficient], smallest < math.inf
+    S, slope, push, pull = (
+        tail_view(numbers, FIRST),
+        numbers[EXPERT.slope],
+        numbers[EXPERT.push],
+        numbers[EXPERT.pull],
+    )
+    lengths, change, projected = (
+        numbers[EXPERT.scratch],
+        numbers[EXPERT.coefficient],
+        smallest < math.inf,
+    )
     if projected:
         weigh_pushes(columns_of(numbers), numbers[EXPERT.inverse], numbers[EXPERT.scale], push)
     for i in range(0, columns_of(numbers), BLOCK):
         k, length, longest = tail_view(slope, i), tail_view(lengths, i), tail_view(pull, i)
         if projected:
-            lean_back(i, len(last), S, k, tail_view(push, i), tail_view(change, i), last, me.coords, length, longest)
+            lean_back(
+                i,
+                len(last),
+                S,
+                k,
+                tail_view(push, i),
+                tail_view(change, i),
+                last,
+                me.coords,
+                length,
+                longest,
+            )
         else:
             lean_straight(i, len(last), S, k, last, length, longest)
 
@@ -60,8 +83,12 @@ def weigh_pushes(n: int, inverse: Vector, scale: Vector, push: Vector) -> None:
 
 
 @expert_loop
-def lean_straight(i: int, dim: int, S: Matrix, slope: Vector, a: Vector, length: Vector, pull: Vector) -> None:
-    """A block of experts, from column i on, of whom nobody was projected: their lengths stay in a register."""
+def lean_straight(
+    i: int, dim: int, S: Matrix, slope: Vector, a: Vector, length: Vector, pull: Vector
+) -> None:
+    """A block of experts, from column i on, of whom nobody was projected: their lengths stay in
+    a register.
+    """
     for k in range(BLOCK):
         length[k] = 0.0
     for j in range(dim):
@@ -102,7 +129,9 @@ def lean_back(
 
 @inline
 def lean_by(numbers: Matrix, i: int, base: Vector, factor: float) -> None:
-    """Add a base point to S of expert i, where points are written out: less before its step, plus after it."""
+    """Add a base point to S of expert i, where points are written out: less before its step,
+    plus after it.
+    """
     if is_kept(numbers):
         for j in range(len(base)):
             numbers[FIRST + j, i] += factor * numbers[EXPERT.inverse, i] * base[j]

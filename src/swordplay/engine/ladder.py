@@ -1,7 +1,8 @@
-"""One step size is a rung: gradient descent at every rung of a ladder at once, each on its own, to choose from in hindsight.
+"""One step size is a rung: gradient descent at every rung of a ladder at once, each on its own, to
+choose from in hindsight.
 
-Each step is divided by the smoothness of its row, so that no step size up to 1 overshoots. Scores of several classes are
-learned side by side, one point per class and rung.
+Each step is divided by the smoothness of its row, so that no step size up to 1 overshoots. Scores
+of several classes are learned side by side, one point per class and rung.
 """
 
 from __future__ import annotations
@@ -20,7 +21,10 @@ SMALLEST_NORM = 1e-12
 
 @inline
 def look(points: Any, row: Vector, scores: Matrix) -> None:
-    """<row, x> of every class and rung; ``points`` has shape ``(K, d, S)``, ``scores`` ``(K, S)``."""
+    """<row, x> of every class and rung.
+
+    ``points`` has shape ``(K, d, S)``, ``scores`` ``(K, S)``.
+    """
     for k in range(scores.shape[0]):
         scores[k] = 0.0
         for j in range(len(row)):
@@ -43,7 +47,15 @@ def judge_values(rungs: int, scores: Vector, target: float, losses: Vector) -> N
 
 
 @expert_loop
-def lean(rungs: int, loss: int, threshold: float, scores: Vector, target: float, steps: Vector, factor: float) -> None:
+def lean(
+    rungs: int,
+    loss: int,
+    threshold: float,
+    scores: Vector,
+    target: float,
+    steps: Vector,
+    factor: float,
+) -> None:
     """Each rung's step times the slope of its loss, in place of its score."""
     for s in range(rungs):
         scores[s] = factor * steps[s] * slope(loss, threshold, scores[s], target)
@@ -51,7 +63,10 @@ def lean(rungs: int, loss: int, threshold: float, scores: Vector, target: float,
 
 @inline
 def leader(scores: Matrix, s: int) -> int:
-    """The class with the largest score, the first one of several; of a single score, whether it is positive."""
+    """The class with the largest score, the first one of several.
+
+    Of a single score, whether it is positive.
+    """
     if scores.shape[0] == 1:
         return 1 if scores[0, s] > 0.0 else 0
     best = 0
@@ -63,14 +78,16 @@ def leader(scores: Matrix, s: int) -> int:
 
 @kernel
 def climb_values(
-    rows: Matrix, norms: Vector, targets: Vector, thresholds: Vector, steps: Vector, points: Any, scores: Matrix,
+    rows: Matrix, norms: Vector, targets: Vector, thresholds: Vector, steps: Vector, points: Any, scores: Matrix,  # noqa: E501
     losses: Matrix, open: int, width: int,
 ) -> None:  # fmt: skip
-    """Predict and learn rows of a regression; squared errors are added to ``losses``, shape ``(n, S)``, S a multiple of 8.
+    """Predict and learn rows of a regression.
 
-    ``norms`` are the squared norms of the rows; residuals beyond a row's threshold pull no harder. ``points`` has shape
-    ``(1, d, S)``; ``scores``, shape ``(1, S)``, is scratch. The first sums have ``open`` rows already; after ``width`` rows
-    the next ones begin.
+    Squared errors are added to ``losses``, shape ``(n, S)``, S a multiple of 8.
+
+    ``norms`` are the squared norms of the rows; residuals beyond a row's threshold pull no harder.
+    ``points`` has shape ``(1, d, S)``; ``scores``, shape ``(1, S)``, is scratch. The first sums
+    have ``open`` rows already; after ``width`` rows the next ones begin.
     """
     rungs, here, left = len(steps), 0, width - open
     for t in range(len(rows)):
@@ -79,7 +96,15 @@ def climb_values(
         left -= 1
         look(points, rows[t], scores)
         judge_values(rungs, scores[0], targets[t], losses[here])
-        lean(rungs, HUBER, thresholds[t], scores[0], targets[t], steps, 1.0 / max(norms[t], SMALLEST_NORM))
+        lean(
+            rungs,
+            HUBER,
+            thresholds[t],
+            scores[0],
+            targets[t],
+            steps,
+            1.0 / max(norms[t], SMALLEST_NORM),
+        )
         move(points, rows[t], scores)
 
 
@@ -88,9 +113,12 @@ def climb_labels(
     rows: Matrix, norms: Vector, labels: Vector, steps: Vector, points: Any, scores: Matrix,
     losses: Matrix, open: int, width: int,
 ) -> None:  # fmt: skip
-    """Predict and learn rows of a classification, labels 0..K-1; mistakes are added to ``losses``, shape ``(n, S)``, as there.
+    """Predict and learn rows of a classification, labels 0..K-1.
 
-    One point per class, ``(K, d, S)``, or one in all, ``(1, d, S)``, that tells label 1 from label 0.
+    Mistakes are added to ``losses``, shape ``(n, S)``, as there.
+
+    One point per class, ``(K, d, S)``, or one in all, ``(1, d, S)``, that tells label 1 from label
+    0.
     """
     rungs, classes, here, left = len(steps), scores.shape[0], 0, width - open
     for t in range(len(rows)):

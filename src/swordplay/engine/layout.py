@@ -10,15 +10,17 @@ live     ``(LIVE,)``      numbers that change each round (``LIVE``)
 config   ``(CONFIG,)``    settings, of which a schedule may change some (``CONFIG``)
 ======== ================ ===================================================================================
 
-C is the number of experts, padded to whole vector registers: every loop over experts runs over whole blocks and leaves no
-rest. A padded column is a copy of the last expert that has no prior, so that it changes no sum and no extreme. There are few
-arrays because each one costs a tenth of a microsecond whenever Python calls a kernel, and they hold plain doubles because
-anything else costs more.
+C is the number of experts, padded to whole vector registers: every loop over experts runs over
+whole blocks and leaves no rest. A padded column is a copy of the last expert that has no prior, so
+that it changes no sum and no extreme. There are few arrays because each one costs a tenth of a
+microsecond whenever Python calls a kernel, and they hold plain doubles because anything else costs
+more.
 
-Each number is declared once, in the classes below: its name, its array, what becomes of it when a learner is saved, and its
-name in the readable state. The places that kernels use, saved states (``saved``), the records of Spark and the way to the
-readable state (``readable``) follow from that. Places may change from one version to the next; names stay.
-"""
+Each number is declared once, in the classes below: its name, its array, what becomes of it when a
+learner is saved, and its name in the readable state. The places that kernels use, saved states
+(``saved``), the records of Spark and the way to the readable state (``readable``) follow from that.
+Places may change from one version to the next; names stay.
+"""  # noqa: E501
 
 from __future__ import annotations
 
@@ -58,7 +60,10 @@ GROWING = "growing"
 SCHEDULED = "scheduled"
 """Brought by the schedule of each round, where there is one."""
 CHARGED = "charged"
-"""For metas that charge experts for moving. Earlier states lack them, and none of those learners had such a meta."""
+"""For metas that charge experts for moving.
+
+Earlier states lack them, and none of those learners had such a meta.
+"""
 SHOWN = "shown"
 """Not needed to go on: saved for whoever looks into a state."""
 
@@ -67,10 +72,13 @@ class _Expert(NamedTuple):
     """Numbers of each expert: rows of ``numbers``."""
 
     weight: Annotated[int, kept("hedge.weights")]  # p_t
-    cumulative: Annotated[int, kept("hedge.cumulative")]  # sum of losses, up to a number common to all
+    cumulative: Annotated[
+        int, kept("hedge.cumulative")
+    ]  # sum of losses, up to a number common to all
     guess: Annotated[int, kept("hedge.guesses")]  # m_t
     replay: Annotated[int, kept()]  # M_t = replay * last features
-    # The ball's lazy coordinates: xhat = scale (coords + coefficient * last features), x = alpha xhat - gamma * last features.
+    # The ball's lazy coordinates: xhat = scale (coords + coefficient * last features), x = alpha
+    # xhat - gamma * last features.
     alpha: Annotated[int, kept()]
     gamma: Annotated[int, kept()]
     scale: Annotated[int, kept()]
@@ -102,14 +110,19 @@ class _Expert(NamedTuple):
     ahead: Annotated[int, SCRATCH]  # <a, x_{t+1}>
     asked: Annotated[int, SCRATCH]  # <a, x_s> of a row that was asked in round s and is learned now
     surprise: Annotated[int, SCRATCH]  # norm(g_t - M_t)^2
-    # What adaptive steps are made of, and what a round leaves for those of the next one (``adapting``): if ``LIVE.stepped``.
+    # What adaptive steps are made of, and what a round leaves for those of the next one
+    # (``adapting``): if ``LIVE.stepped``.
     narrowness: Annotated[int, SCRATCH]  # 1 / (c W)
     floor: Annotated[int, SCRATCH]  # what 1 / eta is at least, where experts are capped
     coming: Annotated[int, MADE]  # step of the coming round; a constant step is always here
     coming_inverse: Annotated[int, SCRATCH]  # 1 / coming
     away: Annotated[int, SCRATCH]  # norm(xhat), where the certificate needs it
-    push: Annotated[int, SCRATCH]  # 1/f - 1 where the base point was projected by the factor f in this round
-    peak: Annotated[int, SCRATCH]  # the longest gradient that it met since a call began, as a square
+    push: Annotated[
+        int, SCRATCH
+    ]  # 1/f - 1 where the base point was projected by the factor f in this round
+    peak: Annotated[
+        int, SCRATCH
+    ]  # the longest gradient that it met since a call began, as a square
     scratch: Annotated[int, SCRATCH]
 
 
@@ -138,40 +151,75 @@ class _Live(NamedTuple):
     refresh_at: Annotated[int, kept()]  # round after which the norms are recomputed
     weight: Annotated[int, kept(when=SCHEDULED)]  # of the round's loss
     smoothness: Annotated[int, kept("gauge.smoothness", when=GROWING)]  # the largest so far
-    span: Annotated[int, kept("gauge.span", when=GROWING)]  # how wide the part of the domain is that has been of use
-    patience: Annotated[int, kept("gauge.patience", when=GROWING)]  # rounds that the capped descent expert averages over; 0: 8
-    caution: Annotated[int, kept("gauge.caution", when=GROWING)]  # how much shorter steps are for many coordinates; 0: not
+    span: Annotated[
+        int, kept("gauge.span", when=GROWING)
+    ]  # how wide the part of the domain is that has been of use
+    patience: Annotated[
+        int, kept("gauge.patience", when=GROWING)
+    ]  # rounds that the capped descent expert averages over; 0: 8
+    caution: Annotated[
+        int, kept("gauge.caution", when=GROWING)
+    ]  # how much shorter steps are for many coordinates; 0: not
     experts: Annotated[int, MADE]  # columns in use
     entropy: Annotated[int, MADE]  # ln(1 / smallest prior)
-    prepared: Annotated[int, SCRATCH]  # 1 if a prediction has left the products of its row below and in the scratch rows
+    prepared: Annotated[
+        int, SCRATCH
+    ]  # 1 if a prediction has left the products of its row below and in the scratch rows
     norm: Annotated[int, SCRATCH]
     cross: Annotated[int, SCRATCH]
     turn: Annotated[int, SCRATCH]
     gap: Annotated[int, SCRATCH]
     offset: Annotated[int, SCRATCH]
     prediction: Annotated[int, SCRATCH]
-    late: Annotated[int, SCRATCH]  # rounds since the coming row was asked: the meta is judged by what was said then
+    late: Annotated[
+        int, SCRATCH
+    ]  # rounds since the coming row was asked: the meta is judged by what was said then
     asked: Annotated[int, SCRATCH]  # the decision's prediction then
-    pending: Annotated[int, SCRATCH]  # 1 if a change along a sum of gradients waits for the next pass (``plus_sum``)
+    pending: Annotated[
+        int, SCRATCH
+    ]  # 1 if a change along a sum of gradients waits for the next pass (``plus_sum``)
     first: Annotated[int, SCRATCH]  # columns that have coordinates beyond that sum: from here ...
     beyond: Annotated[int, SCRATCH]  # ... to before here, whole blocks
-    share: Annotated[int, SCRATCH]  # what the weights are still to be multiplied by; 0 for nothing, as between two calls
-    stepped: Annotated[int, SCRATCH]  # 1 if the last round has left what adaptive steps of the next one need
+    share: Annotated[
+        int, SCRATCH
+    ]  # what the weights are still to be multiplied by; 0 for nothing, as between two calls
+    stepped: Annotated[
+        int, SCRATCH
+    ]  # 1 if the last round has left what adaptive steps of the next one need
     width: Annotated[int, SCRATCH]  # W that they were made of
-    freely: Annotated[int, SCRATCH]  # 1 if nobody was projected in the last round of Sword++: all alpha are 1
-    scale: Annotated[int, SCRATCH]  # the smallest scale of those who were projected in this one, infinite if nobody was
-    shift: Annotated[int, SCRATCH]  # the largest change of W that this left, over theta (``plus_sum``)
-    met: Annotated[int, SCRATCH]  # what joins the energy of all experts when a kernel of Sword++ ends
+    freely: Annotated[
+        int, SCRATCH
+    ]  # 1 if nobody was projected in the last round of Sword++: all alpha are 1
+    scale: Annotated[
+        int, SCRATCH
+    ]  # the smallest scale of those who were projected in this one, infinite if nobody was
+    shift: Annotated[
+        int, SCRATCH
+    ]  # the largest change of W that this left, over theta (``plus_sum``)
+    met: Annotated[
+        int, SCRATCH
+    ]  # what joins the energy of all experts when a kernel of Sword++ ends
     drift: Annotated[int, SCRATCH]  # what joins their drift then, times their steps
-    peak: Annotated[int, SCRATCH]  # the longest gradient that was replayed for the meta since a call began, as a square
-    longest: Annotated[int, SCRATCH]  # the longest row that was played since a call began, as a square
+    peak: Annotated[
+        int, SCRATCH
+    ]  # the longest gradient that was replayed for the meta since a call began, as a square
+    longest: Annotated[
+        int, SCRATCH
+    ]  # the longest row that was played since a call began, as a square
     product: Annotated[int, SCRATCH]  # <a, theta> (``plus_sum``)
     unadded: Annotated[int, SCRATCH]  # theta still lacks this, times the last features
     out: Annotated[int, SCRATCH]  # norm(theta)^2
-    widest: Annotated[int, SCRATCH]  # the longest step of those who have no coordinates beyond theta
-    astray: Annotated[int, SCRATCH]  # 1 if one of them may have been projected in the last round, as it looked ahead
-    # What experts of Sword++ have in common while all of them stand on a line (``plus_line``), eta being the step of each.
-    in_line: Annotated[int, SCRATCH]  # 1 if that is so, and rows of ``numbers`` are older than these
+    widest: Annotated[
+        int, SCRATCH
+    ]  # the longest step of those who have no coordinates beyond theta
+    astray: Annotated[
+        int, SCRATCH
+    ]  # 1 if one of them may have been projected in the last round, as it looked ahead
+    # What experts of Sword++ have in common while all of them stand on a line (``plus_line``), eta
+    # being the step of each.
+    in_line: Annotated[
+        int, SCRATCH
+    ]  # 1 if that is so, and rows of ``numbers`` are older than these
     narrowest: Annotated[int, SCRATCH]  # the shortest step
     mean_step: Annotated[int, SCRATCH]  # by the weights of the coming round
     outmost: Annotated[int, SCRATCH]  # the largest norm(theta)^2
@@ -180,7 +228,9 @@ class _Live(NamedTuple):
     toward: Annotated[int, SCRATCH]  # <a', xhat> is eta toward
     ahead: Annotated[int, SCRATCH]  # the advantages have grown by ahead + eta behind
     behind: Annotated[int, SCRATCH]
-    kept: Annotated[int, SCRATCH]  # losses so far are kept times those of before + eta lost + eta^2 paid
+    kept: Annotated[
+        int, SCRATCH
+    ]  # losses so far are kept times those of before + eta lost + eta^2 paid
     lost: Annotated[int, SCRATCH]
     paid: Annotated[int, SCRATCH]
 
@@ -191,7 +241,9 @@ class _Config(NamedTuple):
     loss: Annotated[int, MADE]
     threshold: Annotated[int, kept(when=SCHEDULED)]  # of the Huber loss; level of the pinball loss
     domain: Annotated[int, MADE]  # where points are explicit: SIMPLEX or BOX
-    size: Annotated[int, kept(when=SCHEDULED)]  # radius of the ball, total of the simplex, farthest corner of the box
+    size: Annotated[
+        int, kept(when=SCHEDULED)
+    ]  # radius of the ball, total of the simplex, farthest corner of the box
     diameter: Annotated[int, kept(when=SCHEDULED)]
     centered: Annotated[int, MADE]  # 1 if the ball's centre is not the origin
     adaptive: Annotated[int, MADE]  # 1 if steps are c D / sqrt(energy)
@@ -209,7 +261,9 @@ class _Config(NamedTuple):
     smallest_scale: Annotated[int, MADE]  # columns are rescaled before they get here
     retention: Annotated[int, MADE]  # what is kept of the past losses from one round to the next
     diameter_per_size: Annotated[int, MADE]  # 2 on a ball
-    charge: Annotated[int, MADE]  # what the meta charges for a squared distance; 0 for metas that do not
+    charge: Annotated[
+        int, MADE
+    ]  # what the meta charges for a squared distance; 0 for metas that do not
 
 
 EXPERT = _Expert(*range(len(_Expert._fields)))
@@ -223,7 +277,9 @@ CONFIG = _Config(*range(len(_Config._fields)))
 
 
 def fields(places: Any) -> dict[str, Field]:
-    """The declaration of every number of ``EXPERT``, ``VECTOR``, ``LIVE`` or ``CONFIG``, by name, in their order."""
+    """The declaration of every number of ``EXPERT``, ``VECTOR``, ``LIVE`` or ``CONFIG``, by
+    name, in their order.
+    """
     return _declared(type(places))  # type: ignore[arg-type]  # a class is hashable
 
 
@@ -236,12 +292,20 @@ def _declared(kind: Any) -> dict[str, Field]:
 
 def kept_names(places: Any, *, without: tuple[str, ...] = ()) -> tuple[str, ...]:
     """Names of the numbers that are saved, but for those that only certain learners need."""
-    return tuple(name for name, field in fields(places).items() if field.kept and field.when not in without)
+    return tuple(
+        name for name, field in fields(places).items() if field.kept and field.when not in without
+    )
 
 
 def readable_names(places: Any, room: str) -> dict[str, str]:
-    """Names in one part of the readable state, such as ``hedge``, and the numbers that they stand for."""
-    found = {field.readable: name for name, field in fields(places).items() if field.readable.startswith(f"{room}.")}
+    """Names in one part of the readable state, such as ``hedge``, and the numbers that they
+    stand for.
+    """
+    found = {
+        field.readable: name
+        for name, field in fields(places).items()
+        if field.readable.startswith(f"{room}.")
+    }
     return {name.removeprefix(f"{room}."): number for name, number in found.items()}
 
 
@@ -265,7 +329,9 @@ class Arrays(NamedTuple):
 
 
 class Products(NamedTuple):
-    """What the features a of a round have to do with those of the round before, a', and with the centre c."""
+    """What the features a of a round have to do with those of the round before, a', and with the
+    centre c.
+    """
 
     norm: float
     """norm(a)^2."""

@@ -14,7 +14,10 @@ from swordplay.engine.recipe import Recipe
 from swordplay.parts.experts.gauge import caution
 
 FEWEST_COLUMNS = 16
-"""Of a pool that grows. Sums over 8 columns and over more are added up in another order: from here on they are the same."""
+"""Of a pool that grows.
+
+Sums over 8 columns and over more are added up in another order: from here on they are the same.
+"""
 CACHE_LINE = 64
 """Bytes. A register that is loaded across two lines costs two loads, which wide learners feel."""
 
@@ -59,7 +62,13 @@ class Memory:
         self._made: bytes = (
             b"|".join(
                 array.tobytes()
-                for array in (recipe.config, recipe.steps, recipe.extra, recipe.prior, np.array(self.coords.shape))
+                for array in (
+                    recipe.config,
+                    recipe.steps,
+                    recipe.extra,
+                    recipe.prior,
+                    np.array(self.coords.shape),
+                )
             )
             + self.coords.dtype.str.encode()
         )
@@ -72,7 +81,10 @@ class Memory:
 
     @property
     def make(self) -> bytes:
-        """What learners of one make have in common, and no others; of growing pools, what they began with."""
+        """What learners of one make have in common, and no others.
+
+        Of growing pools, what they began with.
+        """
         return self._made + bytes([int(self.config[CONFIG.capped]), self.headed])
 
     @property
@@ -87,9 +99,13 @@ class Memory:
 
     @property
     def order(self) -> Any:
-        """The column of each expert of the readable learner, which stacks the kinds where a growing pool alternates."""
+        """The column of each expert of the readable learner, which stacks the kinds where a
+        growing pool alternates.
+        """
         columns = np.arange(self.experts)
-        return np.concatenate([columns[0::2], columns[1::2]]) if self.config[CONFIG.grows] else columns
+        return (
+            np.concatenate([columns[0::2], columns[1::2]]) if self.config[CONFIG.grows] else columns
+        )
 
     def of_experts(self, place: int) -> Vector:
         """One number of every expert, in the readable learner's order."""
@@ -110,7 +126,9 @@ class Memory:
             self.live[LIVE.stepped] = 0.0
 
     def make_again(self) -> None:
-        """Everything that follows from the recipe and from the numbers that are saved, and the padding but for coordinates."""
+        """Everything that follows from the recipe and from the numbers that are saved, and the
+        padding but for coordinates.
+        """
         recipe, numbers, n = self.recipe, self.numbers, self.experts
         if self.config[CONFIG.grows]:
             numbers[EXPERT.step, :n] = np.repeat(0.5 * 2.0 ** np.arange(n // 2), 2)
@@ -118,7 +136,9 @@ class Memory:
         else:
             numbers[EXPERT.step, :n], numbers[EXPERT.extra, :n] = recipe.steps, recipe.extra
             numbers[EXPERT.log_prior, :n] = np.log(recipe.prior)
-        numbers[EXPERT.eta, :n] = numbers[EXPERT.coming, :n] = numbers[EXPERT.step, :n]  # adaptive ones are made anew
+        numbers[EXPERT.eta, :n] = numbers[EXPERT.coming, :n] = numbers[
+            EXPERT.step, :n
+        ]  # adaptive ones are made anew
         numbers[EXPERT.unscale, :n] = 1.0 / numbers[EXPERT.scale, :n]
         self.live[LIVE.entropy] = -numbers[EXPERT.log_prior, :n].min()
         self.live[LIVE.prepared] = self.live[LIVE.stepped] = 0.0
@@ -163,10 +183,12 @@ class Memory:
             self.reserve(2 * count)
 
     def widen(self, dim: int, last: int = 0) -> None:
-        """Make room for more coordinates on a ball around the origin; every point starts at 0 there.
+        """Make room for more coordinates on a ball around the origin.
 
-        The ``last`` coordinates stay behind the new ones. Room is made for twice as many, so that coordinates that join one
-        by one cost no more than if they had joined together.
+        Every point starts at 0 there.
+
+        The ``last`` coordinates stay behind the new ones. Room is made for twice as many, so that
+        coordinates that join one by one cost no more than if they had joined together.
         """
         self.keep_heading(False)
         now, columns = self.coords.shape
@@ -196,7 +218,10 @@ class Memory:
         if not self.recipe.on_ball:
             return np.asarray(self.coords[self.numbers.shape[1] :])
         ahead = np.multiply.outer(self.numbers[EXPERT.gamma], self.vectors[VECTOR.last])
-        return np.asarray(self.vectors[VECTOR.center] + (self.numbers[EXPERT.alpha][:, None] * self.offsets() - ahead))
+        return np.asarray(
+            self.vectors[VECTOR.center]
+            + (self.numbers[EXPERT.alpha][:, None] * self.offsets() - ahead)
+        )
 
     def decision(self) -> Vector:
         """x_t, shape ``(d,)``."""
@@ -210,7 +235,12 @@ class Memory:
         """The state before the first round: everyone at the centre."""
         recipe, numbers, now = self.recipe, self.numbers, self.live
         now[LIVE.refresh_at], now[LIVE.weight] = self.config[CONFIG.refresh], 1.0
-        now[LIVE.experts], now[LIVE.rate], now[LIVE.level], now[LIVE.trust] = experts, recipe.rate, recipe.level, recipe.trust
+        now[LIVE.experts], now[LIVE.rate], now[LIVE.level], now[LIVE.trust] = (
+            experts,
+            recipe.rate,
+            recipe.level,
+            recipe.trust,
+        )
         now[LIVE.caution] = caution(recipe.frame.shape[1]) if self.config[CONFIG.capped] else 0.0
         numbers[EXPERT.log_prior, :experts] = np.log(recipe.prior)
         numbers[EXPERT.weight, :experts] = recipe.prior
@@ -224,4 +254,8 @@ class Memory:
     def center(self) -> Vector:
         """Of the domain, shape ``(d,)``."""
         box = self.config[CONFIG.domain] == layout.BOX
-        return np.asarray(self.vectors[[VECTOR.center, VECTOR.upper]].mean(axis=0)) if box else self.vectors[VECTOR.center]
+        return (
+            np.asarray(self.vectors[[VECTOR.center, VECTOR.upper]].mean(axis=0))
+            if box
+            else self.vectors[VECTOR.center]
+        )

@@ -1,8 +1,9 @@
-"""What a round's loss says about every expert: gradients, the certificate's sums and the meta's losses.
+"""What a round's loss says about every expert: gradients, the certificate's sums and the meta's
+losses.
 
 Twin of ``parts.learners.certificate`` and of the sums of ``parts.metas.hedge``. All gradients of a
-round are multiples of its features a, so vectors become numbers: g_t = h a, M_t = w a', with a' the features of the round
-before.
+round are multiples of its features a, so vectors become numbers: g_t = h a, M_t = w a', with a' the
+features of the round before.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ def distance(now: float, before: float, of: Products) -> float:
     """norm(now * a - before * a')^2, by whichever of two forms cancels less.
 
     Expanding the square is right unless the two gradients are nearly the same. Then
-    now a - before a' = (now - before) a + before (a - a') loses nothing, because turn = <a, a - a'> and
-    gap = norm(a - a')^2 were summed entry by entry. Both forms have one shape: numbers are chosen, and no branch is taken.
+    now a - before a' = (now - before) a + before (a - a') loses nothing, because turn = <a, a - a'>
+    and gap = norm(a - a')^2 were summed entry by entry. Both forms have one shape: numbers are
+    chosen, and no branch is taken.
     """
     change = now - before
     apart = now * now * of.norm + before * before * of.last_norm
@@ -35,19 +37,36 @@ def distance(now: float, before: float, of: Products) -> float:
 
 @inline
 def judge(me: Arrays, of: Products, prediction: float, target: float) -> float:
-    """Gradients, the certificate's sums, and the meta's losses. Returns h, with g_t = h a the gradient at the decision."""
+    """Gradients, the certificate's sums, and the meta's losses.
+
+    Returns h, with g_t = h a the gradient at the decision.
+    """
     numbers, live, config = me.numbers, me.live, me.config
     n = columns_of(numbers)
     loss, threshold = int(config[CONFIG.loss]), config[CONFIG.threshold]
     weight = live[LIVE.weight]
     h = weight * slope(loss, threshold, prediction + of.offset, target)
     shared = config[CONFIG.shared] == 1.0
-    slope_, replay, surprise = numbers[EXPERT.slope], numbers[EXPERT.replay], numbers[EXPERT.surprise]
+    slope_, replay, surprise = (
+        numbers[EXPERT.slope],
+        numbers[EXPERT.replay],
+        numbers[EXPERT.surprise],
+    )
     if shared:
         slope_[:] = h
         surprises(n, of, slope_, replay, surprise, numbers[EXPERT.peak])
     elif loss == SQUARED:
-        residuals(n, of, weight, numbers[EXPERT.played], target, replay, slope_, surprise, numbers[EXPERT.peak])
+        residuals(
+            n,
+            of,
+            weight,
+            numbers[EXPERT.played],
+            target,
+            replay,
+            slope_,
+            surprise,
+            numbers[EXPERT.peak],
+        )
     else:
         slopes(n, loss, threshold, weight, numbers[EXPERT.played], of.offset, target, slope_)
         surprises(n, of, slope_, replay, surprise, numbers[EXPERT.peak])
@@ -57,7 +76,10 @@ def judge(me: Arrays, of: Products, prediction: float, target: float) -> float:
         begin(me)
     told, said, late = h, numbers[EXPERT.played], live[LIVE.late]
     if late > 0.0:
-        told, said = weight * slope(loss, threshold, live[LIVE.asked] + of.offset, target), numbers[EXPERT.asked]
+        told, said = (
+            weight * slope(loss, threshold, live[LIVE.asked] + of.offset, target),
+            numbers[EXPERT.asked],
+        )
         live[LIVE.late] = 0.0
     seen = account(
         n,
@@ -87,10 +109,12 @@ def judge(me: Arrays, of: Products, prediction: float, target: float) -> float:
 
 @inline
 def watch(live: Vector, of: Products) -> None:
-    """Take note of the longest row, and of the longest gradient that was replayed for the meta; experts note theirs.
+    """Take note of the longest row, and of the longest gradient that was replayed for the meta.
 
-    That of the decision is not longer than the longest of the experts, as slopes grow with predictions. Where experts share
-    it, it is the one that is replayed, or theirs.
+    Experts note theirs.
+
+    That of the decision is not longer than the longest of the experts, as slopes grow with
+    predictions. Where experts share it, it is the one that is replayed, or theirs.
     """
     live[LIVE.peak] = larger(live[LIVE.peak], live[LIVE.candidate] * live[LIVE.candidate] * of.norm)
     live[LIVE.longest] = larger(live[LIVE.longest], of.norm)
@@ -98,17 +122,23 @@ def watch(live: Vector, of: Products) -> None:
 
 @inline
 def peak_of(now: float, before: float, of: Products, peak: float) -> float:
-    """The longest gradient that an expert has met, as a square: also now * a, and before * a', replayed a round ago."""
+    """The longest gradient that an expert has met, as a square: also now * a, and before * a',
+    replayed a round ago.
+    """
     return larger(peak, larger(now * now * of.norm, before * before * of.last_norm))
 
 
 @inline
 def settle(me: Arrays, of: Products, h: float, late: float, seen: tuple[float, float]) -> None:
-    """The meta's learning rate, from by how much losses and gradient were misjudged; a new epoch forgets its losses."""
+    """The meta's learning rate, from by how much losses and gradient were misjudged.
+
+    A new epoch forgets its losses.
+    """
     numbers, live, config = me.numbers, me.live, me.config
     spread, live[LIVE.smallest] = seen
     guess = live[LIVE.trust] * live[LIVE.candidate]
-    # Losses that are late by m rounds cost exponential weights (1/2 + m) where others cost 1/2 (docs/theory.md).
+    # Losses that are late by m rounds cost exponential weights (1/2 + m) where others cost 1/2
+    # (docs/theory.md).
     mismatch = 0.25 * spread * spread * (1.0 + 2.0 * late)
     if retune(live, config, mismatch, distance(h, guess, of)):
         numbers[EXPERT.cumulative] = 0.0
@@ -116,7 +146,9 @@ def settle(me: Arrays, of: Products, h: float, late: float, seen: tuple[float, f
 
 
 @expert_loop
-def surprises(n: int, of: Products, slope_: Vector, replay: Vector, answer: Vector, peak: Vector) -> None:
+def surprises(
+    n: int, of: Products, slope_: Vector, replay: Vector, answer: Vector, peak: Vector
+) -> None:
     """norm(g_t - M_t)^2 of every expert."""
     for i in range(n):
         answer[i] = distance(slope_[i], replay[i], of)
@@ -135,7 +167,10 @@ def residuals(
     surprise: Vector,
     peak: Vector,
 ) -> None:
-    """``slopes`` and ``surprises`` of a squared loss in one pass; others have too many cases to share a loop with anything."""
+    """``slopes`` and ``surprises`` of a squared loss in one pass.
+
+    Others have too many cases to share a loop with anything.
+    """
     for i in range(n):
         k = weight * (at[i] + of.offset - target)
         answer[i] = k
@@ -145,7 +180,14 @@ def residuals(
 
 @expert_loop
 def slopes(
-    n: int, loss: int, threshold: float, weight: float, at: Vector, offset: float, target: float, answer: Vector
+    n: int,
+    loss: int,
+    threshold: float,
+    weight: float,
+    at: Vector,
+    offset: float,
+    target: float,
+    answer: Vector,
 ) -> None:
     """Derivative of the loss at every expert's prediction."""
     for i in range(n):
@@ -154,11 +196,29 @@ def slopes(
 
 @inline
 def bend(me: Arrays, of: Products, h: float, prediction: float, target: float) -> None:
-    """Take off the certificate how far a loss that is not squared lies above its tangent at every expert's prediction."""
-    n, loss, threshold = columns_of(me.numbers), int(me.config[CONFIG.loss]), me.config[CONFIG.threshold]
+    """Take off the certificate how far a loss that is not squared lies above its tangent at
+    every expert's prediction.
+    """
+    n, loss, threshold = (
+        columns_of(me.numbers),
+        int(me.config[CONFIG.loss]),
+        me.config[CONFIG.threshold],
+    )
     at = prediction + of.offset
     height, weight = level(loss, threshold, at, target), me.live[LIVE.weight]
-    curve(n, loss, threshold, weight, h, at, height, me.numbers[EXPERT.played], of.offset, target, me.numbers[EXPERT.drift])
+    curve(
+        n,
+        loss,
+        threshold,
+        weight,
+        h,
+        at,
+        height,
+        me.numbers[EXPERT.played],
+        of.offset,
+        target,
+        me.numbers[EXPERT.drift],
+    )
 
 
 @expert_loop
@@ -175,7 +235,9 @@ def curve(
     target: float,
     drift: Vector,
 ) -> None:
-    """By how much the loss at every expert's prediction lies above its tangent at the decision's, which has slope h."""
+    """By how much the loss at every expert's prediction lies above its tangent at the
+    decision's, which has slope h.
+    """
     for i in range(n):
         there = played[i] + offset
         above = weight * (level(loss, threshold, there, target) - height) - h * (there - at)
@@ -203,18 +265,23 @@ def account(
     drift: Vector,
     cumulative: Vector,
 ) -> tuple[float, float]:
-    """All sums of a round, in one pass over the experts; returns how far apart they were misjudged, and the smallest loss.
+    """All sums of a round, in one pass over the experts.
 
-    The certificate's <g_t, x_t - x_i> and eta/2 surprise - lead/(2 eta), the surprises, and the meta's losses
-    l_i = <g_t, x_i> = h <a, x_i>, added to what is retained of the past, less ``off``, which was their smallest sum. The
-    meta's slope and products are ``told`` and ``said``: h and <a, x_i>, or
-    those of the round in which a late row was asked. ``bent`` is the weight of a squared loss, which lies half the squared
-    difference of two predictions above its tangent, and 0 of others (see ``bend``).
+    Returns how far apart they were misjudged, and the smallest loss.
+
+    The certificate's <g_t, x_t - x_i> and eta/2 surprise - lead/(2 eta), the surprises, and the
+    meta's losses l_i = <g_t, x_i> = h <a, x_i>, added to what is retained of the past, less
+    ``off``, which was their smallest sum. The meta's slope and products are ``told`` and ``said``:
+    h and <a, x_i>, or those of the round in which a late row was asked. ``bent`` is the weight of a
+    squared loss, which lies half the squared difference of two predictions above its tangent, and 0
+    of others (see ``bend``).
     """
     high, low, least = -math.inf, math.inf, math.inf
     for i in range(n):
         away = prediction - played[i]
-        price = eta[i] * surprise[i] if surprise[i] > 0.0 else 0.0  # an infinite step has met no gradient
+        price = (
+            eta[i] * surprise[i] if surprise[i] > 0.0 else 0.0
+        )  # an infinite step has met no gradient
         energy[i] += surprise[i]
         advantage[i] += h * away
         drift[i] += 0.5 * (price - inverse[i] * lead[i] - bent * away * away)

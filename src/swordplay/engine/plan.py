@@ -1,8 +1,9 @@
 """One way from a row to a round: raw rows in, scaled rows and what each round needs out.
 
-Every row goes through four steps, each told from the past only: the last targets are put in front of its columns, the columns
-are scaled, the target's usual place is found, and weight, threshold and radius of its round follow from both. Whole tables,
-single rows, many classes (``learn_rows``) and many keys (``keyed.kernel``) all go this way.
+Every row goes through four steps, each told from the past only: the last targets are put in front
+of its columns, the columns are scaled, the target's usual place is found, and weight, threshold and
+radius of its round follow from both. Whole tables, single rows, many classes (``learn_rows``) and
+many keys (``keyed.kernel``) all go this way.
 """
 
 from __future__ import annotations
@@ -26,13 +27,18 @@ class _Setting(NamedTuple):
     radius: int = 5
     clip: int = 6  # of columns
     clip_target: int = 7
-    unscaled: int = 8  # 1 where columns are left as they are: the caller has put in place what would be scaled
+    unscaled: int = (
+        8  # 1 where columns are left as they are: the caller has put in place what would be scaled
+    )
 
 
 SETTING = _Setting()
 """Places in the array ``setting``."""
 PLACE = 3
-"""Numbers that say where a round's target lies: centre, spread and largest spread; three more say what is planned."""
+"""Numbers that say where a round's target lies: centre, spread and largest spread.
+
+Three more say what is planned.
+"""
 
 
 class Followed(NamedTuple):
@@ -60,7 +66,10 @@ class Planned(NamedTuple):
 
 @inline
 def put_lags(raw: Matrix, targets: Vector, recent: Vector) -> None:
-    """Last targets in front of every row, the newest first; ``recent`` holds those before the first row."""
+    """Last targets in front of every row, the newest first.
+
+    ``recent`` holds those before the first row.
+    """
     lags = len(recent)
     for t in range(len(targets)):
         for j in range(lags):
@@ -77,20 +86,32 @@ def keep_recent(targets: Vector, recent: Vector) -> None:
 
 @inline_exact
 def plan(
-    targets: Vector, weights: Vector, norms: Vector, where: Matrix, setting: Vector, schedule: Matrix, goals: Vector
+    targets: Vector,
+    weights: Vector,
+    norms: Vector,
+    where: Matrix,
+    setting: Vector,
+    schedule: Matrix,
+    goals: Vector,
 ) -> None:
     """Weight, threshold and radius of every round, and the targets as seen from their usual place.
 
-    The loss of a row is divided by its smoothness, curvature * norm^2. Losses weigh 1 where there are no ``weights``.
+    The loss of a row is divided by its smoothness, curvature * norm^2. Losses weigh 1 where there
+    are no ``weights``.
     """
     for t in range(len(targets)):
         share = weights[t] if len(weights) > 0 else 1.0
-        schedule[t, 0] = share / (setting[SETTING.curvature] * max(norms[t], setting[SETTING.smallest_norm]))
+        schedule[t, 0] = share / (
+            setting[SETTING.curvature] * max(norms[t], setting[SETTING.smallest_norm])
+        )
         if setting[SETTING.logistic] == 1.0:
             schedule[t, 1], schedule[t, 2], goals[t] = 1.0, setting[SETTING.radius], targets[t]
         else:
             spread = where[t, 1]
-            schedule[t, 1], schedule[t, 2] = setting[SETTING.threshold] * spread, setting[SETTING.radius] * where[t, 2]
+            schedule[t, 1], schedule[t, 2] = (
+                setting[SETTING.threshold] * spread,
+                setting[SETTING.radius] * where[t, 2],
+            )
             goals[t] = targets[t] - where[t, 0]
             off, reach = abs(goals[t]), setting[SETTING.reach] * spread
             if off > reach and reach > 0.0:
@@ -108,7 +129,8 @@ def prepare(
     recent: Vector,
     planned: Planned,
 ) -> None:
-    """All that the rounds of some rows need is written to ``planned``, while columns and target are followed.
+    """All that the rounds of some rows need is written to ``planned``, while columns and target are
+    followed.
 
     ``raw`` has room for the lags in front.
     """
@@ -117,42 +139,74 @@ def prepare(
     if setting[SETTING.unscaled] == 0.0:
         clip = setting[SETTING.clip]
         scale_and_follow_each(
-            raw, columns.centers, columns.spreads, columns.counts, columns.first, clip, planned.scaled, planned.norms
+            raw,
+            columns.centers,
+            columns.spreads,
+            columns.counts,
+            columns.first,
+            clip,
+            planned.scaled,
+            planned.norms,
         )
     if setting[SETTING.logistic] == 0.0:
         clip = setting[SETTING.clip_target]
-        locate_and_follow_each(targets, target.centers, target.spreads, target.counts, target.first, clip, planned.where)
+        locate_and_follow_each(
+            targets,
+            target.centers,
+            target.spreads,
+            target.counts,
+            target.first,
+            clip,
+            planned.where,
+        )
     plan(targets, weights, planned.norms, planned.where, setting, planned.schedule, planned.goals)
 
 
 @kernel
-def scale_with_lags(raw: Matrix, targets: Vector, recent: Vector, centers: Vector, spreads: Vector, scaled: Matrix) -> None:
-    """Lags in front of rows whose columns are left as they are, and a column of ones behind where ``scaled`` has room."""
+def scale_with_lags(
+    raw: Matrix, targets: Vector, recent: Vector, centers: Vector, spreads: Vector, scaled: Matrix
+) -> None:
+    """Lags in front of rows whose columns are left as they are, and a column of ones behind
+    where ``scaled`` has room.
+    """
     put_lags(raw, targets, recent)
     scale_each(raw, centers, spreads, math.inf, scaled)
 
 
 @inline
 def learn_planned(
-    raw: Matrix, targets: Vector, weights: Vector, asked: Any, told: Matrix, setting: Vector, columns: Followed,
-    target: Followed, recent: Vector, planned: Planned, rounds: Matrix, goals: Matrix, heads: Arrays, predictions: Matrix,
+    raw: Matrix, targets: Vector, weights: Vector, asked: Any, told: Matrix, setting: Vector, columns: Followed,  # noqa: E501
+    target: Followed, recent: Vector, planned: Planned, rounds: Matrix, goals: Matrix, heads: Arrays, predictions: Matrix,  # noqa: E501
 ) -> int:  # fmt: skip
-    """Predict rows, each before it is learned, with every head of a stack; how many of them every head has learned."""
+    """Predict rows, each before it is learned, with every head of a stack.
+
+    How many of them every head has learned.
+    """
     count, dim = len(targets), planned.scaled.shape[1]
     logistic = setting[SETTING.logistic] == 1.0
     if logistic:
         for h in range(len(told)):
             for t in range(count):
                 goals[h, t] = 1.0 if (targets[t] == told[h, 0]) != (told[h, 1] == 1.0) else 0.0
-    prepare(raw, goals[0] if logistic else targets, weights, setting, columns, target, recent, planned)
+    prepare(
+        raw, goals[0] if logistic else targets, weights, setting, columns, target, recent, planned
+    )
     if not logistic:
         for t in range(asked.shape[1]):
             for i in range(1, asked.shape[2]):
                 asked[0, t, i] -= rounds[t, 0]
     played = count
     for h in range(len(told)):
-        me = Arrays(heads.coords[h][:dim], heads.numbers[h], heads.vectors[h], heads.live[h], heads.config[h])
-        done = play_planned(me, planned.scaled, goals[h], planned.schedule, asked[h], predictions[h])
+        me = Arrays(
+            heads.coords[h][:dim],
+            heads.numbers[h],
+            heads.vectors[h],
+            heads.live[h],
+            heads.config[h],
+        )
+        done = play_planned(
+            me, planned.scaled, goals[h], planned.schedule, asked[h], predictions[h]
+        )
         played = min(played, done)
     if not logistic:
         for t in range(count):
@@ -187,12 +241,15 @@ def learn_rows(
     config: Matrix,
     predictions: Matrix,
 ) -> int:
-    """Predict rows, each before it is learned, with every head of a stack; one head in all where targets are numbers.
+    """Predict rows, each before it is learned, with every head of a stack.
 
-    Of labels, head h predicts whether they are ``told[h, 0]``, or are not if ``told[h, 1]`` is 1. ``rounds`` has shape
-    ``(T, 6)``, ``goals`` and ``predictions`` have shape ``(H, T)``.
+    One head in all where targets are numbers.
 
-    Returns how many rows every head has learned; fewer than given means that the next one would have overflowed.
+    Of labels, head h predicts whether they are ``told[h, 0]``, or are not if ``told[h, 1]`` is 1.
+    ``rounds`` has shape ``(T, 6)``, ``goals`` and ``predictions`` have shape ``(H, T)``.
+
+    Returns how many rows every head has learned; fewer than given means that the next one would
+    have overflowed.
     """
     nothing = coords[:, :0]  # of no row was anything said before
     planned = Planned(scaled, norms, rounds[:, :PLACE], rounds[:, PLACE:], goals[0])
@@ -200,7 +257,20 @@ def learn_rows(
     target = Followed(target_centers, target_spreads, target_counts, target_first)
     heads = Arrays(coords, numbers, vectors, live, config)
     return learn_planned(
-        raw, targets, weights, nothing, told, setting, columns, target, recent, planned, rounds, goals, heads, predictions
+        raw,
+        targets,
+        weights,
+        nothing,
+        told,
+        setting,
+        columns,
+        target,
+        recent,
+        planned,
+        rounds,
+        goals,
+        heads,
+        predictions,
     )
 
 
@@ -233,8 +303,8 @@ def learn_late_rows(
 ) -> int:
     """The same for rows some of which were asked earlier: the meta is judged by what was said then.
 
-    ``asked`` has shape ``(H, T, 2 + N)``: how many rounds ago a row was asked (0 if just now), and what the decision and each
-    expert of a head said then. It is written into.
+    ``asked`` has shape ``(H, T, 2 + N)``: how many rounds ago a row was asked (0 if just now), and
+    what the decision and each expert of a head said then. It is written into.
     """
     nothing = norms[:0]  # all rows count the same
     planned = Planned(scaled, norms, rounds[:, :PLACE], rounds[:, PLACE:], goals[0])
@@ -242,5 +312,18 @@ def learn_late_rows(
     target = Followed(target_centers, target_spreads, target_counts, target_first)
     heads = Arrays(coords, numbers, vectors, live, config)
     return learn_planned(
-        raw, targets, nothing, asked, told, setting, columns, target, recent, planned, rounds, goals, heads, predictions
+        raw,
+        targets,
+        nothing,
+        asked,
+        told,
+        setting,
+        columns,
+        target,
+        recent,
+        planned,
+        rounds,
+        goals,
+        heads,
+        predictions,
     )

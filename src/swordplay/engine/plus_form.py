@@ -1,7 +1,9 @@
-"""Sword++ on dense rows, how a kernel begins and ends: to the form of ``plus_sum`` and back to that of ``ball``.
+"""Sword++ on dense rows, how a kernel begins and ends: to the form of ``plus_sum`` and back to that
+of ``ball``.
 
-Nobody outside a kernel knows of theta, the sum of gradients: it is found again from experts that stand on a line through the
-centre, and written into their coordinates when the kernel ends. In between that happens whenever norms are measured afresh.
+Nobody outside a kernel knows of theta, the sum of gradients: it is found again from experts that
+stand on a line through the centre, and written into their coordinates when the kernel ends. In
+between that happens whenever norms are measured afresh.
 """
 
 from __future__ import annotations
@@ -16,20 +18,26 @@ from swordplay.engine.layout import BLOCK, EXPERT, LIVE, VECTOR, Arrays
 from swordplay.engine.plus_own import OWN, SUM
 
 LAST_BITS = 1e-15
-"""Relative error of numbers on a line that were brought to the form of ``ball`` and back: three roundings."""
+"""Relative error of numbers on a line that were brought to the form of ``ball`` and back: three
+roundings.
+"""
 
 
 @inline
 def begin(me: Arrays) -> None:
     """From the form of ``ball``: nothing pending, and theta as far as it can be found again."""
     fold(me, me.numbers[EXPERT.coefficient], me.vectors[VECTOR.last])
-    me.live[LIVE.prepared] = me.live[LIVE.freely] = me.live[LIVE.in_line] = me.live[LIVE.unadded] = 0.0
+    me.live[LIVE.prepared] = me.live[LIVE.freely] = me.live[LIVE.in_line] = me.live[
+        LIVE.unadded
+    ] = 0.0
     gather(me)
 
 
 @inline
 def gather(me: Arrays) -> None:
-    """Find theta again, of a block of experts who stand on a line: those with the shortest steps, if any do."""
+    """Find theta again, of a block of experts who stand on a line: those with the shortest
+    steps, if any do.
+    """
     numbers, live, common = me.numbers, me.live, me.vectors[SUM]
     n, eta = columns_of(numbers), numbers[EXPERT.eta]
     live[LIVE.pending], live[LIVE.first], live[LIVE.beyond] = 0.0, 0.0, float(n)
@@ -56,7 +64,10 @@ def gather(me: Arrays) -> None:
 @inline
 def in_line(me: Arrays, begin: int) -> bool:
     """Whether all of a block have xhat = -eta theta, to rounding."""
-    eta, scale = me.numbers[EXPERT.eta][begin : begin + BLOCK], me.numbers[EXPERT.scale][begin : begin + BLOCK]
+    eta, scale = (
+        me.numbers[EXPERT.eta][begin : begin + BLOCK],
+        me.numbers[EXPERT.scale][begin : begin + BLOCK],
+    )
     for j in range(me.coords.shape[0]):
         if strays(BLOCK, me.vectors[SUM, j], scale, eta, me.coords[j][begin : begin + BLOCK]) > 0.0:
             return False
@@ -65,12 +76,16 @@ def in_line(me: Arrays, begin: int) -> bool:
 
 @inline
 def take_out(me: Arrays, first: int, beyond: int) -> None:
-    """W = (xhat + eta theta) / s of columns from ``first`` to before ``beyond``, and 0 of the others."""
+    """W = (xhat + eta theta) / s of columns from ``first`` to before ``beyond``, and 0 of the
+    others.
+    """
     numbers, coords = me.numbers, me.coords
     for j in range(coords.shape[0]):
         for i in range(columns_of(numbers)):
             if first <= i < beyond:
-                coords[j, i] += numbers[EXPERT.eta, i] * numbers[EXPERT.unscale, i] * me.vectors[SUM, j]
+                coords[j, i] += (
+                    numbers[EXPERT.eta, i] * numbers[EXPERT.unscale, i] * me.vectors[SUM, j]
+                )
             else:
                 coords[j, i] = 0.0
 

@@ -1,4 +1,6 @@
-"""Coordinates of their own of experts of Sword++, those that were projected: passes over blocks of them for ``plus_sum``."""
+"""Coordinates of their own of experts of Sword++, those that were projected: passes over blocks
+of them for ``plus_sum``.
+"""
 
 from __future__ import annotations
 
@@ -19,15 +21,28 @@ def change_all(me: Arrays, features: Vector) -> None:
     """W += change theta and <a, W>."""
     for first in range(int(me.live[LIVE.first]), int(me.live[LIVE.beyond]), BLOCK):
         change = me.numbers[EXPERT.coefficient][first : first + BLOCK]
-        change_block(me.coords, first, change, me.vectors[SUM], features, tail_view(me.numbers[OWN], first))
+        change_block(
+            me.coords, first, change, me.vectors[SUM], features, tail_view(me.numbers[OWN], first)
+        )
         change[:] = 0.0
 
 
 @unrolled_loop
-def change_block(coords: Any, first: int, change: Vector, common: Vector, features: Vector, products: Vector) -> None:
+def change_block(
+    coords: Any, first: int, change: Vector, common: Vector, features: Vector, products: Vector
+) -> None:
     """Eight columns side by side, as in ``read_block``."""
     a = b = c = d = e = f = g = h = 0.0
-    i, k, m, n, o, p, q, r = change[0], change[1], change[2], change[3], change[4], change[5], change[6], change[7]
+    i, k, m, n, o, p, q, r = (
+        change[0],
+        change[1],
+        change[2],
+        change[3],
+        change[4],
+        change[5],
+        change[6],
+        change[7],
+    )
     for j in range(len(features)):
         w, s, y = tail_view(coords[j], first), common[j], features[j]
         w[0], w[1], w[2], w[3] = w[0] + i * s, w[1] + k * s, w[2] + m * s, w[3] + n * s
@@ -47,7 +62,9 @@ def read_all(me: Arrays, features: Vector) -> None:
 
 @unrolled_loop
 def read_block(coords: Any, first: int, features: Vector, products: Vector) -> None:
-    """Eight columns side by side: two vector registers, which stay what they are from one coordinate to the next."""
+    """Eight columns side by side: two vector registers, which stay what they are from one
+    coordinate to the next.
+    """
     a = b = c = d = e = f = g = h = 0.0
     dim = len(features)
     whole = dim - dim % 4

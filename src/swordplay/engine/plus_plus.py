@@ -1,14 +1,17 @@
-"""Sword++ on a ball, in numbers: experts that share one gradient, under a meta that charges them for moving.
+"""Sword++ on a ball, in numbers: experts that share one gradient, under a meta that charges them
+for moving.
 
-Twin of ``parts.learners.plus_plus``. The gradient at the decision, g_t = h a, is all that a round asks for: it moves the
-base points, it is the guess of the coming gradient for experts and meta, and the surprise norm(g_t - g_{t-1})^2 is one number
-for everybody. What is new is the charge 2L norm(x_{t+1} - x_t)^2. With xhat_{t+1} = sigma (xhat - k a), k = eta h, and
-x = alpha xhat - gamma a' (see ``ball``)
+Twin of ``parts.learners.plus_plus``. The gradient at the decision, g_t = h a, is all that a round
+asks for: it moves the base points, it is the guess of the coming gradient for experts and meta, and
+the surprise norm(g_t - g_{t-1})^2 is one number for everybody. What is new is the charge 2L
+norm(x_{t+1} - x_t)^2. With xhat_{t+1} = sigma (xhat - k a), k = eta h, and x = alpha xhat - gamma
+a' (see ``ball``)
 
     x_{t+1} - x_t = (tau sigma - alpha) xhat - (tau sigma k + tau k) a + gamma a',
 
-sigma and tau the shrinkings of the two projections: a quadratic form of products that are known, <a', xhat> from the round
-before. Where no projection was active it is -2 k a + gamma a', eta times the same vector for everybody.
+sigma and tau the shrinkings of the two projections: a quadratic form of products that are known,
+<a', xhat> from the round before. Where no projection was active it is -2 k a + gamma a', eta times
+the same vector for everybody.
 """
 
 from __future__ import annotations
@@ -38,7 +41,10 @@ from swordplay.engine.weights import share
 
 @inline
 def judge(me: Arrays, of: Products, prediction: float, target: float) -> float:
-    """All that happens to numbers of experts in a round. Returns h, which is the guess from here on."""
+    """All that happens to numbers of experts in a round.
+
+    Returns h, which is the guess from here on.
+    """
     numbers, n = me.numbers, columns_of(me.numbers)
     h = derivative(me, of, prediction, target)
     spread, far = look_at(me, h, of.norm)
@@ -78,10 +84,15 @@ def look_at(me: Arrays, h: float, norm: float) -> tuple[float, float]:
 
 
 @inline
-def hear(me: Arrays, of: Products, h: float, prediction: float, spread: float) -> tuple[Heard, float, bool]:
-    """What everybody is told, the meta's rate, and whether it starts afresh; ``spread``: how far apart losses were misjudged.
+def hear(
+    me: Arrays, of: Products, h: float, prediction: float, spread: float
+) -> tuple[Heard, float, bool]:
+    """What everybody is told, the meta's rate, and whether it starts afresh.
 
-    The rate is asked for before anybody moves: a quotient and a root that nobody waits for until weights are made.
+    ``spread``: how far apart losses were misjudged.
+
+    The rate is asked for before anybody moves: a quotient and a root that nobody waits for until
+    weights are made.
     """
     live, config = me.live, me.config
     surprise = distance(h, live[LIVE.candidate], of)
@@ -92,7 +103,9 @@ def hear(me: Arrays, of: Products, h: float, prediction: float, spread: float) -
     led = live[LIVE.candidate] * live[LIVE.candidate] * of.last_norm
     drift = 0.5 * (surprise - led)
     live[LIVE.drift] += drift
-    heard = Heard(h, surprise, prediction, live[LIVE.smallest], retention, charge, fee, radius, led, drift)
+    heard = Heard(
+        h, surprise, prediction, live[LIVE.smallest], retention, charge, fee, radius, led, drift
+    )
     return heard, live[LIVE.rate], afresh
 
 
@@ -108,7 +121,8 @@ def look(
     at_base: Vector,
     base_norm: Vector,
 ) -> tuple[float, float]:
-    """How far apart l_i - m_i of the experts are, for losses l_i = <g_t, x_i> + 2L norm(x_{t,i} - x_{t-1,i})^2.
+    """How far apart l_i - m_i of the experts are, for losses l_i = <g_t, x_i> + 2L norm(x_{t,i} -
+    x_{t-1,i})^2.
 
     And how far out their steps lead, as a square.
     """
@@ -122,16 +136,28 @@ def look(
 
 @inline
 def freely_apart(of: Products, h: float, before: float) -> float:
-    """How far a step of 1 takes points, as a square, where nobody is projected: gamma is eta h', all go along 2 h a - h' a'."""
-    return float(larger(4.0 * h * h * of.norm - 4.0 * h * before * of.cross + before * before * of.last_norm, 0.0))
+    """How far a step of 1 takes points, as a square, where nobody is projected: gamma is eta h',
+    all go along 2 h a - h' a'.
+    """
+    return float(
+        larger(
+            4.0 * h * h * of.norm - 4.0 * h * before * of.cross + before * before * of.last_norm,
+            0.0,
+        )
+    )
 
 
 @inline
-def advance(me: Arrays, of: Products, heard: Heard, far: float, calm: bool, shifts: Vector) -> float:
-    """Sums, both steps and charges of all experts; blocks in which nobody is projected have less to do.
+def advance(
+    me: Arrays, of: Products, heard: Heard, far: float, calm: bool, shifts: Vector
+) -> float:
+    """Sums, both steps and charges of all experts.
 
-    ``calm`` says that this is so of all blocks but those from ``LIVE.first`` to before ``LIVE.beyond``, and was in the last
-    round. Returns the least of losses so far with the guesses of the next.
+    Blocks in which nobody is projected have less to do.
+
+    ``calm`` says that this is so of all blocks but those from ``LIVE.first`` to before
+    ``LIVE.beyond``, and was in the last round. Returns the least of losses so far with the guesses
+    of the next.
     """
     numbers, live = me.numbers, me.live
     n, limit = columns_of(numbers), heard.radius * heard.radius
@@ -151,7 +177,12 @@ def advance(me: Arrays, of: Products, heard: Heard, far: float, calm: bool, shif
             smallest, hoped = smaller(smallest, low), smaller(hoped, hope)
     live[LIVE.freely] = 1.0 if far <= limit else 0.0
     live[LIVE.astray] = 0.0 if calm or far <= limit else 1.0
-    live[LIVE.scale], live[LIVE.shift], live[LIVE.smallest], live[LIVE.candidate] = scale, most, smallest, heard.h
+    live[LIVE.scale], live[LIVE.shift], live[LIVE.smallest], live[LIVE.candidate] = (
+        scale,
+        most,
+        smallest,
+        heard.h,
+    )
     return hoped
 
 
@@ -185,7 +216,9 @@ def weighed(me: Arrays, of: Products, target: float) -> None:
 
 @inline
 def finish(me: Arrays) -> None:
-    """What is the same for all experts is written to each when a kernel ends: the last slope, and what they have met."""
+    """What is the same for all experts is written to each when a kernel ends: the last slope,
+    and what they have met.
+    """
     numbers, live = me.numbers, me.live
     if live[LIVE.rounds] > 0.0:
         numbers[EXPERT.replay] = live[LIVE.candidate]
@@ -193,7 +226,9 @@ def finish(me: Arrays) -> None:
     for i in range(columns_of(numbers)):
         numbers[EXPERT.energy, i] += live[LIVE.met]
         numbers[EXPERT.drift, i] += numbers[EXPERT.eta, i] * live[LIVE.drift]
-        numbers[EXPERT.lead, i] = lead_of(numbers[EXPERT.eta, i], numbers[EXPERT.alpha, i], numbers[EXPERT.lead, i], led)
+        numbers[EXPERT.lead, i] = lead_of(
+            numbers[EXPERT.eta, i], numbers[EXPERT.alpha, i], numbers[EXPERT.lead, i], led
+        )
     live[LIVE.met] = live[LIVE.drift] = 0.0
 
 

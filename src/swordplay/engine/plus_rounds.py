@@ -1,4 +1,6 @@
-"""The rounds of Sword++ and the kernels that Python calls to play some: as ``rounds``, and by the same names."""
+"""The rounds of Sword++ and the kernels that Python calls to play some: as ``rounds``, and by
+the same names.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ _PLUS: dict[str, Any] = {
     "venture": plus_plus.ventured,
 }
 dense_round = make_round(ball.measure, ball.predict, keep=ball.keep, **_PLUS)
-sum_round = make_round(plus_sum.measure, plus_sum.predict, keep=plus_sum.keep, **(_PLUS | {"judge": plus_sum.judge}))
+sum_round = make_round(
+    plus_sum.measure, plus_sum.predict, keep=plus_sum.keep, **(_PLUS | {"judge": plus_sum.judge})
+)
 sparse_round = make_round(ball_sparse.measure, ball_sparse.predict, keep=ball_sparse.keep, **_PLUS)
 foreseen_round = make_round(foresight.measure, foresight.predict, keep=ball.keep, **_PLUS)
 
@@ -71,7 +75,10 @@ def play_sparse(
     decisions: Matrix,
     weights: Matrix,
 ) -> int:
-    """Sparse rows: cost in proportion to their non-zeros. ``last_indices`` says where the last features lie."""
+    """Sparse rows: cost in proportion to their non-zeros.
+
+    ``last_indices`` says where the last features lie.
+    """
     me = Arrays(coords, numbers, vectors, live, config)
     rows = values, indices, starts, last_indices, targets
     count = sparse_rows(me, *rows, schedule, predictions, losses, decisions, weights)
@@ -81,7 +88,13 @@ def play_sparse(
 
 @kernel
 def learn_one(
-    coords: Matrix, numbers: Matrix, vectors: Matrix, live: Vector, config: Vector, features: Vector, target: float
+    coords: Matrix,
+    numbers: Matrix,
+    vectors: Matrix,
+    live: Vector,
+    config: Vector,
+    features: Vector,
+    target: float,
 ) -> float:
     """One round; NaN if the row would overflow, and then nothing has changed. Returns the loss."""
     me = Arrays(coords, numbers, vectors, live, config)
@@ -105,7 +118,10 @@ def play_fleet(
     first: int,
     stop: int,
 ) -> None:
-    """Learners ``first`` to ``stop`` of a fleet, each on its own rows; ``played`` counts their rounds."""
+    """Learners ``first`` to ``stop`` of a fleet, each on its own rows.
+
+    ``played`` counts their rounds.
+    """
     for k in range(first, stop):
         me = Arrays(coords[k], numbers[k], vectors[k], lives[k], config)
         played[k] = stream(me, features[k], targets[k], predictions[k], losses[k])

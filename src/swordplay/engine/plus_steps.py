@@ -1,7 +1,8 @@
 """What a gradient in common does to experts of Sword++, in numbers: one pass over them.
 
-The certificate's sums, the meta's losses, both steps, the charge and the guess of the coming loss: each by itself would load
-and store most of these numbers again. Three loops differ in who had to be projected.
+The certificate's sums, the meta's losses, both steps, the charge and the guess of the coming loss:
+each by itself would load and store most of these numbers again. Three loops differ in who had to be
+projected.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ class Heard(NamedTuple):
     led: float
     """How far a step of 1 led ahead in the last round, as a square, where nobody was projected."""
     drift: float
-    """What the certificate adds to the drift of a step of 1 there: it is added for everybody when a kernel ends."""
+    """What the certificate adds to the drift of a step of 1 there: it is added for everybody
+    when a kernel ends.
+    """
 
 
 class Numbers(NamedTuple):
@@ -89,7 +92,10 @@ def numbers_of(numbers: Matrix, first: int, shifts: Vector) -> Numbers:
 
 @inline
 def farthest(stride: float, norm: float, at_base: float, base_norm: float) -> float:
-    """The larger squared norm of xhat - k a and xhat - 2 k a, before anything is projected; 0 for whoever stays."""
+    """The larger squared norm of xhat - k a and xhat - 2 k a, before anything is projected.
+
+    0 for whoever stays.
+    """
     cosine, moved = stride * at_base, stride * stride * norm
     once = base_norm - 2.0 * cosine + moved
     twice = base_norm - 4.0 * cosine + 4.0 * moved
@@ -108,15 +114,21 @@ def account(heard: Heard, of: Numbers, i: int) -> float:
 
 @inline
 def lead_of(eta: float, alpha: float, lead: float, led: float) -> float:
-    """norm(x_t - xhat_t)^2: that of a free step is not noted, it is the same for everybody but for eta."""
+    """norm(x_t - xhat_t)^2: that of a free step is not noted, it is the same for everybody but
+    for eta.
+    """
     return lead if alpha < 1.0 else eta * eta * led
 
 
 @inline
 def drift_apart(heard: Heard, of: Numbers, i: int) -> None:
-    """The certificate's drift of somebody who was projected: what differs from that of a free step."""
+    """The certificate's drift of somebody who was projected: what differs from that of a free
+    step.
+    """
     lead = lead_of(of.eta[i], of.alpha[i], of.lead[i], heard.led)
-    of.drift[i] += 0.5 * (of.eta[i] * heard.surprise - of.inverse[i] * lead) - of.eta[i] * heard.drift
+    of.drift[i] += (
+        0.5 * (of.eta[i] * heard.surprise - of.inverse[i] * lead) - of.eta[i] * heard.drift
+    )
 
 
 @inline
@@ -132,8 +144,8 @@ def expect(heard: Heard, of: Numbers, i: int, ahead: float, fee: float) -> float
 def advance_freely(n: int, heard: Heard, row: Products, of: Numbers) -> tuple[float, float]:
     """xhat - k a and then xhat - 2 k a, where neither leaves the ball; alpha is 1 already.
 
-    How far they lead ahead, and the certificate's drift, are everybody's but for eta: ``finish`` writes both. Returns
-    the smallest loss so far, and the least of that with the guess of the next.
+    How far they lead ahead, and the certificate's drift, are everybody's but for eta: ``finish``
+    writes both. Returns the smallest loss so far, and the least of that with the guess of the next.
     """
     smallest, hoped = math.inf, math.inf
     for i in range(n):
@@ -154,7 +166,9 @@ def advance_freely(n: int, heard: Heard, row: Products, of: Numbers) -> tuple[fl
 
 @expert_loop
 def advance_after(n: int, heard: Heard, row: Products, of: Numbers) -> tuple[float, float]:
-    """As ``advance_freely`` after a round in which somebody was projected as they looked ahead: the charge differs."""
+    """As ``advance_freely`` after a round in which somebody was projected as they looked ahead:
+    the charge differs.
+    """
     smallest, hoped = math.inf, math.inf
     for i in range(n):
         so_far = account(heard, of, i)
@@ -163,7 +177,9 @@ def advance_after(n: int, heard: Heard, row: Products, of: Numbers) -> tuple[flo
         stride = of.eta[i] * heard.h
         moved = stride * stride * row.norm
         along, across, left = 1.0 - of.alpha[i], 2.0 * stride, of.gamma[i]
-        squares = along * along * of.norm[i] + across * across * row.norm + left * left * row.last_norm
+        squares = (
+            along * along * of.norm[i] + across * across * row.norm + left * left * row.last_norm
+        )
         crossed = along * (left * of.turned[i] - across * of.at_base[i]) - across * left * row.cross
         fee = heard.charge * larger(squares + 2.0 * crossed, 0.0)
         square = larger(of.norm[i] - 2.0 * stride * of.at_base[i] + moved, 0.0)
@@ -179,8 +195,12 @@ def advance_after(n: int, heard: Heard, row: Products, of: Numbers) -> tuple[flo
 
 
 @expert_loop
-def advance_within(n: int, heard: Heard, row: Products, of: Numbers) -> tuple[float, float, float, float]:
-    """The same with both projections, sigma and tau, and the charge as a quadratic form; shifts are eta (1/s' - 1/s).
+def advance_within(
+    n: int, heard: Heard, row: Products, of: Numbers
+) -> tuple[float, float, float, float]:
+    """The same with both projections, sigma and tau, and the charge as a quadratic form.
+
+    Shifts are eta (1/s' - 1/s).
 
     Returns the smallest scale and the largest shift, too.
     """
@@ -195,7 +215,8 @@ def advance_within(n: int, heard: Heard, row: Products, of: Numbers) -> tuple[fl
         once = larger(was - 2.0 * k * at + k * k * row.norm, 0.0)
         sigma = radius / math.sqrt(once) if once > limit else 1.0
         size, inverse = of.scale[i] * sigma, of.unscale[i]
-        # A quotient, where the inverse times root / radius would do: whoever loads a saved engine makes it of the scale, too.
+        # A quotient, where the inverse times root / radius would do: whoever loads a saved engine
+        # makes it of the scale, too.
         unscale = 1.0 / size if once > limit else inverse
         of.scale[i], of.unscale[i] = size, unscale
         shift = of.eta[i] * (unscale - inverse)
@@ -203,7 +224,8 @@ def advance_within(n: int, heard: Heard, row: Products, of: Numbers) -> tuple[fl
         least, most = smaller(least, size), larger(most, shift)
         base, now = smaller(once, limit), sigma * (at - k * row.norm)
         twice = base - 2.0 * k * now + k * k * row.norm
-        # A base point on the sphere may lie outside it by rounding; where nothing moved, nothing is to be projected.
+        # A base point on the sphere may lie outside it by rounding; where nothing moved, nothing is
+        # to be projected.
         tau = radius / math.sqrt(twice) if twice > limit and k != 0.0 else 1.0
         gone, back = tau * k, tau - 1.0
         along, across, left = tau * sigma - of.alpha[i], tau * sigma * k + gone, of.gamma[i]
@@ -214,7 +236,9 @@ def advance_within(n: int, heard: Heard, row: Products, of: Numbers) -> tuple[fl
         of.farthest[i] = larger(of.farthest[i], base)
         of.alpha[i] = tau
         of.gamma[i] = gone
-        of.lead[i] = larger(back * back * base - 2.0 * back * gone * now + gone * gone * row.norm, 0.0)
+        of.lead[i] = larger(
+            back * back * base - 2.0 * back * gone * now + gone * gone * row.norm, 0.0
+        )
         of.turned[i] = now
         m = expect(heard, of, i, tau * now - gone * row.norm, fee)
         hoped = smaller(hoped, so_far + m)

@@ -1,16 +1,19 @@
-"""Sword++ on dense rows: experts share their gradients, and have coordinates of their own only where they were projected.
+"""Sword++ on dense rows: experts share their gradients, and have coordinates of their own only
+where they were projected.
 
 All experts descend along the same gradients. With theta the sum of these, since it was last 0,
 
     xhat_i = s_i W_i - eta_i theta,
 
-so that a step changes theta alone. W of whoever was not projected yet is 0: these stand on one line through the centre, and
-cost nothing but theta, whatever their number. A projection
-xhat' = sigma (s W - eta theta) keeps the form, with s' = sigma s and W' = W + eta (1/s' - 1/s) theta: that change waits for the
-next round's pass, as changes do in ``ball``; where nothing waits W is read and not written.
+so that a step changes theta alone. W of whoever was not projected yet is 0: these stand on one line
+through the centre, and cost nothing but theta, whatever their number. A projection xhat' = sigma (s
+W - eta theta) keeps the form, with s' = sigma s and W' = W + eta (1/s' - 1/s) theta: that change
+waits for the next round's pass, as changes do in ``ball``; where nothing waits W is read and not
+written.
 
-While all of them stand on that line, their numbers are shared as well (``plus_line``). Kernels begin and end with the form of
-``ball`` (``plus_form``), so that nobody else knows of theta, which lies where a row under way would.
+While all of them stand on that line, their numbers are shared as well (``plus_line``). Kernels
+begin and end with the form of ``ball`` (``plus_form``), so that nobody else knows of theta, which
+lies where a row under way would.
 """
 
 from __future__ import annotations
@@ -29,9 +32,14 @@ from swordplay.engine.weights import normalised, settle_weights, taken_share
 
 @inline
 def measure(me: Arrays, features: Vector) -> Products:
-    """As ``ball.measure``, and <a, theta>; the gradient of the last round joins theta on the way."""
+    """As ``ball.measure``, and <a, theta>.
+
+    The gradient of the last round joins theta on the way.
+    """
     live, before = me.live, me.live[LIVE.unadded]
-    norm, cross, turn, gap, product = pass_over(len(features), before, features, me.vectors[VECTOR.last], me.vectors[SUM])
+    norm, cross, turn, gap, product = pass_over(
+        len(features), before, features, me.vectors[VECTOR.last], me.vectors[SUM]
+    )
     live[LIVE.product], live[LIVE.unadded] = product + before * cross, 0.0
     offset = 0.0
     if me.config[CONFIG.centered] == 1.0:
@@ -43,9 +51,12 @@ def measure(me: Arrays, features: Vector) -> Products:
 def pass_over(
     n: int, before: float, features: Vector, last: Vector, common: Vector
 ) -> tuple[float, float, float, float, float]:
-    """norm(a)^2, <a, a'>, <a, a - a'>, norm(a - a')^2, and <a, theta> with theta as it was; then theta += h' a'.
+    """norm(a)^2, <a, a'>, <a, a - a'>, norm(a - a')^2, and <a, theta> with theta as it was.
 
-    The product with h' a' is added afterwards: sums over coordinates need not wait for h', which the last round ended with.
+    Then theta += h' a'.
+
+    The product with h' a' is added afterwards: sums over coordinates need not wait for h', which
+    the last round ended with.
     """
     norm = cross = turn = gap = product = 0.0
     for j in range(n):
@@ -119,7 +130,10 @@ def mix(
 
 @inline
 def judge(me: Arrays, of: Products, prediction: float, target: float) -> float:
-    """As ``plus_plus.judge``; what is pending is what a projection changes, and nothing where there was none."""
+    """As ``plus_plus.judge``.
+
+    What is pending is what a projection changes, and nothing where there was none.
+    """
     live = me.live
     if live[LIVE.in_line] == 1.0:
         if plus_line.judge(me, of, prediction, target):
@@ -142,11 +156,17 @@ def judge(me: Arrays, of: Products, prediction: float, target: float) -> float:
 
 @inline
 def widen(me: Arrays) -> None:
-    """The blocks of experts that have a change pending are from here on among those whose W is looked at."""
+    """The blocks of experts that have a change pending are from here on among those whose W is
+    looked at.
+    """
     live, change = me.live, me.numbers[EXPERT.coefficient]
     for block in range(0, columns_of(me.numbers), BLOCK):
-        if (block < live[LIVE.first] or block >= live[LIVE.beyond]) and largest(BLOCK, change[block : block + BLOCK]) > 0.0:
-            live[LIVE.first] = min(live[LIVE.first], float(block)) if live[LIVE.beyond] > 0.0 else float(block)
+        if (block < live[LIVE.first] or block >= live[LIVE.beyond]) and largest(
+            BLOCK, change[block : block + BLOCK]
+        ) > 0.0:
+            live[LIVE.first] = (
+                min(live[LIVE.first], float(block)) if live[LIVE.beyond] > 0.0 else float(block)
+            )
             live[LIVE.beyond] = max(live[LIVE.beyond], float(block + BLOCK))
     find_widest(me)
 
@@ -176,11 +196,21 @@ def decide(me: Arrays, decision: Vector) -> None:
     ahead = common = 0.0
     for i in range(experts):
         share[i] = numbers[EXPERT.weight, i] * numbers[EXPERT.alpha, i] * numbers[EXPERT.scale, i]
-        common += share[i] * (numbers[EXPERT.coefficient, i] - numbers[EXPERT.eta, i] * numbers[EXPERT.unscale, i])
-        step = numbers[EXPERT.eta, i] * me.live[LIVE.candidate] if in_line else numbers[EXPERT.gamma, i]
+        common += share[i] * (
+            numbers[EXPERT.coefficient, i] - numbers[EXPERT.eta, i] * numbers[EXPERT.unscale, i]
+        )
+        step = (
+            numbers[EXPERT.eta, i] * me.live[LIVE.candidate]
+            if in_line
+            else numbers[EXPERT.gamma, i]
+        )
         ahead -= numbers[EXPERT.weight, i] * step
     for j in range(me.coords.shape[0]):
-        coordinate = me.vectors[VECTOR.center, j] + common * me.vectors[SUM, j] + ahead * me.vectors[VECTOR.last, j]
+        coordinate = (
+            me.vectors[VECTOR.center, j]
+            + common * me.vectors[SUM, j]
+            + ahead * me.vectors[VECTOR.last, j]
+        )
         for i in range(experts):
             coordinate += share[i] * me.coords[j, i]
         decision[j] = coordinate

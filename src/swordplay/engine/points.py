@@ -1,4 +1,5 @@
-"""Experts on a simplex or a box, their points written out: for the few dimensions of a combination of forecasts.
+"""Experts on a simplex or a box, their points written out: for the few dimensions of a combination
+of forecasts.
 
 ``coords`` has shape ``(2 C, d)`` here: the base points xhat of all experts, then their points x.
 """
@@ -31,10 +32,17 @@ def predict(me: Arrays, of: Products, features: Vector) -> float:
 
 @inline
 def move(me: Arrays, of: Products, features: Vector, target: float) -> float:
-    """Both projected steps of every expert. Returns the smallest scale, as on a ball: there are none here."""
+    """Both projected steps of every expert.
+
+    Returns the smallest scale, as on a ball: there are none here.
+    """
     numbers = me.numbers
     for i in range(numbers.shape[1]):
-        stride = numbers[EXPERT.eta, i] * numbers[EXPERT.slope, i] if numbers[EXPERT.eta, i] < math.inf else 0.0
+        stride = (
+            numbers[EXPERT.eta, i] * numbers[EXPERT.slope, i]
+            if numbers[EXPERT.eta, i] < math.inf
+            else 0.0
+        )
         base = me.coords[i]
         lean_by(numbers, i, base, -1.0)
         for j in range(len(features)):
@@ -50,7 +58,9 @@ def move(me: Arrays, of: Products, features: Vector, target: float) -> float:
 
 @inline
 def fork(me: Arrays, of: Products, features: Vector, target: float) -> None:
-    """Put the two experts that have just joined, and the padding behind them, where the fastest of their kind are."""
+    """Put the two experts that have just joined, and the padding behind them, where the fastest
+    of their kind are.
+    """
     coords, columns, experts = me.coords, me.numbers.shape[1], int(me.live[LIVE.experts])
     for j in range(len(features)):
         coords[experts - 2, j] = coords[experts - 4, j]
@@ -68,7 +78,10 @@ def look_ahead(me: Arrays, i: int, features: Vector, target: float) -> None:
     replay = 0.0
     if numbers[EXPERT.extra, i] == 1.0:
         replay = me.live[LIVE.weight] * slope(
-            int(config[CONFIG.loss]), config[CONFIG.threshold], dot(len(features), base, features), target
+            int(config[CONFIG.loss]),
+            config[CONFIG.threshold],
+            dot(len(features), base, features),
+            target,
         )
     numbers[EXPERT.replay, i] = replay
     eta = numbers[EXPERT.coming, i]
@@ -103,11 +116,14 @@ def project(point: Vector, vectors: Matrix, config: Vector) -> None:
         for j in range(len(point)):
             point[j] = min(max(point[j], vectors[VECTOR.center, j]), vectors[VECTOR.upper, j])
         return
-    # max{x - theta, 0}, theta from the k largest coordinates for the largest k that leaves them all positive.
+    # max{x - theta, 0}, theta from the k largest coordinates for the largest k that leaves them all
+    # positive.
     highest = -math.inf
     for j in range(len(point)):
         highest = max(highest, point[j])
-    descending = vectors[VECTOR.under_way]  # scratch: rows are not prepared ahead where points are written out
+    descending = vectors[
+        VECTOR.under_way
+    ]  # scratch: rows are not prepared ahead where points are written out
     for j in range(len(point)):
         descending[j] = point[j] - highest
     sort_descending(descending)

@@ -11,15 +11,23 @@ from swordplay.engine.scaling import scale_row
 
 
 @inline
-def decide_aside(coords: Any, numbers: Matrix, vectors: Matrix, live: Vector, share: Vector, decision: Vector) -> None:
-    """x_t = centre + sum of p_i (alpha_i xhat_i - gamma_i a'), with scratch of the caller's instead of the learner's."""
+def decide_aside(
+    coords: Any, numbers: Matrix, vectors: Matrix, live: Vector, share: Vector, decision: Vector
+) -> None:
+    """x_t = centre + sum of p_i (alpha_i xhat_i - gamma_i a'), with scratch of the caller's
+    instead of the learner's.
+    """
     experts = int(live[LIVE.experts])
     pending = 0.0
     for i in range(experts):
         share[i] = numbers[EXPERT.weight, i] * numbers[EXPERT.alpha, i] * numbers[EXPERT.scale, i]
-    # A loop of its own: where a loop also stores, the order of its sum may depend on where the arrays lie in memory.
+    # A loop of its own: where a loop also stores, the order of its sum may depend on where the
+    # arrays lie in memory.
     for i in range(experts):
-        pending += share[i] * numbers[EXPERT.coefficient, i] - numbers[EXPERT.weight, i] * numbers[EXPERT.gamma, i]
+        pending += (
+            share[i] * numbers[EXPERT.coefficient, i]
+            - numbers[EXPERT.weight, i] * numbers[EXPERT.gamma, i]
+        )
     for j in range(coords.shape[0]):
         coordinate = vectors[VECTOR.center, j] + pending * vectors[VECTOR.last, j]
         for i in range(experts):
@@ -42,10 +50,11 @@ def predict_rows(
     scaled: Vector,
     answer: Matrix,
 ) -> None:
-    """<scaled row, x_t> of every learner of a stack for raw rows of shape ``(T, d)``: a row gets the same bits alone.
+    """<scaled row, x_t> of every learner of a stack for raw rows of shape ``(T, d)``: a row gets
+    the same bits alone.
 
-    ``share`` ``(C,)``, ``decisions`` ``(H, w)`` and ``scaled`` ``(w,)``, as long as a scaled row, are scratch; ``answer`` has
-    shape ``(T, H)``.
+    ``share`` ``(C,)``, ``decisions`` ``(H, w)`` and ``scaled`` ``(w,)``, as long as a scaled row,
+    are scratch; ``answer`` has shape ``(T, H)``.
     """
     heads = len(decisions)
     for h in range(heads):
@@ -69,7 +78,9 @@ def ask_experts(
     scaled: Vector,
     answer: Any,
 ) -> None:
-    """<scaled row, x_t> and <scaled row, x_i> of every expert of every learner of a stack, ``answer`` ``(T, H, 1 + N)``."""
+    """<scaled row, x_t> and <scaled row, x_i> of every expert of every learner of a stack,
+    ``answer`` ``(T, H, 1 + N)``.
+    """
     width, experts = len(scaled), answer.shape[2] - 1
     for t in range(len(raw)):
         scale_row(raw[t], centers, spreads, clip, scaled)

@@ -1,4 +1,6 @@
-"""A learner with one projection a round, compiled: simplices and boxes of any dimension, and anybody's domain."""
+"""A learner with one projection a round, compiled: simplices and boxes of any dimension, and
+anybody's domain.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +26,11 @@ ROWS_AT_ONCE = 256
 
 
 class Projected:
-    """The compiled twin of ``OneProjection``: an engine on a ball, and projections of its decisions.
+    """The compiled twin of ``OneProjection``: an engine on a ball, and projections of its
+    decisions.
 
-    Simplices, boxes and balls are projected on within the kernel; any other domain is asked, once a round.
+    Simplices, boxes and balls are projected on within the kernel; any other domain is asked, once a
+    round.
 
     Parameters
     ----------
@@ -40,9 +44,14 @@ class Projected:
 
     def __init__(self, learner: Any, engine: Engine, loss: str, number: float) -> None:
         if loss not in OF_ROWS:
-            raise NotCompilable(f"loss must be one of {list(OF_ROWS)} for the engine, got {arguments.shown(loss)}.")
+            raise NotCompilable(
+                f"loss must be one of {list(OF_ROWS)} for the engine, got {arguments.shown(loss)}."
+            )
         if engine.memory.config[CONFIG.charge]:
-            raise NotCompilable("one projection a round is compiled around learners whose meta does not charge for moving.")
+            raise NotCompilable(
+                "one projection a round is compiled around learners whose meta does not charge "
+                "for moving."
+            )
         domain = learner.domain
         self.learner, self.engine, self.domain = learner, engine, domain
         self.dim, self.loss, self.threshold, self.dtype = domain.dim, loss, number, engine.dtype
@@ -81,7 +90,9 @@ class Projected:
         count = len(targets)
         predictions, losses = np.empty(count), np.empty(count)
         decisions = np.empty((count if keep_decisions else 0, self.dim))
-        size = ROWS_AT_ONCE if self._kind == STRANGE else max(1, min(CHUNK, CHUNK_NUMBERS // self.dim))
+        size = (
+            ROWS_AT_ONCE if self._kind == STRANGE else max(1, min(CHUNK, CHUNK_NUMBERS // self.dim))
+        )
         for first in range(0, count, size):
             rows = slice(first, min(first + size, count))
             part = features[rows].toarray() if inputs.is_sparse(features) else features[rows]
@@ -90,7 +101,8 @@ class Projected:
             done = self._chunk(part, wanted, predictions[rows], losses[rows], decisions[rows])
             if first + done < rows.stop:
                 raise ValueError(
-                    f"row {first + done} would overflow: its features or target are too large for the loss. "
+                    f"row {first + done} would overflow: its features or target are too large for "
+                    "the loss. "
                     f"Rescale or drop it. The {first + done} row(s) before it are learned."
                 )
             if progress is not None:
@@ -111,12 +123,18 @@ class Projected:
         """Learn from a row of shape ``(d,)`` and its target; returns the loss of its prediction."""
         row, wanted = inputs.row(features, self.dim), inputs.target(target, self.loss)
         losses, answer = np.empty(1), np.empty(1)
-        if not self._one_by_one(row[None], np.array([wanted]), answer, losses, np.empty((0, self.dim))):
+        if not self._one_by_one(
+            row[None], np.array([wanted]), answer, losses, np.empty((0, self.dim))
+        ):
             arguments.vector("features", features, self.dim)
-            raise ValueError(f"features or target ({target}) are too large: the loss overflows. Rescale them.")
+            raise ValueError(
+                f"features or target ({target}) are too large: the loss overflows. Rescale them."
+            )
         return float(losses[0])
 
-    def _chunk(self, features: Any, targets: Vector, predictions: Vector, losses: Vector, decisions: Any) -> int:
+    def _chunk(
+        self, features: Any, targets: Vector, predictions: Vector, losses: Vector, decisions: Any
+    ) -> int:
         if self._kind == STRANGE:
             return self._one_by_one(features, targets, predictions, losses, decisions)
         with self._watched(len(targets)):
@@ -124,9 +142,13 @@ class Projected:
             loss = (LOSSES[self.loss], self.threshold, self._none)
             outputs = (self._work, self._noted, predictions, losses, decisions)
             arrays = self.engine.memory.arrays
-            return int(self._kernels.play_projected(*arrays, features, targets, *domain, *loss, *outputs))
+            return int(
+                self._kernels.play_projected(*arrays, features, targets, *domain, *loss, *outputs)
+            )
 
-    def _one_by_one(self, features: Any, targets: Vector, predictions: Vector, losses: Vector, decisions: Any) -> int:
+    def _one_by_one(
+        self, features: Any, targets: Vector, predictions: Vector, losses: Vector, decisions: Any
+    ) -> int:
         """As a chunk, the projections made by whoever knows how."""
         loss = (LOSSES[self.loss], self.threshold, self._none)
         learn, work = self._kernels.learn_projected, self._work
@@ -136,7 +158,9 @@ class Projected:
                 if t < len(decisions):
                     decisions[t] = x
                 predictions[t] = features[t] @ x
-                losses[t] = learn(*self.engine.memory.arrays, features[t], target, *loss, work, self._noted)
+                losses[t] = learn(
+                    *self.engine.memory.arrays, features[t], target, *loss, work, self._noted
+                )
                 if losses[t] != losses[t]:
                     return t
         return len(targets)
@@ -154,7 +178,10 @@ class Projected:
 
     @contextmanager
     def _watched(self, rounds: int) -> Iterator[None]:
-        """Room for so many rounds; both learners take note of those that are played, also before a projection that fails."""
+        """Room for so many rounds.
+
+        Both learners take note of those that are played, also before a projection that fails.
+        """
         self.engine.require_held()
         before = self.engine.rounds
         self.engine.memory.reserve_rounds(rounds)
@@ -164,18 +191,25 @@ class Projected:
             yield
         finally:
             if played := self.engine.rounds - before:
-                self.learner.enclosed.watch(played, float(self._noted[0]), 0.0, float(self._noted[1]))
+                self.learner.enclosed.watch(
+                    played, float(self._noted[0]), 0.0, float(self._noted[1])
+                )
                 self.learner.moved()
 
     @property
     def _kernels(self) -> Any:
-        from swordplay.engine import projected_rounds  # numba is imported with the first round, not with the package
+        from swordplay.engine import (
+            projected_rounds,
+        )  # numba is imported with the first round, not with the package
 
         return projected_rounds
 
 
 def _shape(domain: Any) -> tuple[int, Any, float]:
-    """Which projection, the corners of a box, the total of a simplex. A subclass may project as it likes."""
+    """Which projection, the corners of a box, the total of a simplex.
+
+    A subclass may project as it likes.
+    """
     nothing = np.zeros((2, 0))
     if type(domain) is Simplex:
         return layout.SIMPLEX, nothing, float(domain.total)

@@ -1,7 +1,9 @@
-"""One projection a round: a learner of a ball, and decisions projected from there on a domain inside it.
+"""One projection a round: a learner of a ball, and decisions projected from there on a domain
+inside it.
 
-Twin of ``parts.learners.one_projection``. The round of the learner inside is that of ``rounds``, for the linear loss whose
-features are the bent gradient; they are known only after the decision was formed and projected.
+Twin of ``parts.learners.one_projection``. The round of the learner inside is that of ``rounds``,
+for the linear loss whose features are the bent gradient; they are known only after the decision was
+formed and projected.
 """
 
 from __future__ import annotations
@@ -21,9 +23,13 @@ from swordplay.engine.weights import settle_weights
 WITHIN = 2
 """Beside SIMPLEX and BOX: the domain is the ball itself."""
 POINT, SHADOW, GRADIENT, SPARE = 0, 1, 2, 3
-"""Rows of the scratch: y, x = Proj_X(y), the bent gradient, and what is left of a simplex's coordinates."""
+"""Rows of the scratch: y, x = Proj_X(y), the bent gradient, and what is left of a simplex's
+coordinates.
+"""
 LONGEST, LOWEST = 0, 1
-"""What is noted of the gradients that the learner inside was told: the longest norm, the lowest value <g, y>."""
+"""What is noted of the gradients that the learner inside was told: the longest norm, the lowest
+value <g, y>.
+"""
 
 
 @inline
@@ -44,8 +50,9 @@ def project(kind: int, corners: Matrix, total: float, work: Matrix) -> None:
 def onto_simplex(y: Vector, total: float, x: Vector, left: Vector) -> None:
     """max{y - theta, 0}, theta such that the sum is the total.
 
-    Michelot (1986): the mean excess of those that may be positive is too small a theta; whoever is below it is 0 and leaves.
-    A round of this costs as much as there are left, and nobody comes back: d rounds at the most, a handful in practice.
+    Michelot (1986): the mean excess of those that may be positive is too small a theta; whoever is
+    below it is 0 and leaves. A round of this costs as much as there are left, and nobody comes
+    back: d rounds at the most, a handful in practice.
     """
     count, highest = len(y), -math.inf
     for j in range(count):
@@ -95,7 +102,14 @@ def bend(work: Matrix, features: Vector, steepness: float, none: float) -> float
 
 @inline
 def learn_shadow(
-    me: Arrays, features: Vector, target: float, loss: int, threshold: float, none: float, work: Matrix, noted: Vector
+    me: Arrays,
+    features: Vector,
+    target: float,
+    loss: int,
+    threshold: float,
+    none: float,
+    work: Matrix,
+    noted: Vector,
 ) -> tuple[bool, float, float]:
     """The round after the projection: whether it was played, its prediction and its loss."""
     n = len(features)
@@ -141,7 +155,9 @@ def play_projected(
         if t < len(decisions):
             for j in range(decisions.shape[1]):
                 decisions[t, j] = work[SHADOW, j]
-        played, predictions[t], losses[t] = learn_shadow(me, features[t], targets[t], loss, threshold, none, work, noted)
+        played, predictions[t], losses[t] = learn_shadow(
+            me, features[t], targets[t], loss, threshold, none, work, noted
+        )
         if not played:
             return t
     return len(targets)
@@ -159,7 +175,10 @@ def decide_projected(
     total: float,
     work: Matrix,
 ) -> None:
-    """The decision of the learner inside and its projection, into the scratch; with a stranger's domain only the first."""
+    """The decision of the learner inside and its projection, into the scratch.
+
+    With a stranger's domain only the first.
+    """
     me: Any = Arrays(coords, numbers, vectors, live, config)
     ball.decide(me, work[POINT])
     project(kind, corners, total, work)
@@ -180,6 +199,9 @@ def learn_projected(
     work: Matrix,
     noted: Vector,
 ) -> float:
-    """One round whose decision and projection are in the scratch; NaN if the row would overflow. Returns the loss."""
+    """One round whose decision and projection are in the scratch; NaN if the row would overflow.
+
+    Returns the loss.
+    """
     me = Arrays(coords, numbers, vectors, live, config)
     return float(learn_shadow(me, features, target, loss, threshold, none, work, noted)[2])

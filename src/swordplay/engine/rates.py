@@ -1,4 +1,6 @@
-"""The meta's rate and the trust in its guesses, in numbers: twin of ``parts.rates`` and ``parts.metas.optimism``."""
+"""The meta's rate and the trust in its guesses, in numbers: twin of ``parts.rates`` and
+``parts.metas.optimism``.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,10 @@ from swordplay.parts.rates import TIE
 
 @inline
 def retune(live: Vector, config: Vector, mismatch: float, surprise: float) -> bool:
-    """One step of ``rates.Fixed``, ``SelfConfident`` or ``Doubling``; True if the meta has to start afresh."""
+    """One step of ``rates.Fixed``, ``SelfConfident`` or ``Doubling``.
+
+    True if the meta has to start afresh.
+    """
     if config[CONFIG.rate] == FIXED:
         return False
     lam = live[LIVE.entropy]
@@ -25,7 +30,9 @@ def retune(live: Vector, config: Vector, mismatch: float, surprise: float) -> bo
             return False
         doublings = math.ceil(math.log2(live[LIVE.total]) - math.log2(live[LIVE.level]) - TIE)
         live[LIVE.level] = math.ldexp(live[LIVE.level], int(doublings))
-        live[LIVE.rate] = min(config[CONFIG.cap], math.sqrt((2.0 + lam) / (diameter * diameter * live[LIVE.level])))
+        live[LIVE.rate] = min(
+            config[CONFIG.cap], math.sqrt((2.0 + lam) / (diameter * diameter * live[LIVE.level]))
+        )
         return True
     retention = config[CONFIG.retention]
     live[LIVE.total] = retention * live[LIVE.total] + mismatch

@@ -15,17 +15,31 @@ from swordplay.engine.recipe import NotCompilable
 from swordplay.parts.experts import Gauge, GaugedSteps
 
 COLLINEAR = 1e-9
-"""Replayed gradients of a linear prediction are multiples of one row; beyond this relative error they are not."""
+"""Replayed gradients of a linear prediction are multiples of one row.
 
-CERTIFICATE = {name: EXPERT._fields.index(number) for name, number in readable_names(EXPERT, "certificate").items()}
-HEDGE = {name: EXPERT._fields.index(number) for name, number in readable_names(EXPERT, "hedge").items()}
-RATE = {name: LIVE._fields.index(number) for name, number in readable_names(LIVE, "hedge.rate").items()}
+Beyond this relative error they are not.
+"""
+
+CERTIFICATE = {
+    name: EXPERT._fields.index(number)
+    for name, number in readable_names(EXPERT, "certificate").items()
+}
+HEDGE = {
+    name: EXPERT._fields.index(number) for name, number in readable_names(EXPERT, "hedge").items()
+}
+RATE = {
+    name: LIVE._fields.index(number) for name, number in readable_names(LIVE, "hedge.rate").items()
+}
 GAUGE = {name: LIVE._fields.index(number) for name, number in readable_names(LIVE, "gauge").items()}
-OPTIMISM = {name: LIVE._fields.index(number) for name, number in readable_names(LIVE, "optimism").items()}
+OPTIMISM = {
+    name: LIVE._fields.index(number) for name, number in readable_names(LIVE, "optimism").items()
+}
 
 
 def state_of(memory: Memory) -> State:
-    """The same as ``Learner.state()`` of the readable twin after the same rounds, without the settings."""
+    """The same as ``Learner.state()`` of the readable twin after the same rounds, without the
+    settings.
+    """
     now, numbers, order = memory.live, memory.numbers, memory.order
     base, points = memory.base_points()[order], memory.points()[order]
     last = memory.vectors[VECTOR.last]
@@ -33,8 +47,13 @@ def state_of(memory: Memory) -> State:
     flat: State = {"rounds": memory.rounds}
     if memory.config[CONFIG.capped]:
         said = {name: float(now[place]) for name, place in GAUGE.items()}
-        # states of before may have a patience and no caution; those of now have a caution and no patience
-        flat |= {f"gauge.{name}": value for name, value in said.items() if value or name not in ("patience", "caution")}
+        # states of before may have a patience and no caution; those of now have a caution and no
+        # patience
+        flat |= {
+            f"gauge.{name}": value
+            for name, value in said.items()
+            if value or name not in ("patience", "caution")
+        }
     for k, kind in enumerate(_kinds(memory)):
         flat |= {
             f"experts.{k}.points": points[kind],
@@ -48,9 +67,13 @@ def state_of(memory: Memory) -> State:
     if memory.headed:
         flat["certificate.heading"] = numbers[len(EXPERT) :, order].T.copy()
         flat["certificate.pull"] = np.sqrt(flat["certificate.pull"])
-    if not memory.config[CONFIG.adaptive]:  # steps that stay pull hardest where they are farthest: kernels need not keep it
+    if not memory.config[
+        CONFIG.adaptive
+    ]:  # steps that stay pull hardest where they are farthest: kernels need not keep it
         far = np.sqrt(flat["certificate.farthest"])
-        flat["certificate.pull"] = flat["certificate.inverse_step"] * far + flat["certificate.turning"]
+        flat["certificate.pull"] = (
+            flat["certificate.inverse_step"] * far + flat["certificate.turning"]
+        )
     if not memory.recipe.weighed:
         return flat
     flat |= {f"hedge.{name}": numbers[place, order] for name, place in HEDGE.items()}
@@ -58,7 +81,11 @@ def state_of(memory: Memory) -> State:
     flat["hedge.guesses"] = flat["hedge.guesses"] + _shift(memory, last)
     flat |= {f"hedge.rate.{name}": float(now[place]) for name, place in RATE.items()}
     flat |= {f"optimism.{name}": float(now[place]) for name, place in OPTIMISM.items()}
-    return flat | {"optimism.candidate": now[LIVE.candidate] * last if now[LIVE.rounds] else np.zeros_like(last)}
+    return flat | {
+        "optimism.candidate": now[LIVE.candidate] * last
+        if now[LIVE.rounds]
+        else np.zeros_like(last)
+    }
 
 
 def load(memory: Memory, state: Mapping[str, Any]) -> None:
@@ -67,13 +94,18 @@ def load(memory: Memory, state: Mapping[str, Any]) -> None:
     Raises
     ------
     NotCompilable
-        If the last loss was not one of a linear prediction, so that the replayed gradients are not multiples of a row.
+        If the last loss was not one of a linear prediction, so that the replayed gradients are not
+        multiples of a row.
     """
     kinds = [key.split(".")[1] for key in state if key.endswith(".energy")]
     stacked = {
-        name: np.concatenate([state[f"experts.{k}.{name}"] for k in kinds]) for name in ("points", "base", "replay", "energy")
+        name: np.concatenate([state[f"experts.{k}.{name}"] for k in kinds])
+        for name in ("points", "base", "replay", "energy")
     }
-    experts, known = len(stacked["energy"]), [state[name] for k in kinds if (name := f"experts.{k}.offset") in state]
+    experts, known = (
+        len(stacked["energy"]),
+        [state[name] for k in kinds if (name := f"experts.{k}.offset") in state],
+    )
     stacked["offset"] = np.concatenate(known) if known else stacked["base"] - memory.center
     memory.keep_heading("certificate.heading" in state)
     memory.reserve(experts)
@@ -113,7 +145,12 @@ def load(memory: Memory, state: Mapping[str, Any]) -> None:
 
 def _charge(memory: Memory, stacked: Mapping[str, Matrix], order: Any) -> None:
     """What the guesses have beyond <M_t, x_i>, and the products with the last features."""
-    now, numbers, last, center = memory.live, memory.numbers, memory.vectors[VECTOR.last], memory.vectors[VECTOR.center]
+    now, numbers, last, center = (
+        memory.live,
+        memory.numbers,
+        memory.vectors[VECTOR.last],
+        memory.vectors[VECTOR.center],
+    )
     expected = now[LIVE.trust] * now[LIVE.candidate] * ((stacked["points"] - center) @ last)
     numbers[EXPERT.charge, order] = np.maximum(numbers[EXPERT.guess, order] - expected, 0.0)
     numbers[EXPERT.turned, order] = stacked["offset"] @ last
@@ -122,7 +159,11 @@ def _charge(memory: Memory, stacked: Mapping[str, Matrix], order: Any) -> None:
 def _shift(memory: Memory, last: Vector) -> float:
     """What guesses relative to a ball's centre lack: <M_t, centre>."""
     now, center = memory.live, memory.vectors[VECTOR.center]
-    return float(now[LIVE.trust] * now[LIVE.candidate] * (last @ center)) if memory.recipe.on_ball else 0.0
+    return (
+        float(now[LIVE.trust] * now[LIVE.candidate] * (last @ center))
+        if memory.recipe.on_ball
+        else 0.0
+    )
 
 
 def _kinds(memory: Memory) -> list[slice]:
@@ -138,7 +179,10 @@ def _place(memory: Memory, stacked: Mapping[str, Matrix], order: Any) -> None:
     numbers, offset = memory.numbers, stacked["offset"]
     numbers[EXPERT.norm, order] = np.einsum("ij,ij->i", offset, offset)
     if not memory.recipe.on_ball:
-        memory.coords[order], memory.coords[numbers.shape[1] + order] = stacked["base"], stacked["points"]
+        memory.coords[order], memory.coords[numbers.shape[1] + order] = (
+            stacked["base"],
+            stacked["points"],
+        )
         return
     center = memory.vectors[VECTOR.center]
     ahead = stacked["points"] - center
@@ -146,9 +190,13 @@ def _place(memory: Memory, stacked: Mapping[str, Matrix], order: Any) -> None:
     numbers[EXPERT.coefficient, order] = 0.0
     alpha, gamma = _lookahead(memory, numbers[EXPERT.norm, order], offset, order)
     numbers[EXPERT.alpha, order], numbers[EXPERT.gamma, order] = alpha, gamma
-    error = np.abs(alpha[:, None] * offset - np.multiply.outer(gamma, memory.vectors[VECTOR.last]) - ahead).max()
+    error = np.abs(
+        alpha[:, None] * offset - np.multiply.outer(gamma, memory.vectors[VECTOR.last]) - ahead
+    ).max()
     if error > COLLINEAR * (memory.config[CONFIG.size] + np.linalg.norm(center)):
-        raise NotCompilable("the learner's points do not follow from its base points: its state was edited.")
+        raise NotCompilable(
+            "the learner's points do not follow from its base points: its state was edited."
+        )
 
 
 def _lookahead(memory: Memory, norm: Vector, offset: Matrix, order: Any) -> tuple[Vector, Vector]:
@@ -161,11 +209,17 @@ def _lookahead(memory: Memory, norm: Vector, offset: Matrix, order: Any) -> tupl
             eta = eta * config[CONFIG.diameter] / np.sqrt(energy)
         if config[CONFIG.capped]:
             now = memory.live
-            gauge = Gauge(now[LIVE.smoothness], now[LIVE.span], caution=float(now[LIVE.caution]) or 1.0)
+            gauge = Gauge(
+                now[LIVE.smoothness], now[LIVE.span], caution=float(now[LIVE.caution]) or 1.0
+            )
             ahead = _kinds(memory)[0]  # the others do not look ahead
             eta[ahead] = GaugedSteps(config[CONFIG.diameter], gauge, gauge.rho).sizes(energy[ahead])
     stride = np.where(np.isinf(eta), 0.0, eta) * numbers[EXPERT.replay, order]
-    reached = norm - 2 * stride * (offset @ memory.vectors[VECTOR.last]) + stride**2 * memory.live[LIVE.last_norm]
+    reached = (
+        norm
+        - 2 * stride * (offset @ memory.vectors[VECTOR.last])
+        + stride**2 * memory.live[LIVE.last_norm]
+    )
     outside = (stride != 0) & (reached > config[CONFIG.size] ** 2)
     alpha = np.where(outside, config[CONFIG.size] / np.sqrt(np.where(outside, reached, 1.0)), 1.0)
     return alpha, alpha * stride
@@ -179,6 +233,11 @@ def _common_row(vectors: Matrix) -> tuple[Vector, Vector]:
     if norms[longest] == 0.0:
         return last, np.zeros(len(vectors))
     multiples = vectors @ last / norms[longest]
-    if np.abs(vectors - np.multiply.outer(multiples, last)).max() > COLLINEAR * np.sqrt(norms[longest]):
-        raise NotCompilable("the learner's last loss was not one of a linear prediction, so the engine cannot go on from it.")
+    if np.abs(vectors - np.multiply.outer(multiples, last)).max() > COLLINEAR * np.sqrt(
+        norms[longest]
+    ):
+        raise NotCompilable(
+            "the learner's last loss was not one of a linear prediction, so the engine cannot go "
+            "on from it."
+        )
     return last, multiples

@@ -14,7 +14,13 @@ from swordplay.engine import layout
 from swordplay.engine.layout import CONFIG
 from swordplay.parts.domains import Ball, Box, Simplex
 from swordplay.parts.experts import AdaGradNorm, Constant, OEGDExperts, OGDExperts
-from swordplay.parts.metas import LastGradientOptimism, LearnedOptimism, NullOptimism, Parts, VariationOptimism
+from swordplay.parts.metas import (
+    LastGradientOptimism,
+    LearnedOptimism,
+    NullOptimism,
+    Parts,
+    VariationOptimism,
+)
 from swordplay.parts.rates import Doubling, Fixed, SelfConfident
 
 LOSSES = {
@@ -32,11 +38,17 @@ WITH_A_NUMBER = ("huber", "pinball")
 LARGEST_STEP = 1e60
 """Step sizes beyond this would overflow the engine's squares."""
 REFRESH = 1024
-"""Rounds after which the norms, updated by differences, are measured afresh: their error stays near 1e-13."""
+"""Rounds after which the norms, updated by differences, are measured afresh: their error stays
+near 1e-13.
+"""
 SMALLEST_SCALE = {np.dtype(np.float64): 1e-60, np.dtype(np.float32): 1e-12}
-"""Lazy scales are renewed below this: entries grow as 1/scale, and their squares must not overflow."""
+"""Lazy scales are renewed below this: entries grow as 1/scale, and their squares must not
+overflow.
+"""
 LARGEST_EXPLICIT = 64
-"""On a simplex or a box each expert's point is projected by itself: quicker than numpy up to about here."""
+"""On a simplex or a box each expert's point is projected by itself: quicker than numpy up to
+about here.
+"""
 
 
 class NotCompilable(ValueError):
@@ -49,7 +61,9 @@ class Recipe(NamedTuple):
     config: Vector
     """The numbers of ``layout.CONFIG``."""
     steps: Vector
-    """Step sizes or multipliers of the experts that start, in the learner's order, shape ``(N,)``."""
+    """Step sizes or multipliers of the experts that start, in the learner's order, shape
+    ``(N,)``.
+    """
     extra: Vector
     """1 for extra-gradient experts, 0 for gradient descent, shape ``(N,)``."""
     prior: Vector
@@ -77,33 +91,57 @@ def recipe(parts: Parts, loss: str, threshold: float = 1.0, dtype: Any = np.floa
         If a part is not one that the engine knows.
     """
     if loss not in LOSSES:
-        raise NotCompilable(f"loss must be one of {list(OF_ROWS)} for the engine, got {shown(loss)}.")
+        raise NotCompilable(
+            f"loss must be one of {list(OF_ROWS)} for the engine, got {shown(loss)}."
+        )
     config = np.zeros(len(CONFIG))
     config[CONFIG.loss], config[CONFIG.retention] = LOSSES[loss], 1.0
-    config[CONFIG.threshold] = threshold if loss in WITH_A_NUMBER else 1.0  # else one make would look like two
+    config[CONFIG.threshold] = (
+        threshold if loss in WITH_A_NUMBER else 1.0
+    )  # else one make would look like two
     config[CONFIG.diameter] = parts.domain.diameter
-    config[CONFIG.shared], config[CONFIG.grows], config[CONFIG.capped] = parts.shared, parts.grows, parts.capped
+    config[CONFIG.shared], config[CONFIG.grows], config[CONFIG.capped] = (
+        parts.shared,
+        parts.grows,
+        parts.capped,
+    )
     config[CONFIG.refresh], config[CONFIG.smallest_scale] = REFRESH, SMALLEST_SCALE[np.dtype(dtype)]
     if type(parts.domain) not in (Ball, Simplex, Box):
         raise _unknown_domain(parts.domain)  # a subclass may project as it likes
     frame, on_ball = _frame(parts.domain, config)
     config[CONFIG.diameter_per_size] = config[CONFIG.diameter] / config[CONFIG.size]
     steps, extra = _experts(parts, config)
-    prior = np.full(4, 0.25) if parts.capped else parts.prior  # who is capped has another expert beside it from the start
+    prior = (
+        np.full(4, 0.25) if parts.capped else parts.prior
+    )  # who is capped has another expert beside it from the start
     rate = parts.rate.start(parts.setting, float(-np.log(prior.min())))
     _rate(parts.rate, config, parts)
     _optimism(parts.optimism, config)
     config[CONFIG.charge] = parts.charge
     _require_one_gradient(parts, config, bool(on_ball and extra.all()))
     trust = parts.optimism.start(1).trust
-    return Recipe(config, steps, extra, prior, frame, on_ball, parts.weighed, rate.value, rate.level, trust, parts.headed)
+    return Recipe(
+        config,
+        steps,
+        extra,
+        prior,
+        frame,
+        on_ball,
+        parts.weighed,
+        rate.value,
+        rate.level,
+        trust,
+        parts.headed,
+    )
 
 
 def _experts(parts: Parts, config: Vector) -> tuple[Vector, Vector]:
     steps, extra = [], []
     for kind in parts.experts:
         if not isinstance(kind, OGDExperts | OEGDExperts):
-            raise NotCompilable(f"experts of type {type(kind).__name__} are not known to the engine.")
+            raise NotCompilable(
+                f"experts of type {type(kind).__name__} are not known to the engine."
+            )
         sizes = _steps(kind.steps, config)
         steps.append(sizes)
         extra.append(np.full(len(sizes), float(isinstance(kind, OEGDExperts))))
@@ -111,14 +149,22 @@ def _experts(parts: Parts, config: Vector) -> tuple[Vector, Vector]:
 
 
 def _require_one_gradient(parts: Parts, config: Vector, fits: bool) -> None:
-    """A meta that charges for moving, and a guess of the last gradient, are known together: as Sword++ on a ball has them."""
+    """A meta that charges for moving, and a guess of the last gradient, are known together: as
+    Sword++ on a ball has them.
+    """
     charged = parts.charge > 0.0
-    if charged != (config[CONFIG.optimism] == layout.LAST) or (charged and (config[CONFIG.adaptive] or not parts.shared)):
+    if charged != (config[CONFIG.optimism] == layout.LAST) or (
+        charged and (config[CONFIG.adaptive] or not parts.shared)
+    ):
         raise NotCompilable(
-            "charges for moving and the guess that the last gradient comes back are known to the engine together."
+            "charges for moving and the guess that the last gradient comes back are known to the "
+            "engine together."
         )
     if charged and not fits:
-        raise NotCompilable("a meta that charges for moving is known to the engine on a Ball, over extra-gradient experts.")
+        raise NotCompilable(
+            "a meta that charges for moving is known to the engine on a Ball, over extra-gradient "
+            "experts."
+        )
 
 
 @singledispatch
@@ -128,7 +174,9 @@ def _frame(domain: Any, config: Vector) -> tuple[Matrix, bool]:
 
 def _unknown_domain(domain: Any) -> NotCompilable:
     name = type(domain).__name__
-    return NotCompilable(f"a domain of type {name} is not known to the engine: it plays on Ball, Simplex and Box.")
+    return NotCompilable(
+        f"a domain of type {name} is not known to the engine: it plays on Ball, Simplex and Box."
+    )
 
 
 @_frame.register
@@ -156,7 +204,10 @@ def _(domain: Box, config: Vector) -> tuple[Matrix, bool]:
 
 def _require_few(dim: int) -> None:
     if dim > LARGEST_EXPLICIT:
-        raise NotCompilable(f"domain has {dim} coordinates; off the ball the engine takes at most {LARGEST_EXPLICIT}.")
+        raise NotCompilable(
+            f"domain has {dim} coordinates; off the ball the engine takes at most "
+            f"{LARGEST_EXPLICIT}."
+        )
 
 
 @singledispatch
@@ -167,7 +218,9 @@ def _steps(steps: Any, config: Vector) -> Vector:
 @_steps.register
 def _(steps: Constant, config: Vector) -> Vector:
     if steps.step_sizes.max() > LARGEST_STEP:
-        raise NotCompilable(f"a step size of {steps.step_sizes.max()} is beyond what the engine's squares can hold.")
+        raise NotCompilable(
+            f"a step size of {steps.step_sizes.max()} is beyond what the engine's squares can hold."
+        )
     return steps.step_sizes
 
 
@@ -179,7 +232,9 @@ def _(steps: AdaGradNorm, config: Vector) -> Vector:
 
 @singledispatch
 def _rate(rate: Any, config: Vector, parts: Parts) -> None:
-    raise NotCompilable(f"a learning rate of type {type(rate).__name__} is not known to the engine.")
+    raise NotCompilable(
+        f"a learning rate of type {type(rate).__name__} is not known to the engine."
+    )
 
 
 @_rate.register
@@ -189,17 +244,29 @@ def _(rate: Fixed, config: Vector, parts: Parts) -> None:
 
 @_rate.register
 def _(rate: SelfConfident, config: Vector, parts: Parts) -> None:
-    config[CONFIG.rate], config[CONFIG.factor], config[CONFIG.floor] = layout.SELF_CONFIDENT, rate.factor, rate.floor
-    config[CONFIG.retention], config[CONFIG.cap] = rate.retention, math.inf if rate.cap is None else rate.cap
+    config[CONFIG.rate], config[CONFIG.factor], config[CONFIG.floor] = (
+        layout.SELF_CONFIDENT,
+        rate.factor,
+        rate.floor,
+    )
+    config[CONFIG.retention], config[CONFIG.cap] = (
+        rate.retention,
+        math.inf if rate.cap is None else rate.cap,
+    )
     if rate.offset is None:
-        config[CONFIG.offset] = (parts.setting.diameter * float(parts.setting.gradient_bound or 0.0)) ** 2
+        config[CONFIG.offset] = (
+            parts.setting.diameter * float(parts.setting.gradient_bound or 0.0)
+        ) ** 2
     else:
         config[CONFIG.offset] = rate.offset
 
 
 @_rate.register
 def _(rate: Doubling, config: Vector, parts: Parts) -> None:
-    config[CONFIG.rate], config[CONFIG.cap] = layout.DOUBLING, math.inf if rate.cap is None else rate.cap
+    config[CONFIG.rate], config[CONFIG.cap] = (
+        layout.DOUBLING,
+        math.inf if rate.cap is None else rate.cap,
+    )
 
 
 @singledispatch

@@ -1,9 +1,11 @@
-"""A learner on a ball as a row of numbers, for many learners in one table: what predictions need and, if wanted, certificates.
+"""A learner on a ball as a row of numbers, for many learners in one table: what predictions need
+and, if wanted, certificates.
 
-What only pools that grow, adaptive steps or a schedule of one's own need stays behind: the learners of a table are of one make,
-with constant steps, and every round has its schedule. A record has two blocks: the numbers of the round, in the order of
-``ROUND``, and behind what the owner of the record puts in between, the last features, the experts' numbers in the order of
-``EXPERTS``, N of each, and their coordinates, ``(d, N)``. Where certificates are wanted, the radius of the last round and the
+What only pools that grow, adaptive steps or a schedule of one's own need stays behind: the learners
+of a table are of one make, with constant steps, and every round has its schedule. A record has two
+blocks: the numbers of the round, in the order of ``ROUND``, and behind what the owner of the record
+puts in between, the last features, the experts' numbers in the order of ``EXPERTS``, N of each, and
+their coordinates, ``(d, N)``. Where certificates are wanted, the radius of the last round and the
 sums of ``PROVEN``, N of each, come last.
 """
 
@@ -62,8 +64,14 @@ __all__ = [
 LEFT_OUT = (PROOF, SHARPER, ADAPTIVE, GROWING, SCHEDULED, CHARGED, SHOWN)
 ROUND, EXPERTS = kept_names(LIVE, without=LEFT_OUT), kept_names(EXPERT, without=LEFT_OUT)
 RECIPROCALS = ("inverse", "growth", "largest")
-"""Of the certificate's sums, those that are 1 / step from the first round on where steps are constant."""
-PROVEN = tuple(name for name in kept_names(EXPERT) if fields(EXPERT)[name].when == PROOF and name not in RECIPROCALS)
+"""Of the certificate's sums, those that are 1 / step from the first round on where steps are
+constant.
+"""
+PROVEN = tuple(
+    name
+    for name in kept_names(EXPERT)
+    if fields(EXPERT)[name].when == PROOF and name not in RECIPROCALS
+)
 _ROUND_PLACES = tuple(LIVE._fields.index(name) for name in ROUND)
 _EXPERT_PLACES = tuple(EXPERT._fields.index(name) for name in EXPERTS)
 _RECIPROCAL_PLACES = tuple(EXPERT._fields.index(name) for name in RECIPROCALS)
@@ -129,7 +137,10 @@ def write_round(record: Vector, at: int, me: Arrays) -> int:
 
 @inline
 def read_experts(record: Vector, at: int, me: Arrays) -> int:
-    """Last features, numbers and coordinates into the arrays; padded columns become copies, as ``Memory.mirror`` makes them."""
+    """Last features, numbers and coordinates into the arrays.
+
+    Padded columns become copies, as ``Memory.mirror`` makes them.
+    """
     coords, numbers = me.coords, me.numbers
     experts, columns = int(me.live[LIVE.experts]), numbers.shape[1]
     at = read(record, at, me.vectors[VECTOR.last], me.vectors.shape[1])
@@ -172,8 +183,14 @@ def read_proof(record: Vector, at: int, me: Arrays) -> int:
             me.numbers[place, i] = me.numbers[place, experts - 1]
     for place in _RECIPROCAL_PLACES:
         for i in range(columns):
-            me.numbers[place, i] = 1.0 / me.numbers[EXPERT.step, i] if me.live[LIVE.rounds] > 0.0 else 0.0
-    me.numbers[EXPERT.swing], me.numbers[EXPERT.turning], me.numbers[EXPERT.pull] = 0.0, 0.0, 0.0  # of steps that change
+            me.numbers[place, i] = (
+                1.0 / me.numbers[EXPERT.step, i] if me.live[LIVE.rounds] > 0.0 else 0.0
+            )
+    me.numbers[EXPERT.swing], me.numbers[EXPERT.turning], me.numbers[EXPERT.pull] = (
+        0.0,
+        0.0,
+        0.0,
+    )  # of steps that change
     me.numbers[EXPERT.farthest] = UNKNOWN
     return at
 

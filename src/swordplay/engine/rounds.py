@@ -1,7 +1,7 @@
 """The round, and the kernels that Python calls to play some.
 
-A kernel returns how many rounds it played. Fewer than it was given means that the next one would have overflowed; that
-round has changed nothing.
+A kernel returns how many rounds it played. Fewer than it was given means that the next one would
+have overflowed; that round has changed nothing.
 """
 
 from __future__ import annotations
@@ -11,18 +11,35 @@ from typing import Any
 
 from swordplay.base.types import Matrix, Vector
 from swordplay.compile import inline, kernel
-from swordplay.engine import ball, ball_adaptive, ball_sparse, ball_steps, foresight, heading, points
+from swordplay.engine import (
+    ball,
+    ball_adaptive,
+    ball_sparse,
+    ball_steps,
+    foresight,
+    heading,
+    points,
+)
 from swordplay.engine.adapting import strain, venture
 from swordplay.engine.growth import fork_numbers, is_growing
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE, Arrays, Products
 from swordplay.engine.meta import judge, watch
 from swordplay.engine.rates import look_back
 from swordplay.engine.scalar import phi
-from swordplay.engine.succession import follow, make_rows, make_single, make_sparse_rows, make_stream
+from swordplay.engine.succession import (
+    follow,
+    make_rows,
+    make_single,
+    make_sparse_rows,
+    make_stream,
+)
 from swordplay.engine.weights import settle_weights, weigh
 
 LARGEST_SQUARE = 1e150
-"""A squared gradient beyond this could overflow once steps multiply it; losses of that size are mistakes."""
+"""A squared gradient beyond this could overflow once steps multiply it.
+
+Losses of that size are mistakes.
+"""
 
 
 def make_round(
@@ -36,7 +53,8 @@ def make_round(
     venture: Any = strain,
     lean: Any = heading.stay,
 ) -> Any:
-    """The round of one kind of points and features: the only place where the order of its parts is written.
+    """The round of one kind of points and features: the only place where the order of its parts is
+    written.
 
     Parameters
     ----------
@@ -51,7 +69,8 @@ def make_round(
     keep
         ``(me, products, features, smallest scale)``: make these features the last ones.
     judge, weigh
-        ``(me, products, prediction, target)`` -> h, and ``(me, products, target)``: the meta before and after the moves.
+        ``(me, products, prediction, target)`` -> h, and ``(me, products, target)``: the meta before
+        and after the moves.
     venture
         ``(me)``: how far experts have been.
     lean
@@ -67,7 +86,9 @@ def make_round(
             return False, math.nan, math.nan
         centered = predict(me, of, features)
         prediction = centered + of.offset
-        loss = live[LIVE.weight] * phi(int(config[CONFIG.loss]), config[CONFIG.threshold], prediction, target)
+        loss = live[LIVE.weight] * phi(
+            int(config[CONFIG.loss]), config[CONFIG.threshold], prediction, target
+        )
         h = judge(me, of, centered, target)
         look_back(live, config, of, h)  # before the moves: nobody waits for its exponential there
         smallest = move(me, of, features, target)
@@ -88,7 +109,9 @@ def make_round(
 
 @inline
 def overflows(me: Arrays, of: Products, target: float) -> bool:
-    """Whether some expert's squared gradient could pass what double precision can hold (or is NaN)."""
+    """Whether some expert's squared gradient could pass what double precision can hold (or is
+    NaN).
+    """
     reach = abs(target) + abs(of.offset) + me.config[CONFIG.size] * math.sqrt(of.norm)
     gradient = me.live[LIVE.weight] * reach
     return not (gradient * gradient * of.norm < LARGEST_SQUARE and of.norm < LARGEST_SQUARE)
@@ -102,16 +125,28 @@ _BALL: dict[str, Any] = {
 }
 dense_round = make_round(ball.measure, ball.predict, keep=ball.keep, **_BALL)
 sparse_round = make_round(ball_sparse.measure, ball_sparse.predict, keep=ball_sparse.keep, **_BALL)
-points_round = make_round(ball.measure, points.predict, points.move, points.fork, points.keep, venture=venture)
+points_round = make_round(
+    ball.measure, points.predict, points.move, points.fork, points.keep, venture=venture
+)
 foreseen_round = make_round(foresight.measure, foresight.predict, keep=ball.keep, **_BALL)
 
-dense_rows, points_rows = make_rows(ball.decide, dense_round), make_rows(points.decide, points_round)
-sparse_rows, single, stream = make_sparse_rows(sparse_round), make_single(foreseen_round), make_stream(dense_round)
+dense_rows, points_rows = (
+    make_rows(ball.decide, dense_round),
+    make_rows(points.decide, points_round),
+)
+sparse_rows, single, stream = (
+    make_sparse_rows(sparse_round),
+    make_single(foreseen_round),
+    make_stream(dense_round),
+)
 
 
 @inline
 def hear(me: Arrays, asked: Matrix, t: int) -> None:
-    """How many rounds ago a row was asked, and what the decision and every expert said then; 0 rounds for any other row."""
+    """How many rounds ago a row was asked, and what the decision and every expert said then.
+
+    0 rounds for any other row.
+    """
     if t < len(asked) and asked[t, 0] > 0.0:
         experts = asked.shape[1] - 2
         me.live[LIVE.late], me.live[LIVE.asked] = asked[t, 0], asked[t, 1]
@@ -120,7 +155,14 @@ def hear(me: Arrays, asked: Matrix, t: int) -> None:
 
 
 @inline
-def play_planned(me: Arrays, features: Matrix, targets: Vector, schedule: Matrix, asked: Matrix, predictions: Vector) -> int:
+def play_planned(
+    me: Arrays,
+    features: Matrix,
+    targets: Vector,
+    schedule: Matrix,
+    asked: Matrix,
+    predictions: Vector,
+) -> int:
     """Dense rows on a ball whose rounds are all planned; only the predictions are kept."""
     for t in range(len(targets)):
         weight = me.live[LIVE.weight]
@@ -173,7 +215,10 @@ def play_sparse(
     decisions: Matrix,
     weights: Matrix,
 ) -> int:
-    """Sparse rows on a ball: cost in proportion to their non-zeros. ``last_indices`` says where the last features lie."""
+    """Sparse rows on a ball: cost in proportion to their non-zeros.
+
+    ``last_indices`` says where the last features lie.
+    """
     me = Arrays(coords, numbers, vectors, live, config)
     rows = values, indices, starts, last_indices, targets
     return int(sparse_rows(me, *rows, schedule, predictions, losses, decisions, weights))
@@ -196,11 +241,15 @@ def play_points(
 ) -> int:
     """Dense rows on a simplex or a box."""
     me = Arrays(coords, numbers, vectors, live, config)
-    return int(points_rows(me, features, targets, schedule, predictions, losses, decisions, weights))
+    return int(
+        points_rows(me, features, targets, schedule, predictions, losses, decisions, weights)
+    )
 
 
 @kernel
-def predict_one(coords: Matrix, numbers: Matrix, vectors: Matrix, live: Vector, config: Vector, features: Vector) -> float:
+def predict_one(
+    coords: Matrix, numbers: Matrix, vectors: Matrix, live: Vector, config: Vector, features: Vector
+) -> float:
     """The prediction for a row on a ball; what it computed waits for ``learn_one``."""
     me = Arrays(coords, numbers, vectors, live, config)
     of = ball.measure(me, features)
@@ -214,9 +263,18 @@ def predict_one(coords: Matrix, numbers: Matrix, vectors: Matrix, live: Vector, 
 
 @kernel
 def learn_one(
-    coords: Matrix, numbers: Matrix, vectors: Matrix, live: Vector, config: Vector, features: Vector, target: float
+    coords: Matrix,
+    numbers: Matrix,
+    vectors: Matrix,
+    live: Vector,
+    config: Vector,
+    features: Vector,
+    target: float,
 ) -> float:
-    """One round on a ball; NaN if the row would overflow, and then nothing has changed. Returns the loss."""
+    """One round on a ball; NaN if the row would overflow, and then nothing has changed.
+
+    Returns the loss.
+    """
     me = Arrays(coords, numbers, vectors, live, config)
     return float(single(me, features, target))
 
@@ -236,7 +294,10 @@ def play_fleet(
     first: int,
     stop: int,
 ) -> None:
-    """Learners ``first`` to ``stop`` of a fleet, each on its own rows, on a ball; ``played`` counts their rounds."""
+    """Learners ``first`` to ``stop`` of a fleet, each on its own rows, on a ball.
+
+    ``played`` counts their rounds.
+    """
     for k in range(first, stop):
         me = Arrays(coords[k], numbers[k], vectors[k], lives[k], config)
         played[k] = stream(me, features[k], targets[k], predictions[k], losses[k])

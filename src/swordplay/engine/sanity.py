@@ -1,7 +1,8 @@
 """What the arrays of a saved learner may hold.
 
-Kernels take their arrays at their word: the number of experts is a place in memory, and a number that is not finite spoils
-all others. So each number is looked at before a saved learner plays. Ranges are wide enough for every game that there is.
+Kernels take their arrays at their word: the number of experts is a place in memory, and a number
+that is not finite spoils all others. So each number is looked at before a saved learner plays.
+Ranges are wide enough for every game that there is.
 """
 
 from __future__ import annotations
@@ -22,17 +23,23 @@ from swordplay.parts.experts.gauge import PATIENCE
 VAST = 1e160
 """Sums of squared gradients, each below 1e150, over as many rounds as anybody plays."""
 SLACK = 1e-6
-"""Of sums that are 1, and of points on the edge of their domain: rounding, also of what was kept in single precision."""
+"""Of sums that are 1, and of points on the edge of their domain: rounding, also of what was kept
+in single precision.
+"""
 TINIEST = 1e-300
 """Squares below this have lost their digits."""
 STEEPEST, LONGEST_SQUARE = 1e100, 1e151
-"""Slopes of losses, and squares of the gradients that they make: rounds with squares beyond 1e150 are not played."""
+"""Slopes of losses, and squares of the gradients that they make: rounds with squares beyond
+1e150 are not played.
+"""
 SLOPES = Range(-STEEPEST, STEEPEST)
 LOSSES = Range(-1e139, 1e139)
 """Their squares are added up."""
 SIGNED, POSITIVE, SHARE = Range(-VAST, VAST), Range(0.0, VAST), Range(0.0, 1.0 + SLACK)
 ROW, HEADINGS = Range(-1e81, 1e81), Range(-1e79, 1e79)
-"""Entries of rows, and of S of a certificate: their squares are added up, and what comes out is not vast."""
+"""Entries of rows, and of S of a certificate: their squares are added up, and what comes out is
+not vast.
+"""
 
 ROUND_RANGES = {
     "rounds": COUNT,
@@ -50,8 +57,10 @@ ROUND_RANGES = {
     "patience": Range(0.0, 1e9),
     "caution": Range(0.0, 1e9),
 }
-"""Of the numbers that change each round; what is not named here is any number that is not vast. The total is one of squared
-losses, 1e240 for targets of 1e60, and wider than what many rounds can add: what is accepted can be saved again."""
+"""Of the numbers that change each round; what is not named here is any number that is not vast.
+
+The total is one of squared losses, 1e240 for targets of 1e60, and wider than what many rounds can
+add: what is accepted can be saved again."""
 EXPERT_RANGES = {
     "cumulative": LOSSES,
     "guess": LOSSES,
@@ -102,8 +111,8 @@ def require_sane(recipe: Recipe, frame: Matrix, saved: Numbers, reach: float | N
     saved
         What was read.
     reach
-        On a ball, how far from the centre points may lie: a ball that shrank leaves them outside for a while; 0 if the next
-        round is played on a point. The present size unless given.
+        On a ball, how far from the centre points may lie: a ball that shrank leaves them outside
+        for a while; 0 if the next round is played on a point. The present size unless given.
 
     Raises
     ------
@@ -118,12 +127,19 @@ def require_sane(recipe: Recipe, frame: Matrix, saved: Numbers, reach: float | N
     for name, allowed in SETTING_RANGES.items():
         require(f"settings.{name}", settings[name], allowed)
     require("last", saved.last, ROW)
-    for name, values, allowed in (("points", saved.points, SIGNED), ("heading", saved.heading, HEADINGS)):
+    for name, values, allowed in (
+        ("points", saved.points, SIGNED),
+        ("heading", saved.heading, HEADINGS),
+    ):
         if values is not None:
             require(name, values, allowed)
     size = settings["size"]
     steepest = float(max(abs(now["candidate"]), np.abs(experts["replay"]).max()))
-    require("squared gradients", steepest * steepest * float(now["last_norm"]), Range(0.0, LONGEST_SQUARE))
+    require(
+        "squared gradients",
+        steepest * steepest * float(now["last_norm"]),
+        Range(0.0, LONGEST_SQUARE),
+    )
     if settings["capped"] == 1.0:
         _require_gauge(now, experts["energy"])
     # A guess that is doubled never falls below the first one; other levels begin at 0.
@@ -134,7 +150,10 @@ def require_sane(recipe: Recipe, frame: Matrix, saved: Numbers, reach: float | N
     _equal("corners of the domain", saved.frame, frame)
     losses = experts["cumulative"]
     if not abs(now["smallest"] - losses.min()) <= SLACK * np.abs(losses).max():
-        raise ValueError(f"state['smallest'] must be the least loss {losses.min():g}, got {now['smallest']:g}. {DAMAGED}")
+        raise ValueError(
+            f"state['smallest'] must be the least loss {losses.min():g}, got {now['smallest']:g}. "
+            f"{DAMAGED}"
+        )
     _require_pool(recipe, now["rounds"], experts, settings["capped"] == 1.0)
     _require_inside(recipe, saved, size if reach is None else max(reach, size) if reach else 0.0)
 
@@ -147,7 +166,9 @@ def _equal(name: str, found: Any, wanted: Any) -> None:
 
 
 def _require_gauge(now: Mapping[str, float], energy: Vector) -> None:
-    """What was measured leads to steps that are numbers: 1 / eta is 2 L m for the capped, root(energy) / (c W) for others."""
+    """What was measured leads to steps that are numbers: 1 / eta is 2 L m for the capped,
+    root(energy) / (c W) for others.
+    """
     rho, span = max(1.0, float(now["caution"])), float(now["span"])
     most = VAST / (2.0 * max(rho, PATIENCE, float(now["patience"])))
     require("round.smoothness", now["smoothness"], Range(0.0, most))
@@ -157,12 +178,20 @@ def _require_gauge(now: Mapping[str, float], energy: Vector) -> None:
 
 
 def _require_pool(recipe: Recipe, rounds: float, saved: dict[str, Vector], capped: bool) -> None:
-    """The experts that a learner of this make has after so many rounds; two of each kind from the start if one is capped."""
+    """The experts that a learner of this make has after so many rounds.
+
+    Two of each kind from the start if one is capped.
+    """
     experts, steps = len(saved["weight"]), recipe.steps
     if recipe.config[CONFIG.grows]:
         pairs = experts // 2
         least = (4 if capped else 1) if rounds == 0 else 1 + 2 * rounds
-        if experts % 2 or experts > MOST_EXPERTS or 4.0 ** (pairs - 1) < least or (pairs > 1 and 4.0 ** (pairs - 2) >= least):
+        if (
+            experts % 2
+            or experts > MOST_EXPERTS
+            or 4.0 ** (pairs - 1) < least
+            or (pairs > 1 and 4.0 ** (pairs - 2) >= least)
+        ):
             raise ValueError(f"state has {experts} experts after {rounds:g} rounds. {DAMAGED}")
         steps = np.repeat(0.5 * 2.0 ** np.arange(pairs), 2)
     else:
@@ -175,14 +204,24 @@ def _require_inside(recipe: Recipe, saved: Numbers, reach: float) -> None:
     experts, points = saved.experts, saved.points.astype(np.float64)
     if not recipe.on_ball:
         if recipe.config[CONFIG.domain] == BOX:
-            inside = (points >= recipe.frame[0] - SLACK * reach) & (points <= recipe.frame[1] + SLACK * reach)
+            inside = (points >= recipe.frame[0] - SLACK * reach) & (
+                points <= recipe.frame[1] + SLACK * reach
+            )
         else:
-            inside = (points >= -SLACK * reach) & (abs(points.sum(axis=1, keepdims=True) - reach) <= SLACK * reach)
+            inside = (points >= -SLACK * reach) & (
+                abs(points.sum(axis=1, keepdims=True) - reach) <= SLACK * reach
+            )
         farthest = 0.0 if inside.all() else np.inf
     else:
-        with np.errstate(over="ignore", invalid="ignore"):  # points whose squares are no numbers lie outside
-            base = experts["scale"] * (points + np.multiply.outer(saved.last, experts["coefficient"]))
+        with np.errstate(
+            over="ignore", invalid="ignore"
+        ):  # points whose squares are no numbers lie outside
+            base = experts["scale"] * (
+                points + np.multiply.outer(saved.last, experts["coefficient"])
+            )
             ahead = experts["alpha"] * base - np.multiply.outer(saved.last, experts["gamma"])
-            farthest = float(np.sqrt([(where * where).sum(axis=0) for where in (base, ahead)]).max())
+            farthest = float(
+                np.sqrt([(where * where).sum(axis=0) for where in (base, ahead)]).max()
+            )
     if not farthest <= reach * (1.0 + SLACK):
         raise ValueError(f"state has points outside the domain. {DAMAGED}")

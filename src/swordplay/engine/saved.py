@@ -1,9 +1,10 @@
 """A learner's numbers in a state that goes on bit by bit: those that are kept, by name.
 
-Each group of numbers is one array and one text that names its rows or places, so that a state does not depend on where this
-version of the engine has a number: ``experts`` ``(F, N)`` with ``expert_names``, ``round`` with ``round_names``,
-``settings`` with ``setting_names``; beside them ``last`` (the last features) and ``points`` (the coordinates).
-States of before had the arrays of ``layout`` themselves, scratch and all, in places that are listed below.
+Each group of numbers is one array and one text that names its rows or places, so that a state does
+not depend on where this version of the engine has a number: ``experts`` ``(F, N)`` with
+``expert_names``, ``round`` with ``round_names``, ``settings`` with ``setting_names``; beside them
+``last`` (the last features) and ``points`` (the coordinates). States of before had the arrays of
+``layout`` themselves, scratch and all, in places that are listed below.
 """
 
 from __future__ import annotations
@@ -19,7 +20,11 @@ from swordplay.base.types import Matrix, State, Vector
 from swordplay.engine.layout import CHARGED, CONFIG, EXPERT, LIVE, VECTOR, fields, kept_names
 from swordplay.engine.memory import Memory
 
-KEPT_OF_EXPERTS, KEPT_OF_ROUND, CHANGED_SETTINGS = kept_names(EXPERT), kept_names(LIVE), kept_names(CONFIG)
+KEPT_OF_EXPERTS, KEPT_OF_ROUND, CHANGED_SETTINGS = (
+    kept_names(EXPERT),
+    kept_names(LIVE),
+    kept_names(CONFIG),
+)
 MADE_SETTINGS = tuple(name for name, field in fields(CONFIG).items() if not field.kept)
 """What tells one make from another."""
 CHARGES = tuple(name for name in KEPT_OF_EXPERTS if fields(EXPERT)[name].when == CHARGED)
@@ -35,7 +40,8 @@ YOUNG_SETTINGS = {"capped": 0.0}
 
 EARLIER = {
     "experts": (
-        "step extra log_prior weight cumulative guess energy replay lead eta advantage drift inverse growth largest "
+        "step extra log_prior weight cumulative guess energy replay lead eta advantage drift "
+        "inverse growth largest "
         "scale unscale coefficient norm alpha gamma at_base played slope ahead scratch"
     ),
     "round": (
@@ -43,7 +49,8 @@ EARLIER = {
         "norm cross turn gap offset prediction refresh_at entropy magnitude weight"
     ),
     "settings": (
-        "loss threshold domain size diameter centered adaptive shared grows rate cap offset factor floor "
+        "loss threshold domain size diameter centered adaptive shared grows rate cap offset "
+        "factor floor "
         "optimism kappa refresh smallest_scale retention diameter_per_size"
     ),
 }
@@ -62,13 +69,19 @@ class Numbers(NamedTuple):
     frame: Matrix
     """Centre (or lower corner) and upper corner of the domain, shape ``(2, d)``."""
     heading: Matrix | None
-    """S of the experts, shape ``(d, N)``, where it is kept: states of before have none, and their learners go on without."""
+    """S of the experts, shape ``(d, N)``, where it is kept: states of before have none, and
+    their learners go on without.
+    """
 
 
 def state_of(memory: Memory) -> State:
     """The numbers that the next round needs, without padding."""
     n, columns = memory.experts, memory.numbers.shape[1]
-    points = memory.coords[:, :n] if memory.recipe.on_ball else memory.coords[np.r_[:n, columns : columns + n]]
+    points = (
+        memory.coords[:, :n]
+        if memory.recipe.on_ball
+        else memory.coords[np.r_[:n, columns : columns + n]]
+    )
     heading = {"heading": memory.numbers[len(EXPERT) :, :n].copy()} if memory.headed else {}
     return heading | {
         "expert_names": " ".join(KEPT_OF_EXPERTS),
@@ -84,7 +97,9 @@ def state_of(memory: Memory) -> State:
 
 
 def read(saved: Mapping[str, Any], dtype: Any = np.float64) -> Numbers:
-    """What a saved state holds, whichever version wrote it; shapes fit each other, the numbers are not looked at yet.
+    """What a saved state holds, whichever version wrote it.
+
+    Shapes fit each other, the numbers are not looked at yet.
 
     Raises
     ------
@@ -95,25 +110,41 @@ def read(saved: Mapping[str, Any], dtype: Any = np.float64) -> Numbers:
         saved = _renewed(saved)
     by_name = {group: _named(saved, group, names) for group, names in NAMES.items()}
     for name, value in YOUNG.items():
-        by_name["experts"].setdefault(name, np.full_like(next(iter(by_name["experts"].values())), value))
+        by_name["experts"].setdefault(
+            name, np.full_like(next(iter(by_name["experts"].values())), value)
+        )
     _keep_pulled(by_name["experts"])
     by_name["round"] = YOUNG_OF_ROUND | by_name["round"]
     by_name["settings"] = YOUNG_SETTINGS | by_name["settings"]
     missing = [
         name
-        for group, wanted in (("experts", KEPT_OF_EXPERTS), ("round", KEPT_OF_ROUND), ("settings", CHANGED_SETTINGS))
+        for group, wanted in (
+            ("experts", KEPT_OF_EXPERTS),
+            ("round", KEPT_OF_ROUND),
+            ("settings", CHANGED_SETTINGS),
+        )
         for name in wanted
         if name not in by_name[group]
     ]
     if missing:
-        raise ValueError(f"state lacks {', '.join(missing)}. Load a state that the same kind of learner saved.")
+        raise ValueError(
+            f"state lacks {', '.join(missing)}. Load a state that the same kind of learner saved."
+        )
     last, frame = _array(saved, "last", 1), _array(saved, "frame", 2)
     points = _array(saved, "points", 2, dtype)
     if frame.shape != (2, len(last)):
-        raise ValueError(f"state['frame'] must have shape {(2, len(last))}, got {frame.shape}. Load an earlier state.")
-    numbers = {group: {name: float(value) for name, value in by_name[group].items()} for group in ("round", "settings")}
+        raise ValueError(
+            f"state['frame'] must have shape {(2, len(last))}, got {frame.shape}. Load an earlier "
+            "state."
+        )
+    numbers = {
+        group: {name: float(value) for name, value in by_name[group].items()}
+        for group in ("round", "settings")
+    }
     heading = _array(saved, "heading", 2) if "heading" in saved else None
-    return Numbers(by_name["experts"], **numbers, last=last, points=points, frame=frame, heading=heading)
+    return Numbers(
+        by_name["experts"], **numbers, last=last, points=points, frame=frame, heading=heading
+    )
 
 
 def describe(state: Mapping[str, Any]) -> dict[str, Any]:
@@ -157,7 +188,9 @@ def write(memory: Memory, numbers: Numbers) -> None:
 
 
 def require_make(memory: Memory, numbers: Numbers, also: Mapping[str, float]) -> dict[str, float]:
-    """Refuse the state of a learner of another make; returns the settings in which it may differ and does.
+    """Refuse the state of a learner of another make.
+
+    Returns the settings in which it may differ and does.
 
     Parameters
     ----------
@@ -176,7 +209,8 @@ def require_make(memory: Memory, numbers: Numbers, also: Mapping[str, float]) ->
             continue
         if name not in also or also[name] != theirs:
             raise ValueError(
-                f"state was saved by a learner of another make ({name} was {theirs:g} and is {mine:g} here). "
+                f"state was saved by a learner of another make ({name} was {theirs:g} and is "
+                f"{mine:g} here). "
                 "Make this one with the same settings."
             )
         taken[name] = theirs
@@ -188,10 +222,16 @@ def require_make(memory: Memory, numbers: Numbers, also: Mapping[str, float]) ->
     if not memory.config[CONFIG.grows]:
         expected["experts"] = ((n,), (memory.experts,))
     if numbers.heading is not None:
-        expected["heading"] = (numbers.heading.shape, (dim if memory.config[CONFIG.adaptive] else 0, n))
+        expected["heading"] = (
+            numbers.heading.shape,
+            (dim if memory.config[CONFIG.adaptive] else 0, n),
+        )
     for name, (found, wanted) in expected.items():
         if found != wanted:
-            raise ValueError(f"state[{name!r}] must have shape {wanted}, got {found}. Load it into the same make.")
+            raise ValueError(
+                f"state[{name!r}] must have shape {wanted}, got {found}. Load it into the same "
+                "make."
+            )
     return taken
 
 
@@ -204,7 +244,9 @@ def _renewed(saved: Mapping[str, Any]) -> State:
     old = {"experts": "rows", "round": "live", "settings": "config"}
     vectors = _array(saved, "vectors", 2)
     if len(vectors) != 4:
-        raise ValueError(f"state['vectors'] must have 4 rows, got {len(vectors)}. Load an earlier state.")
+        raise ValueError(
+            f"state['vectors'] must have 4 rows, got {len(vectors)}. Load an earlier state."
+        )
     state: State = {"last": vectors[1], "frame": vectors[[0, 3]], "points": _entry(saved, "coords")}
     for group, name in old.items():
         state[NAMES[group]], state[group] = EARLIER[group], _entry(saved, name)
@@ -216,18 +258,30 @@ def _named(saved: Mapping[str, Any], group: str, names: str) -> dict[str, Any]:
     told = _entry(saved, names)
     numbers = _array(saved, group, 2 if group == "experts" else 1)
     each = told.split() if isinstance(told, str) else []
-    if len(each) != len(numbers) or len(set(each)) != len(each) or (group == "experts" and not numbers.shape[1]):
+    if (
+        len(each) != len(numbers)
+        or len(set(each)) != len(each)
+        or (group == "experts" and not numbers.shape[1])
+    ):
         raise ValueError(
-            f"state[{names!r}] must name the {len(numbers)} numbers of state[{group!r}], got {shown(told)}. "
+            f"state[{names!r}] must name the {len(numbers)} numbers of state[{group!r}], got "
+            f"{shown(told)}. "
             "Load an earlier state."
         )
     return dict(zip(each, numbers, strict=True))
 
 
 def _keep_pulled(experts: dict[str, Any]) -> None:
-    """The turning and the pull of states that do not tell: the farthest point, times all changes of 1/eta and its largest."""
-    if {"growth", "inverse", "largest"} <= experts.keys() and not {"turning", "pull"} & experts.keys():
-        with np.errstate(over="ignore", invalid="ignore"):  # of damaged numbers: what is not finite is refused by ``sanity``
+    """The turning and the pull of states that do not tell: the farthest point, times all changes
+    of 1/eta and its largest.
+    """
+    if {"growth", "inverse", "largest"} <= experts.keys() and not {
+        "turning",
+        "pull",
+    } & experts.keys():
+        with np.errstate(
+            over="ignore", invalid="ignore"
+        ):  # of damaged numbers: what is not finite is refused by ``sanity``
             far = np.sqrt(np.maximum(experts["farthest"], 0.0))
             experts["turning"] = (2.0 * experts["growth"] - experts["inverse"]) * far
             experts["pull"] = experts["largest"] * far + experts["turning"]

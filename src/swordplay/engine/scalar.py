@@ -7,16 +7,20 @@ import math
 from swordplay.compile import bits_to_float, float_to_bits, inline, inline_exact
 from swordplay.engine.layout import HUBER, LINEAR, PINBALL, SQUARED
 
-SHIFTER = 6755399441055744.0  # 1.5 * 2^52: adding it rounds to a whole number and leaves that in the low bits
+# 1.5 * 2^52: adding it rounds to a whole number and leaves that in the low bits
+SHIFTER = 6755399441055744.0
 LOG2_E = 1.4426950408889634
-LN2_HIGH = 0.693147180369123816490  # ln 2 in two pieces, the first with trailing zeros: k * LN2_HIGH is exact
+# ln 2 in two pieces, the first with trailing zeros: k * LN2_HIGH is exact
+LN2_HIGH = 0.693147180369123816490
 LN2_LOW = 1.90821492927058770002e-10
 SMALLEST_EXPONENT = -500.0
 
 
 @inline
 def phi(loss: int, threshold: float, prediction: float, target: float) -> float:
-    """φ(z, y) of ``losses.SquaredLoss``, ``HuberLoss``, ``PinballLoss`` or ``LogisticLoss``; z itself of a linear one.
+    """φ(z, y) of ``losses.SquaredLoss``, ``HuberLoss``, ``PinballLoss`` or ``LogisticLoss``.
+
+    Z itself of a linear one.
 
     ``threshold`` is the Huber loss's, or the pinball loss's level.
     """
@@ -37,7 +41,9 @@ def phi(loss: int, threshold: float, prediction: float, target: float) -> float:
 
 @inline
 def level(loss: int, threshold: float, prediction: float, target: float) -> float:
-    """φ(z, y) again, of the losses that are neither squares nor linear, in a form that vector instructions can hold."""
+    """φ(z, y) again, of the losses that are neither squares nor linear, in a form that vector
+    instructions can hold.
+    """
     residual = prediction - target
     if loss == HUBER:
         clipped = min(max(residual, -threshold), threshold)
@@ -60,7 +66,8 @@ def slope(loss: int, threshold: float, prediction: float, target: float) -> floa
         return (1.0 - threshold if residual > 0.0 else 0.0) - (threshold if residual < 0.0 else 0.0)
     if loss == LINEAR:
         return 1.0
-    # -s / (1 + exp(m)); for m > 0 written with exp(-m), so that it fades to 0 instead of overflowing.
+    # -s / (1 + exp(m)); for m > 0 written with exp(-m), so that it fades to 0 instead of
+    # overflowing.
     sign = 2.0 * target - 1.0
     margin = sign * prediction
     small = fading(-abs(margin))
@@ -69,7 +76,10 @@ def slope(loss: int, threshold: float, prediction: float, target: float) -> floa
 
 @inline
 def curvature(loss: int) -> float:
-    """The largest second derivative of φ in the prediction; 0 where there is none, or none is known."""
+    """The largest second derivative of φ in the prediction.
+
+    0 where there is none, or none is known.
+    """
     if loss in (PINBALL, LINEAR):
         return 0.0
     return 1.0 if loss in (SQUARED, HUBER) else 0.25
@@ -77,17 +87,20 @@ def curvature(loss: int) -> float:
 
 @inline_exact
 def fading(exponent: float) -> float:
-    """exp of a number that is not positive, to the last bit or two, in a form that vector instructions can hold.
+    """exp of a number that is not positive, to the last bit or two, in a form that vector
+    instructions can hold.
 
-    exp(x) = 2^k exp(r) with k = round(x / ln 2) and |r| <= ln(2)/2, where a Taylor polynomial of degree 13 is exact to
-    rounding. 2^k is written straight into the exponent bits. Below -500 the answer stays at exp(-500), about 1e-217: times
-    a small number that is still a full one; processors may take many times as long for those that are not (decision 31).
+    exp(x) = 2^k exp(r) with k = round(x / ln 2) and |r| <= ln(2)/2, where a Taylor polynomial of
+    degree 13 is exact to rounding. 2^k is written straight into the exponent bits. Below -500 the
+    answer stays at exp(-500), about 1e-217: times a small number that is still a full one;
+    processors may take many times as long for those that are not (decision 31).
     """
     x = max(exponent, SMALLEST_EXPONENT)
     shifted = x * LOG2_E + SHIFTER
     k = shifted - SHIFTER
     r = (x - k * LN2_HIGH) - k * LN2_LOW
-    # Neighbouring terms are paired (Estrin's scheme): a chain of five multiplications instead of thirteen.
+    # Neighbouring terms are paired (Estrin's scheme): a chain of five multiplications instead of
+    # thirteen.
     r2 = r * r
     r4 = r2 * r2
     low = (1.0 + r) + (0.5 + r * (1.0 / 6.0)) * r2
@@ -102,8 +115,8 @@ def fading(exponent: float) -> float:
 def log_of_one_and(small: float) -> float:
     """log(1 + s) for s from 0 to 1, to the last digits.
 
-    log(1 + s) = 2 artanh(u) with u = s / (2 + s) <= 1/3, and artanh(u) = u (1 + v/3 + v^2/5 + ...) with v = u^2 <= 1/9:
-    seventeen terms are exact to rounding.
+    log(1 + s) = 2 artanh(u) with u = s / (2 + s) <= 1/3, and artanh(u) = u (1 + v/3 + v^2/5 + ...)
+    with v = u^2 <= 1/9: seventeen terms are exact to rounding.
     """
     u = small / (2.0 + small)
     v = u * u

@@ -1,8 +1,10 @@
-"""Learners of one make that play the same rows: their arrays lie behind one another, so that one compiled call plays all.
+"""Learners of one make that play the same rows: their arrays lie behind one another, so that one
+compiled call plays all.
 
-Calling a kernel from Python costs several times what a round costs. The heads of a model (one for each class) are therefore
-kept as slices of five large arrays (see ``layout``), and every engine looks into its own slice. There is room for more
-learners and more coordinates than there are; it doubles whenever it is full, so that the next one costs no more than the last.
+Calling a kernel from Python costs several times what a round costs. The heads of a model (one for
+each class) are therefore kept as slices of five large arrays (see ``layout``), and every engine
+looks into its own slice. There is room for more learners and more coordinates than there are; it
+doubles whenever it is full, so that the next one costs no more than the last.
 """
 
 from __future__ import annotations
@@ -39,7 +41,8 @@ class Stack:
         return len(self.engines)
 
     def __getstate__(self) -> dict[str, Any]:
-        # Engines are copied with their own slices; these are put together again when they are needed.
+        # Engines are copied with their own slices; these are put together again when they are
+        # needed.
         return vars(self) | {"_room": None}
 
     @property
@@ -74,18 +77,26 @@ class Stack:
         return self.add(copy)
 
     def replace(self, place: int, load: Callable[[Engine], None]) -> None:
-        """Let a learner load a state, which gives it arrays of its own; those are put back into its slice."""
+        """Let a learner load a state, which gives it arrays of its own.
+
+        Those are put back into its slice.
+        """
         engine = self.engines[place]
         load(engine)
         if self._room is not None:
             self._settle(place)
 
     def widen(self, width: int, last: int) -> None:
-        """Make room for more coordinates; every point starts at 0 there. The ``last`` ones stay behind the new ones."""
+        """Make room for more coordinates; every point starts at 0 there.
+
+        The ``last`` ones stay behind the new ones.
+        """
         room = self._room or self._gather(len(self.engines), self.width)
         now, self.width = self.width, width
         if width > room.coords.shape[1]:
-            coords = zeros((room.coords.shape[0], 2 * width, room.coords.shape[2]), room.coords.dtype)
+            coords = zeros(
+                (room.coords.shape[0], 2 * width, room.coords.shape[2]), room.coords.dtype
+            )
             coords[:, :now] = room.coords[:, :now]
             room = room._replace(coords=coords)
         kept = room.coords[:, now - last : now].copy()
@@ -99,7 +110,9 @@ class Stack:
     def _gather(self, count: int, wide: int) -> Arrays:
         """Room for so many learners and coordinates, with those that there are in it."""
         like = _arrays(self.engines[0])
-        shapes = {name: array.shape for name, array in like.items()} | {"coords": (wide, like["coords"].shape[1])}
+        shapes = {name: array.shape for name, array in like.items()} | {
+            "coords": (wide, like["coords"].shape[1])
+        }
         arrays = {name: zeros((count, *shape), like[name].dtype) for name, shape in shapes.items()}
         self._room = Arrays(**arrays)
         for place in range(len(self.engines)):
@@ -124,7 +137,11 @@ class Stack:
         assert room is not None
         memory = engine.memory
         memory.coords, memory.numbers = room.coords[place, : self.width], room.numbers[place]
-        memory.vectors, memory.live, memory.config = room.vectors[place], room.live[place], room.config[place]
+        memory.vectors, memory.live, memory.config = (
+            room.vectors[place],
+            room.live[place],
+            room.config[place],
+        )
         engine.dim = self.width
 
 

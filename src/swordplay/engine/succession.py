@@ -1,6 +1,8 @@
-"""Rounds one after the other: what every kernel that plays many does between two of them, for any kind of round.
+"""Rounds one after the other: what every kernel that plays many does between two of them, for any
+kind of round.
 
-``rounds`` and ``plus_rounds`` make their kernels of these; the kernels themselves only name the arrays.
+``rounds`` and ``plus_rounds`` make their kernels of these; the kernels themselves only name the
+arrays.
 """
 
 from __future__ import annotations
@@ -17,7 +19,9 @@ from swordplay.engine.weights import settle_weights
 
 @inline
 def follow(live: Vector, config: Vector, schedule: Matrix, t: int) -> None:
-    """What a round has of its own, where there is a schedule: weight, threshold of the Huber loss, size of the domain."""
+    """What a round has of its own, where there is a schedule: weight, threshold of the Huber
+    loss, size of the domain.
+    """
     if t < len(schedule):
         live[LIVE.weight] = schedule[t, 0]
         config[CONFIG.threshold] = schedule[t, 1]
@@ -29,7 +33,10 @@ def follow(live: Vector, config: Vector, schedule: Matrix, t: int) -> None:
 
 @inline
 def write_weights(me: Arrays, weights: Matrix, t: int) -> None:
-    """Keep the weights of a round if there is room for them; what is not an expert yet stays at 0."""
+    """Keep the weights of a round if there is room for them.
+
+    What is not an expert yet stays at 0.
+    """
     if t < len(weights):
         settle_weights(me)
         for i in range(int(me.live[LIVE.experts])):
@@ -50,7 +57,10 @@ def make_rows(decide: Any, play_round: Any) -> Any:
         decisions: Matrix,
         weights: Matrix,
     ) -> int:
-        """How many were played. ``decisions`` and ``weights`` are filled as far as they have rows."""
+        """How many were played.
+
+        ``decisions`` and ``weights`` are filled as far as they have rows.
+        """
         for t in range(len(targets)):
             if t < len(decisions):
                 decide(me, decisions[t])
@@ -83,14 +93,19 @@ def make_sparse_rows(play_round: Any) -> Any:
         decisions: Matrix,
         weights: Matrix,
     ) -> int:
-        """How many were played. ``last_indices`` says where the features of the round before lie."""
+        """How many were played.
+
+        ``last_indices`` says where the features of the round before lie.
+        """
         for t in range(len(targets)):
             if t < len(decisions):
                 ball.decide(me, decisions[t])
             write_weights(me, weights, t)
             follow(me.live, me.config, schedule, t)
             before = last_indices if t == 0 else indices[starts[t - 1] : starts[t]]
-            row = Entries(values[starts[t] : starts[t + 1]], indices[starts[t] : starts[t + 1]], before)
+            row = Entries(
+                values[starts[t] : starts[t + 1]], indices[starts[t] : starts[t + 1]], before
+            )
             played, predictions[t], losses[t] = play_round(me, row, targets[t])
             if not played:
                 settle_weights(me)
@@ -120,7 +135,9 @@ def make_stream(play_round: Any) -> Any:
     """Dense rows of one learner of a fleet."""
 
     @inline
-    def play_stream(me: Arrays, features: Matrix, targets: Vector, predictions: Vector, losses: Vector) -> int:
+    def play_stream(
+        me: Arrays, features: Matrix, targets: Vector, predictions: Vector, losses: Vector
+    ) -> int:
         """How many were played."""
         for t in range(len(targets)):
             played, predictions[t], losses[t] = play_round(me, features[t], targets[t])

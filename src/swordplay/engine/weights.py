@@ -12,12 +12,16 @@ from swordplay.engine.scalar import fading, slope
 from swordplay.parts.metas.hedge import SMALLEST_WEIGHT
 
 STEADY = 100.0
-"""Guesses that change no exponent by more: it may be positive then, and still no exponential is large."""
+"""Guesses that change no exponent by more: it may be positive then, and still no exponential is
+large.
+"""
 
 
 @inline
 def weigh(me: Arrays, of: Products, target: float) -> None:
-    """Replay the field at old weights and new points, then weigh the experts for the coming round."""
+    """Replay the field at old weights and new points, then weigh the experts for the coming
+    round.
+    """
     numbers, live, config = me.numbers, me.live, me.config
     n = columns_of(numbers)
     guess = 0.0
@@ -26,11 +30,18 @@ def weigh(me: Arrays, of: Products, target: float) -> None:
         loss, threshold = int(config[CONFIG.loss]), config[CONFIG.threshold]
         live[LIVE.candidate] = live[LIVE.weight] * slope(loss, threshold, mean + of.offset, target)
         guess = live[LIVE.trust] * live[LIVE.candidate]
-    ahead, cumulative, guesses, rate = numbers[EXPERT.ahead], numbers[EXPERT.cumulative], numbers[EXPERT.guess], live[LIVE.rate]
+    ahead, cumulative, guesses, rate = (
+        numbers[EXPERT.ahead],
+        numbers[EXPERT.cumulative],
+        numbers[EXPERT.guess],
+        live[LIVE.rate],
+    )
     # No guess is farther from 0 than the farthest point says.
     if rate < math.inf and rate * abs(guess) * config[CONFIG.size] * math.sqrt(of.norm) < STEADY:
         prior, weights, pull = numbers[EXPERT.log_prior], numbers[EXPERT.weight], rate * guess
-        live[LIVE.share] = 1.0 / fade(n, rate, pull, guess, live[LIVE.smallest], prior, cumulative, ahead, guesses, weights)
+        live[LIVE.share] = 1.0 / fade(
+            n, rate, pull, guess, live[LIVE.smallest], prior, cumulative, ahead, guesses, weights
+        )
     else:
         share(me, expect(n, guess, ahead, cumulative, guesses), rate)
 
@@ -48,10 +59,11 @@ def fade(
     guesses: Vector,
     answer: Vector,
 ) -> float:
-    """``expect`` and ``exponentials`` in one pass, where guesses move no exponent far: less the least loss so far will do.
+    """``expect`` and ``exponentials`` in one pass, where guesses move no exponent far: less the
+    least loss so far will do.
 
-    That is known long before the guess is, and any number may be taken off as long as no exponent gets large. ``pull`` is
-    rate times guess.
+    That is known long before the guess is, and any number may be taken off as long as no exponent
+    gets large. ``pull`` is rate times guess.
     """
     total = 0.0
     for i in range(n):
@@ -74,7 +86,9 @@ def expect(n: int, guess: float, ahead: Vector, cumulative: Vector, guesses: Vec
 
 @inline
 def share(me: Arrays, least: float, rate: float) -> None:
-    """p_i in proportion to prior times exp(-rate (loss so far + guess)), given the least of these sums; to be normalised."""
+    """p_i in proportion to prior times exp(-rate (loss so far + guess)), given the least of
+    these sums; to be normalised.
+    """
     numbers = me.numbers
     n = columns_of(numbers)
     prior, cumulative, guesses, weights = (
@@ -92,7 +106,9 @@ def share(me: Arrays, least: float, rate: float) -> None:
 
 @inline
 def settle_weights(me: Arrays) -> None:
-    """Normalise the weights, if nobody has done so since they were made: whoever predicts does, and kernels when they end."""
+    """Normalise the weights, if nobody has done so since they were made: whoever predicts does,
+    and kernels when they end.
+    """
     if me.live[LIVE.share] > 0.0:
         normalise(columns_of(me.numbers), me.numbers[EXPERT.weight], me.live[LIVE.share])
         me.live[LIVE.share] = 0.0
@@ -108,12 +124,19 @@ def taken_share(live: Vector) -> float:
 
 @expert_loop
 def exponentials(
-    n: int, rate: float, least: float, log_prior: Vector, cumulative: Vector, guesses: Vector, answer: Vector
+    n: int,
+    rate: float,
+    least: float,
+    log_prior: Vector,
+    cumulative: Vector,
+    guesses: Vector,
+    answer: Vector,
 ) -> float:
     """prior * exp(-rate * (loss so far + guess, less the least)); returns their sum.
 
-    No prior is above 1, so no exponent is positive; and whoever has the least keeps its prior, so the sum does not vanish. The
-    least is known before the rate is: nothing has to be looked for once it is.
+    No prior is above 1, so no exponent is positive; and whoever has the least keeps its prior, so
+    the sum does not vanish. The least is known before the rate is: nothing has to be looked for
+    once it is.
     """
     total = 0.0
     for i in range(n):
@@ -123,8 +146,13 @@ def exponentials(
 
 
 @expert_loop
-def leaders(n: int, log_prior: Vector, cumulative: Vector, guesses: Vector, answer: Vector) -> float:
-    """The limit of an infinite rate: the prior for those who lead, nothing for the rest; returns their sum."""
+def leaders(
+    n: int, log_prior: Vector, cumulative: Vector, guesses: Vector, answer: Vector
+) -> float:
+    """The limit of an infinite rate: the prior for those who lead, nothing for the rest.
+
+    Returns their sum.
+    """
     least, total = math.inf, 0.0
     for i in range(n):
         least = smaller(least, cumulative[i] + guesses[i])
@@ -142,6 +170,9 @@ def normalised(weight: float, share: float) -> float:
 
 @expert_loop
 def normalise(n: int, weights: Vector, share: float) -> None:
-    """Weights with a sum of 1, none of them 0; ``share`` is given, as a quotient in here would be formed for every expert."""
+    """Weights with a sum of 1, none of them 0.
+
+    ``share`` is given, as a quotient in here would be formed for every expert.
+    """
     for i in range(n):
         weights[i] = normalised(weights[i], share)

@@ -18,8 +18,9 @@ if TYPE_CHECKING:  # imported with the first model that is made
 class SwordAggregator(Regression):
     """Combine the forecasts of several models by weights that drift.
 
-    Each column of X is one model's forecast of y. The weights are not negative and sum to 1, and follow whichever models
-    are good at present; where the best one changes, they beat every fixed combination.
+    Each column of X is one model's forecast of y. The weights are not negative and sum to 1, and
+    follow whichever models are good at present; where the best one changes, they beat every fixed
+    combination.
 
     Parameters
     ----------
@@ -51,7 +52,9 @@ class SwordAggregator(Regression):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.regressor_tags.poor_score = True  # a mean of the columns, whatever the target: no regression in general
+        tags.regressor_tags.poor_score = (
+            True  # a mean of the columns, whatever the target: no regression in general
+        )
         return tags
 
     @property
@@ -69,4 +72,8 @@ class SwordAggregator(Regression):
     def _make(self) -> Mixture:
         from swordplay.estimators.mixture import Mixture
 
-        return Mixture(self.n_features_in_, loss=regression_loss(self.loss), memory=arguments.positive("memory", self.memory))
+        return Mixture(
+            self.n_features_in_,
+            loss=regression_loss(self.loss),
+            memory=arguments.positive("memory", self.memory),
+        )

@@ -1,7 +1,8 @@
-"""What :class:`swordplay.late.LateModel` needs of an estimator: rows that are kept until their answers come.
+"""What :class:`swordplay.late.LateModel` needs of an estimator: rows that are kept until their
+answers come.
 
-Every estimator gives one of these by ``askable()``: :class:`AskedByName` here for rows by name, one of ``asked_arrays`` for
-arrays and frames.
+Every estimator gives one of these by ``askable()``: :class:`AskedByName` here for rows by name, one
+of ``asked_arrays`` for arrays and frames.
 """
 
 from __future__ import annotations
@@ -59,7 +60,9 @@ class Askable(Protocol):
 
     @property
     def together(self) -> bool:
-        """Whether several rows may be learned by one call: none of them is refused on the way, and none needs lags."""
+        """Whether several rows may be learned by one call: none of them is refused on the way,
+        and none needs lags.
+        """
         ...
 
     @property
@@ -73,7 +76,9 @@ class Askable(Protocol):
         ...
 
     def ask(self, rows: Sequence[Any], numbers: Matrix) -> Said:
-        """What is said of rows, each as if it were the next, and what has to be kept of it until their answers come."""
+        """What is said of rows, each as if it were the next, and what has to be kept of it until
+        their answers come.
+        """
         ...
 
     @property
@@ -95,15 +100,22 @@ class Askable(Protocol):
         ...
 
     def table(self, rows: Sequence[Any]) -> tuple[Matrix, bool]:
-        """The same as :meth:`numbers`, and whether :meth:`learn` takes it in place of the rows as long as the version stays."""
+        """The same as :meth:`numbers`, and whether :meth:`learn` takes it in place of the rows
+        as long as the version stays.
+        """
         ...
 
     def narrowed(self, rows: Sequence[Any], numbers: Matrix) -> Matrix:
-        """Rows as the model sees them, from what one of the same kind sees that has learned all that this one has, and more."""
+        """Rows as the model sees them, from what one of the same kind sees that has learned all
+        that this one has, and more.
+        """
         ...
 
     def say(self, rows: Sequence[Any], numbers: Matrix) -> Matrix:
-        """Predictions, shape ``(T, 1)``, or probabilities of all labels, ``(T, K)``; ``(T, 0)`` before anything was learned."""
+        """Predictions, shape ``(T, 1)``, or probabilities of all labels, ``(T, K)``.
+
+        ``(T, 0)`` before anything was learned.
+        """
         ...
 
     def truth(self, y: Any) -> Any:
@@ -111,11 +123,18 @@ class Askable(Protocol):
         ...
 
     def agree(self, truths: Sequence[Any]) -> None:
-        """Refuse clean answers that the estimator cannot learn together, or beside the labels that it knows."""
+        """Refuse clean answers that the estimator cannot learn together, or beside the labels
+        that it knows.
+        """
         ...
 
-    def learn(self, rows: Sequence[Any], truths: Sequence[Any], table: Matrix | None = None) -> None:
-        """Learn rows in this order, in place of which their table may be given; one that is refused changes nothing."""
+    def learn(
+        self, rows: Sequence[Any], truths: Sequence[Any], table: Matrix | None = None
+    ) -> None:
+        """Learn rows in this order, in place of which their table may be given.
+
+        One that is refused changes nothing.
+        """
         ...
 
     def state(self) -> State:
@@ -128,15 +147,23 @@ class Askable(Protocol):
 
     @property
     def columns(self) -> int:
-        """Columns of a table of rows, those of names that were asked and not learned yet included; 1 at least."""
+        """Columns of a table of rows, those of names that were asked and not learned yet included.
+
+        1 at least.
+        """
         ...
 
     def joins(self, rows: Sequence[Any]) -> int:
-        """Which of these rows, learned in this order, is the first but one with a name that is new; 0 for none."""
+        """Which of these rows, learned in this order, is the first but one with a name that is new.
+
+        0 for none.
+        """
         ...
 
     def follow(self, other: Any) -> None:
-        """Take rows that another one of the same kind has read, and that may hold more columns than were known here."""
+        """Take rows that another one of the same kind has read, and that may hold more columns
+        than were known here.
+        """
         ...
 
     def packed(self, rows: Sequence[Any]) -> Any:
@@ -221,7 +248,8 @@ class AskedByName:
             return self._estimator.placed(rows.names, rows.values)
         if len(rows) == 1:
             return self._estimator.clean_table([self.rows.numbers(rows[0])])
-        # A row with words becomes a dictionary with an entry for every word that is known: a few rows at a time.
+        # A row with words becomes a dictionary with an entry for every word that is known: a few
+        # rows at a time.
         step = max(1, PIECE // self.columns)
         parts = [
             self._estimator.clean_table([self.rows.numbers(row) for row in rows[k : k + step]])
@@ -249,7 +277,9 @@ class AskedByName:
     def agree(self, truths: Sequence[Any]) -> None:
         """Labels of all kinds may be learned together."""
 
-    def learn(self, rows: Sequence[Row], truths: Sequence[Any], table: Matrix | None = None) -> None:
+    def learn(
+        self, rows: Sequence[Row], truths: Sequence[Any], table: Matrix | None = None
+    ) -> None:
         """Learn rows in this order: those between which no name joins, by one call."""
         if table is not None:
             self._estimator.learn_table(table, truths)
@@ -271,7 +301,10 @@ class AskedByName:
 
     @property
     def columns(self) -> int:
-        """Columns of a table of rows, those of names that were asked and not learned yet included; 1 at least."""
+        """Columns of a table of rows, those of names that were asked and not learned yet included.
+
+        1 at least.
+        """
         return max(1, self.rows.columns)
 
     def state(self) -> State:
@@ -283,7 +316,10 @@ class AskedByName:
         self.rows = MixedRows.of_state(saved)
 
     def joins(self, rows: Sequence[Row]) -> int:
-        """Which of these rows is the first but one with a column or a word that is new; 0 for none."""
+        """Which of these rows is the first but one with a column or a word that is new.
+
+        0 for none.
+        """
         known, first = self._estimator._rows.places, set[Any]()
         for k, row in enumerate(rows):
             plain = all(type(value) is float for value in row.values())
@@ -295,19 +331,29 @@ class AskedByName:
         return 0
 
     def follow(self, other: Any) -> None:
-        """Take rows that another one has read: what columns hold is what they hold there, and heads see the last targets."""
+        """Take rows that another one has read: what columns hold is what they hold there, and
+        heads see the last targets.
+        """
         self.rows.kinds = other.rows.kinds
         for mine, its in zip(self.teams, other.teams, strict=False):
             mine.recent[:] = its.recent
 
     def packed(self, rows: Sequence[Row]) -> str:
         """Names and values of every row."""
-        return json.dumps([[[plain_name(name), value] for name, value in row.items()] for row in rows])
+        return json.dumps(
+            [[[plain_name(name), value] for name, value in row.items()] for row in rows]
+        )
 
     def unpacked(self, saved: Any) -> list[Row]:
         """And back, checked."""
         found = [
-            dict(zip(load_names(json.dumps([one[0] for one in row])), [one[1] for one in row], strict=True))
+            dict(
+                zip(
+                    load_names(json.dumps([one[0] for one in row])),
+                    [one[1] for one in row],
+                    strict=True,
+                )
+            )
             for row in json.loads(saved)
         ]
         rows = list(self.read(found))

@@ -71,7 +71,9 @@ class AskedByPlace:
         """What is said of rows."""
         if not self.teams:
             return silent(len(rows))._replace(answers=self.say(rows, numbers))
-        return Said(*self._estimator.model_.ask(numbers))._replace(answers=self.say(rows, numbers))  # maybe those of a block
+        return Said(*self._estimator.model_.ask(numbers))._replace(
+            answers=self.say(rows, numbers)
+        )  # maybe those of a block
 
     @property
     def labels(self) -> list[Any]:
@@ -88,15 +90,20 @@ class AskedByPlace:
             raise
 
     def _read(self, x: Any) -> Any:
-        """A row made clean: its numbers; where the estimator encodes, a dictionary of values as they are."""
+        """A row made clean: its numbers.
+
+        Where the estimator encodes, a dictionary of values as they are.
+        """
         known = getattr(self._estimator, "feature_names_in_", None)
         if self._estimator.encode:
             return _by_name(x, known)
         if isinstance(x, Mapping):
             if known is None:
                 raise TypeError(
-                    f"x must be an array of numbers, got {shown(x)}: this estimator was not fitted to columns with names. "
-                    "Give the values alone, or take swordplay.river or LateModel('regression'), which learn by name."
+                    f"x must be an array of numbers, got {shown(x)}: this estimator was not "
+                    "fitted to columns with names. "
+                    "Give the values alone, or take swordplay.river or LateModel('regression'), "
+                    "which learn by name."
                 )
             named = _by_name(x, known)
             x = [named[name] for name in known]
@@ -105,12 +112,17 @@ class AskedByPlace:
     def _numbers(self, x: Any) -> Vector:
         """A row of finite numbers, as wide as those before it."""
         if hasattr(x, "tocsr"):
-            raise TypeError(f"x must be an array of numbers, got a sparse one ({type(x).__name__}). Give x.toarray().")
+            raise TypeError(
+                f"x must be an array of numbers, got a sparse one ({type(x).__name__}). Give "
+                "x.toarray()."
+            )
         refuse_words("x", x)
         row = arguments.array("x", x, ndim=1).copy()
         wanted = self._estimator.n_features_in_ if self._learned else self._wide
         if not len(row) or (wanted is not None and len(row) != wanted):
-            raise ValueError(f"x must have {wanted or 'some'} number(s), as the rows before it, got {len(row)}.")
+            raise ValueError(
+                f"x must have {wanted or 'some'} number(s), as the rows before it, got {len(row)}."
+            )
         self._wide = len(row)
         return np.asarray(refuse_huge("x", row))
 
@@ -118,7 +130,11 @@ class AskedByPlace:
         """Rows of numbers."""
         if not self._estimator.encode:
             return np.stack(rows)
-        return self._estimator.encoder_.rows(self._given(rows)) if self._learned else np.full((len(rows), 1), np.nan)
+        return (
+            self._estimator.encoder_.rows(self._given(rows))
+            if self._learned
+            else np.full((len(rows), 1), np.nan)
+        )
 
     @property
     def version(self) -> int:
@@ -148,22 +164,34 @@ class AskedByPlace:
         return Labels().check(y) if self.of_classes else number("y", y)
 
     def agree(self, truths: Sequence[Any]) -> None:
-        """Refuse labels that one array cannot hold beside the known ones: words beside numbers, fractions, huge numbers."""
+        """Refuse labels that one array cannot hold beside the known ones: words beside numbers,
+        fractions, huge numbers.
+        """
         if not self.of_classes:
             return
         for truth in truths:
             if isinstance(truth, float) and not truth.is_integer():
-                raise ValueError(f"y must be a whole number, a truth value or a string, got {shown(truth)}. Convert it.")
+                raise ValueError(
+                    f"y must be a whole number, a truth value or a string, got {shown(truth)}. "
+                    "Convert it."
+                )
             if not isinstance(truth, str) and not -(2**63) <= truth < 2**63:
-                raise ValueError(f"y must be a number of at most 63 bits, got {shown(truth)}. Give larger ones as text.")
+                raise ValueError(
+                    f"y must be a number of at most 63 bits, got {shown(truth)}. Give larger ones "
+                    "as text."
+                )
         label_arrays.require_entries("y", np.array([*self.labels, *truths], dtype=object))
 
-    def learn(self, rows: Sequence[Any], truths: Sequence[Any], table: Matrix | None = None) -> None:
+    def learn(
+        self, rows: Sequence[Any], truths: Sequence[Any], table: Matrix | None = None
+    ) -> None:
         """Learn rows in this order; a label that is new joins with its own row."""
         first, seen = 0, set(self.labels)
         for k, truth in enumerate(truths if self.of_classes else ()):
             if truth not in seen and k > first:
-                self.estimator.predict_then_learn(self._given(rows[first:k]), self._targets(truths[first:k]))
+                self.estimator.predict_then_learn(
+                    self._given(rows[first:k]), self._targets(truths[first:k])
+                )
                 first = k
             seen.add(truth)
         self.estimator.predict_then_learn(self._given(rows[first:]), self._targets(truths[first:]))
@@ -217,14 +245,28 @@ class AskedByPlace:
 def _by_name(x: Any, known: Any) -> dict[str, Any]:
     """Values by name, for a data frame of one row."""
     if not isinstance(x, Mapping):
-        raise TypeError(f"x must hold values by name (a dictionary), got {shown(x)} ({type(x).__name__}).")
+        raise TypeError(
+            f"x must hold values by name (a dictionary), got {shown(x)} ({type(x).__name__})."
+        )
     if known is not None and set(x) != set(known):
         differ = sorted(map(str, set(x) ^ set(known)))
-        raise ValueError(f"x must have the columns {shown(list(known))}, and differs in {shown(differ)}. Give these columns.")
+        raise ValueError(
+            f"x must have the columns {shown(list(known))}, and differs in {shown(differ)}. Give "
+            "these columns."
+        )
     row = {}
     for name, value in x.items():
-        plain = value.item() if isinstance(value, np.generic) else value.isoformat() if hasattr(value, "isoformat") else value
+        plain = (
+            value.item()
+            if isinstance(value, np.generic)
+            else value.isoformat()
+            if hasattr(value, "isoformat")
+            else value
+        )
         if not isinstance(name, str) or not (plain is None or isinstance(plain, PLAIN)):
-            raise TypeError(f"x[{name!r}] must be a number, a truth, a text, a date or None, got {shown(value)}.")
+            raise TypeError(
+                f"x[{name!r}] must be a number, a truth, a text, a date or None, got "
+                f"{shown(value)}."
+            )
         row[name] = plain
     return row

@@ -1,7 +1,8 @@
 """Intervals of an estimator: learned beside its model, from the first time that they are asked for.
 
-A model that nobody asks for intervals pays nothing for them. It only remembers its last predictions and truths, so that a level
-which is asked for later finds something to begin with: they are replayed, without their columns, which are gone.
+A model that nobody asks for intervals pays nothing for them. It only remembers its last predictions
+and truths, so that a level which is asked for later finds something to begin with: they are
+replayed, without their columns, which are gone.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ from swordplay.intervals.memory import is_earlier
 MOST_PAIRS = 1000
 """Predictions and truths that are remembered."""
 MOST_COLUMNS = 64
-"""Of wider rows the intervals look at no column: most of them would be words, and none of much use alone."""
+"""Of wider rows the intervals look at no column: most of them would be words, and none of much
+use alone.
+"""
 PREFIX = "band."
 """How the names of all this begin in a file."""
 
@@ -30,7 +33,9 @@ Level = float | tuple[float, ...]
 
 
 class Bands:
-    """The intervals of one model: for each level that was asked for, and what a new one begins with."""
+    """The intervals of one model: for each level that was asked for, and what a new one begins
+    with.
+    """
 
     def __init__(self) -> None:
         self.by_level: dict[Level, SwordIntervals] = {}
@@ -49,7 +54,9 @@ class Bands:
             band.play_clean(predictions, targets, columns_for(band, rows))
         self._remember(predictions, targets)
 
-    def interval_then_learn(self, level: Any, predictions: Vector, targets: Vector, rows: Any) -> Array:
+    def interval_then_learn(
+        self, level: Any, predictions: Vector, targets: Vector, rows: Any
+    ) -> Array:
         """The same, and the intervals that a level would have given, shape ``(T, 2)``."""
         predictions = tame(predictions)
         asked = self._band(level, rows)
@@ -63,10 +70,21 @@ class Bands:
     def intervals(self, level: Any, predictions: Vector, rows: Any) -> Array:
         """Intervals of rows to come, each as if it were the next one, shape ``(T, 2)``."""
         band = self._band(level, rows)
-        return band.play_clean(tame(predictions), None, None if band.columns is None else columns_for(band, rows))
+        return band.play_clean(
+            tame(predictions), None, None if band.columns is None else columns_for(band, rows)
+        )
 
-    def learn_given(self, level: Any, predictions: Vector, targets: Vector, rows: Any, given: Array, late: Vector) -> None:
-        """Learn truths that come late: the intervals that were given count, whatever would be given now.
+    def learn_given(
+        self,
+        level: Any,
+        predictions: Vector,
+        targets: Vector,
+        rows: Any,
+        given: Array,
+        late: Vector,
+    ) -> None:
+        """Learn truths that come late: the intervals that were given count, whatever would be given
+        now.
 
         Parameters
         ----------
@@ -80,17 +98,23 @@ class Bands:
             How many answers came between an interval and its truth, shape ``(T,)``.
         """
         predictions, band = tame(predictions), self._band(level, rows)
-        band.play_clean(predictions, targets, columns_for(band, rows), np.asarray(given)[:, None], late)
+        band.play_clean(
+            predictions, targets, columns_for(band, rows), np.asarray(given)[:, None], late
+        )
         self._remember(predictions, targets)
 
     def of_block(self, level: Any, predictions: Vector) -> Array:
-        """Intervals of a block of rows to come: by the quantile of the last residuals, as far from the first row as the last.
+        """Intervals of a block of rows to come: by the quantile of the last residuals, as far from
+        the first row as the last.
 
-        The level's own rank among n residuals, as in split conformal prediction; infinite where there are too few of them.
+        The level's own rank among n residuals, as in split conformal prediction; infinite where
+        there are too few of them.
         """
         levels = SwordIntervals(level).level
         sizes = np.sort(np.abs(self.pairs[:, 1] - self.pairs[:, 0]))
-        ranks = [math.ceil(each * (len(sizes) + 1)) for each in np.atleast_1d(np.array(levels)).tolist()]
+        ranks = [
+            math.ceil(each * (len(sizes) + 1)) for each in np.atleast_1d(np.array(levels)).tolist()
+        ]
         radii = np.array([sizes[rank - 1] if rank <= len(sizes) else np.inf for rank in ranks])
         bounds = np.stack([predictions[:, None] - radii, predictions[:, None] + radii], axis=2)
         return bounds if isinstance(levels, tuple) else bounds[:, 0]
@@ -111,17 +135,26 @@ class Bands:
             return bands
         pairs = np.array(saved[f"{PREFIX}pairs"], dtype=np.float64)
         if pairs.ndim != 2 or pairs.shape[1] != 2 or len(pairs) > MOST_PAIRS:
-            raise ValueError(f"{PREFIX}pairs must have shape (n, 2) with n up to {MOST_PAIRS}, got {pairs.shape}.")
+            raise ValueError(
+                f"{PREFIX}pairs must have shape (n, 2) with n up to {MOST_PAIRS}, got "
+                f"{pairs.shape}."
+            )
         state.require(f"{PREFIX}pairs", pairs, Range(-LARGEST, LARGEST))
         bands._remember(*pairs.T)
         place = 0
         while f"{PREFIX}{place}.level" in saved:
             own = f"{PREFIX}{place}."
             band = SwordIntervals(np.asarray(saved[f"{own}level"]).tolist())
-            entries = {name.removeprefix(own): value for name, value in saved.items() if name.startswith(own)}
+            entries = {
+                name.removeprefix(own): value
+                for name, value in saved.items()
+                if name.startswith(own)
+            }
             del entries["level"]
             place += 1
-            if not is_earlier(entries):  # those of an earlier swordplay begin anew, with the pairs, when they are asked for
+            if not is_earlier(
+                entries
+            ):  # those of an earlier swordplay begin anew, with the pairs, when they are asked for
                 band.load_state(entries)
                 bands.by_level[band.level] = band
         return bands
@@ -135,23 +168,33 @@ class Bands:
             if len(self.pairs):
                 width = rows.shape[1] if _useful(rows) else 0
                 predictions, targets = self.pairs.T
-                fresh.interval_then_learn(predictions, targets, np.full((len(targets), width), np.nan) if width else None)
+                fresh.interval_then_learn(
+                    predictions, targets, np.full((len(targets), width), np.nan) if width else None
+                )
             self.by_level[fresh.level] = fresh
         return self.by_level[fresh.level]
 
     def _remember(self, predictions: Vector, targets: Vector) -> None:
         count = min(len(predictions), MOST_PAIRS)
-        if self._stop + count > len(self._held):  # room for as many again, so that a row alone seldom copies them
+        if self._stop + count > len(
+            self._held
+        ):  # room for as many again, so that a row alone seldom copies them
             kept = self.pairs
             self._held, self._stop = np.empty((2 * (len(kept) + count), 2)), len(kept)
             self._held[: self._stop] = kept
         new = self._held[self._stop : self._stop + count]
-        new[:, 0], new[:, 1] = predictions[len(predictions) - count :], targets[len(targets) - count :]
+        new[:, 0], new[:, 1] = (
+            predictions[len(predictions) - count :],
+            targets[len(targets) - count :],
+        )
         self._stop += count
 
 
 def tame(predictions: Vector) -> Vector:
-    """Predictions as intervals take them; of targets near the largest that are allowed, they may lie beyond."""
+    """Predictions as intervals take them.
+
+    Of targets near the largest that are allowed, they may lie beyond.
+    """
     if len(predictions) == 1 and -LARGEST <= predictions[0] <= LARGEST:
         return predictions
     return np.clip(predictions, -LARGEST, LARGEST)
@@ -162,7 +205,10 @@ def _useful(rows: Any) -> bool:
 
 
 def columns_for(band: SwordIntervals, rows: Any) -> Matrix | None:
-    """The columns of rows that intervals look at; those that a table gained since are new to them, too."""
+    """The columns of rows that intervals look at.
+
+    Those that a table gained since are new to them, too.
+    """
     known = band.columns
     if known == 0 or (known is None and not _useful(rows)):
         return None
@@ -172,5 +218,9 @@ def columns_for(band: SwordIntervals, rows: Any) -> Matrix | None:
         band.widen(rows.shape[1])
         known = rows.shape[1]
     if known is None or rows.shape[1] == known:
-        return rows if rows.flags.carray and rows.dtype == np.float64 else np.require(rows, np.float64, ["C", "W"])
+        return (
+            rows
+            if rows.flags.carray and rows.dtype == np.float64
+            else np.require(rows, np.float64, ["C", "W"])
+        )
     return np.require(rows[:, :known], np.float64, ["C", "W"])

@@ -1,7 +1,9 @@
-"""The coefficients by which ``predict`` answers after ``fit``: made for a block of rows to come, not for the next row.
+"""The coefficients by which ``predict`` answers after ``fit``: made for a block of rows to come,
+not for the next row.
 
-The decision that the stream ends with follows the last rows, and is meant for one more. Whoever calls ``fit`` and then
-``predict`` asks for a whole block. ``block_choice`` finds the coefficients for that; here they are kept, used and saved.
+The decision that the stream ends with follows the last rows, and is meant for one more. Whoever
+calls ``fit`` and then ``predict`` asks for a whole block. ``block_choice`` finds the coefficients
+for that; here they are kept, used and saved.
 """
 
 from __future__ import annotations
@@ -32,7 +34,10 @@ ALLOWED = {
     "rows": COUNT,
     "penalty": Range(0.0, np.finfo(np.float64).max),
 }
-"""What a saved block may hold; the radius of the coefficients is a hundred spreads of the target unless somebody says more."""
+"""What a saved block may hold.
+
+The radius of the coefficients is a hundred spreads of the target unless somebody says more.
+"""
 SMALLEST_SPREAD = np.finfo(np.float64).tiny
 """Nothing can be divided by less."""
 
@@ -53,27 +58,39 @@ class Places(NamedTuple):
         return len(self.centers) + int(self.intercept)
 
     def scale(self, rows: Matrix) -> Matrix:
-        """Rows of shape ``(T, d)`` scaled and clipped; 0 where a column has not spread or an entry is missing (NaN)."""
+        """Rows of shape ``(T, d)`` scaled and clipped.
+
+        0 where a column has not spread or an entry is missing (NaN).
+        """
         answer = np.ones((len(rows), self.width))
         scaled = answer[:, : len(self.centers)]
         np.subtract(rows, self.centers, out=scaled)
-        scaled *= np.divide(1.0, self.spreads, out=np.zeros_like(self.spreads), where=self.spreads > 0.0)
+        scaled *= np.divide(
+            1.0, self.spreads, out=np.zeros_like(self.spreads), where=self.spreads > 0.0
+        )
         np.clip(scaled, -self.clip, self.clip, out=scaled)
         scaled[np.isnan(scaled)] = 0.0
         return answer
 
 
 def measure(columns: Matrix, clip: float) -> tuple[Vector, Vector]:
-    """Median and clipped deviation of each column, by the rule of ``engine.scaling``, over many rows.
+    """Median and clipped deviation of each column, by the rule of ``engine.scaling``, over many
+    rows.
 
-    No value counts for more than ``clip`` robust spreads, each of which is the upper median of the distances from the centre;
-    where more than half of a column is one value, the lower median of the others' distances. Entries that are missing (NaN) are
-    left out; a column without any other lies at 0 and does not spread.
+    No value counts for more than ``clip`` robust spreads, each of which is the upper median of the
+    distances from the centre; where more than half of a column is one value, the lower median of
+    the others' distances. Entries that are missing (NaN) are left out; a column without any other
+    lies at 0 and does not spread.
     """
     if np.isnan(columns).any():
         present = [column[~np.isnan(column)] for column in columns.T]
-        found = [measure(column[:, None], clip) if len(column) else (np.zeros(1), np.zeros(1)) for column in present]
-        return np.concatenate([center for center, _ in found]), np.concatenate([spread for _, spread in found])
+        found = [
+            measure(column[:, None], clip) if len(column) else (np.zeros(1), np.zeros(1))
+            for column in present
+        ]
+        return np.concatenate([center for center, _ in found]), np.concatenate(
+            [spread for _, spread in found]
+        )
     centers = np.median(columns, axis=0)
     far = np.abs(columns - centers)
     usual = MAD_TO_SPREAD * np.partition(far, len(far) // 2, axis=0)[len(far) // 2]
@@ -84,7 +101,9 @@ def measure(columns: Matrix, clip: float) -> tuple[Vector, Vector]:
 
 
 class Block(NamedTuple):
-    """Scores of raw rows by fixed coefficients: level + <scaled row, coefficients>, for each of K models."""
+    """Scores of raw rows by fixed coefficients: level + <scaled row, coefficients>, for each of
+    K models.
+    """
 
     places: Places
     coefficients: Matrix
@@ -98,12 +117,21 @@ class Block(NamedTuple):
 
     def scores(self, rows: Matrix) -> Matrix:
         """Shape ``(T, K)``."""
-        return np.asarray(np.einsum("ti,ki->tk", self.places.scale(rows), self.coefficients) + self.level)
+        return np.asarray(
+            np.einsum("ti,ki->tk", self.places.scale(rows), self.coefficients) + self.level
+        )
 
     def in_raw_units(self) -> tuple[Matrix, Vector]:
-        """Coefficients of the raw columns, shape ``(K, d)``, and intercepts, shape ``(K,)``, of rows that are not clipped."""
+        """Coefficients of the raw columns, shape ``(K, d)``, and intercepts, shape ``(K,)``, of
+        rows that are not clipped.
+        """
         centers, spreads, dim = self.places.centers, self.places.spreads, len(self.places.centers)
-        raw = np.divide(self.coefficients[:, :dim], spreads, out=np.zeros((len(self.coefficients), dim)), where=spreads > 0.0)
+        raw = np.divide(
+            self.coefficients[:, :dim],
+            spreads,
+            out=np.zeros((len(self.coefficients), dim)),
+            where=spreads > 0.0,
+        )
         return raw, self.level + self.coefficients[:, dim:].sum(axis=1) - raw @ centers
 
     def state(self) -> State:
@@ -119,18 +147,39 @@ class Block(NamedTuple):
         }
 
     @classmethod
-    def load(cls, saved: Mapping[str, Any], *, dim: int, models: int, intercept: bool) -> Self | None:
-        """The block in a saved state; None if there is none, as in files written before there were blocks."""
+    def load(
+        cls, saved: Mapping[str, Any], *, dim: int, models: int, intercept: bool
+    ) -> Self | None:
+        """The block in a saved state.
+
+        None if there is none, as in files written before there were blocks.
+        """
         if f"{SAVED}coefficients" not in saved:
             return None
-        dims = {"centers": (dim,), "spreads": (dim,), "coefficients": (models, dim + int(intercept))}
-        wanted: dict[str, tuple[int, ...]] = dims | dict.fromkeys(("clip", "level", "rows", "penalty"), ())
+        dims = {
+            "centers": (dim,),
+            "spreads": (dim,),
+            "coefficients": (models, dim + int(intercept)),
+        }
+        wanted: dict[str, tuple[int, ...]] = dims | dict.fromkeys(
+            ("clip", "level", "rows", "penalty"), ()
+        )
         found = {name: np.array(saved[SAVED + name], dtype=np.float64) for name in wanted}
         for name, shape in wanted.items():
             if found[name].shape != shape:
-                raise ValueError(f"state[{SAVED + name!r}] must have shape {shape}, got {found[name].shape}.")
+                raise ValueError(
+                    f"state[{SAVED + name!r}] must have shape {shape}, got {found[name].shape}."
+                )
             require(SAVED + name, found[name], ALLOWED[name])
         if np.any((found["spreads"] > 0.0) & (found["spreads"] < SMALLEST_SPREAD)):
-            raise ValueError(f"state[{SAVED + 'spreads'!r}] holds a number that is nearly 0. {DAMAGED}")
+            raise ValueError(
+                f"state[{SAVED + 'spreads'!r}] holds a number that is nearly 0. {DAMAGED}"
+            )
         places = Places(found["centers"], found["spreads"], float(found["clip"]), intercept)
-        return cls(places, found["coefficients"], float(found["level"]), int(found["rows"]), float(found["penalty"]))
+        return cls(
+            places,
+            found["coefficients"],
+            float(found["level"]),
+            int(found["rows"]),
+            float(found["penalty"]),
+        )

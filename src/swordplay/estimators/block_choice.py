@@ -1,9 +1,11 @@
-"""Which coefficients ``fit`` hands to ``predict``: those that would have done best on the blocks that followed.
+"""Which coefficients ``fit`` hands to ``predict``: those that would have done best on the blocks
+that followed.
 
-The table is cut at five places. Before each cut, coefficients are worked out from all the rows so far, with several
-penalties, and from the last half, quarter and eighth of the table; the decision of the stream at that place is a further
-candidate. Each is judged by its loss on the eighth of the table behind the cut, which none of them has seen. All the rows
-are the rule. A shorter past, or the stream's own decision, takes their place only on clear evidence of drift.
+The table is cut at five places. Before each cut, coefficients are worked out from all the rows so
+far, with several penalties, and from the last half, quarter and eighth of the table; the decision
+of the stream at that place is a further candidate. Each is judged by its loss on the eighth of the
+table behind the cut, which none of them has seen. All the rows are the rule. A shorter past, or the
+stream's own decision, takes their place only on clear evidence of drift.
 """
 
 from __future__ import annotations
@@ -33,15 +35,22 @@ PENALTIES = (1.0, 1e-1, 1e-2, 1e-3, 1e-5)
 AS_GOOD = 1.05
 """Of the penalties whose mean loss is at most so many times the lowest, the lightest is taken."""
 LOWER, WORST = 0.8, 1.1
-"""A candidate is preferred to all the rows if its mean loss is lower by a fifth and behind no cut higher by a tenth."""
+"""A candidate is preferred to all the rows if its mean loss is lower by a fifth and behind no
+cut higher by a tenth.
+"""
 LESS_CLIPPED = 2.0
-"""Entries are clipped so many times farther out than in a stream: among all rows of a table, one that lies far pulls less."""
+"""Entries are clipped so many times farther out than in a stream: among all rows of a table, one
+that lies far pulls less.
+"""
 FEWEST = 2 * SEGMENTS
 """Tables of fewer rows are not cut."""
 UNTRIED = 1e-2
 """The penalty where none can be tried."""
 WIDEST = 256
-"""Scaled columns; wider tables would cost more to solve than to learn, and are answered by the stream's own decision."""
+"""Scaled columns.
+
+Wider tables would cost more to solve than to learn, and are answered by the stream's own decision.
+"""
 
 
 def dense(rows: Any, first: int, last: int, step: int = 1) -> Matrix:
@@ -53,16 +62,27 @@ def dense(rows: Any, first: int, last: int, step: int = 1) -> Matrix:
 def places_of(model: Heads, rows: Any) -> Places:
     """Where the columns of a table lie, for a model that has learned it; its lags do not count.
 
-    A column that stands still in all the rows that are measured lies where the model found it, if it has joined the model.
+    A column that stands still in all the rows that are measured lies where the model found it, if
+    it has joined the model.
     """
     scaler, lags, dim = model.columns, len(model.recent), rows.shape[1]
     sample = dense(rows, 0, rows.shape[0], max(1, rows.shape[0] // MEASURED_ROWS))
     if not scaler.follow:
-        return Places(np.zeros(dim), np.sqrt(np.mean(np.nan_to_num(sample) ** 2, axis=0)), np.inf, scaler.intercept)
+        return Places(
+            np.zeros(dim),
+            np.sqrt(np.mean(np.nan_to_num(sample) ** 2, axis=0)),
+            np.inf,
+            scaler.intercept,
+        )
     centers, spreads = measure(sample, scaler.clip)
-    known_centers, known_spreads = (np.append(known[lags:], np.zeros(dim - len(known) + lags)) for known in scaler.places)
+    known_centers, known_spreads = (
+        np.append(known[lags:], np.zeros(dim - len(known) + lags)) for known in scaler.places
+    )
     still = spreads == 0.0
-    centers, spreads = np.where(still, known_centers, centers), np.where(still, known_spreads, spreads)
+    centers, spreads = (
+        np.where(still, known_centers, centers),
+        np.where(still, known_spreads, spreads),
+    )
     return Places(centers, spreads, LESS_CLIPPED * scaler.clip, scaler.intercept)
 
 
@@ -84,7 +104,9 @@ class Solver(ABC):
 
     @abstractmethod
     def solve(self, low: int, high: int, penalty: float, start: Matrix | None) -> Matrix:
-        """Coefficients of the segments from ``low`` to ``high``, shape ``(K, width)``, good enough to be judged."""
+        """Coefficients of the segments from ``low`` to ``high``, shape ``(K, width)``, good
+        enough to be judged.
+        """
 
     @abstractmethod
     def finish(self, low: int, penalty: float) -> Matrix:
@@ -100,7 +122,13 @@ class Solver(ABC):
 
     def block(self, low: int, penalty: float) -> Block:
         """What ``predict`` answers by."""
-        return Block(self.places, self.finish(low, penalty), self.level, self.edges[-1] - self.edges[low], penalty)
+        return Block(
+            self.places,
+            self.finish(low, penalty),
+            self.level,
+            self.edges[-1] - self.edges[low],
+            penalty,
+        )
 
     def judge(self, coefficients: Matrix, cut: int) -> float:
         """Mean loss on the rows behind a cut."""
@@ -146,15 +174,20 @@ def preferred(usual: Vector, others: Matrix) -> int | None:
     others
         Losses of the others, shape ``(C, N)``.
     """
-    clear = (others.mean(axis=0) < LOWER * usual.mean()) & (others <= WORST * usual[:, None]).all(axis=0)
+    clear = (others.mean(axis=0) < LOWER * usual.mean()) & (others <= WORST * usual[:, None]).all(
+        axis=0
+    )
     return int(np.where(clear, others.mean(axis=0), np.inf).argmin()) if clear.any() else None
 
 
 def choose(solver: Solver, tracked: Vector) -> Block | None:
-    """The block that ``predict`` answers by; None for the stream's own decision, whose losses are ``tracked``.
+    """The block that ``predict`` answers by.
 
-    A past without one of the classes is no candidate. If the last half of the table lacks one, or its targets only rise, its
-    rows are sorted by what is to be predicted, and their order tells nothing of the blocks to come.
+    None for the stream's own decision, whose losses are ``tracked``.
+
+    A past without one of the classes is no candidate. If the last half of the table lacks one, or
+    its targets only rise, its rows are sorted by what is to be predicted, and their order tells
+    nothing of the blocks to come.
     """
     windows = [segments for segments in WINDOWS if solver.is_complete(SEGMENTS - segments)]
     if not windows:
@@ -171,7 +204,10 @@ def choose(solver: Solver, tracked: Vector) -> Block | None:
 
 
 def learn_and_choose(
-    count: int, learn: Callable[[int, int], None], ahead: Callable[[int, int], Matrix], solver: Callable[[], Solver]
+    count: int,
+    learn: Callable[[int, int], None],
+    ahead: Callable[[int, int], Matrix],
+    solver: Callable[[], Solver],
 ) -> Block | None:
     """Learn all rows of a table in their order, and find what ``predict`` answers by.
 
@@ -197,5 +233,8 @@ def learn_and_choose(
         said.append(ahead(done, edges[cut + AHEAD]))
     learn(done, count)
     found = solver()
-    tracked = [found.loss(scores, edges[cut], edges[cut + AHEAD]) for cut, scores in zip(CUTS, said, strict=True)]
+    tracked = [
+        found.loss(scores, edges[cut], edges[cut + AHEAD])
+        for cut, scores in zip(CUTS, said, strict=True)
+    ]
     return choose(found, np.array(tracked))

@@ -28,11 +28,18 @@ def in_chunks(answer: Callable[[Matrix], Any], rows: Any) -> Any:
 
 
 def play(model: Any, rows: Any, targets: Any, weights: Vector | None) -> Any:
-    """Predictions of rows, each made before it is learned; rows of weight 0 are predicted and not learned."""
+    """Predictions of rows, each made before it is learned.
+
+    Rows of weight 0 are predicted and not learned.
+    """
     answers = []
     for part, dense in dense_chunks(rows):
         if weights is None or weights[part].all():
-            answers.append(model.predict_then_learn(dense, targets[part], None if weights is None else weights[part]))
+            answers.append(
+                model.predict_then_learn(
+                    dense, targets[part], None if weights is None else weights[part]
+                )
+            )
             continue
         share = weights[part]
         turns = np.flatnonzero(np.diff(share != 0)) + 1
@@ -48,7 +55,9 @@ def play(model: Any, rows: Any, targets: Any, weights: Vector | None) -> Any:
 
 
 def in_order(answer: Callable[[Matrix, int], Any], following: int) -> Callable[[Matrix], Any]:
-    """What answers for one chunk after the other: so many rows of the first follow the last one learned, and none behind."""
+    """What answers for one chunk after the other: so many rows of the first follow the last one
+    learned, and none behind.
+    """
     left = [following]
 
     def chunk(part: Matrix) -> Any:

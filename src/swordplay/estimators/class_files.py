@@ -1,4 +1,6 @@
-"""Saved states of several classes: which heads there are, which columns each of them is told of, and whose they are."""
+"""Saved states of several classes: which heads there are, which columns each of them is told of,
+and whose they are.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,12 @@ class SavedClasses(NamedTuple):
 
 def write(counts: Vector, turned: int, teams: list[Heads], team: Any, place: Any) -> State:
     """A state with every scaler and every head once, however many classes they stand for."""
-    flat: State = {"counts": counts.copy(), "turned": turned, "team": team.copy(), "place": place.copy()}
+    flat: State = {
+        "counts": counts.copy(),
+        "turned": turned,
+        "team": team.copy(),
+        "place": place.copy(),
+    }
     for number, one in enumerate(teams):
         flat |= nested.put(f"{number}", one.shared_state())
         for k, engine in enumerate(one.stack.engines):
@@ -54,29 +61,41 @@ def read(saved: Mapping[str, Any]) -> SavedClasses:
     """
     counts, turned = np.array(saved["counts"], dtype=np.float64), saved.get("turned", 0)
     if counts.ndim != 1 or not len(counts) or turned not in ((0,) if len(counts) < 3 else (0, 1)):
-        raise ValueError(f"state has counts of shape {counts.shape} and turned = {shown(turned)}. {DAMAGED}")
+        raise ValueError(
+            f"state has counts of shape {counts.shape} and turned = {shown(turned)}. {DAMAGED}"
+        )
     state.require("counts", counts, ROWS)
     parts = nested.split(saved)
     found = _seated if "team" in saved else _one_scaler_each
     return SavedClasses(counts, int(turned), *found(parts, counts, int(turned)))
 
 
-def _seated(parts: Mapping[str, Any], counts: Vector, turned: int) -> tuple[list[SavedTeam], Any, Any]:
+def _seated(
+    parts: Mapping[str, Any], counts: Vector, turned: int
+) -> tuple[list[SavedTeam], Any, Any]:
     scores = 1 if len(counts) < 3 else len(counts)
     for name in ("team", "place"):
         if np.shape(parts[name]) != (scores,):
-            raise ValueError(f"state[{name!r}] must have shape ({scores},), got {np.shape(parts[name])}. {DAMAGED}")
+            raise ValueError(
+                f"state[{name!r}] must have shape ({scores},), got {np.shape(parts[name])}. "
+                f"{DAMAGED}"
+            )
         state.require(name, parts[name], Range(0.0, scores - 1.0, whole=True))
     team, place = (np.array(parts[name], dtype=np.intp) for name in ("team", "place"))
-    seats, seat, sharing = np.unique(np.stack([team, place]), axis=1, return_inverse=True, return_counts=True)
+    seats, seat, sharing = np.unique(
+        np.stack([team, place]), axis=1, return_inverse=True, return_counts=True
+    )
     number, members = np.unique(seats[0], return_counts=True)
     if not np.array_equal(number, np.arange(len(number))) or any(
-        not np.array_equal(seats[1][seats[0] == k], np.arange(count)) for k, count in enumerate(members.tolist())
+        not np.array_equal(seats[1][seats[0] == k], np.arange(count))
+        for k, count in enumerate(members.tolist())
     ):
         raise ValueError(f"state['place'] leaves heads out. {DAMAGED}")
     together = sharing[seat.ravel()] > 1
     if counts[: len(together)][together].any() or together[:turned].any():
-        raise ValueError(f"state['place'] has one head for several classes that have been seen. {DAMAGED}")
+        raise ValueError(
+            f"state['place'] has one head for several classes that have been seen. {DAMAGED}"
+        )
     teams = []
     for k, count in enumerate(members.tolist()):
         shared = nested.split(nested.part(str(k), parts))
@@ -84,11 +103,14 @@ def _seated(parts: Mapping[str, Any], counts: Vector, turned: int) -> tuple[list
     return teams, team, place
 
 
-def _one_scaler_each(parts: Mapping[str, Any], counts: Vector, turned: int) -> tuple[list[SavedTeam], Any, Any]:
+def _one_scaler_each(
+    parts: Mapping[str, Any], counts: Vector, turned: int
+) -> tuple[list[SavedTeam], Any, Any]:
     """Of earlier versions, which followed the columns once for each class.
 
-    Classes whose columns are equal have always been told the same and share them from now on; a late class goes on with its
-    own. Without lags, heads that share their columns are a team; of those, the equal ones of classes never seen are one.
+    Classes whose columns are equal have always been told the same and share them from now on; a
+    late class goes on with its own. Without lags, heads that share their columns are a team; of
+    those, the equal ones of classes never seen are one.
     """
     teams: list[SavedTeam] = []
     known: dict[Any, int] = {}
@@ -98,11 +120,17 @@ def _one_scaler_each(parts: Mapping[str, Any], counts: Vector, turned: int) -> t
         columns, engine = nested.part("columns", shared), nested.part("engine", shared)
         unseen = len(counts) > 2 and counts[k] == 0.0 and k >= turned
         lags = np.size(shared.get("recent", ()))
-        own = (k if not unseen else _bits(engine) + _bits({"recent": shared["recent"]})) if lags else None
+        own = (
+            (k if not unseen else _bits(engine) + _bits({"recent": shared["recent"]}))
+            if lags
+            else None
+        )
         number = known.setdefault(("team", _bits(columns), own), len(teams))
         if number == len(teams):
             teams.append(SavedTeam(shared, []))
-        place = known.setdefault(("head", number, _bits(engine) if unseen else k), len(teams[number].heads))
+        place = known.setdefault(
+            ("head", number, _bits(engine) if unseen else k), len(teams[number].heads)
+        )
         if place == len(teams[number].heads):
             teams[number].heads.append(engine)
         seats.append((number, place))
@@ -112,4 +140,6 @@ def _one_scaler_each(parts: Mapping[str, Any], counts: Vector, turned: int) -> t
 
 def _bits(part: Mapping[str, Any]) -> bytes:
     """Arrays and their names, to be compared."""
-    return b"|".join(name.encode() + np.asarray(value).tobytes() for name, value in sorted(part.items()))
+    return b"|".join(
+        name.encode() + np.asarray(value).tobytes() for name, value in sorted(part.items())
+    )

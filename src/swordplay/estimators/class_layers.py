@@ -14,7 +14,10 @@ from swordplay.estimators.scratch import NONE_MISSING
 from swordplay.estimators.second_order import WIDEST_SECOND_ORDER, SecondOrder
 
 MOST_CLASSES = 16
-"""Classes that have layers; each costs what that of two classes costs, and where there are more, nobody has one."""
+"""Classes that have layers.
+
+Each costs what that of two classes costs, and where there are more, nobody has one.
+"""
 
 
 @final
@@ -40,13 +43,21 @@ class ClassLayers:
     @classmethod
     def like(cls, layer: SecondOrder | None) -> Self | None:
         """For the columns of a layer of two classes; None where there is none."""
-        return None if layer is None else cls(layer.dim, intercept=layer.intercept, bends=layer.bends)
+        return (
+            None if layer is None else cls(layer.dim, intercept=layer.intercept, bends=layer.bends)
+        )
 
     def _made(self) -> SecondOrder:
-        return SecondOrder(self.dim, logistic=True, intercept=self.intercept, lags=0, bends=self.bends)
+        return SecondOrder(
+            self.dim, logistic=True, intercept=self.intercept, lags=0, bends=self.bends
+        )
 
-    def learn(self, rows: Matrix, labels: Any, weights: Vector | None, scores: Matrix, middles: Matrix) -> Matrix:
-        """Log-odds of rows, each made before its own label is learned, from those of the heads, shape ``(T, K)``."""
+    def learn(
+        self, rows: Matrix, labels: Any, weights: Vector | None, scores: Matrix, middles: Matrix
+    ) -> Matrix:
+        """Log-odds of rows, each made before its own label is learned, from those of the heads,
+        shape ``(T, K)``.
+        """
         answer, places = scores.copy(), np.asarray(labels)
         for k in range(scores.shape[1]):
             truths, first = (places == k).astype(np.float64), 0
@@ -69,7 +80,9 @@ class ClassLayers:
         """The same for rows that are not learned."""
         answer = scores.copy()
         for k, layer in self.by_class.items():
-            answer[:, k] = layer.predict(rows[:, : self.dim], scores[:, k].copy(), len(rows), middles)
+            answer[:, k] = layer.predict(
+                rows[:, : self.dim], scores[:, k].copy(), len(rows), middles
+            )
         return answer
 
     def widened(self, dim: int) -> Self | None:
@@ -97,9 +110,14 @@ class ClassLayers:
     def load_state(self, saved: Mapping[str, Any], count: Any, classes: int) -> None:
         """Go on from a saved state of so many layers, bit by bit."""
         parts = nested.split(saved)
-        if np.shape(count) != () or count != len(parts) or not all(n.isdecimal() and int(n) < classes for n in parts):
+        if (
+            np.shape(count) != ()
+            or count != len(parts)
+            or not all(n.isdecimal() and int(n) < classes for n in parts)
+        ):
             raise ValueError(
-                f"state has second-order layers of the classes {', '.join(parts)}, and {classes} classes. {DAMAGED}"
+                f"state has second-order layers of the classes {', '.join(parts)}, and {classes} "
+                f"classes. {DAMAGED}"
             )
         for name in parts:
             layer = self._made()

@@ -25,14 +25,16 @@ from swordplay.estimators.voices import ask_heads
 
 @final
 class OneModelPerClass:
-    """The probability of each class, from one log-odds model per class: heads that share the scaled columns of the table.
+    """The probability of each class, from one log-odds model per class: heads that share the scaled
+    columns of the table.
 
-    One head per class, and not one softmax, because a class that appears late then changes nothing for the others, and because
-    every head is the same compiled learner. Two classes share one head.
+    One head per class, and not one softmax, because a class that appears late then changes nothing
+    for the others, and because every head is the same compiled learner. Two classes share one head.
 
-    Classes that joined together and have not been seen yet have learned the same from every row, that it was none of them.
-    One head stands for all of these until the first row of one of them, which then goes on with a copy of its own. So
-    thousands of classes that may come cost nothing until they do.
+    Classes that joined together and have not been seen yet have learned the same from every row,
+    that it was none of them. One head stands for all of these until the first row of one of them,
+    which then goes on with a copy of its own. So thousands of classes that may come cost nothing
+    until they do.
 
     Parameters
     ----------
@@ -44,15 +46,19 @@ class OneModelPerClass:
 
     second: SecondOrder | None = None
     """Second-order experts beside the only head of two classes; three or more do without."""
-    tempered: Tempered | None = None  # makes the probabilities of more classes as sure as they are right, where they are
+    tempered: Tempered | None = (
+        None  # makes the probabilities of more classes as sure as they are right, where they are
+    )
     curved = False
     _missing: Matrix = NONE_MISSING
 
     def __init__(self, make: Callable[[], LinearModel], classes: int = 0) -> None:
         self._make = make
         self.teams: list[Heads] = []
-        """Heads that share the columns. There is one team, except where each class has columns of its own: with lags, and in
-        files saved before late classes learned from the columns of the others."""
+        """Heads that share the columns.
+
+        There is one team, except where each class has columns of its own: with lags, and in files
+        saved before late classes learned from the columns of the others."""
         self.team: Any = np.empty(0, dtype=np.intp)
         """Of each score: in which team its head is,"""
         self.place: Any = np.empty(0, dtype=np.intp)
@@ -60,8 +66,10 @@ class OneModelPerClass:
         self.counts: Vector = np.zeros(0)
         """Rows learned of each class."""
         self.turned = 0
-        """1 if the first head predicts that a row is *not* of the first class, else 0: once a third class has joined, the only
-        head of two goes on as that of the second class, and its copy, with every score negated, as that of the first."""
+        """1 if the first head predicts that a row is *not* of the first class, else 0: once a third
+        class has joined, the only
+        head of two goes on as that of the second class, and its copy, with every score negated, as
+        that of the first."""
         self._waiting: set[int] = set()
         """Classes for which a head stands together with others."""
         self._order: Any = None
@@ -76,15 +84,24 @@ class OneModelPerClass:
     @property
     def heads(self) -> list[Head]:
         """The head of each class; of two, the only one, which tells the second from the first."""
-        return [self.teams[team][place] for team, place in zip(self.team.tolist(), self.place.tolist(), strict=True)]
+        return [
+            self.teams[team][place]
+            for team, place in zip(self.team.tolist(), self.place.tolist(), strict=True)
+        ]
 
     @property
     def signs(self) -> Vector:
-        """-1 for each head that tells the chances *against* its class, 1 for the others; shape ``(len(heads),)``."""
+        """-1 for each head that tells the chances *against* its class, 1 for the others.
+
+        Shape ``(len(heads),)``.
+        """
         return np.where(np.arange(len(self.team)) < self.turned, -1.0, 1.0)
 
     def named(self, labels: Sequence[Any]) -> Iterator[tuple[str, Head]]:
-        """Each head and the label that it tells, of all labels in the order of the classes; of two, the second."""
+        """Each head and the label that it tells, of all labels in the order of the classes.
+
+        Of two, the second.
+        """
         told = labels if len(self.team) > 1 else labels[-1:]
         return zip(map(str, told), self.heads, strict=True)
 
@@ -106,8 +123,9 @@ class OneModelPerClass:
             self.tempered.layers = None
         self.second = None
         if len(self.team) == 1:
-            # From two classes to more: the one head told class 1 from class 0. It goes on as that of class 1, and a copy of
-            # it, the other way round, as that of class 0: nothing that was learned is lost.
+            # From two classes to more: the one head told class 1 from class 0. It goes on as that
+            # of class 1, and a copy of it, the other way round, as that of class 0: nothing that
+            # was learned is lost.
             self.turned = 1
             self._seat([self._copied(0, 0), (0, 0)], 0)
         if late := classes - len(self.team):
@@ -116,11 +134,16 @@ class OneModelPerClass:
     def _seat(self, seats: list[tuple[int, int]], first: int) -> None:
         """Give the classes from the first one on their heads: team and place of each."""
         teams, places = np.array(seats, dtype=np.intp).reshape(-1, 2).T
-        self.team, self.place = np.append(self.team[:first], teams), np.append(self.place[:first], places)
+        self.team, self.place = (
+            np.append(self.team[:first], teams),
+            np.append(self.place[:first], places),
+        )
         self._settle()
 
     def _settle(self) -> None:
-        """Let every head know which class it predicts: nobody's if it stands for several, which wait for their own."""
+        """Let every head know which class it predicts: nobody's if it stands for several, which
+        wait for their own.
+        """
         edges = np.cumsum([0, *map(len, self.teams)])
         order = edges[self.team] + self.place
         alone = np.bincount(order)[order] == 1
@@ -139,7 +162,9 @@ class OneModelPerClass:
         team, known = self._make().heads, self.teams[0]
         if known.dim > team.dim:
             team.widen(known.dim)
-        team.columns.copy_columns(known.columns, len(known.recent))  # lags are of its own class, and unknown yet
+        team.columns.copy_columns(
+            known.columns, len(known.recent)
+        )  # lags are of its own class, and unknown yet
         self.teams.append(team)
         return len(self.teams) - 1, 0
 
@@ -152,7 +177,9 @@ class OneModelPerClass:
 
     def _admit(self, label: int) -> None:
         """Give a class that is about to be seen for the first time a head of its own."""
-        self.team[label], self.place[label] = self._copied(int(self.team[label]), int(self.place[label]))
+        self.team[label], self.place[label] = self._copied(
+            int(self.team[label]), int(self.place[label])
+        )
         self._settle()
 
     def widen(self, dim: int) -> None:
@@ -168,12 +195,23 @@ class OneModelPerClass:
         return self.chances(self.scores(rows, following), following, rows)
 
     def chances(self, scores: Matrix, following: int, rows: Matrix) -> Matrix:
-        """Probabilities from the scores of rows that are not learned; so many of them follow the last one learned."""
-        missing = middles(self.teams[0], rows[:, : self.teams[0].dim])
-        return self.probabilities(scores) if self.tempered is None else self.tempered.predict(scores, following, rows, missing)
+        """Probabilities from the scores of rows that are not learned.
 
-    def chances_then_learn(self, scores: Matrix, labels: Any, weights: Vector | None, rows: Matrix) -> Matrix:
-        """The same from the scores of rows that were just learned, each made before its own label is learned."""
+        So many of them follow the last one learned.
+        """
+        missing = middles(self.teams[0], rows[:, : self.teams[0].dim])
+        return (
+            self.probabilities(scores)
+            if self.tempered is None
+            else self.tempered.predict(scores, following, rows, missing)
+        )
+
+    def chances_then_learn(
+        self, scores: Matrix, labels: Any, weights: Vector | None, rows: Matrix
+    ) -> Matrix:
+        """The same from the scores of rows that were just learned, each made before its own
+        label is learned.
+        """
         if self.tempered is None:
             return self.probabilities(scores)
         self.tempered.widen(self.teams[0].dim)
@@ -181,18 +219,26 @@ class OneModelPerClass:
 
     @property
     def layer(self) -> Any:
-        """What stands beside the heads and has to keep something of rows whose labels come late; None without."""
+        """What stands beside the heads and has to keep something of rows whose labels come late.
+
+        None without.
+        """
         return self.second if self.classes == 2 else self.tempered
 
     def scores(self, rows: Matrix, following: int = 1) -> Matrix:
-        """Log-odds of each class, ``(T, K)``; of two, those of the second, ``(T, 1)`` (see :meth:`LinearModel.predict`)."""
+        """Log-odds of each class, ``(T, K)``.
+
+        Of two, those of the second, ``(T, 1)`` (see :meth:`LinearModel.predict`).
+        """
         scores = self._put([team.predict(rows) for team in self.teams])
         if self.second is None or self.classes < 2:
             return scores
         return score_beside(self.second, self.teams[0], rows, scores[:, 0], following)[:, None]
 
     def ask(self, rows: Matrix) -> tuple[Matrix, list[Array], Matrix]:
-        """Probabilities of rows whose labels come later, voices of each team, and notes (see :meth:`LinearModel.ask`)."""
+        """Probabilities of rows whose labels come later, voices of each team, and notes (see
+        :meth:`LinearModel.ask`).
+        """
         firsts, voices = zip(*(ask_heads(team, rows) for team in self.teams), strict=True)
         scores, notes = self._put(list(firsts)), np.empty((len(rows), 0))
         if self.tempered is not None:
@@ -206,15 +252,24 @@ class OneModelPerClass:
     def predict_then_learn(
         self, rows: Matrix, labels: Any, weights: Vector | None = None, beside: Beside | None = None
     ) -> Matrix:
-        """Probabilities of rows, each made before its own label (0..K-1) is learned, ``(T, K)`` (see :meth:`Heads.learn`)."""
-        return self.chances_then_learn(self.scores_then_learn(rows, labels, weights, beside), labels, weights, rows)
+        """Probabilities of rows, each made before its own label (0..K-1) is learned, ``(T, K)``
+        (see :meth:`Heads.learn`).
+        """
+        return self.chances_then_learn(
+            self.scores_then_learn(rows, labels, weights, beside), labels, weights, rows
+        )
 
     def scores_then_learn(
         self, rows: Matrix, labels: Any, weights: Vector | None = None, beside: Beside | None = None
     ) -> Matrix:
-        """The same as log-odds: of each class, or of the second one of two; shape ``(T, K)`` or ``(T, 1)``."""
+        """The same as log-odds: of each class, or of the second one of two.
+
+        Shape ``(T, K)`` or ``(T, 1)``.
+        """
         seen = np.bincount(labels, minlength=self.classes)
-        debuts = [int((labels == k).argmax()) for k in np.flatnonzero(seen).tolist() if k in self._waiting]
+        debuts = [
+            int((labels == k).argmax()) for k in np.flatnonzero(seen).tolist() if k in self._waiting
+        ]
         places, answers, plans = np.asarray(labels, dtype=np.float64), [], Plans(beside)
         for start, stop in pairwise(sorted({0, *debuts, len(rows)})):
             if labels[start] in self._waiting:
@@ -228,10 +283,18 @@ class OneModelPerClass:
             if self.second is not None and self._curved:
                 known = rows[part, : self.second.dim]
                 more = plans.plan, plans.middles(self.second.dim)
-                told = [self.second.learn(known, places[part], share, told[0][:, 0], *more)[:, None]]
-            answers.append(self._put(told + [team.learn(rows[part], places[part], share) for team in others]))
+                told = [
+                    self.second.learn(known, places[part], share, told[0][:, 0], *more)[:, None]
+                ]
+            answers.append(
+                self._put(told + [team.learn(rows[part], places[part], share) for team in others])
+            )
         self.counts, self._missing = self.counts + seen, plans.middles(self.teams[0].dim)
-        return answers[0] if len(answers) == 1 else np.concatenate([np.empty((0, len(self.team))), *answers])
+        return (
+            answers[0]
+            if len(answers) == 1
+            else np.concatenate([np.empty((0, len(self.team))), *answers])
+        )
 
     @property
     def _curved(self) -> bool:
@@ -254,9 +317,12 @@ class OneModelPerClass:
         if self.classes == 2:
             score = float(self.teams[0].predict_row(row)[0, 0])
             second, missing = self.second, middles(self.teams[0], row[None])
-            return probabilities.of_two(score if second is None else second.predict_row(row, score, missing))
+            return probabilities.of_two(
+                score if second is None else second.predict_row(row, score, missing)
+            )
         scores = self._put([team.predict_row(row) for team in self.teams])
-        return self.chances(scores, 1, row[None])[0].tolist()  # type: ignore[no-any-return]  # numpy's tolist has no type
+        # numpy's tolist has no type
+        return self.chances(scores, 1, row[None])[0].tolist()  # type: ignore[no-any-return]
 
     def learn_row(self, row: Vector, label: int) -> None:
         """Learn from one row of shape ``(d,)``: the same bits as :meth:`predict_then_learn`."""
@@ -268,7 +334,9 @@ class OneModelPerClass:
             scores = self._put([one.predictions.T.copy() for one in written])
             self.tempered.learn(scores, np.array([label]), None, row[None], missing)
         if self.second is not None and self._curved:
-            self.second.learn_row(row, label, float(written[0].predictions[0, 0]), written[0].rounds[0, 3:5], missing)
+            self.second.learn_row(
+                row, label, float(written[0].predictions[0, 0]), written[0].rounds[0, 3:5], missing
+            )
         self.counts[label] += 1.0
 
     def state(self) -> State:
@@ -291,7 +359,13 @@ class OneModelPerClass:
             team.load_state(shared, heads)
             teams.append(team)
         self.curved = model.curved
-        self.counts, self.turned, self.teams, self.team, self.place = found.counts, found.turned, teams, found.team, found.place
+        self.counts, self.turned, self.teams, self.team, self.place = (
+            found.counts,
+            found.turned,
+            teams,
+            found.team,
+            found.place,
+        )
         self.second = loaded(model.second if len(found.counts) < 3 else None, parts, teams[0].dim)
         layers = ClassLayers.like(widened(model.second, teams[0].dim))
         self.tempered = Tempered.of_parts(parts, len(found.counts), layers) if self.curved else None

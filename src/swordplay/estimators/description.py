@@ -40,7 +40,12 @@ def models_described(state: Mapping[str, Any]) -> Facts:
     seats = list(zip(found.team.tolist(), found.place.tolist(), strict=True))
     each = [engine_described(found.teams[team].heads[place]) for team, place in seats[:MOST_MODELS]]
     steps = ", ".join(str(one["effective step size"]) for one in each)
-    return {"models": len(seats), "rounds": each[0]["rounds"], "experts": each[0]["experts"], "effective step size": steps}
+    return {
+        "models": len(seats),
+        "rounds": each[0]["rounds"],
+        "experts": each[0]["experts"],
+        "effective step size": steps,
+    }
 
 
 def engine_described(state: Mapping[str, Any]) -> Facts:
@@ -51,4 +56,6 @@ def engine_described(state: Mapping[str, Any]) -> Facts:
 
 def engine_alone(kind: str, state: Mapping[str, Any]) -> Facts | None:
     """The same of a state that an engine saved by itself; None if it is another's."""
-    return {"what": "an engine's own arrays", **engine_described(state)} if is_state(state) else None
+    return (
+        {"what": "an engine's own arrays", **engine_described(state)} if is_state(state) else None
+    )

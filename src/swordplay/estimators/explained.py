@@ -34,7 +34,10 @@ class Explained(Guarded, ABC):
 
     @property
     def weights_(self) -> Any:
-        """Weight of each expert, shape ``(N,)``; ``(K, N)`` where there is a model for each of K classes."""
+        """Weight of each expert, shape ``(N,)``.
+
+        ``(K, N)`` where there is a model for each of K classes.
+        """
         return self._told("weights")
 
     @property
@@ -44,7 +47,9 @@ class Explained(Guarded, ABC):
 
     @property
     def effective_step_size_(self) -> Any:
-        """Weighted geometric mean of the step sizes: 1 learns each row by heart, 2^-13 averages over thousands."""
+        """Weighted geometric mean of the step sizes: 1 learns each row by heart, 2^-13 averages
+        over thousands.
+        """
         return self._told("effective_step_size")
 
     @property
@@ -53,10 +58,12 @@ class Explained(Guarded, ABC):
         return self.certificate(0.0)
 
     def certificate(self, path_length: float = 0.0) -> Any:
-        """Bound on the regret so far to any coefficients of the scaled columns that travel this far, all at once.
+        """Bound on the regret so far to any coefficients of the scaled columns that travel this
+        far, all at once.
 
-        It is the certificate of the first-order experts plus what the predictions lost to theirs (mostly a negative number),
-        which is known. Of three or more classes it is that of the first-order scores of each.
+        It is the certificate of the first-order experts plus what the predictions lost to theirs
+        (mostly a negative number), which is known. Of three or more classes it is that of the
+        first-order scores of each.
         """
         path = arguments.nonnegative("path_length", path_length)
         found = [model.certificate(path) for model in self._models().values()]
@@ -72,5 +79,7 @@ class Explained(Guarded, ABC):
         """Second-order experts beside the model, if there are any."""
 
     def summary(self) -> str:
-        """How fast the stream seems to drift, which experts lead, what the bound says, and what ``predict`` answers by."""
+        """How fast the stream seems to drift, which experts lead, what the bound says, and what
+        ``predict`` answers by.
+        """
         return summary.text(type(self).__name__, self._models(), self._block, second=self._second())

@@ -44,7 +44,10 @@ def refuse_columns(X: Any, remedy: str) -> None:
         if values.dtype.kind == "c":
             what, example = "complex numbers", values[0]
         if what:
-            raise ValueError(f"X: column {str(name)!r} holds {what} such as {shown(example, 40)}, and not numbers. {remedy}")
+            raise ValueError(
+                f"X: column {str(name)!r} holds {what} such as {shown(example, 40)}, and not "
+                f"numbers. {remedy}"
+            )
 
 
 def held(values: Any) -> tuple[str, Any]:
@@ -56,7 +59,9 @@ def held(values: Any) -> tuple[str, Any]:
     for value in values.flat:
         if isinstance(value, str | bytes):
             return "words", value
-        if hasattr(value, "isoformat") or type(value).__name__ == "Period":  # dates and times of Python and pandas
+        if (
+            hasattr(value, "isoformat") or type(value).__name__ == "Period"
+        ):  # dates and times of Python and pandas
             return "dates", str(value)
     return "", None
 
@@ -65,13 +70,22 @@ def require_names(estimator: Any, *, reset: bool) -> None:
     """Refuse an array where the columns had names at first: nobody knows which is which."""
     if not reset and hasattr(estimator, "feature_names_in_"):
         known = shown(", ".join(estimator.feature_names_in_), 80)[1:-1]
-        raise ValueError(f"X must be a table with the columns of the first one ({known}), got an array. Give their names.")
+        raise ValueError(
+            f"X must be a table with the columns of the first one ({known}), got an array. Give "
+            "their names."
+        )
 
 
 def require_table(X: Any) -> None:
-    """Refuse what is no array of several values; how many dimensions it needs is left to scikit-learn."""
+    """Refuse what is no array of several values.
+
+    How many dimensions it needs is left to scikit-learn.
+    """
     if not hasattr(X, "tocsr") and arguments.unmasked("X", X).ndim == 0:
-        raise ValueError(f"X must be a table (Expected 2D array), got {shown(X)}. Give a data frame or rows of values.")
+        raise ValueError(
+            f"X must be a table (Expected 2D array), got {shown(X)}. Give a data frame or rows of "
+            "values."
+        )
 
 
 def encoder_of(X: Any, known: Any = None) -> Any:

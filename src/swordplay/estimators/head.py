@@ -24,7 +24,9 @@ from swordplay.parts.rates import SelfConfident
 def _parts(width: int, radius: float, memory: float) -> Parts:
     """What the learner is made of; the same for every class, of which there may be thousands."""
     rate = SelfConfident(offset=0.0, factor=SHARPNESS, floor=FLOOR, memory=memory)
-    return SwordAgeless(Ball(width, radius), smoothness=1.0, memory=memory).parts._replace(rate=rate)
+    return SwordAgeless(Ball(width, radius), smoothness=1.0, memory=memory).parts._replace(
+        rate=rate
+    )
 
 
 def make(width: int, *, loss: LossName, radius: float, memory: float) -> Engine:
@@ -46,25 +48,36 @@ def load(engine: Engine, saved: Mapping[str, Any], reach: float | None, radius: 
     """
     engine.load_compact_state(saved, reach, also={"factor": EARLIER_SHARPNESS})
     if reach is None and abs(engine.size - radius) > SLACK * radius:
-        raise ValueError(f"state has a ball of radius {engine.size:g} for a model with the radius {radius:g}. {DAMAGED}")
+        raise ValueError(
+            f"state has a ball of radius {engine.size:g} for a model with the radius {radius:g}. "
+            f"{DAMAGED}"
+        )
 
 
 class Standing(NamedTuple):
-    """What the certificate of a window needs to know at its two ends: of every expert, and of the ball."""
+    """What the certificate of a window needs to know at its two ends: of every expert, and of
+    the ball.
+    """
 
     owed: Vector
-    """What the predictions lost to it and its own account, over all rounds so far, shape ``(N,)``."""
+    """What the predictions lost to it and its own account, over all rounds so far, shape
+    ``(N,)``.
+    """
     base: Matrix
     """Where it steps from, seen from the centre, shape ``(N, w)``."""
     inverse: Vector
     """1/η, shape ``(N,)``."""
     radius: float
     mixed: float = 0.0
-    """1 where the predictions are those of a mixture with second-order experts, and owed counts what it lost more; else 0."""
+    """1 where the predictions are those of a mixture with second-order experts, and owed counts
+    what it lost more; else 0.
+    """
 
 
 class Head(NamedTuple):
-    """One learner, for reading: the scores of a regression or of a class, and the columns that it is told of."""
+    """One learner, for reading: the scores of a regression or of a class, and the columns that
+    it is told of.
+    """
 
     engine: Engine
     columns: Scaler
@@ -99,22 +112,39 @@ class Head(NamedTuple):
 
     @property
     def trust(self) -> float:
-        """How much the meta believes that the next gradient will be like the last one, from 0 to 1."""
+        """How much the meta believes that the next gradient will be like the last one, from 0 to
+        1.
+        """
         return self.engine.trust
 
     @property
     def effective_step_size(self) -> float:
-        """Weighted geometric mean of the step sizes: 1 learns each row by heart, 2^-13 averages over thousands."""
+        """Weighted geometric mean of the step sizes: 1 learns each row by heart, 2^-13 averages
+        over thousands.
+        """
         return float(np.exp(self.weights @ np.log(self.step_sizes)))
 
     def certificate(self, path_length: float = 0.0) -> float:
-        """Bound on the regret so far, in losses of smoothness 1, against any coefficients that travel this far."""
-        sums, around = CertificateState(**self.engine.certificate_sums()), Surroundings.of_ball(self.engine.diameter / 2)
+        """Bound on the regret so far, in losses of smoothness 1, against any coefficients that
+        travel this far.
+        """
+        sums, around = (
+            CertificateState(**self.engine.certificate_sums()),
+            Surroundings.of_ball(self.engine.diameter / 2),
+        )
         # On a ball only the lengths of the base points count: as well they might lie on a line.
-        return certificate.value(sums, around, path_length, steady=True, base=self.engine.base_lengths()[:, None])
+        return certificate.value(
+            sums, around, path_length, steady=True, base=self.engine.base_lengths()[:, None]
+        )
 
     def standing(self, gain: float | None) -> Standing:
-        """Now; ``gain`` is what the predictions lost more than this model's own, None where they are its own."""
+        """Now.
+
+        ``gain`` is what the predictions lost more than this model's own, None where they are its
+        own.
+        """
         engine, mixed = self.engine, float(gain is not None)
         owed = engine.owed() + (gain or 0.0)
-        return Standing(owed, engine.base_points(), 1.0 / engine.step_sizes, engine.diameter / 2, mixed)
+        return Standing(
+            owed, engine.base_points(), 1.0 / engine.step_sizes, engine.diameter / 2, mixed
+        )

@@ -1,9 +1,11 @@
-"""Raw rows in, scores out: the columns of a table are followed once, and every head learns from the same scaled rows.
+"""Raw rows in, scores out: the columns of a table are followed once, and every head learns from the
+same scaled rows.
 
-A row goes through three steps, each told from the past only: its columns are scaled and clipped (``Scaler``); its target is
-located, so that the learner predicts how far it lies from the usual; its loss is divided by its own smoothness, so that
-every loss has smoothness 1 and one pool of step sizes, 1, 1/2, 1/4, ..., serves every stream (see ``engine.plan``).
-``SwordAgeless`` does the rest, once for each head.
+A row goes through three steps, each told from the past only: its columns are scaled and clipped
+(``Scaler``); its target is located, so that the learner predicts how far it lies from the usual;
+its loss is divided by its own smoothness, so that every loss has smoothness 1 and one pool of step
+sizes, 1, 1/2, 1/4, ..., serves every stream (see ``engine.plan``). ``SwordAgeless`` does the rest,
+once for each head.
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ from swordplay.estimators.voices import OVERFLOW, LateBench, Voices, learn_late_
 FEWEST_ROWS = 16  # of a compiled call
 NO_WEIGHTS: Vector = np.empty(0)
 NOBODY = -1.0
-"""The class that a head predicts which stands for several classes, none of which it has seen: no label is it."""
+"""The class that a head predicts which stands for several classes, none of which it has seen: no
+label is it.
+"""
 
 
 @final
@@ -44,8 +48,8 @@ class Heads:
     loss
         ``"squared"``, ``"huber"`` or ``"logistic"`` (targets are labels).
     radius
-        Of the ball where the coefficients of the scaled columns live; for regression in units of the target's largest
-        spread so far.
+        Of the ball where the coefficients of the scaled columns live; for regression in units of
+        the target's largest spread so far.
     memory
         Rounds that the weights of the experts remember.
     clip
@@ -53,13 +57,17 @@ class Heads:
     standardize, intercept
         Whether to scale the columns, and whether to put one of ones behind them.
     lags
-        How many of the last targets join the columns. They are those that were learned: where targets arrive late, a row
-        is predicted from the last ones that had arrived. A class's own are "was it this class", so that there is one head.
+        How many of the last targets join the columns. They are those that were learned: where
+        targets arrive late, a row is predicted from the last ones that had arrived. A class's own
+        are "was it this class", so that there is one head.
     grows
-        Whether rows may be wider than ``dim``: a column beyond joins with the first learned row where it is above 0.
+        Whether rows may be wider than ``dim``: a column beyond joins with the first learned row
+        where it is above 0.
     """
 
-    late_bench: LateBench | None = None  # what one row needs that was asked earlier (see ``voices``)
+    late_bench: LateBench | None = (
+        None  # what one row needs that was asked earlier (see ``voices``)
+    )
 
     def __init__(
         self,
@@ -81,7 +89,9 @@ class Heads:
         make = functools.partial(head.make, loss=loss, radius=radius, memory=memory)
         self.stack = Stack(make, self.columns.width)
         self.told: Matrix = np.empty((0, 2))
-        """The class that each head predicts, 1 unless its owner writes another, and 1 if it predicts what is *not* of it."""
+        """The class that each head predicts, 1 unless its owner writes another, and 1 if it
+        predicts what is *not* of it.
+        """
         self._setting = setting(loss, radius, self.columns, self.target)
         self._bench: Bench | None = None
         self.voices: Voices | None = None
@@ -119,7 +129,10 @@ class Heads:
         return place
 
     def predict(self, rows: Matrix) -> Matrix:
-        """Scores of rows of shape ``(T, d)`` by what is known now, shape ``(T, H)``; nothing is learned."""
+        """Scores of rows of shape ``(T, d)`` by what is known now, shape ``(T, H)``.
+
+        Nothing is learned.
+        """
         if len(rows) == 1:
             return self.predict_row(rows[0, : self.dim]).copy()
         answer = np.empty((len(rows), len(self)))
@@ -129,9 +142,21 @@ class Heads:
     def with_lags(self, rows: Matrix) -> Matrix:
         """Rows of shape ``(T, d)`` with the last targets in front."""
         rows = rows[:, : self.dim] if self.grows else rows
-        return np.asarray(writable(np.hstack([np.tile(self.recent, (len(rows), 1)), rows]) if len(self.recent) else rows))
+        return np.asarray(
+            writable(
+                np.hstack([np.tile(self.recent, (len(rows), 1)), rows])
+                if len(self.recent)
+                else rows
+            )
+        )
 
-    def learn(self, rows: Matrix, targets: Vector, weights: Vector | None = None, beside: Beside | None = None) -> Matrix:
+    def learn(
+        self,
+        rows: Matrix,
+        targets: Vector,
+        weights: Vector | None = None,
+        beside: Beside | None = None,
+    ) -> Matrix:
         """Scores of rows, each made before its own target is learned; shape ``(T, H)``.
 
         Parameters
@@ -152,7 +177,10 @@ class Heads:
             if lags:
                 raw = np.empty((len(raw), self.columns.dim))
                 raw[:, lags:] = rows[part]
-            wanted, shares = writable(targets[part]), NO_WEIGHTS if weights is None else writable(weights[part])
+            wanted, shares = (
+                writable(targets[part]),
+                NO_WEIGHTS if weights is None else writable(weights[part]),
+            )
             scratch = Scratch.make(len(raw), self.columns.width, self.stack)
             if beside is not None and np.isnan(rows[part]).any():
                 scratch = scratch._replace(middles=self.columns.middles(raw, lags))
@@ -163,12 +191,17 @@ class Heads:
             done = call.func(*call.args)
             answer[part] = scratch.predictions.T
             if done < len(raw):
-                raise ValueError(f"row {first + done} {OVERFLOW} The {first + done} row(s) before it are learned.")
+                raise ValueError(
+                    f"row {first + done} {OVERFLOW} The {first + done} row(s) before it are "
+                    "learned."
+                )
             if beside is not None:
                 beside(scratch, wanted)
         return answer
 
-    def _grow(self, rows: Matrix, targets: Vector, weights: Vector | None, beside: Beside | None) -> Matrix:
+    def _grow(
+        self, rows: Matrix, targets: Vector, weights: Vector | None, beside: Beside | None
+    ) -> Matrix:
         """Let columns join on the way; one that is above 0 brings those before it along."""
         held = rows[:, self.dim :] > 0.0  # NaN is not
         first = np.where(held.any(axis=0), held.argmax(axis=0), len(rows))
@@ -179,13 +212,21 @@ class Heads:
             if width > self.dim:
                 self.widen(width)
             part = None if weights is None else weights[start:stop]
-            answers.append(self.learn(np.ascontiguousarray(rows[start:stop, :width]), targets[start:stop], part, beside))
+            answers.append(
+                self.learn(
+                    np.ascontiguousarray(rows[start:stop, :width]),
+                    targets[start:stop],
+                    part,
+                    beside,
+                )
+            )
         return np.concatenate(answers)
 
     # ------------------------------------------------------------------ single rows
 
     def predict_row(self, row: Vector) -> Matrix:
-        """The scores of one row of shape ``(d,)``, shape ``(1, H)``: the same bits as :meth:`predict` gives it, but faster.
+        """The scores of one row of shape ``(d,)``, shape ``(1, H)``: the same bits as
+        :meth:`predict` gives it, but faster.
 
         The array is the next call's, too.
         """
@@ -199,9 +240,11 @@ class Heads:
         return bench.answer
 
     def learn_row(self, row: Vector, target: float) -> Scratch:
-        """Learn from one row of shape ``(d,)``: the same bits as :meth:`learn`, several times faster.
+        """Learn from one row of shape ``(d,)``: the same bits as :meth:`learn`, several times
+        faster.
 
-        Returns what was written for it, such as the prediction made before; the arrays are the next call's, too.
+        Returns what was written for it, such as the prediction made before; the arrays are the next
+        call's, too.
         """
         if self.voices is not None:
             return learn_late_row(self, self.voices, row, target)
@@ -224,8 +267,11 @@ class Heads:
         self._bench = Bench(raw, target, scratch, quick(learn), quick(ask), answer)
         return self._bench
 
-    def learning(self, raw: Matrix, targets: Vector, more: Any, scratch: Scratch, late: bool = False) -> functools.partial[int]:
-        """Predicts and learns rows that have room for their lags, with weights or, late, what was said of them.
+    def learning(
+        self, raw: Matrix, targets: Vector, more: Any, scratch: Scratch, late: bool = False
+    ) -> functools.partial[int]:
+        """Predicts and learns rows that have room for their lags, with weights or, late, what was
+        said of them.
 
         Returns how many were learned by every head.
         """
@@ -235,7 +281,16 @@ class Heads:
         scaled, norms, rounds, goals, stack, predictions, _ = scratch
         return functools.partial(
             kernel,
-            *(raw, targets, more, self.told, self._setting, *self.columns.arrays, *self.target.arrays, self.recent),
+            *(
+                raw,
+                targets,
+                more,
+                self.told,
+                self._setting,
+                *self.columns.arrays,
+                *self.target.arrays,
+                self.recent,
+            ),
             *(scaled, norms, rounds, goals, *stack, predictions),
         )
 
@@ -243,30 +298,45 @@ class Heads:
         """Put rows and their lengths where the compiled call expects scaled ones."""
         from swordplay.engine.plan import scale_with_lags
 
-        truths = targets if self.loss != "logistic" else ((targets == self.told[0, 0]) != self.told[0, 1]).astype(np.float64)
+        truths = (
+            targets
+            if self.loss != "logistic"
+            else ((targets == self.told[0, 0]) != self.told[0, 1]).astype(np.float64)
+        )
         scale_with_lags(raw, truths, self.recent, *self.columns.places, scratch.scaled)
         np.einsum("ij,ij->i", scratch.scaled, scratch.scaled, out=scratch.norms)
 
     def _asking(self, raw: Matrix, answer: Matrix) -> functools.partial[None]:
         """Predicts rows that have their lags."""
-        from swordplay.engine.preview import predict_rows  # numba is imported with the first prediction
+        from swordplay.engine.preview import (
+            predict_rows,
+        )  # numba is imported with the first prediction
 
         coords, rows, vectors, live, _ = self.stack.arrays
         width, centers, spreads = self.columns.width, *self.columns.places
-        share, decisions, scaled = np.empty(self.stack.columns), np.empty((len(self), width)), np.empty(width)
+        share, decisions, scaled = (
+            np.empty(self.stack.columns),
+            np.empty((len(self), width)),
+            np.empty(width),
+        )
         known = (coords, rows, vectors, live, raw, centers, spreads, self.columns.clip)
         return functools.partial(predict_rows, *known, share, decisions, scaled, answer)
 
     # ------------------------------------------------------------------ growing, saving
 
     def widen(self, dim: int) -> None:
-        """Make room for columns that appear late, behind the others; their coefficients start at 0."""
+        """Make room for columns that appear late, behind the others.
+
+        Their coefficients start at 0.
+        """
         self.columns.widen(dim + len(self.recent))
         self.stack.widen(self.columns.width, last=int(self.columns.intercept))
         self._bench = None
 
     def shared_state(self) -> State:
-        """What all heads share: columns, last targets and, for a regression, the place of the target."""
+        """What all heads share: columns, last targets and, for a regression, the place of the
+        target.
+        """
         flat = nested.put("columns", self.columns.state()) | {"recent": self.recent.copy()}
         return flat if self.loss == "logistic" else flat | nested.put("target", self.target.state())
 
@@ -280,10 +350,14 @@ class Heads:
         heads
             The compact state of the engine of each head, of which there are as many.
         """
-        recent, columns = np.array(shared.get("recent", ()), dtype=np.float64), nested.part("columns", shared)
+        recent, columns = (
+            np.array(shared.get("recent", ()), dtype=np.float64),
+            nested.part("columns", shared),
+        )
         if recent.shape != self.recent.shape:
             raise ValueError(
-                f"state['recent'] must have shape {self.recent.shape}, got {recent.shape}. Make the model with the same lags."
+                f"state['recent'] must have shape {self.recent.shape}, got {recent.shape}. Make "
+                "the model with the same lags."
             )
         if self.grows and (dim := len(columns["centers"]) - len(recent)) > self.dim:
             self.widen(dim)
@@ -293,5 +367,7 @@ class Heads:
             self.target.load_state(nested.part("target", shared))
         reach = None if self.loss == "logistic" else self.radius * self.target.widest
         for place, saved in enumerate(heads):
-            self.stack.replace(place, functools.partial(head.load, saved=saved, reach=reach, radius=self.radius))
+            self.stack.replace(
+                place, functools.partial(head.load, saved=saved, reach=reach, radius=self.radius)
+            )
         self.recent, self._bench = recent, None

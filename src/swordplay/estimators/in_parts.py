@@ -1,6 +1,8 @@
-"""Rows that a model learns some at a time, while somebody looks at it in between: arrays for all of them are made once.
+"""Rows that a model learns some at a time, while somebody looks at it in between: arrays for all of
+them are made once.
 
-For a few rows the arrays of a call, and whatever else is done around it, cost more than learning them.
+For a few rows the arrays of a call, and whatever else is done around it, cost more than learning
+them.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ from swordplay.estimators.voices import OVERFLOW
 
 @final
 class InParts:
-    """Rows of the usual kind: for one head, as wide as it knows, no entry missing, no lags of its own, nothing asked earlier.
+    """Rows of the usual kind: for one head, as wide as it knows, no entry missing, no lags of its
+    own, nothing asked earlier.
 
     Parameters
     ----------
@@ -29,7 +32,9 @@ class InParts:
         Shapes ``(T, d)`` and ``(T,)``, without NaN.
     """
 
-    def __init__(self, heads: Heads, second: SecondOrder | None, rows: Matrix, targets: Vector) -> None:
+    def __init__(
+        self, heads: Heads, second: SecondOrder | None, rows: Matrix, targets: Vector
+    ) -> None:
         self._heads, self._second = heads, second
         self._rows, self._targets = writable(rows), writable(targets)
         self.scratch = Scratch.make(len(rows), heads.columns.width, heads.stack)
@@ -43,19 +48,40 @@ class InParts:
     def of(cls, model: LinearModel, rows: Matrix, targets: Vector) -> Self | None:
         """Rows for a model; None if they are not of the usual kind."""
         heads, second = model.heads, model.second
-        usual = len(heads) == 1 and heads.dim == rows.shape[1] and not len(heads.recent) and heads.columns.follow
-        free = heads.voices is None and (second is None or (second.asked is None and second.dim == heads.dim))
-        if not usual or not free or len(rows) > heads.at_once or np.isnan(rows).any() or np.isnan(targets).any():
+        usual = (
+            len(heads) == 1
+            and heads.dim == rows.shape[1]
+            and not len(heads.recent)
+            and heads.columns.follow
+        )
+        free = heads.voices is None and (
+            second is None or (second.asked is None and second.dim == heads.dim)
+        )
+        if (
+            not usual
+            or not free
+            or len(rows) > heads.at_once
+            or np.isnan(rows).any()
+            or np.isnan(targets).any()
+        ):
             return None
         return cls(heads, second, rows, targets)
 
     def learn(self, first: int, stop: int) -> None:
-        """Predict and learn some rows, those before them being learned: the same bits as ``predict_then_learn``."""
-        rows, targets, part = self._rows[first:stop], self._targets[first:stop], self.scratch.part(first, stop)
+        """Predict and learn some rows, those before them being learned: the same bits as
+        ``predict_then_learn``.
+        """
+        rows, targets, part = (
+            self._rows[first:stop],
+            self._targets[first:stop],
+            self.scratch.part(first, stop),
+        )
         call = self._heads.learning(rows, targets, NO_WEIGHTS, part)
         done: Any = call.func(*call.args)
         if done < len(rows):
-            raise ValueError(f"row {first + done} {OVERFLOW} The {first + done} row(s) before it are learned.")
+            raise ValueError(
+                f"row {first + done} {OVERFLOW} The {first + done} row(s) before it are learned."
+            )
         plan = self.plan[first:stop]
         plan[:] = part.rounds[:, 3:5]
         if self._second is not None:

@@ -14,20 +14,30 @@ from swordplay.base.arguments import shown
 
 
 def declared(classes: Any) -> Any:
-    """Classes that somebody names before their labels come; a fraction is none, as scikit-learn takes it for a measurement."""
+    """Classes that somebody names before their labels come.
+
+    A fraction is none, as scikit-learn takes it for a measurement.
+    """
     found = as_labels("classes", classes)
     if found.ndim != 1:
-        raise ValueError(f"classes must be a list of labels, got {shown(classes)}. Give all labels that may come.")
+        raise ValueError(
+            f"classes must be a list of labels, got {shown(classes)}. Give all labels that may "
+            "come."
+        )
     if not _are_labels(found):
-        raise ValueError(f"classes must be whole numbers, truth values or strings, got {shown(found.tolist())}. Convert them.")
+        raise ValueError(
+            "classes must be whole numbers, truth values or strings, got "
+            f"{shown(found.tolist())}. Convert them."
+        )
     return found
 
 
 def as_labels(name: str, values: Any) -> Any:
     """Labels as an array that keeps different labels different.
 
-    numpy cuts off NUL characters at the end of strings, and makes strings of the numbers beside a string: a list of strings of
-    which one ends so becomes an array of objects, and a list of both kinds is refused.
+    numpy cuts off NUL characters at the end of strings, and makes strings of the numbers beside a
+    string: a list of strings of which one ends so becomes an array of objects, and a list of both
+    kinds is refused.
 
     Raises
     ------
@@ -39,7 +49,8 @@ def as_labels(name: str, values: Any) -> Any:
 
 
 def require_entries(name: str, values: Any) -> Any:
-    """Targets or labels as they are, or as an array of objects where numpy would change strings of a list.
+    """Targets or labels as they are, or as an array of objects where numpy would change strings of
+    a list.
 
     None is left to the caller, and so is whatever has not one dimension.
     """
@@ -52,16 +63,22 @@ def require_entries(name: str, values: Any) -> Any:
     words = [isinstance(entry, str) for entry in entries]
     for k, entry in enumerate(entries):
         if arguments.is_missing(entry):
-            raise ValueError(f"{name} must not be missing, got {shown(entry)} at index {k}. Leave out such rows.")
-        if not (words[k] or isinstance(entry, bytes | np.bool_ | Decimal) or arguments.is_real(entry)):
+            raise ValueError(
+                f"{name} must not be missing, got {shown(entry)} at index {k}. Leave out such rows."
+            )
+        if not (
+            words[k] or isinstance(entry, bytes | np.bool_ | Decimal) or arguments.is_real(entry)
+        ):
             raise TypeError(
-                f"{name} must hold numbers or strings, got {shown(entry, 40)} ({type(entry).__name__}) at index {k}. "
+                f"{name} must hold numbers or strings, got {shown(entry, 40)} "
+                f"({type(entry).__name__}) at index {k}. "
                 "Convert it, or leave out such rows."
             )
     if any(words) and not all(words):
         odd, word = entries[words.index(False)], entries[words.index(True)]
         raise TypeError(
-            f"{name} must hold either numbers or strings, got {shown(odd, 40)} ({type(odd).__name__}) beside {shown(word, 40)} "
+            f"{name} must hold either numbers or strings, got {shown(odd, 40)} "
+            f"({type(odd).__name__}) beside {shown(word, 40)} "
             f"(str). Convert it, such as with [str(label) for label in {name}]."
         )
     if array.dtype.kind == "U" and any(entry.endswith("\0") for entry in entries):
@@ -70,7 +87,9 @@ def require_entries(name: str, values: Any) -> Any:
 
 
 def joined(known: Any, more: Any) -> Any:
-    """Classes that were known, and behind them those that join, so that no column of ``predict_proba`` moves."""
+    """Classes that were known, and behind them those that join, so that no column of
+    ``predict_proba`` moves.
+    """
     _require_kind(known, more)
     if np.array_equal(known, more):  # as where all classes are declared in every call
         return known
@@ -81,14 +100,17 @@ def joined(known: Any, more: Any) -> Any:
 def places(classes: Any, y: Any) -> Any:
     """The place of each label among the classes."""
     _require_kind(classes, y)
-    if len(classes) == 2 and ((second := y == classes[1]) | (y == classes[0])).all():  # the usual case, in a fifth of the time
+    if (
+        len(classes) == 2 and ((second := y == classes[1]) | (y == classes[0])).all()
+    ):  # the usual case, in a fifth of the time
         return second.astype(np.intp)
     order = np.argsort(classes)
     found = order[np.minimum(np.searchsorted(classes, y, sorter=order), len(classes) - 1)]
     strange = classes[found] != y
     if strange.any():
         raise ValueError(
-            f"y holds the label {y[strange][0]!r}, which is none of the classes {shown(classes.tolist())}. "
+            f"y holds the label {y[strange][0]!r}, which is none of the classes "
+            f"{shown(classes.tolist())}. "
             "Declare it with classes=, or let predict_then_learn take it in."
         )
     return found
@@ -99,7 +121,9 @@ def dump(classes: Any) -> Any:
     if classes.dtype.kind not in "UO":
         return classes
     if classes.dtype.kind == "O" and not all(isinstance(label, str) for label in classes):
-        raise ValueError(f"classes_ must be numbers or strings to be saved, got {shown(classes.tolist())}.")
+        raise ValueError(
+            f"classes_ must be numbers or strings to be saved, got {shown(classes.tolist())}."
+        )
     return json.dumps([classes.dtype.str, classes.tolist()])
 
 
@@ -117,8 +141,16 @@ def load(saved: Any) -> Any:
         dtype, labels = json.loads(saved)
         if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
             raise ValueError(f"its classes are {shown(labels)}, and not strings.")
-        classes = np.array(labels, dtype=object) if dtype == np.dtype(object).str else _words(dtype, labels)
-    if classes.ndim != 1 or not 1 <= len(classes) == len(np.unique(classes)) or not _are_labels(classes):
+        classes = (
+            np.array(labels, dtype=object)
+            if dtype == np.dtype(object).str
+            else _words(dtype, labels)
+        )
+    if (
+        classes.ndim != 1
+        or not 1 <= len(classes) == len(np.unique(classes))
+        or not _are_labels(classes)
+    ):
         raise ValueError(f"its classes are {shown(classes.tolist())}, and not different labels.")
     return classes
 
@@ -132,28 +164,39 @@ def _are_labels(classes: Any) -> bool:
 
 def _have_an_order(labels: Any) -> bool:
     """Whether labels are numbers or strings, which numpy can sort."""
-    return labels.dtype.kind in "iubfU" or (labels.dtype.kind == "O" and all(isinstance(label, str) for label in labels))
+    return labels.dtype.kind in "iubfU" or (
+        labels.dtype.kind == "O" and all(isinstance(label, str) for label in labels)
+    )
 
 
 def _words(dtype: Any, labels: list[str]) -> Any:
-    """Strings, with room for longer ones if their type says so and is no attempt to fill the memory."""
+    """Strings, with room for longer ones if their type says so and is no attempt to fill the
+    memory.
+    """
     classes = np.array(labels, dtype=np.str_)
     width = re.fullmatch(r"[<>=|]U(\d{1,4})", dtype) if isinstance(dtype, str) else None
     return classes.astype(f"U{max(int(width[1]), classes.itemsize // 4)}") if width else classes
 
 
 def _require_kind(classes: Any, labels: Any) -> None:
-    """Labels that can be saved; strings and numbers have no common order, and a label of the other kind is a mistake."""
+    """Labels that can be saved.
+
+    Strings and numbers have no common order, and a label of the other kind is a mistake.
+    """
     for some in (classes, labels):
         if not _have_an_order(some):
             raise ValueError(
-                f"labels must be numbers, truth values or strings, got {shown(some.tolist())} of {some.dtype}. "
+                f"labels must be numbers, truth values or strings, got {shown(some.tolist())} of "
+                f"{some.dtype}. "
                 "Convert y, such as with y.astype(str)."
             )
     whole = classes.dtype.kind in "iub" and labels.dtype.kind in "iub"
-    if whole and np.result_type(classes, labels).kind == "f":  # the only type that numpy finds for both
+    if (
+        whole and np.result_type(classes, labels).kind == "f"
+    ):  # the only type that numpy finds for both
         raise ValueError(
-            f"labels of {labels.dtype} would be rounded beside classes of {classes.dtype}. Convert y to {classes.dtype}."
+            f"labels of {labels.dtype} would be rounded beside classes of {classes.dtype}. "
+            f"Convert y to {classes.dtype}."
         )
     if (classes.dtype.kind in "USO") != (labels.dtype.kind in "USO"):
         raise ValueError(

@@ -12,8 +12,14 @@ from swordplay.base.arguments import shown
 from swordplay.base.checkpoint.encoding import LARGEST_INT_BITS
 from swordplay.estimators.named_rows import dump_names, load_names
 
-PLAIN: dict[type, Callable[[Any], Any]] = {int: int.__int__, float: float.__float__, str: str.__str__}
-"""What a label is, whatever a class derived from these says of itself: so it is compared, and so it is saved."""
+PLAIN: dict[type, Callable[[Any], Any]] = {
+    int: int.__int__,
+    float: float.__float__,
+    str: str.__str__,
+}
+"""What a label is, whatever a class derived from these says of itself: so it is compared, and so
+it is saved.
+"""
 
 
 class Labels:
@@ -32,13 +38,21 @@ class Labels:
         if isinstance(label, np.generic):
             label = label.item()
         if not isinstance(label, bool | int | float | str):
-            raise TypeError(f"y must be a truth value, a number or a string, got {shown(label)} ({type(label).__name__}).")
+            raise TypeError(
+                f"y must be a truth value, a number or a string, got {shown(label)} "
+                f"({type(label).__name__})."
+            )
         if not isinstance(label, bool):
             label = next(plain(label) for kind, plain in PLAIN.items() if isinstance(label, kind))
         if isinstance(label, float) and not math.isfinite(label):
-            raise ValueError(f"y must be finite, got {label}. Leave out rows whose label is missing.")
+            raise ValueError(
+                f"y must be finite, got {label}. Leave out rows whose label is missing."
+            )
         if isinstance(label, int) and label.bit_length() > LARGEST_INT_BITS:
-            raise ValueError(f"y must be a number of at most {LARGEST_INT_BITS} bits, got one of {label.bit_length()}.")
+            raise ValueError(
+                f"y must be a number of at most {LARGEST_INT_BITS} bits, got one of "
+                f"{label.bit_length()}."
+            )
         return label
 
     def place(self, label: Any) -> int:
@@ -49,7 +63,9 @@ class Labels:
         return self.places[label]
 
     def runs(self, labels: list[Any]) -> Iterator[tuple[int, list[int]]]:
-        """Runs of checked labels between which classes join: where each begins, and the places of its labels."""
+        """Runs of checked labels between which classes join: where each begins, and the places
+        of its labels.
+        """
         first, run = 0, list[int]()
         for t, label in enumerate(labels):
             if label not in self.places and run:

@@ -1,7 +1,8 @@
-"""Scores of prediction sets: the probability that a model gave to labels more probable than the true one.
+"""Scores of prediction sets: the probability that a model gave to labels more probable than the
+true one.
 
-It is 0 where the most probable label was right. Sets (``estimators.sets``, ``estimators.river_classifier``) hold the labels
-above which not too much probability lies.
+It is 0 where the most probable label was right. Sets (``estimators.sets``,
+``estimators.river_classifier``) hold the labels above which not too much probability lies.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from swordplay.base.types import Matrix, Vector
 
 
 def mass_above(probabilities: Matrix) -> Matrix:
-    """For each label the probability of all that are more probable, shape ``(T, K)``; ties do not count.
+    """For each label the probability of all that are more probable, shape ``(T, K)``.
+
+    Ties do not count.
 
     >>> mass_above(np.array([[0.2, 0.5, 0.3], [0.4, 0.4, 0.2]])).round(1)
     array([[0.8, 0. , 0.5],
@@ -26,8 +29,12 @@ def mass_above(probabilities: Matrix) -> Matrix:
     order = np.argsort(-probabilities, axis=1, kind="stable")
     ranked = np.take_along_axis(probabilities, order, axis=1)
     before = np.cumsum(ranked, axis=1) - ranked
-    first = np.concatenate([np.ones((len(ranked), 1), dtype=bool), ranked[:, 1:] < ranked[:, :-1]], axis=1)
-    above = np.maximum.accumulate(np.where(first, before, 0.0), axis=1)  # that of the first of equals
+    first = np.concatenate(
+        [np.ones((len(ranked), 1), dtype=bool), ranked[:, 1:] < ranked[:, :-1]], axis=1
+    )
+    above = np.maximum.accumulate(
+        np.where(first, before, 0.0), axis=1
+    )  # that of the first of equals
     answer = np.empty_like(above)
     np.put_along_axis(answer, order, above, axis=1)
     return answer

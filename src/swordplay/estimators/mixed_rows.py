@@ -1,7 +1,9 @@
-"""Rows by name that come one at a time, as JSON has them: numbers, truths, words, dates and gaps become numbers by name.
+"""Rows by name that come one at a time, as JSON has them: numbers, truths, words, dates and gaps
+become numbers by name.
 
-What a column holds is decided by its first value and kept; a value of another kind is refused. What is made of it is what
-``swordplay track`` makes: a column for each of the first fifty words, and circles of the hour, the week and the year for dates.
+What a column holds is decided by its first value and kept; a value of another kind is refused. What
+is made of it is what ``swordplay track`` makes: a column for each of the first fifty words, and
+circles of the hour, the week and the year for dates.
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ DAY, WEEK, YEAR = 86_400.0, 7.0, 365.2425
 """Seconds of a day, days of a week and of a mean year."""
 NOTHING = frozenset({"", "na", "n/a", "nan", "null", "none"})
 """Texts that stand for a missing value, in small letters."""
-CIRCLES = tuple(f"{part}_{wave}" for part in ("hour", "weekday", "yearday") for wave in ("sin", "cos"))
+CIRCLES = tuple(
+    f"{part}_{wave}" for part in ("hour", "weekday", "yearday") for wave in ("sin", "cos")
+)
 """What a date becomes; a time of the day becomes the first two."""
 OTHERS = None
 """Stands for all words beyond the first :data:`MOST_WORDS`."""
@@ -37,7 +41,10 @@ KINDS = {"number": "numbers", "word": "words", "date": "dates", "time": "times o
 """What a column may hold, and what many of them are called."""
 
 COLUMNS = {"number": 1, "date": len(CIRCLES), "time": 2}
-"""Columns of the model that a column of rows becomes; one of words has one for each word that was learned."""
+"""Columns of the model that a column of rows becomes.
+
+One of words has one for each word that was learned.
+"""
 
 NUMBERS = frozenset({float})
 Row = dict[Hashable, float | str]
@@ -50,14 +57,26 @@ class MixedRows:
 
     def __init__(self) -> None:
         self.kinds: dict[Hashable, str] = {}
-        self._usual: tuple[dict[Hashable, str], list[Hashable]] = {}, []  # names of the last row of numbers alone
+        self._usual: tuple[dict[Hashable, str], list[Hashable]] = (
+            {},
+            [],
+        )  # names of the last row of numbers alone
         self.words: dict[Hashable, list[str | None]] = {}
-        """Of each column of words, those with a column of their own, in the order in which they were learned."""
-        self._counted = (0, 0), 0, 0  # names and words, and the columns that these lead to now and at the most
+        """Of each column of words, those with a column of their own, in the order in which they
+        were learned.
+        """
+        self._counted = (
+            (0, 0),
+            0,
+            0,
+        )  # names and words, and the columns that these lead to now and at the most
 
     @property
     def columns(self) -> int:
-        """Columns of a model that has learned a row with every name that is known; of words those that were learned."""
+        """Columns of a model that has learned a row with every name that is known.
+
+        Of words those that were learned.
+        """
         return self._count()[1]
 
     @property
@@ -75,45 +94,65 @@ class MixedRows:
         return self._counted
 
     def columns_with(self, rows: Sequence[Mapping[Hashable, Any]]) -> int:
-        """Columns after rows that were not read yet: what a new name holds is decided by its first value."""
+        """Columns after rows that were not read yet: what a new name holds is decided by its
+        first value.
+        """
         if isinstance(rows, PlainRows):
             return self.columns + sum(name not in self.kinds for name in rows.names)
         fresh: dict[Hashable, int] = {}
         for row in rows:
             if not self.kinds.keys() >= row.keys():
                 for name, value in row.items():
-                    if not (name in self.kinds or name in fresh or value is None or _is_nothing(value)):
+                    if not (
+                        name in self.kinds or name in fresh or value is None or _is_nothing(value)
+                    ):
                         fresh[name] = COLUMNS.get(_kind(value), 1) if isinstance(value, str) else 1
         return self.columns + sum(fresh.values())
 
     def columns_learned(self, rows: Iterable[Row]) -> int:
-        """Columns after rows that were read are learned: words that are new have a column of their own then."""
+        """Columns after rows that were read are learned: words that are new have a column of
+        their own then.
+        """
         fresh: dict[Hashable, set[Any]] = {}
         for row in rows:
             for name, value in row.items():
-                if type(value) is str and self.kinds[name] == "word" and value not in self.words.get(name, ()):
+                if (
+                    type(value) is str
+                    and self.kinds[name] == "word"
+                    and value not in self.words.get(name, ())
+                ):
                     fresh.setdefault(name, set()).add(value)
         known = {name: len(self.words.get(name, ())) for name in fresh}
-        more = (min(MOST_WORDS + 1, known[name] + len(words)) - max(1, known[name]) for name, words in fresh.items())
+        more = (
+            min(MOST_WORDS + 1, known[name] + len(words)) - max(1, known[name])
+            for name, words in fresh.items()
+        )
         return self.columns + sum(more)
 
     def read(self, x: Any) -> Row:
-        """A row made clean; its new columns are decided. Refused in words, and then nothing is decided.
+        """A row made clean; its new columns are decided.
+
+        Refused in words, and then nothing is decided.
 
         Parameters
         ----------
         x
-            Values by name: numbers, truths, texts, dates or times of Python; None, NaN and an empty text are missing.
+            Values by name: numbers, truths, texts, dates or times of Python; None, NaN and an empty
+            text are missing.
         """
         if not isinstance(x, Mapping):
-            raise TypeError(f"x must hold values by name (a dictionary), got {shown(x)} ({type(x).__name__}).")
+            raise TypeError(
+                f"x must hold values by name (a dictionary), got {shown(x)} ({type(x).__name__})."
+            )
         if type(x) is dict and self._holds_numbers(x):  # the usual case
             return x.copy()
         row: Row = {}
         fresh: dict[Hashable, str] = {}
         for name, value in x.items():
             kind = self.kinds.get(name)
-            if kind == "number" and type(value) is float and -LARGEST <= value <= LARGEST:  # the usual case
+            if (
+                kind == "number" and type(value) is float and -LARGEST <= value <= LARGEST
+            ):  # the usual case
                 row[name] = value
             elif (plain := _plain(name, value)) is not None:
                 if kind is None:
@@ -124,9 +163,16 @@ class MixedRows:
         return row
 
     def _holds_numbers(self, x: dict[Any, Any]) -> bool:
-        """Whether all values are numbers in columns of numbers; whatever is not plainly so is looked at one by one."""
+        """Whether all values are numbers in columns of numbers.
+
+        Whatever is not plainly so is looked at one by one.
+        """
         values = x.values()
-        if not values or not NUMBERS.issuperset(map(type, values)) or not math.isfinite(sum(values)):
+        if (
+            not values
+            or not NUMBERS.issuperset(map(type, values))
+            or not math.isfinite(sum(values))
+        ):
             return False
         if not (max(values) <= LARGEST and min(values) >= -LARGEST):
             return False
@@ -139,14 +185,19 @@ class MixedRows:
     def _are_numbers(self, names: list[Hashable]) -> bool:
         """Whether columns of these names hold numbers, as is decided already."""
         kinds = self.kinds
-        if self._usual[0] is not kinds or self._usual[1] != names:  # what a column holds stays as long as the dictionary
+        if (
+            self._usual[0] is not kinds or self._usual[1] != names
+        ):  # what a column holds stays as long as the dictionary
             if not all(kinds.get(name) == "number" for name in names):
                 return False
             self._usual = kinds, names
         return True
 
     def numbers(self, row: Row) -> dict[Hashable, float]:
-        """The numbers that a row becomes, by name; a word that was never learned has one, too, which nobody knows yet."""
+        """The numbers that a row becomes, by name.
+
+        A word that was never learned has one, too, which nobody knows yet.
+        """
         if NUMBERS.issuperset(map(type, row.values())):  # the usual case
             return cast("dict[Hashable, float]", row)
         found: dict[Hashable, float] = {}
@@ -189,11 +240,24 @@ class MixedRows:
         rows.kinds = dict(zip(*_pairs("kinds", saved["kinds"]), strict=True))
         rows.words = dict(zip(*_pairs("words", saved["words"]), strict=True))
         if not set(rows.kinds.values()) <= set(KINDS):
-            raise ValueError(f"its columns are {shown(rows.kinds)}, and some hold what no column does.")
+            raise ValueError(
+                f"its columns are {shown(rows.kinds)}, and some hold what no column does."
+            )
         for name, words in rows.words.items():
-            own = [word for word in words if word is not OTHERS] if isinstance(words, list) else [OTHERS]
-            right = all(type(word) is str for word in own) and len(set(words)) == len(words) <= MOST_WORDS + 1
-            if not right or rows.kinds.get(name) != "word" or (OTHERS in words and words.index(OTHERS) != MOST_WORDS):
+            own = (
+                [word for word in words if word is not OTHERS]
+                if isinstance(words, list)
+                else [OTHERS]
+            )
+            right = (
+                all(type(word) is str for word in own)
+                and len(set(words)) == len(words) <= MOST_WORDS + 1
+            )
+            if (
+                not right
+                or rows.kinds.get(name) != "word"
+                or (OTHERS in words and words.index(OTHERS) != MOST_WORDS)
+            ):
                 raise ValueError(f"the words of its column {shown(name)} are {shown(words)}.")
         return rows
 
@@ -212,13 +276,16 @@ def _plain(name: Hashable, value: Any) -> float | str | datetime | date | time |
         value = value.item()
     if isinstance(value, str):
         return None if _is_nothing(value) else value
-    if isinstance(value, numbers.Real | date) and value != value:  # NaN, and the NaT of pandas, which calls itself a date
+    if (
+        isinstance(value, numbers.Real | date) and value != value
+    ):  # NaN, and the NaT of pandas, which calls itself a date
         return None
     if value is None or isinstance(value, date | time):  # a datetime is a date
         return value
     if not isinstance(value, numbers.Real):
         raise TypeError(
-            f"x[{name!r}] must be a number, a text, a date or missing (None), got {shown(value)} ({type(value).__name__}). "
+            f"x[{name!r}] must be a number, a text, a date or missing (None), got {shown(value)} "
+            f"({type(value).__name__}). "
             "Make several columns of it, or leave it out."
         )
     return number(f"x[{name!r}]", value)
@@ -230,7 +297,10 @@ def _is_nothing(value: Any) -> bool:
 
 
 def _kind(value: Any) -> str:
-    """What a column holds whose first value this is; a text may be the writing of a number, a date or a time."""
+    """What a column holds whose first value this is.
+
+    A text may be the writing of a number, a date or a time.
+    """
     if isinstance(value, float):
         return "number"
     if isinstance(value, time):
@@ -253,7 +323,8 @@ def _of_kind(name: Hashable, kind: str, value: Any) -> float | str:
     except (AttributeError, TypeError, ValueError):
         held = KINDS[kind]
         raise ValueError(
-            f"x[{name!r}] is {shown(value)}, and {name!r} held {held} so far. Send one of these, or None if it is missing; "
+            f"x[{name!r}] is {shown(value)}, and {name!r} held {held} so far. Send one of these, "
+            "or None if it is missing; "
             "what is of another kind needs a column of its own."
         ) from None
     return kept
@@ -294,18 +365,27 @@ def _time(value: Any) -> str:
 
 
 _READ: dict[str, Any] = {"number": _number, "word": _word, "date": _date, "time": _time}
-"""A value as its column keeps it, by what that holds; raises TypeError, ValueError or AttributeError for anything else."""
+"""A value as its column keeps it, by what that holds.
+
+Raises TypeError, ValueError or AttributeError for anything else.
+"""
 
 
 def _hour(moment: time | datetime) -> tuple[float, float]:
-    seconds = 3600.0 * moment.hour + 60.0 * moment.minute + moment.second + 1e-6 * moment.microsecond
+    seconds = (
+        3600.0 * moment.hour + 60.0 * moment.minute + moment.second + 1e-6 * moment.microsecond
+    )
     return _wave(seconds / DAY)
 
 
 def _circles(value: Any) -> tuple[float, ...]:
     """Sine and cosine of the hour of the day, the day of the week and the day of the year."""
     moment = datetime.fromisoformat(value)
-    return (*_hour(moment), *_wave(moment.weekday() / WEEK), *_wave((moment.timetuple().tm_yday - 1) / YEAR))
+    return (
+        *_hour(moment),
+        *_wave(moment.weekday() / WEEK),
+        *_wave((moment.timetuple().tm_yday - 1) / YEAR),
+    )
 
 
 def _wave(turn: float) -> tuple[float, float]:

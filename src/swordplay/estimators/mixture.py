@@ -1,4 +1,6 @@
-"""The learner behind the aggregator: forecasts in, one forecast out, weights that drift on the simplex."""
+"""The learner behind the aggregator: forecasts in, one forecast out, weights that drift on the
+simplex.
+"""
 
 from __future__ import annotations
 
@@ -30,18 +32,21 @@ PARTS = ("gap", "spread", "engine", "guard")
 class Mixture:
     r"""A convex combination of K forecasts.
 
-    As the weights sum to 1, forecasts and target may be moved together: each row is measured from the median of its own
-    forecasts, so that only their differences are learned from. It is then divided by
+    As the weights sum to 1, forecasts and target may be moved together: each row is measured from
+    the median of its own forecasts, so that only their differences are learned from. It is then
+    divided by
 
     .. math:: \max\{\|a_t\|, \text{the usual } \|a\|\},
 
-    so that every loss has a smoothness of 1 or less: a row on which the forecasts agree tells little about who is right, and
-    counts for little.
+    so that every loss has a smoothness of 1 or less: a row on which the forecasts agree tells
+    little about who is right, and counts for little.
 
-    No forecaster can ruin the combination, however wild. All forecasts are cut to the usual range of the target before
-    anything is made of them, and the combination is itself one of K + 1: a second mixture (``engine.curved.guard``) weighs it
-    against each single forecast by their squared errors, so that the best of them is always at hand. Before any target is known
-    the answer is the median of the forecasts. One that was saved before there was such a guard goes on without it, as it was.
+    No forecaster can ruin the combination, however wild. All forecasts are cut to the usual range
+    of the target before anything is made of them, and the combination is itself one of K + 1: a
+    second mixture (``engine.curved.guard``) weighs it against each single forecast by their squared
+    errors, so that the best of them is always at hand. Before any target is known the answer is the
+    median of the forecasts. One that was saved before there was such a guard goes on without it, as
+    it was.
 
     Parameters
     ----------
@@ -55,7 +60,10 @@ class Mixture:
 
     def __init__(self, forecasts: int, *, loss: str = "squared", memory: float = 2000.0) -> None:
         if forecasts > LARGEST_EXPLICIT:
-            raise ValueError(f"X has {forecasts} forecasts; at most {LARGEST_EXPLICIT} can be combined. Drop the worst.")
+            raise ValueError(
+                f"X has {forecasts} forecasts; at most {LARGEST_EXPLICIT} can be combined. Drop "
+                "the worst."
+            )
         self.forecasts, self.loss = forecasts, loss
         self._gap = Locator(clip=THRESHOLDS["squared"])
         self._spread = Locator(clip=THRESHOLDS["squared"])
@@ -63,7 +71,10 @@ class Mixture:
         learner = SwordAgeless(Simplex(max(2, forecasts)), smoothness=1.0, memory=memory)
         self.engine = Engine(learner.parts, "huber")
         self._guarded = True
-        """Whether forecasts are cut and the second mixture stands; not where a file of an earlier version was loaded."""
+        """Whether forecasts are cut and the second mixture stands.
+
+        Not where a file of an earlier version was loaded.
+        """
         self._range = np.zeros(3)
         """The two ends of the target's usual range, and the rows learned."""
         self._guard = np.zeros(2 * (forecasts + 1) + 1)
@@ -124,7 +135,9 @@ class Mixture:
         level = np.median(rows, axis=1)
         return np.asarray((rows - level[:, None]) @ self.combination + level)
 
-    def predict_then_learn(self, rows: Matrix, targets: Vector, weights: Vector | None = None) -> Vector:
+    def predict_then_learn(
+        self, rows: Matrix, targets: Vector, weights: Vector | None = None
+    ) -> Vector:
         """Combined forecasts, each made before its own target is learned; shape ``(T,)``."""
         from swordplay.engine.curved.guard import cut_rows, mix_rows
 
@@ -141,13 +154,16 @@ class Mixture:
         threshold = THRESHOLDS[self.loss] * self._spread.locate_and_follow(off)[:, 1]
         unit = np.maximum(np.maximum(lengths, usual[:, 0] + usual[:, 1]), SMALLEST_GAP * threshold)
         unit[unit == 0.0] = 1.0  # all forecasts have agreed so far, and there is nothing to learn
-        # Beyond the threshold a residual pulls no harder: clipped like this, no gradient changes and none overflows.
+        # Beyond the threshold a residual pulls no harder: clipped like this, no gradient changes
+        # and none overflows.
         reach = threshold + lengths
         off = np.clip(off, -reach, reach)
         schedule = np.ones((len(rows), 3))
         schedule[:, 0] = 1.0 if weights is None else weights
         schedule[:, 1] = threshold / unit
-        played = self.engine.play(np.ascontiguousarray(apart / unit[:, None]), off / unit, schedule=schedule, checked=True)
+        played = self.engine.play(
+            np.ascontiguousarray(apart / unit[:, None]), off / unit, schedule=schedule, checked=True
+        )
         combined = np.asarray(played.predictions * unit + level)
         if not self._guarded:
             return combined
@@ -161,18 +177,31 @@ class Mixture:
 
     def state(self) -> State:
         """All that the next row needs."""
-        parts = {"gap": self._gap.state(), "spread": self._spread.state(), "engine": self.engine.compact_state()}
+        parts = {
+            "gap": self._gap.state(),
+            "spread": self._spread.state(),
+            "engine": self.engine.compact_state(),
+        }
         if self._guarded:
             parts["guard"] = {"range": self._range.copy(), "numbers": self._guard.copy()}
-        return {f"{name}.{key}": value for name, part in parts.items() for key, value in part.items()}
+        return {
+            f"{name}.{key}": value for name, part in parts.items() for key, value in part.items()
+        }
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Go on from a saved state, bit by bit."""
-        parts = {name: {k.removeprefix(f"{name}."): v for k, v in saved.items() if k.startswith(f"{name}.")} for name in PARTS}
+        parts = {
+            name: {
+                k.removeprefix(f"{name}."): v for k, v in saved.items() if k.startswith(f"{name}.")
+            }
+            for name in PARTS
+        }
         self._gap.load_state(parts["gap"])
         self._spread.load_state(parts["spread"])
         self.engine.load_compact_state(parts["engine"])
-        self._guarded = bool(parts["guard"])  # a file of an earlier version has none: its model goes on without
+        self._guarded = bool(
+            parts["guard"]
+        )  # a file of an earlier version has none: its model goes on without
         if self._guarded:
             self._range, self._guard = self._checked_guard(parts["guard"])
 
@@ -180,7 +209,9 @@ class Mixture:
         """Range and numbers of a saved guard; refuses what no rows lead to."""
         ends, numbers = (np.array(saved[name], dtype=np.float64) for name in ("range", "numbers"))
         if ends.shape != (3,) or numbers.shape != self._guard.shape:
-            raise ValueError(f"state has a guard of shapes {ends.shape} and {numbers.shape}. {DAMAGED}")
+            raise ValueError(
+                f"state has a guard of shapes {ends.shape} and {numbers.shape}. {DAMAGED}"
+            )
         require("guard.range", ends[:2], Range(-FARTHEST, FARTHEST))
         require("guard.range", ends[2:], COUNT)
         require("guard.numbers", numbers[: self.forecasts + 1], Range(0.0, FARTHEST_BEHIND))
@@ -189,5 +220,7 @@ class Mixture:
 
 
 def _writable(array: Any) -> Any:
-    """Doubles in order that may be written: kernels are compiled for these, and once more for any others."""
+    """Doubles in order that may be written: kernels are compiled for these, and once more for
+    any others.
+    """
     return np.require(array, dtype=np.float64, requirements=["C", "W"])

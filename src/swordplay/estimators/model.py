@@ -55,16 +55,32 @@ def second_order(heads: Heads, lags: int | str, curves: str | None) -> SecondOrd
     if curves is None or heads.dim > WIDEST_SECOND_ORDER:
         return None
     logistic, intercept = heads.loss == "logistic", heads.columns.intercept
-    bends = 0 if heads.dim == 0 else RICH_BENDS if curves == RICH else BENDS  # there is nothing to bend without columns
-    return SecondOrder(heads.dim, logistic=logistic, intercept=intercept, lags=None if lags == AUTO else int(lags), bends=bends)
+    bends = (
+        0 if heads.dim == 0 else RICH_BENDS if curves == RICH else BENDS
+    )  # there is nothing to bend without columns
+    return SecondOrder(
+        heads.dim,
+        logistic=logistic,
+        intercept=intercept,
+        lags=None if lags == AUTO else int(lags),
+        bends=bends,
+    )
 
 
 def middles(heads: Heads, rows: Matrix) -> Matrix:
-    """Where each column lies now, once for each row, if any entry is missing: there it lies for the second-order layer."""
-    return np.tile(heads.columns.middle(len(heads.recent)), (len(rows), 1)) if np.isnan(rows).any() else NONE_MISSING
+    """Where each column lies now, once for each row, if any entry is missing: there it lies for
+    the second-order layer.
+    """
+    return (
+        np.tile(heads.columns.middle(len(heads.recent)), (len(rows), 1))
+        if np.isnan(rows).any()
+        else NONE_MISSING
+    )
 
 
-def score_beside(second: SecondOrder, heads: Heads, rows: Matrix, first: Vector, following: int) -> Vector:
+def score_beside(
+    second: SecondOrder, heads: Heads, rows: Matrix, first: Vector, following: int
+) -> Vector:
     """Scores of rows that are not learned by a layer beside some heads."""
     known = rows[:, : second.dim]
     return second.predict(known, first, following, middles(heads, known))
@@ -86,7 +102,9 @@ def loaded(second: SecondOrder | None, parts: Mapping[str, Any], dim: int) -> Se
     second = widened(second, dim)
     if second is not None:
         saved = nested.part("second", parts)
-        if not np.size(saved["shapes"]):  # it began without columns, and has no curves though there are columns now
+        if not np.size(
+            saved["shapes"]
+        ):  # it began without columns, and has no curves though there are columns now
             second = second.unbent()
         second.load_state(saved)
     return second
@@ -101,9 +119,11 @@ class LinearModel:
     dim
         Number of columns.
     lags
-        How many of the last targets join the columns; ``"auto"`` lets experts with and without them compete.
+        How many of the last targets join the columns; ``"auto"`` lets experts with and without them
+        compete.
     curves
-        ``"auto"`` puts second-order experts beside the first-order ones (see ``second_order``); None does without.
+        ``"auto"`` puts second-order experts beside the first-order ones (see ``second_order``);
+        None does without.
     **options
         As in :class:`Heads`, of which there is one. With ``loss="logistic"`` targets are 0 and 1.
     """
@@ -111,9 +131,14 @@ class LinearModel:
     curved = False
     """Whether it was asked for more than a linear model."""
     second: SecondOrder | None = None
-    """Second-order experts beside the head; none where they are not wanted, and in models that were pickled before."""
+    """Second-order experts beside the head.
 
-    def __init__(self, dim: int, *, lags: int | str = 0, curves: str | None = None, **options: Any) -> None:
+    None where they are not wanted, and in models that were pickled before.
+    """
+
+    def __init__(
+        self, dim: int, *, lags: int | str = 0, curves: str | None = None, **options: Any
+    ) -> None:
         self.heads = Heads(dim, lags=own_lags(lags), **options)
         self.heads.add()
         self.second = second_order(self.heads, lags, curves)
@@ -171,22 +196,34 @@ class LinearModel:
 
     @property
     def gain(self) -> float:
-        """Loss of the predictions less that of the first-order ones, summed, in losses of smoothness 1."""
+        """Loss of the predictions less that of the first-order ones, summed, in losses of
+        smoothness 1.
+        """
         return 0.0 if self.second is None else self.second.gain
 
     def predict(self, rows: Matrix, following: int = 1) -> Vector:
         """Scores of rows of shape ``(T, d)`` by what is known now; nothing is learned.
 
-        So many of the rows, one unless given, follow the last one learned. Of the others no last targets are known: with
-        ``lags="auto"`` the experts without lags answer for them.
+        So many of the rows, one unless given, follow the last one learned. Of the others no last
+        targets are known: with ``lags="auto"`` the experts without lags answer for them.
         """
         first = self.heads.predict(rows)[:, 0]
-        return first if self.second is None else score_beside(self.second, self.heads, rows, first, following)
+        return (
+            first
+            if self.second is None
+            else score_beside(self.second, self.heads, rows, first, following)
+        )
 
     def predict_row(self, row: Vector) -> float:
-        """The score of one row of shape ``(d,)``: the same bits as :meth:`predict` gives it, several times faster."""
+        """The score of one row of shape ``(d,)``: the same bits as :meth:`predict` gives it,
+        several times faster.
+        """
         first = float(self.heads.predict_row(row)[0, 0])
-        return first if self.second is None else self.second.predict_row(row, first, middles(self.heads, row[None]))
+        return (
+            first
+            if self.second is None
+            else self.second.predict_row(row, first, middles(self.heads, row[None]))
+        )
 
     def ask(self, rows: Matrix) -> tuple[Matrix, list[Array], Matrix]:
         """What is said of rows whose targets come later, each as if it were the next.
@@ -194,8 +231,8 @@ class LinearModel:
         Returns
         -------
         scores, voices, notes
-            Scores, ``(T, 1)``; what the decision and every expert say, ``(T, 1, 1 + N)`` of the only team of heads; and what
-            the second-order layer has to keep, ``(T, n)``.
+            Scores, ``(T, 1)``; what the decision and every expert say, ``(T, 1, 1 + N)`` of the
+            only team of heads; and what the second-order layer has to keep, ``(T, n)``.
         """
         first, voices = ask_heads(self.heads, rows)
         if self.second is None:
@@ -205,7 +242,11 @@ class LinearModel:
         return mixed[:, None], [voices], notes
 
     def predict_then_learn(
-        self, rows: Matrix, targets: Vector, weights: Vector | None = None, beside: Beside | None = None
+        self,
+        rows: Matrix,
+        targets: Vector,
+        weights: Vector | None = None,
+        beside: Beside | None = None,
     ) -> Vector:
         """Scores of rows, each made before its own target is learned (see :meth:`Heads.learn`)."""
         if self.second is None:
@@ -215,19 +256,31 @@ class LinearModel:
         self.second = widened(self.second, self.heads.dim)
         if self.second is None:
             return first
-        # A table that grows is as wide as its widest row; columns of zeros leave no trace before they join.
+        # A table that grows is as wide as its widest row; columns of zeros leave no trace before
+        # they join.
         known = rows[:, : self.second.dim]
-        return self.second.learn(known, targets, weights, first, plans.plan, plans.middles(self.second.dim))
+        return self.second.learn(
+            known, targets, weights, first, plans.plan, plans.middles(self.second.dim)
+        )
 
     def learn_row(self, row: Vector, target: float) -> float:
-        """Learn from one row of shape ``(d,)``: the same bits as :meth:`predict_then_learn`, several times faster."""
+        """Learn from one row of shape ``(d,)``: the same bits as :meth:`predict_then_learn`,
+        several times faster.
+        """
         missing = NONE_MISSING if self.second is None else middles(self.heads, row[None])
         scratch = self.heads.learn_row(row, target)
         first = float(scratch.predictions[0, 0])
-        return first if self.second is None else self.second.learn_row(row, target, first, scratch.rounds[0, 3:5], missing)
+        return (
+            first
+            if self.second is None
+            else self.second.learn_row(row, target, first, scratch.rounds[0, 3:5], missing)
+        )
 
     def widen(self, dim: int) -> None:
-        """Make room for columns that appear late, behind the others; their coefficients start at 0."""
+        """Make room for columns that appear late, behind the others.
+
+        Their coefficients start at 0.
+        """
         self.heads.widen(dim)
         self.second = widened(self.second, dim)
 

@@ -79,7 +79,10 @@ class NamedClassification(NamedCoat):
             self._rows.expect(model.teams[0], model.second)
 
     def learn_run(self, rows: Sequence[Features], truths: Sequence[Any]) -> None:
-        """Learn rows in their order; the names of all of them are known, or are those of the first."""
+        """Learn rows in their order.
+
+        The names of all of them are known, or are those of the first.
+        """
         if len(rows) == 1:
             self.learn_one(rows[0], truths[0])
             return
@@ -110,7 +113,9 @@ class NamedClassification(NamedCoat):
             self._rows.usual = None
 
     def _learn_sets(self, chances: Matrix, places: list[int]) -> None:
-        """Let the sets learn rows of labels that were known, each predicted before it was learned."""
+        """Let the sets learn rows of labels that were known, each predicted before it was
+        learned.
+        """
         self._bands.learn(np.zeros(len(places)), of_truths(mass_above(chances), places), None)
 
     def askable(self) -> Askable:
@@ -129,7 +134,9 @@ class NamedClassification(NamedCoat):
             values = self._rows.check(x)
             if self._model is None:
                 return {False: 0.5, True: 0.5}
-            return dict(zip(self._labels.places, self._model.predict_row(self._row(x, values)), strict=True))
+            return dict(
+                zip(self._labels.places, self._model.predict_row(self._row(x, values)), strict=True)
+            )
 
     def predict_one(self, x: Features, **kwargs: Any) -> Any:
         """The most probable label; None before any was seen."""
@@ -137,11 +144,14 @@ class NamedClassification(NamedCoat):
         return None if self._model is None else max(chances, key=chances.__getitem__)
 
     def predict_set_one(self, x: Features, level: float = 0.9) -> set[Any]:
-        """Labels that together hold the truth as often as the level says; every set holds the most probable label.
+        """Labels that together hold the truth as often as the level says.
 
-        On every window of n rows, a level of 0.9 has at most 0.1 n + 20 sets without the truth, whatever happens; rows of a
-        label that nobody had seen before are not counted, as no set can hold it. Sets are learned from the first time that a
-        level is asked for, so ask from the first row on; the first five hold all labels that are known.
+        Every set holds the most probable label.
+
+        On every window of n rows, a level of 0.9 has at most 0.1 n + 20 sets without the truth,
+        whatever happens; rows of a label that nobody had seen before are not counted, as no set can
+        hold it. Sets are learned from the first time that a level is asked for, so ask from the
+        first row on; the first five hold all labels that are known.
 
         Parameters
         ----------
@@ -161,15 +171,25 @@ class NamedClassification(NamedCoat):
 
     @property
     def coefficients(self) -> dict[Any, dict[Hashable, float]]:
-        """For each label, or for the second of two: change of its log-odds with each feature, by name and in its own units."""
+        """For each label, or for the second of two: change of its log-odds with each feature, by
+        name and in its own units.
+        """
         self._require_learned()
-        return dict(zip(self._told_labels, map(self._named, raw_units.of_classes(self._model)[0]), strict=True))
+        return dict(
+            zip(
+                self._told_labels,
+                map(self._named, raw_units.of_classes(self._model)[0]),
+                strict=True,
+            )
+        )
 
     @property
     def intercept_(self) -> dict[Any, float]:
         """For each label, or for the second of two: its log-odds where all features are 0."""
         self._require_learned()
-        return dict(zip(self._told_labels, raw_units.of_classes(self._model)[1].tolist(), strict=True))
+        return dict(
+            zip(self._told_labels, raw_units.of_classes(self._model)[1].tolist(), strict=True)
+        )
 
     @property
     def _told_labels(self) -> list[Any]:
@@ -195,4 +215,6 @@ class NamedClassification(NamedCoat):
 
 @final
 class NamedClassifier(NamedClassification):
-    """Logistic regression of rows by name, without river: see :class:`swordplay.river.SwordClassifier`."""
+    """Logistic regression of rows by name, without river: see
+    :class:`swordplay.river.SwordClassifier`.
+    """

@@ -1,4 +1,6 @@
-"""What estimators of rows by name share: columns that join late, and parameters that stay what they are."""
+"""What estimators of rows by name share: columns that join late, and parameters that stay what
+they are.
+"""
 
 from __future__ import annotations
 
@@ -36,10 +38,22 @@ class NamedCoat(Explained, Saved):
     _own_bands: Bands | None = None
 
     def __init__(
-        self, radius: float, memory: float, clip: float, standardize: bool, intercept: bool, lags: Any, curves: Any
+        self,
+        radius: float,
+        memory: float,
+        clip: float,
+        standardize: bool,
+        intercept: bool,
+        lags: Any,
+        curves: Any,
     ) -> None:
         self.radius, self.memory, self.clip = radius, memory, clip
-        self.standardize, self.intercept, self.lags, self.curves = standardize, intercept, lags, curves
+        self.standardize, self.intercept, self.lags, self.curves = (
+            standardize,
+            intercept,
+            lags,
+            curves,
+        )
         self._settings = settings(self)
         self._rows = NamedRows()
         self._model: Any = None
@@ -50,7 +64,8 @@ class NamedCoat(Explained, Saved):
         before = getattr(self, name, value)
         if self._model is not None and not same(before, value):
             raise ValueError(
-                f"{name} is {shown(before)} and cannot become {shown(value)}: this {type(self).__name__} has learned already. "
+                f"{name} is {shown(before)} and cannot become {shown(value)}: this "
+                f"{type(self).__name__} has learned already. "
                 f"Make a new one with clone({{{name!r}: {shown(value)}}})."
             )
         super().__setattr__(name, value)
@@ -63,7 +78,10 @@ class NamedCoat(Explained, Saved):
             raise
 
     def _fresh(self) -> LinearModel:
-        """A model for the columns known so far; one at least, so that rows without features can be learned too."""
+        """A model for the columns known so far.
+
+        One at least, so that rows without features can be learned too.
+        """
         return LinearModel(max(1, len(self._rows)), loss=self.loss, **self._settings)
 
     @abstractmethod
@@ -89,7 +107,10 @@ class NamedCoat(Explained, Saved):
         return rows if rows.shape[1] else np.full((len(rows), 1), np.nan)
 
     def table_of(self, rows: Sequence[Features]) -> Matrix:
-        """Rows by name as the model takes them, with a column for each name that was learned; others are left out."""
+        """Rows by name as the model takes them, with a column for each name that was learned.
+
+        Others are left out.
+        """
         table = np.empty((len(rows), max(1, len(self._rows))))
         for k, x in enumerate(rows):
             table[k] = self._row(x, self._rows.check(x))
@@ -104,11 +125,15 @@ class NamedCoat(Explained, Saved):
         if any(list(x) != names for x in rows):
             parts = [self.clean_table([x]) for x in rows]
             return np.concatenate([part for part, _ in parts]), all(known for _, known in parts)
-        values = np.fromiter(chain.from_iterable(x.values() for x in rows), np.float64, len(rows) * len(names))
+        values = np.fromiter(
+            chain.from_iterable(x.values() for x in rows), np.float64, len(rows) * len(names)
+        )
         return self.placed(names, values.reshape(len(rows), len(names)))
 
     def placed(self, names: Sequence[Hashable], values: Matrix) -> tuple[Matrix, bool]:
-        """Columns of finite numbers where they belong, and whether all of their names have a column."""
+        """Columns of finite numbers where they belong, and whether all of their names have a
+        column.
+        """
         places = self._rows.places
         found = [k for k, name in enumerate(names) if name in places]
         order, known = [places[names[k]] for k in found], len(found) == len(names)
@@ -125,7 +150,10 @@ class NamedCoat(Explained, Saved):
 
     @abstractmethod
     def learn_run(self, rows: Sequence[Features], truths: Sequence[Any]) -> None:
-        """Learn rows in their order; the names of all of them are known, or are those of the first."""
+        """Learn rows in their order.
+
+        The names of all of them are known, or are those of the first.
+        """
 
     @abstractmethod
     def askable(self) -> Askable:
@@ -137,26 +165,37 @@ class NamedCoat(Explained, Saved):
     def _named(self, coefficients: Vector) -> dict[Hashable, float]:
         """Coefficients of lags and columns, those of columns by their names."""
         lags = len(coefficients) - max(1, len(self._rows))
-        return {name: float(coefficients[lags + place]) for name, place in self._rows.places.items()}
+        return {
+            name: float(coefficients[lags + place]) for name, place in self._rows.places.items()
+        }
 
     def _second(self) -> SecondOrder | None:
-        return self._model.second  # type: ignore[no-any-return]  # the model has no type before it is made
+        # the model has no type before it is made
+        return self._model.second  # type: ignore[no-any-return]
 
     def _require_learned(self) -> None:
         if self._model is None:
             raise AttributeError(
-                f"this {type(self).__name__} has not learned anything yet. Call learn_one or learn_many first."
+                f"this {type(self).__name__} has not learned anything yet. Call learn_one or "
+                "learn_many first."
             )
 
     @property
     def _bands(self) -> Bands:
-        """Intervals, or sets, of the levels that were asked for; none in a model that was pickled before there were any."""
+        """Intervals, or sets, of the levels that were asked for.
+
+        None in a model that was pickled before there were any.
+        """
         if self._own_bands is None:
             self._own_bands = Bands()
         return self._own_bands
 
     def _learned(self) -> tuple[Any, State] | None:
-        return None if self._model is None else (self._model, {"names": self._rows.dumps()} | self._bands.state())
+        return (
+            None
+            if self._model is None
+            else (self._model, {"names": self._rows.dumps()} | self._bands.state())
+        )
 
     def _resume(self, saved: Mapping[str, Any]) -> Any:
         self._own_bands = Bands.of_state(saved)

@@ -48,13 +48,21 @@ class NamedRegression(NamedCoat):
         with self._guard:
             usual, bands = self._rows.usual, self._own_bands
             told = bands is not None and bool(bands.by_level)
-            if usual is not None and not told and type(y) is float and -LARGEST <= y <= LARGEST and usual.take(x):
+            if (
+                usual is not None
+                and not told
+                and type(y) is float
+                and -LARGEST <= y <= LARGEST
+                and usual.take(x)
+            ):
                 usual.learn(y)
                 return
             self._learn_any(x, y, told)
 
     def _learn_any(self, x: Features, y: float, told: bool) -> None:
-        """Learn a row that may be anything, and let intervals learn it if somebody has asked for them."""
+        """Learn a row that may be anything, and let intervals learn it if somebody has asked for
+        them.
+        """
         values, target = self._rows.check(x), number("y", y)
         model = self._grown(x)
         row = self._row(x, values)
@@ -64,7 +72,10 @@ class NamedRegression(NamedCoat):
             self._bands.learn(np.array([said]), np.array([target]), row[None])
 
     def learn_run(self, rows: Sequence[Features], truths: Sequence[float]) -> None:
-        """Learn rows in their order; the names of all of them are known, or are those of the first."""
+        """Learn rows in their order.
+
+        The names of all of them are known, or are those of the first.
+        """
         if len(rows) == 1:
             self.learn_one(rows[0], truths[0])
             return
@@ -87,7 +98,10 @@ class NamedRegression(NamedCoat):
 
     @takes_the_lock
     def predict_one(self, x: Features) -> Any:
-        """The prediction for one row, 0 before anything was learned. Features never learned from are left out."""
+        """The prediction for one row, 0 before anything was learned.
+
+        Features never learned from are left out.
+        """
         with self._guard:
             usual = self._rows.usual
             return usual.ask() if usual is not None and usual.take(x) else self._predict_any(x)
@@ -126,4 +140,6 @@ class NamedRegression(NamedCoat):
 
 @final
 class NamedRegressor(NamedRegression):
-    """Linear regression of rows by name, without river: see :class:`swordplay.river.SwordRegressor`."""
+    """Linear regression of rows by name, without river: see
+    :class:`swordplay.river.SwordRegressor`.
+    """

@@ -1,6 +1,7 @@
 """Rows with names: dictionaries and frames in, arrays with a column for every name out.
 
-A feature that is not in a row is missing there: NaN in the array. A feature that is there has to be a finite number.
+A feature that is not in a row is missing there: NaN in the array. A feature that is there has to be
+a finite number.
 """
 
 from __future__ import annotations
@@ -34,15 +35,19 @@ def number(name: str, value: Any) -> float:
         value = value.item()
     if not isinstance(value, numbers.Real):
         raise TypeError(
-            f"{name} must be a number, got {shown(value)} ({type(value).__name__}). Encode it, or leave it out if missing."
+            f"{name} must be a number, got {shown(value)} ({type(value).__name__}). Encode it, or "
+            "leave it out if missing."
         )
     try:
         plain = float(value)
     except OverflowError:
         plain = math.inf
-    if not -LARGEST <= plain <= LARGEST:  # the number itself: a class of numbers may compare as it likes
+    if (
+        not -LARGEST <= plain <= LARGEST
+    ):  # the number itself: a class of numbers may compare as it likes
         raise ValueError(
-            f"{name} must be finite and not pass {LARGEST:g} in magnitude, got {shown(value)}. Repair it, or leave it out."
+            f"{name} must be finite and not pass {LARGEST:g} in magnitude, got {shown(value)}. "
+            "Repair it, or leave it out."
         )
     return plain
 
@@ -50,8 +55,8 @@ def number(name: str, value: Any) -> float:
 class NamedRows:
     """Which column each name has.
 
-    A name gets its column when a row with it is first learned. Names that come together are sorted, so that the order in
-    which a row lists its features changes nothing.
+    A name gets its column when a row with it is first learned. Names that come together are sorted,
+    so that the order in which a row lists its features changes nothing.
     """
 
     def __init__(self) -> None:
@@ -60,7 +65,9 @@ class NamedRows:
         self._begin()
 
     def _begin(self) -> None:
-        """A row for as many names, a slice of one with room for more, and the names that the last one had."""
+        """A row for as many names, a slice of one with room for more, and the names that the
+        last one had.
+        """
         if len(self.places) > len(self._room):
             self._room = np.full(2 * len(self.places), np.nan)
         self._row: Vector = self._room[: len(self.places)]
@@ -80,11 +87,17 @@ class NamedRows:
         self._begin()
 
     def check(self, x: Any) -> list[float]:
-        """The values of a dictionary of features, in its own order; refused in words unless they are numbers."""
+        """The values of a dictionary of features, in its own order.
+
+        Refused in words unless they are numbers.
+        """
         if type(x) is not dict and not isinstance(x, Mapping):
-            raise TypeError(f"x must be a dictionary of features, got {shown(x)} ({type(x).__name__}).")
+            raise TypeError(
+                f"x must be a dictionary of features, got {shown(x)} ({type(x).__name__})."
+            )
         values = list(x.values())
-        # A sum is finite only if all of its terms are; what is not plainly right is looked at one by one.
+        # A sum is finite only if all of its terms are; what is not plainly right is looked at one
+        # by one.
         if values and (
             not PLAIN.issuperset(map(type, values))
             or not (max(values) <= LARGEST and min(values) >= -LARGEST)
@@ -94,18 +107,28 @@ class NamedRows:
         return values
 
     def row(self, x: Mapping[Hashable, Any], values: list[float]) -> Vector:
-        """Checked values where they belong; names without a column are left out. The array is the next call's, too."""
+        """Checked values where they belong; names without a column are left out.
+
+        The array is the next call's, too.
+        """
         row, places, names = self._row, self.places, list(x)
-        if names == self._names:  # the usual case: the same features as in the row before, all of them known
+        if (
+            names == self._names
+        ):  # the usual case: the same features as in the row before, all of them known
             row[self._order] = values
             return row
         row.fill(np.nan)
-        known = [(places[name], value) for name, value in zip(names, values, strict=True) if name in places]
+        known = [
+            (places[name], value)
+            for name, value in zip(names, values, strict=True)
+            if name in places
+        ]
         order: Any = np.array([place for place, _ in known], dtype=np.intp)
         row[order] = [value for _, value in known]
         if np.array_equal(order, np.arange(len(row))):
             order = slice(None)  # all of them, in their own order: twice as fast
-        # What another row wrote elsewhere was just wiped out: until the names change, these are the only entries to write.
+        # What another row wrote elsewhere was just wiped out: until the names change, these are the
+        # only entries to write.
         self._names, self._order = (names, order) if len(known) == len(names) else (None, None)
         return row
 
@@ -114,11 +137,17 @@ class NamedRows:
         return self._names is not None and list(x) == self._names
 
     def expect(self, heads: Heads, second: SecondOrder | None) -> None:
-        """Make ready for more rows like the one before, if it had a value for every column of a model with one head."""
+        """Make ready for more rows like the one before, if it had a value for every column of a
+        model with one head.
+        """
         if self.usual is not None and self.usual.bench is heads.bench:
             return
         complete = self._names is not None and len(self._names) == len(self.places) > 0
-        self.usual = UsualRow(list(self.places), heads, second) if complete and heads.columns.follow else None
+        self.usual = (
+            UsualRow(list(self.places), heads, second)
+            if complete and heads.columns.follow
+            else None
+        )
 
     def news(self, names: Iterable[Hashable]) -> list[Hashable]:
         """Names without a column, sorted."""
@@ -131,9 +160,13 @@ class NamedRows:
         self._begin()
 
     def table(self, frame: nw.DataFrame[Any], places: Mapping[Hashable, int]) -> Matrix:
-        """The rows of a frame with a column for each of ``places``; others are checked and left out."""
+        """The rows of a frame with a column for each of ``places``.
+
+        Others are checked and left out.
+        """
         table = np.full((len(frame), len(places)), np.nan)
-        # By place and not by name: a number among the names would be taken for a place, or for a row.
+        # By place and not by name: a number among the names would be taken for a place, or for a
+        # row.
         for name, series in zip(frame.columns, frame.iter_columns(), strict=True):
             column = numeric_column(f"X[{name!r}]", series.to_numpy())
             if name in places:
@@ -160,7 +193,9 @@ class NamedRows:
 def numeric_column(name: str, raw: Any) -> Vector:
     """A column of finite numbers of sensible size."""
     if raw.dtype.kind not in "fiub":
-        return np.array([number(f"{name}, row {t}", value) for t, value in enumerate(raw)], dtype=np.float64)
+        return np.array(
+            [number(f"{name}, row {t}", value) for t, value in enumerate(raw)], dtype=np.float64
+        )
     column = np.asarray(raw, dtype=np.float64)
     sound = np.abs(column) <= LARGEST
     if not sound.all():
@@ -173,10 +208,13 @@ def targets(y: Any, count: int) -> Any:
     """Targets or labels as an array, one for each of ``count`` rows."""
     values = y.to_numpy() if hasattr(y, "to_numpy") else unmasked("y", y)
     if values.ndim == 1 and values.dtype.kind in "US" and isinstance(y, list | tuple):
-        # numpy cuts off NUL characters at the end of strings, and makes strings of the numbers beside a string.
+        # numpy cuts off NUL characters at the end of strings, and makes strings of the numbers
+        # beside a string.
         values = np.array(y, dtype=object)
     if values.shape != (count,):
-        raise ValueError(f"y must have one entry for each of the {count} rows of X, got shape {values.shape}.")
+        raise ValueError(
+            f"y must have one entry for each of the {count} rows of X, got shape {values.shape}."
+        )
     return values
 
 
@@ -188,7 +226,8 @@ def frame_of(X: Any) -> nw.DataFrame[Any]:
         return nw.from_native(X, eager_only=True)
     except TypeError as error:
         raise TypeError(
-            f"X must be a data frame (pandas, polars or another that narwhals knows), got {shown(X)} ({type(X).__name__}). "
+            "X must be a data frame (pandas, polars or another that narwhals knows), got "
+            f"{shown(X)} ({type(X).__name__}). "
             "Give learn_one and predict_one single rows."
         ) from error
 
@@ -205,7 +244,10 @@ def series_like(values: Any, like: nw.DataFrame[Any]) -> Any:
 
 
 def frame_like(table: Matrix, names: list[Any], like: nw.DataFrame[Any]) -> Any:
-    """A native frame of the same make and with the same index; only pandas has names that are not strings."""
+    """A native frame of the same make and with the same index.
+
+    Only pandas has names that are not strings.
+    """
     import narwhals.stable.v2 as nw
 
     if not like.implementation.is_pandas_like():
@@ -222,7 +264,8 @@ def _require_one_kind(labels: Any) -> None:
     found = {isinstance(label, str): label for label in labels if label is not None}
     if len(found) > 1:
         raise TypeError(
-            f"a frame of this make cannot hold the labels {shown(found[False])} and {shown(found[True])} together. Learn "
+            f"a frame of this make cannot hold the labels {shown(found[False])} and "
+            f"{shown(found[True])} together. Learn "
             "labels of one kind, give frames of pandas, or single rows (learn_one, predict_one)."
         )
 
@@ -249,7 +292,8 @@ def plain_name(name: Any) -> Any:
     if name is None or isinstance(name, bool | int | float | str):
         return name
     raise TypeError(
-        f"a checkpoint holds names that are strings, numbers or tuples of them, got {shown(name)} ({type(name).__name__}). "
+        f"a checkpoint holds names that are strings, numbers or tuples of them, got {shown(name)} "
+        f"({type(name).__name__}). "
         "Rename the feature, or use pickle."
     )
 

@@ -1,4 +1,6 @@
-"""Rows by name that share their names and hold nothing but numbers, as one table: what a batch mostly is."""
+"""Rows by name that share their names and hold nothing but numbers, as one table: what a batch
+mostly is.
+"""
 
 from __future__ import annotations
 

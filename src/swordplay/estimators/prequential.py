@@ -1,7 +1,9 @@
-"""How good a model is on a stream, asked with scikit-learn's own tools: each row is predicted before it is learned.
+"""How good a model is on a stream, asked with scikit-learn's own tools: each row is predicted
+before it is learned.
 
-``PrequentialSplit`` is for ``cv=``, ``prequential_score`` and what ``make_prequential_scorer`` makes are for ``scoring=``.
-They work for the estimators here, for every other with ``partial_fit``, and for pipelines that end in one of them.
+``PrequentialSplit`` is for ``cv=``, ``prequential_score`` and what ``make_prequential_scorer``
+makes are for ``scoring=``. They work for the estimators here, for every other with ``partial_fit``,
+and for pipelines that end in one of them.
 """
 
 from __future__ import annotations
@@ -31,9 +33,12 @@ TOGETHER = {"predict": "predict_then_learn", "predict_proba": "predict_proba_the
 
 @final
 class PrequentialSplit(BaseCrossValidator):  # type: ignore[misc]  # scikit-learn has no types
-    """Blocks that follow one another; each is tested on what comes before it, and every row from ``start`` on is tested once.
+    """Blocks that follow one another.
 
-    Like ``TimeSeriesSplit``, with blocks of any length and from any row on. The order of the rows is time.
+    Each is tested on what comes before it, and every row from ``start`` on is tested once.
+
+    Like ``TimeSeriesSplit``, with blocks of any length and from any row on. The order of the rows
+    is time.
 
     Parameters
     ----------
@@ -42,8 +47,8 @@ class PrequentialSplit(BaseCrossValidator):  # type: ignore[misc]  # scikit-lear
     block
         Rows of a block, instead of ``n_splits``; the last block has those that are left.
     start
-        The first row that is tested, and so the number of rows that are learned before. By default one part of
-        ``n_splits + 1`` equal ones; with ``block``, that many rows.
+        The first row that is tested, and so the number of rows that are learned before. By default
+        one part of ``n_splits + 1`` equal ones; with ``block``, that many rows.
 
     Examples
     --------
@@ -55,13 +60,18 @@ class PrequentialSplit(BaseCrossValidator):  # type: ignore[misc]  # scikit-lear
     7 [7 8 9]
     """
 
-    def __init__(self, n_splits: int = 5, *, block: int | None = None, start: int | None = None) -> None:
+    def __init__(
+        self, n_splits: int = 5, *, block: int | None = None, start: int | None = None
+    ) -> None:
         self.n_splits = arguments.whole("n_splits", n_splits, least=1)
         self.block = None if block is None else arguments.whole("block", block, least=1)
         self.start = None if start is None else arguments.whole("start", start, least=1)
 
     def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple[Any, Any]]:
-        """Indices of the rows to learn and of those to test, block after block; ``y`` and ``groups`` are not looked at."""
+        """Indices of the rows to learn and of those to test, block after block.
+
+        ``y`` and ``groups`` are not looked at.
+        """
         edges = self._edges(_num_samples(indexable(X, y)[0]))
         for first, last in itertools.pairwise(edges):
             yield np.arange(first), np.arange(first, last)
@@ -71,7 +81,10 @@ class PrequentialSplit(BaseCrossValidator):  # type: ignore[misc]  # scikit-lear
         if self.block is None:
             return self.n_splits
         if X is None:
-            raise ValueError("X must be given: how many blocks there are depends on its rows. Or set n_splits, and not block.")
+            raise ValueError(
+                "X must be given: how many blocks there are depends on its rows. Or set n_splits, "
+                "and not block."
+            )
         return len(self._edges(_num_samples(X))) - 1
 
     def _edges(self, rows: int) -> list[int]:
@@ -80,7 +93,8 @@ class PrequentialSplit(BaseCrossValidator):  # type: ignore[misc]  # scikit-lear
         blocks = self.n_splits if self.block is None else -(-(rows - start) // self.block)
         if start < 1 or rows - start < max(1, blocks):
             raise ValueError(
-                f"X has {rows} rows, too few for {self!r}: at least one has to come before the first block, and one in each. "
+                f"X has {rows} rows, too few for {self!r}: at least one has to come before the "
+                "first block, and one in each. "
                 "Ask for fewer or shorter blocks, or start earlier."
             )
         if self.block is None:
@@ -94,8 +108,9 @@ def prequential_predict(estimator: Any, X: Any, y: Any, *, method: str = "predic
     Parameters
     ----------
     estimator
-        Fitted, with ``partial_fit``; or a fitted pipeline whose last step has it. The steps before stay as they were fitted.
-        Those of :mod:`swordplay.sklearn` need not be fitted. It is left as it is.
+        Fitted, with ``partial_fit``; or a fitted pipeline whose last step has it. The steps before
+        stay as they were fitted. Those of :mod:`swordplay.sklearn` need not be fitted. It is left
+        as it is.
     X, y
         Rows in time order, and their targets.
     method
@@ -110,13 +125,17 @@ def prequential_predict(estimator: Any, X: Any, y: Any, *, method: str = "predic
         X, estimator = estimator[:-1].transform(X) if len(estimator) > 1 else X, estimator[-1]
     learner, targets = copy.deepcopy(estimator), column_or_1d(y)
     if _num_samples(X) != len(targets):
-        raise ValueError(f"y must have one entry for each of the {_num_samples(X)} rows of X, got {len(targets)}.")
+        raise ValueError(
+            f"y must have one entry for each of the {_num_samples(X)} rows of X, got "
+            f"{len(targets)}."
+        )
     together = getattr(learner, TOGETHER.get(method, ""), None)
     if together is not None:
         return together(X, targets)
     if getattr(learner, "partial_fit", None) is None:
         raise TypeError(
-            f"{type(learner).__name__} has no partial_fit and cannot learn row by row. Score it on blocks: leave scoring as it "
+            f"{type(learner).__name__} has no partial_fit and cannot learn row by row. Score it "
+            "on blocks: leave scoring as it "
             "is, and use cv=PrequentialSplit()."
         )
     if isinstance(learner, Coat):
@@ -131,16 +150,16 @@ def prequential_predict(estimator: Any, X: Any, y: Any, *, method: str = "predic
 def prequential_score(estimator: Any, X: Any, y: Any, scoring: Any = None) -> float:
     """The score of a copy of a fitted estimator that predicts each row before it learns that row.
 
-    As it takes an estimator, rows and targets, it is itself a scorer: ``cross_val_score(model, X, y,
-    cv=PrequentialSplit(), scoring=prequential_score)``.
+    As it takes an estimator, rows and targets, it is itself a scorer: ``cross_val_score(model, X,
+    y, cv=PrequentialSplit(), scoring=prequential_score)``.
 
     Parameters
     ----------
     estimator, X, y
         As in :func:`prequential_predict`.
     scoring
-        The name of a score, such as ``"neg_mean_absolute_error"``, or a scorer; by default R² for numbers and accuracy for
-        classes.
+        The name of a score, such as ``"neg_mean_absolute_error"``, or a scorer; by default R² for
+        numbers and accuracy for classes.
 
     Examples
     --------
@@ -167,7 +186,9 @@ def make_prequential_scorer(scoring: Any) -> Callable[[Any, Any, Any], float]:
 
 
 class _Told(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """Stands in for an estimator while a scorer asks for predictions: answers what the stream was told."""
+    """Stands in for an estimator while a scorer asks for predictions: answers what the stream
+    was told.
+    """
 
     def __init__(self, estimator: Any, y: Any) -> None:
         self.estimator = estimator
@@ -201,7 +222,9 @@ class _ToldClasses(ClassifierMixin, _Told):  # type: ignore[misc]  # scikit-lear
     def classes_(self) -> Vector:
         """Labels known after the last row, in the order of the columns of ``predict_proba``."""
         known = getattr(self.estimator, "classes_", None)
-        return np.asarray(np.unique(self.y) if known is None else label_arrays.joined(known, column_or_1d(self.y)))
+        return np.asarray(
+            np.unique(self.y) if known is None else label_arrays.joined(known, column_or_1d(self.y))
+        )
 
     def predict_proba(self, X: Any) -> Any:
         """Probabilities of the classes."""

@@ -15,7 +15,8 @@ def of_scores(scores: Matrix, classes: int) -> Matrix:
     Parameters
     ----------
     scores
-        Log-odds of each class, shape ``(T, K)``; of the second one of two, or of a class that is alone, ``(T, 1)``.
+        Log-odds of each class, shape ``(T, K)``; of the second one of two, or of a class that is
+        alone, ``(T, 1)``.
     classes
         K.
 
@@ -27,18 +28,22 @@ def of_scores(scores: Matrix, classes: int) -> Matrix:
     if scores.shape[1] == 1:
         answer = np.ones((len(scores), classes))
         if classes == 2:
-            less = np.exp(-np.abs(scores[:, 0]))  # of the less likely one, beside 1: without overflow
+            less = np.exp(
+                -np.abs(scores[:, 0])
+            )  # of the less likely one, beside 1: without overflow
             answer[:, 1] = np.where(scores[:, 0] > 0.0, 1.0, less) / (1.0 + less)
             answer[:, 0] -= answer[:, 1]
         return answer
     logs = -np.logaddexp(0.0, -scores)  # without overflow
-    # The likeliest class keeps a share even if all are unlikely. As ufuncs: for one row, methods cost more than the arithmetic.
+    # The likeliest class keeps a share even if all are unlikely. As ufuncs: for one row, methods
+    # cost more than the arithmetic.
     odds = np.exp(logs - np.maximum.reduce(logs, axis=1, keepdims=True))
     return np.asarray(odds / np.add.reduce(odds, axis=1, keepdims=True))
 
 
 def of_second(score: float) -> float:
-    """That of the second of two classes, from its log-odds in one row: as :func:`of_scores` has it, several times faster.
+    """That of the second of two classes, from its log-odds in one row: as :func:`of_scores` has it,
+    several times faster.
 
     >>> of_second(0.0)
     0.5

@@ -30,15 +30,20 @@ class Regression(RegressorMixin, Coat):  # type: ignore[misc]  # scikit-learn ha
         return found
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Forget everything, then learn the rows once, in their order; :meth:`predict` then answers for rows to come.
+        """Forget everything, then learn the rows once, in their order.
 
-        The stream ends with a decision for the next row. A block of rows to come is answered by what would have done best on
-        the blocks inside the table: least squares over all of its rows, over its last ones where it drifts, or the stream's
-        own decision (see ``block_choice``). That holds until more is learned: after :meth:`partial_fit` and
-        :meth:`predict_then_learn`, which know nothing of it, :meth:`predict` answers for the next row again.
+        :meth:`predict` then answers for rows to come.
 
-        Weights of rows are for :meth:`partial_fit`: scikit-learn wants a weight of 2 in ``fit`` to mean the same as the row
-        twice, in any order, which no learner that goes through its rows in time can promise.
+        The stream ends with a decision for the next row. A block of rows to come is answered by
+        what would have done best on the blocks inside the table: least squares over all of its
+        rows, over its last ones where it drifts, or the stream's own decision (see
+        ``block_choice``). That holds until more is learned: after :meth:`partial_fit` and
+        :meth:`predict_then_learn`, which know nothing of it, :meth:`predict` answers for the next
+        row again.
+
+        Weights of rows are for :meth:`partial_fit`: scikit-learn wants a weight of 2 in ``fit`` to
+        mean the same as the row twice, in any order, which no learner that goes through its rows in
+        time can promise.
 
         Parameters
         ----------
@@ -66,7 +71,8 @@ class Regression(RegressorMixin, Coat):  # type: ignore[misc]  # scikit-learn ha
         return self
 
     def predict_then_learn(self, X: Any, y: Any, sample_weight: Any = None) -> Vector:
-        """Predictions of rows, each made before its own target is learned: what a stream would have seen.
+        """Predictions of rows, each made before its own target is learned: what a stream would have
+        seen.
 
         The model afterwards is that of :meth:`partial_fit`, bit by bit.
 
@@ -78,7 +84,9 @@ class Regression(RegressorMixin, Coat):  # type: ignore[misc]  # scikit-learn ha
         return self._learn(X, y, sample_weight)
 
     def predict(self, X: Any) -> Vector:
-        """Predictions of rows by what is known now, shape ``(T,)``: after :meth:`fit` for a block, else for the next row."""
+        """Predictions of rows by what is known now, shape ``(T,)``: after :meth:`fit` for a
+        block, else for the next row.
+        """
         self._require_fitted()
         _ = self.model_  # refuses parameters that have changed, before anything else is looked at
         return self._answers(self._rows(X))
@@ -86,7 +94,11 @@ class Regression(RegressorMixin, Coat):  # type: ignore[misc]  # scikit-learn ha
     def _answers(self, rows: Any, following: int = 1) -> Vector:
         """Predictions of rows that are clean; so many of them follow the last one learned."""
         model, block = self.model_, self._block
-        answer = self._asking(model, following) if block is None else lambda part: block.scores(part)[:, 0]
+        answer = (
+            self._asking(model, following)
+            if block is None
+            else lambda part: block.scores(part)[:, 0]
+        )
         return np.asarray(in_chunks(answer, rows))
 
     def askable(self) -> Askable:
@@ -98,15 +110,17 @@ class Regression(RegressorMixin, Coat):  # type: ignore[misc]  # scikit-learn ha
     def predict_interval(self, X: Any, level: Any = 0.9) -> Array:
         """Intervals of rows by what is known now: lower and upper ends, shape ``(T, 2)``.
 
-        After :meth:`fit` for a block of rows to come, by the quantile of the last residuals; else for the next row, as
-        :meth:`predict_interval_then_learn` would give them. Infinite before enough is known.
+        After :meth:`fit` for a block of rows to come, by the quantile of the last residuals; else
+        for the next row, as :meth:`predict_interval_then_learn` would give them. Infinite before
+        enough is known.
 
         Parameters
         ----------
         X
             Rows, as in :meth:`predict`.
         level
-            What share of the truths an interval is to hold, in (0, 1). Of several shares, ``(T, levels, 2)`` is returned.
+            What share of the truths an interval is to hold, in (0, 1). Of several shares, ``(T,
+            levels, 2)`` is returned.
         """
         predictions = self.predict(X)
         if self._block is not None:
@@ -117,7 +131,8 @@ class Regression(RegressorMixin, Coat):  # type: ignore[misc]  # scikit-learn ha
         """Predictions of rows and their intervals, each made before its own target is learned.
 
         On every window of n rows, whatever happens, a level of 0.9 has at most 0.1 n + 20 misses
-        (:class:`swordplay.intervals.SwordIntervals`). The model afterwards is that of :meth:`partial_fit`, bit by bit.
+        (:class:`swordplay.intervals.SwordIntervals`). The model afterwards is that of
+        :meth:`partial_fit`, bit by bit.
 
         Parameters
         ----------
@@ -160,12 +175,16 @@ class Regression(RegressorMixin, Coat):  # type: ignore[misc]  # scikit-learn ha
         self._own_bands = Bands.of_state(saved)
         return super()._resume(saved)
 
-    def _prepared(self, X: Any, y: Any, sample_weight: Any, *, fresh: bool = False) -> tuple[Any, Vector, Vector | None]:
+    def _prepared(
+        self, X: Any, y: Any, sample_weight: Any, *, fresh: bool = False
+    ) -> tuple[Any, Vector, Vector | None]:
         """Rows, targets and weights, all of them checked, and a model to learn them."""
         with self._all_or_nothing():
             fresh = fresh or not self.__sklearn_is_fitted__()
             if not fresh:
-                _ = self.model_  # refuses parameters that have changed, before anything else is looked at
+                _ = (
+                    self.model_
+                )  # refuses parameters that have changed, before anything else is looked at
             refuse_words("y", y)
             rows, targets = self._rows_and_targets(X, y, reset=fresh)
             targets = real_targets(targets)

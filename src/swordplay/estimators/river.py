@@ -1,7 +1,7 @@
 """Estimators for river: thin coats over the compiled engine, for streams and with nothing to set.
 
-Features come as dictionaries or frames, appear and vanish at will. An input that is refused changes nothing: all of it is
-checked before any of it is learned.
+Features come as dictionaries or frames, appear and vanish at will. An input that is refused changes
+nothing: all of it is checked before any of it is learned.
 """
 
 from __future__ import annotations
@@ -25,18 +25,21 @@ __all__ = ["SwordClassifier", "SwordRegressor"]
 class SwordRegressor(NamedRegression, RiverCoat, base.MiniBatchRegressor):
     """Linear regression that tracks a drifting target, with nothing to set.
 
-    Features are scaled as they come and clipped, the target's place and spread are followed, and many step sizes learn at
-    once (``SwordAgeless``). Features may appear, vanish and return; one that is missing counts as lying at its centre and
-    teaches nothing. A row without any feature teaches the intercept and the target's place.
+    Features are scaled as they come and clipped, the target's place and spread are followed, and
+    many step sizes learn at once (``SwordAgeless``). Features may appear, vanish and return; one
+    that is missing counts as lying at its centre and teaches nothing. A row without any feature
+    teaches the intercept and the target's place.
 
     Parameters
     ----------
     loss
-        ``"squared"``, or ``"huber"`` where the target has heavy tails: residuals beyond one spread then pull no harder.
+        ``"squared"``, or ``"huber"`` where the target has heavy tails: residuals beyond one spread
+        then pull no harder.
     radius
         Of the ball where the coefficients of the scaled features live, in spreads of the target.
     memory
-        Rounds that the weights of the experts remember; the shorter, the less well experts are told apart.
+        Rounds that the weights of the experts remember; the shorter, the less well experts are told
+        apart.
     clip
         Scaled values beyond this are clipped.
     standardize
@@ -44,19 +47,21 @@ class SwordRegressor(NamedRegression, RiverCoat, base.MiniBatchRegressor):
     intercept
         Whether to learn an intercept.
     lags
-        ``"auto"`` lets experts with the last three targets, experts without, and "no change" compete (with ``curves=None`` it
-        is 0). Or how many of the last targets join the features: the last ones that were learned, when targets arrive late.
+        ``"auto"`` lets experts with the last three targets, experts without, and "no change"
+        compete (with ``curves=None`` it is 0). Or how many of the last targets join the features:
+        the last ones that were learned, when targets arrive late.
     curves
-        ``"auto"`` puts second-order experts beside the first-order ones, as long as there are at most 64 features: Newton
-        steps that forget, which do not mind correlated features; and experts that correct the mixture of all along 16 curves
-        of the features of the first row, where that helps. ``"rich"`` makes 64 curves. None leaves the linear model of first
-        order.
+        ``"auto"`` puts second-order experts beside the first-order ones, as long as there are at
+        most 64 features: Newton steps that forget, which do not mind correlated features; and
+        experts that correct the mixture of all along 16 curves of the features of the first row,
+        where that helps. ``"rich"`` makes 64 curves. None leaves the linear model of first order.
 
     Attributes
     ----------
     coefficients, intercept_, lag_coef_
-        What the prediction is made of, in the units of the features and of the target: the whole of it wherever no feature
-        is missing or clipped, but for what curves add to it. (``intercept`` is the parameter.)
+        What the prediction is made of, in the units of the features and of the target: the whole of
+        it wherever no feature is missing or clipped, but for what curves add to it. (``intercept``
+        is the parameter.)
     weights_, step_sizes_, effective_step_size_, certificate_
         The experts, see there.
 
@@ -66,26 +71,31 @@ class SwordRegressor(NamedRegression, RiverCoat, base.MiniBatchRegressor):
     >>> from swordplay.river import SwordRegressor
     >>> evaluate.progressive_val_score(datasets.TrumpApproval(), SwordRegressor(), metrics.MAE()).get() < 0.5
     True
-    """
+    """  # noqa: E501
 
     @takes_the_lock
     def predict_one(self, x: Features, with_interval: bool = False, level: float = 0.9) -> Any:
-        """The prediction for one row, 0 before anything was learned. Features never learned from are left out.
+        """The prediction for one row, 0 before anything was learned.
+
+        Features never learned from are left out.
 
         Parameters
         ----------
         x
             Features by name: finite numbers.
         with_interval
-            Whether to return an interval instead, as river's own ``conf.Interval``. Intervals are learned from the first time
-            that a level is asked for, so ask from the first row on; the first five are infinite.
+            Whether to return an interval instead, as river's own ``conf.Interval``. Intervals are
+            learned from the first time that a level is asked for, so ask from the first row on; the
+            first five are infinite.
         level
             What share of the truths an interval is to hold, in (0, 1).
         """
         with self._guard:
             if with_interval:
                 return self._interval(x, level)
-            usual = self._rows.usual  # as in NamedRegression: a call up there would be a tenth of the time
+            usual = (
+                self._rows.usual
+            )  # as in NamedRegression: a call up there would be a tenth of the time
             return usual.ask() if usual is not None and usual.take(x) else self._predict_any(x)
 
     def _interval(self, x: Features, level: float) -> conf.Interval:
@@ -95,7 +105,8 @@ class SwordRegressor(NamedRegression, RiverCoat, base.MiniBatchRegressor):
         return conf.Interval(float(bounds[0, 0]), float(bounds[0, 1]))
 
     def learn_many(self, X: Any, y: Any) -> None:
-        """Learn rows in their order: the same model, bit by bit, as from :meth:`learn_one` row by row.
+        """Learn rows in their order: the same model, bit by bit, as from :meth:`learn_one` row by
+        row.
 
         Parameters
         ----------
@@ -113,8 +124,14 @@ class SwordRegressor(NamedRegression, RiverCoat, base.MiniBatchRegressor):
                 self._bands.learn(predictions, wanted, rows)
 
     def predict_many(self, X: Any) -> Any:
-        """Predictions for the rows of a frame, each as :meth:`predict_one` gives it; a series of the same make."""
+        """Predictions for the rows of a frame, each as :meth:`predict_one` gives it.
+
+        A series of the same make.
+        """
         frame = frame_of(X)
         rows = self._table(frame, self._rows.places)
         # Each as if it were the next one, as river's own checks want it.
-        return series_like(np.zeros(len(rows)) if self._model is None else self._model.predict(rows, len(rows)), frame)
+        return series_like(
+            np.zeros(len(rows)) if self._model is None else self._model.predict(rows, len(rows)),
+            frame,
+        )

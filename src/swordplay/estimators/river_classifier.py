@@ -15,22 +15,23 @@ from swordplay.estimators.river_coat import RiverCoat
 
 
 class SwordClassifier(NamedClassification, RiverCoat, base.MiniBatchClassifier):
-    """Logistic regression that tracks a drifting target, for any number of classes and with nothing to set.
+    """Logistic regression that tracks a drifting target, for any number of classes and with nothing
+    to set.
 
-    Two classes share one model; more have one each, and their probabilities are divided by their sum. Classes may join at
-    any time. Truth values are both known as soon as one of them was seen. Features come and go as in
-    :class:`swordplay.river.SwordRegressor`.
+    Two classes share one model; more have one each, and their probabilities are divided by their
+    sum. Classes may join at any time. Truth values are both known as soon as one of them was seen.
+    Features come and go as in :class:`swordplay.river.SwordRegressor`.
 
     Parameters
     ----------
     radius, memory, clip, standardize, intercept
         As in :class:`swordplay.river.SwordRegressor`; the radius is one of log-odds.
     lags
-        ``"auto"``, as in :class:`swordplay.river.SwordRegressor`; or how many of the last labels join the features, as truths
-        of "was it this class".
+        ``"auto"``, as in :class:`swordplay.river.SwordRegressor`; or how many of the last labels
+        join the features, as truths of "was it this class".
     curves
-        As in :class:`swordplay.river.SwordRegressor`, for up to sixteen classes. The probabilities of three or more
-        are made as sure as they are right, unless it is None.
+        As in :class:`swordplay.river.SwordRegressor`, for up to sixteen classes. The probabilities
+        of three or more are made as sure as they are right, unless it is None.
 
     Attributes
     ----------
@@ -47,14 +48,15 @@ class SwordClassifier(NamedClassification, RiverCoat, base.MiniBatchClassifier):
     >>> from swordplay.river import SwordClassifier
     >>> evaluate.progressive_val_score(datasets.Phishing(), SwordClassifier(), metrics.Accuracy()).get() > 0.88
     True
-    """
+    """  # noqa: E501
 
     @property
     def _multiclass(self) -> bool:
         return True
 
     def learn_many(self, X: Any, y: Any) -> None:
-        """Learn rows in their order: the same model, bit by bit, as from :meth:`learn_one` row by row.
+        """Learn rows in their order: the same model, bit by bit, as from :meth:`learn_one` row by
+        row.
 
         Parameters
         ----------
@@ -71,17 +73,24 @@ class SwordClassifier(NamedClassification, RiverCoat, base.MiniBatchClassifier):
         self._learn_labels(self._grown(frame.columns), rows, labels)
 
     def predict_proba_many(self, X: Any) -> Any:
-        """Probabilities for the rows of a frame, by what is known now; a frame of the same make with a column per class."""
+        """Probabilities for the rows of a frame, by what is known now.
+
+        A frame of the same make with a column per class.
+        """
         frame = frame_of(X)
         return frame_like(self._probabilities(frame), self.classes_ or [False, True], frame)
 
     def predict_set_many(self, X: Any, level: float = 0.9) -> Any:
-        """Which labels are in the set of each row of a frame, by what is known now; a frame of truths with a column per class.
+        """Which labels are in the set of each row of a frame, by what is known now.
+
+        A frame of truths with a column per class.
 
         Each row gets the set that it would have as the next one (see :meth:`predict_set_one`).
         """
         frame = frame_of(X)
-        return frame_like(self._sets(self._probabilities(frame), level), self.classes_ or [False, True], frame)
+        return frame_like(
+            self._sets(self._probabilities(frame), level), self.classes_ or [False, True], frame
+        )
 
     def predict_many(self, X: Any) -> Any:
         """The most probable label of each row of a frame; a series of the same make."""
@@ -92,4 +101,8 @@ class SwordClassifier(NamedClassification, RiverCoat, base.MiniBatchClassifier):
 
     def _probabilities(self, frame: nw.DataFrame[Any]) -> Matrix:
         rows = self._table(frame, self._rows.places)
-        return np.full((len(rows), 2), 0.5) if self._model is None else self._model.predict(rows, len(rows))
+        return (
+            np.full((len(rows), 2), 0.5)
+            if self._model is None
+            else self._model.predict(rows, len(rows))
+        )

@@ -1,4 +1,7 @@
-"""Files that hold a whole estimator: its parameters, its model and what is around the model. No pickle."""
+"""Files that hold a whole estimator: its parameters, its model and what is around the model.
+
+No pickle.
+"""
 
 from __future__ import annotations
 
@@ -25,24 +28,37 @@ SIZES = ("columns", f"{PARAMETER}lags")
 
 
 class Saved(Guarded, ABC):
-    """``save`` and ``load``, for classes that keep each argument of their constructor under its own name."""
+    """``save`` and ``load``, for classes that keep each argument of their constructor under its
+    own name.
+    """
 
     _library: ClassVar[str] = ""
     """Put before the name of the class to tell its files from those of a namesake."""
 
     @abstractmethod
     def _learned(self) -> tuple[Any, State] | None:
-        """The model and what is around it, such as names of columns; None before anything was learned."""
+        """The model and what is around it, such as names of columns.
+
+        None before anything was learned.
+        """
 
     @abstractmethod
     def _resume(self, saved: Mapping[str, Any]) -> Any:
-        """Take up what was around the model; returns the model, made afresh for its state to be loaded."""
+        """Take up what was around the model.
+
+        Returns the model, made afresh for its state to be loaded.
+        """
 
     def state(self) -> State:
-        """Parameters and all that was learned, as named arrays, numbers and texts: what :meth:`save` writes."""
+        """Parameters and all that was learned, as named arrays, numbers and texts: what
+        :meth:`save` writes.
+        """
         given = {name: getattr(self, name) for name in parameters(type(self))}
-        # None is what a parameter was before it came (see EARLIER), and is left out like in files of before.
-        state: State = {f"{PARAMETER}{name}": value for name, value in given.items() if value is not None}
+        # None is what a parameter was before it came (see EARLIER), and is left out like in files
+        # of before.
+        state: State = {
+            f"{PARAMETER}{name}": value for name, value in given.items() if value is not None
+        }
         learned = self._learned()
         if learned is not None:
             model, around = learned
@@ -67,7 +83,8 @@ class Saved(Guarded, ABC):
             return cls.from_state(saved)
         except (TypeError, ValueError, LookupError, OverflowError, RecursionError) as error:
             raise CheckpointError(
-                f"the checkpoint {os.fspath(path)!r} does not fit {cls.__name__}: {error} Save it again with this version."
+                f"the checkpoint {os.fspath(path)!r} does not fit {cls.__name__}: {error} Save it "
+                "again with this version."
             ) from error
 
     @classmethod
@@ -113,8 +130,12 @@ def _require_held(saved: Mapping[str, Any]) -> None:
     numbers = sum(np.size(value) for value in saved.values())
     for name in SIZES:
         if saved.get(name) != AUTO and arguments.whole(name, saved.get(name, 0), least=0) > numbers:
-            raise ValueError(f"{name} is {saved[name]}, but the file holds {numbers} numbers in all.")
+            raise ValueError(
+                f"{name} is {saved[name]}, but the file holds {numbers} numbers in all."
+            )
 
 
 def _within(prefix: str, saved: Mapping[str, Any]) -> State:
-    return {name.removeprefix(prefix): value for name, value in saved.items() if name.startswith(prefix)}
+    return {
+        name.removeprefix(prefix): value for name, value in saved.items() if name.startswith(prefix)
+    }

@@ -12,7 +12,10 @@ from swordplay.base.state import COUNT, Range
 from swordplay.base.types import Matrix, State, Vector
 
 FARTHEST = 1e63
-"""Values have magnitudes of 1e60 at the most; lengths of rows of differences, as the aggregator has them, somewhat more."""
+"""Values have magnitudes of 1e60 at the most.
+
+Lengths of rows of differences, as the aggregator has them, somewhat more.
+"""
 RANGES = {"centers": Range(-FARTHEST, FARTHEST), "spreads": Range(0.0, FARTHEST), "counts": COUNT}
 """What a saved state may hold. Counts are places in ``first`` as long as they are small."""
 
@@ -32,7 +35,9 @@ class ScalerState(NamedTuple):
 
 
 def _kernels() -> Any:
-    """Looked up and never kept: a module cannot be pickled, and numba is imported with the first estimator only."""
+    """Looked up and never kept: a module cannot be pickled, and numba is imported with the first
+    estimator only.
+    """
     from swordplay.engine import scaling
 
     return scaling
@@ -44,17 +49,26 @@ def _sane(saved: ScalerState) -> ScalerState:
         state.require(name, getattr(saved, name), allowed)
     kernels = _kernels()
     # In a column that is past its first values, the middle one may be a mark that is no value.
-    settled = (saved.counts >= kernels.WARM_UP) & (saved.first[kernels.WARM_UP // 2] == kernels.SETTLED)
+    settled = (saved.counts >= kernels.WARM_UP) & (
+        saved.first[kernels.WARM_UP // 2] == kernels.SETTLED
+    )
     values = saved.first.copy()
     values[kernels.WARM_UP // 2, settled] = 0.0
     state.require("first", values, RANGES["centers"])
-    for j in np.flatnonzero((saved.counts > 0) & (saved.counts <= kernels.WARM_UP) & ~settled).tolist():
+    for j in np.flatnonzero(
+        (saved.counts > 0) & (saved.counts <= kernels.WARM_UP) & ~settled
+    ).tolist():
         known = values[: int(saved.counts[j]), j]
         middle = 0.5 * (known[(len(known) - 1) // 2] + known[len(known) // 2])
         apart = (known[-1] - known[0]) * (1.0 + SLACK)
-        if (np.diff(known) < 0).any() or middle != saved.centers[j] or not saved.spreads[j] <= apart:
+        if (
+            (np.diff(known) < 0).any()
+            or middle != saved.centers[j]
+            or not saved.spreads[j] <= apart
+        ):
             raise ValueError(
-                f"state['first'] has values in column {j} that do not lead to its centre and spread. {state.DAMAGED}"
+                f"state['first'] has values in column {j} that do not lead to its centre and "
+                f"spread. {state.DAMAGED}"
             )
     return saved
 
@@ -75,7 +89,9 @@ class Scaler:
         False to leave every column as it is: centre 0, spread 1, no clipping.
     """
 
-    def __init__(self, dim: int, *, clip: float = 5.0, intercept: bool = True, follow: bool = True) -> None:
+    def __init__(
+        self, dim: int, *, clip: float = 5.0, intercept: bool = True, follow: bool = True
+    ) -> None:
         self.clip = clip if follow else np.inf
         self.intercept, self.follow = intercept, follow
         self._hold(self._fresh(dim))
@@ -83,16 +99,21 @@ class Scaler:
     def _fresh(self, dim: int) -> ScalerState:
         """What is known of columns before their first row."""
         spreads = np.zeros(dim) if self.follow else np.ones(dim)
-        return ScalerState(np.zeros(dim), spreads, np.zeros(dim), np.zeros((_kernels().WARM_UP, dim)))
+        return ScalerState(
+            np.zeros(dim), spreads, np.zeros(dim), np.zeros((_kernels().WARM_UP, dim))
+        )
 
     def _hold(self, known: ScalerState, room: int = 1) -> None:
         """Keep what is known, with room for more columns.
 
-        There is always some: as a view, ``first`` then has the same layout whatever its width, and no kernel is compiled twice.
+        There is always some: as a view, ``first`` then has the same layout whatever its width, and
+        no kernel is compiled twice.
         """
         dim = len(known.centers)
         room = max(room, 2 - dim)
-        self._room = ScalerState(*(np.concatenate(pair, axis=-1) for pair in zip(known, self._fresh(room), strict=True)))
+        self._room = ScalerState(
+            *(np.concatenate(pair, axis=-1) for pair in zip(known, self._fresh(room), strict=True))
+        )
         self._look(dim)
 
     def _look(self, dim: int) -> None:
@@ -124,7 +145,10 @@ class Scaler:
         return answer
 
     def scale_and_follow(self, rows: Matrix) -> tuple[Matrix, Vector]:
-        """Each row scaled by what was known before it, then learned from; and their squared norms."""
+        """Each row scaled by what was known before it, then learned from.
+
+        And their squared norms.
+        """
         answer, norms = np.empty((len(rows), self.width)), np.empty(len(rows))
         if self.follow:
             _kernels().scale_and_follow(rows, *self.arrays, self.clip, answer, norms)
@@ -133,14 +157,17 @@ class Scaler:
         return answer, np.einsum("ij,ij->i", answer, answer)
 
     def middles(self, rows: Matrix, lags: int) -> Matrix:
-        """Where the columns behind the lags lie before each of some rows that are about to be followed; nothing is learned.
+        """Where the columns behind the lags lie before each of some rows that are about to be
+        followed; nothing is learned.
 
         NaN for a column before its first value; 0 throughout where columns are left as they are.
         """
         answer = np.zeros((len(rows), self.dim - lags))
         if self.follow:
             copies = (array[..., lags:].copy() for array in self._state)
-            _kernels().middles_of_rows(np.ascontiguousarray(rows[:, lags:]), *copies, self.clip, answer)
+            _kernels().middles_of_rows(
+                np.ascontiguousarray(rows[:, lags:]), *copies, self.clip, answer
+            )
         return answer
 
     def middle(self, lags: int) -> Vector:
@@ -160,13 +187,19 @@ class Scaler:
         self._look(dim)
 
     def copy_columns(self, other: Scaler, first: int) -> None:
-        """Take over what another scaler of the same width knows of the columns from the first one on."""
+        """Take over what another scaler of the same width knows of the columns from the first
+        one on.
+        """
         for mine, theirs in zip(self._state, other._state, strict=True):
             mine[..., first:] = theirs[..., first:]
 
     @property
     def arrays(self) -> ScalerState:
-        """What kernels take. They look at ``first`` column by column; an array without columns would count as another type."""
+        """What kernels take.
+
+        They look at ``first`` column by column; an array without columns would count as another
+        type.
+        """
         return self._state if self._dim else self._state._replace(first=self._room.first[:, :1])
 
     def state(self) -> State:
@@ -180,7 +213,9 @@ class Scaler:
 
 @final
 class Locator:
-    """Where a target usually lies and how far it spreads, followed robustly; the largest spread is remembered.
+    """Where a target usually lies and how far it spreads, followed robustly.
+
+    The largest spread is remembered.
 
     Parameters
     ----------
@@ -191,13 +226,16 @@ class Locator:
     def __init__(self, clip: float) -> None:
         self.clip = clip
         # The second spread is the largest so far.
-        self._state = ScalerState(np.zeros(1), np.zeros(2), np.zeros(1), np.zeros((_kernels().WARM_UP, 1)))
+        self._state = ScalerState(
+            np.zeros(1), np.zeros(2), np.zeros(1), np.zeros((_kernels().WARM_UP, 1))
+        )
 
     @property
     def widest(self) -> float:
         """A bound on all spreads so far; 0 if the next value meets none.
 
-        A spread may fall as long as few values are known. It is never larger than what lies between two of the first ones.
+        A spread may fall as long as few values are known. It is never larger than what lies between
+        two of the first ones.
         """
         kernels, known = _kernels(), self._state
         if known.counts[0] < kernels.TRUSTED or not known.spreads[1] > 0.0:
@@ -212,7 +250,10 @@ class Locator:
         return float(self._state.centers[0])
 
     def locate_and_follow(self, values: Vector) -> Matrix:
-        """Centre, spread and largest spread before each value, which is then learned from; shape ``(T, 3)``."""
+        """Centre, spread and largest spread before each value, which is then learned from.
+
+        Shape ``(T, 3)``.
+        """
         where = np.empty((len(values), 3))
         _kernels().locate_and_follow(values, *self._state, self.clip, where)
         return where

@@ -22,7 +22,10 @@ LINE = 8
 
 
 class Scratch(NamedTuple):
-    """Arrays that a compiled call writes on its way from rows to predictions; those of one row are made once and kept."""
+    """Arrays that a compiled call writes on its way from rows to predictions.
+
+    Those of one row are made once and kept.
+    """
 
     scaled: Matrix
     norms: Vector
@@ -66,7 +69,9 @@ class Scratch(NamedTuple):
 
 
 Beside = Callable[[Scratch, Vector], None]
-"""Somebody who learns from the same scaled rows as the heads: is handed what was written for some rows, and their targets."""
+"""Somebody who learns from the same scaled rows as the heads: is handed what was written for
+some rows, and their targets.
+"""
 
 
 class Plans:
@@ -86,10 +91,17 @@ class Plans:
     @property
     def plan(self) -> Matrix:
         """Of all rows, shape ``(T, 2)``."""
-        return self._parts[0] if len(self._parts) == 1 else np.concatenate([np.empty((0, 2)), *self._parts])
+        return (
+            self._parts[0]
+            if len(self._parts) == 1
+            else np.concatenate([np.empty((0, 2)), *self._parts])
+        )
 
     def middles(self, dim: int) -> Matrix:
-        """Where each of so many columns lay before each row, shape ``(T, d)``; no rows if no entry was missing."""
+        """Where each of so many columns lay before each row, shape ``(T, d)``.
+
+        No rows if no entry was missing.
+        """
         if not any(len(part) for _, part in self._middles):
             return NONE_MISSING
         answer, start = np.full((sum(count for count, _ in self._middles), dim), np.nan), 0
@@ -100,7 +112,10 @@ class Plans:
 
 
 class Bench(NamedTuple):
-    """What learning or predicting one row needs; made once: making it costs more than the arithmetic."""
+    """What learning or predicting one row needs.
+
+    Made once: making it costs more than the arithmetic.
+    """
 
     raw: Matrix
     """Where the row is written, behind its lags."""
@@ -135,7 +150,10 @@ class SecondBench(NamedTuple):
 
 
 def quick(call: functools.partial[Any]) -> Callable[[], Any]:
-    """A compiled call whose arguments stay what they are (see ``fixed``); numba is imported with the first one."""
+    """A compiled call whose arguments stay what they are (see ``fixed``).
+
+    Numba is imported with the first one.
+    """
     from swordplay.compile import bound_call
 
     return bound_call(call)
@@ -148,13 +166,19 @@ def setting(loss: LossName, radius: float, columns: Scaler, target: Locator) -> 
     answer = np.zeros(len(SETTING))
     answer[SETTING.logistic], answer[SETTING.unscaled] = loss == "logistic", not columns.follow
     answer[SETTING.curvature], answer[SETTING.threshold] = CURVATURES[loss], THRESHOLDS[loss]
-    answer[SETTING.reach], answer[SETTING.smallest_norm], answer[SETTING.radius] = REACH, SMALLEST_NORM, radius
+    answer[SETTING.reach], answer[SETTING.smallest_norm], answer[SETTING.radius] = (
+        REACH,
+        SMALLEST_NORM,
+        radius,
+    )
     answer[SETTING.clip], answer[SETTING.clip_target] = columns.clip, target.clip
     return answer
 
 
 def writable(array: Any) -> Any:
-    """Doubles in order that may be written: kernels are compiled for these, and once more for any others."""
+    """Doubles in order that may be written: kernels are compiled for these, and once more for
+    any others.
+    """
     if (
         type(array) is np.ndarray and array.dtype == np.float64
     ):  # the usual cases; what is asked for below takes ten times as long
@@ -163,7 +187,9 @@ def writable(array: Any) -> Any:
 
 
 def aligned(shape: tuple[int, int]) -> Matrix:
-    """An array that begins where a line of the cache begins: a vector register is then never filled from two lines."""
+    """An array that begins where a line of the cache begins: a vector register is then never
+    filled from two lines.
+    """
     size = shape[0] * shape[1]
     room = np.empty(size + LINE)
     first = -room.ctypes.data // room.itemsize % LINE

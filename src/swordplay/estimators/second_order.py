@@ -1,8 +1,9 @@
-"""Second-order experts beside a first-order model: their numbers, the compiled calls, and how they are saved.
+"""Second-order experts beside a first-order model: their numbers, the compiled calls, and how they
+are saved.
 
-They learn from the same rows, scaled once and for all, some of them with the last targets as further columns; and what all of
-them, the first-order model and "no change" say is mixed (see ``engine.curved``). The first-order model learns as if they were
-not there.
+They learn from the same rows, scaled once and for all, some of them with the last targets as
+further columns; and what all of them, the first-order model and "no change" say is mixed (see
+``engine.curved``). The first-order model learns as if they were not there.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ AUTO_LAGS = 3
 SHORTEST = 6
 """2^6 rows are remembered by the shortest memory, and at the least two for each column."""
 COMPETING, TOGETHER = (0, 4, 0, 4), (0, 2, 4, 6)
-"""Powers of two by which the experts' memories are longer than the shortest: without and with lags in turn, or all alike."""
+"""Powers of two by which the experts' memories are longer than the shortest: without and with
+lags in turn, or all alike.
+"""
 CORRECTING = (8, 10, 12, 14)
 """Powers of two of the memories of those that correct the mixture, in rounds."""
 BENDS, RICH_BENDS = 16, 64
@@ -39,7 +42,9 @@ NO_WEIGHTS, NOT_ASKED = np.empty(0), np.empty((0, 0))
 
 @functools.cache
 def _curved(part: str) -> Any:
-    """A part of ``engine.curved``, looked up when it is needed: numba is imported with the first estimator only."""
+    """A part of ``engine.curved``, looked up when it is needed: numba is imported with the first
+    estimator only.
+    """
     return importlib.import_module(f"swordplay.engine.curved.{part}")
 
 
@@ -56,20 +61,32 @@ class SecondOrder:
     intercept
         Whether experts have an intercept.
     lags
-        How many of the last targets all of them are told of; None lets experts with AUTO_LAGS compete with experts without and
-        with "no change".
+        How many of the last targets all of them are told of; None lets experts with AUTO_LAGS
+        compete with experts without and with "no change".
     bends
-        How many curves are made of the columns that are there in the beginning (see ``engine.curved.bends``).
+        How many curves are made of the columns that are there in the beginning (see
+        ``engine.curved.bends``).
     """
 
     asked: Matrix | None = None
-    """What was noted of the rows that are learned next, where they were asked earlier (see :meth:`ask`); used up by them."""
+    """What was noted of the rows that are learned next, where they were asked earlier (see
+    :meth:`ask`); used up by them.
+    """
     _views: dict[str, Any] | None = None
 
-    def __init__(self, dim: int, *, logistic: bool, intercept: bool, lags: int | None, bends: int = BENDS) -> None:
-        self.logistic, self.intercept, self.compete, self.bends = logistic, intercept, lags is None, bends
+    def __init__(
+        self, dim: int, *, logistic: bool, intercept: bool, lags: int | None, bends: int = BENDS
+    ) -> None:
+        self.logistic, self.intercept, self.compete, self.bends = (
+            logistic,
+            intercept,
+            lags is None,
+            bends,
+        )
         self.lags = AUTO_LAGS if lags is None else lags
-        self.errors = int(self.compete)  # numbers about the last error that experts with lags are told
+        self.errors = int(
+            self.compete
+        )  # numbers about the last error that experts with lags are told
         self._hold(dim)
         parts = self._parts()
         parts["shapes"][:] = _curved("bends").drawn(dim, bends)
@@ -80,7 +97,9 @@ class SecondOrder:
     def unbent(self) -> SecondOrder:
         """A fresh layer like this one, without curves."""
         lags = None if self.compete else self.lags
-        return SecondOrder(self.dim, logistic=self.logistic, intercept=self.intercept, lags=lags, bends=0)
+        return SecondOrder(
+            self.dim, logistic=self.logistic, intercept=self.intercept, lags=lags, bends=0
+        )
 
     def _hold(self, dim: int) -> None:
         """Arrays of a fresh layer."""
@@ -92,16 +111,31 @@ class SecondOrder:
         told, width = self.lags + self.errors, dim + self.lags + self.errors + int(self.intercept)
         corrections = (3 if self.compete else 1) + 2 * int(self.logistic)
         self._setting = np.array(
-            [self.logistic, self.intercept, dim, self.lags, self.compete, max(1, told), width, corrections, self.bends],
+            [
+                self.logistic,
+                self.intercept,
+                dim,
+                self.lags,
+                self.compete,
+                max(1, told),
+                width,
+                corrections,
+                self.bends,
+            ],
             dtype=np.float64,
         )
         self._numbers = np.zeros(layout.book_size(dim, max(1, told), self.compete, self.bends))
         shortest = max(SHORTEST, math.ceil(math.log2(2 * width)))
         powers = shortest + np.array(COMPETING if self.compete else TOGETHER)
-        groups = [np.empty((newton.rows_of(wide), newton.LANES)) for wide in (width, corrections, 1 + self.bends)]
+        groups = [
+            np.empty((newton.rows_of(wide), newton.LANES))
+            for wide in (width, corrections, 1 + self.bends)
+        ]
         newton.fresh(groups[0], 1.0 - 2.0**-powers)
         newton.fresh(groups[1], 1.0 - 2.0 ** -np.array(CORRECTING))
-        newton.fresh(groups[2], 1.0 - self._pace * 2.0 ** -np.array(CORRECTING))  # the same rounds, of which it learns a few
+        newton.fresh(
+            groups[2], 1.0 - self._pace * 2.0 ** -np.array(CORRECTING)
+        )  # the same rounds, of which it learns a few
         self._lanes = aligned((sum(map(len, groups)), newton.LANES))
         np.concatenate(groups, out=self._lanes)
         shape, length = layout.desk_size(width, corrections, self.compete, self.bends)
@@ -127,11 +161,19 @@ class SecondOrder:
 
     @property
     def gain(self) -> float:
-        """Loss of the mixture less that of the first-order model, summed, in losses of smoothness 1; mostly negative."""
+        """Loss of the mixture less that of the first-order model, summed, in losses of
+        smoothness 1; mostly negative.
+        """
         return float(self.at_hand["known"][_curved("layout").KNOWN.gain])
 
     def learn(
-        self, rows: Matrix, targets: Vector, weights: Vector | None, first: Vector, plan: Matrix, middles: Matrix = NONE_MISSING
+        self,
+        rows: Matrix,
+        targets: Vector,
+        weights: Vector | None,
+        first: Vector,
+        plan: Matrix,
+        middles: Matrix = NONE_MISSING,
     ) -> Vector:
         """Mixed forecasts of rows, each made before its own target is learned.
 
@@ -147,8 +189,15 @@ class SecondOrder:
             Where each column lies before each row, shape ``(T, d)``, if any entry is missing.
         """
         answer = np.empty(len(rows))
-        arrays = (writable(rows), writable(middles), writable(targets), NO_WEIGHTS if weights is None else writable(weights))
-        _curved("rounds").learn_rows(*arrays, writable(first), plan, self._noted(len(rows)), *self.arrays, answer)
+        arrays = (
+            writable(rows),
+            writable(middles),
+            writable(targets),
+            NO_WEIGHTS if weights is None else writable(weights),
+        )
+        _curved("rounds").learn_rows(
+            *arrays, writable(first), plan, self._noted(len(rows)), *self.arrays, answer
+        )
         return answer
 
     def _noted(self, count: int) -> Matrix:
@@ -162,13 +211,22 @@ class SecondOrder:
     def noted(self) -> int:
         """Numbers that are noted of a row."""
         layout, recent = _curved("layout"), max(1, self.lags + self.errors)
-        return 1 + recent + int(layout.forecasts(float(self.compete))) + int(layout.tops(float(self.bends)))
+        return (
+            1
+            + recent
+            + int(layout.forecasts(float(self.compete)))
+            + int(layout.tops(float(self.bends)))
+        )
 
-    def ask(self, rows: Matrix, first: Vector, middles: Matrix = NONE_MISSING) -> tuple[Vector, Matrix]:
-        """Mixed forecasts of rows whose targets come later, each as if it were the next; and what has to be kept of them.
+    def ask(
+        self, rows: Matrix, first: Vector, middles: Matrix = NONE_MISSING
+    ) -> tuple[Vector, Matrix]:
+        """Mixed forecasts of rows whose targets come later, each as if it were the next.
 
-        The last targets and what everybody said of the row, ``(T, noted)``: experts learn it with the last targets of then,
-        and everybody is judged by what he said then.
+        And what has to be kept of them.
+
+        The last targets and what everybody said of the row, ``(T, noted)``: experts learn it with
+        the last targets of then, and everybody is judged by what he said then.
         """
         if len(rows) == 1 and not len(middles):
             self.predict_row(rows[0], float(first[0]))
@@ -179,13 +237,24 @@ class SecondOrder:
         _curved("asking").predict_rows(*arrays, notes, answer)
         return answer, notes
 
-    def predict(self, rows: Matrix, first: Vector, following: int, middles: Matrix = NONE_MISSING) -> Vector:
-        """Mixed forecasts; so many of the rows follow the last one learned, of the others no last target is known."""
+    def predict(
+        self, rows: Matrix, first: Vector, following: int, middles: Matrix = NONE_MISSING
+    ) -> Vector:
+        """Mixed forecasts.
+
+        So many of the rows follow the last one learned, of the others no last target is known.
+        """
         if len(rows) == 1 == following and not len(middles):
             return np.array([self.predict_row(rows[0], float(first[0]))])
         answer, nothing = np.empty(len(rows)), np.empty((len(rows), 0))
         _curved("asking").predict_rows(
-            writable(rows), writable(middles), writable(first), following, *self.arrays, nothing, answer
+            writable(rows),
+            writable(middles),
+            writable(first),
+            following,
+            *self.arrays,
+            nothing,
+            answer,
         )
         return answer
 
@@ -198,10 +267,18 @@ class SecondOrder:
         bench.ask()
         return float(bench.answer[0])
 
-    def learn_row(self, row: Vector, target: float, first: float, plan: Vector, middles: Matrix = NONE_MISSING) -> float:
+    def learn_row(
+        self, row: Vector, target: float, first: float, plan: Vector, middles: Matrix = NONE_MISSING
+    ) -> float:
         """:meth:`learn` of one row, faster."""
         if len(middles):
-            alone = row[None], np.array([target], dtype=np.float64), None, np.array([first]), plan[None].copy()
+            alone = (
+                row[None],
+                np.array([target], dtype=np.float64),
+                None,
+                np.array([first]),
+                plan[None].copy(),
+            )
             return float(self.learn(*alone, middles)[0])
         bench = self._row or self._bench()
         bench.row[0], bench.first[0], bench.target[0], bench.plan[0] = row, first, target, plan
@@ -218,25 +295,60 @@ class SecondOrder:
         return self._setting, self._numbers, self._lanes, *self._scratch
 
     def _bench(self) -> SecondBench:
-        return self._made(np.empty((1, self.dim)), np.empty(1), np.empty(1), np.empty(1), np.empty((1, 2)))
+        return self._made(
+            np.empty((1, self.dim)), np.empty(1), np.empty(1), np.empty(1), np.empty((1, 2))
+        )
 
     def beside(self, bench: Bench, lags: int) -> SecondBench:
-        """The same with the arrays of the first-order model for one row: what it wrote is read where it stands."""
+        """The same with the arrays of the first-order model for one row: what it wrote is read
+        where it stands.
+        """
         scratch = bench.scratch
-        return self._made(bench.raw[:, lags:], bench.target, scratch.predictions[0], bench.answer[0], scratch.rounds[:, 3:5])
+        return self._made(
+            bench.raw[:, lags:],
+            bench.target,
+            scratch.predictions[0],
+            bench.answer[0],
+            scratch.rounds[:, 3:5],
+        )
 
-    def _made(self, row: Matrix, target: Vector, first: Vector, asked: Vector, plan: Matrix) -> SecondBench:
+    def _made(
+        self, row: Matrix, target: Vector, first: Vector, asked: Vector, plan: Matrix
+    ) -> SecondBench:
         answer, notes, noted = np.empty(1), np.empty((1, self.noted)), np.empty((1, self.noted))
-        kernel, given = _curved("rounds").learn_rows, (row, NONE_MISSING, target, NO_WEIGHTS, first, plan)
-        learn, late = (functools.partial(kernel, *given, some, *self.arrays, answer) for some in (NOT_ASKED, noted))
-        ask = functools.partial(_curved("asking").predict_rows, row, NONE_MISSING, asked, 1, *self.arrays, notes, answer)
-        self._row = SecondBench(row, target, first, asked, plan, answer, notes, noted, quick(learn), quick(late), quick(ask))
+        kernel, given = (
+            _curved("rounds").learn_rows,
+            (row, NONE_MISSING, target, NO_WEIGHTS, first, plan),
+        )
+        learn, late = (
+            functools.partial(kernel, *given, some, *self.arrays, answer)
+            for some in (NOT_ASKED, noted)
+        )
+        ask = functools.partial(
+            _curved("asking").predict_rows, row, NONE_MISSING, asked, 1, *self.arrays, notes, answer
+        )
+        self._row = SecondBench(
+            row,
+            target,
+            first,
+            asked,
+            plan,
+            answer,
+            notes,
+            noted,
+            quick(learn),
+            quick(late),
+            quick(ask),
+        )
         return self._row
 
     # ------------------------------------------------------------------ growing, reading, saving
 
     def widen(self, dim: int) -> None:
-        """Make room for columns that appear late, behind the others; their coefficients start at 0."""
+        """Make room for columns that appear late, behind the others.
+
+        Their coefficients start at 0.
+        """
         old, were = self._parts(), self.dim
         self._hold(dim)
         for name, new in self._parts().items():
@@ -257,11 +369,16 @@ class SecondOrder:
         from swordplay.engine.curved import newton
 
         layout = _curved("layout")
-        book: dict[str, Any] = layout.parts_of(self._numbers, self._setting, layout.forecasts(float(self.compete)))._asdict()
+        book: dict[str, Any] = layout.parts_of(
+            self._numbers, self._setting, layout.forecasts(float(self.compete))
+        )._asdict()
         edge = 0
         widths = self.width, int(self._setting[layout.SETTING.corrections]), 1 + self.bends
         for before, wide in zip(("", "correcting_", "bending_"), widths, strict=True):
-            group, edge = self._lanes[edge : edge + newton.rows_of(wide)], edge + newton.rows_of(wide)
+            group, edge = (
+                self._lanes[edge : edge + newton.rows_of(wide)],
+                edge + newton.rows_of(wide),
+            )
             book |= {
                 f"{before}coefficients": group[:wide],
                 f"{before}variances": group[wide : 2 * wide],
@@ -276,7 +393,10 @@ class SecondOrder:
         return {name: part.copy() for name, part in self._parts().items()}
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
-        """Go on from a saved state, bit by bit; one of before experts were told of errors, or had a pace, goes on without."""
+        """Go on from a saved state, bit by bit.
+
+        One of before experts were told of errors, or had a pace, goes on without.
+        """
         other = copy.copy(self)
         other.errors = int(self.compete and np.shape(saved["recent"]) != (self.lags,))
         if other.errors != self.errors:
@@ -287,9 +407,13 @@ class SecondOrder:
         vars(self).update(vars(other) | {"_row": None})
 
     def in_raw_units(self) -> RawUnits:
-        """What the mixture of a row that follows the last one is made of, where nothing is cut, bent or doubted."""
+        """What the mixture of a row that follows the last one is made of, where nothing is cut,
+        bent or doubted.
+        """
         return second_order_units.in_raw_units(self)
 
     def weights(self) -> dict[str, float]:
-        """Weight of each kind of forecasts in the mixture of the next row, before it is corrected."""
+        """Weight of each kind of forecasts in the mixture of the next row, before it is
+        corrected.
+        """
         return second_order_units.weights(self)

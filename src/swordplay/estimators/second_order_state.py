@@ -13,18 +13,27 @@ from swordplay.estimators.tuning import LARGEST
 
 VAST = 1e150
 LARGEST_FACTOR = 1e100
-"""Of the entries of a triangular factor: what is learned on top of one that large can still be saved."""
+"""Of the entries of a triangular factor: what is learned on top of one that large can still be
+saved.
+"""
 STEEPEST = 100.0
-"""Waves run no faster, and begin no farther out: they are drawn far below, and cosines are only made of moderate angles."""
+"""Waves run no faster, and begin no farther out: they are drawn far below, and cosines are only
+made of moderate angles.
+"""
 SLOWEST = 1000.0
 """Rounds from one that is learned to the next: no curve waits longer."""
 ANYTHING = Range(-VAST, VAST)
 FARTHEST = 1e63
-"""Targets are at most 1e60, scaled or not; their range reaches somewhat farther. Predictions are cut to it."""
+"""Targets are at most 1e60, scaled or not; their range reaches somewhat farther.
+
+Predictions are cut to it.
+"""
 ALLOWED = {
     "known": ANYTHING,
     "factors": Range(-LARGEST_FACTOR, LARGEST_FACTOR),
-    "recent": Range(-2.0 * FARTHEST, 2.0 * FARTHEST),  # targets, and by how much the last one was missed
+    "recent": Range(
+        -2.0 * FARTHEST, 2.0 * FARTHEST
+    ),  # targets, and by how much the last one was missed
     "ends": Range(-FARTHEST, FARTHEST),
     "columns": Range(-LARGEST, 2.0 * LARGEST),
     "behind": Range(0.0, 14.0),
@@ -35,11 +44,18 @@ ALLOWED = {
     "discounts": Range(0.5, 1.0),
     "residuals": Range(0.0, VAST),
 }
-"""What a saved state may hold, by the name of its part; others are any numbers that are not vast."""
+"""What a saved state may hold, by the name of its part.
+
+Others are any numbers that are not vast.
+"""
 
 
 def with_pace(saved: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A saved layer; in one of before there was a pace, whoever corrects learned in every round, and goes on like that."""
+    """A saved layer.
+
+    In one of before there was a pace, whoever corrects learned in every round, and goes on like
+    that.
+    """
     from swordplay.engine.curved.layout import KNOWN
 
     if np.shape(saved["known"]) != (KNOWN.pace,):
@@ -62,12 +78,23 @@ def check(saved: Mapping[str, Any], parts: Mapping[str, Any]) -> State:
     for name, part in parts.items():
         found = np.array(saved[name], dtype=np.float64)
         if found.shape != part.shape:
-            raise ValueError(f"state[{'second.' + name!r}] must have shape {part.shape}, got {found.shape}. {DAMAGED}")
-        require(f"second.{name}", found, ALLOWED.get(name.removeprefix("correcting_").removeprefix("bending_"), ANYTHING))
+            raise ValueError(
+                f"state[{'second.' + name!r}] must have shape {part.shape}, got {found.shape}. "
+                f"{DAMAGED}"
+            )
+        require(
+            f"second.{name}",
+            found,
+            ALLOWED.get(name.removeprefix("correcting_").removeprefix("bending_"), ANYTHING),
+        )
         answer[name] = found
     require("second.ends", np.diff(answer["ends"]), Range(0.0, 2.0 * FARTHEST))
     require("second.columns", answer["columns"][COUNT], Range(0.0, WARM_UP, whole=True))
-    require("second.shapes", answer["shapes"][:, :2], Range(0.0, answer["columns"].shape[1] - 2.0, whole=True))
+    require(
+        "second.shapes",
+        answer["shapes"][:, :2],
+        Range(0.0, answer["columns"].shape[1] - 2.0, whole=True),
+    )
     require("second.shapes", answer["shapes"][:, 2:], Range(-STEEPEST, STEEPEST))
     require("second.known", answer["known"][KNOWN.pace :], Range(1.0, SLOWEST, whole=True))
     spreads = answer["columns"][SPREAD]

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 
 class RawUnits(NamedTuple):
-    """What a mixture is made of: share of the first-order model, and coefficients in the units of the table."""
+    """What a mixture is made of: share of the first-order model, and coefficients in the units
+    of the table.
+    """
 
     share: float
     lags: Vector
@@ -43,13 +45,20 @@ def in_raw_units(layer: SecondOrder) -> RawUnits:
     if layer.compete:  # those without lags have no coefficients of them
         lags[0] += c[-1] * _stay_odds(layer, parts)
     if layer.errors:
-        error = float(mixed[at + layer.lags] * parts["recent"][layer.lags])  # of the last row: a constant for the next one
+        error = float(
+            mixed[at + layer.lags] * parts["recent"][layer.lags]
+        )  # of the last row: a constant for the next one
     scale = np.divide(spread, unscaled[1, :-1], out=np.zeros(layer.dim), where=unscaled[1, :-1] > 0)
     columns = mixed[at + told :] * scale
     intercept = (float(mixed[0]) if layer.intercept else 0.0) * spread + error * spread
     # spread * (c0 (F - center)/spread + ...) + center, lags (y - center)/spread
     level = center * (1.0 - c[0] - lags.sum()) if not layer.logistic else 0.0
-    return RawUnits(float(c[0]), lags, columns, float(intercept + spread * constant + level - columns @ unscaled[0, :-1]))
+    return RawUnits(
+        float(c[0]),
+        lags,
+        columns,
+        float(intercept + spread * constant + level - columns @ unscaled[0, :-1]),
+    )
 
 
 def weights(layer: SecondOrder) -> dict[str, float]:
@@ -59,7 +68,12 @@ def weights(layer: SecondOrder) -> dict[str, float]:
     w = _weighed(layer._parts()["behind"], rounds.PRIOR)
     if not layer.compete:
         return {"first order": float(w[0]), "second order": float(w[1:].sum())}
-    kinds = {"first order": w[:1], "second order": w[1:3], "second order with lags": w[3:5], "no change": w[5:]}
+    kinds = {
+        "first order": w[:1],
+        "second order": w[1:3],
+        "second order with lags": w[3:5],
+        "no change": w[5:],
+    }
     return {kind: float(part.sum()) for kind, part in kinds.items()}
 
 
@@ -79,7 +93,10 @@ def _stay_odds(layer: SecondOrder, parts: Mapping[str, Any]) -> float:
 
 @functools.cache
 def _places(count: int, without: int) -> tuple[Vector, Any, Any]:
-    """1 for the first of some forecasts and 0 for the others; which are told of no lags, and which are."""
+    """1 for the first of some forecasts and 0 for the others.
+
+    Which are told of no lags, and which are.
+    """
     some = np.arange(count) < without
     return np.eye(count)[0], some, ~some
 
@@ -90,7 +107,10 @@ def _shares(layer: SecondOrder, parts: Mapping[str, Any]) -> tuple[Vector, float
     from swordplay.engine.curved import rounds as kernels
 
     asked = _uncompiled(bends.count_asked)(SimpleNamespace(**parts), layer.logistic)
-    w, t = _weighed(parts["behind"], kernels.PRIOR), _weighed(parts["top_behind"][:asked], kernels.TOP_PRIOR)
+    w, t = (
+        _weighed(parts["behind"], kernels.PRIOR),
+        _weighed(parts["top_behind"][:asked], kernels.TOP_PRIOR),
+    )
     beta = parts["correcting_coefficients"] @ t[1 : 1 + len(parts["correcting_discounts"])]
     first, *both = _places(len(w), kernels.WITHOUT)
     sides = [first - w]

@@ -1,8 +1,9 @@
 """Prediction sets of a classifier: labels that together hold the truth as often as a level says.
 
-The score of a row (``estimators.mass``) is an interval's residual (:class:`swordplay.intervals.SwordIntervals` around a
-forecast of 0), and the upper end says how much probability may lie above a label that is still in the set. So the promise for
-every window is the same.
+The score of a row (``estimators.mass``) is an interval's residual
+(:class:`swordplay.intervals.SwordIntervals` around a forecast of 0), and the upper end says how
+much probability may lie above a label that is still in the set. So the promise for every window is
+the same.
 """
 
 from __future__ import annotations
@@ -24,10 +25,12 @@ class WithSets(Coat):
     """Prediction sets for the classifier of scikit-learn's clothes."""
 
     def predict_set(self, X: Any, level: float = 0.9) -> Any:
-        """Which labels are in each row's set by what is known now: truths, shape ``(T, K)``, in the order of ``classes_``.
+        """Which labels are in each row's set by what is known now: truths, shape ``(T, K)``, in the
+        order of ``classes_``.
 
-        After :meth:`fit` for a block of rows to come, else for the next row, as :meth:`predict_set_then_learn` would give them.
-        Every set holds the most probable label; before enough is known, all labels.
+        After :meth:`fit` for a block of rows to come, else for the next row, as
+        :meth:`predict_set_then_learn` would give them. Every set holds the most probable label;
+        before enough is known, all labels.
 
         Parameters
         ----------
@@ -40,14 +43,18 @@ class WithSets(Coat):
         probabilities = self.predict_proba(X)
         nothing = np.zeros(len(probabilities))
         bands = self._bands
-        bounds = bands.of_block(level, nothing) if self._block is not None else bands.intervals(level, nothing, None)
+        bounds = (
+            bands.of_block(level, nothing)
+            if self._block is not None
+            else bands.intervals(level, nothing, None)
+        )
         return mass_above(probabilities) <= bounds[:, 1:]
 
     def predict_set_then_learn(self, X: Any, y: Any, level: float = 0.9) -> tuple[Any, Any]:
         """Labels of rows and their sets, each made before its own label is learned.
 
-        On every window of n rows, a level of 0.9 has at most 0.1 n + 20 sets without the truth, whatever happens. Labels that
-        are new join the classes first.
+        On every window of n rows, a level of 0.9 has at most 0.1 n + 20 sets without the truth,
+        whatever happens. Labels that are new join the classes first.
 
         Parameters
         ----------
@@ -65,11 +72,16 @@ class WithSets(Coat):
         rows, labels, _ = self._prepared(X, y, None, None, open_=True)
         probabilities = np.asarray(play(self.model_, rows, labels, None))
         above = mass_above(probabilities)
-        bounds: Array = self._bands.interval_then_learn(level, np.zeros(len(labels)), of_truths(above, labels), None)
+        bounds: Array = self._bands.interval_then_learn(
+            level, np.zeros(len(labels)), of_truths(above, labels), None
+        )
         return self.classes_[probabilities.argmax(axis=1)], above <= bounds[:, 1:]
 
     def _followed(self, probabilities: Matrix, labels: Any, weights: Vector | None) -> Matrix:
-        """Let the sets learn from rows that were predicted, each before it was learned; returns the predictions."""
+        """Let the sets learn from rows that were predicted, each before it was learned.
+
+        Returns the predictions.
+        """
         told, truths = probabilities, labels
         if weights is not None and not weights.all():
             told, truths = probabilities[weights != 0], labels[weights != 0]
@@ -84,8 +96,12 @@ class WithSets(Coat):
 
     @property
     def _bands(self) -> Bands:
-        """Intervals of the scores, made with the model; for one that was pickled before there were any, now."""
-        return self.__dict__.setdefault("_own_bands", Bands())  # type: ignore[no-any-return]  # a dictionary of anything
+        """Intervals of the scores, made with the model.
+
+        For one that was pickled before there were any, now.
+        """
+        # a dictionary of anything
+        return self.__dict__.setdefault("_own_bands", Bands())  # type: ignore[no-any-return]
 
     def _learned(self) -> tuple[Any, State] | None:
         learned = super()._learned()

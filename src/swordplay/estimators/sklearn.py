@@ -1,4 +1,6 @@
-"""Estimators for scikit-learn: thin coats over the compiled engine, for streams and with nothing to set."""
+"""Estimators for scikit-learn: thin coats over the compiled engine, for streams and with nothing
+to set.
+"""
 
 from __future__ import annotations
 
@@ -30,17 +32,19 @@ __all__ = ["SwordAggregator", "SwordClassifier", "SwordRegressor", "TableEncoder
 class SwordRegressor(Explained, Regression):
     """Regression that tracks a drifting target, linear and along curves, with nothing to set.
 
-    Columns are scaled as they come and clipped, the target's place and spread are followed, and many step sizes learn at
-    once (``SwordAgeless``). The order of the rows is time.
+    Columns are scaled as they come and clipped, the target's place and spread are followed, and
+    many step sizes learn at once (``SwordAgeless``). The order of the rows is time.
 
     Parameters
     ----------
     loss
-        ``"squared"``, or ``"huber"`` where the target has heavy tails: residuals beyond one spread then pull no harder.
+        ``"squared"``, or ``"huber"`` where the target has heavy tails: residuals beyond one spread
+        then pull no harder.
     radius
         Of the ball where the coefficients of the scaled columns live, in spreads of the target.
     memory
-        Rounds that the weights of the experts remember; the shorter, the less well experts are told apart.
+        Rounds that the weights of the experts remember; the shorter, the less well experts are told
+        apart.
     clip
         Scaled entries beyond this are clipped.
     standardize
@@ -48,24 +52,27 @@ class SwordRegressor(Explained, Regression):
     intercept
         Whether to learn an intercept.
     lags
-        ``"auto"`` lets experts with the last three targets, experts without, and "no change" compete. :meth:`predict` then
-        uses the last targets for its first row only, which follows the last one learned, and does without for the rows behind
-        it. (With ``curves=None``, ``"auto"`` is 0.) Or how many of the last targets join the columns of everybody;
+        ``"auto"`` lets experts with the last three targets, experts without, and "no change"
+        compete. :meth:`predict` then uses the last targets for its first row only, which follows
+        the last one learned, and does without for the rows behind it. (With ``curves=None``,
+        ``"auto"`` is 0.) Or how many of the last targets join the columns of everybody;
         :meth:`predict` then uses the last ones that were learned for all its rows.
     encode
-        Whether X may be a data frame with words, dates, truths and missing values, of which numbers are made as in
-        ``swordplay track`` (see :class:`TableEncoder`): strings such as ``"50%"`` and ``"31/01/2012"`` are read, a category
-        gets a column with the first row that is learned of it, and what is missing counts as usual. Needs pyarrow.
+        Whether X may be a data frame with words, dates, truths and missing values, of which numbers
+        are made as in ``swordplay track`` (see :class:`TableEncoder`): strings such as ``"50%"``
+        and ``"31/01/2012"`` are read, a category gets a column with the first row that is learned
+        of it, and what is missing counts as usual. Needs pyarrow.
     curves
-        ``"auto"`` puts second-order experts beside the first-order ones, as long as there are at most 64 columns: Newton
-        steps that forget, which do not mind correlated columns; and experts that correct the mixture of all along 16 curves of
-        the columns, where that helps. ``"rich"`` makes 64 curves. None leaves the linear model of first order.
+        ``"auto"`` puts second-order experts beside the first-order ones, as long as there are at
+        most 64 columns: Newton steps that forget, which do not mind correlated columns; and experts
+        that correct the mixture of all along 16 curves of the columns, where that helps. ``"rich"``
+        makes 64 curves. None leaves the linear model of first order.
 
     Attributes
     ----------
     coef_, intercept_
-        In the units of the raw columns and of the target; they are the whole prediction (of the next row, with lags) wherever
-        no entry is clipped, but for what curves add to it.
+        In the units of the raw columns and of the target; they are the whole prediction (of the
+        next row, with lags) wherever no entry is clipped, but for what curves add to it.
     lag_coef_
         Of the lags, the newest first, shape ``(lags,)``; three with ``lags="auto"``.
     weights_, step_sizes_, effective_step_size_
@@ -101,7 +108,12 @@ class SwordRegressor(Explained, Regression):
     ) -> None:
         self.loss = loss
         self.radius, self.memory, self.clip = radius, memory, clip
-        self.standardize, self.intercept, self.lags, self.encode = standardize, intercept, lags, encode
+        self.standardize, self.intercept, self.lags, self.encode = (
+            standardize,
+            intercept,
+            lags,
+            encode,
+        )
         self.curves = curves
 
     @property
@@ -112,7 +124,10 @@ class SwordRegressor(Explained, Regression):
 
     @property
     def lag_coef_(self) -> Vector:
-        """Change of the prediction with each lag, shape ``(lags,)``; 0 in a block, whose targets are not known."""
+        """Change of the prediction with each lag, shape ``(lags,)``.
+
+        0 in a block, whose targets are not known.
+        """
         coefficients = self._in_raw_units()[0]
         return coefficients[: len(coefficients) - self.model_.heads.dim]
 
@@ -129,10 +144,13 @@ class SwordRegressor(Explained, Regression):
         if self._block is None:
             return found
         coefficients, intercepts = self._block.in_raw_units()
-        return np.append(np.zeros(len(found[0]) - coefficients.shape[1]), coefficients[0]), float(intercepts[0])
+        return np.append(np.zeros(len(found[0]) - coefficients.shape[1]), coefficients[0]), float(
+            intercepts[0]
+        )
 
     def _second(self) -> SecondOrder | None:
-        return self.model_.second  # type: ignore[no-any-return]  # the model has no type before it is made
+        # the model has no type before it is made
+        return self.model_.second  # type: ignore[no-any-return]
 
     def _asking(self, model: Any, following: int) -> Callable[[Matrix], Any]:
         return self._in_order(model.predict, following)
@@ -145,15 +163,23 @@ class SwordRegressor(Explained, Regression):
             return super()._study(rows, targets)
         self._block = learn_and_choose(
             len(targets),
-            lambda first, last: super(SwordRegressor, self)._study(rows[first:last], targets[first:last]),
-            lambda first, last: in_chunks(functools.partial(model.predict, following=0), rows[first:last])[:, None],
-            lambda: LeastSquares(rows, places_of(model.heads, rows), targets, self.loss, model.radius),
+            lambda first, last: super(SwordRegressor, self)._study(
+                rows[first:last], targets[first:last]
+            ),
+            lambda first, last: in_chunks(
+                functools.partial(model.predict, following=0), rows[first:last]
+            )[:, None],
+            lambda: LeastSquares(
+                rows, places_of(model.heads, rows), targets, self.loss, model.radius
+            ),
         )
         return None
 
     def _resume(self, saved: Mapping[str, Any]) -> Any:
         model = super()._resume(saved)
-        self._block = Block.load(saved, dim=len(self.coef_names_), models=1, intercept=model.columns.intercept)
+        self._block = Block.load(
+            saved, dim=len(self.coef_names_), models=1, intercept=model.columns.intercept
+        )
         return model
 
     def _make(self) -> LinearModel:

@@ -29,32 +29,35 @@ if TYPE_CHECKING:  # the models and their engine are imported with the first one
     from swordplay.estimators.second_order import SecondOrder
 
 
-class SwordClassifier(Explained, ClassifierMixin, WithSets):  # type: ignore[misc]  # scikit-learn has no types
+# scikit-learn has no types
+class SwordClassifier(Explained, ClassifierMixin, WithSets):  # type: ignore[misc]
     """Logistic regression that tracks a drifting target, with nothing to set.
 
-    Two classes share one model; more have one each, and their probabilities are divided by their sum. Classes may join late:
-    :meth:`predict_then_learn` lets every new label in, :meth:`partial_fit` those that ``classes`` declares.
+    Two classes share one model; more have one each, and their probabilities are divided by their
+    sum. Classes may join late: :meth:`predict_then_learn` lets every new label in,
+    :meth:`partial_fit` those that ``classes`` declares.
 
     Parameters
     ----------
     radius, memory, clip, standardize, intercept
         As in :class:`swordplay.sklearn.SwordRegressor`; the radius is one of log-odds.
     lags
-        ``"auto"``, as in :class:`swordplay.sklearn.SwordRegressor`; or how many of the last labels join the columns, as truths
-        of "was it this class".
+        ``"auto"``, as in :class:`swordplay.sklearn.SwordRegressor`; or how many of the last labels
+        join the columns, as truths of "was it this class".
     encode
         As in :class:`swordplay.sklearn.SwordRegressor`.
     curves
-        As in :class:`swordplay.sklearn.SwordRegressor`, for up to sixteen classes. The probabilities of three or more
-        are made as sure as they are right (one temperature for all, and how likely the last label stays), unless it is None.
+        As in :class:`swordplay.sklearn.SwordRegressor`, for up to sixteen classes. The
+        probabilities of three or more are made as sure as they are right (one temperature for all,
+        and how likely the last label stays), unless it is None.
 
     Attributes
     ----------
     classes_
         Labels, the columns of ``predict_proba``: sorted, and behind them those that joined late.
     coef_, intercept_
-        Of the log-odds in the units of the raw columns, without curves and doubt; shapes ``(1, d)`` and ``(1,)``, or ``(K, d)``
-        and ``(K,)``.
+        Of the log-odds in the units of the raw columns, without curves and doubt; shapes ``(1, d)``
+        and ``(1,)``, or ``(K, d)`` and ``(K,)``.
     weights_, step_sizes_, effective_step_size_, certificate_
         The experts of the model, or of the model of each class.
     """
@@ -71,7 +74,12 @@ class SwordClassifier(Explained, ClassifierMixin, WithSets):  # type: ignore[mis
         curves: str | None = AUTO,
     ) -> None:
         self.radius, self.memory, self.clip = radius, memory, clip
-        self.standardize, self.intercept, self.lags, self.encode = standardize, intercept, lags, encode
+        self.standardize, self.intercept, self.lags, self.encode = (
+            standardize,
+            intercept,
+            lags,
+            encode,
+        )
         self.curves = curves
 
     @property
@@ -83,7 +91,9 @@ class SwordClassifier(Explained, ClassifierMixin, WithSets):  # type: ignore[mis
             raise AttributeError("this SwordClassifier has not learned anything yet.") from None
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Forget everything, then learn the rows once, in their order (see :meth:`swordplay.sklearn.SwordRegressor.fit`)."""
+        """Forget everything, then learn the rows once, in their order (see
+        :meth:`swordplay.sklearn.SwordRegressor.fit`).
+        """
         rows, labels, _ = self._prepared(X, y, None, None, fresh=True, open_=True)
         self._study(rows, labels)
         self._for_block = True
@@ -97,18 +107,24 @@ class SwordClassifier(Explained, ClassifierMixin, WithSets):  # type: ignore[mis
         X, y
             As in :meth:`fit`.
         classes
-            All labels to come; the first call must give them. A later call may declare more; a label that was never
-            declared is refused.
+            All labels to come; the first call must give them. A later call may declare more; a
+            label that was never declared is refused.
         sample_weight
             Factors of the losses, shape ``(T,)``; a row of weight 0 is not learned.
         """
         if classes is None and not self.__sklearn_is_fitted__():
-            raise ValueError("classes must be given to the first call of partial_fit: all labels that may come, in any order.")
+            raise ValueError(
+                "classes must be given to the first call of partial_fit: all labels that may "
+                "come, in any order."
+            )
         self._learn(X, y, sample_weight, classes)
         return self
 
     def predict_then_learn(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Labels of rows, each predicted before its own label is learned. Labels that are new join the classes first."""
+        """Labels of rows, each predicted before its own label is learned.
+
+        Labels that are new join the classes first.
+        """
         return self._labels(self._learn(X, y, sample_weight, None, open_=True))
 
     def predict_proba_then_learn(self, X: Any, y: Any, sample_weight: Any = None) -> Matrix:
@@ -120,7 +136,9 @@ class SwordClassifier(Explained, ClassifierMixin, WithSets):  # type: ignore[mis
         return self._labels(self.predict_proba(X))
 
     def predict_proba(self, X: Any) -> Matrix:
-        """Probabilities of the classes, shape ``(T, K)``: after :meth:`fit` for a block, else for the next row."""
+        """Probabilities of the classes, shape ``(T, K)``: after :meth:`fit` for a block, else
+        for the next row.
+        """
         self._require_fitted()
         _ = self.model_  # refuses parameters that have changed, before anything else is looked at
         return self._answers(self._rows(X))
@@ -143,7 +161,10 @@ class SwordClassifier(Explained, ClassifierMixin, WithSets):  # type: ignore[mis
         return AskedByPlace(self, of_classes=True)
 
     def decision_function(self, X: Any) -> Any:
-        """Log-odds of the second class, shape ``(T,)``; of each class, ``(T, K)``, where there are not two."""
+        """Log-odds of the second class, shape ``(T,)``.
+
+        Of each class, ``(T, K)``, where there are not two.
+        """
         self._require_fitted()
         _ = self.model_  # refuses parameters that have changed, before anything else is looked at
         scores = in_chunks(self._in_order(self._scores), self._rows(X))
@@ -170,7 +191,8 @@ class SwordClassifier(Explained, ClassifierMixin, WithSets):  # type: ignore[mis
         return coefficients[:, coefficients.shape[1] - model.teams[0].dim :], intercepts
 
     def _second(self) -> SecondOrder | None:
-        return self.model_.second  # type: ignore[no-any-return]  # the model has no type before it is made
+        # the model has no type before it is made
+        return self.model_.second  # type: ignore[no-any-return]
 
     def _scores(self, rows: Matrix, following: int) -> Matrix:
         model, block = self.model_, self._block
@@ -179,20 +201,33 @@ class SwordClassifier(Explained, ClassifierMixin, WithSets):  # type: ignore[mis
     def _labels(self, probabilities: Matrix) -> Any:
         return self.classes_[probabilities.argmax(axis=1)]
 
-    def _learn(self, X: Any, y: Any, sample_weight: Any, classes: Any, *, open_: bool = False) -> Matrix:
+    def _learn(
+        self, X: Any, y: Any, sample_weight: Any, classes: Any, *, open_: bool = False
+    ) -> Matrix:
         rows, labels, weights = self._prepared(X, y, sample_weight, classes, open_=open_)
         return self._followed(np.asarray(play(self.model_, rows, labels, weights)), labels, weights)
 
     def _prepared(
-        self, X: Any, y: Any, sample_weight: Any, classes: Any, *, fresh: bool = False, open_: bool = False
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        classes: Any,
+        *,
+        fresh: bool = False,
+        open_: bool = False,
     ) -> tuple[Any, Any, Vector | None]:
-        """Rows, labels (0..K-1) and weights, all of them checked, and a model for all classes to learn them."""
+        """Rows, labels (0..K-1) and weights, all of them checked, and a model for all classes to
+        learn them.
+        """
         with self._all_or_nothing():
             fresh = fresh or not self.__sklearn_is_fitted__()
             if isinstance(y, np.ma.MaskedArray):
                 arguments.unmasked("y", y)
             if not fresh:
-                _ = self.model_  # refuses parameters that have changed, before anything else is looked at
+                _ = (
+                    self.model_
+                )  # refuses parameters that have changed, before anything else is looked at
             rows, y = self._rows_and_targets(X, y, reset=fresh)
             if y.dtype.kind not in "iub":  # whole numbers are labels, whatever they are
                 check_classification_targets(y)
@@ -218,8 +253,12 @@ class SwordClassifier(Explained, ClassifierMixin, WithSets):  # type: ignore[mis
             return super()._study(rows, targets)
         self._block = learn_and_choose(
             len(targets),
-            lambda first, last: super(SwordClassifier, self)._study(rows[first:last], targets[first:last]),
-            lambda first, last: in_chunks(functools.partial(model.scores, following=0), rows[first:last]),
+            lambda first, last: super(SwordClassifier, self)._study(
+                rows[first:last], targets[first:last]
+            ),
+            lambda first, last: in_chunks(
+                functools.partial(model.scores, following=0), rows[first:last]
+            ),
             lambda: LogOdds(rows, places_of(team, rows), targets, model.classes, team.radius),
         )
         return None
@@ -248,5 +287,7 @@ class SwordClassifier(Explained, ClassifierMixin, WithSets):  # type: ignore[mis
             raise ValueError("it has not as many labels as models.")
         model = super()._resume(saved)
         intercept = bool(self.intercept)
-        self._block = Block.load(saved, dim=len(self.coef_names_), models=len(model.team), intercept=intercept)
+        self._block = Block.load(
+            saved, dim=len(self.coef_names_), models=len(model.team), intercept=intercept
+        )
         return model

@@ -33,7 +33,8 @@ def text(
     name
         Of the estimator.
     models
-        What each model tells, such as ``"count"`` or a class, and the model; the names are shown where there are several.
+        What each model tells, such as ``"count"`` or a class, and the model; the names are shown
+        where there are several.
     block
         What ``predict`` answers by until more is learned, if not by the models.
     bound
@@ -44,7 +45,9 @@ def text(
     first = next(iter(models.values()))
     rows = f"{first.rounds:,} row{'s' * (first.rounds != 1)}"
     columns = f"{first.columns.dim:,} column{'s' * (first.columns.dim != 1)}"
-    parts = [f"{name} after {rows} of {columns}" + (f", {len(models)} models" if len(models) > 1 else "")]
+    parts = [
+        f"{name} after {rows} of {columns}" + (f", {len(models)} models" if len(models) > 1 else "")
+    ]
     for what, model in models.items():
         parts += [f"model of {what}"] if len(models) > 1 else []
         parts += [_drift(model), _experts(model), *([_bound(model)] if bound else [])]
@@ -58,7 +61,8 @@ def text(
 def looks_back(step: float, width: int, rows: int) -> str:
     """How many of the rows so far decide at an effective step size, in words.
 
-    A step of 1 fits the last row exactly, in its own direction only: all directions are renewed after width/step rows.
+    A step of 1 fits the last row exactly, in its own direction only: all directions are renewed
+    after width/step rows.
 
     >>> looks_back(0.5, 4, 100), looks_back(2.0, 1, 100), looks_back(0.5, 4, 8)
     ('the last 8 rows or so decide', 'the last 1 row or so decide', 'all rows so far decide')
@@ -72,7 +76,10 @@ def looks_back(step: float, width: int, rows: int) -> str:
 def _drift(model: Head) -> str:
     """The effective step size, and how many rows it looks back."""
     step = model.effective_step_size
-    return f"  drift       effective step size {step:.2g}: {looks_back(step, model.columns.width, model.rounds)}"
+    return (
+        f"  drift       effective step size {step:.2g}: "
+        f"{looks_back(step, model.columns.width, model.rounds)}"
+    )
 
 
 def _experts(model: Head) -> str:
@@ -80,7 +87,9 @@ def _experts(model: Head) -> str:
     extra = model.extra_gradient
     leaders = np.argsort(-weights, kind="stable")[:LEADERS]
     lines = [
-        f"{100 * weights[k]:3.0f} %  {'extra-gradient' if extra[k] else 'gradient'}, step size {steps[k]:.2g}" for k in leaders
+        f"{100 * weights[k]:3.0f} %  {'extra-gradient' if extra[k] else 'gradient'}, step size "
+        f"{steps[k]:.2g}"
+        for k in leaders
     ]
     rest = 100 * max(0.0, 1.0 - float(weights[leaders].sum()))
     lines.append(f"{rest:3.0f} %  the other {len(weights) - len(leaders)}")
@@ -88,12 +97,20 @@ def _experts(model: Head) -> str:
 
 
 def _bound(model: Head) -> str:
-    """The certificate at a standstill and after one radius of travel; it is concave in between and beyond."""
-    radius = model.radius if model.loss == "logistic" else model.radius * float(model.target.state()["spreads"][1])
+    """The certificate at a standstill and after one radius of travel.
+
+    It is concave in between and beyond.
+    """
+    radius = (
+        model.radius
+        if model.loss == "logistic"
+        else model.radius * float(model.target.state()["spreads"][1])
+    )
     fixed, moving = model.certificate(0.0), model.certificate(radius)
     return (
         f"  bound       regret at most {fixed:.3g} to any fixed coefficients,\n"
-        f"{INDENT}{moving:.3g} to any that travel one radius ({radius:.3g}); of losses of smoothness 1"
+        f"{INDENT}{moving:.3g} to any that travel one radius ({radius:.3g}); of losses of "
+        "smoothness 1"
     )
 
 
@@ -107,6 +124,7 @@ def _mixture(second: SecondOrder) -> str:
 def _answers(block: Block) -> str:
     """What ``predict`` goes by after ``fit``."""
     return (
-        f"  predict     for a block, by the last {block.rows:,} rows together, penalty {block.penalty:g};\n"
+        f"  predict     for a block, by the last {block.rows:,} rows together, penalty "
+        f"{block.penalty:g};\n"
         f"{INDENT}for the next row as soon as more is learned"
     )

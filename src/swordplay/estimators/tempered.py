@@ -1,4 +1,6 @@
-"""Probabilities of three classes or more, made as sure as they are right (see ``engine.curved.many``)."""
+"""Probabilities of three classes or more, made as sure as they are right (see
+``engine.curved.many``).
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,10 @@ class Tempered:
     layers: ClassLayers | None = None
 
     asked: Matrix | None = None
-    """What was noted of the rows that are learned next, where they were asked earlier; used up by them."""
+    """What was noted of the rows that are learned next, where they were asked earlier.
+
+    Used up by them.
+    """
     noted = NOTED
 
     def __init__(self, layers: ClassLayers | None = None) -> None:
@@ -57,24 +62,43 @@ class Tempered:
         return float(1.0 / self._numbers[_kernels().SHARP])
 
     def learn(
-        self, scores: Matrix, labels: Any, weights: Vector | None, rows: Matrix = NO_ROWS, middles: Matrix = NONE_MISSING
+        self,
+        scores: Matrix,
+        labels: Any,
+        weights: Vector | None,
+        rows: Matrix = NO_ROWS,
+        middles: Matrix = NONE_MISSING,
     ) -> Matrix:
-        """Probabilities of rows from the log-odds of every class, ``(T, K)``, each made before its own label is learned."""
+        """Probabilities of rows from the log-odds of every class, ``(T, K)``, each made before
+        its own label is learned.
+        """
         if self.layers is not None:
             scores = self.layers.learn(rows, labels, weights, scores, middles)
         answer, asked = np.empty(scores.shape), NOT_ASKED
         if self.asked is not None:
             asked, self.asked = writable(self.asked[: len(scores)]), self.asked[len(scores) :]
         shares = NOTHING if weights is None else writable(weights)
-        _kernels().learn_rows(writable(scores), writable(labels), shares, asked, self._numbers, self._scratch(scores), answer)
+        _kernels().learn_rows(
+            writable(scores),
+            writable(labels),
+            shares,
+            asked,
+            self._numbers,
+            self._scratch(scores),
+            answer,
+        )
         return answer
 
-    def predict(self, scores: Matrix, following: int, rows: Matrix = NO_ROWS, middles: Matrix = NONE_MISSING) -> Matrix:
+    def predict(
+        self, scores: Matrix, following: int, rows: Matrix = NO_ROWS, middles: Matrix = NONE_MISSING
+    ) -> Matrix:
         """The same of rows that are not learned; so many of them follow the last one learned."""
         if self.layers is not None:
             scores = self.layers.predict(rows, scores, middles)
         answer = np.empty(scores.shape)
-        _kernels().predict_rows(writable(scores), following, self._numbers, self._scratch(scores), answer)
+        _kernels().predict_rows(
+            writable(scores), following, self._numbers, self._scratch(scores), answer
+        )
         return answer
 
     def notes(self, count: int) -> Matrix:
@@ -84,7 +108,11 @@ class Tempered:
     def state(self) -> State:
         """All that the next row needs."""
         flat: State = {"numbers": self._numbers.copy()}
-        return flat if self.layers is None else flat | {"layers": self.layers.count} | nested.put("layer", self.layers.state())
+        return (
+            flat
+            if self.layers is None
+            else flat | {"layers": self.layers.count} | nested.put("layer", self.layers.state())
+        )
 
     def widen(self, dim: int) -> None:
         """Make room for columns that appear late."""
@@ -95,17 +123,33 @@ class Tempered:
         """Go on from a saved state, bit by bit."""
         found, many = np.array(saved["numbers"], dtype=np.float64), _kernels()
         if found.shape != self._numbers.shape:
-            raise ValueError(f"state['tempered.numbers'] must have shape {self._numbers.shape}, got {found.shape}. {DAMAGED}")
+            raise ValueError(
+                f"state['tempered.numbers'] must have shape {self._numbers.shape}, got "
+                f"{found.shape}. {DAMAGED}"
+            )
         require("tempered.numbers", found, Range(-VAST, VAST))
         require("tempered.numbers", found[many.LAST], Range(-1.0, classes - 1.0, whole=True))
         require("tempered.numbers", found[many.BEHIND : many.SHARP], Range(0.0, 14.0))
-        require("tempered.numbers", found[[many.SHARP, many.STAY]], Range(1.0 / many.SHARPEST, many.SHARPEST))
-        require("tempered.numbers", found[[many.SHARP + 1, many.STAY + 2, many.STAY + 4]], Range(many.RIDGE / 2.0, VAST))
+        require(
+            "tempered.numbers",
+            found[[many.SHARP, many.STAY]],
+            Range(1.0 / many.SHARPEST, many.SHARPEST),
+        )
+        require(
+            "tempered.numbers",
+            found[[many.SHARP + 1, many.STAY + 2, many.STAY + 4]],
+            Range(many.RIDGE / 2.0, VAST),
+        )
         self._numbers = found
 
     @classmethod
-    def of_parts(cls, parts: Mapping[str, Any], classes: int, layers: ClassLayers | None) -> Self | None:
-        """From the parts of a saved state, with fresh layers; None if there is none among them, as in files of before."""
+    def of_parts(
+        cls, parts: Mapping[str, Any], classes: int, layers: ClassLayers | None
+    ) -> Self | None:
+        """From the parts of a saved state, with fresh layers.
+
+        None if there is none among them, as in files of before.
+        """
         if "tempered" not in parts:
             return None
         found, saved = cls(), nested.split(nested.part("tempered", parts))

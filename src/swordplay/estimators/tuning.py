@@ -9,32 +9,50 @@ from swordplay.base import arguments
 LossName = Literal["squared", "huber", "logistic"]
 
 LARGEST = arguments.LARGEST
-"""Magnitudes beyond this are mistakes: their squares, times radius and spread, would come near to what doubles can hold."""
+"""Magnitudes beyond this are mistakes: their squares, times radius and spread, would come near
+to what doubles can hold.
+"""
 
 THRESHOLDS = {"squared": 10.0, "huber": 1.0, "logistic": 1.0}
-"""Residuals beyond this many spreads of the target pull no harder. For the squared loss only outliers lie so far."""
+"""Residuals beyond this many spreads of the target pull no harder.
+
+For the squared loss only outliers lie so far.
+"""
 REACH = 30.0
-"""Targets beyond this many spreads from the centre are mistakes for the most part, and weigh less the farther they lie."""
+"""Targets beyond this many spreads from the centre are mistakes for the most part, and weigh
+less the farther they lie.
+"""
 SMALLEST_NORM = 1e-12
 """Rows shorter than this carry nothing to learn from; their weight stays finite."""
 MEMORY = 4000.0
-"""Rounds that the weights of the experts remember: long enough to tell experts apart that differ by a few per cent."""
+"""Rounds that the weights of the experts remember: long enough to tell experts apart that differ
+by a few per cent.
+"""
 SHARPNESS = 24.0
-"""Factor of the meta's rate. After a flip the experts that are too slow have to lose all but a thousandth of their weight: with
-8, the default of the learner, that takes a model of age 1e4 up to 1.36 times as long as one of age 1e3; with 24 up to 1.21."""
+"""Factor of the meta's rate.
+
+After a flip the experts that are too slow have to lose all but a thousandth of their weight: with
+8, the default of the learner, that takes a model of age 1e4 up to 1.36 times as long as one of age
+1e3; with 24 up to 1.21."""
 EARLIER_SHARPNESS = 8.0
 """Of models saved before, which go on as they were."""
 FLOOR = 1e-4
 """Of the rate: differences below a ten-thousandth of the largest surprise are rounding."""
 LARGEST_SETTING = 1e30
-"""Radius and clip are told in spreads; far beyond this the losses of ordinary rows are no numbers."""
+"""Radius and clip are told in spreads.
+
+Far beyond this the losses of ordinary rows are no numbers.
+"""
 CURVATURES = {"squared": 1.0, "huber": 1.0, "logistic": 0.25}
 
 MOST_LAGS = 10_000
 """Each lag is a column; far more are a mistake, and would not fit into memory."""
 
 AUTO, RICH = "auto", "rich"
-"""Of lags: experts with and without compete. Of curves: second-order experts stand beside the first-order ones."""
+"""Of lags: experts with and without compete.
+
+Of curves: second-order experts stand beside the first-order ones.
+"""
 
 
 def settings(estimator: Any) -> dict[str, Any]:
@@ -57,7 +75,10 @@ def checked_lags(lags: Any) -> int | str:
             raise ValueError(f"lags must be a whole number or 'auto', got {arguments.shown(lags)}.")
         return AUTO
     if (clean := arguments.whole("lags", lags, least=0)) > MOST_LAGS:
-        raise ValueError(f"lags must be at most {MOST_LAGS:,}, got {arguments.shown(clean)}. A few dozen are many.")
+        raise ValueError(
+            f"lags must be at most {MOST_LAGS:,}, got {arguments.shown(clean)}. A few dozen are "
+            "many."
+        )
     return clean
 
 
@@ -71,7 +92,10 @@ def checked_curves(curves: Any) -> str | None:
 def _bounded(name: str, value: Any) -> float:
     """A positive number with which no ordinary row overflows."""
     if (clean := arguments.positive(name, value)) > LARGEST_SETTING:
-        raise ValueError(f"{name} must be at most {LARGEST_SETTING:g}, got {clean:g}. It counts spreads: some dozens are many.")
+        raise ValueError(
+            f"{name} must be at most {LARGEST_SETTING:g}, got {clean:g}. It counts spreads: some "
+            "dozens are many."
+        )
     return clean
 
 

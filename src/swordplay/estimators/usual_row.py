@@ -1,7 +1,9 @@
-"""The row that comes every time: the names of the row before, a plain number each, and nothing that takes a closer look.
+"""The row that comes every time: the names of the row before, a plain number each, and nothing that
+takes a closer look.
 
-From the dictionary it goes straight to where the compiled calls read, without a list, an array or a second check on the way.
-Whatever is not plainly such a row is left to the ways that look at everything; the numbers are the same, bit by bit.
+From the dictionary it goes straight to where the compiled calls read, without a list, an array or a
+second check on the way. Whatever is not plainly such a row is left to the ways that look at
+everything; the numbers are the same, bit by bit.
 """
 
 from __future__ import annotations
@@ -41,7 +43,8 @@ class UsualRow:
         self.bench = bench = heads.bench
         lags = len(heads.recent)
         self._learn, self._ask = bench.learn, bench.ask
-        # Views whose entries Python reads as plain numbers, three times as fast as those of an array.
+        # Views whose entries Python reads as plain numbers, three times as fast as those of an
+        # array.
         self._target: Any = bench.target.data
         self._answer: Any = bench.answer[0].data
         self._said: Any = bench.scratch.predictions[0].data
@@ -53,7 +56,11 @@ class UsualRow:
         self._learn_more: Callable[[], Any] | None = None
         if second is not None:
             beside = second.beside(bench, lags)
-            self._learn_more, self._ask_more, self._result = beside.learn, beside.ask, beside.answer.data
+            self._learn_more, self._ask_more, self._result = (
+                beside.learn,
+                beside.ask,
+                beside.answer.data,
+            )
         self.take = _taker(names, bench.raw.reshape(-1), lags, heads, second)
         """Puts a row in its place; False if it is no such row, or the model not what it was."""
 
@@ -80,13 +87,26 @@ class UsualRow:
         return self._result[0]  # type: ignore[no-any-return]  # a double out of an array
 
 
-def _taker(names: Sequence[Hashable], place: Any, lags: int, heads: Heads, second: SecondOrder | None) -> Callable[[Any], bool]:
+def _taker(
+    names: Sequence[Hashable], place: Any, lags: int, heads: Heads, second: SecondOrder | None
+) -> Callable[[Any], bool]:
     """What puts rows with these names behind the lags."""
-    count, bench, room, first, plain = len(names), heads.bench, place.data, 8 * lags, PLAIN.issuperset
+    count, bench, room, first, plain = (
+        len(names),
+        heads.bench,
+        place.data,
+        8 * lags,
+        PLAIN.issuperset,
+    )
     pick, pack, hypot = itemgetter(*names), struct.Struct(f"{count}d").pack_into, math.hypot
 
     def take(x: Any) -> bool:
-        if type(x) is not dict or len(x) != count or heads._bench is not bench or heads.voices is not None:
+        if (
+            type(x) is not dict
+            or len(x) != count
+            or heads._bench is not bench
+            or heads.voices is not None
+        ):
             return False
         if second is not None and second.asked is not None:
             return False

@@ -1,4 +1,6 @@
-"""What decision and experts said of rows when they were asked: the meta is judged by it once the answers are there."""
+"""What decision and experts said of rows when they were asked: the meta is judged by it once the
+answers are there.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,8 @@ class Voices:
     Parameters
     ----------
     late
-        How many rounds ago each row was asked, shape ``(T,)``; 0 for one that is learned as soon as it was asked.
+        How many rounds ago each row was asked, shape ``(T,)``; 0 for one that is learned as soon as
+        it was asked.
     said
         The decision's score then and that of every expert of a head, shape ``(H, T, 1 + N)``.
     """
@@ -33,7 +36,10 @@ class Voices:
         self._late, self._said = late, said
 
     def take(self, rows: Matrix, heads: int) -> Array:
-        """What is known of the next rows, shape ``(H, T, 2 + N)``; experts of heads that joined since then said the same."""
+        """What is known of the next rows, shape ``(H, T, 2 + N)``.
+
+        Experts of heads that joined since then said the same.
+        """
         late, self._late = self._late[: len(rows)], self._late[len(rows) :]
         said, self._said = self._said[:, : len(rows)], self._said[:, len(rows) :]
         answer = np.zeros((heads, len(rows), 1 + said.shape[2]))
@@ -41,13 +47,22 @@ class Voices:
         return answer
 
     def put(self, asked: Array) -> None:
-        """What is known of the next row, the only one, written into an array of shape ``(H, 1, 2 + N)``."""
-        asked[:, 0, 0], asked[: len(self._said), 0, 1:], asked[len(self._said) :, 0, 1:] = self._late[0], self._said[:, 0], 0.0
+        """What is known of the next row, the only one, written into an array of shape ``(H, 1, 2
+        + N)``.
+        """
+        asked[:, 0, 0], asked[: len(self._said), 0, 1:], asked[len(self._said) :, 0, 1:] = (
+            self._late[0],
+            self._said[:, 0],
+            0.0,
+        )
         self._late, self._said = self._late[1:], self._said[:, 1:]
 
 
 def said_now(heads: Heads, rows: Matrix) -> Array:
-    """What the decision and every expert of each head say of rows now, shape ``(T, H, 1 + N)``; nothing is learned."""
+    """What the decision and every expert of each head say of rows now, shape ``(T, H, 1 + N)``.
+
+    Nothing is learned.
+    """
     raw = heads.with_lags(rows)
     answer = np.empty((len(raw), len(heads), 1 + heads.stack.experts))
     _asking(heads, raw, answer)()
@@ -55,12 +70,17 @@ def said_now(heads: Heads, rows: Matrix) -> Array:
 
 
 def ask_heads(heads: Heads, rows: Matrix) -> tuple[Matrix, Array]:
-    """Scores of rows by what is known now, ``(T, H)``, and what decision and experts say of them, as in :func:`said_now`."""
+    """Scores of rows by what is known now, ``(T, H)``, and what decision and experts say of
+    them, as in :func:`said_now`.
+    """
     if len(rows) != 1:
         return heads.predict(rows), said_now(heads, rows)
     scores, late = heads.predict_row(rows[0, : heads.dim]).copy(), _bench(heads)
     late.ask()
-    return scores, late.voices.copy() if heads.loss == "logistic" else late.voices + heads.target.center
+    return (
+        scores,
+        late.voices.copy() if heads.loss == "logistic" else late.voices + heads.target.center,
+    )
 
 
 def learn_late_row(heads: Heads, voices: Voices, row: Vector, target: float) -> Scratch:
@@ -76,7 +96,10 @@ def learn_late_row(heads: Heads, voices: Voices, row: Vector, target: float) -> 
 
 
 class LateBench(NamedTuple):
-    """What a row needs that is learned late; made once for each :class:`Bench`, as making it costs more than the arithmetic."""
+    """What a row needs that is learned late.
+
+    Made once for each :class:`Bench`, as making it costs more than the arithmetic.
+    """
 
     bench: Bench
     voices: Array
@@ -93,7 +116,9 @@ def _bench(heads: Heads) -> LateBench:
         voices = np.empty((1, len(heads), 1 + heads.stack.experts))
         asked = np.empty((len(heads), 1, 2 + heads.stack.experts))
         learn = heads.learning(bench.raw, bench.target, asked, bench.scratch, late=True)
-        heads.late_bench = LateBench(bench, voices, quick(_asking(heads, bench.raw, voices)), asked, quick(learn))
+        heads.late_bench = LateBench(
+            bench, voices, quick(_asking(heads, bench.raw, voices)), asked, quick(learn)
+        )
     return heads.late_bench
 
 
@@ -102,5 +127,11 @@ def _asking(heads: Heads, raw: Matrix, answer: Array) -> functools.partial[None]
 
     columns = heads.columns
     return functools.partial(
-        ask_experts, *heads.stack.arrays[:4], raw, *columns.places, columns.clip, np.empty(columns.width), answer
+        ask_experts,
+        *heads.stack.arrays[:4],
+        raw,
+        *columns.places,
+        columns.clip,
+        np.empty(columns.width),
+        answer,
     )

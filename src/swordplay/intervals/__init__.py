@@ -6,8 +6,9 @@
 >>> lower, upper = intervals.interval(forecast)  # before the truth is known
 >>> intervals.learn(forecast, truth)
 
-A row goes through three parts: the ``shape`` says where its residual is likely to lie, and how far from there; the ``scale``
-how many times that it takes for a level; the ``integrator`` counts misses and makes the level hold on every window of rows.
+A row goes through three parts: the ``shape`` says where its residual is likely to lie, and how far
+from there; the ``scale`` how many times that it takes for a level; the ``integrator`` counts misses
+and makes the level hold on every window of rows.
 """
 
 from swordplay.intervals.sword_intervals import SwordIntervals

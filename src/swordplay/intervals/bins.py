@@ -1,8 +1,10 @@
-"""Bins of the caller's columns: a number for each, so that location and spread need not be lines in a column.
+"""Bins of the caller's columns: a number for each, so that location and spread need not be lines in
+a column.
 
-A scaled column between -EDGE and EDGE lies in one of ``BINS`` bins of the same width, beyond in the first or the last. A row
-adds the numbers of its bins, one of each column, and moves these alone: many bins cost no more time than one. A column that is
-missing, or that lies exactly at its centre, as one does that never moves, is in none.
+A scaled column between -EDGE and EDGE lies in one of ``BINS`` bins of the same width, beyond in the
+first or the last. A row adds the numbers of its bins, one of each column, and moves these alone:
+many bins cost no more time than one. A column that is missing, or that lies exactly at its centre,
+as one does that never moves, is in none.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ def find(row: Vector, count: int, places: Vector) -> float:
     for j in range(len(row)):
         places[j] = NONE
         if count and row[j] != 0.0:
-            below = int((row[j] + EDGE) * (count / (2.0 * EDGE)))  # towards 0, so the first bin holds what lies beyond it
+            below = int(
+                (row[j] + EDGE) * (count / (2.0 * EDGE))
+            )  # towards 0, so the first bin holds what lies beyond it
             places[j] = min(max(below, 0), count - 1)
             found += 1.0
     return found

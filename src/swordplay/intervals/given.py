@@ -15,14 +15,16 @@ from swordplay.base.types import Array, State, Vector
 MOST = 4096
 """Intervals that are remembered; older ones are forgotten."""
 UNKNOWN = 2**53
-"""Rows that were learned when an interval of an earlier file was given: as many as when its truth comes, so it is not late."""
+"""Rows that were learned when an interval of an earlier file was given: as many as when its
+truth comes, so it is not late.
+"""
 
 
 class Given:
     """The last intervals that were given, by their predictions.
 
-    Of several for the same prediction, the newest is taken first: where the truths of some rows never come, theirs are not
-    mistaken for those of later rows.
+    Of several for the same prediction, the newest is taken first: where the truths of some rows
+    never come, theirs are not mistaken for those of later rows.
     """
 
     def __init__(self) -> None:
@@ -35,7 +37,9 @@ class Given:
         return len(self._bounds)
 
     def put(self, prediction: float, bounds: Array, rows: int) -> None:
-        """Remember the interval of each level, shape ``(levels, 2)``, of a prediction, given when so many rows were learned."""
+        """Remember the interval of each level, shape ``(levels, 2)``, of a prediction, given
+        when so many rows were learned.
+        """
         self._bounds[self._next] = prediction, bounds, rows
         self._serials.setdefault(prediction, deque()).append(self._next)
         self._next += 1
@@ -44,11 +48,19 @@ class Given:
             self._drop(oldest, self._serials[self._bounds[oldest][0]].popleft)
 
     def since(self, prediction: float, rows: int) -> int:
-        """How many rows were learned when the newest interval for a prediction was given; ``rows`` if there is none."""
-        return self._bounds[self._serials[prediction][-1]][2] if prediction in self._serials else rows
+        """How many rows were learned when the newest interval for a prediction was given.
+
+        ``rows`` if there is none.
+        """
+        return (
+            self._bounds[self._serials[prediction][-1]][2] if prediction in self._serials else rows
+        )
 
     def take(self, prediction: float) -> Array | None:
-        """The newest interval that was given for a prediction, forgotten from now on; None if there is none."""
+        """The newest interval that was given for a prediction, forgotten from now on.
+
+        None if there is none.
+        """
         if prediction not in self._serials:
             return None
         return self._drop(self._serials[prediction][-1], self._serials[prediction].pop)
@@ -65,7 +77,11 @@ class Given:
         waiting = list(self._bounds.values())
         bounds = np.array([bounds for _, bounds, _ in waiting]).reshape(len(waiting), levels, 2)
         predictions = np.array([prediction for prediction, _, _ in waiting], dtype=np.float64)
-        return {"predictions": predictions, "bounds": bounds, "rows": np.array([rows for *_, rows in waiting], dtype=np.int64)}
+        return {
+            "predictions": predictions,
+            "bounds": bounds,
+            "rows": np.array([rows for *_, rows in waiting], dtype=np.int64),
+        }
 
     @classmethod
     def of_state(cls, saved: Mapping[str, Any], levels: int) -> Given:
@@ -73,17 +89,31 @@ class Given:
         predictions: Vector = np.array(saved["predictions"], dtype=np.float64)
         bounds: Array = np.array(saved["bounds"], dtype=np.float64)
         if predictions.ndim != 1 or len(predictions) > MOST:
-            raise ValueError(f"state['given.predictions'] must have shape (n,), got {predictions.shape}. {DAMAGED}")
+            raise ValueError(
+                f"state['given.predictions'] must have shape (n,), got {predictions.shape}. "
+                f"{DAMAGED}"
+            )
         if bounds.shape != (len(predictions), levels, 2):
-            raise ValueError(f"state['given.bounds'] must have shape ({len(predictions)}, {levels}, 2), got {bounds.shape}.")
+            raise ValueError(
+                f"state['given.bounds'] must have shape ({len(predictions)}, {levels}, 2), got "
+                f"{bounds.shape}."
+            )
         require("given.predictions", predictions, Range(-arguments.LARGEST, arguments.LARGEST))
         require("given.bounds", bounds, Range(-np.inf, np.inf))
         rows = np.array(saved.get("rows", np.full(len(predictions), UNKNOWN)))
         if rows.shape != predictions.shape:
-            raise ValueError(f"state['given.rows'] must have shape {predictions.shape}, got {rows.shape}. {DAMAGED}")
+            raise ValueError(
+                f"state['given.rows'] must have shape {predictions.shape}, got {rows.shape}. "
+                f"{DAMAGED}"
+            )
         require("given.rows", rows, Range(0, UNKNOWN, whole=True))
-        if not ((bounds[..., 0] <= predictions[:, None]) & (predictions[:, None] <= bounds[..., 1])).all():
-            raise ValueError("state['given.bounds'] has an interval that does not hold its prediction. Load an earlier state.")
+        if not (
+            (bounds[..., 0] <= predictions[:, None]) & (predictions[:, None] <= bounds[..., 1])
+        ).all():
+            raise ValueError(
+                "state['given.bounds'] has an interval that does not hold its prediction. Load an "
+                "earlier state."
+            )
         given = cls()
         for prediction, each, then in zip(predictions.tolist(), bounds, rows.tolist(), strict=True):
             given.put(prediction, each, int(then))

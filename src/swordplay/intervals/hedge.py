@@ -12,7 +12,9 @@ from swordplay.intervals.layout import STEPS
 
 @inline_exact
 def halved(times: int) -> float:
-    """1 halved so many times, written straight into the exponent bits: a power would call a function for every expert."""
+    """1 halved so many times, written straight into the exponent bits: a power would call a
+    function for every expert.
+    """
     return bits_to_float((1023 - times) << 52)
 
 

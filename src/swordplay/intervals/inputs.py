@@ -33,43 +33,71 @@ def row(features: Any, known: int | None) -> Matrix:
         return rows(None, 1, known)
     one = arguments.unmasked("features", features)
     if one.ndim != 1:
-        raise ValueError(f"features must have shape (d,), got {one.shape}. Give the columns of one row.")
+        raise ValueError(
+            f"features must have shape (d,), got {one.shape}. Give the columns of one row."
+        )
     return rows(one[None], 1, known)
 
 
 def rows(features: Any, count: int, known: int | None) -> Matrix:
-    """Columns of rows, shape ``(T, d)``: finite or missing (NaN), as many as are known; none without features."""
+    """Columns of rows, shape ``(T, d)``: finite or missing (NaN), as many as are known.
+
+    None without features.
+    """
     if features is None:
         clean: Matrix = np.empty((count, 0))
     else:
         raw = arguments.unmasked("features", features)
         if raw.dtype.kind not in "fiub":
-            raise TypeError(f"features must hold real numbers, got dtype {raw.dtype}. Encode or convert them first.")
+            raise TypeError(
+                f"features must hold real numbers, got dtype {raw.dtype}. Encode or convert them "
+                "first."
+            )
         if raw.ndim != 2 or len(raw) != count:
-            raise ValueError(f"features must have shape (T, d) with T = {count}, got {raw.shape}. Give one row per prediction.")
+            raise ValueError(
+                f"features must have shape (T, d) with T = {count}, got {raw.shape}. Give one row "
+                "per prediction."
+            )
         clean = np.ascontiguousarray(raw, dtype=np.float64)
         huge = np.abs(clean) > LARGEST  # NaN is not
         if huge.any():
             _refuse_huge("features", clean[huge][0])
     if known is not None and clean.shape[1] != known:
-        raise ValueError(f"features must have {known} column(s), as in the rows that were learned, got {clean.shape[1]}.")
+        raise ValueError(
+            f"features must have {known} column(s), as in the rows that were learned, got "
+            f"{clean.shape[1]}."
+        )
     return clean
 
 
 def judged(given: Any, places: Any) -> Array:
-    """An interval that the caller says was given, shape ``(levels, 2)``; ``places`` says where each level stands there."""
+    """An interval that the caller says was given, shape ``(levels, 2)``.
+
+    ``places`` says where each level stands there.
+    """
     try:
-        lower, upper = (np.atleast_1d(np.array(arguments.unmasked("given", end), dtype=np.float64)) for end in given)
+        lower, upper = (
+            np.atleast_1d(np.array(arguments.unmasked("given", end), dtype=np.float64))
+            for end in given
+        )
     except (TypeError, ValueError):
         raise TypeError(f"given must be a pair (lower, upper), got {shown(given)}.") from None
     if lower.shape != places.shape or upper.shape != places.shape:
-        raise ValueError(f"given must have {len(places)} lower and upper end(s), got {shown(given)}.")
+        raise ValueError(
+            f"given must have {len(places)} lower and upper end(s), got {shown(given)}."
+        )
     if not (lower <= upper).all():
-        raise ValueError(f"given must not have a lower end above the upper, nor NaN, got {shown(given)}. Swap or drop them.")
+        raise ValueError(
+            f"given must not have a lower end above the upper, nor NaN, got {shown(given)}. Swap "
+            "or drop them."
+        )
     bounds = np.empty((len(lower), 2))
     bounds[places] = np.column_stack([lower, upper])
     return bounds
 
 
 def _refuse_huge(name: str, value: float) -> NoReturn:
-    raise ValueError(f"{name} must lie between -{LARGEST:g} and {LARGEST:g}, got {value:g}. Drop or repair it, or rescale.")
+    raise ValueError(
+        f"{name} must lie between -{LARGEST:g} and {LARGEST:g}, got {value:g}. Drop or repair it, "
+        "or rescale."
+    )

@@ -1,9 +1,12 @@
-"""The integrator: it counts misses and holds every window of rows to its level, whatever the shape and the scale say.
+"""The integrator: it counts misses and holds every window of rows to its level, whatever the shape
+and the scale say.
 
-The balance of a level that allows a share alpha of misses starts at 0 and changes by (1 if missed, else 0) - alpha. From LIMIT
-on the interval is everything, and cannot miss. From -LIMIT down it is the prediction alone, and misses unless the truth is just
-that: such a hit leaves the balance as it is. In between the balance widens and narrows the interval. So it never leaves
-[-LIMIT - alpha, LIMIT + 1 - alpha], and no window of rows has more than 2 LIMIT + 1 misses beyond its share (docs/theory.md).
+The balance of a level that allows a share alpha of misses starts at 0 and changes by (1 if missed,
+else 0) - alpha. From LIMIT on the interval is everything, and cannot miss. From -LIMIT down it is
+the prediction alone, and misses unless the truth is just that: such a hit leaves the balance as it
+is. In between the balance widens and narrows the interval. So it never leaves [-LIMIT - alpha,
+LIMIT + 1 - alpha], and no window of rows has more than 2 LIMIT + 1 misses beyond its share
+(docs/theory.md).
 """
 
 from __future__ import annotations
@@ -33,19 +36,26 @@ def haste(alpha: float, balance: float, live: Vector) -> float:
 
 @inline
 def nearer(location: float, alpha: float, balance: float, live: Vector) -> float:
-    """Where the middle of an interval lies beside the prediction, which it has to hold: it narrows from there, too."""
+    """Where the middle of an interval lies beside the prediction, which it has to hold: it
+    narrows from there, too.
+    """
     return location * max(1.0 + haste(alpha, balance, live) * answer(balance), 0.0)
 
 
 @inline
 def radius(alpha: float, quantile: float, balance: float, live: Vector) -> float:
-    """How many spreads wide the interval is on either side: infinite for everything, :data:`POINT` for the prediction alone."""
+    """How many spreads wide the interval is on either side: infinite for everything,
+    :data:`POINT` for the prediction alone.
+    """
     if live[ROWS] < FEW or balance >= LIMIT:
         return math.inf
     if balance <= -LIMIT:
         return POINT
-    own = quantile + max(quantile, live[SCORE]) * (answer(balance) * (1.0 + haste(alpha, balance, live)))
-    # Of n scores the next one exceeds the largest with a chance of 1/(n + 1): before that is below alpha, no quantile is known.
+    own = quantile + max(quantile, live[SCORE]) * (
+        answer(balance) * (1.0 + haste(alpha, balance, live))
+    )
+    # Of n scores the next one exceeds the largest with a chance of 1/(n + 1): before that is below
+    # alpha, no quantile is known.
     if (live[ROWS] + 1.0) * alpha < 1.0:
         own = max(own, live[LARGEST_SCORE])
     return float(max(own, 0.0))

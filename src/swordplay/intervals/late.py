@@ -1,11 +1,14 @@
-"""Truths that come late: intervals of rows that are asked before the truths of the last ones are known.
+"""Truths that come late: intervals of rows that are asked before the truths of the last ones are
+known.
 
-What shape and scale learn holds for the next row: how large the last residual was, which of many quick experts was right. When
-a hundred rows are asked before the first of their truths comes, that is stale, and intervals by it are too narrow; misses are
-counted a hundred rows late, and the balance would go from one of its limits to the other, with intervals of everything most of
-the time. So rows get intervals by the plain quantile of the last residuals whose truths came late, as soon as there are enough
-of them: whatever makes a forecast worse by coming early is in these. The balance widens and narrows them as it does the others,
-with limits that lie as much farther apart as the truths are late.
+What shape and scale learn holds for the next row: how large the last residual was, which of many
+quick experts was right. When a hundred rows are asked before the first of their truths comes, that
+is stale, and intervals by it are too narrow; misses are counted a hundred rows late, and the
+balance would go from one of its limits to the other, with intervals of everything most of the time.
+So rows get intervals by the plain quantile of the last residuals whose truths came late, as soon as
+there are enough of them: whatever makes a forecast worse by coming early is in these. The balance
+widens and narrows them as it does the others, with limits that lie as much farther apart as the
+truths are late.
 """
 
 from __future__ import annotations
@@ -25,11 +28,15 @@ MOST_SIZES = 1000
 PACE = 0.01
 """How fast the usual lateness follows."""
 LATE = 0.5
-"""Truths that are later than this on average, in rows that were learned between interval and truth, come late."""
+"""Truths that are later than this on average, in rows that were learned between interval and
+truth, come late.
+"""
 NONE = 0.001
 """A usual lateness below this is none."""
 ROOM = 2.0
-"""How much farther off the limit of the balance is, for each row that truths are late on average."""
+"""How much farther off the limit of the balance is, for each row that truths are late on
+average.
+"""
 
 
 class Late:
@@ -48,15 +55,22 @@ class Late:
 
     def decides(self, alphas: Vector) -> bool:
         """Whether truths come late, and enough of them are known for the widest interval."""
-        return self.lateness >= LATE and bool(_rank(float(alphas[-1]), len(self.sizes)) <= len(self.sizes))
+        return self.lateness >= LATE and bool(
+            _rank(float(alphas[-1]), len(self.sizes)) <= len(self.sizes)
+        )
 
-    def learn(self, late: Vector, residuals: Vector, missed: Any, alphas: Vector, balances: Vector) -> Vector:
-        """Truths in their order; returns the balances afterwards, as in ``intervals.integrator`` with this limit.
+    def learn(
+        self, late: Vector, residuals: Vector, missed: Any, alphas: Vector, balances: Vector
+    ) -> Vector:
+        """Truths in their order.
+
+        Returns the balances afterwards, as in ``intervals.integrator`` with this limit.
 
         Parameters
         ----------
         late, residuals
-            How many truths were learned since the interval of each row was given, and its residual, shape ``(T,)``.
+            How many truths were learned since the interval of each row was given, and its residual,
+            shape ``(T,)``.
         missed
             Whether the truth fell outside, shape ``(T, levels)``.
         alphas, balances
@@ -66,19 +80,30 @@ class Late:
         kept = (late > 0.0) | (known[1:] >= LATE)
         least = -_limit(known[:-1])
         outside = np.transpose(missed)
-        counted = [_counted(*level, least) for level in zip(balances.tolist(), alphas.tolist(), outside, strict=True)]
+        counted = [
+            _counted(*level, least)
+            for level in zip(balances.tolist(), alphas.tolist(), outside, strict=True)
+        ]
         new = np.abs(residuals[kept])
-        self.lateness, self.sizes, self._sorted = float(known[-1]), np.concatenate([self.sizes, new])[-MOST_SIZES:], None
+        self.lateness, self.sizes, self._sorted = (
+            float(known[-1]),
+            np.concatenate([self.sizes, new])[-MOST_SIZES:],
+            None,
+        )
         return np.array(counted)
 
     def _known(self, late: Vector) -> Vector:
         """The usual lateness before all rows and after each, shape ``(T + 1,)``."""
         # Numbers of Python, one after the other: no sum of numpy leads to the same bits.
         usual = first = self.lateness
-        known = np.array([first, *[usual := usual + PACE * (rows - usual) for rows in late.tolist()]])
+        known = np.array(
+            [first, *[usual := usual + PACE * (rows - usual) for rows in late.tolist()]]
+        )
         if known[1:].min() >= NONE:
             return known
-        for t, rows in enumerate(late.tolist()):  # where it becomes none, the next ones go on from there
+        for t, rows in enumerate(
+            late.tolist()
+        ):  # where it becomes none, the next ones go on from there
             usual = float(known[t])
             usual += PACE * (rows - usual)
             known[t + 1] = 0.0 if usual < NONE else usual
@@ -87,8 +112,9 @@ class Late:
     def bounds(self, predictions: Vector, alphas: Vector, balances: Vector) -> Array:
         """Intervals of rows that are asked together, shape ``(T, levels, 2)``.
 
-        Rows of everything, which cannot miss, and of the prediction alone, which hardly can hold, are counted when they are
-        given: of many rows that are asked together, no more get one than the balance asks for.
+        Rows of everything, which cannot miss, and of the prediction alone, which hardly can hold,
+        are counted when they are given: of many rows that are asked together, no more get one than
+        the balance asks for.
         """
         if self._sorted is None:
             self._sorted = np.sort(self.sizes)
@@ -118,10 +144,14 @@ class Late:
             return cls()
         if missing := sorted({"lateness", "sizes"} - saved.keys()):
             raise ValueError(f"state lacks late.{missing[0]}. {DAMAGED}")
-        lateness, sizes = np.array(saved["lateness"], dtype=np.float64), np.array(saved["sizes"], dtype=np.float64)
+        lateness, sizes = (
+            np.array(saved["lateness"], dtype=np.float64),
+            np.array(saved["sizes"], dtype=np.float64),
+        )
         if lateness.ndim or sizes.ndim != 1 or len(sizes) > MOST_SIZES:
             raise ValueError(
-                f"state['late.sizes'] must have shape (n,) with n up to {MOST_SIZES}, got {sizes.shape}. {DAMAGED}"
+                f"state['late.sizes'] must have shape (n,) with n up to {MOST_SIZES}, got "
+                f"{sizes.shape}. {DAMAGED}"
             )
         require("late.lateness", lateness, Range(0.0, 1e15))
         require("late.sizes", sizes, Range(0.0, 1e63))
@@ -131,7 +161,9 @@ class Late:
 def _counted(balance: float, alpha: float, missed: Any, least: Vector) -> float:
     """The balance of a level after rows; a hit at or below ``least`` is free."""
     steps = np.where(missed, 1.0 - alpha, -alpha)
-    before = np.add.accumulate(np.concatenate([[balance], steps]))  # one after the other, as long as no hit is free
+    before = np.add.accumulate(
+        np.concatenate([[balance], steps])
+    )  # one after the other, as long as no hit is free
     free = ~missed & (before[:-1] <= least)
     if not free.any():
         return float(before[-1])
@@ -150,7 +182,9 @@ def _limit(lateness: Any) -> Any:
 
 
 def _rank(alpha: float, count: int) -> int:
-    """Which of so many sorted residuals a share alpha of the next ones exceeds, as in split conformal prediction."""
+    """Which of so many sorted residuals a share alpha of the next ones exceeds, as in split
+    conformal prediction.
+    """
     return math.ceil((1.0 - alpha) * (count + 1))
 
 

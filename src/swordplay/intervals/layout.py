@@ -13,26 +13,38 @@ debts     ``(levels, STEPS)``       what these have lost, fading
 balances  ``(levels,)``             misses so far beyond those that each level allows
 ========= ========================= ===========================================================================
 
-The width is that of a row of the shape: a 1, six columns made of the forecast and of what came before, then the caller's
-columns, scaled. A state of before bins has none (``(2, d, 0, STEPS)``), one of before there were experts who expect nothing has
-losses of ``(2, SETS, STEPS)``, one of before haste has no such number in ``live``: they go on without. The arrays of
-``engine.scaling`` follow the forecast first, then the caller's columns.
-"""
+The width is that of a row of the shape: a 1, six columns made of the forecast and of what came
+before, then the caller's columns, scaled. A state of before bins has none (``(2, d, 0, STEPS)``),
+one of before there were experts who expect nothing has losses of ``(2, SETS, STEPS)``, one of
+before haste has no such number in ``live``: they go on without. The arrays of ``engine.scaling``
+follow the forecast first, then the caller's columns.
+"""  # noqa: E501
 
 from __future__ import annotations
 
 SETS = 3
-"""Kinds of experts of the shape by what they look at: the 1 alone, the columns that are made here too, all columns."""
+"""Kinds of experts of the shape by what they look at: the 1 alone, the columns that are made
+here too, all columns.
+"""
 STEPS = 8
-"""Step sizes: of each kind of experts of the shape, 1/2, ..., 1/256 of the way to what was seen; of each level, 1, 1/2, ...
-of the largest. They fill whole vector registers. And as many experts of the shape learn nothing: see ``intervals.shape``."""
+"""Step sizes: of each kind of experts of the shape, 1/2, ..., 1/256 of the way to what was seen.
+
+Of each level, 1, 1/2, ... of the largest. They fill whole vector registers. And as many experts of
+the shape learn nothing: see ``intervals.shape``."""
 OWN = 7
-"""Columns that are made here: 1; the last residual; the usual residual of the last few and of some ten rows; how far the last
-truth lies from this forecast, with its sign and without; and the forecast."""
+"""Columns that are made here: 1.
+
+The last residual; the usual residual of the last few and of some ten rows; how far the last truth
+lies from this forecast, with its sign and without; and the forecast."""
 BINS = 24
-"""Parts that each of the caller's columns is cut into, besides its line: what hour or temperature says is seldom a line."""
+"""Parts that each of the caller's columns is cut into, besides its line: what hour or
+temperature says is seldom a line.
+"""
 EDGE = 2.0
-"""Spreads on either side of the centre that the bins lie within; those at the ends hold what lies beyond."""
+"""Spreads on either side of the centre that the bins lie within.
+
+Those at the ends hold what lies beyond.
+"""
 
 # Places in ``live``.
 ROWS = 0  # learned so far
@@ -54,42 +66,62 @@ PACES = (0.5, 0.1)
 PACE = 1.0 / 500.0
 """How fast the usual size of a residual and the usual score follow."""
 OUTLIER = 20.0
-"""Residuals beyond so many usual ones, and scores likewise, are clipped before anything is learned from them."""
+"""Residuals beyond so many usual ones, and scores likewise, are clipped before anything is
+learned from them.
+"""
 LATELY = 2.0
-"""But not residuals below so many middle ones of the last few: a forecaster that jumps is followed at once. Nor those that are
+"""But not residuals below so many middle ones of the last few: a forecaster that jumps is followed
+at once. Nor those that are
 no larger than the one before: two in a row are no accident."""
 REACH = 1.5
 """No interval but everything reaches farther than so many largest residuals of late."""
 FALL = 20.0
-"""The usual size is at most so many usual sizes of some ten rows: where residuals become small for good, it follows."""
+"""The usual size is at most so many usual sizes of some ten rows: where residuals become small
+for good, it follows.
+"""
 LARGEST_RATIO = 5.0
-"""Columns made of residuals are clipped at this many usual sizes, as the other columns are at this many spreads."""
+"""Columns made of residuals are clipped at this many usual sizes, as the other columns are at
+this many spreads.
+"""
 FLOOR = 0.2
 """The spread is at least this share of the usual size."""
 FIRST_SCORE = 1.0
-"""The usual score to begin with: a spread is the mean distance from the location, and scores are distances in spreads."""
+"""The usual score to begin with: a spread is the mean distance from the location, and scores are
+distances in spreads.
+"""
 MEMORY = 500.0
 """Rows that the weights of experts remember."""
 SHARPNESS = 0.1
-"""Rate of the weights: for the shape per squared usual size, for a level divided by the share of misses that it allows."""
+"""Rate of the weights: for the shape per squared usual size, for a level divided by the share of
+misses that it allows.
+"""
 LARGEST_LOSS = OUTLIER * OUTLIER
 """Of an expert of the shape in one row, in squared usual sizes."""
 FIRST_RADIUS_STEP = 1.0 / 32.0
-"""The largest step of a level's experts in usual scores, times the share of misses that it allows; the others are halves."""
+"""The largest step of a level's experts in usual scores, times the share of misses that it allows.
+
+The others are halves.
+"""
 LIMIT = 9.5
-"""Balance at which an interval becomes everything, or a point: no window of rows has 2 LIMIT + 1 = 20 misses too many."""
+"""Balance at which an interval becomes everything, or a point: no window of rows has 2 LIMIT + 1
+= 20 misses too many.
+"""
 GAIN = 0.02
 """How much a miss too many widens the next interval, relatively."""
 BEND = 4.0
 """How much more so near the limit: the answer to a balance c is GAIN c (1 + BEND (c / LIMIT)^2)."""
 NARROWING = 16.0
-"""How much more hits too many narrow an interval than misses too many widen it, times the square of the share of misses.
-Where half of the rows are to be missed, some truths that equal their forecasts, which nobody can miss, soon use up all hits
-that may be too many: they have to be made up for before the next ones come."""
+"""How much more hits too many narrow an interval than misses too many widen it, times the square of
+the share of misses.
+Where half of the rows are to be missed, some truths that equal their forecasts, which nobody can
+miss, soon use up all hits that may be too many: they have to be made up for before the next ones
+come."""
 LARGEST_RAW_SCORE = 1e12
 """Scores beyond this say the same: far outside."""
 SMALLEST_SCORE = 1e-200
-"""Scores below this are none: losses are told in usual scores, and divided by such a one they would overflow."""
+"""Scores below this are none: losses are told in usual scores, and divided by such a one they
+would overflow.
+"""
 TINY = 1e-300
 """Residuals below this are none."""
 

@@ -25,20 +25,29 @@ def level_or_levels(level: Any) -> float | tuple[float, ...]:
     if not several:
         raise ValueError("level must name a level such as 0.9, or several, got none.")
     if len(set(several)) < len(several):
-        raise ValueError(f"level must name each level once, got {arguments.shown(several)}. Drop the one that stands twice.")
+        raise ValueError(
+            f"level must name each level once, got {arguments.shown(several)}. Drop the one that "
+            "stands twice."
+        )
     return several
 
 
 def _level(value: Any) -> float:
     level = arguments.real("level", value)
     if not 0.0 < level < 1.0:
-        remedy = f" Give {level / 100:g} for {level:g} %." if 1.0 < level < 100.0 else " Give 0.9 for nine truths of ten."
+        remedy = (
+            f" Give {level / 100:g} for {level:g} %."
+            if 1.0 < level < 100.0
+            else " Give 0.9 for nine truths of ten."
+        )
         raise ValueError(f"level must lie between 0 and 1, got {level}.{remedy}")
     return level
 
 
 def narrow_to_wide(levels: tuple[float, ...]) -> tuple[Vector, Any]:
-    """Shares of misses that the levels allow, those of the narrowest interval first, and where each level stands there."""
+    """Shares of misses that the levels allow, those of the narrowest interval first, and where
+    each level stands there.
+    """
     order = np.argsort(levels, kind="stable")
     places = np.empty(len(levels), dtype=np.int64)
     places[order] = np.arange(len(levels))

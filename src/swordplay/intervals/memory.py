@@ -1,4 +1,6 @@
-"""What intervals know, as a named tuple of arrays that the kernel writes into, and what a saved one may hold."""
+"""What intervals know, as a named tuple of arrays that the kernel writes into, and what a saved
+one may hold.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,10 @@ from swordplay.intervals import layout
 from swordplay.intervals.given import MOST
 
 FARTHEST = 1e63
-"""Residuals are differences of numbers of 1e60 at the most; coefficients are sums of some of their shares."""
+"""Residuals are differences of numbers of 1e60 at the most.
+
+Coefficients are sums of some of their shares.
+"""
 VAST = 1e300
 STEEP = 1e200
 """Radii are scores, of 1e12 at the most; what is owed is a sum of some of their multiples."""
@@ -45,7 +50,9 @@ LIVE_RANGES = (
 
 
 class Memory(NamedTuple):
-    """The arrays of the layout, then what is known of the forecasts and of the caller's columns (see ``engine.scaling``)."""
+    """The arrays of the layout, then what is known of the forecasts and of the caller's columns
+    (see ``engine.scaling``).
+    """
 
     live: Vector
     location: Array
@@ -63,9 +70,17 @@ class Memory(NamedTuple):
 
     @classmethod
     def fresh(
-        cls, levels: int, columns: int, bins: int = layout.BINS, kinds: int = layout.SETS + 1, live: int = layout.LIVE
+        cls,
+        levels: int,
+        columns: int,
+        bins: int = layout.BINS,
+        kinds: int = layout.SETS + 1,
+        live: int = layout.LIVE,
     ) -> Memory:
-        """What is known before the first row; without bins or haste, or with fewer kinds of experts, as in earlier states."""
+        """What is known before the first row.
+
+        Without bins or haste, or with fewer kinds of experts, as in earlier states.
+        """
         from swordplay.engine.scaling import WARM_UP  # numba is imported with the first row
 
         shape = layout.SETS, layout.OWN + columns, layout.STEPS
@@ -100,7 +115,13 @@ class Memory(NamedTuple):
         for name in ("location", "spread"):
             getattr(new, name)[:, : layout.OWN + self.columns] = getattr(self, name)
         new.bins[:, : self.columns] = self.bins
-        return new._replace(live=self.live, losses=self.losses, radii=self.radii, debts=self.debts, balances=self.balances)
+        return new._replace(
+            live=self.live,
+            losses=self.losses,
+            radii=self.radii,
+            debts=self.debts,
+            balances=self.balances,
+        )
 
     def copied(self) -> Memory:
         """Arrays of its own."""
@@ -120,12 +141,22 @@ class Memory(NamedTuple):
             If an entry is missing, of another shape, or holds a number that no rows lead to.
         """
         if is_earlier(saved):
-            raise ValueError("state was saved by an earlier swordplay, whose intervals look at other columns. Begin them anew.")
+            raise ValueError(
+                "state was saved by an earlier swordplay, whose intervals look at other columns. "
+                "Begin them anew."
+            )
         columns = state.length("centers", saved) - 1
         if not 0 <= columns <= np.size(saved.get("location", ())):  # room is made for so many
-            raise ValueError(f"state['centers'] has {columns} columns, and there are coefficients for others. {state.DAMAGED}")
+            raise ValueError(
+                f"state['centers'] has {columns} columns, and there are coefficients for others. "
+                f"{state.DAMAGED}"
+            )
         before_bins = np.shape(saved.get("bins", np.empty((2, columns, 0))))[2:3] == (0,)
-        kinds = layout.SETS if np.shape(saved.get("losses", ()))[1:2] == (layout.SETS,) else layout.SETS + 1
+        kinds = (
+            layout.SETS
+            if np.shape(saved.get("losses", ()))[1:2] == (layout.SETS,)
+            else layout.SETS + 1
+        )
         live = layout.HASTE if np.shape(saved.get("live", ())) == (layout.HASTE,) else layout.LIVE
         empty = cls.fresh(levels, columns, 0 if before_bins else layout.BINS, kinds, live)
         memory = state.restore(empty, {"bins": empty.bins} | dict(saved))
@@ -137,15 +168,25 @@ class Memory(NamedTuple):
 
 
 def require_live(name: str, live: Array) -> None:
-    """Refuse numbers about residuals, shape ``(..., LIVE)``, that no rows lead to; they are told under this name."""
+    """Refuse numbers about residuals, shape ``(..., LIVE)``, that no rows lead to.
+
+    They are told under this name.
+    """
     for which, where, allowed in LIVE_RANGES:
         require(f"{name}: {which}", live[..., where], allowed)
     usual = live[..., layout.SCORE]
-    require(f"{name}: usual score", usual[usual != 0.0], Range(layout.SMALLEST_SCORE, layout.LARGEST_RAW_SCORE))
+    require(
+        f"{name}: usual score",
+        usual[usual != 0.0],
+        Range(layout.SMALLEST_SCORE, layout.LARGEST_RAW_SCORE),
+    )
 
 
 def require_first(name: str, first: Array, counts: Array) -> None:
-    """The same of the first values of columns, of which so many were seen; a mark says that a column is past them."""
+    """The same of the first values of columns, of which so many were seen.
+
+    A mark says that a column is past them.
+    """
     from swordplay.engine.scaling import SETTLED, WARM_UP  # numba is imported with the first row
 
     marked = (first == SETTLED) & (counts >= WARM_UP)
@@ -153,5 +194,9 @@ def require_first(name: str, first: Array, counts: Array) -> None:
 
 
 def is_earlier(saved: Mapping[str, Any]) -> bool:
-    """Whether a state is of intervals that looked at five columns of their own, and followed no forecasts."""
-    return bool(np.shape(saved.get("location", ()))[1:2] == (5 + np.size(saved.get("centers", ())),))
+    """Whether a state is of intervals that looked at five columns of their own, and followed no
+    forecasts.
+    """
+    return bool(
+        np.shape(saved.get("location", ()))[1:2] == (5 + np.size(saved.get("centers", ())),)
+    )

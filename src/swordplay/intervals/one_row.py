@@ -1,4 +1,6 @@
-"""One row at a time: what the compiled call needs, made once, as making it costs more than the arithmetic."""
+"""One row at a time: what the compiled call needs, made once, as making it costs more than the
+arithmetic.
+"""
 
 from __future__ import annotations
 
@@ -27,13 +29,19 @@ class OneRow:
         from swordplay.intervals.rounds import play
 
         self.memory = memory
-        self._columns, self._forecast, self._truth = np.empty((1, memory.columns)), np.empty(1), np.empty(1)
+        self._columns, self._forecast, self._truth = (
+            np.empty((1, memory.columns)),
+            np.empty(1),
+            np.empty(1),
+        )
         self._bounds: Any = np.empty((1, len(alphas), 2))
         given = alphas, *memory, self._columns, self._forecast, self._truth, *scratch, self._bounds
         modes = layout.GIVE, layout.LEARN, layout.BOTH
         self._calls = {mode: bound_call(functools.partial(play, mode, *given)) for mode in modes}
 
-    def play(self, mode: int, columns: Matrix, forecasts: Vector, truths: Vector, bounds: Array) -> None:
+    def play(
+        self, mode: int, columns: Matrix, forecasts: Vector, truths: Vector, bounds: Array
+    ) -> None:
         """What ``rounds.play`` does, of one row; the bounds are read or written."""
         self._columns[0], self._forecast[0], self._truth[0] = columns[0], forecasts[0], truths[0]
         if mode == layout.LEARN:

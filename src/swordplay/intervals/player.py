@@ -48,24 +48,34 @@ class Player(Guarded):
             self._play(layout.GIVE, self._memory, rows, forecasts, forecasts, bounds)
         return bounds
 
-    def _learn(self, forecasts: Vector, truths: Vector, rows: Matrix, bounds: Array, late: Vector) -> None:
-        """Learn rows by the intervals that were given for them, when so many truths fewer were known."""
+    def _learn(
+        self, forecasts: Vector, truths: Vector, rows: Matrix, bounds: Array, late: Vector
+    ) -> None:
+        """Learn rows by the intervals that were given for them, when so many truths fewer were
+        known.
+        """
         memory = self._known(rows.shape[1])
         before = memory.balances.copy()
         self._play(layout.LEARN, memory, rows, forecasts, truths, bounds)
         if self._late.lateness or late.any():
             missed = (truths[:, None] < bounds[..., 0]) | (truths[:, None] > bounds[..., 1])
-            memory.balances[:] = self._late.learn(late, truths - forecasts, missed, self._alphas, before)
+            memory.balances[:] = self._late.learn(
+                late, truths - forecasts, missed, self._alphas, before
+            )
 
     def _give_and_learn(self, forecasts: Vector, truths: Vector, rows: Matrix) -> Array:
-        """Say the interval of each row, then learn it: in one compiled call, but while truths have come late."""
+        """Say the interval of each row, then learn it: in one compiled call, but while truths
+        have come late.
+        """
         bounds = np.empty((len(forecasts), len(self._alphas), 2))
         t = 0
         while t < len(forecasts):
             if not self._late.lateness:
                 rest = slice(t, None)
                 memory = self._known(rows.shape[1])
-                self._play(layout.BOTH, memory, rows[rest], forecasts[rest], truths[rest], bounds[rest])
+                self._play(
+                    layout.BOTH, memory, rows[rest], forecasts[rest], truths[rest], bounds[rest]
+                )
                 break
             row = slice(t, t + 1)
             bounds[row] = self._give(forecasts[row], rows[row])
@@ -73,15 +83,29 @@ class Player(Guarded):
             t += 1
         return bounds
 
-    def _play(self, mode: int, memory: Memory, rows: Matrix, forecasts: Vector, truths: Vector, bounds: Array) -> None:
+    def _play(
+        self,
+        mode: int,
+        memory: Memory,
+        rows: Matrix,
+        forecasts: Vector,
+        truths: Vector,
+        bounds: Array,
+    ) -> None:
         from swordplay.intervals.rounds import play  # numba is imported with the first row
 
         if self._scratch is None:
-            self._scratch = np.empty(layout.OWN + 2 * memory.columns), np.empty((3, layout.SETS + 1, layout.STEPS))
+            self._scratch = (
+                np.empty(layout.OWN + 2 * memory.columns),
+                np.empty((3, layout.SETS + 1, layout.STEPS)),
+            )
         if len(forecasts) == 1:
             if self._one is None or self._one.memory is not memory:
                 self._one = OneRow(memory, self._alphas, self._scratch)
             return self._one.play(mode, rows, forecasts, truths, bounds)
-        # Arrays that may be written, as others would have the kernel compiled once more; an Arrow column may not.
-        rows, forecasts, truths = (np.require(array, np.float64, ["C", "W"]) for array in (rows, forecasts, truths))
+        # Arrays that may be written, as others would have the kernel compiled once more; an Arrow
+        # column may not.
+        rows, forecasts, truths = (
+            np.require(array, np.float64, ["C", "W"]) for array in (rows, forecasts, truths)
+        )
         play(mode, self._alphas, *memory, rows, forecasts, truths, *self._scratch, bounds)

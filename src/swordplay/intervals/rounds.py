@@ -1,7 +1,7 @@
 """The kernel: intervals for rows, each said before its row is learned.
 
-One kernel does everything, so that a row gets the same bits whether it comes alone or among others, and whether its interval is
-asked for before or while it is learned.
+One kernel does everything, so that a row gets the same bits whether it comes alone or among others,
+and whether its interval is asked for before or while it is learned.
 """
 
 from __future__ import annotations
@@ -14,7 +14,20 @@ from swordplay.compile import inline, kernel, uncompiled
 from swordplay.engine.scaling import follow_row, scale_row
 from swordplay.intervals import bins, integrator, scale, shape
 from swordplay.intervals.integrator import POINT
-from swordplay.intervals.layout import FEW, GIVE, LARGEST, LARGEST_RATIO, LEARN, OWN, REACH, ROWS, SCORE, TINY, TRUTH, TYPICAL
+from swordplay.intervals.layout import (
+    FEW,
+    GIVE,
+    LARGEST,
+    LARGEST_RATIO,
+    LEARN,
+    OWN,
+    REACH,
+    ROWS,
+    SCORE,
+    TINY,
+    TRUTH,
+    TYPICAL,
+)
 
 CLIP = LARGEST_RATIO
 """Of the scaled columns."""
@@ -22,10 +35,12 @@ CLIP = LARGEST_RATIO
 
 @inline
 def say(
-    prediction: float, location: float, spread: float, alphas: Vector, live: Vector, radii: Matrix, debts: Matrix,
+    prediction: float, location: float, spread: float, alphas: Vector, live: Vector, radii: Matrix, debts: Matrix,  # noqa: E501
     balances: Vector, shares: Vector, bounds: Any,
 ) -> None:  # fmt: skip
-    """The interval of each level, from the narrowest to the widest: each holds the one before it."""
+    """The interval of each level, from the narrowest to the widest: each holds the one before
+    it.
+    """
     widest = POINT
     for i in range(len(alphas)):
         quantile = scale.quantile(alphas[i], radii[i], debts[i], shares)
@@ -37,9 +52,15 @@ def say(
         else:
             half = min(widest * spread, REACH * live[LARGEST])
             middle = prediction + integrator.nearer(location, alphas[i], balances[i], live)
-            bounds[i, 0], bounds[i, 1] = min(prediction, middle - half), max(prediction, middle + half)
+            bounds[i, 0], bounds[i, 1] = (
+                min(prediction, middle - half),
+                max(prediction, middle + half),
+            )
             if i > 0:
-                bounds[i, 0], bounds[i, 1] = min(bounds[i - 1, 0], bounds[i, 0]), max(bounds[i - 1, 1], bounds[i, 1])
+                bounds[i, 0], bounds[i, 1] = (
+                    min(bounds[i - 1, 0], bounds[i, 0]),
+                    max(bounds[i - 1, 1], bounds[i, 1]),
+                )
 
 
 @inline
@@ -52,8 +73,8 @@ def settle(target: float, alphas: Vector, balances: Vector, bounds: Any) -> None
 
 @inline
 def learn(
-    residual: float, location: float, spread: float, alphas: Vector, live: Vector, places: Any, spreads: Any, steps: Any,
-    losses: Any, radii: Matrix, debts: Matrix, row: Vector, where: Vector, inside: float, answers: Any,
+    residual: float, location: float, spread: float, alphas: Vector, live: Vector, places: Any, spreads: Any, steps: Any,  # noqa: E501
+    losses: Any, radii: Matrix, debts: Matrix, row: Vector, where: Vector, inside: float, answers: Any,  # noqa: E501
 ) -> None:  # fmt: skip
     """Let scale and shape learn from a residual; the first few are only looked at."""
     first = live[ROWS] < FEW
@@ -73,8 +94,21 @@ def learn(
             own, others = shape.squares(row, 0, OWN), shape.squares(row, OWN, len(row)) + inside
             if steps.shape[2]:  # else it is a state of before bins, which goes on as it began
                 unit = math.sqrt(unit * spread)
-            shape.learn(places, steps[0], losses[0], row, where, seen, unit, own, others, answers[0])
-            shape.learn(spreads, steps[1], losses[1], row, where, abs(seen - location), unit, own, others, answers[1])
+            shape.learn(
+                places, steps[0], losses[0], row, where, seen, unit, own, others, answers[0]
+            )
+            shape.learn(
+                spreads,
+                steps[1],
+                losses[1],
+                row,
+                where,
+                abs(seen - location),
+                unit,
+                own,
+                others,
+                answers[1],
+            )
         shape.follow(seen, live)
     live[ROWS] += 1.0
     if not begun and live[ROWS] >= FEW and live[TYPICAL] > TINY:
@@ -105,11 +139,13 @@ def play(
     answers: Any,
     bounds: Any,
 ) -> None:
-    """Go through rows in their order: say intervals, learn, or both (``GIVE``, ``LEARN``, ``BOTH`` of the layout).
+    """Go through rows in their order: say intervals, learn, or both (``GIVE``, ``LEARN``, ``BOTH``
+    of the layout).
 
-    ``columns`` has shape ``(T, d)``, ``bounds`` ``(T, levels, 2)``; ``steps`` are the bins; ``scratch`` ``(OWN + 2 d,)`` and
-    ``answers`` ``(3, SETS + 1, STEPS)`` are scratch. With ``GIVE`` the targets are not looked at and nothing else changes; with
-    ``LEARN`` the bounds are those that were given.
+    ``columns`` has shape ``(T, d)``, ``bounds`` ``(T, levels, 2)``; ``steps`` are the bins;
+    ``scratch`` ``(OWN + 2 d,)`` and ``answers`` ``(3, SETS + 1, STEPS)`` are scratch. With ``GIVE``
+    the targets are not looked at and nothing else changes; with ``LEARN`` the bounds are those that
+    were given.
     """
     shares = answers[2, 0]
     width = OWN + columns.shape[1]
@@ -121,21 +157,50 @@ def play(
         scale_row(columns[t], column_centers[1:], column_spreads[1:], CLIP, row[OWN:])
         inside = bins.find(row[OWN:], steps.shape[2], where)
         location = shape.guess(places, steps[0], losses[0], 0.0, row, where, answers[0], shares)
-        wide = shape.guess(spreads, steps[1], losses[1], live[TYPICAL], row, where, answers[1], shares)
+        wide = shape.guess(
+            spreads, steps[1], losses[1], live[TYPICAL], row, where, answers[1], shares
+        )
         spread = shape.floored(wide, live)
         if mode != LEARN:
-            say(predictions[t], location, spread, alphas, live, radii, debts, balances, shares, bounds[t])
+            say(
+                predictions[t],
+                location,
+                spread,
+                alphas,
+                live,
+                radii,
+                debts,
+                balances,
+                shares,
+                bounds[t],
+            )
         if mode != GIVE:
             settle(targets[t], alphas, balances, bounds[t])
             residual = targets[t] - predictions[t]
             learn(
-                residual, location, spread, alphas, live, places, spreads, steps, losses, radii, debts, row, where, inside,
+                residual, location, spread, alphas, live, places, spreads, steps, losses, radii, debts, row, where, inside,  # noqa: E501
                 answers,
             )  # fmt: skip
             live[TRUTH] = targets[t]
-            follow_row(forecast, column_centers[:1], column_spreads[:1], column_counts[:1], column_first[:, :1], CLIP)
-            follow_row(columns[t], column_centers[1:], column_spreads[1:], column_counts[1:], column_first[:, 1:], CLIP)
+            follow_row(
+                forecast,
+                column_centers[:1],
+                column_spreads[:1],
+                column_counts[:1],
+                column_first[:, :1],
+                CLIP,
+            )
+            follow_row(
+                columns[t],
+                column_centers[1:],
+                column_spreads[1:],
+                column_counts[1:],
+                column_first[:, 1:],
+                CLIP,
+            )
 
 
 play_within = inline(uncompiled(play))
-"""The same, for other kernels: a kernel cannot call another one, of which only machine code is kept."""
+"""The same, for other kernels: a kernel cannot call another one, of which only machine code is
+kept.
+"""

@@ -1,12 +1,15 @@
-"""The scale of an interval: how many spreads wide it has to be for a level, followed at many step sizes.
+"""The scale of an interval: how many spreads wide it has to be for a level, followed at many step
+sizes.
 
-The score of a row is e = |residual - location| / spread. A level that allows a share alpha of misses follows the
-(1 - alpha)-quantile of the scores by gradient descent on the pinball loss (``parts.losses.PinballLoss``): experts q with steps
-eta = 1/32, 1/64, ... of s / alpha, s the usual score,
+The score of a row is e = |residual - location| / spread. A level that allows a share alpha of
+misses follows the (1 - alpha)-quantile of the scores by gradient descent on the pinball loss
+(``parts.losses.PinballLoss``): experts q with steps eta = 1/32, 1/64, ... of s / alpha, s the usual
+score,
 
     q <- q + eta (1 - alpha) if e > q,   q <- q - eta alpha if e < q,   never below 0,
 
-weighed by a Hedge that forgets. They begin at log(1 / alpha), the quantile of exponential scores of mean 1.
+weighed by a Hedge that forgets. They begin at log(1 / alpha), the quantile of exponential scores of
+mean 1.
 """
 
 from __future__ import annotations
@@ -44,7 +47,10 @@ def score_of(off: float, spread: float) -> float:
 
 @inline
 def quantile(alpha: float, radii: Vector, debts: Vector, shares: Vector) -> float:
-    """Mean of a level's experts, weighted by exp(-SHARPNESS debt / alpha); ``shares`` is scratch."""
+    """Mean of a level's experts, weighted by exp(-SHARPNESS debt / alpha).
+
+    ``shares`` is scratch.
+    """
     weigh(debts, least(debts), SHARPNESS / alpha, shares)
     return dot(shares, radii) / summed(shares)
 
@@ -62,10 +68,15 @@ def pursue(alpha: float, score: float, usual: float, radii: Vector, debts: Vecto
 
 @inline
 def begin(alphas: Vector, radii: Matrix, live: Vector) -> None:
-    """Let the experts of all levels begin as if scores were exponential; the largest so far is that of the newest residuals."""
+    """Let the experts of all levels begin as if scores were exponential.
+
+    The largest so far is that of the newest residuals.
+    """
     live[SCORE] = FIRST_SCORE
     for j in range(FEW):
-        live[LARGEST_SCORE] = max(live[LARGEST_SCORE], clipped_score(live[NEWEST + j] / live[TYPICAL], FIRST_SCORE))
+        live[LARGEST_SCORE] = max(
+            live[LARGEST_SCORE], clipped_score(live[NEWEST + j] / live[TYPICAL], FIRST_SCORE)
+        )
     for i in range(len(alphas)):
         for k in range(STEPS):
             radii[i, k] = FIRST_SCORE * math.log(1.0 / alphas[i])
@@ -73,7 +84,10 @@ def begin(alphas: Vector, radii: Matrix, live: Vector) -> None:
 
 @inline
 def follow_score(score: float, live: Vector) -> None:
-    """Let the usual score follow a clipped one. One of 0 tells nothing about how large others will be."""
+    """Let the usual score follow a clipped one.
+
+    One of 0 tells nothing about how large others will be.
+    """
     if score > 0.0:
         live[SCORE] += max(1.0 / (live[ROWS] + 1.0), PACE) * (score - live[SCORE])
         live[LARGEST_SCORE] = max(live[LARGEST_SCORE], score)

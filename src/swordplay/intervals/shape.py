@@ -1,18 +1,21 @@
-"""The shape of an interval: where the residual is likely to lie, and how far from there, told by the row's columns.
+"""The shape of an interval: where the residual is likely to lie, and how far from there, told by
+the row's columns.
 
-Residual r = target - prediction. A row of the shape is a = (1, last residual, usual sizes of late, last target - prediction,
-its size, prediction, columns): residuals, sizes and differences in usual sizes u, the prediction and the columns scaled as in
-``engine.scaling``. The last target lets the experts find what forecasters leave on the table that do not look at it. For
-location and spread alike, experts (w, eta) go a share eta of the way to what was seen,
+Residual r = target - prediction. A row of the shape is a = (1, last residual, usual sizes of late,
+last target - prediction, its size, prediction, columns): residuals, sizes and differences in usual
+sizes u, the prediction and the columns scaled as in ``engine.scaling``. The last target lets the
+experts find what forecasters leave on the table that do not look at it. For location and spread
+alike, experts (w, eta) go a share eta of the way to what was seen,
 
     w <- w + eta (seen - <w, a>) a / norm(a)^2,
 
-with ``STEPS`` step sizes for each of ``SETS`` choices of columns, and a Hedge that forgets weighs them by their squared errors,
-in units of the usual size times the spread that was said. Experts that look at the columns have a number for each bin of each
-column besides (``intervals.bins``): in a, a 1 for the bin in which the row lies. What is seen is the residual for the location,
-and its distance from the location that was said for the spread. As many experts again as there are step sizes expect nothing:
-a location of 0, a spread of u. Where nothing moves and no column tells anything, whatever the others learn is noise, which
-makes intervals wider than they have to be.
+with ``STEPS`` step sizes for each of ``SETS`` choices of columns, and a Hedge that forgets weighs
+them by their squared errors, in units of the usual size times the spread that was said. Experts
+that look at the columns have a number for each bin of each column besides (``intervals.bins``): in
+a, a 1 for the bin in which the row lies. What is seen is the residual for the location, and its
+distance from the location that was said for the spread. As many experts again as there are step
+sizes expect nothing: a location of 0, a spread of u. Where nothing moves and no column tells
+anything, whatever the others learn is noise, which makes intervals wider than they have to be.
 """
 
 from __future__ import annotations
@@ -52,7 +55,9 @@ from swordplay.intervals.layout import (
 
 @inline
 def own_columns(prediction: float, live: Vector, row: Vector) -> None:
-    """The columns made of past residuals and of the last truth, in front of the row of the shape."""
+    """The columns made of past residuals and of the last truth, in front of the row of the
+    shape.
+    """
     unit = live[TYPICAL]
     row[0] = 1.0
     if not unit > TINY:
@@ -82,8 +87,13 @@ def dots(weights: Any, row: Vector, columns: int, answers: Vector) -> None:
 
 
 @unrolled_loop
-def moves(weights: Any, row: Vector, columns: int, seen: float, norm: float, answers: Vector) -> None:
-    """w <- w + eta (seen - <w, a>) a / norm(a)^2, with eta = 1/2, 1/4, ...; ``answers`` become the factors of a."""
+def moves(
+    weights: Any, row: Vector, columns: int, seen: float, norm: float, answers: Vector
+) -> None:
+    """w <- w + eta (seen - <w, a>) a / norm(a)^2, with eta = 1/2, 1/4, ....
+
+    ``answers`` become the factors of a.
+    """
     for k in range(STEPS):
         answers[k] = halved(k + 1) * ((seen - answers[k]) / norm)
     for j in range(columns):
@@ -107,7 +117,14 @@ def mixed(losses: Matrix, answers: Matrix, shares: Vector) -> float:
 
 @inline
 def guess(
-    weights: Any, steps: Any, losses: Matrix, still: float, row: Vector, places: Vector, answers: Matrix, shares: Vector
+    weights: Any,
+    steps: Any,
+    losses: Matrix,
+    still: float,
+    row: Vector,
+    places: Vector,
+    answers: Matrix,
+    shares: Vector,
 ) -> float:
     """What the experts of location, or of spread, say together; ``answers`` keeps what each says.
 
@@ -130,7 +147,9 @@ def pay(losses: Vector, answers: Vector, seen: float, unit: float) -> None:
 
 @inline_exact
 def squares(row: Vector, first: int, stop: int) -> float:
-    """Sum of squares of some columns, in their order: columns of 0 that join change no bit of it."""
+    """Sum of squares of some columns, in their order: columns of 0 that join change no bit of
+    it.
+    """
     answer = 0.0
     for j in range(first, stop):
         answer += row[j] * row[j]
@@ -139,10 +158,13 @@ def squares(row: Vector, first: int, stop: int) -> float:
 
 @inline
 def learn(
-    weights: Any, steps: Any, losses: Matrix, row: Vector, places: Vector, seen: float, unit: float, own: float, others: float,
+    weights: Any, steps: Any, losses: Matrix, row: Vector, places: Vector, seen: float, unit: float, own: float, others: float,  # noqa: E501
     answers: Matrix,
 ) -> None:  # fmt: skip
-    """Let every expert lose what it was off by, and move; ``own`` and ``others`` are squared norms of parts of the row."""
+    """Let every expert lose what it was off by, and move.
+
+    ``own`` and ``others`` are squared norms of parts of the row.
+    """
     for i in range(SETS):
         pay(losses[i], answers[i], seen, unit)
         norm = 1.0 if i == 0 else own if i == 1 else own + others
@@ -154,7 +176,10 @@ def learn(
 
 @inline
 def expects_nothing(losses: Matrix) -> bool:
-    """Whether there are experts who expect nothing; in a state of before there are not, and it goes on as it began."""
+    """Whether there are experts who expect nothing.
+
+    In a state of before there are not, and it goes on as it began.
+    """
     return len(losses) > SETS
 
 
@@ -188,17 +213,27 @@ def middle_of_newest(live: Vector, count: int) -> float:
 
 @inline_exact
 def middle_of_five(live: Vector) -> float:
-    """The same of all of the newest sizes, without a branch: of two pairs, the smallest and the largest are not the middle."""
-    a, b, c, d, e = live[NEWEST], live[NEWEST + 1], live[NEWEST + 2], live[NEWEST + 3], live[NEWEST + 4]
+    """The same of all of the newest sizes, without a branch: of two pairs, the smallest and the
+    largest are not the middle.
+    """
+    a, b, c, d, e = (
+        live[NEWEST],
+        live[NEWEST + 1],
+        live[NEWEST + 2],
+        live[NEWEST + 3],
+        live[NEWEST + 4],
+    )
     low, high = max(min(a, b), min(c, d)), min(max(a, b), max(c, d))
     return float(max(min(low, high), min(max(low, high), e)))
 
 
 @inline
 def clipped(residual: float, live: Vector, paired: bool) -> float:
-    """A residual as it is learned from: at most ``OUTLIER`` usual ones, or ``LATELY`` of the last few.
+    """A residual as it is learned from: at most ``OUTLIER`` usual ones, or ``LATELY`` of the last
+    few.
 
-    Where ``paired``, or as far as the one before went: one alone is an outlier, two in a row are no accident.
+    Where ``paired``, or as far as the one before went: one alone is an outlier, two in a row are no
+    accident.
     """
     if not live[TYPICAL] > TINY:  # all were 0 so far
         return residual
@@ -226,7 +261,10 @@ def remember(residual: float, live: Vector) -> None:
 
 @inline
 def follow(residual: float, live: Vector) -> None:
-    """Let the usual sizes follow a clipped residual. One of 0 tells nothing about how large others will be."""
+    """Let the usual sizes follow a clipped residual.
+
+    One of 0 tells nothing about how large others will be.
+    """
     live[LAST] = residual
     size = abs(residual)
     if not size > TINY:

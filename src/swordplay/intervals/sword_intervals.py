@@ -18,27 +18,32 @@ from swordplay.intervals.memory import Memory
 from swordplay.intervals.player import Player
 
 GIVEN, LATE = "given.", "late."
-"""How the names of intervals that wait for their truths begin in a state, and of what is known of those that came late."""
+"""How the names of intervals that wait for their truths begin in a state, and of what is known
+of those that came late.
+"""
 REMEDY = "Make the intervals with the level they were saved with."
 
 
 @final
 class SwordIntervals(Player):
-    """Intervals that hold the truth as often as they say, for the forecasts of any forecaster, with nothing else to set.
+    """Intervals that hold the truth as often as they say, for the forecasts of any forecaster, with
+    nothing else to set.
 
-    On every window of n rows, whatever the forecaster and the truths do, a level of 0.9 has at most 0.1 n + 20 misses, and at
-    least 0.1 n - 20 unless truths are exactly what was predicted (docs/theory.md has the proof). How narrow the intervals are
-    is learned: from the columns of the rows if they are given, from how large the residuals were of late, and by following the
-    quantile of what is left at many step sizes.
+    On every window of n rows, whatever the forecaster and the truths do, a level of 0.9 has at most
+    0.1 n + 20 misses, and at least 0.1 n - 20 unless truths are exactly what was predicted
+    (docs/theory.md has the proof). How narrow the intervals are is learned: from the columns of the
+    rows if they are given, from how large the residuals were of late, and by following the quantile
+    of what is left at many step sizes.
 
-    The first five rows get intervals of everything, from minus to plus infinity; so does a row after 9.5 misses too many. One
-    after 9.5 too few gets the prediction alone. Every interval holds its prediction.
+    The first five rows get intervals of everything, from minus to plus infinity; so does a row
+    after 9.5 misses too many. One after 9.5 too few gets the prediction alone. Every interval holds
+    its prediction.
 
     Parameters
     ----------
     level
-        What share of the truths an interval is to hold, in (0, 1); or several shares. Intervals of several levels never cross:
-        a higher level's holds those of lower ones.
+        What share of the truths an interval is to hold, in (0, 1); or several shares. Intervals of
+        several levels never cross: a higher level's holds those of lower ones.
 
     Attributes
     ----------
@@ -60,7 +65,7 @@ class SwordIntervals(Player):
     >>> covered = (bounds[:, 0] <= truths) & (truths <= bounds[:, 1])
     >>> bool(abs(covered.mean() - 0.9) < 0.01), bounds.shape
     (True, (2000, 2))
-    """
+    """  # noqa: E501
 
     def __init__(self, level: float | Sequence[float] = 0.9) -> None:
         self.level = level_or_levels(level)
@@ -89,19 +94,25 @@ class SwordIntervals(Player):
     @property
     def balances(self) -> Vector:
         """For each level, misses so far beyond those that it allows; shape ``(levels,)``."""
-        return np.zeros(len(self._alphas)) if self._memory is None else self._memory.balances[self._places]
+        return (
+            np.zeros(len(self._alphas))
+            if self._memory is None
+            else self._memory.balances[self._places]
+        )
 
     def interval(self, prediction: Any, features: Any = None) -> tuple[Any, Any]:
         """The interval for one forecast whose truth is not known yet.
 
-        It is remembered until the truth is learned, which may be many rows later: the interval that was given is what counts.
+        It is remembered until the truth is learned, which may be many rows later: the interval that
+        was given is what counts.
 
         Parameters
         ----------
         prediction
             The forecast, a number.
         features
-            The row's columns, shape ``(d,)``: as many in every row, or none in any. NaN stands for a missing value.
+            The row's columns, shape ``(d,)``: as many in every row, or none in any. NaN stands for
+            a missing value.
 
         Returns
         -------
@@ -112,9 +123,19 @@ class SwordIntervals(Player):
         bounds = self._give(np.array([forecast]), inputs.row(features, self.columns))[0]
         self._given.put(forecast, bounds, self.rows)
         lower, upper = bounds[self._places].T
-        return (lower, upper) if isinstance(self.level, tuple) else (float(lower[0]), float(upper[0]))
+        return (
+            (lower, upper) if isinstance(self.level, tuple) else (float(lower[0]), float(upper[0]))
+        )
 
-    def learn(self, prediction: Any, target: Any, features: Any = None, *, given: Any = None, late: int = 0) -> None:
+    def learn(
+        self,
+        prediction: Any,
+        target: Any,
+        features: Any = None,
+        *,
+        given: Any = None,
+        late: int = 0,
+    ) -> None:
         """Learn the truth of one forecast.
 
         Parameters
@@ -124,8 +145,9 @@ class SwordIntervals(Player):
         target
             The truth, a number.
         given
-            The interval that counts, as :meth:`interval` returned it; by default the newest that was given for this prediction
-            and has not been learned yet, and where there is none, the one that would be given now.
+            The interval that counts, as :meth:`interval` returned it; by default the newest that
+            was given for this prediction and has not been learned yet, and where there is none, the
+            one that would be given now.
         late
             How many truths were learned between ``given`` and this one.
         """
@@ -143,7 +165,8 @@ class SwordIntervals(Player):
             self._learn(*one, bounds[None], np.array([float(since)]))
 
     def interval_then_learn(self, predictions: Any, targets: Any, features: Any = None) -> Array:
-        """The interval of each row, said before its truth is learned: what a stream would have seen, in one compiled call.
+        """The interval of each row, said before its truth is learned: what a stream would have
+        seen, in one compiled call.
 
         The same bits as :meth:`interval` and :meth:`learn` row by row.
 
@@ -157,16 +180,24 @@ class SwordIntervals(Player):
         Returns
         -------
         bounds
-            Lower and upper ends, shape ``(T, 2)``; ``(T, levels, 2)`` where there are several levels.
+            Lower and upper ends, shape ``(T, 2)``; ``(T, levels, 2)`` where there are several
+            levels.
         """
-        forecasts, truths = inputs.numbers("predictions", predictions), inputs.numbers("targets", targets)
+        forecasts, truths = (
+            inputs.numbers("predictions", predictions),
+            inputs.numbers("targets", targets),
+        )
         if len(truths) != len(forecasts):
-            raise ValueError(f"targets must have one entry per prediction ({len(forecasts)}), got {len(truths)}.")
+            raise ValueError(
+                f"targets must have one entry per prediction ({len(forecasts)}), got {len(truths)}."
+            )
         rows = inputs.rows(features, len(forecasts), self.columns)
         return self._told(self._give_and_learn(forecasts, truths, rows))
 
     def intervals(self, predictions: Any, features: Any = None) -> Array:
-        """Intervals of rows to come, all by what is known now; nothing is learned, and none of them is remembered.
+        """Intervals of rows to come, all by what is known now.
+
+        Nothing is learned, and none of them is remembered.
 
         Parameters
         ----------
@@ -179,7 +210,9 @@ class SwordIntervals(Player):
             As in :meth:`interval_then_learn`.
         """
         forecasts = inputs.numbers("predictions", predictions)
-        return self._told(self._give(forecasts, inputs.rows(features, len(forecasts), self.columns)))
+        return self._told(
+            self._give(forecasts, inputs.rows(features, len(forecasts), self.columns))
+        )
 
     def play_clean(
         self,
@@ -189,16 +222,20 @@ class SwordIntervals(Player):
         given: Array | None = None,
         late: Vector | None = None,
     ) -> Array:
-        """What the methods above do, without their checks: for callers whose arrays are clean already, such as our estimators.
+        """What the methods above do, without their checks: for callers whose arrays are clean
+        already, such as our estimators.
 
         Parameters
         ----------
         predictions, targets, features
-            Finite doubles that are not huge, in C order, as in :meth:`interval_then_learn`. Without targets nothing is learned.
+            Finite doubles that are not huge, in C order, as in :meth:`interval_then_learn`. Without
+            targets nothing is learned.
         given
-            Intervals that count in place of those that would be given now, shape ``(T, levels, 2)`` in the order of the levels.
+            Intervals that count in place of those that would be given now, shape ``(T, levels, 2)``
+            in the order of the levels.
         late
-            How many truths were learned between these intervals and their truths, shape ``(T,)``; none unless told.
+            How many truths were learned between these intervals and their truths, shape ``(T,)``;
+            none unless told.
 
         Returns
         -------
@@ -213,21 +250,33 @@ class SwordIntervals(Player):
         bounds = np.empty((len(predictions), len(self._alphas), 2))
         bounds[:, self._places] = given
         if len(predictions):
-            self._learn(predictions, targets, rows, bounds, np.zeros(len(predictions)) if late is None else late)
+            self._learn(
+                predictions,
+                targets,
+                rows,
+                bounds,
+                np.zeros(len(predictions)) if late is None else late,
+            )
         return self._told(bounds)
 
     def widen(self, columns: int) -> None:
         """Make room for columns that appear late, behind the others."""
         columns = arguments.whole("columns", columns, least=0)
         if self._memory is None or columns < self._memory.columns:
-            known = "nothing was learned" if self._memory is None else f"there are {self._memory.columns}"
+            known = (
+                "nothing was learned"
+                if self._memory is None
+                else f"there are {self._memory.columns}"
+            )
             raise ValueError(f"columns must be more than before, got {columns} where {known}.")
         self._renew(self._memory.widened(columns))
 
     def state(self) -> State:
         """All that the next row needs and the levels, as named arrays and numbers."""
         known = {} if self._memory is None else self._memory.state()
-        waiting = {f"{GIVEN}{name}": value for name, value in self._given.state(len(self._alphas)).items()}
+        waiting = {
+            f"{GIVEN}{name}": value for name, value in self._given.state(len(self._alphas)).items()
+        }
         late = {f"{LATE}{name}": value for name, value in self._late.state().items()}
         return known | waiting | late | settings.write(self._made_with())
 
@@ -240,12 +289,19 @@ class SwordIntervals(Player):
             If the state is damaged, or was saved with other levels; nothing changes.
         """
         if not isinstance(saved, Mapping):
-            raise TypeError(f"state must be the dictionary that state() returned, got {type(saved).__name__}.")
+            raise TypeError(
+                f"state must be the dictionary that state() returned, got {type(saved).__name__}."
+            )
         rest, made_with = settings.split(saved)
         if differ := settings.differences(made_with, self._made_with()):
             raise ValueError(f"state was saved with other settings: {differ}. {REMEDY}")
         waiting, late = (
-            {name.removeprefix(kind): value for name, value in rest.items() if name.startswith(kind)} for kind in (GIVEN, LATE)
+            {
+                name.removeprefix(kind): value
+                for name, value in rest.items()
+                if name.startswith(kind)
+            }
+            for kind in (GIVEN, LATE)
         )
         known = {name: value for name, value in rest.items() if not name.startswith((GIVEN, LATE))}
         if missing := sorted({"predictions", "bounds"} - waiting.keys()):
@@ -265,16 +321,21 @@ class SwordIntervals(Player):
         Raises
         ------
         CheckpointError
-            If the file is not a whole checkpoint of intervals, or was saved with other levels; nothing changes.
+            If the file is not a whole checkpoint of intervals, or was saved with other levels;
+            nothing changes.
         """
         saved = checkpoint.load(path, kind=type(self).__name__)
         try:
             self.load_state(saved)
         except ValueError as error:
-            raise checkpoint.CheckpointError(f"the checkpoint {os.fspath(path)!r} cannot be used: {error}") from error
+            raise checkpoint.CheckpointError(
+                f"the checkpoint {os.fspath(path)!r} cannot be used: {error}"
+            ) from error
 
     def _made_with(self) -> State:
-        return settings.flatten({"learner": type(self).__qualname__, "level": np.atleast_1d(np.array(self.level))})
+        return settings.flatten(
+            {"learner": type(self).__qualname__, "level": np.atleast_1d(np.array(self.level))}
+        )
 
     def _told(self, bounds: Array) -> Array:
         """Bounds in the order of the caller's levels."""

@@ -1,4 +1,5 @@
-"""A learner for every key of a table with many: learned in bulk, kept in a folder, opened one by one.
+"""A learner for every key of a table with many: learned in bulk, kept in a folder, opened one by
+one.
 
 Needs pyarrow: the extra ``cli``.
 """

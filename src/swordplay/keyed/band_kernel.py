@@ -1,4 +1,6 @@
-"""Intervals of many keys, one after the other, in one compiled call: unpack a key's record, play its rows, pack it again."""
+"""Intervals of many keys, one after the other, in one compiled call: unpack a key's record, play
+its rows, pack it again.
+"""
 
 from __future__ import annotations
 
@@ -37,10 +39,12 @@ def play_bands(
     answers: Any,
     bounds: Any,
 ) -> None:
-    """A run is a record and the rows of its key, from the first to that behind the last; ``bounds`` has shape ``(T, 1, 2)``.
+    """A run is a record and the rows of its key, from the first to that behind the last.
 
-    The arrays from ``live`` to ``column_first`` are views of ``flat``, into which records are copied. Without ``targets``
-    nothing is learned, and records stay as they are.
+    ``bounds`` has shape ``(T, 1, 2)``.
+
+    The arrays from ``live`` to ``column_first`` are views of ``flat``, into which records are
+    copied. Without ``targets`` nothing is learned, and records stay as they are.
     """
     mode = BOTH if len(targets) else GIVE
     for k in range(len(runs)):
@@ -51,8 +55,8 @@ def play_bands(
         for i in range(copies.shape[1]):
             flat[copies[0, i]] = flat[copies[1, i]]
         play_within(
-            mode, alphas, live, places, spreads, steps, losses, radii, debts, balances, column_centers, column_spreads,
-            column_counts, column_first, columns[a:b], predictions[a:b], targets[a:b], row, answers, bounds[a:b],
+            mode, alphas, live, places, spreads, steps, losses, radii, debts, balances, column_centers, column_spreads,  # noqa: E501
+            column_counts, column_first, columns[a:b], predictions[a:b], targets[a:b], row, answers, bounds[a:b],  # noqa: E501
         )  # fmt: skip
         if mode != GIVE:
             for i in range(len(kept)):

@@ -1,11 +1,12 @@
 """The intervals of one key as a row of numbers, and many keys in one compiled call.
 
-They are those of :class:`swordplay.intervals.SwordIntervals` around the key's predictions, without columns: the forecasts and
-truths tell most of it, and the record stays a third of the learner's. And they are as they were before columns had bins, when
-experts were weighed in other units and none expected nothing: a record cannot tell how it began, and those that were saved go
-on bit by bit. Without columns the experts that look at all of them are those that look at the columns made of residuals, and
-the ones that look at the 1 alone have one coefficient: neither is kept twice. The first number of a record is its level: under
-another one the intervals of a key begin anew.
+They are those of :class:`swordplay.intervals.SwordIntervals` around the key's predictions, without
+columns: the forecasts and truths tell most of it, and the record stays a third of the learner's.
+And they are as they were before columns had bins, when experts were weighed in other units and none
+expected nothing: a record cannot tell how it began, and those that were saved go on bit by bit.
+Without columns the experts that look at all of them are those that look at the columns made of
+residuals, and the ones that look at the 1 alone have one coefficient: neither is kept twice. The
+first number of a record is its level: under another one the intervals of a key begin anew.
 """
 
 from __future__ import annotations
@@ -40,22 +41,42 @@ class BandForm:
         fresh = Memory.fresh(1, 0, bins=0, kinds=layout.SETS, live=layout.HASTE)
         self._flat = np.concatenate([array.ravel() for array in fresh])
         ends = np.cumsum([array.size for array in fresh])
-        parts = [self._flat[end - array.size : end].reshape(array.shape) for array, end in zip(fresh, ends, strict=True)]
-        self._memory = Memory(*parts)  # views: a record that is copied into the flat array is in all of them
+        parts = [
+            self._flat[end - array.size : end].reshape(array.shape)
+            for array, end in zip(fresh, ends, strict=True)
+        ]
+        self._memory = Memory(
+            *parts
+        )  # views: a record that is copied into the flat array is in all of them
         places = np.arange(len(self._flat))
-        where: list[Any] = [places[e - array.size : e].reshape(array.shape) for array, e in zip(fresh, ends, strict=True)]
+        where: list[Any] = [
+            places[e - array.size : e].reshape(array.shape)
+            for array, e in zip(fresh, ends, strict=True)
+        ]
         shaped = Memory(*where)
-        twins = [(every[ALL], every[OWN]) for every in (shaped.location, shaped.spread, *shaped.losses)]
-        self._copies = np.stack([np.concatenate([side.ravel() for side in sides]) for sides in zip(*twins, strict=True)])
+        twins = [
+            (every[ALL], every[OWN]) for every in (shaped.location, shaped.spread, *shaped.losses)
+        ]
+        self._copies = np.stack(
+            [np.concatenate([side.ravel() for side in sides]) for sides in zip(*twins, strict=True)]
+        )
         """Where numbers stand that are not kept, and where the same ones stand that are."""
         unused = [every[ONE, 1:].ravel() for every in (shaped.location, shaped.spread)]  # always 0
         self._kept = np.setdiff1d(places, np.concatenate([self._copies[0], *unused]))
         self.fresh: Vector = np.concatenate([[level], self._flat[self._kept]])
         """The record of a key that has learned nothing."""
-        self._named = {name: 1 + np.flatnonzero(np.isin(self._kept, place)) for name, place in shaped._asdict().items()}
-        self._row, self._answers = np.empty(layout.OWN), np.empty((3, layout.SETS + 1, layout.STEPS))
+        self._named = {
+            name: 1 + np.flatnonzero(np.isin(self._kept, place))
+            for name, place in shaped._asdict().items()
+        }
+        self._row, self._answers = (
+            np.empty(layout.OWN),
+            np.empty((3, layout.SETS + 1, layout.STEPS)),
+        )
 
-    def play(self, records: Matrix, who: Any, edges: Any, predictions: Vector, targets: Vector) -> Array:
+    def play(
+        self, records: Matrix, who: Any, edges: Any, predictions: Vector, targets: Vector
+    ) -> Array:
         """Intervals of rows, each said before its own target is learned, shape ``(T, 2)``.
 
         Parameters
@@ -63,7 +84,8 @@ class BandForm:
         records
             Of all keys; those of the keys that play are replaced.
         who, edges
-            Where the key of each run of rows has its record, and where the runs begin and the last one ends.
+            Where the key of each run of rows has its record, and where the runs begin and the last
+            one ends.
         predictions, targets
             Moderate numbers, shape ``(T,)``.
         """
@@ -73,7 +95,9 @@ class BandForm:
         """The same for rows whose targets are not known: nothing is learned."""
         return self._told(records, who, edges, predictions, np.empty(0))
 
-    def _told(self, records: Matrix, who: Any, edges: Any, predictions: Vector, targets: Vector) -> Array:
+    def _told(
+        self, records: Matrix, who: Any, edges: Any, predictions: Vector, targets: Vector
+    ) -> Array:
         from swordplay.keyed.band_kernel import play_bands  # numba is imported with the first row
 
         bounds = np.empty((len(predictions), 1, 2))
@@ -104,7 +128,9 @@ class BandForm:
         for name, allowed in RANGES.items():
             require(f"intervals: {name}", records[:, self._named[name]], allowed)
         require_live("intervals", records[:, self._named["live"]])
-        require_first("intervals: first", records[:, self._named["first"]], records[:, self._named["counts"]])
+        require_first(
+            "intervals: first", records[:, self._named["first"]], records[:, self._named["counts"]]
+        )
 
 
 NUMBERS_OF_BANDS = len(BandForm(0.5).fresh)

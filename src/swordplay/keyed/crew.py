@@ -54,7 +54,9 @@ class Crew(Generic[T]):
             work(self._forms[0], 0, count)
             return
         asked = [
-            self._pool.submit(work, form, a, b) for form, a, b in zip(self._forms, cuts[:-1], cuts[1:], strict=False) if b > a
+            self._pool.submit(work, form, a, b)
+            for form, a, b in zip(self._forms, cuts[:-1], cuts[1:], strict=False)
+            if b > a
         ]
         for one in asked:
             one.result()

@@ -1,8 +1,10 @@
-"""A folder that holds the state of many keys, each readable without the others: whole or as it was, whenever one is killed.
+"""A folder that holds the state of many keys, each readable without the others: whole or as it was,
+whenever one is killed.
 
-One file of SQLite: pages, an index of the keys, and transactions that are rolled back after a crash are what it is known for. A
-row is a key, when it learned last, its state, and a checksum of all of these; a table beside holds what all keys share. A save
-is one transaction, which writes the keys that have learned since the last one and nothing else.
+One file of SQLite: pages, an index of the keys, and transactions that are rolled back after a crash
+are what it is known for. A row is a key, when it learned last, its state, and a checksum of all of
+these; a table beside holds what all keys share. A save is one transaction, which writes the keys
+that have learned since the last one and nothing else.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ FILE = "keys.sqlite"
 FORMAT = 1
 """Version of what is written."""
 PAGE = 512
-"""Bytes of a page, the fewest there may be: a state of some thousand bytes fills its pages and shares hardly any, so that the
+"""Bytes of a page, the fewest there may be: a state of some thousand bytes fills its pages and
+shares hardly any, so that the
 least is written again, once to the journal and once to the file."""
 PATIENCE = 60.0
 """Seconds to wait for somebody else who is saving."""
@@ -33,7 +36,7 @@ TABLES = f"""
 PRAGMA user_version = {FORMAT};
 CREATE TABLE about (name TEXT PRIMARY KEY, value BLOB NOT NULL);
 CREATE TABLE keys (key PRIMARY KEY NOT NULL, seen INTEGER NOT NULL, sum INTEGER NOT NULL, state BLOB NOT NULL);
-"""
+"""  # noqa: E501
 
 
 class Row(NamedTuple):
@@ -79,7 +82,9 @@ class Folder:
         with self._reading() as base:
             self._require_stamp(base)
             for key in keys:
-                for row in base.execute("SELECT key, seen, sum, state FROM keys WHERE key = ?", (key,)):
+                for row in base.execute(
+                    "SELECT key, seen, sum, state FROM keys WHERE key = ?", (key,)
+                ):
                     yield self._checked(*row)
 
     def read_all(self) -> Iterator[Row]:
@@ -90,20 +95,36 @@ class Folder:
                 yield self._checked(*row)
 
     def first(self, count: int) -> tuple[int, list[Row]]:
-        """Bytes of the longest state of the first hundred (0 if there is none), and those of the first few that are whole."""
+        """Bytes of the longest state of the first hundred (0 if there is none), and those of the
+        first few that are whole.
+        """
         with self._reading() as base:
             # The length within, or the states themselves would be read.
-            (longest,) = base.execute("SELECT max(size) FROM (SELECT length(state) AS size FROM keys LIMIT 100)").fetchone()
-            found = base.execute("SELECT key, seen, sum, state FROM keys LIMIT ?", (count,)).fetchall()
-        rows = [(Row(key, seen, state), checksum) for key, seen, checksum, state in found if _is_row(key, seen, state)]
+            (longest,) = base.execute(
+                "SELECT max(size) FROM (SELECT length(state) AS size FROM keys LIMIT 100)"
+            ).fetchone()
+            found = base.execute(
+                "SELECT key, seen, sum, state FROM keys LIMIT ?", (count,)
+            ).fetchall()
+        rows = [
+            (Row(key, seen, state), checksum)
+            for key, seen, checksum, state in found
+            if _is_row(key, seen, state)
+        ]
         return int(longest or 0), [row for row, checksum in rows if _sum(row) == checksum]
 
     def names(self, since: int) -> list[Key]:
-        """Keys that have learned at this time or later, those first that joined first; their states are not read."""
+        """Keys that have learned at this time or later, those first that joined first.
+
+        Their states are not read.
+        """
         with self._reading() as base:
             self._require_stamp(base)
-            # The index of the keys has the number of the row too: the table itself is read only where times matter.
-            found = base.execute("SELECT rowid, key FROM keys" + ("" if since == EVER else f" WHERE seen >= {since}"))
+            # The index of the keys has the number of the row too: the table itself is read only
+            # where times matter.
+            found = base.execute(
+                "SELECT rowid, key FROM keys" + ("" if since == EVER else f" WHERE seen >= {since}")
+            )
             return [key for _, key in sorted(found)]
 
     def write(self, about: Mapping[str, bytes], rows: Iterable[Row], *, since: int | None) -> None:
@@ -116,7 +137,8 @@ class Folder:
         rows
             Keys that are new or have learned; they take the place of their earlier states.
         since
-            Keys that have not learned since are forgotten; none if ``EVER``. None to forget all: they are somebody else's.
+            Keys that have not learned since are forgotten; none if ``EVER``. None to forget all:
+            they are somebody else's.
         """
         os.makedirs(self.path, mode=0o700, exist_ok=True)  # states hold what they learned from
         with contextlib.suppress(OSError):  # it is there, or SQLite says what is wrong
@@ -139,7 +161,8 @@ class Folder:
                     base.execute("DELETE FROM keys WHERE seen < ?", (since,))
                 base.executemany(
                     "INSERT INTO keys VALUES (?, ?, ?, ?) "
-                    "ON CONFLICT (key) DO UPDATE SET seen = excluded.seen, sum = excluded.sum, state = excluded.state",
+                    "ON CONFLICT (key) DO UPDATE SET seen = excluded.seen, sum = excluded.sum, "
+                    "state = excluded.state",
                     ((row.key, row.seen, _sum(row), row.state) for row in rows),
                 )
                 shared = {**about, "stamp": stamp.encode()}
@@ -154,7 +177,8 @@ class Folder:
         found = base.execute("SELECT value FROM about WHERE name = 'stamp'").fetchone()
         if found is None or found[0].decode() != self.stamp:
             raise CheckpointError(
-                f"the keys in {self.path!r} were saved by somebody else since they were opened here. Load them again, "
+                f"the keys in {self.path!r} were saved by somebody else since they were opened "
+                "here. Load them again, "
                 "or save to another folder."
             )
 
@@ -166,7 +190,10 @@ class Folder:
     def _is_made(self, base: sqlite3.Connection) -> bool:
         (version,) = base.execute("PRAGMA user_version").fetchone()
         if version not in (0, FORMAT):
-            self._refuse(f"have format {version}, and this version of swordplay reads {FORMAT}", "Go on with a newer version")
+            self._refuse(
+                f"have format {version}, and this version of swordplay reads {FORMAT}",
+                "Go on with a newer version",
+            )
         return bool(version)
 
     def _refuse(self, what: str, remedy: str = "Go back to a copy of the folder") -> NoReturn:
@@ -176,12 +203,17 @@ class Folder:
     def _reading(self) -> Iterator[sqlite3.Connection]:
         if not os.path.isfile(self.file):
             raise CheckpointMissing(
-                f"there are no keys in the folder {self.path!r}: it has no {FILE}. Check the path, or save some."
+                f"there are no keys in the folder {self.path!r}: it has no {FILE}. Check the "
+                "path, or save some."
             )
-        # A transaction that was cut short is rolled back by whoever opens the file next: that writes.
+        # A transaction that was cut short is rolled back by whoever opens the file next: that
+        # writes.
         with self._connected(f"file:{_quoted(self.file)}?mode=rw") as base:
             if not self._is_made(base):
-                raise CheckpointMissing(f"there are no keys in the folder {self.path!r}: nothing was saved. Check the path.")
+                raise CheckpointMissing(
+                    f"there are no keys in the folder {self.path!r}: nothing was saved. Check the "
+                    "path."
+                )
             yield base
 
     @contextmanager
@@ -194,7 +226,8 @@ class Folder:
                 base.close()
         except sqlite3.Error as error:
             raise CheckpointError(
-                f"the keys in {self.path!r} could not be read or written: {error}. Give a folder that you may write to, with "
+                f"the keys in {self.path!r} could not be read or written: {error}. Give a folder "
+                "that you may write to, with "
                 "space left; if it is damaged, go back to a copy."
             ) from error
 

@@ -18,9 +18,13 @@ from swordplay.keyed.record import Form, Young
 FORMAT = 1
 """Version of what :meth:`Group.dumps` writes."""
 HEADER = struct.Struct("<8sIIB")
-"""Fingerprint of the settings, keys, young keys, and whether records are settled and in single precision."""
+"""Fingerprint of the settings, keys, young keys, and whether records are settled and in single
+precision.
+"""
 TIDY_FROM = 1000
-"""First rows of keys that have grown are given up when there are so many twice, and then whenever they have doubled."""
+"""First rows of keys that have grown are given up when there are so many twice, and then
+whenever they have doubled.
+"""
 NEVER = np.iinfo(np.int64).min
 """The order before all orders."""
 
@@ -53,11 +57,14 @@ class Group:
     models
         How many models each key has.
     fingerprint
-        Eight bytes that stand for the settings: a state that was saved with others is refused. None takes all.
+        Eight bytes that stand for the settings: a state that was saved with others is refused. None
+        takes all.
     earlier
-        Another fingerprint that states may have: that of earlier versions, which knew less of the settings.
+        Another fingerprint that states may have: that of earlier versions, which knew less of the
+        settings.
     begins
-        A form for each model, of which a new key takes what it begins with; the same for all unless given.
+        A form for each model, of which a new key takes what it begins with; the same for all unless
+        given.
     """
 
     def __init__(
@@ -69,14 +76,22 @@ class Group:
         begins: Sequence[Form] = (),
     ) -> None:
         self._begins = begins or [form] * models
-        self.form, self._models, self.fingerprint, self._earlier = form, range(models), fingerprint, earlier
+        self.form, self._models, self.fingerprint, self._earlier = (
+            form,
+            range(models),
+            fingerprint,
+            earlier,
+        )
         self.places: dict[Any, int] = {}
         """Number of each key."""
         self._orders = Growing(np.empty(0, dtype=np.int64))
         self._records = [Growing(np.empty((0, len(form.fresh)))) for _ in self._models]
         self._young = [[Growing(first) for first in form.young(1)] for _ in self._models]
         self._slots = Growing(np.empty(0, dtype=np.int64))
-        """Where the first rows of each key are; grown keys, which never look there, share place 0."""
+        """Where the first rows of each key are.
+
+        Grown keys, which never look there, share place 0.
+        """
         self._grown_before = 0
         """Keys with first rows when those of grown keys were given up the last time."""
 
@@ -95,9 +110,17 @@ class Group:
         return np.array(found, dtype=np.int64)
 
     def play(
-        self, numbers: Any, orders: Any, rows: Matrix, targets: Vector, crew: Crew[Form] | None = None, by_key: Any = None
+        self,
+        numbers: Any,
+        orders: Any,
+        rows: Matrix,
+        targets: Vector,
+        crew: Crew[Form] | None = None,
+        by_key: Any = None,
     ) -> Matrix:
-        """Scores of rows, those of a key in their order, shape ``(T, models)``; each is made before it is learned.
+        """Scores of rows, those of a key in their order, shape ``(T, models)``.
+
+        Each is made before it is learned.
 
         Parameters
         ----------
@@ -110,7 +133,8 @@ class Group:
         crew
             Threads that share the keys among them; none unless given. The numbers are the same.
         by_key
-            Places of the rows that are played, key by key; as they come unless given. The others have no score.
+            Places of the rows that are played, key by key; as they come unless given. The others
+            have no score.
         """
         scores = np.empty((len(numbers), len(self._models)))
         turn = np.arange(len(numbers)) if by_key is None else by_key
@@ -120,13 +144,26 @@ class Group:
         slots = self._slots.all[who]
         for k in self._models:
             wanted = targets if len(self._models) == 1 else (targets == k).astype(np.float64)
-            one = Turn(self._records[k].all, self._first(k), who, slots, edges, turn, rows, wanted, scores[:, k])
+            one = Turn(
+                self._records[k].all,
+                self._first(k),
+                who,
+                slots,
+                edges,
+                turn,
+                rows,
+                wanted,
+                scores[:, k],
+            )
             (one.play(self.form, 0, len(who)) if crew is None else crew.share(one.play, edges))
         self._orders.all[who] = orders[turn[edges[1:] - 1]]
         return scores
 
     def ask(self, numbers: Any, rows: Matrix) -> Matrix:
-        """Scores of rows that come key by key, by what each key knows now; nothing is learned. Number -1 is a new key's."""
+        """Scores of rows that come key by key, by what each key knows now; nothing is learned.
+
+        Number -1 is a new key's.
+        """
         scores = np.empty((len(numbers), len(self._models)))
         if not len(numbers):
             return scores
@@ -135,16 +172,21 @@ class Group:
         for k in self._models:
             if known:
                 fresh = self._begins[k].fresh[None]
-                scores[: edges[known], k] = self.form.ask(fresh, np.zeros(1, dtype=np.int64), edges[:2], rows[: edges[1]])
+                scores[: edges[known], k] = self.form.ask(
+                    fresh, np.zeros(1, dtype=np.int64), edges[:2], rows[: edges[1]]
+                )
             rest = slice(edges[known], None)
-            scores[rest, k] = self.form.ask(self._records[k].all, who[known:], edges[known:] - edges[known], rows[rest])
+            scores[rest, k] = self.form.ask(
+                self._records[k].all, who[known:], edges[known:] - edges[known], rows[rest]
+            )
         return scores
 
     def record(self, number: int) -> list[tuple[Vector, Young]]:
         """What each model of a key knows: its record, and its first rows."""
         slot = int(self._slots.all[number])
         return [
-            (records.all[number], Young(*(first[slot] for first in self._first(k)))) for k, records in enumerate(self._records)
+            (records.all[number], Young(*(first[slot] for first in self._first(k))))
+            for k, records in enumerate(self._records)
         ]
 
     def _first(self, k: int) -> Young:
@@ -152,7 +194,9 @@ class Group:
         return Young(*(first.all for first in self._young[k]))
 
     def weights(self) -> tuple[Matrix, Vector]:
-        """The weights of the experts of each key's first model, shape ``(K, N)``, and the experts' step sizes."""
+        """The weights of the experts of each key's first model, shape ``(K, N)``, and the
+        experts' step sizes.
+        """
         return self.form.weights(self._records[0].all)
 
     @property
@@ -161,8 +205,14 @@ class Group:
         return len(self._models)
 
     def first_rows(self, numbers: Any) -> Any:
-        """Of some keys, one more than the first rows that each has; 0 for those that need them no more; shape ``(K,)``."""
-        held, young = np.zeros(len(numbers), dtype=np.int64), np.flatnonzero(self._slots.all[numbers])
+        """Of some keys, one more than the first rows that each has.
+
+        0 for those that need them no more; shape ``(K,)``.
+        """
+        held, young = (
+            np.zeros(len(numbers), dtype=np.int64),
+            np.flatnonzero(self._slots.all[numbers]),
+        )
         young = young[self._still_young(numbers[young])]
         held[young] = 1 + self.form.most_seen(self._records[0].all[numbers[young]])
         return held
@@ -205,10 +255,15 @@ class Group:
         Parameters
         ----------
         single
-            Whether to write single precision, at less than half the size; if one of the keys does not fit, all stay doubles.
+            Whether to write single precision, at less than half the size; if one of the keys does
+            not fit, all stay doubles.
         """
         some = np.arange(len(self.orders))[numbers]
-        records, orders, slots = [every.all[some] for every in self._records], self.orders[some], self._slots.all[some]
+        records, orders, slots = (
+            [every.all[some] for every in self._records],
+            self.orders[some],
+            self._slots.all[some],
+        )
         young = slots > 0
         young[young] = self._still_young(some[young])
         kept = [first.all[slots[young]] for every in self._young for first in every]
@@ -219,7 +274,8 @@ class Group:
         return b"".join([header, *(part.tobytes() for part in (orders, young, *numbered, *kept))])
 
     def loads(self, saved: Iterable[tuple[Sequence[Any], bytes]]) -> None:
-        """Let keys join with the states that they were saved with: keys, and the bytes that ``dumps`` wrote for them.
+        """Let keys join with the states that they were saved with: keys, and the bytes that
+        ``dumps`` wrote for them.
 
         Raises
         ------
@@ -234,19 +290,26 @@ class Group:
         fingerprint, count, early, single = HEADER.unpack_from(data)
         if self.fingerprint is not None and fingerprint not in (self.fingerprint, self._earlier):
             raise OtherSettings(
-                "the state in this checkpointLocation was saved with other settings. Start the query with the key, features, "
-                "target, order, loss, classes, lags and buckets of its first start, or give it a new checkpointLocation."
+                "the state in this checkpointLocation was saved with other settings. Start the "
+                "query with the key, features, "
+                "target, order, loss, classes, lags and buckets of its first start, or give it a "
+                "new checkpointLocation."
             )
         form, reader = self.form, Reader(data, HEADER.size, len(keys))
         orders, young = reader.take(np.int64, (count,)), reader.take(np.bool_, (count,))
         records = [
-            form.unsettle(reader.take(np.float64, (count, form.head)), reader.take(np.float32, (count, form.tail)))
+            form.unsettle(
+                reader.take(np.float64, (count, form.head)),
+                reader.take(np.float32, (count, form.tail)),
+            )
             if single
             else reader.take(np.float64, (count, len(form.fresh)))
             for _ in self._models
         ]
         shapes = [(early, *room.shape[1:]) for room in form.young(0)]
-        firsts = [Young(*(reader.take(np.float64, shape) for shape in shapes)) for _ in self._models]
+        firsts = [
+            Young(*(reader.take(np.float64, shape) for shape in shapes)) for _ in self._models
+        ]
         if reader.position != len(data) or count != len(keys) or young.sum() != early:
             raise damaged(len(data), len(keys))
         for some, first in zip(records, firsts, strict=True):
@@ -254,7 +317,10 @@ class Group:
         return Piece(keys, orders, young, records, firsts)
 
     def _join_new(self, keys: Sequence[Any]) -> None:
-        """Let keys join that have learned nothing; what they begin with is written once, and nowhere else."""
+        """Let keys join that have learned nothing.
+
+        What they begin with is written once, and nowhere else.
+        """
         self._make_room(keys, np.ones(len(keys), dtype=bool))
         self._orders.join_alike(len(keys), NEVER)
         for k in self._models:
@@ -264,7 +330,9 @@ class Group:
 
     def _make_room(self, keys: Sequence[Any], young: Any) -> None:
         """Give keys their numbers, and those that are young a place for their first rows."""
-        self.places.update(zip(keys, range(len(self.places), len(self.places) + len(keys)), strict=True))
+        self.places.update(
+            zip(keys, range(len(self.places), len(self.places) + len(keys)), strict=True)
+        )
         if len(self._young[0][0]) + young.sum() > 2 * TIDY_FROM + 2 * self._grown_before:
             self._tidy()
             self._grown_before = len(self._young[0][0])

@@ -12,9 +12,11 @@ LEAST_ROOM = 16
 
 @final
 class Growing:
-    """An array whose room doubles whenever it is full, so that the next row costs no more than the last.
+    """An array whose room doubles whenever it is full, so that the next row costs no more than the
+    last.
 
-    Room that holds nothing yet costs no memory: the system gives pages of it when they are written to.
+    Room that holds nothing yet costs no memory: the system gives pages of it when they are written
+    to.
 
     Parameters
     ----------
@@ -38,10 +40,15 @@ class Growing:
         self.join_alike(len(rows), rows)
 
     def join_alike(self, count: int, row: Any) -> None:
-        """Let so many rows join that are all the same; nothing is made of them but what is written."""
+        """Let so many rows join that are all the same.
+
+        Nothing is made of them but what is written.
+        """
         first, self._count = self._count, self._count + count
         if self._count > len(self._room):
-            room = np.empty((max(LEAST_ROOM, 2 * self._count), *self._room.shape[1:]), dtype=self._room.dtype)
+            room = np.empty(
+                (max(LEAST_ROOM, 2 * self._count), *self._room.shape[1:]), dtype=self._room.dtype
+            )
             room[:first] = self._room[:first]
             self._room = room
         self._room[first : self._count] = row

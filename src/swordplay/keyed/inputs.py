@@ -14,7 +14,10 @@ from swordplay.estimators import label_arrays
 from swordplay.estimators.model import LARGEST
 from swordplay.keyed.folder import Key
 
-KINDS = {"text": (pa.types.is_string, pa.types.is_large_string), "whole numbers": (pa.types.is_integer,)}
+KINDS = {
+    "text": (pa.types.is_string, pa.types.is_large_string),
+    "whole numbers": (pa.types.is_integer,),
+}
 """What keys may be."""
 
 LARGEST_KEY = 2**63 - 1
@@ -52,16 +55,20 @@ def checked(keys: Any, X: Any, width: int | None, names: tuple[str, ...] | None,
     told = None if columns is None else tuple(map(str, columns))
     if names is not None and told is not None and told != names:
         raise ValueError(
-            f"X must have the columns {shown(list(names))}, got {shown(list(told))}. Give the same, in this order."
+            f"X must have the columns {shown(list(names))}, got {shown(list(told))}. Give the "
+            "same, in this order."
         )
     numbers = moderate("X", X, 2)
     if numbers.shape[1] != (width or numbers.shape[1]) or not numbers.shape[1]:
         raise ValueError(
-            f"X must have {width or 'one or more'} column(s), got {numbers.shape[1]}. Give the same columns in all calls."
+            f"X must have {width or 'one or more'} column(s), got {numbers.shape[1]}. Give the "
+            "same columns in all calls."
         )
     found, codes, now = _encoded(keys)
     if len(codes) != len(numbers):
-        raise ValueError(f"keys must be one for each row, got {len(codes)} for {len(numbers)} rows.")
+        raise ValueError(
+            f"keys must be one for each row, got {len(codes)} for {len(numbers)} rows."
+        )
     if kind and now and now != kind:
         raise TypeError(f"keys must be {kind}, as before, got {now}. Convert them first.")
     return Rows(found, now or kind, codes, numbers, names or told)
@@ -75,20 +82,30 @@ def _encoded(keys: Any) -> tuple[list[Key], Any, str]:
         raise
     except Exception as error:  # pyarrow passes on whatever an odd object raises
         why = shown(str(error), 120)[1:-1]
-        raise TypeError(f"keys must be all text or all whole numbers, got {shown(keys)} ({why}).") from error
+        raise TypeError(
+            f"keys must be all text or all whole numbers, got {shown(keys)} ({why})."
+        ) from error
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if column.null_count:
-        raise ValueError(f"keys must not be missing, got {column.null_count} that are, the first in row {_first_null(column)}.")
-    kind = next((name for name, tests in KINDS.items() if any(test(column.type) for test in tests)), "")
+        raise ValueError(
+            f"keys must not be missing, got {column.null_count} that are, the first in row "
+            f"{_first_null(column)}."
+        )
+    kind = next(
+        (name for name, tests in KINDS.items() if any(test(column.type) for test in tests)), ""
+    )
     if not kind and len(column):
         raise TypeError(
-            f"keys must be text or whole numbers, got {shown(str(column.type), 40)[1:-1]} such as {shown(column[0].as_py())}."
+            f"keys must be text or whole numbers, got {shown(str(column.type), 40)[1:-1]} such as "
+            f"{shown(column[0].as_py())}."
         )
     encoded = column.dictionary_encode()
     found = encoded.dictionary.to_pylist()
     if pa.types.is_uint64(column.type) and max(found, default=0) > LARGEST_KEY:
-        raise ValueError(f"keys must not pass {LARGEST_KEY}, got {max(found)}. Give larger ones as text.")
+        raise ValueError(
+            f"keys must not pass {LARGEST_KEY}, got {max(found)}. Give larger ones as text."
+        )
     return found, encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), kind
 
 
@@ -101,21 +118,33 @@ def moderate(name: str, values: Any, ndim: int) -> Any:
     array = np.ascontiguousarray(arguments.array(name, values, ndim), dtype=np.float64)
     if array.size and not np.abs(array).max() <= LARGEST:
         worst = array.flat[np.abs(array).argmax()]
-        raise ValueError(f"{name} must not pass {LARGEST:g} in magnitude, got {worst:g}. Drop or repair that entry.")
+        raise ValueError(
+            f"{name} must not pass {LARGEST:g} in magnitude, got {worst:g}. Drop or repair that "
+            "entry."
+        )
     return array
 
 
 def require_shared(dim: Any, kind: Any, names: Any, clock: Any) -> None:
-    """Refuse what keys of a folder cannot have in common: width, what keys are, names of the columns, the time."""
+    """Refuse what keys of a folder cannot have in common: width, what keys are, names of the
+    columns, the time.
+    """
     named = names is None or (
-        type(names) is list and set(map(type, names)) == {str} and len(set(names)) == len(names) == arguments.whole("dim", dim)
+        type(names) is list
+        and set(map(type, names)) == {str}
+        and len(set(names)) == len(names) == arguments.whole("dim", dim)
     )
     if kind not in KINDS or not named or not 0 <= arguments.whole("clock", clock, least=0) < 2**63:
-        raise ValueError(f"they have {shown(dim)} columns named {shown(names)}, are {shown(kind)}, at time {shown(clock)}.")
+        raise ValueError(
+            f"they have {shown(dim)} columns named {shown(names)}, are {shown(kind)}, at time "
+            f"{shown(clock)}."
+        )
 
 
 def require_held(columns: int, longest: int) -> None:
-    """Refuse more columns than the states of the keys, in bytes, can hold, before room is made for as many."""
+    """Refuse more columns than the states of the keys, in bytes, can hold, before room is made
+    for as many.
+    """
     if columns > (longest // 8 or MOST_UNHELD):
         raise ValueError(f"they have {columns} columns and lags, but states of {longest} bytes.")
 
@@ -128,7 +157,9 @@ def targets(y: Any, count: int) -> Vector:
 
 
 def labels(y: Any, count: int, classes: Any) -> tuple[Any, Vector]:
-    """All classes, those of these rows if None are given, and the place of each label among them."""
+    """All classes, those of these rows if None are given, and the place of each label among
+    them.
+    """
     values = label_arrays.as_labels("y", y)
     _require_length(values, count)
     if classes is not None and {values.dtype.kind, classes.dtype.kind} == {"u", "i"}:
@@ -140,13 +171,16 @@ def labels(y: Any, count: int, classes: Any) -> tuple[Any, Vector]:
     except MemoryError:
         raise
     except Exception as error:  # such as a comparison of numbers with words
-        raise TypeError(f"y must hold labels of one kind, none of them missing, got {shown(y)}.") from error
+        raise TypeError(
+            f"y must hold labels of one kind, none of them missing, got {shown(y)}."
+        ) from error
     require_classes(known)
     places = np.minimum(places, len(known) - 1)
     strange = known[places] != values
     if np.any(strange):
         raise ValueError(
-            f"y holds the label {shown(values[strange].tolist()[0])}, which is none of the classes {shown(known.tolist())}. "
+            f"y holds the label {shown(values[strange].tolist()[0])}, which is none of the "
+            f"classes {shown(known.tolist())}. "
             "Give all labels that may come as classes=[...]."
         )
     return known, places.astype(np.float64)
@@ -156,10 +190,13 @@ def require_classes(classes: Any) -> None:
     """Refuse fewer than two."""
     if len(classes) < 2:
         raise ValueError(
-            f"classes must be two or more labels, got {shown(classes.tolist())}. Give all that may come as classes=[...]."
+            f"classes must be two or more labels, got {shown(classes.tolist())}. Give all that "
+            "may come as classes=[...]."
         )
 
 
 def _require_length(values: Any, count: int) -> None:
     if values.shape != (count,):
-        raise ValueError(f"y must have shape ({count},), got {values.shape}. Give one target for each row.")
+        raise ValueError(
+            f"y must have shape ({count},), got {values.shape}. Give one target for each row."
+        )

@@ -1,4 +1,5 @@
-"""Many keys, one after the other, in one compiled call: unpack a key's record, play its rows, pack it again.
+"""Many keys, one after the other, in one compiled call: unpack a key's record, play its rows, pack
+it again.
 
 The way from a row to its round is that of ``engine.plan``, which the estimators go, too.
 """
@@ -83,11 +84,14 @@ def play_keys(
     goals: Vector,
     predictions: Vector,
 ) -> int:
-    """Rows ``edges[k]`` to ``edges[k + 1]`` belong to the key of record ``who[k]``; each is predicted, then learned.
+    """Rows ``edges[k]`` to ``edges[k + 1]`` belong to the key of record ``who[k]``.
+
+    Each is predicted, then learned.
 
     ``slots`` says where the first rows of these keys are.
 
-    Returns how many keys were played; fewer than given means that a row of the next one would have overflowed.
+    Returns how many keys were played; fewer than given means that a row of the next one would have
+    overflowed.
     """
     logistic, weights = setting[SETTING.logistic] == 1.0, norms[:0]  # all rows count the same
     me = Arrays(coords, numbers, vectors, live, config)
@@ -95,12 +99,19 @@ def play_keys(
         a, b = edges[k], edges[k + 1]
         record = records[who[k]]
         unpack(record, me, scaler, place, recent)
-        planned = Planned(scaled[a:b], norms[a:b], rounds[a:b, :LOCATED], rounds[a:b, LOCATED:], goals[a:b])
+        planned = Planned(
+            scaled[a:b], norms[a:b], rounds[a:b, :LOCATED], rounds[a:b, LOCATED:], goals[a:b]
+        )
         columns = Followed(scaler[0], scaler[1], scaler[2], first[slots[k]])
         target = Followed(place[0:1], place[1:3], place[3:4], first_targets[slots[k]])
         prepare(raw[a:b], targets[a:b], weights, setting, columns, target, recent, planned)
         asked = scaled[:0]  # no row was asked before
-        if play_planned(me, planned.scaled, planned.goals, planned.schedule, asked, predictions[a:b]) < b - a:
+        if (
+            play_planned(
+                me, planned.scaled, planned.goals, planned.schedule, asked, predictions[a:b]
+            )
+            < b - a
+        ):
             return k
         if not logistic:
             for t in range(a, b):
@@ -129,7 +140,10 @@ def ask_keys(
     scaled: Vector,
     predictions: Vector,
 ) -> None:
-    """Rows ``edges[k]`` to ``edges[k + 1]`` are predicted by the key of record ``who[k]``; nothing is learned."""
+    """Rows ``edges[k]`` to ``edges[k + 1]`` are predicted by the key of record ``who[k]``.
+
+    Nothing is learned.
+    """
     logistic, clip = setting[SETTING.logistic] == 1.0, setting[SETTING.clip]
     me, lags = Arrays(coords, numbers, vectors, live, config), len(recent)
     for k in range(len(who)):

@@ -32,8 +32,9 @@ LAYOUT = " ".join([*ROUND, "/", *EXPERTS, "/", *PROVEN])
 class Keyed:
     """A learner for every key, told apart by the values of one column.
 
-    Rows of many keys come interleaved, in bulk; those of one key in their order in time. Each key learns as if it were alone:
-    its predictions are those of a ``SwordRegressor`` (or ``SwordClassifier``) of its own, bit by bit.
+    Rows of many keys come interleaved, in bulk; those of one key in their order in time. Each key
+    learns as if it were alone: its predictions are those of a ``SwordRegressor`` (or
+    ``SwordClassifier``) of its own, bit by bit.
 
     Parameters
     ----------
@@ -46,8 +47,9 @@ class Keyed:
     lags
         How many of the last targets of the key join its columns.
     start
-        A ``SwordRegressor`` or, for a classification, a ``SwordClassifier`` that has learned, first-order (``curves=None``) and
-        with the same ``lags``: every new key begins as a copy of it.
+        A ``SwordRegressor`` or, for a classification, a ``SwordClassifier`` that has learned,
+        first-order (``curves=None``) and with the same ``lags``: every new key begins as a copy of
+        it.
     threads
         How many; one for each processor unless given. The numbers do not depend on it.
 
@@ -81,12 +83,19 @@ class Keyed:
         self.task, self.lags = task, arguments.whole("lags", lags, least=0)
         self.loss: LossName = regression_loss(loss) if task == "regression" else "logistic"
         if task == "regression" and classes is not None:
-            raise ValueError(f"classes are for a classification, got {shown(classes)}. Say task='classification'.")
+            raise ValueError(
+                f"classes are for a classification, got {shown(classes)}. Say "
+                "task='classification'."
+            )
         # Labels in the order of the columns of predict_proba; None before they are known.
-        self.classes: Any = None if classes is None else np.unique(label_arrays.as_labels("classes", classes))
+        self.classes: Any = (
+            None if classes is None else np.unique(label_arrays.as_labels("classes", classes))
+        )
         if self.classes is not None:
             inputs.require_classes(self.classes)
-        self.threads = len(os.sched_getaffinity(0)) if threads is None else arguments.whole("threads", threads)
+        self.threads = (
+            len(os.sched_getaffinity(0)) if threads is None else arguments.whole("threads", threads)
+        )
         self.names: tuple[str, ...] | None = None
         """Names of the columns, where the first rows came with names."""
         self.clock = 0
@@ -98,7 +107,8 @@ class Keyed:
             self._start, known = starting.require_start(start, self.lags, self.loss)
             if self.classes is not None and not np.array_equal(self.classes, known):
                 raise ValueError(
-                    f"classes must be those of start, {shown(known.tolist())}, got {shown(classes)}. Leave them out."
+                    f"classes must be those of start, {shown(known.tolist())}, got "
+                    f"{shown(classes)}. Leave them out."
                 )
             self.classes = known
             self._shelf = self._made(self._start.models[0].heads.dim)
@@ -116,21 +126,27 @@ class Keyed:
     # ------------------------------------------------------------------ learning
 
     def predict_then_learn(self, keys: Any, X: Any, y: Any, *, now: int | None = None) -> Any:
-        """Predictions (or labels) of rows, each made by its key's learner before it learns the row; shape ``(T,)``.
+        """Predictions (or labels) of rows, each made by its key's learner before it learns the row.
+
+        Shape ``(T,)``.
 
         Parameters
         ----------
         keys
             The key of each row: strings or whole numbers.
         X, y
-            Numbers of shape ``(T, d)``, and targets or labels of shape ``(T,)``; rows of one key in their order in time.
+            Numbers of shape ``(T, d)``, and targets or labels of shape ``(T,)``; rows of one key in
+            their order in time.
         now
-            The time, a whole number of any unit that never falls, for :meth:`expire`; rows learned so far unless given.
+            The time, a whole number of any unit that never falls, for :meth:`expire`; rows learned
+            so far unless given.
         """
         scores = self._learn(keys, X, y, now)
         return scores[:, 0] if self.task == "regression" else self._labels(scores)
 
-    def predict_proba_then_learn(self, keys: Any, X: Any, y: Any, *, now: int | None = None) -> Matrix:
+    def predict_proba_then_learn(
+        self, keys: Any, X: Any, y: Any, *, now: int | None = None
+    ) -> Matrix:
         """The same for a classification, as probabilities of all classes, shape ``(T, K)``."""
         self._require_classification()
         return self._probabilities(self._learn(keys, X, y, now))
@@ -138,7 +154,8 @@ class Keyed:
     def predict(self, keys: Any, X: Any) -> Any:
         """Predictions (or labels) of rows by what their keys know now; nothing is learned.
 
-        A key that was never seen answers as it would for its first row: like ``start`` or, without one, 0.
+        A key that was never seen answers as it would for its first row: like ``start`` or, without
+        one, 0.
         """
         scores = self._ask(keys, X)
         return scores[:, 0] if self.task == "regression" else self._labels(scores)
@@ -153,7 +170,9 @@ class Keyed:
         count = len(rows.codes)
         time = self.clock + count if now is None else arguments.whole("now", now, least=0)
         if time < self.clock:
-            raise ValueError(f"now must not fall, got {now} after {self.clock}. Give a time that goes on.")
+            raise ValueError(
+                f"now must not fall, got {now} after {self.clock}. Give a time that goes on."
+            )
         if self.task == "regression":
             wanted = inputs.targets(y, count)
         else:
@@ -162,8 +181,12 @@ class Keyed:
         numbers = shelf.admit(rows.keys)
         of_rows = numbers[rows.codes]
         turn = np.argsort(of_rows, kind="stable")
-        scores = shelf.group.play(of_rows, np.full(count, time), rows.numbers, wanted, self._crew, turn)
-        shelf.note(numbers, of_rows, wanted.astype(np.intp) if self.task == "classification" else None)
+        scores = shelf.group.play(
+            of_rows, np.full(count, time), rows.numbers, wanted, self._crew, turn
+        )
+        shelf.note(
+            numbers, of_rows, wanted.astype(np.intp) if self.task == "classification" else None
+        )
         self._kind, self.names, self.clock = rows.kind, rows.names, time
         return scores
 
@@ -171,7 +194,9 @@ class Keyed:
         rows = self._checked(keys, X)
         shelf = self._shelf or self._made(rows.numbers.shape[1])
         shelf.fetch(rows.keys)
-        numbers = np.array([shelf.group.places.get(key, -1) for key in rows.keys], dtype=np.int64)[rows.codes]
+        numbers = np.array([shelf.group.places.get(key, -1) for key in rows.keys], dtype=np.int64)[
+            rows.codes
+        ]
         turn = np.argsort(numbers, kind="stable")
         scores = np.empty((len(turn), shelf.group.models))
         scores[turn] = shelf.group.ask(numbers[turn], rows.numbers[turn])
@@ -179,15 +204,21 @@ class Keyed:
 
     def _checked(self, keys: Any, X: Any) -> Rows:
         """Rows that fit those of before."""
-        return inputs.checked(keys, X, self._shelf and self._shelf.group.form.dim, self.names, self._kind)
+        return inputs.checked(
+            keys, X, self._shelf and self._shelf.group.form.dim, self.names, self._kind
+        )
 
     def _made(self, dim: int, folder: Folder | None = None) -> Shelf:
         """A shelf for rows of this width."""
         start = self._start or Start(())
-        begins = [Form(dim, self.loss, self.lags, proof=True, start=model) for model in start.models]
+        begins = [
+            Form(dim, self.loss, self.lags, proof=True, start=model) for model in start.models
+        ]
         form = begins[0] if begins else Form(dim, self.loss, self.lags, proof=True)
         self._crew = Crew(form, self.threads)
-        return Shelf(form, 0 if self.classes is None else len(self.classes), folder, begins, start.counts)
+        return Shelf(
+            form, 0 if self.classes is None else len(self.classes), folder, begins, start.counts
+        )
 
     def _labels(self, scores: Matrix) -> Any:
         shares = self._probabilities(scores)
@@ -195,19 +226,25 @@ class Keyed:
 
     def _probabilities(self, scores: Matrix) -> Matrix:
         if self.classes is None:
-            raise ValueError("the classes are not known yet. Give classes=[...], or let it learn some rows.")
+            raise ValueError(
+                "the classes are not known yet. Give classes=[...], or let it learn some rows."
+            )
         return probabilities.of_scores(scores, len(self.classes))
 
     def _require_classification(self) -> None:
         if self.task != "classification":
-            raise ValueError("probabilities are those of a classification. Make it with task='classification'.")
+            raise ValueError(
+                "probabilities are those of a classification. Make it with task='classification'."
+            )
 
     # ------------------------------------------------------------------ one key
 
     def model(self, key: Key) -> Any:
-        """The learner of one key as an ordinary ``SwordRegressor`` or ``SwordClassifier``: a copy that goes on by itself.
+        """The learner of one key as an ordinary ``SwordRegressor`` or ``SwordClassifier``: a copy
+        that goes on by itself.
 
-        It has learned the rows of its key and nothing else: the same coefficients, certificate and predictions to come.
+        It has learned the rows of its key and nothing else: the same coefficients, certificate and
+        predictions to come.
         """
         number = self._number(key)
         if number is None or self._shelf is None:
@@ -216,9 +253,17 @@ class Keyed:
         try:
             if self.task == "regression":
                 return opening.regressor(group.form, group.record(number)[0], self.names)
-            return opening.classifier(group.form, group.record(number), self.names, self.classes, self._shelf.tally(number))
+            return opening.classifier(
+                group.form,
+                group.record(number),
+                self.names,
+                self.classes,
+                self._shelf.tally(number),
+            )
         except ValueError as error:
-            raise CheckpointError(f"what is known of the key {key!r} is damaged: {error}") from error
+            raise CheckpointError(
+                f"what is known of the key {key!r} is damaged: {error}"
+            ) from error
 
     def _number(self, key: Key) -> int | None:
         if self._shelf is None:
@@ -227,24 +272,35 @@ class Keyed:
         return self._shelf.group.places.get(key)
 
     def expire(self, idle: int) -> None:
-        """Forget keys that have learned nothing for longer than ``idle``, in units of ``now``; a folder follows when saved."""
+        """Forget keys that have learned nothing for longer than ``idle``, in units of ``now``.
+
+        A folder follows when saved.
+        """
         if self._shelf is not None:
             self._shelf.expire(self.clock - arguments.whole("idle", idle, least=0))
 
     # ------------------------------------------------------------------ crash-safe
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write all keys to a folder, or to one that they come from those that have learned since; all or nothing.
+        """Write all keys to a folder, or to one that they come from those that have learned since.
 
-        Keys of somebody else that are in the folder are replaced. Killed on the way, it holds what it held before.
+        All or nothing.
+
+        Keys of somebody else that are in the folder are replaced. Killed on the way, it holds what
+        it held before.
         """
         if self._shelf is None:
             raise ValueError("there is nothing to save: no row was learned yet.")
-        self._shelf.save(Folder(folder), {"settings": self._settings(), "start": starting.saved_start(self._start)})
+        self._shelf.save(
+            Folder(folder),
+            {"settings": self._settings(), "start": starting.saved_start(self._start)},
+        )
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str], *, threads: int | None = None) -> Self:
-        """The keys in a folder. Each is read when it is asked for, so that opening a folder of millions takes no time.
+        """The keys in a folder.
+
+        Each is read when it is asked for, so that opening a folder of millions takes no time.
 
         Raises
         ------
@@ -256,20 +312,40 @@ class Keyed:
         try:
             told = json.loads(about["settings"])
             if told.pop("layout") != LAYOUT:
-                raise ValueError("their records are laid out as by another version, which has to be gone on with.")
+                raise ValueError(
+                    "their records are laid out as by another version, which has to be gone on "
+                    "with."
+                )
             dim, kind, names, clock = (told.pop(name) for name in ("dim", "kind", "names", "clock"))
             inputs.require_shared(dim, kind, names, clock)
             longest, some = opened.first(FIRST)
             inputs.require_held(dim + arguments.whole("lags", told["lags"], least=0), longest)
-            classes = label_arrays.load(told.pop("classes")) if told["task"] == "classification" else told.pop("classes")
+            classes = (
+                label_arrays.load(told.pop("classes"))
+                if told["task"] == "classification"
+                else told.pop("classes")
+            )
             keyed = cls(**told, classes=classes, threads=threads)
             known = 0 if keyed.classes is None else len(keyed.classes)
             keyed._start = starting.load_start(about["start"], dim, keyed.loss, keyed.lags, known)
-            keyed._kind, keyed.names, keyed.clock = kind, None if names is None else tuple(names), clock
+            keyed._kind, keyed.names, keyed.clock = (
+                kind,
+                None if names is None else tuple(names),
+                clock,
+            )
             keyed._shelf = keyed._made(arguments.whole("dim", dim), opened)
             keyed._shelf.require_fits(some)
-        except (AttributeError, TypeError, ValueError, LookupError, OverflowError, RecursionError) as error:
-            raise CheckpointError(f"the keys in {os.fspath(folder)!r} cannot be taken up: {error}") from error
+        except (
+            AttributeError,
+            TypeError,
+            ValueError,
+            LookupError,
+            OverflowError,
+            RecursionError,
+        ) as error:
+            raise CheckpointError(
+                f"the keys in {os.fspath(folder)!r} cannot be taken up: {error}"
+            ) from error
         return keyed
 
     def _settings(self) -> bytes:
@@ -279,7 +355,9 @@ class Keyed:
             {
                 "task": self.task,
                 **({"loss": self.loss} if self.task == "regression" else {}),
-                "classes": classes if classes is None or isinstance(classes, str) else classes.tolist(),
+                "classes": classes
+                if classes is None or isinstance(classes, str)
+                else classes.tolist(),
                 "lags": self.lags,
                 "dim": self._shelf.group.form.dim,
                 "kind": self._kind,

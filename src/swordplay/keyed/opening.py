@@ -17,7 +17,9 @@ from swordplay.keyed.record import Form, Young
 
 
 def model_of(form: Form, record: Vector, first: Young) -> LinearModel:
-    """The model whose record this is: it goes on bit by bit, with the same coefficients and the same certificate."""
+    """The model whose record this is: it goes on bit by bit, with the same coefficients and the
+    same certificate.
+    """
     model = LinearModel(form.dim, loss=form.loss, lags=form.lags)
     state, parts = nested.split(model.state()), form.parts(record)
     engine, columns = dict(state["engine"]), form.dim + form.lags
@@ -29,7 +31,10 @@ def model_of(form: Form, record: Vector, first: Young) -> LinearModel:
     experts |= dict(zip(EXPERTS, parts["experts"].reshape(-1, count), strict=True))
     if form.proof:
         experts |= dict(zip(PROVEN, parts["proof"][1:].reshape(-1, count), strict=True))
-        settings |= {"size": parts["proof"][0], "diameter": settings["diameter_per_size"] * parts["proof"][0]}
+        settings |= {
+            "size": parts["proof"][0],
+            "diameter": settings["diameter_per_size"] * parts["proof"][0],
+        }
     if numbers["rounds"] > 0:
         experts |= dict.fromkeys(RECIPROCALS, 1.0 / experts["step"])
     engine |= {
@@ -41,17 +46,31 @@ def model_of(form: Form, record: Vector, first: Young) -> LinearModel:
     }
     centers, spreads, counts = parts["scaler"].reshape(3, columns)
     place = parts["place"]
-    scaler = {"centers": centers, "spreads": spreads, "counts": counts, "first": _settled(first.rows, counts)}
-    target = {"centers": place[:1], "spreads": place[1:3], "counts": place[3:], "first": _settled(first.targets, place[3:])}
-    flat: State = nested.put("columns", scaler) | {"recent": parts["recent"]} | nested.put("engine", engine)
+    scaler = {
+        "centers": centers,
+        "spreads": spreads,
+        "counts": counts,
+        "first": _settled(first.rows, counts),
+    }
+    target = {
+        "centers": place[:1],
+        "spreads": place[1:3],
+        "counts": place[3:],
+        "first": _settled(first.targets, place[3:]),
+    }
+    flat: State = (
+        nested.put("columns", scaler) | {"recent": parts["recent"]} | nested.put("engine", engine)
+    )
     model.load_state(flat if form.loss == "logistic" else flat | nested.put("target", target))
     return model
 
 
 def _settled(first: Any, counts: Vector) -> Any:
-    """First values as a model keeps them: 0 beyond the last one, and a mark where they were given up.
+    """First values as a model keeps them: 0 beyond the last one, and a mark where they were given
+    up.
 
-    Those that were given up are replaced by the farthest that there may be: how far points may lie is judged by them.
+    Those that were given up are replaced by the farthest that there may be: how far points may lie
+    is judged by them.
     """
     values = np.where(np.arange(WARM_UP)[:, None] < counts, first, 0.0)
     middle = values[WARM_UP // 2 - 1 : WARM_UP // 2 + 1]
@@ -70,7 +89,11 @@ def regressor(form: Form, record: tuple[Vector, Young], names: Sequence[str] | N
 
 
 def classifier(
-    form: Form, records: Sequence[tuple[Vector, Young]], names: Sequence[str] | None, classes: Any, counts: Any
+    form: Form,
+    records: Sequence[tuple[Vector, Young]],
+    names: Sequence[str] | None,
+    classes: Any,
+    counts: Any,
 ) -> Any:
     """A ``SwordClassifier`` that has learned the rows of a key; ``counts`` of each class."""
     from swordplay.estimators.sklearn import SwordClassifier
@@ -93,5 +116,7 @@ def _dressed(estimator: Any, state: State, form: Form, names: Sequence[str] | No
         around["names"] = json.dumps(list(names))
     if form.loss == "logistic":
         around["classes"] = dump(estimator._classes)
-    estimator._resume(around | {f"model.{name}": value for name, value in state.items()}).load_state(state)
+    estimator._resume(
+        around | {f"model.{name}": value for name, value in state.items()}
+    ).load_state(state)
     return estimator

@@ -1,4 +1,6 @@
-"""Rows of many keys, some thousand at a time: what they are made into on the way stays in the cache of a processor."""
+"""Rows of many keys, some thousand at a time: what they are made into on the way stays in the
+cache of a processor.
+"""
 
 from __future__ import annotations
 
@@ -32,9 +34,14 @@ class Turn(NamedTuple):
     def play(self, form: Form, a: int, b: int) -> None:
         """Let the keys of runs a to b learn."""
         for first, last in parts(self.edges, a, b):
-            of, edges = self.order[self.edges[first] : self.edges[last]], self.edges[first : last + 1] - self.edges[first]
+            of, edges = (
+                self.order[self.edges[first] : self.edges[last]],
+                self.edges[first : last + 1] - self.edges[first],
+            )
             who, slots = self.who[first:last], self.slots[first:last]
-            self.scores[of] = form.play(self.records, self.young, who, slots, edges, self.rows[of], self.targets[of])
+            self.scores[of] = form.play(
+                self.records, self.young, who, slots, edges, self.rows[of], self.targets[of]
+            )
 
 
 def parts(edges: Any, a: int, b: int) -> Iterator[tuple[int, int]]:

@@ -34,4 +34,6 @@ class Reader:
 
 def damaged(size: int, keys: int) -> ValueError:
     """What is said of bytes that are no state."""
-    return ValueError(f"a state of {size} bytes for {keys} key(s) is damaged. Go back to an earlier checkpoint.")
+    return ValueError(
+        f"a state of {size} bytes for {keys} key(s) is damaged. Go back to an earlier checkpoint."
+    )

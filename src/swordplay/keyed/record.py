@@ -1,9 +1,11 @@
 """One key's learner as a row of numbers: only those that the next round needs.
 
-In this order: the meta's sums (11 numbers), the last targets where there are lags, the target's place (4), centre, spread
-and count of each column (3 d), the last scaled row (w = d + 1), nine numbers of each of the N experts, and the experts'
-points (w N). With d = 10 columns and N = 28 experts these are 616 numbers; certificates need 85 more. A young key, with fewer
-than 32 rows or with a column that is mostly one value, also keeps its first rows, because medians are taken of them.
+In this order: the meta's sums (11 numbers), the last targets where there are lags, the target's
+place (4), centre, spread and count of each column (3 d), the last scaled row (w = d + 1), nine
+numbers of each of the N experts, and the experts' points (w N). With d = 10 columns and N = 28
+experts these are 616 numbers; certificates need 85 more. A young key, with fewer than 32 rows or
+with a column that is mostly one value, also keeps its first rows, because medians are taken of
+them.
 """
 
 from __future__ import annotations
@@ -16,14 +18,33 @@ import numpy as np
 from swordplay.base.state import Range, require
 from swordplay.base.types import Matrix, Vector
 from swordplay.engine.plan import SETTING
-from swordplay.engine.record import EXPERTS, ROUND, ROW, SIGNED, SLACK, blocks_of, expert_range, round_range
+from swordplay.engine.record import (
+    EXPERTS,
+    ROUND,
+    ROW,
+    SIGNED,
+    SLACK,
+    blocks_of,
+    expert_range,
+    round_range,
+)
 from swordplay.engine.scaling import SETTLED, WARM_UP
-from swordplay.estimators.model import CURVATURES, LARGEST, REACH, SMALLEST_NORM, THRESHOLDS, LinearModel, LossName
+from swordplay.estimators.model import (
+    CURVATURES,
+    LARGEST,
+    REACH,
+    SMALLEST_NORM,
+    THRESHOLDS,
+    LinearModel,
+    LossName,
+)
 from swordplay.estimators.scaler import FARTHEST, RANGES
 from swordplay.keyed import kernel
 
 SINGLE_SPREADS = (1e-15, 1e15)
-"""Spreads of the target whose squares, and sums of millions of them, are numbers of single precision too."""
+"""Spreads of the target whose squares, and sums of millions of them, are numbers of single
+precision too.
+"""
 
 
 class Young(NamedTuple):
@@ -53,7 +74,13 @@ class Form:
     """
 
     def __init__(
-        self, dim: int, loss: LossName, lags: int = 0, *, proof: bool = False, start: LinearModel | None = None
+        self,
+        dim: int,
+        loss: LossName,
+        lags: int = 0,
+        *,
+        proof: bool = False,
+        start: LinearModel | None = None,
     ) -> None:
         self.dim, self.loss, self.lags, self.proof = dim, loss, lags, proof
         model = LinearModel(dim, loss=loss, lags=lags)
@@ -61,31 +88,54 @@ class Form:
         self._steps = model.engine.step_sizes.copy()
         begin = start or model
         columns, target = begin.columns.state(), begin.target.state()
-        self._first = None if start is None else Young(columns["first"][None], target["first"][None])
+        self._first = (
+            None if start is None else Young(columns["first"][None], target["first"][None])
+        )
         self._scaler = np.stack([columns["centers"], columns["spreads"], columns["counts"]])
         self._place = np.concatenate([target["centers"], target["spreads"], target["counts"]])
         self._recent = begin.recent.copy()
         self._setting = np.zeros(len(SETTING))
         self._setting[SETTING.logistic] = loss == "logistic"
-        self._setting[SETTING.curvature], self._setting[SETTING.threshold] = CURVATURES[loss], THRESHOLDS[loss]
+        self._setting[SETTING.curvature], self._setting[SETTING.threshold] = (
+            CURVATURES[loss],
+            THRESHOLDS[loss],
+        )
         self._setting[SETTING.reach], self._setting[SETTING.smallest_norm] = REACH, SMALLEST_NORM
         self._setting[SETTING.radius] = model.radius
-        self._setting[SETTING.clip], self._setting[SETTING.clip_target] = model.columns.clip, model.target.clip
+        self._setting[SETTING.clip], self._setting[SETTING.clip_target] = (
+            model.columns.clip,
+            model.target.clip,
+        )
         blocks = blocks_of(begin.engine.memory)
         experts, self.width = self._memory.experts, len(blocks.last)
         around = (self._recent, self._place, self._scaler.ravel())
-        parts = (blocks.round, *around, blocks.last, blocks.experts, blocks.points, blocks.proof[: None if proof else 0])
+        parts = (
+            blocks.round,
+            *around,
+            blocks.last,
+            blocks.experts,
+            blocks.points,
+            blocks.proof[: None if proof else 0],
+        )
         self.fresh: Vector = np.concatenate(parts)
         """The record of a key that has learned nothing."""
         ends = np.cumsum([len(part) for part in parts])
         names = ("round", "recent", "place", "scaler", "last", "experts", "points", "proof")
-        self._parts = {name: slice(a, b) for name, a, b in zip(names, [0, *ends[:-1]], ends, strict=True)}
+        self._parts = {
+            name: slice(a, b) for name, a, b in zip(names, [0, *ends[:-1]], ends, strict=True)
+        }
         self._place_count = int(ends[2]) - 1
         self._counts, self._last = slice(ends[3] - dim - lags, ends[3]), slice(ends[3], ends[4])
-        self._numbers = {name: slice(ends[4] + k * experts, ends[4] + (k + 1) * experts) for k, name in enumerate(EXPERTS)}
+        self._numbers = {
+            name: slice(ends[4] + k * experts, ends[4] + (k + 1) * experts)
+            for k, name in enumerate(EXPERTS)
+        }
         self._coords, self._proof = slice(ends[5], ends[6]), slice(ends[6], ends[7])
         meta = [(name, k, round_range(name)) for k, name in enumerate(ROUND)]
-        columns_ = [slice(ends[3] - (3 - k) * (dim + lags), ends[3] - (2 - k) * (dim + lags)) for k in range(3)]
+        columns_ = [
+            slice(ends[3] - (3 - k) * (dim + lags), ends[3] - (2 - k) * (dim + lags))
+            for k in range(3)
+        ]
         self._ranges: list[tuple[str, Any, Range]] = [
             *meta,
             ("recent", slice(ends[0], ends[1]), Range(-LARGEST, LARGEST, missing=True)),
@@ -94,13 +144,18 @@ class Form:
             ("target's count", self._place_count, RANGES["counts"]),
             *zip(RANGES, columns_, RANGES.values(), strict=True),
             ("last row", self._last, ROW),
-            *((f"experts.{name}", where, expert_range(name)) for name, where in self._numbers.items()),
+            *(
+                (f"experts.{name}", where, expert_range(name))
+                for name, where in self._numbers.items()
+            ),
             ("points", self._coords, SIGNED),
             ("certificate", self._proof, SIGNED),
         ]
         """What a saved record may hold, and where it stands."""
         self.head = int(ends[3])
-        """Numbers of a record that stay doubles in any case: a column that lies far from 0 would lose its spread."""
+        """Numbers of a record that stay doubles in any case: a column that lies far from 0 would
+        lose its spread.
+        """
         derived = np.r_[tuple(self._numbers[row] for row in ("scale", "coefficient", "norm"))]
         self._tail = np.setdiff1d(np.arange(self.head, len(self.fresh)), derived)
         self.tail = len(self._tail)
@@ -114,9 +169,12 @@ class Form:
         """Room for the first rows of so many keys."""
         if self._first is not None:
             return Young(*(np.repeat(first, count, axis=0) for first in self._first))
-        # Different values, as those of a grown key may be: a young one writes them before it reads them.
+        # Different values, as those of a grown key may be: a young one writes them before it reads
+        # them.
         values = np.arange(float(WARM_UP))[:, None]
-        return Young(*(np.tile(values, (count, 1, columns)) for columns in (self.dim + self.lags, 1)))
+        return Young(
+            *(np.tile(values, (count, 1, columns)) for columns in (self.dim + self.lags, 1))
+        )
 
     def require_sane(self, records: Matrix, are_young: Any, young: Young) -> None:
         """Refuse records with numbers that no rows lead to: the kernel takes counts for places.
@@ -136,36 +194,70 @@ class Form:
         for name, where, allowed in self._ranges:
             require(name, records[:, where], allowed)
         for first, counts in zip(
-            young, (records[are_young, self._counts], records[are_young, self._place_count, None]), strict=True
+            young,
+            (records[are_young, self._counts], records[are_young, self._place_count, None]),
+            strict=True,
         ):
             values = first.copy()
-            values[:, WARM_UP // 2][(values[:, WARM_UP // 2] == SETTLED) & (counts >= WARM_UP)] = 0.0  # a mark, see scaling
+            values[:, WARM_UP // 2][(values[:, WARM_UP // 2] == SETTLED) & (counts >= WARM_UP)] = (
+                0.0  # a mark, see scaling
+            )
             require("first rows", values, RANGES["centers"])
         numbers, last = (
             {name: records[:, where] for name, where in self._numbers.items()},
             np.abs(records[:, self._last]).max(axis=1),
         )
-        moved = numbers["scale"] * (np.abs(self._points(records)).max(axis=1) + np.abs(numbers["coefficient"]) * last[:, None])
-        for name, far in (("points", moved), ("points ahead", np.abs(numbers["gamma"]) * last[:, None])):
+        moved = numbers["scale"] * (
+            np.abs(self._points(records)).max(axis=1)
+            + np.abs(numbers["coefficient"]) * last[:, None]
+        )
+        for name, far in (
+            ("points", moved),
+            ("points ahead", np.abs(numbers["gamma"]) * last[:, None]),
+        ):
             require(name, far, Range(0.0, FARTHEST))
-        require("sum of the weights", records[:, self._numbers["weight"]].sum(axis=1), Range(1.0 - SLACK, 1.0 + SLACK))
+        require(
+            "sum of the weights",
+            records[:, self._numbers["weight"]].sum(axis=1),
+            Range(1.0 - SLACK, 1.0 + SLACK),
+        )
 
     def most_seen(self, records: Matrix) -> Any:
         """How many of its first rows each key has, by the column that has most; shape ``(K,)``."""
-        counts = np.concatenate([records[:, self._counts], records[:, self._place_count, None]], axis=1)
+        counts = np.concatenate(
+            [records[:, self._counts], records[:, self._place_count, None]], axis=1
+        )
         return np.minimum(counts.max(axis=1), WARM_UP).astype(np.int64)
 
     def are_young(self, records: Matrix, young: Young, who: Any, slots: Any) -> Any:
-        """Which of some keys still need their first rows, shape ``(M,)``; ``who`` and ``slots`` as in :meth:`play`.
+        """Which of some keys still need their first rows, shape ``(M,)``.
 
-        A column that is mostly one value, such as an indicator, may need them for ever; it is known by its middle values.
+        ``who`` and ``slots`` as in :meth:`play`.
+
+        A column that is mostly one value, such as an indicator, may need them for ever; it is known
+        by its middle values.
         """
         middle = slice(WARM_UP // 2 - 1, WARM_UP // 2 + 1)
-        still = [(np.diff(first[:, middle][slots], axis=1) == 0.0).any(axis=(1, 2)) for first in young]
+        still = [
+            (np.diff(first[:, middle][slots], axis=1) == 0.0).any(axis=(1, 2)) for first in young
+        ]
         needed = (records[:, self._counts][who].min(axis=1) < WARM_UP) | still[0]
-        return needed if self.loss == "logistic" else needed | (records[:, self._place_count][who] < WARM_UP) | still[1]
+        return (
+            needed
+            if self.loss == "logistic"
+            else needed | (records[:, self._place_count][who] < WARM_UP) | still[1]
+        )
 
-    def play(self, records: Matrix, young: Young, who: Any, slots: Any, edges: Any, rows: Matrix, targets: Vector) -> Vector:
+    def play(
+        self,
+        records: Matrix,
+        young: Young,
+        who: Any,
+        slots: Any,
+        edges: Any,
+        rows: Matrix,
+        targets: Vector,
+    ) -> Vector:
         """Scores of rows, each made before its own target is learned.
 
         Parameters
@@ -173,7 +265,8 @@ class Form:
         records, young
             Of all keys; those of the keys that play are replaced.
         who, slots
-            Where the key of each run of rows has its record, and where its first rows; shape ``(M,)``.
+            Where the key of each run of rows has its record, and where its first rows; shape
+            ``(M,)``.
         edges
             Where the runs begin, and where the last one ends, shape ``(M + 1,)``.
         rows, targets
@@ -183,7 +276,12 @@ class Form:
         raw = np.empty((count, self.dim + self.lags))
         raw[:, self.lags :] = rows
         scores = np.empty(count)
-        scratch = (np.empty((count, self.width)), np.empty(count), np.empty((count, 6)), np.empty(count))
+        scratch = (
+            np.empty((count, self.width)),
+            np.empty(count),
+            np.empty((count, 6)),
+            np.empty(count),
+        )
         played = kernel.play_keys(
             records,
             *young,
@@ -191,7 +289,9 @@ class Form:
             slots,
             edges,
             raw,
-            np.ascontiguousarray(targets),  # a column of a table would be another type, and compiled for
+            np.ascontiguousarray(
+                targets
+            ),  # a column of a table would be another type, and compiled for
             self._setting,
             *memory.arrays,
             self._scaler,
@@ -201,7 +301,9 @@ class Form:
             scores,
         )
         if played < len(who):
-            raise ValueError(f"a row of key number {who[played]} would overflow. Leave out rows of such numbers.")
+            raise ValueError(
+                f"a row of key number {who[played]} would overflow. Leave out rows of such numbers."
+            )
         return scores
 
     def weights(self, records: Matrix) -> tuple[Matrix, Vector]:
@@ -209,7 +311,10 @@ class Form:
         return records[:, self._numbers["weight"]], self._steps
 
     def ask(self, records: Matrix, who: Any, edges: Any, rows: Matrix) -> Vector:
-        """Scores of rows by what each key knows now, run by run as in :meth:`play`; nothing is learned."""
+        """Scores of rows by what each key knows now, run by run as in :meth:`play`.
+
+        Nothing is learned.
+        """
         raw, scores = np.empty((len(rows), self.dim + self.lags)), np.empty(len(rows))
         raw[:, self.lags :] = rows
         memory = self._memory
@@ -222,13 +327,18 @@ class Form:
         """The same form with arrays of its own to play in, for another thread."""
         other = copy.copy(self)
         other._memory = LinearModel(self.dim, loss=self.loss, lags=self.lags).engine.memory
-        other._scaler, other._place, other._recent = self._scaler.copy(), self._place.copy(), self._recent.copy()
+        other._scaler, other._place, other._recent = (
+            self._scaler.copy(),
+            self._place.copy(),
+            self._recent.copy(),
+        )
         return other
 
     def settle(self, records: Matrix) -> tuple[Matrix, Any]:
         """Records with nothing pending: their heads, and their tails in single precision.
 
-        Points are written out, so that scales are 1 and norms can be measured again: numbers that need not be kept.
+        Points are written out, so that scales are 1 and norms can be measured again: numbers that
+        need not be kept.
         """
         settled = records.copy()
         points = self._points(settled)
@@ -238,10 +348,15 @@ class Form:
             return records[:, : self.head], settled[:, self._tail].astype(np.float32)
 
     def fits_single(self, head: Matrix, tail: Any) -> bool:
-        """Whether these settled records lose digits only: the largest spread of every target is 0 or moderate."""
+        """Whether these settled records lose digits only: the largest spread of every target is
+        0 or moderate.
+        """
         spreads = head[:, self._place_count - 1]
         least, most = SINGLE_SPREADS
-        return bool(np.isfinite(tail).all() and ((spreads == 0.0) | ((spreads >= least) & (spreads <= most))).all())
+        return bool(
+            np.isfinite(tail).all()
+            and ((spreads == 0.0) | ((spreads >= least) & (spreads <= most))).all()
+        )
 
     def unsettle(self, head: Matrix, tail: Any) -> Matrix:
         """Whole records from settled ones."""

@@ -1,4 +1,6 @@
-"""Keys in memory and the folder behind them: brought in when they are asked for, written back when they have learned."""
+"""Keys in memory and the folder behind them: brought in when they are asked for, written back
+when they have learned.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from swordplay.keyed.packing import fits, packed, unpacked
 from swordplay.keyed.record import Form
 
 FIRST = 3
-"""Keys of a folder that are looked at when it is opened: one of them may be damaged, and the others be whole."""
+"""Keys of a folder that are looked at when it is opened: one of them may be damaged, and the
+others be whole.
+"""
 
 
 @final
@@ -31,14 +35,23 @@ class Shelf:
     folder
         Where more of them are; nowhere unless given.
     begins, counts
-        What a new key begins with, where that is a trained model: a form for each of its models, and the rows that it has
-        learned of each class.
+        What a new key begins with, where that is a trained model: a form for each of its models,
+        and the rows that it has learned of each class.
     """
 
     def __init__(
-        self, form: Form, classes: int, folder: Folder | None = None, begins: Sequence[Form] = (), counts: Any = 0
+        self,
+        form: Form,
+        classes: int,
+        folder: Folder | None = None,
+        begins: Sequence[Form] = (),
+        counts: Any = 0,
     ) -> None:
-        self.group, self.classes, self.folder = Group(form, classes if classes > 2 else 1, begins=begins), classes, folder
+        self.group, self.classes, self.folder = (
+            Group(form, classes if classes > 2 else 1, begins=begins),
+            classes,
+            folder,
+        )
         self._counts = counts
         self._learned = Growing(np.empty(0, dtype=bool))
         """Which keys have learned since they were saved."""
@@ -57,7 +70,10 @@ class Shelf:
         """
         if some and not any(fits(self.group, row, self.classes) for row in some):
             form = self.group.form
-            raise ValueError(f"their states are not those of {form.dim} column(s), {form.lags} lag(s), {self.classes} classes.")
+            raise ValueError(
+                f"their states are not those of {form.dim} column(s), {form.lags} lag(s), "
+                f"{self.classes} classes."
+            )
 
     def fetch(self, keys: Sequence[Key]) -> None:
         """Bring those of some keys into memory that are in the folder."""
@@ -74,7 +90,9 @@ class Shelf:
         return numbers
 
     def note(self, numbers: Any, of_rows: Any, places: Any) -> None:
-        """Keys have learned: their numbers, and for every row its key's number and the place of its class."""
+        """Keys have learned: their numbers, and for every row its key's number and the place of
+        its class.
+        """
         self._learned.all[numbers] = True
         if self.classes:
             np.add.at(self._tallies.all, (of_rows, places), 1)
@@ -120,7 +138,9 @@ class Shelf:
             piece, tallies = unpacked(self.group, rows, self.classes)
         except ValueError as error:
             assert self.folder is not None
-            raise CheckpointError(f"the keys in {self.folder.path!r} are damaged: {error} Go back to a copy.") from error
+            raise CheckpointError(
+                f"the keys in {self.folder.path!r} are damaged: {error} Go back to a copy."
+            ) from error
         self.group.join(piece)
         self._learned.join(np.zeros(len(rows), dtype=bool))
         self._tallies.join(tallies)

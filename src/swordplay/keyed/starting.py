@@ -27,7 +27,8 @@ class Start(NamedTuple):
 
 
 def require_start(start: Any, lags: int, loss: LossName) -> tuple[Start, Any]:
-    """What an estimator has learned, for every key to begin with, and its classes (None for a regression).
+    """What an estimator has learned, for every key to begin with, and its classes (None for a
+    regression).
 
     Raises
     ------
@@ -36,19 +37,33 @@ def require_start(start: Any, lags: int, loss: LossName) -> tuple[Start, Any]:
     """
     from swordplay.estimators.sklearn import SwordClassifier, SwordRegressor
 
-    usual = SwordClassifier(lags=lags, curves=None) if loss == "logistic" else SwordRegressor(loss=loss, lags=lags, curves=None)
+    usual = (
+        SwordClassifier(lags=lags, curves=None)
+        if loss == "logistic"
+        else SwordRegressor(loss=loss, lags=lags, curves=None)
+    )
     kind = type(usual).__name__
     if not isinstance(start, type(usual)):
-        raise TypeError(f"start must be a {kind} that has learned, got {shown(start)} ({type(start).__name__}).")
+        raise TypeError(
+            f"start must be a {kind} that has learned, got {shown(start)} ({type(start).__name__})."
+        )
     for name, value in usual.get_params().items():
         if getattr(start, name) != value:
             raise ValueError(
-                f"start must be a {kind} with {name}={value!r}, as the keys have it, got {shown(getattr(start, name))}."
+                f"start must be a {kind} with {name}={value!r}, as the keys have it, got "
+                f"{shown(getattr(start, name))}."
             )
-    found = Start((start.model_,)) if loss != "logistic" else _of_classes(start.model_, start.classes_, lags)
+    found = (
+        Start((start.model_,))
+        if loss != "logistic"
+        else _of_classes(start.model_, start.classes_, lags)
+    )
     fresh = LinearModel(found.models[0].heads.dim, loss=loss, lags=lags)
     if any(_make(fresh) != _make(one) for one in found.models):
-        raise ValueError("start was trained by an earlier version whose learners were made differently. Train it again.")
+        raise ValueError(
+            "start was trained by an earlier version whose learners were made differently. Train "
+            "it again."
+        )
     return found, start.classes_ if loss == "logistic" else None
 
 
@@ -56,14 +71,18 @@ def _of_classes(model: OneModelPerClass, classes: Any, lags: int) -> Start:
     """The heads of a classifier as models of their own."""
     if len(classes) < 2 or model.turned or not np.array_equal(np.unique(classes), classes):
         raise ValueError(
-            f"start must have known two classes or more from its first row on, got {shown(classes.tolist())}, which are fewer "
-            "or have joined late. Declare them all with its first rows: partial_fit(X, y, classes=[...])."
+            "start must have known two classes or more from its first row on, got "
+            f"{shown(classes.tolist())}, which are fewer "
+            "or have joined late. Declare them all with its first rows: partial_fit(X, y, "
+            "classes=[...])."
         )
     models = []
     for team, place in zip(model.team.tolist(), model.place.tolist(), strict=True):
         heads = model.teams[team]
         one = LinearModel(heads.dim, loss="logistic", lags=lags)
-        one.load_state(heads.shared_state() | nested.put("engine", heads.stack.engines[place].compact_state()))
+        one.load_state(
+            heads.shared_state() | nested.put("engine", heads.stack.engines[place].compact_state())
+        )
         models.append(one)
     return Start(tuple(models), model.counts.astype(np.int64))
 
@@ -92,7 +111,9 @@ def load_start(data: bytes, dim: int, loss: LossName, lags: int, classes: int) -
     whole = checkpoint.loads(data, kind=KIND)
     counts = np.asarray(whole.get("counts", 0), dtype=np.int64)
     if counts.shape != ((classes,) if classes else ()) or (counts < 0).any():
-        raise ValueError(f"what keys begin with has counts of shape {counts.shape} for {classes} classes.")
+        raise ValueError(
+            f"what keys begin with has counts of shape {counts.shape} for {classes} classes."
+        )
     models = []
     for number in range(classes if classes > 2 else 1):
         models.append(LinearModel(dim, loss=loss, lags=lags))

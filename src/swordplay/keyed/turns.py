@@ -9,7 +9,9 @@ import numpy as np
 
 
 def turns(numbers: Any, by_key: Any, learned: Any) -> Iterator[tuple[Any, bool]]:
-    """Rows key by key, in turns in which each key's next ones all have a target, or none has; and whether they have.
+    """Rows key by key, in turns in which each key's next ones all have a target, or none has.
+
+    And whether they have.
 
     Parameters
     ----------

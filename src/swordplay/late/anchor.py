@@ -1,8 +1,10 @@
-"""The model as it was when answers began to come late: it learns nothing more, and has its share in what is predicted.
+"""The model as it was when answers began to come late: it learns nothing more, and has its share in
+what is predicted.
 
-Whoever trains once and deploys has such a model. Where the world has moved on by the time an answer arrives, learning from it
-may be worse than that; so the two are mixed, by what was said when the rows were asked. The share of the one that goes on
-learning begins with nothing and is learned itself: by how the loss of what was predicted would have changed with it.
+Whoever trains once and deploys has such a model. Where the world has moved on by the time an answer
+arrives, learning from it may be worse than that; so the two are mixed, by what was said when the
+rows were asked. The share of the one that goes on learning begins with nothing and is learned
+itself: by how the loss of what was predicted would have changed with it.
 """
 
 from __future__ import annotations
@@ -25,7 +27,9 @@ FEWEST = 1_000
 STAKE = 0.25
 """How keen the model that goes on learning is on its share (see docs/theory.md)."""
 PRIOR = 0.1
-"""Its weight at first among two under exponential weights: in files of before its share was learned by slopes,"""
+"""Its weight at first among two under exponential weights: in files of before its share was
+learned by slopes,
+"""
 LEAST = 0.001
 """and when the frozen one is let go: if it had less than this."""
 RATE = 2.0 * math.log(1.0 / PRIOR)
@@ -49,11 +53,13 @@ class Anchor:
     told
         How many answers it had learned.
     lead, energy
-        Sum of what the model lost beyond its former self, and of (1/2 + m) times the squares of these, where m answers came
-        between ask and answer: so much do exponential weights lose to losses that come late (docs/theory.md).
+        Sum of what the model lost beyond its former self, and of (1/2 + m) times the squares of
+        these, where m answers came between ask and answer: so much do exponential weights lose to
+        losses that come late (docs/theory.md).
     pull, spread
-        Sum of minus half the slopes of the losses in the share of the model, and of (1 + 2 m) times their squares. None where
-        the share follows exponential weights, as it did in files of before.
+        Sum of minus half the slopes of the losses in the share of the model, and of (1 + 2 m) times
+        their squares. None where the share follows exponential weights, as it did in files of
+        before.
     """
 
     def __init__(
@@ -65,7 +71,14 @@ class Anchor:
         pull: float | None = 0.0,
         spread: float = 0.0,
     ) -> None:
-        self.asks, self.told, self.lead, self.energy, self.pull, self.spread = asks, told, lead, energy, pull, spread
+        self.asks, self.told, self.lead, self.energy, self.pull, self.spread = (
+            asks,
+            told,
+            lead,
+            energy,
+            pull,
+            spread,
+        )
 
     @classmethod
     def of(cls, asks: Askable, told: int) -> Anchor:
@@ -74,9 +87,11 @@ class Anchor:
 
     @property
     def share(self) -> float:
-        r"""Of the say: :math:`1 - \min(1, \epsilon x e^{x^2/2})` with :math:`x = pull / \sqrt{spread}`, all of it below 0.
+        r"""Of the say: :math:`1 - \min(1, \epsilon x e^{x^2/2})` with :math:`x = pull /
+        \sqrt{spread}`, all of it below 0.
 
-        Of files of before, :math:`(1 - p) / (1 - p + p e^{-\eta\, lead})` with :math:`\eta = \sqrt{2 \ln(1/p) / energy}`.
+        Of files of before, :math:`(1 - p) / (1 - p + p e^{-\eta\, lead})` with :math:`\eta =
+        \sqrt{2 \ln(1/p) / energy}`.
         """
         if self.pull is not None:
             if self.pull <= 0.0 or not self.spread:
@@ -86,15 +101,22 @@ class Anchor:
         if not self.energy:
             return 1.0 - PRIOR
         power = self.lead * math.sqrt(RATE / self.energy)
-        return (1.0 - PRIOR) / (1.0 - PRIOR + PRIOR * math.exp(-max(-MOST_POWER, min(power, MOST_POWER))))
+        return (1.0 - PRIOR) / (
+            1.0 - PRIOR + PRIOR * math.exp(-max(-MOST_POWER, min(power, MOST_POWER)))
+        )
 
     def say(self, asks: Askable, rows: Sequence[Any], numbers: Matrix, own: Matrix) -> Matrix:
-        """What was predicted of rows by the model as it was, beside its ``own`` answers now, shape ``(T, K)``."""
+        """What was predicted of rows by the model as it was, beside its ``own`` answers now,
+        shape ``(T, K)``.
+        """
         self.asks.follow(asks)
         found = self.asks.say(rows, self.asks.narrowed(rows, numbers))
         if not asks.of_classes:
             return found
-        answer, places = own.copy(), {label: k for k, label in enumerate(asks.labels)}  # it says nothing of labels that joined
+        answer, places = (
+            own.copy(),
+            {label: k for k, label in enumerate(asks.labels)},
+        )  # it says nothing of labels that joined
         answer[:, [places[label] for label in self.asks.labels]] = found
         return answer
 
@@ -106,19 +128,27 @@ class Anchor:
         if self.pull is not None:
             both = (1.0 - share) * own + share * frozen
             return np.asarray(both / both.sum(axis=1, keepdims=True))
-        logs = (1.0 - share) * np.log(np.maximum(own, TINY)) + share * np.log(np.maximum(frozen, TINY))
+        logs = (1.0 - share) * np.log(np.maximum(own, TINY)) + share * np.log(
+            np.maximum(frozen, TINY)
+        )
         chances = np.exp(logs - logs.max(axis=1, keepdims=True))
         return np.asarray(chances / chances.sum(axis=1, keepdims=True))
 
     def judge(self, judged: Matrix, late: Vector) -> bool:
-        """Weigh anew by answers (see :func:`_judged`), one after the other; False if it is over with one of them."""
+        """Weigh anew by answers (see :func:`_judged`), one after the other.
+
+        False if it is over with one of them.
+        """
         off, slope = judged[:, 0] - judged[:, 1], judged[:, 2]
         lead, energy = _summed(self.lead, off), _summed(self.energy, (0.5 + late) * off * off)
         if ((lead < 0.0) & (lead * lead * RATE > LET_GO * LET_GO * energy)).any():
             return False
         self.lead, self.energy = max(-SUM, min(float(lead[-1]), SUM)), min(float(energy[-1]), SUM)
         if self.pull is not None:
-            pull, spread = _summed(self.pull, slope)[-1], _summed(self.spread, (1.0 + 2.0 * late) * slope * slope)[-1]
+            pull, spread = (
+                _summed(self.pull, slope)[-1],
+                _summed(self.spread, (1.0 + 2.0 * late) * slope * slope)[-1],
+            )
             self.pull, self.spread = max(-SUM, min(float(pull), SUM)), min(float(spread), SUM)
         return True
 
@@ -127,7 +157,11 @@ class Anchor:
         numbers: State = {"told": self.told, "lead": self.lead, "energy": self.energy}
         if self.pull is not None:
             numbers |= {"pull": self.pull, "spread": self.spread}
-        return numbers | nested.put("model", self.asks.estimator.state()) | nested.put("rows", self.asks.state())
+        return (
+            numbers
+            | nested.put("model", self.asks.estimator.state())
+            | nested.put("rows", self.asks.state())
+        )
 
     @classmethod
     def of_state(cls, saved: Mapping[str, Any], like: Askable) -> Anchor:
@@ -148,7 +182,8 @@ class Anchor:
 
 @final
 class Anchors:
-    """The former self of a model, from the first answer that comes late until it has nothing to say any more.
+    """The former self of a model, from the first answer that comes late until it has nothing to say
+    any more.
 
     Parameters
     ----------
@@ -162,12 +197,18 @@ class Anchors:
         self.now, self.taken = now, taken
 
     def begins(self, late: Vector, told: int) -> int:
-        """Which of the next answers is the first that comes late to a model that has learned enough; 0 also for none."""
+        """Which of the next answers is the first that comes late to a model that has learned
+        enough; 0 also for none.
+        """
         found = (k for k, rounds in enumerate(late.tolist()) if rounds and told + k >= FEWEST)
         return 0 if self.taken else next(found, 0)
 
-    def judge(self, asks: Askable, truths: Sequence[Any], late: Vector, told: int, runs: Sequence[Run]) -> None:
-        """Weigh by answers that are learned next; the first one that is late makes an anchor of the model as it is.
+    def judge(
+        self, asks: Askable, truths: Sequence[Any], late: Vector, told: int, runs: Sequence[Run]
+    ) -> None:
+        """Weigh by answers that are learned next.
+
+        The first one that is late makes an anchor of the model as it is.
 
         Parameters
         ----------
@@ -189,29 +230,40 @@ class Anchors:
         """What there is to say, for people."""
         if self.now is None:
             return []
-        return [f"  frozen      itself as of answer {self.now.told:,} has {100 * self.now.share:.0f} % of the say"]
+        return [
+            f"  frozen      itself as of answer {self.now.told:,} has {100 * self.now.share:.0f} "
+            "% of the say"
+        ]
 
     def state(self) -> State:
         """All of it."""
-        return {"anchored": self.taken} | ({} if self.now is None else nested.put("anchor", self.now.state()))
+        return {"anchored": self.taken} | (
+            {} if self.now is None else nested.put("anchor", self.now.state())
+        )
 
     @classmethod
     def of_state(cls, saved: Mapping[str, Any], like: Askable) -> Anchors:
         """What was saved, checked; files of before there were anchors have none."""
         anchor = nested.take("anchor", saved)
-        return cls(Anchor.of_state(anchor, like) if anchor else None, bool(saved.get("anchored", False)))
+        return cls(
+            Anchor.of_state(anchor, like) if anchor else None, bool(saved.get("anchored", False))
+        )
 
 
 def _summed(before: float, more: Vector) -> Vector:
-    """A sum after each of some more terms, added one after the other: so it does not matter how many come at a time."""
+    """A sum after each of some more terms, added one after the other: so it does not matter how
+    many come at a time.
+    """
     return np.cumsum(np.concatenate([[before], more]))[1:]
 
 
 def _judged(truths: Sequence[Any], runs: Sequence[Run]) -> Matrix:
-    """Squared errors of what the model and its former self said, and minus half the slope in the share of the model.
+    """Squared errors of what the model and its former self said, and minus half the slope in the
+    share of the model.
 
-    Of numbers, or of the probabilities of all labels: with y the truth, p what was predicted, o and f what both said, the
-    slope of (y - p)^2 is -2 (y - p) (o - f). All are 0 where there was no former self, or nobody knew the label.
+    Of numbers, or of the probabilities of all labels: with y the truth, p what was predicted, o and
+    f what both said, the slope of (y - p)^2 is -2 (y - p) (o - f). All are 0 where there was no
+    former self, or nobody knew the label.
     """
     judged = np.zeros((len(truths), 3))
     for run in runs:
@@ -220,12 +272,18 @@ def _judged(truths: Sequence[Any], runs: Sequence[Run]) -> Matrix:
             continue
         given = run.block.given
         if given is not None or run.block.tickets[0].probabilities is None:
-            said = np.array([one.ticket.prediction for one in kept_of([run])]) if given is None else given[run.places, 0]
+            said = (
+                np.array([one.ticket.prediction for one in kept_of([run])])
+                if given is None
+                else given[run.places, 0]
+            )
             both, ys = sides[run.places, :, 0], np.array(told)
             judged[run.first : run.last, :2] = (both - ys[:, None]) ** 2
             judged[run.first : run.last, 2] = (ys - said) * (both[:, 0] - both[:, 1])
         else:
-            for k, (one, truth) in enumerate(zip(kept_of([run]), told, strict=True), start=run.first):
+            for k, (one, truth) in enumerate(
+                zip(kept_of([run]), told, strict=True), start=run.first
+            ):
                 judged[k] = _label_judged(one, truth)
     return judged
 

@@ -21,9 +21,13 @@ from swordplay.late.pending import of_labels
 from swordplay.late.ticket import Ticket
 
 CELLS = 2**20
-"""Rows times columns of a table that is made at a time, 8 MB: of more rows one part is asked, or learned, after the other."""
+"""Rows times columns of a table that is made at a time, 8 MB: of more rows one part is asked, or
+learned, after the other.
+"""
 FEW_COLUMNS, DENSE = 128, 4
-"""A table is kept until the answers come if it has few columns, or at most so many cells for each value of its rows."""
+"""A table is kept until the answers come if it has few columns, or at most so many cells for
+each value of its rows.
+"""
 
 
 def at_a_time(asks: Askable) -> int:
@@ -40,12 +44,17 @@ def asked(
     rows: Sequence[Any],
     told: int,
 ) -> Block:
-    """Rows that are asked: as :func:`_asked`, a part at a time where all of them would be a large table."""
+    """Rows that are asked: as :func:`_asked`, a part at a time where all of them would be a
+    large table.
+    """
     step = at_a_time(asks)
     if len(rows) <= step:
         return _asked(asks, anchor, bands, level, ids, rows, told)
     return joined(
-        [_asked(asks, anchor, bands, level, ids[k : k + step], rows[k : k + step], told) for k in range(0, len(rows), step)],
+        [
+            _asked(asks, anchor, bands, level, ids[k : k + step], rows[k : k + step], told)
+            for k in range(0, len(rows), step)
+        ],
         rows,
     )
 
@@ -88,7 +97,10 @@ def _asked(
 
 
 def _is_dense(rows: Sequence[Any], table: Matrix) -> bool:
-    """Whether a table of rows takes about as much memory as the rows do; else it is made again when they are learned."""
+    """Whether a table of rows takes about as much memory as the rows do.
+
+    Else it is made again when they are learned.
+    """
     if table.shape[1] <= FEW_COLUMNS:
         return True
     values = rows.values.size if isinstance(rows, PlainRows) else sum(map(len, rows))
@@ -105,11 +117,14 @@ def _tickets(asks: Askable, ids: Sequence[str], answers: Matrix) -> list[Ticket]
 
 
 def learn(asks: Askable, truths: Sequence[Any], told: int, runs: Sequence[Run]) -> Matrix | None:
-    """Learn rows as they were asked; returns them as the model sees them, where it did so when they were asked.
+    """Learn rows as they were asked.
 
-    With the last targets that were known when they were asked; those that are the last now are remembered. And the meta is
-    judged by what decision and experts said then, if other answers have come since: the experts that it trusts are those that
-    are good at predicting as far ahead as the answers are late. The same holds of the second-order experts and their mixture.
+    Returns them as the model sees them, where it did so when they were asked.
+
+    With the last targets that were known when they were asked; those that are the last now are
+    remembered. And the meta is judged by what decision and experts said then, if other answers have
+    come since: the experts that it trusts are those that are good at predicting as far ahead as the
+    answers are late. The same holds of the second-order experts and their mixture.
 
     Parameters
     ----------
@@ -155,7 +170,10 @@ def learn(asks: Askable, truths: Sequence[Any], told: int, runs: Sequence[Run]) 
 
 
 def _voices_for(place: int, team: Heads, runs: Sequence[Run], late: Vector) -> Voices:
-    """What one team said of rows. Where it was not there yet all experts are taken to have said the same: nobody is judged."""
+    """What one team said of rows.
+
+    Where it was not there yet all experts are taken to have said the same: nobody is judged.
+    """
     if len(runs) == 1 and place < len(runs[0].block.voices):
         return Voices(late, runs[0].block.voices[place][runs[0].places].transpose(1, 0, 2))
     said: Array = np.zeros((len(team), len(late), 1 + team.stack.experts))
@@ -167,7 +185,10 @@ def _voices_for(place: int, team: Heads, runs: Sequence[Run], late: Vector) -> V
 
 
 def _notes_for(layer: SecondOrder | Tempered, runs: Sequence[Run], late: Vector) -> Matrix:
-    """What second-order experts noted of rows; of those that are learned at once, or asked of others, nothing."""
+    """What second-order experts noted of rows.
+
+    Of those that are learned at once, or asked of others, nothing.
+    """
     if len(late) == 1 and runs[0].block.notes.shape[1] == layer.noted:
         return np.array(runs[0].block.notes[runs[0].places])  # it is late, or nobody would ask
     noted = np.zeros((len(late), layer.noted))
@@ -192,7 +213,9 @@ def learn_intervals(
     Returns predictions and ends of all, where they are known as one table (see :func:`given_of`).
     """
     if table is not None and (known := given_of(runs)) is not None:
-        bands.learn_given(level, known[:, 0].copy(), np.array(truths, dtype=np.float64), table, known[:, 1:], late)
+        bands.learn_given(
+            level, known[:, 0].copy(), np.array(truths, dtype=np.float64), table, known[:, 1:], late
+        )
         return known
     kept = list(kept_of(runs))
     places = [k for k, one in enumerate(kept) if one.ticket.lower is not None]
@@ -202,5 +225,12 @@ def learn_intervals(
             rows = asks.numbers([kept[k].row for k in places])
         else:
             rows = table if len(places) == len(table) else table[places]
-        bands.learn_given(level, given[:, 0].copy(), np.array([truths[k] for k in places]), rows, given[:, 1:], late[places])
+        bands.learn_given(
+            level,
+            given[:, 0].copy(),
+            np.array([truths[k] for k in places]),
+            rows,
+            given[:, 1:],
+            late[places],
+        )
     return None

@@ -1,4 +1,6 @@
-"""Rows that were asked together: what is needed when their answers come, in arrays, and what was kept of each."""
+"""Rows that were asked together: what is needed when their answers come, in arrays, and what was
+kept of each.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +32,8 @@ class Block:
     Parameters
     ----------
     ids, said
-        What they are known by, and what was said: their tickets; or predictions and both ends of their intervals, ``(T, 3)``,
-        where all have them and none was saved since.
+        What they are known by, and what was said: their tickets; or predictions and both ends of
+        their intervals, ``(T, 3)``, where all have them and none was saved since.
     rows
         As they are kept.
     told
@@ -45,7 +47,8 @@ class Block:
     sides
         What the model and its former self said, ``(T, 2, K)``, where there is one (see ``anchor``).
     table
-        The rows as the model saw them, and the version of its columns then; None where a row had a name that was new.
+        The rows as the model saw them, and the version of its columns then; None where a row had a
+        name that was new.
     """
 
     __slots__ = (
@@ -92,7 +95,9 @@ class Block:
         """What was said of each; made when it is looked at."""
         if self._tickets is None:
             assert self.given is not None
-            self._tickets = list(map(_ticket, zip(self.ids, *self.given.T.tolist(), repeat(None), strict=False)))
+            self._tickets = list(
+                map(_ticket, zip(self.ids, *self.given.T.tolist(), repeat(None), strict=False))
+            )
         return self._tickets
 
     def places(self, ids: list[str]) -> list[int]:
@@ -123,10 +128,18 @@ class Block:
 def joined(blocks: Sequence[Block], rows: Sequence[Any]) -> Block:
     """Blocks that were asked one after the other, with nothing learned in between, as one."""
     first, said = blocks[0], list[Ticket]()
-    given = None if first.given is None else np.concatenate([block.given for block in blocks if block.given is not None])
+    given = (
+        None
+        if first.given is None
+        else np.concatenate([block.given for block in blocks if block.given is not None])
+    )
     if given is None:
         said = [ticket for block in blocks for ticket in block.tickets]
-    sides = None if first.sides is None else np.concatenate([block.sides for block in blocks if block.sides is not None])
+    sides = (
+        None
+        if first.sides is None
+        else np.concatenate([block.sides for block in blocks if block.sides is not None])
+    )
     tables = [block.table for block in blocks if block.table is not None]
     return Block(
         [id for block in blocks for id in block.ids],
@@ -137,12 +150,16 @@ def joined(blocks: Sequence[Block], rows: Sequence[Any]) -> Block:
         [np.concatenate(team) for team in zip(*(block.voices for block in blocks), strict=True)],
         np.concatenate([block.notes for block in blocks]),
         sides,
-        (np.concatenate([table for table, _ in tables]), tables[0][1]) if len(tables) == len(blocks) else None,
+        (np.concatenate([table for table, _ in tables]), tables[0][1])
+        if len(tables) == len(blocks)
+        else None,
     )
 
 
 class Kept(NamedTuple):
-    """What is needed when the answer comes: the place of a row in the block that it was asked in."""
+    """What is needed when the answer comes: the place of a row in the block that it was asked
+    in.
+    """
 
     block: Block
     place: int
@@ -187,7 +204,11 @@ class Run(NamedTuple):
     @property
     def ids(self) -> list[str]:
         """Of the tickets."""
-        return self.block.ids[self.places] if isinstance(self.places, slice) else [self.block.ids[k] for k in self.places]
+        return (
+            self.block.ids[self.places]
+            if isinstance(self.places, slice)
+            else [self.block.ids[k] for k in self.places]
+        )
 
 
 def kept_of(runs: Sequence[Run]) -> Iterator[Kept]:
@@ -215,7 +236,9 @@ def between(runs: Sequence[Run], first: int, last: int) -> list[Run]:
 
 
 def lateness(runs: Sequence[Run], told: int) -> Vector:
-    """How many answers came between ask and answer, of rows that are told next when so many were told before."""
+    """How many answers came between ask and answer, of rows that are told next when so many were
+    told before.
+    """
     late = np.arange(told, told + runs[-1].last, dtype=np.float64)
     for run in runs:
         late[run.first : run.last] -= run.block.told
@@ -231,14 +254,19 @@ def is_seen(asks: Askable, runs: Sequence[Run]) -> bool:
 def table_of(asks: Askable, runs: Sequence[Run]) -> Matrix | None:
     """Rows as the model sees them, where it sees them as it did when they were asked; else None."""
     # What was seen has a table; mypy does not follow is_seen.
-    return _joined([run.block.table[0][run.places] for run in runs]) if is_seen(asks, runs) else None  # type: ignore[index]
+    return (
+        _joined([run.block.table[0][run.places] for run in runs]) if is_seen(asks, runs) else None
+    )  # type: ignore[index]
 
 
 def given_of(runs: Sequence[Run]) -> Matrix | None:
-    """Predictions and both ends of their intervals, ``(T, 3)``, where all were asked with one and none was saved since."""
+    """Predictions and both ends of their intervals, ``(T, 3)``, where all were asked with one
+    and none was saved since.
+    """
     if any(run.block.given is None for run in runs):
         return None
-    return _joined([run.block.given[run.places] for run in runs])  # type: ignore[index]  # none of them is None, see above
+    # none of them is None, see above
+    return _joined([run.block.given[run.places] for run in runs])  # type: ignore[index]
 
 
 def _joined(parts: list[Matrix]) -> Matrix:

@@ -24,7 +24,9 @@ def described(kind: str, state: Mapping[str, Any]) -> Facts | None:
         "what": f"a model whose answers come late, around a {state['estimator']}",
         "tickets": lines[0].removeprefix("LateModel: "),
     }
-    facts |= {name: text.strip() for name, text in (line.strip().split("  ", 1) for line in lines[1:])}
+    facts |= {
+        name: text.strip() for name, text in (line.strip().split("  ", 1) for line in lines[1:])
+    }
     facts |= {"pending": Names(waiting)} if waiting else {}
     found = description.described(str(state["estimator"]), estimator) or {}
     return facts | {name: fact for name, fact in found.items() if name != "what"}

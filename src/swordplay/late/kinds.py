@@ -1,4 +1,6 @@
-"""The estimators that can learn late, by what they predict and by the kind that their files have."""
+"""The estimators that can learn late, by what they predict and by the kind that their files
+have.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from swordplay.estimators.mixed_rows import KINDS
 from swordplay.estimators.tuning import AUTO
 
 MODELS = {"regression": "NamedRegressor", "classification": "NamedClassifier"}
-"""Those that can be had by what they predict: they take rows by name, and need nothing but numpy and numba."""
+"""Those that can be had by what they predict: they take rows by name, and need nothing but numpy
+and numba.
+"""
 ROOMS = {
     "NamedRegressor": "named_regression",
     "NamedClassifier": "named_classes",
@@ -29,8 +33,12 @@ ROOMS = {
 def estimator(kind: Any) -> Any:
     """The class of a kind."""
     if kind not in ROOMS:
-        raise ValueError(f"the estimator is {arguments.shown(kind)}, and should be one of {', '.join(ROOMS)}.")
-    return getattr(importlib.import_module(f"swordplay.estimators.{ROOMS[kind]}"), kind.rpartition(".")[2])
+        raise ValueError(
+            f"the estimator is {arguments.shown(kind)}, and should be one of {', '.join(ROOMS)}."
+        )
+    return getattr(
+        importlib.import_module(f"swordplay.estimators.{ROOMS[kind]}"), kind.rpartition(".")[2]
+    )
 
 
 def askable(model: Any) -> Askable:
@@ -40,7 +48,8 @@ def askable(model: Any) -> Askable:
     asked = getattr(model, "askable", None)
     if asked is None or isinstance(model, type):
         raise TypeError(
-            f"model must be an estimator of swordplay.sklearn or swordplay.river, or {' or '.join(map(repr, MODELS))}, "
+            "model must be an estimator of swordplay.sklearn or swordplay.river, or "
+            f"{' or '.join(map(repr, MODELS))}, "
             f"got {arguments.shown(model)} ({type(model).__name__})."
         )
     return asked()  # type: ignore[no-any-return]  # asked of anything by its name
@@ -49,19 +58,35 @@ def askable(model: Any) -> Askable:
 def declare(asks: Askable, columns: Mapping[str, str]) -> None:
     """Say what columns hold before their first values come."""
     if not isinstance(asks, AskedByName):
-        raise ValueError("columns are for rows by name: leave columns out, or use an estimator that takes these.")
+        raise ValueError(
+            "columns are for rows by name: leave columns out, or use an estimator that takes these."
+        )
     if not isinstance(columns, Mapping):
-        raise TypeError(f"columns must say what columns hold, such as {{'day': 'date'}}, got {arguments.shown(columns)}.")
+        raise TypeError(
+            f"columns must say what columns hold, such as {{'day': 'date'}}, got "
+            f"{arguments.shown(columns)}."
+        )
     for name, kind in columns.items():
         if type(name) is not str or not isinstance(kind, str) or kind not in KINDS:
-            raise ValueError(f"columns must say one of {', '.join(KINDS)} of a name, got {arguments.shown({name: kind})}.")
+            raise ValueError(
+                f"columns must say one of {', '.join(KINDS)} of a name, got "
+                f"{arguments.shown({name: kind})}."
+            )
     asks.rows.kinds.update(columns)
 
 
 def truths(asks: Askable, ys: list[Any]) -> list[Any]:
-    """Answers made clean, each as :meth:`Askable.truth` does it; those that are plainly right are not looked at one by one."""
+    """Answers made clean, each as :meth:`Askable.truth` does it.
+
+    Those that are plainly right are not looked at one by one.
+    """
     plain = not asks.of_classes and len(ys) > 1 and set(map(type, ys)) == {float}
-    if plain and math.isfinite(sum(ys)) and min(ys) >= -arguments.LARGEST and max(ys) <= arguments.LARGEST:
+    if (
+        plain
+        and math.isfinite(sum(ys))
+        and min(ys) >= -arguments.LARGEST
+        and max(ys) <= arguments.LARGEST
+    ):
         return ys
     found = list(map(asks.truth, ys))
     asks.agree(found)

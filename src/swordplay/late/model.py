@@ -21,7 +21,14 @@ from swordplay.late.anchor import Anchors
 from swordplay.late.blocks import Block, between, is_seen, kept_of, lateness
 from swordplay.late.pending import Pending, Waiting
 from swordplay.late.score import Score
-from swordplay.late.ticket import Ticket, TooManyPending, UnknownTicket, checked_id, checked_ids, listed
+from swordplay.late.ticket import (
+    Ticket,
+    TooManyPending,
+    UnknownTicket,
+    checked_id,
+    checked_ids,
+    listed,
+)
 
 KIND = "LateModel"
 """Of a checkpoint."""
@@ -29,25 +36,30 @@ KIND = "LateModel"
 
 @final
 class LateModel(Guarded):
-    """Predict now, learn later: an estimator whose answers come after their rows, in any order or never.
+    """Predict now, learn later: an estimator whose answers come after their rows, in any order or
+    never.
 
-    :meth:`ask` predicts a row and keeps it, :meth:`tell` learns it when its answer is known. What was predicted is what is
-    judged; what is learned is the row as it was asked, with the last targets (``lags``) that were known then. Rows are learned
-    in the order in which their answers come, each as a round of its own, so the certificate of the estimator holds for that
-    sequence (docs/theory.md says what this means for the predictions that were given).
+    :meth:`ask` predicts a row and keeps it, :meth:`tell` learns it when its answer is known. What
+    was predicted is what is judged; what is learned is the row as it was asked, with the last
+    targets (``lags``) that were known then. Rows are learned in the order in which their answers
+    come, each as a round of its own, so the certificate of the estimator holds for that sequence
+    (docs/theory.md says what this means for the predictions that were given).
 
     Parameters
     ----------
     model
-        An estimator of :mod:`swordplay.sklearn` (rows are arrays) or of :mod:`swordplay.river` (rows by name). Or
-        ``"regression"`` or ``"classification"`` for a new one that takes rows by name and needs neither package. It may have
-        learned before; from now on it is learned by :meth:`tell` only.
+        An estimator of :mod:`swordplay.sklearn` (rows are arrays) or of :mod:`swordplay.river`
+        (rows by name). Or ``"regression"`` or ``"classification"`` for a new one that takes rows by
+        name and needs neither package. It may have learned before; from now on it is learned by
+        :meth:`tell` only.
     max_pending
         How many tickets may be pending; an ask beyond is refused.
     level
-        What share of the truths the intervals of a regression are to hold, in (0, 1); None for no intervals.
+        What share of the truths the intervals of a regression are to hold, in (0, 1); None for no
+        intervals.
     columns
-        What columns of rows by name hold: number, word, date or time. Unless given the first value decides.
+        What columns of rows by name hold: number, word, date or time. Unless given the first value
+        decides.
 
     Attributes
     ----------
@@ -65,16 +77,25 @@ class LateModel(Guarded):
     (None, None)
     >>> sorted(model.ask({"rain": 8.0, "wind": None}).probabilities)
     ['late', 'on time']
-    """
+    """  # noqa: E501
 
     def __init__(
-        self, model: Any, *, max_pending: int = 100_000, level: float | None = 0.9, columns: Mapping[str, str] | None = None
+        self,
+        model: Any,
+        *,
+        max_pending: int = 100_000,
+        level: float | None = 0.9,
+        columns: Mapping[str, str] | None = None,
     ) -> None:
         self._asks = kinds.askable(model)
         if columns is not None:
             kinds.declare(self._asks, columns)
         self.max_pending = arguments.whole("max_pending", max_pending)
-        self.level = None if level is None or self._asks.of_classes else float(np.atleast_1d(SwordIntervals(level).level)[0])
+        self.level = (
+            None
+            if level is None or self._asks.of_classes
+            else float(np.atleast_1d(SwordIntervals(level).level)[0])
+        )
         self._bands = Bands()
         self._pending = Pending()
         self._anchors = Anchors()
@@ -88,7 +109,10 @@ class LateModel(Guarded):
 
     @property
     def pending(self) -> Waiting:
-        """Tickets that wait for their answers, by id, in the order in which they were asked; a view that cannot be changed."""
+        """Tickets that wait for their answers, by id, in the order in which they were asked.
+
+        A view that cannot be changed.
+        """
         return self._pending.view
 
     @property
@@ -104,37 +128,50 @@ class LateModel(Guarded):
         Parameters
         ----------
         x
-            The row: values by name (numbers, truths, texts, dates; None if missing), or an array of numbers, as the estimator
-            takes them.
+            The row: values by name (numbers, truths, texts, dates; None if missing), or an array of
+            numbers, as the estimator takes them.
         id
             What to call it by when the answer is there; made up unless given.
 
         Returns
         -------
         ticket
-            Prediction, interval or probabilities, and id. It is pending until it is told or dropped.
+            Prediction, interval or probabilities, and id. It is pending until it is told or
+            dropped.
         """
         return self.ask_many([x], None if id is None else [id])[0]
 
     def ask_many(self, rows: Sequence[Any], ids: Sequence[str] | None = None) -> list[Ticket]:
-        """Predict rows: the same as asking one after the other, several times faster; all of them or, on an error, none.
+        """Predict rows: the same as asking one after the other, several times faster.
+
+        All of them or, on an error, none.
 
         Parameters
         ----------
         rows, ids
             As in :meth:`ask`; as many ids as rows.
         """
-        if hasattr(rows, "tocsr"):  # scipy would sort it by rows, and write wherever its indices point
-            raise TypeError(f"rows must be a list of rows, got a sparse one ({type(rows).__name__}). Give rows.toarray().")
+        if hasattr(
+            rows, "tocsr"
+        ):  # scipy would sort it by rows, and write wherever its indices point
+            raise TypeError(
+                f"rows must be a list of rows, got a sparse one ({type(rows).__name__}). Give "
+                "rows.toarray()."
+            )
         xs = rows if isinstance(rows, PlainRows) else listed("rows", rows)
         names = self._pending.names(len(xs), ids, self._serial)
         if not names:
             return []
-        block, self._serial = self.ask_block(xs, names), int(names[-1]) if ids is None else self._serial
+        block, self._serial = (
+            self.ask_block(xs, names),
+            int(names[-1]) if ids is None else self._serial,
+        )
         return list(block.tickets)
 
     def ask_block(self, rows: Sequence[Any], names: list[str]) -> Block:
-        """The same for rows, one at least, under names that were checked: none is pending, and none comes twice."""
+        """The same for rows, one at least, under names that were checked: none is pending, and
+        none comes twice.
+        """
         if len(self._pending) + len(rows) > self.max_pending:
             raise TooManyPending(self.max_pending)
         said_by = self._asks, self._anchors.now, self._bands, self.level
@@ -158,8 +195,8 @@ class LateModel(Guarded):
         Returns
         -------
         loss
-            The squared error of the prediction, or minus the logarithm of the probability of the true label; None where
-            nothing could be predicted yet.
+            The squared error of the prediction, or minus the logarithm of the probability of the
+            true label; None where nothing could be predicted yet.
 
         Raises
         ------
@@ -169,7 +206,8 @@ class LateModel(Guarded):
         return self.tell_many([ticket], [y])[0]
 
     def tell_many(self, tickets: Sequence[Ticket | str], ys: Sequence[Any]) -> list[float | None]:
-        """Learn answers in this order: the same as telling one after the other, several times faster.
+        """Learn answers in this order: the same as telling one after the other, several times
+        faster.
 
         All tickets and answers are looked at before the first one is learned.
 
@@ -180,12 +218,18 @@ class LateModel(Guarded):
         """
         ids, given = self._pending.follow(tickets) or checked_ids(tickets), listed("ys", ys)
         if len(ids) != len(given):
-            raise ValueError(f"ys must have one entry for each of the {len(ids)} tickets, got {len(given)}.")
+            raise ValueError(
+                f"ys must have one entry for each of the {len(ids)} tickets, got {len(given)}."
+            )
         if unknown := self._pending.unknown(ids):
             raise UnknownTicket(unknown)
         truths = kinds.truths(self._asks, given)
         if not self._asks.together:
-            return [loss for id, truth in zip(ids, truths, strict=True) for loss in self._learned([id], [truth])]
+            return [
+                loss
+                for id, truth in zip(ids, truths, strict=True)
+                for loss in self._learned([id], [truth])
+            ]
         losses: list[float | None] = []
         while len(losses) < len(ids):
             done = len(losses)
@@ -198,10 +242,16 @@ class LateModel(Guarded):
         runs, told = self._pending.runs(ids), self.score.told
         late, first = lateness(runs, told), len(ids)
         if first > 1:
-            joined = 0 if is_seen(self._asks, runs) else self._asks.joins([one.row for one in kept_of(runs)])
+            joined = (
+                0
+                if is_seen(self._asks, runs)
+                else self._asks.joins([one.row for one in kept_of(runs)])
+            )
             first = min(self._anchors.begins(late, told) or first, joined or first)
         truths, late, runs = truths[:first], late[:first], between(runs, 0, first)
-        ys: Any = truths if self._asks.of_classes or first == 1 else np.array(truths, dtype=np.float64)
+        ys: Any = (
+            truths if self._asks.of_classes or first == 1 else np.array(truths, dtype=np.float64)
+        )
         self._anchors.judge(self._asks, ys, late, told, runs)
         table = answers.learn(self._asks, truths, told, runs)
         given = answers.learn_intervals(self._asks, self._bands, self.level, ys, table, runs, late)
@@ -223,10 +273,13 @@ class LateModel(Guarded):
         self._pending.remove(self._pending.runs([id]))
         self.score = self.score._replace(dropped=self.score.dropped + 1)
 
-    # ------------------------------------------------------------------ telling about itself, saving
+    # ------------------------------------------------------------------ telling about itself,
+    # saving
 
     def summary(self) -> str:
-        """How many tickets there were and are, how good the predictions were that were given, and what the estimator says."""
+        """How many tickets there were and are, how good the predictions were that were given,
+        and what the estimator says.
+        """
         lines = self.score.lines(self._asks.of_classes, self.level)
         lines += self._anchors.lines()
         if self.score.told and (told := getattr(self.model, "summary", None)) is not None:
@@ -234,7 +287,9 @@ class LateModel(Guarded):
         return "\n".join(lines)
 
     def state(self) -> State:
-        """The estimator, the tickets that are pending and what was counted, as named arrays, numbers and texts."""
+        """The estimator, the tickets that are pending and what was counted, as named arrays,
+        numbers and texts.
+        """
         return {
             "estimator": self.model.kind(),
             "max_pending": self.max_pending,
@@ -259,7 +314,14 @@ class LateModel(Guarded):
         """
         try:
             return cls._of_state(saved)
-        except (AttributeError, LookupError, TypeError, ValueError, OverflowError, RecursionError) as error:
+        except (
+            AttributeError,
+            LookupError,
+            TypeError,
+            ValueError,
+            OverflowError,
+            RecursionError,
+        ) as error:
             raise ValueError(f"the state is not one of a LateModel, or damaged: {error}") from error
 
     @classmethod
@@ -267,22 +329,34 @@ class LateModel(Guarded):
         estimator = kinds.estimator(saved["estimator"]).from_state(nested.take("model", saved))
         require("level", saved["level"], Range(0.0, 1.0, missing=True))
         level = float(saved["level"])
-        model = cls(estimator, max_pending=saved["max_pending"], level=None if np.isnan(level) else level)
+        model = cls(
+            estimator, max_pending=saved["max_pending"], level=None if np.isnan(level) else level
+        )
         model._asks.load_state(nested.take("rows", saved))
         model._bands = Bands.of_state(saved)
-        model._pending = Pending.of_state(nested.take("pending", saved), model._asks, kinds.lags(estimator))
-        if model.level is None and not np.isnan(np.asarray(saved["pending.lower"], dtype=np.float64)).all():
+        model._pending = Pending.of_state(
+            nested.take("pending", saved), model._asks, kinds.lags(estimator)
+        )
+        if (
+            model.level is None
+            and not np.isnan(np.asarray(saved["pending.lower"], dtype=np.float64)).all()
+        ):
             raise ValueError(f"intervals are pending, and the level is {level}.")
         model._anchors = Anchors.of_state(saved, model._asks)
         model.score = Score.of_state(nested.take("score", saved))
         require("serial", saved["serial"], ROWS)
         model._serial = int(saved["serial"])
         if not model.score.pending == len(model._pending) <= model.max_pending:
-            raise ValueError(f"{model.score.pending} tickets should be pending, and {len(model._pending)} are.")
+            raise ValueError(
+                f"{model.score.pending} tickets should be pending, and {len(model._pending)} are."
+            )
         return model
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a checkpoint: estimator and pending tickets in one file, whole or not at all; no pickle."""
+        """Write a checkpoint: estimator and pending tickets in one file, whole or not at all.
+
+        No pickle.
+        """
         checkpoint.save(path, self.state(), kind=KIND)
 
     @classmethod
@@ -298,4 +372,6 @@ class LateModel(Guarded):
         try:
             return cls.from_state(saved)
         except ValueError as error:
-            raise CheckpointError(f"the checkpoint {os.fspath(path)!r} cannot be used: {error}") from error
+            raise CheckpointError(
+                f"the checkpoint {os.fspath(path)!r} cannot be used: {error}"
+            ) from error

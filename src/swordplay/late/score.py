@@ -30,7 +30,9 @@ class Score(NamedTuple):
     missed: int = 0
     """and intervals that did not hold the truth."""
     loss: float = 0.0
-    """Sum over the judged: squared errors, or minus the logarithms of the probabilities of the true labels."""
+    """Sum over the judged: squared errors, or minus the logarithms of the probabilities of the
+    true labels.
+    """
     error: float = 0.0
     """The same of squared errors, or of mistakes."""
 
@@ -42,9 +44,12 @@ class Score(NamedTuple):
     def judge(
         self, tickets: Iterable[Ticket], truths: Sequence[Any], given: Matrix | None = None
     ) -> tuple[Score, list[float | None]]:
-        """The score after some answers more, and the losses of these predictions; None where there was none.
+        """The score after some answers more, and the losses of these predictions.
 
-        Where all are numbers with intervals they may be ``given`` as a table, ``(T, 3)``; the sums are the same, bit by bit.
+        None where there was none.
+
+        Where all are numbers with intervals they may be ``given`` as a table, ``(T, 3)``; the sums
+        are the same, bit by bit.
         """
         if given is not None and len(truths) > FEWEST:
             return self._judge_table(given, np.array(truths, dtype=np.float64))
@@ -71,22 +76,39 @@ class Score(NamedTuple):
         said, lower, upper = given.T
         off, count = said - truths, len(truths)
         losses = off * off
-        loss, error = (float(np.add.accumulate(np.append(start, losses))[-1]) for start in (self.loss, self.error))
+        loss, error = (
+            float(np.add.accumulate(np.append(start, losses))[-1])
+            for start in (self.loss, self.error)
+        )
         missed = self.missed + count - int(np.count_nonzero((lower <= truths) & (truths <= upper)))
-        counts = (self.asked, self.told + count, self.dropped, self.judged + count, self.guarded + count, missed)
+        counts = (
+            self.asked,
+            self.told + count,
+            self.dropped,
+            self.judged + count,
+            self.guarded + count,
+            missed,
+        )
         return Score(*counts, loss, error), losses.tolist()
 
     def lines(self, of_classes: bool, level: float | None) -> list[str]:
         """What there is to say, for people."""
-        counts = f"{self.asked:,} asked, {self.told:,} told, {self.dropped:,} dropped, {self.pending:,} pending"
+        counts = (
+            f"{self.asked:,} asked, {self.told:,} told, {self.dropped:,} dropped, "
+            f"{self.pending:,} pending"
+        )
         lines = [f"LateModel: {counts}"]
         if self.judged:
             rate = self.error / self.judged
             said = f"share of mistakes {rate:.4g}" if of_classes else f"RMSE {rate**0.5:.6g}"
-            lines.append(f"  as asked    {said} over {self.judged:,} answer{'s' * (self.judged != 1)}")
+            lines.append(
+                f"  as asked    {said} over {self.judged:,} answer{'s' * (self.judged != 1)}"
+            )
         if self.guarded and level is not None:
             held = 1.0 - self.missed / self.guarded
-            lines.append(f"  intervals   {100 * held:.1f} % held the truth, of {100 * level:g} % wanted")
+            lines.append(
+                f"  intervals   {100 * held:.1f} % held the truth, of {100 * level:g} % wanted"
+            )
         return lines
 
     def state(self) -> State:
@@ -98,7 +120,9 @@ class Score(NamedTuple):
         """What was saved, checked."""
         found = {name: type(usual)(saved[name]) for name, usual in cls()._asdict().items()}
         for name, value in found.items():
-            require(f"score.{name}", saved[name], ROWS if type(value) is int else Range(0.0, np.inf))
+            require(
+                f"score.{name}", saved[name], ROWS if type(value) is int else Range(0.0, np.inf)
+            )
         score = cls(**found)
         if not score.missed <= score.guarded <= score.judged <= score.told or score.pending < 0:
             raise ValueError(f"its counts are {found}, and no tickets lead to these.")

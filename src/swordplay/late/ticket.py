@@ -23,7 +23,8 @@ class UnknownTicket(TicketError):
 
     def __init__(self, id: str) -> None:
         super().__init__(
-            f"no ticket {shown(id)} is pending: it was told or dropped already, or never asked. Ask first; pending lists all."
+            f"no ticket {shown(id)} is pending: it was told or dropped already, or never asked. "
+            "Ask first; pending lists all."
         )
 
 
@@ -31,7 +32,10 @@ class TicketPending(TicketError):
     """A ticket of this id is pending already."""
 
     def __init__(self, id: str) -> None:
-        super().__init__(f"a ticket {shown(id)} is pending already. Tell or drop it first, or ask under another id.")
+        super().__init__(
+            f"a ticket {shown(id)} is pending already. Tell or drop it first, or ask under "
+            "another id."
+        )
 
 
 class TooManyPending(TicketError):
@@ -39,7 +43,8 @@ class TooManyPending(TicketError):
 
     def __init__(self, most: int) -> None:
         super().__init__(
-            f"{most:,} tickets are pending, and there may be no more (max_pending). Tell or drop some: drop those whose "
+            f"{most:,} tickets are pending, and there may be no more (max_pending). Tell or drop "
+            "some: drop those whose "
             "answers will never come."
         )
 
@@ -57,10 +62,11 @@ class Ticket(NamedTuple):
     """Of all labels that were known; None for a number."""
 
     def loss(self, truth: Any, told: int) -> float | None:
-        """What the prediction costs: the squared error, or minus the logarithm of the probability of the true label.
+        """What the prediction costs: the squared error, or minus the logarithm of the probability
+        of the true label.
 
-        A label that was not known then counts as if it had had one chance in as many answers as were ``told``. None where
-        there is no prediction.
+        A label that was not known then counts as if it had had one chance in as many answers as
+        were ``told``. None where there is no prediction.
         """
         if self.prediction is None:
             return None
@@ -72,7 +78,11 @@ class Ticket(NamedTuple):
 
     def missed(self, truth: Any) -> bool:
         """Whether the truth lies outside the interval."""
-        return self.lower is not None and self.upper is not None and not self.lower <= truth <= self.upper
+        return (
+            self.lower is not None
+            and self.upper is not None
+            and not self.lower <= truth <= self.upper
+        )
 
 
 def listed(name: str, values: Any) -> list[Any]:
@@ -80,7 +90,9 @@ def listed(name: str, values: Any) -> list[Any]:
     try:
         return list(values)
     except Exception as error:  # whatever the iteration of an odd object raises
-        raise TypeError(f"{name} must be a list, got {shown(values)} ({type(values).__name__}). Give [...].") from error
+        raise TypeError(
+            f"{name} must be a list, got {shown(values)} ({type(values).__name__}). Give [...]."
+        ) from error
 
 
 def checked_ids(values: Any) -> list[str]:
@@ -100,7 +112,11 @@ def checked_id(value: Any) -> str:
     if type(value) is str and 0 < len(value) <= LONGEST_ID and value.isprintable():
         return value  # the usual case
     if type(value) is not str:
-        raise TypeError(f"id must be a text, got {shown(value)} ({type(value).__name__}). Give str(id).")
+        raise TypeError(
+            f"id must be a text, got {shown(value)} ({type(value).__name__}). Give str(id)."
+        )
     if not 1 <= len(value) <= LONGEST_ID or not value.isprintable():
-        raise ValueError(f"id must be a text of 1 to {LONGEST_ID} printable characters, got {shown(value)}.")
+        raise ValueError(
+            f"id must be a text of 1 to {LONGEST_ID} printable characters, got {shown(value)}."
+        )
     return value

@@ -1,1 +1,4 @@
-"""The parts that learners are made of: domains, losses, streams, pools, rates, experts, metas; and the learners themselves."""
+"""The parts that learners are made of: domains, losses, streams, pools, rates, experts, metas.
+
+And the learners themselves.
+"""

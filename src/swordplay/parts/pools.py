@@ -1,10 +1,11 @@
 r"""Step-size pools: geometric grids that hold a nearly best step for every comparator.
 
-The best step of an expert depends on the path length of a comparator that nobody has named yet. A grid that
-doubles covers every case within a factor of two, and its length costs the meta only :math:`\ln N`.
+The best step of an expert depends on the path length of a comparator that nobody has named yet. A
+grid that doubles covers every case within a factor of two, and its length costs the meta only
+:math:`\ln N`.
 
-All pools are ascending arrays of shape ``(N,)``. In the formulas D is the domain's diameter, G bounds the
-gradients, L is the smoothness, T the horizon.
+All pools are ascending arrays of shape ``(N,)``. In the formulas D is the domain's diameter, G
+bounds the gradients, L is the smoothness, T the horizon.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ def variation(*, diameter: float, gradient_bound: float, smoothness: float, hori
     .. math:: \eta_i = 2^{i-1} \sqrt{\frac{D^2}{8 G^2 T}}, \qquad
         N_1 = \left\lceil \tfrac12 \log_2 \frac{G^2 T}{2 D^2 L^2} \right\rceil + 1
 
-    The ceiling lifts the top step above 1/(4L) by up to a factor of two, which is harmless below 1/L.
+    The ceiling lifts the top step above 1/(4L) by up to a factor of two, which is harmless below
+    1/L.
 
     References
     ----------
@@ -37,7 +39,9 @@ def variation(*, diameter: float, gradient_bound: float, smoothness: float, hori
 
 
 @representable
-def small_loss(*, diameter: float, gradient_bound: float, smoothness: float, horizon: int) -> Vector:
+def small_loss(
+    *, diameter: float, gradient_bound: float, smoothness: float, horizon: int
+) -> Vector:
     r"""The paper's pool for small losses (Sword_small).
 
     .. math:: \eta_i = 2^{i-1} \sqrt{\frac{D}{16 L G T}}, \qquad
@@ -94,10 +98,11 @@ def ader(*, diameter: float, gradient_bound: float, horizon: int) -> Vector:
 
 
 def longer(pool: Any, *, below: int = 0, above: int = 0) -> Vector:
-    """A pool with ``below`` halvings added under its smallest step and ``above`` doublings over its largest.
+    """A pool with ``below`` halvings added under its smallest step and ``above`` doublings over its
+    largest.
 
-    Extra experts never break a guarantee: their points stay in the domain and they cost the logarithm of
-    their number. On real streams the best step often stood 4 to 30 times above 1/(4L).
+    Extra experts never break a guarantee: their points stay in the domain and they cost the
+    logarithm of their number. On real streams the best step often stood 4 to 30 times above 1/(4L).
     """
     steps = np.sort(arguments.positives("pool", pool))
     lower = steps[0] * 2.0 ** -np.arange(arguments.whole("below", below, least=0), 0, -1.0)
@@ -105,7 +110,9 @@ def longer(pool: Any, *, below: int = 0, above: int = 0) -> Vector:
     return np.concatenate([lower, steps, upper])
 
 
-def _constants(diameter: float, gradient_bound: float, smoothness: float, horizon: int) -> tuple[float, float, float, int]:
+def _constants(
+    diameter: float, gradient_bound: float, smoothness: float, horizon: int
+) -> tuple[float, float, float, int]:
     return (
         arguments.positive("diameter", diameter),
         arguments.positive("gradient_bound", gradient_bound),

@@ -1,4 +1,6 @@
-"""Tickets that were answered or dropped, for as long as a request that comes again is recognised."""
+"""Tickets that were answered or dropped, for as long as a request that comes again is
+recognised.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,10 @@ class Told(NamedTuple):
     """A ticket that was answered or dropped, for as long as it is remembered."""
 
     row: Print
-    """What its row is recognised by; nothing if the server named it, as then nobody can ask for it again."""
+    """What its row is recognised by.
+
+    Nothing if the server named it, as then nobody can ask for it again.
+    """
     ticket: Ticket
     y: Any
     """What was told; None if it was dropped."""
@@ -44,10 +49,28 @@ class Told(NamedTuple):
     def of_saved(cls, name: str, row: Print, *saved: Any) -> Told:
         """And back, checked."""
         prediction, lower, upper, probabilities, y, error = saved
-        right = type(name) is str and is_print(row) and is_plain(prediction) and is_plain(y) and is_end(lower) and is_end(upper)
-        shares = probabilities is None or all(is_plain(label) and is_share(share) for label, share in probabilities)
-        require("a ticket that was answered", right and shares and (error is None or is_size(error)), [name, row, *saved])
-        return cls(row, Ticket(name, prediction, lower, upper, probabilities and dict(probabilities)), y, error)
+        right = (
+            type(name) is str
+            and is_print(row)
+            and is_plain(prediction)
+            and is_plain(y)
+            and is_end(lower)
+            and is_end(upper)
+        )
+        shares = probabilities is None or all(
+            is_plain(label) and is_share(share) for label, share in probabilities
+        )
+        require(
+            "a ticket that was answered",
+            right and shares and (error is None or is_size(error)),
+            [name, row, *saved],
+        )
+        return cls(
+            row,
+            Ticket(name, prediction, lower, upper, probabilities and dict(probabilities)),
+            y,
+            error,
+        )
 
 
 made = functools.partial(tuple.__new__, Told)
@@ -72,9 +95,13 @@ class ToldTable:
 
     __slots__ = ("_places", "errors", "given", "ids", "rows", "ys")
 
-    def __init__(self, ids: list[str], rows: Prints | list[Print], given: Matrix, ys: Vector, errors: Vector) -> None:
+    def __init__(
+        self, ids: list[str], rows: Prints | list[Print], given: Matrix, ys: Vector, errors: Vector
+    ) -> None:
         self.ids, self.rows, self.given, self.ys, self.errors = ids, rows, given, ys, errors
-        self._places: dict[str, int] | None = None  # where ids stand: a whole batch that comes again is looked at one by one
+        self._places: dict[str, int] | None = (
+            None  # where ids stand: a whole batch that comes again is looked at one by one
+        )
 
     def __getitem__(self, name: str) -> Told:
         """The ticket of an id."""
@@ -86,7 +113,12 @@ class ToldTable:
         """The one at a place."""
         ticket = Ticket(self.ids[place], *self.given[place].tolist())
         row = self.rows[place]
-        return Told(row if isinstance(row, str) else int(row), ticket, float(self.ys[place]), float(self.errors[place]))
+        return Told(
+            row if isinstance(row, str) else int(row),
+            ticket,
+            float(self.ys[place]),
+            float(self.errors[place]),
+        )
 
 
 @final
@@ -97,9 +129,12 @@ class Memory:
 
     def __init__(self) -> None:
         self._told: dict[int, dict[str, Told | ToldTable]] = {}
-        # In their order, as a dictionary finds its oldest ever more slowly while others are removed.
+        # In their order, as a dictionary finds its oldest ever more slowly while others are
+        # removed.
         self._order: deque[tuple[int, Sequence[str]]] = deque()
-        self._first = self._count = 0  # of the oldest entry so many are forgotten; all in all so many are not
+        self._first = self._count = (
+            0  # of the oldest entry so many are forgotten; all in all so many are not
+        )
 
     def __len__(self) -> int:
         return self._count

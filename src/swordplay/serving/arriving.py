@@ -1,4 +1,6 @@
-"""Memory for the bodies of requests: counted as it arrives, and taken from slow bodies when there is none left."""
+"""Memory for the bodies of requests: counted as it arrives, and taken from slow bodies when
+there is none left.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,9 @@ from typing import final
 from swordplay.serving.refusals import Refusal
 
 SLOW = 2.0
-"""Seconds after which a body that is still arriving gives way where there is no room for another one."""
+"""Seconds after which a body that is still arriving gives way where there is no room for another
+one.
+"""
 NO_ROOM = "too much is under way. Send it again in a moment."
 
 
@@ -52,7 +56,8 @@ class Arriving:
 
 @final
 class Room:
-    """Bytes of all requests that are under way: those that arrive, and those that wait for the disk.
+    """Bytes of all requests that are under way: those that arrive, and those that wait for the
+    disk.
 
     Parameters
     ----------
@@ -65,7 +70,9 @@ class Room:
         self._arriving: dict[Arriving, None] = {}  # the oldest first
 
     def take(self, size: int) -> None:
-        """Count some bytes; the oldest bodies that are still arriving give way where there is no room.
+        """Count some bytes.
+
+        The oldest bodies that are still arriving give way where there is no room.
 
         Raises
         ------

@@ -1,4 +1,7 @@
-"""Bodies of requests as values: JSON, or a JSON value a line (NDJSON); or a refusal that names the byte where it goes wrong."""
+"""Bodies of requests as values: JSON, or a JSON value a line (NDJSON).
+
+Or a refusal that names the byte where it goes wrong.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,10 @@ def _no_number(text: str) -> NoReturn:
 
 def _whole_number(text: str) -> int:
     if len(text) > MOST_DIGITS:
-        raise ValueError(f"{text[:20]}... is a whole number of {len(text)} digits, and {MOST_DIGITS} are the most")
+        raise ValueError(
+            f"{text[:20]}... is a whole number of {len(text)} digits, and {MOST_DIGITS} are the "
+            "most"
+        )
     return int(text)
 
 
@@ -42,7 +48,8 @@ def parsed(body: bytes, lines: bool) -> Any:
     Raises
     ------
     Refusal
-        400, with the byte (and of NDJSON the line) at which it cannot be read, or if an object has a name twice.
+        400, with the byte (and of NDJSON the line) at which it cannot be read, or if an object has
+        a name twice.
     """
     if not lines:
         value = _value(body, 0, {})
@@ -61,10 +68,12 @@ def parsed(body: bytes, lines: bool) -> Any:
 
 
 def has_names(body: bytes) -> int:
-    """How many names the objects of a body of JSON have: all that it should have if none is there twice, or more.
+    """How many names the objects of a body of JSON have: all that it should have if none is there
+    twice, or more.
 
-    It counts colons behind a quote or a blank, as all of them are that follow a name. Texts may hold others, so that a count
-    that is too high tells nothing, and one that is right tells that no name is there twice.
+    It counts colons behind a quote or a blank, as all of them are that follow a name. Texts may
+    hold others, so that a count that is too high tells nothing, and one that is right tells that no
+    name is there twice.
     """
     if len(body) < SHORT:
         count = body.count(b":")
@@ -87,12 +96,19 @@ def _named(rows: list[Any]) -> int:
 
 
 def _refuse_doubled(body: bytes) -> None:
-    """Refuse a value if one of its objects has a name twice; values within values are looked at, too."""
+    """Refuse a value if one of its objects has a name twice.
+
+    Values within values are looked at, too.
+    """
 
     def pairs(found: list[tuple[str, Any]]) -> None:
         if len(names := Counter(name for name, _ in found)) < len(found):
             name = names.most_common(1)[0][0]
-            raise Refusal(400, f"the name {shown(name)} is there twice in one object of JSON. Send each name once.")
+            raise Refusal(
+                400,
+                f"the name {shown(name)} is there twice in one object of JSON. Send each name "
+                "once.",
+            )
 
     with contextlib.suppress(ValueError, RecursionError):  # what cannot be read was refused before
         json.loads(body, object_pairs_hook=pairs, parse_int=str, parse_float=str)
@@ -101,19 +117,32 @@ def _refuse_doubled(body: bytes) -> None:
 def _value(body: bytes, first: int, where: dict[str, int]) -> Any:
     """A value whose bytes begin at ``first`` of the request."""
     try:
-        return _quick(body)  # what it reads is what Python reads, and the rest is left to Python, which says what is wrong
+        return _quick(
+            body
+            # what it reads is what Python reads, and the rest is left to Python, which says what is
+            # wrong
+        )
     except (msgspec.MsgspecError, ValueError, RecursionError):
         pass
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise Refusal(400, f"byte {first + error.start} is not UTF-8. {HINT}", byte=first + error.start, **where) from None
+        raise Refusal(
+            400,
+            f"byte {first + error.start} is not UTF-8. {HINT}",
+            byte=first + error.start,
+            **where,
+        ) from None
     try:
         return _DECODER.decode(text)
     except json.JSONDecodeError as error:
         byte = first + len(text[: error.pos].encode("utf-8"))
-        raise Refusal(400, f"not JSON at byte {byte}: {error.msg}. {HINT}", byte=byte, **where) from None
+        raise Refusal(
+            400, f"not JSON at byte {byte}: {error.msg}. {HINT}", byte=byte, **where
+        ) from None
     except RecursionError:
-        raise Refusal(400, f"not a row: values within values, too deep to read. {HINT}", byte=first, **where) from None
+        raise Refusal(
+            400, f"not a row: values within values, too deep to read. {HINT}", byte=first, **where
+        ) from None
     except ValueError as error:  # Infinity, NaN, a number of thousands of digits
         raise Refusal(400, f"{error}. {HINT}", byte=first, **where) from None

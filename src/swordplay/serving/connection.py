@@ -1,4 +1,6 @@
-"""Connections that do not wait for ever: whoever sends half a request, or takes no answer, is let go."""
+"""Connections that do not wait for ever: whoever sends half a request, or takes no answer, is
+let go.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ CHECKS = 2
 
 
 class Gathered:
-    """A transport that sends what is written in one turn of the loop at once: an answer's head and body are one packet.
+    """A transport that sends what is written in one turn of the loop at once: an answer's head and
+    body are one packet.
 
     Parameters
     ----------
@@ -32,7 +35,12 @@ class Gathered:
         Whether a request is coming in of which more is to come.
     """
 
-    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop, amid: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        transport: asyncio.Transport,
+        loop: asyncio.AbstractEventLoop,
+        amid: Callable[[], bool],
+    ) -> None:
         self._transport, self._loop, self._amid, self._parts = transport, loop, amid, []
         self.over = False
         """Whether the last answer is on its way, and whatever still comes in counts for nothing."""
@@ -54,7 +62,9 @@ class Gathered:
         self._transport.write(data)
 
     def close(self) -> None:
-        """Send what is left, then close: the way out only, if the client is still sending, who would else lose his answer."""
+        """Send what is left, then close: the way out only, if the client is still sending, who
+        would else lose his answer.
+        """
         self.send_now()
         if self.over or not self._amid() or self.is_closing():
             self._transport.close()
@@ -79,7 +89,9 @@ class Nobody:
 
 @final
 class Short:
-    """A request that is answered without a task: what uvicorn looks at of a request that is under way."""
+    """A request that is answered without a task: what uvicorn looks at of a request that is
+    under way.
+    """
 
     __slots__ = ("body", "disconnected", "keep_alive", "more_body", "response_complete")
     message_event: ClassVar = Nobody()
@@ -91,7 +103,9 @@ class Short:
 
 @final
 class Usual:
-    """The lines that every answer has (its date), as they are sent: made again when uvicorn has new ones, once a second."""
+    """The lines that every answer has (its date), as they are sent: made again when uvicorn has
+    new ones, once a second.
+    """
 
     def __init__(self) -> None:
         self._headers: list[tuple[bytes, bytes]] = []
@@ -105,22 +119,34 @@ class Usual:
 
 
 class Patient(HttpToolsProtocol):
-    """A connection that is looked at now and then: whoever is in the same place as before is let go."""
+    """A connection that is looked at now and then: whoever is in the same place as before is let
+    go.
+    """
 
     seconds: float
     door: Door
     heads: Heads
     usual: Usual
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # of TCP, as here
+    # of TCP, as here
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Somebody has come."""
         self._gathered = Gathered(transport, self.loop, lambda: self._phase == "body")
-        super().connection_made(self._gathered)  # type: ignore[arg-type]  # it has what uvicorn uses of one
-        self._phase, self._size = "head", 0  # of the request that is coming in, and bytes of its head
-        self._begins, self._whole = True, None  # whether the next byte begins a request, and all of it if it is there
+        # it has what uvicorn uses of one
+        super().connection_made(self._gathered)  # type: ignore[arg-type]
+        self._phase, self._size = (
+            "head",
+            0,
+        )  # of the request that is coming in, and bytes of its head
+        self._begins, self._whole = (
+            True,
+            None,
+        )  # whether the next byte begins a request, and all of it if it is there
         self._before: Any = None
         self._rested = 0.0  # since when there is no request
-        self._ended = False  # whether the client sends no more, and waits for the answer to a whole request
+        self._ended = (
+            False  # whether the client sends no more, and waits for the answer to a whole request
+        )
         self._look = self.loop.call_later(self.seconds / CHECKS, self._again, 0)
 
     _whole: Whole | None
@@ -148,8 +174,11 @@ class Patient(HttpToolsProtocol):
         if self._phase == "head" and self._size > LONGEST_HEAD:
             self.transport.abort()
 
-    def eof_received(self) -> bool:  # type: ignore[override]  # True keeps the connection open for the answer
-        """The client sends no more: a whole request is answered before the connection is closed, half a one is not."""
+    # True keeps the connection open for the answer
+    def eof_received(self) -> bool:  # type: ignore[override]
+        """The client sends no more: a whole request is answered before the connection is closed,
+        half a one is not.
+        """
         self._gathered.send_now()
         waits = self.cycle is not None and not self.cycle.response_complete and self._phase == ""
         self._ended = waits and (isinstance(self.cycle, Short) or self.cycle.scope["path"] != LIVE)
@@ -157,10 +186,16 @@ class Patient(HttpToolsProtocol):
 
     def send_400_response(self, msg: str) -> None:
         """Answer what is no HTTP, in words."""
-        body = b'{"error":"this is not a request of HTTP/1.1. Check its head and the length of its body."}'
+        body = b'{"error":"this is not a request of HTTP/1.1. Check its head and the length of its body."}'  # noqa: E501
         headers = [JSON, (b"content-length", b"%d" % len(body)), CLOSE]
         self.transport.write(
-            b"%b%b%b\r\n%b" % (STATUS_LINE[400], self.usual.lines(self.server_state.default_headers), lines(headers), body)
+            b"%b%b%b\r\n%b"
+            % (
+                STATUS_LINE[400],
+                self.usual.lines(self.server_state.default_headers),
+                lines(headers),
+                body,
+            )
         )
         self.transport.close()
 
@@ -179,9 +214,13 @@ class Patient(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Its head is there."""
         self._phase = "body"
-        plain = self._whole is not None and not (self._full() or self.expect_100_continue or self.parser.should_upgrade())
+        plain = self._whole is not None and not (
+            self._full() or self.expect_100_continue or self.parser.should_upgrade()
+        )
         if plain and self.url in SHORT and self.parser.get_method() == b"POST":
-            self.cycle: Any = Short(self.parser.get_http_version() == "1.1" and self.parser.should_keep_alive())
+            self.cycle: Any = Short(
+                self.parser.get_http_version() == "1.1" and self.parser.should_keep_alive()
+            )
         else:
             super().on_headers_complete()
 
@@ -198,7 +237,9 @@ class Patient(HttpToolsProtocol):
         if isinstance(self.cycle, Short):
             head = head_of(self.headers)
             if self._whole is not None and self._whole.body == self.cycle.body:
-                meaning = Meaning(self.url, head._replace(content_length=b""), self.cycle.keep_alive)
+                meaning = Meaning(
+                    self.url, head._replace(content_length=b""), self.cycle.keep_alive
+                )
                 self.heads.keep(self._whole.around, meaning)
             self._take(self.cycle, self.url, head, self.cycle.body)
         else:
@@ -212,18 +253,27 @@ class Patient(HttpToolsProtocol):
             self.transport.close()
 
     def timeout_keep_alive_handler(self) -> None:
-        """Nothing has come for long, unless short requests have, which leave this clock as it is."""
-        self.timeout_keep_alive_task, left = None, self._rested + self.timeout_keep_alive - self.loop.time()
+        """Nothing has come for long, unless short requests have, which leave this clock as it
+        is.
+        """
+        self.timeout_keep_alive_task, left = (
+            None,
+            self._rested + self.timeout_keep_alive - self.loop.time(),
+        )
         if not self.cycle.response_complete:  # it begins again with the answer
             return
         if left > 0.0:
-            self.timeout_keep_alive_task = self.loop.call_later(left, self.timeout_keep_alive_handler)
+            self.timeout_keep_alive_task = self.loop.call_later(
+                left, self.timeout_keep_alive_handler
+            )
         else:
             super().timeout_keep_alive_handler()
 
     def _full(self) -> bool:
         """Whether there are more connections than are served."""
-        return self.limit_concurrency is not None and len(self.connections) >= self.limit_concurrency
+        return (
+            self.limit_concurrency is not None and len(self.connections) >= self.limit_concurrency
+        )
 
     def _take(self, cycle: Short, path: bytes, head: Head, body: bytes) -> None:
         """Hand a short request to the door."""
@@ -256,7 +306,10 @@ class Patient(HttpToolsProtocol):
         self._look = self.loop.call_later(self.seconds / CHECKS, self._again, same)
 
     def _waits(self) -> str:
-        """What the client keeps us waiting with; nothing if it is our turn, or between two requests."""
+        """What the client keeps us waiting with.
+
+        Nothing if it is our turn, or between two requests.
+        """
         if self.flow.write_paused:
             return "answer"
         if self._phase == "body" and not self.cycle.response_complete:  # the door has its eye on it
@@ -265,13 +318,19 @@ class Patient(HttpToolsProtocol):
 
 
 def patient(seconds: float, door: Door) -> type[HttpToolsProtocol]:
-    """uvicorn's own way of speaking HTTP, with limits on how long and how much a client may keep it waiting.
+    """uvicorn's own way of speaking HTTP, with limits on how long and how much a client may keep it
+    waiting.
 
     Parameters
     ----------
     seconds
-        Until the head of a request has to be there, or an answer has to be taken. A body has its own limit (``door``).
+        Until the head of a request has to be there, or an answer has to be taken. A body has its
+        own limit (``door``).
     door
         Who takes requests that are there in one piece, so that they need no task.
     """
-    return type("Patient", (Patient,), {"seconds": seconds, "door": door, "heads": Heads(), "usual": Usual()})
+    return type(
+        "Patient",
+        (Patient,),
+        {"seconds": seconds, "door": door, "heads": Heads(), "usual": Usual()},
+    )

@@ -17,7 +17,9 @@ def described(kind: str, state: Mapping[str, Any]) -> Facts | None:
     if kind != KIND:
         return None
     about = json.loads(bytes(state["about"]))
-    counts = [json.loads(json.loads(bytes(state[f"watch.{k}"])))[0] for k in range(len(about["series"]))]
+    counts = [
+        json.loads(json.loads(bytes(state[f"watch.{k}"])))[0] for k in range(len(about["series"]))
+    ]
     asks, tells, drops = (sum(count[k] for count in counts) for k in range(3))
     return {
         "what": "the models of a server (swordplay serve)",

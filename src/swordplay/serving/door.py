@@ -1,6 +1,7 @@
 """The door: requests that change something come in here, and everything else goes on to the pages.
 
-Kept thin, as every row passes: a look at the address and the head, the body, the scribe, the answer.
+Kept thin, as every row passes: a look at the address and the head, the body, the scribe, the
+answer.
 """
 
 from __future__ import annotations
@@ -40,7 +41,10 @@ TRAILERS = "swordplay.trailers"
 LONG = 2**20
 """Bytes of a body that is read beside the loop."""
 Answer = Callable[[int, bytes, bytes, bool], None]
-"""Sends an answer: its status, the lines of its head, its body; and whether it is the last of its connection."""
+"""Sends an answer: its status, the lines of its head, its body.
+
+And whether it is the last of its connection.
+"""
 
 
 class Gone(Exception):
@@ -66,7 +70,13 @@ class Door:
     """
 
     def __init__(self, scribe: Scribe, pages: App, gate: Gate, limits: Limits, target: str) -> None:
-        self.scribe, self.pages, self.gate, self.limits, self.target = scribe, pages, gate, limits, target
+        self.scribe, self.pages, self.gate, self.limits, self.target = (
+            scribe,
+            pages,
+            gate,
+            limits,
+            target,
+        )
         self.counts: Counts = scribe.counts
         self._room = Room(limits.waiting)
 
@@ -98,7 +108,9 @@ class Door:
         await _answer(send, status, body, number)
 
     def take(self, path: bytes, head: Head, body: bytes, answer: Answer) -> None:
-        """Answer a request to an address of ``SHORT`` that is there in one piece: a task would cost more than the rest."""
+        """Answer a request to an address of ``SHORT`` that is there in one piece: a task would
+        cost more than the rest.
+        """
         begun, (action, model), held = time.monotonic(), SHORT[path], 0
 
         def answered(done: Done | Refusal) -> None:
@@ -131,9 +143,14 @@ class Door:
     def _require_short(self, size: int) -> None:
         """Refuse a body of too many bytes."""
         if size > self.limits.body:
-            raise Refusal(413, f"a request has at most {self.limits.body:,} bytes, got {size:,}. Send several.")
+            raise Refusal(
+                413,
+                f"a request has at most {self.limits.body:,} bytes, got {size:,}. Send several.",
+            )
 
-    async def _change(self, action: str, model: str, head: Head, scope: Scope, receive: Receive) -> Done:
+    async def _change(
+        self, action: str, model: str, head: Head, scope: Scope, receive: Receive
+    ) -> Done:
         if head.content_length.isdigit():
             self._require_short(int(head.content_length))
         held = 0
@@ -141,11 +158,17 @@ class Door:
             body = await self._body(receive)
             held = len(body)
             if TRAILERS in scope:
-                raise Refusal(400, "there are headers behind the body (trailers), which are not read. Send them before it.")
+                raise Refusal(
+                    400,
+                    "there are headers behind the body (trailers), which are not read. Send them "
+                    "before it.",
+                )
             event = Event(action, model, self.target, body, _is_lines(head))
             if len(body) < LONG:
                 wanted = read(event, self.limits)
-            else:  # others are answered meanwhile, and while models compute, which they do without Python's lock
+            # others are answered meanwhile, and while models compute, which they do without
+            # Python's lock
+            else:
                 wanted = await asyncio.to_thread(read, event, self.limits)
             self.scribe.keeper.models.require_size(event, wanted)
             return await self.scribe.submit(event, wanted)
@@ -164,7 +187,9 @@ class Door:
             self._room.release(arriving.size)
             if not arriving.gave_way:
                 raise Refusal(
-                    408, f"the request was not there after {self.limits.seconds:g} seconds. Send it faster."
+                    408,
+                    f"the request was not there after {self.limits.seconds:g} seconds. Send it "
+                    "faster.",
                 ) from None
         except BaseException:
             self._room.release(arriving.size)
@@ -215,9 +240,13 @@ def _route(path: str, method: str) -> tuple[str, str] | None:
 
 
 def _require_single(head: Head) -> None:
-    """Refuse a head in which a header that matters is there twice: which of them counts is not for us to guess."""
+    """Refuse a head in which a header that matters is there twice: which of them counts is not
+    for us to guess.
+    """
     if head.doubled:
-        raise Refusal(400, f"the header {head.doubled.decode('latin-1')} is there twice. Send it once.")
+        raise Refusal(
+            400, f"the header {head.doubled.decode('latin-1')} is there twice. Send it once."
+        )
 
 
 def _is_lines(head: Head) -> bool:
@@ -244,5 +273,7 @@ def lines(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
 
 
 async def _answer(send: Send, status: int, body: bytes, number: bytes) -> None:
-    await send({"type": "http.response.start", "status": status, "headers": _headers(status, body, number)})
+    await send(
+        {"type": "http.response.start", "status": status, "headers": _headers(status, body, number)}
+    )
     await send({"type": "http.response.body", "body": body})

@@ -1,8 +1,9 @@
-"""Events of one group, done together where that leads to the same as one after the other, bit by bit.
+"""Events of one group, done together where that leads to the same as one after the other, bit by
+bit.
 
-Rows that are asked one after the other are predicted by one call, and answers learned by one: a call costs several times what
-a row does. Only what is plainly new goes together; whatever is a repetition, a contradiction or of another kind is done alone,
-in its turn.
+Rows that are asked one after the other are predicted by one call, and answers learned by one: a
+call costs several times what a row does. Only what is plainly new goes together; whatever is a
+repetition, a contradiction or of another kind is done alone, in its turn.
 """
 
 from __future__ import annotations
@@ -42,7 +43,11 @@ class Together:
         """Take an event in, if all of it is new."""
         part = wanted.parts[0]
         try:
-            plan = self.series.check_ask(part, number, most - len(self._ids)) if self.action == "ask" else self._told(part)
+            plan = (
+                self.series.check_ask(part, number, most - len(self._ids))
+                if self.action == "ask"
+                else self._told(part)
+            )
         except Refusal:
             return False
         if plan is None or len(plan.ids) < len(plan.replies) or not self._ids.isdisjoint(plan.ids):
@@ -56,9 +61,15 @@ class Together:
         return None if len(self._ids) >= self.series.watch.left else self.series.check_tell(part)
 
     def perform(self, answers: list[Answer | None]) -> bool:
-        """Do all of it and put the answers in their places; False if a row is refused, and then nothing is done."""
+        """Do all of it and put the answers in their places.
+
+        False if a row is refused, and then nothing is done.
+        """
         plans = [member.plan for member in self.members]
-        ids, values = [one for plan in plans for one in plan.ids], [one for plan in plans for one in plan.values]
+        ids, values = (
+            [one for plan in plans for one in plan.ids],
+            [one for plan in plans for one in plan.values],
+        )
         plan = Plan([None] * len(ids), ids, values)
         if self.action == "tell":
             said = self.series.tell(plan)
@@ -76,7 +87,10 @@ class Together:
 
 
 def perform(
-    models: Models, first: int, group: Sequence[tuple[Event, Change]], alone: Callable[[int], Answer]
+    models: Models,
+    first: int,
+    group: Sequence[tuple[Event, Change]],
+    alone: Callable[[int], Answer],
 ) -> list[Answer | None]:
     """The answers of a group of events.
 
@@ -125,10 +139,17 @@ def perform(
 
 def _series(models: Models, event: Event, wanted: Change) -> Series | None:
     """The series of an event that may go together with others; None for any other."""
-    if event.action not in ("ask", "tell") or not isinstance(wanted, Wanted) or len(wanted.parts) != 1:
+    if (
+        event.action not in ("ask", "tell")
+        or not isinstance(wanted, Wanted)
+        or len(wanted.parts) != 1
+    ):
         return None
     if wanted.rows > SMALL:  # a call to itself costs no more
         return None
     series = models.series.get((event.model, wanted.parts[0].key))
-    # Whether an event fits within the limits on columns is known only when those before it are done.
-    return None if series is None or adds_columns(series, wanted.parts[0], models.bounds) else series
+    # Whether an event fits within the limits on columns is known only when those before it are
+    # done.
+    return (
+        None if series is None or adds_columns(series, wanted.parts[0], models.bounds) else series
+    )

@@ -1,7 +1,8 @@
 """Heads of requests that came before: the same bytes mean the same, and need not be read again.
 
-A client that asks and tells sends one head over and over, but for the length of the body. What the reader of HTTP made of it
-the first time is kept, and only that: who may come in is looked at each time.
+A client that asks and tells sends one head over and over, but for the length of the body. What the
+reader of HTTP made of it the first time is kept, and only that: who may come in is looked at each
+time.
 """
 
 from __future__ import annotations
@@ -57,7 +58,9 @@ class Whole(NamedTuple):
 
 
 def whole(data: bytes) -> Whole | None:
-    """Some bytes as one request, if that is what they are, as far as the length is said the usual way."""
+    """Some bytes as one request, if that is what they are, as far as the length is said the
+    usual way.
+    """
     end = data.find(b"\r\n\r\n")
     found = LENGTH.search(data, 0, end + 2) if end > 0 else None
     if found is None or end + 4 + int(found[1]) != len(data):

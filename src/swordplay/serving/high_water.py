@@ -1,8 +1,8 @@
 """High-water mark: the file that says how far the server's log was acknowledged.
 
-It is written behind every commit of the log and before any client is answered, without an ``fsync`` of its own: what was
-written outlives the process. After a power cut it may be behind the log, and never ahead of it. So a log that ends before the
-mark has lost acknowledged events.
+It is written behind every commit of the log and before any client is answered, without an ``fsync``
+of its own: what was written outlives the process. After a power cut it may be behind the log, and
+never ahead of it. So a log that ends before the mark has lost acknowledged events.
 """
 
 from __future__ import annotations
@@ -19,9 +19,14 @@ from swordplay.serving.log_format import Boundary
 
 NAME = "high-water"
 SLOT = struct.Struct("<16s16sQQ32s")
-"""Magic, identity of the log, count of notes, number of an event, digest of the group that it ends. A checksum follows."""
+"""Magic, identity of the log, count of notes, number of an event, digest of the group that it ends.
+
+A checksum follows.
+"""
 SLOT_BYTES, CHECKSUM_BYTES = 4096, 16
-"""Two slots are written in turns, each in a block of its own: a torn write leaves the other one whole."""
+"""Two slots are written in turns, each in a block of its own: a torn write leaves the other one
+whole.
+"""
 MAGIC = b"swordplay log 1\n"
 
 logger = logging.getLogger("swordplay.serve")
@@ -54,12 +59,17 @@ class HighWater:
         if len(whole) < 2:
             logger.warning("one of the two notes in %r is damaged, the other one is used", path)
         self._count, self._slot = max(whole)
-        self.identity, _, self.boundary = found[self._slot]  # type: ignore[misc]  # the slots in ``whole`` are not None
+        # the slots in ``whole`` are not None
+        self.identity, _, self.boundary = found[self._slot]  # type: ignore[misc]
 
     def put(self, boundary: Boundary) -> None:
         """Note that the log was acknowledged up to a boundary."""
         slot = 1 - self._slot
-        os.pwrite(self._file.fileno(), _encoded(self.identity, self._count + 1, boundary), slot * SLOT_BYTES)
+        os.pwrite(
+            self._file.fileno(),
+            _encoded(self.identity, self._count + 1, boundary),
+            slot * SLOT_BYTES,
+        )
         self._count, self._slot, self.boundary = self._count + 1, slot, boundary
 
     def sync(self) -> None:
@@ -73,7 +83,11 @@ class HighWater:
 
 def create(folder: str, identity: bytes, boundary: Boundary) -> None:
     """Write the mark of a new log, or of one that was repaired."""
-    write_whole(os.path.join(folder, NAME), 2 * _encoded(identity, 0, boundary).ljust(SLOT_BYTES, b"\0"), PRIVATE)
+    write_whole(
+        os.path.join(folder, NAME),
+        2 * _encoded(identity, 0, boundary).ljust(SLOT_BYTES, b"\0"),
+        PRIVATE,
+    )
 
 
 def _encoded(identity: bytes, count: int, boundary: Boundary) -> bytes:
@@ -83,7 +97,10 @@ def _encoded(identity: bytes, count: int, boundary: Boundary) -> bytes:
 
 def _decoded(data: bytes) -> tuple[bytes, int, Boundary] | None:
     """Identity, count and boundary of a slot; None if it is damaged."""
-    if len(data) < SLOT.size + CHECKSUM_BYTES or _checksum(data[: SLOT.size]) != data[SLOT.size :][:CHECKSUM_BYTES]:
+    if (
+        len(data) < SLOT.size + CHECKSUM_BYTES
+        or _checksum(data[: SLOT.size]) != data[SLOT.size :][:CHECKSUM_BYTES]
+    ):
         return None
     magic, identity, count, number, digest = SLOT.unpack_from(data)
     return (identity, count, Boundary(number, digest)) if magic == MAGIC else None

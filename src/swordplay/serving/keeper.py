@@ -1,8 +1,11 @@
-"""The folder of a server: one log, two checkpoints, one lock; and the models as they were when the last process ended.
+"""The folder of a server: one log, two checkpoints, one lock.
 
-After a kill the models are those of the newest checkpoint, and every event behind it is replayed, in its order, with the same
-bits: nothing that was acknowledged is missing and nothing is there twice. Log and checkpoints vouch for each other: a
-checkpoint holds the digest of the event group that it was saved after.
+And the models as they were when the last process ended.
+
+After a kill the models are those of the newest checkpoint, and every event behind it is replayed,
+in its order, with the same bits: nothing that was acknowledged is missing and nothing is there
+twice. Log and checkpoints vouch for each other: a checkpoint holds the digest of the event group
+that it was saved after.
 """
 
 from __future__ import annotations
@@ -35,14 +38,21 @@ from swordplay.serving.repair import SavedCheckpoint, repair
 from swordplay.serving.requests import KINDS, Change, read
 
 KEPT = 2
-"""Checkpoints that stay: should the newest be damaged, the one before it and the log lead to the same models."""
+"""Checkpoints that stay: should the newest be damaged, the one before it and the log lead to the
+same models.
+"""
 MOST_BYTES, MOST_SECONDS = 64 * 2**20, 60.0
-"""Bytes of events that a checkpoint is behind at the most, and seconds (of events: see the limits)."""
+"""Bytes of events that a checkpoint is behind at the most, and seconds (of events: see the
+limits).
+"""
 RETRY = 10.0
 """Seconds after a checkpoint that could not be saved."""
 NAME = re.compile(r"models-(\d{16})\.state")
 REPLAYING = "replaying"
-"""File with the number of the event that is being replayed; there only while events are replayed."""
+"""File with the number of the event that is being replayed.
+
+There only while events are replayed.
+"""
 
 logger = logging.getLogger("swordplay.serve")
 
@@ -79,7 +89,9 @@ class Keeper:
         If another server uses the folder, or what is in it cannot be used.
     """
 
-    def __init__(self, folder: str, limits: Limits, *, skip: Sequence[int] = (), may_repair: bool = False) -> None:
+    def __init__(
+        self, folder: str, limits: Limits, *, skip: Sequence[int] = (), may_repair: bool = False
+    ) -> None:
         self.folder, self.limits = folder, limits
         self._bytes, self._time, self._retry = 0, time.monotonic(), 0.0
         with contextlib.ExitStack() as opened:
@@ -123,8 +135,13 @@ class Keeper:
         self.log.note(number, [])
         return answer
 
-    def perform_group(self, first: int, group: Sequence[tuple[Event, Change]]) -> list[bytes | Refusal | None]:
-        """The same for events that follow each other, the first with this number; refusals are among the answers."""
+    def perform_group(
+        self, first: int, group: Sequence[tuple[Event, Change]]
+    ) -> list[bytes | Refusal | None]:
+        """The same for events that follow each other, the first with this number.
+
+        Refusals are among the answers.
+        """
 
         def alone(place: int) -> bytes | Refusal:
             try:
@@ -135,14 +152,21 @@ class Keeper:
         self.number = first + len(group) - 1
         self._bytes += sum(len(event.body) for event, _ in group)
         answers = groups.perform(self.models, first, group, alone)
-        self.log.note(self.number, [first + k for k, answer in enumerate(answers) if isinstance(answer, Refusal)])
+        self.log.note(
+            self.number,
+            [first + k for k, answer in enumerate(answers) if isinstance(answer, Refusal)],
+        )
         return answers
 
     def due(self, now: float) -> bool:
         """Whether it is time for a checkpoint."""
         if now < self._retry or not self.unsaved:
             return False
-        return self.unsaved >= self.limits.behind or self._bytes >= MOST_BYTES or now - self._time >= MOST_SECONDS
+        return (
+            self.unsaved >= self.limits.behind
+            or self._bytes >= MOST_BYTES
+            or now - self._time >= MOST_SECONDS
+        )
 
     def snapshot(self) -> Snapshot:
         """The models as they are now, for :meth:`save`."""
@@ -151,16 +175,24 @@ class Keeper:
         boundary = self.log.boundary
         assert boundary.number == self.number
         return Snapshot(
-            self.number, self.models.state() | {"log": np.frombuffer(self.log.identity + boundary.digest, np.uint8)}
+            self.number,
+            self.models.state()
+            | {"log": np.frombuffer(self.log.identity + boundary.digest, np.uint8)},
         )
 
     def save(self, snapshot: Snapshot) -> int | None:
-        """Write a checkpoint; the number up to which events are superfluous, or None if it could not be written."""
+        """Write a checkpoint.
+
+        The number up to which events are superfluous, or None if it could not be written.
+        """
         try:
             checkpoint.save(self._path(snapshot.number), snapshot.state, kind=KIND)
         except CheckpointError:
             self._retry = time.monotonic() + RETRY
-            logger.warning("the checkpoint after event %d could not be written; the log keeps everything", snapshot.number)
+            logger.warning(
+                "the checkpoint after event %d could not be written; the log keeps everything",
+                snapshot.number,
+            )
             return None
         logger.info("checkpoint after event %d", snapshot.number)
         self.saved = snapshot.number
@@ -176,7 +208,9 @@ class Keeper:
         os.close(self._lock)
 
     def _declare(self, wanted: Bounds) -> None:
-        """Let limits that changed since the last start be an event like any other: those before it keep their meaning."""
+        """Let limits that changed since the last start be an event like any other: those before
+        it keep their meaning.
+        """
         if self.models.bounds != wanted:
             event = Event("bounds", "", KINDS[0], json.dumps(wanted._asdict()).encode("ascii"))
             self.log.append([event])
@@ -184,10 +218,14 @@ class Keeper:
 
     def _checkpoints(self) -> list[int]:
         """Events after which there is a checkpoint, ascending."""
-        return sorted(int(found[1]) for found in map(NAME.fullmatch, os.listdir(self.folder)) if found)
+        return sorted(
+            int(found[1]) for found in map(NAME.fullmatch, os.listdir(self.folder)) if found
+        )
 
     def _opened(self, may_repair: bool) -> tuple[Log, Models, int]:
-        """The log, the models of the newest checkpoint that is whole, and the number of its last event."""
+        """The log, the models of the newest checkpoint that is whole, and the number of its last
+        event.
+        """
         try:
             log = Log(self.folder, self.limits.log, is_new=not self._checkpoints())
             try:
@@ -222,7 +260,9 @@ class Keeper:
                 problems[number] = error
                 continue
             if saved[:IDENTITY_BYTES] != log.identity:
-                raise LogError(f"{self._path(number)!r} is from the folder of another server. {RESTORE}")
+                raise LogError(
+                    f"{self._path(number)!r} is from the folder of another server. {RESTORE}"
+                )
             log.require_boundary(Boundary(number, saved[IDENTITY_BYTES:]))
             log.require_from(self._checkpoints()[-KEPT:][0])
             for damaged in problems:  # it must not count as one of two that are kept
@@ -240,7 +280,11 @@ class Keeper:
         """Record which events an operator leaves out."""
         for number in numbers:
             if number <= self.number:
-                logger.warning("event %d is in the checkpoint after event %d: it is not replayed anyway", number, self.number)
+                logger.warning(
+                    "event %d is in the checkpoint after event %d: it is not replayed anyway",
+                    number,
+                    self.number,
+                )
             else:
                 self.log.skip(number)
 
@@ -275,18 +319,25 @@ class Keeper:
         if then is None or then == (refusal is not None):
             return
         if self.log.skipped:  # what comes after a skipped event may well end in another way
-            logger.warning("event %d ends in another way than when it came, as events before it are left out", number)
+            logger.warning(
+                "event %d ends in another way than when it came, as events before it are left out",
+                number,
+            )
         elif refusal is None:
             raise _unrepeatable(number, event, "was refused when it came and is not refused now")
         else:
-            raise _unrepeatable(number, event, f"was accepted when it came and is refused now ({refusal})")
+            raise _unrepeatable(
+                number, event, f"was accepted when it came and is refused now ({refusal})"
+            )
 
 
 @final
 class _ReplayMarker:
-    """Says, after a process was killed in the middle of a replay, which event that was: it may need more memory than there is.
+    """Says, after a process was killed in the middle of a replay, which event that was: it may need
+    more memory than there is.
 
-    The note is not brought down to the disk for each event: it is to outlive the process, not the machine.
+    The note is not brought down to the disk for each event: it is to outlive the process, not the
+    machine.
     """
 
     def __init__(self, folder: str, skipped: set[int]) -> None:
@@ -295,7 +346,8 @@ class _ReplayMarker:
             number = int(file.read())
             if number not in skipped:
                 logger.warning(
-                    "the last start ended while it replayed event %d. If this one ends there as well, give it more memory, or "
+                    "the last start ended while it replayed event %d. If this one ends there as "
+                    "well, give it more memory, or "
                     "leave the event out: swordplay serve --skip-event %d",
                     number,
                     number,
@@ -322,8 +374,10 @@ class _ReplayMarker:
 
 def _unrepeatable(number: int, event: Event, problem: str) -> LogError:
     return LogError(
-        f"event {number:,} ({event.action} of the model {event.model!r}, {len(event.body):,} bytes) {problem}. "
-        "Give the server the memory and the version of swordplay that it had, or leave the event out: "
+        f"event {number:,} ({event.action} of the model {event.model!r}, {len(event.body):,} "
+        f"bytes) {problem}. "
+        "Give the server the memory and the version of swordplay that it had, or leave the event "
+        "out: "
         f"swordplay serve --skip-event {number}"
     )
 
@@ -333,7 +387,9 @@ def _log_of(state: State) -> bytes:
     try:
         return bytes_of("log", state.get("log"))
     except ValueError as error:
-        raise CheckpointError(f"the checkpoint of the server does not fit this version: {error}") from error
+        raise CheckpointError(
+            f"the checkpoint of the server does not fit this version: {error}"
+        ) from error
 
 
 def _remedy(error: OSError) -> str:
@@ -341,7 +397,9 @@ def _remedy(error: OSError) -> str:
     if error.errno in NO_ROOM:
         return "the disk is full. Nothing was lost. Make room, then start again."
     where = "" if error.filename is None else f"{error.filename!r}: "
-    return f"{where}{error.strerror or error}. Check its rights, or serve from a folder of your own."
+    return (
+        f"{where}{error.strerror or error}. Check its rights, or serve from a folder of your own."
+    )
 
 
 def _locked(folder: str) -> int:
@@ -352,11 +410,18 @@ def _locked(folder: str) -> int:
             os.mkdir(folder, 0o700)  # it holds what clients sent
         mode = stat.S_IMODE(os.stat(folder).st_mode)
         if os.name == "posix" and mode & 0o077:
-            logger.warning("%r can be opened by other users of this machine (mode %o): chmod 700 %s", folder, mode, folder)
+            logger.warning(
+                "%r can be opened by other users of this machine (mode %o): chmod 700 %s",
+                folder,
+                mode,
+                folder,
+            )
         descriptor = open_own(os.path.join(folder, "lock"), PRIVATE)
     except OSError as error:
         raise FolderError(f"{folder!r} cannot be served from: {_remedy(error)}") from error
     if not lock(descriptor, wait=False):
         os.close(descriptor)
-        raise FolderError(f"another server uses {folder!r}. Stop it first, or serve from another folder.")
+        raise FolderError(
+            f"another server uses {folder!r}. Stop it first, or serve from another folder."
+        )
     return descriptor

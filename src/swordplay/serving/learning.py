@@ -1,4 +1,6 @@
-"""What learns in a server, by what it predicts: the one place that knows which estimator that is."""
+"""What learns in a server, by what it predicts: the one place that knows which estimator that
+is.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,11 @@ def target(kind: str, raw: Any, place: int) -> Any:
     if kind == "number" and type(raw) in NUMBERS:
         if -LARGEST <= raw <= LARGEST:
             return float(raw)
-        raise Refusal(400, f"y must be finite and not pass {LARGEST:g} in magnitude, got {shown(raw)}.", row=place)
+        raise Refusal(
+            400,
+            f"y must be finite and not pass {LARGEST:g} in magnitude, got {shown(raw)}.",
+            row=place,
+        )
     if kind == "yes-no" and (type(raw) is bool or (type(raw) in (int, float) and raw in (0, 1))):
         return bool(raw)
     if kind == "classes" and type(raw) in (str, int, bool):
@@ -49,22 +55,34 @@ def target(kind: str, raw: Any, place: int) -> Any:
 
 def targets(kind: str, raw: Sequence[Any]) -> list[Any] | None:
     """Answers as the model takes them, where all are plainly right numbers; else None."""
-    if kind != "number" or not NUMBERS.issuperset(map(type, raw)) or not -LARGEST <= min(raw) <= max(raw) <= LARGEST:
+    if (
+        kind != "number"
+        or not NUMBERS.issuperset(map(type, raw))
+        or not -LARGEST <= min(raw) <= max(raw) <= LARGEST
+    ):
         return None
     return list(map(float, raw))
 
 
 NUMBERS = frozenset({int, float})
-WORDS = {"number": "a number", "yes-no": "true or false", "classes": "a text, a whole number, true or false"}
+WORDS = {
+    "number": "a number",
+    "yes-no": "true or false",
+    "classes": "a text, a whole number, true or false",
+}
 """What is told to a model, by what it predicts."""
 
 
 def error(ticket: Ticket, y: Any) -> float | None:
-    """How far off a prediction was: the distance of numbers, 1 for a wrong class; None where there was none."""
+    """How far off a prediction was: the distance of numbers, 1 for a wrong class.
+
+    None where there was none.
+    """
     if ticket.prediction is None:
         return None
     if ticket.probabilities is None and type(y) is float:
-        return abs(ticket.prediction - y)  # type: ignore[no-any-return]  # a number, of answers that may be labels
+        # a number, of answers that may be labels
+        return abs(ticket.prediction - y)  # type: ignore[no-any-return]
     return float(ticket.prediction != y)
 
 
@@ -89,7 +107,10 @@ def kept_row(late: LateModel, id: str) -> Any:
 
 
 def step_size(late: LateModel) -> float | None:
-    """How fast it learns now: the effective step size, of several heads their mean; None before anything was learned."""
+    """How fast it learns now: the effective step size, of several heads their mean.
+
+    None before anything was learned.
+    """
     try:
         steps = late.model.effective_step_size_
     except AttributeError:
@@ -98,7 +119,9 @@ def step_size(late: LateModel) -> float | None:
 
 
 def warm(kinds: set[str]) -> None:
-    """Compile, or load, what models of these kinds are made of, so that no client has to wait for it."""
+    """Compile, or load, what models of these kinds are made of, so that no client has to wait
+    for it.
+    """
     for kind in sorted(kinds):
         late, y = make(kind), {"number": 1.0, "yes-no": True, "classes": "a"}[kind]
         for count in (1, 2):

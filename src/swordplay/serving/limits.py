@@ -1,4 +1,6 @@
-"""How much a server takes on: every number that keeps a client, or many, from using up the machine."""
+"""How much a server takes on: every number that keeps a client, or many, from using up the
+machine.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +22,15 @@ class Limits(NamedTuple):
     columns: int = 1_000
     """Names in a row."""
     series_columns: int = 10_000
-    """Columns of a series: a number has one, a date six, a text one for each of its words (51 at the most)."""
+    """Columns of a series: a number has one, a date six, a text one for each of its words (51 at
+    the most).
+    """
     all_columns: int = 500_000
     """Columns of all series together; each takes about 1 to 4 kB of memory."""
     cells: int = 3_000_000
-    """Rows of a request times the columns of their series: what is computed for them takes about 0.1 to 0.3 us each."""
+    """Rows of a request times the columns of their series: what is computed for them takes about
+    0.1 to 0.3 us each.
+    """
     pending: int = 100_000
     """Tickets of a series that wait for their answer."""
     models: int = 100
@@ -40,11 +46,15 @@ class Limits(NamedTuple):
     watchers: int = 50
     """Live pages open at once."""
     seconds: float = 20.0
-    """Until the head of a request has to be there, then its body, and until an answer has to be taken."""
+    """Until the head of a request has to be there, then its body, and until an answer has to be
+    taken.
+    """
     idle: float = 75.0
     """Seconds that a connection may stay open without a request."""
     behind: int = 20_000
-    """Events after which a checkpoint is saved: so many are done again after a crash, at the most."""
+    """Events after which a checkpoint is saved: so many are done again after a crash, at the
+    most.
+    """
     log: int = 0
     """Bytes of the log of events; 0 for as much as the disk holds."""
 
@@ -54,7 +64,9 @@ UNLIMITED = Limits(rows=2**31, columns=2**31)
 
 
 class Bounds(NamedTuple):
-    """The limits that decide what becomes of an event: part of the models' state, so that a log means the same for ever."""
+    """The limits that decide what becomes of an event: part of the models' state, so that a log
+    means the same for ever.
+    """
 
     pending: int = Limits().pending
     models: int = Limits().models

@@ -13,12 +13,17 @@ from swordplay.serving.series import Series
 INTERVAL = 1.0
 """Seconds between two events."""
 QUIET = 15
-"""Intervals without news after which a line is sent all the same, so that nobody on the way takes the connection for dead."""
+"""Intervals without news after which a line is sent all the same, so that nobody on the way
+takes the connection for dead.
+"""
 
 
 def picture(keeper: Keeper, model: str, key: str) -> dict[str, Any]:
     """All that the page shows of one series; little, if there is no such series yet."""
-    names = [{"model": name, "key": key, "target": keeper.models.kinds[name]} for name, key in keeper.models.series]
+    names = [
+        {"model": name, "key": key, "target": keeper.models.kinds[name]}
+        for name, key in keeper.models.series
+    ]
     series = keeper.models.series.get((model, key))
     about = {"event": keeper.number, "series": names, "model": model, "key": key}
     return about if series is None else about | {"now": told(series)}
@@ -42,7 +47,9 @@ def told(series: Series) -> dict[str, Any]:
 
 
 async def stream(keeper: Keeper, model: str, key: str, stop: asyncio.Event) -> AsyncIterator[bytes]:
-    """Pictures while anything changes, as a browser's ``EventSource`` reads them, until the server stops."""
+    """Pictures while anything changes, as a browser's ``EventSource`` reads them, until the
+    server stops.
+    """
     before, quiet = -1, 0
     while not stop.is_set():
         wanted = (model, key) if model else next(iter(keeper.models.series), ("", ""))

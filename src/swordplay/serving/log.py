@@ -1,9 +1,12 @@
-"""Write-ahead log of the server: events are on the disk before the models perform them and before clients are answered.
+"""Write-ahead log of the server: events are on the disk before the models perform them and before
+clients are answered.
 
-A group of events is appended with one write and one ``fdatasync`` (see :mod:`~swordplay.serving.log_format`), and then noted in
-the high-water mark (:mod:`~swordplay.serving.high_water`). So when a log is opened,
+A group of events is appended with one write and one ``fdatasync`` (see
+:mod:`~swordplay.serving.log_format`), and then noted in the high-water mark
+(:mod:`~swordplay.serving.high_water`). So when a log is opened,
 
-- bytes at its end, behind the mark, that are no whole group are a torn write of which no client was told: they are cut off;
+- bytes at its end, behind the mark, that are no whole group are a torn write of which no client was
+  told: they are cut off;
 - anything else that does not verify is damage, and the log is refused.
 """
 
@@ -31,8 +34,14 @@ __all__ = ["FULL", "Event", "Log", "LogError"]
 SEGMENT_BYTES = 8 * 2**20
 """A segment of this size is followed by a new one: events are forgotten by deleting segments."""
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-FULL = "there is no room left on the disk for the log of events. Nothing was changed. Make room, then send it again."
-RESTORE = "Restore the folder from a copy, or go on with what is intact: swordplay serve --repair (it says what is lost)."
+FULL = (
+    "there is no room left on the disk for the log of events. Nothing was changed. Make room, "
+    "then send it again."
+)
+RESTORE = (
+    "Restore the folder from a copy, or go on with what is intact: swordplay serve --repair "
+    "(it says what is lost)."
+)
 
 logger = logging.getLogger("swordplay.serve")
 _sync = getattr(os, "fdatasync", os.fsync)  # Windows and macOS have no fdatasync
@@ -46,7 +55,8 @@ class LogError(ValueError):
 class Log:
     """Events in segments of a folder, numbered from 1 without a gap.
 
-    One thread at a time appends, forgets and closes; another one may :meth:`note` and ask for the :attr:`boundary`.
+    One thread at a time appends, forgets and closes; another one may :meth:`note` and ask for the
+    :attr:`boundary`.
 
     Parameters
     ----------
@@ -74,7 +84,11 @@ class Log:
         self._recorded, self._refusals = 0, set[int]()  # what the groups say
         self.skipped: set[int] = set()
         """Events that an operator left out."""
-        if is_new and not log_format.segments(folder) and not os.path.lexists(os.path.join(folder, high_water.NAME)):
+        if (
+            is_new
+            and not log_format.segments(folder)
+            and not os.path.lexists(os.path.join(folder, high_water.NAME))
+        ):
             high_water.create(folder, secrets.token_bytes(log_format.IDENTITY_BYTES), BEGINNING)
         try:
             self._mark = HighWater(folder)
@@ -88,7 +102,9 @@ class Log:
 
     @property
     def identity(self) -> bytes:
-        """Random bytes in all groups and checkpoints of this folder: those of another server are told by it."""
+        """Random bytes in all groups and checkpoints of this folder: those of another server are
+        told by it.
+        """
         return self._mark.identity
 
     @property
@@ -117,7 +133,9 @@ class Log:
             If there is no such event.
         """
         if not 0 < number <= self.last:
-            raise LogError(f"there is no event {number:,} to skip: the newest is event {self.last:,}.")
+            raise LogError(
+                f"there is no event {number:,} to skip: the newest is event {self.last:,}."
+            )
         if number not in self.skipped:
             self._append([], [number])
             self.skipped.add(number)
@@ -125,22 +143,30 @@ class Log:
     def _append(self, events: Sequence[Event], skipped: list[int]) -> None:
         with self._guard:
             performed, refused = self._performed, self._refused.copy()
-        about = [(event.action, event.model, event.target, event.lines, len(event.body)) for event in events]
+        about = [
+            (event.action, event.model, event.target, event.lines, len(event.body))
+            for event in events
+        ]
         header = Header(about, performed, refused, skipped)
         content, boundary = log_format.encode(self.identity, self._boundaries[-1], events, header)
         if self._is_broken:
-            raise Refusal(503, "the log of events cannot be written until the server is started again.")
+            raise Refusal(
+                503, "the log of events cannot be written until the server is started again."
+            )
         if self._most and self._size + len(content) > self._most:
             raise Refusal(507, FULL)
         try:
             self._write(content, boundary.digest)
-            self._is_broken = True  # unless the mark follows the log: clients must not be told what it does not vouch for
+            # unless the mark follows the log: clients must not be told what it does not vouch for
+            self._is_broken = True
             self._mark.put(boundary)
             self._is_broken = False
         except OSError as error:
             if error.errno in NO_ROOM:
                 raise Refusal(507, FULL) from error
-            raise Refusal(503, f"the log of events cannot be written ({error.strerror}). Nothing was changed.") from error
+            raise Refusal(
+                503, f"the log of events cannot be written ({error.strerror}). Nothing was changed."
+            ) from error
         with self._guard:
             del self._refused[: len(refused)]
         self._boundaries.append(boundary)
@@ -149,7 +175,8 @@ class Log:
         """Append bytes to the newest segment, down to the disk."""
         file, size = self._opened(), sum(map(len, parts))
         try:
-            # One system call: each lets go of Python's lock, which the event loop then keeps for a while.
+            # One system call: each lets go of Python's lock, which the event loop then keeps for a
+            # while.
             written = os.pwritev(file.fileno(), parts, self._end)
             rest = memoryview(b"".join(parts))[written:] if written < size else memoryview(b"")
             while rest:  # a signal or a nearly full disk
@@ -169,7 +196,9 @@ class Log:
         """The newest segment, or a new one."""
         following = log_format.segment_path(self.folder, self.last + 1)
         is_full = self._must_rotate or self._end >= SEGMENT_BYTES
-        if self._file is None or (is_full and following != self._path):  # equal if the segment holds no events yet
+        if self._file is None or (
+            is_full and following != self._path
+        ):  # equal if the segment holds no events yet
             file = FileIO(open_own(following, PRIVATE), "r+")
             if self._file is not None:
                 self._file.close()
@@ -177,14 +206,17 @@ class Log:
         return self._file
 
     def rotate(self) -> None:
-        """Let the next group begin a new segment: a checkpoint will make what is before it superfluous."""
+        """Let the next group begin a new segment: a checkpoint will make what is before it
+        superfluous.
+        """
         self._must_rotate = True
 
     def forget(self, number: int) -> None:
         """Delete segments that hold nothing but events up to a number."""
         found = list(log_format.segments(self.folder).items())
         try:
-            self._mark.sync()  # after a power cut it must not lie before the first event that is kept
+            # after a power cut it must not lie before the first event that is kept
+            self._mark.sync()
             for (path, _), (_, following) in pairwise(found):
                 if following <= number + 1:
                     size = os.path.getsize(path)
@@ -203,16 +235,22 @@ class Log:
         if self._file is not None:
             self._file.close()
 
-    # ------------------------------------------------------------------ what the models made of events
+    # ------------------------------------------------------------------ what the models made of
+    # events
 
     def note(self, number: int, refused: Sequence[int]) -> None:
-        """Let the next group record that events up to a number were performed, and which of them the models refused."""
+        """Let the next group record that events up to a number were performed, and which of them
+        the models refused.
+        """
         with self._guard:
             self._performed = number
             self._refused += refused
 
     def was_refused(self, number: int) -> bool | None:
-        """Whether the models refused an event when it came; None for the newest events, of which no group tells yet."""
+        """Whether the models refused an event when it came.
+
+        None for the newest events, of which no group tells yet.
+        """
         return number in self._refusals if number <= self._recorded else None
 
     @property
@@ -233,12 +271,14 @@ class Log:
         number = boundary.number
         if number > self.last:
             raise LogError(
-                f"the log of events ends with event {self.last:,}, and there is a checkpoint after event {number:,}: "
+                f"the log of events ends with event {self.last:,}, and there is a checkpoint "
+                f"after event {number:,}: "
                 f"the log is an older copy. {RESTORE}"
             )
         if number >= self._boundaries[0].number and boundary not in self._boundaries:
             raise LogError(
-                f"the checkpoint after event {number:,} was made from other events than those of the log: "
+                f"the checkpoint after event {number:,} was made from other events than those of "
+                "the log: "
                 f"one of them is a copy from another time. {RESTORE}"
             )
 
@@ -252,7 +292,8 @@ class Log:
         """
         if (first := self.first()) > number + 1:
             raise LogError(
-                f"the log of events begins with event {first:,}, and events {number + 1:,} to {first - 1:,} are missing. "
+                f"the log of events begins with event {first:,}, and events {number + 1:,} to "
+                f"{first - 1:,} are missing. "
                 f"{RESTORE}"
             )
 
@@ -279,15 +320,25 @@ class Log:
 
     def _open(self) -> None:
         """Verify all groups, and go on behind the last one."""
-        segments, whole, problems = log_format.segments(self.folder), list[tuple[int, int]](), list[str]()
+        segments, whole, problems = (
+            log_format.segments(self.folder),
+            list[tuple[int, int]](),
+            list[str](),
+        )
         newest_path, torn, end = next(reversed(segments), ""), False, 0
         for path, first in segments.items():
             end = 0
             for group in log_format.read_groups(path, self.identity):
                 if isinstance(group, Damage):
-                    torn = path == newest_path and group.end == os.path.getsize(path) and (end > 0 or first == self.last + 1)
+                    torn = (
+                        path == newest_path
+                        and group.end == os.path.getsize(path)
+                        and (end > 0 or first == self.last + 1)
+                    )
                     if not torn:
-                        problems.append(f"bytes {group.offset:,} to {group.end:,} of {path!r} are damaged")
+                        problems.append(
+                            f"bytes {group.offset:,} to {group.end:,} of {path!r} are damaged"
+                        )
                     continue
                 problems += self._take(group, path, first, is_first=not whole)
                 if group.identity == self.identity:
@@ -298,7 +349,10 @@ class Log:
             self._size += end
         newest = self._mark.boundary
         if newest not in self._boundaries:
-            problems.append(f"event {newest.number:,}, the newest that was acknowledged, is missing or was replaced")
+            problems.append(
+                f"event {newest.number:,}, the newest that was acknowledged, is missing or was "
+                "replaced"
+            )
         if problems:
             raise LogError(
                 f"the log of events is damaged: {problems[0]}. {_intact(whole)} "
@@ -306,10 +360,16 @@ class Log:
             )
         if torn:
             logger.warning(
-                "%r ends with a group of events that was being written when the server ended: it is cut off", newest_path
+                "%r ends with a group of events that was being written when the server ended: it "
+                "is cut off",
+                newest_path,
             )
         if segments:
-            self._path, self._end, self._file = newest_path, end, FileIO(open_own(newest_path), "r+")
+            self._path, self._end, self._file = (
+                newest_path,
+                end,
+                FileIO(open_own(newest_path), "r+"),
+            )
             if os.path.getsize(newest_path) > end:
                 self._file.truncate(end)
 
@@ -321,11 +381,17 @@ class Log:
             self._boundaries = deque([Boundary(group.first - 1, group.previous)])
         before, problems = self._boundaries[-1], list[str]()
         if group.first != before.number + 1:
-            problems.append(f"{path!r} has event {group.first:,} where event {before.number + 1:,} is expected")
+            problems.append(
+                f"{path!r} has event {group.first:,} where event {before.number + 1:,} is expected"
+            )
         elif group.previous != before.digest:
-            problems.append(f"event {group.first:,} in {path!r} does not follow the events before it")
+            problems.append(
+                f"event {group.first:,} in {path!r} does not follow the events before it"
+            )
         elif group.offset == 0 and group.first != first:
-            problems.append(f"{path!r} begins with event {group.first:,}, which is not the one in its name")
+            problems.append(
+                f"{path!r} begins with event {group.first:,}, which is not the one in its name"
+            )
         self._boundaries.append(Boundary(group.last, group.digest))
         self._recorded = max(self._recorded, group.header.performed)
         self._refusals.update(group.header.refused)

@@ -1,9 +1,10 @@
 """File format of the server's log: groups of events, each with a digest that chains the one before.
 
-A segment ``events-0000000000000001.log`` is named by the number of its first event and holds nothing but groups. A group is
-the unit of writing: all of it is in the log, or it does not count. It consists of a start of fixed size, a header (JSON), the
-bodies of its events as they were sent, and the SHA-256 digest of all of these. The start holds the digest of the group before,
-so a changed, missing or exchanged group is noticed at the group itself or at the next one.
+A segment ``events-0000000000000001.log`` is named by the number of its first event and holds
+nothing but groups. A group is the unit of writing: all of it is in the log, or it does not count.
+It consists of a start of fixed size, a header (JSON), the bodies of its events as they were sent,
+and the SHA-256 digest of all of these. The start holds the digest of the group before, so a
+changed, missing or exchanged group is noticed at the group itself or at the next one.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ import msgspec
 IDENTITY_BYTES, DIGEST_BYTES = 16, 32
 SEGMENT = re.compile(r"events-(\d{16})\.log")
 START = struct.Struct("<16s32sQQII")
-"""Identity of the log, digest of the group before, number of the first event, bytes of all bodies, number of events, and
+"""Identity of the log, digest of the group before, number of the first event, bytes of all bodies,
+number of events, and
 bytes of the header."""
 
 
@@ -31,7 +33,9 @@ class Event(NamedTuple):
     """``"ask"``, ``"tell"``, ``"drop"``, ``"declare"``, or ``"bounds"`` of the server itself."""
     model: str
     target: str
-    """What the model predicts if this is its first use: a server may be started with another default later."""
+    """What the model predicts if this is its first use: a server may be started with another
+    default later.
+    """
     body: bytes
     lines: bool = False
     """Whether the body is NDJSON."""
@@ -83,8 +87,13 @@ class Group(NamedTuple):
     def events(self) -> Iterator[tuple[int, Event]]:
         """Its events and their numbers."""
         place = 0
-        for number, (action, model, target, lines, size) in enumerate(self.header.events, start=self.first):
-            yield number, Event(action, model, target, bytes(self.bodies[place : place + size]), lines)
+        for number, (action, model, target, lines, size) in enumerate(
+            self.header.events, start=self.first
+        ):
+            yield (
+                number,
+                Event(action, model, target, bytes(self.bodies[place : place + size]), lines),
+            )
             place += size
 
 
@@ -96,10 +105,14 @@ class Damage(NamedTuple):
     """Where the next group begins, or the segment ends."""
 
 
-def encode(identity: bytes, before: Boundary, events: Sequence[Event], header: Header) -> tuple[bytes, Boundary]:
+def encode(
+    identity: bytes, before: Boundary, events: Sequence[Event], header: Header
+) -> tuple[bytes, Boundary]:
     """A group of events as bytes, without the digest that follows them, and where it ends."""
     bodies, head = [event.body for event in events], msgspec.json.encode(header)
-    start = START.pack(identity, before.digest, before.number + 1, sum(map(len, bodies)), len(events), len(head))
+    start = START.pack(
+        identity, before.digest, before.number + 1, sum(map(len, bodies)), len(events), len(head)
+    )
     content = b"".join([start, head, *bodies])  # the digest would be another copy
     return content, Boundary(before.number + len(events), _digest(content))
 
@@ -116,7 +129,16 @@ def decode(content: memoryview, offset: int) -> Group | None:
         return None
     header = msgspec.json.decode(content[offset + START.size : bodies], type=Header)
     assert len(header.events) == count  # as it was written: the digest is right
-    return Group(identity, previous, first, header, content[bodies:digest], bytes(content[digest:end]), offset, end)
+    return Group(
+        identity,
+        previous,
+        first,
+        header,
+        content[bodies:digest],
+        bytes(content[digest:end]),
+        offset,
+        end,
+    )
 
 
 def read_groups(path: str, identity: bytes) -> Iterator[Group | Damage]:
@@ -127,7 +149,8 @@ def read_groups(path: str, identity: bytes) -> Iterator[Group | Damage]:
     path
         Of the segment.
     identity
-        Of the log; behind damage the next group is found by it. Clients do not know it, so no body can hold it.
+        Of the log; behind damage the next group is found by it. Clients do not know it, so no body
+        can hold it.
     """
     with open(path, "rb") as file:
         content = file.read()
@@ -158,4 +181,6 @@ def segment_path(folder: str, first: int) -> str:
 
 
 def _digest(data: bytes | memoryview) -> bytes:
-    return hashlib.sha256(data).digest()  # twice as fast as BLAKE2b where the processor has instructions for it
+    return hashlib.sha256(
+        data
+    ).digest()  # twice as fast as BLAKE2b where the processor has instructions for it

@@ -1,7 +1,8 @@
 """Memory that nobody uses goes back to the system.
 
-A checkpoint is a few large pieces for a moment, and so is a batch, among thousands of small ones that stay. What is freed in
-between is kept by the C library for later, a little more each time: a server that holds the same would seem to grow.
+A checkpoint is a few large pieces for a moment, and so is a batch, among thousands of small ones
+that stay. What is freed in between is kept by the C library for later, a little more each time: a
+server that holds the same would seem to grow.
 """
 
 from __future__ import annotations
@@ -11,7 +12,10 @@ import ctypes
 from typing import Any
 
 LARGE = 256 * 2**10
-"""Bytes of a piece that goes back as soon as it is free. Left to itself the C library raises this to many megabytes."""
+"""Bytes of a piece that goes back as soon as it is free.
+
+Left to itself the C library raises this to many megabytes.
+"""
 MMAP_THRESHOLD = -3
 """What it calls this."""
 

@@ -1,4 +1,6 @@
-"""What a server counts, as Prometheus reads it: numbers about requests and models, never their content."""
+"""What a server counts, as Prometheus reads it: numbers about requests and models, never their
+content.
+"""
 
 from __future__ import annotations
 
@@ -65,34 +67,77 @@ class Counts:
         return "\n".join([*self._own(keeper), *_of_models(keeper), ""])
 
     def _own(self, keeper: Keeper) -> Iterator[str]:
-        yield from _head("swordplay_answers_total", "counter", "Requests that change something, by what they were answered.")
+        yield from _head(
+            "swordplay_answers_total",
+            "counter",
+            "Requests that change something, by what they were answered.",
+        )
         for (action, status), count in sorted(self.answers.items()):
             yield f'swordplay_answers_total{{action="{action}",status="{status}"}} {count}'
-        yield from self.requests.lines("swordplay_request_seconds", "From the head of a request to its answer.")
-        yield from self.commits.lines("swordplay_commit_seconds", "Until a group of events is on the disk.")
-        yield from self.checkpoints.lines("swordplay_checkpoint_seconds", "Until a checkpoint is on the disk.")
+        yield from self.requests.lines(
+            "swordplay_request_seconds", "From the head of a request to its answer."
+        )
+        yield from self.commits.lines(
+            "swordplay_commit_seconds", "Until a group of events is on the disk."
+        )
+        yield from self.checkpoints.lines(
+            "swordplay_checkpoint_seconds", "Until a checkpoint is on the disk."
+        )
         gauges = {
             "swordplay_uptime_seconds": ("Since the process began.", time.monotonic() - self.begun),
             "swordplay_live_pages": ("Open now.", self.watchers),
             "swordplay_last_event": ("Number of the newest event in the log.", keeper.number),
             "swordplay_unsaved_events": ("Events that no checkpoint holds yet.", keeper.unsaved),
             "swordplay_log_bytes": ("Of the log of events on the disk.", keeper.log.size()),
-            "swordplay_remembered_tickets": ("Answered tickets that are still recognised.", len(keeper.models.memory)),
+            "swordplay_remembered_tickets": (
+                "Answered tickets that are still recognised.",
+                len(keeper.models.memory),
+            ),
         }
         for name, (about, value) in gauges.items():
             yield from (*_head(name, "gauge", about), f"{name} {value}")
 
 
 def _of_models(keeper: Keeper) -> Iterator[str]:
-    models = {name: [series for _, series in keeper.models.of(name)] for name in keeper.models.kinds}
+    models = {
+        name: [series for _, series in keeper.models.of(name)] for name in keeper.models.kinds
+    }
     tables = {
-        "swordplay_asks_total": ("counter", "Rows that were predicted.", lambda one: one.watch.asks),
-        "swordplay_tells_total": ("counter", "Answers that were learned.", lambda one: one.watch.tells),
-        "swordplay_drops_total": ("counter", "Tickets that were dropped.", lambda one: one.watch.drops),
-        "swordplay_error_total": ("counter", "The sum of the errors of all answered rows.", lambda one: one.watch.error),
-        "swordplay_intervals_total": ("counter", "Answered rows with an interval.", lambda one: one.watch.bounded),
-        "swordplay_covered_total": ("counter", "Of these, those whose interval held the truth.", lambda one: one.watch.covered),
-        "swordplay_pending_tickets": ("gauge", "Tickets that wait for their answer.", lambda one: len(one.pending)),
+        "swordplay_asks_total": (
+            "counter",
+            "Rows that were predicted.",
+            lambda one: one.watch.asks,
+        ),
+        "swordplay_tells_total": (
+            "counter",
+            "Answers that were learned.",
+            lambda one: one.watch.tells,
+        ),
+        "swordplay_drops_total": (
+            "counter",
+            "Tickets that were dropped.",
+            lambda one: one.watch.drops,
+        ),
+        "swordplay_error_total": (
+            "counter",
+            "The sum of the errors of all answered rows.",
+            lambda one: one.watch.error,
+        ),
+        "swordplay_intervals_total": (
+            "counter",
+            "Answered rows with an interval.",
+            lambda one: one.watch.bounded,
+        ),
+        "swordplay_covered_total": (
+            "counter",
+            "Of these, those whose interval held the truth.",
+            lambda one: one.watch.covered,
+        ),
+        "swordplay_pending_tickets": (
+            "gauge",
+            "Tickets that wait for their answer.",
+            lambda one: len(one.pending),
+        ),
         "swordplay_series": ("gauge", "Keys of the model.", lambda one: 1),
     }
     for name, (kind, about, value) in tables.items():

@@ -1,7 +1,7 @@
 """All models of a server: what each event does to them, and the answer that it gets.
 
-The same events in the same order lead to the same models and the same answers, bit by bit: nothing here looks at a clock, at
-chance, or at anything but the events.
+The same events in the same order lead to the same models and the same answers, bit by bit: nothing
+here looks at a clock, at chance, or at anything but the events.
 """
 
 from __future__ import annotations
@@ -43,12 +43,18 @@ Replies = Sequence[Reply | None]
 
 
 def failed(error: BaseException) -> Refusal:
-    """A refusal for something that should not happen. What went wrong is logged, without any data."""
+    """A refusal for something that should not happen.
+
+    What went wrong is logged, without any data.
+    """
     trace, where = error.__traceback__, "?"
     while trace is not None:
         where, trace = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}", trace.tb_next
     logger.error("%s in %s", type(error).__name__, where)
-    return Refusal(500, f"the server failed on it ({type(error).__name__}), which it should not: please report it.")
+    return Refusal(
+        500,
+        f"the server failed on it ({type(error).__name__}), which it should not: please report it.",
+    )
 
 
 @final
@@ -104,7 +110,10 @@ class Models:
             raise failed(error) from error
 
     def require_size(self, event: Event, wanted: Change) -> None:
-        """Refuse an event that is too large for the series as they are now (see ``sizes``); nothing is changed."""
+        """Refuse an event that is too large for the series as they are now (see ``sizes``).
+
+        Nothing is changed.
+        """
         if isinstance(wanted, Wanted):
             require_size(self.series, self.bounds, event.model, wanted)
 
@@ -117,7 +126,10 @@ class Models:
             404, if there is no such model.
         """
         if name not in self.kinds:
-            raise Refusal(404, f"there is no model {shown(name)}. It is made when it is declared or first asked.")
+            raise Refusal(
+                404,
+                f"there is no model {shown(name)}. It is made when it is declared or first asked.",
+            )
         return [(key, series) for (model, key), series in self.series.items() if model == name]
 
     # ------------------------------------------------------------------ events
@@ -125,7 +137,11 @@ class Models:
     def _declare(self, name: str, kind: str) -> bytes:
         known = self.kinds.get(name)
         if known not in (None, kind):
-            raise Refusal(409, f"the model {shown(name)} predicts {known} already, and not {kind}. Choose another name.")
+            raise Refusal(
+                409,
+                f"the model {shown(name)} predicts {known} already, and not {kind}. Choose "
+                "another name.",
+            )
         if known is None:
             self._require_room(name)
         self.kinds[name] = kind
@@ -133,7 +149,11 @@ class Models:
 
     def _of_rows(self, number: int, event: Event, wanted: Wanted) -> bytes:
         self.require_size(event, wanted)
-        done = self._ask(number, event, wanted) if event.action == "ask" else self._answer(event, wanted)
+        done = (
+            self._ask(number, event, wanted)
+            if event.action == "ask"
+            else self._answer(event, wanted)
+        )
         self.forget()
         if len(wanted.parts) == 1:
             return replies.listed(done[0], wanted.many)
@@ -150,12 +170,20 @@ class Models:
         news = [part.key for part in wanted.parts if (event.model, part.key) not in self.series]
         if len(self.series) + len(news) > self.bounds.series:
             raise Refusal(
-                429, f"a server has at most {self.bounds.series:,} series (models and their keys). Start another one."
+                429,
+                f"a server has at most {self.bounds.series:,} series (models and their keys). "
+                "Start another one.",
             )
         fresh = {key: Series(kind, len(self.series) + k, self.memory) for k, key in enumerate(news)}
-        known = [(self.series[event.model, part.key], part) for part in wanted.parts if part.key not in fresh]
+        known = [
+            (self.series[event.model, part.key], part)
+            for part in wanted.parts
+            if part.key not in fresh
+        ]
         if not all(series.are_new(part) for series, part in known):
-            change = by_row(event, UNLIMITED)  # to see whether rows that came before are written as they were
+            change = by_row(
+                event, UNLIMITED
+            )  # to see whether rows that came before are written as they were
             assert isinstance(change, Wanted)
             wanted = change
         plans: list[tuple[Series, Plan]] = []
@@ -180,7 +208,9 @@ class Models:
         for part in wanted.parts:
             if part.key not in found:
                 raise Refusal(
-                    404, f"the model {shown(event.model)} has no key {shown(part.key)}. Ask first.", row=part.places[0]
+                    404,
+                    f"the model {shown(event.model)} has no key {shown(part.key)}. Ask first.",
+                    row=part.places[0],
                 )
         if event.action == "tell":
             tells = [(found[part.key], found[part.key].check_tell(part)) for part in wanted.parts]
@@ -190,7 +220,11 @@ class Models:
 
     def _require_room(self, name: str) -> None:
         if len(self.kinds) >= self.bounds.models:
-            raise Refusal(429, f"a server has at most {self.bounds.models:,} models, and {shown(name)} would be one more.")
+            raise Refusal(
+                429,
+                f"a server has at most {self.bounds.models:,} models, and {shown(name)} would be "
+                "one more.",
+            )
 
     def forget(self) -> None:
         """Forget the oldest answered tickets beyond the limit."""
@@ -220,8 +254,17 @@ class Models:
         """
         try:
             return cls._of_state(nested.split(saved))
-        except (TypeError, ValueError, LookupError, AttributeError, OverflowError, RecursionError) as error:
-            raise CheckpointError(f"the checkpoint of the server does not fit this version: {error}") from error
+        except (
+            TypeError,
+            ValueError,
+            LookupError,
+            AttributeError,
+            OverflowError,
+            RecursionError,
+        ) as error:
+            raise CheckpointError(
+                f"the checkpoint of the server does not fit this version: {error}"
+            ) from error
 
     @classmethod
     def _of_state(cls, parts: dict[str, Any]) -> Models:
@@ -233,25 +276,39 @@ class Models:
         require("the name of a model", all(map(MODEL.fullmatch, models.kinds)), models.kinds)
         for series_place, name, *told in _unpacked("memory", parts["memory"]):
             require("the series of an answered ticket", type(series_place) is int, series_place)
-            require("an answered ticket", name not in models.memory.names(series_place), [series_place, name])
+            require(
+                "an answered ticket",
+                name not in models.memory.names(series_place),
+                [series_place, name],
+            )
             models.memory.put(series_place, [name], [Told.of_saved(name, *told)])
         states = nested.split(nested.part("late", parts)) if about["series"] else {}
         for place, (model, key) in enumerate(about["series"]):
             kind = models.kinds[model]
             late = LateModel.from_state(states[str(place)])
-            require("what a series predicts", type(key) is str and late.of_classes == (kind != KINDS[0]), (key, kind))
+            require(
+                "what a series predicts",
+                type(key) is str and late.of_classes == (kind != KINDS[0]),
+                (key, kind),
+            )
             series = Series(kind, place, models.memory, late)
             series.rows = _unpacked(f"rows.{place}", parts["rows"][str(place)])
-            right = all(type(name) is str and is_print(one) for name, one in dict(series.rows).items())
+            right = all(
+                type(name) is str and is_print(one) for name, one in dict(series.rows).items()
+            )
             require("what rows are recognised by", type(series.rows) is dict and right, series.rows)
             series.watch = Watch.loads(_unpacked(f"watch.{place}", parts["watch"][str(place)]))
             models.series[model, key] = series
-        require("the names of the series", len(models.series) == len(about["series"]), about["series"])
+        require(
+            "the names of the series", len(models.series) == len(about["series"]), about["series"]
+        )
         return models
 
 
 def _remembered(memory: Memory) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """The answered tickets, some at a time: all of them at once would be several times what they are."""
+    """The answered tickets, some at a time: all of them at once would be several times what they
+    are.
+    """
     entries, parts = memory.items(), list[bytes]()
     while some := [(place, name, *told.saved()) for place, name, told in islice(entries, SOME)]:
         parts.append(replies.saved(some)[1:-1])

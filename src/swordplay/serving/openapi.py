@@ -11,15 +11,25 @@ from swordplay.serving.requests import KINDS
 Schema = dict[str, Any]
 
 NAME: Schema = {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME}
-KEY: Schema = {**NAME, "description": "The series within the model; one without a name unless given."}
+KEY: Schema = {
+    **NAME,
+    "description": "The series within the model; one without a name unless given.",
+}
 LABEL: Schema = {"type": ["number", "string", "boolean"]}
 ASK: Schema = {
     "type": "object",
     "required": ["x"],
     "additionalProperties": False,
     "properties": {
-        "x": {"type": "object", "additionalProperties": {"type": ["number", "string", "boolean", "null"]}},
-        "id": {**NAME, "description": "Made up by the server unless given. The same id again gets the same answer."},
+        "x": {
+            "type": "object",
+            "additionalProperties": {"type": ["number", "string", "boolean", "null"]},
+        },
+        "id": {
+            **NAME,
+            "description": "Made up by the server unless given. The same id again gets the "
+            "same answer.",
+        },
         "key": KEY,
     },
 }
@@ -29,7 +39,12 @@ TELL: Schema = {
     "additionalProperties": False,
     "properties": {"id": NAME, "y": LABEL, "key": KEY},
 }
-DROP: Schema = {"type": "object", "required": ["id"], "additionalProperties": False, "properties": {"id": NAME, "key": KEY}}
+DROP: Schema = {
+    "type": "object",
+    "required": ["id"],
+    "additionalProperties": False,
+    "properties": {"id": NAME, "key": KEY},
+}
 TICKET: Schema = {
     "type": "object",
     "properties": {
@@ -52,9 +67,17 @@ ANSWERED: Schema = {
 DROPPED: Schema = {"type": "object", "properties": {"id": NAME, "dropped": {"const": True}}}
 REFUSED: Schema = {
     "type": "object",
-    "properties": {"error": {"type": "string"}, "row": {"type": "integer"}, "byte": {"type": "integer"}},
+    "properties": {
+        "error": {"type": "string"},
+        "row": {"type": "integer"},
+        "byte": {"type": "integer"},
+    },
 }
-DECLARED: Schema = {"type": "object", "required": ["target"], "properties": {"target": {"enum": list(KINDS)}}}
+DECLARED: Schema = {
+    "type": "object",
+    "required": ["target"],
+    "properties": {"target": {"enum": list(KINDS)}},
+}
 REFUSALS = {
     "400": "It cannot be read, or is no row; with the byte or the row where it goes wrong.",
     "401": "The token is wrong or missing.",
@@ -83,18 +106,36 @@ def description(limits: Limits) -> Schema:
         paths[f"/{action}"] = {"post": _change(words, _few(item), _few(answer), limits)}
         named = _change(words, _few(item), _few(answer), limits) | {"parameters": [_model()]}
         paths[f"/models/{{name}}/{action}"] = {"post": named}
-    declared = _change("Say what a model predicts, before its first row.", DECLARED, DECLARED, limits)
-    paths["/models/{name}"] = {"put": declared | {"parameters": [_model()]}, "get": _look("A model.", [_model()])}
+    declared = _change(
+        "Say what a model predicts, before its first row.", DECLARED, DECLARED, limits
+    )
+    paths["/models/{name}"] = {
+        "put": declared | {"parameters": [_model()]},
+        "get": _look("A model.", [_model()]),
+    }
     key = {"name": "key", "in": "query", "schema": NAME}
     paths["/models"] = {"get": _look("All models.")}
-    paths["/models/{name}/summary"] = {"get": _look("What a model has to say about a series.", [_model(), key])}
+    paths["/models/{name}/summary"] = {
+        "get": _look("What a model has to say about a series.", [_model(), key])
+    }
     paths["/health"] = {"get": _look("Whether it works.")}
     paths["/metrics"] = {"get": _look("Counts, for Prometheus.", kind="text/plain")}
     chosen = [{"name": "model", "in": "query", "schema": _model()["schema"]}, key]
-    paths["/events"] = {"get": _look("The figures of a series while they change.", chosen, kind="text/event-stream")}
-    info = {"title": "swordplay serve", "version": __version__, "description": "Predict now, learn later."}
+    paths["/events"] = {
+        "get": _look("The figures of a series while they change.", chosen, kind="text/event-stream")
+    }
+    info = {
+        "title": "swordplay serve",
+        "version": __version__,
+        "description": "Predict now, learn later.",
+    }
     token = {"token": {"type": "http", "scheme": "bearer"}}
-    return {"openapi": "3.1.0", "info": info, "paths": paths, "components": {"securitySchemes": token}}
+    return {
+        "openapi": "3.1.0",
+        "info": info,
+        "paths": paths,
+        "components": {"securitySchemes": token},
+    }
 
 
 def _few(item: Schema) -> Schema:
@@ -104,20 +145,32 @@ def _few(item: Schema) -> Schema:
 
 def _change(words: str, body: Schema, answer: Schema, limits: Limits) -> Schema:
     content = {"application/json": {"schema": body}, "application/x-ndjson": {"schema": body}}
-    refused = {code: {"description": why, "content": _as_json(REFUSED)} for code, why in REFUSALS.items()}
-    about = f"{words} At most {limits.body:,} bytes and {limits.rows:,} rows, accepted whole or not at all."
+    refused = {
+        code: {"description": why, "content": _as_json(REFUSED)} for code, why in REFUSALS.items()
+    }
+    about = (
+        f"{words} At most {limits.body:,} bytes and {limits.rows:,} rows, accepted whole or "
+        "not at all."
+    )
     return {
         "summary": words,
         "description": about,
         "security": [{"token": []}, {}],
         "requestBody": {"required": True, "content": content},
-        "responses": {"200": {"description": "It is on the disk, and done.", "content": _as_json(answer)}, **refused},
+        "responses": {
+            "200": {"description": "It is on the disk, and done.", "content": _as_json(answer)},
+            **refused,
+        },
     }
 
 
-def _look(words: str, parameters: list[Schema] | None = None, kind: str = "application/json") -> Schema:
+def _look(
+    words: str, parameters: list[Schema] | None = None, kind: str = "application/json"
+) -> Schema:
     named = any(one["in"] == "path" for one in parameters or ())
-    missing = {"404": {"description": REFUSALS["404"], "content": _as_json(REFUSED)}} if named else {}
+    missing = (
+        {"404": {"description": REFUSALS["404"], "content": _as_json(REFUSED)}} if named else {}
+    )
     return {
         "summary": words,
         "parameters": parameters or [],

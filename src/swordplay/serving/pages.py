@@ -1,4 +1,7 @@
-"""What can be looked at: health, counts, models, the interface and the live page. Nothing here changes anything."""
+"""What can be looked at: health, counts, models, the interface and the live page.
+
+Nothing here changes anything.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +69,9 @@ class Pages:
             Route("/", self.file),
             Route("/favicon.ico", self.nothing),
         ]
-        app = Starlette(routes=routes, exception_handlers={Refusal: _refused, HTTPException: _unknown})
+        app = Starlette(
+            routes=routes, exception_handlers={Refusal: _refused, HTTPException: _unknown}
+        )
         app.router.redirect_slashes = False  # /models/ is no address, and says so in words
         return app
 
@@ -92,7 +97,9 @@ class Pages:
         found = dict(self.keeper.models.of(name)).get(key)
         if found is None:
             raise Refusal(404, "the model has no such key yet. Ask first.")
-        return _json({"model": name, "key": key} | live.told(found) | {"text": found.late.summary()})
+        return _json(
+            {"model": name, "key": key} | live.told(found) | {"text": found.late.summary()}
+        )
 
     async def description(self, request: Request) -> Response:
         """The interface, as OpenAPI."""
@@ -113,7 +120,9 @@ class Pages:
             finally:
                 self.counts.watchers -= 1
 
-        return StreamingResponse(counted(), media_type="text/event-stream", headers={"cache-control": "no-store"})
+        return StreamingResponse(
+            counted(), media_type="text/event-stream", headers={"cache-control": "no-store"}
+        )
 
     async def nothing(self, request: Request) -> Response:
         """What browsers ask for and do not need."""
@@ -125,7 +134,11 @@ class Pages:
         found = files.get(request.url.path)
         if found is None:
             raise HTTPException(404)
-        headers = {"content-security-policy": found.policy, "x-content-type-options": "nosniff", "cache-control": "no-cache"}
+        headers = {
+            "content-security-policy": found.policy,
+            "x-content-type-options": "nosniff",
+            "cache-control": "no-cache",
+        }
         return Response(found.body, media_type=found.kind, headers=headers)
 
     def _about(self, name: str) -> dict[str, Any]:
@@ -151,4 +164,6 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 async def _unknown(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return _json({"error": f"{error.detail}: see /openapi.json for what there is."}, error.status_code)
+    return _json(
+        {"error": f"{error.detail}: see /openapi.json for what there is."}, error.status_code
+    )

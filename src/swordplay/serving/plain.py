@@ -1,6 +1,8 @@
-"""Batches that are plain tables are read at once: rows of the same columns with nothing but numbers, and their answers.
+"""Batches that are plain tables are read at once: rows of the same columns with nothing but
+numbers, and their answers.
 
-Whatever is not plainly right is read row by row (see ``requests``), which finds out what is wrong with it and says so.
+Whatever is not plainly right is read row by row (see ``requests``), which finds out what is wrong
+with it and says so.
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ from swordplay.serving.bodies import has_names
 from swordplay.serving.limits import LONGEST_NAME, Limits
 
 SMALL = 64
-"""Rows of an ask that is no batch: it may be done together with others, and its rows are recognised one by one."""
+"""Rows of an ask that is no batch: it may be done together with others, and its rows are
+recognised one by one.
+"""
 FAR = 16 * 2**10
 """Bytes at the beginning of a batch that are likely to hold as many rows."""
 OURS = "#"
@@ -28,7 +32,10 @@ OURS = "#"
 ESCAPED = frozenset('"\\')
 """What columns of a plain table have not in their names, as msgspec would not find these."""
 WRONG = (msgspec.MsgspecError, ValueError, RecursionError)
-"""What a body raises that is not of the kind that is looked for; UnicodeDecodeError is a ValueError."""
+"""What a body raises that is not of the kind that is looked for.
+
+UnicodeDecodeError is a ValueError.
+"""
 
 Row = TypeVar("Row")
 
@@ -47,13 +54,24 @@ Decoders = tuple[msgspec.json.Decoder[list[Any]], msgspec.json.Decoder[Any]]
 """Of many rows, and of one."""
 
 
-def asked(body: bytes, lines: bool, limits: Limits) -> tuple[str, list[str | None], PlainRows] | None:
-    """Key, ids and rows of a batch of one series, with an id each or all without; None if it is anything else."""
-    # A row has two of them, and is seldom as long as that: most bodies need not be looked through to their ends.
+def asked(
+    body: bytes, lines: bool, limits: Limits
+) -> tuple[str, list[str | None], PlainRows] | None:
+    """Key, ids and rows of a batch of one series, with an id each or all without.
+
+    None if it is anything else.
+    """
+    # A row has two of them, and is seldom as long as that: most bodies need not be looked through
+    # to their ends.
     if body.count(b"{", 0, FAR) <= 2 * SMALL and body.count(b"{") <= 2 * SMALL:
         return None
     names = _names(body)
-    if names is None or not 0 < len(names) <= limits.columns or not are_names(names) or ESCAPED & set("".join(names)):
+    if (
+        names is None
+        or not 0 < len(names) <= limits.columns
+        or not are_names(names)
+        or ESCAPED & set("".join(names))
+    ):
         return None
     rows = _decoded(*_decoders(tuple(names)), body, lines)
     if rows is None or not SMALL < len(rows) <= limits.rows:
@@ -68,7 +86,9 @@ def asked(body: bytes, lines: bool, limits: Limits) -> tuple[str, list[str | Non
         return None
     values = np.empty((len(rows), len(names)))
     numbers = chain.from_iterable(map(msgspec.structs.astuple, [row.x for row in rows]))
-    struct.pack_into(f"{values.size}d", values.data, 0, *numbers)  # thrice as fast as what numpy has for it
+    struct.pack_into(
+        f"{values.size}d", values.data, 0, *numbers
+    )  # thrice as fast as what numpy has for it
     return key, ids, PlainRows(names, values)
 
 
@@ -90,7 +110,9 @@ def _names(body: bytes) -> list[str] | None:
 
 @functools.lru_cache(maxsize=32)
 def _decoders(names: tuple[str, ...]) -> Decoders:
-    """For rows with exactly these columns, in any order, and numbers in all of them: thrice as fast as for rows of any."""
+    """For rows with exactly these columns, in any order, and numbers in all of them: thrice as
+    fast as for rows of any.
+    """
     fields = [f"column_{k}" for k in range(len(names))]
     columns: Any = msgspec.defstruct(
         "Columns",
@@ -100,7 +122,10 @@ def _decoders(names: tuple[str, ...]) -> Decoders:
         gc=False,
     )
     row: Any = msgspec.defstruct(
-        "AskedRow", [("x", columns), ("id", str | None, None), ("key", str, "")], forbid_unknown_fields=True, gc=False
+        "AskedRow",
+        [("x", columns), ("id", str | None, None), ("key", str, "")],
+        forbid_unknown_fields=True,
+        gc=False,
     )
     return msgspec.json.Decoder(list[row]), msgspec.json.Decoder(row)
 
@@ -111,10 +136,16 @@ def told(body: bytes, lines: bool, limits: Limits) -> tuple[str, list[str], list
     if rows is None or not 1 < len(rows) <= limits.rows:
         return None
     ids, values, key = [row.id for row in rows], [row.y for row in rows], rows[0].key
-    if has_names(body) != len(rows) * (2 + (key != "")):  # a name is there twice: refused row by row
+    if has_names(body) != len(rows) * (
+        2 + (key != "")
+    ):  # a name is there twice: refused row by row
         return None
     texts = [value for value in values if type(value) is str]
-    if not are_names(ids) or (texts and not are_names(texts)) or not _is_one(key, [row.key for row in rows]):
+    if (
+        not are_names(ids)
+        or (texts and not are_names(texts))
+        or not _is_one(key, [row.key for row in rows])
+    ):
         return None
     return key, ids, values
 
@@ -128,7 +159,10 @@ def are_names(values: Sequence[Any]) -> bool:
 
 
 def _decoded(
-    whole: msgspec.json.Decoder[list[Row]], each: msgspec.json.Decoder[Row], body: bytes, lines: bool
+    whole: msgspec.json.Decoder[list[Row]],
+    each: msgspec.json.Decoder[Row],
+    body: bytes,
+    lines: bool,
 ) -> list[Row] | None:
     try:
         if lines:

@@ -12,7 +12,10 @@ from numpy.typing import NDArray
 from swordplay.estimators.plain_rows import PlainRows
 
 Print = str | int
-"""A text of a row that was read by itself; a whole number of one that came in a table of numbers."""
+"""A text of a row that was read by itself.
+
+A whole number of one that came in a table of numbers.
+"""
 Prints = NDArray[np.uint64]
 """Those of a table."""
 FACTOR = np.uint64(0x9E3779B97F4A7C15)
@@ -27,7 +30,9 @@ def fingerprint(row: dict[str, Any]) -> str:
 
 
 def fingerprints(rows: PlainRows) -> Prints:
-    """Of all rows of a table: the same for the same names with the same numbers, in whatever order the names come."""
+    """Of all rows of a table: the same for the same names with the same numbers, in whatever
+    order the names come.
+    """
     order = sorted(range(len(rows.names)), key=rows.names.__getitem__)
     return mixed(PlainRows([rows.names[k] for k in order], rows.values[:, order]))
 

@@ -1,4 +1,6 @@
-"""What a server says no to: a status of HTTP, and a sentence that names what was sent and what to do."""
+"""What a server says no to: a status of HTTP, and a sentence that names what was sent and what
+to do.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +13,11 @@ class Refusal(Exception):
     Parameters
     ----------
     status
-        Of HTTP: 400 what was sent cannot be read, 401 the token is wrong or missing, 403 it comes from another web page,
-        404 there is no such model or ticket, 405 it is sent another way, 408 it did not arrive in time, 409 it contradicts what
-        was sent before, 413 it is too large, 421 the server is not called that, 429 models, series, columns or tickets are too
-        many, 500 the server failed on it, 503 too much is under way, 507 the disk is full.
+        Of HTTP: 400 what was sent cannot be read, 401 the token is wrong or missing, 403 it comes
+        from another web page, 404 there is no such model or ticket, 405 it is sent another way, 408
+        it did not arrive in time, 409 it contradicts what was sent before, 413 it is too large, 421
+        the server is not called that, 429 models, series, columns or tickets are too many, 500 the
+        server failed on it, 503 too much is under way, 507 the disk is full.
     message
         For people.
     where

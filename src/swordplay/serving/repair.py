@@ -1,4 +1,6 @@
-"""Repair of a damaged log, when an operator asks for it: go on with what is intact, and say what is lost."""
+"""Repair of a damaged log, when an operator asks for it: go on with what is intact, and say what
+is lost.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,8 @@ class _Run(NamedTuple):
 
 
 def repair(folder: str, checkpoints: Sequence[SavedCheckpoint], paths: Sequence[str]) -> None:
-    """Let the log of a folder hold the intact events around and behind the newest checkpoint, and nothing else.
+    """Let the log of a folder hold the intact events around and behind the newest checkpoint, and
+    nothing else.
 
     The files as they were are kept in a folder ``damaged-1`` (2, 3, ...) beside them.
 
@@ -62,10 +65,15 @@ def repair(folder: str, checkpoints: Sequence[SavedCheckpoint], paths: Sequence[
     runs = _runs(folder, identity)
     fitting = [run for run in runs if start in run.boundaries]
     if not own and not fitting:
-        raise LogError("neither a checkpoint nor the beginning of the log is intact. Serve from another folder.")
+        raise LogError(
+            "neither a checkpoint nor the beginning of the log is intact. Serve from another "
+            "folder."
+        )
     kept = max(fitting, key=lambda run: run.boundaries[-1].number, default=_Run([start], []))
     last = kept.boundaries[-1].number
-    newest = max([last, *(run.boundaries[-1].number for run in runs), mark[1].number if mark else 0])
+    newest = max(
+        [last, *(run.boundaries[-1].number for run in runs), mark[1].number if mark else 0]
+    )
     fitting_paths = {one.path for one in own if one.boundary in kept.boundaries}
     aside = _set_aside(folder, [path for path in paths if path not in fitting_paths])
     content = b"".join(kept.content)
@@ -74,13 +82,24 @@ def repair(folder: str, checkpoints: Sequence[SavedCheckpoint], paths: Sequence[
         content += end.digest
         kept.boundaries.append(end)
     path = log_format.segment_path(folder, kept.boundaries[0].number + 1)
-    write_whole(path, content, PRIVATE)  # a crash after this leaves two copies of a run, of which another repair takes one
+    write_whole(
+        path, content, PRIVATE
+    )  # a crash after this leaves two copies of a run, of which another repair takes one
     for other in log_format.segments(folder):
         if other != path:
             os.unlink(other)
     high_water.create(folder, identity, kept.boundaries[-1])
-    lost = f"events {last + 1} to {newest} are lost" if newest > last else "no event that is known of is lost"
-    logger.warning("repaired the log of events: it ends with event %d, %s. The files as they were: %r", last, lost, aside)
+    lost = (
+        f"events {last + 1} to {newest} are lost"
+        if newest > last
+        else "no event that is known of is lost"
+    )
+    logger.warning(
+        "repaired the log of events: it ends with event %d, %s. The files as they were: %r",
+        last,
+        lost,
+        aside,
+    )
 
 
 def _mark(folder: str) -> tuple[bytes, Boundary] | None:
@@ -92,7 +111,9 @@ def _mark(folder: str) -> tuple[bytes, Boundary] | None:
     return mark.identity, mark.boundary
 
 
-def _identity(folder: str, mark: tuple[bytes, Boundary] | None, checkpoints: Sequence[SavedCheckpoint]) -> bytes:
+def _identity(
+    folder: str, mark: tuple[bytes, Boundary] | None, checkpoints: Sequence[SavedCheckpoint]
+) -> bytes:
     """The identity that most of the files agree on."""
     found = Counter([mark[0]] if mark else [])
     found.update(one.identity for one in checkpoints)
@@ -122,7 +143,11 @@ def _runs(folder: str, identity: bytes) -> list[_Run]:
 
 def _set_aside(folder: str, unwanted: Sequence[str]) -> str:
     """Copy log and mark into a folder of their own, and move unwanted checkpoints there."""
-    taken = [int(name[8:]) for name in os.listdir(folder) if name.startswith("damaged-") and name[8:].isdecimal()]
+    taken = [
+        int(name[8:])
+        for name in os.listdir(folder)
+        if name.startswith("damaged-") and name[8:].isdecimal()
+    ]
     aside = os.path.join(folder, f"damaged-{max(taken, default=0) + 1}")
     os.mkdir(aside, 0o700)
     for path in [*log_format.segments(folder), os.path.join(folder, high_water.NAME)]:

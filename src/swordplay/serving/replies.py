@@ -77,7 +77,10 @@ def listed(parts: Sequence[Reply | None], many: bool) -> bytes:
 
 
 def saved(rows: Sequence[Sequence[Any]]) -> bytes:
-    """Values for a file, which Python's own reader reads as they were; what is infinite is there as :data:`ENDLESS` has it."""
+    """Values for a file, which Python's own reader reads as they were.
+
+    What is infinite is there as :data:`ENDLESS` has it.
+    """
     return _encode(rows)
 
 
@@ -87,5 +90,7 @@ def body(value: Any) -> bytes:
 
 
 def _name(label: Any) -> str:
-    """A label as a name of JSON: texts as they are, truth values and numbers as JSON writes them."""
+    """A label as a name of JSON: texts as they are, truth values and numbers as JSON writes
+    them.
+    """
     return label if isinstance(label, str) else _value(label)

@@ -27,9 +27,16 @@ VALUES = frozenset({float, int, str, bool, type(None)})
 """Types of values in rows; null is missing."""
 LABELS = frozenset({float, int, str, bool})
 """Types of answers."""
-ASKED, TOLD, DROPPED = frozenset({"x", "id", "key"}), frozenset({"id", "y", "key"}), frozenset({"id", "key"})
+ASKED, TOLD, DROPPED = (
+    frozenset({"x", "id", "key"}),
+    frozenset({"id", "y", "key"}),
+    frozenset({"id", "key"}),
+)
 """Fields of a row of each action."""
-ASK = 'Send {"x": {"column": value, ...}, "id": "...", "key": "..."} (id and key if you like), or a list of such.'
+ASK = (
+    'Send {"x": {"column": value, ...}, "id": "...", "key": "..."} (id and key if you like), '
+    "or a list of such."
+)
 TELL = 'Send {"id": "...", "y": value, "key": "..."} (key as when it was asked), or a list of such.'
 DROP = 'Send {"id": "...", "key": "..."} (key as when it was asked), or a list of such.'
 
@@ -88,7 +95,9 @@ def model_name(text: str) -> str:
     """A name of a model, or a refusal."""
     if not MODEL.fullmatch(text):
         raise Refusal(
-            400, f"a model is named by 1 to {LONGEST_MODEL} of the letters A-Z a-z 0-9 _ -, got {shown(text)}. Rename it."
+            400,
+            f"a model is named by 1 to {LONGEST_MODEL} of the letters A-Z a-z 0-9 _ -, got "
+            f"{shown(text)}. Rename it.",
         )
     return text
 
@@ -114,7 +123,9 @@ def by_row(event: Event, limits: Limits) -> Change:
     many = isinstance(value, list)
     items = value if many else [value]
     if len(items) > limits.rows:
-        raise Refusal(413, f"a request has at most {limits.rows:,} rows, got {len(items):,}. Send several.")
+        raise Refusal(
+            413, f"a request has at most {limits.rows:,} rows, got {len(items):,}. Send several."
+        )
     reader, words = READERS[event.action]
     parts: dict[str, Any] = {}
     for place, item in enumerate(items):
@@ -130,7 +141,10 @@ def by_row(event: Event, limits: Limits) -> Change:
 
 def _batch(event: Event, limits: Limits) -> Wanted | None:
     """What an event wants that is a plain table; None for any other."""
-    if event.action == "ask" and (asked := plain.asked(event.body, event.lines, limits)) is not None:
+    if (
+        event.action == "ask"
+        and (asked := plain.asked(event.body, event.lines, limits)) is not None
+    ):
         key, ids, rows = asked
         return Wanted([Ask(key, range(len(rows)), ids, rows)], len(rows), True)
     if event.action == "tell" and (told := plain.told(event.body, event.lines, limits)) is not None:
@@ -143,11 +157,17 @@ def _ask(parts: dict[str, Any], place: int, item: dict[str, Any], limits: Limits
         _refuse_field(item, ASKED, ASK)
     row, name, key = item.get("x"), item.get("id"), item.get("key", "")
     if type(row) is not dict:
-        raise Refusal(400, f"x must be an object of columns and their values, got {shown(row)}. {ASK}")
+        raise Refusal(
+            400, f"x must be an object of columns and their values, got {shown(row)}. {ASK}"
+        )
     if key != "":
         _text("key", key)
     if name is not None and _text("id", name)[0] == OURS:
-        raise Refusal(400, f"ids that begin with {OURS} are given by the server, got {shown(name)}. Choose another one.")
+        raise Refusal(
+            400,
+            f"ids that begin with {OURS} are given by the server, got {shown(name)}. Choose "
+            "another one.",
+        )
     part = parts.get(key)
     if part is None:
         part = parts[key] = Ask(key, [], [], [])
@@ -166,7 +186,9 @@ def _tell(parts: dict[str, Any], place: int, item: dict[str, Any], limits: Limit
         _refuse_field(item, TOLD, TELL)
     name, value = _text("id", item.get("id")), item.get("y")
     if type(value) not in LABELS:
-        raise Refusal(400, f"y must be a number, a truth value or a text, got {shown(value)}. {TELL}")
+        raise Refusal(
+            400, f"y must be a number, a truth value or a text, got {shown(value)}. {TELL}"
+        )
     if type(value) is str:
         _text("y", value)
     key = item.get("key", "")
@@ -207,7 +229,10 @@ def _declaration(value: Any) -> Declaration:
 def _text(what: str, value: Any) -> str:
     """A short text without control characters."""
     if type(value) is not str or not 0 < len(value) <= LONGEST_NAME or not value.isprintable():
-        raise Refusal(400, f"{what} must be a text of 1 to {LONGEST_NAME} printable letters, got {shown(value)}.")
+        raise Refusal(
+            400,
+            f"{what} must be a text of 1 to {LONGEST_NAME} printable letters, got {shown(value)}.",
+        )
     return value
 
 
@@ -226,4 +251,8 @@ def _check_columns(row: dict[str, Any], limits: Limits) -> None:
 def _refuse_value(row: dict[str, Any]) -> None:
     for column, value in row.items():
         if type(value) not in VALUES:
-            raise Refusal(400, f"x[{shown(column)}] must be a number, a text, true, false or null, got {shown(value)}.")
+            raise Refusal(
+                400,
+                f"x[{shown(column)}] must be a number, a text, true, false or null, got "
+                f"{shown(value)}.",
+            )

@@ -1,4 +1,6 @@
-"""A server from its start to its end: the folder, the socket, uvicorn, and a checkpoint before it goes."""
+"""A server from its start to its end: the folder, the socket, uvicorn, and a checkpoint before
+it goes.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ BACKLOG = 1024
 GRACE = 10
 """Seconds that requests under way have to finish when the server stops."""
 RARELY = (50_000, 20, 100)
-"""When garbage is looked for (``gc.set_threshold``): seldom, as all that is remembered would be looked at again each time."""
+"""When garbage is looked for (``gc.set_threshold``): seldom, as all that is remembered would be
+looked at again each time.
+"""
 SWITCH = 0.001
 """Seconds after which the thread that waits for the disk gets Python's lock back."""
 TICK = 1.0
@@ -51,7 +55,9 @@ class Ready(NamedTuple):
 
 
 class _Quiet(uvicorn.Server):
-    """uvicorn without its own handling of signals, which would end the process before the checkpoint."""
+    """uvicorn without its own handling of signals, which would end the process before the
+    checkpoint.
+    """
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
@@ -67,22 +73,31 @@ def listen(host: str, port: int) -> socket.socket:
         If it is taken, or not ours.
     """
     try:
-        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        family, kind, _, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
         found = socket.socket(family, kind)
     except (OSError, UnicodeError) as error:
-        raise AddressError(f"there is no address {host!r}: {error}. Give one of this machine.") from error
+        raise AddressError(
+            f"there is no address {host!r}: {error}. Give one of this machine."
+        ) from error
     try:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         found.bind(address)
         found.listen(BACKLOG)
     except OSError as error:
         found.close()
-        raise AddressError(f"cannot listen at {host} port {port}: {error.strerror or error}. Give another --port.") from error
+        raise AddressError(
+            f"cannot listen at {host} port {port}: {error.strerror or error}. Give another --port."
+        ) from error
     return found
 
 
 def quick_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """What makes the event loop: uvloop where it is installed, as a request costs a quarter less; None for Python's own."""
+    """What makes the event loop: uvloop where it is installed, as a request costs a quarter less.
+
+    None for Python's own.
+    """
     try:
         import uvloop
     except ImportError:  # there is none for this system: everything works, a little slower
@@ -92,7 +107,12 @@ def quick_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
 
 
 async def serve(
-    keeper: Keeper, at: socket.socket, gate: Gate, target: str, files: Files, ready: Callable[[Ready], None]
+    keeper: Keeper,
+    at: socket.socket,
+    gate: Gate,
+    target: str,
+    files: Files,
+    ready: Callable[[Ready], None],
 ) -> None:
     """Serve until SIGINT or SIGTERM; then finish what is under way, save a checkpoint and return.
 
@@ -114,7 +134,8 @@ async def serve(
     sys.setswitchinterval(SWITCH)
     gc.set_threshold(*RARELY)
     memory.return_large()
-    gc.freeze()  # what is there now stays: nobody has to look for it again and again while clients wait
+    # what is there now stays: nobody has to look for it again and again while clients wait
+    gc.freeze()
     limits: Limits = keeper.limits
     counts = Counts()
     scribe = Scribe(keeper, counts)

@@ -1,4 +1,6 @@
-"""What the parts of a server's checkpoint may hold: whatever was forged is refused when it is loaded, and not met later."""
+"""What the parts of a server's checkpoint may hold: whatever was forged is refused when it is
+loaded, and not met later.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """The scribe writes events down, many at a time, and lets the models have them only then.
 
-While one group is on its way to the disk the next one gathers: the more there is to do, the larger the groups. Everything but
-the disk happens in one thread, that of the event loop, in the order of the log.
+While one group is on its way to the disk the next one gathers: the more there is to do, the larger
+the groups. Everything but the disk happens in one thread, that of the event loop, in the order of
+the log.
 """
 
 from __future__ import annotations
@@ -28,12 +29,17 @@ logger = logging.getLogger("swordplay.serve")
 LARGEST_GROUP = 1_000
 """Events that are written together at the most."""
 LONG = 16 * 2**10
-"""Bytes of a group that is done while the next one is on its way to the disk. A shorter one is done before that: whoever is
-answered may come again in time for the next, and one group costs less than two of half its size."""
+"""Bytes of a group that is done while the next one is on its way to the disk.
+
+A shorter one is done before that: whoever is answered may come again in time for the next, and one
+group costs less than two of half its size."""
 TURNS = 2
-"""Of the loop after a short group, in which it takes in what has come: Python's own runs whoever waits before what comes."""
+"""Of the loop after a short group, in which it takes in what has come: Python's own runs whoever
+waits before what comes.
+"""
 LITTER = 8 * 2**20
-"""Bytes of bodies after which garbage is looked for, and memory given back: uvicorn leaves each in a circle, which Python
+"""Bytes of bodies after which garbage is looked for, and memory given back: uvicorn leaves each in
+a circle, which Python
 would find late. A checkpoint is as much."""
 
 
@@ -71,7 +77,10 @@ class Scribe:
         self._waiting: list[_Waiting] = []
         self._task: asyncio.Task[None] | None = None
         self._saving: asyncio.Task[None] | None = None
-        self._disk, self._files = ThreadPoolExecutor(1, "swordplay-log"), ThreadPoolExecutor(1, "swordplay-checkpoint")
+        self._disk, self._files = (
+            ThreadPoolExecutor(1, "swordplay-log"),
+            ThreadPoolExecutor(1, "swordplay-checkpoint"),
+        )
         self._closed, self._litter = False, 0
 
     async def submit(self, event: Event, wanted: Change) -> Done:
@@ -96,7 +105,10 @@ class Scribe:
         return await future
 
     def put(self, event: Event, wanted: Change, answer: Answer) -> None:
-        """The same for whoever waits in another way: called with the answer, or the refusal; must not raise."""
+        """The same for whoever waits in another way: called with the answer, or the refusal.
+
+        Must not raise.
+        """
         if self._closed:
             answer(Refusal(503, "the server is stopping. Send it again when it is back."))
             return
@@ -123,7 +135,9 @@ class Scribe:
             self._saving = asyncio.create_task(self._save())
 
     async def _work(self) -> None:
-        """Group by group: while a long one is done by the models, the next one is on its way to the disk."""
+        """Group by group: while a long one is done by the models, the next one is on its way to
+        the disk.
+        """
         try:
             group, written = self._next(), None
             while group:
@@ -167,10 +181,15 @@ class Scribe:
         """Do what a group wants that is on the disk, in its order."""
         try:
             answers = self.keeper.perform_group(first, [(one.event, one.wanted) for one in group])
-        except BaseException as error:  # no memory left: the models may be half-way, but the log is whole
+        except (
+            BaseException
+        ) as error:  # no memory left: the models may be half-way, but the log is whole
             last = first + len(group) - 1
             logger.critical(
-                "%s in events %d to %d: the process ends, the next one replays them", type(error).__name__, first, last
+                "%s in events %d to %d: the process ends, the next one replays them",
+                type(error).__name__,
+                first,
+                last,
             )
             os._exit(1)
         for number, (one, answer) in enumerate(zip(group, answers, strict=True), start=first):
@@ -183,7 +202,10 @@ class Scribe:
             memory.give_back()
 
     async def _save(self) -> None:
-        """Save a checkpoint while the server goes on; what it makes superfluous is removed from the log."""
+        """Save a checkpoint while the server goes on.
+
+        What it makes superfluous is removed from the log.
+        """
         loop, begun = asyncio.get_running_loop(), time.monotonic()
         try:
             snapshot = self.keeper.snapshot()
@@ -203,15 +225,19 @@ def is_long(group: list[_Waiting]) -> bool:
 
 
 def ordered(group: list[_Waiting]) -> list[_Waiting]:
-    """A group in the order of the log: answers first, so that rows are predicted by all that is known.
+    """A group in the order of the log: answers first, so that rows are predicted by all that is
+    known.
 
-    Who waits at the same time cannot know who came first. A group that holds anything else stays as it is, and so does one
-    with an answer to a row of the same group.
+    Who waits at the same time cannot know who came first. A group that holds anything else stays as
+    it is, and so does one with an answer to a row of the same group.
     """
     asks = [one for one in group if one.event.action == "ask"]
     tells = [one for one in group if one.event.action == "tell"]
     if not asks or not tells or len(asks) + len(tells) < len(group):
         return group
     # Asks and tells want rows, so that there are parts.
-    named = [{id for one in some for part in one.wanted.parts for id in part.ids} for some in (asks, tells)]  # type: ignore[union-attr]
+    named = [
+        {id for one in some for part in one.wanted.parts for id in part.ids}
+        for some in (asks, tells)
+    ]  # type: ignore[union-attr]
     return tells + asks if named[0].isdisjoint(named[1]) else group

@@ -1,7 +1,7 @@
 """One series: a model that learns late, and what repeated requests are recognised by.
 
-A request that is sent twice, because its answer got lost on the way, is answered as the first time and changes nothing: tickets
-are known by their ids. What contradicts an earlier request is refused.
+A request that is sent twice, because its answer got lost on the way, is answered as the first time
+and changes nothing: tickets are known by their ids. What contradicts an earlier request is refused.
 """
 
 from __future__ import annotations
@@ -54,7 +54,9 @@ class Series:
         What learns; a new one unless given.
     """
 
-    def __init__(self, kind: str, place: int, memory: Memory, late: LateModel | None = None) -> None:
+    def __init__(
+        self, kind: str, place: int, memory: Memory, late: LateModel | None = None
+    ) -> None:
         self.kind, self.place, self._memory, self._told = kind, place, memory, memory.names(place)
         self.late = learning.make(kind) if late is None else late
         self.rows_by_name = learning.rows_by_name(self.late)
@@ -62,7 +64,10 @@ class Series:
         self.pending = self.late.pending
         """Tickets that wait for their answers, by id: a view that stays."""
         self.rows: dict[str, Print] = {}
-        """What the rows of pending tickets are recognised by, by the ids that clients gave; but those of batches have marks."""
+        """What the rows of pending tickets are recognised by, by the ids that clients gave.
+
+        But those of batches have marks.
+        """
         self.watch = Watch()
 
     def kept_rows(self, ids: Iterable[str]) -> Iterator[Any]:
@@ -72,7 +77,10 @@ class Series:
     def new_rows(self, part: Ask | Tell | Drop) -> int:
         """How many rows of a request have to be predicted or learned: the others were before."""
         if isinstance(part, Ask):
-            return sum(name is None or not (name in self.pending or name in self._told) for name in part.ids)
+            return sum(
+                name is None or not (name in self.pending or name in self._told)
+                for name in part.ids
+            )
         return sum(name in self.pending for name in part.ids)
 
     # ------------------------------------------------------------------ checks: nothing changes
@@ -95,7 +103,10 @@ class Series:
             plan = self._planned(part, number)
         _once(plan.ids)
         if len(self.pending) + len(plan.ids) > most:
-            raise Refusal(429, f"{len(self.pending):,} tickets wait, and {most:,} may. Tell or drop some first.")
+            raise Refusal(
+                429,
+                f"{len(self.pending):,} tickets wait, and {most:,} may. Tell or drop some first.",
+            )
         return plan
 
     def _planned(self, part: Ask, number: int) -> Plan:
@@ -103,7 +114,11 @@ class Series:
         for place, name, row in zip(part.places, part.ids, part.rows, strict=True):
             earlier = None if name is None else self._earlier(name)
             if earlier is not None and not is_same(earlier[0], row):
-                raise Refusal(409, f"{shown(name)} was asked before, with another row. Choose another id.", row=place)
+                raise Refusal(
+                    409,
+                    f"{shown(name)} was asked before, with another row. Choose another id.",
+                    row=place,
+                )
             plan.replies.append(None if earlier is None else earlier[1])
             if earlier is None:
                 plan.ids.append(f"{OURS}{number}.{place}" if name is None else name)
@@ -111,7 +126,10 @@ class Series:
         return plan
 
     def are_new(self, part: Ask) -> bool:
-        """Whether a batch may be taken as one table: none of its ids came before. True of what is no such batch."""
+        """Whether a batch may be taken as one table: none of its ids came before.
+
+        True of what is no such batch.
+        """
         if not isinstance(part.rows, PlainRows) or part.ids[0] is None:
             return True
         return self.pending.keys().isdisjoint(part.ids) and self._told.isdisjoint(part.ids)
@@ -133,9 +151,15 @@ class Series:
                 continue
             known = self._known(name, place)
             if known.y is None:
-                raise Refusal(409, f"{shown(name)} was dropped. Ask again under another id.", row=place)
+                raise Refusal(
+                    409, f"{shown(name)} was dropped. Ask again under another id.", row=place
+                )
             if (type(known.y), known.y) != (type(y), y):
-                raise Refusal(409, f"{shown(name)} was told {shown(known.y)} before, and not {shown(y)}.", row=place)
+                raise Refusal(
+                    409,
+                    f"{shown(name)} was told {shown(known.y)} before, and not {shown(y)}.",
+                    row=place,
+                )
             plan.replies.append(known.reply())
         _once(plan.ids)
         return plan
@@ -146,7 +170,9 @@ class Series:
         for place, name in zip(part.places, part.ids, strict=True):
             known = None if name in self.pending else self._known(name, place)
             if known is not None and known.y is not None:
-                raise Refusal(409, f"{shown(name)} was told before and cannot be dropped.", row=place)
+                raise Refusal(
+                    409, f"{shown(name)} was told before and cannot be dropped.", row=place
+                )
             plan.replies.append(None if known is None else known.reply())
             if known is None:
                 plan.ids.append(name)
@@ -165,12 +191,18 @@ class Series:
             if plan.ids[0][0] != OURS:  # all of them have names of the client's, or none has
                 block.marks = fingerprints(plan.values)
         else:
-            named = {name: row for name, row in zip(plan.ids, plan.values, strict=True) if name[0] != OURS}
+            named = {
+                name: row
+                for name, row in zip(plan.ids, plan.values, strict=True)
+                if name[0] != OURS
+            }
             self.rows.update(zip(named, map(fingerprint, named.values()), strict=True))
         return _filled(plan, replies.said(block))
 
     def take_back(self, plan: Plan) -> None:
-        """Forget rows that were predicted in vain, because another part of their request was refused."""
+        """Forget rows that were predicted in vain, because another part of their request was
+        refused.
+        """
         for name in plan.ids:
             self.late.drop(name)
             self.rows.pop(name, None)
@@ -189,14 +221,22 @@ class Series:
         errors = learning.errors(tickets, ys)
         self.watch.told(tickets, ys, errors, step)
         self._forget(ids)
-        self._memory.put(self.place, ids, map(answered.made, zip(rows, tickets, ys, errors, strict=True)))
-        return _filled(plan, list(map(replies.Told, ids, [ticket[1] for ticket in tickets], ys, errors)))
+        self._memory.put(
+            self.place, ids, map(answered.made, zip(rows, tickets, ys, errors, strict=True))
+        )
+        return _filled(
+            plan, list(map(replies.Told, ids, [ticket[1] for ticket in tickets], ys, errors))
+        )
 
-    def _tell_table(self, run: Run, ys: list[float], step: Callable[[], float | None]) -> list[Reply]:
+    def _tell_table(
+        self, run: Run, ys: list[float], step: Callable[[], float | None]
+    ) -> list[Reply]:
         """The same for tickets of numbers with intervals that were asked together, as columns."""
         ids, block = run.ids, run.block
         assert block.given is not None
-        given = block.given[run.places].copy()  # not a part of a larger one, which would be remembered with it
+        given = block.given[
+            run.places
+        ].copy()  # not a part of a larger one, which would be remembered with it
         rows = self._prints(ids) if block.marks is None else block.marks[run.places].copy()
         self.late.tell_many(ids, ys)
         self._forget(ids)
@@ -221,7 +261,11 @@ class Series:
 
     def _names(self, part: Ask, number: int) -> list[Any]:
         """The ids of a batch, all of them the client's, or all ours."""
-        return part.ids if part.ids[0] is not None else [f"{OURS}{number}.{place}" for place in part.places]
+        return (
+            part.ids
+            if part.ids[0] is not None
+            else [f"{OURS}{number}.{place}" for place in part.places]
+        )
 
     def prints(self) -> dict[str, Print]:
         """What all rows of pending tickets are recognised by, by the ids that clients gave."""
@@ -255,7 +299,11 @@ class Series:
     def _known(self, name: str, place: int) -> Told:
         told = self._memory.get(self.place, name)
         if told is None:
-            raise Refusal(404, f"no ticket {shown(name)} waits: it was never asked here, or answered long ago.", row=place)
+            raise Refusal(
+                404,
+                f"no ticket {shown(name)} waits: it was never asked here, or answered long ago.",
+                row=place,
+            )
         return told
 
 

@@ -1,8 +1,9 @@
 """Limits on the columns of series, and on rows times columns of a request.
 
-A column that was ever sent stays, and a row has a number for each column of its series while it is predicted or learned. The
-checks run before an event is written to the log, with the models as they are then, and again before it is done: what other
-events have added in between counts, and a log leads to the same refusals whenever it is replayed.
+A column that was ever sent stays, and a row has a number for each column of its series while it is
+predicted or learned. The checks run before an event is written to the log, with the models as they
+are then, and again before it is done: what other events have added in between counts, and a log
+leads to the same refusals whenever it is replayed.
 """
 
 from __future__ import annotations
@@ -22,14 +23,18 @@ SeriesByName = Mapping[tuple[str, str], Series]
 
 
 def adds_columns(series: Series, part: Part, bounds: Bounds) -> bool:
-    """Whether rows may give a series more columns; True also where only a closer look could tell."""
+    """Whether rows may give a series more columns.
+
+    True also where only a closer look could tell.
+    """
     known = series.rows_by_name
     if type(part) is Ask:
         if type(part.rows) is PlainRows:
             return not known.kinds.keys() >= set(part.rows.names)
         names = known.kinds.keys()
         return any(not names >= row.keys() for row in part.rows)
-    # Answers bring new words only, which matters only where all words together could pass the limit.
+    # Answers bring new words only, which matters only where all words together could pass the
+    # limit.
     return known.most_columns > bounds.columns
 
 
@@ -50,16 +55,21 @@ def require_size(every: SeriesByName, bounds: Bounds, model: str, wanted: Wanted
     Refusal
         429, with the limit and the option that raises it.
     """
-    # Nothing to count for the usual request: few rows without a new column. Dropping a row needs no table.
+    # Nothing to count for the usual request: few rows without a new column. Dropping a row needs no
+    # table.
     few = wanted.rows * bounds.columns <= bounds.cells
     for part in wanted.parts:
         series = every.get((model, part.key))
-        if type(part) is not Drop and (series is None or not few or adds_columns(series, part, bounds)):
+        if type(part) is not Drop and (
+            series is None or not few or adds_columns(series, part, bounds)
+        ):
             _require_size(every, bounds, model, wanted.parts)
             return
 
 
-def _require_size(every: SeriesByName, bounds: Bounds, model: str, wanted: Sequence[Ask | Tell]) -> None:
+def _require_size(
+    every: SeriesByName, bounds: Bounds, model: str, wanted: Sequence[Ask | Tell]
+) -> None:
     """The same with every column counted."""
     added, parts = 0, []
     for part in wanted:
@@ -72,17 +82,26 @@ def _require_size(every: SeriesByName, bounds: Bounds, model: str, wanted: Seque
         parts.append((series, part, after))
     cells = sum(len(part.ids) * columns for _, part, columns in parts)
     if cells > bounds.cells:  # rows that came before are answered as they were, and need no table
-        cells = sum((len(part.ids) if series is None else series.new_rows(part)) * columns for series, part, columns in parts)
+        cells = sum(
+            (len(part.ids) if series is None else series.new_rows(part)) * columns
+            for series, part, columns in parts
+        )
     if cells > bounds.cells:
         raise Refusal(
             429,
-            f"a request has at most {bounds.cells:,} rows times columns of their series, got {cells:,}. Send fewer rows at a "
+            f"a request has at most {bounds.cells:,} rows times columns of their series, got "
+            f"{cells:,}. Send fewer rows at a "
             "time, or start the server with a higher --max-cells.",
         )
-    if added and (total := sum(series.rows_by_name.columns for series in every.values()) + added) > bounds.all_columns:
+    if (
+        added
+        and (total := sum(series.rows_by_name.columns for series in every.values()) + added)
+        > bounds.all_columns
+    ):
         raise Refusal(
             429,
-            f"all series of a server have at most {bounds.all_columns:,} columns, and would have {total:,}. Send fewer, "
+            f"all series of a server have at most {bounds.all_columns:,} columns, and would have "
+            f"{total:,}. Send fewer, "
             "or start the server with a higher --max-all-columns.",
         )
 
@@ -100,9 +119,15 @@ def _columns_after(series: Series | None, part: Ask | Tell, bounds: Bounds) -> i
 
 
 def _too_many_columns(part: Ask | Tell, before: int, after: int, bounds: Bounds) -> str:
-    told = "Drop these tickets" if isinstance(part, Tell) else "Leave columns out, or use several models"
+    told = (
+        "Drop these tickets"
+        if isinstance(part, Tell)
+        else "Leave columns out, or use several models"
+    )
     key = f" with key {shown(part.key)}" if part.key else ""
     return (
-        f"a series has at most {bounds.columns:,} columns; the one{key} has {before:,}, and would have {after:,} (a text "
-        f"has one for each of its words, a date six). {told}, or start the server with a higher --max-series-columns."
+        f"a series has at most {bounds.columns:,} columns; the one{key} has {before:,}, and would "
+        f"have {after:,} (a text "
+        f"has one for each of its words, a date six). {told}, or start the server with a higher "
+        "--max-series-columns."
     )

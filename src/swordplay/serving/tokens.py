@@ -1,4 +1,7 @@
-"""Who may change something: whoever has the token. And which web pages may not, though a browser would let them."""
+"""Who may change something: whoever has the token.
+
+And which web pages may not, though a browser would let them.
+"""
 
 from __future__ import annotations
 
@@ -52,31 +55,43 @@ class Gate:
     Parameters
     ----------
     token
-        What has to stand in ``Authorization: Bearer ...`` of everything that changes something; None for nothing.
+        What has to stand in ``Authorization: Bearer ...`` of everything that changes something;
+        None for nothing.
     hosts
-        Names under which the server is addressed, so that no web page reaches it under a name of its own; None for any.
+        Names under which the server is addressed, so that no web page reaches it under a name of
+        its own; None for any.
     addresses
         Whether it may also be addressed by any IP address: no web page can make one lead elsewhere.
     """
 
-    def __init__(self, token: str | None, hosts: Iterable[str] | None, addresses: bool = False) -> None:
+    def __init__(
+        self, token: str | None, hosts: Iterable[str] | None, addresses: bool = False
+    ) -> None:
         self._digest = None if token is None else _digest(token.encode("utf-8"))
-        self._hosts = None if hosts is None else frozenset(_name(host.encode("utf-8")) for host in hosts)
+        self._hosts = (
+            None if hosts is None else frozenset(_name(host.encode("utf-8")) for host in hosts)
+        )
         self._addresses = addresses
 
     def require_host(self, host: bytes) -> None:
-        """Refuse a request to another name: a web page whose own name was turned to this machine (DNS rebinding)."""
+        """Refuse a request to another name: a web page whose own name was turned to this machine
+        (DNS rebinding).
+        """
         if self._hosts is None or not host or (name := _name(host)) in self._hosts:
             return
         if not (self._addresses and is_address(name)):
             raise Refusal(
                 421,
-                f"this server does not answer to the host {shown(name)}. Use its own address, or start it with --allow-host "
+                f"this server does not answer to the host {shown(name)}. Use its own address, or "
+                "start it with --allow-host "
                 "and this name.",
             )
 
     def require_token(self, authorization: bytes, origin: bytes, host: bytes) -> None:
-        """Refuse a change without the token, or from another web page. It takes as long for any wrong token."""
+        """Refuse a change without the token, or from another web page.
+
+        It takes as long for any wrong token.
+        """
         if origin and origin.partition(b"://")[2] != host:
             raise Refusal(403, "another web page may not change anything here.")
         if self._digest is None:
@@ -84,7 +99,9 @@ class Gate:
         kind, _, given = authorization.partition(b" ")
         right = hmac.compare_digest(_digest(given.strip()), self._digest)
         if not right or kind.lower() != b"bearer":
-            raise Refusal(401, "this needs the server's token. Send it as: Authorization: Bearer TOKEN.")
+            raise Refusal(
+                401, "this needs the server's token. Send it as: Authorization: Bearer TOKEN."
+            )
 
 
 def _digest(token: bytes) -> bytes:

@@ -1,4 +1,7 @@
-"""What is going on in a series: error and coverage now and over time, and the last rows. Summed up, never growing."""
+"""What is going on in a series: error and coverage now and over time, and the last rows.
+
+Summed up, never growing.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,8 @@ class Point(NamedTuple):
 class Watch:
     """Sums of one series.
 
-    Every answered row is one more in the stretch at the end; a stretch that is full becomes a point.
+    Every answered row is one more in the stretch at the end; a stretch that is full becomes a
+    point.
     """
 
     def __init__(self) -> None:
@@ -54,17 +58,26 @@ class Watch:
         self.points: list[Point] = []
         self.stretch = 1
         self._open: tuple[int, float, int, int] = (0, 0.0, 0, 0)
-        self._now: deque[tuple[float, int]] = deque(maxlen=NOW)  # error, and 1 inside, 0 outside, -1 no interval
+        self._now: deque[tuple[float, int]] = deque(
+            maxlen=NOW
+        )  # error, and 1 inside, 0 outside, -1 no interval
         self._last: deque[list[Any]] = deque(maxlen=LAST)
 
     def told(
-        self, tickets: Sequence[Any], ys: Sequence[Any], errors: Sequence[float | None], step: Callable[[], float | None]
+        self,
+        tickets: Sequence[Any],
+        ys: Sequence[Any],
+        errors: Sequence[float | None],
+        step: Callable[[], float | None],
     ) -> None:
         """Count answered rows; ``step`` tells the effective step size where a stretch is full."""
         for ticket, y, one in list(zip(tickets, ys, errors, strict=True))[-LAST:]:
             self._last.append([ticket.id, ticket.prediction, ticket.lower, ticket.upper, y, one])
         # An infinite interval holds every truth, and says so.
-        inside = [-1 if one[2] is None else int(one[2] <= y <= one[3]) for one, y in zip(tickets, ys, strict=True)]
+        inside = [
+            -1 if one[2] is None else int(one[2] <= y <= one[3])
+            for one, y in zip(tickets, ys, strict=True)
+        ]
         judged: list[float] = [one for one in errors if one is not None]
         if len(judged) < len(errors):
             inside = [one for one, error in zip(inside, errors, strict=True) if error is not None]
@@ -72,18 +85,33 @@ class Watch:
         self._count(judged, inside, step)
 
     def told_table(
-        self, ids: list[str], given: Matrix, ys: Vector, errors: list[float], step: Callable[[], float | None]
+        self,
+        ids: list[str],
+        given: Matrix,
+        ys: Vector,
+        errors: list[float],
+        step: Callable[[], float | None],
     ) -> None:
-        """The same for rows with predictions and ends of their intervals in a table, shape ``(T, 3)``."""
-        last = zip(ids[-LAST:], given[-LAST:].tolist(), ys[-LAST:].tolist(), errors[-LAST:], strict=True)
+        """The same for rows with predictions and ends of their intervals in a table, shape ``(T,
+        3)``.
+        """
+        last = zip(
+            ids[-LAST:], given[-LAST:].tolist(), ys[-LAST:].tolist(), errors[-LAST:], strict=True
+        )
         self._last.extend([name, *row, y, one] for name, row, y, one in last)
         self.tells += len(ids)
-        self._count(errors, ((given[:, 1] <= ys) & (ys <= given[:, 2])).astype(np.int64).tolist(), step)
+        self._count(
+            errors, ((given[:, 1] <= ys) & (ys <= given[:, 2])).astype(np.int64).tolist(), step
+        )
 
-    def _count(self, judged: list[float], inside: list[int], step: Callable[[], float | None]) -> None:
+    def _count(
+        self, judged: list[float], inside: list[int], step: Callable[[], float | None]
+    ) -> None:
         """Rows with a prediction: their errors, and 1 inside, 0 outside, -1 no interval."""
         self.judged += len(judged)
-        self.error = functools.reduce(operator.add, judged, self.error)  # in their order, as one after the other
+        self.error = functools.reduce(
+            operator.add, judged, self.error
+        )  # in their order, as one after the other
         self.bounded += len(inside) - inside.count(-1)
         self.covered += inside.count(1)
         self._now.extend(zip(judged[-NOW:], inside[-NOW:], strict=True))
@@ -93,7 +121,12 @@ class Watch:
             count, total, covered, bounded = self._open
             some = inside[first:last]
             bounded, covered = bounded + len(some) - some.count(-1), covered + some.count(1)
-            self._open = (count + len(some), functools.reduce(operator.add, judged[first:last], total), covered, bounded)
+            self._open = (
+                count + len(some),
+                functools.reduce(operator.add, judged[first:last], total),
+                covered,
+                bounded,
+            )
             if not self.left:
                 self._close_stretch(before + last, step())
             first = last
@@ -136,7 +169,16 @@ class Watch:
 
     def dumps(self) -> str:
         """All of it, as text."""
-        counts = [self.asks, self.tells, self.drops, self.error, self.covered, self.bounded, self.stretch, self.judged]
+        counts = [
+            self.asks,
+            self.tells,
+            self.drops,
+            self.error,
+            self.covered,
+            self.bounded,
+            self.stretch,
+            self.judged,
+        ]
         return json.dumps([counts, self.points, self._open, list(self._now), list(self._last)])
 
     @classmethod
@@ -150,8 +192,19 @@ class Watch:
         """
         watch = cls()
         counts, points, open_, now, last = json.loads(text)
-        watch.asks, watch.tells, watch.drops, watch.error, watch.covered, watch.bounded, watch.stretch, *more = counts
-        (watch.judged,) = more or [watch.tells]  # where every answer counted, there is no such number
+        (
+            watch.asks,
+            watch.tells,
+            watch.drops,
+            watch.error,
+            watch.covered,
+            watch.bounded,
+            watch.stretch,
+            *more,
+        ) = counts
+        (watch.judged,) = more or [
+            watch.tells
+        ]  # where every answer counted, there is no such number
         watch.points = [Point(*point) for point in points]
         watch._open = tuple(open_)
         watch._now.extend(tuple(one) for one in now)
@@ -161,7 +214,9 @@ class Watch:
 
     def _require_sane(self) -> None:
         counts = (self.asks, self.tells, self.drops, self.judged, self.covered, self.bounded)
-        nested = all(map(is_count, counts)) and self.covered <= self.bounded <= self.judged <= self.tells
+        nested = (
+            all(map(is_count, counts)) and self.covered <= self.bounded <= self.judged <= self.tells
+        )
         require("the counts of a series", nested, counts)
         require("the sum of errors", is_size(self.error), self.error)
         require("the length of a stretch", is_count(self.stretch, 1), self.stretch)
@@ -173,10 +228,20 @@ class Watch:
         inner = all(map(is_count, (count, covered, bounded))) and covered <= bounded <= count
         require("the last stretch", inner and is_size(total), self._open)
         for error, inside in self._now:
-            require("an error", is_size(error) and type(inside) is int and inside in (-1, 0, 1), (error, inside))
+            require(
+                "an error",
+                is_size(error) and type(inside) is int and inside in (-1, 0, 1),
+                (error, inside),
+            )
         for row in self._last:
             id_, prediction, lower, upper, y, error = row
-            right = type(id_) is str and is_plain(prediction) and is_plain(y) and is_end(lower) and is_end(upper)
+            right = (
+                type(id_) is str
+                and is_plain(prediction)
+                and is_plain(y)
+                and is_end(lower)
+                and is_end(upper)
+            )
             require("one of the last rows", right and (error is None or is_size(error)), row)
 
 

@@ -13,7 +13,9 @@ from swordplay.keyed.group import FORMAT, Group, runs
 from swordplay.keyed.growing import Growing
 
 WITH_BANDS = 2
-"""Version of what :meth:`Bucket.dumps` writes where there are intervals, which stand behind everything else."""
+"""Version of what :meth:`Bucket.dumps` writes where there are intervals, which stand behind
+everything else.
+"""
 WORDS = 4
 """Version of a value without learners: the settings in words."""
 
@@ -61,17 +63,25 @@ class Bucket:
         return numbers
 
     def play(self, numbers: Any, orders: Any, rows: Matrix, targets: Vector) -> Matrix:
-        """Scores of rows that come key by key and in order, each made before it is learned (see ``Group.play``)."""
+        """Scores of rows that come key by key and in order, each made before it is learned (see
+        ``Group.play``).
+        """
         return self._group.play(numbers, orders, rows, targets)
 
     def ask(self, numbers: Any, rows: Matrix) -> Matrix:
-        """Scores of rows by what each key knows now (see ``Group.ask``); number -1 is a new key's."""
+        """Scores of rows by what each key knows now (see ``Group.ask``).
+
+        Number -1 is a new key's.
+        """
         return self._group.ask(numbers, rows)
 
     def intervals(self, numbers: Any, predictions: Vector, targets: Vector | None) -> Matrix:
-        """Intervals around the predictions of rows that were just played, shape ``(T, 2)``; each is said, then learned.
+        """Intervals around the predictions of rows that were just played, shape ``(T, 2)``.
 
-        Where there are no targets, nothing is learned; the intervals of a new key (number -1) are everything.
+        Each is said, then learned.
+
+        Where there are no targets, nothing is learned; the intervals of a new key (number -1) are
+        everything.
         """
         bounds, known = np.full((len(numbers), 2), np.inf), numbers >= 0
         if self._form is None or not known.any():
@@ -102,16 +112,26 @@ class Bucket:
         return self._group.form
 
     def dumps(self, numbers: Any = slice(None), *, single: bool = False) -> bytes:
-        """The state of some keys, or of all, in their order (see ``Group.dumps``); intervals stay doubles in any case."""
-        return self._group.dumps(numbers, single=single) + np.ascontiguousarray(self._bands.all[numbers]).tobytes()
+        """The state of some keys, or of all, in their order (see ``Group.dumps``).
 
-    def loads(self, saved: Iterable[tuple[Sequence[Any], bytes]], version: int | None = None) -> None:
-        """Let keys join with the states that they were saved with: keys, and the bytes that ``dumps`` wrote for them.
+        Intervals stay doubles in any case.
+        """
+        return (
+            self._group.dumps(numbers, single=single)
+            + np.ascontiguousarray(self._bands.all[numbers]).tobytes()
+        )
+
+    def loads(
+        self, saved: Iterable[tuple[Sequence[Any], bytes]], version: int | None = None
+    ) -> None:
+        """Let keys join with the states that they were saved with: keys, and the bytes that
+        ``dumps`` wrote for them.
 
         Parameters
         ----------
         version
-            Of the bytes; that of today unless given. Intervals that are not there, or that are of another level, begin anew.
+            Of the bytes; that of today unless given. Intervals that are not there, or that are of
+            another level, begin anew.
 
         Raises
         ------
@@ -131,7 +151,9 @@ class Bucket:
     def _read(self, data: bytes, count: int) -> Matrix:
         """The intervals of so many keys."""
         whole = len(data) == 8 * NUMBERS_OF_BANDS * count
-        if self._form is None or not whole:  # bytes that are cut are refused with the learners, which have too few then
+        if (
+            self._form is None or not whole
+        ):  # bytes that are cut are refused with the learners, which have too few then
             return self._fresh(count)
         bands = self._form.of_level(np.frombuffer(data).reshape(count, NUMBERS_OF_BANDS))
         self._form.require_sane(bands)

@@ -51,7 +51,9 @@ class Columns:
         keep: Sequence[str] = (),
     ) -> None:
         if isinstance(features, str) or not isinstance(features, Sequence) or not features:
-            raise TypeError(f"features must be a list of one or more names of columns, got {shown(features)}.")
+            raise TypeError(
+                f"features must be a list of one or more names of columns, got {shown(features)}."
+            )
         if isinstance(keep, str) or not isinstance(keep, Sequence):
             raise TypeError(f"keep must be a list of names of columns, got {shown(keep)}.")
         keys = (key,) if isinstance(key, str) or not isinstance(key, Sequence) else tuple(key)
@@ -59,18 +61,41 @@ class Columns:
             raise ValueError("key must be a column, or one or more columns, got none.")
         names = [*keys, *features, target, order]
         self.types = {field.name: field.dataType for field in frame.schema.fields}
-        roles = {"key": keys, "features": features, "target": [target], "order": [order], "keep": keep}
+        roles = {
+            "key": keys,
+            "features": features,
+            "target": [target],
+            "order": [order],
+            "keep": keep,
+        }
         for role, name in ((role, name) for role, some in roles.items() for name in some):
             if not isinstance(name, str) or name not in self.types:
                 there = ", ".join(self.types)
-                raise ValueError(f"{role} names the column {shown(name)}, which is not there. The frame has: {there}.")
+                raise ValueError(
+                    f"{role} names the column {shown(name)}, which is not there. The frame has: "
+                    f"{there}."
+                )
         if twice := sorted({name for name in names if names.count(name) > 1}):
-            raise ValueError(f"key, features, target and order must be different columns, got {twice} more than once.")
+            raise ValueError(
+                f"key, features, target and order must be different columns, got {twice} more "
+                "than once."
+            )
         if again := sorted({*keys, target, order}.intersection(keep)):
-            raise ValueError(f"keep names {again}, which stand beside the predictions anyway. Leave them out.")
+            raise ValueError(
+                f"keep names {again}, which stand beside the predictions anyway. Leave them out."
+            )
         if taken := sorted({*keys, target, order, *keep}.intersection(ADDED)):
-            raise ValueError(f"key, target and order must not be called as columns that are added, got {taken}. Rename it.")
-        self.keys, self.features, self.target, self.order, self.classes = keys, tuple(features), target, order, classes
+            raise ValueError(
+                "key, target and order must not be called as columns that are added, got "
+                f"{taken}. Rename it."
+            )
+        self.keys, self.features, self.target, self.order, self.classes = (
+            keys,
+            tuple(features),
+            target,
+            order,
+            classes,
+        )
         self.keep = tuple(dict.fromkeys(keep))
         for name in keys:
             self._require("key", name, KEYS, "a string, a whole number, a truth value or a date")
@@ -78,30 +103,60 @@ class Columns:
         for name in features:
             self._require("features", name, NUMBERS, "numbers")
         if classes is None:
-            self._require("target", target, NUMBERS, "numbers. For a classification give classes=[...]")
+            self._require(
+                "target", target, NUMBERS, "numbers. For a classification give classes=[...]"
+            )
         else:
-            self._require("target", target, LABELS, "strings, whole numbers or truth values, where classes are given")
+            self._require(
+                "target",
+                target,
+                LABELS,
+                "strings, whole numbers or truth values, where classes are given",
+            )
 
     def _require(self, role: str, name: str, kinds: tuple[Any, ...], wanted: str) -> None:
         kind = self.types[name]
         if not isinstance(kind, kinds):
-            raise TypeError(f"{role} {name!r} must hold {wanted}; it is a column of {kind.simpleString()}. Cast it first.")
+            raise TypeError(
+                f"{role} {name!r} must hold {wanted}; it is a column of {kind.simpleString()}. "
+                "Cast it first."
+            )
 
     def inwards(self) -> list[Column]:
         """Columns of ``Plan.schema``."""
-        numbers = [_column(name).cast("double").alias(f"x{j}") for j, name in enumerate(self.features)]
-        kept = [functions.to_json(functions.struct(*map(_column, self.keep)), FORMATS).alias("kept")] if self.keep else []
+        numbers = [
+            _column(name).cast("double").alias(f"x{j}") for j, name in enumerate(self.features)
+        ]
+        kept = (
+            [functions.to_json(functions.struct(*map(_column, self.keep)), FORMATS).alias("kept")]
+            if self.keep
+            else []
+        )
         return [self._as_text().alias("key"), self._as_whole(), *numbers, self._as_number(), *kept]
 
     def outwards(self, *, intervals: bool) -> list[Column]:
         """Columns of ``Plan.answers`` under their own names and types."""
-        keys = [column.cast(self.types[name]).alias(name) for name, column in zip(self.keys, self._from_text(), strict=True)]
-        rest = [self._from_whole(), self._label("target").alias(self.target), self._label("prediction").alias("prediction")]
+        keys = [
+            column.cast(self.types[name]).alias(name)
+            for name, column in zip(self.keys, self._from_text(), strict=True)
+        ]
+        rest = [
+            self._from_whole(),
+            self._label("target").alias(self.target),
+            self._label("prediction").alias("prediction"),
+        ]
         ends = [_column("lower"), _column("upper")] if intervals else []
         shares = [] if self.classes is None else [_column("probabilities")]
         schema = types.StructType([types.StructField(name, self.types[name]) for name in self.keep])
         kept = functions.from_json(_column("kept"), schema, FORMATS)
-        return [*keys, *rest, *ends, *shares, _column("error"), *(kept.getField(name).alias(name) for name in self.keep)]
+        return [
+            *keys,
+            *rest,
+            *ends,
+            *shares,
+            _column("error"),
+            *(kept.getField(name).alias(name) for name in self.keep),
+        ]
 
     def _as_text(self) -> Column:
         """One column as it is; several as a list, null where one of them is."""
@@ -110,7 +165,10 @@ class Columns:
         missing = functions.lit(False)
         for name in self.keys:
             missing = missing | _column(name).isNull()
-        return functions.when(~missing, functions.to_json(functions.array(*(_column(n).cast("string") for n in self.keys))))
+        return functions.when(
+            ~missing,
+            functions.to_json(functions.array(*(_column(n).cast("string") for n in self.keys))),
+        )
 
     def _from_text(self) -> list[Column]:
         if len(self.keys) == 1:
@@ -152,7 +210,9 @@ class Columns:
         return functions.element_at(self._labels(), _column(name).cast("int") + 1)
 
     def _labels(self) -> Column:
-        return functions.array(*(functions.lit(label).cast(self.types[self.target]) for label in self.classes or ()))
+        return functions.array(
+            *(functions.lit(label).cast(self.types[self.target]) for label in self.classes or ())
+        )
 
 
 def labels(classes: Any) -> list[Any] | None:
@@ -161,8 +221,15 @@ def labels(classes: Any) -> list[Any] | None:
         return None
     if isinstance(classes, str) or not isinstance(classes, Sequence):
         raise TypeError(f"classes must be a list of labels, got {shown(classes)}.")
-    if len(classes) < 2 or len(set(classes)) < len(classes) or not all(isinstance(label, str | int) for label in classes):
-        raise ValueError(f"classes must be two or more different strings, whole numbers or truth values, got {shown(classes)}.")
+    if (
+        len(classes) < 2
+        or len(set(classes)) < len(classes)
+        or not all(isinstance(label, str | int) for label in classes)
+    ):
+        raise ValueError(
+            "classes must be two or more different strings, whole numbers or truth values, got "
+            f"{shown(classes)}."
+        )
     return list(classes)
 
 

@@ -1,8 +1,8 @@
 """Pages of keys: each holds a few dozen of them, and is split in two when it is full.
 
-Which page a key is on is told by the first bits of its hash. The list of the pages that there are (how many bits, and which) is
-a few bytes a page, so that a micro-batch reads the list and the pages that its keys are on, and writes those again on which
-somebody has learned.
+Which page a key is on is told by the first bits of its hash. The list of the pages that there are
+(how many bits, and which) is a few bytes a page, so that a micro-batch reads the list and the pages
+that its keys are on, and writes those again on which somebody has learned.
 """
 
 from __future__ import annotations
@@ -14,9 +14,15 @@ from typing import NamedTuple, final
 import numpy as np
 
 MOST = 32
-"""Keys of a page before it is split: the more, the more is written again for one of them; the fewer, the longer the list."""
+"""Keys of a page before it is split: the more, the more is written again for one of them.
+
+The fewer, the longer the list.
+"""
 DEEPEST = 48
-"""Bits of a hash by which keys are told apart; keys beyond, which no one has ever seen, share a page however many they are."""
+"""Bits of a hash by which keys are told apart.
+
+Keys beyond, which no one has ever seen, share a page however many they are.
+"""
 
 
 class Page(NamedTuple):
@@ -48,7 +54,9 @@ class Pages:
 
     def __init__(self, saved: bytes | None = None) -> None:
         numbers = [0, 0] if saved is None else np.frombuffer(saved, "<u8").tolist()
-        self.all = {Page(depth, bits) for depth, bits in zip(numbers[::2], numbers[1::2], strict=True)}
+        self.all = {
+            Page(depth, bits) for depth, bits in zip(numbers[::2], numbers[1::2], strict=True)
+        }
 
     def dumps(self) -> bytes:
         """The list of the pages as bytes."""
@@ -59,7 +67,11 @@ class Pages:
         found: dict[Page, list[str]] = {}
         for key in keys:
             code = _hash(key)
-            page = next(page for d in range(DEEPEST + 1) if (page := Page(d, code >> (DEEPEST - d))) in self.all)
+            page = next(
+                page
+                for d in range(DEEPEST + 1)
+                if (page := Page(d, code >> (DEEPEST - d))) in self.all
+            )
             found.setdefault(page, []).append(key)
         return found
 
@@ -74,7 +86,11 @@ class Pages:
         parts: dict[Page, list[str]] = {half: [] for half in halves}
         for key in keys:
             parts[page.of(key)].append(key)
-        return {small: some for half, mine in parts.items() for small, some in self.split(half, mine).items()}
+        return {
+            small: some
+            for half, mine in parts.items()
+            for small, some in self.split(half, mine).items()
+        }
 
 
 def _hash(key: str) -> int:

@@ -35,14 +35,22 @@ class Plan:
     single: bool
     """Whether states are kept in single precision."""
     frozen: tuple[tuple[str, str], ...] = ()
-    """What must be the same whenever a checkpoint is taken up again, by name, in words (see ``settings``)."""
+    """What must be the same whenever a checkpoint is taken up again, by name, in words (see
+    ``settings``).
+    """
     level: float | None = None
-    """Of a regression: what share of the truths its intervals are to hold; None for no intervals."""
+    """Of a regression: what share of the truths its intervals are to hold.
+
+    None for no intervals.
+    """
 
     keeps: bool = False
     """Whether rows carry other columns along, as text."""
     forget: int | None = None
-    """How far the last row of a key may lie behind before it is forgotten, in units of the order; None for ever."""
+    """How far the last row of a key may lie behind before it is forgotten, in units of the order.
+
+    None for ever.
+    """
     delay: int = 0
     """How long rows wait for earlier ones, in units of the order."""
     even: bool = False
@@ -72,19 +80,40 @@ class Plan:
         return Bucket(Group(form, self.models, digest, earlier), _bands(self.level))
 
     def portable(self) -> Plan:
-        """The same learners without what only a stream has: their states fit every stream with the same settings."""
+        """The same learners without what only a stream has: their states fit every stream with
+        the same settings.
+        """
         kept = tuple((name, value) for name, value in self.frozen if name not in OF_A_STREAM)
-        return replace(self, buckets=1, layout="packed", single=False, frozen=kept, keeps=False, forget=None, delay=0)
+        return replace(
+            self,
+            buckets=1,
+            layout="packed",
+            single=False,
+            frozen=kept,
+            keeps=False,
+            forget=None,
+            delay=0,
+        )
 
     @property
     def schema(self) -> pa.Schema:
-        """Rows on their way: the key as text, the order as a whole number, the target as a number or place of a class.
+        """Rows on their way: the key as text, the order as a whole number, the target as a number
+        or place of a class.
 
-        Keys are text of any size: a ``pa.string()`` holds 2 GiB at the most, and rows beyond would be another chunk.
+        Keys are text of any size: a ``pa.string()`` holds 2 GiB at the most, and rows beyond would
+        be another chunk.
         """
         numbers = [(f"x{j}", pa.float64()) for j in range(len(self.features))]
         kept = [("kept", pa.large_string())] if self.keeps else []
-        return pa.schema([("key", pa.large_string()), ("order", pa.int64()), *numbers, ("target", pa.float64()), *kept])
+        return pa.schema(
+            [
+                ("key", pa.large_string()),
+                ("order", pa.int64()),
+                *numbers,
+                ("target", pa.float64()),
+                *kept,
+            ]
+        )
 
     @property
     def answers(self) -> pa.Schema:
@@ -92,7 +121,12 @@ class Plan:
         number = pa.float64()
         shares = [("probabilities", pa.list_(number))] if self.classes else []
         ends = [] if self.level is None else [("lower", number), ("upper", number)]
-        told = [("key", pa.string()), ("order", pa.int64()), ("target", number), ("prediction", number)]
+        told = [
+            ("key", pa.string()),
+            ("order", pa.int64()),
+            ("target", number),
+            ("prediction", number),
+        ]
         kept = [("kept", pa.string())] if self.keeps else []
         return pa.schema([*told, *ends, *shares, ("error", pa.string()), *kept])
 

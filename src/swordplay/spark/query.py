@@ -37,46 +37,63 @@ WATERMARK = "spark.watermarkDelayMs"
 
 @spelled_out(StreamOptions, USUAL)
 def track_stream(
-    df: Any, *, key: str | Sequence[str], features: Sequence[str], target: str, order: str, **options: Unpack[StreamOptions]
+    df: Any,
+    *,
+    key: str | Sequence[str],
+    features: Sequence[str],
+    target: str,
+    order: str,
+    **options: Unpack[StreamOptions],
 ) -> Any:
     """Predict every row of a stream by a learner of its key's own, then learn it.
 
-    The learners are those of ``swordplay.sklearn``: raw columns, nothing to set. Their state lives in Spark's state store,
-    so that a query that was killed goes on from its checkpoint with nothing lost, nothing doubled and the same numbers.
+    The learners are those of ``swordplay.sklearn``: raw columns, nothing to set. Their state lives
+    in Spark's state store, so that a query that was killed goes on from its checkpoint with nothing
+    lost, nothing doubled and the same numbers.
 
     Parameters
     ----------
     df
         A streaming frame.
     key
-        Column whose values have a learner each: strings, whole numbers, truth values or dates. Or several of them.
+        Column whose values have a learner each: strings, whole numbers, truth values or dates. Or
+        several of them.
     features
         Columns of numbers, d of them.
     target
-        Column to predict: a number, or one of ``classes``. Rows where it is null are predicted by what their key knows, and not
-        learned; when the answer is known, the same row with its target is.
+        Column to predict: a number, or one of ``classes``. Rows where it is null are predicted by
+        what their key knows, and not learned; when the answer is known, the same row with its
+        target is.
     order
-        Column that says when a row happened: a timestamp, a date or a whole number, increasing within a key. Within a
-        micro-batch rows may come in any order; a row whose key has learned a later one (or one of the same order) is late,
-        and refused.
+        Column that says when a row happened: a timestamp, a date or a whole number, increasing
+        within a key. Within a micro-batch rows may come in any order; a row whose key has learned a
+        later one (or one of the same order) is late, and refused.
     **options
         See :class:`StreamOptions`.
 
     Returns
     -------
-    A streaming frame with the columns key, order, target, ``prediction``, ``lower`` and ``upper`` (of numbers; null where the
-    interval has no ends, as in the first five rows of a key) and ``error``. A row that cannot be learned has a
-    reason in ``error``, no prediction, and has left no trace in its key's learner.
+    A streaming frame with the columns key, order, target, ``prediction``, ``lower`` and ``upper``
+    (of numbers; null where the interval has no ends, as in the first five rows of a key) and
+    ``error``. A row that cannot be learned has a reason in ``error``, no prediction, and has left
+    no trace in its key's learner.
     """
     asked = completed("track_stream", options, USUAL)
     if not getattr(df, "isStreaming", False):
-        raise ValueError("df must be a streaming frame, such as spark.readStream gives. For a table use track_table.")
+        raise ValueError(
+            "df must be a streaming frame, such as spark.readStream gives. For a table use "
+            "track_table."
+        )
     columns = Columns(df, key, features, target, order, labels(asked["classes"]), asked["keep"])
     plan = _plan(columns, asked)
     _require_state_store(df.sparkSession)
     _warn_of_partitions(df.sparkSession, plan.buckets)
     _warn_of_watermark(df)
-    bucket = functions.pmod(functions.xxhash64(functions.col("key")), functions.lit(plan.buckets)).cast("int").alias("bucket")
+    bucket = (
+        functions.pmod(functions.xxhash64(functions.col("key")), functions.lit(plan.buckets))
+        .cast("int")
+        .alias("bucket")
+    )
     rows = df.select(*columns.inwards()).select(bucket, "*")
     packed = rows.mapInArrow(packets(plan), PACKETS)
     answers = packed.groupBy("bucket").transformWithStateInPandas(
@@ -84,18 +101,28 @@ def track_stream(
         outputStructType=_answers(plan),
         outputMode="Append",
         timeMode="None",
-        initialState=None if asked["start"] is None else starting.grouped(asked["start"], bucket, plan),
+        initialState=None
+        if asked["start"] is None
+        else starting.grouped(asked["start"], bucket, plan),
     )
     return answers.select(*columns.outwards(intervals=plan.level is not None))
 
 
 @spelled_out(TableOptions, USUAL_OF_TABLES)
 def track_table(
-    df: Any, *, key: str | Sequence[str], features: Sequence[str], target: str, order: str, **options: Unpack[TableOptions]
+    df: Any,
+    *,
+    key: str | Sequence[str],
+    features: Sequence[str],
+    target: str,
+    order: str,
+    **options: Unpack[TableOptions],
 ) -> Any:
-    """The same for a table that is there already: the same numbers as a stream of its rows in order.
+    """The same for a table that is there already: the same numbers as a stream of its rows in
+    order.
 
-    Rows are sorted by key and order (Spark sorts on disk where it has to), and Python walks along them in constant memory.
+    Rows are sorted by key and order (Spark sorts on disk where it has to), and Python walks along
+    them in constant memory.
 
     Parameters
     ----------
@@ -108,22 +135,31 @@ def track_table(
 
     Returns
     -------
-    A frame with the same columns as :func:`track_stream` gives. The only rows that are late are those that repeat
-    the key and order of another.
+    A frame with the same columns as :func:`track_stream` gives. The only rows that are late are
+    those that repeat the key and order of another.
     """
     asked = completed("track_table", options, USUAL_OF_TABLES)
     rows, columns, plan = _sorted("track_table", df, (key, features, target, order), asked)
-    return rows.mapInArrow(walk(plan), _answers(plan)).select(*columns.outwards(intervals=plan.level is not None))
+    return rows.mapInArrow(walk(plan), _answers(plan)).select(
+        *columns.outwards(intervals=plan.level is not None)
+    )
 
 
 @spelled_out(LearnerOptions, USUAL_OF_LEARNERS)
 def learn_table(
-    df: Any, *, key: str | Sequence[str], features: Sequence[str], target: str, order: str, **options: Unpack[LearnerOptions]
+    df: Any,
+    *,
+    key: str | Sequence[str],
+    features: Sequence[str],
+    target: str,
+    order: str,
+    **options: Unpack[LearnerOptions],
 ) -> Any:
-    """What the learner of each key knows after all rows of a table: a stream can begin with it (``start=``).
+    """What the learner of each key knows after all rows of a table: a stream can begin with it
+    (``start=``).
 
-    Keep it, if the stream is to be started more than once: ``learn_table(...).write.parquet("learned")``, and
-    ``start=spark.read.parquet("learned")``.
+    Keep it, if the stream is to be started more than once:
+    ``learn_table(...).write.parquet("learned")``, and ``start=spark.read.parquet("learned")``.
 
     Parameters
     ----------
@@ -136,39 +172,73 @@ def learn_table(
 
     Returns
     -------
-    A frame with a row for each key: ``key`` as text, ``fmt`` and ``blob``, its learner, which ``open_state`` opens.
+    A frame with a row for each key: ``key`` as text, ``fmt`` and ``blob``, its learner, which
+    ``open_state`` opens.
     """
     asked = completed("learn_table", options, USUAL_OF_LEARNERS)
-    rows, _, plan = _sorted("learn_table", df, (key, features, target, order), {**USUAL_OF_TABLES, **asked})
+    rows, _, plan = _sorted(
+        "learn_table", df, (key, features, target, order), {**USUAL_OF_TABLES, **asked}
+    )
     alone = plan.portable()
     found = rows.mapInArrow(states(alone), starting.STATES)
-    return found.select("key", "fmt", functions.col("blob").alias("blob", metadata=starting.told(alone)))
+    return found.select(
+        "key", "fmt", functions.col("blob").alias("blob", metadata=starting.told(alone))
+    )
 
 
-def _sorted(function: str, df: Any, names: tuple[Any, Any, Any, Any], asked: TableOptions) -> tuple[Any, Columns, Plan]:
+def _sorted(
+    function: str, df: Any, names: tuple[Any, Any, Any, Any], asked: TableOptions
+) -> tuple[Any, Columns, Plan]:
     """The rows of a table by key and order, its columns, and what is done to them."""
     if getattr(df, "isStreaming", True):
-        raise ValueError(f"df of {function} must be a Spark frame that is not a stream. For spark.readStream use track_stream.")
+        raise ValueError(
+            f"df of {function} must be a Spark frame that is not a stream. For spark.readStream "
+            "use track_stream."
+        )
     columns = Columns(df, *names, labels(asked["classes"]), asked["keep"])
     plan = _plan(columns, {**USUAL, **asked, "buckets": 1, "layout": "packed"})
-    return df.select(*columns.inwards()).repartition("key").sortWithinPartitions(*plan.schema.names), columns, plan
+    return (
+        df.select(*columns.inwards()).repartition("key").sortWithinPartitions(*plan.schema.names),
+        columns,
+        plan,
+    )
 
 
 def _plan(columns: Columns, asked: StreamOptions) -> Plan:
     """Settings that make sense, for columns that are there."""
-    layout, precision, buckets, spread = asked["layout"], asked["precision"], asked["buckets"], asked["spread"]
+    layout, precision, buckets, spread = (
+        asked["layout"],
+        asked["precision"],
+        asked["buckets"],
+        asked["spread"],
+    )
     if layout not in TRACKERS:
-        raise ValueError(f"layout must be one of {sorted(TRACKERS)}, got {arguments.shown(layout)}.")
+        raise ValueError(
+            f"layout must be one of {sorted(TRACKERS)}, got {arguments.shown(layout)}."
+        )
     if layout == "map" and asked["forget"] is not None:
-        raise ValueError("forget does not go together with layout='map', which never sees its idle keys. Take 'paged'.")
+        raise ValueError(
+            "forget does not go together with layout='map', which never sees its idle keys. Take "
+            "'paged'."
+        )
     if precision not in ("float64", "float32"):
-        raise ValueError(f"precision must be 'float64' or 'float32', got {arguments.shown(precision)}.")
+        raise ValueError(
+            f"precision must be 'float64' or 'float32', got {arguments.shown(precision)}."
+        )
     if spread not in settings.SPREADS:
-        raise ValueError(f"spread must be one of {sorted(settings.SPREADS)}, got {arguments.shown(spread)}.")
+        raise ValueError(
+            f"spread must be one of {sorted(settings.SPREADS)}, got {arguments.shown(spread)}."
+        )
     if arguments.whole("buckets", buckets) > MOST_BUCKETS:
-        raise ValueError(f"buckets must be at most {MOST_BUCKETS}, got {buckets}. Some hundred keys in each are a good number.")
+        raise ValueError(
+            f"buckets must be at most {MOST_BUCKETS}, got {buckets}. Some hundred keys in each "
+            "are a good number."
+        )
     checked = regression_loss(asked["loss"])
-    lags, loss = arguments.whole("lags", asked["lags"], least=0), "logistic" if columns.classes else checked
+    lags, loss = (
+        arguments.whole("lags", asked["lags"], least=0),
+        "logistic" if columns.classes else checked,
+    )
     return Plan(
         features=columns.features,
         loss=loss,
@@ -188,7 +258,9 @@ def _plan(columns: Columns, asked: StreamOptions) -> Plan:
 
 
 def _span(name: str, span: Any, columns: Columns) -> int:
-    """A stretch of time in units of the order: microseconds of timestamps, days of dates, or as it is."""
+    """A stretch of time in units of the order: microseconds of timestamps, days of dates, or as
+    it is.
+    """
     kind = columns.types[columns.order]
     if not isinstance(span, timedelta):
         return arguments.whole(name, span, least=0)
@@ -196,28 +268,37 @@ def _span(name: str, span: Any, columns: Columns) -> int:
         return arguments.whole(name, span // timedelta(microseconds=1), least=0)
     if isinstance(kind, types.DateType):
         return arguments.whole(name, span // timedelta(days=1), least=0)
-    raise TypeError(f"{name} must be a whole number where {columns.order!r} holds whole numbers, got {span!r}.")
+    raise TypeError(
+        f"{name} must be a whole number where {columns.order!r} holds whole numbers, got {span!r}."
+    )
 
 
 def _warn_of_partitions(session: Any, buckets: int) -> None:
-    """A task costs half a second however little it has to do, and Spark's own default is 200 of them."""
+    """A task costs half a second however little it has to do, and Spark's own default is 200 of
+    them.
+    """
     partitions = int(session.conf.get("spark.sql.shuffle.partitions", "200"))
     if partitions > 2 * buckets:
         warnings.warn(
-            f"spark.sql.shuffle.partitions is {partitions}, and there are {buckets} buckets: most tasks of a micro-batch will "
-            "have nothing to do but start. Set it to the number of cores before the first start; it cannot be changed later.",
+            f"spark.sql.shuffle.partitions is {partitions}, and there are {buckets} buckets: most "
+            "tasks of a micro-batch will "
+            "have nothing to do but start. Set it to the number of cores before the first start; "
+            "it cannot be changed later.",
             stacklevel=4,
         )
 
 
 def _warn_of_watermark(df: Any) -> None:
-    """Spark loses a watermark on the way through Python, and allows none behind it where there was one before.
+    """Spark loses a watermark on the way through Python, and allows none behind it where there was
+    one before.
 
-    It could be handed on (``eventTimeColumnName``), but then a row that comes later than the watermark ends the query.
+    It could be handed on (``eventTimeColumnName``), but then a row that comes later than the
+    watermark ends the query.
     """
     if found := [field.name for field in df.schema.fields if WATERMARK in field.metadata]:
         warnings.warn(
-            f"df has a watermark on {found[0]!r}, which predictions do not have, and Spark takes no second one. For windows "
+            f"df has a watermark on {found[0]!r}, which predictions do not have, and Spark takes "
+            "no second one. For windows "
             "behind track_stream call withWatermark on what it returns, and not on df.",
             stacklevel=4,
         )
@@ -233,14 +314,24 @@ def _answers(plan: Plan) -> str:
     shares = "probabilities array<double>, " if plan.classes else ""
     ends = "" if plan.level is None else "lower double, upper double, "
     kept = ", kept string" if plan.keeps else ""
-    return f"key string, order long, target double, prediction double, {ends}{shares}error string{kept}"
+    return (
+        f"key string, order long, target double, prediction double, {ends}{shares}error "
+        f"string{kept}"
+    )
 
 
 def _require_state_store(session: Any) -> None:
-    """What a stateful query needs; without it Spark stops in its first batch, with messages that do not say why."""
+    """What a stateful query needs.
+
+    Without it Spark stops in its first batch, with messages that do not say why.
+    """
     if find_spec("google") is None or find_spec("google.protobuf") is None:
-        raise ImportError(f"Spark needs protobuf for state in Python. Install it with: {extras.installation('spark')}")
+        raise ImportError(
+            "Spark needs protobuf for state in Python. Install it with: "
+            f"{extras.installation('spark')}"
+        )
     if not session.conf.get(PROVIDER, "").endswith("RocksDBStateStoreProvider"):
         raise ValueError(
-            f"a stateful query in Python needs the RocksDB state store. Say: spark.conf.set({PROVIDER!r}, {ROCKS!r})."
+            "a stateful query in Python needs the RocksDB state store. Say: "
+            f"spark.conf.set({PROVIDER!r}, {ROCKS!r})."
         )

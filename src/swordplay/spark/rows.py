@@ -47,7 +47,11 @@ def judge(batch: pa.RecordBatch, plan: Plan) -> Judged:
     # From the last reason to the first: the first one stays.
     asked = _nulls(batch.column("target"))
     bad = ~(np.abs(targets) <= LARGEST) & ~asked
-    errors[bad] = "target is not one of the classes" if plan.classes else f"target is NaN, infinite or beyond {LARGEST:g}"
+    errors[bad] = (
+        "target is not one of the classes"
+        if plan.classes
+        else f"target is NaN, infinite or beyond {LARGEST:g}"
+    )
     wrong = ~(np.abs(rows) <= LARGEST)
     for number in np.flatnonzero(wrong.any(axis=1)):
         errors[number] = _not_moderate(f"feature {plan.features[int(wrong[number].argmax())]!r}")
@@ -57,10 +61,20 @@ def judge(batch: pa.RecordBatch, plan: Plan) -> Judged:
     encoded = batch.column("key").filter(pa.array(fine)).dictionary_encode()
     codes = np.full(len(batch), -1, dtype=np.int64)
     codes[fine] = encoded.indices.to_numpy()
-    return Judged(encoded.dictionary.to_pylist(), codes, _whole(batch.column("order")), rows, targets, errors, asked)
+    return Judged(
+        encoded.dictionary.to_pylist(),
+        codes,
+        _whole(batch.column("order")),
+        rows,
+        targets,
+        errors,
+        asked,
+    )
 
 
-def track(batch: pa.RecordBatch, plan: Plan, group: Bucket, known: Callable[[list[str]], None]) -> tuple[pa.RecordBatch, Any]:
+def track(
+    batch: pa.RecordBatch, plan: Plan, group: Bucket, known: Callable[[list[str]], None]
+) -> tuple[pa.RecordBatch, Any]:
     """Predict and learn the rows of a bucket.
 
     Parameters
@@ -74,7 +88,8 @@ def track(batch: pa.RecordBatch, plan: Plan, group: Bucket, known: Callable[[lis
 
     Returns
     -------
-    The rows in the same order, as ``plan.answers`` says, and the numbers of the keys that have learned something.
+    The rows in the same order, as ``plan.answers`` says, and the numbers of the keys that have
+    learned something.
     """
     judged = judge(batch, plan)
     known(judged.keys)
@@ -93,15 +108,22 @@ def track(batch: pa.RecordBatch, plan: Plan, group: Bucket, known: Callable[[lis
     for some, learn in turns(numbers, every, learned):
         who, targets = numbers[some], judged.targets[some] if learn else None
         if learn:
-            scores[some] = group.play(who, judged.orders[some], judged.rows[some], judged.targets[some])
+            scores[some] = group.play(
+                who, judged.orders[some], judged.rows[some], judged.targets[some]
+            )
         else:
             scores[some] = group.ask(who, judged.rows[some])
         bounds[some] = group.intervals(who, scores[some, 0], targets)
-    return _answers(batch, plan, judged, every, scores[every], bounds[every]), np.unique(numbers[turn])
+    return _answers(batch, plan, judged, every, scores[every], bounds[every]), np.unique(
+        numbers[turn]
+    )
 
 
 def _numbered(judged: Judged, group: Bucket) -> Any:
-    """The number of each key; those that are new join if they have something to learn, and are -1 otherwise."""
+    """The number of each key.
+
+    Those that are new join if they have something to learn, and are -1 otherwise.
+    """
     learns = np.zeros(len(judged.keys), dtype=bool)
     learns[judged.codes[(judged.codes >= 0) & ~judged.asked]] = True
     group.admit([key for key, one in zip(judged.keys, learns.tolist(), strict=True) if one])
@@ -113,19 +135,32 @@ def in_order(numbers: Any, judged: Judged, learned: Any) -> Any:
     fine = np.flatnonzero(learned)
     turn = fine[np.lexsort((judged.orders[fine], numbers[fine]))]
     if ((np.diff(numbers[turn]) == 0) & (np.diff(judged.orders[turn]) == 0)).any():
-        # Rows of the same key and order: one of them is learned, the same one whenever these rows are read again, and the same
-        # one as in a table, which Spark sorts by the columns from left to right.
-        columns = (judged.targets[fine], *judged.rows[fine].T[::-1], judged.orders[fine], numbers[fine])
+        # Rows of the same key and order: one of them is learned, the same one whenever these rows
+        # are read again, and the same one as in a table, which Spark sorts by the columns from left
+        # to right.
+        columns = (
+            judged.targets[fine],
+            *judged.rows[fine].T[::-1],
+            judged.orders[fine],
+            numbers[fine],
+        )
         turn = fine[np.lexsort(columns)]
     return turn
 
 
-def _answers(batch: pa.RecordBatch, plan: Plan, judged: Judged, turn: Any, scores: Matrix, bounds: Matrix) -> pa.RecordBatch:
+def _answers(
+    batch: pa.RecordBatch, plan: Plan, judged: Judged, turn: Any, scores: Matrix, bounds: Matrix
+) -> pa.RecordBatch:
     refused = np.ones(len(batch), dtype=bool)
     refused[turn] = False
     predictions = np.zeros(len(batch))
-    # A label that is none of the classes has no place among them, and a NaN would not be one for Spark.
-    target = pa.array(judged.targets, mask=np.isnan(judged.targets)) if plan.classes else batch.column("target")
+    # A label that is none of the classes has no place among them, and a NaN would not be one for
+    # Spark.
+    target = (
+        pa.array(judged.targets, mask=np.isnan(judged.targets))
+        if plan.classes
+        else batch.column("target")
+    )
     parts = [batch.column("key"), batch.column("order"), target]
     if plan.classes:
         shares = np.zeros((len(batch), plan.classes))
@@ -133,13 +168,21 @@ def _answers(batch: pa.RecordBatch, plan: Plan, judged: Judged, turn: Any, score
         predictions[turn] = shares[turn].argmax(axis=1)
         parts.append(pa.array(predictions, mask=refused))
         edges = np.arange(0, shares.size + 1, plan.classes, dtype=np.int32)
-        parts.append(pa.ListArray.from_arrays(pa.array(edges), pa.array(shares.ravel()), mask=pa.array(refused)))
+        parts.append(
+            pa.ListArray.from_arrays(
+                pa.array(edges), pa.array(shares.ravel()), mask=pa.array(refused)
+            )
+        )
     else:
         predictions[turn] = scores[:, 0]
         parts.append(pa.array(predictions, mask=refused))
         ends = np.full((len(batch), 2), np.inf)
         ends[turn] = bounds
-        parts += [] if plan.level is None else [pa.array(end, mask=~np.isfinite(end)) for end in ends.T.copy()]
+        parts += (
+            []
+            if plan.level is None
+            else [pa.array(end, mask=~np.isfinite(end)) for end in ends.T.copy()]
+        )
     parts.append(pa.array(judged.errors, type=pa.string()))
     if plan.keeps:
         parts.append(batch.column("kept").cast(pa.string()))

@@ -1,4 +1,6 @@
-"""What a checkpoint belongs to: settings of a query that must not change between two starts, in words."""
+"""What a checkpoint belongs to: settings of a query that must not change between two starts, in
+words.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,11 @@ from collections.abc import Mapping
 
 from swordplay.spark.columns import Columns
 
-ORDERS = {"timestamp": "a timestamp", "timestamp_ntz": "a timestamp without a zone", "date": "a date"}
+ORDERS = {
+    "timestamp": "a timestamp",
+    "timestamp_ntz": "a timestamp without a zone",
+    "date": "a date",
+}
 """Types of orders that are not whole numbers: these count in units of their own."""
 
 
@@ -16,13 +22,18 @@ SPREADS = (EVEN, HASHED)
 EARLIER = {"spread": json.dumps(HASHED)}
 """What was the case before it was said."""
 START = "start"
-"""Whether keys began with what they had learned from a table; of the settings the only one that may be left out later."""
+"""Whether keys began with what they had learned from a table.
+
+Of the settings the only one that may be left out later.
+"""
 
 
 def frozen(
     columns: Columns, loss: str, lags: int, buckets: int, layout: str, spread: str = HASHED
 ) -> tuple[tuple[str, str], ...]:
-    """All that decides which learner a row goes to, and what this makes of it; the precision may change.
+    """All that decides which learner a row goes to, and what this makes of it.
+
+    The precision may change.
 
     Labels come in their order, because learners know them by their places.
     """
@@ -37,7 +48,9 @@ def frozen(
         "lags": lags,
         "buckets": buckets,
         "layout": layout,
-        **({} if spread == HASHED else {"spread": spread}),  # states know these settings by their digest
+        **(
+            {} if spread == HASHED else {"spread": spread}
+        ),  # states know these settings by their digest
     }
     return tuple((name, json.dumps(value)) for name, value in told.items())
 
@@ -48,9 +61,20 @@ def changes(saved: Mapping[str, str], mine: Mapping[str, str]) -> list[str]:
     if was.get("layout") == '"packed"' and now.get("layout") == '"paged"':
         was.pop("layout")  # pages take over from packed states
     begun = was.pop(START, None)
-    found = [f"{name} was {was[name]} and is {now.get(name)}" for name in was if was[name] != now.get(name)]
+    found = [
+        f"{name} was {was[name]} and is {now.get(name)}"
+        for name in was
+        if was[name] != now.get(name)
+    ]
     late = START in now and begun is None
-    return [*found, *(["start was not given, and is given now that keys have begun without it"] if late else [])]
+    return [
+        *found,
+        *(
+            ["start was not given, and is given now that keys have begun without it"]
+            if late
+            else []
+        ),
+    ]
 
 
 def require_same(saved: Mapping[str, str], mine: Mapping[str, str]) -> None:
@@ -63,6 +87,7 @@ def require_same(saved: Mapping[str, str], mine: Mapping[str, str]) -> None:
     """
     if changed := changes(saved, mine):
         raise ValueError(
-            f"the state in this checkpointLocation was saved with other settings: {'; '.join(changed)}. Start the query as it "
+            "the state in this checkpointLocation was saved with other settings: "
+            f"{'; '.join(changed)}. Start the query as it "
             "was started first, or give it a new checkpointLocation."
         )

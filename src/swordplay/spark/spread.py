@@ -1,9 +1,9 @@
 """Which partition a bucket goes to: as many buckets to each, whatever the number of partitions.
 
-Spark sends a group to the partition ``hash(key) mod P``, where the hash of a whole number is Murmur3. Of 64 numbers, hashed
-into 16 partitions, one gets up to four times its share. So groups are called by other numbers: bucket b by the one whose hash
-is b, which then goes to partition b mod P. There is one such number for each b, as Murmur3 of 32 bits can be undone step by
-step.
+Spark sends a group to the partition ``hash(key) mod P``, where the hash of a whole number is
+Murmur3. Of 64 numbers, hashed into 16 partitions, one gets up to four times its share. So groups
+are called by other numbers: bucket b by the one whose hash is b, which then goes to partition b mod
+P. There is one such number for each b, as Murmur3 of 32 bits can be undone step by step.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""What Spark's Python workers run: rows into packets, packets into predictions, sorted tables into predictions."""
+"""What Spark's Python workers run: rows into packets, packets into predictions, sorted tables
+into predictions.
+"""
 
 from __future__ import annotations
 
@@ -28,23 +30,28 @@ PACKED_NUMBERS = 1 << 22
 PACKED_BYTES = 1 << 26
 """Bytes that a task gathers before it sends them on: with long keys these are fewer rows."""
 LARGEST_FRAME = 1 << 30
-"""Bytes of answers that are handed to Spark at once, which keeps text in columns of 2 GiB at the most."""
+"""Bytes of answers that are handed to Spark at once, which keeps text in columns of 2 GiB at the
+most.
+"""
 SETTINGS = -1
-"""A bucket without keys, in which the settings of the query are kept. Every task that has rows sends it a packet, so that it
-is asked in every micro-batch: one that was started with other settings fails before it has changed anything."""
+"""A bucket without keys, in which the settings of the query are kept.
+
+Every task that has rows sends it a packet, so that it is asked in every micro-batch: one that was
+started with other settings fails before it has changed anything."""
 
 PAGED = 3
 """Version of the list of pages, in the place of a packed state."""
 WAITING, TOLD = "\0waiting", "\0settings"
-"""Where rows are kept that wait for earlier ones, and the settings in words: should a bucket be asked before the settings are,
+"""Where rows are kept that wait for earlier ones, and the settings in words: should a bucket be
+asked before the settings are,
 it can name the one that has changed."""
 
 
 def packets(plan: Plan) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Rows of a task into one packet for each bucket.
 
-    Spark hands rows to a stateful processor as one Python tuple each, which costs some twenty microseconds a row. Packets
-    are few, and what is in them stays arrays.
+    Spark hands rows to a stateful processor as one Python tuple each, which costs some twenty
+    microseconds a row. Packets are few, and what is in them stays arrays.
     """
 
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -71,13 +78,16 @@ def _by_bucket(batches: list[pa.RecordBatch], plan: Plan) -> pa.RecordBatch:
     found = buckets[turn[edges[:-1]]]
     numbers = [*(called(found) if plan.even else found).tolist(), SETTINGS]
     return pa.RecordBatch.from_arrays(
-        [pa.array(numbers, type=pa.int32()), pa.array([*contents, b""], type=pa.binary())], ["bucket", "rows"]
+        [pa.array(numbers, type=pa.int32()), pa.array([*contents, b""], type=pa.binary())],
+        ["bucket", "rows"],
     )
 
 
 def together(rows: pa.Table, plan: Plan) -> pa.RecordBatch:
     """All rows in one batch, however much text their keys are."""
-    [batch] = rows.cast(plan.schema).combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], plan.schema)]
+    [batch] = rows.cast(plan.schema).combine_chunks().to_batches() or [
+        pa.RecordBatch.from_pylist([], plan.schema)
+    ]
     return batch
 
 
@@ -88,7 +98,9 @@ class Tracker(StatefulProcessor, ABC):
         self._plan = plan
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Ask Spark for the state: in both layouts, so that the one finds out that the other was there before."""
+        """Ask Spark for the state: in both layouts, so that the one finds out that the other was
+        there before.
+        """
         self._packed = handle.getValueState("packed", "fmt int, ids binary, blob binary")
         self._map = handle.getMapState("map", "key string", "fmt int, blob binary")
 
@@ -123,7 +135,9 @@ class Tracker(StatefulProcessor, ABC):
         keys = initialState["key"].tolist()
         group = self._plan.group(begun=True)
         self._load(group, keys)
-        self.save(group, joined(group, keys, initialState["fmt"].tolist(), initialState["blob"].tolist()))
+        self.save(
+            group, joined(group, keys, initialState["fmt"].tolist(), initialState["blob"].tolist())
+        )
 
     def _load(self, group: Bucket, keys: list[str]) -> None:
         """Bring keys into a group; settings that have changed since they were saved are named."""
@@ -139,12 +153,20 @@ class Tracker(StatefulProcessor, ABC):
         return dict(self._plan.frozen) | ({settings.START: "given"} if self._plan.begun else {})
 
     def _released(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows that need not wait any longer, with those that have waited before; the others are kept."""
+        """The rows that need not wait any longer, with those that have waited before.
+
+        The others are kept.
+        """
         if (before := self._map.getValue((WAITING,))) is not None:
             try:
-                earlier = pa.ipc.read_record_batch(pa.py_buffer(bytes(before[1])), self._plan.schema)
+                earlier = pa.ipc.read_record_batch(
+                    pa.py_buffer(bytes(before[1])), self._plan.schema
+                )
             except (pa.ArrowInvalid, OSError) as error:
-                raise ValueError(f"rows that wait for earlier ones are damaged ({error}). Go back to a checkpoint.") from error
+                raise ValueError(
+                    f"rows that wait for earlier ones are damaged ({error}). Go back to a "
+                    "checkpoint."
+                ) from error
             batch = together(pa.Table.from_batches([earlier, batch]), self._plan)
         held = waits(batch, self._plan.delay)
         if held.any():
@@ -156,10 +178,15 @@ class Tracker(StatefulProcessor, ABC):
 
     def _forgotten(self, group: Bucket) -> bool:
         """Let keys go that have been idle for long, by the clock of the rows."""
-        return self._plan.forget is not None and group.forget(int(group.orders.max()) - self._plan.forget)
+        return self._plan.forget is not None and group.forget(
+            int(group.orders.max()) - self._plan.forget
+        )
 
     def _require_settings(self) -> None:
-        """Refuse to go on with other settings; those of a first start are kept, and so are those of an earlier version's."""
+        """Refuse to go on with other settings.
+
+        Those of a first start are kept, and so are those of an earlier version's.
+        """
         mine = self._settings()
         if (saved := self._packed.get()) is None:
             self._packed.update((FORMAT, b"", json.dumps(mine).encode()))
@@ -171,7 +198,9 @@ class Tracker(StatefulProcessor, ABC):
 
 
 class Packed(Tracker):
-    """All keys of a bucket in one value: the cheapest where most of them have rows in a micro-batch."""
+    """All keys of a bucket in one value: the cheapest where most of them have rows in a
+    micro-batch.
+    """
 
     def load(self, group: Bucket, keys: list[str]) -> None:
         """All keys, whichever are asked for: they are saved together."""
@@ -179,13 +208,16 @@ class Packed(Tracker):
             version, ids, blob = saved
             _require(version)
             group.loads([(split(bytes(ids)), bytes(blob))], version)
-        elif any(name not in (WAITING, TOLD) for (name,) in self._map.keys()):  # noqa: SIM118  # because it is a method of Spark's
+        # because it is a method of Spark's
+        elif any(name not in (WAITING, TOLD) for (name,) in self._map.keys()):  # noqa: SIM118
             raise ValueError(OTHER_LAYOUT.format("map"))
 
     def save(self, group: Bucket, numbers: Any) -> None:
         """All keys."""
         self._forgotten(group)
-        self._packed.update((group.format, join(list(group.places)), group.dumps(single=self._plan.single)))
+        self._packed.update(
+            (group.format, join(list(group.places)), group.dumps(single=self._plan.single))
+        )
 
 
 class Mapped(Tracker):
@@ -199,20 +231,30 @@ class Mapped(Tracker):
         if len(found) < len(keys) and self._packed.exists():
             raise ValueError(OTHER_LAYOUT.format("packed"))
         for format in (FORMAT, WITH_BANDS):
-            group.loads([([key], bytes(blob)) for key, (version, blob) in found if version == format], format)
+            group.loads(
+                [([key], bytes(blob)) for key, (version, blob) in found if version == format],
+                format,
+            )
 
     def save(self, group: Bucket, numbers: Any) -> None:
         """Those that have learned."""
         names = list(group.places)
         for number in numbers.tolist():
-            self._map.updateValue((names[number],), (group.format, group.dumps([number], single=self._plan.single)))
+            self._map.updateValue(
+                (names[number],), (group.format, group.dumps([number], single=self._plan.single))
+            )
 
 
 class Paged(Tracker):
-    """A value for each few dozen keys, and a list of these pages: what is read and written follows the keys that have rows."""
+    """A value for each few dozen keys, and a list of these pages: what is read and written
+    follows the keys that have rows.
+    """
 
     def load(self, group: Bucket, keys: list[str]) -> None:
-        """All keys of the pages that are asked for. What is packed yet is taken whole, and becomes pages when it is saved."""
+        """All keys of the pages that are asked for.
+
+        What is packed yet is taken whole, and becomes pages when it is saved.
+        """
         saved = self._packed.get()
         self._pages, self._turn, self._fresh = Pages(), 0, saved is None or saved[0] != PAGED
         if saved is None:
@@ -223,7 +265,9 @@ class Paged(Tracker):
             return
         self._pages, self._turn = Pages(bytes(saved[1])), int.from_bytes(bytes(saved[2]), "little")
         wanted = set(self._pages.of(keys))
-        if self._plan.forget is not None:  # and one more, in turn, where nobody may have learned for long
+        if (
+            self._plan.forget is not None
+        ):  # and one more, in turn, where nobody may have learned for long
             wanted.add(sorted(self._pages.all)[self._turn % len(self._pages.all)])
         for page in sorted(wanted):
             if (found := self._map.getValue((page.name,))) is not None:
@@ -245,7 +289,9 @@ class Paged(Tracker):
                 self._map.removeKey((page.name,))
             for part, keys in parts.items():
                 if keys:
-                    blob = group.dumps([group.places[key] for key in keys], single=self._plan.single)
+                    blob = group.dumps(
+                        [group.places[key] for key in keys], single=self._plan.single
+                    )
                     self._map.updateValue((part.name,), (group.format, join(keys) + blob))
         if self._fresh or len(self._pages.all) > size or self._plan.forget is not None:
             turn = (self._turn + 1).to_bytes(8, "little")
@@ -253,21 +299,28 @@ class Paged(Tracker):
 
 
 OTHER_LAYOUT = (
-    "the state in this checkpointLocation has the layout {!r}. Start the query with it, or give it a new checkpointLocation."
+    "the state in this checkpointLocation has the layout {!r}. Start the query with it, or "
+    "give it a new checkpointLocation."
 )
 TRACKERS: dict[str, type[Tracker]] = {"paged": Paged, "packed": Packed, "map": Mapped}
 
 
 def waits(batch: pa.RecordBatch, delay: int) -> Any:
-    """Which rows of a bucket wait for earlier ones: those less than ``delay`` behind the newest one.
+    """Which rows of a bucket wait for earlier ones: those less than ``delay`` behind the newest
+    one.
 
     Rows without a target are predicted at once, and so are those told that cannot be learned.
     """
-    orders, there = batch.column("order"), batch.column("order").is_valid().to_numpy(zero_copy_only=False)
+    orders, there = (
+        batch.column("order"),
+        batch.column("order").is_valid().to_numpy(zero_copy_only=False),
+    )
     if not delay or not there.any():
         return np.zeros(len(batch), dtype=bool)
     whole = orders.fill_null(0).to_numpy(zero_copy_only=False)
-    learned = (batch.column(name).is_valid().to_numpy(zero_copy_only=False) for name in ("key", "target"))
+    learned = (
+        batch.column(name).is_valid().to_numpy(zero_copy_only=False) for name in ("key", "target")
+    )
     return there & np.logical_and(*learned) & (whole > whole[there].max() - delay)
 
 
@@ -275,13 +328,16 @@ def _frame(batch: pa.RecordBatch) -> Any:
     """A pandas frame, in which whole numbers stay whole."""
     import pandas as pd
 
-    return batch.to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get if batch.column("order").null_count else None)
+    return batch.to_pandas(
+        types_mapper={pa.int64(): pd.Int64Dtype()}.get if batch.column("order").null_count else None
+    )
 
 
 def _require(version: int) -> None:
     if version not in (FORMAT, WITH_BANDS):
         raise ValueError(
-            f"the state in this checkpointLocation has format {version}, and this version of swordplay reads {FORMAT} and "
+            f"the state in this checkpointLocation has format {version}, and this version of "
+            f"swordplay reads {FORMAT} and "
             f"{WITH_BANDS}. "
             "Go on with the version that wrote it, or give the query a new checkpointLocation."
         )

@@ -33,15 +33,27 @@ def grouped(start: Any, bucket: Any, plan: Plan) -> Any:
     TypeError, ValueError
         If they are none, or were learned with other settings.
     """
-    types = {field.name: field.dataType.simpleString() for field in start.schema.fields} if hasattr(start, "schema") else {}
+    types = (
+        {field.name: field.dataType.simpleString() for field in start.schema.fields}
+        if hasattr(start, "schema")
+        else {}
+    )
     if types != {"key": "string", "fmt": "int", "blob": "binary"} or start.isStreaming:
-        raise TypeError(f"start must be a frame that learn_table has made, got {arguments.shown(types or start)}.")
+        raise TypeError(
+            "start must be a frame that learn_table has made, got "
+            f"{arguments.shown(types or start)}."
+        )
     saved = start.schema["blob"].metadata.get(ABOUT)
     if saved is not None and (changed := changes(json.loads(saved), dict(plan.portable().frozen))):
         raise ValueError(
-            f"start was learned with other settings: {'; '.join(changed)}. Let learn_table learn with those of the stream."
+            f"start was learned with other settings: {'; '.join(changed)}. Let learn_table learn "
+            "with those of the stream."
         )
-    return start.select(bucket, "*").mapInArrow(_called(plan), f"bucket int, {STATES}").groupBy("bucket")
+    return (
+        start.select(bucket, "*")
+        .mapInArrow(_called(plan), f"bucket int, {STATES}")
+        .groupBy("bucket")
+    )
 
 
 def _called(plan: Plan) -> Any:
@@ -52,12 +64,16 @@ def _called(plan: Plan) -> Any:
 
         for batch in batches:
             numbers = batch.column("bucket").to_numpy()
-            yield batch.set_column(0, "bucket", pa.array(called(numbers) if plan.even else numbers, type=pa.int32()))
+            yield batch.set_column(
+                0, "bucket", pa.array(called(numbers) if plan.even else numbers, type=pa.int32())
+            )
 
     return rename
 
 
-def joined(group: Bucket, keys: Sequence[str], formats: Sequence[int], blobs: Sequence[bytes]) -> Any:
+def joined(
+    group: Bucket, keys: Sequence[str], formats: Sequence[int], blobs: Sequence[bytes]
+) -> Any:
     """Let keys join a bucket with what they have learned; their numbers.
 
     Raises
@@ -71,8 +87,15 @@ def joined(group: Bucket, keys: Sequence[str], formats: Sequence[int], blobs: Se
             raise ValueError(f"start holds the key {key!r} more than once. Give each key once.")
         seen.add(key)
     if strange := sorted(set(formats) - {FORMAT, WITH_BANDS}):
-        raise ValueError(f"start holds states of format {strange[0]}, and this version reads {FORMAT} and {WITH_BANDS}.")
+        raise ValueError(
+            f"start holds states of format {strange[0]}, and this version reads {FORMAT} and "
+            f"{WITH_BANDS}."
+        )
     for version in (FORMAT, WITH_BANDS):
-        some = [(key, blob) for key, fmt, blob in zip(keys, formats, blobs, strict=True) if fmt == version]
+        some = [
+            (key, blob)
+            for key, fmt, blob in zip(keys, formats, blobs, strict=True)
+            if fmt == version
+        ]
         group.loads([([key], bytes(blob)) for key, blob in some], version)
     return np.array([group.places[key] for key in keys], dtype=np.int64)

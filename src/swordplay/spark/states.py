@@ -1,4 +1,6 @@
-"""The state of a query, as Spark's own reader of states shows it, opened: keys and their learners."""
+"""The state of a query, as Spark's own reader of states shows it, opened: keys and their
+learners.
+"""
 
 from __future__ import annotations
 
@@ -24,17 +26,21 @@ def open_state(
     loss: LossName = "squared",
     lags: int = 0,
 ) -> dict[str, Any]:
-    """The learners in one value of the state of a regression, by their keys, as ordinary ``SwordRegressor``.
+    """The learners in one value of the state of a regression, by their keys, as ordinary
+    ``SwordRegressor``.
 
-    They go on by themselves, with the same coefficients and predictions to come; what certificates need is not kept on Spark.
+    They go on by themselves, with the same coefficients and predictions to come; what certificates
+    need is not kept on Spark.
 
     Parameters
     ----------
     fmt, blob, ids
-        As ``spark.read.format("statestore")`` shows a value: with ``stateVarName`` ``"map"`` of the layout ``"paged"`` it is a
-        page (``fmt`` and ``blob``), with ``"packed"`` of the layout ``"packed"`` a bucket (``ids`` too).
+        As ``spark.read.format("statestore")`` shows a value: with ``stateVarName`` ``"map"`` of the
+        layout ``"paged"`` it is a page (``fmt`` and ``blob``), with ``"packed"`` of the layout
+        ``"packed"`` a bucket (``ids`` too).
     key
-        Whose learner it is, where a value holds one: of the layout ``"map"``, and of the rows of :func:`learn_table`.
+        Whose learner it is, where a value holds one: of the layout ``"map"``, and of the rows of
+        :func:`learn_table`.
     features, loss, lags
         As the query has them.
 
@@ -46,12 +52,16 @@ def open_state(
     if fmt == WORDS:  # the settings of a bucket: there are no learners in it
         return {}
     if fmt not in (FORMAT, WITH_BANDS):
-        raise ValueError(f"fmt must be {FORMAT} or {WITH_BANDS}, which values with learners have, got {arguments.shown(fmt)}.")
+        raise ValueError(
+            f"fmt must be {FORMAT} or {WITH_BANDS}, which values with learners have, got "
+            f"{arguments.shown(fmt)}."
+        )
     data = bytes(blob)
     names = [key] if key is not None else split(data) if ids is None else split(bytes(ids))
     plan = Plan(tuple(features), loss, 0, lags, buckets=1, layout="packed", single=False)
     group = plan.group(any_settings=True)
     group.loads([(names, data[len(join(names)) :] if ids is None and key is None else data)], fmt)
     return {
-        key: opening.regressor(group.learner, group.record(number)[0], plan.features) for key, number in group.places.items()
+        key: opening.regressor(group.learner, group.record(number)[0], plan.features)
+        for key, number in group.places.items()
     }

@@ -25,7 +25,9 @@ def walk(plan: Plan) -> Callable[[Batches], Batches]:
 
 
 def states(plan: Plan) -> Callable[[Batches], Batches]:
-    """What each key knows after all its rows, for rows that are sorted by key and order: key, version and bytes."""
+    """What each key knows after all its rows, for rows that are sorted by key and order: key,
+    version and bytes.
+    """
 
     def play(batches: Batches) -> Batches:
         for _, group, keys in _walked(plan, batches):
@@ -41,8 +43,13 @@ def states(plan: Plan) -> Callable[[Batches], Batches]:
     return play
 
 
-def _walked(plan: Plan, batches: Batches) -> Iterator[tuple[pa.RecordBatch | None, Bucket, list[str]]]:
-    """Answers to each batch, its keys, and which of them have no rows to come; at the end the last one, without answers."""
+def _walked(
+    plan: Plan, batches: Batches
+) -> Iterator[tuple[pa.RecordBatch | None, Bucket, list[str]]]:
+    """Answers to each batch, its keys, and which of them have no rows to come.
+
+    At the end the last one, without answers.
+    """
     group = plan.group()
     for batch in batches:
         if not len(batch):

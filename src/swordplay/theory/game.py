@@ -48,7 +48,9 @@ class Round(NamedTuple):
 
 
 def rounds(learner: Learner, stream: Iterable[Loss]) -> Iterator[Round]:
-    """Play round by round: decide, be told the loss, learn. Constant memory, for streams without an end.
+    """Play round by round: decide, be told the loss, learn.
+
+    Constant memory, for streams without an end.
 
     A round is yielded after the learner has learned from it.
     """
@@ -59,7 +61,10 @@ def rounds(learner: Learner, stream: Iterable[Loss]) -> Iterator[Round]:
         decision = learner.decision
         value = float(loss.value(decision))
         if not np.isfinite(value):
-            raise ValueError(f"loss.value must be finite, got {value} at the decision of round {number}. Check that row.")
+            raise ValueError(
+                f"loss.value must be finite, got {value} at the decision of round {number}. Check "
+                "that row."
+            )
         learner.observe(loss)
         yield Round(number, decision, loss, value)
 
@@ -82,12 +87,12 @@ def play(
     stream
         Losses in their order in time: a list, a :class:`LinearStream`, an endless generator.
     engine
-        ``"python"`` for the readable loop, ``"compiled"`` for the engine, ``"auto"`` for the engine where it can: a
-        ``LinearStream`` and a learner made of parts that the engine knows.
+        ``"python"`` for the readable loop, ``"compiled"`` for the engine, ``"auto"`` for the engine
+        where it can: a ``LinearStream`` and a learner made of parts that the engine knows.
     keep
-        What to write down each round, of ``"losses"``, ``"decisions"`` and ``"weights"``; the total is always kept.
-        Unless given: losses, and the decisions of a dense stream if they are not too many. With ``keep=()`` memory does
-        not grow.
+        What to write down each round, of ``"losses"``, ``"decisions"`` and ``"weights"``; the total
+        is always kept. Unless given: losses, and the decisions of a dense stream if they are not
+        too many. With ``keep=()`` memory does not grow.
     max_rounds
         Stop after so many rounds, for streams without an end.
     progress
@@ -102,7 +107,9 @@ def play(
     2.53
     """
     if engine not in ("auto", "python", "compiled"):
-        raise ValueError(f"engine must be 'auto', 'python' or 'compiled', got {arguments.shown(engine)}.")
+        raise ValueError(
+            f"engine must be 'auto', 'python' or 'compiled', got {arguments.shown(engine)}."
+        )
     if keep is not None and (unknown := sorted(set(keep) - set(KEEPABLE))):
         raise ValueError(f"keep must be among {list(KEEPABLE)}, got {unknown}.")
     learner, stream = arguments.learner(learner), arguments.stream(stream)
@@ -119,7 +126,9 @@ def play(
 
 def _usual(stream: Iterable[Loss]) -> tuple[Kept, ...]:
     """What is kept if nobody says so."""
-    if isinstance(stream, LinearStream) and (stream.sparse or len(stream) * stream.dim > KEPT_NUMBERS):
+    if isinstance(stream, LinearStream) and (
+        stream.sparse or len(stream) * stream.dim > KEPT_NUMBERS
+    ):
         return ("losses",)
     return ("losses", "decisions")
 
@@ -133,15 +142,27 @@ def _compiled(
 ) -> Ledger:
     if not isinstance(stream, LinearStream):
         raise NotCompilable("the engine plays a LinearStream; this stream is something else.")
-    home = learner.parts.domain if isinstance(learner, Assembled) else learner.domain if isinstance(learner, Enclosed) else None
+    home = (
+        learner.parts.domain
+        if isinstance(learner, Assembled)
+        else learner.domain
+        if isinstance(learner, Enclosed)
+        else None
+    )
     if home is not None and stream.dim != (dim := home.dim):
-        raise ValueError(f"stream has {stream.dim} feature(s), but the learner's domain has {dim}. Make them agree.")
+        raise ValueError(
+            f"stream has {stream.dim} feature(s), but the learner's domain has {dim}. Make them "
+            "agree."
+        )
     part = stream if limit is None or limit >= len(stream) else stream[:limit]
     if "weights" in keep:
         _weights(learner)  # says so in words where a learner has none
     curvature = part.family.curvature
     if _vanishes(part[:FEW]) and _vanishes(part) and (part.features != 0).sum():
-        raise NotCompilable("the features are so small that their squares vanish, and the engine would take them for nothing.")
+        raise NotCompilable(
+            "the features are so small that their squares vanish, and the engine would take them "
+            "for nothing."
+        )
     compiled = twin(learner, stream.loss, threshold=stream.threshold, level=stream.level)
     played = compiled.play(
         part.features,
@@ -155,7 +176,11 @@ def _compiled(
         steepest, longest = played.steepest, played.longest
         if steepest is None:
             steepest = part.steepest(played.losses, part.squared_norms(), played.predictions)
-        smoothness = curvature * (_longest(part) if longest is None else longest) if math.isfinite(curvature) else curvature
+        smoothness = (
+            curvature * (_longest(part) if longest is None else longest)
+            if math.isfinite(curvature)
+            else curvature
+        )
         learner.watch(len(part), steepest, smoothness, float(played.losses.min()))
     return Ledger(
         rounds=len(part),
@@ -206,7 +231,9 @@ def _readable(
         rounds=count,
         total_loss=total,
         losses=np.array(losses) if keeps_losses else None,
-        decisions=np.array(decisions).reshape(count, len(learner.decision)) if keeps_decisions else None,
+        decisions=np.array(decisions).reshape(count, len(learner.decision))
+        if keeps_decisions
+        else None,
         weights=weights if keeps_weights else None,
         stream=stream,
         domain=_domain(learner),
@@ -217,7 +244,9 @@ def _weights(learner: Any) -> Vector:
     try:
         weights: Vector = learner.weights
     except AttributeError:
-        raise ValueError(f"keep asks for weights, but a {type(learner).__name__} has none. Leave 'weights' out.") from None
+        raise ValueError(
+            f"keep asks for weights, but a {type(learner).__name__} has none. Leave 'weights' out."
+        ) from None
     return weights
 
 

@@ -1,4 +1,6 @@
-"""Many learners on many streams with many seeds, over all the cores or machines that joblib can reach."""
+"""Many learners on many streams with many seeds, over all the cores or machines that joblib can
+reach.
+"""
 
 from __future__ import annotations
 
@@ -53,30 +55,37 @@ def sweep(
     Parameters
     ----------
     learners
-        By name, functions that make a fresh learner for a stream: ``lambda stream: sp.Sword(stream.domain)``.
+        By name, functions that make a fresh learner for a stream: ``lambda stream:
+        sp.Sword(stream.domain)``.
     streams
-        By name, functions that make a stream from ``seed=...``: ``functools.partial(sp.streams.drift.jumps, 1000)``.
+        By name, functions that make a stream from ``seed=...``:
+        ``functools.partial(sp.streams.drift.jumps, 1000)``.
     seeds
         Whole numbers.
     measure
-        Called with ledger, learner and stream after each game; its answer, numbers and strings by name, becomes more columns.
+        Called with ledger, learner and stream after each game; its answer, numbers and strings by
+        name, becomes more columns.
     engine
         As in :func:`swordplay.play`.
     jobs
-        How many games at once; unless given, what ``joblib.parallel_config`` says (also of threads, processes, clusters), or 1.
+        How many games at once; unless given, what ``joblib.parallel_config`` says (also of threads,
+        processes, clusters), or 1.
     file
-        Where finished games are noted, a line of JSON each. A sweep that was killed goes on from there: a game whose line is in
-        the file is not played again. Its line names learner, stream, seed, engine, the function ``measure`` and ``version``.
+        Where finished games are noted, a line of JSON each. A sweep that was killed goes on from
+        there: a game whose line is in the file is not played again. Its line names learner, stream,
+        seed, engine, the function ``measure`` and ``version``.
     version
-        Of your learners, streams and ``measure``. Changed code is not noticed: give another version with it, and all games are
-        played with the new code. Lines of other versions stay in the file and are not used.
+        Of your learners, streams and ``measure``. Changed code is not noticed: give another version
+        with it, and all games are played with the new code. Lines of other versions stay in the
+        file and are not used.
     progress
         Whether to show a bar, where standard error is a terminal and rich is installed.
 
     Returns
     -------
-    A tidy table, one dictionary a game in the order of learners, streams and seeds, whoever played them: learner, stream,
-    seed, rounds, total_loss; regret and path_length where the stream knows comparators; and what ``measure`` adds.
+    A tidy table, one dictionary a game in the order of learners, streams and seeds, whoever played
+    them: learner, stream, seed, rounds, total_loss; regret and path_length where the stream knows
+    comparators; and what ``measure`` adds.
 
     Examples
     --------
@@ -94,7 +103,9 @@ def sweep(
     with _notebook(file) as (known, note), _bar(progress, len(games)) as advance:
         left = [game for game in games if game not in known]
         advance(len(games) - len(left))
-        tasks = [(game, learners[game.learner], streams[game.stream], measure, engine) for game in left]
+        tasks = [
+            (game, learners[game.learner], streams[game.stream], measure, engine) for game in left
+        ]
         for game, row in _played(tasks, jobs):
             known[game] = note(game, row)
             advance(1)
@@ -114,11 +125,19 @@ def _games(
     _require_makers("learners", learners)
     _require_makers("streams", streams)
     if not isinstance(version, str | int) or isinstance(version, bool):
-        raise TypeError(f"version must be a string or a whole number, got {arguments.shown(version)}.")
-    named = None if measure is None else getattr(measure, "__qualname__", type(measure).__qualname__)
-    games = [Game(*names, engine, named, str(version)) for names in product(learners, streams, numbers)]
+        raise TypeError(
+            f"version must be a string or a whole number, got {arguments.shown(version)}."
+        )
+    named = (
+        None if measure is None else getattr(measure, "__qualname__", type(measure).__qualname__)
+    )
+    games = [
+        Game(*names, engine, named, str(version)) for names in product(learners, streams, numbers)
+    ]
     if len(set(games)) < len(games) or not games:
-        raise ValueError(f"seeds must be one or more different numbers, got {arguments.shown(numbers)}.")
+        raise ValueError(
+            f"seeds must be one or more different numbers, got {arguments.shown(numbers)}."
+        )
     return games
 
 
@@ -141,7 +160,8 @@ def _play(
         return game, row if measure is None else row | dict(measure(ledger, player, world))
     except Exception as error:
         raise RuntimeError(
-            f"the game of learner {game.learner!r} on stream {game.stream!r} with seed {game.seed} failed: {error}"
+            f"the game of learner {game.learner!r} on stream {game.stream!r} with seed "
+            f"{game.seed} failed: {error}"
         ) from error
 
 
@@ -151,22 +171,29 @@ def _played(games: Sequence[tuple[Any, ...]], jobs: int | None) -> Iterator[tupl
         import joblib
         from joblib.parallel import get_active_backend
     except ImportError:
-        raise ImportError(f"sweep needs joblib. Install it with: {extras.installation('sweep')}") from None
+        raise ImportError(
+            f"sweep needs joblib. Install it with: {extras.installation('sweep')}"
+        ) from None
     backend, usual = get_active_backend()
     count = usual if jobs is None else jobs
     tasks = [joblib.delayed(_play)(*game) for game in games]
     if backend.supports_return_generator:
         yield from joblib.Parallel(n_jobs=count, return_as="generator_unordered")(tasks)
         return
-    # Such a backend answers when all of a call is done: calls of a few games each, so that a kill costs no more than these.
+    # Such a backend answers when all of a call is done: calls of a few games each, so that a kill
+    # costs no more than these.
     size = 4 * backend.effective_n_jobs(count)
     for first in range(0, len(tasks), size):
         yield from joblib.Parallel(n_jobs=count)(tasks[first : first + size])
 
 
 @contextmanager
-def _notebook(file: str | os.PathLike[str] | None) -> Iterator[tuple[dict[Game, Row], Callable[[Game, Row], Row]]]:
-    """What is known already, and a function that writes a row down and returns it as it would be read again."""
+def _notebook(
+    file: str | os.PathLike[str] | None,
+) -> Iterator[tuple[dict[Game, Row], Callable[[Game, Row], Row]]]:
+    """What is known already, and a function that writes a row down and returns it as it would be
+    read again.
+    """
     known: dict[Game, Row] = {}
     if file is None:
         yield known, lambda game, row: _plain(game, row)[1]
@@ -183,7 +210,8 @@ def _notebook(file: str | os.PathLike[str] | None) -> Iterator[tuple[dict[Game, 
                 known[Game(**entry["game"])] = dict(entry["row"])
             except (ValueError, KeyError, TypeError):
                 raise ValueError(
-                    f"line {place} of {os.fspath(file)!r} is not one that sweep wrote. Give another file, or delete the line."
+                    f"line {place} of {os.fspath(file)!r} is not one that sweep wrote. Give "
+                    "another file, or delete the line."
                 ) from None
 
         def note(game: Game, row: Row) -> Row:
@@ -197,7 +225,9 @@ def _notebook(file: str | os.PathLike[str] | None) -> Iterator[tuple[dict[Game, 
 
 
 def _plain(game: Game, row: Row) -> tuple[bytes, Row]:
-    """A line of the notebook, and the row as it will be read from it: a resumed table must not differ from a fresh one."""
+    """A line of the notebook, and the row as it will be read from it: a resumed table must not
+    differ from a fresh one.
+    """
     line = json.dumps({"game": game._asdict(), "row": row}, default=_number)
     return line.encode() + b"\n", json.loads(line)["row"]
 
@@ -206,7 +236,10 @@ def _number(value: Any) -> Any:
     """Numbers of numpy as plain ones."""
     if isinstance(value, np.generic):
         return value.item()
-    raise TypeError(f"measure must give numbers and strings, got {arguments.shown(value)} ({type(value).__name__}).")
+    raise TypeError(
+        f"measure must give numbers and strings, got {arguments.shown(value)} "
+        f"({type(value).__name__})."
+    )
 
 
 @contextmanager
@@ -229,4 +262,6 @@ def _bar(wanted: bool, total: int) -> Iterator[Callable[[int], None]]:
 def _require_makers(name: str, makers: Any) -> None:
     fine = isinstance(makers, Mapping) and makers
     if not fine or not all(isinstance(key, str) and callable(make) for key, make in makers.items()):
-        raise TypeError(f"{name} must be a dictionary of functions by name, got {arguments.shown(makers)}.")
+        raise TypeError(
+            f"{name} must be a dictionary of functions by name, got {arguments.shown(makers)}."
+        )

@@ -19,7 +19,10 @@ def described(count: int, kind: str) -> tuple[list[dict[str, Any]], list[Any]]:
     rng = np.random.default_rng(90)
     rows, answers = [], []
     for t in range(count):
-        rain, route = float(rng.normal()), ["north", "south", "coast"][int(rng.integers(0, 2 + (t > count // 2)))]
+        rain, route = (
+            float(rng.normal()),
+            ["north", "south", "coast"][int(rng.integers(0, 2 + (t > count // 2)))],
+        )
         rows.append(
             {
                 "day": f"2024-{t % 12 + 1:02d}-{t % 28 + 1:02d}",
@@ -28,8 +31,17 @@ def described(count: int, kind: str) -> tuple[list[dict[str, Any]], list[Any]]:
                 "weekend": t % 7 > 4,
             }
         )
-        y = 10 + 2 * np.cos(t / 80) * rain + {"north": 0, "south": 3, "coast": -2}[route] + 0.3 * rng.normal()
-        answers.append(float(y) if kind == "regression" else ["late", "early", "on time"][int(y > 10) + int(y > 13)])
+        y = (
+            10
+            + 2 * np.cos(t / 80) * rain
+            + {"north": 0, "south": 3, "coast": -2}[route]
+            + 0.3 * rng.normal()
+        )
+        answers.append(
+            float(y)
+            if kind == "regression"
+            else ["late", "early", "on time"][int(y > 10) + int(y > 13)]
+        )
     return rows, answers
 
 
@@ -39,7 +51,10 @@ def _by_place(count: int, kind: str) -> tuple[Any, list[Any]]:
 
 
 def late(make: Any, rows: Any, delay: int, folder: Path) -> Mapping[str, Any]:
-    """At first told at once; then answers up to ``delay`` rows late, in any order, one in 50 never; saved on the way."""
+    """At first told at once.
+
+    Then answers up to ``delay`` rows late, in any order, one in 50 never; saved on the way.
+    """
     from swordplay.late import LateModel
 
     xs, ys = rows()
@@ -89,7 +104,10 @@ def _numbers_of(ticket: Any) -> list[float]:
     """Prediction and interval of a number, or the probabilities of labels by name."""
     if ticket.probabilities is not None:
         return [ticket.probabilities[name] for name in sorted(ticket.probabilities, key=str)]
-    return [float("nan") if x is None else float(x) for x in (ticket.prediction, ticket.lower, ticket.upper)]
+    return [
+        float("nan") if x is None else float(x)
+        for x in (ticket.prediction, ticket.lower, ticket.upper)
+    ]
 
 
 def _new(kind: str, **settings: Any) -> Any:
@@ -107,7 +125,11 @@ def _around(library: str, name: str, **settings: Any) -> Any:
         import swordplay.sklearn
         from swordplay.late import LateModel
 
-        return LateModel(getattr({"sklearn": swordplay.sklearn, "river": swordplay.river}[library], name)(**settings))
+        return LateModel(
+            getattr({"sklearn": swordplay.sklearn, "river": swordplay.river}[library], name)(
+                **settings
+            )
+        )
 
     return make
 
@@ -117,7 +139,9 @@ def _forecasts(ties: bool = False) -> tuple[Any, Any, Any]:
     rng = np.random.default_rng(92)
     forecasts = np.sin(np.arange(1200) / 50)
     columns = rng.normal(size=(1200, 3))
-    truths = forecasts + np.repeat([0.1, 0.5, 0.1], 400) * np.exp(0.7 * columns[:, 1]) * rng.normal(size=1200)
+    truths = forecasts + np.repeat([0.1, 0.5, 0.1], 400) * np.exp(0.7 * columns[:, 1]) * rng.normal(
+        size=1200
+    )
     if ties:
         truths[300:500] = forecasts[300:500]
         columns[::50, 0] = np.nan
@@ -131,7 +155,9 @@ def intervals(level: Any, ties: bool, features: bool, folder: Path) -> Mapping[s
     forecasts, truths, columns = _forecasts(ties)
     rows = {"features": columns} if features else {}
     model = SwordIntervals(level)
-    first = model.interval_then_learn(forecasts[:900], truths[:900], **{name: x[:900] for name, x in rows.items()})
+    first = model.interval_then_learn(
+        forecasts[:900], truths[:900], **{name: x[:900] for name, x in rows.items()}
+    )
     model.save(folder / "intervals.ckpt")
     model = SwordIntervals(level)
     model.load(folder / "intervals.ckpt")
@@ -141,7 +167,9 @@ def intervals(level: Any, ties: bool, features: bool, folder: Path) -> Mapping[s
         said.append(np.ravel(model.interval(forecasts[t], **row)))
         late = t - (0 if t < 1000 else 9)
         if t < 1000 or late >= 1000:
-            model.learn(forecasts[late], truths[late], **{name: x[late] for name, x in rows.items()})
+            model.learn(
+                forecasts[late], truths[late], **{name: x[late] for name, x in rows.items()}
+            )
     ahead = model.intervals(forecasts[1100:], **{name: x[1100:] for name, x in rows.items()})
     return {"first": first, "said": np.array(said), "ahead": ahead, "balances": model.balances}
 
@@ -162,11 +190,18 @@ def handed_back(_folder: Path) -> Mapping[str, Any]:
 CASES: Cases = {}
 for _kind in ("regression", "classification"):
     for _delay in (0, 12, 150):
-        CASES[f"late, {_kind}, {_delay} rows"] = partial(late, _new(_kind), partial(described, 900, _kind), _delay)
+        CASES[f"late, {_kind}, {_delay} rows"] = partial(
+            late, _new(_kind), partial(described, 900, _kind), _delay
+        )
     CASES[f"late, {_kind}, blocks"] = partial(in_blocks, _kind)
-CASES["late, regression, after a long history"] = partial(late, _new("regression"), partial(described, 3600, "regression"), 60)
+CASES["late, regression, after a long history"] = partial(
+    late, _new("regression"), partial(described, 3600, "regression"), 60
+)
 CASES["late, regression, no level"] = partial(
-    late, _new("regression", level=None, columns={"day": "word"}), partial(described, 400, "regression"), 5
+    late,
+    _new("regression", level=None, columns={"day": "word"}),
+    partial(described, 400, "regression"),
+    5,
 )
 CASES["late, sklearn regressor"] = partial(
     late, _around("sklearn", "SwordRegressor"), partial(_by_place, 700, "regression"), 15

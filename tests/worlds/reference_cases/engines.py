@@ -1,4 +1,6 @@
-"""The compiled engine: whole arrays, row by row, sparse, wide, single precision, many streams, saved numbers."""
+"""The compiled engine: whole arrays, row by row, sparse, wide, single precision, many streams,
+saved numbers.
+"""
 
 from __future__ import annotations
 
@@ -37,14 +39,19 @@ def all_weights(make: Make, world: Any, _folder: Path) -> Mapping[str, Any]:
 
 
 def online(make: Make, world: Any, dtype: Any, _folder: Path) -> Mapping[str, Any]:
-    """Row by row, predicted and learned; half-way its numbers are saved and loaded into another engine."""
+    """Row by row, predicted and learned.
+
+    half-way its numbers are saved and loaded into another engine.
+    """
     stream = world()
     learner = make(stream)
     told = {"loss": stream.loss, "threshold": stream.threshold, "dtype": dtype}
     model, said = sp.engine.online(learner, **told), []
     for t, (row, target) in enumerate(zip(stream.features, stream.targets, strict=True)):
         if t == len(stream) // 2:
-            numbers = sp.checkpoint.loads(sp.checkpoint.dumps(model.compact_state(), kind="engine"), kind="engine")
+            numbers = sp.checkpoint.loads(
+                sp.checkpoint.dumps(model.compact_state(), kind="engine"), kind="engine"
+            )
             learner = make(stream)
             model = sp.engine.online(learner, **told)
             model.load_compact_state(numbers)
@@ -69,7 +76,10 @@ def sparse(make: Make, width: int, _folder: Path) -> Mapping[str, Any]:
     rounds, entries = 400, 7
     columns = np.sort(np.argsort(rng.random((rounds, width)), axis=1)[:, :entries], axis=1)
     values = rng.normal(size=(rounds, entries))
-    rows = csr_matrix((values.ravel(), columns.ravel(), np.arange(0, rounds * entries + 1, entries)), shape=(rounds, width))
+    rows = csr_matrix(
+        (values.ravel(), columns.ravel(), np.arange(0, rounds * entries + 1, entries)),
+        shape=(rounds, width),
+    )
     truth = np.repeat(rng.normal(size=(4, width)), 100, axis=0) / np.sqrt(width)
     targets = np.asarray(rows.multiply(truth).sum(axis=1)).ravel() + 0.1 * rng.normal(size=rounds)
     stream = _InBall(sp.LinearStream(rows, targets), sp.Ball(width, 2.0))
@@ -105,7 +115,9 @@ def many(make: Make, threads: int, _folder: Path) -> Mapping[str, Any]:
     """Four streams at once."""
     worlds = [game(sp.Ball(3), 300, seed=seed) for seed in range(30, 34)]
     learners = [make(worlds[0]) for _ in worlds]
-    rows, targets = (np.stack([getattr(world, name) for world in worlds]) for name in ("features", "targets"))
+    rows, targets = (
+        np.stack([getattr(world, name) for world in worlds]) for name in ("features", "targets")
+    )
     losses = sp.engine.play_many(learners, rows, targets, threads=threads)
     return {
         "losses": losses,
@@ -119,8 +131,15 @@ def handed_over(make: Make, _folder: Path) -> Mapping[str, Any]:
     stream = GAMES["ball, squared, jumps"]()
     learner, totals = make(stream), []
     for part, engine in enumerate(("compiled", "python", "compiled", "python")):
-        totals.append(sp.play(learner, stream[30 * part : 30 * part + 30], engine=engine).total_loss)
-    return {"totals": totals, "decision": learner.decision, "certificate": learner.certificate(2.0), "weights": learner.weights}
+        totals.append(
+            sp.play(learner, stream[30 * part : 30 * part + 30], engine=engine).total_loss
+        )
+    return {
+        "totals": totals,
+        "decision": learner.decision,
+        "certificate": learner.certificate(2.0),
+        "weights": learner.weights,
+    }
 
 
 PINBALL = {
@@ -141,7 +160,9 @@ for _world, _game in GAMES.items():
         if _name != "SwordPlusPlus" or "ball" in _world:
             CASES[f"{_world}: {_name}"] = partial(played, _make, _game)
 for _name, _make in RATES.items():
-    CASES[f"ball, squared, jumps: {_name}"] = partial(all_weights, _make, GAMES["ball, squared, jumps"])
+    CASES[f"ball, squared, jumps: {_name}"] = partial(
+        all_weights, _make, GAMES["ball, squared, jumps"]
+    )
 for _world, _stream in WORLDS.items():
     for _name in ("Sword", "SwordPlusPlus"):
         CASES[f"drift, {_world}: {_name}"] = partial(all_weights, COMPILED[_name], _stream)
@@ -149,9 +170,15 @@ for _world, _game in LONG.items():
     for _name in ("Sword", "SwordBest", "SwordAgeless"):
         CASES[f"{_world}: {_name}"] = partial(played, COMPILED[_name], _game)
 for _name in COMPILED:
-    CASES[f"row by row: {_name}"] = partial(online, COMPILED[_name], GAMES["far ball, squared, rotation"], "float64")
-CASES["row by row, logistic: Sword"] = partial(online, COMPILED["Sword"], GAMES["ball, logistic, walk"], "float64")
-CASES["single precision: SwordBest"] = partial(online, COMPILED["SwordBest"], GAMES["ball, squared, jumps"], "float32")
+    CASES[f"row by row: {_name}"] = partial(
+        online, COMPILED[_name], GAMES["far ball, squared, rotation"], "float64"
+    )
+CASES["row by row, logistic: Sword"] = partial(
+    online, COMPILED["Sword"], GAMES["ball, logistic, walk"], "float64"
+)
+CASES["single precision: SwordBest"] = partial(
+    online, COMPILED["SwordBest"], GAMES["ball, squared, jumps"], "float32"
+)
 for _name in ("Sword", "SwordBest", "SwordPlusPlus", "Ader", "SwordAgeless"):
     CASES[f"sparse, 40 columns: {_name}"] = partial(sparse, COMPILED[_name], 40)
 CASES["sparse, 5,000 columns: SwordBest"] = partial(sparse, COMPILED["SwordBest"], 5000)

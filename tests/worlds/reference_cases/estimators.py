@@ -1,4 +1,6 @@
-"""Estimators for scikit-learn: every parameter, every way to learn, frames, sparse rows, intervals and sets."""
+"""Estimators for scikit-learn: every parameter, every way to learn, frames, sparse rows,
+intervals and sets.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,9 @@ def summary_numbers(text: str) -> list[float]:
     """Numbers in a text, in their order; the words around them may change."""
     import re
 
-    return sorted(float(number) for number in re.findall(r"(?<![\w.])-?\d+\.\d+(?:e[+-]?\d+)?", text))
+    return sorted(
+        float(number) for number in re.findall(r"(?<![\w.])-?\d+\.\d+(?:e[+-]?\d+)?", text)
+    )
 
 
 def _answers(model: Any, X: Any) -> dict[str, Any]:
@@ -56,11 +60,17 @@ def _answers(model: Any, X: Any) -> dict[str, Any]:
 
 
 def _then_learn(model: Any, X: Any, y: Any) -> Any:
-    return model.predict_proba_then_learn(X, y) if hasattr(model, "predict_proba") else model.predict_then_learn(X, y)
+    return (
+        model.predict_proba_then_learn(X, y)
+        if hasattr(model, "predict_proba")
+        else model.predict_then_learn(X, y)
+    )
 
 
 def stream(make: Any, rows: Any, folder: Path) -> Mapping[str, Any]:
-    """Predicted and learned in two calls with a save and a load between them, then a block to come."""
+    """Predicted and learned in two calls with a save and a load between them, then a block to
+    come.
+    """
     X, y = rows()
     model, half, rest = make(), len(y) // 2, len(y) - 20
     with warnings.catch_warnings():
@@ -104,14 +114,23 @@ def with_intervals(make: Any, rows: Any, _folder: Path) -> Mapping[str, Any]:
     predictions, intervals = model.predict_interval_then_learn(X[:half], y[:half], level=0.9)
     more, narrower = model.predict_interval_then_learn(X[half:-20], y[half:-20], level=0.5)
     ahead = model.predict_interval(X[-20:], level=0.9)
-    return {"predictions": predictions, "more": more, "intervals": intervals, "narrower": narrower, "ahead": ahead}
+    return {
+        "predictions": predictions,
+        "more": more,
+        "intervals": intervals,
+        "narrower": narrower,
+        "ahead": ahead,
+    }
 
 
 def intervals_after_fit(make: Any, rows: Any, _folder: Path) -> Mapping[str, Any]:
     """Intervals of a block to come, by the last residuals."""
     X, y = rows()
     model = make().fit(X[:-50], y[:-50])
-    return {"predictions": model.predict(X[-50:]), "intervals": model.predict_interval(X[-50:], level=0.8)}
+    return {
+        "predictions": model.predict(X[-50:]),
+        "intervals": model.predict_interval(X[-50:], level=0.8),
+    }
 
 
 def with_sets(rows: Any, _folder: Path) -> Mapping[str, Any]:
@@ -216,7 +235,11 @@ def prequential(_folder: Path) -> Mapping[str, Any]:
         "score": prequential_score(SwordRegressor(), X, y, scoring="neg_mean_absolute_error"),
         "splits": [len(part) for pair in split.split(X) for part in pair],
         "crossed": cross_val_score(
-            SwordRegressor(curves=None), X, y, cv=split, scoring=make_prequential_scorer("neg_mean_squared_error")
+            SwordRegressor(curves=None),
+            X,
+            y,
+            cv=split,
+            scoring=make_prequential_scorer("neg_mean_squared_error"),
         ),
     }
 
@@ -231,7 +254,11 @@ def encoder(missing: str, _folder: Path) -> Mapping[str, Any]:
         model = TableEncoder(missing=missing)
         first = model.fit_transform(table[:150])
         second = model.transform(table[150:])
-    return {"names": model.get_feature_names_out(), "first": np.asarray(first, float), "second": np.asarray(second, float)}
+    return {
+        "names": model.get_feature_names_out(),
+        "first": np.asarray(first, float),
+        "second": np.asarray(second, float),
+    }
 
 
 REGRESSORS: dict[str, dict[str, Any]] = {
@@ -255,16 +282,24 @@ CASES: Cases = {}
 for _name, _settings in REGRESSORS.items():
     CASES[f"regressor, {_name}"] = partial(stream, _regressor(**_settings), numbers)
 for _name in ("as it comes", "first order", "lags of 3"):
-    CASES[f"regressor, {_name}: outliers"] = partial(stream, _regressor(**REGRESSORS[_name]), partial(numbers, outliers=True))
-    CASES[f"regressor, {_name}: partial_fit"] = partial(partial_fits, _regressor(**REGRESSORS[_name]), numbers)
+    CASES[f"regressor, {_name}: outliers"] = partial(
+        stream, _regressor(**REGRESSORS[_name]), partial(numbers, outliers=True)
+    )
+    CASES[f"regressor, {_name}: partial_fit"] = partial(
+        partial_fits, _regressor(**REGRESSORS[_name]), numbers
+    )
     CASES[f"regressor, {_name}: fit"] = partial(fitted, _regressor(**REGRESSORS[_name]), numbers)
 for _kinds in (2, 3, 5):
     for _name, _settings in CLASSIFIERS.items():
         CASES[f"classifier, {_kinds} classes, {_name}"] = partial(
             stream, _classifier(**_settings), partial(labels, kinds=_kinds)
         )
-    CASES[f"classifier, {_kinds} classes: partial_fit"] = partial(partial_fits, _classifier(), partial(labels, kinds=_kinds))
-    CASES[f"classifier, {_kinds} classes: fit"] = partial(fitted, _classifier(), partial(labels, kinds=_kinds))
+    CASES[f"classifier, {_kinds} classes: partial_fit"] = partial(
+        partial_fits, _classifier(), partial(labels, kinds=_kinds)
+    )
+    CASES[f"classifier, {_kinds} classes: fit"] = partial(
+        fitted, _classifier(), partial(labels, kinds=_kinds)
+    )
     CASES[f"classifier, {_kinds} classes: sets"] = partial(with_sets, partial(labels, kinds=_kinds))
 CASES["classifier, 2 classes, lags of 2"] = partial(stream, _classifier(lags=2), labels)
 CASES["classifier, 20 classes"] = partial(stream, _classifier(), partial(labels, kinds=20))
@@ -275,11 +310,17 @@ CASES["regressor, frame of texts"] = partial(stream, _regressor(encode=True), wi
 CASES["regressor, frame: fit"] = partial(fitted, _regressor(encode=True), frame)
 CASES["classifier, frame"] = partial(stream, _classifier(encode=True), partial(frame, kind="label"))
 CASES["regressor: intervals"] = partial(with_intervals, _regressor(), numbers)
-CASES["regressor, huber: intervals"] = partial(with_intervals, _regressor(loss="huber"), partial(numbers, outliers=True))
+CASES["regressor, huber: intervals"] = partial(
+    with_intervals, _regressor(loss="huber"), partial(numbers, outliers=True)
+)
 CASES["regressor: intervals after fit"] = partial(intervals_after_fit, _regressor(), numbers)
 CASES["aggregator"] = partial(aggregated, {})
 CASES["aggregator, absolute"] = partial(aggregated, {"loss": "huber", "memory": 200.0})
-for _name, _make in (("sulfur", _regressor()), ("bikesharing", _regressor(curves="rich")), ("electricity", _classifier())):
+for _name, _make in (
+    ("sulfur", _regressor()),
+    ("bikesharing", _regressor(curves="rich")),
+    ("electricity", _classifier()),
+):
     CASES[f"shipped: {_name}"] = partial(shipped, _name, _make, 3000)
 CASES["prequential"] = prequential
 CASES["encoder"] = partial(encoder, "mean")

@@ -1,4 +1,6 @@
-"""The best comparators of hindsight: fixed, in blocks, of a budget or a price of path length, and the frontier."""
+"""The best comparators of hindsight: fixed, in blocks, of a budget or a price of path length,
+and the frontier.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +16,14 @@ from worlds.reference_cases.learners import functions, quadratics
 from worlds.reference_cases.values import Sized
 
 GAP_FORGIVES = 1e-6
-"""A gap is a proof that no sequence does better by more: a remainder of the losses, compared on this fraction of them."""
+"""A gap is a proof that no sequence does better by more: a remainder of the losses, compared on
+this fraction of them.
+"""
 
 
-def best(domain: Any, stream: Any, budgets: tuple[float, ...], prices: tuple[float, ...], _folder: Path) -> Mapping[str, Any]:
+def best(
+    domain: Any, stream: Any, budgets: tuple[float, ...], prices: tuple[float, ...], _folder: Path
+) -> Mapping[str, Any]:
     """Best sequences of several budgets and prices."""
     losses, found = stream(), {}
     for name, numbers in (("path_length", budgets), ("penalty", prices)):
@@ -64,7 +70,9 @@ def regret_curve(_folder: Path) -> Mapping[str, Any]:
     ledger = sp.play(learner, stream, engine="python")
     told = {"diameter": 2.0, "gradient_bound": 4.0, "horizon": len(stream)}
     curve = ledger.regret_curve(
-        learner, path_lengths=[0.0, 1.0, 3.0, 10.0], bound=lambda P, _: sp.bounds.ader(**told, path_length=P)
+        learner,
+        path_lengths=[0.0, 1.0, 3.0, 10.0],
+        bound=lambda P, _: sp.bounds.ader(**told, path_length=P),
     )
     return {"regrets": curve.regrets, "certificate": curve.certificate, "bound": curve.bound}
 
@@ -84,4 +92,6 @@ for _name, (_domain, _stream) in STREAMS.items():
 for _name in ("ball, squared, jumps", "box, huber, walk", "one dimension"):
     CASES[f"frontier: {_name}"] = partial(frontier, *STREAMS[_name])
 CASES["regret curve"] = regret_curve
-CASES["sequences: 20 columns"] = partial(best, sp.Ball(20), lambda: game(sp.Ball(20), 400, seed=61), (1.0,), (1.0,))
+CASES["sequences: 20 columns"] = partial(
+    best, sp.Ball(20), lambda: game(sp.Ball(20), 400, seed=61), (1.0,), (1.0,)
+)

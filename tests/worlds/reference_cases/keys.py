@@ -1,4 +1,6 @@
-"""Many keys: interleaved rows, folders that are saved and opened, new keys from a trained model, keys that expire."""
+"""Many keys: interleaved rows, folders that are saved and opened, new keys from a trained model,
+keys that expire.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +14,20 @@ import numpy as np
 from worlds.reference_cases import Cases
 
 
-def panel(count: int = 4000, keys: int = 30, columns: int = 3, *, seed: int = 100) -> tuple[Any, Any, Any]:
+def panel(
+    count: int = 4000, keys: int = 30, columns: int = 3, *, seed: int = 100
+) -> tuple[Any, Any, Any]:
     """Rows of keys in a seeded order; some keys are rare."""
     rng = np.random.default_rng(seed)
     key = np.array([f"key {k:03d}" for k in np.minimum(rng.geometric(2.0 / keys, count), keys)])
     X = rng.normal(size=(count, columns)) * [1.0, 100.0, 0.01][:columns]
     side = np.array([1.0 if name[-1] in "02468" else -1.0 for name in key])
-    y = 5 * side + side * X[:, 0] + np.cos(np.arange(count) / 700) * X[:, 1] / 100 + 0.2 * rng.normal(size=count)
+    y = (
+        5 * side
+        + side * X[:, 0]
+        + np.cos(np.arange(count) / 700) * X[:, 1] / 100
+        + 0.2 * rng.normal(size=count)
+    )
     return key, X, y
 
 
@@ -58,14 +67,20 @@ def classification(kinds: int, folder: Path) -> Mapping[str, Any]:
     from swordplay.keyed import Keyed
 
     key, X, y = panel(2500, 12, seed=101)
-    labels = np.array(["low", "middle", "high"])[np.digitize(y, [0.0] if kinds == 2 else [-4.0, 4.0])]
+    labels = np.array(["low", "middle", "high"])[
+        np.digitize(y, [0.0] if kinds == 2 else [-4.0, 4.0])
+    ]
     model = Keyed("classification", classes=sorted(set(labels)))
     said = model.predict_proba_then_learn(key[:1200], X[:1200], labels[:1200])
     model.save(folder / "keys")
     model = Keyed.load(folder / "keys")
     model.predict_then_learn(key[1200:2400], X[1200:2400], labels[1200:2400])
     one = model.model("key 001")
-    return {"said": said, "ahead": model.predict_proba(key[2400:], X[2400:]), "one": one.predict_proba(X[:30])}
+    return {
+        "said": said,
+        "ahead": model.predict_proba(key[2400:], X[2400:]),
+        "one": one.predict_proba(X[:30]),
+    }
 
 
 def started(_folder: Path) -> Mapping[str, Any]:
@@ -77,7 +92,10 @@ def started(_folder: Path) -> Mapping[str, Any]:
     start = SwordRegressor(lags=0, curves=None)
     start.partial_fit(X[:400], y[:400])
     model = Keyed(start=start)
-    return {"said": model.predict_then_learn(key[400:], X[400:], y[400:]), "one": model.model("key 003").coef_}
+    return {
+        "said": model.predict_then_learn(key[400:], X[400:], y[400:]),
+        "one": model.model("key 003").coef_,
+    }
 
 
 def frames(_folder: Path) -> Mapping[str, Any]:
@@ -90,7 +108,10 @@ def frames(_folder: Path) -> Mapping[str, Any]:
     table = pd.DataFrame(X, columns=["a", "b", "c"])
     number = np.array([int(name[4:]) for name in key])
     model = Keyed(lags=2)
-    return {"said": model.predict_then_learn(number, table, y), "ahead": model.predict(number[:40], table[:40])}
+    return {
+        "said": model.predict_then_learn(number, table, y),
+        "ahead": model.predict(number[:40], table[:40]),
+    }
 
 
 CASES: Cases = {

@@ -1,4 +1,6 @@
-"""Readable learners: every learner, meta, rate and pool, on every domain, loss and kind of drift."""
+"""Readable learners: every learner, meta, rate and pool, on every domain, loss and kind of
+drift.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +13,26 @@ import numpy as np
 
 import swordplay as sp
 from worlds.reference_cases import Cases
-from worlds.reference_cases.games import COMPILED, GAMES, META, RATES, READABLE, Make, bounds_of, constants, game
+from worlds.reference_cases.games import (
+    COMPILED,
+    GAMES,
+    META,
+    RATES,
+    READABLE,
+    Make,
+    bounds_of,
+    constants,
+    game,
+)
 
 drift = sp.streams.drift
 SHOWN = ("weights", "step_sizes", "effective_step_size", "trust")
 """Attributes that a learner may have; a learner without experts has none."""
 
 
-def results(learner: Any, ledger: Any, moment: Any = None, *, path_length: float = 1.0) -> dict[str, Any]:
+def results(
+    learner: Any, ledger: Any, moment: Any = None, *, path_length: float = 1.0
+) -> dict[str, Any]:
     """All that a learner and the record of its game say."""
     found = {"total loss": ledger.total_loss, "decision": learner.decision}
     if ledger.decisions is not None:
@@ -31,7 +45,9 @@ def results(learner: Any, ledger: Any, moment: Any = None, *, path_length: float
             found[name] = value
     if has_certificate(learner):
         for P in (0.0, 1.0, path_length):
-            found[f"certificate {'of the path' if path_length == P else P}"] = learner.certificate(P)
+            found[f"certificate {'of the path' if path_length == P else P}"] = learner.certificate(
+                P
+            )
         if moment is not None:
             found["certificate of a window"] = learner.certificate(1.0, since=moment)
     return found
@@ -46,7 +62,9 @@ def has_certificate(learner: Any) -> bool:
     return True
 
 
-def played(make: Make, world: Any, _folder: Path, *, keep: tuple[str, ...] = ("decisions",)) -> Mapping[str, Any]:
+def played(
+    make: Make, world: Any, _folder: Path, *, keep: tuple[str, ...] = ("decisions",)
+) -> Mapping[str, Any]:
     """A game in the readable loop, in two parts, so that a window has a certificate."""
     stream = world()
     learner = make(stream)
@@ -77,10 +95,14 @@ def quadratics(domain: Any, rounds: int = 60) -> list[sp.QuadraticLoss]:
     for t in range(rounds):
         half = rng.normal(size=(domain.dim, domain.dim))
         if t % 15 == 0:
-            target = domain.project(domain.center + 0.5 * domain.diameter * rng.normal(size=domain.dim))
+            target = domain.project(
+                domain.center + 0.5 * domain.diameter * rng.normal(size=domain.dim)
+            )
         matrix = half @ half.T / domain.dim
         matrix = (matrix + matrix.T) / 2
-        found.append(sp.QuadraticLoss(matrix, matrix @ target, 0.5 * float(target @ matrix @ target)))
+        found.append(
+            sp.QuadraticLoss(matrix, matrix @ target, 0.5 * float(target @ matrix @ target))
+        )
     return found
 
 
@@ -120,7 +142,9 @@ def late(_folder: Path) -> Mapping[str, Any]:
     for t, loss in enumerate(stream):
         decisions.append(learner.decision)
         waiting.append((t + int(rng.integers(0, 8)), learner.wait(), loss))
-        for _, number, arrived in sorted((one for one in waiting if one[0] <= t), key=lambda one: one[:2]):
+        for _, number, arrived in sorted(
+            (one for one in waiting if one[0] <= t), key=lambda one: one[:2]
+        ):
             learner.arrive(number, arrived)
         waiting = [one for one in waiting if one[0] > t]
     return {
@@ -150,7 +174,11 @@ def guessing(_folder: Path) -> Mapping[str, Any]:
             learner.expect(loss.gradient(learner.decision) * (1.0 if t % 2 else 0.5))
         decisions.append(learner.decision)
         learner.observe(loss)
-    return {"decisions": np.array(decisions), "certificate": learner.certificate(1.0), "step sizes": learner.step_sizes}
+    return {
+        "decisions": np.array(decisions),
+        "certificate": learner.certificate(1.0),
+        "step sizes": learner.step_sizes,
+    }
 
 
 def many_steps(_folder: Path) -> Mapping[str, Any]:
@@ -196,7 +224,9 @@ def row_by_row(make: Make, world: Any, _folder: Path) -> Mapping[str, Any]:
 WORLDS = {
     "jumps": lambda: drift.jumps(150, 3, every=40, noise=0.1, seed=1),
     "rotation": lambda: drift.rotation(150, 2, turns=2.0, noise=0.05, seed=2),
-    "random walk": lambda: drift.random_walk(150, 4, step=0.05, loss="huber", threshold=0.2, seed=3),
+    "random walk": lambda: drift.random_walk(
+        150, 4, step=0.05, loss="huber", threshold=0.2, seed=3
+    ),
     "noise then jumps": lambda: drift.noise_then_jumps(150, 3, every=30, seed=4),
     "jumps then noise": lambda: drift.jumps_then_noise(150, 3, every=30, loss="logistic", seed=5),
     "alternation": lambda: drift.adversarial_alternation(150, 2, every=2, seed=6),
@@ -204,18 +234,25 @@ WORLDS = {
     "alternating instance": lambda: sp.streams.paper.alternating(150),
 }
 READABLE_GAMES = ("ball, squared, jumps", "box, huber, walk", "simplex, squared, rotation")
-"""Where learners play that are no Swords. (PBGD needs a domain with an inside, which a simplex has not.)"""
+"""Where learners play that are no Swords.
+
+(PBGD needs a domain with an inside, which a simplex has not.)
+"""
 BALL, WIDE_BOX = sp.Ball(3, 1.5, [0.2, 0.0, -0.1]), sp.Box([-2.0, -1.0, 0.0], [1.0, 3.0, 0.5])
 
 CASES: Cases = {}
 for _name, _make in {**COMPILED, **READABLE}.items():
     for _world, _game in GAMES.items():
-        if _name in COMPILED or (_world in READABLE_GAMES and not (_name.startswith("PBGD") and "simplex" in _world)):
+        if _name in COMPILED or (
+            _world in READABLE_GAMES and not (_name.startswith("PBGD") and "simplex" in _world)
+        ):
             CASES[f"{_world}: {_name}"] = partial(played, _make, _game)
 for _name, _make in {**META, **RATES}.items():
     CASES[f"ball, squared, jumps: {_name}"] = partial(weighed, _make, GAMES["ball, squared, jumps"])
 for _name in ("SwordBest, FixedShare", "SwordSmall, Squint"):
-    CASES[f"simplex, squared, rotation: {_name}"] = partial(played, META[_name], GAMES["simplex, squared, rotation"])
+    CASES[f"simplex, squared, rotation: {_name}"] = partial(
+        played, META[_name], GAMES["simplex, squared, rotation"]
+    )
 for _world, _stream in WORLDS.items():
     for _name in ("Sword", "SwordBest"):
         CASES[f"drift, {_world}: {_name}"] = partial(weighed, COMPILED[_name], _stream)
@@ -227,7 +264,9 @@ for _kind, _losses in (("quadratic", quadratics), ("function", functions), ("mix
             "OptimisticOGD": sp.OptimisticOGD,
             "Ader": lambda domain: sp.Ader(domain, horizon=60, gradient_bound=10.0),
         }.items():
-            CASES[f"{_kind} losses, {type(_domain).__name__}: {_name}"] = partial(of_losses, _made, _domain, _losses)
+            CASES[f"{_kind} losses, {type(_domain).__name__}: {_name}"] = partial(
+                of_losses, _made, _domain, _losses
+            )
 for _domain in (sp.Box([-1.0], [1.0]), BALL):
     CASES[f"sequence, {_domain.dim}: Aligator"] = partial(forecaster, sp.Aligator, _domain)
     CASES[f"sequence, {_domain.dim}: Arrows"] = partial(
@@ -235,7 +274,9 @@ for _domain in (sp.Box([-1.0], [1.0]), BALL):
     )
 for _name in ("Sword", "SwordBest", "Ader"):
     CASES[f"saved half-way: {_name}"] = partial(saved, COMPILED[_name], GAMES["box, huber, walk"])
-    CASES[f"row by row: {_name}"] = partial(row_by_row, COMPILED[_name], GAMES["simplex, squared, rotation"])
+    CASES[f"row by row: {_name}"] = partial(
+        row_by_row, COMPILED[_name], GAMES["simplex, squared, rotation"]
+    )
 for _name, _make in {
     "MetaGrad": READABLE["MetaGrad"],
     "CBCE": READABLE["CBCE"],

@@ -17,10 +17,16 @@ class Rows(NamedTuple):
 def numbers(count: int = 600, columns: int = 4, *, seed: int = 70, outliers: bool = False) -> Rows:
     """Columns of very different units and a target whose coefficients turn."""
     rng = np.random.default_rng(seed)
-    X = rng.normal(size=(count, columns)) * 10.0 ** rng.integers(-3, 4, columns) + rng.normal(size=columns)
+    X = rng.normal(size=(count, columns)) * 10.0 ** rng.integers(-3, 4, columns) + rng.normal(
+        size=columns
+    )
     turn = np.arange(count)[:, None] / 150 + np.arange(columns)
     units = X.std(axis=0)
-    y = 20 + (np.cos(turn) * (X - X.mean(axis=0)) / units).sum(axis=1) + 0.2 * rng.normal(size=count)
+    y = (
+        20
+        + (np.cos(turn) * (X - X.mean(axis=0)) / units).sum(axis=1)
+        + 0.2 * rng.normal(size=count)
+    )
     y[count // 2 :] += 3.0  # a jump of the level
     if outliers:
         y[::97] += 500.0
@@ -46,7 +52,9 @@ def frame(count: int = 500, *, seed: int = 72, kind: str = "number") -> Rows:
 
     rng = np.random.default_rng(seed)
     when = pd.date_range("2024-01-30", periods=count, freq="7h")
-    words = np.array(["dry", "rain", "snow", "fog"])[np.minimum(rng.integers(0, 4, count), np.arange(count) * 5 // count)]
+    words = np.array(["dry", "rain", "snow", "fog"])[
+        np.minimum(rng.integers(0, 4, count), np.arange(count) * 5 // count)
+    ]
     table = pd.DataFrame(
         {
             "when": when,

@@ -1,4 +1,6 @@
-"""A server: asks and tells over HTTP, a kill, another start, and what it predicts after its log was replayed."""
+"""A server: asks and tells over HTTP, a kill, another start, and what it predicts after its log
+was replayed.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +24,24 @@ from worlds.reference_cases.estimators import summary_numbers
 
 
 @contextmanager
-def server(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[bytes], http.client.HTTPConnection]]:
-    """A process of ``swordplay serve`` and a connection to it; killed at the end if it still runs."""
-    command = [sys.executable, "-m", "swordplay", "serve", "--state", str(folder / "models"), "--port", "0", *options]
+def server(
+    folder: Path, *options: str
+) -> Iterator[tuple[subprocess.Popen[bytes], http.client.HTTPConnection]]:
+    """A process of ``swordplay serve`` and a connection to it.
+
+    Killed at the end if it still runs.
+    """
+    command = [
+        sys.executable,
+        "-m",
+        "swordplay",
+        "serve",
+        "--state",
+        str(folder / "models"),
+        "--port",
+        "0",
+        *options,
+    ]
     output = folder / "output.txt"
     with output.open("wb") as file:
         process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT)
@@ -53,7 +70,10 @@ def send(client: http.client.HTTPConnection, method: str, path: str, body: Any =
 
 
 def answer_numbers(answers: Any) -> list[float]:
-    """Numbers of an answer or of a list of them; predicted labels count by the probabilities beside them."""
+    """Numbers of an answer or of a list of them.
+
+    Predicted labels count by the probabilities beside them.
+    """
     found = []
     for one in answers if isinstance(answers, list) else [answers]:
         for name in ("prediction", "lower", "upper", "error"):
@@ -72,15 +92,27 @@ def row(rng: np.random.Generator, t: int) -> tuple[dict[str, Any], float]:
         "kind": ["a", "b", "c"][int(rng.integers(0, 3))],
         "load": None if t % 9 == 4 else float(100 * rng.normal()),
     }
-    return x, 10 + 2 * x["size"] + {"a": 0.0, "b": 2.0, "c": -2.0}[x["kind"]] + 0.2 * float(rng.normal())
+    return x, 10 + 2 * x["size"] + {"a": 0.0, "b": 2.0, "c": -2.0}[x["kind"]] + 0.2 * float(
+        rng.normal()
+    )
 
 
 def truth(kind: str, level: float) -> Any:
     """The answer of a row, of the kind that a model predicts."""
-    return {"number": level, "yes-no": level > 10, "classes": ["low", "middle", "high"][int(level > 8) + int(level > 12)]}[kind]
+    return {
+        "number": level,
+        "yes-no": level > 10,
+        "classes": ["low", "middle", "high"][int(level > 8) + int(level > 12)],
+    }[kind]
 
 
-def exchange(client: http.client.HTTPConnection, kind: str, rounds: range, waiting: list[Any], said: list[float]) -> None:
+def exchange(
+    client: http.client.HTTPConnection,
+    kind: str,
+    rounds: range,
+    waiting: list[Any],
+    said: list[float],
+) -> None:
     """Ask single rows and batches of two keys, and tell some of the answers, in a seeded order."""
     path, rng = f"/models/{kind}", np.random.default_rng([110, rounds.start])
     for t in rounds:
@@ -88,9 +120,18 @@ def exchange(client: http.client.HTTPConnection, kind: str, rounds: range, waiti
         for k in range(1 if t % 5 else 8):
             x, level = row(rng, t)
             key = {"key": "north"} if t % 3 == 0 else {}
-            asked.append(({"x": x, "id": f"{t}-{k}", **key}, {"id": f"{t}-{k}", "y": truth(kind, level), **key}))
+            asked.append(
+                (
+                    {"x": x, "id": f"{t}-{k}", **key},
+                    {"id": f"{t}-{k}", "y": truth(kind, level), **key},
+                )
+            )
         bodies = [ask for ask, _ in asked]
-        said.extend(answer_numbers(send(client, "POST", f"{path}/ask", bodies if len(bodies) > 1 else bodies[0])))
+        said.extend(
+            answer_numbers(
+                send(client, "POST", f"{path}/ask", bodies if len(bodies) > 1 else bodies[0])
+            )
+        )
         waiting.extend(tell for _, tell in asked)
         if t % 4 == 3:
             count = int(rng.integers(1, len(waiting) + 1))

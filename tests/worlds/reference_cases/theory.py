@@ -16,7 +16,15 @@ from worlds.reference_cases import Cases
 from worlds.reference_cases.games import COMPILED, GAMES
 from worlds.reference_cases.learners import functions, mixed, quadratics
 
-D, G, L, T, P, V, N = "diameter", "gradient_bound", "smoothness", "horizon", "path_length", "variation", "experts"
+D, G, L, T, P, V, N = (
+    "diameter",
+    "gradient_bound",
+    "smoothness",
+    "horizon",
+    "path_length",
+    "variation",
+    "experts",
+)
 VALUES: dict[str, list[Any]] = {
     D: [2.0, 0.3],
     G: [3.0, 0.5],
@@ -101,16 +109,25 @@ def bounds_of_sequences(_folder: Path) -> Mapping[str, Any]:
     falling = 1 / np.sqrt(1 + np.cumsum(mismatches))
     g = rng.normal(size=(40, 3))
     ridges = np.sqrt(np.cumsum(np.square(g).sum(axis=1)))
-    curvatures = np.cumsum(g[:, :, None] * g[:, None, :], axis=0) + ridges[:, None, None] * np.eye(3)
+    curvatures = np.cumsum(g[:, :, None] * g[:, None, :], axis=0) + ridges[:, None, None] * np.eye(
+        3
+    )
     newton = [
         sp.bounds.curved_expert(
-            diameter=2.0, discount=discount, gradients=g, curvatures=curvatures, ridges=ridges, path_length=length
+            diameter=2.0,
+            discount=discount,
+            gradients=g,
+            curvatures=curvatures,
+            ridges=ridges,
+            path_length=length,
         )
         for discount in (0.5, 0.99)
         for length in (0.0, 3.0)
     ]
     hedge = [
-        sp.bounds.optimistic_hedge(experts=8, learning_rates=rates, mismatches=mismatches, tuning=tuning)
+        sp.bounds.optimistic_hedge(
+            experts=8, learning_rates=rates, mismatches=mismatches, tuning=tuning
+        )
         for rates, tuning in ((falling, "safe"), (0.1, "safe"), (0.1, "paper"))
     ]
     return {"newton": newton, "hedge": hedge}
@@ -119,8 +136,13 @@ def bounds_of_sequences(_folder: Path) -> Mapping[str, Any]:
 def pools(_folder: Path) -> Mapping[str, Any]:
     """Step sizes of every pool, at short and long horizons."""
     found = {}
-    for name, told in itertools.product(("variation", "small_loss", "safe", "plus_plus", "ader"), (0, 1)):
-        given = {argument: VALUES[argument][told] for argument in ((D, G, T) if name == "ader" else (D, G, L, T))}
+    for name, told in itertools.product(
+        ("variation", "small_loss", "safe", "plus_plus", "ader"), (0, 1)
+    ):
+        given = {
+            argument: VALUES[argument][told]
+            for argument in ((D, G, T) if name == "ader" else (D, G, L, T))
+        }
         found[f"{name} {told}"] = getattr(sp.pools, name)(**given)
     return {**found, "longer": sp.pools.longer(found["variation 0"], below=3, above=2)}
 
@@ -131,7 +153,12 @@ def rates(_folder: Path) -> Mapping[str, Any]:
         dict(zip((D, L, N, V), numbers, strict=True))
         for numbers in itertools.product((2.0, 0.3), (0.5, 4.0), (5,), (0.0, 60.0))
     ]
-    small = [{"diameter": d, "experts": n, "squared_gradients": s} for d in (2.0, 0.3) for n in (5, 16) for s in (1.0, 500.0)]
+    small = [
+        {"diameter": d, "experts": n, "squared_gradients": s}
+        for d in (2.0, 0.3)
+        for n in (5, 16)
+        for s in (1.0, 500.0)
+    ]
     return {
         "variation": [sp.rates.paper_variation(**one) for one in given],
         "small loss": [sp.rates.paper_small_loss(**one) for one in small],
@@ -147,7 +174,8 @@ def quantities(domain: Any, stream: Callable[[], Any], _folder: Path) -> Mapping
     losses = stream()
     count = len(losses)
     path = domain.project(
-        domain.center + 0.3 * domain.diameter * np.cos(0.1 * np.arange(count)[:, None] + np.arange(domain.dim))
+        domain.center
+        + 0.3 * domain.diameter * np.cos(0.1 * np.arange(count)[:, None] + np.arange(domain.dim))
     )
     found = {
         "path length": sp.path_length(path),
@@ -159,8 +187,14 @@ def quantities(domain: Any, stream: Callable[[], Any], _folder: Path) -> Mapping
     }
     for name in ("gradient_variation", "function_variation", "gradient_bound", "smoothness"):
         try:
-            number = sp.smoothness(losses) if name == "smoothness" else getattr(sp, name)(losses, domain)
-            found[name] = float(number) if name == "smoothness" else {"value": float(number), "exact": number.exact}
+            number = (
+                sp.smoothness(losses) if name == "smoothness" else getattr(sp, name)(losses, domain)
+            )
+            found[name] = (
+                float(number)
+                if name == "smoothness"
+                else {"value": float(number), "exact": number.exact}
+            )
         except (TypeError, ValueError) as error:
             found[name] = type(error).__name__
     return found
@@ -221,13 +255,22 @@ STREAMS: dict[str, tuple[Any, Callable[[], Any]]] = {
     "ball, logistic, far": (sp.Ball(3, 5.0, [2.0, -1.0, 0.5]), GAMES["ball, logistic, walk"]),
     "box, squared": (sp.Box([-1.0, 0.0, 0.5], [1.0, 2.0, 0.7]), GAMES["ball, squared, jumps"]),
     "simplex, logistic": (sp.Simplex(3), GAMES["ball, logistic, walk"]),
-    "ball, huber": (sp.Ball(4, 0.7), lambda: sp.streams.drift.random_walk(80, 4, loss="huber", threshold=0.1, seed=3)),
+    "ball, huber": (
+        sp.Ball(4, 0.7),
+        lambda: sp.streams.drift.random_walk(80, 4, loss="huber", threshold=0.1, seed=3),
+    ),
     "ball, quadratic": (sp.Ball(3, 1.5), lambda: quadratics(sp.Ball(3, 1.5), 30)),
     "box, quadratic": (sp.Box([-1.0, -2.0], [0.5, 1.0]), lambda: quadratics(sp.Ball(2), 30)),
     "ball, mixed": (sp.Ball(2), lambda: mixed(sp.Ball(2), 30)),
     "ball, functions": (sp.Ball(2), lambda: functions(sp.Ball(2), 30)),
-    "gradual instance": (sp.streams.paper.gradual(200).domain, lambda: sp.streams.paper.gradual(200)),
-    "alternating instance": (sp.streams.paper.alternating(200).domain, lambda: sp.streams.paper.alternating(200)),
+    "gradual instance": (
+        sp.streams.paper.gradual(200).domain,
+        lambda: sp.streams.paper.gradual(200),
+    ),
+    "alternating instance": (
+        sp.streams.paper.alternating(200).domain,
+        lambda: sp.streams.paper.alternating(200),
+    ),
 }
 DOMAINS = {
     "ball": sp.Ball(3, 2.0, [1.0, 0.0, -1.0]),

@@ -1,4 +1,7 @@
-"""Golden runs of the command: tasks x formats x keys x orders, straight and stopped; learn and predict; compare."""
+"""Golden runs of the command: tasks x formats x keys x orders, straight and stopped.
+
+Learn and predict; compare.
+"""
 
 from __future__ import annotations
 
@@ -26,14 +29,18 @@ TASKS = ("regression", "binary", "multi-class")
 
 
 def table(task: str, count: int = 600, *, missing: bool = True) -> Any:
-    """A pandas frame of numbers, words, truths, dates, percentages and gaps, with a target ``y`` that is missing at times."""
+    """A pandas frame of numbers, words, truths, dates, percentages and gaps, with a target ``y``
+    that is missing at times.
+    """
     rows, level = frame(count, seed=120)
     found = rows.assign(name=[f"row {k}" for k in range(count)])
     names = np.array(["low", "middle", "high"])
     y = {
         "regression": lambda: level.to_numpy(),
         "binary": lambda: (level > level.median()).to_numpy(),
-        "multi-class": lambda: names[(level > 90).astype(int) + ((level > 150) & (np.arange(count) > count // 2)).astype(int)],
+        "multi-class": lambda: names[
+            (level > 90).astype(int) + ((level > 150) & (np.arange(count) > count // 2)).astype(int)
+        ],
     }[task]()
     found["y"] = y
     if missing:
@@ -56,11 +63,16 @@ def with_keys(words: bool) -> Any:
 
 
 def write(path: Path, rows: Any) -> Path:
-    """A frame as a file of the format of its name; written by plain code, so that the bytes are the same everywhere."""
+    """A frame as a file of the format of its name.
+
+    Written by plain code, so that the bytes are the same everywhere.
+    """
     if path.suffix == ".parquet":
         rows.to_parquet(path, index=False)
     elif path.suffix == ".ndjson":
-        path.write_text(rows.to_json(orient="records", lines=True, date_format="iso", double_precision=15))
+        path.write_text(
+            rows.to_json(orient="records", lines=True, date_format="iso", double_precision=15)
+        )
     else:
         rows.to_csv(path, index=False)
     return path
@@ -73,22 +85,40 @@ def output_values(path: Path) -> dict[str, Any]:
     if path.suffix == ".parquet":
         rows = pd.read_parquet(path)
     elif path.suffix == ".ndjson":
-        rows = pd.read_json(io.StringIO(path.read_text()), lines=True, convert_dates=False, precise_float=True)
+        rows = pd.read_json(
+            io.StringIO(path.read_text()), lines=True, convert_dates=False, precise_float=True
+        )
     else:
         rows = pd.read_csv(path, float_precision="round_trip")
     found: dict[str, Any] = {} if path.suffix == ".parquet" else {"bytes": path.read_bytes()}
     for name in rows.columns:
         column = rows[name]
-        found[f"column {name}"] = column.to_numpy(float) if column.dtype.kind in "fiub" else column.astype(str).to_numpy()
+        found[f"column {name}"] = (
+            column.to_numpy(float) if column.dtype.kind in "fiub" else column.astype(str).to_numpy()
+        )
     return found
 
 
-def track(rows: Any, options: Sequence[str], given: str, folder: Path, *, pipe: bool = False) -> Mapping[str, Any]:
+def track(
+    rows: Any, options: Sequence[str], given: str, folder: Path, *, pipe: bool = False
+) -> Mapping[str, Any]:
     """One run from start to end."""
     path = write(folder / f"table.{given}", rows())
     output = folder / f"predictions.{given}"
     source, data = ("-", path.read_bytes()) if pipe else (path.name, None)
-    said = run("track", source, "--target", "y", "-o", output.name, "--json", "--quiet", *options, folder=folder, given=data)
+    said = run(
+        "track",
+        source,
+        "--target",
+        "y",
+        "-o",
+        output.name,
+        "--json",
+        "--quiet",
+        *options,
+        folder=folder,
+        given=data,
+    )
     return {**output_values(output), **leaves(json.loads(said))}
 
 
@@ -96,7 +126,19 @@ def grown(rows: Any, options: Sequence[str], given: str, folder: Path) -> Mappin
     """The first half of a file, then the whole of it from the state of before."""
     whole = rows()
     path, output = folder / f"table.{given}", folder / f"predictions.{given}"
-    command = ("track", path.name, "--target", "y", "-o", output.name, "--state", "run.state", "--json", "--quiet", *options)
+    command = (
+        "track",
+        path.name,
+        "--target",
+        "y",
+        "-o",
+        output.name,
+        "--state",
+        "run.state",
+        "--json",
+        "--quiet",
+        *options,
+    )
     write(path, whole[: len(whole) // 2])
     run(*command, folder=folder)
     write(path, whole)
@@ -109,11 +151,27 @@ def stopped(name: str, given: str, folder: Path) -> Mapping[str, Any]:
     import pandas as pd
 
     data = dataset(name)
-    path = write(folder / f"table.{given}", pd.DataFrame(data.X[:10_000]).rename(columns=str).assign(y=data.y[:10_000]))
+    path = write(
+        folder / f"table.{given}",
+        pd.DataFrame(data.X[:10_000]).rename(columns=str).assign(y=data.y[:10_000]),
+    )
     output = folder / f"predictions.{given}"
-    arguments = ["track", path.name, "--target", "y", "-o", output.name, "--state", "run.state", "--save-every", "1000"]
+    arguments = [
+        "track",
+        path.name,
+        "--target",
+        "y",
+        "-o",
+        output.name,
+        "--state",
+        "run.state",
+        "--save-every",
+        "1000",
+    ]
     command = [sys.executable, "-m", "swordplay", *arguments, "--json", "--quiet"]
-    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     began = time.monotonic()
     while process.poll() is None and time.monotonic() - began < LONGEST:
         if (folder / "run.state").exists():
@@ -160,7 +218,18 @@ def learn_and_predict(rows: Any, options: Sequence[str], folder: Path) -> Mappin
 def compare(task: str, folder: Path) -> Mapping[str, Any]:
     """Errors, losses and regrets of all learners in a table, by their names."""
     write(folder / "table.csv", table(task, 400, missing=False))
-    said = json.loads(run("compare", "table.csv", "--target", "y", "--json", "--quiet", "--no-hindsight", folder=folder))
+    said = json.loads(
+        run(
+            "compare",
+            "table.csv",
+            "--target",
+            "y",
+            "--json",
+            "--quiet",
+            "--no-hindsight",
+            folder=folder,
+        )
+    )
     for name in ("standings", "benchmarks"):
         said[name] = {str(entry["name"]): entry for entry in said[name]}
     return leaves(said)
@@ -178,7 +247,11 @@ def frames(task: str, _folder: Path) -> Mapping[str, Any]:
     predictions = result.predictions
     predictions = predictions.to_pandas() if hasattr(predictions, "to_pandas") else predictions
     values = predictions["prediction"]
-    return {"prediction": values.to_numpy(float) if task == "regression" else values.astype(str).to_numpy()}
+    return {
+        "prediction": values.to_numpy(float)
+        if task == "regression"
+        else values.astype(str).to_numpy()
+    }
 
 
 CASES: Cases = {}
@@ -186,10 +259,15 @@ for _task in TASKS:
     _rows = partial(table, _task)
     for _format in FORMATS:
         CASES[f"{_format}, {_task}"] = partial(track, _rows, (), _format)
-    CASES[f"pipe, {_task}"] = partial(track, _rows, ("--task", _task, "--format", "csv"), "csv", pipe=True)
+    CASES[f"pipe, {_task}"] = partial(
+        track, _rows, ("--task", _task, "--format", "csv"), "csv", pipe=True
+    )
     CASES[f"grown csv, {_task}"] = partial(grown, _rows, (), "csv")
     CASES[f"sorted, {_task}"] = partial(
-        track, lambda task=_task: table(task).sample(frac=1.0, random_state=3), ("--sort", "when"), "csv"
+        track,
+        lambda task=_task: table(task).sample(frac=1.0, random_state=3),
+        ("--sort", "when"),
+        "csv",
     )
     CASES[f"learn and predict, {_task}"] = partial(learn_and_predict, _rows, ())
     CASES[f"data frame, {_task}"] = partial(frames, _task)
@@ -203,13 +281,25 @@ for _name, _words, _options in (
     ("words", True, ("--key", "shop")),
 ):
     CASES[f"keys, {_name}"] = partial(track, partial(with_keys, _words), _options, "csv")
-CASES["keys, parquet"] = partial(track, partial(with_keys, False), ("--key", "shop", "--no-interval"), "parquet")
-CASES["keys, pipe"] = partial(
-    track, partial(with_keys, False), ("--key", "shop", "--no-interval", "--task", "regression"), "csv", pipe=True
+CASES["keys, parquet"] = partial(
+    track, partial(with_keys, False), ("--key", "shop", "--no-interval"), "parquet"
 )
-CASES["keys, grown"] = partial(grown, partial(with_keys, False), ("--key", "shop", "--no-interval"), "csv")
-CASES["keys, classes"] = partial(track, lambda: table("multi-class").assign(shop=np.arange(600) % 3), ("--key", "shop"), "csv")
-CASES["keys, learn and predict"] = partial(learn_and_predict, partial(with_keys, False), ("--key", "shop", "--no-interval"))
+CASES["keys, pipe"] = partial(
+    track,
+    partial(with_keys, False),
+    ("--key", "shop", "--no-interval", "--task", "regression"),
+    "csv",
+    pipe=True,
+)
+CASES["keys, grown"] = partial(
+    grown, partial(with_keys, False), ("--key", "shop", "--no-interval"), "csv"
+)
+CASES["keys, classes"] = partial(
+    track, lambda: table("multi-class").assign(shop=np.arange(600) % 3), ("--key", "shop"), "csv"
+)
+CASES["keys, learn and predict"] = partial(
+    learn_and_predict, partial(with_keys, False), ("--key", "shop", "--no-interval")
+)
 for _name, _options in {
     "lags of 3": ("--lags", "3"),
     "no curves": ("--curves", "none", "--lags", "0"),

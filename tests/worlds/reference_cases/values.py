@@ -1,10 +1,12 @@
 """Values of a case as JSON, and the difference between two of them.
 
-A float is stored as a hexadecimal text (``float.hex``), which loses no bit. An array of at most ``STORED_WHOLE`` values is
-stored whole. A larger one is stored as a SHA-256 of its bytes, which tells whether anything changed, and as numbers that
-measure how much: its mean absolute value, its sum and sum of squares, four sums of consecutive blocks in which each value has
-a random weight, and 16 values, the first and the last among them. A block sum is compared on the scale of one value, so that a
-change of a single value by ``TOLERANCE`` of the mean shows wherever it is; the weights show values that changed places.
+A float is stored as a hexadecimal text (``float.hex``), which loses no bit. An array of at most
+``STORED_WHOLE`` values is stored whole. A larger one is stored as a SHA-256 of its bytes, which
+tells whether anything changed, and as numbers that measure how much: its mean absolute value, its
+sum and sum of squares, four sums of consecutive blocks in which each value has a random weight, and
+16 values, the first and the last among them. A block sum is compared on the scale of one value, so
+that a change of a single value by ``TOLERANCE`` of the mean shows wherever it is; the weights show
+values that changed places.
 """
 
 from __future__ import annotations
@@ -17,7 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 TOLERANCE = 1e-10
-"""Relative difference up to which two results are equal but for rounding (as the two engines have to agree)."""
+"""Relative difference up to which two results are equal but for rounding (as the two engines
+have to agree).
+"""
 STORED_WHOLE = 16
 BLOCKS = 4
 POSITIONS = 16
@@ -26,7 +30,9 @@ SEED = 20201206
 
 
 class Sized(NamedTuple):
-    """A result that is a small remainder of larger numbers: it is compared on the scale of these."""
+    """A result that is a small remainder of larger numbers: it is compared on the scale of
+    these.
+    """
 
     value: Any
     size: float
@@ -36,7 +42,10 @@ class Difference(NamedTuple):
     """What is not identical in one value of a case."""
 
     relative: float
-    """The largest relative difference that could be measured; infinite if text, shape or kind differ."""
+    """The largest relative difference that could be measured.
+
+    Infinite if text, shape or kind differ.
+    """
     text: str
 
 
@@ -61,7 +70,9 @@ def encode(value: Any) -> Any:
 
 def _encode_array(value: Any) -> Any:
     array = np.asarray(value)
-    if array.dtype == object and all(isinstance(entry, float | int | None) for entry in array.ravel()):
+    if array.dtype == object and all(
+        isinstance(entry, float | int | None) for entry in array.ravel()
+    ):
         array = array.astype(np.float64)  # None counts as NaN
     if array.dtype.kind in "OUS":
         joined = "\n".join(map(str, array.ravel())).encode()
@@ -81,10 +92,14 @@ def _encode_array(value: Any) -> Any:
     return {
         "shape": list(array.shape),
         "sha256": hashlib.sha256(numbers.tobytes()).hexdigest()[:16],
-        "special": hashlib.sha256(np.where(np.isfinite(numbers), 0.0, numbers).tobytes()).hexdigest()[:8],
+        "special": hashlib.sha256(
+            np.where(np.isfinite(numbers), 0.0, numbers).tobytes()
+        ).hexdigest()[:8],
         "mean": (math.fsum(np.abs(finite)) / numbers.size).hex(),
         "squares": squares.hex(),
-        "sums": _texts([math.fsum(part) for part in (finite, *np.array_split(weights * finite, BLOCKS))]),
+        "sums": _texts(
+            [math.fsum(part) for part in (finite, *np.array_split(weights * finite, BLOCKS))]
+        ),
         "values": _texts(numbers[positions]),
     }
 
@@ -119,7 +134,11 @@ def difference(before: Any, after: Any) -> Difference | None:
 
 def _of_entries(before: Mapping[str, Any], after: Mapping[str, Any]) -> Difference | None:
     found = {name: difference(before[name], after[name]) for name in before.keys() & after.keys()}
-    worst = [(entry.relative, name, entry.text) for name, entry in sorted(found.items()) if entry is not None]
+    worst = [
+        (entry.relative, name, entry.text)
+        for name, entry in sorted(found.items())
+        if entry is not None
+    ]
     alone = sorted(before.keys() ^ after.keys())
     if alone:
         return Difference(math.inf, f"only one of them has {', '.join(alone)}")
@@ -133,22 +152,36 @@ def _of_arrays(before: Mapping[str, Any], after: Mapping[str, Any]) -> Differenc
     a, b = (_numbers(one["values"]) for one in (before, after))
     if "sha256" not in before:
         finite = [abs(x) for x in a + b if math.isfinite(x)]
-        return _measured(a, b, math.fsum(finite) / len(finite) if finite else 0.0, "one of the values")
+        return _measured(
+            a, b, math.fsum(finite) / len(finite) if finite else 0.0, "one of the values"
+        )
     if before["special"] != after["special"]:
         return Difference(math.inf, "other places are NaN or infinite")
     mean = max(float.fromhex(before["mean"]), float.fromhex(after["mean"]))
     found = [
         _measured(a, b, mean, f"one of {POSITIONS} values"),
-        _measured([float.fromhex(before["squares"])], [float.fromhex(after["squares"])], 0.0, "the sum of squares"),
+        _measured(
+            [float.fromhex(before["squares"])],
+            [float.fromhex(after["squares"])],
+            0.0,
+            "the sum of squares",
+        ),
     ]
-    for number, (x, y) in enumerate(zip(_numbers(before["sums"]), _numbers(after["sums"]), strict=True)):
+    for number, (x, y) in enumerate(
+        zip(_numbers(before["sums"]), _numbers(after["sums"]), strict=True)
+    ):
         text = f"the sum of block {number} of {BLOCKS}" if number else "the sum"
         found.append(_measured([x], [y], mean, text, sized=True))
     return max(found)
 
 
-def _measured(before: list[float], after: list[float], size: float, text: str, *, sized: bool = False) -> Difference:
-    """The largest difference relative to the larger number or to a size, whichever is more; to the size alone if ``sized``."""
+def _measured(
+    before: list[float], after: list[float], size: float, text: str, *, sized: bool = False
+) -> Difference:
+    """The largest difference relative to the larger number or to a size, whichever is more.
+
+    To the size alone if ``sized``.
+    """
     worst = 0.0
     for a, b in zip(before, after, strict=True):
         if a == b or (math.isnan(a) and math.isnan(b)):

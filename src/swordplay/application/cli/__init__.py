@@ -1,7 +1,7 @@
 """The command ``swordplay``: parse, wire, print; no arithmetic.
 
-Exit codes: 0 done; 1 it failed on the way; 2 it could not be started as asked (a bad option, a path that cannot be
-written, an extra that is not installed); 130 or 143 interrupted.
+Exit codes: 0 done; 1 it failed on the way; 2 it could not be started as asked (a bad option, a path
+that cannot be written, an extra that is not installed); 130 or 143 interrupted.
 """
 
 from __future__ import annotations
@@ -36,5 +36,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
         package = (missing.name or "").split(".")[0]
         if package not in EXTRA:
             raise
-        print(f"swordplay: the command needs {package}. Install it with: {extras.installation('cli')}", file=sys.stderr)
+        print(
+            f"swordplay: the command needs {package}. Install it with: "
+            f"{extras.installation('cli')}",
+            file=sys.stderr,
+        )
         return 2

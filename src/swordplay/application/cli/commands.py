@@ -1,4 +1,7 @@
-"""What can be typed after ``swordplay``. Every command lives in a module of its own, imported when it is called."""
+"""What can be typed after ``swordplay``.
+
+Every command lives in a module of its own, imported when it is called.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +22,10 @@ INTERRUPTED = 130
 """What a shell expects of a process that ended by Ctrl-C: 128 + SIGINT."""
 
 OUT_OF_MEMORY = (
-    "there is not enough memory for this. Allow the process more of it (see ulimit -v and the limits of the container), or "
-    "give it less at once: fewer columns (--drop), and no --sort or --reverse, which hold the whole table. States are as they "
+    "there is not enough memory for this. Allow the process more of it (see ulimit -v and the "
+    "limits of the container), or "
+    "give it less at once: fewer columns (--drop), and no --sort or --reverse, which hold the "
+    "whole table. States are as they "
     "were last saved."
 )
 
@@ -34,22 +39,58 @@ class Entry(NamedTuple):
 
 
 COMMANDS = {
-    "track": Entry("swordplay.application.cli.track", "track_command", "Predict each row of a table before learning from it."),
-    "learn": Entry("swordplay.application.cli.learn", "learn_command", "Learn the rows of a table into a model that is kept."),
-    "predict": Entry("swordplay.application.cli.predict", "predict_command", "Predict rows whose answers are not known yet."),
-    "compare": Entry("swordplay.application.cli.compare", "compare_command", "Let all learners of the package play a table."),
-    "serve": Entry("swordplay.application.cli.serve", "serve_command", "Predict over HTTP now, learn when the answers come."),
-    "sample": Entry("swordplay.application.cli.sample", "sample_command", "Write a real table to try the command on."),
+    "track": Entry(
+        "swordplay.application.cli.track",
+        "track_command",
+        "Predict each row of a table before learning from it.",
+    ),
+    "learn": Entry(
+        "swordplay.application.cli.learn",
+        "learn_command",
+        "Learn the rows of a table into a model that is kept.",
+    ),
+    "predict": Entry(
+        "swordplay.application.cli.predict",
+        "predict_command",
+        "Predict rows whose answers are not known yet.",
+    ),
+    "compare": Entry(
+        "swordplay.application.cli.compare",
+        "compare_command",
+        "Let all learners of the package play a table.",
+    ),
+    "serve": Entry(
+        "swordplay.application.cli.serve",
+        "serve_command",
+        "Predict over HTTP now, learn when the answers come.",
+    ),
+    "sample": Entry(
+        "swordplay.application.cli.sample",
+        "sample_command",
+        "Write a real table to try the command on.",
+    ),
     "demo": Entry(
-        "swordplay.application.cli.demo", "demo_command", "Track, compare and reproduce on a stream that comes along."
+        "swordplay.application.cli.demo",
+        "demo_command",
+        "Track, compare and reproduce on a stream that comes along.",
     ),
-    "inspect": Entry("swordplay.application.cli.inspection", "inspect_command", "Say what a checkpoint holds."),
+    "inspect": Entry(
+        "swordplay.application.cli.inspection", "inspect_command", "Say what a checkpoint holds."
+    ),
     "reproduce": Entry(
-        "swordplay.application.cli.reproduction", "reproduce_command", "Replay the paper's experiment: regret beside bounds."
+        "swordplay.application.cli.reproduction",
+        "reproduce_command",
+        "Replay the paper's experiment: regret beside bounds.",
     ),
-    "warm": Entry("swordplay.application.cli.warm", "warm_command", "Compile for this very processor, before the first use."),
+    "warm": Entry(
+        "swordplay.application.cli.warm",
+        "warm_command",
+        "Compile for this very processor, before the first use.",
+    ),
     "completion": Entry(
-        "swordplay.application.cli.completion", "completion_command", "Print a script that completes commands and options."
+        "swordplay.application.cli.completion",
+        "completion_command",
+        "Print a script that completes commands and options.",
     ),
 }
 
@@ -78,7 +119,9 @@ class Commands(click.Group):
 def run(arguments: Sequence[str] | None) -> int:
     """Run a command; its exit code. Errors take a line or two, not a traceback."""
     try:
-        alone = arguments is None  # whether the process is the command's own, which has its arguments then
+        alone = (
+            arguments is None
+        )  # whether the process is the command's own, which has its arguments then
         code = program.main(arguments, prog_name="swordplay", standalone_mode=False, obj=alone)
         if sys.stdout is not None:  # as it is if it was closed (>&-)
             sys.stdout.flush()
@@ -95,13 +138,17 @@ def run(arguments: Sequence[str] | None) -> int:
     except MemoryError:
         return _out_of_memory()
     except ImportError as error:
-        if "failed to map segment" not in str(error):  # as the loader says when a library does not fit
+        if "failed to map segment" not in str(
+            error
+        ):  # as the loader says when a library does not fit
             raise
         return _out_of_memory()
     except OSError as error:
         return _out_of_memory() if error.errno == errno.ENOMEM else _unwritten(error)
     except RuntimeError as error:
-        if "can't start new thread" not in str(error):  # as Python says when there is no memory for its stack
+        if "can't start new thread" not in str(
+            error
+        ):  # as Python says when there is no memory for its stack
             raise
         return _out_of_memory()
     return code if isinstance(code, int) else 0
@@ -114,11 +161,16 @@ def _out_of_memory() -> int:
 
 
 def _unwritten(error: OSError) -> int:
-    """Say that the result could not be written, unless whoever was reading has gone; what is left of it goes nowhere."""
+    """Say that the result could not be written, unless whoever was reading has gone.
+
+    What is left of it goes nowhere.
+    """
     if not isinstance(error, BrokenPipeError):
         what = error.filename or "the result cannot be written"
         echo(f"swordplay: {what}: {error.strerror or error}.", err=True)
-    with contextlib.suppress(AttributeError, OSError):  # or the interpreter would try again on its way out
+    with contextlib.suppress(
+        AttributeError, OSError
+    ):  # or the interpreter would try again on its way out
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 1
 
@@ -127,7 +179,8 @@ def _unwritten(error: OSError) -> int:
     cls=Commands,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit codes: 0 done; 1 failed on the way; 2 could not be started as asked; 130 or 143 interrupted.",
+    epilog="Exit codes: 0 done; 1 failed on the way; 2 could not be started as asked; 130 or 143 "
+    "interrupted.",
 )
 @click.version_option(__version__, message="swordplay %(version)s")
 @click.pass_context

@@ -51,24 +51,46 @@ def remarks(comparison: Comparison) -> list[str]:
     lines = [f"{name} did not take part: {why}." for name, why in comparison.absent.items()]
     size = block_size(comparison.rows)
     if size > 1 and any(one.name.startswith("scikit-learn") for one in comparison.results):
-        lines.append(f"scikit-learn SGD predicts and learns {size} rows at a time, as each of its calls is slow.")
+        lines.append(
+            f"scikit-learn SGD predicts and learns {size} rows at a time, as each of its calls is "
+            "slow."
+        )
     return lines
 
 
 def table(comparison: Comparison) -> Table:
-    """Rank, error, regrets and cost of every participant: the estimator first, then kind by kind."""
+    """Rank, error, regrets and cost of every participant: the estimator first, then kind by
+    kind.
+    """
     title = f"{counted(comparison.rows, 'row')}, {counted(comparison.width, 'column')}"
-    grid = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, show_edge=False, padding=0)
+    grid = Table(
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        show_edge=False,
+        padding=0,
+    )
     grid.add_column("#", **NUMBERS)
     grid.add_column("learner", no_wrap=True)
     grid.add_column("told", no_wrap=True, style="dim")
     grid.add_column(comparison.measure.replace(" ", "\n"), **NUMBERS)
     for place, mark in enumerate(comparison.benchmarks):
-        grid.add_column(f"to {mark.name}".replace(" pieces", "\npieces") if place else f"regret\nto {mark.name}", **NUMBERS)
+        grid.add_column(
+            f"to {mark.name}".replace(" pieces", "\npieces")
+            if place
+            else f"regret\nto {mark.name}",
+            **NUMBERS,
+        )
     grid.add_column("µs\n/row", **NUMBERS)
     for kind, (heading, style) in SECTIONS.items():
-        lines = [_line(comparison, one, style) for one in comparison.of(kind)]  # type: ignore[arg-type]  # because keys are plain strings
-        lines += [["-", Text(f" {name}", style="dim"), "", "-"] for name in comparison.absent if kind == "rival"]
+        # because keys are plain strings
+        lines = [_line(comparison, one, style) for one in comparison.of(kind)]  # type: ignore[arg-type]
+        lines += [
+            ["-", Text(f" {name}", style="dim"), "", "-"]
+            for name in comparison.absent
+            if kind == "rival"
+        ]
         if lines:
             grid.add_row("", Text(heading, style=f"italic {style}".strip()))
         for line in lines:
@@ -77,7 +99,10 @@ def table(comparison: Comparison) -> Table:
 
 
 def verdict(comparison: Comparison) -> str:
-    """Who erred least and, if it was not the estimator, where that stands; two lines of 80 at most."""
+    """Who erred least and, if it was not the estimator, where that stands.
+
+    Two lines of 80 at most.
+    """
     first, (ours,) = comparison.results[0], comparison.of("estimator")
     said = f"{first.name} erred least: {comparison.measure} {error(comparison, first)}"
     if first is not ours:

@@ -16,13 +16,18 @@ BETWEEN_LINES = 10.0
 
 
 def results() -> Console:
-    """Where results are printed; rich leaves out colour where there is no terminal or NO_COLOR is set."""
+    """Where results are printed.
+
+    Rich leaves out colour where there is no terminal or NO_COLOR is set.
+    """
     return Console(highlight=False)
 
 
 @contextmanager
 def progress(quiet: bool, about: str = "") -> Iterator[Report | None]:
-    """A bar on standard error for as long as it takes, and no trace of it afterwards; elsewhere a plain line now and then.
+    """A bar on standard error for as long as it takes, and no trace of it afterwards.
+
+    Elsewhere a plain line now and then.
 
     Parameters
     ----------
@@ -40,10 +45,17 @@ def progress(quiet: bool, about: str = "") -> Iterator[Report | None]:
             console.print(about, markup=False, highlight=False, soft_wrap=True)
         yield _now_and_then(console)
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f}%"),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("starting", total=None)
-        yield lambda done, planned, label: bar.update(task, completed=done, total=planned, description=label)
+        yield lambda done, planned, label: bar.update(
+            task, completed=done, total=planned, description=label
+        )
 
 
 def _now_and_then(console: Console) -> Report:
@@ -54,6 +66,8 @@ def _now_and_then(console: Console) -> Report:
         nonlocal next_line
         if time.monotonic() >= next_line:
             next_line = time.monotonic() + BETWEEN_LINES
-            console.print(f"{done} of {planned}: {label}", markup=False, highlight=False, soft_wrap=True)
+            console.print(
+                f"{done} of {planned}: {label}", markup=False, highlight=False, soft_wrap=True
+            )
 
     return show

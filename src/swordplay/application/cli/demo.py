@@ -1,4 +1,6 @@
-"""``swordplay demo``: all there is to see, on a stream that comes with the package, in one report."""
+"""``swordplay demo``: all there is to see, on a stream that comes with the package, in one
+report.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +36,8 @@ ROUNDS = 100_000
 def demo_command(report: str, rounds: int, quiet: bool) -> None:
     """Track and compare on a real stream, replay the paper, write one report.
 
-    The stream is "Elec2": does the price of electricity in New South Wales rise or fall, every half hour from 1996 to
-    1998? It comes with the package. Nothing is opened and nothing is downloaded.
+    The stream is "Elec2": does the price of electricity in New South Wales rise or fall, every half
+    hour from 1996 to 1998? It comes with the package. Nothing is opened and nothing is downloaded.
     """
     from swordplay.application.cli import comparison, console, outcome, tables
     from swordplay.application.comparison import compare, field, perspective
@@ -56,7 +58,10 @@ def demo_command(report: str, rounds: int, quiet: bool) -> None:
         rows = reproduce(horizons(rounds), progress=progress)
     tables.show(rows, out)
     _write(story, compared, view, rows, Path(report))
-    click.echo(f"\nThe report is in {report}" + ("." if quiet else f" ({time.monotonic() - started:.0f} s in all)."))
+    click.echo(
+        f"\nThe report is in {report}"
+        + ("." if quiet else f" ({time.monotonic() - started:.0f} s in all).")
+    )
 
 
 def _track(path: Path, target: str, quiet: bool) -> tuple[Any, Any]:
@@ -69,7 +74,9 @@ def _track(path: Path, target: str, quiet: bool) -> tuple[Any, Any]:
     warming.beside(["steps"])  # the stream has classes, and no intervals
     with progress.shown(path.name, quiet) as watch:
         warming.say_before_compiling(watch.say)
-        found = run(Job(str(path), Settings(target, lags=options.AUTO, curves=options.AUTO)), watch=watch)
+        found = run(
+            Job(str(path), Settings(target, lags=options.AUTO, curves=options.AUTO)), watch=watch
+        )
     return found, found.tracker.story(path.name, refused=found.refused, seconds=found.seconds)
 
 
@@ -87,7 +94,8 @@ def _write(story: Any, compared: Any, view: Any, rows: Any, path: Path) -> None:
     *tracked, columns, making = track_sections(story, command="swordplay demo")
     page = Page(
         title="swordplay on a stream that drifts",
-        facts="Does the price of electricity rise or fall? Predicted half hour by half hour, before each answer was seen",
+        facts="Does the price of electricity rise or fall? Predicted half hour by half hour, "
+        "before each answer was seen",
         sections=(
             *tracked,
             compare_section(compared),
@@ -100,4 +108,6 @@ def _write(story: Any, compared: Any, view: Any, rows: Any, path: Path) -> None:
     try:
         write(page, path)
     except OSError as error:
-        raise Failed(f"could not write {path}: {error.strerror}. Give another place with --report.") from error
+        raise Failed(
+            f"could not write {path}: {error.strerror}. Give another place with --report."
+        ) from error

@@ -1,4 +1,7 @@
-"""What goes wrong takes a line or two; the exit code tells whether it could not be started or failed on the way."""
+"""What goes wrong takes a line or two.
+
+The exit code tells whether it could not be started or failed on the way.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,10 @@ class Failed(click.ClickException):
 
 @contextmanager
 def in_words(begun: Callable[[], bool] = lambda: False) -> Iterator[None]:
-    """Errors about tables, options and states as a line or two; ``begun`` says whether it failed on the way."""
+    """Errors about tables, options and states as a line or two.
+
+    ``begun`` says whether it failed on the way.
+    """
     from swordplay.application.tracking import TrackingError
     from swordplay.base.checkpoint import CheckpointError
     from swordplay.data.tables import TableError

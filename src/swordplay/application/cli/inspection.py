@@ -24,10 +24,11 @@ MOST_NAMES = 8
 @click.argument("state")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def inspect_command(state: str, as_json: bool) -> None:
-    """Say what the checkpoint STATE holds: whose it is, how many rows it has learned, where it would go on.
+    """Say what the checkpoint STATE holds: whose it is, how many rows it has learned, where it
+    would go on.
 
-    Any checkpoint of swordplay will do: of `swordplay track` and `swordplay learn`, of an estimator, with or without tickets,
-    of a learner or of the engine.
+    Any checkpoint of swordplay will do: of `swordplay track` and `swordplay learn`, of an
+    estimator, with or without tickets, of a learner or of the engine.
     """
     from swordplay.application.cli.errors import in_words
     from swordplay.application.cli.words import printable
@@ -41,7 +42,10 @@ def inspect_command(state: str, as_json: bool) -> None:
     for name, value in facts.items():
         lines = value if isinstance(value, list) else [value]
         for k, line in enumerate(lines):
-            click.echo(f"{name if k == 0 else '':{width}}  {f'{line:,}' if isinstance(line, int) else printable(str(line))}")
+            click.echo(
+                f"{name if k == 0 else '':{width}}  "
+                f"{f'{line:,}' if isinstance(line, int) else printable(str(line))}"
+            )
 
 
 def describe(path: str) -> Facts:
@@ -65,9 +69,20 @@ def describe(path: str) -> Facts:
     }
     try:
         answers = (described(kind, state) for described in _describers())
-        return facts | next((found for found in answers if found is not None), {"entries": entries(state)})
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError):  # whole, but not laid out as this version would
-        return facts | {"note": "laid out as no learner of this version does", "entries": entries(state)}
+        return facts | next(
+            (found for found in answers if found is not None), {"entries": entries(state)}
+        )
+    except (
+        AttributeError,
+        IndexError,
+        KeyError,
+        TypeError,
+        ValueError,
+    ):  # whole, but not laid out as this version would
+        return facts | {
+            "note": "laid out as no learner of this version does",
+            "entries": entries(state),
+        }
 
 
 def _describers() -> tuple[Describer, ...]:
@@ -78,7 +93,14 @@ def _describers() -> tuple[Describer, ...]:
     from swordplay.parts.learners import description as learner
     from swordplay.serving import description as server
 
-    rooms = (run.described, server.described, late.described, estimator.described, estimator.engine_alone, learner.described)
+    rooms = (
+        run.described,
+        server.described,
+        late.described,
+        estimator.described,
+        estimator.engine_alone,
+        learner.described,
+    )
     return rooms
 
 

@@ -23,7 +23,9 @@ def table(story: KeyedStory) -> Table:
         grid.add_column(name, justify="right", no_wrap=True)
     for title, lines in story.named.items():
         for k, line in enumerate(lines):
-            errors = (figure(line.errors[name], story.task) for name in (story.learner, "no change"))
+            errors = (
+                figure(line.errors[name], story.task) for name in (story.learner, "no change")
+            )
             grid.add_row(
                 Text("" if k else title, style="dim"),
                 Text(printable(line.name, LONGEST_KEY)),
@@ -39,9 +41,24 @@ def lines(story: KeyedStory) -> list[str]:
     key = printable(" and ".join(story.key), LONGEST_NAME)
     ahead = f"{story.ahead:,}" if story.ahead else "none"
     spread = {one.share: f"{one.ratio:#.3g}" for one in story.spread}
-    told = f"Half of the keys err at most {spread[0.5]} times no change, a tenth at most {spread[0.1]}" if spread else ""
+    told = (
+        f"Half of the keys err at most {spread[0.5]} times no change, a tenth at most {spread[0.1]}"
+        if spread
+        else ""
+    )
     return [
         f"{counted(story.keys, 'key')} ({key}); {story.learner} is ahead of no change in {ahead}.",
-        *([f"{told}, nine tenths at most {spread[0.9]} (of those with ten predicted rows or more)."] if spread else []),
-        *(["ratio: its error divided by that of no change; above 1 it lost."] if story.named else []),
+        *(
+            [
+                f"{told}, nine tenths at most {spread[0.9]} (of those with ten predicted rows or "
+                "more)."
+            ]
+            if spread
+            else []
+        ),
+        *(
+            ["ratio: its error divided by that of no change; above 1 it lost."]
+            if story.named
+            else []
+        ),
     ]

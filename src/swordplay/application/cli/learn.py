@@ -19,14 +19,16 @@ if TYPE_CHECKING:  # with pyarrow and the engine, which --help does without
 
 HELP = """Learn the rows of FILE into the model in --state.
 
-The first time --target says what to predict, and the other options how, as for `swordplay track`; FILE is read as there,
-and every row is predicted before it is learned, so that the error is known. After that FILE and --state are enough: the
-model knows the rest. If all rows that were learned last stand in FILE unchanged, only its new rows are learned. A FILE
-that shares only its first rows with the one that was learned last is refused; any other file is learned from its
-beginning, with its columns read as they were in the first one. All rows of a pipe are new.
+The first time --target says what to predict, and the other options how, as for `swordplay track`;
+FILE is read as there, and every row is predicted before it is learned, so that the error is known.
+After that FILE and --state are enough: the model knows the rest. If all rows that were learned last
+stand in FILE unchanged, only its new rows are learned. A FILE that shares only its first rows with
+the one that was learned last is refused; any other file is learned from its beginning, with its
+columns read as they were in the first one. All rows of a pipe are new.
 
-A run that was killed goes on where it was when the same command is given again: the model is the same, bit by bit, as if
-nothing had happened. `swordplay predict` uses the model, `swordplay inspect` says what is in it.
+A run that was killed goes on where it was when the same command is given again: the model is the
+same, bit by bit, as if nothing had happened. `swordplay predict` uses the model, `swordplay
+inspect` says what is in it.
 """
 EXAMPLES = """\b
 Examples:
@@ -70,7 +72,9 @@ TOLD = {
 @options.SAVE_EVERY
 @options.WAIT
 @click.option("--force", is_flag=True, help="Forget what the state has learned, and begin anew.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the summary.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON object instead of the summary."
+)
 @click.option("--quiet", is_flag=True, help="No progress and no remarks, only the result.")
 @click.pass_context
 def learn_command(context: click.Context, /, **typed: Any) -> int:
@@ -80,7 +84,8 @@ def learn_command(context: click.Context, /, **typed: Any) -> int:
 
     with Interrupts() as interrupts:
         try:
-            # The lock comes first: another run may be about to write the state that says how FILE is read.
+            # The lock comes first: another run may be about to write the state that says how FILE
+            # is read.
             with in_words(), options.locked(typed["state"], typed["wait"], typed["quiet"]):
                 return _learn(_job(context, typed), interrupts, typed["as_json"], typed["quiet"])
         except KeyboardInterrupt:
@@ -96,7 +101,11 @@ def _job(context: click.Context, typed: dict[str, Any]) -> Job:
 
     file, state = typed["file"], typed["state"]
     known = None if typed["force"] else settings_in(state)
-    said = {name: typed[name] for name in TOLD if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
+    said = {
+        name: typed[name]
+        for name in TOLD
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+    }
     settings = _first(typed) if known is None else _same(known, said, state)
     skip = options.skips(typed["on_bad"], file)
     return Job(
@@ -116,7 +125,8 @@ def _first(typed: dict[str, Any]) -> Settings:
     """What a new model is told."""
     if typed["target"] is None:
         raise click.UsageError(
-            f"there is no state {typed['state']} yet: --target says which column a new model is to predict. "
+            f"there is no state {typed['state']} yet: --target says which column a new model is "
+            "to predict. "
             "If there should be one, check the path of --state."
         )
     return options.settings(typed)
@@ -130,7 +140,8 @@ def _same(known: Settings, said: dict[str, Any], state: str) -> Settings:
         before, now = (json.loads(json.dumps(getattr(one, field))) for one in (known, asked))
         if name in said and before != now:
             raise click.UsageError(
-                f"{option} says {shown(now)}, and the model in {state} learned with {shown(before)}. "
+                f"{option} says {shown(now)}, and the model in {state} learned with "
+                f"{shown(before)}. "
                 f"Leave out {option}, or give another --state to learn anew."
             )
     return known
@@ -150,7 +161,10 @@ def _learn(job: Any, interrupts: Interrupts, as_json: bool, quiet: bool) -> int:
     with progress.shown(name, quiet) as watch, in_words(lambda: watch.begun):
         found = run(job, watch=watch, told=interrupts, compared=watch.compared, is_locked=True)
     if found.stopped:
-        echo(f"swordplay: stopped and saved in {job.state}. Run the same command again to go on.", err=True)
+        echo(
+            f"swordplay: stopped and saved in {job.state}. Run the same command again to go on.",
+            err=True,
+        )
         return interrupts.exit_code
     if as_json:
         click.echo(json.dumps(_figures(job, found), indent=2, allow_nan=False))
@@ -164,11 +178,18 @@ def _lines(job: Any, name: str, found: Outcome) -> list[str]:
     from swordplay.application.tracking.verdict import figure
 
     tracker = found.tracker
-    first = f"{name}: {counted(found.news, 'row')} learned" if found.news else f"{name}: nothing new to learn"
+    first = (
+        f"{name}: {counted(found.news, 'row')} learned"
+        if found.news
+        else f"{name}: nothing new to learn"
+    )
     lines = [f"{first}; the model has seen {counted(tracker.rows, 'row')}."]
     if tracker.predictions.scored:
         measure = "RMSE" if tracker.task == "regression" else "Share of mistakes"
-        lines.append(f"{measure} of all predictions so far: {figure(tracker.predictions.error, tracker.task)}.")
+        lines.append(
+            f"{measure} of all predictions so far: "
+            f"{figure(tracker.predictions.error, tracker.task)}."
+        )
     if found.refused:
         listed = f", listed in {job.refused}" if job.refused else ""
         lines.append(f"{counted(found.refused, 'row')} refused{listed}.")

@@ -34,13 +34,20 @@ TARGET = click.option("--target", required=True, metavar="COLUMN", help="The col
 HINDSIGHT = click.option(
     "--hindsight/--no-hindsight",
     default=True,
-    help="Whether the report looks back at what perfect tracking was worth (10 seconds at the most).  [default: hindsight]",
+    help="Whether the report looks back at what perfect tracking was worth (10 seconds at the "
+    "most).  [default: hindsight]",
 )
-MODEL = click.option("--state", required=True, metavar="PATH", help="Where the model is that `swordplay learn` keeps.")
+MODEL = click.option(
+    "--state",
+    required=True,
+    metavar="PATH",
+    help="Where the model is that `swordplay learn` keeps.",
+)
 OUTPUT_FORMAT = click.option(
     "--output-format",
     type=click.Choice(["csv", "ndjson", "parquet"]),
-    help="Of the predictions; by the name of the file unless given, and - follows the format of FILE.",
+    help="Of the predictions; by the name of the file unless given, and - follows the format of "
+    "FILE.",
 )
 ON_BAD = click.option(
     "--on-bad",
@@ -49,27 +56,41 @@ ON_BAD = click.option(
     "[default: stop; skip if FILE is a pipe]",
 )
 LOSS = click.option(
-    "--loss", type=click.Choice(["squared", "huber"]), default="squared", help="huber where the target has heavy tails."
+    "--loss",
+    type=click.Choice(["squared", "huber"]),
+    default="squared",
+    help="huber where the target has heavy tails.",
 )
 LEVEL = click.option(
     "--level",
     type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
     metavar="SHARE",
-    help="Of the truths that the intervals of a number are to hold; lower and upper stand beside each prediction.  "
+    help="Of the truths that the intervals of a number are to hold; lower and upper stand "
+    "beside each prediction.  "
     "[default: 0.9]",
 )
 NO_INTERVAL = click.option("--no-interval", is_flag=True, help="No intervals.")
 SAVE_EVERY = click.option(
-    "--save-every", type=click.IntRange(1), metavar="N", help="Rows between two saves, instead of ten seconds."
+    "--save-every",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Rows between two saves, instead of ten seconds.",
 )
 WAIT = click.option(
     "--wait",
     type=click.FloatRange(0.0),
     metavar="SECONDS",
-    help="How long to wait while another run uses --state; 0 refuses at once.  [default: until it ends]",
+    help="How long to wait while another run uses --state; 0 refuses at once.  [default: until "
+    "it ends]",
 )
-REVERSE = click.option("--reverse", is_flag=True, help="Take the last row first, where the newest rows stand at the top.")
-SORT = click.option("--sort", metavar="COLUMN", help="Sort the rows by this column, such as their date.")
+REVERSE = click.option(
+    "--reverse",
+    is_flag=True,
+    help="Take the last row first, where the newest rows stand at the top.",
+)
+SORT = click.option(
+    "--sort", metavar="COLUMN", help="Sort the rows by this column, such as their date."
+)
 
 
 def order(reverse: bool, sort: str | None) -> Any:
@@ -77,7 +98,9 @@ def order(reverse: bool, sort: str | None) -> Any:
     from swordplay.application.tracking.ordered import Order
 
     if reverse and sort is not None:
-        raise click.UsageError("--reverse and --sort do not go together: --sort puts the oldest row first anyway.")
+        raise click.UsageError(
+            "--reverse and --sort do not go together: --sort puts the oldest row first anyway."
+        )
     return Order(reverse, sort)
 
 
@@ -91,12 +114,17 @@ def rounds(context: click.Context, option: click.Parameter, value: str) -> int:
     except (TypeError, ValueError):
         number = MOST_ROUNDS + 1
     if number > MOST_ROUNDS:
-        raise click.BadParameter(f"must be a whole number from {FEWEST_ROUNDS} to {MOST_ROUNDS}, such as 1000, got {value!r}.")
+        raise click.BadParameter(
+            f"must be a whole number from {FEWEST_ROUNDS} to {MOST_ROUNDS}, such as 1000, got "
+            f"{value!r}."
+        )
     return number
 
 
 def figure_path(context: click.Context, option: click.Parameter, value: str | None) -> Path | None:
-    """Somewhere a figure can be written, which is tried at once: a long run must not end in a typing error."""
+    """Somewhere a figure can be written, which is tried at once: a long run must not end in a
+    typing error.
+    """
     if value is None:
         return None
     from swordplay.application.report import SUFFIXES
@@ -116,7 +144,9 @@ def report_path(context: click.Context, option: click.Parameter, value: str | No
         if Path(value).suffix.lower() not in (".html", ".htm"):
             raise click.BadParameter(f"must end in .html, got {value!r}.")
         if importlib.util.find_spec("vl_convert") is None:
-            raise click.BadParameter(f"needs vl-convert-python. Install it with: {extras.installation('cli')}")
+            raise click.BadParameter(
+                f"needs vl-convert-python. Install it with: {extras.installation('cli')}"
+            )
         try_to_write(Path(value))
     return value
 
@@ -132,12 +162,16 @@ def try_to_write(path: Path) -> None:
         path.unlink()
 
 
-def ids(context: click.Context, option: click.Parameter, value: str | None) -> tuple[str, ...] | None:
+def ids(
+    context: click.Context, option: click.Parameter, value: str | None
+) -> tuple[str, ...] | None:
     """Names of columns between commas; the word none for no column at all."""
     return () if value == "none" else names(context, option, value)
 
 
-def types(context: click.Context, option: click.Parameter, value: str | None) -> dict[str, str] | None:
+def types(
+    context: click.Context, option: click.Parameter, value: str | None
+) -> dict[str, str] | None:
     """What columns are: names and kinds between commas, such as price=number,day=date."""
     if value is None:
         return None
@@ -148,10 +182,13 @@ def types(context: click.Context, option: click.Parameter, value: str | None) ->
     for part in names(context, option, value) or ():
         name, equals, kind = part.rpartition("=")
         if not equals or not name.strip():
-            raise click.BadParameter(f"must be columns and kinds such as price=number,day=date, got {part!r}.")
+            raise click.BadParameter(
+                f"must be columns and kinds such as price=number,day=date, got {part!r}."
+            )
         if kind.strip() not in KINDS:
             raise click.BadParameter(
-                f"{part!r}: there is no kind {kind.strip()!r}.{nearest(kind, KINDS)} There are: {', '.join(KINDS)}."
+                f"{part!r}: there is no kind {kind.strip()!r}.{nearest(kind, KINDS)} There are: "
+                f"{', '.join(KINDS)}."
             )
         found[name.strip()] = kind.strip()
     return found
@@ -176,17 +213,23 @@ def lags(context: click.Context, option: click.Parameter, value: Any) -> int | s
     except ValueError:
         number = -1
     if not 0 <= number <= MOST_LAGS:
-        raise click.BadParameter(f"must be auto or a whole number from 0 to {MOST_LAGS}, got {value!r}.")
+        raise click.BadParameter(
+            f"must be auto or a whole number from 0 to {MOST_LAGS}, got {value!r}."
+        )
     return number
 
 
-def names(context: click.Context | None, option: click.Parameter | None, value: str | None) -> tuple[str, ...] | None:
+def names(
+    context: click.Context | None, option: click.Parameter | None, value: str | None
+) -> tuple[str, ...] | None:
     """Names of columns between commas; those that hold a comma stand in quotes."""
     if value is None:
         return None
     found = tuple(name.strip() for name in next(csv.reader([value], skipinitialspace=True), []))
     if not all(found) or not found:
-        raise click.BadParameter(f"must be names of columns between commas, such as a,b, got {value!r}.")
+        raise click.BadParameter(
+            f"must be names of columns between commas, such as a,b, got {value!r}."
+        )
     return found
 
 
@@ -195,28 +238,40 @@ IDS = click.option(
     "ids",
     callback=ids,
     metavar="A,B",
-    help="Columns that the predictions carry, such as a key; by default the date of the row. none for none.",
+    help="Columns that the predictions carry, such as a key; by default the date of the row. "
+    "none for none.",
 )
 TWICE = click.option(
     "--twice",
     is_flag=True,
-    help="Rows come twice, recognised by --id: first without their target, and again with it once it is known.",
+    help="Rows come twice, recognised by --id: first without their target, and again with it "
+    "once it is known.",
 )
 KEY = click.option(
-    "--key", callback=names, metavar="A,B", help="Columns that tell series apart: a model for each of their values."
+    "--key",
+    callback=names,
+    metavar="A,B",
+    help="Columns that tell series apart: a model for each of their values.",
 )
 SHOW_KEY = click.option(
     "--show-key",
     "show_keys",
     multiple=True,
     metavar="VALUE[,VALUE]",
-    help="Show how this key went, too, given by its values as the predictions have them. More than once for more keys.",
+    help="Show how this key went, too, given by its values as the predictions have them. More "
+    "than once for more keys.",
 )
 FORMAT = click.option(
-    "--format", "format_", type=click.Choice(["csv", "ndjson", "parquet"]), help="Of FILE; recognised unless given."
+    "--format",
+    "format_",
+    type=click.Choice(["csv", "ndjson", "parquet"]),
+    help="Of FILE; recognised unless given.",
 )
 ENCODING = click.option(
-    "--encoding", default="utf-8", metavar="NAME", help="Of text in FILE, such as latin-1.  [default: utf-8]"
+    "--encoding",
+    default="utf-8",
+    metavar="NAME",
+    help="Of text in FILE, such as latin-1.  [default: utf-8]",
 )
 
 
@@ -224,7 +279,9 @@ def locked(state: str | None, wait: float | None, quiet: bool) -> AbstractContex
     """The lock of a state; a long wait is reported on standard error unless ``quiet``."""
     from swordplay.application.tracking import state_lock
 
-    return state_lock.locked(state, wait, (lambda text: None) if quiet else functools.partial(echo, err=True))
+    return state_lock.locked(
+        state, wait, (lambda text: None) if quiet else functools.partial(echo, err=True)
+    )
 
 
 def skips(on_bad: str | None, file: str) -> bool:
@@ -245,14 +302,19 @@ def settings(typed: Mapping[str, Any]) -> Settings:
     """What was said about a table, by what click calls the options."""
     from swordplay.application.tracking import Settings
 
-    plain = {name: typed[name] for name in ("target", "task", "features", "loss", "types", "missing", "header")}
+    plain = {
+        name: typed[name]
+        for name in ("target", "task", "features", "loss", "types", "missing", "header")
+    }
     more = {"drop": typed["drop"] or (), "key": typed["key"] or (), "id": typed["ids"]}
     more |= {"level": level(typed), "twice": typed["twice"]}
     return Settings(**plain, **more, **of_model(typed["lags"], typed["curves"], typed["key"]))
 
 
 def of_model(lags: Any, curves: Any, key: Any = None) -> dict[str, Any]:
-    """Lags and curves as they are meant: keys have first-order models, and without curves no lags join by themselves."""
+    """Lags and curves as they are meant: keys have first-order models, and without curves no
+    lags join by themselves.
+    """
     curves = None if curves == NONE or key else curves
     return {"lags": 0 if lags == AUTO and curves is None else lags, "curves": curves}
 
@@ -263,7 +325,9 @@ def told(known: Settings) -> dict[str, Any]:
 
 
 def of_learning(command: Command) -> Command:
-    """Options that say what is learned and from which columns: --task, --lags, --curves, --features, --drop."""
+    """Options that say what is learned and from which columns: --task, --lags, --curves,
+    --features, --drop.
+    """
     tasks = click.Choice(["regression", "binary", "multi-class"])
     return _each(
         command,
@@ -273,31 +337,51 @@ def of_learning(command: Command) -> Command:
             callback=lags,
             default=AUTO,
             metavar="K",
-            help="Let the last K targets join the columns; auto lets experts with and without them compete.  [default: auto]",
+            help="Let the last K targets join the columns; auto lets experts with and without "
+            "them compete.  [default: auto]",
         ),
         click.option(
             "--curves",
             type=click.Choice([AUTO, "rich", NONE]),
             default=AUTO,
-            help="none for a linear model of first order, rich for more curves (slower).  [default: auto]",
+            help="none for a linear model of first order, rich for more curves (slower).  "
+            "[default: auto]",
         ),
-        click.option("--features", callback=names, metavar="A,B", help="Columns to use; all others are left out."),
+        click.option(
+            "--features",
+            callback=names,
+            metavar="A,B",
+            help="Columns to use; all others are left out.",
+        ),
         click.option("--drop", callback=names, metavar="A,B", help="Columns not to use."),
     )
 
 
 def of_reading(command: Command) -> Command:
-    """Options that say how FILE is to be read: --types, --missing, --header, --format, --encoding."""
+    """Options that say how FILE is to be read: --types, --missing, --header, --format,
+    --encoding.
+    """
     yes_or_no = click.Choice(["yes", "no"])
     return _each(
         command,
         click.option(
-            "--types", callback=types, metavar="A=KIND,B=KIND", help="What columns are, such as price=number,day=date."
+            "--types",
+            callback=types,
+            metavar="A=KIND,B=KIND",
+            help="What columns are, such as price=number,day=date.",
         ),
         click.option(
-            "--missing", callback=missing, metavar="A,B", help="Further texts that stand for nothing, such as none,n.d."
+            "--missing",
+            callback=missing,
+            metavar="A,B",
+            help="Further texts that stand for nothing, such as none,n.d.",
         ),
-        click.option("--header", callback=header, type=yes_or_no, help="Whether CSV begins with names; recognised."),
+        click.option(
+            "--header",
+            callback=header,
+            type=yes_or_no,
+            help="Whether CSV begins with names; recognised.",
+        ),
         FORMAT,
         ENCODING,
     )

@@ -19,17 +19,19 @@ if TYPE_CHECKING:  # with pyarrow and the engine, which --help does without
 
 HELP = """Predict the rows of FILE by what `swordplay learn` or `swordplay track` has learned.
 
-FILE is CSV, NDJSON or Parquet (also .gz and .zst), or - for standard input. It has the columns that the model learned
-from, in any order; they are read as they were then. It needs no target, and one that is there is not looked at. Nothing
-is learned, and the state stays as it is. The first row is taken to follow the last one that was learned; the last targets
-before the others are not known, and they are predicted without.
+FILE is CSV, NDJSON or Parquet (also .gz and .zst), or - for standard input. It has the columns that
+the model learned from, in any order; they are read as they were then. It needs no target, and one
+that is there is not looked at. Nothing is learned, and the state stays as it is. The first row is
+taken to follow the last one that was learned; the last targets before the others are not known, and
+they are predicted without.
 
-The predictions have the columns row, the columns of --id (or the date of the row), prediction, for a number the
-interval from lower to upper, and for classes the probability of the prediction. Only the first row has an interval
-(with --key the first row of each series): intervals are calibrated for the row right after the last learned one, and
-would be too narrow for later rows. The predictions go to standard output, in the format of FILE, unless --output says
-where. With a state of many series (--key) a row is predicted by its own series, and one of a series that is new has
-no prediction.
+The predictions have the columns row, the columns of --id (or the date of the row), prediction, for
+a number the interval from lower to upper, and for classes the probability of the prediction. Only
+the first row has an interval (with --key the first row of each series): intervals are calibrated
+for the row right after the last learned one, and would be too narrow for later rows. The
+predictions go to standard output, in the format of FILE, unless --output says where. With a state
+of many series (--key) a row is predicted by its own series, and one of a series that is new has no
+prediction.
 """
 EXAMPLES = """\b
 Examples:
@@ -70,15 +72,25 @@ class Asked(NamedTuple):
 @options.FORMAT
 @options.ENCODING
 @click.option("--force", is_flag=True, help="Replace an output that exists.")
-@click.option("--json", "as_json", is_flag=True, help="Print what was done as one JSON object; needs --output PATH.")
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print what was done as one JSON object; needs --output PATH.",
+)
 @click.option("--quiet", is_flag=True, help="No remarks, only the predictions.")
 def predict_command(**options_typed: Any) -> int:
     """Check what was asked, predict, and say what was done; the exit code."""
     asked = Asked(**options_typed)
     if asked.as_json and asked.output == "-":
-        raise click.UsageError("--json and the predictions would both go to standard output. Give --output PATH.")
+        raise click.UsageError(
+            "--json and the predictions would both go to standard output. Give --output PATH."
+        )
     if asked.output == "-" and sys.stdout is None:
-        raise click.UsageError("the predictions go to standard output, which is closed. Open it, or give --output PATH.")
+        raise click.UsageError(
+            "the predictions go to standard output, which is closed. Open it, or give --output "
+            "PATH."
+        )
     if asked.output == "-" and asked.output_format == "parquet":
         raise click.UsageError("Parquet cannot be written to standard output. Give --output PATH.")
     from swordplay.application.cli import progress
@@ -125,7 +137,11 @@ def _job(asked: Asked, model: Taught) -> Any:
     from swordplay.application.tracking import Job, TrackingError
     from swordplay.application.tracking.paths import refused_path, require_different
 
-    refused = refused_path(asked.output, asked.file, None) if options.skips(asked.on_bad, asked.file) else None
+    refused = (
+        refused_path(asked.output, asked.file, None)
+        if options.skips(asked.on_bad, asked.file)
+        else None
+    )
     job = Job(
         asked.file,
         model.settings,
@@ -144,16 +160,29 @@ def _job(asked: Asked, model: Taught) -> Any:
 
 
 def _lines(asked: Asked, found: Predicted, learned: int) -> list[str]:
-    lines = [f"{counted(found.rows, 'row')} predicted by a model that has seen {counted(learned, 'row')}."]
+    lines = [
+        f"{counted(found.rows, 'row')} predicted by a model that has seen "
+        f"{counted(learned, 'row')}."
+    ]
     lines += _remarks(found)
     if found.unknown:
         lines.append(f"Not looked at, as the model does not know them: {listed(found.unknown)}.")
     if found.silent:
-        lines.append(f"{counted(found.silent, 'row')} without a prediction: nothing was learned of their series.")
+        lines.append(
+            f"{counted(found.silent, 'row')} without a prediction: nothing was learned of their "
+            "series."
+        )
     if found.refused:
-        lines.append(f"{counted(found.refused, 'row')} refused, such as row {found.refusals[0].row:,}: {_why(found)}.")
+        lines.append(
+            f"{counted(found.refused, 'row')} refused, such as row {found.refusals[0].row:,}: "
+            f"{_why(found)}."
+        )
     if found.stopped:
-        lines.append("Stopped." if found.partial is None else f"Stopped; the predictions so far are in {found.partial}.")
+        lines.append(
+            "Stopped."
+            if found.partial is None
+            else f"Stopped; the predictions so far are in {found.partial}."
+        )
     elif asked.output != "-":
         lines.append(f"Predictions  {asked.output}")
     return lines
@@ -163,15 +192,21 @@ def _remarks(found: Predicted) -> list[str]:
     """Why later rows have no interval, and what their forecasts are made without."""
     lines = []
     if found.without_interval:
-        rows = f"{counted(found.without_interval, 'row')} {'has' if found.without_interval == 1 else 'have'} no interval"
+        rows = (
+            f"{counted(found.without_interval, 'row')} "
+            f"{'has' if found.without_interval == 1 else 'have'} no interval"
+        )
         lines.append(
-            f"{rows}: intervals are calibrated for the row right after the last learned one, and would be too narrow for "
+            f"{rows}: intervals are calibrated for the row right after the last learned one, and "
+            "would be too narrow for "
             "later rows."
         )
     if found.rows > 1 and found.lag_weight > 0.5:
         lines.append(
-            f"{100 * found.lag_weight:.0f} % of the weight is on experts that use the last targets. Those before the later "
-            "rows are not known: their forecasts are made without them, and are less accurate than that of the first row."
+            f"{100 * found.lag_weight:.0f} % of the weight is on experts that use the last "
+            "targets. Those before the later "
+            "rows are not known: their forecasts are made without them, and are less accurate "
+            "than that of the first row."
         )
     return lines
 

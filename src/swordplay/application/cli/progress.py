@@ -1,4 +1,7 @@
-"""How far a run is: a live line on a terminal, a plain line now and then elsewhere; always on standard error."""
+"""How far a run is: a live line on a terminal, a plain line now and then elsewhere.
+
+Always on standard error.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,8 @@ NARROW = 100
 
 @final
 class Watch:
-    """Is called again and again: says at first what was recognised, then what is noticed, and how far it is.
+    """Is called again and again: says at first what was recognised, then what is noticed, and how
+    far it is.
 
     Parameters
     ----------
@@ -80,7 +84,11 @@ class Watch:
         if not self.silent and len(report.refusals) < report.refused:
             self.silent = True
             self.say("More rows are left out; from now on they are only listed and counted.")
-        self.tracker, self.remarks, self.refusals = report.tracker, len(report.remarks), len(report.refusals)
+        self.tracker, self.remarks, self.refusals = (
+            report.tracker,
+            len(report.remarks),
+            len(report.refusals),
+        )
         for remark in report.tracker.remarks():
             if remark.kind not in self.order:
                 self.say(remark.text)
@@ -109,7 +117,10 @@ def shown(name: str, quiet: bool, plain: bool = False) -> Iterator[Watch]:
         say = _plainly(console)
         watch = Watch(say, _now_and_then(say))
         timer = threading.Timer(
-            FIRST_LINE, lambda: watch.begun or watch.comparing or say(f"{name}: waiting for the first rows ...")
+            FIRST_LINE,
+            lambda: (
+                watch.begun or watch.comparing or say(f"{name}: waiting for the first rows ...")
+            ),
         )
         timer.daemon = True
         timer.start()
@@ -132,7 +143,8 @@ class Part(NamedTuple):
 
 @contextmanager
 def counted_rows(name: str, quiet: bool) -> Iterator[Callable[[int, float | None], None]]:
-    """Something to call with rows that are done, and what share of all of them that is, where nothing is learned.
+    """Something to call with rows that are done, and what share of all of them that is, where
+    nothing is learned.
 
     Parameters
     ----------
@@ -178,11 +190,18 @@ def _bar(name: str, console: Console) -> Iterator[Callable[[Any, str], None]]:
     name = printable(name)
     short = name if len(name) <= 16 else f"{name[:7]}…{name[-8:]}"
     bar = BarColumn(bar_width=10 if console.width < NARROW else 30)
-    parts = (TextColumn("{task.description}", markup=False), bar, TextColumn("{task.fields[told]}", markup=False))
+    parts = (
+        TextColumn("{task.description}", markup=False),
+        bar,
+        TextColumn("{task.fields[told]}", markup=False),
+    )
     with Progress(*parts, console=console, transient=True) as live:
         task = live.add_task(short, total=None, told="reading ...")
         yield lambda report, told: live.update(
-            task, completed=report.share or 0.0, total=None if report.share is None else 1.0, told=told
+            task,
+            completed=report.share or 0.0,
+            total=None if report.share is None else 1.0,
+            told=told,
         )
 
 
@@ -190,7 +209,10 @@ def _recognised(report: Report) -> list[str]:
     tracker = report.tracker
     if report.resumed:
         return [f"Going on after row {report.resumed:,}."]
-    task = f"{printable(tracker.settings.target, LONGEST_NAME)}: {tracker.recognised.task}, as {tracker.recognised.why}."
+    task = (
+        f"{printable(tracker.settings.target, LONGEST_NAME)}: {tracker.recognised.task}, as "
+        f"{tracker.recognised.why}."
+    )
     return [*report.remarks, task, *columns(tracker.encoder.plans)]
 
 
@@ -202,7 +224,9 @@ def _row(refusal: Refusal) -> str:
 
 
 def _told(report: Report, pace: float) -> str:
-    from swordplay.application.report.words import near  # not before there is something to show: it takes its time
+    from swordplay.application.report.words import (
+        near,
+    )  # not before there is something to show: it takes its time
 
     tracker = report.tracker
     parts = [counted(report.rows, "row"), f"{pace:,.0f}/s"]

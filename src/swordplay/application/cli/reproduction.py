@@ -24,15 +24,21 @@ Examples:
 
 @click.command("reproduce", epilog=EXAMPLES)
 @options.of_rounds(DEFAULT_ROUNDS, "The largest T; 100, 1000, ... are played on the way.")
-@click.option("--figure", callback=options.figure_path, metavar="PATH", help="Draw regret against T here, as .png or .svg.")
+@click.option(
+    "--figure",
+    callback=options.figure_path,
+    metavar="PATH",
+    help="Draw regret against T here, as .png or .svg.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 @click.option("--quiet", is_flag=True, help="No progress bar and no remarks, only the result.")
 def reproduce_command(rounds: int, figure: Path | None, as_json: bool, quiet: bool) -> None:
     """Replay the paper's experiment: regret beside the bounds.
 
-    Every learner plays both instances of "Dynamic Regret of Convex and Smooth Functions" (NeurIPS 2020), the
-    paper's learners once with the paper's own rates and once with rates that tune themselves. The result goes to
-    standard output, progress to standard error. NO_COLOR is respected.
+    Every learner plays both instances of "Dynamic Regret of Convex and Smooth Functions" (NeurIPS
+    2020), the paper's learners once with the paper's own rates and once with rates that tune
+    themselves. The result goes to standard output, progress to standard error. NO_COLOR is
+    respected.
     """
     from swordplay.application.cli import console, tables
 
@@ -56,4 +62,8 @@ def reproduce_command(rounds: int, figure: Path | None, as_json: bool, quiet: bo
 
 
 def _json(rows: Sequence[Row]) -> str:
-    return json.dumps({"swordplay": __version__, "rows": [row._asdict() for row in rows]}, indent=2, allow_nan=False)
+    return json.dumps(
+        {"swordplay": __version__, "rows": [row._asdict() for row in rows]},
+        indent=2,
+        allow_nan=False,
+    )

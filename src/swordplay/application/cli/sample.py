@@ -23,9 +23,9 @@ NAMES = ("bikes", "electricity", "sulfur")
 def sample_command(name: str, output: str | None, force: bool) -> None:
     """Write a real table that comes with the package, as CSV.
 
-    bikes: bikes rented in Washington, DC, hour by hour, with the weather and the counts of yesterday and last week.
-    electricity: did the price rise? Every half hour. sulfur: a gas sensor, minute by minute. The rows are in the order of
-    time, and the streams drift.
+    bikes: bikes rented in Washington, DC, hour by hour, with the weather and the counts of
+    yesterday and last week. electricity: did the price rise? Every half hour. sulfur: a gas sensor,
+    minute by minute. The rows are in the order of time, and the streams drift.
     """
     from swordplay.application.cli.errors import Failed, Refused
     from swordplay.data.datasets.samples import SAMPLES

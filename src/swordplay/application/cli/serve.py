@@ -27,16 +27,16 @@ KINDS = ("number", "yes-no", "classes")
 """Those of ``serving.requests``, told without importing it."""
 HELP = """Serve models over HTTP: predict now, learn when the answers come.
 
-POST /ask predicts a row and gives a ticket, POST /tell learns its answer, hours or days later and in any order;
-/models/NAME/ask does so for a model of another name, and a field "key" for each of many series. / is a live page,
-/openapi.json describes the rest.
+POST /ask predicts a row and gives a ticket, POST /tell learns its answer, hours or days later and
+in any order; /models/NAME/ask does so for a model of another name, and a field "key" for each of
+many series. / is a live page, /openapi.json describes the rest.
 
-Everything that was acknowledged is on the disk, in DIR: after a crash the server goes on as if nothing had happened.
-Requests with an id can be sent again without harm.
+Everything that was acknowledged is on the disk, in DIR: after a crash the server goes on as if
+nothing had happened. Requests with an id can be sent again without harm.
 
-It listens on this machine only, unless --host says otherwise, and then wants a token for everything that changes
-something: in the environment variable SWORDPLAY_TOKEN, or in a file (--token-file). Clients address it by an IP address or
-by a name that --allow-host gives. Ctrl-C or SIGTERM ends it.
+It listens on this machine only, unless --host says otherwise, and then wants a token for everything
+that changes something: in the environment variable SWORDPLAY_TOKEN, or in a file (--token-file).
+Clients address it by an IP address or by a name that --allow-host gives. Ctrl-C or SIGTERM ends it.
 """
 EXAMPLES = """\b
 Examples:
@@ -48,7 +48,11 @@ LIMITS = {
     "body": ("--max-body", "BYTES", "Of a request."),
     "rows": ("--max-rows", "N", "Rows of a request."),
     "columns": ("--max-columns", "N", "Columns of a row."),
-    "series_columns": ("--max-series-columns", "N", "Columns of a series: a text has one for each of its words."),
+    "series_columns": (
+        "--max-series-columns",
+        "N",
+        "Columns of a series: a text has one for each of its words.",
+    ),
     "all_columns": ("--max-all-columns", "N", "Columns of all series together."),
     "cells": ("--max-cells", "N", "Rows of a request times the columns of their series."),
     "pending": ("--max-pending", "N", "Tickets of a series that wait for their answer."),
@@ -56,7 +60,11 @@ LIMITS = {
     "series": ("--max-series", "N", "Models and the keys within them."),
     "remembered": ("--remember", "N", "Answered tickets that a repeated request is recognised by."),
     "behind": ("--checkpoint-every", "N", "Events; so many are done again after a crash."),
-    "seconds": ("--timeout", "SECONDS", "That a client may keep it waiting in the middle of a request or an answer."),
+    "seconds": (
+        "--timeout",
+        "SECONDS",
+        "That a client may keep it waiting in the middle of a request or an answer.",
+    ),
     "log": ("--max-log", "BYTES", "Of the log of events; beyond, requests are answered 507."),
 }
 """Options by the limit that they set."""
@@ -71,19 +79,49 @@ def _limits(command: Any) -> Any:
 
 
 @click.command("serve", help=HELP, epilog=EXAMPLES)
-@click.option("--state", "folder", required=True, metavar="DIR", help="Where models, log and checkpoints are; made if need be.")
-@click.option("--host", default="127.0.0.1", metavar="ADDRESS", help="Where to listen.  [default: 127.0.0.1]")
-@click.option("--port", type=click.IntRange(0, 65535), default=PORT, help=f"0 for any that is free.  [default: {PORT}]")
-@click.option("--token-file", metavar="PATH", help="A file that holds the token.")
-@click.option("--allow-host", "names", multiple=True, metavar="NAME", help="A name of it that clients use; may be repeated.")
 @click.option(
-    "--target-kind", "target", type=click.Choice(KINDS), default=KINDS[0], help="Of models made by their first use; number."
+    "--state",
+    "folder",
+    required=True,
+    metavar="DIR",
+    help="Where models, log and checkpoints are; made if need be.",
+)
+@click.option(
+    "--host", default="127.0.0.1", metavar="ADDRESS", help="Where to listen.  [default: 127.0.0.1]"
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=PORT,
+    help=f"0 for any that is free.  [default: {PORT}]",
+)
+@click.option("--token-file", metavar="PATH", help="A file that holds the token.")
+@click.option(
+    "--allow-host",
+    "names",
+    multiple=True,
+    metavar="NAME",
+    help="A name of it that clients use; may be repeated.",
+)
+@click.option(
+    "--target-kind",
+    "target",
+    type=click.Choice(KINDS),
+    default=KINDS[0],
+    help="Of models made by their first use; number.",
 )
 @_limits
 @click.option(
-    "--skip-event", "skip", type=click.IntRange(min=1), multiple=True, metavar="N", help="Leave event N out of every replay."
+    "--skip-event",
+    "skip",
+    type=click.IntRange(min=1),
+    multiple=True,
+    metavar="N",
+    help="Leave event N out of every replay.",
 )
-@click.option("--repair", is_flag=True, help="Go on with what is intact if the log of events is damaged.")
+@click.option(
+    "--repair", is_flag=True, help="Go on with what is intact if the log of events is damaged."
+)
 @click.option("--quiet", is_flag=True, help="Say nothing but the address.")
 def serve_command(**typed: Any) -> None:
     """Wire it; HELP says what it does."""
@@ -95,7 +133,9 @@ def serve_command(**typed: Any) -> None:
     except ModuleNotFoundError as missing:
         if (missing.name or "").partition(".")[0] not in EXTRA:
             raise
-        raise Refused(f"serve needs {missing.name}. Install it with: {extras.installation('serve')}") from missing
+        raise Refused(
+            f"serve needs {missing.name}. Install it with: {extras.installation('serve')}"
+        ) from missing
 
 
 def _serve(typed: dict[str, Any]) -> None:
@@ -135,7 +175,9 @@ def _kept(at: socket.socket, typed: dict[str, Any]) -> Keeper:
     from swordplay.serving.keeper import FolderError, Keeper
 
     try:
-        return Keeper(typed["folder"], _chosen(typed), skip=typed["skip"], may_repair=typed["repair"])
+        return Keeper(
+            typed["folder"], _chosen(typed), skip=typed["skip"], may_repair=typed["repair"]
+        )
     except FolderError:
         at.close()
         raise
@@ -164,9 +206,17 @@ def _token(path: str | None) -> str | None:
             with open(path, encoding="utf-8") as file:
                 token = file.read().strip()
         except (OSError, UnicodeError) as error:
-            raise Refused(f"--token-file {path!r} cannot be read: {getattr(error, 'strerror', None) or error}.") from error
-    if token is not None and (len(token) < SHORTEST or not token.isascii() or not token.isprintable() or " " in token):
-        raise Refused(f"a token has at least {SHORTEST} letters, digits or signs and no blank. Try: openssl rand -hex 16")
+            raise Refused(
+                f"--token-file {path!r} cannot be read: "
+                f"{getattr(error, 'strerror', None) or error}."
+            ) from error
+    if token is not None and (
+        len(token) < SHORTEST or not token.isascii() or not token.isprintable() or " " in token
+    ):
+        raise Refused(
+            f"a token has at least {SHORTEST} letters, digits or signs and no blank. Try: openssl "
+            "rand -hex 16"
+        )
     return token
 
 
@@ -186,6 +236,8 @@ class _Said:
         head = f'-H "Authorization: Bearer ${VARIABLE}" ' if self.token else ""
         row = shlex.quote('{"x": {"temperature": 21.5, "day": "monday"}, "id": "a1"}')
         echo(f"Try: curl {head}{address}/ask -d {row}")
-        answer = shlex.quote(f'{{"id": "a1", "y": {"42.0" if self.target == "number" else "true"}}}')
+        answer = shlex.quote(
+            f'{{"id": "a1", "y": {"42.0" if self.target == "number" else "true"}}}'
+        )
         echo(f"     curl {head}{address}/tell -d {answer}")
         sys.stdout.flush()

@@ -1,4 +1,6 @@
-"""Ctrl-C and SIGTERM: the first one lets a run finish its batch and save its state, the second one stops it at once."""
+"""Ctrl-C and SIGTERM: the first one lets a run finish its batch and save its state, the second
+one stops it at once.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +10,12 @@ from typing import Any, Self
 
 
 class Interrupts:
-    """Catches SIGINT and SIGTERM while a command runs, and tells the command, when it asks, whether one has come.
+    """Catches SIGINT and SIGTERM while a command runs, and tells the command, when it asks, whether
+    one has come.
 
-    The command calls the object between batches; from the first such call on, a signal is only remembered, and a second one
-    raises ``KeyboardInterrupt``. Before that call nobody would notice, so a signal raises ``KeyboardInterrupt`` at once.
+    The command calls the object between batches; from the first such call on, a signal is only
+    remembered, and a second one raises ``KeyboardInterrupt``. Before that call nobody would notice,
+    so a signal raises ``KeyboardInterrupt`` at once.
     """
 
     SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -36,7 +40,12 @@ class Interrupts:
         self._before = {number: signal.signal(number, self._come) for number in self.SIGNALS}
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 

@@ -24,7 +24,10 @@ SECTIONS = {
     "baseline": "baselines",
 }
 MOST_HORIZONS = 4
-"""Columns that fit in a terminal of 80; of more horizons the largest are shown (JSON has them all)."""
+"""Columns that fit in a terminal of 80.
+
+Of more horizons the largest are shown (JSON has them all).
+"""
 LEGEND = (
     "bound: what the learner's theorem promises at the largest T. certificate: what\n"
     "the run itself proves there, against every comparator that moves as far.\n"
@@ -42,11 +45,19 @@ def show(rows: Sequence[Row], out: Console | None = None) -> None:
 
 
 def table(rows: Sequence[Row]) -> Table:
-    """Regret at every horizon, then bound and certificate at the largest, for the rows of one instance."""
+    """Regret at every horizon, then bound and certificate at the largest, for the rows of one
+    instance.
+    """
     horizons = sorted({row.horizon for row in rows})[-MOST_HORIZONS:]
     rows = [row for row in rows if row.horizon in horizons]
     smallest = {T: min(row.regret for row in rows if row.horizon == T) for T in horizons}
-    grid = Table(title=TITLES[rows[0].instance], title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    grid = Table(
+        title=TITLES[rows[0].instance],
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+    )
     grid.add_column("regret at T =", no_wrap=True)
     for T in horizons:
         grid.add_column(_horizon(T), justify="right", no_wrap=True)
@@ -58,15 +69,25 @@ def table(rows: Sequence[Row]) -> Table:
             played = {row.horizon: row for row in line}
             regrets = [_regret(played.get(T), smallest[T]) for T in horizons]
             last = played.get(horizons[-1])
-            bound = "-" if last is None or last.bound is None else number(last.bound) + "*" * last.at_its_word
-            certificate = "-" if last is None or last.certificate is None else number(last.certificate)
+            bound = (
+                "-"
+                if last is None or last.bound is None
+                else number(last.bound) + "*" * last.at_its_word
+            )
+            certificate = (
+                "-" if last is None or last.certificate is None else number(last.certificate)
+            )
             grid.add_row(f"  {learner}", *regrets, bound, certificate)
     return grid
 
 
 def _regret(row: Row | None, smallest: float) -> Text:
     """A regret, bold if it is the smallest; a dash where a learner did not play that long."""
-    return Text("-") if row is None else Text(number(row.regret), style="bold" if row.regret == smallest else "")
+    return (
+        Text("-")
+        if row is None
+        else Text(number(row.regret), style="bold" if row.regret == smallest else "")
+    )
 
 
 def number(value: float) -> str:

@@ -19,28 +19,31 @@ if TYPE_CHECKING:  # with pyarrow and the engine, which --help does without
 
 HELP = """Predict each row of FILE before learning from it.
 
-FILE is CSV, NDJSON or Parquet (also .gz and .zst), rows in the order of time, or - for standard input. Whether the
-target is a number or a class is recognised and said; words, dates and missing values are taken as they come. Each
-row is predicted from the rows before it, and scored beside baselines. The summary goes to standard output,
-progress to standard error.
+FILE is CSV, NDJSON or Parquet (also .gz and .zst), rows in the order of time, or - for standard
+input. Whether the target is a number or a class is recognised and said; words, dates and missing
+values are taken as they come. Each row is predicted from the rows before it, and scored beside
+baselines. The summary goes to standard output, progress to standard error.
 
-The predictions have the columns row, prediction, truth, loss (squared error; for classes the log loss) and
-running_error (RMSE; for classes the share of mistakes), for classes the probability of the prediction, and the
-columns of --id, or else the date of the row. A number has an interval, too: lower and upper, which hold the truth in
-90 % of the rows, on every stretch of them (--level chooses, --no-interval leaves them out).
+The predictions have the columns row, prediction, truth, loss (squared error; for classes the log
+loss) and running_error (RMSE; for classes the share of mistakes), for classes the probability of
+the prediction, and the columns of --id, or else the date of the row. A number has an interval, too:
+lower and upper, which hold the truth in 90 % of the rows, on every stretch of them (--level
+chooses, --no-interval leaves them out).
 
-On a pipe bad rows are left out and listed, as if --on-bad skip had been said; in a file the first one ends the run.
-Whatever ends a run, what is done up to there is kept.
+On a pipe bad rows are left out and listed, as if --on-bad skip had been said; in a file the first
+one ends the run. Whatever ends a run, what is done up to there is kept.
 
-With --state a run that was stopped or killed goes on where it was, and writes the same predictions as if nothing
-had happened; if FILE has grown since, only the new rows are read. NO_COLOR is respected.
+With --state a run that was stopped or killed goes on where it was, and writes the same predictions
+as if nothing had happened; if FILE has grown since, only the new rows are read. NO_COLOR is
+respected.
 
-Rows that are not in the order of time are noticed by their dates and said, with the option that helps: --reverse,
---sort or --key. The first two read FILE whole; row is the number in FILE all the same. With --key the predictions
-carry the key, and each key is compared with its own past.
+Rows that are not in the order of time are noticed by their dates and said, with the option that
+helps: --reverse, --sort or --key. The first two read FILE whole; row is the number in FILE all the
+same. With --key the predictions carry the key, and each key is compared with its own past.
 
-With --twice answers may come late: a row without a target is predicted and waits, and when its --id comes again with
-the target, what was predicted is judged and learned, in whatever order. Rows that wait are saved with --state.
+With --twice answers may come late: a row without a target is predicted and waits, and when its --id
+comes again with the target, what was predicted is judged and learned, in whatever order. Rows that
+wait are saved with --state.
 """
 # click keeps the lines of a paragraph that begins with a backspace as they are.
 EXAMPLES = """\b
@@ -96,7 +99,10 @@ class Asked(NamedTuple):
 @click.argument("file")
 @options.TARGET
 @click.option(
-    "-o", "--output", metavar="PATH", help="Predictions go here: .csv, .ndjson or .parquet, or - for standard output."
+    "-o",
+    "--output",
+    metavar="PATH",
+    help="Predictions go here: .csv, .ndjson or .parquet, or - for standard output.",
 )
 @options.OUTPUT_FORMAT
 @options.IDS
@@ -108,7 +114,11 @@ class Asked(NamedTuple):
     help="Tell the story of the run in one HTML page here; one that is there is replaced.",
 )
 @options.HINDSIGHT
-@click.option("--state", metavar="PATH", help="Save learner and position here; the same command again goes on from there.")
+@click.option(
+    "--state",
+    metavar="PATH",
+    help="Save learner and position here; the same command again goes on from there.",
+)
 @options.of_learning
 @options.KEY
 @options.SHOW_KEY
@@ -119,13 +129,22 @@ class Asked(NamedTuple):
 @options.NO_INTERVAL
 @options.ON_BAD
 @options.of_reading
-@click.option("--rows", type=click.IntRange(1), metavar="N", help="Stop after row N: a first look. Not with --state.")
+@click.option(
+    "--rows",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Stop after row N: a first look. Not with --state.",
+)
 @options.SAVE_EVERY
 @options.WAIT
 @click.option(
-    "--force", is_flag=True, help="Replace outputs that exist (a report always is), and begin anew whatever the state says."
+    "--force",
+    is_flag=True,
+    help="Replace outputs that exist (a report always is), and begin anew whatever the state says.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the summary.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON object instead of the summary."
+)
 @click.option("--quiet", is_flag=True, help="No progress and no remarks, only the result.")
 def track_command(**options_typed: Any) -> int:
     """Check what was asked, make it a job and run it; the exit code."""
@@ -148,21 +167,40 @@ def track_command(**options_typed: Any) -> int:
 def _require_sense(asked: Asked) -> None:
     """Refuse options that do not go together."""
     if asked.rows is not None and asked.state is not None:
-        raise click.UsageError("--rows is for a first look and does not go together with --state. Leave out one of them.")
+        raise click.UsageError(
+            "--rows is for a first look and does not go together with --state. Leave out one of "
+            "them."
+        )
     if asked.as_json and asked.output == "-":
-        raise click.UsageError("--json and -o - would both go to standard output. Give a file to one of them.")
+        raise click.UsageError(
+            "--json and -o - would both go to standard output. Give a file to one of them."
+        )
     if asked.twice and not asked.ids:
-        raise click.UsageError("--twice needs --id: the column, or columns, by which a row is recognised when it comes again.")
+        raise click.UsageError(
+            "--twice needs --id: the column, or columns, by which a row is recognised when it "
+            "comes again."
+        )
     if asked.twice and asked.key:
-        raise click.UsageError("--twice does not go together with --key. Leave out one of them, or use swordplay serve.")
+        raise click.UsageError(
+            "--twice does not go together with --key. Leave out one of them, or use swordplay "
+            "serve."
+        )
     if asked.level is not None and asked.no_interval:
-        raise click.UsageError("--level does not go together with --no-interval. Leave out one of them.")
+        raise click.UsageError(
+            "--level does not go together with --no-interval. Leave out one of them."
+        )
     if asked.show_keys and not asked.key:
-        raise click.UsageError("--show-key shows one of the keys that --key tells apart. Give --key as well.")
+        raise click.UsageError(
+            "--show-key shows one of the keys that --key tells apart. Give --key as well."
+        )
     if asked.output == "-" and sys.stdout is None:
-        raise click.UsageError("-o - goes to standard output, which is closed. Open it, or give a file.")
+        raise click.UsageError(
+            "-o - goes to standard output, which is closed. Open it, or give a file."
+        )
     if asked.output == "-" and asked.output_format == "parquet":
-        raise click.UsageError("Parquet cannot be written to standard output. Give a file, or another --output-format.")
+        raise click.UsageError(
+            "Parquet cannot be written to standard output. Give a file, or another --output-format."
+        )
 
 
 def _job(asked: Asked) -> tuple[Job, str]:
@@ -210,10 +248,17 @@ def _track(job: Job, asked: Asked, remark: str) -> int:
     shown = progress.shown(name, asked.quiet, plain=job.output == "-" and sys.stdout.isatty())
     with Interrupts() as interrupts:
         try:
-            with in_words(), options.locked(job.state, job.wait, asked.quiet), shown as watch, in_words(lambda: watch.begun):
+            with (
+                in_words(),
+                options.locked(job.state, job.wait, asked.quiet),
+                shown as watch,
+                in_words(lambda: watch.begun),
+            ):
                 warming.say_before_compiling(watch.say)
                 watch.start(remark)
-                found = run(job, watch=watch, told=interrupts, compared=watch.compared, is_locked=True)
+                found = run(
+                    job, watch=watch, told=interrupts, compared=watch.compared, is_locked=True
+                )
                 story = None if found.stopped else _story(found, name, asked.show_keys)
         except KeyboardInterrupt:
             click.echo("swordplay: interrupted.", err=True)
@@ -255,7 +300,9 @@ def _view(job: Job, found: Outcome, asked: Asked) -> Perspective | LeftOut:
     game = game_of_run(job) if asked.hindsight else LeftOut(options.NOT_ASKED)
     if isinstance(game, LeftOut):
         return game
-    about = "The report looks back at what perfect tracking was worth; --no-hindsight leaves it out."
+    about = (
+        "The report looks back at what perfect tracking was worth; --no-hindsight leaves it out."
+    )
     with console.progress(asked.quiet, about) as told:
         return perspective_of_run(game, found.tracker, progress=told)
 
@@ -268,7 +315,9 @@ def _write(story: AnyStory, view: Perspective | LeftOut, path: str) -> None:
     try:
         write_story(story, path, command=command, more=(perspective_section(view, story.learner),))
     except OSError as error:
-        raise Failed(f"could not write {path}: {error.strerror}. Everything else is done.") from error
+        raise Failed(
+            f"could not write {path}: {error.strerror}. Everything else is done."
+        ) from error
 
 
 def _stopped(job: Job, found: Outcome) -> str:
@@ -276,8 +325,14 @@ def _stopped(job: Job, found: Outcome) -> str:
 
     where = f"swordplay: stopped after row {found.tracker.last:,}"
     if found.partial is not None:
-        return f"{where}; the predictions so far are in {found.partial}. With --state PATH the same command could go on."
+        return (
+            f"{where}; the predictions so far are in {found.partial}. With --state PATH the "
+            "same command could go on."
+        )
     if job.state is not None:
         return f"{where} and saved in {job.state}. Run the same command again to go on."
     sent = job.output == "-" or (job.output is not None and is_stream(job.output))
-    return f"{where}{'' if sent else '; nothing was kept'}. With --state PATH the same command could go on from there."
+    return (
+        f"{where}{'' if sent else '; nothing was kept'}. With --state PATH the same command "
+        "could go on from there."
+    )

@@ -25,7 +25,8 @@ def counted(number: int, noun: str, plural: str = "") -> str:
 
 
 def printable(text: str, most: int | None = None) -> str:
-    r"""Text that does nothing to a terminal: control characters and marks of direction are written out, and it may be cut.
+    r"""Text that does nothing to a terminal: control characters and marks of direction are written
+    out, and it may be cut.
 
     >>> printable("a\x1b[31m\n"), printable("abcdef", most=4)
     ('a\\x1b[31m\\n', 'abc…')
@@ -35,7 +36,10 @@ def printable(text: str, most: int | None = None) -> str:
 
 
 def echo(text: str, *, err: bool = False) -> None:
-    """Print lines for people. The one way for text with names and paths of the user's, which may hold anything."""
+    """Print lines for people.
+
+    The one way for text with names and paths of the user's, which may hold anything.
+    """
     click.echo("\n".join(map(printable, text.split("\n"))), err=err)
 
 
@@ -61,7 +65,10 @@ def in_bytes(size: int) -> str:
 
 
 def columns(plans: Sequence[Any]) -> list[str]:
-    """What is made of each column, a line each; of many, those first about which there is something to say."""
+    """What is made of each column, a line each.
+
+    Of many, those first about which there is something to say.
+    """
     if not plans:
         return ["No column is of use: only the target itself is known."]
     notes = {plan.name: f"{KINDS.get(plan.kind, plan.kind)}{_more(plan)}" for plan in plans}
@@ -69,7 +76,10 @@ def columns(plans: Sequence[Any]) -> list[str]:
     chosen = [plan for plan in plans if plan in telling]
     names = [printable(plan.name, WIDEST_NAME) for plan in chosen]
     wide = max(map(len, names))
-    lines = [f"  {name:<{wide}}  {printable(notes[plan.name])}" for name, plan in zip(names, chosen, strict=True)]
+    lines = [
+        f"  {name:<{wide}}  {printable(notes[plan.name])}"
+        for name, plan in zip(names, chosen, strict=True)
+    ]
     rest = len(plans) - len(chosen)
     more = [f"  ... and {rest} more"] if rest else []
     return [*(printable(line, WIDTH) for line in lines), *more]
@@ -77,7 +87,9 @@ def columns(plans: Sequence[Any]) -> list[str]:
 
 def _more(plan: Any) -> str:
     """Why a column is left out, or how it is written."""
-    from swordplay.data.encoding.plans import MOST_CATEGORIES  # brings pyarrow, which --help does without
+    from swordplay.data.encoding.plans import (
+        MOST_CATEGORIES,
+    )  # brings pyarrow, which --help does without
 
     many = f"; the {MOST_CATEGORIES + 1}st and later share one" if plan.many else ""
     return many + (f": {plan.why}" if plan.why else f", {plan.how}" if plan.how else "")

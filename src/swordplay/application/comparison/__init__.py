@@ -1,6 +1,16 @@
-"""Everybody on one table: the estimator, baselines, other packages and all learners; who errs least, and at what cost."""
+"""Everybody on one table: the estimator, baselines, other packages and all learners.
 
-from swordplay.application.comparison.compare import Benchmark, Comparison, Progress, Result, UnknownLearner, compare
+Who errs least, and at what cost.
+"""
+
+from swordplay.application.comparison.compare import (
+    Benchmark,
+    Comparison,
+    Progress,
+    Result,
+    UnknownLearner,
+    compare,
+)
 from swordplay.application.comparison.field import FEWEST_ROWS, Field, field
 from swordplay.application.comparison.figures import figures
 from swordplay.application.comparison.looking_back import game_of_run, perspective_of_run

@@ -1,4 +1,6 @@
-"""What anybody could predict without learning from the columns, as ``swordplay track`` counts it."""
+"""What anybody could predict without learning from the columns, as ``swordplay track`` counts
+it.
+"""
 
 from __future__ import annotations
 

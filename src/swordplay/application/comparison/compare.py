@@ -1,4 +1,6 @@
-"""The comparison itself: every participant plays the field, then all are ranked and held to what hindsight could have had."""
+"""The comparison itself: every participant plays the field, then all are ranked and held to what
+hindsight could have had.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +69,10 @@ class Result(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """The result of :func:`compare`: how every learner did on one table. The command prints it and the report draws it."""
+    """The result of :func:`compare`: how every learner did on one table.
+
+    The command prints it and the report draws it.
+    """
 
     rows: int
     """How many there are,"""
@@ -95,7 +100,8 @@ def compare(
     only: Collection[str] | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
-    """Let the estimator, baselines, rivals from outside and all learners of the package predict the same rows.
+    """Let the estimator, baselines, rivals from outside and all learners of the package predict the
+    same rows.
 
     Parameters
     ----------
@@ -104,7 +110,8 @@ def compare(
     step_sizes
         Of OGD learners to be added.
     only
-        Names of those who take part beside the estimator (see :func:`chosen`); the usual ones unless given.
+        Names of those who take part beside the estimator (see :func:`chosen`); the usual ones
+        unless given.
     progress
         See :data:`Progress`.
     """
@@ -134,7 +141,9 @@ def compare(
         radius=game.domain.radius,
         benchmarks=benchmarks,
         results=tuple(
-            one._replace(rank=rank, regrets={mark.name: one.loss - mark.loss for mark in benchmarks})
+            one._replace(
+                rank=rank, regrets={mark.name: one.loss - mark.loss for mark in benchmarks}
+            )
             for rank, one in enumerate(ranked, start=1)
         ),
         ends=ends,
@@ -143,15 +152,16 @@ def compare(
 
 
 def chosen(entered: Iterable[Participant], only: Collection[str] | None) -> list[Participant]:
-    """The estimator, and those of the others that are asked for, such as ``"Sword"`` or ``"sp.Sword"`` or ``"river"``.
+    """The estimator, and those of the others that are asked for, such as ``"Sword"`` or
+    ``"sp.Sword"`` or ``"river"``.
 
     Parameters
     ----------
     entered
         Everybody.
     only
-        Names as they are shown, with or without what stands around the name of the class or package; ``"all"`` for everybody;
-        the usual ones unless given.
+        Names as they are shown, with or without what stands around the name of the class or
+        package; ``"all"`` for everybody; the usual ones unless given.
     """
     everybody = list(entered)
     if only is None:
@@ -159,12 +169,15 @@ def chosen(entered: Iterable[Participant], only: Collection[str] | None) -> list
     asked = {name.strip().casefold(): name for name in only}
     if asked.pop(EVERYBODY, None) is not None:
         asked |= {one.name.casefold(): one.name for one in everybody}
-    names = {short: one.name for one in everybody for short in (one.name.casefold(), _short(one.name))}
+    names = {
+        short: one.name for one in everybody for short in (one.name.casefold(), _short(one.name))
+    }
     for name in (asked[folded] for folded in asked if folded not in names):
         usual = ", ".join(one.name for one in everybody if one.kind != "estimator" and one.usual)
         more = ", ".join(one.name for one in everybody if not one.usual)
         raise UnknownLearner(
-            f"there is none called {name!r}.{nearest(name, names)} There are: {usual}. And, for the patient: {more}; or all."
+            f"there is none called {name!r}.{nearest(name, names)} There are: {usual}. And, for "
+            f"the patient: {more}; or all."
         )
     wanted = {names[name] for name in asked}
     return [one for one in everybody if one.kind == "estimator" or one.name in wanted]
@@ -175,12 +188,14 @@ def _short(name: str) -> str:
 
     >>> _short("best sp.OGD"), _short("scikit-learn SGD"), _short("river linear"), _short("running mean")
     ('ogd', 'scikit-learn', 'river', 'running mean')
-    """
+    """  # noqa: E501
     folded = name.casefold().removeprefix("best ").removeprefix("sp.")
     return folded.split(" ")[0] if folded.startswith(("river ", "scikit-learn ")) else folded
 
 
-def _best(participant: Participant, game: Field, ends: NDArray[np.int64], step: Callable[[str], None]) -> Result:
+def _best(
+    participant: Participant, game: Field, ends: NDArray[np.int64], step: Callable[[str], None]
+) -> Result:
     """The entry of a participant with the least error."""
     best: Result | None = None
     for number, play in enumerate(participant.entries):
@@ -215,7 +230,9 @@ def _loss(game: Field, said: Said) -> float:
     """Total loss in the game."""
     if said.scores is None:
         return math.nan
-    return sum(float(stream.values_of(said.scores[:, k]).sum()) for k, stream in enumerate(game.streams))
+    return sum(
+        float(stream.values_of(said.scores[:, k]).sum()) for k, stream in enumerate(game.streams)
+    )
 
 
 def _benchmarks(game: Field, step: Callable[[str], None]) -> tuple[Benchmark, ...]:
@@ -223,13 +240,21 @@ def _benchmarks(game: Field, step: Callable[[str], None]) -> tuple[Benchmark, ..
     found = []
     step("best fixed of hindsight")
     sequences = [[hindsight.best_fixed(stream, game.domain)] for stream in game.streams]
-    found.append(Benchmark("fixed", 0.0, sum(comparator_loss(s, u) for s, (u,) in zip(game.streams, sequences, strict=True))))
+    found.append(
+        Benchmark(
+            "fixed",
+            0.0,
+            sum(comparator_loss(s, u) for s, (u,) in zip(game.streams, sequences, strict=True)),
+        )
+    )
     for pieces in PIECES:
         if len(game.rows) < 2 * pieces:
             continue
         step(f"best {pieces} of hindsight")
         length = -(-len(game.rows) // pieces)
-        moving = [hindsight.block_minimizers(stream, game.domain, length) for stream in game.streams]
+        moving = [
+            hindsight.block_minimizers(stream, game.domain, length) for stream in game.streams
+        ]
         loss = sum(comparator_loss(s, u) for s, u in zip(game.streams, moving, strict=True))
         found.append(Benchmark(f"{pieces} pieces", sum(path_length(u) for u in moving), loss))
     return tuple(found)

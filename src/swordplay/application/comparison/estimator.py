@@ -1,4 +1,6 @@
-"""What ``swordplay track`` runs, bit by bit: the estimator on the raw rows, where columns and classes join as they appear."""
+"""What ``swordplay track`` runs, bit by bit: the estimator on the raw rows, where columns and
+classes join as they appear.
+"""
 
 from __future__ import annotations
 
@@ -23,14 +25,20 @@ def _values(field: Field) -> Said:
     for first, stop in pairwise(sorted({*field.widths, len(field.rows)})):
         if field.widths[first] > model.heads.dim:
             model.widen(field.widths[first])
-        parts.append(model.predict_then_learn(_cut(field, first, stop, field.widths[first]), field.targets[first:stop]))
+        parts.append(
+            model.predict_then_learn(
+                _cut(field, first, stop, field.widths[first]), field.targets[first:stop]
+            )
+        )
     return field.scored(np.concatenate(parts))
 
 
 def _classes(field: Field) -> Said:
     width, debuts = field.widths[0], field.debuts.tolist()
     absent = np.setdiff1d(np.arange(field.classes), field.targets)
-    places = np.argsort(np.concatenate([field.targets[debuts], absent]))  # of each class, in the order in which they appear
+    places = np.argsort(
+        np.concatenate([field.targets[debuts], absent])
+    )  # of each class, in the order in which they appear
     labels = places[field.targets]
     model = OneModelPerClass(lambda: LinearModel(_start(field), loss="logistic", **field.model))
     predictions, scores = np.empty(len(labels)), np.zeros((len(labels), max(2, field.classes)))
@@ -43,13 +51,17 @@ def _classes(field: Field) -> Said:
             model.widen(width)
         rows = _cut(field, first, stop, width)
         told = model.scores_then_learn(rows, labels[first:stop])
-        predictions[first:stop] = model.chances_then_learn(told, labels[first:stop], None, rows).argmax(axis=1)
+        predictions[first:stop] = model.chances_then_learn(
+            told, labels[first:stop], None, rows
+        ).argmax(axis=1)
         if len(model.team) == 1:
             told = np.hstack([-told, told])
         scores[first:stop, : told.shape[1]] = told
     # back to the order of the field; of two classes, the second one is told
     predictions = field.targets[debuts][predictions.astype(np.intp)].astype(np.float64)
-    return Said(predictions, scores[:, places] if len(field.streams) > 1 else scores[:, places[1:2]])
+    return Said(
+        predictions, scores[:, places] if len(field.streams) > 1 else scores[:, places[1:2]]
+    )
 
 
 def _start(field: Field) -> int:

@@ -1,4 +1,6 @@
-"""A table made into the game that all participants play: the same scaled rows, the same domain, the same losses."""
+"""A table made into the game that all participants play: the same scaled rows, the same domain,
+the same losses.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +27,15 @@ class Said(NamedTuple):
     """What a participant said about the rows, each before it was learned."""
 
     predictions: Vector
-    """Numbers of a regression, or codes of classes; shape ``(T,)``. The first one is not looked at."""
+    """Numbers of a regression, or codes of classes; shape ``(T,)``.
+
+    The first one is not looked at.
+    """
     scores: Matrix | None
-    """In the losses of the game, a column for each stream, shape ``(T, K)``; None where there are none, and so no regret."""
+    """In the losses of the game, a column for each stream, shape ``(T, K)``.
+
+    None where there are none, and so no regret.
+    """
 
 
 class Field(NamedTuple):
@@ -47,7 +55,9 @@ class Field(NamedTuple):
     unit: float
     """Losses of a regression are those of targets divided by this: their standard deviation."""
     widths: Mapping[int, int]
-    """How many columns there are from a row on, for the first row and those where a column joins (a new category)."""
+    """How many columns there are from a row on, for the first row and those where a column joins
+    (a new category).
+    """
     model: Mapping[str, Any] = AS_IT_COMES
     """Lags and curves of the estimator."""
     start: int | None = None
@@ -94,7 +104,10 @@ class Field(NamedTuple):
         return Said(guesses.astype(np.float64), scores)
 
     def scored(self, predictions: Vector) -> Said:
-        """Predictions of somebody who does not play the game; those of a regression have their loss in it all the same."""
+        """Predictions of somebody who does not play the game.
+
+        Those of a regression have their loss in it all the same.
+        """
         if self.classes:
             return Said(predictions, None)
         scores = (predictions - self.centers) / self.unit
@@ -102,9 +115,11 @@ class Field(NamedTuple):
         return Said(predictions, scores[:, None])
 
     def mistakes(self, predictions: Vector) -> Vector:
-        """What each row but the first cost, shape ``(T - 1,)``: squared errors of a regression, 1 for a wrong label.
+        """What each row but the first cost, shape ``(T - 1,)``: squared errors of a regression, 1
+        for a wrong label.
 
-        Counted as ``swordplay track`` counts: nobody can predict the first row, and everybody errs on a class never seen.
+        Counted as ``swordplay track`` counts: nobody can predict the first row, and everybody errs
+        on a class never seen.
         """
         if not self.classes:
             return np.asarray((predictions - self.targets)[1:] ** 2)
@@ -118,11 +133,19 @@ class Field(NamedTuple):
         return mean if self.classes else float(np.sqrt(mean))
 
 
-def field(rows: Any, targets: Any, classes: int = 0, *, radius: float = 8.0, widths: Mapping[int, int] | None = None) -> Field:
+def field(
+    rows: Any,
+    targets: Any,
+    classes: int = 0,
+    *,
+    radius: float = 8.0,
+    widths: Mapping[int, int] | None = None,
+) -> Field:
     """Scale a table and make it the game of a comparison.
 
-    Columns are scaled as the estimators scale them: by what was known before each row. Targets of a regression are taken
-    relative to where they were expected and in units of their standard deviation.
+    Columns are scaled as the estimators scale them: by what was known before each row. Targets of a
+    regression are taken relative to where they were expected and in units of their standard
+    deviation.
 
     Parameters
     ----------
@@ -140,7 +163,8 @@ def field(rows: Any, targets: Any, classes: int = 0, *, radius: float = 8.0, wid
     rows = np.ascontiguousarray(rows, dtype=np.float64)
     if rows.ndim != 2 or len(rows) < FEWEST_ROWS:
         raise ValueError(
-            f"rows must be a table of at least {FEWEST_ROWS} rows, got shape {rows.shape}. Give more of the stream."
+            f"rows must be a table of at least {FEWEST_ROWS} rows, got shape {rows.shape}. Give "
+            "more of the stream."
         )
     radius = arguments.positive("radius", radius)
     widths = {0: rows.shape[1]} if widths is None else dict(widths)
@@ -149,7 +173,10 @@ def field(rows: Any, targets: Any, classes: int = 0, *, radius: float = 8.0, wid
     if classes:
         labels = np.asarray(targets, dtype=np.int64)
         positive = [1] if classes <= 2 else range(classes)
-        streams = tuple(LinearStream(scaled, (labels == k).astype(np.float64), loss="logistic") for k in positive)
+        streams = tuple(
+            LinearStream(scaled, (labels == k).astype(np.float64), loss="logistic")
+            for k in positive
+        )
         return Field(rows, labels, classes, domain, streams, np.zeros(len(rows)), 1.0, widths)
     targets = arguments.vector("targets", targets, len(rows))
     centers = Locator(THRESHOLDS["squared"]).locate_and_follow(targets)[:, 0]

@@ -35,7 +35,10 @@ def figures(found: Comparison, source: str, target: str) -> dict[str, Any]:
 def _result(one: Result) -> dict[str, Any]:
     """One participant; None where it has no loss and no regret."""
     regrets = {name: known(regret) for name, regret in one.regrets.items()}
-    return {k: v for k, v in one._asdict().items() if k != "course"} | {"loss": known(one.loss), "regrets": regrets}
+    return {k: v for k, v in one._asdict().items() if k != "course"} | {
+        "loss": known(one.loss),
+        "regrets": regrets,
+    }
 
 
 def known(value: float) -> float | None:

@@ -12,7 +12,10 @@ from swordplay.theory.regret.hindsight.problem import Progress
 
 
 def game_of_run(job: Job) -> Field | LeftOut:
-    """The first rows of the table once more, as a game to be looked at from its end; or why that cannot be."""
+    """The first rows of the table once more, as a game to be looked at from its end.
+
+    Or why that cannot be.
+    """
     if job.source == "-":
         return LeftOut("the rows came through a pipe and cannot be read again")
     if job.settings.key:
@@ -21,14 +24,19 @@ def game_of_run(job: Job) -> Field | LeftOut:
         most = ROWS if job.rows is None else min(ROWS, job.rows)
         how = {"encoding": job.encoding, "on_bad": job.on_bad}
         table = whole(job.source, job.settings, job.order, most=most, format=job.format, **how)
-    except (TableError, TrackingError) as error:  # too few classes so far, or a file that has changed
+    except (
+        TableError,
+        TrackingError,
+    ) as error:  # too few classes so far, or a file that has changed
         return LeftOut(f"the first rows alone cannot be looked at: {error}")
     if len(table.rows) < FEWEST_ROWS:
         return LeftOut(f"there are fewer than {FEWEST_ROWS} rows")
     return field(table.rows, table.targets, len(table.classes))._replace(model=job.settings.model)
 
 
-def perspective_of_run(game: Field, tracker: AnyTracker, *, progress: Progress | None = None) -> Perspective | LeftOut:
+def perspective_of_run(
+    game: Field, tracker: AnyTracker, *, progress: Progress | None = None
+) -> Perspective | LeftOut:
     """The first rows of a run beside the best sequences of hindsight.
 
     Parameters

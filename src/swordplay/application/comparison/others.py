@@ -1,4 +1,6 @@
-"""The rest of the field: baselines of the literature that play the same game when they are asked for (``--learners all``)."""
+"""The rest of the field: baselines of the literature that play the same game when they are asked
+for (``--learners all``).
+"""
 
 from __future__ import annotations
 
@@ -24,21 +26,29 @@ from swordplay.parts.learners import (
 from swordplay.parts.metas import AdaNormalHedge, AdaptMLProd, FixedShare, Meta, Squint
 
 PERIODS = (10, 100, 1_000, 10_000)
-"""Rounds between restarts, of which the best counts: the one that the theory asks for needs the future."""
+"""Rounds between restarts, of which the best counts: the one that the theory asks for needs the
+future.
+"""
 WIDEST_NEWTON = 64
-"""Columns up to which MetaGrad keeps the whole curvature: beyond, every round decomposes a large matrix."""
+"""Columns up to which MetaGrad keeps the whole curvature: beyond, every round decomposes a large
+matrix.
+"""
 Make = Callable[[Ball], Learner]
 
 
 class Other(NamedTuple):
-    """What it had to be told that only hindsight knows, and how it is made: once, or with several settings by their label."""
+    """What it had to be told that only hindsight knows, and how it is made: once, or with
+    several settings by their label.
+    """
 
     told: str
     makes: Mapping[str, Make]
 
 
 def others(field: Field) -> dict[str, Other]:
-    """By name, learners that the readable loop plays, some ten to a hundred times slower than the engine."""
+    """By name, learners that the readable loop plays, some ten to a hundred times slower than
+    the engine.
+    """
     T, G, L = len(field.rows), field.gradient_bound, field.smoothness
     metas: dict[str, Callable[[], Meta]] = {
         "fixed share": FixedShare,
@@ -50,14 +60,21 @@ def others(field: Field) -> dict[str, Other]:
     found = {
         "sp.AderTrueLosses": _one("T, G", lambda X: AderTrueLosses(X, horizon=T, gradient_bound=G)),
         "sp.OptimisticOGD": _one("", OptimisticOGD),
-        "best sp.RestartedOGD": Other("G, period", {str(every): _restarted(T, G, every) for every in PERIODS if every <= T}),
+        "best sp.RestartedOGD": Other(
+            "G, period", {str(every): _restarted(T, G, every) for every in PERIODS if every <= T}
+        ),
         "sp.SAOL": _one("G", lambda X: SAOL(X, gradient_bound=G)),
         "sp.CBCE": _one("G", lambda X: CBCE(X, gradient_bound=G)),
         "sp.SACS": _one("G", lambda X: SACS(X, gradient_bound=G)),
-        "sp.MetaGrad": _one("T, G", lambda X: MetaGrad(X, horizon=T, gradient_bound=G, diagonal=diagonal)),
+        "sp.MetaGrad": _one(
+            "T, G", lambda X: MetaGrad(X, horizon=T, gradient_bound=G, diagonal=diagonal)
+        ),
         "sp.PBGD": _one("T, G", lambda X: PBGD(X, horizon=T, gradient_bound=G)),
     }
-    swapped = {f"SwordBest+{name}": _one("T, G, L", _weighed(meta, T, G, L)) for name, meta in metas.items()}
+    swapped = {
+        f"SwordBest+{name}": _one("T, G, L", _weighed(meta, T, G, L))
+        for name, meta in metas.items()
+    }
     return found | swapped
 
 

@@ -15,13 +15,27 @@ from swordplay.application.comparison.others import player as readable_player
 from swordplay.base import arguments
 from swordplay.engine import twin
 from swordplay.parts.domains import Ball
-from swordplay.parts.learners import OEGD, OGD, Ader, Sword, SwordAgeless, SwordBest, SwordPlusPlus, SwordSmall, SwordVar
+from swordplay.parts.learners import (
+    OEGD,
+    OGD,
+    Ader,
+    Sword,
+    SwordAgeless,
+    SwordBest,
+    SwordPlusPlus,
+    SwordSmall,
+    SwordVar,
+)
 
 LADDER = tuple(2.0**-k for k in range(-4, 10))
 """Step sizes of the best OGD of hindsight, in units of 1/L."""
 Kind = Literal["estimator", "baseline", "rival", "learner"]
-"""What ``swordplay track`` runs, what anybody could do, packages from outside, and learners of the game on a ball."""
-Learner = OGD | OEGD | Ader | SwordVar | SwordSmall | SwordBest | SwordPlusPlus | Sword | SwordAgeless
+"""What ``swordplay track`` runs, what anybody could do, packages from outside, and learners of
+the game on a ball.
+"""
+Learner = (
+    OGD | OEGD | Ader | SwordVar | SwordSmall | SwordBest | SwordPlusPlus | Sword | SwordAgeless
+)
 
 
 class Participant(NamedTuple):
@@ -40,7 +54,8 @@ class Participant(NamedTuple):
 
 
 def participants(field: Field) -> Iterator[Participant]:
-    """The estimator, the baselines, rivals from outside, and all learners of the package, the usual ones first.
+    """The estimator, the baselines, rivals from outside, and all learners of the package, the usual
+    ones first.
 
     Parameters
     ----------
@@ -51,9 +66,16 @@ def participants(field: Field) -> Iterator[Participant]:
     yield Participant(field.estimator, "estimator", "", (estimator,))
     yield Participant("no change", "baseline", "", (baselines.no_change,))
     usual = "majority class" if field.classes else "running mean"
-    yield Participant(usual, "baseline", "", (baselines.majority_class if field.classes else baselines.running_mean,))
+    yield Participant(
+        usual,
+        "baseline",
+        "",
+        (baselines.majority_class if field.classes else baselines.running_mean,),
+    )
     yield Participant("scikit-learn SGD", "rival", "", (rivals.scikit_learn,))
-    yield Participant(f"river {'logistic' if field.classes else 'linear'}", "rival", "", (rivals.river,))
+    yield Participant(
+        f"river {'logistic' if field.classes else 'linear'}", "rival", "", (rivals.river,)
+    )
     yield learner("sp.Sword", "", Sword)
     yield learner("sp.SwordAgeless", "L", lambda X: SwordAgeless(X, smoothness=smoothness))
     yield learner("sp.SwordBest", "T, G, L", _tuned(SwordBest, field))
@@ -82,12 +104,16 @@ def descents(step_sizes: Iterable[float]) -> Iterator[Participant]:
         yield Participant(f"OGD, step {step:.3g}", "learner", "", (_descent(OGD, step),))
 
 
-def learner(name: str, told: str, make: Callable[[Ball], Learner], *, usual: bool = True) -> Participant:
+def learner(
+    name: str, told: str, make: Callable[[Ball], Learner], *, usual: bool = True
+) -> Participant:
     """A learner of the package, which plays the game on the ball."""
     return Participant(name, "learner", told, (_player(make),), usual=usual)
 
 
-def _tuned(kind: type[SwordVar | SwordSmall | SwordBest | SwordPlusPlus], field: Field) -> Callable[[Ball], Learner]:
+def _tuned(
+    kind: type[SwordVar | SwordSmall | SwordBest | SwordPlusPlus], field: Field
+) -> Callable[[Ball], Learner]:
     T, G, L = len(field.rows), field.gradient_bound, field.smoothness
     return lambda domain: kind(domain, horizon=T, gradient_bound=G, smoothness=L)
 

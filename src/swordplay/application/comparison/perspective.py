@@ -1,7 +1,9 @@
-"""What perfect tracking would have been worth: a run beside the best sequences of hindsight, of every path length.
+"""What perfect tracking would have been worth: a run beside the best sequences of hindsight, of
+every path length.
 
-The best sequences cost a time that grows with the cube of the number of columns. So the cost is reckoned beforehand, fewer
-rows are looked at where there are many columns, none where there are too many, and a clock has the last word.
+The best sequences cost a time that grows with the cube of the number of columns. So the cost is
+reckoned beforehand, fewer rows are looked at where there are many columns, none where there are too
+many, and a clock has the last word.
 """
 
 from __future__ import annotations
@@ -27,7 +29,9 @@ FEWEST = 300
 SECONDS = 10.0
 """That it may take."""
 PLANNED = 0.5
-"""Share of these seconds that is planned with: a busy machine is slower than the one where the cost was measured."""
+"""Share of these seconds that is planned with: a busy machine is slower than the one where the
+cost was measured.
+"""
 PATHS = (0.0, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 """Path lengths that are looked at."""
 TOLERANCE = 1e-5
@@ -36,11 +40,14 @@ POINTS = 10
 STEPS = 90
 """Interior-point steps for as many points, about."""
 COST = (8e-6, 5e-8, 1.3e-9)
-"""Seconds of such a step for each row, measured: always, times the square, and times the cube of the number of coefficients."""
+"""Seconds of such a step for each row, measured: always, times the square, and times the cube of
+the number of coefficients.
+"""
 
 
 class Perspective(NamedTuple):
-    """The regret on the first rows of a table, against the best sequence in hindsight of each path length.
+    """The regret on the first rows of a table, against the best sequence in hindsight of each path
+    length.
 
     Made by :func:`perspective` for ``swordplay compare``, and drawn in its report.
     """
@@ -81,7 +88,10 @@ def predicted(rows: int, width: int) -> float:
 
 
 def affordable(rows: int, width: int, seconds: float) -> int:
-    """How many of the rows can be looked at in that time; 0 where they would be too few to tell anything."""
+    """How many of the rows can be looked at in that time.
+
+    0 where they would be too few to tell anything.
+    """
     fewest = min(rows, FEWEST)
     if predicted(fewest, width) > seconds:
         return 0
@@ -106,7 +116,9 @@ def perspective(
     """
     seconds = arguments.positive("seconds", seconds)
     if len(game.streams) > 1:
-        return LeftOut("it is made for one stream of losses, and of several classes each has its own")
+        return LeftOut(
+            "it is made for one stream of losses, and of several classes each has its own"
+        )
     width = game.domain.dim
     most = min(len(game.rows), arguments.whole("rows", rows))
     count = affordable(most, width, seconds)
@@ -114,7 +126,8 @@ def perspective(
         fewest = min(most, FEWEST)
         long = predicted(fewest, width)
         return LeftOut(
-            f"with {width - 1:,} columns of numbers it would take about {long:,.0f} seconds for {fewest:,} rows alone, and "
+            f"with {width - 1:,} columns of numbers it would take about {long:,.0f} seconds for "
+            f"{fewest:,} rows alone, and "
             f"{seconds:g} are allowed"
         )
     head = game.head(count)
@@ -123,7 +136,12 @@ def perspective(
     try:
         _prepare(head)
         curve = ledger.regret_curve(
-            learner, path_lengths=PATHS, points=POINTS, tolerance=TOLERANCE, seconds=seconds, progress=progress
+            learner,
+            path_lengths=PATHS,
+            points=POINTS,
+            tolerance=TOLERANCE,
+            seconds=seconds,
+            progress=progress,
         )
     except hindsight.OutOfTime:
         return LeftOut(f"the {seconds:g} seconds that it may take were over before it was done")

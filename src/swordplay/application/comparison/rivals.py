@@ -1,7 +1,8 @@
-"""Rivals from outside, as their own pages show them for streams: untuned, each row predicted before it is learned.
+"""Rivals from outside, as their own pages show them for streams: untuned, each row predicted before
+it is learned.
 
-They are imported if they are installed, and take part with the settings they come with. What is missing is left out (river) or
-taken for the mean (scikit-learn), as neither knows missing values.
+They are imported if they are installed, and take part with the settings they come with. What is
+missing is left out (river) or taken for the mean (scikit-learn), as neither knows missing values.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from swordplay.application.comparison.field import Field, Said
 from swordplay.base.types import Vector
 
 MOST_CALLS = 4000
-"""Of scikit-learn, which checks its input for most of a millisecond: longer tables are learned in blocks of a few rows."""
+"""Of scikit-learn, which checks its input for most of a millisecond: longer tables are learned
+in blocks of a few rows.
+"""
 
 
 class Absent(Exception):
@@ -33,16 +36,24 @@ def block_size(rows: int) -> int:
 
 
 def scikit_learn(field: Field) -> Said:
-    """``StandardScaler`` and ``SGDRegressor``, or ``SGDClassifier`` with its logistic loss, by ``partial_fit``."""
+    """``StandardScaler`` and ``SGDRegressor``, or ``SGDClassifier`` with its logistic loss, by
+    ``partial_fit``.
+    """
     linear, preprocessing = _found("sklearn.linear_model"), _found("sklearn.preprocessing")
     scaler, size = preprocessing.StandardScaler(), block_size(len(field.rows))
-    model = linear.SGDClassifier(loss="log_loss", random_state=0) if field.classes else linear.SGDRegressor(random_state=0)
+    model = (
+        linear.SGDClassifier(loss="log_loss", random_state=0)
+        if field.classes
+        else linear.SGDRegressor(random_state=0)
+    )
     known = {"classes": np.arange(field.classes)} if field.classes else {}
     predictions = np.zeros(len(field.rows))
     for first in range(0, len(field.rows), size):
         part = slice(first, first + size)
         with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore", RuntimeWarning)  # columns in which everything is missing so far
+            warnings.simplefilter(
+                "ignore", RuntimeWarning
+            )  # columns in which everything is missing so far
             rows = np.nan_to_num(scaler.partial_fit(field.rows[part]).transform(field.rows[part]))
             try:
                 if first:
@@ -54,7 +65,9 @@ def scikit_learn(field: Field) -> Said:
 
 
 def river(field: Field) -> Said:
-    """``StandardScaler() | LinearRegression()``, or ``LogisticRegression()``, one for each of several classes."""
+    """``StandardScaler() | LinearRegression()``, or ``LogisticRegression()``, one for each of
+    several classes.
+    """
     linear, preprocessing = _found("river.linear_model"), _found("river.preprocessing")
     model: Any = linear.LogisticRegression() if field.classes else linear.LinearRegression()
     if field.classes > 2:
@@ -63,7 +76,9 @@ def river(field: Field) -> Said:
     targets = field.targets == 1 if field.classes == 2 else field.targets
     predictions = np.zeros(len(field.rows))
     with np.errstate(all="ignore"):
-        for row, (values, target) in enumerate(zip(field.rows.tolist(), targets.tolist(), strict=True)):
+        for row, (values, target) in enumerate(
+            zip(field.rows.tolist(), targets.tolist(), strict=True)
+        ):
             features = {column: value for column, value in enumerate(values) if value == value}
             try:
                 predictions[row] = model.predict_one(features) or 0.0
@@ -75,7 +90,9 @@ def river(field: Field) -> Said:
 
 def _finite(predictions: Vector) -> Vector:
     """The predictions, unless they left what doubles can hold."""
-    huge = ~(np.abs(predictions) < np.sqrt(np.finfo(np.float64).max / len(predictions)))  # so that their squares add up
+    huge = ~(
+        np.abs(predictions) < np.sqrt(np.finfo(np.float64).max / len(predictions))
+    )  # so that their squares add up
     if huge.any():
         raise Absent(f"overflowed in row {int(huge.argmax()) + 1}")
     return predictions

@@ -25,7 +25,16 @@ def read_back(path: str, schema: Any) -> Any:
     if start == b"PAR1":
         return pyarrow.parquet.read_table(path)
     types = {field.name: field.type for field in schema}
-    if path.lower().removesuffix(".gz").removesuffix(".zst").endswith((".ndjson", ".jsonl", ".json")):
-        return pyarrow.json.read_json(path, parse_options=pyarrow.json.ParseOptions(explicit_schema=pa.schema(schema)))
-    options = pyarrow.csv.ConvertOptions(column_types=types, null_values=[""], strings_can_be_null=True)
+    if (
+        path.lower()
+        .removesuffix(".gz")
+        .removesuffix(".zst")
+        .endswith((".ndjson", ".jsonl", ".json"))
+    ):
+        return pyarrow.json.read_json(
+            path, parse_options=pyarrow.json.ParseOptions(explicit_schema=pa.schema(schema))
+        )
+    options = pyarrow.csv.ConvertOptions(
+        column_types=types, null_values=[""], strings_can_be_null=True
+    )
     return pyarrow.csv.read_csv(path, convert_options=options)

@@ -13,14 +13,20 @@ from swordplay.application.tracking.twice_story import TwiceStory
 
 
 class TrackResult(NamedTuple):
-    """Predictions, figures and the story of a run; shows itself as a small table, also in a notebook."""
+    """Predictions, figures and the story of a run.
+
+    Shows itself as a small table, also in a notebook.
+    """
 
     predictions: Any
-    """A pyarrow table, a line for each row that could be used: ``row`` (1 for the first), ``prediction`` (made before the row
-    was learned, so missing for the very first one), ``truth``, ``loss`` and ``running_error``; for classes also
-    ``probability``. ``predictions.to_pandas()`` makes a data frame of it."""
+    """A pyarrow table, a line for each row that could be used: ``row`` (1 for the first),
+    ``prediction`` (made before the row
+    was learned, so missing for the very first one), ``truth``, ``loss`` and ``running_error``; for
+    classes also ``probability``. ``predictions.to_pandas()`` makes a data frame of it."""
     summary: dict[str, Any]
-    """The figures that ``swordplay track --json`` prints: task, rows, errors beside those of the baselines, columns, ..."""
+    """The figures that ``swordplay track --json`` prints: task, rows, errors beside those of the
+    baselines, columns, ...
+    """
     story: Story | KeyedStory | TwiceStory
     """All that a report needs."""
     refused: Any
@@ -47,22 +53,44 @@ class TrackResult(NamedTuple):
 
     def _said(self) -> list[str]:
         """The verdict and the remarks, in the words of Python."""
-        return [translated(line) for line in (self.summary["verdict"], *self.summary["remarks"]) if line]
+        return [
+            translated(line) for line in (self.summary["verdict"], *self.summary["remarks"]) if line
+        ]
 
     def _keys(self) -> list[tuple[str, ...]]:
-        """How many keys there are, and those that did best and worst, a line each below its head; none without keys."""
+        """How many keys there are, and those that did best and worst, a line each below its head.
+
+        None without keys.
+        """
         if not isinstance(self.story, KeyedStory):
             return []
         told = self.story
         names = (told.learner, "no change")
-        head = (f"{told.keys:,} key{'s' * (told.keys != 1)} ({', '.join(told.key)})", "rows", *names)
-        lines = ((f"{what}: {line.name}", line) for what in ("best", "worst") for line in getattr(told, what))
-        return [head, *((name, f"{line.rows:,}", *(self._shown(line.errors[one]) for one in names)) for name, line in lines)]
+        head = (
+            f"{told.keys:,} key{'s' * (told.keys != 1)} ({', '.join(told.key)})",
+            "rows",
+            *names,
+        )
+        lines = (
+            (f"{what}: {line.name}", line)
+            for what in ("best", "worst")
+            for line in getattr(told, what)
+        )
+        return [
+            head,
+            *(
+                (name, f"{line.rows:,}", *(self._shown(line.errors[one]) for one in names))
+                for name, line in lines
+            ),
+        ]
 
     def _head(self) -> str:
         told = self.summary
         refused = f", {told['refused']:,} left out" if told["refused"] else ""
-        return f"{told['source']}: {told['target']}, {told['task']}, {told['rows']:,} rows{refused}; {told['measure']}"
+        return (
+            f"{told['source']}: {told['target']}, {told['task']}, {told['rows']:,} "
+            f"rows{refused}; {told['measure']}"
+        )
 
     def _figures(self) -> list[tuple[str, str]]:
         return [(name, self._shown(error)) for name, error in self.errors.items()]
@@ -75,7 +103,8 @@ def _grid(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table of HTML; the first column is text."""
     top = "".join(f"<th>{escape(cell)}</th>" for cell in head)
     lines = (
-        f"<td style='text-align:left'>{escape(cells[0])}</td>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells[1:])
+        f"<td style='text-align:left'>{escape(cells[0])}</td>"
+        + "".join(f"<td>{escape(cell)}</td>" for cell in cells[1:])
         for cells in rows
     )
     return f"<table><tr>{top}</tr>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"

@@ -37,45 +37,54 @@ class TrackOptions(TypedDict, total=False):
     """What may be said to :func:`track` beside the table and its target.
 
     task
-        ``"regression"``, ``"binary"`` or ``"multi-class"``; recognised from the target unless given.
+        ``"regression"``, ``"binary"`` or ``"multi-class"``; recognised from the target unless
+        given.
     lags
-        How many of the last targets join the columns; ``"auto"`` lets experts with and without them compete.
+        How many of the last targets join the columns; ``"auto"`` lets experts with and without them
+        compete.
     curves
-        ``"auto"``, ``"rich"`` or None, as in :class:`swordplay.sklearn.SwordRegressor`. Keys have first-order models only.
+        ``"auto"``, ``"rich"`` or None, as in :class:`swordplay.sklearn.SwordRegressor`. Keys have
+        first-order models only.
     features, drop
         Columns to use (all unless given), and columns not to use.
     loss
         Of a regression: ``"squared"``, or ``"huber"`` where the target has heavy tails.
     level
-        What share of the truths the intervals of a regression are to hold: 0.9 unless given, None for no intervals. The
-        predictions then have ``lower`` and ``upper``; with keys each key has intervals of its own.
+        What share of the truths the intervals of a regression are to hold: 0.9 unless given, None
+        for no intervals. The predictions then have ``lower`` and ``upper``; with keys each key has
+        intervals of its own.
     key
         One or more columns whose values name series: each has a model of its own.
     sort, reverse
         A column to sort the rows by, such as their date; or whether the last row is the first.
     id
-        One or more columns that the predictions carry; the date of the row unless given, none for ``()``.
+        One or more columns that the predictions carry; the date of the row unless given, none for
+        ``()``.
     twice
-        Whether rows come twice, recognised by ``id``: first without their target, and again with it once it is known.
+        Whether rows come twice, recognised by ``id``: first without their target, and again with it
+        once it is known.
     types
-        What columns are, such as ``{"price": "number", "day": "day-first"}``, where that was not recognised.
+        What columns are, such as ``{"price": "number", "day": "day-first"}``, where that was not
+        recognised.
     missing
         Further texts that stand for nothing.
     on_bad
-        ``"skip"`` leaves out rows that cannot be used, such as those with an infinite number, and lists them in ``refused`` of
-        the result; ``"stop"`` refuses the table at the first one.
+        ``"skip"`` leaves out rows that cannot be used, such as those with an infinite number, and
+        lists them in ``refused`` of the result; ``"stop"`` refuses the table at the first one.
     output
         A file for the predictions as well: .csv, .ndjson or .parquet.
     state
-        A file to save learner and position to; the same call with more rows goes on from there. Its predictions are kept in
-        ``output``, or else beside it in ``STATE.predictions.parquet``.
+        A file to save learner and position to; the same call with more rows goes on from there. Its
+        predictions are kept in ``output``, or else beside it in ``STATE.predictions.parquet``.
     wait
-        Seconds to wait while another run uses the state, after which the call is refused; None (the default) waits until
-        that run ends. A wait of more than a second is reported by the logger ``swordplay``.
+        Seconds to wait while another run uses the state, after which the call is refused; None (the
+        default) waits until that run ends. A wait of more than a second is reported by the logger
+        ``swordplay``.
     rows
         Stop after this row; not with a state.
     format, encoding, header
-        Of a file: its format, the encoding of its text, and whether CSV begins with names; recognised unless given.
+        Of a file: its format, the encoding of its text, and whether CSV begins with names;
+        recognised unless given.
     force
         Whether to replace an output that exists, and begin anew whatever the state says.
     """
@@ -134,15 +143,17 @@ USUAL: TrackOptions = {
 
 
 @spelled_out(TrackOptions, USUAL)
-def track(table: Any, target: str, report: Path_ | None = None, **options: Unpack[TrackOptions]) -> TrackResult:
+def track(
+    table: Any, target: str, report: Path_ | None = None, **options: Unpack[TrackOptions]
+) -> TrackResult:
     """Predict each row of a table before learning from it, as ``swordplay track`` does.
 
     Parameters
     ----------
     table
-        A pandas or polars data frame, an Arrow table, record batch or reader, or the path of a CSV, NDJSON or Parquet file;
-        its rows in the order of time. Words, dates, truths and missing values are taken as they come. Dates in the index of
-        a pandas frame are a column.
+        A pandas or polars data frame, an Arrow table, record batch or reader, or the path of a CSV,
+        NDJSON or Parquet file; its rows in the order of time. Words, dates, truths and missing
+        values are taken as they come. Dates in the index of a pandas frame are a column.
     target
         The column to predict. Rows where it is missing are predicted and not learned.
     report
@@ -153,12 +164,14 @@ def track(table: Any, target: str, report: Path_ | None = None, **options: Unpac
     Returns
     -------
     TrackResult
-        Its ``predictions`` are an Arrow table, its ``summary`` has the figures that the command prints as JSON.
+        Its ``predictions`` are an Arrow table, its ``summary`` has the figures that the command
+        prints as JSON.
 
     Raises
     ------
     TableError, TrackingError, CheckpointError
-        If the table, an option or a state is not as it has to be: says which, where and what to do. All are ``ValueError``.
+        If the table, an option or a state is not as it has to be: says which, where and what to do.
+        All are ``ValueError``.
 
     Examples
     --------
@@ -174,7 +187,10 @@ def track(table: Any, target: str, report: Path_ | None = None, **options: Unpac
         job = _job(_source(table), settings, asked)
         skip = _one_of("on_bad", asked["on_bad"], ("stop", "skip")) == "skip"
         page = None if report is None else _report_path(report)
-        with locked(job.state, job.wait), _predictions_path(asked["output"], asked["state"]) as kept:
+        with (
+            locked(job.state, job.wait),
+            _predictions_path(asked["output"], asked["state"]) as kept,
+        ):
             refused = f"{kept}.refused.csv" if skip else None
             return _tracked(job._replace(output=kept, refused=refused), page, asked["output"])
 
@@ -184,8 +200,13 @@ def _settings(target: str, asked: TrackOptions) -> Settings:
     features, names, types = asked["features"], asked["id"], asked["types"]
     key = _one_or_more("key", asked["key"])
     lags, curves = checked_lags(asked["lags"]), None if key else checked_curves(asked["curves"])
-    if types is not None and not (isinstance(types, Mapping) and all(isinstance(kind, str) for kind in types.values())):
-        raise TrackingError(f"types must say what columns are, such as {{'price': 'number'}}, got {arguments.shown(types)}.")
+    if types is not None and not (
+        isinstance(types, Mapping) and all(isinstance(kind, str) for kind in types.values())
+    ):
+        raise TrackingError(
+            f"types must say what columns are, such as {{'price': 'number'}}, got "
+            f"{arguments.shown(types)}."
+        )
     return Settings(
         target,
         _one_of("task", asked["task"], (None, *TASKS)),
@@ -216,7 +237,10 @@ def _level(level: Any) -> float | None:
 
 
 def _job(source: str | Frame, settings: Settings, asked: TrackOptions) -> Job:
-    """What is to be done, but for where predictions go; options that do not go together are refused."""
+    """What is to be done, but for where predictions go.
+
+    Options that do not go together are refused.
+    """
     rows, state, sort = asked["rows"], asked["state"], asked["sort"]
     for argument, kind in (("format", asked["format"]), ("encoding", asked["encoding"])):
         if not (kind is None or isinstance(kind, str)):
@@ -233,7 +257,9 @@ def _job(source: str | Frame, settings: Settings, asked: TrackOptions) -> Job:
         order=Order(asked["reverse"], None if sort is None else _name("sort", sort)),
     )
     if rows is not None and state is not None:
-        raise TrackingError("rows is for a first look and does not go together with state. Leave out one of them.")
+        raise TrackingError(
+            "rows is for a first look and does not go together with state. Leave out one of them."
+        )
     if asked["reverse"] and sort is not None:
         raise TrackingError("sort and reverse do not go together. Leave out one of them.")
     return job
@@ -250,7 +276,9 @@ def _tracked(job: Job, report: str | None, output: Path_ | None) -> TrackResult:
     if job.refused is not None and os.path.exists(job.refused):
         refused = read_back(job.refused, REFUSED)
     if report is not None:
-        from swordplay.application.report import write_story  # with vl-convert, which nothing else here needs
+        from swordplay.application.report import (
+            write_story,
+        )  # with vl-convert, which nothing else here needs
 
         write_story(story, report, command=COMMAND)
     if output is None and job.state is None:  # they go with the folder they are in
@@ -265,7 +293,9 @@ def _source(table: Any) -> str | Frame:
         return frame(table, NAME)
     path = _path("table", table)
     if path == "-":
-        raise TrackingError("standard input is for the command. Give a table or the path of a file.")
+        raise TrackingError(
+            "standard input is for the command. Give a table or the path of a file."
+        )
     return path
 
 
@@ -278,11 +308,15 @@ def _one_of(argument: str, value: Any, known: Sequence[Any]) -> Any:
 
 def _names(argument: str, names: Any) -> tuple[str, ...]:
     if isinstance(names, str):
-        raise TrackingError(f"{argument} must be a list of names, got the string {names!r}. Write [{names!r}].")
+        raise TrackingError(
+            f"{argument} must be a list of names, got the string {names!r}. Write [{names!r}]."
+        )
     try:
         listed = list(names)
     except Exception as error:  # whatever the iteration of an odd object raises
-        raise TrackingError(f"{argument} must be a list of names, got {arguments.shown(names)}.") from error
+        raise TrackingError(
+            f"{argument} must be a list of names, got {arguments.shown(names)}."
+        ) from error
     return tuple(_name(argument, name) for name in listed)
 
 
@@ -297,7 +331,9 @@ def _name(argument: str, name: Any) -> str:
         text = str(name)
         text.encode()
     except Exception as error:  # whatever an odd object raises; names go into files in UTF-8
-        raise TrackingError(f"{argument} must be a name that can be written, got {arguments.shown(name)}.") from error
+        raise TrackingError(
+            f"{argument} must be a name that can be written, got {arguments.shown(name)}."
+        ) from error
     return text
 
 
@@ -305,19 +341,25 @@ def _path(argument: str, path: Any) -> str:
     """A path as text that the operating system takes."""
     text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
     if not isinstance(text, str):
-        raise TrackingError(f"{argument} must be a path, got {arguments.shown(path)} ({type(path).__name__}).")
+        raise TrackingError(
+            f"{argument} must be a path, got {arguments.shown(path)} ({type(path).__name__})."
+        )
     try:
         os.fsencode(text)
     except UnicodeEncodeError:
         text = "\0"
     if "\0" in text:
-        raise TrackingError(f"{argument} must be a path that the system can write, got {arguments.shown(path)}.")
+        raise TrackingError(
+            f"{argument} must be a path that the system can write, got {arguments.shown(path)}."
+        )
     return text
 
 
 @contextmanager
 def _predictions_path(output: Path_ | None, state: Path_ | None) -> Iterator[str]:
-    """Where the predictions are written: as asked, beside the state, or in a folder that is removed at the end."""
+    """Where the predictions are written: as asked, beside the state, or in a folder that is
+    removed at the end.
+    """
     if output is not None:
         yield _path("output", output)
     elif state is not None:
@@ -334,10 +376,13 @@ def _report_path(path: Path_) -> str:
         raise TrackingError(f"report must end in .html, got {os.fspath(path)!r}.")
     if not page.resolve().parent.is_dir():
         raise TrackingError(
-            f"report {os.fspath(path)!r} cannot be written: there is no folder {str(page.parent)!r}. Make it first."
+            f"report {os.fspath(path)!r} cannot be written: there is no folder "
+            f"{str(page.parent)!r}. Make it first."
         )
     if importlib.util.find_spec("vl_convert") is None:
-        raise ImportError("a report needs vl-convert-python. Install it with: pip install vl-convert-python")
+        raise ImportError(
+            "a report needs vl-convert-python. Install it with: pip install vl-convert-python"
+        )
     return os.fspath(path)
 
 

@@ -44,7 +44,7 @@ def translated(message: str) -> str:
     "key=['shop', 'article'] gives each a model of its own, or lags=3, or sort='the day'."
     >>> translated("say --types day=day-first or --missing '#DIV/0!'.")
     "say types={'day': 'day-first'} or missing=['#DIV/0!']."
-    """
+    """  # noqa: E501
     return re.sub(r"--([a-z][a-z-]*)(?: ('[^']+'|[\w-]+(?:[,=][\w-]+)*))?", _argument, message)
 
 

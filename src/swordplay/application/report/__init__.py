@@ -1,13 +1,17 @@
-"""Reports: what happened, made visible. Pages need vl-convert-python, figures matplotlib: the extra ``cli``.
+"""Reports: what happened, made visible.
 
-A page is made of sections, which each command adds its own to: ``write(Page(title, facts, sections), path)``.
+Pages need vl-convert-python, figures matplotlib: the extra ``cli``.
+
+A page is made of sections, which each command adds its own to: ``write(Page(title, facts,
+sections), path)``.
 """
 
 import importlib as _importlib
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
-if _TYPE_CHECKING:  # at run time a name is imported with its first use: who wants a word does not wait for the pictures
+# at run time a name is imported with its first use: who wants a word does not wait for the pictures
+if _TYPE_CHECKING:
     from swordplay.application.report.compare import compare_section, write_compare
     from swordplay.application.report.document import render, write
     from swordplay.application.report.figures import SUFFIXES, regret_figure, save

@@ -42,10 +42,16 @@ class Axis(NamedTuple):
 
 
 def path_axis(paths: Vector) -> Axis:
-    """Logarithmic beyond 1 where paths are long: one looks at 0, 10, 100 and 1000 units together."""
+    """Logarithmic beyond 1 where paths are long: one looks at 0, 10, 100 and 1000 units
+    together.
+    """
     low, high = float(paths[0]), max(float(paths[-1]), float(paths[0]) + 1.0)
     axis = Axis(low, high, title="path length of the comparators")
-    return axis if high < LONG else axis._replace(scale="symlog", ticks=(low, *tens(max(1.0, 2.0 * low), high)))
+    return (
+        axis
+        if high < LONG
+        else axis._replace(scale="symlog", ticks=(low, *tens(max(1.0, 2.0 * low), high)))
+    )
 
 
 def powers(low: float, high: float) -> tuple[float, float]:
@@ -56,7 +62,9 @@ def powers(low: float, high: float) -> tuple[float, float]:
 
 def tens(low: float, high: float) -> tuple[float, ...]:
     """The powers of ten between two positive numbers."""
-    return tuple(10.0**k for k in range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1))
+    return tuple(
+        10.0**k for k in range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)
+    )
 
 
 def top(values: Sequence[Vector], *, after: int = 0) -> float:

@@ -1,4 +1,6 @@
-"""The pieces that a chart is drawn with, in Vega's language: axes, lines, bars, dots, and names at the ends of lines."""
+"""The pieces that a chart is drawn with, in Vega's language: axes, lines, bars, dots, and names
+at the ends of lines.
+"""
 
 from __future__ import annotations
 
@@ -36,20 +38,34 @@ class Line(NamedTuple):
 
 def scale(name: str, axis: Axis, domain: Any, length: str) -> Spec:
     """A direction; on an axis of dates there is no zero to begin at."""
-    scale: Spec = {"name": name, "type": axis.scale, "domain": domain, "range": length, "nice": False}
+    scale: Spec = {
+        "name": name,
+        "type": axis.scale,
+        "domain": domain,
+        "range": length,
+        "nice": False,
+    }
     return scale if axis.scale == "utc" else scale | {"zero": False}
 
 
 def axis_of(orient: str, scale: str, axis: Axis, height: int) -> Spec:
     """The ticks of a direction, and what they are called."""
     left = orient == "left"
-    room = 80 if axis.scale == "utc" else 110  # Vega rounds a wish for dates down to whole years, months or days
+    room = (
+        80 if axis.scale == "utc" else 110
+    )  # Vega rounds a wish for dates down to whole years, months or days
     count = max(2, height // 55) if left else {"signal": f"max(2, floor(width / {room}))"}
     spec: Spec = {"orient": orient, "scale": scale, "grid": left, "tickCount": count}
     if axis.ticks:
         spec["values"] = list(axis.ticks)
     if not left:
-        spec |= {"title": axis.title, "titleAnchor": "end", "labelFlush": True, "labelOverlap": "greedy", "labelSeparation": 8}
+        spec |= {
+            "title": axis.title,
+            "titleAnchor": "end",
+            "labelFlush": True,
+            "labelOverlap": "greedy",
+            "labelSeparation": 8,
+        }
     if axis.scale == "utc":
         return spec  # Vega names days, months and years as it finds room for them
     text = f"{scale}_names[format(datum.value, '~g')]" if axis.names else LABELS[axis.format]
@@ -94,8 +110,15 @@ def bar_marks(width: float) -> Spec:
 
 
 def point_marks(k: int, line: Line) -> Spec:
-    """A dot at each point. They are not clipped, as half a dot at an edge is ugly, but vanish when zoomed away."""
-    place: Spec = {"x": {"scale": "x", "field": "x"}, "y": {"scale": "y", "field": f"y{k}"}, "size": {"value": 30}}
+    """A dot at each point.
+
+    They are not clipped, as half a dot at an edge is ugly, but vanish when zoomed away.
+    """
+    place: Spec = {
+        "x": {"scale": "x", "field": "x"},
+        "y": {"scale": "y", "field": f"y{k}"},
+        "size": {"value": 30},
+    }
     seen = {"signal": f"isValid(datum.y{k}) && inrange(datum.x, span) ? 1 : 0"}
     look: Spec = {"fill": {"value": f"var(--{line.colour})"}, "opacity": seen}
     return {"type": "symbol", "from": {"data": "table"}, "encode": {"update": place | look}}
@@ -103,8 +126,16 @@ def point_marks(k: int, line: Line) -> Spec:
 
 def dot_marks() -> Spec:
     """Dots that stand out."""
-    look: Spec = {"fill": {"value": "var(--alarm)"}, "stroke": {"value": "var(--paper)"}, "strokeWidth": {"value": 1.5}}
-    place: Spec = {"x": {"scale": "x", "field": "x"}, "y": {"scale": "y", "field": "y"}, "size": {"value": 60}}
+    look: Spec = {
+        "fill": {"value": "var(--alarm)"},
+        "stroke": {"value": "var(--paper)"},
+        "strokeWidth": {"value": 1.5},
+    }
+    place: Spec = {
+        "x": {"scale": "x", "field": "x"},
+        "y": {"scale": "y", "field": "y"},
+        "size": {"value": 60},
+    }
     return {"type": "symbol", "from": {"data": "dots"}, "encode": {"update": place | look}}
 
 

@@ -1,7 +1,8 @@
-"""Charts in Vega's language: lines over one axis, names beside their ends, and what a pointer reads off.
+"""Charts in Vega's language: lines over one axis, names beside their ends, and what a pointer reads
+off.
 
-Colours are names of the page's style sheet (``var(--sword)``), so that a chart follows the page into the dark and on paper.
-A chart is data: nothing is drawn before the page is written.
+Colours are names of the page's style sheet (``var(--sword)``), so that a chart follows the page
+into the dark and on paper. A chart is data: nothing is drawn before the page is written.
 """
 
 from __future__ import annotations
@@ -60,7 +61,9 @@ class Chart(NamedTuple):
     keys: tuple[tuple[str, str], ...]
     """Names of the lines and their colours, for screens too narrow for names at their ends."""
     readout: Spec
-    """What a pointer reads off: ``{"head": ..., "stretch": whether points end stretches of rows, "fields": [...]}``."""
+    """What a pointer reads off: ``{"head": ..., "stretch": whether points end stretches of rows,
+    "fields": [...]}``.
+    """
     group: str = ""
     """Charts of one group zoom together."""
 
@@ -85,12 +88,22 @@ class Look(TypedDict, total=False):
     marks: bool
     """Whether each point of a line gets a dot of its own."""
     rows: Vector
-    """The number of rows at each point, where the axis is another one (or the points end stretches), shape ``(B,)``."""
+    """The number of rows at each point, where the axis is another one (or the points end
+    stretches), shape ``(B,)``.
+    """
     bars: float
     """Width of bars that begin at the points and are drawn instead of the one line; 0 for lines."""
 
 
-def chart(title: str, words: str, points: Vector, lines: Sequence[Line], x: Axis, y: Axis, **look: Unpack[Look]) -> Chart:
+def chart(
+    title: str,
+    words: str,
+    points: Vector,
+    lines: Sequence[Line],
+    x: Axis,
+    y: Axis,
+    **look: Unpack[Look],
+) -> Chart:
     """Lines over common points.
 
     Parameters
@@ -109,7 +122,10 @@ def chart(title: str, words: str, points: Vector, lines: Sequence[Line], x: Axis
     told = (*lines, *look.get("extra", ()))
     columns = {"x": points} | ({"row": look["rows"]} if "rows" in look else {})
     columns |= {f"y{k}": line.values for k, line in enumerate(told)}
-    fields = [{"field": f"y{k}", "name": line.name, "colour": line.colour, "format": y.format} for k, line in enumerate(told)]
+    fields = [
+        {"field": f"y{k}", "name": line.name, "colour": line.colour, "format": y.format}
+        for k, line in enumerate(told)
+    ]
     keys = tuple((line.label or line.name, line.colour) for line in lines) if len(lines) > 1 else ()
     readout = {
         "head": look.get("head", ""),
@@ -118,21 +134,36 @@ def chart(title: str, words: str, points: Vector, lines: Sequence[Line], x: Axis
         "dated": x.scale == "utc",
         "bars": look.get("bars", 0.0),
     }
-    return Chart(title, words, _spec(columns, lines, x, y, look), keys, readout, look.get("group", ""))
+    return Chart(
+        title, words, _spec(columns, lines, x, y, look), keys, readout, look.get("group", "")
+    )
 
 
-def _spec(columns: Mapping[str, Vector], lines: Sequence[Line], x: Axis, y: Axis, look: Look) -> Spec:
+def _spec(
+    columns: Mapping[str, Vector], lines: Sequence[Line], x: Axis, y: Axis, look: Look
+) -> Spec:
     """The picture in Vega's language."""
     height, bars, dots = look.get("height", 220), look.get("bars", 0.0), look.get("dots", ())
-    drawn = [*look.get("under", ()), *((marks.bar_marks(bars),) if bars else map(marks.line_mark, range(len(lines)), lines))]
+    drawn = [
+        *look.get("under", ()),
+        *((marks.bar_marks(bars),) if bars else map(marks.line_mark, range(len(lines)), lines)),
+    ]
     data: list[Spec] = [
-        {"name": "table", "values": csv(columns), "format": {"type": "csv", "parse": dict.fromkeys(columns, "number")}}
+        {
+            "name": "table",
+            "values": csv(columns),
+            "format": {"type": "csv", "parse": dict.fromkeys(columns, "number")},
+        }
     ]
     data.append({"name": "labels", "values": [] if bars else marks.end_labels(lines, y, height)})
     if dots:
         data.append({"name": "dots", "values": [dot._asdict() for dot in dots]})
         drawn.append(marks.dot_marks())
-    points = [marks.point_marks(k, line) for k, line in enumerate(lines)] if look.get("marks", False) else []
+    points = (
+        [marks.point_marks(k, line) for k, line in enumerate(lines)]
+        if look.get("marks", False)
+        else []
+    )
     return {
         "width": WIDTH,
         "height": height,
@@ -156,17 +187,29 @@ def _spec(columns: Mapping[str, Vector], lines: Sequence[Line], x: Axis, y: Axis
 
 
 def band(low: str, high: str, colour: str, opacity: float = 0.2) -> Spec:
-    """A band between two columns of the chart's table, such as ``"y0"`` and ``"y1"``, to be drawn under the lines."""
-    edges: Spec = {"x": {"scale": "x", "field": "x"}, "y": {"scale": "y", "field": low}, "y2": {"scale": "y", "field": high}}
+    """A band between two columns of the chart's table, such as ``"y0"`` and ``"y1"``, to be
+    drawn under the lines.
+    """
+    edges: Spec = {
+        "x": {"scale": "x", "field": "x"},
+        "y": {"scale": "y", "field": low},
+        "y2": {"scale": "y", "field": high},
+    }
     look: Spec = {"fill": {"value": f"var(--{colour})"}, "fillOpacity": {"value": opacity}}
     return {"type": "area", "from": {"data": "table"}, "encode": {"update": edges | look}}
 
 
 def csv(columns: Mapping[str, Vector]) -> str:
-    """Numbers as Vega reads them, nothing where there is no number. Where points lie is told with all digits."""
+    """Numbers as Vega reads them, nothing where there is no number.
+
+    Where points lie is told with all digits.
+    """
     digits = [15 if name in ("x", "row") else 6 for name in columns]
     lines = [
-        ",".join(f"{value:.{most}g}" if math.isfinite(value) else "" for value, most in zip(values, digits, strict=True))
+        ",".join(
+            f"{value:.{most}g}" if math.isfinite(value) else ""
+            for value, most in zip(values, digits, strict=True)
+        )
         for values in np.column_stack(list(columns.values())).tolist()
     ]
     return "\n".join([",".join(columns), *lines])

@@ -21,12 +21,16 @@ if TYPE_CHECKING:
     from swordplay.application.comparison import Comparison, Result
 
 WORSE = 1.5
-"""Who errs so many times as much as the winner and no change goes beyond the picture: one that diverged would flatten all."""
+"""Who errs so many times as much as the winner and no change goes beyond the picture: one that
+diverged would flatten all.
+"""
 SETTLED = 0.05
 """Share of the run after which errors so far fit in the picture."""
 
 
-def write_compare(found: Comparison, title: str, path: str | os.PathLike[str], *, more: Sequence[Section] = ()) -> None:
+def write_compare(
+    found: Comparison, title: str, path: str | os.PathLike[str], *, more: Sequence[Section] = ()
+) -> None:
     """Write the report of a comparison as one HTML file, all or nothing.
 
     Parameters
@@ -40,7 +44,10 @@ def write_compare(found: Comparison, title: str, path: str | os.PathLike[str], *
     more
         Sections that follow.
     """
-    facts = f"{words.plural(found.rows, 'row')} of {words.plural(found.width, 'column')}, everybody in the same order"
+    facts = (
+        f"{words.plural(found.rows, 'row')} of {words.plural(found.width, 'column')}, "
+        "everybody in the same order"
+    )
     footer = f"Made by swordplay {__version__}. This file is complete in itself and loads nothing."
     write(Page(title, facts, (compare_section(found), *more), footer), path)
 
@@ -50,7 +57,10 @@ def compare_section(found: Comparison) -> Section:
     best, shown = found.results[0], _shown(found)
     count = words.plural(len(found.results), "learner")
     text = f"Of {count}, {best.name} erred least: {found.measure} {shown(best.error)}."
-    return Section("Learners compared", (Text(text, lead=True), _course(found), _table(found), Text(_legend(found))))
+    return Section(
+        "Learners compared",
+        (Text(text, lead=True), _course(found), _table(found), Text(_legend(found))),
+    )
 
 
 def _course(found: Comparison) -> Chart:
@@ -58,7 +68,9 @@ def _course(found: Comparison) -> Chart:
     ends = found.ends.astype(np.float64)
     lines = [
         Line(one.name, one.course, colour, 2.5 if one.rank == 1 else 1.5, dash)
-        for one, (colour, dash) in zip(found.results, map(look, range(len(found.results))), strict=True)
+        for one, (colour, dash) in zip(
+            found.results, map(look, range(len(found.results))), strict=True
+        )
     ][::-1]
     form: Format = "number" if found.measure == "RMSE" else "percent"
     high = _high(found, after=int(SETTLED * len(ends)))
@@ -68,15 +80,22 @@ def _course(found: Comparison) -> Chart:
     beyond = [line.name for line in lines[::-1] if not line.values[-1] <= y.high]
     if beyond:
         text += f" At the end beyond the picture (↑): {', '.join(beyond)}."
-    lines = [line._replace(label=f"{line.name} ↑") if line.name in beyond else line for line in lines]
+    lines = [
+        line._replace(label=f"{line.name} ↑") if line.name in beyond else line for line in lines
+    ]
     return chart("How it went", text, ends, lines, x, y, height=300, head="row")
 
 
 def _high(found: Comparison, after: int) -> float:
-    """Where the picture ends: the winner and no change fit in it, and everybody who errs little more than these."""
+    """Where the picture ends: the winner and no change fit in it, and everybody who errs little
+    more than these.
+    """
     ruling = [one.course for one in found.results if one.rank == 1 or one.name == NO_CHANGE]
     scale = WORSE * top(ruling, after=after)
-    return top([one.course for one in found.results if top([one.course], after=after) <= scale] or ruling, after=after)
+    return top(
+        [one.course for one in found.results if top([one.course], after=after) <= scale] or ruling,
+        after=after,
+    )
 
 
 def _table(found: Comparison) -> Table:
@@ -104,11 +123,16 @@ def _table(found: Comparison) -> Table:
 
 
 def _legend(found: Comparison) -> str:
-    marks = "; ".join(f"{mark.name} travels {words.number(mark.path_length)}" for mark in found.benchmarks)
+    marks = "; ".join(
+        f"{mark.name} travels {words.number(mark.path_length)}" for mark in found.benchmarks
+    )
     return (
-        "Regret is the loss beyond that of the best coefficients of hindsight; below 0 the learner did better. "
-        f"How far these move: {marks}. Told is what a learner had to be told that only hindsight knows: T how many rounds, "
-        "G how steep, L how smooth. SwordRegressor and SwordClassifier are what swordplay track runs."
+        "Regret is the loss beyond that of the best coefficients of hindsight; below 0 the "
+        "learner did better. "
+        f"How far these move: {marks}. Told is what a learner had to be told that only hindsight "
+        "knows: T how many rounds, "
+        "G how steep, L how smooth. SwordRegressor and SwordClassifier are what swordplay track "
+        "runs."
     )
 
 

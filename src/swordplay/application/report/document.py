@@ -1,6 +1,7 @@
 """A page as one HTML file that needs nothing else: no network, no fonts, no folder beside it.
 
-A content policy in the page forbids the browser to load anything, and to run any script but the two named by their hash.
+A content policy in the page forbids the browser to load anything, and to run any script but the two
+named by their hash.
 """
 
 from __future__ import annotations
@@ -15,7 +16,10 @@ from swordplay.application.report.markup import Drawer, escaped
 from swordplay.application.report.page import Page
 from swordplay.base.files import write_whole
 
-POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+POLICY = (
+    "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; "
+    "form-action 'none'"
+)
 
 
 def write(page: Page, path: str | os.PathLike[str]) -> None:
@@ -46,7 +50,9 @@ def render(page: Page, own: str = "", policy: str = POLICY) -> str:
     scripts = [vega.script(), resource("page.js")] if drawer.charts else []
     scripts += [own] if own else []
     # Vega compiles its expressions, which a browser calls evaluation.
-    policy += f"; script-src 'unsafe-eval' {' '.join(map(_fingerprint, scripts))}" if scripts else ""
+    policy += (
+        f"; script-src 'unsafe-eval' {' '.join(map(_fingerprint, scripts))}" if scripts else ""
+    )
     title = escaped(page.title, 200)
     return "\n".join(
         [
@@ -55,7 +61,9 @@ def render(page: Page, own: str = "", policy: str = POLICY) -> str:
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             '<meta name="color-scheme" content="light dark">',
             f"<title>{title}</title>\n<style>\n{resource('page.css')}</style>\n</head>\n<body>",
-            f'<header>\n<h1><bdi>{title}</bdi></h1>\n<p class="facts">{escaped(page.facts, 400)}</p>\n</header>',
+            f"<header>\n<h1><bdi>{title}</bdi></h1>\n<p "
+            f'class="facts">{escaped(page.facts, 400)}</p>\n'
+            "</header>",
             f"<main>\n{body}\n</main>\n<footer><p>{escaped(page.footer, 400)}</p></footer>",
             *(f"<script>{script}</script>" for script in scripts),
             "</body>\n</html>\n",
@@ -64,9 +72,11 @@ def render(page: Page, own: str = "", policy: str = POLICY) -> str:
 
 
 def _fingerprint(script: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode('utf-8')).digest()).decode('ascii')}'"
+    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode('utf-8')).digest()).decode('ascii')}'"  # noqa: E501
 
 
 def resource(name: str) -> str:
     """A file of this room."""
-    return resources.files("swordplay.application.report").joinpath(name).read_text(encoding="utf-8")
+    return (
+        resources.files("swordplay.application.report").joinpath(name).read_text(encoding="utf-8")
+    )

@@ -23,7 +23,9 @@ SUFFIXES = (".png", ".svg")
 INK, FAINT = "#222222", "#d9d9d9"
 LABEL: dict[str, Any] = {"va": "center", "fontsize": 8.5}
 LABEL_GAP = 0.062
-"""Least distance between two labels, as a share of a panel's height: a line of text and some air."""
+"""Least distance between two labels, as a share of a panel's height: a line of text and some
+air.
+"""
 
 
 class Style(NamedTuple):
@@ -35,7 +37,8 @@ class Style(NamedTuple):
     """Of the marker; what is drawn first is larger, so that lines on top of each other all show."""
 
 
-# Okabe and Ito's colours (and Tol's purple), which stay apart for colour-blind eyes; markers do without any colour.
+# Okabe and Ito's colours (and Tol's purple), which stay apart for colour-blind eyes; markers do
+# without any colour.
 STYLES = {
     "Ader": Style("#7f7f7f", "v"),
     "SwordVar": Style("#0072b2", "o", size=7),
@@ -73,28 +76,40 @@ def regret_figure(rows: Sequence[Row]) -> Figure:
         What :func:`swordplay.theory.reproduce.reproduce` returned.
     """
     if not rows:
-        raise ValueError("rows must not be empty. Give what swordplay.theory.reproduce.reproduce() returned.")
+        raise ValueError(
+            "rows must not be empty. Give what swordplay.theory.reproduce.reproduce() returned."
+        )
     import matplotlib as mpl
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     with mpl.rc_context(SETTINGS):
-        figure = Figure(figsize=(8.6, 5.4), layout=ConstrainedLayoutEngine(w_pad=0.08, h_pad=0.08), facecolor="white")
+        figure = Figure(
+            figsize=(8.6, 5.4),
+            layout=ConstrainedLayoutEngine(w_pad=0.08, h_pad=0.08),
+            facecolor="white",
+        )
         FigureCanvasAgg(figure)
         grid = figure.subplots(len(PANELS), len(INSTANCES), sharex=True, sharey=True)
         for axes_row, (tuned, tunings) in zip(grid, PANELS, strict=True):
             for axes, instance in zip(axes_row, INSTANCES, strict=True):
-                _panel(axes, [row for row in rows if row.instance == instance and row.tuning in tunings])
+                _panel(
+                    axes,
+                    [row for row in rows if row.instance == instance and row.tuning in tunings],
+                )
                 axes.set_title(tuned, loc="left", fontsize=9, color=INK)
         for axes, instance in zip(grid[0], INSTANCES, strict=True):
-            axes.set_title(TITLES[instance], loc="left", y=1.13, fontsize=10, fontweight="bold", color=INK)
+            axes.set_title(
+                TITLES[instance], loc="left", y=1.13, fontsize=10, fontweight="bold", color=INK
+            )
             axes.text(0.0, 1.035, PANELS[0][0], transform=axes.transAxes, color=INK)
         for axes in grid[-1]:
             axes.set_xlabel("rounds T")
         for axes in grid[:, 0]:
             axes.set_ylabel("dynamic regret")
-        figure.draw_without_rendering()  # settles limits and layout, which the labels need to make room for each other
+        # settles limits and layout, which the labels need to make room for each other
+        figure.draw_without_rendering()
         for axes in grid.flat:
             _label(axes)
     return figure
@@ -104,13 +119,17 @@ def save(figure: Figure, path: str | Path) -> None:
     """Write a figure as PNG or SVG, whichever the suffix says, all or nothing."""
     target = Path(path)
     if target.suffix.lower() not in SUFFIXES:
-        raise ValueError(f"path must end in one of {list(SUFFIXES)}, got {arguments.shown(str(path))}.")
+        raise ValueError(
+            f"path must end in one of {list(SUFFIXES)}, got {arguments.shown(str(path))}."
+        )
     import matplotlib as mpl
 
     kind = target.suffix.lower()[1:]
     image = io.BytesIO()
     with mpl.rc_context(SETTINGS):
-        figure.savefig(image, format=kind, dpi=144, metadata={"Date": None} if kind == "svg" else {})
+        figure.savefig(
+            image, format=kind, dpi=144, metadata={"Date": None} if kind == "svg" else {}
+        )
     write_whole(target, image.getvalue())
 
 
@@ -138,16 +157,29 @@ def _panel(axes: Axes, rows: Sequence[Row]) -> None:
 def _label(axes: Axes) -> None:
     """Names at the right ends of the lines, moved apart where they would touch."""
     to_share = axes.transData + axes.transAxes.inverted()
-    ends = [(to_share.transform(np.asarray(line.get_xydata())[-1:]).item(1), line) for line in axes.get_lines()]
+    ends = [
+        (to_share.transform(np.asarray(line.get_xydata())[-1:]).item(1), line)
+        for line in axes.get_lines()
+    ]
     ends.sort(key=lambda end: end[0])
-    for (_, line), height in zip(ends, spread([height for height, _ in ends], LABEL_GAP), strict=True):
-        axes.text(1.02, height, str(line.get_label()), color=line.get_color(), transform=axes.transAxes, **LABEL)
+    for (_, line), height in zip(
+        ends, spread([height for height, _ in ends], LABEL_GAP), strict=True
+    ):
+        axes.text(
+            1.02,
+            height,
+            str(line.get_label()),
+            color=line.get_color(),
+            transform=axes.transAxes,
+            **LABEL,
+        )
 
 
 def spread(heights: Sequence[float], gap: float) -> list[float]:
     """Ascending heights, moved as little as need be so that neighbours are at least ``gap`` apart.
 
-    Neighbours that would touch become a block around the mean of what they asked for; blocks that touch are merged.
+    Neighbours that would touch become a block around the mean of what they asked for; blocks that
+    touch are merged.
 
     >>> [round(height, 3) for height in spread([0.0, 0.01, 0.5], gap=0.1)]
     [-0.045, 0.055, 0.5]
@@ -155,10 +187,18 @@ def spread(heights: Sequence[float], gap: float) -> list[float]:
     blocks: list[list[float]] = []
     for height in heights:
         blocks.append([height])
-        while len(blocks) > 1 and _centre(blocks[-1]) - _centre(blocks[-2]) < gap * (len(blocks[-1]) + len(blocks[-2])) / 2:
+        while (
+            len(blocks) > 1
+            and _centre(blocks[-1]) - _centre(blocks[-2])
+            < gap * (len(blocks[-1]) + len(blocks[-2])) / 2
+        ):
             last = blocks.pop()
             blocks[-1] += last
-    return [_centre(block) + gap * (i - (len(block) - 1) / 2) for block in blocks for i in range(len(block))]
+    return [
+        _centre(block) + gap * (i - (len(block) - 1) / 2)
+        for block in blocks
+        for i in range(len(block))
+    ]
 
 
 def _centre(block: Sequence[float]) -> float:

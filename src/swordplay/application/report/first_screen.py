@@ -1,4 +1,6 @@
-"""What a reader wants to know first, in words: is it good, can I trust it, what changed and when."""
+"""What a reader wants to know first, in words: is it good, can I trust it, what changed and
+when.
+"""
 
 from __future__ import annotations
 
@@ -43,8 +45,10 @@ def _values(story: Story) -> str:
     ours, theirs = story.errors[story.learner], story.errors["no change"]
     mine, other = story.more[story.learner], story.more["no change"]
     said = (
-        f"{story.learner} was off by {words.number(mine)} on average (MAE), repeating the last value by {words.number(other)}. "
-        f"Where large errors count more (RMSE), it was {words.number(ours)} beside {words.number(theirs)}."
+        f"{story.learner} was off by {words.number(mine)} on average (MAE), repeating the last "
+        f"value by {words.number(other)}. "
+        f"Where large errors count more (RMSE), it was {words.number(ours)} beside "
+        f"{words.number(theirs)}."
     )
     verdicts = [verdict(mine, other), verdict(ours, theirs)]
     if verdicts[0] == verdicts[1]:
@@ -52,15 +56,24 @@ def _values(story: Story) -> str:
     if "Worse than" in verdicts:
         which = ("by MAE", "by RMSE") if verdicts[0] == "Worse than" else ("by RMSE", "by MAE")
         rest = verdicts[1] if verdicts[0] == "Worse than" else verdicts[0]
-        return f"Worse than repeating the last value {which[0]}, {rest.lower()} it {which[1]}: {said}" + _mean(story)
-    return f"Better than repeating the last value by {'MAE' if verdicts[0] == 'Better than' else 'RMSE'}: {said}" + _mean(story)
+        return (
+            f"Worse than repeating the last value {which[0]}, {rest.lower()} it {which[1]}: {said}"
+            + _mean(story)
+        )
+    return (
+        "Better than repeating the last value by "
+        f"{'MAE' if verdicts[0] == 'Better than' else 'RMSE'}: {said}" + _mean(story)
+    )
 
 
 def _mean(story: Story) -> str:
     """Said only where even the mean so far would have been better."""
     worse = story.errors[story.learner] > (1.0 + LEVEL) * story.errors["running mean"]
     return (
-        f" Saying the mean so far would have been better: RMSE {words.number(story.errors['running mean'])}." if worse else ""
+        " Saying the mean so far would have been better: RMSE "
+        f"{words.number(story.errors['running mean'])}."
+        if worse
+        else ""
     )
 
 
@@ -80,7 +93,8 @@ def _classes(story: Story) -> str:
         else f"Better than {best}"
     )
     return (
-        f"{said}: {story.learner} was wrong on {shown[0]} of rows, repeating the last class on {shown[1]}, "
+        f"{said}: {story.learner} was wrong on {shown[0]} of rows, repeating the last class on "
+        f"{shown[1]}, "
         f"always saying the commonest class on {shown[2]}."
     )
 
@@ -102,13 +116,19 @@ def _spread(story: Story) -> str:
     half, most = (words.number(float(value)) for value in np.quantile(last, [0.5, 0.9]))
     all_half, all_most = (words.number(story.residuals.quantile(share)) for share in (0.5, 0.9))
     extremes = (story.course.high[:, 2].max(), -story.course.low[:, 2].min())
-    text = f"Half of the errors were below {half} and 90{words.NARROW}% below {most}, in the last {len(last):,} rows."
+    text = (
+        f"Half of the errors were below {half} and 90{words.NARROW}% below {most}, in the last "
+        f"{len(last):,} rows."
+    )
     if len(last) < story.rows:
         text += f" Over all of the run it was about {all_half} and {all_most}."
     text += f" The largest error was {words.number(float(max(extremes)))}."
     bias = float(np.mean(story.last.predictions - story.last.targets))
     if abs(bias) > 0.25 * float(np.mean(last)) > 0.0 and len(last) >= 30:
-        text += f" Lately it says {words.number(abs(bias))} too {'much' if bias > 0 else 'little'} on average."
+        text += (
+            f" Lately it says {words.number(abs(bias))} too {'much' if bias > 0 else 'little'} "
+            "on average."
+        )
     return text
 
 
@@ -128,9 +148,13 @@ def _sureness(story: Story) -> str:
     text = f"It was {said_sure} sure on average, and right on {was_right} of rows: {judged}."
     first = round(SURE * len(counts))
     if counts[first:].sum() >= max(OFTEN * total, 1.0):
-        often, then = float(counts[first:].sum()) / total, float(right[first:].sum() / counts[first:].sum())
+        often, then = (
+            float(counts[first:].sum()) / total,
+            float(right[first:].sum() / counts[first:].sum()),
+        )
         text += (
-            f" When it was at least {words.percent(SURE)} sure ({words.percent(often)} of rows), it was right "
+            f" When it was at least {words.percent(SURE)} sure ({words.percent(often)} of rows), "
+            "it was right "
             f"{words.percent(then)} of the time."
         )
     figures = (words.number(story.more[name]) for name in ("log loss", "Brier score"))
@@ -149,11 +173,18 @@ def _error_changed(story: Story, change: Change) -> str:
 
 
 def _coefficient_changed(story: Story, change: Change) -> str:
-    driver = next(one for one in story.drivers if (one.name, one.about) == (change.what, change.about))
+    driver = next(
+        one for one in story.drivers if (one.name, one.about) == (change.what, change.about)
+    )
     name = words.shown(change.what, 40)
-    about = f" for “{words.shown(change.about, 24)}”" if change.about and story.task != "binary" else ""
+    about = (
+        f" for “{words.shown(change.about, 24)}”" if change.about and story.task != "binary" else ""
+    )
     subject = f"the swing with the {name}" if driver.swing else f"the coefficient of {name}"
-    return f"{subject}{about} {_turn(change.before, change.after, _usual(story))} ({_levels(story, change)})"
+    return (
+        f"{subject}{about} {_turn(change.before, change.after, _usual(story))} "
+        f"({_levels(story, change)})"
+    )
 
 
 def _target_changed(story: Story, change: Change) -> str:
@@ -197,7 +228,10 @@ def levels(story: Story, change: Change) -> tuple[str, str]:
     share = change.kind == "share" or (change.kind == "error" and story.task != "regression")
     shown = words.percent if share else words.number
     size = max(abs(change.before), abs(change.after))
-    before, after = ("0" if abs(level) < VANISHING * size else shown(level) for level in (change.before, change.after))
+    before, after = (
+        "0" if abs(level) < VANISHING * size else shown(level)
+        for level in (change.before, change.after)
+    )
     return before, after
 
 
@@ -209,7 +243,9 @@ def _usual(story: Story) -> float:
 def _turn(before: float, after: float, usual: float) -> str:
     """What became of a coefficient."""
     small, large = sorted((abs(before), abs(after)))
-    nothing = small < VANISHING * large or (before * after >= 0.0 and small < NOTHING * large and small < SMALL * usual)
+    nothing = small < VANISHING * large or (
+        before * after >= 0.0 and small < NOTHING * large and small < SMALL * usual
+    )
     if nothing and abs(after) < abs(before):
         return "fell to about zero" if before > 0.0 else "rose to about zero"
     if nothing:

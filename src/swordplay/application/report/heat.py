@@ -1,4 +1,6 @@
-"""A heat map as a picture: a palette image of a few kilobytes, which the page stretches over the axes."""
+"""A heat map as a picture: a palette image of a few kilobytes, which the page stretches over the
+axes.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +13,23 @@ import numpy as np
 from swordplay.base.types import Matrix
 
 COLOUR = (0, 114, 178)
-"""Blue of Okabe and Ito. Only its opacity varies, so that the picture suits a light and a dark page."""
+"""Blue of Okabe and Ito.
+
+Only its opacity varies, so that the picture suits a light and a dark page.
+"""
 GAMMA = 0.6
 """Opacity is the weight to this power: small weights are still seen."""
 
 
 def picture(weights: Matrix) -> str:
-    """Weights in [0, 1], shape ``(rows, columns)``, the first row on top, as the address of a PNG image."""
+    """Weights in [0, 1], shape ``(rows, columns)``, the first row on top, as the address of a
+    PNG image.
+    """
     levels = np.round(255.0 * np.clip(np.nan_to_num(weights), 0.0, 1.0) ** GAMMA).astype(np.uint8)
     height, width = levels.shape
-    lines = np.hstack([np.zeros((height, 1), dtype=np.uint8), levels])  # a 0 before each line: it is not filtered
+    lines = np.hstack(
+        [np.zeros((height, 1), dtype=np.uint8), levels]
+    )  # a 0 before each line: it is not filtered
     chunks = [
         (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)),  # 8 bits, a palette
         (b"PLTE", bytes(COLOUR) * 256),

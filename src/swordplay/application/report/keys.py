@@ -43,7 +43,8 @@ def write_keys(story: KeyedStory, path: str | os.PathLike[str], *, command: str 
         title=f"{target} in {source}, each {key} by itself",
         facts=f"Every row was predicted by {story.learner} before its answer was seen",
         sections=keys_sections(story, command=command),
-        footer=f"Made by swordplay {__version__}. This file is complete in itself and loads nothing.",
+        footer=f"Made by swordplay {__version__}. This file is complete in itself and loads "
+        "nothing.",
     )
     write(page, path)
 
@@ -59,12 +60,20 @@ def keys_sections(story: KeyedStory, *, command: str = "") -> tuple[Section, ...
 
 def how_made(story: RunStory, more: Sequence[tuple[str, str]], command: str) -> tuple[Section, ...]:
     """The columns, and where it all comes from."""
-    columns = tuple((words.shown(column.name, 60), column.kind, column.note) for column in story.columns)
+    columns = tuple(
+        (words.shown(column.name, 60), column.kind, column.note) for column in story.columns
+    )
     facts = [("source", story.source), ("target", story.target), *more, ("task", story.task)]
     facts += [("swordplay", __version__), *([("command", command)] if command else [])]
     return (
-        Section("What was made of each column", (Table("", ("column", "kind", "how it was used"), columns),)),
-        Section("How this was made", (Table("", ("", ""), tuple((name, words.shown(value, 300)) for name, value in facts)),)),
+        Section(
+            "What was made of each column",
+            (Table("", ("column", "kind", "how it was used"), columns),),
+        ),
+        Section(
+            "How this was made",
+            (Table("", ("", ""), tuple((name, words.shown(value, 300)) for name, value in facts)),),
+        ),
     )
 
 
@@ -72,20 +81,31 @@ def scores_of(story: RunStory) -> tuple[Score, ...]:
     """The errors of the learner and the baselines, as bars."""
     largest = max(story.errors.values()) or 1.0
     return tuple(
-        Score(name, figure(story, error), error / largest, ours=name == story.learner) for name, error in story.errors.items()
+        Score(name, figure(story, error), error / largest, ours=name == story.learner)
+        for name, error in story.errors.items()
     )
 
 
 def _in_short(story: KeyedStory) -> tuple[Answer | Text | Scores, ...]:
     if not story.rows:
-        return (Text("No row was predicted and then learned, so there is nothing to tell.", lead=True),)
+        return (
+            Text("No row was predicted and then learned, so there is nothing to tell.", lead=True),
+        )
     plenty = f"{words.plural(story.keys, 'key')}, each with a model, baselines and lags of its own."
     counts = f"{words.plural(story.rows, 'row')} predicted and then learned; {plenty}"
     return (
         Answer("Is it good?", headline(story), lead=True),
-        Scores(f"{story.measure[0].upper()}{story.measure[1:]} over the rows of all keys; less is better", scores_of(story)),
+        Scores(
+            f"{story.measure[0].upper()}{story.measure[1:]} over the rows of all keys; less is "
+            "better",
+            scores_of(story),
+        ),
         Text(counts),
-        *(() if story.intervals is None else (Text(interval_charts.in_words(story, story.intervals)),)),
+        *(
+            ()
+            if story.intervals is None
+            else (Text(interval_charts.in_words(story, story.intervals)),)
+        ),
         *(Text(remark) for remark in story.remarks),
     )
 
@@ -94,15 +114,25 @@ def headline(story: KeyedStory) -> str:
     """The run in words: the total beside no change, and in how many keys it is ahead."""
     ours, theirs = (story.errors[name] for name in (story.learner, "no change"))
     last = "the last value" if story.measure == "RMSE" else "the last class"
-    said = f"was off by {figure(story, ours)} (RMSE)" if story.measure == "RMSE" else f"erred on {figure(story, ours)} of rows"
+    said = (
+        f"was off by {figure(story, ours)} (RMSE)"
+        if story.measure == "RMSE"
+        else f"erred on {figure(story, ours)} of rows"
+    )
     same = "by" if story.measure == "RMSE" else "on"
-    said = f"{story.learner} {said} over all keys, repeating {last} of the same key {same} {figure(story, theirs)}."
+    said = (
+        f"{story.learner} {said} over all keys, repeating {last} of the same key {same} "
+        f"{figure(story, theirs)}."
+    )
     return f"{first_screen.verdict(ours, theirs)} repeating {last}: {said} {_ahead(story)}"
 
 
 def _ahead(story: KeyedStory) -> str:
     if not story.ahead:
-        return f"It is ahead of that in none of {words.plural(story.keys, 'key')}, not even where it did best."
+        return (
+            f"It is ahead of that in none of {words.plural(story.keys, 'key')}, not even where "
+            "it did best."
+        )
     return f"It is ahead of that in {story.ahead:,} of {words.plural(story.keys, 'key')}."
 
 
@@ -112,7 +142,9 @@ def _tables(story: KeyedStory) -> tuple[Table, ...]:
     return (
         *_spread(story),
         *(
-            Table(_caption(story, title), head, tuple(_line(story, line) for line in lines), numbers)
+            Table(
+                _caption(story, title), head, tuple(_line(story, line) for line in lines), numbers
+            )
             for title, lines in story.named.items()
         ),
     )
@@ -123,8 +155,15 @@ def _spread(story: KeyedStory) -> tuple[Table, ...]:
     if not story.spread:
         return ()
     head = ("so many of the keys", f"{story.measure} at most", f"{RATIO} at most")
-    rows = tuple((f"{one.share:.0%}", figure(story, one.error), words.number(one.ratio)) for one in story.spread)
-    return (Table("How the keys are spread, of those with ten predicted rows or more", head, rows, (1, 2)),)
+    rows = tuple(
+        (f"{one.share:.0%}", figure(story, one.error), words.number(one.ratio))
+        for one in story.spread
+    )
+    return (
+        Table(
+            "How the keys are spread, of those with ten predicted rows or more", head, rows, (1, 2)
+        ),
+    )
 
 
 def _caption(story: KeyedStory, title: str) -> str:

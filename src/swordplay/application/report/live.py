@@ -34,30 +34,48 @@ def page() -> Page:
     )
     error = _chart(
         "Error",
-        "How far off numbers were, stretch by stretch; of classes, the share of wrong ones over a hundred answers or more.",
+        "How far off numbers were, stretch by stretch; of classes, the share of wrong ones over a "
+        "hundred answers or more.",
         "error",
     )
     sure = _chart(
         "Coverage",
-        "The share of truths inside their intervals, over a hundred answers or more; 90\u202f% are meant to be.",
+        "The share of truths inside their intervals, over a hundred answers or more; 90\u202f% "
+        "are meant to be.",
         "coverage",
         "other",
         "percent",
     )
-    step = _chart("Effective step size", "The larger, the faster the model forgets.", "step size", "hindsight")
+    step = _chart(
+        "Effective step size", "The larger, the faster the model forgets.", "step size", "hindsight"
+    )
     course = Section("Since the first row", (error, Pair((sure, step))))
     last = Section("Last answers", (Slot("live-last", "None yet."),))
     series = Section("Models", (Slot("live-series", "None yet."),))
-    footer = "Every figure is of the model as it is now. Nothing on this page was loaded from elsewhere."
+    footer = (
+        "Every figure is of the model as it is now. Nothing on this page was loaded from elsewhere."
+    )
     return Page(
-        "swordplay serve", "What the models of this server know and how well they do.", (now, course, last, series), footer
+        "swordplay serve",
+        "What the models of this server know and how well they do.",
+        (now, course, last, series),
+        footer,
     )
 
 
-def _chart(title: str, words: str, name: str, colour: str = "sword", look: Format = "number") -> Chart:
+def _chart(
+    title: str, words: str, name: str, colour: str = "sword", look: Format = "number"
+) -> Chart:
     """A line over the answered rows whose numbers come later."""
     line = Line(name, EMPTY, colour, width=2.0)
-    drawn = chart(title, words, np.array([0.0, 1.0]), (line,), Axis(0.0, 1.0, "answered rows"), Axis(0.0, 1.0, format=look))
+    drawn = chart(
+        title,
+        words,
+        np.array([0.0, 1.0]),
+        (line,),
+        Axis(0.0, 1.0, "answered rows"),
+        Axis(0.0, 1.0, format=look),
+    )
     spec = drawn.spec
     spec["signals"].append({"name": "reach", "value": [0.0, 1.0]})
     spec["scales"][1]["domain"] = {"signal": "reach"}

@@ -1,4 +1,7 @@
-"""Blocks of a page as HTML. Everything foreign is cut to length, cleaned and escaped here, in one place."""
+"""Blocks of a page as HTML.
+
+Everything foreign is cut to length, cleaned and escaped here, in one place.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,18 @@ from typing import Any
 
 from swordplay.application.report import vega, words
 from swordplay.application.report.charts import Chart
-from swordplay.application.report.page import Answer, Block, Counts, Pair, Scores, Section, Slot, Table, Text, Verbatim
+from swordplay.application.report.page import (
+    Answer,
+    Block,
+    Counts,
+    Pair,
+    Scores,
+    Section,
+    Slot,
+    Table,
+    Text,
+    Verbatim,
+)
 
 
 class Drawer:
@@ -39,7 +53,10 @@ class Drawer:
                 return _table(block)
             case Verbatim(caption, text):
                 clean = html.escape(words.UNSEEN.sub("\N{REPLACEMENT CHARACTER}", text))
-                return f"<figure><figcaption>{escaped(caption)}</figcaption>\n<pre>{clean}</pre></figure>"
+                return (
+                    f"<figure><figcaption>{escaped(caption)}</figcaption>\n"
+                    f"<pre>{clean}</pre></figure>"
+                )
             case Slot(name, text):
                 return f'<div id="{escaped(name)}"><p>{escaped(text)}</p></div>'
             case Pair(charts):
@@ -51,14 +68,17 @@ class Drawer:
         """A still picture, and the data from which the page's script makes a live one."""
         self.charts += 1
         name = f"chart-{self.charts}"
-        keys = "".join(f'<li style="color: var(--{colour})">{escaped(key)}</li>' for key, colour in chart.keys)
+        keys = "".join(
+            f'<li style="color: var(--{colour})">{escaped(key)}</li>' for key, colour in chart.keys
+        )
         about = {"spec": chart.spec, "readout": chart.readout, "group": chart.group or name}
         return "\n".join(
             [
                 f'<figure class="chart" id="{name}">',
-                f"<figcaption><h3>{escaped(chart.title)}</h3><p>{escaped(chart.words, 1000)}</p></figcaption>",
+                f"<figcaption><h3>{escaped(chart.title)}</h3><p>{escaped(chart.words, 1000)}</p></figcaption>",  # noqa: E501
                 f'<ul class="keys">{keys}</ul>' if keys else "",
-                f'<div class="plot" role="img" aria-label="{escaped(chart.title)}">{vega.still(chart.spec, name)}</div>',
+                '<div class="plot" role="img" '
+                f'aria-label="{escaped(chart.title)}">{vega.still(chart.spec, name)}</div>',
                 f'<script type="application/json">{_json(about)}</script>\n</figure>',
             ]
         )
@@ -67,7 +87,9 @@ class Drawer:
 def _answer(answer: Answer) -> str:
     points = "".join(f"<li>{escaped(point, 400)}</li>" for point in answer.points)
     listed = f"\n<ul>{points}</ul>" if points else ""
-    text = f"{_tag('p', 'lead', answer.lead)}{escaped(answer.text, 1000)}</p>" if answer.text else ""
+    text = (
+        f"{_tag('p', 'lead', answer.lead)}{escaped(answer.text, 1000)}</p>" if answer.text else ""
+    )
     return f'<div class="answer"><h3>{escaped(answer.question)}</h3>\n{text}{listed}</div>'
 
 
@@ -87,20 +109,30 @@ def _counts(counts: Counts) -> str:
     corner = f'<thead><tr><th scope="col">{escaped(counts.corner)}</th>{head}</tr></thead>'
     caption = f"<figcaption><p>{escaped(counts.caption, 400)}</p></figcaption>"
     return (
-        f'<figure>{caption}\n<div class="wide"><table class="counts">{corner}\n<tbody>\n{body}\n</tbody></table></div></figure>'
+        f'<figure>{caption}\n<div class="wide"><table class="counts">{corner}\n<tbody>\n{body}\n'
+        "</tbody></table></div></figure>"
     )
 
 
 def _scores(scores: Scores) -> str:
     lines = "\n".join(
         f'{_tag("tr", "ours", line.ours)}<th scope="row"><bdi>{escaped(line.name)}</bdi></th>'
-        f'<td class="bar"><span style="width: {100 * min(1.0, max(0.0, line.share)):.1f}%"></span></td>'
-        f"<td>{escaped(line.value)}</td>{_second(scores, line.second)}<td>{escaped(line.note)}</td></tr>"
+        '<td class="bar"><span style="width: '
+        f'{100 * min(1.0, max(0.0, line.share)):.1f}%"></span></td>'
+        f"<td>{escaped(line.value)}</td>{_second(scores, line.second)}<td>{escaped(line.note)}</td></tr>"  # noqa: E501
         for line in scores.lines
     )
     names = "".join(f'<th scope="col">{escaped(name)}</th>' for name in scores.head)
-    head = f'<thead><tr><th></th><th class="bar"></th>{names}<th></th></tr></thead>' if any(scores.head) else ""
-    return f'<table class="scores"><caption>{escaped(scores.caption, 200)}</caption>{head}\n<tbody>\n{lines}\n</tbody></table>'
+    head = (
+        f'<thead><tr><th></th><th class="bar"></th>{names}<th></th></tr></thead>'
+        if any(scores.head)
+        else ""
+    )
+    return (
+        f'<table class="scores"><caption>{escaped(scores.caption, 200)}</caption>{head}\n<tbody>\n'
+        f"{lines}\n"
+        "</tbody></table>"
+    )
 
 
 def _second(scores: Scores, text: str) -> str:
@@ -110,12 +142,18 @@ def _second(scores: Scores, text: str) -> str:
 def _table(table: Table) -> str:
     def cells(row: Sequence[str], tag: str) -> str:
         return "".join(
-            f"{_tag(tag, 'number', k in table.numbers)}<bdi>{escaped(cell, 300)}</bdi></{tag}>" for k, cell in enumerate(row)
+            f"{_tag(tag, 'number', k in table.numbers)}<bdi>{escaped(cell, 300)}</bdi></{tag}>"
+            for k, cell in enumerate(row)
         )
 
-    rows = "\n".join(f"{_tag('tr', 'ours', k in table.strong)}{cells(row, 'td')}</tr>" for k, row in enumerate(table.rows))
+    rows = "\n".join(
+        f"{_tag('tr', 'ours', k in table.strong)}{cells(row, 'td')}</tr>"
+        for k, row in enumerate(table.rows)
+    )
     head = f"<thead><tr>{cells(table.head, 'th')}</tr></thead>" if any(table.head) else ""
-    caption = f"<figcaption><p>{escaped(table.caption, 300)}</p></figcaption>" if table.caption else ""
+    caption = (
+        f"<figcaption><p>{escaped(table.caption, 300)}</p></figcaption>" if table.caption else ""
+    )
     body = f"{_tag('table', 'long', table.long)}{head}\n<tbody>\n{rows}\n</tbody></table>"
     return f'<figure>{caption}\n<div class="wide">{body}</div></figure>'
 

@@ -1,4 +1,6 @@
-"""Charts over the run: along the dates of the table where it has some that go forward, else along the rows."""
+"""Charts over the run: along the dates of the table where it has some that go forward, else
+along the rows.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ def axis(story: Story) -> Axis:
     """Along which it is drawn."""
     places = points(story)
     title = words.shown(story.clock, 40) if story.clock else "row"
-    return Axis(float(places[0]), float(places[-1]), title=title, scale="utc" if story.clock else "linear")
+    return Axis(
+        float(places[0]), float(places[-1]), title=title, scale="utc" if story.clock else "linear"
+    )
 
 
 def place(story: Story, row: float) -> float:
@@ -87,7 +91,8 @@ def drawn(
     at: NDArray[np.int64] | None = None,
     **look: Unpack[Look],
 ) -> Chart:
-    """Lines over the run: a value for each stretch stands at its end, and that of the first at its beginning too.
+    """Lines over the run: a value for each stretch stands at its end, and that of the first at its
+    beginning too.
 
     Parameters
     ----------
@@ -98,8 +103,17 @@ def drawn(
     """
     some = np.arange(len(story.course.ends) + 1) if at is None else np.concatenate([[0], at])
     parts = lines, look.get("extra", ())
-    begun = [[line._replace(values=np.concatenate([line.values[:1], line.values])) for line in part] for part in parts]
-    usual: Look = {"stretch": True, "group": TIME, "rows": rows(story)[some], **look, "extra": begun[1]}
+    begun = [
+        [line._replace(values=np.concatenate([line.values[:1], line.values])) for line in part]
+        for part in parts
+    ]
+    usual: Look = {
+        "stretch": True,
+        "group": TIME,
+        "rows": rows(story)[some],
+        **look,
+        "extra": begun[1],
+    }
     return chart(title, text, points(story)[some], begun[0], axis(story), y, **usual)
 
 
@@ -112,18 +126,27 @@ def back(story: Story) -> tuple[int, int]:
 
 
 def smooth(values: Vector, count: int) -> Vector:
-    """Mean over the neighbours on both sides, ``count`` or one more in all; NaN stays what it is."""
+    """Mean over the neighbours on both sides, ``count`` or one more in all.
+
+    NaN stays what it is.
+    """
     side = count // 2
     known = np.isfinite(values)
     sums = np.concatenate([[0.0], np.cumsum(np.where(known, values, 0.0))])
     counts = np.concatenate([[0], np.cumsum(known)])
     k = np.arange(len(values))
     first, stop = np.maximum(k - side, 0), np.minimum(k + side + 1, len(values))
-    return np.asarray(np.where(known, (sums[stop] - sums[first]) / np.maximum(counts[stop] - counts[first], 1), np.nan))
+    return np.asarray(
+        np.where(
+            known, (sums[stop] - sums[first]) / np.maximum(counts[stop] - counts[first], 1), np.nan
+        )
+    )
 
 
 def lately(story: Story, sums: Vector, count: int) -> Vector:
-    """Mean of a row at the end of each stretch over the last ``count`` ones, from sums over stretches."""
+    """Mean of a row at the end of each stretch over the last ``count`` ones, from sums over
+    stretches.
+    """
     totals, ends = np.concatenate([[0.0], np.cumsum(sums)]), rows(story)
     first = np.maximum(np.arange(1, len(ends)) - count, 0)
     return np.asarray((totals[1:] - totals[first]) / np.maximum(ends[1:] - ends[first], 1.0))

@@ -101,7 +101,9 @@ class Section(NamedTuple):
 
 
 class Page(NamedTuple):
-    """A whole report before it is written as HTML: made by the builders of this room, read by ``document.render``."""
+    """A whole report before it is written as HTML: made by the builders of this room, read by
+    ``document.render``.
+    """
 
     title: str
     facts: str

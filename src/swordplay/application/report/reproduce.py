@@ -13,10 +13,21 @@ from swordplay.application.report.figures import PANELS, TITLES
 from swordplay.application.report.page import Block, Pair, Section, Table, Text
 from swordplay.theory.reproduce import INSTANCES, Row
 
-COLOURS = {"Ader": "naive", "SwordVar": "mean", "SwordSmall": "hindsight", "SwordBest": "other", "Sword": "sword"}
+COLOURS = {
+    "Ader": "naive",
+    "SwordVar": "mean",
+    "SwordSmall": "hindsight",
+    "SwordBest": "other",
+    "Sword": "sword",
+}
 AIR = 0.9
 """Between the first and last points and the edges."""
-TUNINGS = {"paper": "the paper's rates", "self-confident": "tunes itself", "none": "nothing to set", "baseline": "baseline"}
+TUNINGS = {
+    "paper": "the paper's rates",
+    "self-confident": "tunes itself",
+    "none": "nothing to set",
+    "baseline": "baseline",
+}
 
 
 def reproduce_section(rows: Sequence[Row]) -> Section:
@@ -28,21 +39,34 @@ def reproduce_section(rows: Sequence[Row]) -> Section:
         What :func:`swordplay.theory.reproduce.reproduce` returned.
     """
     if not rows:
-        raise ValueError("rows must not be empty. Give what swordplay.theory.reproduce.reproduce() returned.")
+        raise ValueError(
+            "rows must not be empty. Give what swordplay.theory.reproduce.reproduce() returned."
+        )
     text = (
-        "The paper's two instances, each shown twice: with the paper's rates, which must know the future, and with rates that "
-        "tune themselves. A straight line is a power of the number of rounds, a flat one regret that has stopped growing."
+        "The paper's two instances, each shown twice: with the paper's rates, which must know the "
+        "future, and with rates that "
+        "tune themselves. A straight line is a power of the number of rounds, a flat one regret "
+        "that has stopped growing."
     )
     blocks: list[Block] = [Text(text)]
     for instance in INSTANCES:
         here = [row for row in rows if row.instance == instance]
         if here:
             blocks += [
-                Pair(tuple(_panel(here, tuned, tunings, TITLES[instance]) for tuned, tunings in PANELS)),
+                Pair(
+                    tuple(
+                        _panel(here, tuned, tunings, TITLES[instance]) for tuned, tunings in PANELS
+                    )
+                ),
                 _table(here, instance),
             ]
     if any(row.at_its_word for row in rows):
-        blocks.append(Text("* takes the paper's claim about learned optimism at its word, which holds for G <= 1/4 only."))
+        blocks.append(
+            Text(
+                "* takes the paper's claim about learned optimism at its word, which holds for G "
+                "<= 1/4 only."
+            )
+        )
     return Section("The paper's experiment, played again", tuple(blocks))
 
 
@@ -51,7 +75,11 @@ def _panel(rows: Sequence[Row], tuned: str, tunings: Sequence[str], title: str) 
     rounds = sorted({row.rounds for row in rows})
     lines = []
     for learner, colour in COLOURS.items():
-        found = {row.rounds: row.regret for row in rows if row.learner == learner and row.tuning in tunings}
+        found = {
+            row.rounds: row.regret
+            for row in rows
+            if row.learner == learner and row.tuning in tunings
+        }
         values = np.array([found.get(T, np.nan) for T in rounds])
         values[values <= 0.0] = np.nan  # a logarithm has no place for them
         if np.isfinite(values).any():
@@ -61,7 +89,16 @@ def _panel(rows: Sequence[Row], tuned: str, tunings: Sequence[str], title: str) 
     x = Axis(first, last, title="rounds T", scale="log", ticks=tens(first, last))
     low, high = powers(min(regrets), max(regrets))
     y = Axis(low, high, scale="log", ticks=tens(low, high))
-    return chart(title, f"Dynamic regret, {tuned}.", np.array(rounds, dtype=np.float64), lines, x, y, head="rounds", marks=True)
+    return chart(
+        title,
+        f"Dynamic regret, {tuned}.",
+        np.array(rounds, dtype=np.float64),
+        lines,
+        x,
+        y,
+        head="rounds",
+        marks=True,
+    )
 
 
 def _table(rows: Sequence[Row], instance: str) -> Table:
@@ -80,4 +117,6 @@ def _table(rows: Sequence[Row], instance: str) -> Table:
     )
     strong = tuple(k for k, row in enumerate(last) if row.learner == "Sword")
     caption = f"{TITLES[instance]}; after {largest:,} rounds"
-    return Table(caption, ("learner", "tuning", "regret", "bound", "certificate"), cells, (2, 3, 4), strong)
+    return Table(
+        caption, ("learner", "tuning", "regret", "bound", "certificate"), cells, (2, 3, 4), strong
+    )

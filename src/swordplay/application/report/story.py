@@ -14,7 +14,13 @@ from swordplay.application.tracking.keyed_story import KeyedStory
 from swordplay.application.tracking.twice_story import TwiceStory
 
 
-def write_story(story: AnyStory, path: str | os.PathLike[str], *, command: str = "", more: Sequence[Section] = ()) -> None:
+def write_story(
+    story: AnyStory,
+    path: str | os.PathLike[str],
+    *,
+    command: str = "",
+    more: Sequence[Section] = (),
+) -> None:
     """Write the report of a run as one HTML file, all or nothing.
 
     Parameters

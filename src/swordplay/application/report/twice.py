@@ -1,4 +1,6 @@
-"""The report of a run over rows that come twice: what was predicted when they were new, judged when they were answered."""
+"""The report of a run over rows that come twice: what was predicted when they were new, judged
+when they were answered.
+"""
 
 from __future__ import annotations
 
@@ -26,27 +28,49 @@ def write_twice(story: TwiceStory, path: str | os.PathLike[str], *, command: str
     source, target = words.shown(story.source, 60), words.shown(story.target, 60)
     page = Page(
         title=f"{target} in {source}, answers later",
-        facts=f"Every row was predicted by {story.learner} when it was new, and learned when its answer came",
+        facts=f"Every row was predicted by {story.learner} when it was new, and learned when its "
+        "answer came",
         sections=(
             Section("In short", _in_short(story)),
             *how_made(story, [("rows are recognised by", ", ".join(story.id))], command),
         ),
-        footer=f"Made by swordplay {__version__}. This file is complete in itself and loads nothing.",
+        footer=f"Made by swordplay {__version__}. This file is complete in itself and loads "
+        "nothing.",
     )
     write(page, path)
 
 
 def _in_short(story: TwiceStory) -> tuple[Answer | Text | Scores, ...]:
-    counts = f"{words.plural(story.asked, 'row')} predicted; {story.answered:,} were answered, {story.pending:,} wait."
+    counts = (
+        f"{words.plural(story.asked, 'row')} predicted; {story.answered:,} were answered, "
+        f"{story.pending:,} wait."
+    )
     if not story.rows:
-        return (Text("No prediction was judged yet, so there is little to tell.", lead=True), Text(counts))
+        return (
+            Text("No prediction was judged yet, so there is little to tell.", lead=True),
+            Text(counts),
+        )
     ours, theirs = (story.errors[name] for name in (story.learner, "no change"))
     last = "the last value" if story.measure == "RMSE" else "the last class"
-    told = f"{figure(story, ours)} beside {figure(story, theirs)} ({story.measure}) of {last} that was known then."
+    told = (
+        f"{figure(story, ours)} beside {figure(story, theirs)} ({story.measure}) of {last} "
+        "that was known then."
+    )
     return (
-        Answer("Is it good?", f"{first_screen.verdict(ours, theirs)} repeating {last}: {told}", lead=True),
-        Scores(f"{story.measure[0].upper()}{story.measure[1:]} of answered rows; less is better", scores_of(story)),
+        Answer(
+            "Is it good?",
+            f"{first_screen.verdict(ours, theirs)} repeating {last}: {told}",
+            lead=True,
+        ),
+        Scores(
+            f"{story.measure[0].upper()}{story.measure[1:]} of answered rows; less is better",
+            scores_of(story),
+        ),
         Text(counts),
-        *(() if story.intervals is None else (Text(interval_charts.in_words(story, story.intervals)),)),
+        *(
+            ()
+            if story.intervals is None
+            else (Text(interval_charts.in_words(story, story.intervals)),)
+        ),
         *(Text(remark) for remark in story.remarks),
     )

@@ -34,9 +34,12 @@ def still(spec: Mapping[str, Any], name: str) -> str:
     spec
         The chart in Vega's language.
     name
-        Of the chart, unique in its page: clipping paths are called by it, as Vega would number all that it ever drew.
+        Of the chart, unique in its page: clipping paths are called by it, as Vega would number all
+        that it ever drew.
     """
-    picture = PATH.sub(lambda path: LONG_NUMBER.sub(r"\1", path[0]), str(_package().vega_to_svg(dict(spec))))
+    picture = PATH.sub(
+        lambda path: LONG_NUMBER.sub(r"\1", path[0]), str(_package().vega_to_svg(dict(spec)))
+    )
     numbers = {path: k for k, path in enumerate(dict.fromkeys(CLIP.findall(picture)))}
     return CLIP.sub(lambda path: f"{name}-clip{numbers[path[0]]}", picture)
 
@@ -46,6 +49,7 @@ def _package() -> Any:
         import vl_convert
     except ModuleNotFoundError as missing:
         raise ModuleNotFoundError(
-            f"reports need vl-convert-python. Install it with: {extras.installation('cli')}", name="vl_convert"
+            f"reports need vl-convert-python. Install it with: {extras.installation('cli')}",
+            name="vl_convert",
         ) from missing
     return vl_convert

@@ -17,8 +17,11 @@ DAY = 86_400_000.0
 MONTH, YEAR = 30.0 * DAY, 365.0 * DAY
 """In milliseconds."""
 LONGEST = 80
-"""Characters of a foreign name or value that are shown: columns may be called anything, a paragraph too."""
-# Marks that turn the direction of what follows could make a page read otherwise than it is; lone surrogates have no bytes.
+"""Characters of a foreign name or value that are shown: columns may be called anything, a
+paragraph too.
+"""
+# Marks that turn the direction of what follows could make a page read otherwise than it is; lone
+# surrogates have no bytes.
 BLANK = re.compile("[ \t\n\r\f\v\x1c-\x1f\x85\u2028\u2029]+")  # not those that keep words together
 UNSEEN = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -63,7 +66,8 @@ def points(share: float) -> str:
 
 
 def percents(shares: Sequence[float]) -> list[str]:
-    """Shares that stand beside one another: if one has a tenth of a percent, whole ones have it, too.
+    """Shares that stand beside one another: if one has a tenth of a percent, whole ones have it,
+    too.
 
     >>> percents([0.259, 0.26]), percents([0.1, 0.2])
     (['25.9\u202f%', '26.0\u202f%'], ['10\u202f%', '20\u202f%'])
@@ -71,7 +75,10 @@ def percents(shares: Sequence[float]) -> list[str]:
     alone = [percent(share) for share in shares]
     if not any("." in text for text in alone):
         return alone
-    return [text if "." in text or text == "–" else text.replace(NARROW, f".0{NARROW}") for text in alone]
+    return [
+        text if "." in text or text == "–" else text.replace(NARROW, f".0{NARROW}")
+        for text in alone
+    ]
 
 
 def step(size: float) -> str:
@@ -100,7 +107,7 @@ def moment(time: float, span: float) -> str:
 
     >>> moment(1335830400000.0, 3 * 366 * DAY), moment(1335830400000.0, 90 * DAY), moment(1335879000000.0, DAY)
     ('May 2012', '1 May 2012', '1 May 2012, 13:30')
-    """
+    """  # noqa: E501
     try:
         then = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=time)
     except OverflowError:
@@ -112,11 +119,12 @@ def moment(time: float, span: float) -> str:
 
 
 def around(time: float, span: float) -> str:
-    """A time in milliseconds since 1970 that is the middle of a fifth of a run of that many milliseconds.
+    """A time in milliseconds since 1970 that is the middle of a fifth of a run of that many
+    milliseconds.
 
     >>> around(1335830400000.0, 6 * YEAR), around(1335830400000.0, YEAR), around(1335830400000.0, 90 * DAY)
     ('mid-2012', 'May 2012', '1 May 2012')
-    """
+    """  # noqa: E501
     text = moment(time, 2 * YEAR if span >= YEAR else span)
     if span < 5 * YEAR or not text[-4:].isdigit():
         return text
@@ -125,10 +133,18 @@ def around(time: float, span: float) -> str:
 
 
 def shown(text: str, longest: int = LONGEST) -> str:
-    """Foreign text, short, on one line and without marks that nobody sees; it is still to be escaped."""
+    """Foreign text, short, on one line and without marks that nobody sees.
+
+    It is still to be escaped.
+    """
     clean = BLANK.sub(" ", UNSEEN.sub("\N{REPLACEMENT CHARACTER}", text[: 4 * longest])).strip(" ")
-    clean = "".join("\N{REPLACEMENT CHARACTER}" if unicodedata.category(letter) == "Cc" else letter for letter in clean)
-    return clean if len(clean) <= longest and len(text) <= 4 * longest else clean[: longest - 1] + "…"
+    clean = "".join(
+        "\N{REPLACEMENT CHARACTER}" if unicodedata.category(letter) == "Cc" else letter
+        for letter in clean
+    )
+    return (
+        clean if len(clean) <= longest and len(text) <= 4 * longest else clean[: longest - 1] + "…"
+    )
 
 
 def plural(count: int, word: str) -> str:

@@ -1,4 +1,6 @@
-"""From a table to predictions: each row is predicted before it is learned, beside baselines that people trust."""
+"""From a table to predictions: each row is predicted before it is learned, beside baselines that
+people trust.
+"""
 
 from swordplay.application.tracking.accounts import Outcome, Progress
 from swordplay.application.tracking.errors import TrackingError

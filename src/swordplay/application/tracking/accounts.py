@@ -45,10 +45,14 @@ class Outcome(NamedTuple):
     partial: str | None = None
     """Where the predictions are that a stopped run without a state has left."""
     compiling: float = 0.0
-    """Seconds that went by while kernels were compiled, which the first run of an installation has to do."""
+    """Seconds that went by while kernels were compiled, which the first run of an installation
+    has to do.
+    """
 
 
-def share_done(table: Table, at: Position | None, ahead: Position | None, rows: int) -> float | None:
+def share_done(
+    table: Table, at: Position | None, ahead: Position | None, rows: int
+) -> float | None:
     """How much of a table is learned, from 0 to 1; None where nobody knows.
 
     Parameters

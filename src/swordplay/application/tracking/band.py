@@ -16,7 +16,9 @@ from swordplay.intervals.memory import is_earlier
 
 COVERED, WIDTH, BOUNDED = "covered", "width of intervals", "intervals with ends"
 FIGURES = (COVERED, WIDTH, BOUNDED)
-"""What is summed over the rows that were predicted and then learned: truths inside, widths, and intervals that have a width."""
+"""What is summed over the rows that were predicted and then learned: truths inside, widths, and
+intervals that have a width.
+"""
 
 
 @final
@@ -33,7 +35,10 @@ class Band:
         self.intervals = SwordIntervals(level)
 
     def say(self, predictions: Vector, targets: Vector, rows: Matrix) -> Array:
-        """Lower and upper ends for rows in their order, shape ``(T, 2)``; those without a target (NaN) are not learned."""
+        """Lower and upper ends for rows in their order, shape ``(T, 2)``.
+
+        Those without a target (NaN) are not learned.
+        """
         known = ~np.isnan(targets)
         predictions = tame(predictions)
         edges = [0, *(np.flatnonzero(np.diff(known)) + 1).tolist(), len(known)]
@@ -41,16 +46,24 @@ class Band:
         for first, stop in pairwise(edges):
             columns = columns_for(self.intervals, rows[first:stop])
             if known[first]:
-                answers.append(self.intervals.interval_then_learn(predictions[first:stop], targets[first:stop], columns))
+                answers.append(
+                    self.intervals.interval_then_learn(
+                        predictions[first:stop], targets[first:stop], columns
+                    )
+                )
             else:
                 answers.append(self.intervals.intervals(predictions[first:stop], columns))
         return np.concatenate(answers)
 
     def judge(self, played: Played, targets: Vector, rows: Matrix) -> tuple[Array, Played]:
-        """The intervals of rows that were predicted, and what was played with their figures beside the others."""
+        """The intervals of rows that were predicted, and what was played with their figures
+        beside the others.
+        """
         bounds, learned = self.say(played.said.predictions, targets, rows), ~np.isnan(targets)
         some = (bounds, targets) if learned.all() else (bounds[learned], targets[learned])
-        figures = np.concatenate([played.figures.T, judged(*some).T]).T  # one figure behind the other, as they are summed
+        figures = np.concatenate(
+            [played.figures.T, judged(*some).T]
+        ).T  # one figure behind the other, as they are summed
         return bounds, played._replace(figures=figures)
 
     def state(self) -> State:
@@ -58,7 +71,10 @@ class Band:
         return self.intervals.state()
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
-        """Go on from a saved state; intervals of an earlier swordplay, which looked at other columns, begin anew."""
+        """Go on from a saved state.
+
+        Intervals of an earlier swordplay, which looked at other columns, begin anew.
+        """
         if not is_earlier(saved):
             self.intervals.load_state(saved)
 

@@ -23,8 +23,8 @@ from swordplay.keyed.playing import parts
 class BulkBands:
     """Intervals around the predictions of many keys.
 
-    They look at predictions and targets and not at the columns, so that a key's are a third of its learner and not more than
-    all of it.
+    They look at predictions and targets and not at the columns, so that a key's are a third of its
+    learner and not more than all of it.
 
     Parameters
     ----------
@@ -46,7 +46,16 @@ class BulkBands:
         self._records.join_alike(count, self._form.fresh)
         self.figures.join_alike(count, 0.0)
 
-    def say(self, numbers: Any, predictions: Vector, targets: Vector, by_key: Any, bounds: Array, *, learn: bool) -> None:
+    def say(
+        self,
+        numbers: Any,
+        predictions: Vector,
+        targets: Vector,
+        by_key: Any,
+        bounds: Array,
+        *,
+        learn: bool,
+    ) -> None:
         """Lower and upper ends for some of the rows; they are learned if that is said.
 
         Parameters
@@ -60,14 +69,19 @@ class BulkBands:
         """
         if not len(by_key):
             return
-        from swordplay.application.tracking.bulk_kernel import hold  # numba is imported with the first row
+        from swordplay.application.tracking.bulk_kernel import (
+            hold,
+        )  # numba is imported with the first row
 
         who, edges = runs(numbers[by_key])
         records, figures = self._records.all, self.figures.all
 
         def work(form: BandForm, a: int, b: int) -> None:
             for first, last in parts(edges, a, b):
-                of, inner = by_key[edges[first] : edges[last]], edges[first : last + 1] - edges[first]
+                of, inner = (
+                    by_key[edges[first] : edges[last]],
+                    edges[first : last + 1] - edges[first],
+                )
                 if not learn:
                     bounds[of] = form.ask(records, who[first:last], inner, predictions[of])
                     continue
@@ -89,9 +103,16 @@ class BulkBands:
         ValueError
             If it is not one that such a run leads to.
         """
-        records, figures = (np.asarray(saved[name], dtype=np.float64) for name in ("records", "figures"))
-        if records.shape != (count, len(self._form.fresh)) or figures.shape != (count, len(FIGURES)):
-            raise refuse(f"the intervals of the keys have shapes {records.shape} and {figures.shape}")
+        records, figures = (
+            np.asarray(saved[name], dtype=np.float64) for name in ("records", "figures")
+        )
+        if records.shape != (count, len(self._form.fresh)) or figures.shape != (
+            count,
+            len(FIGURES),
+        ):
+            raise refuse(
+                f"the intervals of the keys have shapes {records.shape} and {figures.shape}"
+            )
         self._form.require_sane(records)
         if (records[:, 0] != self._form.level).any():
             raise refuse("the intervals of a key have another level")

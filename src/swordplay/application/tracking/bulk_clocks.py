@@ -23,7 +23,9 @@ from swordplay.keyed.growing import Growing
 COUNTED = ("rows", "ups", "downs", "copies")
 LENGTHS = ("risen", "fallen", "highest")
 MIX = np.uint64(0x9E3779B97F4A7C15)
-"""An odd number with bits all over: multiplied by it, numbers that differ anywhere differ in their upper half."""
+"""An odd number with bits all over: multiplied by it, numbers that differ anywhere differ in
+their upper half.
+"""
 
 
 @final
@@ -53,10 +55,14 @@ class BulkSteps:
         numbers
             Of each row's key, rows of one key together and in their order.
         times, marks
-            Dates as whole numbers or doubles, and what tells rows apart; None for marks that are not looked at.
+            Dates as whole numbers or doubles, and what tells rows apart; None for marks that are
+            not looked at.
         """
         starts = np.concatenate([[True], np.diff(numbers) != 0])
-        first, ends = np.flatnonzero(starts), np.concatenate([np.flatnonzero(starts)[1:], [len(numbers)]]) - 1
+        first, ends = (
+            np.flatnonzero(starts),
+            np.concatenate([np.flatnonzero(starts)[1:], [len(numbers)]]) - 1,
+        )
         who, counts, lengths = numbers[first], self.counts.all, self.lengths.all
         before = np.concatenate([times[:1], times[:-1]])
         known = counts[who, 0] > 0
@@ -112,13 +118,21 @@ class BulkSteps:
         for name, each in self._parts().items():
             values = np.asarray(saved[name])
             if values.shape != (count, *each.all.shape[1:]) or values.dtype != each.all.dtype:
-                raise refuse(f"the {name} of dates have shape {values.shape} and type {values.dtype}")
+                raise refuse(
+                    f"the {name} of dates have shape {values.shape} and type {values.dtype}"
+                )
             if name in ranges:
                 require(f"order.{name}", values, ranges[name])
             each.join(values)
 
     def _parts(self) -> dict[str, Growing]:
-        return {"counts": self.counts, "lengths": self.lengths, "last": self.last, "span": self.span, "marks": self.marks}
+        return {
+            "counts": self.counts,
+            "lengths": self.lengths,
+            "last": self.last,
+            "span": self.span,
+            "marks": self.marks,
+        }
 
 
 @final
@@ -183,7 +197,9 @@ class BulkClocks:
 
 
 def marked(batch: Any, without: Sequence[str]) -> Any:
-    """A number for each row that is the same for rows that are alike in all columns, and hardly ever for others."""
+    """A number for each row that is the same for rows that are alike in all columns, and hardly
+    ever for others.
+    """
     marks = np.zeros(len(batch), dtype=np.uint64)
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
         if name not in without:
@@ -210,5 +226,7 @@ def _bits(column: Any) -> Any:
     elif not pa.types.is_floating(kind) and not pa.types.is_integer(kind):
         column = column.cast(pa.int64())
     values = pc.fill_null(column, 0).to_numpy(zero_copy_only=False)
-    bits = (values + 0.0 if values.dtype.kind == "f" else values.astype(np.int64)).view(np.uint64)  # no negative 0
+    bits = (values + 0.0 if values.dtype.kind == "f" else values.astype(np.int64)).view(
+        np.uint64
+    )  # no negative 0
     return bits ^ (column.is_null().to_numpy(zero_copy_only=False).astype(np.uint64) * MIX)

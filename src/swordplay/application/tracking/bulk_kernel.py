@@ -1,4 +1,6 @@
-"""Rows of many keys: sorted by key, and how predictions and intervals did, beside the last value and the mean so far."""
+"""Rows of many keys: sorted by key, and how predictions and intervals did, beside the last value
+and the mean so far.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,14 @@ from swordplay.compile import inline_exact, kernel
 
 @inline_exact
 def follow(
-    numbers: Any, said: Vector, targets: Vector, last: Vector, total: Vector, counts: Any, sums: Matrix, scored: Any
+    numbers: Any,
+    said: Vector,
+    targets: Vector,
+    last: Vector,
+    total: Vector,
+    counts: Any,
+    sums: Matrix,
+    scored: Any,
 ) -> None:
     """Sums are added up row by row: where a batch ends must not show in the last digit."""
     for t in range(len(numbers)):
@@ -29,25 +38,35 @@ def follow(
 
 @kernel
 def judge(
-    numbers: Any, said: Vector, targets: Vector, last: Vector, total: Vector, counts: Any, sums: Matrix, scored: Any
+    numbers: Any,
+    said: Vector,
+    targets: Vector,
+    last: Vector,
+    total: Vector,
+    counts: Any,
+    sums: Matrix,
+    scored: Any,
 ) -> None:
     """Squared errors of all three are added to ``sums``, shape ``(K, 3)``, and the baselines learn.
 
     Parameters
     ----------
     numbers, said, targets
-        The number of each row's key, its prediction and its target, shape ``(T,)``; rows of a key in their order.
+        The number of each row's key, its prediction and its target, shape ``(T,)``; rows of a key
+        in their order.
     last, total, counts
         Of each key: its last target, the sum of its targets, and how many there were.
     scored
-        Written: whether the row has a prediction. The first row of a key, before which nothing is known, has none.
+        Written: whether the row has a prediction. The first row of a key, before which nothing is
+        known, has none.
     """
     follow(numbers, said, targets, last, total, counts, sums, scored)
 
 
 @kernel
 def sort_by_key(numbers: Any, ends: Any, places: Any) -> None:
-    """Places of the rows key by key, those of a key in their order: keys are numbered from 0, so they need not be compared.
+    """Places of the rows key by key, those of a key in their order: keys are numbered from 0, so
+    they need not be compared.
 
     Parameters
     ----------

@@ -56,11 +56,23 @@ def read(tracker: BulkTracker, saved: Mapping[str, Any]) -> None:
         If it is not one that such a run leads to.
     """
     bulk = nested.take("bulk", saved)
-    keys = sanity.require_keys(json.loads(bulk["keys"]), tracker.settings.key, MOST_KEYS, tracker.fields)
+    keys = sanity.require_keys(
+        json.loads(bulk["keys"]), tracker.settings.key, MOST_KEYS, tracker.fields
+    )
     names = keys if len(tracker.settings.key) > 1 else [value for (value,) in keys]
     tracker.group.loads([(names, bytes_of("bulk.group", bulk["group"]))])
-    held = {"last": tracker.last_targets, "totals": tracker.totals, "counts": tracker.counts, "sums": tracker.sums}
-    ranges = {"last": Range(-LARGEST, LARGEST), "totals": sanity.TOTAL, "counts": ROWS, "sums": sanity.SUM}
+    held = {
+        "last": tracker.last_targets,
+        "totals": tracker.totals,
+        "counts": tracker.counts,
+        "sums": tracker.sums,
+    }
+    ranges = {
+        "last": Range(-LARGEST, LARGEST),
+        "totals": sanity.TOTAL,
+        "counts": ROWS,
+        "sums": sanity.SUM,
+    }
     for name, room in held.items():
         values = np.asarray(bulk[name])
         if values.shape != (len(keys), *room.all.shape[1:]) or np.isnan(values).any():
@@ -77,5 +89,8 @@ def read(tracker: BulkTracker, saved: Mapping[str, Any]) -> None:
         setattr(tracker, name, int(saved[name]))
     tracker.late = [str(name) for name in json.loads(bulk["late"])]
     encoder = nested.take("encoder", saved)
-    tracker.encoder.missing, tracker.encoder.seen = json.loads(encoder["missing"]), int(encoder["rows"])
+    tracker.encoder.missing, tracker.encoder.seen = (
+        json.loads(encoder["missing"]),
+        int(encoder["rows"]),
+    )
     require_encoder(tracker.encoder)

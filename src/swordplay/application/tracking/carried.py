@@ -1,4 +1,6 @@
-"""Columns of the input that stand beside each prediction, so that people know which row it is about."""
+"""Columns of the input that stand beside each prediction, so that people know which row it is
+about.
+"""
 
 from __future__ import annotations
 
@@ -34,13 +36,20 @@ def carried(head: Any, target: str, ids: Sequence[str] | None) -> tuple[Any, ...
         ids = () if clock is None or clock in (target, *RESERVED) else (clock,)
     for name in ids:
         if name == target:
-            raise TrackingError(f"--id names the target {name!r}, which is in the predictions anyway, as truth. Name others.")
+            raise TrackingError(
+                f"--id names the target {name!r}, which is in the predictions anyway, as truth. "
+                "Name others."
+            )
         if name in RESERVED:
             raise TrackingError(
-                f"--id names {name!r}, which is a column of the predictions themselves. Rename it in the input."
+                f"--id names {name!r}, which is a column of the predictions themselves. Rename it "
+                "in the input."
             )
         if name not in head.schema.names:
-            raise TrackingError(f"--id names the column {name!r}, which is not there.{nearest(name, head.schema.names)}")
+            raise TrackingError(
+                f"--id names the column {name!r}, which is not "
+                f"there.{nearest(name, head.schema.names)}"
+            )
     return tuple(_field(head, name) for name in dict.fromkeys(ids))
 
 
@@ -59,4 +68,7 @@ def text(fields: Sequence[Any]) -> str:
 
 def read(saved: str) -> tuple[Any, ...]:
     """The way back."""
-    return tuple(pa.field(name, TYPES[kind], metadata=DAYS if days else None) for name, kind, days in json.loads(saved))
+    return tuple(
+        pa.field(name, TYPES[kind], metadata=DAYS if days else None)
+        for name, kind, days in json.loads(saved)
+    )

@@ -1,7 +1,9 @@
-"""What changed, and when: the error, coefficients, the level of the target and the shares of classes, block by block of a run.
+"""What changed, and when: the error, coefficients, the level of the target and the shares of
+classes, block by block of a run.
 
-A change with one date is a jump: the levels just before and just after it differ, and both are told. A slow change is told with
-the dates of both of its ends, and what comes and goes is not told at all (see :mod:`swordplay.application.tracking.jumps`).
+A change with one date is a jump: the levels just before and just after it differ, and both are
+told. A slow change is told with the dates of both of its ends, and what comes and goes is not told
+at all (see :mod:`swordplay.application.tracking.jumps`).
 """
 
 from __future__ import annotations
@@ -19,11 +21,15 @@ from swordplay.base.types import Vector
 Kind = Literal["error", "coefficient", "target", "share"]
 
 MOST_BLOCKS = 128
-"""Neighbouring stretches are joined to at most so many blocks: what is left of their noise is nearly independent."""
+"""Neighbouring stretches are joined to at most so many blocks: what is left of their noise is
+nearly independent.
+"""
 FEWEST_ROWS = 64
 """In a block: the mean error of fewer is mostly chance."""
 SETTLING = 0.05
-"""Share of the run at its beginning that is not looked at: the learner is learning its first coefficients."""
+"""Share of the run at its beginning that is not looked at: the learner is learning its first
+coefficients.
+"""
 LOUD = 1.4
 """Errors have to grow, or shrink, by this factor to be worth a word;"""
 LARGE = 0.15
@@ -33,7 +39,9 @@ SHIFT = 0.5
 SHARE = 0.15
 """and the share of a class by so much."""
 FINE = 0.01
-"""Noise is taken to be no smaller than this share of what is worth a word: levels without any noise can be cut, too."""
+"""Noise is taken to be no smaller than this share of what is worth a word: levels without any
+noise can be cut, too.
+"""
 MOST = 6
 """Changes that are told, the strongest ones."""
 
@@ -46,12 +54,15 @@ class Change(NamedTuple):
     about: str
     """The class whose log-odds a coefficient moves, or whose share changed; empty otherwise."""
     row: int
-    """The first row of the new level, about, among the rows that were predicted and then learned."""
+    """The first row of the new level, about, among the rows that were predicted and then
+    learned.
+    """
     time: float | None
     """When that was, in milliseconds since 1970; None where there is no clock."""
     before: float
     after: float
-    """Levels just before and just after: the error (RMSE or share of mistakes), the coefficient per spread of its column, the
+    """Levels just before and just after: the error (RMSE or share of mistakes), the coefficient per
+    spread of its column, the
     mean of the target, the share of a class. Of a slow change: around its two ends."""
     strength: float
     """How clear it is: the gain of the cut in units of the price of one."""
@@ -85,7 +96,9 @@ def changes(story: Story) -> tuple[Change, ...]:
     """The clearest changes of a run, in the order of time."""
     if not len(story.course.ends):
         return ()
-    found = [change for one in _series(story) for change in _told(story, one) if _worth(change, story)]
+    found = [
+        change for one in _series(story) for change in _told(story, one) if _worth(change, story)
+    ]
     chosen = sorted(found, key=lambda one: -one.strength)[:MOST]
     return tuple(sorted(chosen, key=lambda one: (one.row, one.what, one.about)))
 
@@ -114,8 +127,11 @@ def _errors(story: Story) -> _Series:
     def error(some: slice) -> float:
         return float(np.sqrt(lost[some].sum() / rows[some].sum()))
 
-    # the logarithm of the root of a mean of n squares of normal variables has the variance 1 / (2 n)
-    return _Series("error", "error", "", levels, edges, float(np.log(LOUD)), 0.5 / float(rows.mean()), error)
+    # the logarithm of the root of a mean of n squares of normal variables has the variance 1 / (2
+    # n)
+    return _Series(
+        "error", "error", "", levels, edges, float(np.log(LOUD)), 0.5 / float(rows.mean()), error
+    )
 
 
 def _target(story: Story) -> _Series:
@@ -126,7 +142,9 @@ def _target(story: Story) -> _Series:
     def level(some: slice) -> float:
         return float(sums[some].sum() / rows[some].sum())
 
-    return _Series("target", story.target, "", sums / rows, edges, least, (FINE * least) ** 2, level)
+    return _Series(
+        "target", story.target, "", sums / rows, edges, least, (FINE * least) ** 2, level
+    )
 
 
 def _shares(story: Story) -> Iterator[_Series]:
@@ -134,13 +152,19 @@ def _shares(story: Story) -> Iterator[_Series]:
     edges, rows = _blocks_of_rows(story)
     two = len(story.classes) == 2
     for k, name in enumerate(story.classes):
-        counts = story.course.figures.get(f"actual {k}")  # of very many classes only the first are on record
+        counts = story.course.figures.get(
+            f"actual {k}"
+        )  # of very many classes only the first are on record
         if counts is not None and not (two and name == min(story.classes)):
             yield _share("share", story.target, name, _sums(counts, edges), rows, edges)
 
 
-def _share(kind: Kind, what: str, about: str, counts: Vector, rows: Vector, edges: NDArray[np.int64]) -> _Series:
-    """A share of rows as the arcsine of its root: of independent rows the variance is then 1 / (4 n) everywhere."""
+def _share(
+    kind: Kind, what: str, about: str, counts: Vector, rows: Vector, edges: NDArray[np.int64]
+) -> _Series:
+    """A share of rows as the arcsine of its root: of independent rows the variance is then 1 /
+    (4 n) everywhere.
+    """
     levels = np.arcsin(np.sqrt(np.clip(counts / rows, 0.0, 1.0)))
 
     def share(some: slice) -> float:
@@ -156,7 +180,9 @@ def _coefficient(story: Story, driver: Driver) -> Iterator[_Series]:
     marks = np.concatenate([[0], story.course.marks])
     ends = np.concatenate([[0.0], story.course.ends])[marks]
     settled = int(np.searchsorted(ends, SETTLING * ends[-1]))
-    begun = min(max(int(known[0]), settled), len(marks) - 2)  # columns and classes that join late are not there before
+    begun = min(
+        max(int(known[0]), settled), len(marks) - 2
+    )  # columns and classes that join late are not there before
     edges = begun + _blocks(ends[begun:])
     sums = np.concatenate([[0.0], np.cumsum(np.nan_to_num(driver.path))])
     means = np.diff(sums[edges]) / np.diff(edges)
@@ -165,7 +191,16 @@ def _coefficient(story: Story, driver: Driver) -> Iterator[_Series]:
     def level(some: slice) -> float:
         return float(np.median(means[some]))
 
-    yield _Series("coefficient", driver.name, driver.about, means, marks[edges], least, (FINE * least) ** 2, level)
+    yield _Series(
+        "coefficient",
+        driver.name,
+        driver.about,
+        means,
+        marks[edges],
+        least,
+        (FINE * least) ** 2,
+        level,
+    )
 
 
 def _told(story: Story, one: _Series) -> Iterator[Change]:
@@ -181,7 +216,14 @@ def _told(story: Story, one: _Series) -> Iterator[Change]:
     found = jumps(one.levels, one.least, one.floor)
     for jump in found:
         levels = one.shown(jump.before), one.shown(jump.after)
-        yield Change(one.what, one.about, *moment(int(one.edges[jump.place])), *levels, jump.strength, one.kind)
+        yield Change(
+            one.what,
+            one.about,
+            *moment(int(one.edges[jump.place])),
+            *levels,
+            jump.strength,
+            one.kind,
+        )
     slow = None if found else slope(one.levels, one.least, one.floor)
     if slow:
         levels = one.shown(slow.before), one.shown(slow.after)
@@ -213,7 +255,9 @@ def _sums(values: Vector, edges: NDArray[np.int64]) -> Vector:
 
 
 def _blocks(ends: Vector) -> NDArray[np.int64]:
-    """Edges of blocks of neighbouring stretches, as places in ``ends``, whose first is the beginning: few, of enough rows."""
+    """Edges of blocks of neighbouring stretches, as places in ``ends``, whose first is the
+    beginning: few, of enough rows.
+    """
     stretches = len(ends) - 1
     rows = max(float(ends[-1] - ends[0]), 1.0)
     blocks = int(min(MOST_BLOCKS, stretches, max(1.0, rows // FEWEST_ROWS)))

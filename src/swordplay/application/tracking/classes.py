@@ -34,7 +34,10 @@ from swordplay.estimators.model import LinearModel
 from swordplay.estimators.raw_units import in_scaled_units
 from swordplay.estimators.scratch import Plans
 
-NOT_WHOLE = "is not a whole number, and those before it were taken for classes; if it is an amount, say --task regression"
+NOT_WHOLE = (
+    "is not a whole number, and those before it were taken for classes; if it is an amount, "
+    "say --task regression"
+)
 ONE_TOO_MANY = f"is one class more than {MOST_CLASSES}; if it is an amount, say --task regression"
 SMALLEST_PROBABILITY = 1e-15
 """Log losses stay finite."""
@@ -45,7 +48,8 @@ COUNTED = 6
 
 @final
 class ClassContestants:
-    """The learner, the last class, the most frequent class so far, and gradient descent at every step size.
+    """The learner, the last class, the most frequent class so far, and gradient descent at every
+    step size.
 
     Parameters
     ----------
@@ -58,10 +62,18 @@ class ClassContestants:
     """
 
     names = (LEARNER, NO_CHANGE, "majority class")
-    figures: tuple[str, ...] = (LOG_LOSS, BRIER, *(f"{what} {k}" for what in (SAID, WAS) for k in range(COUNTED)))
-    """Log losses, Brier scores (summed over classes), and how often each of the first classes was predicted and was true."""
+    figures: tuple[str, ...] = (
+        LOG_LOSS,
+        BRIER,
+        *(f"{what} {k}" for what in (SAID, WAS) for k in range(COUNTED)),
+    )
+    """Log losses, Brier scores (summed over classes), and how often each of the first classes
+    was predicted and was true.
+    """
 
-    def __init__(self, dim: int, target: str, *, lags: int | str = 0, curves: str | None = None) -> None:
+    def __init__(
+        self, dim: int, target: str, *, lags: int | str = 0, curves: str | None = None
+    ) -> None:
         self.dim, self.target, self.lags, self.curves = dim, target, lags, curves
         self._start = dim
         self.codes: dict[Any, int] = {}
@@ -95,10 +107,15 @@ class ClassContestants:
         }
 
     def standing(self) -> Standing | None:
-        """What the certificate of the predictions needs now; of three classes or more each has its own, and they none."""
+        """What the certificate of the predictions needs now.
+
+        Of three classes or more each has its own, and they none.
+        """
         if self.model.classes != 2:
             return None
-        return self.model.heads[0].standing(None if self.model.second is None else self.model.second.gain)
+        return self.model.heads[0].standing(
+            None if self.model.second is None else self.model.second.gain
+        )
 
     def targets(self, column: Any) -> Vector:
         """Codes of the classes, NaN where missing; new ones get the next codes."""
@@ -109,7 +126,9 @@ class ClassContestants:
         return np.asarray(codes[found])
 
     def strange(self, column: Any, whole: bool) -> dict[int, str]:
-        """Rows of a pyarrow column that name no class, and why: of more than there may be, or no ``whole`` number."""
+        """Rows of a pyarrow column that name no class, and why: of more than there may be, or no
+        ``whole`` number.
+        """
         found, values = codes_of(column)
         reasons: dict[int, str] = {}
         room = MOST_CLASSES - len(self.codes)
@@ -120,7 +139,14 @@ class ClassContestants:
                 if room <= 0:
                     reasons[code] = ONE_TOO_MANY
                 room -= 1
-        return {int(row): reasons[int(found[row])] for row in np.flatnonzero(np.isin(found, list(reasons)))} if reasons else {}
+        return (
+            {
+                int(row): reasons[int(found[row])]
+                for row in np.flatnonzero(np.isin(found, list(reasons)))
+            }
+            if reasons
+            else {}
+        )
 
     def debuts(self, targets: Vector) -> list[int]:
         """The first row of every class that has not been learned."""
@@ -141,10 +167,15 @@ class ClassContestants:
 
     def learn_debut(self, row: Matrix, target: Vector) -> tuple[Answers, Debut]:
         """Let a class join and learn its first row."""
-        chances, chance = self.model.predict(row) if self.started else None, 1.0 / (1.0 + self.model.counts.sum())
+        chances, chance = (
+            self.model.predict(row) if self.started else None,
+            1.0 / (1.0 + self.model.counts.sum()),
+        )
         classes = self.model.classes + 1
         self.model.grow(classes)
-        if classes == 1 and self.dim > self._start:  # curves are made of the columns that are there before any row
+        if (
+            classes == 1 and self.dim > self._start
+        ):  # curves are made of the columns that are there before any row
             self.model.widen(self.dim)
         return self.learn(row, target), Debut(chances, chance, classes)
 
@@ -164,31 +195,63 @@ class ClassContestants:
         chances, known = answers.said, ~np.isnan(targets)
         said = _said(chances)
         if not known.any():
-            return Played(said, np.empty(0), np.empty((0, 3)), np.empty((0, len(self.figures))), np.empty((0, 0)))
+            return Played(
+                said,
+                np.empty(0),
+                np.empty((0, 3)),
+                np.empty((0, len(self.figures))),
+                np.empty((0, 0)),
+            )
         targets = targets if known.all() else targets[known]
         labels = targets.astype(np.intp)
         last = np.concatenate([[self.last], targets[:-1]])
         self.last = float(targets[-1])
-        errors = np.column_stack([said.predictions[known], last, _majority(answers.before, labels)]) != targets[:, None]
+        errors = (
+            np.column_stack([said.predictions[known], last, _majority(answers.before, labels)])
+            != targets[:, None]
+        )
         chances = chances if known.all() else chances[known]
         right = chances[np.arange(len(labels)), labels]
         losses = np.log(1.0 / np.maximum(right, SMALLEST_PROBABILITY))
         squares = 1.0 - 2.0 * right
-        for k in range(chances.shape[1]):  # class by class, so that no sum depends on how the rows lie in memory
+        for k in range(
+            chances.shape[1]
+        ):  # class by class, so that no sum depends on how the rows lie in memory
             squares += chances[:, k] ** 2
         figures = _figures(losses, squares, said.predictions[known], targets)
-        return Played(said, losses, errors.astype(np.float64), figures, np.empty((len(labels), 0)), answers.plan)
+        return Played(
+            said,
+            losses,
+            errors.astype(np.float64),
+            figures,
+            np.empty((len(labels), 0)),
+            answers.plan,
+        )
 
-    def judge_debut(self, debut: Debut, answers: Answers, target: Vector, losses: Vector) -> Played | None:
-        """Everybody errs on a class that nobody has seen, and it counts as if it had had one chance in as many rows."""
+    def judge_debut(
+        self, debut: Debut, answers: Answers, target: Vector, losses: Vector
+    ) -> Played | None:
+        """Everybody errs on a class that nobody has seen, and it counts as if it had had one
+        chance in as many rows.
+        """
         self.rungs.grow(debut.classes)
         self.climb(answers.told, Places(np.zeros((1, COUNT))))
         self.judge(answers, target)
         if debut.chances is None:
             return None
         losses += 1.0
-        said, lost, squares = _said(debut.chances), -np.log([debut.chance]), 1.0 + np.square(debut.chances).sum(axis=1)
-        return Played(said, lost, np.ones((1, 3)), _figures(lost, squares, said.predictions, target), np.empty((1, 0)))
+        said, lost, squares = (
+            _said(debut.chances),
+            -np.log([debut.chance]),
+            1.0 + np.square(debut.chances).sum(axis=1),
+        )
+        return Played(
+            said,
+            lost,
+            np.ones((1, 3)),
+            _figures(lost, squares, said.predictions, target),
+            np.empty((1, 0)),
+        )
 
     def widen_rungs(self, dim: int) -> None:
         """Let single step sizes make room for columns that appear late."""
@@ -197,7 +260,9 @@ class ClassContestants:
     def arrow(self, targets: Vector, known: Any) -> Any:
         """Classes as a pyarrow array, null where not ``known``."""
         codes = np.where(known, targets, 0).astype(np.int64)
-        return pa.array(list(self.codes)).take(pa.array(codes, mask=None if known.all() else ~known))
+        return pa.array(list(self.codes)).take(
+            pa.array(codes, mask=None if known.all() else ~known)
+        )
 
     def shown(self, target: float) -> str:
         """The name of a class."""
@@ -207,7 +272,11 @@ class ClassContestants:
     def state(self) -> State:
         """All that the next row needs."""
         parts = nested.put("model", self.model.state()) | nested.put("rungs", self.rungs.state())
-        return parts | {"last": self.last, "places": json.dumps(list(self.codes))} | self.asking.state()
+        return (
+            parts
+            | {"last": self.last, "places": json.dumps(list(self.codes))}
+            | self.asking.state()
+        )
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Go on from a saved state."""

@@ -24,7 +24,8 @@ def time_column(schema: Any) -> str | None:
 
 
 def dates(schema: Any) -> list[str]:
-    """The columns by which the order of the rows is judged: the clock first, then other columns of dates, if any.
+    """The columns by which the order of the rows is judged: the clock first, then other columns of
+    dates, if any.
 
     Where no column holds dates, it is one of numbers called ``year``.
 
@@ -34,5 +35,9 @@ def dates(schema: Any) -> list[str]:
         The pyarrow schema of the table.
     """
     found = [field.name for field in schema if pa.types.is_timestamp(field.type)][:MOST_DATES]
-    years = [field.name for field in schema if field.name.lower() == YEAR and pa.types.is_floating(field.type)]
+    years = [
+        field.name
+        for field in schema
+        if field.name.lower() == YEAR and pa.types.is_floating(field.type)
+    ]
     return found or years[:1]

@@ -1,7 +1,9 @@
-"""Coefficients as they were at the end of each stretch: always few numbers, whatever the table's width.
+"""Coefficients as they were at the end of each stretch: always few numbers, whatever the table's
+width.
 
-A coefficient is one of the scaled columns: what the prediction changes by when the column rises by one of its spreads (of
-classes: what the log-odds change by). NaN stands where a column or a class was not there yet.
+A coefficient is one of the scaled columns: what the prediction changes by when the column rises by
+one of its spreads (of classes: what the log-odds change by). NaN stands where a column or a class
+was not there yet.
 """
 
 from __future__ import annotations
@@ -52,10 +54,15 @@ class Paths:
                 self.kept[here, place, : len(some)] = some
 
     def _fit(self, now: Now) -> None:
-        """Make room for classes and columns that have joined; with more classes fewer columns are kept."""
+        """Make room for classes and columns that have joined.
+
+        With more classes fewer columns are kept.
+        """
         stretches, classes, width = self.kept.shape
         wanted = min(MOST_CLASSES, max(classes, max(now, default=0) + 1))
-        wider = min(CELLS // wanted, max(width, max((len(values) for values in now.values()), default=0)))
+        wider = min(
+            CELLS // wanted, max(width, max((len(values) for values in now.values()), default=0))
+        )
         if (wanted, wider) != (classes, width):
             kept = np.full((stretches, wanted, wider), np.nan, dtype=np.float32)
             both = min(width, wider)
@@ -80,7 +87,12 @@ class Paths:
     def load_state(self, saved: Mapping[str, Any], closed: int) -> None:
         """Go on from a saved state of so many closed stretches."""
         given = np.asarray(saved["coefficients"])
-        if given.ndim != 3 or len(given) != closed or not 1 <= given.shape[1] <= MOST_CLASSES or given[:1].size > CELLS:
+        if (
+            given.ndim != 3
+            or len(given) != closed
+            or not 1 <= given.shape[1] <= MOST_CLASSES
+            or given[:1].size > CELLS
+        ):
             raise ValueError(f"coefficients have shape {given.shape}. {DAMAGED}")
         if given.dtype != np.float32:
             raise ValueError(f"coefficients are of type {given.dtype}. {DAMAGED}")

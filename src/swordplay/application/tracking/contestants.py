@@ -13,7 +13,9 @@ from swordplay.base.types import Matrix, State, Vector
 from swordplay.estimators.head import Head, Standing
 
 LEARNER, NO_CHANGE, BEST_STEP = "swordplay", "no change", "best step size"
-"""``swordplay`` is the model that ``swordplay track`` runs: that of SwordRegressor and SwordClassifier, not ``sp.Sword``."""
+"""``swordplay`` is the model that ``swordplay track`` runs: that of SwordRegressor and
+SwordClassifier, not ``sp.Sword``.
+"""
 SAID, WAS = "predicted", "actual"
 NO_PLAN: Matrix = np.empty((0, 2))
 
@@ -35,15 +37,25 @@ class Played(NamedTuple):
 
     said: Said
     losses: Vector
-    """Of the learner in the n rows that were learned, shape ``(n,)``: squared errors, or log losses of a classification."""
+    """Of the learner in the n rows that were learned, shape ``(n,)``: squared errors, or log
+    losses of a classification.
+    """
     errors: Matrix
-    """Of the learner and of both baselines there, shape ``(n, 3)``: squared errors, or mistakes (0 and 1)."""
+    """Of the learner and of both baselines there, shape ``(n, 3)``: squared errors, or mistakes
+    (0 and 1).
+    """
     figures: Matrix
     """What else is summed over those rows, shape ``(n, F)``: see ``Contestants.figures``."""
     values: Matrix
-    """What extremes are kept of: prediction, target and their difference, shape ``(n, 3)``; ``(n, 0)`` for classes."""
+    """What extremes are kept of: prediction, target and their difference, shape ``(n, 3)``.
+
+    ``(n, 0)`` for classes.
+    """
     plan: Matrix = NO_PLAN
-    """Weight and threshold of each row's loss as the learner counts it, shape ``(n, 2)``; no rows where nobody knows."""
+    """Weight and threshold of each row's loss as the learner counts it, shape ``(n, 2)``.
+
+    No rows where nobody knows.
+    """
 
     def part(self, first: int, stop: int) -> Played:
         """Some of the rows that were learned, without what was said of them."""
@@ -58,7 +70,9 @@ class Answers(NamedTuple):
     before: Any
     """What had been learned before: rows, or rows of each class."""
     told: list[Any]
-    """What single step sizes learn from: pairs of scaled rows (``Scratch``) and labels, which a regression passes over."""
+    """What single step sizes learn from: pairs of scaled rows (``Scratch``) and labels, which a
+    regression passes over.
+    """
     plan: Matrix
     """As in :class:`Played`."""
 
@@ -79,7 +93,10 @@ class Debut(NamedTuple):
     """What the learner said of a row whose target nobody could have predicted."""
 
     chances: Matrix | None
-    """Probabilities of the classes that it knew, shape ``(1, K)``; None for the very first row, which nobody predicts."""
+    """Probabilities of the classes that it knew, shape ``(1, K)``.
+
+    None for the very first row, which nobody predicts.
+    """
     chance: float
     """What it is taken to have given the class that came."""
     classes: int
@@ -106,11 +123,17 @@ class Contestants(Protocol):
 
     @property
     def coefficients(self) -> dict[int, Vector]:
-        """Of the scaled columns, for each model by the code of its class (0 for a regression); shape ``(d,)`` each."""
+        """Of the scaled columns, for each model by the code of its class (0 for a regression).
+
+        Shape ``(d,)`` each.
+        """
         ...
 
     def standing(self) -> Standing | None:
-        """What the certificate of the predictions needs now; None where they have none, as those of three classes."""
+        """What the certificate of the predictions needs now.
+
+        None where they have none, as those of three classes.
+        """
         ...
 
     def targets(self, column: Any) -> Vector:
@@ -118,15 +141,23 @@ class Contestants(Protocol):
         ...
 
     def strange(self, column: Any, whole: bool) -> dict[int, str]:
-        """Rows of a pyarrow column whose target cannot be used, and why; ``whole`` if classes are whole numbers."""
+        """Rows of a pyarrow column whose target cannot be used, and why.
+
+        ``whole`` if classes are whole numbers.
+        """
         ...
 
     def debuts(self, targets: Vector) -> list[int]:
-        """Rows whose target nobody could have predicted: the very first one, and the first one of every class."""
+        """Rows whose target nobody could have predicted: the very first one, and the first one
+        of every class.
+        """
         ...
 
     def learn(self, rows: Matrix, targets: Vector) -> Answers:
-        """Let the learner predict rows, each before it learns it; those without a target (NaN) are not learned."""
+        """Let the learner predict rows, each before it learns it.
+
+        Those without a target (NaN) are not learned.
+        """
         ...
 
     def in_parts(self, rows: Matrix, targets: Vector) -> InParts:
@@ -142,15 +173,23 @@ class Contestants(Protocol):
         ...
 
     def climb(self, told: list[Any], to: Places) -> None:
-        """Let single step sizes predict and learn the same rows; their losses are added where they belong."""
+        """Let single step sizes predict and learn the same rows.
+
+        Their losses are added where they belong.
+        """
         ...
 
     def judge(self, answers: Answers, targets: Vector) -> Played:
         """What answers for rows are worth, beside those of the baselines."""
         ...
 
-    def judge_debut(self, debut: Debut, answers: Answers, target: Vector, losses: Vector) -> Played | None:
-        """The same for a debut, single step sizes included; None for the very first one, which nobody predicts."""
+    def judge_debut(
+        self, debut: Debut, answers: Answers, target: Vector, losses: Vector
+    ) -> Played | None:
+        """The same for a debut, single step sizes included.
+
+        None for the very first one, which nobody predicts.
+        """
         ...
 
     def widen_rungs(self, dim: int) -> None:
@@ -186,7 +225,9 @@ class OneByOne:
         Given to it in parts.
     """
 
-    def __init__(self, learn: Callable[[Matrix, Vector], Answers], rows: Matrix, targets: Vector) -> None:
+    def __init__(
+        self, learn: Callable[[Matrix, Vector], Answers], rows: Matrix, targets: Vector
+    ) -> None:
         self._learn, self._rows, self._targets = learn, rows, targets
         self._found: list[Answers] = []
 
@@ -199,12 +240,16 @@ class OneByOne:
         found = self._found
         if len(found) == 1:
             return found[0]
-        said, plan = (np.concatenate(parts) for parts in ([one.said for one in found], [one.plan for one in found]))
+        said, plan = (
+            np.concatenate(parts)
+            for parts in ([one.said for one in found], [one.plan for one in found])
+        )
         return Answers(said, found[0].before, [part for one in found for part in one.told], plan)
 
 
 class Asking:
-    """A model that knows whether the row to come follows the last one learned: only then its last targets are known.
+    """A model that knows whether the row to come follows the last one learned: only then its last
+    targets are known.
 
     Parameters
     ----------
@@ -223,7 +268,9 @@ class Asking:
         return self._model.predict_then_learn(rows, targets, beside=beside)
 
     def predict(self, rows: Matrix) -> Any:
-        """Predictions of rows without a target: with the last targets for the first one, if it follows the last one learned."""
+        """Predictions of rows without a target: with the last targets for the first one, if it
+        follows the last one learned.
+        """
         following, self.apart = int(not self.apart), True
         return self._model.predict(rows, following)
 
@@ -237,10 +284,21 @@ class Asking:
 
 
 def interleaved(
-    learn: Callable[[Matrix, Any], Any], predict: Callable[[Matrix], Any], rows: Matrix, targets: Any, known: Any
+    learn: Callable[[Matrix, Any], Any],
+    predict: Callable[[Matrix], Any],
+    rows: Matrix,
+    targets: Any,
+    known: Any,
 ) -> Any:
-    """Answers for rows in their order: those whose targets are known are predicted and learned, the others predicted."""
+    """Answers for rows in their order: those whose targets are known are predicted and learned,
+    the others predicted.
+    """
     if known.all():
         return learn(rows, targets)
     edges = [0, *(np.flatnonzero(np.diff(known)) + 1).tolist(), len(known)]
-    return np.concatenate([learn(rows[a:b], targets[a:b]) if known[a] else predict(rows[a:b]) for a, b in pairwise(edges)])
+    return np.concatenate(
+        [
+            learn(rows[a:b], targets[a:b]) if known[a] else predict(rows[a:b])
+            for a, b in pairwise(edges)
+        ]
+    )

@@ -22,8 +22,9 @@ def begin(settings: Settings, head: Any, schema: Any) -> AnyTracker:
     head
         A pyarrow record batch of the first rows.
     schema
-        What was known of the table before they were read. Columns that have no value in these rows are taken as they were
-        then: what they hold was found out from later rows, and it must not matter where batches end.
+        What was known of the table before they were read. Columns that have no value in these rows
+        are taken as they were then: what they hold was found out from later rows, and it must not
+        matter where batches end.
     """
     fields, columns, names = [], [], set(schema.names)
     for field, values in zip(head.schema, head.columns, strict=True):
@@ -33,11 +34,16 @@ def begin(settings: Settings, head: Any, schema: Any) -> AnyTracker:
         elif field.name in names:
             fields.append(schema.field(field.name))
             columns.append(pa.nulls(len(head), fields[-1].type))
-    return trackers.begin(settings, pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields, head.schema.metadata)))
+    return trackers.begin(
+        settings,
+        pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields, head.schema.metadata)),
+    )
 
 
 def contradicted(tracker: AnyTracker, targets: Any) -> float | None:
-    """The first target of a pyarrow column that is no whole number, if whole numbers were taken for classes."""
+    """The first target of a pyarrow column that is no whole number, if whole numbers were taken
+    for classes.
+    """
     if not tracker.recognised.whole:
         return None
     numbers = targets.drop_null().to_numpy(zero_copy_only=False)
@@ -52,7 +58,11 @@ def same(one: AnyTracker, other: AnyTracker) -> bool:
 
 def _decided(tracker: AnyTracker) -> tuple[object, ...]:
     names = [(field.name, str(field.type), field.metadata) for field in tracker.schema]
-    return tracker.recognised.task, tuple(one._replace(many=False) for one in tracker.encoder.plans), names
+    return (
+        tracker.recognised.task,
+        tuple(one._replace(many=False) for one in tracker.encoder.plans),
+        names,
+    )
 
 
 def confirmed(tracker: AnyTracker, rows: int) -> str:
@@ -61,18 +71,34 @@ def confirmed(tracker: AnyTracker, rows: int) -> str:
 
 
 def hints(tracker: AnyTracker) -> tuple[str, ...]:
-    """What to say if something else than the recognised task was meant; nothing where there is no doubt."""
+    """What to say if something else than the recognised task was meant.
+
+    Nothing where there is no doubt.
+    """
     return (tracker.recognised.hint,) if tracker.recognised.hint else ()
 
 
 def changed(before: AnyTracker, now: AnyTracker, rows: int, *, sent: bool) -> str:
-    """What is said when they do not; ``rows`` have been learned so far, and ``sent`` if their predictions are gone."""
+    """What is said when they do not.
+
+    ``rows`` have been learned so far, and ``sent`` if their predictions are gone.
+    """
     if before.recognised.task == now.recognised.task:
         what = f"{_target(now)}: more rows show what the columns hold, which is decided anew."
     else:
-        what = f"{_target(now)}: {now.recognised.task} and not {before.recognised.task}, as {now.recognised.why}."
-    then = " Predictions that were sent before stay as they are." if sent else " Their predictions are written anew."
-    return f"{what} The {rows:,} rows so far are learned anew.{then} (--task says it from the beginning.)"
+        what = (
+            f"{_target(now)}: {now.recognised.task} and not {before.recognised.task}, as "
+            f"{now.recognised.why}."
+        )
+    then = (
+        " Predictions that were sent before stay as they are."
+        if sent
+        else " Their predictions are written anew."
+    )
+    return (
+        f"{what} The {rows:,} rows so far are learned anew.{then} (--task says it from the "
+        "beginning.)"
+    )
 
 
 def _target(tracker: AnyTracker) -> str:

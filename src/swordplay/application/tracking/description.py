@@ -21,10 +21,17 @@ def described(kind: str, state: Mapping[str, Any]) -> Facts | None:
     options, position = json.loads(state["essence"]), nested.take("position", state)
     tracker = nested.take("tracker", state)
     task, why = json.loads(tracker["recognised"])[:2]
-    place = f"row {int(state['done']):,}" + (f", line {position['line']:,}" if position["line"] else "")
-    whose = "a model that learned by `swordplay learn`, last from" if options.get(LEARN) else "a run of `swordplay track` over"
+    place = f"row {int(state['done']):,}" + (
+        f", line {position['line']:,}" if position["line"] else ""
+    )
+    whose = (
+        "a model that learned by `swordplay learn`, last from"
+        if options.get(LEARN)
+        else "a run of `swordplay track` over"
+    )
     facts: Facts = {
-        "what": f"{whose} {_table(position, options)}" + (", finished" if state["finished"] else ""),
+        "what": f"{whose} {_table(position, options)}"
+        + (", finished" if state["finished"] else ""),
         "target": f"{options['--target']}, {task} ({why})",
         "rows": int(tracker["rows"]),
         "refused": int(state["bad"]) + int(tracker["refused"]),
@@ -32,9 +39,15 @@ def described(kind: str, state: Mapping[str, Any]) -> Facts | None:
         "goes on": f"after {place} of the input (byte {position['offset']:,})",
     }
     if output := nested.take("output", state):
-        facts["predictions"] = f"{options['--output']}, {output['rows']:,} rows, {output['offset']:,} bytes"
+        facts["predictions"] = (
+            f"{options['--output']}, {output['rows']:,} rows, {output['offset']:,} bytes"
+        )
     learner = (
-        _of_twice(tracker) if "twice" in tracker else _of_keys(tracker, options) if "keys" in tracker else _of_series(tracker)
+        _of_twice(tracker)
+        if "twice" in tracker
+        else _of_keys(tracker, options)
+        if "keys" in tracker
+        else _of_series(tracker)
     )
     return facts | _columns(tracker) | learner | {"seconds": round(state["seconds"], 1)}
 
@@ -43,7 +56,11 @@ def _table(position: Mapping[str, Any], options: Mapping[str, Any]) -> str:
     """What was read, and in which order."""
     if options.get("--sort"):
         return f"a table sorted by {options['--sort']}"
-    return "a table from its last row to its first" if options.get("--reverse") else f"a {position['format']} table"
+    return (
+        "a table from its last row to its first"
+        if options.get("--reverse")
+        else f"a {position['format']} table"
+    )
 
 
 def _columns(tracker: Mapping[str, Any]) -> Facts:
@@ -69,5 +86,7 @@ def _of_series(tracker: Mapping[str, Any]) -> Facts:
     facts: Facts = {}
     if "contestants.places" in tracker:
         names = json.loads(tracker["contestants.places"])
-        facts["classes"] = Names(f"{name:g}" if isinstance(name, float) else str(name) for name in names)
+        facts["classes"] = Names(
+            f"{name:g}" if isinstance(name, float) else str(name) for name in names
+        )
     return facts | models_described(nested.take("contestants.model", tracker))

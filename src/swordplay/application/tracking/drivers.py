@@ -13,10 +13,13 @@ MOST = 8
 """That are told of."""
 
 
-def drivers(coefficients: Array, names: Sequence[str], spreads: Vector, classes: Mapping[int, str]) -> tuple[Driver, ...]:
+def drivers(
+    coefficients: Array, names: Sequence[str], spreads: Vector, classes: Mapping[int, str]
+) -> tuple[Driver, ...]:
     """The columns that counted most over the run, largest first.
 
-    A coefficient of a scaled column is already its effect times its spread, so their mean sizes can be compared.
+    A coefficient of a scaled column is already its effect times its spread, so their mean sizes can
+    be compared.
 
     Parameters
     ----------
@@ -41,7 +44,12 @@ def drivers(coefficients: Array, names: Sequence[str], spreads: Vector, classes:
             spread = float(spreads[columns[0]])
             unit = float(path[-1]) / spread if len(columns) == 1 and spread > 0.0 else float("nan")
             if len(known) and known.max() > 0.0:
-                found.append((float(known.sum()) / stretches, Driver(name, about, path, unit, len(columns) > 1)))
+                found.append(
+                    (
+                        float(known.sum()) / stretches,
+                        Driver(name, about, path, unit, len(columns) > 1),
+                    )
+                )
     found.sort(key=lambda one: -one[0])
     return tuple(driver for _, driver in found[:MOST])
 

@@ -1,4 +1,6 @@
-"""The first rows of a table that comes slowly: kept until there are enough of them to decide on task and columns for good."""
+"""The first rows of a table that comes slowly: kept until there are enough of them to decide on
+task and columns for good.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ from swordplay.data.tables.table import HEAD_ROWS
 PATIENCE = 1.0
 """Seconds after the first target of a pipe by which a first guess is made."""
 SURE = 200
-"""Rows with a target by which they are decided for good: with fewer it is a first guess, which is looked at again."""
+"""Rows with a target by which they are decided for good: with fewer it is a first guess, which
+is looked at again.
+"""
 
 
 class Early(NamedTuple):
@@ -35,7 +39,9 @@ class Early(NamedTuple):
 
     def and_(self, rows: Any, numbers: NDArray[np.int64]) -> Self:
         """The same with more rows; columns that one part lacks are missing there."""
-        return self._replace(rows=together([self.rows, rows]), numbers=np.concatenate([self.numbers, numbers]))
+        return self._replace(
+            rows=together([self.rows, rows]), numbers=np.concatenate([self.numbers, numbers])
+        )
 
     def enough(self, target: str) -> int | None:
         """How many of the rows suffice to decide for good; None if there are too few."""
@@ -49,7 +55,10 @@ class Early(NamedTuple):
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, self.rows.schema) as writer:
             writer.write_batch(self.rows)
-        return {"rows": np.frombuffer(sink.getvalue(), np.uint8).copy(), "numbers": self.numbers.copy()}
+        return {
+            "rows": np.frombuffer(sink.getvalue(), np.uint8).copy(),
+            "numbers": self.numbers.copy(),
+        }
 
     @classmethod
     def read(cls, saved: Mapping[str, Any]) -> Self:
@@ -99,8 +108,12 @@ class Gathered(NamedTuple):
     """What ended a pipe; what has come of it may not come again, so it is learned first."""
 
 
-def gathered(batches: Iterable[Batch | None], target: str, *, live: bool, told: Callable[[], bool]) -> Gathered:
-    """Take batches until there are enough rows; of a pipe those that come within a while after the first target.
+def gathered(
+    batches: Iterable[Batch | None], target: str, *, live: bool, told: Callable[[], bool]
+) -> Gathered:
+    """Take batches until there are enough rows.
+
+    Of a pipe those that come within a while after the first target.
 
     Parameters
     ----------
@@ -135,8 +148,16 @@ def gathered(batches: Iterable[Batch | None], target: str, *, live: bool, told: 
 
 def together(parts: list[Any]) -> Any:
     """Record batches as one; a column that a part does not have is missing in its rows."""
-    if len(parts) > 1 and all(part.schema.equals(parts[0].schema, check_metadata=True) for part in parts):
-        return pa.Table.from_batches(parts).combine_chunks().to_batches()[0] if sum(map(len, parts)) else parts[0]
-    table = pa.concat_tables([pa.Table.from_batches([part]) for part in parts], promote_options="default")
+    if len(parts) > 1 and all(
+        part.schema.equals(parts[0].schema, check_metadata=True) for part in parts
+    ):
+        return (
+            pa.Table.from_batches(parts).combine_chunks().to_batches()[0]
+            if sum(map(len, parts))
+            else parts[0]
+        )
+    table = pa.concat_tables(
+        [pa.Table.from_batches([part]) for part in parts], promote_options="default"
+    )
     found = table.combine_chunks().to_batches()
     return found[0] if found else pa.RecordBatch.from_pylist([], table.schema)

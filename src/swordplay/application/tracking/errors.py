@@ -6,7 +6,10 @@ from swordplay.data.tables import Refusal
 
 
 class TrackingError(ValueError):
-    """A table, an option or a state that does not go together with the others; says which, why, and the remedy."""
+    """A table, an option or a state that does not go together with the others.
+
+    Says which, why, and the remedy.
+    """
 
 
 def unusable(name: str, bad: Refusal) -> TrackingError:
@@ -20,7 +23,9 @@ def unusable(name: str, bad: Refusal) -> TrackingError:
 def nothing_to_learn(name: str, refused: int, listed_in: str | None) -> TrackingError:
     """No row of a table could be learned from; ``refused`` ones are listed in a file."""
     listed = f" ({refused:,} refused, listed in {listed_in})" if refused else ""
-    return TrackingError(f"{name}: there is no row with a target to learn from{listed}. Give a table with such rows.")
+    return TrackingError(
+        f"{name}: there is no row with a target to learn from{listed}. Give a table with such rows."
+    )
 
 
 def nothing_to_predict(name: str, refused: int) -> TrackingError:

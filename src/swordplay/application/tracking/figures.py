@@ -19,7 +19,9 @@ AnyStory = Story | KeyedStory | TwiceStory
 
 
 def figures(outcome: Outcome, story: AnyStory, files: Mapping[str, str]) -> dict[str, Any]:
-    """Text, numbers, lists and dictionaries only; all but the last two are the same however often the run was interrupted.
+    """Text, numbers, lists and dictionaries only.
+
+    All but the last two are the same however often the run was interrupted.
 
     Parameters
     ----------
@@ -71,7 +73,9 @@ def verdict_of(outcome: Outcome, story: AnyStory) -> str:
     """What is said of the learner beside the baselines; empty where there is nothing to say."""
     lags = outcome.tracker.settings.lags != 0
     if not isinstance(story, Story):
-        return verdict(story.errors, story.task, story.rows, lags=lags, same_key=isinstance(story, KeyedStory))
+        return verdict(
+            story.errors, story.task, story.rows, lags=lags, same_key=isinstance(story, KeyedStory)
+        )
     confusion = None if story.task == "regression" else story.confusion
     return verdict(story.errors, story.task, story.rows, lags=lags, confusion=confusion)
 
@@ -85,7 +89,11 @@ def _of_series(outcome: Outcome, story: Story) -> dict[str, Any]:
         "changes": [one._asdict() for one in changes(story)],
         "columns": [column._asdict() for column in story.columns],
         "worst": [moment._asdict() for moment in story.worst],
-        "proven": [{"first": p.first, "last": p.last, "at_least": p.at_least} for p in story.proven if p.says_something],
+        "proven": [
+            {"first": p.first, "last": p.last, "at_least": p.at_least}
+            for p in story.proven
+            if p.says_something
+        ],
     }
 
 
@@ -109,8 +117,14 @@ def _of_keys(story: KeyedStory) -> dict[str, Any]:
         "keys": story.keys,
         "keys_ahead": story.ahead,
         **_intervals(story),
-        "spread": [{**one._asdict(), "ratio": one.ratio if math.isfinite(one.ratio) else None} for one in story.spread],
-        **{name: [_line(line, story.key) for line in getattr(story, name)] for name in ("asked", "best", "worst", "largest")},
+        "spread": [
+            {**one._asdict(), "ratio": one.ratio if math.isfinite(one.ratio) else None}
+            for one in story.spread
+        ],
+        **{
+            name: [_line(line, story.key) for line in getattr(story, name)]
+            for name in ("asked", "best", "worst", "largest")
+        },
     }
 
 
@@ -125,4 +139,8 @@ def _of_twice(story: TwiceStory) -> dict[str, Any]:
 
 
 def _line(line: KeyLine, names: tuple[str, ...]) -> dict[str, Any]:
-    return {"key": dict(zip(names, line.key, strict=True)), "rows": line.rows, "errors": dict(line.errors)}
+    return {
+        "key": dict(zip(names, line.key, strict=True)),
+        "rows": line.rows,
+        "errors": dict(line.errors),
+    }

@@ -28,7 +28,9 @@ from swordplay.data.tables.writing import is_stream
 KIND = "track"
 """Of a checkpoint of a run."""
 LEARN, PIPE = "learn", "pipe"
-"""In the essence of a job: whether the model learned by ``swordplay learn``, and whether from a pipe."""
+"""In the essence of a job: whether the model learned by ``swordplay learn``, and whether from a
+pipe.
+"""
 
 
 class Job(NamedTuple):
@@ -56,11 +58,16 @@ class Job(NamedTuple):
     order: Order = AS_IT_IS
     """Another order of the rows than that of the file."""
     output_format: str | None = None
-    """``"csv"``, ``"ndjson"`` or ``"parquet"``; by the name of the output unless given, and a stream follows the input."""
+    """``"csv"``, ``"ndjson"`` or ``"parquet"``.
+
+    By the name of the output unless given, and a stream follows the input.
+    """
     wait: float | None = None
     """Seconds to wait for another run that has the lock of the state; None for no limit."""
     learn: bool = False
-    """Whether the table is learned into a state that may have learned others before (``swordplay learn``)."""
+    """Whether the table is learned into a state that may have learned others before (``swordplay
+    learn``).
+    """
 
     @property
     def on_bad(self) -> Literal["stop", "skip"]:
@@ -75,7 +82,9 @@ class Job(NamedTuple):
     @property
     def reading(self) -> ReadOptions:
         """How the table is read."""
-        read = self.settings.reading(self.order, format=self.format, encoding=self.encoding, on_bad=self.on_bad)
+        read = self.settings.reading(
+            self.order, format=self.format, encoding=self.encoding, on_bad=self.on_bad
+        )
         return {**read, "block_size": self.block_size}
 
     def essence(self) -> dict[str, Any]:
@@ -124,11 +133,19 @@ class Saved(NamedTuple):
 def save(job: Job, saved: Saved) -> None:
     """Write the checkpoint of a run."""
     assert job.state is not None
-    outputs = {name: one._asdict() for name in ("output", "refused") if (one := getattr(saved, name)) is not None}
+    outputs = {
+        name: one._asdict()
+        for name in ("output", "refused")
+        if (one := getattr(saved, name)) is not None
+    }
     state: State = {
         **nested.put("tracker", saved.tracker.state()),
         **nested.put("position", saved.position._asdict()),
-        **{key: value for name, one in outputs.items() for key, value in nested.put(name, one).items()},
+        **{
+            key: value
+            for name, one in outputs.items()
+            for key, value in nested.put(name, one).items()
+        },
         **({} if saved.early is None else nested.put("early", saved.early.state())),
         "schema": np.frombuffer(saved.schema.serialize(), np.uint8).copy(),
         "done": saved.done,
@@ -166,17 +183,29 @@ def load(job: Job) -> Saved | None:
         return _restored(state, job)
     except TrackingError:
         raise
-    except (LookupError, TypeError, ValueError, OverflowError, AttributeError, RecursionError) as error:
+    except (
+        LookupError,
+        TypeError,
+        ValueError,
+        OverflowError,
+        AttributeError,
+        RecursionError,
+    ) as error:
         raise checkpoint.CheckpointError(
-            f"the checkpoint {job.state!r} does not fit this version of swordplay ({error}). Begin anew with --force."
+            f"the checkpoint {job.state!r} does not fit this version of swordplay ({error}). "
+            "Begin anew with --force."
         ) from error
 
 
 def _require_same(before: Mapping[str, Any], state: Mapping[str, Any], job: Job) -> None:
-    """A run goes on with the options that it had; what has been learned can learn whatever comes."""
+    """A run goes on with the options that it had.
+
+    What has been learned can learn whatever comes.
+    """
     if job.learn and not before.get(LEARN) and not state["finished"]:
         raise TrackingError(
-            f"the state {job.state} is of a run of `swordplay track` that is not at its end. Run that command again first."
+            f"the state {job.state} is of a run of `swordplay track` that is not at its end. Run "
+            "that command again first."
         )
     if before.get(LEARN) and not job.learn:
         raise TrackingError(
@@ -188,7 +217,9 @@ def _require_same(before: Mapping[str, Any], state: Mapping[str, Any], job: Job)
 
 
 def forget(job: Job) -> None:
-    """Remove the state that a forced run replaces: it would lead astray if that run did not live to save one."""
+    """Remove the state that a forced run replaces: it would lead astray if that run did not live
+    to save one.
+    """
     if job.force and job.state is not None:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(os.path.realpath(job.state))
@@ -200,23 +231,31 @@ def _require_replaceable(path: str) -> None:
         with open(path, "rb") as file:
             if file.read(len(MAGIC)) != MAGIC:
                 raise TrackingError(
-                    f"--state {path} is not a checkpoint of swordplay, and would be replaced. Give another path."
+                    f"--state {path} is not a checkpoint of swordplay, and would be replaced. "
+                    "Give another path."
                 )
         checkpoint.load(path)
     except (FileNotFoundError, checkpoint.CheckpointError):
         return
     except OSError as error:
-        raise TrackingError(f"--state {path} cannot be replaced: {error.strerror}. Give another path.") from error
+        raise TrackingError(
+            f"--state {path} cannot be replaced: {error.strerror}. Give another path."
+        ) from error
     try:
         checkpoint.load(path, kind=KIND)
     except checkpoint.CheckpointError as error:
-        raise TrackingError(f"--state {path} is not of a run of track, and would be replaced. Give another path.") from error
+        raise TrackingError(
+            f"--state {path} is not of a run of track, and would be replaced. Give another path."
+        ) from error
 
 
 def _restored(state: Mapping[str, Any], job: Job) -> Saved:
     outputs = [nested.take(name, state) for name in ("output", "refused")]
     early = nested.take("early", state)
-    tracker, position = trackers.resumed(nested.take("tracker", state)), Position(**nested.take("position", state))
+    tracker, position = (
+        trackers.resumed(nested.take("tracker", state)),
+        Position(**nested.take("position", state)),
+    )
     _compare(_plain(tracker.settings), _plain(job.settings), str(job.state))
     job_sanity.require_layout(job_sanity.require_position(position), tracker)
     for name in ("done", "bad"):
@@ -227,8 +266,12 @@ def _restored(state: Mapping[str, Any], job: Job) -> Saved:
         essence=state["essence"],
         position=position,
         done=int(state["done"]),
-        early=job_sanity.require_early(Early.read(early) if early else None, position, tracker, int(state["done"])),
-        output=job_sanity.require_position(OutputPosition(**outputs[0])) if outputs[0] and not job.learn else None,
+        early=job_sanity.require_early(
+            Early.read(early) if early else None, position, tracker, int(state["done"])
+        ),
+        output=job_sanity.require_position(OutputPosition(**outputs[0]))
+        if outputs[0] and not job.learn
+        else None,
         refused=job_sanity.require_position(OutputPosition(**outputs[1])) if outputs[1] else None,
         schema=job_sanity.require_schema(state["schema"], tracker, stream=stream),
         remarks=job_sanity.require_remarks(json.loads(state["remarks"])),
@@ -247,18 +290,27 @@ def _plain(settings: Settings) -> dict[str, Any]:
 
 def _compare(before: Mapping[str, Any], now: Mapping[str, Any], path: str) -> None:
     for option, value in now.items():
-        if option == "--on-bad" and value == "skip":  # whoever was stopped by a bad row may leave it out from now on
+        if (
+            option == "--on-bad" and value == "skip"
+        ):  # whoever was stopped by a bad row may leave it out from now on
             continue
         if _unsaid(before.get(option)) != _unsaid(value):
             raise TrackingError(
-                f"the state {path} was saved with {_said(option, before.get(option))}, and now it is {_said(option, value)}. "
-                "Repeat the options of the first run, give another --state, or begin anew with --force."
+                f"the state {path} was saved with {_said(option, before.get(option))}, and now it "
+                f"is {_said(option, value)}. "
+                "Repeat the options of the first run, give another --state, or begin anew with "
+                "--force."
             )
 
 
 def _unsaid(value: Any) -> Any:
-    """A value of an option; None for one that names nothing, which a state of an older version does not know."""
-    return None if value is False or value in ([], {}) else value  # 0 equals False, and is no such value
+    """A value of an option.
+
+    None for one that names nothing, which a state of an older version does not know.
+    """
+    return (
+        None if value is False or value in ([], {}) else value
+    )  # 0 equals False, and is no such value
 
 
 def _said(option: str, value: Any) -> str:

@@ -1,4 +1,6 @@
-"""What the file of a run may hold besides its tracker: where it is in its input and its outputs, and what it has said."""
+"""What the file of a run may hold besides its tracker: where it is in its input and its outputs,
+and what it has said.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,13 @@ from swordplay.data.tables.layout import TYPES, Layout
 FORMATS = ("csv", "ndjson", "parquet", "memory")
 WRITTEN = ("string", "double", "bool", "timestamp", "time64")
 """What can be written as a word."""
-REFUSAL = {"row": (int,), "line": (int, type(None)), "column": (str, type(None)), "value": (str,), "reason": (str,)}
+REFUSAL = {
+    "row": (int,),
+    "line": (int, type(None)),
+    "column": (str, type(None)),
+    "value": (str,),
+    "reason": (str,),
+}
 """Types of what is told of a refused row."""
 
 P = TypeVar("P", Position, OutputPosition)
@@ -43,9 +51,15 @@ def require_position(position: P) -> P:
 def require_layout(position: Position, tracker: AnyTracker) -> None:
     """The columns that the run reads are those that it uses, and of their types."""
     layout, details = Layout.read(position.layout)
-    if not all_of(layout.names, (str,)) or len(set(layout.names)) < len(layout.names) or not all_of(details.values(), (str,)):
+    if (
+        not all_of(layout.names, (str,))
+        or len(set(layout.names)) < len(layout.names)
+        or not all_of(details.values(), (str,))
+    ):
         raise refuse(f"the layout of the input is {shown(position.layout)}")
-    if not re.fullmatch(r"[\t -~]", details.get("delimiter", ";")) or not re.fullmatch("[.,]", details.get("decimal", ".")):
+    if not re.fullmatch(r"[\t -~]", details.get("delimiter", ";")) or not re.fullmatch(
+        "[.,]", details.get("decimal", ".")
+    ):
         raise refuse(f"the layout of the input is {shown(position.layout)}")
     kinds = {field.name: type_of(field) for field in layout.schema}
     # A column may join between this position and the row that was tracked last.
@@ -53,21 +67,35 @@ def require_layout(position: Position, tracker: AnyTracker) -> None:
     used = {one.name: READ_AS[one.kind] for one in tracker.encoder.plans if one.kind != "left out"}
     for name, kind in (used | {tracker.settings.target: tracker.kind.partition("[")[0]}).items():
         if kinds.get(name, nothing) not in (kind, "null"):
-            raise refuse(f"the column {shown(name)} is read as {kinds.get(name)}, and used as {kind}")
+            raise refuse(
+                f"the column {shown(name)} is read as {kinds.get(name)}, and used as {kind}"
+            )
     for name, right in watched(tracker).items():
         if kinds.get(name, nothing) not in (*right, "null"):
-            raise refuse(f"the column {shown(name)} is read as {kinds.get(name)}, and watched or kept as {' or '.join(right)}")
+            raise refuse(
+                f"the column {shown(name)} is read as {kinds.get(name)}, and watched or kept as "
+                f"{' or '.join(right)}"
+            )
 
 
-def require_early(early: Early | None, position: Position, tracker: AnyTracker, done: int) -> Early | None:
+def require_early(
+    early: Early | None, position: Position, tracker: AnyTracker, done: int
+) -> Early | None:
     """The first rows are rows of the input that are done."""
     if early is None:
         return None
     kinds = {field.name: field.type for field in Layout.read(position.layout)[0].schema}
     pairs = [{one.type, kinds.get(one.name, one.type), pa.null()} for one in early.rows.schema]
     other = any(len(pair) > 2 for pair in pairs)
-    if other or tracker.settings.target not in early.rows.schema.names or (len(early.numbers) and early.numbers[-1] > done):
-        raise refuse(f"the first rows have the columns {shown(early.rows.schema.names)}, or are not those of this run")
+    if (
+        other
+        or tracker.settings.target not in early.rows.schema.names
+        or (len(early.numbers) and early.numbers[-1] > done)
+    ):
+        raise refuse(
+            f"the first rows have the columns {shown(early.rows.schema.names)}, or are not those "
+            "of this run"
+        )
     return early
 
 
@@ -78,15 +106,26 @@ def watched(tracker: AnyTracker) -> dict[str, tuple[str, ...]]:
     elif isinstance(tracker, TwiceTracker):
         clocks, fields, series = {}, tracker.predictions.carried, None
     else:
-        clocks, fields, series = dict.fromkeys(tracker.order.clocks), tracker.predictions.carried, tracker.order.series
-    found: dict[str, tuple[str, ...]] = dict.fromkeys(series.names if series else (), ("string", "bool", "double"))
+        clocks, fields, series = (
+            dict.fromkeys(tracker.order.clocks),
+            tracker.predictions.carried,
+            tracker.order.series,
+        )
+    found: dict[str, tuple[str, ...]] = dict.fromkeys(
+        series.names if series else (), ("string", "bool", "double")
+    )
     found |= dict.fromkeys(clocks, ("timestamp", "double"))
-    found |= {field.name: (type_of(field),) if type_of(field) != "string" else WRITTEN for field in fields}
+    found |= {
+        field.name: (type_of(field),) if type_of(field) != "string" else WRITTEN for field in fields
+    }
     return found
 
 
 def require_schema(saved: Any, tracker: AnyTracker, *, stream: bool) -> Any:
-    """The columns of the output: those of the predictions; on a stream those that its first rows had."""
+    """The columns of the output: those of the predictions.
+
+    On a stream those that its first rows had.
+    """
     if type(saved) is not np.ndarray or saved.dtype != np.uint8 or saved.ndim != 1:
         raise refuse(f"the schema is {shown(saved)}")
     try:
@@ -105,10 +144,14 @@ def require_schema(saved: Any, tracker: AnyTracker, *, stream: bool) -> Any:
 
 def require_refusals(saved: Any) -> tuple[Refusal, ...]:
     """The first few rows that were refused."""
-    if type(saved) is not list or not all(type(one) is list and len(one) == len(REFUSAL) for one in saved):
+    if type(saved) is not list or not all(
+        type(one) is list and len(one) == len(REFUSAL) for one in saved
+    ):
         raise refuse(f"the refused rows are {shown(saved)}")
     for one in saved:
-        if any(type(value) not in kinds for value, kinds in zip(one, REFUSAL.values(), strict=True)):
+        if any(
+            type(value) not in kinds for value, kinds in zip(one, REFUSAL.values(), strict=True)
+        ):
             raise refuse(f"a refused row is {shown(one)}")
     return tuple(Refusal(*one) for one in saved)
 

@@ -1,4 +1,6 @@
-"""What the answers of a learner are worth: beside baselines and single step sizes, with intervals, and stretch by stretch."""
+"""What the answers of a learner are worth: beside baselines and single step sizes, with
+intervals, and stretch by stretch.
+"""
 
 from __future__ import annotations
 
@@ -30,12 +32,18 @@ def judge(tracker: Tracker, passage: Passage, learnt: Learnt) -> None:
     else:
         played = tracker.contestants.judge(answers, targets)
         if tracker.band is not None:
-            page.bounds[first : first + len(rows)], played = tracker.band.judge(played, targets, rows)
+            page.bounds[first : first + len(rows)], played = tracker.band.judge(
+                played, targets, rows
+            )
     _record(tracker, played, page.score(first, played), passage, learnt)
 
 
-def _record(tracker: Tracker, played: Played, learned: NDArray[np.intp], passage: Passage, learnt: Learnt) -> None:
-    """Put the rows of a passage that were learned on record, as many stretches at a time as there are between two events."""
+def _record(
+    tracker: Tracker, played: Played, learned: NDArray[np.intp], passage: Passage, learnt: Learnt
+) -> None:
+    """Put the rows of a passage that were learned on record, as many stretches at a time as
+    there are between two events.
+    """
     recorder, page, count = tracker.recorder, learnt.page, len(learned)
     times = page.times[learned] if learnt.clock else None
     told = _Told(passage.answers.told if passage.debut is None else [])
@@ -46,14 +54,20 @@ def _record(tracker: Tracker, played: Played, learned: NDArray[np.intp], passage
         while start < end - before:
             stop = start + recorder.together(end - before - start)
             tracker.contestants.climb(told.take(stop - start), recorder.rungs_of(stop - start))
-            recorder.add(played.part(start, stop), None if times is None else times[start:stop], start)
+            recorder.add(
+                played.part(start, stop), None if times is None else times[start:stop], start
+            )
             recorder.close(passage.looks)
             start = stop
 
     def moments(places: list[int]) -> Iterator[Moment]:
         rows = learned[places]
-        for place, row, values in zip(places, rows.tolist(), page.values(rows, learnt.late), strict=True):
-            said, truth = (tracker.contestants.shown(one) for one in (page.predictions[row], page.targets[row]))
+        for place, row, values in zip(
+            places, rows.tolist(), page.values(rows, learnt.late), strict=True
+        ):
+            said, truth = (
+                tracker.contestants.shown(one) for one in (page.predictions[row], page.targets[row])
+            )
             time = None if math.isnan(page.times[row]) else float(page.times[row])
             number, loss = int(page.numbers[row]), float(played.losses[place])
             yield Moment(number, said, truth, loss, values, before + place + 1, time)

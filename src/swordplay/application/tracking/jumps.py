@@ -1,20 +1,25 @@
 r"""Where a series of means changes its level: jumps, and slow changes that are none.
 
-A series of B means is cut into pieces of constant level by optimal partitioning, with a price for each cut:
+A series of B means is cut into pieces of constant level by optimal partitioning, with a price for
+each cut:
 
-.. math:: \min_{\tau_1 < \dots < \tau_m} \sum_{j=0}^{m} \sum_{t \in (\tau_j, \tau_{j+1}]} (x_t - \bar x_j)^2
+.. math:: \min_{\tau_1 < \dots < \tau_m} \sum_{j=0}^{m} \sum_{t \in (\tau_j, \tau_{j+1}]} (x_t -
+    \bar x_j)^2
     + m \cdot c \, \sigma^2 \log B
 
-The variance :math:`\sigma^2` is that of the mean of many neighbours: neighbours that resemble one another, as coefficients of
-a learner do, count as fewer. It is told from medians of differences, which a few jumps cannot move. With c = 3 and
-independent normal noise, fewer than one series of a hundred without a jump is cut anywhere (``test_jumps.py``).
+The variance :math:`\sigma^2` is that of the mean of many neighbours: neighbours that resemble one
+another, as coefficients of a learner do, count as fewer. It is told from medians of differences,
+which a few jumps cannot move. With c = 3 and independent normal noise, fewer than one series of a
+hundred without a jump is cut anywhere (``test_jumps.py``).
 
-A cut says that levels of long pieces differ, not that anything happened there: slopes and seasons are cut, too. So
-:func:`jumps` looks at the neighbourhood of each cut, and :func:`slope` at the whole of a series that was cut and did not jump.
+A cut says that levels of long pieces differ, not that anything happened there: slopes and seasons
+are cut, too. So :func:`jumps` looks at the neighbourhood of each cut, and :func:`slope` at the
+whole of a series that was cut and did not jump.
 
 References
 ----------
-Jackson et al. (2005), "An algorithm for optimal partitioning of data on an interval"; Killick, Fearnhead and Eckley (2012).
+Jackson et al. (2005), "An algorithm for optimal partitioning of data on an interval"; Killick,
+Fearnhead and Eckley (2012).
 """
 
 from __future__ import annotations
@@ -38,19 +43,27 @@ LAGS = (1, 2, 4, 8)
 NORMAL = 0.4549
 """Median of a squared normal variable of variance 1."""
 NEIGHBOURHOOD = 16
-"""Levels beside a cut are those of a sixteenth of the run on each side, and of three blocks at least: long enough that a
-passing bump is no new level, short enough to be near the date. Of eight years it is half a year: seasons show as swings."""
+"""Levels beside a cut are those of a sixteenth of the run on each side, and of three blocks at
+least: long enough that a
+passing bump is no new level, short enough to be near the date. Of eight years it is half a year:
+seasons show as swings."""
 SWINGS = 4.0
-"""A jump is so many times as large as the median difference of neighbouring levels elsewhere. Of a wave or a slope none is:
-the largest difference of a wave is 1.4 times its median one, if it goes up and down at once 2 times."""
+"""A jump is so many times as large as the median difference of neighbouring levels elsewhere.
+
+Of a wave or a slope none is: the largest difference of a wave is 1.4 times its median one, if it
+goes up and down at once 2 times."""
 REACH = 3
-"""So many neighbourhoods before a jump the level had not been beyond the middle of the jump, and so many after it does not come
+"""So many neighbourhoods before a jump the level had not been beyond the middle of the jump, and so
+many after it does not come
 back: of eight years a year and a half, in which every season has come and gone."""
 MOSTLY = 2.0 / 3.0
-"""A jump is at least this share of the change over its wider surroundings, and at least this share of it is a step beside a
+"""A jump is at least this share of the change over its wider surroundings, and at least this share
+of it is a step beside a
 slope through them: the rest of a slow change happens before and after any date."""
 CLEAR = 4.0
-"""The step is so many of its standard errors: a cut stands where noise looks most like a step, so two would be chance."""
+"""The step is so many of its standard errors: a cut stands where noise looks most like a step,
+so two would be chance.
+"""
 PARTS = 5
 """A slow change goes through so many equal parts of the run in one direction,"""
 BACK = 0.2
@@ -84,8 +97,9 @@ class Slope(NamedTuple):
 def jumps(values: Vector, least: float, floor: float = 0.0) -> list[Jump]:
     """The cuts where the level jumps, ascending.
 
-    The medians of the neighbourhoods on both sides differ by ``least`` or more, and by more than neighbouring levels do
-    elsewhere in the series; no level in the wider surroundings lies on the other side; and most of the change is a step.
+    The medians of the neighbourhoods on both sides differ by ``least`` or more, and by more than
+    neighbouring levels do elsewhere in the series; no level in the wider surroundings lies on the
+    other side; and most of the change is a step.
 
     Parameters
     ----------
@@ -105,7 +119,8 @@ def jumps(values: Vector, least: float, floor: float = 0.0) -> list[Jump]:
 
 
 def slope(values: Vector, least: float, floor: float = 0.0) -> Slope | None:
-    """The slow change of a series that is cut somewhere: its level goes one way, and the middle halves of both ends lie apart.
+    """The slow change of a series that is cut somewhere: its level goes one way, and the middle
+    halves of both ends lie apart.
 
     Parameters
     ----------
@@ -123,7 +138,9 @@ def slope(values: Vector, least: float, floor: float = 0.0) -> Slope | None:
     last = int(np.argmax(done >= THERE))
     if abs(levels[last] - levels[0]) < least or (np.diff(done) < -BACK).any():
         return None
-    low, high = (values[part] for part in ((parts[0], parts[last]) if way > 0.0 else (parts[last], parts[0])))
+    low, high = (
+        values[part] for part in ((parts[0], parts[last]) if way > 0.0 else (parts[last], parts[0]))
+    )
     if np.quantile(low, 0.75) >= np.quantile(high, 0.25):
         return None
     return Slope(parts[0], parts[last], max(gain for _, gain in found))
@@ -137,17 +154,26 @@ def _is_jump(values: Vector, place: int, least: float) -> bool:
     width = _width(values)
     change = _difference(values, place, width)
     elsewhere = [
-        abs(_difference(values, k, width)) for k in range(width, len(values) - width + 1) if abs(k - place) >= 2 * width
+        abs(_difference(values, k, width))
+        for k in range(width, len(values) - width + 1)
+        if abs(k - place) >= 2 * width
     ]
     if abs(change) < least or abs(change) < SWINGS * float(np.median(elsewhere or [0.0])):
         return False
-    before, after = values[max(place - REACH * width, 0) : place], values[place : place + REACH * width]
+    before, after = (
+        values[max(place - REACH * width, 0) : place],
+        values[place : place + REACH * width],
+    )
     earlier, later = _levels(before, width), _levels(after, width)
     step, error = _step(before, after)
-    if abs(change) < MOSTLY * abs(later[-1] - earlier[0]) or step * np.sign(change) < max(MOSTLY * abs(change), CLEAR * error):
+    if abs(change) < MOSTLY * abs(later[-1] - earlier[0]) or step * np.sign(change) < max(
+        MOSTLY * abs(change), CLEAR * error
+    ):
         return False
     middle = 0.5 * (earlier[-1] + later[0])
-    return bool(((earlier - middle) * change < 0.0).all() and ((later - middle) * change > 0.0).all())
+    return bool(
+        ((earlier - middle) * change < 0.0).all() and ((later - middle) * change > 0.0).all()
+    )
 
 
 def _levels(values: Vector, width: int) -> Vector:
@@ -157,15 +183,21 @@ def _levels(values: Vector, width: int) -> Vector:
 
 
 def _difference(values: Vector, place: int, width: int) -> float:
-    return float(np.median(values[place : place + width]) - np.median(values[max(place - width, 0) : place]))
+    return float(
+        np.median(values[place : place + width]) - np.median(values[max(place - width, 0) : place])
+    )
 
 
 def _step(before: Vector, after: Vector) -> tuple[float, float]:
-    """The step between two neighbourhoods that is left when both may rise or fall along one slope, and its standard error."""
+    """The step between two neighbourhoods that is left when both may rise or fall along one
+    slope, and its standard error.
+    """
     values = np.concatenate([before, after])
     line = np.column_stack([np.ones(len(values)), np.arange(len(values))])
     stairs = (np.arange(len(values)) >= len(before)).astype(np.float64)
-    bend, rest = (one - line @ np.linalg.lstsq(line, one, rcond=None)[0] for one in (stairs, values))
+    bend, rest = (
+        one - line @ np.linalg.lstsq(line, one, rcond=None)[0] for one in (stairs, values)
+    )
     step = float(bend @ rest / (bend @ bend))
     left = rest - step * bend
     return step, float(np.sqrt(left @ left / (len(values) - 3) / (bend @ bend)))
@@ -190,11 +222,14 @@ def _cuts(values: Vector, floor: float = 0.0) -> list[tuple[int, float]]:
         return []
     price = PRICE * variance * np.log(count)
     sums, squares = (
-        np.concatenate([[0.0], np.cumsum(part)]) for part in (values - values.mean(), (values - values.mean()) ** 2)
+        np.concatenate([[0.0], np.cumsum(part)])
+        for part in (values - values.mean(), (values - values.mean()) ** 2)
     )
 
     def cost(first: NDArray[np.int64] | int, stop: int) -> Vector:
-        return np.asarray(squares[stop] - squares[first] - (sums[stop] - sums[first]) ** 2 / (stop - first))
+        return np.asarray(
+            squares[stop] - squares[first] - (sums[stop] - sums[first]) ** 2 / (stop - first)
+        )
 
     best, back = np.full(count + 1, np.inf), np.zeros(count + 1, dtype=np.int64)
     best[0] = -price
@@ -215,14 +250,18 @@ def _cuts(values: Vector, floor: float = 0.0) -> list[tuple[int, float]]:
 
 
 def long_run_variance(values: Vector) -> float:
-    r"""Variance of noise, times how many neighbours say the same: :math:`\sigma^2 (1 + \rho) / (1 - \rho)`.
+    r"""Variance of noise, times how many neighbours say the same: :math:`\sigma^2 (1 + \rho) / (1 -
+    \rho)`.
 
-    From medians of squared differences at several distances: far ones know the variance, near ones the resemblance ρ.
+    From medians of squared differences at several distances: far ones know the variance, near ones
+    the resemblance ρ.
     """
     spans = [lag for lag in LAGS if 2 * lag < len(values)]
     if not spans:
         return 0.0
-    by_lag = [float(np.median((values[lag:] - values[:-lag]) ** 2)) / (2.0 * NORMAL) for lag in spans]
+    by_lag = [
+        float(np.median((values[lag:] - values[:-lag]) ** 2)) / (2.0 * NORMAL) for lag in spans
+    ]
     variance = max(by_lag)
     if not variance > 0.0:
         return 0.0

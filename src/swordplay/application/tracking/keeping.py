@@ -30,7 +30,10 @@ def kept_by(job: Job, rows: int, kept: Kept) -> str:
     """
     if kept.saved:
         predictions = f", their predictions in {kept.partial}" if kept.partial else ""
-        return f"\nThe first {kept.saved:,} rows are saved in {job.state}{predictions}. Run the same command again to go on."
+        return (
+            f"\nThe first {kept.saved:,} rows are saved in {job.state}{predictions}. Run the "
+            "same command again to go on."
+        )
     if kept.partial and job.state is None:
         return (
             f"\nThe predictions of the first {rows:,} rows are kept in {kept.partial}. "

@@ -34,7 +34,9 @@ from swordplay.data.tables import Refusal
 from swordplay.data.tables.errors import nearest
 
 MOST_KEYS = 10_000
-"""Each key has a learner of its own in memory: 40 kB with a dozen columns, 0.4 GB for so many keys."""
+"""Each key has a learner of its own in memory: 40 kB with a dozen columns, 0.4 GB for so many
+keys.
+"""
 COUNTS, WHY = ("rows", "unlabelled", "refused", "last"), "it is the key"
 
 
@@ -42,8 +44,8 @@ COUNTS, WHY = ("rows", "unlabelled", "refused", "last"), "it is the key"
 class KeyedTracker:
     """Trackers of many keys, with the interface of one.
 
-    Each key is tracked as if its rows were a table of their own, in their order: a model, baselines and lags for each. The
-    predictions come in the order of the input and carry the key.
+    Each key is tracked as if its rows were a table of their own, in their order: a model, baselines
+    and lags for each. The predictions come in the order of the input and carry the key.
 
     Make one by :meth:`begin` or :meth:`resumed`.
 
@@ -68,7 +70,13 @@ class KeyedTracker:
         fields: tuple[Any, ...],
         clocks: tuple[str, ...],
     ) -> None:
-        self.settings, self.recognised, self.kind, self.fields, self.clocks = settings, recognised, kind, fields, clocks
+        self.settings, self.recognised, self.kind, self.fields, self.clocks = (
+            settings,
+            recognised,
+            kind,
+            fields,
+            clocks,
+        )
         self.plans = plans
         self.trackers: dict[Key, Tracker] = {}
         """By their keys, in the order in which these appeared."""
@@ -76,14 +84,18 @@ class KeyedTracker:
         """Classes of all keys, in the order in which they appeared."""
         self.blank = self._fresh()
         """A tracker that never learns: all keys begin like it."""
-        self.predictions = Predictions(kind, recognised.of_classes, interval=self.blank.band is not None)
+        self.predictions = Predictions(
+            kind, recognised.of_classes, interval=self.blank.band is not None
+        )
         """Keeps the running error over all keys."""
         self.rows = self.unlabelled = self.refused = self.last = 0
         self.numbering: NDArray[np.int64] | None = None
 
     def _fresh(self) -> Tracker:
         of_classes = self.recognised.of_classes
-        encoder = Encoder(self.plans, self.settings.columns_of_lags, of_classes, self.settings.target)
+        encoder = Encoder(
+            self.plans, self.settings.columns_of_lags, of_classes, self.settings.target
+        )
         tracker = Tracker(self.settings, self.recognised, self.kind, encoder)
         tracker.order.clocks = {name: Steps() for name in self.clocks}
         return tracker
@@ -95,19 +107,34 @@ class KeyedTracker:
         settings = settings._replace(key=tuple(dict.fromkeys(settings.key)))
         for name in settings.key:
             if name not in names:
-                raise TrackingError(f"--key names the column {name!r}, which is not there.{nearest(name, names)}")
+                raise TrackingError(
+                    f"--key names the column {name!r}, which is not there.{nearest(name, names)}"
+                )
             if name == settings.target:
-                raise TrackingError(f"--key names the target {name!r}. Name columns that tell series apart.")
+                raise TrackingError(
+                    f"--key names the target {name!r}. Name columns that tell series apart."
+                )
             if name in carried.RESERVED:
-                raise TrackingError(f"--key names {name!r}, which is a column of the predictions themselves. Rename it.")
+                raise TrackingError(
+                    f"--key names {name!r}, which is a column of the predictions themselves. "
+                    "Rename it."
+                )
             if pa.types.is_timestamp(head.column(name).type):
-                raise TrackingError(f"--key names {name!r}, which holds dates. Name columns that tell series apart.")
+                raise TrackingError(
+                    f"--key names {name!r}, which holds dates. Name columns that tell series apart."
+                )
         target = head.column(settings.target)
         recognised = recognise(settings.target, target, settings.task)
-        features = None if settings.features is None else [name for name in settings.features if name not in settings.key]
+        features = (
+            None
+            if settings.features is None
+            else [name for name in settings.features if name not in settings.key]
+        )
         drop = [name for name in settings.drop if name not in settings.key]
         found = plan(head, settings.target, features, drop, settings.id or ())
-        plans = tuple(Plan(one.name, "left out", WHY) if one.name in settings.key else one for one in found)
+        plans = tuple(
+            Plan(one.name, "left out", WHY) if one.name in settings.key else one for one in found
+        )
         watch = OrderWatch(keyed=True)
         watch.begin(head, settings.target)
         keys = carried.carried(head, settings.target, settings.key)
@@ -139,16 +166,24 @@ class KeyedTracker:
     @property
     def effective_step_size(self) -> float:
         """Geometric mean over all keys; NaN before the first row."""
-        steps = [tracker.effective_step_size for tracker in self.trackers.values() if tracker.started]
+        steps = [
+            tracker.effective_step_size for tracker in self.trackers.values() if tracker.started
+        ]
         return math.exp(math.fsum(map(math.log, steps)) / len(steps)) if steps else math.nan
 
     def strange(self, batch: Any) -> dict[int, str]:
         """Which rows of a batch cannot be used, whatever their key, and why."""
         return self.blank.strange(batch)
 
-    def usable(self, batch: Any, numbers: NDArray[np.int64]) -> tuple[Any, NDArray[np.int64], tuple[Refusal, ...]]:
-        """The rows that can be used, whatever their key, and refusals of the others, by their numbers in the input."""
-        return self.blank.usable(batch, numbers if self.numbering is None else self.numbering[numbers - 1])
+    def usable(
+        self, batch: Any, numbers: NDArray[np.int64]
+    ) -> tuple[Any, NDArray[np.int64], tuple[Refusal, ...]]:
+        """The rows that can be used, whatever their key, and refusals of the others, by their
+        numbers in the input.
+        """
+        return self.blank.usable(
+            batch, numbers if self.numbering is None else self.numbering[numbers - 1]
+        )
 
     def track(self, batch: Any, numbers: NDArray[np.int64]) -> Tracked:
         """Predict and learn rows, those of each key in their order (see ``Tracker.track``)."""
@@ -157,31 +192,49 @@ class KeyedTracker:
         groups = self._groups(batch)
         self._learn_classes(batch.column(self.settings.target))
         answers = self._answers(batch, numbers, groups) if groups else None
-        self.rows, self.refused, self.last = self.rows + len(batch), self.refused + len(refusals), last
+        self.rows, self.refused, self.last = (
+            self.rows + len(batch),
+            self.refused + len(refusals),
+            last,
+        )
         self.unlabelled += batch.column(self.settings.target).null_count
         nothing = [pa.array([], kind) for kind in self.schema.types]
-        return Tracked(pa.record_batch(nothing, schema=self.schema) if answers is None else answers, refusals)
+        return Tracked(
+            pa.record_batch(nothing, schema=self.schema) if answers is None else answers, refusals
+        )
 
     def _groups(self, batch: Any) -> dict[Key, NDArray[np.intp]]:
-        """The rows of each key, keys in the order in which they appear in a batch; nothing is learned yet."""
+        """The rows of each key, keys in the order in which they appear in a batch.
+
+        Nothing is learned yet.
+        """
         coded = [codes_of(batch.column(name)) for name in self.settings.key]
         whole = np.zeros(len(batch), np.int64)
         for codes, values in coded:
             whole = np.unique(whole * (len(values) + 1) + codes + 1, return_inverse=True)[1]
         _, first, sizes = np.unique(whole, return_index=True, return_counts=True)
         rows = np.split(np.argsort(whole, kind="stable"), np.cumsum(sizes)[:-1])
-        found = {tuple(_value(codes[first[k]], values) for codes, values in coded): rows[k] for k in np.argsort(first)}
+        found = {
+            tuple(_value(codes[first[k]], values) for codes, values in coded): rows[k]
+            for k in np.argsort(first)
+        }
         if len(self.trackers.keys() | found.keys()) > MOST_KEYS:
             raise TrackingError(
-                f"--key {','.join(self.settings.key)} tells more than {MOST_KEYS:,} series apart, and each would have a model "
-                f"of its own in memory{self._why_slow()}. Choose columns with fewer different values, or split the table."
+                f"--key {','.join(self.settings.key)} tells more than {MOST_KEYS:,} series apart, "
+                "and each would have a model "
+                f"of its own in memory{self._why_slow()}. Choose columns with fewer different "
+                "values, or split the table."
             )
         return found
 
     def _why_slow(self) -> str:
-        """Words for what keeps the keys from being learned in bulk, where millions of them have room."""
+        """Words for what keeps the keys from being learned in bulk, where millions of them have
+        room.
+        """
         words = [one.name for one in self.plans if one.kind == "category" or one.why == EMPTY]
-        return f": tables of numbers and dates need less (--drop {','.join(words)})" if words else ""
+        return (
+            f": tables of numbers and dates need less (--drop {','.join(words)})" if words else ""
+        )
 
     def _learn_classes(self, targets: Any) -> None:
         """Remember the classes of all keys, of which there may be so many and no more."""
@@ -189,13 +242,17 @@ class KeyedTracker:
             self.classes |= dict.fromkeys(targets.drop_null().unique().to_pylist())
             self.blank.contestants.targets(pa.array(list(self.classes)))
 
-    def _answers(self, batch: Any, numbers: NDArray[np.int64], groups: Mapping[Key, NDArray[np.intp]]) -> Any:
+    def _answers(
+        self, batch: Any, numbers: NDArray[np.int64], groups: Mapping[Key, NDArray[np.intp]]
+    ) -> Any:
         """Let each key predict and learn its rows; their answers in the order of the batch."""
         parts = []
         for key, rows in groups.items():
             if key not in self.trackers:
                 self.trackers[key] = self._fresh()
-            parts.append(self.trackers[key].track(batch.take(pa.array(rows)), numbers[rows]).predictions)
+            parts.append(
+                self.trackers[key].track(batch.take(pa.array(rows)), numbers[rows]).predictions
+            )
         back = np.argsort(np.concatenate(list(groups.values())))
         answers = pa.Table.from_batches(parts).take(pa.array(back)).combine_chunks().to_batches()[0]
         return self._together(batch, answers)
@@ -207,11 +264,17 @@ class KeyedTracker:
         if not self.recognised.of_classes:
             errors = losses.fill_null(0.0).to_numpy(zero_copy_only=False)
         else:
-            wrong = pc.not_equal(answers.column("prediction"), answers.column("truth")).fill_null(False)
+            wrong = pc.not_equal(answers.column("prediction"), answers.column("truth")).fill_null(
+                False
+            )
             errors = (wrong.to_numpy(zero_copy_only=False) & scored).astype(np.float64)
-        row, *rest = (answers.column(name) for name in answers.schema.names if name != "running_error")
+        row, *rest = (
+            answers.column(name) for name in answers.schema.names if name != "running_error"
+        )
         keys = (batch.column(field.name).cast(field.type) for field in self.fields)
-        return pa.record_batch([row, *keys, *rest, self.predictions.running(errors, scored)], schema=self.schema)
+        return pa.record_batch(
+            [row, *keys, *rest, self.predictions.running(errors, scored)], schema=self.schema
+        )
 
     # ------------------------------------------------------------------ what there is to tell
 
@@ -277,7 +340,9 @@ class KeyedTracker:
         keyed.trackers = dict(zip(keys, map(Tracker.resumed, states), strict=True))
         for tracker in keyed.trackers.values():
             keyed._require_alike(tracker)
-        keyed._learn_classes(pa.array(sanity.require_classes_of(json.loads(saved["classes"]), saved["kind"])))
+        keyed._learn_classes(
+            pa.array(sanity.require_classes_of(json.loads(saved["classes"]), saved["kind"]))
+        )
         for name in COUNTS:
             require_one(name, saved[name], ROWS)
             setattr(keyed, name, int(saved[name]))

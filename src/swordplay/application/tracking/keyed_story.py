@@ -65,11 +65,17 @@ class KeyLine(NamedTuple):
     @property
     def name(self) -> str:
         """The key for people."""
-        return ", ".join("(missing)" if one is None else f"{one:g}" if isinstance(one, float) else str(one) for one in self.key)
+        return ", ".join(
+            "(missing)" if one is None else f"{one:g}" if isinstance(one, float) else str(one)
+            for one in self.key
+        )
 
     @property
     def ratio(self) -> float:
-        """The learner's error in units of that of no change: below 1 it is better; 1 where neither erred."""
+        """The learner's error in units of that of no change: below 1 it is better.
+
+        1 where neither erred.
+        """
         ours, theirs = self.errors[LEARNER], self.errors[NO_CHANGE]
         return ours / theirs if theirs > 0.0 else math.inf if ours > 0.0 else 1.0
 
@@ -83,8 +89,8 @@ class Lines:
     keys
         Those that have a prediction.
     rows, errors, names
-        Of each, the rows that were predicted and then learned, shape ``(K,)``, and the errors of the learner and the
-        baselines, shape ``(K, len(names))``.
+        Of each, the rows that were predicted and then learned, shape ``(K,)``, and the errors of
+        the learner and the baselines, shape ``(K, len(names))``.
     """
 
     def __init__(self, keys: Sequence[Key], rows: Any, errors: Any, names: Sequence[str]) -> None:
@@ -94,8 +100,15 @@ class Lines:
     def of(cls, lines: Sequence[KeyLine]) -> Self:
         """Those that are there already."""
         names = tuple(lines[0].errors) if lines else (LEARNER, NO_CHANGE)
-        errors = np.array([[line.errors[name] for name in names] for line in lines]).reshape(-1, len(names))
-        return cls([line.key for line in lines], np.array([line.rows for line in lines], dtype=np.int64), errors, names)
+        errors = np.array([[line.errors[name] for name in names] for line in lines]).reshape(
+            -1, len(names)
+        )
+        return cls(
+            [line.key for line in lines],
+            np.array([line.rows for line in lines], dtype=np.int64),
+            errors,
+            names,
+        )
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -128,7 +141,10 @@ class KeyedStory(RunStory):
     ahead: int
     """How many of those with a prediction have a smaller error than no change."""
     best: tuple[KeyLine, ...]
-    """Keys that do best beside no change (classes: with fewest mistakes), best first; of those with ten predicted rows."""
+    """Keys that do best beside no change (classes: with fewest mistakes), best first.
+
+    Of those with ten predicted rows.
+    """
     worst: tuple[KeyLine, ...]
     """Those that do worst, worst first; none that is among the best."""
     largest: tuple[KeyLine, ...]
@@ -141,16 +157,26 @@ class KeyedStory(RunStory):
 
     @property
     def named(self) -> dict[str, tuple[KeyLine, ...]]:
-        """The keys to be shown, by what they are; the largest ones only where best and worst are not all there are."""
+        """The keys to be shown, by what they are.
+
+        The largest ones only where best and worst are not all there are.
+        """
         largest = self.largest if self.keys > len(self.best) + len(self.worst) else ()
-        lists = {"asked for": self.asked, "best": self.best, "worst": self.worst, "largest": largest}
+        lists = {
+            "asked for": self.asked,
+            "best": self.best,
+            "worst": self.worst,
+            "largest": largest,
+        }
         return {title: lines for title, lines in lists.items() if lines}
 
 
 def lines(tracker: KeyedTracker) -> Lines:
     """How every key went that has a prediction."""
     found = ((key, one.recorder.rows, one.errors()[0]) for key, one in tracker.trackers.items())
-    return Lines.of([KeyLine(key, rows, _without_best_step(errors)) for key, rows, errors in found if rows])
+    return Lines.of(
+        [KeyLine(key, rows, _without_best_step(errors)) for key, rows, errors in found if rows]
+    )
 
 
 def errors(tracker: KeyedTracker) -> dict[str, float]:
@@ -173,15 +199,23 @@ def intervals(tracker: KeyedTracker) -> Intervals | None:
     return intervals_of(tracker.settings.level, rows, dict(zip(FIGURES, sums, strict=True)))
 
 
-def story(tracker: KeyedTracker | BulkTracker, source: str, refused: int, seconds: float) -> KeyedStory:
+def story(
+    tracker: KeyedTracker | BulkTracker, source: str, refused: int, seconds: float
+) -> KeyedStory:
     """All that a report needs (see ``Tracker.story``)."""
     facts = common(tracker, source, refused, seconds)
     found, regression = tracker.lines(), tracker.task == "regression"
     ratios = found.ratios()
     judged = np.flatnonzero(found.rows >= FEWEST_ROWS)
-    ranked = judged[np.argsort((ratios if regression else found.errors(LEARNER))[judged], kind="stable")].tolist()
+    ranked = judged[
+        np.argsort((ratios if regression else found.errors(LEARNER))[judged], kind="stable")
+    ].tolist()
     best = ranked[: min(NAMED, (len(ranked) + 1) // 2)]
-    largest = np.argsort(-found.rows, kind="stable")[:NAMED].tolist() if len(np.unique(found.rows)) > 1 else []
+    largest = (
+        np.argsort(-found.rows, kind="stable")[:NAMED].tolist()
+        if len(np.unique(found.rows)) > 1
+        else []
+    )
     return KeyedStory(
         **facts,
         rows=int(found.rows.sum()),
@@ -199,7 +233,9 @@ def story(tracker: KeyedTracker | BulkTracker, source: str, refused: int, second
     )
 
 
-def with_key(story: KeyedStory, tracker: KeyedTracker | BulkTracker, values: tuple[str, ...]) -> KeyedStory:
+def with_key(
+    story: KeyedStory, tracker: KeyedTracker | BulkTracker, values: tuple[str, ...]
+) -> KeyedStory:
     """The story with one more key in it, given by the values of its columns as they are shown.
 
     Raises
@@ -213,7 +249,8 @@ def with_key(story: KeyedStory, tracker: KeyedTracker | BulkTracker, values: tup
         if line.name == wanted:
             return replace(story, asked=(*story.asked, line))
     raise TrackingError(
-        f"--show-key: no row was predicted of a key {wanted!r}. Give the values of {' and '.join(story.key)} as the "
+        f"--show-key: no row was predicted of a key {wanted!r}. Give the values of "
+        f"{' and '.join(story.key)} as the "
         f"predictions have them, such as {found[0].name!r}."
         if story.rows
         else "--show-key: no row was predicted."
@@ -224,7 +261,9 @@ def _spread(errors: Any, ratios: Any) -> tuple[Spread, ...]:
     """Errors that a key has, and that so many keys do not exceed."""
     if not len(errors):
         return ()
-    every = (np.quantile(values, SHARES, method="inverted_cdf").tolist() for values in (errors, ratios))
+    every = (
+        np.quantile(values, SHARES, method="inverted_cdf").tolist() for values in (errors, ratios)
+    )
     return tuple(Spread(*one) for one in zip(SHARES, *every, strict=True))
 
 

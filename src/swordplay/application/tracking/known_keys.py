@@ -15,7 +15,8 @@ from swordplay.keyed.group import Group
 
 @final
 class KnownKeys:
-    """The keys of a group, looked up by Arrow where they are one column of words: Python strings take longer.
+    """The keys of a group, looked up by Arrow where they are one column of words: Python strings
+    take longer.
 
     Parameters
     ----------
@@ -39,7 +40,9 @@ class KnownKeys:
         return self._group.admit(keys)[whole]
 
     def _of_words(self, column: Any) -> Any:
-        if len(self._words) < len(self._group.places):  # the run goes on, or some were missing and joined in another way
+        if len(self._words) < len(
+            self._group.places
+        ):  # the run goes on, or some were missing and joined in another way
             self._words = pa.array(list(self._group.places), pa.string())
         found = pc.index_in(column, value_set=self._words)
         if found.null_count:
@@ -51,9 +54,11 @@ class KnownKeys:
 
 
 def combined(coded: list[tuple[Any, list[Any]]]) -> tuple[Any, list[Any]]:
-    """The place of each row's key among the different ones, which come in the order in which they appear; and these.
+    """The place of each row's key among the different ones, which come in the order in which they
+    appear; and these.
 
-    A key of one column is its value, one of several a tuple; None stands for a value that is missing.
+    A key of one column is its value, one of several a tuple; None stands for a value that is
+    missing.
     """
     whole = np.zeros(len(coded[0][0]), np.int64)
     for codes, values in coded:
@@ -62,5 +67,8 @@ def combined(coded: list[tuple[Any, list[Any]]]) -> tuple[Any, list[Any]]:
     turn = np.argsort(first)
     rank = np.empty(len(turn), np.int64)
     rank[turn] = np.arange(len(turn))
-    keys = [[None if codes[k] < 0 else values[codes[k]] for codes, values in coded] for k in first[turn].tolist()]
+    keys = [
+        [None if codes[k] < 0 else values[codes[k]] for codes, values in coded]
+        for k in first[turn].tolist()
+    ]
     return rank[whole], [tuple(key) if len(key) > 1 else key[0] for key in keys]

@@ -24,7 +24,9 @@ class Lags:
         """The oldest first; NaN where there was none yet."""
 
     def before(self, targets: Vector, learned: Any) -> Matrix:
-        """The last targets before each row, the newest first, shape ``(T, count)``; those of these rows are remembered.
+        """The last targets before each row, the newest first, shape ``(T, count)``.
+
+        Those of these rows are remembered.
 
         Parameters
         ----------

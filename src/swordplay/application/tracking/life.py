@@ -65,7 +65,9 @@ class Life(ABC):
         self.early = saved.early if saved else None
         self.bad = saved.bad if saved else 0
         self.refusals, self.remarks = (saved.refusals, saved.remarks) if saved else ((), ())
-        self.broken = False  # whether predictions cannot be written, so that the learner is ahead of them
+        self.broken = (
+            False  # whether predictions cannot be written, so that the learner is ahead of them
+        )
         self.trouble: TableError | None = None
         """What ended a pipe before its first rows were learned."""
         self.numbering: NDArray[np.int64] | None = None
@@ -91,7 +93,17 @@ class Life(ABC):
     def _tell(self, piece: Piece | None = None) -> None:
         ahead = piece.ahead if piece is not None and piece.position is None else None
         share = share_done(self.table, self.position, ahead, self.rows)
-        self.watch(Progress(self.tracker, self.rows, share, self._refused(), self.before, self.remarks, self.refusals))
+        self.watch(
+            Progress(
+                self.tracker,
+                self.rows,
+                share,
+                self._refused(),
+                self.before,
+                self.remarks,
+                self.refusals,
+            )
+        )
 
     def _save(self, *, finished: bool) -> None:
         self.judging.settle()
@@ -100,14 +112,32 @@ class Life(ABC):
         position = self.position if self.rows <= self.position.row else self.position_at(self.rows)
         output, refused = self.outputs.sync()
         saved = Saved(
-            *(self.tracker, json.dumps(self.job.essence()), position, self.rows, self.early, output, refused),
-            *(self.outputs.schema, self.remarks, self.bad, self.refusals, self._seconds(), finished),
+            *(
+                self.tracker,
+                json.dumps(self.job.essence()),
+                position,
+                self.rows,
+                self.early,
+                output,
+                refused,
+            ),
+            *(
+                self.outputs.schema,
+                self.remarks,
+                self.bad,
+                self.refusals,
+                self._seconds(),
+                finished,
+            ),
         )
         jobs.save(self.job, saved)
         self.clock.saved(self.rows)
 
     def _end(self, stopped: bool, news: bool) -> str | None:
-        """Give the outputs their names, unless it was told to stop or has nothing to add; what is left of them then."""
+        """Give the outputs their names, unless it was told to stop or has nothing to add.
+
+        What is left of them then.
+        """
         if self.saved and self.saved.finished and not news:
             return None
         if self.job.state is not None:
@@ -127,13 +157,18 @@ class Life(ABC):
         raise type(error)(f"{error}{kept}") from error.__cause__ or error
 
     def _keep(self) -> Kept:
-        """Save the run as it was after the last good row or, without a state, leave the predictions that there are."""
+        """Save the run as it was after the last good row or, without a state, leave the
+        predictions that there are.
+        """
         try:
             if self.job.state is None:
                 return Kept(0, self.outputs.keep())
             if not self.broken and not self.judging.failed:
                 self._save(finished=False)
-        except (TableError, CheckpointError):  # a full disk, say: what was saved before is still there
+        except (
+            TableError,
+            CheckpointError,
+        ):  # a full disk, say: what was saved before is still there
             pass
         file = self.job.output is not None and not self.outputs.stream
         return Kept(self.clock.rows, f"{self.job.output}.partial" if file else None)

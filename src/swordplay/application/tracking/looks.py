@@ -39,7 +39,9 @@ class Look(NamedTuple):
 
 
 def sample(models: Sequence[Head]) -> Sample:
-    """How the experts of some models are weighed now: first the extra-gradient ones, then the others, both descending."""
+    """How the experts of some models are weighed now: first the extra-gradient ones, then the
+    others, both descending.
+    """
     shares = sum((model.weights for model in models), start=np.zeros(2 * DEPTH)) / len(models)
     weights = (shares[:DEPTH] + shares[DEPTH:])[::-1]
     optimism = sum(model.trust for model in models) / len(models)

@@ -1,6 +1,7 @@
 """Whether the rows of a table are in the order of time, and what to do where they are not.
 
-A table is looked at as it is read. What is noticed is said once there is enough of it, and once more at the end.
+A table is looked at as it is read. What is noticed is said once there is enough of it, and once
+more at the end.
 """
 
 from __future__ import annotations
@@ -29,11 +30,16 @@ FEWEST_FALLS = 8
 NEARLY_ALL = 0.9
 """Share of the steps that go down where the newest rows come first."""
 DEEP, DEEPER = 0.05, 0.25
-"""Mean length of a step back to another series, as a share of all time; the larger one counts where there is only one."""
+"""Mean length of a step back to another series, as a share of all time.
+
+The larger one counts where there is only one.
+"""
 FAR = 0.15
 """The same in shuffled rows, where it is a third: rows that go back less far are late."""
 MANY, MANY_SHARE = 10, 0.02
-"""Late rows, and copies of rows, are said if there are so many and they are such a share of the rows."""
+"""Late rows, and copies of rows, are said if there are so many and they are such a share of the
+rows.
+"""
 FEW_A_KEY = 200
 """With fewer rows for each of several series, it is said that they are few."""
 
@@ -42,7 +48,9 @@ class Remark(NamedTuple):
     """Something about the order of the rows."""
 
     kind: str
-    """``newest first``, ``shuffled``, ``late rows``, ``stacked``, ``back``, ``side by side`` or ``copies``."""
+    """``newest first``, ``shuffled``, ``late rows``, ``stacked``, ``back``, ``side by side`` or
+    ``copies``.
+    """
     text: str
     """A sentence or two for the user."""
     remedy: str
@@ -56,7 +64,8 @@ class OrderWatch:
     Parameters
     ----------
     keyed
-        Whether the rows are those of one key of many: columns that tell series apart are not looked for then.
+        Whether the rows are those of one key of many: columns that tell series apart are not looked
+        for then.
     """
 
     def __init__(self, *, keyed: bool = False) -> None:
@@ -86,12 +95,17 @@ class OrderWatch:
                     self.series.add(rows, at, ways)
 
     def remarks(self, *, key_option: bool = True) -> tuple[Remark, ...]:
-        """What is noticed so far; ``key_option`` says whether the command has an option ``--key``."""
+        """What is noticed so far.
+
+        ``key_option`` says whether the command has an option ``--key``.
+        """
         if not self.clocks:
             return ()
         clock, *others = self.clocks
         ordered = any(moves([self.clocks[name]]).in_order for name in others)
-        return told(clock, moves([self.clocks[clock]]), self.series, ordered=ordered, key_option=key_option)
+        return told(
+            clock, moves([self.clocks[clock]]), self.series, ordered=ordered, key_option=key_option
+        )
 
     def state(self) -> State:
         """All that the next row needs."""
@@ -102,14 +116,23 @@ class OrderWatch:
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Go on from a saved state."""
         clocks = read("order.clocks", saved["clocks"], {str: str})
-        self.clocks, self.keyed = {name: Steps.resumed({"steps": steps}) for name, steps in clocks.items()}, saved["keyed"]
+        self.clocks, self.keyed = (
+            {name: Steps.resumed({"steps": steps}) for name, steps in clocks.items()},
+            saved["keyed"],
+        )
         if series := nested.take("series", saved):
             self.series = Series(())
             self.series.load_state(series)
 
 
 def told(
-    clock: str, found: Moves, series: Series | None, *, ordered: bool = False, key_option: bool = True, within: str = ""
+    clock: str,
+    found: Moves,
+    series: Series | None,
+    *,
+    ordered: bool = False,
+    key_option: bool = True,
+    within: str = "",
 ) -> tuple[Remark, ...]:
     """What is to be said about the steps of a column of dates.
 
@@ -129,7 +152,9 @@ def told(
         Words for where time was looked at, such as " within a key".
     """
     remarks: list[Remark] = []
-    way = -1 if found.falling <= 0.5 else 1  # where series begin anew: time falls, or rises if the newest rows come first
+    way = (
+        -1 if found.falling <= 0.5 else 1
+    )  # where series begin anew: time falls, or rises if the newest rows come first
     turns, length = (found.downs, found.depth) if way < 0 else (found.ups, found.height)
     stacked = None
     newest_first = found.falling >= NEARLY_ALL and found.steps >= FEWEST_FALLS
@@ -139,7 +164,15 @@ def told(
         if newest_first or (stacked and way > 0):
             remarks.append(_newest_first(clock, found, within))
         if stacked:
-            remarks.append(_stacked(clock, turns, way, stacked, _own_model(stacked, found.rows // (turns + 1), key_option)))
+            remarks.append(
+                _stacked(
+                    clock,
+                    turns,
+                    way,
+                    stacked,
+                    _own_model(stacked, found.rows // (turns + 1), key_option),
+                )
+            )
         if not remarks:
             remarks += _disorder(clock, found, within)
     if not stacked and series is not None and (together := series.together()):
@@ -154,33 +187,45 @@ def _disorder(clock: str, found: Moves, within: str) -> list[Remark]:
     sort = f"--sort {shlex.quote(clock)}"
     if 1.0 - NEARLY_ALL < found.falling < NEARLY_ALL and found.depth >= FAR:
         changes = f"{100 * found.falling:.0f} % of its changes{within}"
-        text = f"The rows are not in the order of time: {clock} goes back at {changes}. Give {sort}."
+        text = (
+            f"The rows are not in the order of time: {clock} goes back at {changes}. Give {sort}."
+        )
         return [Remark("shuffled", text, sort)]
     if found.downs and found.depth >= DEEPER and found.leap < found.depth / 2:
         times = "once" if found.downs == 1 else f"{found.downs:,} times"
         if within:
             text = (
-                f"{clock} goes back to the beginning {times}{within}. If another column tells the parts apart, add it to --key."
+                f"{clock} goes back to the beginning {times}{within}. If another column tells "
+                "the parts apart, add it to --key."
             )
             return [Remark("back", text, "--key")]
         text = f"{clock} goes back to the beginning {times}, and no column tells the parts apart."
         return [Remark("back", f"{text} If they belong together, give {sort}.", sort)]
     if found.downs >= MANY and found.downs >= MANY_SHARE * found.rows:
         share = f"{100 * found.downs / found.rows:.0f} %"
-        text = f"{found.downs:,} rows ({share}) are dated before the row above them{within}. If that is a mistake, give {sort}."
+        text = (
+            f"{found.downs:,} rows ({share}) are dated before the row above them{within}. If "
+            f"that is a mistake, give {sort}."
+        )
         return [Remark("late rows", text, sort)]
     return []
 
 
 def _newest_first(clock: str, found: Moves, within: str) -> Remark:
-    text = f"The newest rows come first: {clock} falls at {100 * found.falling:.0f} % of its changes{within}. Give --reverse."
+    text = (
+        f"The newest rows come first: {clock} falls at {100 * found.falling:.0f} % of its "
+        f"changes{within}. Give --reverse."
+    )
     return Remark("newest first", text, "--reverse")
 
 
 def _stacked(clock: str, turns: int, way: int, key: tuple[str, ...], advice: str) -> Remark:
     times = "once" if turns == 1 else f"{turns:,} times"
     turn = "goes back" if way < 0 else "jumps ahead"
-    text = f"Several series stand under one another: {clock} {turn} {times} where {' or '.join(key)} changes."
+    text = (
+        f"Several series stand under one another: {clock} {turn} {times} where "
+        f"{' or '.join(key)} changes."
+    )
     return Remark("stacked", f"{text} {advice}", _key(key))
 
 
@@ -193,7 +238,8 @@ def _side_by_side(clock: tuple[str, ...], key: tuple[str, ...], size: int, advic
 def _copies(found: Moves) -> Remark:
     share = f"{100 * found.copies / found.rows:.0f} %"
     text = (
-        f"{found.copies:,} rows ({share}) are copies of the row above them, date included. If that is a mistake, remove them."
+        f"{found.copies:,} rows ({share}) are copies of the row above them, date included. If "
+        "that is a mistake, remove them."
     )
     return Remark("copies", text, "")
 
@@ -204,7 +250,8 @@ def _own_model(key: tuple[str, ...], rows: int, key_option: bool) -> str:
         return f"`swordplay track` can give each a model and a past of its own with {_key(key)}."
     few = f"; so far there are about {rows:,}" if rows < FEW_A_KEY else ""
     return (
-        f"They share one model. {_key(key)} gives each a model and a past of its own: try it, and keep what errs less. "
+        f"They share one model. {_key(key)} gives each a model and a past of its own: try it, and "
+        "keep what errs less. "
         f"It needs some hundred rows a key{few}."
     )
 

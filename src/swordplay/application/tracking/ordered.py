@@ -31,7 +31,10 @@ class Order(NamedTuple):
     reverse: bool = False
     """From the last row to the first."""
     sort: str | None = None
-    """By the values of this column, smallest or oldest first; rows that share one keep their order."""
+    """By the values of this column, smallest or oldest first.
+
+    Rows that share one keep their order.
+    """
 
     def __bool__(self) -> bool:
         return self.reverse or self.sort is not None
@@ -88,17 +91,21 @@ def ordered(
     Raises
     ------
     TableError, TrackingError
-        If there are no rows, if it is not the table of the position, or if there is no such column to sort by.
+        If there are no rows, if it is not the table of the position, or if there is no such column
+        to sort by.
     """
     if order.sort is not None and order.sort not in table.schema.names:
         known = ", ".join(table.schema.names)
         raise TrackingError(
-            f"--sort names the column {order.sort!r}, which is not there.{nearest(order.sort, table.schema.names)} "
+            f"--sort names the column {order.sort!r}, which is not "
+            f"there.{nearest(order.sort, table.schema.names)} "
             f"There are: {shown(known, 160)[1:-1]}."
         )
     read = list(batches)
     refusals = tuple(row for batch in read for row in batch.refusals)
-    parts = [pa.Table.from_batches([batch.rows]) for batch in read]  # columns may have joined on the way
+    parts = [
+        pa.Table.from_batches([batch.rows]) for batch in read
+    ]  # columns may have joined on the way
     whole = pa.concat_tables([*parts, table.schema.empty_table()], promote_options="default")
     if not len(whole):
         raise TableError(f"{table.name}: there is no row to learn from. Give a table with rows.")
@@ -108,12 +115,20 @@ def ordered(
     taken = whole.take(pa.array(places))
     try:
         found = MemoryTable(
-            taken, table.name, Choice(None), position, skip=True, batch_rows=batch_rows, sorted=True, refused=len(refusals)
+            taken,
+            table.name,
+            Choice(None),
+            position,
+            skip=True,
+            batch_rows=batch_rows,
+            sorted=True,
+            refused=len(refusals),
         )
     except TableError as error:
         option = "--reverse" if order.reverse else f"--sort {order.sort}"
         raise TableError(
-            f"{table.name} has changed since this state was saved, and with {option} its rows are in another order now.\n"
+            f"{table.name} has changed since this state was saved, and with {option} its rows are "
+            "in another order now.\n"
             "Give the same file, or begin anew with --force."
         ) from error
     found.remarks = [*table.remarks, *_remarks(whole, order, table.name)]
@@ -121,24 +136,33 @@ def ordered(
 
 
 def _as_read(rows: Any, schema: Any) -> Any:
-    """A pyarrow table whose schema tells how the columns were read and which were left out, as the table's own does."""
+    """A pyarrow table whose schema tells how the columns were read and which were left out, as
+    the table's own does.
+    """
     said = {field.name: field.metadata for field in schema}
     fields = [field.with_metadata(said.get(field.name) or {}) for field in rows.schema]
     return pa.Table.from_arrays(rows.columns, schema=pa.schema(fields, schema.metadata))
 
 
 def order_of(rows: Any, order: Order) -> NDArray[np.int64]:
-    """Places of the rows of a pyarrow table in their new order; those without a value of the column come last."""
+    """Places of the rows of a pyarrow table in their new order.
+
+    Those without a value of the column come last.
+    """
     if order.sort is None:
         return np.arange(len(rows))[::-1]
-    places = pc.sort_indices(rows.column(order.sort), sort_keys=[("", "ascending")])  # stable, and nulls come last
+    places = pc.sort_indices(
+        rows.column(order.sort), sort_keys=[("", "ascending")]
+    )  # stable, and nulls come last
     return np.asarray(places.to_numpy()).astype(np.int64)
 
 
 def _remarks(rows: Any, order: Order, name: str) -> list[str]:
     found = []
     if rows.nbytes >= LARGE:
-        found.append(f"{name} is held in memory ({rows.nbytes / 1e9:.1f} GB), to be put into order.")
+        found.append(
+            f"{name} is held in memory ({rows.nbytes / 1e9:.1f} GB), to be put into order."
+        )
     if order.sort is None:
         return found
     column = rows.column(order.sort)
@@ -162,7 +186,9 @@ def everything(table: Table, told: Callable[[], bool]) -> list[Batch]:
     with ExitStack() as stack:
         reader = Ahead(table.batches())
         stack.callback(reader.close)
-        stack.callback(table.close)  # comes first on the way out: the reader may be waiting for a pipe
+        stack.callback(
+            table.close
+        )  # comes first on the way out: the reader may be waiting for a pipe
         for batch in reader.arriving(GLANCE):
             if told():
                 raise KeyboardInterrupt

@@ -16,13 +16,20 @@ from swordplay.data.tables import Output, OutputPosition, Refusal, open_output
 from swordplay.data.tables.writing import ENDINGS, is_stream
 
 NAMES = ("output", "refused")
-REFUSED = pa.schema([("row", pa.int64()), ("line", pa.int64()), *((name, pa.string()) for name in Refusal._fields[2:])])
+REFUSED = pa.schema(
+    [
+        ("row", pa.int64()),
+        ("line", pa.int64()),
+        *((name, pa.string()) for name in Refusal._fields[2:]),
+    ]
+)
 """Columns of the rows that could not be used: :class:`Refusal`."""
 
 
 @final
 class Outputs:
-    """Files that are opened with the first row that goes there, and written in a thread of their own.
+    """Files that are opened with the first row that goes there, and written in a thread of their
+    own.
 
     Parameters
     ----------
@@ -40,7 +47,9 @@ class Outputs:
         """The format of a stream whose name says nothing: that of the input, if it is text."""
         self.schema: Any = None
         """Columns of the predictions, which a stream keeps even if those of the tracker change."""
-        self.positions: dict[str, OutputPosition | None] = {name: getattr(saved, name, None) for name in NAMES}
+        self.positions: dict[str, OutputPosition | None] = {
+            name: getattr(saved, name, None) for name in NAMES
+        }
         self.open: dict[str, Output] = {}
         self.behind = Behind()
         self._look(saved)
@@ -51,11 +60,18 @@ class Outputs:
             path = getattr(self.job, name)
             if path in (None, "-") or is_stream(path):
                 continue
-            there = os.path.exists(path) or os.path.exists(f"{path}.partial")  # partial again, if a run went on and was killed
+            there = os.path.exists(path) or os.path.exists(
+                f"{path}.partial"
+            )  # partial again, if a run went on and was killed
             if saved and saved.finished and self.positions[name] and not there:
-                raise TrackingError(f"{path} is gone, and the state {self.job.state} goes on from it. Begin anew with --force.")
+                raise TrackingError(
+                    f"{path} is gone, and the state {self.job.state} goes on from it. Begin anew "
+                    "with --force."
+                )
             if not saved and not self.job.force and os.path.exists(path):
-                raise TrackingError(f"{path} exists already. Give another --output, or replace it with --force.")
+                raise TrackingError(
+                    f"{path} exists already. Give another --output, or replace it with --force."
+                )
             # With a state it may be this very run, killed before it had saved anything.
             if self.job.state is None and not self.job.force and os.path.exists(f"{path}.partial"):
                 raise TrackingError(
@@ -64,11 +80,15 @@ class Outputs:
                 )
 
     def begin(self, schema: Any, follows: str) -> None:
-        """Open the file of the predictions, unless it is finished and there may be nothing to add to it."""
+        """Open the file of the predictions, unless it is finished and there may be nothing to
+        add to it.
+        """
         self.schema, self.follows = schema, "csv" if follows == "parquet" else follows
         if self.job.output is not None and not self.finished:
             self._opened("output", schema)
-        if self.job.force and self.job.refused is not None:  # it tells of rows of another run, and this one may refuse none
+        if (
+            self.job.force and self.job.refused is not None
+        ):  # it tells of rows of another run, and this one may refuse none
             for path in (self.job.refused, f"{self.job.refused}.partial"):
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(path)
@@ -82,7 +102,10 @@ class Outputs:
         self.refuse(refusals)
 
     def restart(self, schema: Any) -> None:
-        """Forget the predictions and write others, in this schema; what a stream has got cannot be taken back."""
+        """Forget the predictions and write others, in this schema.
+
+        What a stream has got cannot be taken back.
+        """
         if self.job.output is None or self.stream:
             return
         self.behind.drain()
@@ -133,7 +156,10 @@ class Outputs:
         self._close()
 
     def keep(self) -> str | None:
-        """Leave the rows that are written where they are, without their final name; where, if it is a file with rows."""
+        """Leave the rows that are written where they are, without their final name.
+
+        Where, if it is a file with rows.
+        """
         self.behind.drain()
         output = self.open.pop("output", None)
         if output is not None:
@@ -164,10 +190,15 @@ def _in_schema(rows: Any, schema: Any) -> Any:
     if rows.schema.equals(schema):
         return rows
     has = set(rows.schema.names)
-    columns = [rows.column(one.name).cast(one.type) if one.name in has else pa.nulls(len(rows), one.type) for one in schema]
+    columns = [
+        rows.column(one.name).cast(one.type) if one.name in has else pa.nulls(len(rows), one.type)
+        for one in schema
+    ]
     return pa.record_batch(columns, schema=schema)
 
 
 def _table(refusals: Sequence[Refusal]) -> Any:
     columns = zip(zip(*refusals, strict=True), REFUSED.types, strict=True)
-    return pa.record_batch([pa.array(values, type=kind) for values, kind in columns], schema=REFUSED)
+    return pa.record_batch(
+        [pa.array(values, type=kind) for values, kind in columns], schema=REFUSED
+    )

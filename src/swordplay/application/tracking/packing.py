@@ -1,4 +1,6 @@
-"""Thousands of small states as a few large arrays: a checkpoint of many keys is quickly written then."""
+"""Thousands of small states as a few large arrays: a checkpoint of many keys is quickly written
+then.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +67,9 @@ def unpack(packed: Mapping[str, Any], count: int) -> list[State]:
         about = told.read(named, text, {str: list})
         places = about.get("states", list(range(count)))
         told.require_shape(named, places, [Range(0.0, count - 1.0, whole=True)])
-        for place, value in zip(places, _values(packed.get(f"{name}:{kind}"), kind, about, len(places)), strict=True):
+        for place, value in zip(
+            places, _values(packed.get(f"{name}:{kind}"), kind, about, len(places)), strict=True
+        ):
             states[place][name] = value
     return states
 
@@ -90,4 +94,7 @@ def _values(packed: Any, kind: str, about: Mapping[str, Any], count: int) -> lis
     sizes = [math.prod(shape) for shape in shapes]
     if sum(sizes) != packed.size:
         raise ValueError(f"arrays of {sum(sizes)} numbers in all are {shown(packed)}. {DAMAGED}")
-    return [part.reshape(shape).copy() for part, shape in zip(np.split(packed, np.cumsum(sizes)[:-1]), shapes, strict=True)]
+    return [
+        part.reshape(shape).copy()
+        for part, shape in zip(np.split(packed, np.cumsum(sizes)[:-1]), shapes, strict=True)
+    ]

@@ -1,8 +1,10 @@
-"""What the learner leaves behind for whoever judges it: answers for rows, and looks at itself where stretches end.
+"""What the learner leaves behind for whoever judges it: answers for rows, and looks at itself where
+stretches end.
 
-A learner need not wait until its answers are judged: it can go on with the next rows in the meantime. So all that anybody
-wants to know of it later is noted here while it is true, and where stretches will end is counted by the learner itself
-(:class:`Marks`), as the recorder may be some stretches behind.
+A learner need not wait until its answers are judged: it can go on with the next rows in the
+meantime. So all that anybody wants to know of it later is noted here while it is true, and where
+stretches will end is counted by the learner itself (:class:`Marks`), as the recorder may be some
+stretches behind.
 """
 
 from __future__ import annotations
@@ -33,7 +35,10 @@ class Passage(NamedTuple):
     looks: dict[int, Look]
     """At the learner, by rows on record."""
     debut: Debut | None = None
-    """If it is a row whose target nobody could have predicted; the answers are then those of when it was learned."""
+    """If it is a row whose target nobody could have predicted.
+
+    The answers are then those of when it was learned.
+    """
 
 
 class Learnt(NamedTuple):
@@ -70,7 +75,10 @@ class Marks:
             self.asked = self.due.after(self.grid)
 
     def lasting(self, rows: int) -> int:
-        """Of so many rows to come: how wide stretches are behind them. Looks at other ends do not outlast them."""
+        """Of so many rows to come: how wide stretches are behind them.
+
+        Looks at other ends do not outlast them.
+        """
         return NO_END if self.endless else self.grid.after(rows).width
 
     def ahead(self, lasting: int) -> int:
@@ -81,7 +89,9 @@ class Marks:
         return min(rows + lasting - rows % lasting, self.asked) - rows
 
     def passed(self, rows: int, lasting: int, contestants: Contestants) -> dict[int, Look]:
-        """So many rows were learned, no more than up to the next look, which is taken if it is due."""
+        """So many rows were learned, no more than up to the next look, which is taken if it is
+        due.
+        """
         if self.endless or not rows:
             return {}
         self.grid = self.grid.after(rows)
@@ -95,7 +105,9 @@ class Marks:
         return {at: Look(now, coefficients, standing)}
 
 
-def learn_debut(contestants: Contestants, marks: Marks, row: Matrix, target: Vector, first: int) -> Passage:
+def learn_debut(
+    contestants: Contestants, marks: Marks, row: Matrix, target: Vector, first: int
+) -> Passage:
     """A row whose target nobody could have predicted."""
     answers, debut = contestants.learn_debut(row, target)
     count = int(debut.chances is not None)
@@ -103,7 +115,9 @@ def learn_debut(contestants: Contestants, marks: Marks, row: Matrix, target: Vec
     return Passage(first, row, answers, looks, debut)
 
 
-def learn_rows(contestants: Contestants, marks: Marks, rows: Matrix, targets: Vector, first: int) -> Passage:
+def learn_rows(
+    contestants: Contestants, marks: Marks, rows: Matrix, targets: Vector, first: int
+) -> Passage:
     """Rows up to each look at the learner, and beyond."""
     learned = np.flatnonzero(~np.isnan(targets))
     looks, lasting = dict[int, Look](), marks.lasting(len(learned))

@@ -1,4 +1,6 @@
-"""Files of a run: where refused rows are listed, which paths must not be the same, and what was written in the end."""
+"""Files of a run: where refused rows are listed, which paths must not be the same, and what was
+written in the end.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +22,12 @@ ON_THE_WAY = (".partial", ".assembling")
 
 
 def refused_path(output: str | None, source: str, state: str | None) -> str:
-    """Where refused rows are listed: beside the output, the input or the state, the first of these that is a file.
+    """Where refused rows are listed: beside the output, the input or the state, the first of these
+    that is a file.
 
-    Otherwise in the current folder (or the temporary one, where that cannot be written) under a name that is free, such as
-    ``standard-input.refused.csv``: a live run never ends because an earlier one has left its list.
+    Otherwise in the current folder (or the temporary one, where that cannot be written) under a
+    name that is free, such as ``standard-input.refused.csv``: a live run never ends because an
+    earlier one has left its list.
     """
     for path in (output, source, state):
         if path and path != "-" and not is_stream(path):
@@ -31,7 +35,12 @@ def refused_path(output: str | None, source: str, state: str | None) -> str:
     folder = "" if os.access(".", os.W_OK | os.X_OK) else tempfile.gettempdir()
     endings = (".refused.csv", *(f".refused-{k}.csv" for k in range(2, 10_000)))
     names = (os.path.join(folder, f"standard-input{ending}") for ending in endings)
-    return next(itertools.chain((name for name in names if _is_free(name)), [f"standard-input.refused-{os.getpid()}.csv"]))
+    return next(
+        itertools.chain(
+            (name for name in names if _is_free(name)),
+            [f"standard-input.refused-{os.getpid()}.csv"],
+        )
+    )
 
 
 def _is_free(name: str) -> bool:
@@ -64,7 +73,8 @@ def _all_different(paths: Mapping[str, str | None]) -> None:
             for identity in _identities(path):
                 if identity in seen:
                     raise TrackingError(
-                        f"{seen[identity]} and {option} are the same file {path!r}. Give another path to one of them."
+                        f"{seen[identity]} and {option} are the same file {path!r}. Give another "
+                        "path to one of them."
                     )
                 seen[identity] = option
 
@@ -75,12 +85,17 @@ def _identities(path: str) -> list[str]:
         found = os.stat(path)
     except OSError:
         return [os.path.realpath(path)]
-    inode = [f"{found.st_dev}:{found.st_ino}"] if stat.S_ISREG(found.st_mode) and found.st_ino else []
+    inode = (
+        [f"{found.st_dev}:{found.st_ino}"] if stat.S_ISREG(found.st_mode) and found.st_ino else []
+    )
     return [os.path.realpath(path), *inode]
 
 
 def written_files(job: Job, report: str | None, refused: int) -> dict[str, str]:
-    """What a run has left behind, by what it is; ``refused`` rows are listed where there are any."""
+    """What a run has left behind, by what it is.
+
+    ``refused`` rows are listed where there are any.
+    """
     paths = {
         "predictions": None if job.output == "-" else job.output,
         "refused rows": job.refused if refused else None,

@@ -1,4 +1,6 @@
-"""Batches in pieces, so that a run can tell how far it is, stop and save between two batches that are far apart."""
+"""Batches in pieces, so that a run can tell how far it is, stop and save between two batches
+that are far apart.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +18,16 @@ from swordplay.data.tables import Batch, Position, Refusal, TableError
 from swordplay.data.tables.table import not_resumable
 
 PIECE = 1 << 13
-"""Rows of a piece: learned in much less than a second, and so many that a piece costs nothing by itself."""
+"""Rows of a piece: learned in much less than a second, and so many that a piece costs nothing by
+itself.
+"""
 FIRST_PIECE = 1 << 9
-"""Rows of the first piece of a run. It is judged before the next one is learned, as it has kernels compiled; all others are
-judged meanwhile. And rows whose number is a power of two, where stretches of the course are merged (``stretches``), then lie
-within a piece: nobody has to look at the learner for both of two neighbours."""
+"""Rows of the first piece of a run.
+
+It is judged before the next one is learned, as it has kernels compiled; all others are judged
+meanwhile. And rows whose number is a power of two, where stretches of the course are merged
+(``stretches``), then lie within a piece: nobody has to look at the learner for both of two
+neighbours."""
 
 
 class Piece(NamedTuple):
@@ -45,24 +52,39 @@ class Piece(NamedTuple):
         """The piece up to its row number ``count``, which does not belong to it any more."""
         row = int(self.numbers[count])
         refusals = tuple(one for one in self.refusals if one.row < row)
-        return Piece(self.rows.slice(0, count), self.numbers[:count], refusals, row - 1, None, self.ahead, self.position_at)
+        return Piece(
+            self.rows.slice(0, count),
+            self.numbers[:count],
+            refusals,
+            row - 1,
+            None,
+            self.ahead,
+            self.position_at,
+        )
 
 
 def at_once(tracker: AnyTracker, save_every: int | None) -> int:
-    """Rows to be gathered before they are learned, 1 for none; a run is saved where it was said to be, and not later."""
+    """Rows to be gathered before they are learned, 1 for none.
+
+    A run is saved where it was said to be, and not later.
+    """
     return min(tracker.at_once, save_every or AT_ONCE) if isinstance(tracker, BulkTracker) else 1
 
 
 def at_most(tracker: AnyTracker, save_every: int | None) -> int:
-    """Rows of a piece: those that were gathered are not cut just because the last batch had some more."""
+    """Rows of a piece: those that were gathered are not cut just because the last batch had some
+    more.
+    """
     return at_once(tracker, save_every) if save_every else 2 * at_once(tracker, None) - 1
 
 
-def larger(batches: Iterable[Batch | None], most: Callable[[], int], *, live: bool) -> Iterator[Batch | None]:
+def larger(
+    batches: Iterable[Batch | None], most: Callable[[], int], *, live: bool
+) -> Iterator[Batch | None]:
     """Batches put together until they have so many rows.
 
-    Many keys that learn in bulk are each taken from memory and put back once in a batch: with few rows of each in it, that is
-    most of the work.
+    Many keys that learn in bulk are each taken from memory and put back once in a batch: with few
+    rows of each in it, that is most of the work.
 
     Parameters
     ----------
@@ -78,7 +100,9 @@ def larger(batches: Iterable[Batch | None], most: Callable[[], int], *, live: bo
         for batch in batches:
             if batch is not None:
                 waiting.append(batch)
-            if waiting and ((batch is None and live) or sum(len(one.rows) for one in waiting) >= most()):
+            if waiting and (
+                (batch is None and live) or sum(len(one.rows) for one in waiting) >= most()
+            ):
                 yield _joined(waiting)
                 waiting = []
             if batch is None:
@@ -94,9 +118,14 @@ def larger(batches: Iterable[Batch | None], most: Callable[[], int], *, live: bo
 def _joined(batches: list[Batch]) -> Batch:
     if len(batches) == 1:
         return batches[0]
-    rows, numbers = together([one.rows for one in batches]), np.concatenate([one.numbers for one in batches])
+    rows, numbers = (
+        together([one.rows for one in batches]),
+        np.concatenate([one.numbers for one in batches]),
+    )
     refusals = tuple(refusal for one in batches for refusal in one.refusals)
-    return Batch(rows, numbers, batches[-1].position, refusals, functools.partial(_position_at, batches))
+    return Batch(
+        rows, numbers, batches[-1].position, refusals, functools.partial(_position_at, batches)
+    )
 
 
 def _position_at(batches: list[Batch], row: int) -> Position:
@@ -105,7 +134,9 @@ def _position_at(batches: list[Batch], row: int) -> Position:
     return batch.position if row == batch.position.row else batch.position_at(row)
 
 
-def pieces(batch: Batch, done: int, last: int | None = None, size: int = 1, *, first_of_all: bool = False) -> Iterator[Piece]:
+def pieces(
+    batch: Batch, done: int, last: int | None = None, size: int = 1, *, first_of_all: bool = False
+) -> Iterator[Piece]:
     """The pieces of a batch.
 
     Parameters
@@ -119,7 +150,8 @@ def pieces(batch: Batch, done: int, last: int | None = None, size: int = 1, *, f
     size
         Rows that are to be learned together; a piece has as many, or as usual where there are none.
     first_of_all
-        Whether the run begins with this batch: its first piece is shorter, unless rows are to be learned together.
+        Whether the run begins with this batch: its first piece is shorter, unless rows are to be
+        learned together.
     """
     first = int(np.searchsorted(batch.numbers, done, side="right"))
     end = batch.position.row if last is None else min(last, batch.position.row)

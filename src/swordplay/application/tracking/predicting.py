@@ -1,7 +1,10 @@
-"""Predictions for a table whose targets are not known yet, by a model that a run has left; nothing is learned.
+"""Predictions for a table whose targets are not known yet, by a model that a run has left.
 
-Intervals are calibrated on forecasts of the row right after the last learned one. A forecast farther ahead is less accurate,
-so that the same interval would hold less than its level: rows behind the first one have no interval.
+Nothing is learned.
+
+Intervals are calibrated on forecasts of the row right after the last learned one. A forecast
+farther ahead is less accurate, so that the same interval would hold less than its level: rows
+behind the first one have no interval.
 """
 
 from __future__ import annotations
@@ -48,7 +51,9 @@ class Predicted(NamedTuple):
     unknown: tuple[str, ...]
     """Columns that the model does not know."""
     without_interval: int
-    """Rows with a prediction and no interval, as they do not come right after the last learned row."""
+    """Rows with a prediction and no interval, as they do not come right after the last learned
+    row.
+    """
     lag_weight: float
     """Weight of the experts that use the last targets, from 0 to 1; the mean over all keys."""
     stopped: bool
@@ -65,8 +70,9 @@ def predict(
 ) -> Predicted:
     """Predict the rows of a table, each as the row that comes next.
 
-    Only the first row has an interval, or with a key the first row of each key. Where rows come twice (``--twice``), every
-    row has one: these are calibrated at the distance at which the answers came.
+    Only the first row has an interval, or with a key the first row of each key. Where rows come
+    twice (``--twice``), every row has one: these are calibrated at the distance at which the
+    answers came.
 
     Parameters
     ----------
@@ -77,7 +83,8 @@ def predict(
     state
         Where it was saved, for messages.
     told, watch
-        Asked now and then whether to stop; called after every batch with rows that are done and, where known, their share.
+        Asked now and then whether to stop; called after every batch with rows that are done and,
+        where known, their share.
 
     Raises
     ------
@@ -87,7 +94,14 @@ def predict(
     tracker, target = model.tracker, model.settings.target
     _require_learned(tracker, state)
     before = {**model.earlier, target: Earlier(None)}
-    said = job.reading | {"target": None, "drop": (), "keep": None, "types": None, "before": before, "others": False}
+    said = job.reading | {
+        "target": None,
+        "drop": (),
+        "keep": None,
+        "types": None,
+        "before": before,
+        "others": False,
+    }
     outputs, rows, silent, far, refusals = Outputs(job, None), 0, 0, 0, list[Refusal]()
     lag_weight, known_keys = weight_of_last_targets(tracker), set[tuple[Any, ...]]()
     with ExitStack() as stack:
@@ -100,14 +114,23 @@ def predict(
         outputs.begin(schema, table.start.format if table.start else "csv")
         reader = Ahead(table.batches())
         stack.callback(reader.close)
-        stack.callback(table.close)  # comes first on the way out: the reader may be waiting for a pipe
+        stack.callback(
+            table.close
+        )  # comes first on the way out: the reader may be waiting for a pipe
         stopped = False
         for batch in reader.arriving(GLANCE):
             if batch is not None:
-                answers = tracker.track(without_target(batch.rows, model), batch.numbers).predictions.select(names)
+                answers = tracker.track(
+                    without_target(batch.rows, model), batch.numbers
+                ).predictions.select(names)
                 if "lower" in names and not isinstance(tracker, TwiceTracker):
                     is_first = _first_rows(answers, model.settings.key, known_keys)
-                    far += int(np.count_nonzero(~is_first & answers.column("lower").is_valid().to_numpy(zero_copy_only=False)))
+                    far += int(
+                        np.count_nonzero(
+                            ~is_first
+                            & answers.column("lower").is_valid().to_numpy(zero_copy_only=False)
+                        )
+                    )
                     answers = _without_intervals(answers, ~is_first)
                 outputs.write(answers, batch.refusals)
                 rows, silent = rows + len(answers), silent + answers.column("prediction").null_count
@@ -122,11 +145,16 @@ def predict(
         if not stopped:
             outputs.finish(schema)
     news = tuple(unknown(table, before))
-    return Predicted(rows, len(refusals), tuple(refusals[:FEW]), silent, news, far, lag_weight, stopped, partial)
+    return Predicted(
+        rows, len(refusals), tuple(refusals[:FEW]), silent, news, far, lag_weight, stopped, partial
+    )
 
 
-def _first_rows(answers: pa.RecordBatch, key: Sequence[str], known: set[tuple[Any, ...]]) -> NDArray[np.bool_]:
-    """Which predictions are of the row right after the last learned one: row 1 of the table, or the first row of each key.
+def _first_rows(
+    answers: pa.RecordBatch, key: Sequence[str], known: set[tuple[Any, ...]]
+) -> NDArray[np.bool_]:
+    """Which predictions are of the row right after the last learned one: row 1 of the table, or the
+    first row of each key.
 
     Parameters
     ----------
@@ -140,9 +168,15 @@ def _first_rows(answers: pa.RecordBatch, key: Sequence[str], known: set[tuple[An
     if not key:
         return np.asarray(answers.column("row").to_numpy() == 1)
     columns = {f"key {k}": answers.column(name) for k, name in enumerate(key)}
-    groups = pa.table({**columns, "place": np.arange(len(answers))}).group_by(list(columns)).aggregate([("place", "min")])
+    groups = (
+        pa.table({**columns, "place": np.arange(len(answers))})
+        .group_by(list(columns))
+        .aggregate([("place", "min")])
+    )
     is_first = np.zeros(len(answers), dtype=bool)
-    for one, place in zip(_tuples(groups.select(list(columns))), groups.column("place_min").to_pylist(), strict=True):
+    for one, place in zip(
+        _tuples(groups.select(list(columns))), groups.column("place_min").to_pylist(), strict=True
+    ):
         is_first[place] = one not in known
         known.add(one)
     return is_first
@@ -162,11 +196,17 @@ def _without_intervals(answers: pa.RecordBatch, which: NDArray[np.bool_]) -> pa.
 
 
 def weight_of_last_targets(tracker: AnyTracker) -> float:
-    """Weight of the experts that use the last targets, "no change" included, from 0 to 1; the mean over all keys."""
+    """Weight of the experts that use the last targets, "no change" included, from 0 to 1.
+
+    The mean over all keys.
+    """
     every = list(tracker.trackers.values()) if isinstance(tracker, KeyedTracker) else [tracker]
-    models: list[Any] = [one.contestants for one in every if isinstance(one, Tracker) and one.started]
+    models: list[Any] = [
+        one.contestants for one in every if isinstance(one, Tracker) and one.started
+    ]
     layers = [one.model.second for one in models]
-    # Without competing experts there are none of this kind: either none uses the last targets, or all do (--lags K).
+    # Without competing experts there are none of this kind: either none uses the last targets, or
+    # all do (--lags K).
     weights = [{} if layer is None else layer.weights() for layer in layers]
     shares = [one.get("second order with lags", 0.0) + one.get("no change", 0.0) for one in weights]
     return float(np.mean(shares)) if shares else 0.0
@@ -175,7 +215,10 @@ def weight_of_last_targets(tracker: AnyTracker) -> float:
 def _require_learned(tracker: AnyTracker, state: str) -> None:
     """Refuse a model that knows nothing; one whose rows come twice predicts them as they come."""
     if not tracker.started:
-        raise TrackingError(f"the model in {state} has not learned anything yet. Let it learn first: swordplay learn.")
+        raise TrackingError(
+            f"the model in {state} has not learned anything yet. Let it learn first: swordplay "
+            "learn."
+        )
     if isinstance(tracker, TwiceTracker):
         tracker.only_predicts = True
 

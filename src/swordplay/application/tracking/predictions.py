@@ -1,4 +1,6 @@
-"""What is written for each row: its number, what names it, the prediction, the truth, the loss, and the error so far."""
+"""What is written for each row: its number, what names it, the prediction, the truth, the loss,
+and the error so far.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,8 @@ class Page:
     batch
         The rows, a pyarrow record batch.
     numbers, targets, times
-        Their numbers in the input, their targets and when they happened (NaN where missing), shape ``(T,)``.
+        Their numbers in the input, their targets and when they happened (NaN where missing), shape
+        ``(T,)``.
     shown
         Names and pyarrow arrays of the columns that are told of a row that cost much.
     """
@@ -40,7 +43,13 @@ class Page:
         times: Vector,
         shown: Sequence[tuple[str, Any]] = (),
     ) -> None:
-        self.batch, self.numbers, self.targets, self.times, self.shown = batch, numbers, targets, times, shown
+        self.batch, self.numbers, self.targets, self.times, self.shown = (
+            batch,
+            numbers,
+            targets,
+            times,
+            shown,
+        )
         count = len(targets)
         self.predictions, self.probabilities = np.zeros(count), np.zeros(count)
         self.losses, self.errors = np.zeros(count), np.zeros(count)
@@ -62,13 +71,18 @@ class Page:
         if len(played.said.probabilities):
             self.probabilities[rows] = played.said.probabilities
         learned = first + np.flatnonzero(~np.isnan(self.targets[rows]))
-        self.losses[learned], self.errors[learned], self.scored[learned] = played.losses, played.errors[:, 0], True
+        self.losses[learned], self.errors[learned], self.scored[learned] = (
+            played.losses,
+            played.errors[:, 0],
+            True,
+        )
         return learned
 
     def values(self, rows: NDArray[np.intp], late: Collection[str]) -> list[dict[str, str]]:
         """What the first columns of some rows hold, for people.
 
-        A column that joins ``late`` is told of where it has a value, so that it does not matter where batches end.
+        A column that joins ``late`` is told of where it has a value, so that it does not matter
+        where batches end.
         """
         found: list[dict[str, str]] = [{} for _ in rows]
         places, unfinished = pa.array(rows), len(found)
@@ -109,16 +123,22 @@ class Predictions:
         Columns of the input that stand beside each prediction: a list of pyarrow fields.
     interval
         Whether predictions have intervals.
-    """
+    """  # noqa: E501
 
-    def __init__(self, kind: str, of_classes: bool, carried: Sequence[Any] = (), *, interval: bool = False) -> None:
+    def __init__(
+        self, kind: str, of_classes: bool, carried: Sequence[Any] = (), *, interval: bool = False
+    ) -> None:
         self.of_classes, self.carried, self.interval = of_classes, tuple(carried), interval
-        self.target = {"double": pa.float64(), "bool": pa.bool_(), "string": pa.string()}[kind if of_classes else "double"]
+        self.target = {"double": pa.float64(), "bool": pa.bool_(), "string": pa.string()}[
+            kind if of_classes else "double"
+        ]
         chance = [("probability", pa.float64())] if of_classes else []
         numbers = [("loss", pa.float64()), ("running_error", pa.float64())]
         ends = [("lower", pa.float64()), ("upper", pa.float64())] if interval else []
         answers = [("prediction", self.target), *ends, *chance, ("truth", self.target), *numbers]
-        self.schema = pa.schema([pa.field("row", pa.int64()), *self.carried, *(pa.field(*one) for one in answers)])
+        self.schema = pa.schema(
+            [pa.field("row", pa.int64()), *self.carried, *(pa.field(*one) for one in answers)]
+        )
         self.total, self.scored = 0.0, 0
         """Sum of the errors, and number of rows that were predicted and learned."""
 
@@ -133,7 +153,11 @@ class Predictions:
             pa.array(page.numbers),
             *(page.batch.column(field.name).cast(field.type) for field in self.carried),
             contestants.arrow(page.predictions, page.known).cast(self.target),
-            *([_numbers(end, page.known & np.isfinite(end)) for end in page.bounds.T] if self.interval else []),
+            *(
+                [_numbers(end, page.known & np.isfinite(end)) for end in page.bounds.T]
+                if self.interval
+                else []
+            ),
             *([_numbers(page.probabilities, page.known)] if self.of_classes else []),
             contestants.arrow(page.targets, ~np.isnan(page.targets)).cast(self.target),
             _numbers(page.losses, page.scored),
@@ -142,7 +166,10 @@ class Predictions:
         return pa.record_batch(columns, schema=self.schema)
 
     def running(self, errors: Vector, scored: Any) -> Any:
-        """The running error after each of further rows, a pyarrow array; ``scored`` says which of them count."""
+        """The running error after each of further rows, a pyarrow array.
+
+        ``scored`` says which of them count.
+        """
         totals = np.cumsum(np.concatenate([[self.total], errors]))[1:]
         counts = self.scored + np.cumsum(scored)
         if len(counts):
@@ -168,5 +195,7 @@ def _numbers(values: Vector, known: Any) -> Any:
 
 def shortened(value: Any, digits: int = 12) -> str:
     """A value of a table for people; numbers with at most so many digits."""
-    text = "" if value is None else f"{value:.{digits}g}" if isinstance(value, float) else str(value)
+    text = (
+        "" if value is None else f"{value:.{digits}g}" if isinstance(value, float) else str(value)
+    )
     return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 1]}…"

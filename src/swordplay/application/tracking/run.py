@@ -43,11 +43,14 @@ def run(
     watch
         Called after every batch, and at first if the job goes on.
     told
-        Asked now and then whether to stop; if so the state is saved, and the predictions stay partial.
+        Asked now and then whether to stop; if so the state is saved, and the predictions stay
+        partial.
     compared
-        Called with the share that was compared, from 0 to 1, while the rows that an earlier run has read are read again.
+        Called with the share that was compared, from 0 to 1, while the rows that an earlier run has
+        read are read again.
     is_locked
-        Whether the caller has the lock of the state; otherwise it is taken here, before the state is read.
+        Whether the caller has the lock of the state; otherwise it is taken here, before the state
+        is read.
 
     Raises
     ------
@@ -68,17 +71,27 @@ class _Run(Life):
         """Begin or go on, until the end or until told to stop."""
         with ExitStack() as stack:
             before = None if self.job.order else self.position
-            again: dict[str, Any] = {"resumable": self.job.state is not None and not self.job.order, "compared": self.compared}
-            self.table = self.opened or open_table(self.job.source, position=before, **again, **self.job.reading)
+            again: dict[str, Any] = {
+                "resumable": self.job.state is not None and not self.job.order,
+                "compared": self.compared,
+            }
+            self.table = self.opened or open_table(
+                self.job.source, position=before, **again, **self.job.reading
+            )
             stack.callback(self.table.close)
             stack.enter_context(self.outputs)
             stack.callback(self.judging.close)
             if self.job.order:
                 self.table = self._ordered(self.table)
             self.position, self.schema = self.position or self.table.start, self.table.schema
-            reader = Ahead(self.table.batches(), MANY if self.job.settings.key and not self.table.live else AHEAD)
+            reader = Ahead(
+                self.table.batches(),
+                MANY if self.job.settings.key and not self.table.live else AHEAD,
+            )
             stack.callback(reader.close)
-            stack.callback(self.table.close)  # comes first on the way out: the reader may be waiting for a pipe
+            stack.callback(
+                self.table.close
+            )  # comes first on the way out: the reader may be waiting for a pipe
             trackers.prepare(self.job.settings)
             batches = reader.arriving(GLANCE)
             waiting, self.tracker = self._begin(batches)
@@ -90,7 +103,13 @@ class _Run(Life):
                 self._tell()
             rest = itertools.chain(waiting, batches)
             try:
-                stopped = self._all(larger(rest, lambda: at_once(self.tracker, self.job.save_every), live=self.table.live))
+                stopped = self._all(
+                    larger(
+                        rest,
+                        lambda: at_once(self.tracker, self.job.save_every),
+                        live=self.table.live,
+                    )
+                )
             except (TableError, TrackingError) as error:
                 self._fail(error)
             partial = self._end(stopped, news=self.rows > self.before)
@@ -102,7 +121,14 @@ class _Run(Life):
         """The table in another order; bad rows are put on their list."""
         batches = everything(table, self.told)
         rows = max(1, self.job.block_size * BATCH_ROWS // BLOCK)
-        found = ordered(table, self.job.order, batches, position=self.position, batch_rows=rows, rows=self.job.rows)
+        found = ordered(
+            table,
+            self.job.order,
+            batches,
+            position=self.position,
+            batch_rows=rows,
+            rows=self.job.rows,
+        )
         if not self.saved:
             self.outputs.refuse(found.refusals)
             self.bad, self.refusals = len(found.refusals), found.refusals[:FEW]
@@ -114,13 +140,17 @@ class _Run(Life):
         if self.saved:
             return [], self.saved.tracker
         self.remarks = tuple(self.table.remarks)
-        waiting, ended, self.trouble = gathered(batches, self.job.settings.target, live=self.table.live, told=self.told)
+        waiting, ended, self.trouble = gathered(
+            batches, self.job.settings.target, live=self.table.live, told=self.told
+        )
         if not any(len(one.rows) for one in waiting):
             refusals = [row for one in waiting for row in one.refusals]
             self.outputs.refuse(refusals)
             raise self._useless(len(refusals))
         rows = together([one.rows for one in waiting])
-        waiting = [one._replace(rows=together([rows.slice(0, 0), one.rows])) for one in waiting]  # columns may have joined
+        waiting = [
+            one._replace(rows=together([rows.slice(0, 0), one.rows])) for one in waiting
+        ]  # columns may have joined
         head = Early(rows.slice(0, HEAD_ROWS), waiting[0].numbers[:0])
         tracker = decision.begin(self.job.settings, head.rows, self.schema)
         if ended or head.enough(self.job.settings.target) is not None:
@@ -164,7 +194,9 @@ class _Run(Life):
         return False
 
     def _pieces(self, batch: Batch, size: int) -> Iterator[Piece]:
-        return pieces(batch, self.learned, self.job.rows, size, first_of_all=self.learned == self.before)
+        return pieces(
+            batch, self.learned, self.job.rows, size, first_of_all=self.learned == self.before
+        )
 
     def _one(self, piece: Piece) -> None:
         """Track a piece; with ``--on-bad stop`` up to the first row that cannot be used."""
@@ -177,13 +209,18 @@ class _Run(Life):
         first = min(found)
         if first:
             self._learn(piece.first(first), told=False)
-        bad = self.tracker.usable(piece.rows.slice(first, 1), piece.numbers[first : first + 1])[2][0]
+        bad = self.tracker.usable(piece.rows.slice(first, 1), piece.numbers[first : first + 1])[2][
+            0
+        ]
         raise unusable(self.table.name, bad)
 
     def _learn(self, piece: Piece, told: bool = True) -> None:
-        """Track a piece and write what comes of it; if that fails on a stream, the piece is as if it had not been there.
+        """Track a piece and write what comes of it.
 
-        Nothing is told of the first piece where its next row ends the run: that counts as one which could not be started.
+        If that fails on a stream, the piece is as if it had not been there.
+
+        Nothing is told of the first piece where its next row ends the run: that counts as one which
+        could not be started.
         """
         if self._may_wait and isinstance(self.tracker, Tracker):
             learnt = self.tracker.learn(piece.rows, piece.numbers)
@@ -191,7 +228,9 @@ class _Run(Life):
             self.learned = piece.last
             return
         self.judging.settle()
-        before = self.tracker.state() if self.outputs.stream and self.job.state is not None else None
+        before = (
+            self.tracker.state() if self.outputs.stream and self.job.state is not None else None
+        )
         tracked = self.tracker.track(piece.rows, piece.numbers)
         self.learned = piece.last
         try:
@@ -207,12 +246,21 @@ class _Run(Life):
     def _may_wait(self) -> bool:
         """Whether a piece may be judged while the next one is learned.
 
-        Whoever reads a pipe waits for nothing, and the first piece decides much and has kernels compiled.
+        Whoever reads a pipe waits for nothing, and the first piece decides much and has kernels
+        compiled.
         """
-        return self.rows > self.before and self.early is None and not self.table.live and not self.outputs.stream
+        return (
+            self.rows > self.before
+            and self.early is None
+            and not self.table.live
+            and not self.outputs.stream
+        )
 
     def _decide(self, early: Early, new: Any = None) -> None:
-        """Look again at the first guess at task and columns; ``new`` rows are about to be learned, or there are no more."""
+        """Look again at the first guess at task and columns.
+
+        ``new`` rows are about to be learned, or there are no more.
+        """
         assert self.early is not None
         target = self.job.settings.target
         count = len(early.rows) if new is None else early.enough(target)
@@ -223,7 +271,9 @@ class _Run(Life):
             self.tracker.recognised = now.recognised
             self.remarks += (decision.confirmed(now, count),) if count is not None else ()
         else:
-            self.remarks += (decision.changed(self.tracker, now, len(self.early.rows), sent=self.outputs.stream),)
+            self.remarks += (
+                decision.changed(self.tracker, now, len(self.early.rows), sent=self.outputs.stream),
+            )
             self._learn_anew(now)
         if count is not None:
             self.remarks += decision.hints(now)
@@ -235,7 +285,11 @@ class _Run(Life):
         self.outputs.restart(now.schema)
         if len(self.early.rows):
             tracked = now.track(*self.early)
-            (self.outputs.refuse(tracked.refusals) if self.outputs.stream else self.outputs.write(*tracked[:2]))
+            (
+                self.outputs.refuse(tracked.refusals)
+                if self.outputs.stream
+                else self.outputs.write(*tracked[:2])
+            )
             self.refusals = (self.refusals + tracked.refusals)[:FEW]
         if self.job.state is not None:  # the state on disk belongs to predictions that are gone
             self._save(finished=False)

@@ -14,7 +14,10 @@ from swordplay.estimators.scratch import Scratch
 COUNT = 16
 """Step sizes: two whole vector registers of them."""
 STEP_SIZES: Vector = 2.0 ** -np.arange(float(COUNT))
-"""1 learns each row by heart, 2^-15 averages over tens of thousands; the learner's own pool ends two halvings earlier."""
+"""1 learns each row by heart, 2^-15 averages over tens of thousands.
+
+The learner's own pool ends two halvings earlier.
+"""
 THRESHOLD = THRESHOLDS["squared"]
 NO_END = 2**62
 """Rows of a stretch that has no end."""
@@ -38,7 +41,8 @@ class Places(NamedTuple):
 
 @final
 class Rungs:
-    """Gradient descent with each of the step sizes (see ``engine.ladder``), on the rows that the learner has scaled.
+    """Gradient descent with each of the step sizes (see ``engine.ladder``), on the rows that the
+    learner has scaled.
 
     Parameters
     ----------
@@ -51,17 +55,31 @@ class Rungs:
         """One per class (or one in all) and step size; the intercept is the last coordinate."""
 
     def play_values(self, told: Scratch, to: Places) -> None:
-        """Predict and learn rows that a model of a regression has just learned; squared errors are added where they belong."""
+        """Predict and learn rows that a model of a regression has just learned.
+
+        Squared errors are added where they belong.
+        """
         from swordplay.engine import ladder  # numba is imported with the first rows
 
         thresholds = THRESHOLD * told.where[:, 1]
-        ladder.climb_values(told.scaled, told.norms, told.goals[0], thresholds, STEP_SIZES, self.points, self._scratch(), *to)
+        ladder.climb_values(
+            told.scaled,
+            told.norms,
+            told.goals[0],
+            thresholds,
+            STEP_SIZES,
+            self.points,
+            self._scratch(),
+            *to,
+        )
 
     def play_labels(self, told: Scratch, labels: Vector, to: Places) -> None:
         """The same for classes 0..K-1; mistakes are added."""
         from swordplay.engine import ladder
 
-        ladder.climb_labels(told.scaled, told.norms, labels, STEP_SIZES, self.points, self._scratch(), *to)
+        ladder.climb_labels(
+            told.scaled, told.norms, labels, STEP_SIZES, self.points, self._scratch(), *to
+        )
 
     def widen(self, dim: int) -> None:
         """Make room for columns that appear late, behind the others."""
@@ -74,7 +92,8 @@ class Rungs:
         """Make room for more classes; up to two share a point."""
         wanted = 1 if classes <= 2 else classes
         if wanted > 1 and len(self.points) == 1:
-            # The one point told class 1 from class 0: it goes on as that of class 1, and turned round as that of class 0.
+            # The one point told class 1 from class 0: it goes on as that of class 1, and turned
+            # round as that of class 0.
             self.points = np.concatenate([-self.points, self.points])
         fresh = np.zeros((wanted - len(self.points), *self.points.shape[1:]))
         self.points = np.concatenate([self.points, fresh])

@@ -1,4 +1,6 @@
-"""What the state of a run may hold: looked at as a whole, after it was put together and before a row is tracked with it."""
+"""What the state of a run may hold: looked at as a whole, after it was put together and before a
+row is tracked with it.
+"""
 
 from __future__ import annotations
 
@@ -96,7 +98,13 @@ def read_decided(saved: Mapping[str, Any]) -> tuple[Settings, Recognised]:
 
 def require_settings(settings: Settings) -> None:
     """Refuse what nobody can have said about a table."""
-    lists: tuple[Any, ...] = (settings.features or [], settings.drop, settings.key, settings.missing, settings.id or [])
+    lists: tuple[Any, ...] = (
+        settings.features or [],
+        settings.drop,
+        settings.key,
+        settings.missing,
+        settings.id or [],
+    )
     types = {} if settings.types is None else settings.types
     right = (
         all(isinstance(one, list | tuple) and all_of(one, (str,)) for one in lists)
@@ -107,7 +115,9 @@ def require_settings(settings: Settings) -> None:
         and (settings.lags == AUTO or type(settings.lags) is int)
         and settings.curves in (None, AUTO, RICH)
         and settings.header in (None, True, False)
-        and (settings.level is None or (type(settings.level) is float and 0.0 < settings.level < 1.0))
+        and (
+            settings.level is None or (type(settings.level) is float and 0.0 < settings.level < 1.0)
+        )
         and (not settings.twice or bool(settings.id))
     )
     if not right:
@@ -125,14 +135,23 @@ def require_recognised(recognised: Recognised, kind: Any) -> None:
 
 
 def require_carried(fields: Sequence[Any], plans: Sequence[Plan]) -> None:
-    """Columns beside the predictions are columns of the table, each of its type or written as words."""
-    kinds, names = {one.name: READ_AS.get(one.kind) for one in plans}, [field.name for field in fields]
+    """Columns beside the predictions are columns of the table, each of its type or written as
+    words.
+    """
+    kinds, names = (
+        {one.name: READ_AS.get(one.kind) for one in plans},
+        [field.name for field in fields],
+    )
     if len(set(names)) < len(names) or not set(names) <= kinds.keys() - set(RESERVED):
         raise refuse(f"the columns {shown(names)} are to stand beside the predictions")
     for field in fields:
-        wanted = kinds[field.name] or type_of(field).replace("null", "string")  # of what is left out nobody knows the kind
+        wanted = kinds[field.name] or type_of(field).replace(
+            "null", "string"
+        )  # of what is left out nobody knows the kind
         if type_of(field) not in (wanted, "string"):
-            raise refuse(f"the column {shown(field.name)} stands beside the predictions as {field.type}")
+            raise refuse(
+                f"the column {shown(field.name)} stands beside the predictions as {field.type}"
+            )
 
 
 def require_clocks(clocks: Mapping[str, Steps | None], plans: Sequence[Plan]) -> None:
@@ -140,7 +159,11 @@ def require_clocks(clocks: Mapping[str, Steps | None], plans: Sequence[Plan]) ->
     known = {one.name: one for one in plans}
     for name, steps in clocks.items():
         one = known.get(name)
-        if one is None or one.kind not in ("date", "date and time", "number", "left out") or one.why == ALL_DIFFERENT:
+        if (
+            one is None
+            or one.kind not in ("date", "date and time", "number", "left out")
+            or one.why == ALL_DIFFERENT
+        ):
             raise refuse(f"the column {shown(name)} is watched, and holds no dates")
         if one.kind.startswith("date") and steps is not None and type(steps.last) is float:
             raise refuse(f"the last date of {shown(name)} is {steps.last}")
@@ -149,13 +172,21 @@ def require_clocks(clocks: Mapping[str, Steps | None], plans: Sequence[Plan]) ->
 def require_tracker(tracker: Tracker) -> None:
     """Refuse a run with numbers that no table leads to."""
     settings = tracker.settings
-    counts = {"rows": tracker.rows, "unlabelled": tracker.unlabelled, "refused": tracker.refused, "last": tracker.last}
+    counts = {
+        "rows": tracker.rows,
+        "unlabelled": tracker.unlabelled,
+        "refused": tracker.refused,
+        "last": tracker.last,
+    }
     for name, count in counts.items():
         require(name, count, ROWS)
     of_classes = tracker.recognised.of_classes
     require_predictions(tracker.predictions, of_classes)
     if tracker.lags.recent.shape != (settings.columns_of_lags,):
-        raise refuse(f"there are lags of shape {tracker.lags.recent.shape} instead of {settings.columns_of_lags}")
+        raise refuse(
+            f"there are lags of shape {tracker.lags.recent.shape} instead of "
+            f"{settings.columns_of_lags}"
+        )
     codes = Range(0.0, MOST_CLASSES - 1.0, whole=True, missing=True)
     require("lags", tracker.lags.recent, codes if of_classes else VALUE)
     require_carried(tracker.predictions.carried, tracker.encoder.plans)
@@ -165,14 +196,19 @@ def require_tracker(tracker: Tracker) -> None:
     if not series <= names or tracker.order.keyed is not bool(settings.key):
         raise refuse(f"the columns {shown(sorted(series))} are watched, and are not all there")
     if not tracker.recognised.of_classes:
-        require_value_contestants(tracker.contestants)  # type: ignore[arg-type]  # because the task decides which ones they are
+        # because the task decides which ones they are
+        require_value_contestants(tracker.contestants)  # type: ignore[arg-type]
         classes = 0
     else:
-        require_class_contestants(tracker.contestants, tracker.kind)  # type: ignore[arg-type]  # because of the same
-        classes = len(tracker.contestants.codes)  # type: ignore[attr-defined]  # because of the same
+        # because of the same
+        require_class_contestants(tracker.contestants, tracker.kind)  # type: ignore[arg-type]
+        # because of the same
+        classes = len(tracker.contestants.codes)  # type: ignore[attr-defined]
     if isinstance(tracker.recorder, Recorder):
         require_recorder(tracker.recorder)
-        require_windows(tracker.recorder.windows, tracker.recorder.rows, tracker.contestants.standing())
+        require_windows(
+            tracker.recorder.windows, tracker.recorder.rows, tracker.contestants.standing()
+        )
         require_classes(tracker.tally, classes)
     else:
         require_totals(tracker.recorder)
@@ -181,7 +217,11 @@ def require_tracker(tracker: Tracker) -> None:
 def require_predictions(predictions: Predictions, of_classes: bool) -> None:
     """How many rows were judged, and what they cost."""
     require("predictions.scored", predictions.scored, ROWS)
-    require("predictions.total", predictions.total, Range(0.0, predictions.scored) if of_classes else SUM)
+    require(
+        "predictions.total",
+        predictions.total,
+        Range(0.0, predictions.scored) if of_classes else SUM,
+    )
 
 
 def require_classes(tally: Tally, classes: int) -> None:
@@ -189,7 +229,9 @@ def require_classes(tally: Tally, classes: int) -> None:
     if len(tally.confusion) > classes:
         raise refuse(f"tally.confusion has shape {tally.confusion.shape} for {classes} classes")
     for name in ("predictions", "targets") if classes else ():
-        require(f"tally.last.{name}", getattr(tally.last, name), Range(0.0, classes - 1.0, whole=True))
+        require(
+            f"tally.last.{name}", getattr(tally.last, name), Range(0.0, classes - 1.0, whole=True)
+        )
 
 
 def require_recorder(recorder: Recorder) -> None:
@@ -203,14 +245,20 @@ def require_recorder(recorder: Recorder) -> None:
     for name in ARRAYS:
         require(f"recorder.{name}", getattr(recorder, name)[:stop], RECORDED[name])
     require("recorder.began", recorder.began, RECORDED["times"])
-    if len(recorder.moments) != stop or not all(one is None or _is_moment(one) for one in recorder.moments):
+    if len(recorder.moments) != stop or not all(
+        one is None or _is_moment(one) for one in recorder.moments
+    ):
         raise refuse("recorder.moments are not those of its stretches")
 
 
 def require_totals(totals: Totals) -> None:
     """Sums over the rows of one key."""
     require("recorder.rows", totals.rows, ROWS)
-    counts = {"errors": len(totals.names), "open_rungs": COUNT_OF_RUNGS, "figures": len(totals.figure_names)}
+    counts = {
+        "errors": len(totals.names),
+        "open_rungs": COUNT_OF_RUNGS,
+        "figures": len(totals.figure_names),
+    }
     for name, count in counts.items():
         sums = getattr(totals, name)
         if sums.shape != (count,):
@@ -228,8 +276,13 @@ def require_rungs(rungs: Rungs, classes: int, width: int) -> None:
 def require_class_contestants(contestants: ClassContestants, kind: str) -> None:
     """Classes of the target's type, each with its counts."""
     classes = contestants.model.classes
-    if list(contestants.codes.values()) != list(range(classes)) or not all_of(contestants.codes, LABELS.get(kind, ())):
-        raise refuse(f"there are {len(contestants.codes)} classes for {classes} models, or some of another type")
+    if list(contestants.codes.values()) != list(range(classes)) or not all_of(
+        contestants.codes, LABELS.get(kind, ())
+    ):
+        raise refuse(
+            f"there are {len(contestants.codes)} classes for {classes} models, or some of another "
+            "type"
+        )
     require("contestants.last", contestants.last, Range(-1, classes - 1, whole=True))
     require_rungs(contestants.rungs, classes, contestants.dim + 1)
 
@@ -249,25 +302,41 @@ def require_value_contestants(contestants: ValueContestants) -> None:
     require_rungs(contestants.rungs, 1, contestants.model.columns.width)
 
 
-def require_keys(saved: Any, names: Sequence[str], most: int, fields: Sequence[Any]) -> list[tuple[Any, ...]]:
-    """Keys as they were saved: different ones, not too many, with a value of the right type for each column."""
+def require_keys(
+    saved: Any, names: Sequence[str], most: int, fields: Sequence[Any]
+) -> list[tuple[Any, ...]]:
+    """Keys as they were saved: different ones, not too many, with a value of the right type for
+    each column.
+    """
     if type(saved) is not list or not names or len(saved) > most:
         raise refuse(f"the keys are {shown(saved)}")
     for key in saved:
-        if type(key) is not list or len(key) != len(names) or not all_of(key, (str, float, bool, type(None))):
+        if (
+            type(key) is not list
+            or len(key) != len(names)
+            or not all_of(key, (str, float, bool, type(None)))
+        ):
             raise refuse(f"a key is {shown(key)}")
     if len({tuple(key) for key in saved}) < len(saved):
         raise refuse("two keys are the same")
     columns = dict(zip(names, zip(*saved, strict=True), strict=True)) if saved else {}
     for field in fields:
-        written, known = type_of(field), [value for value in columns.get(field.name, ()) if value is not None]
+        written, known = (
+            type_of(field),
+            [value for value in columns.get(field.name, ()) if value is not None],
+        )
         if written in ("double", "bool") and not all_of(known, LABELS[written]):
-            raise refuse(f"the keys in {shown(field.name)} are {shown(known)}, and are to be written as {written}")
+            raise refuse(
+                f"the keys in {shown(field.name)} are {shown(known)}, and are to be written as "
+                f"{written}"
+            )
     return [tuple(key) for key in saved]
 
 
 def all_of(values: Iterable[Any], kinds: Sequence[type]) -> bool:
-    """Whether all values are of exactly these types, numbers finite, and texts made of whole characters."""
+    """Whether all values are of exactly these types, numbers finite, and texts made of whole
+    characters.
+    """
     return all(type(value) in kinds and _is_sound(value) for value in values)
 
 

@@ -1,4 +1,7 @@
-"""When the state of a run is saved, after so many rows or, unless that is said, after ten seconds; how long a run took."""
+"""When the state of a run is saved, after so many rows or, unless that is said, after ten seconds.
+
+How long a run took.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,9 @@ class SaveClock:
 
 @final
 class RunClock:
-    """How long a run has taken over all its lives, and how long this life has spent compiling, which is none of the former."""
+    """How long a run has taken over all its lives, and how long this life has spent compiling,
+    which is none of the former.
+    """
 
     def __init__(self) -> None:
         self._began, self._compiling = time.monotonic(), _compiling()

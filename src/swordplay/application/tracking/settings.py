@@ -17,7 +17,10 @@ class Settings(NamedTuple):
     target: str
     task: Task | None = None
     lags: int | str = 0
-    """How many of the last targets join the columns; ``"auto"`` leaves it to the model whether they help."""
+    """How many of the last targets join the columns.
+
+    ``"auto"`` leaves it to the model whether they help.
+    """
     features: tuple[str, ...] | None = None
     """Columns to use; all unless given."""
     drop: tuple[str, ...] = ()
@@ -33,24 +36,41 @@ class Settings(NamedTuple):
     header: bool | None = None
     """Whether CSV begins with names; recognised unless given."""
     id: tuple[str, ...] | None = None
-    """Columns that predictions carry, and that are no features unless they hold dates; None for the date of the row."""
+    """Columns that predictions carry, and that are no features unless they hold dates.
+
+    None for the date of the row.
+    """
     level: float | None = None
-    """Of a regression: what share of the truths its intervals are to hold; None for no intervals."""
+    """Of a regression: what share of the truths its intervals are to hold.
+
+    None for no intervals.
+    """
     twice: bool = False
-    """Whether rows come twice, first without and later with their target, and are recognised by ``id``."""
+    """Whether rows come twice, first without and later with their target, and are recognised by
+    ``id``.
+    """
 
     curves: str | None = None
-    """``"auto"`` for second-order experts beside the first-order ones. None for none, as in older states."""
+    """``"auto"`` for second-order experts beside the first-order ones.
+
+    None for none, as in older states.
+    """
 
     @property
     def columns_of_lags(self) -> int:
-        """How many of the last targets are columns of the table: none where the model has its own."""
+        """How many of the last targets are columns of the table: none where the model has its
+        own.
+        """
         return 0 if self.lags == AUTO else int(self.lags)
 
     @property
     def model(self) -> dict[str, Any]:
         """What the model is told of lags and curves; one of many keys is a first-order one."""
-        return {"lags": 0, "curves": None} if self.key else {"lags": AUTO if self.lags == AUTO else 0, "curves": self.curves}
+        return (
+            {"lags": 0, "curves": None}
+            if self.key
+            else {"lags": AUTO if self.lags == AUTO else 0, "curves": self.curves}
+        )
 
     @property
     def read(self) -> tuple[str, ...] | None:
@@ -63,7 +83,12 @@ class Settings(NamedTuple):
         return tuple(name for name in self.drop if name not in (*self.key, *(self.id or ())))
 
     def reading(
-        self, order: Order = AS_IT_IS, *, format: str | None = None, encoding: str = "utf-8", on_bad: str = "stop"
+        self,
+        order: Order = AS_IT_IS,
+        *,
+        format: str | None = None,
+        encoding: str = "utf-8",
+        on_bad: str = "stop",
     ) -> ReadOptions:
         """How a table is to be read so that these columns are there, and the one to sort by."""
         return {

@@ -1,7 +1,7 @@
 """Errors of a whole run in bounded memory: how many had which size, to within a few per cent.
 
-Sizes are counted in buckets: each power of two is cut into equal parts. Counts can be added, and do not depend on the order
-of the errors or on how they came in batches.
+Sizes are counted in buckets: each power of two is cut into equal parts. Counts can be added, and do
+not depend on the order of the errors or on how they came in batches.
 """
 
 from __future__ import annotations
@@ -16,14 +16,19 @@ from swordplay.base.state import DAMAGED, ROWS, Range, require
 from swordplay.base.types import State, Vector
 
 PARTS = 16
-"""Buckets between two powers of two: a size is known to a sixteenth, and a quantile within half of that."""
+"""Buckets between two powers of two: a size is known to a sixteenth, and a quantile within half
+of that.
+"""
 LOWEST, HIGHEST = -160, 210
 """Powers of two: smaller sizes count as 0, and none is larger (targets pass 1e60 nowhere)."""
 COUNT = PARTS * (HIGHEST - LOWEST)
 EDGES: Vector = np.concatenate(
     [
         [0.0],
-        *(np.ldexp(0.5 + np.arange(PARTS) / (2.0 * PARTS), power) for power in range(LOWEST, HIGHEST)),
+        *(
+            np.ldexp(0.5 + np.arange(PARTS) / (2.0 * PARTS), power)
+            for power in range(LOWEST, HIGHEST)
+        ),
         [2.0 ** (HIGHEST - 1)],
     ]
 )
@@ -37,7 +42,10 @@ class Sketch:
     def __init__(self) -> None:
         self.below: NDArray[np.int64] = np.zeros(COUNT + 1, dtype=np.int64)
         self.above: NDArray[np.int64] = np.zeros(COUNT + 1, dtype=np.int64)
-        """Counts of errors below and above zero by the size's bucket; those that count as 0 are above."""
+        """Counts of errors below and above zero by the size's bucket.
+
+        Those that count as 0 are above.
+        """
 
     @property
     def total(self) -> int:
@@ -60,10 +68,14 @@ class Sketch:
         wanted = share * sums[-1]
         k = int(np.argmax(sums >= max(wanted, 1.0)))
         inside = (wanted - (sums[k] - counts[k])) / counts[k]
-        return float(EDGES[k] + min(max(inside, 0.0), 1.0) * (EDGES[k + 1] - EDGES[k])) if k else 0.0
+        return (
+            float(EDGES[k] + min(max(inside, 0.0), 1.0) * (EDGES[k + 1] - EDGES[k])) if k else 0.0
+        )
 
     def histogram(self, edges: Vector) -> Vector:
-        """About how many errors lie between ascending edges; those of a bucket are spread evenly over it.
+        """About how many errors lie between ascending edges.
+
+        Those of a bucket are spread evenly over it.
 
         Parameters
         ----------
@@ -88,7 +100,10 @@ class Sketch:
         require("errors.places", places, Range(0, len(both) - 1, whole=True))
         require("errors.counts", counts, ROWS)
         if places.ndim != 1 or places.shape != counts.shape:
-            raise ValueError(f"errors.places and errors.counts have shapes {places.shape} and {counts.shape}. {DAMAGED}")
+            raise ValueError(
+                f"errors.places and errors.counts have shapes {places.shape} and {counts.shape}. "
+                f"{DAMAGED}"
+            )
         both[places.astype(np.int64)] = counts
         self.below, self.above = both[: COUNT + 1].copy(), both[COUNT + 1 :].copy()
 

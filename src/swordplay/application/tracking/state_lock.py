@@ -1,7 +1,8 @@
 """An exclusive lock on a saved state, so that two runs never go on from one state at the same time.
 
-The lock is an ``flock`` on ``STATE.lock`` beside the state, which every save replaces and which therefore cannot carry a lock
-itself. The kernel releases the lock when the process ends, however it ends; the file may then stay behind, and does no harm.
+The lock is an ``flock`` on ``STATE.lock`` beside the state, which every save replaces and which
+therefore cannot carry a lock itself. The kernel releases the lock when the process ends, however it
+ends; the file may then stay behind, and does no harm.
 """
 
 from __future__ import annotations
@@ -41,12 +42,17 @@ def checked_wait(value: object) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0.0:
-        raise TrackingError(f"wait must be a number of seconds that is at least 0, or None for no limit, got {shown(value)}.")
+        raise TrackingError(
+            "wait must be a number of seconds that is at least 0, or None for no limit, got "
+            f"{shown(value)}."
+        )
     return float(value)
 
 
 @contextlib.contextmanager
-def locked(state: str | None, wait: float | None = None, say: Callable[[str], None] = logger.warning) -> Iterator[None]:
+def locked(
+    state: str | None, wait: float | None = None, say: Callable[[str], None] = logger.warning
+) -> Iterator[None]:
     """Hold the lock of a state for the duration of a ``with`` block.
 
     Parameters
@@ -61,7 +67,8 @@ def locked(state: str | None, wait: float | None = None, say: Callable[[str], No
     Raises
     ------
     TrackingError
-        If another process still has the lock after ``wait`` seconds, or if the lock file cannot be opened.
+        If another process still has the lock after ``wait`` seconds, or if the lock file cannot be
+        opened.
     """
     if state is None:
         yield
@@ -80,12 +87,16 @@ def _acquire(state: str, wait: float | None, say: Callable[[str], None]) -> _Loc
     began, said = time.monotonic(), False
     while True:
         if not os.access(folder, os.W_OK | os.X_OK):
-            raise TrackingError(f"--state {state} cannot be written: there is no folder {folder!r} to write to. Make it first.")
+            raise TrackingError(
+                f"--state {state} cannot be written: there is no folder {folder!r} to write to. "
+                "Make it first."
+            )
         try:
             lock = _LockFile.taken(path)
         except files.Planted as error:
             raise TrackingError(
-                f"--state {state} cannot be locked: {path} is a link or no file. Find out who made it and remove it."
+                f"--state {state} cannot be locked: {path} is a link or no file. Find out who "
+                "made it and remove it."
             ) from error
         except OSError as error:
             raise TrackingError(
@@ -110,7 +121,11 @@ def _acquire(state: str, wait: float | None, say: Callable[[str], None]) -> _Loc
 def _lock_name(name: str) -> str:
     """The name of the lock file of a state; a digest of it where the name would be too long."""
     lock = f"{name}.lock"
-    return lock if len(os.fsencode(lock)) <= LONGEST_NAME else f".{hashlib.sha256(os.fsencode(name)).hexdigest()}.lock"
+    return (
+        lock
+        if len(os.fsencode(lock)) <= LONGEST_NAME
+        else f".{hashlib.sha256(os.fsencode(name)).hexdigest()}.lock"
+    )
 
 
 def _holder(path: str) -> str:
@@ -125,8 +140,9 @@ def _holder(path: str) -> str:
 class _LockFile:
     """An open lock file.
 
-    Invariant: the file at the path is never removed but by the process that has its lock. A process that gets the lock of a
-    file which was removed in between holds nothing: it compares the open file with the one at the path, and tries again.
+    Invariant: the file at the path is never removed but by the process that has its lock. A process
+    that gets the lock of a file which was removed in between holds nothing: it compares the open
+    file with the one at the path, and tries again.
     """
 
     def __init__(self, path: str, descriptor: int) -> None:
@@ -142,7 +158,9 @@ class _LockFile:
             return None
         try:
             if files.lock(found._descriptor, wait=False) and found._is_at_path():
-                with contextlib.suppress(OSError):  # on a full disk the lock holds without the number
+                with contextlib.suppress(
+                    OSError
+                ):  # on a full disk the lock holds without the number
                     os.ftruncate(found._descriptor, 0)
                     os.pwrite(found._descriptor, f"{os.getpid()}\n".encode(), 0)
                 return found
@@ -154,12 +172,17 @@ class _LockFile:
 
     def _is_at_path(self) -> bool:
         try:
-            return os.path.samestat(os.fstat(self._descriptor), os.stat(self._path, follow_symlinks=False))
+            return os.path.samestat(
+                os.fstat(self._descriptor), os.stat(self._path, follow_symlinks=False)
+            )
         except FileNotFoundError:
             return False
 
     def release(self) -> None:
-        """Remove the file and let go of the lock; nothing in a forked child, whose parent has the lock."""
+        """Remove the file and let go of the lock.
+
+        Nothing in a forked child, whose parent has the lock.
+        """
         if self._descriptor >= 0:
             with contextlib.suppress(OSError):  # the folder may be gone
                 os.unlink(self._path)

@@ -1,4 +1,6 @@
-"""How dates go from row to row: up, down or not at all, how far, and whether rows are copies of those before them."""
+"""How dates go from row to row: up, down or not at all, how far, and whether rows are copies of
+those before them.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ SHAPES: dict[str, Any] = {
 """What the numbers of :class:`Steps` may be in a saved state."""
 
 FEWEST_UPS, LATE = 20, 0.01
-"""A column of dates is in order if it goes up so often, and down at no more than such a share of its steps."""
+"""A column of dates is in order if it goes up so often, and down at no more than such a share of
+its steps.
+"""
 
 
 class Moves(NamedTuple):
@@ -40,11 +44,17 @@ class Moves(NamedTuple):
     ups: int
     downs: int
     depth: float
-    """Mean length of a step down, as a share of the time that its series spans; 0 where there is none."""
+    """Mean length of a step down, as a share of the time that its series spans.
+
+    0 where there is none.
+    """
     height: float
     """The same of steps up."""
     leap: float
-    """The longest step up, as such a share: the mean over the steps down of their series; 0 where there is none."""
+    """The longest step up, as such a share: the mean over the steps down of their series.
+
+    0 where there is none.
+    """
     copies: int
     """Rows that are in every column like the row before them."""
 
@@ -66,7 +76,10 @@ class Moves(NamedTuple):
 
 @final
 class Steps:
-    """Follows one column of dates through the rows of one series; all it keeps is a handful of numbers."""
+    """Follows one column of dates through the rows of one series.
+
+    All it keeps is a handful of numbers.
+    """
 
     def __init__(self) -> None:
         self.rows = self.ups = self.downs = self.copies = 0
@@ -79,8 +92,13 @@ class Steps:
         """Of the last row."""
 
     def add(self, times: NDArray[Any]) -> NDArray[np.int8]:
-        """Follow further dates; returns which way the step to each goes: 1, -1 or 0 (the very first one is 0)."""
-        before = np.concatenate([np.array([times[0] if self.last is None else self.last], times.dtype), times[:-1]])
+        """Follow further dates.
+
+        Returns which way the step to each goes: 1, -1 or 0 (the very first one is 0).
+        """
+        before = np.concatenate(
+            [np.array([times[0] if self.last is None else self.last], times.dtype), times[:-1]]
+        )
         ways = (times > before).astype(np.int8) - (times < before).astype(np.int8)
         lengths = times.astype(np.float64) - before.astype(np.float64)
         up, down = lengths[ways > 0], -lengths[ways < 0]
@@ -88,19 +106,28 @@ class Steps:
         self.risen = float(np.cumsum(np.concatenate([[self.risen], up]))[-1])
         self.fallen = float(np.cumsum(np.concatenate([[self.fallen], down]))[-1])
         self.highest = max(self.highest, float(up.max(initial=0.0)))
-        self.rows, self.ups, self.downs = self.rows + len(times), self.ups + len(up), self.downs + len(down)
+        self.rows, self.ups, self.downs = (
+            self.rows + len(times),
+            self.ups + len(up),
+            self.downs + len(down),
+        )
         self.low, self.high = min(self.low, float(times.min())), max(self.high, float(times.max()))
         self.last = times[-1].item()
         return ways
 
     def compare(self, batch: Any, ways: NDArray[np.int8]) -> None:
-        """Count the rows that are in every column like the row before; ``ways`` are those of :meth:`add`."""
+        """Count the rows that are in every column like the row before.
+
+        ``ways`` are those of :meth:`add`.
+        """
         again = np.flatnonzero(ways[1:] == 0) + 1
         for column in batch.columns:
             if not len(again):
                 break
             here, before = column.take(pa.array(again)), column.take(pa.array(again - 1))
-            same = pc.or_(pc.equal(here, before).fill_null(False), pc.and_(here.is_null(), before.is_null()))
+            same = pc.or_(
+                pc.equal(here, before).fill_null(False), pc.and_(here.is_null(), before.is_null())
+            )
             again = again[same.to_numpy(zero_copy_only=False)]
         self.copies += len(again)
         if self.mark and ways[0] == 0 and self.mark == _mark(batch, 0):
@@ -113,8 +140,16 @@ class Steps:
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Go on from a saved state."""
-        found = dict(zip(_NAMES, told.read("order.steps", saved["steps"], tuple(SHAPES[name] for name in _NAMES)), strict=True))
-        if type(found["last"]) is int and not -(2**63) <= found["last"] < 2**63:  # numpy knows no larger whole numbers
+        found = dict(
+            zip(
+                _NAMES,
+                told.read("order.steps", saved["steps"], tuple(SHAPES[name] for name in _NAMES)),
+                strict=True,
+            )
+        )
+        if (
+            type(found["last"]) is int and not -(2**63) <= found["last"] < 2**63
+        ):  # numpy knows no larger whole numbers
             raise ValueError(f"the last of the dates is {found['last']}. {DAMAGED}")
         vars(self).update(found)
 

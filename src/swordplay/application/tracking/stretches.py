@@ -1,7 +1,9 @@
-"""Where stretches end: counted in rows alone, so that whoever is ahead of a recorder can tell as well.
+"""Where stretches end: counted in rows alone, so that whoever is ahead of a recorder can tell as
+well.
 
-A stretch ends after a whole number of widths. When there is no room for another one, neighbours are merged in pairs and the
-width doubles: an end that is no multiple of the new width is none any more, and nobody asks later how the learner was then.
+A stretch ends after a whole number of widths. When there is no room for another one, neighbours are
+merged in pairs and the width doubles: an end that is no multiple of the new width is none any more,
+and nobody asks later how the learner was then.
 """
 
 from __future__ import annotations
@@ -9,11 +11,16 @@ from __future__ import annotations
 from typing import NamedTuple, Self
 
 MOST, FIRST_WIDTH = 1024, 16
-"""Stretches (a picture has hardly more columns, and each one costs a call), and rows of each as long as the run is short."""
+"""Stretches (a picture has hardly more columns, and each one costs a call), and rows of each as
+long as the run is short.
+"""
 FEW = 256
-"""Stretches of a short run: twice as many as changes are looked for in (``changes.MOST_BLOCKS``)."""
+"""Stretches of a short run: twice as many as changes are looked for in
+(``changes.MOST_BLOCKS``).
+"""
 EVERY = 2
-"""Stretches between two looks at the coefficients: forming them costs more than anything else that is kept. With half as many
+"""Stretches between two looks at the coefficients: forming them costs more than anything else that
+is kept. With half as many
 looks, the lasting changes of ten years of bikes went unseen: a look is noisy."""
 
 
@@ -35,7 +42,8 @@ class Grid(NamedTuple):
     def together(self, rows: int) -> int:
         """How many of so many further rows are put on record together.
 
-        As many as the open stretch has room for; if it is empty, whole stretches up to where neighbours are merged.
+        As many as the open stretch has room for; if it is empty, whole stretches up to where
+        neighbours are merged.
         """
         if self.open or rows < self.width:
             return min(self.width - self.open, rows)
@@ -50,7 +58,9 @@ class Grid(NamedTuple):
         return now
 
     def _and(self, rows: int) -> Self:
-        """So many rows that belong together: what they complete is closed, and merged where there is no room."""
+        """So many rows that belong together: what they complete is closed, and merged where
+        there is no room.
+        """
         whole, left = divmod(self.open + rows, self.width)
         width, closed = self.width, self.closed + whole
         while whole and is_full(width, closed):
@@ -70,13 +80,16 @@ class Grid(NamedTuple):
 
 
 def room_for(width: int) -> int:
-    """How many stretches of a width there may be: the wider they are, the less a look at the learner costs a row."""
+    """How many stretches of a width there may be: the wider they are, the less a look at the
+    learner costs a row.
+    """
     return min(MOST, max(FEW, 2 * width))
 
 
 def is_full(width: int, closed: int) -> bool:
     """Whether neighbours are to be merged.
 
-    Looks at the coefficients are merged in pairs, too, so the stretches up to the last look have to be.
+    Looks at the coefficients are merged in pairs, too, so the stretches up to the last look have to
+    be.
     """
     return closed >= room_for(width) and not closed % (2 * EVERY)

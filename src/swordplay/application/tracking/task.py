@@ -13,7 +13,9 @@ from swordplay.data.tables.readings.guess_numbers import shell
 MOST_NUMBERS = 10
 """So many different whole numbers may be names of classes; with more they are amounts."""
 ROWS_PER_NUMBER = 10
-"""Names of classes come again: among fewer rows than this for each, few different numbers mean little."""
+"""Names of classes come again: among fewer rows than this for each, few different numbers mean
+little.
+"""
 MOST_HINTED = 2 * MOST_NUMBERS
 """With up to so many different whole numbers, amounts might be meant as classes: it is said how."""
 MOST_CLASSES = 100
@@ -55,23 +57,35 @@ def recognise(target: str, values: Any, wanted: Task | None = None, how: str = "
     """
     kind = str(values.type)
     distinct = values_of(values.drop_null().unique())
-    if kind != "double" or len(distinct) <= MOST_HINTED:  # of more numbers none is named, and sorting them takes its time
+    if (
+        kind != "double" or len(distinct) <= MOST_HINTED
+    ):  # of more numbers none is named, and sorting them takes its time
         distinct.sort(key=repr)
     if kind not in ("double", "bool", "string", "null"):
         what = "times of the day" if kind.startswith("time6") else "dates"
         raise TrackingError(
-            f"the target {target!r} holds {what}, which cannot be predicted. Choose another column as --target."
+            f"the target {target!r} holds {what}, which cannot be predicted. Choose another "
+            "column as --target."
         )
-    if kind == "string" and len(distinct) > min(MOST_CLASSES, max(FEWEST_NAMES - 1, 0.5 * (len(values) - values.null_count))):
-        raise too_many(target, distinct[0], f"{len(distinct):,} different words in {len(values) - values.null_count:,} rows")
+    if kind == "string" and len(distinct) > min(
+        MOST_CLASSES, max(FEWEST_NAMES - 1, 0.5 * (len(values) - values.null_count))
+    ):
+        raise too_many(
+            target,
+            distinct[0],
+            f"{len(distinct):,} different words in {len(values) - values.null_count:,} rows",
+        )
     if wanted == "regression" and kind == "string" and distinct:
         raise TrackingError(
-            f"the target {target!r} holds words such as {shown(distinct[0])}, and a regression needs numbers. "
-            f"Leave out --task to predict the words; if they are numbers, --types {shell(target)}=number says which one is not."
+            f"the target {target!r} holds words such as {shown(distinct[0])}, and a regression "
+            "needs numbers. "
+            "Leave out --task to predict the words; if they are numbers, --types "
+            f"{shell(target)}=number says which one is not."
         )
     if not distinct:
         raise TrackingError(
-            f"the target {target!r} is missing in all of the first {len(values):,} rows, so there is nothing to learn. "
+            f"the target {target!r} is missing in all of the first {len(values):,} rows, so there "
+            "is nothing to learn. "
             "Choose another column as --target, or leave these rows out."
         )
     written = f"; written {how}" if how else ""
@@ -83,7 +97,9 @@ def recognise(target: str, values: Any, wanted: Task | None = None, how: str = "
         several = len(distinct) > 2
         if len(distinct) > MOST_CLASSES:
             raise too_many(target, distinct[0])
-        return Recognised("multi-class" if several else "binary", f"{_listed(distinct)} are {_words(kind)}")
+        return Recognised(
+            "multi-class" if several else "binary", f"{_listed(distinct)} are {_words(kind)}"
+        )
     found = _of_numbers(distinct, len(values) - values.null_count)
     whole = all(number.is_integer() for number in distinct)
     return found._replace(
@@ -93,22 +109,31 @@ def recognise(target: str, values: Any, wanted: Task | None = None, how: str = "
     )
 
 
-def too_many(target: str, example: Any, count: str = f"more than {MOST_CLASSES} different words") -> TrackingError:
+def too_many(
+    target: str, example: Any, count: str = f"more than {MOST_CLASSES} different words"
+) -> TrackingError:
     """The error for a target with more different values than classes can have."""
     if isinstance(example, str):
         return TrackingError(
-            f"the target {target!r} holds {count}, such as {shown(example)}: too many for classes, and no numbers as far as "
+            f"the target {target!r} holds {count}, such as {shown(example)}: too many for "
+            "classes, and no numbers as far as "
             "could be seen.\n"
-            f"Choose another column as --target; if they are numbers, --types {shell(target)}=number says which one is not."
+            "Choose another column as --target; if they are numbers, --types "
+            f"{shell(target)}=number says which one is not."
         )
     return TrackingError(
-        f"the target {target!r} has more than {MOST_CLASSES} different values, too many for classes. "
+        f"the target {target!r} has more than {MOST_CLASSES} different values, too many for "
+        "classes. "
         "Use --task regression if they are amounts, or choose another target."
     )
 
 
 def _of_numbers(distinct: list[float], rows: int) -> Recognised:
-    few = f" (only {rows:,} row{'s' * (rows != 1)} to tell by; --task insists)" if rows < 2 * ROWS_PER_NUMBER else ""
+    few = (
+        f" (only {rows:,} row{'s' * (rows != 1)} to tell by; --task insists)"
+        if rows < 2 * ROWS_PER_NUMBER
+        else ""
+    )
     if set(distinct) <= {0.0, 1.0} and distinct:
         return Recognised("binary", f"all values are 0 or 1{few}")
     if len(distinct) == 2 and not few:
@@ -116,19 +141,31 @@ def _of_numbers(distinct: list[float], rows: int) -> Recognised:
     if any(not number.is_integer() for number in distinct):
         return Recognised("regression", f"the values are numbers, not all of them whole{few}")
     if 2 < len(distinct) <= min(MOST_NUMBERS, rows // ROWS_PER_NUMBER):
-        return Recognised("multi-class", f"there are {len(distinct)} different whole numbers, {_listed(distinct)}")
-    return Recognised("regression", f"the values are numbers, {len(distinct):,} different in the first {rows:,} rows{few}")
+        return Recognised(
+            "multi-class", f"there are {len(distinct)} different whole numbers, {_listed(distinct)}"
+        )
+    return Recognised(
+        "regression",
+        f"the values are numbers, {len(distinct):,} different in the first {rows:,} rows{few}",
+    )
 
 
 def _hint(target: str, task: Task, distinct: list[float]) -> str:
     """Counts and ratings look like classes, and classes like counts: how to say which it is."""
-    if len(distinct) < 3 or len(distinct) > MOST_HINTED or any(not number.is_integer() for number in distinct):
+    if (
+        len(distinct) < 3
+        or len(distinct) > MOST_HINTED
+        or any(not number.is_integer() for number in distinct)
+    ):
         return ""
     numbers = sorted(int(number) for number in distinct)
     if numbers == list(range(numbers[0], numbers[-1] + 1)):
         what = f"The target {target!r} has the whole numbers {numbers[0]} to {numbers[-1]}"
     else:
-        what = f"The target {target!r} has {len(numbers)} different whole numbers from {numbers[0]} to {numbers[-1]}"
+        what = (
+            f"The target {target!r} has {len(numbers)} different whole numbers from "
+            f"{numbers[0]} to {numbers[-1]}"
+        )
     if task == "regression":
         return f"{what}: taken for amounts. If they name classes, say --task multi-class."
     return f"{what}: taken for classes. If they are amounts or ratings, say --task regression."
@@ -144,7 +181,13 @@ def _listed(distinct: list[Any], most: int = 4) -> str:
     >>> _listed([1.0, 2.5, 3.0])
     '1, 2.5 and 3'
     """
-    parts = [f"{value:g}" if isinstance(value, float) else shown(value, 24) for value in distinct[:most]]
+    parts = [
+        f"{value:g}" if isinstance(value, float) else shown(value, 24) for value in distinct[:most]
+    ]
     if len(distinct) > most:
         return f"{', '.join(parts)} and more"
-    return " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else "".join(parts) or "no value"
+    return (
+        " and ".join([", ".join(parts[:-1]), parts[-1]])
+        if len(parts) > 1
+        else "".join(parts) or "no value"
+    )

@@ -1,4 +1,6 @@
-"""The model in a saved run, and other tables for it: which columns they must have, and how these are read."""
+"""The model in a saved run, and other tables for it: which columns they must have, and how these
+are read.
+"""
 
 from __future__ import annotations
 
@@ -50,11 +52,22 @@ def taught(path: str) -> Taught:
     """
     state = checkpoint.load(path, kind=KIND)
     try:
-        tracker, position = trackers.resumed(nested.take("tracker", state)), Position(**nested.take("position", state))
+        tracker, position = (
+            trackers.resumed(nested.take("tracker", state)),
+            Position(**nested.take("position", state)),
+        )
         job_sanity.require_layout(job_sanity.require_position(position), tracker)
-    except (LookupError, TypeError, ValueError, OverflowError, AttributeError, RecursionError) as error:
+    except (
+        LookupError,
+        TypeError,
+        ValueError,
+        OverflowError,
+        AttributeError,
+        RecursionError,
+    ) as error:
         raise checkpoint.CheckpointError(
-            f"the checkpoint {path!r} does not fit this version of swordplay ({error}). Learn anew into another --state."
+            f"the checkpoint {path!r} does not fit this version of swordplay ({error}). Learn "
+            "anew into another --state."
         ) from error
     return Taught(tracker, position)
 
@@ -75,7 +88,8 @@ def settings_in(path: str) -> Settings | None:
 
 
 def require_columns(table: Table, tracker: AnyTracker, state: str, *, joined: bool) -> None:
-    """Refuse a table without a column that the model learned from, or that tells series or rows apart.
+    """Refuse a table without a column that the model learned from, or that tells series or rows
+    apart.
 
     Parameters
     ----------
@@ -92,12 +106,17 @@ def require_columns(table: Table, tracker: AnyTracker, state: str, *, joined: bo
     for name in dict.fromkeys([*used, *tracker.settings.key, *job_sanity.watched(tracker)]):
         if name not in names:
             has = nearest(name, names)
-            raise TrackingError(f"{table.name} has no column {name!r}, which the model in {state} learned from.{has} {PADDED}")
+            raise TrackingError(
+                f"{table.name} has no column {name!r}, which the model in {state} learned "
+                f"from.{has} {PADDED}"
+            )
 
 
 def unknown(table: Table, earlier: Iterable[str]) -> list[str]:
     """Columns of a table that the model does not know."""
-    names = Layout.read(table.start.layout)[0].names if table.start is not None else table.schema.names
+    names = (
+        Layout.read(table.start.layout)[0].names if table.start is not None else table.schema.names
+    )
     known = set(earlier)
     return [name for name in names if name not in known]
 
@@ -108,6 +127,13 @@ def without_target(rows: Any, model: Taught) -> Any:
     columns, names = [], {*rows.schema.names} - {model.settings.target}
     for field in fields:
         found = rows.column(field.name) if field.name in names else None
-        columns.append(pa.nulls(len(rows), field.type) if found is None or found.null_count == len(rows) else found)
-    kept = [pa.field(field.name, values.type, metadata=field.metadata) for field, values in zip(fields, columns, strict=True)]
+        columns.append(
+            pa.nulls(len(rows), field.type)
+            if found is None or found.null_count == len(rows)
+            else found
+        )
+    kept = [
+        pa.field(field.name, values.type, metadata=field.metadata)
+        for field, values in zip(fields, columns, strict=True)
+    ]
     return pa.RecordBatch.from_arrays(columns, schema=pa.schema(kept))

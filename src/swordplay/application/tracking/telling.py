@@ -41,7 +41,9 @@ class Common(TypedDict):
 def common(tracker: AnyTracker, source: str, refused: int, seconds: float) -> Common:
     """What is told of every run that has learned something; the others are refused."""
     if not tracker.started:
-        raise TrackingError(f"no row has a value of the target {tracker.settings.target!r}, so nothing was learned.")
+        raise TrackingError(
+            f"no row has a value of the target {tracker.settings.target!r}, so nothing was learned."
+        )
     return {
         "source": source,
         "target": tracker.settings.target,
@@ -55,31 +57,47 @@ def common(tracker: AnyTracker, source: str, refused: int, seconds: float) -> Co
 
 
 def errors(tracker: Tracker) -> tuple[dict[str, float], float]:
-    """RMSE or share of mistakes of the learner and of all baselines, and the best single step size."""
+    """RMSE or share of mistakes of the learner and of all baselines, and the best single step
+    size.
+    """
     if not tracker.recorder.rows:
         return {}, math.nan
     totals, best = tracker.recorder.totals()
     means = {name: total / tracker.recorder.rows for name, total in totals.items()}
-    return {n: math.sqrt(m) for n, m in means.items()} if tracker.task == "regression" else means, best
+    return {
+        n: math.sqrt(m) for n, m in means.items()
+    } if tracker.task == "regression" else means, best
 
 
 def means(tracker: Tracker) -> dict[str, float]:
-    """Mean absolute errors of the learner and of two baselines; for classes log loss and Brier score of the learner.
+    """Mean absolute errors of the learner and of two baselines.
 
-    The Brier score of two classes is that of the second one, as usual; of more it is the sum over all of them.
+    For classes log loss and Brier score of the learner.
+
+    The Brier score of two classes is that of the second one, as usual; of more it is the sum over
+    all of them.
     """
     if not isinstance(tracker.recorder, Recorder) or not tracker.recorder.rows:
         return {}
-    sums = tracker.recorder.figures[: tracker.recorder.closed + 1].sum(axis=0) / tracker.recorder.rows
+    sums = (
+        tracker.recorder.figures[: tracker.recorder.closed + 1].sum(axis=0) / tracker.recorder.rows
+    )
     told = dict(zip(tracker.recorder.figure_names, sums.tolist(), strict=True))
     if tracker.task == "regression":
         return {name: told[name] for name in tracker.contestants.names}
-    return {LOG_LOSS: told[LOG_LOSS], BRIER: told[BRIER] / (2.0 if tracker.task == "binary" else 1.0)}
+    return {
+        LOG_LOSS: told[LOG_LOSS],
+        BRIER: told[BRIER] / (2.0 if tracker.task == "binary" else 1.0),
+    }
 
 
 def intervals(tracker: Tracker) -> Intervals | None:
     """How the intervals did; None where there are none."""
-    if tracker.band is None or not isinstance(tracker.recorder, Recorder) or not tracker.recorder.rows:
+    if (
+        tracker.band is None
+        or not isinstance(tracker.recorder, Recorder)
+        or not tracker.recorder.rows
+    ):
         return None
     sums = tracker.recorder.figures[: tracker.recorder.closed + 1].sum(axis=0)
     told = dict(zip(tracker.recorder.figure_names, sums.tolist(), strict=True))
@@ -99,14 +117,26 @@ def story(tracker: Tracker, source: str, refused: int, seconds: float) -> Story:
     assert isinstance(tracker.recorder, Recorder), "one of many keys has no story of its own"
     models, (found, best) = list(tracker.contestants.models.values()), errors(tracker)
     of_classes, spreads = tracker.recognised.of_classes, models[0].columns.places[1]
-    classes = tuple(tracker.contestants.shown(code) for code in range(len(tracker.tally.confusion))) if of_classes else ()
+    classes = (
+        tuple(tracker.contestants.shown(code) for code in range(len(tracker.tally.confusion)))
+        if of_classes
+        else ()
+    )
     course = tracker.recorder.course(sample(models), tracker.contestants.coefficients)
-    about = {k: classes[k] if of_classes and k < len(classes) else "" for k in tracker.contestants.coefficients}
+    about = {
+        k: classes[k] if of_classes and k < len(classes) else ""
+        for k in tracker.contestants.coefficients
+    }
     signed = course.coefficients
     if tracker.task == "binary" and len(classes) == 2 and classes[0] > classes[1]:
-        about, signed = {1: classes[0]}, -signed  # one asks what speaks for "1", "yes" and "up", not for "0", "no", "down"
+        about, signed = (
+            {1: classes[0]},
+            -signed,
+        )  # one asks what speaks for "1", "yes" and "up", not for "0", "no", "down"
     names = tracker.encoder.names(tracker.settings.target)
-    blocks = of_classes and verdict.in_blocks(found.get(NO_CHANGE, 1.0), tracker.recorder.rows, tracker.tally.confusion)
+    blocks = of_classes and verdict.in_blocks(
+        found.get(NO_CHANGE, 1.0), tracker.recorder.rows, tracker.tally.confusion
+    )
     return Story(
         **facts,
         rows=tracker.recorder.rows,
@@ -127,11 +157,23 @@ def story(tracker: Tracker, source: str, refused: int, seconds: float) -> Story:
         sureness=tracker.tally.sureness,
         worst=tracker.recorder.worst(tracker.last),
         summary=summary.text(LEARNER, tracker.contestants.models, bound=False),
-        proven=tracker.recorder.windows.told(tracker.recorder.rows, float(course.times[-1]), tracker.contestants.standing()),
-        remarks=(*(remark.text for remark in tracker.remarks()), *((verdict.BLOCKS,) if blocks else ())),
+        proven=tracker.recorder.windows.told(
+            tracker.recorder.rows, float(course.times[-1]), tracker.contestants.standing()
+        ),
+        remarks=(
+            *(remark.text for remark in tracker.remarks()),
+            *((verdict.BLOCKS,) if blocks else ()),
+        ),
     )
 
 
 def forward(times: Vector) -> bool:
-    """Whether times are all known and never go back, and not all the same: then they can stand under a picture."""
-    return bool(len(times) > 1 and np.isfinite(times).all() and (np.diff(times) >= 0.0).all() and times[-1] > times[0])
+    """Whether times are all known and never go back, and not all the same: then they can stand
+    under a picture.
+    """
+    return bool(
+        len(times) > 1
+        and np.isfinite(times).all()
+        and (np.diff(times) >= 0.0).all()
+        and times[-1] > times[0]
+    )

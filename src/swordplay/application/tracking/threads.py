@@ -1,4 +1,6 @@
-"""Work done ahead, aside and behind, in one thread each: reading, judging and writing beside learning, in order, never far."""
+"""Work done ahead, aside and behind, in one thread each: reading, judging and writing beside
+learning, in order, never far.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +15,17 @@ AHEAD, BEHIND = 2, 2
 MANY = 32
 """The same where many keys are learned together: about as many batches make one."""
 BESIDE = 3
-"""Calls aside, the one that is under way and those that wait: one that takes long need not keep anybody else waiting."""
+"""Calls aside, the one that is under way and those that wait: one that takes long need not keep
+anybody else waiting.
+"""
 GLANCE = 0.1
 """Seconds after which a wait looks whether it should go on."""
 
 
 @final
 class Ahead(Generic[T]):
-    """An iterator that is worked off in a thread of its own, a few items ahead of whoever takes them.
+    """An iterator that is worked off in a thread of its own, a few items ahead of whoever takes
+    them.
 
     Parameters
     ----------
@@ -31,7 +36,10 @@ class Ahead(Generic[T]):
     """
 
     def __init__(self, items: Iterator[T], ahead: int = AHEAD) -> None:
-        self._items, self._pool = items, ThreadPoolExecutor(1, thread_name_prefix="swordplay-reader")
+        self._items, self._pool = (
+            items,
+            ThreadPoolExecutor(1, thread_name_prefix="swordplay-reader"),
+        )
         self._waiting: deque[Future[T | None]] = deque()
         for _ in range(1 + ahead):
             self._order()
@@ -73,7 +81,10 @@ class Ahead(Generic[T]):
 
 @final
 class Behind:
-    """Calls that are made in a thread of their own, in order; what goes wrong in them is raised by the next call here."""
+    """Calls that are made in a thread of their own, in order.
+
+    What goes wrong in them is raised by the next call here.
+    """
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="swordplay-writer")
@@ -97,7 +108,8 @@ class Behind:
 
 @final
 class Aside(Generic[T]):
-    """Calls that are made in a thread of their own, in order, and what is to be done with their results here.
+    """Calls that are made in a thread of their own, in order, and what is to be done with their
+    results here.
 
     Parameters
     ----------
@@ -112,13 +124,18 @@ class Aside(Generic[T]):
         """Whether a call, or what was to be done with its result, has failed."""
 
     def call(self, along: Any, function: Callable[..., T], *arguments: Any) -> None:
-        """Settle calls that are over, and others while there are too many, and call a function soon."""
+        """Settle calls that are over, and others while there are too many, and call a function
+        soon.
+        """
         while self._waiting and (len(self._waiting) >= BESIDE or self._waiting[0][1].done()):
             self._settle_one()
         self._waiting.append((along, self._pool.submit(function, *arguments)))
 
     def settle(self) -> None:
-        """Wait for all calls, and do what is to be done with their results; what goes wrong in the thread is raised, once."""
+        """Wait for all calls, and do what is to be done with their results.
+
+        What goes wrong in the thread is raised, once.
+        """
         while self._waiting:
             self._settle_one()
 
@@ -132,7 +149,10 @@ class Aside(Generic[T]):
             raise
 
     def _forget(self) -> None:
-        """Nothing comes of the calls behind one that has failed; the one that is under way is waited for."""
+        """Nothing comes of the calls behind one that has failed.
+
+        The one that is under way is waited for.
+        """
         calls = [call for _, call in self._waiting]
         self._waiting.clear()
         wait([call for call in calls if not call.cancel()])

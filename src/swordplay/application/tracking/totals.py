@@ -46,7 +46,9 @@ class Totals:
         # One by one: numpy's own sum would depend on where the rows were cut.
         self.errors = np.cumsum(np.vstack([self.errors, played.errors]), axis=0)[-1]
         if count := len(self.figure_names):
-            self.figures = np.cumsum(np.vstack([self.figures, played.figures[:, -count:]]), axis=0)[-1]
+            self.figures = np.cumsum(np.vstack([self.figures, played.figures[:, -count:]]), axis=0)[
+                -1
+            ]
         self.rows += len(played.losses)
 
     def close(self, *more: Any) -> None:
@@ -56,7 +58,9 @@ class Totals:
         """Nobody is told of single rows."""
 
     def totals(self) -> tuple[dict[str, float], float]:
-        """Sum of the losses of everybody so far, and the step size that lost least of all single ones."""
+        """Sum of the losses of everybody so far, and the step size that lost least of all single
+        ones.
+        """
         best = int(self.open_rungs.argmin())
         sums = dict(zip(self.names, self.errors.tolist(), strict=True))
         return {**sums, BEST_STEP: float(self.open_rungs[best])}, float(STEP_SIZES[best])
@@ -64,12 +68,18 @@ class Totals:
     def state(self) -> State:
         """All that the next row needs."""
         figures = {"figures": self.figures.copy()} if self.figure_names else {}
-        return {"errors": self.errors.copy(), "rungs": self.open_rungs.copy(), "rows": self.rows} | figures
+        return {
+            "errors": self.errors.copy(),
+            "rungs": self.open_rungs.copy(),
+            "rows": self.rows,
+        } | figures
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Go on from a saved state."""
         # Doubles, whatever is in the file: further sums are added to them where they stand.
-        self.errors, self.open_rungs = (np.array(saved[name], dtype=np.float64) for name in ("errors", "rungs"))
+        self.errors, self.open_rungs = (
+            np.array(saved[name], dtype=np.float64) for name in ("errors", "rungs")
+        )
         self.rows = int(saved["rows"])
         if self.figure_names:
             self.figures = np.array(saved["figures"], dtype=np.float64)

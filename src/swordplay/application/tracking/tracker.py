@@ -44,7 +44,9 @@ PARTS = ("encoder", "contestants", "predictions", "recorder", "tally", "order")
 
 
 NO_TALLY = Tally(False)
-"""That of all keys of many, which is never added to: one of its own takes twice as much as their learners."""
+"""That of all keys of many, which is never added to: one of its own takes twice as much as their
+learners.
+"""
 
 
 class Tracked(NamedTuple):
@@ -60,16 +62,27 @@ class Tracked(NamedTuple):
 
 @final
 class Tracker:
-    """Predicts each row of a table before learning from it, beside baselines, and remembers how it went.
+    """Predicts each row of a table before learning from it, beside baselines, and remembers how it
+    went.
 
-    Rows whose target is missing are predicted and not learned. The first row that is learned has no prediction, as nothing
-    is known before it. Make one by :meth:`begin` or :meth:`resumed`.
+    Rows whose target is missing are predicted and not learned. The first row that is learned has no
+    prediction, as nothing is known before it. Make one by :meth:`begin` or :meth:`resumed`.
     """
 
     def __init__(
-        self, settings: Settings, recognised: Recognised, kind: str, encoder: Encoder, beside: Sequence[Any] = ()
+        self,
+        settings: Settings,
+        recognised: Recognised,
+        kind: str,
+        encoder: Encoder,
+        beside: Sequence[Any] = (),
     ) -> None:
-        self.settings, self.recognised, self.kind, self.encoder = settings, recognised, kind, encoder
+        self.settings, self.recognised, self.kind, self.encoder = (
+            settings,
+            recognised,
+            kind,
+            encoder,
+        )
         of_classes = recognised.of_classes
         self.contestants: Contestants = (
             ClassContestants(encoder.width, settings.target, **settings.model)
@@ -85,17 +98,26 @@ class Tracker:
         self.recorder: Recorder | Totals = (
             Totals(self.contestants.names, figures)
             if settings.key
-            else Recorder(self.contestants.names, (*self.contestants.figures, *figures), 0 if of_classes else 3)
+            else Recorder(
+                self.contestants.names,
+                (*self.contestants.figures, *figures),
+                0 if of_classes else 3,
+            )
         )
         self.marks = Marks(self.recorder)
         self.tally = NO_TALLY if settings.key else Tally(of_classes)
         self.order = OrderWatch(keyed=bool(settings.key))
         self.rows = self.unlabelled = self.refused = 0
-        """Rows that were tracked, those of them whose target was missing, and rows that could not be used."""
+        """Rows that were tracked, those of them whose target was missing, and rows that could
+        not be used.
+        """
         self.last = 0
         """Number of the last one in the input."""
         self.numbering: NDArray[np.int64] | None = None
-        """The numbers that the rows have in the input, where they are read in another order; set by whoever reads them."""
+        """The numbers that the rows have in the input, where they are read in another order.
+
+        Set by whoever reads them.
+        """
         self.clock = ""
         """The column that dates the rows, empty where there is none."""
 
@@ -108,11 +130,13 @@ class Tracker:
         settings
             The target, and what else was said.
         head
-            A pyarrow record batch of the first rows, by which the task and the use of each column are decided; nothing is
-            learned from it yet.
+            A pyarrow record batch of the first rows, by which the task and the use of each column
+            are decided; nothing is learned from it yet.
         """
         target = head.column(settings.target)
-        recognised = recognise(settings.target, target, settings.task, how_read(head.schema, settings.target))
+        recognised = recognise(
+            settings.target, target, settings.task, how_read(head.schema, settings.target)
+        )
         plans = plan(head, settings.target, settings.features, settings.drop, settings.id or ())
         encoder = Encoder(plans, settings.columns_of_lags, recognised.of_classes, settings.target)
         beside = carried.carried(head, settings.target, settings.id)
@@ -159,16 +183,28 @@ class Tracker:
         return self.judge(self.learn(batch, numbers))
 
     def learn(self, batch: Any, numbers: NDArray[np.int64]) -> Learnt:
-        """The learner's part of :meth:`track`: the next batch may be learned while this one is judged."""
+        """The learner's part of :meth:`track`: the next batch may be learned while this one is
+        judged.
+        """
         batch, numbers, refusals = self.usable(batch, numbers)
         targets = self.contestants.targets(batch.column(self.settings.target))
         learned = ~np.isnan(targets)
         self.clock = time_column(batch.schema) or ""
-        times = dates.milliseconds(batch.column(self.clock)) if self.clock else np.full(len(targets), np.nan)
+        times = (
+            dates.milliseconds(batch.column(self.clock))
+            if self.clock
+            else np.full(len(targets), np.nan)
+        )
         width = self.encoder.width
         encoded = self.encoder.encode(batch, self.lags.before(targets, learned), learned)
         names = [name for name in batch.schema.names if name != self.settings.target]
-        page = Page(batch, self._in_input(numbers), targets, times, [(name, batch.column(name)) for name in names])
+        page = Page(
+            batch,
+            self._in_input(numbers),
+            targets,
+            times,
+            [(name, batch.column(name)) for name in names],
+        )
         debuts, passages = self.contestants.debuts(targets), list[Passage]()
         cuts = {0, len(targets), *encoded.widths, *debuts, *(row + 1 for row in debuts)}
         for first, stop in pairwise(sorted(cuts)):
@@ -177,18 +213,29 @@ class Tracker:
                 self.contestants.widen(width)
             rows = np.ascontiguousarray(encoded.rows[first:stop, :width])
             if first in debuts:
-                passages.append(learn_debut(self.contestants, self.marks, rows, targets[first:stop], first))
+                passages.append(
+                    learn_debut(self.contestants, self.marks, rows, targets[first:stop], first)
+                )
             elif self.contestants.started:
-                passages.append(learn_rows(self.contestants, self.marks, rows, targets[first:stop], first))
+                passages.append(
+                    learn_rows(self.contestants, self.marks, rows, targets[first:stop], first)
+                )
         kinds = {one.name: one.kind.removesuffix(" and time") for one in self.encoder.plans}
         joined = ((name, int(page.numbers[row])) for name, row in encoded.late.items())
-        remarks = tuple(f"Column {name!r} appears at row {row:,} and joins as a {kinds[name]}." for name, row in joined)
-        late = frozenset(names) - {one.name for one in self.encoder.plans if not one.late and one.why != EMPTY}
+        remarks = tuple(
+            f"Column {name!r} appears at row {row:,} and joins as a {kinds[name]}."
+            for name, row in joined
+        )
+        late = frozenset(names) - {
+            one.name for one in self.encoder.plans if not one.late and one.why != EMPTY
+        }
         last = int(numbers[-1]) if len(numbers) else None
         return Learnt(page, passages, refusals, self.clock, late, remarks, last, width)
 
     def judge(self, learnt: Learnt) -> Tracked:
-        """The other part of :meth:`track`: baselines, intervals, the course of the run and the predictions as a table."""
+        """The other part of :meth:`track`: baselines, intervals, the course of the run and the
+        predictions as a table.
+        """
         page = learnt.page
         for passage in learnt.passages:
             judging.judge(self, passage, learnt)
@@ -199,20 +246,27 @@ class Tracker:
         self.unlabelled += int(np.count_nonzero(np.isnan(page.targets)))
         self.last = self.last if learnt.last is None else learnt.last
         self.order.add(page.batch)
-        return Tracked(self.predictions.table(page, self.contestants), learnt.refusals, learnt.remarks)
+        return Tracked(
+            self.predictions.table(page, self.contestants), learnt.refusals, learnt.remarks
+        )
 
     def strange(self, batch: Any) -> dict[int, str]:
         """Which rows of a batch cannot be used, by their targets, and why."""
         return self.contestants.strange(batch.column(self.settings.target), self.recognised.whole)
 
-    def usable(self, batch: Any, numbers: NDArray[np.int64]) -> tuple[Any, NDArray[np.int64], tuple[Refusal, ...]]:
+    def usable(
+        self, batch: Any, numbers: NDArray[np.int64]
+    ) -> tuple[Any, NDArray[np.int64], tuple[Refusal, ...]]:
         """The rows whose target can be used, and refusals of the others."""
         found = self.strange(batch)
         if not found:
             return batch, numbers, ()
         name, rows = self.settings.target, self._in_input(numbers)
         values = batch.column(name)
-        refusals = tuple(Refusal(int(rows[k]), None, name, shortened(values[k].as_py(), 6), why) for k, why in found.items())
+        refusals = tuple(
+            Refusal(int(rows[k]), None, name, shortened(values[k].as_py(), 6), why)
+            for k, why in found.items()
+        )
         used = np.ones(len(numbers), dtype=bool)
         used[list(found)] = False
         return batch.filter(pa.array(used)), numbers[used], refusals
@@ -231,7 +285,9 @@ class Tracker:
         return self.order.remarks()
 
     def errors(self) -> tuple[dict[str, float], float]:
-        """RMSE or share of mistakes of the learner and of all baselines, and the best single step size."""
+        """RMSE or share of mistakes of the learner and of all baselines, and the best single
+        step size.
+        """
         return telling.errors(self)
 
     def story(self, source: str, *, refused: int = 0, seconds: float = 0.0) -> Story:
@@ -251,7 +307,11 @@ class Tracker:
     def state(self) -> State:
         """All that the next row needs."""
         parts = {name: getattr(self, name).state() for name in _parts(self.settings)}
-        flat = {key: value for name, part in parts.items() for key, value in nested.put(name, part).items()}
+        flat = {
+            key: value
+            for name, part in parts.items()
+            for key, value in nested.put(name, part).items()
+        }
         return {
             **flat,
             **({} if self.band is None else nested.put("band", self.band.state())),
@@ -270,7 +330,9 @@ class Tracker:
         settings, recognised = sanity.read_decided(saved)
         of_classes = recognised.of_classes
         sanity.require_held(saved, saved["encoder.width"], settings.columns_of_lags)
-        encoder = Encoder.resumed(nested.take("encoder", saved), settings.columns_of_lags, of_classes, settings.target)
+        encoder = Encoder.resumed(
+            nested.take("encoder", saved), settings.columns_of_lags, of_classes, settings.target
+        )
         require_encoder(encoder)
         tracker = cls(settings, recognised, saved["kind"], encoder, carried.read(saved["carried"]))
         for name in _parts(settings)[1:]:
@@ -278,7 +340,10 @@ class Tracker:
         if tracker.band is not None:
             tracker.band.load_state(nested.take("band", saved))
         tracker.marks = Marks(tracker.recorder)
-        tracker.lags.recent, tracker.clock = np.array(saved["lags"], dtype=np.float64), str(saved["clock"])
+        tracker.lags.recent, tracker.clock = (
+            np.array(saved["lags"], dtype=np.float64),
+            str(saved["clock"]),
+        )
         for name in COUNTS:
             setattr(tracker, name, int(saved[name]))
         sanity.require_tracker(tracker)

@@ -1,4 +1,6 @@
-"""A tracker for a table: of one series, of many that are told apart by a key, or of rows that come twice."""
+"""A tracker for a table: of one series, of many that are told apart by a key, or of rows that
+come twice.
+"""
 
 from __future__ import annotations
 
@@ -35,6 +37,10 @@ def resumed(saved: Mapping[str, Any]) -> AnyTracker:
 
 
 def prepare(settings: Settings) -> None:
-    """Import what the first rows need in any case: whoever does so while they are read need not do it afterwards."""
-    for name in () if settings.key else ("ladder", *(("curved.rounds",) if settings.curves else ())):
+    """Import what the first rows need in any case: whoever does so while they are read need not
+    do it afterwards.
+    """
+    for name in (
+        () if settings.key else ("ladder", *(("curved.rounds",) if settings.curves else ()))
+    ):
         importlib.import_module(f"swordplay.engine.{name}")

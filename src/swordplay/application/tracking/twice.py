@@ -1,4 +1,6 @@
-"""Rows that come twice: first without their target, to be predicted, and later with it, to be learned."""
+"""Rows that come twice: first without their target, to be predicted, and later with it, to be
+learned.
+"""
 
 from __future__ import annotations
 
@@ -45,17 +47,25 @@ TWICE = "was answered before; a new row needs a new id"
 class TwiceTracker:
     """A tracker of rows that come twice, matched by their ids, with the interface of a ``Tracker``.
 
-    A row without a target is predicted and waits, as a ticket of a :class:`~swordplay.late.LateModel`. When its id comes again
-    with a target, what was predicted is judged, and the row as it was is learned. A row that has its target the first time is
-    predicted and learned at once. Make one by :meth:`begin` or :meth:`resumed`.
+    A row without a target is predicted and waits, as a ticket of a
+    :class:`~swordplay.late.LateModel`. When its id comes again with a target, what was predicted is
+    judged, and the row as it was is learned. A row that has its target the first time is predicted
+    and learned at once. Make one by :meth:`begin` or :meth:`resumed`.
     """
 
     def __init__(
-        self, settings: Settings, recognised: Recognised, kind: str, encoder: Encoder, fields: tuple[Any, ...]
+        self,
+        settings: Settings,
+        recognised: Recognised,
+        kind: str,
+        encoder: Encoder,
+        fields: tuple[Any, ...],
     ) -> None:
         self.settings, self.recognised, self.kind = settings, recognised, kind
         self.blank = Tracker(settings, recognised, kind, encoder, fields)
-        """A tracker that never learns: it knows which targets can be used, and how predictions are written."""
+        """A tracker that never learns: it knows which targets can be used, and how predictions
+        are written.
+        """
         self.predictions, self.encoder = self.blank.predictions, encoder
         self.schema = self.predictions.schema
         self.reading = Rows(settings, encoder.plans)
@@ -75,25 +85,45 @@ class TwiceTracker:
         self.rows = self.unlabelled = self.refused = self.last = self.dropped = 0
         self.numbering: NDArray[np.int64] | None = None
         self.only_predicts = False
-        """Whether rows are predicted as they come, whatever their ids: nothing is learned any more (``swordplay predict``)."""
+        """Whether rows are predicted as they come, whatever their ids: nothing is learned any
+        more (``swordplay predict``).
+        """
 
     @classmethod
     def begin(cls, settings: Settings, head: Any) -> Self:
         """A tracker of a table that begins with these rows (see ``Tracker.begin``)."""
         if not settings.id:
-            raise TrackingError("--twice needs --id: the column, or columns, by which a row is recognised when it comes again.")
+            raise TrackingError(
+                "--twice needs --id: the column, or columns, by which a row is recognised when it "
+                "comes again."
+            )
         if settings.key:
-            raise TrackingError("--twice does not go together with --key. Leave out one of them, or use `swordplay serve`.")
+            raise TrackingError(
+                "--twice does not go together with --key. Leave out one of them, or use "
+                "`swordplay serve`."
+            )
         target = head.column(settings.target)
-        recognised = recognise(settings.target, target, settings.task, how_read(head.schema, settings.target))
+        recognised = recognise(
+            settings.target, target, settings.task, how_read(head.schema, settings.target)
+        )
         plans = plan(head, settings.target, settings.features, settings.drop, settings.id)
         encoder = Encoder(plans, settings.columns_of_lags, recognised.of_classes, settings.target)
-        return cls(settings, recognised, str(target.type), encoder, carried.carried(head, settings.target, settings.id))
+        return cls(
+            settings,
+            recognised,
+            str(target.type),
+            encoder,
+            carried.carried(head, settings.target, settings.id),
+        )
 
     @property
     def task(self) -> Task:
         """The task by all that was seen."""
-        return "multi-class" if self.recognised.of_classes and len(self.score.counts) > 2 else self.recognised.task
+        return (
+            "multi-class"
+            if self.recognised.of_classes and len(self.score.counts) > 2
+            else self.recognised.task
+        )
 
     @property
     def started(self) -> bool:
@@ -126,7 +156,9 @@ class TwiceTracker:
                 told += 1
         return found
 
-    def usable(self, batch: Any, numbers: NDArray[np.int64]) -> tuple[Any, NDArray[np.int64], tuple[Refusal, ...]]:
+    def usable(
+        self, batch: Any, numbers: NDArray[np.int64]
+    ) -> tuple[Any, NDArray[np.int64], tuple[Refusal, ...]]:
         """The rows that can be used, and refusals of the others."""
         rows = numbers if self.numbering is None else self.numbering[numbers - 1]
         found = self.strange(batch)
@@ -136,7 +168,8 @@ class TwiceTracker:
         ids = ids_of(batch, self.settings.id or ())
         of_target = {one.row: one for one in self.blank.usable(batch, rows)[2]}
         refusals = tuple(
-            of_target.get(int(rows[k])) or Refusal(int(rows[k]), None, named, shortened(ids[k]), why)
+            of_target.get(int(rows[k]))
+            or Refusal(int(rows[k]), None, named, shortened(ids[k]), why)
             for k, why in found.items()
         )
         used = np.ones(len(rows), dtype=bool)
@@ -144,19 +177,33 @@ class TwiceTracker:
         return batch.filter(pa.array(used)), rows[used], refusals
 
     def track(self, batch: Any, numbers: NDArray[np.int64]) -> Tracked:
-        """Predict rows that are new, and learn those that are answered, in their order (see ``Tracker.track``)."""
+        """Predict rows that are new, and learn those that are answered, in their order (see
+        ``Tracker.track``).
+        """
         last = int(numbers[-1]) if len(numbers) else self.last
         batch, rows, refusals = self.usable(batch, numbers)
         column = batch.column(self.settings.target)
         self.blank.contestants.targets(column)  # refuses a class too many
-        ids = [f"#{row}" for row in rows] if self.only_predicts else list(map(str, ids_of(batch, self.settings.id or ())))
+        ids = (
+            [f"#{row}" for row in rows]
+            if self.only_predicts
+            else list(map(str, ids_of(batch, self.settings.id or ())))
+        )
         tickets, losses = self._played(ids, self.reading.of(batch), column.to_pylist())
-        self.rows, self.refused, self.last = self.rows + len(batch), self.refused + len(refusals), last
+        self.rows, self.refused, self.last = (
+            self.rows + len(batch),
+            self.refused + len(refusals),
+            last,
+        )
         self.unlabelled += column.null_count
         return Tracked(twice_story.table(self, batch, rows, tickets, losses), refusals)
 
-    def _played(self, ids: list[str], rows: list[Any], ys: list[Any]) -> tuple[list[Ticket], list[float | None]]:
-        """What was predicted of every row, now or when it was here first, and what that cost where the target is known."""
+    def _played(
+        self, ids: list[str], rows: list[Any], ys: list[Any]
+    ) -> tuple[list[Ticket], list[float | None]]:
+        """What was predicted of every row, now or when it was here first, and what that cost
+        where the target is known.
+        """
         tickets: list[Ticket] = []
         losses: list[float | None] = []
         for what, places in self._runs(ids, ys):
@@ -181,7 +228,10 @@ class TwiceTracker:
         return tickets, losses
 
     def _runs(self, ids: list[str], ys: list[Any]) -> Iterator[tuple[str, list[int]]]:
-        """Neighbouring rows with which the same is done; those that are learned at once stand alone."""
+        """Neighbouring rows with which the same is done.
+
+        Those that are learned at once stand alone.
+        """
         run: list[int] = []
         fresh: set[str] = set()
         before = ""
@@ -208,7 +258,9 @@ class TwiceTracker:
         self.dropped += 1
 
     def _judge(self, id: str, ticket: Ticket, truth: Any, loss: float | None) -> None:
-        self.score.judge(self.said.pop(id), ticket, truth, loss, of_classes=self.recognised.of_classes)
+        self.score.judge(
+            self.said.pop(id), ticket, truth, loss, of_classes=self.recognised.of_classes
+        )
         self.answered.pop(id, None)
         self.answered[id] = self.score.told - 1
         if len(self.answered) > REMEMBERED:
@@ -221,7 +273,9 @@ class TwiceTracker:
         return ()
 
     def errors(self) -> tuple[dict[str, float], float]:
-        """RMSE or share of mistakes of what was predicted when the rows were new, beside baselines as of then."""
+        """RMSE or share of mistakes of what was predicted when the rows were new, beside
+        baselines as of then.
+        """
         return twice_story.errors(self), math.nan
 
     def story(self, source: str, *, refused: int = 0, seconds: float = 0.0) -> TwiceStory:
@@ -236,7 +290,9 @@ class TwiceTracker:
             **nested.put("late", self.model.state()),
             **nested.put("predictions", self.predictions.state()),
             **nested.put("encoder", self.encoder.state()),
-            "twice": json.dumps([list(self.said.items()), list(self.answered.items()), self.score.saved()]),
+            "twice": json.dumps(
+                [list(self.said.items()), list(self.answered.items()), self.score.saved()]
+            ),
             "carried": carried.text(self.predictions.carried),
             "settings": json.dumps(self.settings),
             "recognised": json.dumps(self.recognised),
@@ -250,7 +306,10 @@ class TwiceTracker:
         settings, recognised = sanity.read_decided(saved)
         settings = settings._replace(id=tuple(settings.id or ()))
         encoder = Encoder.resumed(
-            nested.take("encoder", saved), settings.columns_of_lags, recognised.of_classes, settings.target
+            nested.take("encoder", saved),
+            settings.columns_of_lags,
+            recognised.of_classes,
+            settings.target,
         )
         require_encoder(encoder)
         if not settings.twice or settings.target in {one.name for one in encoder.plans}:
@@ -263,10 +322,16 @@ class TwiceTracker:
         tracker.model = LateModel.from_state(nested.take("late", saved))
         said, answered, score = json.loads(saved["twice"])
         tracker.said = {id: Said(*one) for id, one in said}
-        tracker.answered, tracker.score = dict(answered), Score.of_saved(score, recognised.of_classes)
+        tracker.answered, tracker.score = (
+            dict(answered),
+            Score.of_saved(score, recognised.of_classes),
+        )
         for number in tracker.answered.values():
             require_one("answered", number, ROWS)
-        if list(tracker.said) != list(tracker.model.pending) or tracker.score.told != tracker.model.score.told:
+        if (
+            list(tracker.said) != list(tracker.model.pending)
+            or tracker.score.told != tracker.model.score.told
+        ):
             raise refuse("the rows that wait are not those of the model")
         for id, one in tracker.said.items():
             if one != Said() or tracker.model.pending[id].prediction is not None:

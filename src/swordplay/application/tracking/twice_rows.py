@@ -1,4 +1,6 @@
-"""Rows that come twice as a model that learns late takes them: values by name, and the ids by which they are recognised."""
+"""Rows that come twice as a model that learns late takes them: values by name, and the ids by
+which they are recognised.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,14 @@ from swordplay.data.tables.lean import values_of
 from swordplay.estimators.mixed_rows import LONGEST_WORD
 from swordplay.late.ticket import LONGEST_ID
 
-KINDS = {"number": "number", "truth": "number", "category": "word", "date": "date", "date and time": "date", "time": "time"}
+KINDS = {
+    "number": "number",
+    "truth": "number",
+    "category": "word",
+    "date": "date",
+    "date and time": "date",
+    "time": "time",
+}
 """What columns hold for the model, by what is made of them in a table."""
 
 
@@ -27,7 +36,8 @@ class Rows:
     settings
         What was said about the table.
     plans
-        What is made of each column by its first rows. One that was empty there, or not there, joins with its first value.
+        What is made of each column by its first rows. One that was empty there, or not there, joins
+        with its first value.
     """
 
     def __init__(self, settings: Settings, plans: Sequence[Plan]) -> None:
@@ -66,7 +76,9 @@ def ids_of(batch: Any, names: Sequence[str]) -> list[str | None]:
     columns = [[_text(value) for value in values_of(batch.column(name))] for name in names]
     if len(columns) == 1:
         return [None if one is None else _short(one) for one in columns[0]]
-    return [None if None in parts else _short(json.dumps(parts)) for parts in zip(*columns, strict=True)]
+    return [
+        None if None in parts else _short(json.dumps(parts)) for parts in zip(*columns, strict=True)
+    ]
 
 
 def _text(value: Any) -> str | None:

@@ -1,4 +1,6 @@
-"""How good predictions were whose targets came later, beside baselines that knew as little when the rows were new."""
+"""How good predictions were whose targets came later, beside baselines that knew as little when
+the rows were new.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from swordplay.estimators.model import LARGEST
 from swordplay.late import Ticket
 
 SUMS = ("learner", "no change", "mean or majority", "covered", "bounded", "width")
-"""What is summed over all answers that could be judged: squared errors or mistakes, then of the intervals."""
+"""What is summed over all answers that could be judged: squared errors or mistakes, then of the
+intervals.
+"""
 
 VALUE = Range(-LARGEST, LARGEST)
 
@@ -55,7 +59,9 @@ class Score:
             return Said(self.last, max(self.counts, key=lambda one: self.counts[one]))
         return Said(self.last, self.total / self.told)
 
-    def judge(self, said: Said, ticket: Ticket, truth: Any, loss: float | None, *, of_classes: bool) -> None:
+    def judge(
+        self, said: Said, ticket: Ticket, truth: Any, loss: float | None, *, of_classes: bool
+    ) -> None:
         """One answer more.
 
         Parameters
@@ -84,20 +90,32 @@ class Score:
 
     def saved(self) -> list[Any]:
         """As values of JSON."""
-        return [self.told, self.judged, list(self.sums.values()), self.last, self.total, list(self.counts.items())]
+        return [
+            self.told,
+            self.judged,
+            list(self.sums.values()),
+            self.last,
+            self.total,
+            list(self.counts.items()),
+        ]
 
     @classmethod
     def of_saved(cls, saved: Sequence[Any], of_classes: bool) -> Score:
         """And back, checked."""
         score = cls()
         score.told, score.judged, sums, score.last, score.total, counts = saved
-        score.sums, score.counts = dict(zip(SUMS, map(float, sums), strict=True)), {label: int(n) for label, n in counts}
+        score.sums, score.counts = (
+            dict(zip(SUMS, map(float, sums), strict=True)),
+            {label: int(n) for label, n in counts},
+        )
         require_one("score.told", score.told, ROWS)
         require_one("score.judged", score.judged, ROWS)
         for name, one in score.sums.items():
             require_one(f"score.{name}", one, SUM)
         require_one("score.total", score.total, TOTAL)
-        if score.judged > score.told or (bool(score.counts) if not of_classes else any(n < 1 for n in score.counts.values())):
+        if score.judged > score.told or (
+            bool(score.counts) if not of_classes else any(n < 1 for n in score.counts.values())
+        ):
             raise refuse("the sums over its answers are not those of any answers")
         if score.told:
             Said(score.last, 0.0).require_sane(of_classes)

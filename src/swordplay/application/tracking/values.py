@@ -40,7 +40,8 @@ NOTHING = np.empty((0, 3)), np.empty((0, 5)), np.empty((0, 3))
 
 @final
 class ValueContestants:
-    """The learner, the last value, the mean of all values so far, and gradient descent at every step size.
+    """The learner, the last value, the mean of all values so far, and gradient descent at every
+    step size.
 
     Parameters
     ----------
@@ -49,7 +50,8 @@ class ValueContestants:
     target
         Its name.
     loss
-        ``"squared"`` or ``"huber"``: what the learner learns from. All are judged by squared errors.
+        ``"squared"`` or ``"huber"``: what the learner learns from. All are judged by squared
+        errors.
     lags, curves
         As in :class:`LinearModel`.
     """
@@ -59,7 +61,13 @@ class ValueContestants:
     """Absolute errors of all three, predictions and targets."""
 
     def __init__(
-        self, dim: int, target: str, loss: LossName = "squared", *, lags: int | str = 0, curves: str | None = None
+        self,
+        dim: int,
+        target: str,
+        loss: LossName = "squared",
+        *,
+        lags: int | str = 0,
+        curves: str | None = None,
     ) -> None:
         self.target = target
         self.model = LinearModel(dim, loss=loss, lags=lags, curves=curves)
@@ -92,7 +100,9 @@ class ValueContestants:
 
     def strange(self, column: Any, whole: bool) -> dict[int, str]:
         """Rows of a pyarrow column whose target is too large to be squared, and that reason."""
-        return dict.fromkeys(np.flatnonzero(np.abs(numbers_of(column)) > LARGEST).tolist(), TOO_LARGE)
+        return dict.fromkeys(
+            np.flatnonzero(np.abs(numbers_of(column)) > LARGEST).tolist(), TOO_LARGE
+        )
 
     def debuts(self, targets: Vector) -> list[int]:
         """The very first target, if it is among these."""
@@ -110,7 +120,9 @@ class ValueContestants:
     def in_parts(self, rows: Matrix, targets: Vector) -> OneByOne | _Usual:
         """The same for some rows at a time."""
         usual = InParts.of(self.model, rows, targets)
-        return OneByOne(self.learn, rows, targets) if usual is None else _Usual(self, usual, targets)
+        return (
+            OneByOne(self.learn, rows, targets) if usual is None else _Usual(self, usual, targets)
+        )
 
     def learn_debut(self, row: Matrix, target: Vector) -> tuple[Answers, Debut]:
         """Learn the first row."""
@@ -131,13 +143,19 @@ class ValueContestants:
         predictions, known = answers.said, ~np.isnan(targets)
         if not known.any():
             return Played(Said(predictions, NONE), NONE, *NOTHING)
-        said, targets = (predictions, targets) if known.all() else (predictions[known], targets[known])
-        # Added up one by one, as numpy's sum does not: where a batch ends must not show in the last digit.
+        said, targets = (
+            (predictions, targets) if known.all() else (predictions[known], targets[known])
+        )
+        # Added up one by one, as numpy's sum does not: where a batch ends must not show in the last
+        # digit.
         totals = np.cumsum(np.concatenate([[self.total], targets]))
-        means = totals[:-1] / np.maximum(np.arange(answers.before, answers.before + len(targets)), 1)
+        means = totals[:-1] / np.maximum(
+            np.arange(answers.before, answers.before + len(targets)), 1
+        )
         last = np.concatenate([[self.last], targets[:-1]])
         self.last, self.total = float(targets[-1]), float(totals[-1])
-        # squared errors, absolute errors, prediction, target and how far it lay below that, each in one piece of memory
+        # squared errors, absolute errors, prediction, target and how far it lay below that, each in
+        # one piece of memory
         table = np.empty((9, len(targets)))
         off = table[:3]
         for one, what in zip(off, (said, last, means), strict=True):
@@ -145,7 +163,9 @@ class ValueContestants:
         table[6], table[7], table[8] = said, targets, off[0]
         np.abs(off, out=table[3:6])
         np.square(off, out=off)
-        return Played(Said(predictions, NONE), table[0], table[:3].T, table[3:8].T, table[6:].T, answers.plan)
+        return Played(
+            Said(predictions, NONE), table[0], table[:3].T, table[3:8].T, table[6:].T, answers.plan
+        )
 
     def judge_debut(self, debut: Debut, answers: Answers, target: Vector, losses: Vector) -> None:
         """Nobody predicts the first row."""
@@ -198,4 +218,6 @@ class _Usual:
 
     def answers(self) -> Answers:
         """For all rows."""
-        return Answers(self._rows.scores, self._before, [(self._rows.scratch, self._targets)], self._rows.plan)
+        return Answers(
+            self._rows.scores, self._before, [(self._rows.scratch, self._targets)], self._rows.plan
+        )

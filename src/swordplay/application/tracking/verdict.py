@@ -1,4 +1,6 @@
-"""Whether the learner was worth it: a line for the user where a baseline did as well or better, and what may help."""
+"""Whether the learner was worth it: a line for the user where a baseline did as well or better,
+and what may help.
+"""
 
 from __future__ import annotations
 
@@ -16,25 +18,34 @@ NEARLY = 1.05
 LAGS = 3
 """Lags to try."""
 BLOCKS = (
-    "The rows are sorted by the target, each class in one block: this is not a stream, so the errors above mean little. "
-    "Put the rows into the order of time (--sort COLUMN), or shuffle them if their order means nothing."
+    "The rows are sorted by the target, each class in one block: this is not a stream, so the "
+    "errors above mean little. "
+    "Put the rows into the order of time (--sort COLUMN), or shuffle them if their order means "
+    "nothing."
 )
 """What is said where no class comes back."""
 
 
 def figure(error: float, task: str) -> str:
-    """An error with as many digits as anybody needs: an RMSE in the target's units, or per cent of mistakes.
+    """An error with as many digits as anybody needs: an RMSE in the target's units, or per cent of
+    mistakes.
 
     >>> figure(0.08203, "binary"), figure(89.5041, "regression"), figure(1680.2, "regression"), figure(123456.7, "regression")
     ('8.20 %', '89.50', '1680', '123457')
-    """
+    """  # noqa: E501
     if task != "regression":
         return f"{100 * error:.2f} %"
     return f"{error:.0f}" if error >= 10_000 else f"{error:#.4g}".removesuffix(".")
 
 
 def verdict(
-    errors: Mapping[str, float], task: str, rows: int, *, lags: int, confusion: Any = None, same_key: bool = False
+    errors: Mapping[str, float],
+    task: str,
+    rows: int,
+    *,
+    lags: int,
+    confusion: Any = None,
+    same_key: bool = False,
 ) -> str:
     """A sentence or two if a baseline did as well or better, or nearly so; else nothing.
 
@@ -47,7 +58,8 @@ def verdict(
     rows
         That were predicted and then learned.
     lags
-        How many of the last targets the learner was given: none calls for some where no change is hard to beat.
+        How many of the last targets the learner was given: none calls for some where no change is
+        hard to beat.
     confusion
         Of classes: rows by their true class and by the predicted one, shape ``(K, K)``.
     same_key
@@ -67,12 +79,17 @@ def verdict(
         said = _compared("Hardly better than", NO_CHANGE, last, ours, task, same_key)
     else:
         return ""
-    hint = f" --lags {LAGS} lets the last targets join, which often helps here." if tied and not lags else ""
+    hint = (
+        f" --lags {LAGS} lets the last targets join, which often helps here."
+        if tied and not lags
+        else ""
+    )
     return f"{said}{hint}"
 
 
 def in_blocks(no_change: float, rows: int, confusion: Any) -> bool:
-    """Whether no class comes back once another has come, by the mistakes of no change: one for each new class.
+    """Whether no class comes back once another has come, by the mistakes of no change: one for each
+    new class.
 
     Parameters
     ----------
@@ -81,10 +98,16 @@ def in_blocks(no_change: float, rows: int, confusion: Any) -> bool:
     rows
         of so many rows.
     confusion
-        Rows by their true class (first axis), which must be two or more, with two rows or more each.
+        Rows by their true class (first axis), which must be two or more, with two rows or more
+        each.
     """
     counts = np.asarray(confusion).sum(axis=1)
-    return rows >= FEWEST_ROWS and len(counts) > 1 and bool((counts > 1).all()) and round(no_change * rows) <= len(counts) - 1
+    return (
+        rows >= FEWEST_ROWS
+        and len(counts) > 1
+        and bool((counts > 1).all())
+        and round(no_change * rows) <= len(counts) - 1
+    )
 
 
 def _compared(how: str, name: str, theirs: float, ours: float, task: str, same_key: bool) -> str:

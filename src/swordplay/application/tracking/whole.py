@@ -29,7 +29,10 @@ class Whole(NamedTuple):
     """Rows whose target is known, as the learner takes them."""
 
     rows: Matrix
-    """Shape ``(T, d)``, NaN where missing. The column of a category is 0 in the rows before it appears."""
+    """Shape ``(T, d)``, NaN where missing.
+
+    The column of a category is 0 in the rows before it appears.
+    """
     widths: dict[int, int]
     """How many columns there are from a row on: for the first row, and where categories appear."""
     start: int
@@ -66,17 +69,24 @@ def whole(
     settings
         The target, and what else was said.
     order
-        Another order of the rows than that of the file: it is read whole then, and ``most`` counts in that order.
+        Another order of the rows than that of the file: it is read whole then, and ``most`` counts
+        in that order.
     most
         Rows to be read.
     """
-    read = _read(source, order, most, settings.reading(order, format=format, encoding=encoding, on_bad=on_bad))
+    read = _read(
+        source,
+        order,
+        most,
+        settings.reading(order, format=format, encoding=encoding, on_bad=on_bad),
+    )
     rows = read.rows.slice(0, most)
     head = rows.slice(0, HEAD_ROWS).combine_chunks().to_batches()[0]
     known = rows.filter(pc.is_valid(rows.column(settings.target))).combine_chunks().to_batches()
     if not known:
         raise TrackingError(
-            f"{source}: the target {settings.target!r} is missing in all rows. Choose another column as --target."
+            f"{source}: the target {settings.target!r} is missing in all rows. Choose another "
+            "column as --target."
         )
     watch = OrderWatch()
     watch.begin(known[0], settings.target)
@@ -113,10 +123,17 @@ def _read(source: str | Frame, order: Order, most: int, options: ReadOptions) ->
         return _Read(pa.Table.from_batches([together(batches)]), tuple(table.remarks), refused)
 
 
-def _encoded(head: Any, batch: Any, settings: Settings, remarks: tuple[str, ...], refused: int, cut: bool) -> Whole:
+def _encoded(
+    head: Any, batch: Any, settings: Settings, remarks: tuple[str, ...], refused: int, cut: bool
+) -> Whole:
     """Rows as numbers; task and columns are decided by the head, as a run decides them."""
     column = batch.column(settings.target)
-    recognised = recognise(settings.target, head.column(settings.target), settings.task, how_read(head.schema, settings.target))
+    recognised = recognise(
+        settings.target,
+        head.column(settings.target),
+        settings.task,
+        how_read(head.schema, settings.target),
+    )
     plans = plan(head, settings.target, settings.features, settings.drop, settings.id or ())
     of_classes = recognised.of_classes
     names: tuple[str, ...] = ()
@@ -125,7 +142,8 @@ def _encoded(head: Any, batch: Any, settings: Settings, remarks: tuple[str, ...]
         names = tuple(f"{value:g}" if isinstance(value, float) else str(value) for value in values)
         if not 2 <= len(names) <= MOST_CLASSES:
             raise TrackingError(
-                f"the target {settings.target!r} has {len(names)} different value(s); classes must be 2 to {MOST_CLASSES}. "
+                f"the target {settings.target!r} has {len(names)} different value(s); classes "
+                f"must be 2 to {MOST_CLASSES}. "
                 "Use --task regression if they are amounts, or choose another target."
             )
         targets = targets.astype(np.float64)
@@ -134,10 +152,22 @@ def _encoded(head: Any, batch: Any, settings: Settings, remarks: tuple[str, ...]
         largest = targets[np.abs(targets).argmax()]
         if abs(largest) > LARGEST:
             raise TrackingError(
-                f"the target {settings.target!r} must not pass {LARGEST:g} in magnitude, got {largest:g}. Repair that row."
+                f"the target {settings.target!r} must not pass {LARGEST:g} in magnitude, got "
+                f"{largest:g}. Repair that row."
             )
     every = np.ones(len(targets), dtype=bool)
     encoder = Encoder(plans, settings.columns_of_lags, of_classes, settings.target)
     start = encoder.width
     encoded = encoder.encode(batch, Lags(settings.columns_of_lags).before(targets, every), every)
-    return Whole(encoded.rows, {0: start} | encoded.widths, start, targets, names, recognised, plans, remarks, refused, cut)
+    return Whole(
+        encoded.rows,
+        {0: start} | encoded.widths,
+        start,
+        targets,
+        names,
+        recognised,
+        plans,
+        remarks,
+        refused,
+        cut,
+    )

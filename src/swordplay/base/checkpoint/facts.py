@@ -1,7 +1,7 @@
 """What a checkpoint says of itself, and the words in which rooms describe their own.
 
-A room that saves states offers a function ``described(kind, state)``: facts by name, or None for a state that is not its own.
-``swordplay inspect`` asks them one after the other.
+A room that saves states offers a function ``described(kind, state)``: facts by name, or None for a
+state that is not its own. ``swordplay inspect`` asks them one after the other.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ class Names(tuple[str, ...]):
 Facts = dict[str, str | int | float | list[str] | Names]
 """What a state holds, by name: words and numbers, lines below one another, or names in a row."""
 Describer = Callable[[str, Mapping[str, Any]], Facts | None]
-"""Facts about a state by its kind and its entries; None if it is another room's. Raises what it likes if it is damaged."""
+"""Facts about a state by its kind and its entries; None if it is another room's.
+
+Raises what it likes if it is damaged.
+"""
 
 
 class Header(NamedTuple):
@@ -59,4 +62,8 @@ def entries(state: Mapping[str, Any]) -> list[str]:
 
 
 def _shape(value: Any) -> str:
-    return f"{value.dtype} of shape {value.shape}" if isinstance(value, np.ndarray) else shown(value, 60)
+    return (
+        f"{value.dtype} of shape {value.shape}"
+        if isinstance(value, np.ndarray)
+        else shown(value, 60)
+    )

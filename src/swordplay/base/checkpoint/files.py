@@ -7,22 +7,32 @@ import stat
 from collections.abc import Mapping
 from typing import Any
 
-from swordplay.base.checkpoint.encoding import START, CheckpointError, CheckpointMissing, check_start, dumps, parse, refuse
+from swordplay.base.checkpoint.encoding import (
+    START,
+    CheckpointError,
+    CheckpointMissing,
+    check_start,
+    dumps,
+    parse,
+    refuse,
+)
 from swordplay.base.files import PRIVATE, write_whole
 from swordplay.base.types import State
 
 
 def save(path: str | os.PathLike[str], state: Mapping[str, Any], *, kind: str) -> None:
-    """Write a checkpoint, all or nothing: whenever the machine stops, the path holds the old one or the new one.
+    """Write a checkpoint, all or nothing: whenever the machine stops, the path holds the old one or
+    the new one.
 
-    Temporary files of this checkpoint that a killed process left behind are removed. Several may save to one path at once; the
-    last one wins (see ``swordplay.base.files.write_whole``). Only its owner may read the file (mode 600): a state holds what it
-    learned from.
+    Temporary files of this checkpoint that a killed process left behind are removed. Several may
+    save to one path at once; the last one wins (see ``swordplay.base.files.write_whole``). Only its
+    owner may read the file (mode 600): a state holds what it learned from.
 
     Parameters
     ----------
     path
-        File to write; its folder must exist. Through a symbolic link, the file behind it is replaced.
+        File to write; its folder must exist. Through a symbolic link, the file behind it is
+        replaced.
     state, kind
         As in :func:`dumps`.
 
@@ -37,7 +47,8 @@ def save(path: str | os.PathLike[str], state: Mapping[str, Any], *, kind: str) -
     except OSError as error:
         raise CheckpointError(
             f"{_called(path)} could not be written: {error.strerror or error}. "
-            "Give a path in an existing folder that you may write to, with space left. A checkpoint that was there is intact."
+            "Give a path in an existing folder that you may write to, with space left. A "
+            "checkpoint that was there is intact."
         ) from error
 
 
@@ -60,14 +71,20 @@ def load(path: str | os.PathLike[str], *, kind: str | None = None) -> State:
     """
     where = _called(path)
     try:
-        if not stat.S_ISREG(os.stat(path).st_mode):  # a pipe would be waited for, a device read without end
+        if not stat.S_ISREG(
+            os.stat(path).st_mode
+        ):  # a pipe would be waited for, a device read without end
             refuse(where, "is not a file", "Give the path that was saved to")
         with open(path, "rb") as file:
             start = file.read(START.size)
-            check_start(start, os.fstat(file.fileno()).st_size, where)  # before a large foreign file is read
+            check_start(
+                start, os.fstat(file.fileno()).st_size, where
+            )  # before a large foreign file is read
             data = start + file.read()
     except FileNotFoundError as error:
-        raise CheckpointMissing(f"{where} does not exist. Check the path, or save one first.") from error
+        raise CheckpointMissing(
+            f"{where} does not exist. Check the path, or save one first."
+        ) from error
     except OSError as error:
         raise CheckpointError(
             f"{where} could not be read: {error.strerror or error}. Check the path and its rights."

@@ -1,4 +1,6 @@
-"""Three real streams that drift, shipped with the package; ``NOTICE.md`` beside them says where they come from.
+"""Three real streams that drift, shipped with the package.
+
+``NOTICE.md`` beside them says where they come from.
 
 >>> from swordplay.data import datasets
 >>> prices = datasets.electricity()
@@ -33,17 +35,24 @@ class Dataset(NamedTuple):
 
 
 def electricity() -> Dataset:
-    """Elec2: did the price of electricity in New South Wales rise (1) or fall (0)? Every half hour, 1996-1998; 45,312 rows."""
+    """Elec2: whether the price of electricity in New South Wales rises (1) or falls (0).
+
+    Every half hour, 1996-1998; 45,312 rows.
+    """
     return _read("electricity.csv.gz", "price_up")
 
 
 def bikesharing() -> Dataset:
-    """Bikes rented in Washington, DC, hour by hour, 2010-2019: clock, weather, counts of a day and a week ago; 78,253 rows."""
+    """Bikes rented in Washington, DC, hour by hour, 2010-2019: clock, weather, counts of a day
+    and a week ago; 78,253 rows.
+    """
     return _read("bikesharing.csv.gz", "count")
 
 
 def sulfur() -> Dataset:
-    """Hydrogen sulfide in the tail gas of a sulfur recovery unit, from the flows of five gases and of air; 10,081 rows."""
+    """Hydrogen sulfide in the tail gas of a sulfur recovery unit, from the flows of five gases
+    and of air; 10,081 rows.
+    """
     return _read("sulfur.csv.gz", "h2s")
 
 
@@ -54,4 +63,6 @@ def _read(name: str, target: str) -> Dataset:
         table = np.loadtxt(lines, delimiter=",")
     place = names.index(target)
     features = np.ascontiguousarray(np.delete(table, place, axis=1))
-    return Dataset(features, table[:, place].copy(), tuple(n for n in names if n != target), target, path)
+    return Dataset(
+        features, table[:, place].copy(), tuple(n for n in names if n != target), target, path
+    )

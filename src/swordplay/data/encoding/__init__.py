@@ -1,4 +1,7 @@
-"""Words, dates, truths and missing values as columns of numbers: what a learner makes of a table. Needs ``pyarrow``."""
+"""Words, dates, truths and missing values as columns of numbers: what a learner makes of a table.
+
+Needs ``pyarrow``.
+"""
 
 from swordplay.data.encoding.encoder import Encoded, Encoder
 from swordplay.data.encoding.plans import Plan, plan

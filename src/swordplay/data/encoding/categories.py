@@ -19,7 +19,10 @@ class Categories:
         self.other: int | None = None
 
     def join(self, value: Any, width: int) -> int:
-        """Give a new value a column behind the others, which are ``width``; returns how many there are then."""
+        """Give a new value a column behind the others, which are ``width``.
+
+        Returns how many there are then.
+        """
         if len(self.places) < MOST_CATEGORIES:
             self.places[value] = width
         elif self.other is None:
@@ -44,7 +47,9 @@ class Categories:
 
 
 def codes_of(values: Any) -> tuple[Any, list[Any]]:
-    """Which of the different values each row has (-1 where missing), and these in the order in which they appear."""
+    """Which of the different values each row has (-1 where missing), and these in the order in
+    which they appear.
+    """
     coded = values.dictionary_encode()
     codes = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.intp)
     return codes, coded.dictionary.to_pylist()

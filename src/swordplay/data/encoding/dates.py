@@ -1,4 +1,6 @@
-"""Dates as features that people expect: where in the day, the week and the year a moment lies, on a circle."""
+"""Dates as features that people expect: where in the day, the week and the year a moment lies,
+on a circle.
+"""
 
 from __future__ import annotations
 
@@ -33,9 +35,11 @@ def names(hours: bool) -> tuple[str, ...]:
 
 
 def circles(values: Any, hours: bool) -> Matrix:
-    """Sine and cosine of the hour of the day (where there are hours), the day of the week and the day of the year.
+    """Sine and cosine of the hour of the day (where there are hours), the day of the week and the
+    day of the year.
 
-    Elapsed time is left out: it never comes again, and what changes with it is what the learner follows anyway.
+    Elapsed time is left out: it never comes again, and what changes with it is what the learner
+    follows anyway.
 
     Parameters
     ----------
@@ -54,7 +58,9 @@ def circles(values: Any, hours: bool) -> Matrix:
     turns = [(days - MONDAY) % WEEK / WEEK, _day_of_year(days) / YEAR]
     if hours:
         turns.insert(0, seconds % DAY / DAY)
-    return np.column_stack([wave(2.0 * np.pi * turn) for turn in turns for wave in (np.sin, np.cos)])
+    return np.column_stack(
+        [wave(2.0 * np.pi * turn) for turn in turns for wave in (np.sin, np.cos)]
+    )
 
 
 def hours(values: Any) -> Matrix:

@@ -1,7 +1,8 @@
 """Rows of a table as rows of numbers.
 
-Numbers stay as they are and truths become 0 and 1. A category gets a column of its own in the row where it is first learned,
-so that nothing depends on how the rows were cut into batches. What is missing is NaN, which the learner takes for usual.
+Numbers stay as they are and truths become 0 and 1. A category gets a column of its own in the row
+where it is first learned, so that nothing depends on how the rows were cut into batches. What is
+missing is NaN, which the learner takes for usual.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ class Encoded(NamedTuple):
     rows: Matrix
     """Shape ``(T, d)``, as wide as the last row needs it."""
     widths: dict[int, int]
-    """Rows where something is learned for the first time, in their order, and how wide rows are from there on."""
+    """Rows where something is learned for the first time, in their order, and how wide rows are
+    from there on.
+    """
     late: dict[str, int]
     """Columns that have joined, and the rows with which they did."""
 
@@ -56,10 +59,13 @@ class Encoder:
     of_classes
         Whether the targets are codes of classes, so that lags are categories.
     target
-        Its name: all other columns of a batch join when they have a value. Unless given, nothing joins.
+        Its name: all other columns of a batch join when they have a value. Unless given, nothing
+        joins.
     """
 
-    def __init__(self, plans: Sequence[Plan], lags: int, of_classes: bool, target: str | None = None) -> None:
+    def __init__(
+        self, plans: Sequence[Plan], lags: int, of_classes: bool, target: str | None = None
+    ) -> None:
         self.plans, self.lags, self.of_classes, self.target = tuple(plans), lags, of_classes, target
         self.missing = dict.fromkeys((plan.name for plan in plans), 0)
         self.categories = {plan.name: Categories() for plan in plans if plan.kind == "category"}
@@ -85,10 +91,14 @@ class Encoder:
         lagged
             The last targets before each row, shape ``(T, lags)``, NaN where there are none.
         learned
-            Which rows will be learned, shape ``(T,)``, or True for all: a category joins with the first one of them.
+            Which rows will be learned, shape ``(T,)``, or True for all: a category joins with the
+            first one of them.
         """
         late = self._late(batch, learned)
-        coded = [(one, *codes_of(_column(batch, name, "category"))) for name, one in self.categories.items()]
+        coded = [
+            (one, *codes_of(_column(batch, name, "category")))
+            for name, one in self.categories.items()
+        ]
         coded += [(one, *class_codes(lagged[:, k])) for k, one in enumerate(self.lagged)]
         widths = self._join(coded, learned, late)
         rows = np.empty((len(batch), self.width))
@@ -100,7 +110,9 @@ class Encoder:
                 self._fill(one, _column(batch, one.name, one.kind), rows)
         self.seen += len(batch)
         for one_of, codes, values in coded:
-            places = np.array([*(one_of.place(value) for value in values), -1], dtype=np.intp)[codes]
+            places = np.array([*(one_of.place(value) for value in values), -1], dtype=np.intp)[
+                codes
+            ]
             placed = np.flatnonzero(places >= 0)
             rows[placed, places[placed]] = 1.0
             if (codes < 0).any():
@@ -108,20 +120,26 @@ class Encoder:
         return Encoded(rows, widths, late)
 
     def _late(self, batch: Any, learned: Any) -> dict[str, int]:
-        """Columns that join with these rows, in their order: each with the first row in which a value of it is learned."""
+        """Columns that join with these rows, in their order: each with the first row in which a
+        value of it is learned.
+        """
         if self.target is None:
             return {}
         done = {one.name for one in self.plans if one.why != EMPTY}
         found: dict[str, int] = {}
         for name in batch.schema.names:
             if name not in done and name != self.target:
-                known = np.flatnonzero(batch.column(name).is_valid().to_numpy(zero_copy_only=False) & learned)
+                known = np.flatnonzero(
+                    batch.column(name).is_valid().to_numpy(zero_copy_only=False) & learned
+                )
                 if len(known):
                     found[name] = int(known[0])
         joining = []
         for name in sorted(found, key=lambda name: found[name]):
             values = batch.column(name)
-            kind = LATE.get(str(values.type)) or ("time" if pa.types.is_time(values.type) else "date and time")
+            kind = LATE.get(str(values.type)) or (
+                "time" if pa.types.is_time(values.type) else "date and time"
+            )
             joining.append(Plan(name, kind, how=how_read(batch.schema, name), late=True))
             self.missing.pop(name, None)
             self.missing[name] = self.seen
@@ -142,15 +160,24 @@ class Encoder:
         elif one.kind == "time":
             rows[:, start : start + 2] = dates.hours(values)
         else:
-            # What lies beyond is clipped by the scaler long before; its square must not overflow on the way there.
+            # What lies beyond is clipped by the scaler long before; its square must not overflow on
+            # the way there.
             np.clip(numbers_of(values), -LARGEST, LARGEST, out=rows[:, start])
 
     def _join(
-        self, coded: Sequence[tuple[Categories, Any, Sequence[Any]]], learned: Any, late: Mapping[str, int]
+        self,
+        coded: Sequence[tuple[Categories, Any, Sequence[Any]]],
+        learned: Any,
+        late: Mapping[str, int],
     ) -> dict[int, int]:
-        """Let new columns and categories join in the order of the rows that are learned; within a row columns come first."""
+        """Let new columns and categories join in the order of the rows that are learned.
+
+        Within a row columns come first.
+        """
         kinds = {one.name: one.kind for one in self.plans}
-        news: list[tuple[int, int, Any]] = [(row, -1, name) for name, row in late.items() if kinds[name] != "category"]
+        news: list[tuple[int, int, Any]] = [
+            (row, -1, name) for name, row in late.items() if kinds[name] != "category"
+        ]
         for k, (one, codes, values) in enumerate(coded):
             if fresh := one.news(values):
                 first = np.full(len(values), len(codes))
@@ -161,7 +188,9 @@ class Encoder:
         for row, k, value in sorted(news, key=lambda new: new[:2]):
             if k < 0:
                 self.starts[value] = self.width
-            wider = self.width + WIDTHS[kinds[value]] if k < 0 else coded[k][0].join(value, self.width)
+            wider = (
+                self.width + WIDTHS[kinds[value]] if k < 0 else coded[k][0].join(value, self.width)
+            )
             if wider > self.width:
                 self.width = widths[row] = wider
         return widths
@@ -173,11 +202,19 @@ class Encoder:
             found[k] = f"{target} {k + 1} row{'s' * (k > 0)} before"
         for one in self.plans:
             if one.name in self.starts:
-                parts = dates.names(one.kind == "date and time") if one.kind.startswith("date") else ()
+                parts = (
+                    dates.names(one.kind == "date and time") if one.kind.startswith("date") else ()
+                )
                 texts = [f"{part} ({one.name})" for part in parts] or [one.name]
                 found[self.starts[one.name] : self.starts[one.name] + len(texts)] = texts
-        lagged = [(f"{target} {k + 1} row{'s' * (k > 0)} before", one, True) for k, one in enumerate(self.lagged)]
-        for name, group, _ in [*((name, one, False) for name, one in self.categories.items()), *lagged]:
+        lagged = [
+            (f"{target} {k + 1} row{'s' * (k > 0)} before", one, True)
+            for k, one in enumerate(self.lagged)
+        ]
+        for name, group, _ in [
+            *((name, one, False) for name, one in self.categories.items()),
+            *lagged,
+        ]:
             for value, place in group.places.items():
                 found[place] = f"{name} = {value}"
             if group.other is not None:
@@ -185,8 +222,14 @@ class Encoder:
         return tuple(found)
 
     def columns(self, spreads: Any) -> tuple[tuple[str, str, str], ...]:
-        """Name, kind and a note in words of each column; ``spreads`` are those that the learner has seen of its columns."""
-        return tuple((one.name, one.kind.removesuffix(" and time"), self._note(one, spreads)) for one in self.plans)
+        """Name, kind and a note in words of each column.
+
+        ``spreads`` are those that the learner has seen of its columns.
+        """
+        return tuple(
+            (one.name, one.kind.removesuffix(" and time"), self._note(one, spreads))
+            for one in self.plans
+        )
 
     def _note(self, one: Plan, spreads: Any) -> str:
         if one.kind == "left out":
@@ -197,12 +240,21 @@ class Encoder:
             note = f"{count} categor{'y' if count == 1 else 'ies'}, one column each"
             note += "" if group.other is None else "; later ones share one"
         elif one.kind.startswith("date"):
-            note = f"{'hour of the day, ' if 'time' in one.kind else ''}day of the week, day of the year"
+            note = (
+                f"{'hour of the day, ' if 'time' in one.kind else ''}day of the week, day of "
+                "the year"
+            )
         elif one.kind == "time":
             note = "hour of the day"
         else:
             constant = not spreads[self.starts[one.name]] > 0.0
-            note = "always the same, which tells nothing" if constant else "as it is" if one.kind == "number" else "1 and 0"
+            note = (
+                "always the same, which tells nothing"
+                if constant
+                else "as it is"
+                if one.kind == "number"
+                else "1 and 0"
+            )
         note += f"; written {one.how}" if one.how else ""
         count = self.missing[one.name]
         return note + (f"; {count:,} missing, taken as usual" if count else "")
@@ -220,7 +272,9 @@ class Encoder:
         }
 
     @classmethod
-    def resumed(cls, saved: Mapping[str, Any], lags: int, of_classes: bool, target: str | None = None) -> Encoder:
+    def resumed(
+        cls, saved: Mapping[str, Any], lags: int, of_classes: bool, target: str | None = None
+    ) -> Encoder:
         """The encoder that was saved."""
         encoder = cls([Plan(*one) for one in json.loads(saved["plans"])], lags, of_classes, target)
         encoder.missing, encoder.starts = json.loads(saved["missing"]), json.loads(saved["starts"])

@@ -18,8 +18,17 @@ MOST_CATEGORIES = 50
 FEWEST_NAMES = 20
 """So many words, all different, are names of rows; among fewer that may be chance."""
 FEWEST_COUNTS = 2000
-"""So many numbers, each one more than the last, count the rows; fewer may be the days of a year or the minutes of a day."""
-WIDTHS = {"number": 1, "truth": 1, "date": dates.width(False), "date and time": dates.width(True), "time": 2}
+"""So many numbers, each one more than the last, count the rows.
+
+Fewer may be the days of a year or the minutes of a day.
+"""
+WIDTHS = {
+    "number": 1,
+    "truth": 1,
+    "date": dates.width(False),
+    "date and time": dates.width(True),
+    "time": 2,
+}
 """Columns that a column of each kind becomes; a category becomes as many as it has values."""
 EMPTY = "empty so far"
 """Why a column is left out that joins as soon as a value of it is learned."""
@@ -32,7 +41,9 @@ class Plan(NamedTuple):
 
     name: str
     kind: str
-    """``"number"``, ``"truth"``, ``"category"``, ``"date"``, ``"date and time"``, ``"time"`` or ``"left out"``."""
+    """``"number"``, ``"truth"``, ``"category"``, ``"date"``, ``"date and time"``, ``"time"`` or
+    ``"left out"``.
+    """
     why: str = ""
     """Why it is left out."""
     how: str = ""
@@ -44,7 +55,11 @@ class Plan(NamedTuple):
 
 
 def plan(
-    head: Any, target: str, features: Sequence[str] | None, drop: Sequence[str], ids: Sequence[str] = ()
+    head: Any,
+    target: str,
+    features: Sequence[str] | None,
+    drop: Sequence[str],
+    ids: Sequence[str] = (),
 ) -> tuple[Plan, ...]:
     """Decide what to make of every column but the target.
 
@@ -65,12 +80,20 @@ def plan(
     known, dropped, wanted = set(names), set(drop), None if features is None else set(features)
     for option, asked in (("--features", features or ()), ("--drop", drop)):
         if target in asked:
-            raise TableError(f"{option} names the target {target!r}. Name other columns; its last values join by --lags.")
+            raise TableError(
+                f"{option} names the target {target!r}. Name other columns; its last values join "
+                "by --lags."
+            )
     for name in features or ():
         if name not in known and name not in dropped:
-            raise TableError(f"--features names the column {name!r}, which is not there.{nearest(name, names)}")
+            raise TableError(
+                f"--features names the column {name!r}, which is not there.{nearest(name, names)}"
+            )
     plans = []
-    for name in [*names, *(name for name in drop if name not in known)]:  # those to be dropped may not have been read at all
+    for name in [
+        *names,
+        *(name for name in drop if name not in known),
+    ]:  # those to be dropped may not have been read at all
         if name in dropped or (wanted is not None and name not in wanted):
             plans.append(Plan(name, "left out", "as asked"))
         elif name in ids and features is None and not pa.types.is_timestamp(head.column(name).type):
@@ -98,7 +121,11 @@ def planned(name: str, values: Any, *, insisted: bool) -> Plan:
     if not len(known):
         return Plan(name, "left out", EMPTY)
     if kind == "double":
-        if not insisted and len(known) >= FEWEST_COUNTS and (np.diff(known.to_numpy()) == 1.0).all():
+        if (
+            not insisted
+            and len(known) >= FEWEST_COUNTS
+            and (np.diff(known.to_numpy()) == 1.0).all()
+        ):
             return Plan(name, "left out", "it only counts the rows")
         return Plan(name, "number")
     if kind == "bool":

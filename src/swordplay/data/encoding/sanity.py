@@ -1,4 +1,6 @@
-"""What the saved state of an encoder may hold: looked at after it was put together, before a row is encoded with it."""
+"""What the saved state of an encoder may hold: looked at after it was put together, before a row
+is encoded with it.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,11 @@ def require_encoder(encoder: Encoder) -> None:
 def require_plans(plans: Sequence[Plan]) -> None:
     """Each column has a name of its own and is of a kind that there is."""
     for one in plans:
-        if any(type(text) is not str for text in one[:4]) or one.kind not in KINDS or type(one.late) is not bool:
+        if (
+            any(type(text) is not str for text in one[:4])
+            or one.kind not in KINDS
+            or type(one.late) is not bool
+        ):
             raise refuse(f"the plan of a column is {shown(tuple(one))}")
     if len({one.name for one in plans}) < len(plans):
         raise refuse("two columns have the same name")
@@ -52,23 +58,40 @@ def require_plans(plans: Sequence[Plan]) -> None:
 
 def _require_categories(groups: Sequence[Categories], kind: type) -> None:
     for one in groups:
-        if len(one.places) > MOST_CATEGORIES or any(type(value) is not kind for value in one.places):
+        if len(one.places) > MOST_CATEGORIES or any(
+            type(value) is not kind for value in one.places
+        ):
             raise refuse(f"the categories of a column are {shown(list(one.places))}")
 
 
 def _require_places(encoder: Encoder) -> None:
-    """Those that were there at first begin where a fresh encoder has them; the others fill the columns behind."""
+    """Those that were there at first begin where a fresh encoder has them.
+
+    The others fill the columns behind.
+    """
     starts: Any = encoder.starts
     wanted = [one.name for one in encoder.plans if one.kind in WIDTHS]
-    if type(starts) is not dict or set(starts) != set(wanted) or any(type(start) is not int for start in starts.values()):
+    if (
+        type(starts) is not dict
+        or set(starts) != set(wanted)
+        or any(type(start) is not int for start in starts.values())
+    ):
         raise refuse(f"the places where columns begin are {shown(starts)}")
     first = Encoder(encoder.plans, encoder.lags, encoder.of_classes).starts
     if any(starts[name] != start for name, start in first.items()):
         raise refuse(f"the places where columns begin are {shown(starts)}")
     groups = [*encoder.categories.values(), *encoder.lagged]
     places = [place for one in groups for place in one.all()]
-    late = [(starts[one.name], WIDTHS[one.kind]) for one in encoder.plans if one.late and one.kind in WIDTHS]
+    late = [
+        (starts[one.name], WIDTHS[one.kind])
+        for one in encoder.plans
+        if one.late and one.kind in WIDTHS
+    ]
     places += [start + k for start, wide in late for k in range(wide)]
-    whole = len(places) == encoder.width - encoder.fixed and all(type(place) is int for place in places)
+    whole = len(places) == encoder.width - encoder.fixed and all(
+        type(place) is int for place in places
+    )
     if not whole or sorted(places) != list(range(encoder.fixed, encoder.width)):
-        raise refuse(f"the places of categories do not fill columns {encoder.fixed} to {encoder.width}")
+        raise refuse(
+            f"the places of categories do not fill columns {encoder.fixed} to {encoder.width}"
+        )

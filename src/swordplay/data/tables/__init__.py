@@ -1,9 +1,11 @@
-"""Files in, files out: tables too large for memory as batches of rows, with exact places to stop and go on.
+"""Files in, files out: tables too large for memory as batches of rows, with exact places to stop
+and go on.
 
-:func:`open_table` reads CSV, NDJSON and Parquet (gzip and zstd, files, pipes, standard input) and says which row, line and
-column is wrong. :func:`open_output` writes them so that a finished file has the same bytes however often the writing was
-interrupted. :func:`reading_of` says how texts of a column are to be read as numbers, dates or times. Needs ``pyarrow``, which
-comes with the extra ``cli``.
+:func:`open_table` reads CSV, NDJSON and Parquet (gzip and zstd, files, pipes, standard input) and
+says which row, line and column is wrong. :func:`open_output` writes them so that a finished file
+has the same bytes however often the writing was interrupted. :func:`reading_of` says how texts of a
+column are to be read as numbers, dates or times. Needs ``pyarrow``, which comes with the extra
+``cli``.
 """
 
 from swordplay.data.tables.errors import TableError

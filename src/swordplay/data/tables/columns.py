@@ -1,4 +1,6 @@
-"""What a column holds: kinds of values, decided by the majority of the head, and the values that do not fit."""
+"""What a column holds: kinds of values, decided by the majority of the head, and the values that
+do not fit.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,12 @@ from swordplay.data.tables.readings.reading import MARKS, NUMBER, TIME, TRUTH, W
 if TYPE_CHECKING:
     from swordplay.data.tables.earlier import Earlier
 
-MEANINGS = {NUMBER: "a finite number", TRUTH: "true or false", WORD: "a word", TIME: TimeOfDay.expected}
+MEANINGS = {
+    NUMBER: "a finite number",
+    TRUTH: "true or false",
+    WORD: "a word",
+    TIME: TimeOfDay.expected,
+}
 """What a value of a type is called; the rest are dates."""
 TRUE, FALSE = ["true", "True", "TRUE"], ["false", "False", "FALSE"]
 LARGEST_EXACT = 2**53
@@ -39,26 +46,47 @@ def meaning(kind: pa.DataType) -> str:
 def numeral(values: pa.Array, decimal: str) -> pa.Array:
     """Strings as pyarrow's CSV reader sees them before it takes them for numbers."""
     values = pc.utf8_trim(values, " \t")
-    return values if decimal == "." else pc.replace_substring(pc.replace_substring(values, ".", "x"), decimal, ".")
+    return (
+        values
+        if decimal == "."
+        else pc.replace_substring(pc.replace_substring(values, ".", "x"), decimal, ".")
+    )
 
 
 def misfits(values: pa.Array, kind: pa.DataType, decimal: str = ".") -> NDArray[np.bool_]:
-    """Which strings are no value of the type; missing ones fit everywhere, and marks such as ``-`` but beside words."""
-    return np.zeros(len(values), bool) if kind == WORD else misfits_beside_marks(unmarked(values), kind, decimal)
+    """Which strings are no value of the type.
+
+    Missing ones fit everywhere, and marks such as ``-`` but beside words.
+    """
+    return (
+        np.zeros(len(values), bool)
+        if kind == WORD
+        else misfits_beside_marks(unmarked(values), kind, decimal)
+    )
 
 
-def misfits_beside_marks(values: pa.Array, kind: pa.DataType, decimal: str = ".") -> NDArray[np.bool_]:
-    """The same for strings among which there are no marks any more, and a type that is not words."""
+def misfits_beside_marks(
+    values: pa.Array, kind: pa.DataType, decimal: str = "."
+) -> NDArray[np.bool_]:
+    """The same for strings among which there are no marks any more, and a type that is not
+    words.
+    """
     if kind == TRUTH:
-        known = pc.is_in(values, value_set=pa.array([*TRUE, *FALSE, None], WORD)).to_numpy(zero_copy_only=False)
+        known = pc.is_in(values, value_set=pa.array([*TRUE, *FALSE, None], WORD)).to_numpy(
+            zero_copy_only=False
+        )
         return np.asarray(~known, dtype=bool)
     if kind == NUMBER:
         values = numeral(values, decimal)
-    return refused(len(values), lambda start, stop: infinite(values.slice(start, stop - start).cast(kind)))
+    return refused(
+        len(values), lambda start, stop: infinite(values.slice(start, stop - start).cast(kind))
+    )
 
 
 def unmarked(values: pa.Array) -> pa.Array:
-    """The same strings with null for marks such as ``-``, which stand for nothing beside all but words."""
+    """The same strings with null for marks such as ``-``, which stand for nothing beside all but
+    words.
+    """
     marks = pc.is_in(pc.utf8_trim_whitespace(values), value_set=pa.array(MARKS, WORD))
     return pc.if_else(marks, None, values) if pc.any(marks, min_count=0).as_py() else values
 
@@ -83,7 +111,9 @@ def infinite(values: pa.Array) -> NDArray[np.bool_]:
     """Which numbers are infinite; nothing else is."""
     if values.type != NUMBER:
         return np.zeros(len(values), bool)
-    return np.asarray(pc.fill_null(pc.is_inf(values), False).to_numpy(zero_copy_only=False), dtype=bool)
+    return np.asarray(
+        pc.fill_null(pc.is_inf(values), False).to_numpy(zero_copy_only=False), dtype=bool
+    )
 
 
 def finite(rows: pa.RecordBatch) -> pa.RecordBatch:
@@ -105,9 +135,14 @@ def finite(rows: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def vote(
-    values: pa.Array, kinds: Iterable[pa.DataType], decimal: str = ".", beside_marks: pa.Array | None = None
+    values: pa.Array,
+    kinds: Iterable[pa.DataType],
+    decimal: str = ".",
+    beside_marks: pa.Array | None = None,
 ) -> pa.DataType | None:
-    """The first type that more than half of the strings fit; words if none; None where everything is missing.
+    """The first type that more than half of the strings fit.
+
+    Words if none; None where everything is missing.
 
     Who knows what they are without marks gives that, too: it takes a while to find out.
     """
@@ -118,7 +153,9 @@ def vote(
         return WORD
     if len(values) > ASKED:
         values = values.take(pa.array(np.arange(ASKED) * (len(values) - 1) // (ASKED - 1)))
-    wrong = ((kind, np.count_nonzero(misfits_beside_marks(values, kind, decimal))) for kind in kinds)
+    wrong = (
+        (kind, np.count_nonzero(misfits_beside_marks(values, kind, decimal))) for kind in kinds
+    )
     return next((kind for kind, count in wrong if 2 * count < len(values)), WORD)
 
 
@@ -126,7 +163,9 @@ def beyond_exact(values: pa.Array) -> bool:
     """Whether strings hold whole numbers that a double rounds."""
     if (pc.max(pc.binary_length(values)).as_py() or 0) < SHORTEST_INEXACT:
         return False  # the usual case, in a tenth of the time
-    whole = values.filter(pc.fill_null(pc.match_substring_regex(values, rf"^[-+]?\d{{{SHORTEST_INEXACT},}}$"), False))
+    whole = values.filter(
+        pc.fill_null(pc.match_substring_regex(values, rf"^[-+]?\d{{{SHORTEST_INEXACT},}}$"), False)
+    )
     return bool(len(whole)) and bool(pc.max(pc.abs(whole.cast(NUMBER))).as_py() >= LARGEST_EXACT)
 
 
@@ -157,13 +196,21 @@ class Choice(NamedTuple):
 
     def leaves_out(self, name: str) -> bool:
         """Whether a column is not read at all."""
-        asked = name in self.drop or self.types.get(name) == "skip" or (self.keep is not None and name not in self.keep)
+        asked = (
+            name in self.drop
+            or self.types.get(name) == "skip"
+            or (self.keep is not None and name not in self.keep)
+        )
         strange = self.before[name].type is None if name in self.before else not self.others
         return name != self.target and (asked or strange)
 
     def insists(self, name: str) -> bool:
         """Whether a column was asked for by its name, so that it cannot be left out."""
-        return name == self.target or name in self.types or (self.keep is not None and name in self.keep)
+        return (
+            name == self.target
+            or name in self.types
+            or (self.keep is not None and name in self.keep)
+        )
 
 
 def require(where: str, names: Sequence[str], choice: Choice) -> None:
@@ -171,30 +218,45 @@ def require(where: str, names: Sequence[str], choice: Choice) -> None:
     places: dict[str, int] = {}
     for place, name in enumerate(names, 1):
         if name in places:
-            raise TableError(f"{where}: columns {places[name]} and {place} are both called {name!r}. Rename one.")
+            raise TableError(
+                f"{where}: columns {places[name]} and {place} are both called {name!r}. Rename one."
+            )
         places[name] = place
     used = sum(not choice.leaves_out(name) for name in places)
     if used > MOST_COLUMNS:
         raise too_many(where, used)
-    asked = [*choice.drop, *(choice.keep or ()), *choice.types, *([] if choice.target is None else [choice.target])]
+    asked = [
+        *choice.drop,
+        *(choice.keep or ()),
+        *choice.types,
+        *([] if choice.target is None else [choice.target]),
+    ]
     absent = [name for name in dict.fromkeys(asked) if name not in places]
     if absent:
         known = shown(", ".join(names), 160)[1:-1]
         several = "".join(f" Nor a column {name!r}.{nearest(name, names)}" for name in absent[1:4])
-        raise TableError(f"{where} has no column {shown(absent[0])}.{nearest(absent[0], names)}{several} There are: {known}.")
+        raise TableError(
+            f"{where} has no column {shown(absent[0])}.{nearest(absent[0], names)}{several} There "
+            f"are: {known}."
+        )
 
 
 def too_many(where: str, count: int) -> TableError:
     """The error for a table with more columns than are read."""
     return TableError(
-        f"{where} has {count:,} columns to read, and at most {MOST_COLUMNS:,} are read. Choose some with --features, leave "
-        "some out with --drop, or put series that stand side by side below each other and tell them apart with --key."
+        f"{where} has {count:,} columns to read, and at most {MOST_COLUMNS:,} are read. Choose "
+        "some with --features, leave "
+        "some out with --drop, or put series that stand side by side below each other and tell "
+        "them apart with --key."
     )
 
 
 def rounded(name: str) -> str:
     """A remark."""
-    return f"Column {name!r} holds whole numbers beyond 2^53: they are rounded to 16 digits, so do not rely on it as an id."
+    return (
+        f"Column {name!r} holds whole numbers beyond 2^53: they are rounded to 16 digits, so "
+        "do not rely on it as an id."
+    )
 
 
 def empty(name: str) -> str:

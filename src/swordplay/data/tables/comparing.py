@@ -39,19 +39,27 @@ def read_again(
     Raises
     ------
     TableChanged
-        If the text is another one or shorter; counts the rows in front of the last place at which it agrees.
+        If the text is another one or shorter; counts the rows in front of the last place at which
+        it agrees.
     """
     if source.live or source.name == STANDARD_INPUT:
         return _read_again(source, format, position, progress, is_counting=True)
     try:
         return _read_again(source, format, position, progress, is_counting=False)
-    except TableChanged:  # the rows are counted on a second pass, as that takes longer than all else
+    except (
+        TableChanged
+    ):  # the rows are counted on a second pass, as that takes longer than all else
         with contextlib.closing(Source(source.name, source.encoding)) as again:
             return _read_again(again, format, position, progress, is_counting=True)
 
 
 def _read_again(
-    source: Source, format: Format, position: Position, progress: Callable[[float], None], *, is_counting: bool
+    source: Source,
+    format: Format,
+    position: Position,
+    progress: Callable[[float], None],
+    *,
+    is_counting: bool,
 ) -> tuple[TextDigest, bytes]:
     """The same, once; rows are counted for the error only if ``is_counting``."""
     head = b""
@@ -60,7 +68,9 @@ def _read_again(
     digest, size = TextDigest(head), position.offset - position.start
     rows = shared = 0
     carry, last, agrees = b"", head[-1:], len(head) == position.start
-    while agrees and digest.count < size and (data := _taken(source, min(BLOCK, size - digest.count))):
+    while (
+        agrees and digest.count < size and (data := _taken(source, min(BLOCK, size - digest.count)))
+    ):
         digest.add(data)
         block, last = carry + data, data[-1:]
         begin, prefixes = digest.count - len(block), digest.digests.prefix_digests

@@ -17,7 +17,15 @@ from swordplay.data.tables.errors import TableError
 from swordplay.data.tables.joining import EMPTY
 from swordplay.data.tables.layout import Layout
 from swordplay.data.tables.lean import values_of
-from swordplay.data.tables.readings import KINDS, Amount, Reading, TimeOfDay, Truth, reading_as, reading_of
+from swordplay.data.tables.readings import (
+    KINDS,
+    Amount,
+    Reading,
+    TimeOfDay,
+    Truth,
+    reading_as,
+    reading_of,
+)
 from swordplay.data.tables.readings.choosing import codes_remark, is_code
 from swordplay.data.tables.readings.guess_dates import of_numbers
 from swordplay.data.tables.readings.guess_numbers import shell
@@ -66,21 +74,34 @@ def of_texts(name: str, values: pa.Array, choice: Choice, decimal: str = ".") ->
     if kind is None:
         return Decision(EMPTY, remark=columns.empty(name))
     marked = plain.null_count > values.null_count
-    misfits = int(np.count_nonzero(columns.misfits_beside_marks(plain, kind, decimal))) if kind != WORD else len(values)
+    misfits = (
+        int(np.count_nonzero(columns.misfits_beside_marks(plain, kind, decimal)))
+        if kind != WORD
+        else len(values)
+    )
     if not misfits and kind == NUMBER:
         return _of_numerals(name, plain, decimal, target=name == choice.target, marked=marked)
     if misfits:
         found = reading_of(name, values, decimal=decimal, target=name == choice.target)
         reading, remark = found.reading, " ".join(found.remarks)
-        if reading is not None and reading.type != WORD and np.count_nonzero(reading.convert(values).bad) < misfits:
+        if (
+            reading is not None
+            and reading.type != WORD
+            and np.count_nonzero(reading.convert(values).bad) < misfits
+        ):
             return Decision(reading.type, reading, remark)
         if kind == WORD:
             return Decision(WORD, remark=remark)
     return Decision(kind, plainly(kind, decimal) if marked else None)
 
 
-def _of_numerals(name: str, values: pa.Array, decimal: str, *, target: bool, marked: bool) -> Decision:
-    """Numbers that are written plainly may be codes, or dates, or too large; there are no marks among them any more."""
+def _of_numerals(
+    name: str, values: pa.Array, decimal: str, *, target: bool, marked: bool
+) -> Decision:
+    """Numbers that are written plainly may be codes, or dates, or too large.
+
+    There are no marks among them any more.
+    """
     known = values.drop_null()
     if not target and decimal == ".":
         texts = pc.utf8_trim_whitespace(known)
@@ -110,17 +131,31 @@ def _unfit(name: str, values: pa.Array, choice: Choice) -> str:
     said = choice.types[name]
     known = columns.unmarked(values).drop_null()
     if not len(known):
-        return f"--types {shell(name)}={said} cannot be followed: the column has no value to tell by. Leave it out of --types."
+        return (
+            f"--types {shell(name)}={said} cannot be followed: the column has no value to tell "
+            "by. Leave it out of --types."
+        )
     readings: dict[str, Reading] = {"number": Amount(), "truth": Truth(), "time": TimeOfDay()}
-    bad = readings[KINDS[said]].convert(known).bad if KINDS[said] in readings else np.ones(len(known), bool)
-    example = values_of(known)[int(bad.argmax())]
-    kind = {"number": "a number", "truth": "true or false", "time": "a time of the day such as 13:30"}.get(
-        KINDS[said], "a date"
+    bad = (
+        readings[KINDS[said]].convert(known).bad
+        if KINDS[said] in readings
+        else np.ones(len(known), bool)
     )
+    example = values_of(known)[int(bad.argmax())]
+    kind = {
+        "number": "a number",
+        "truth": "true or false",
+        "time": "a time of the day such as 13:30",
+    }.get(KINDS[said], "a date")
     order = f" with the {said.removesuffix('-first')} first" if said.endswith("-first") else ""
-    skip = f"say {shell(name)}=word or {shell(name)}=skip" if name != choice.target else "choose another --target"
+    skip = (
+        f"say {shell(name)}=word or {shell(name)}=skip"
+        if name != choice.target
+        else "choose another --target"
+    )
     return (
-        f"--types {shell(name)}={said} does not fit: {shown(example)} is not {kind}{order}. Leave it out of --types, or {skip}."
+        f"--types {shell(name)}={said} does not fit: {shown(example)} is not {kind}{order}. "
+        f"Leave it out of --types, or {skip}."
     )
 
 
@@ -137,14 +172,20 @@ def _stored_as_before(name: str, values: pa.Array, kind: pa.DataType, earlier: E
         return LEFT_OUT
     if earlier.reading is not None and earlier.reading.stored == kind:
         return Decision(earlier.type, earlier.reading)
-    unsaid = earlier.plain or earlier.reading is None or not earlier.reading.said  # such as 3.5 where 50% was: 3.5% or 350%?
-    if values.null_count == len(values) or (unsaid and (kind == earlier.type or (kind in DATES and earlier.type in DATES))):
+    unsaid = (
+        earlier.plain or earlier.reading is None or not earlier.reading.said
+    )  # such as 3.5 where 50% was: 3.5% or 350%?
+    if values.null_count == len(values) or (
+        unsaid and (kind == earlier.type or (kind in DATES and earlier.type in DATES))
+    ):
         return Decision(kind)
     return Decision(problem=_differs(name, values, earlier))
 
 
 def unseen(earlier: Earlier) -> tuple[Decision, pa.DataType | None]:
-    """A column of an earlier table that has no value here, and what its values would be in the input."""
+    """A column of an earlier table that has no value here, and what its values would be in the
+    input.
+    """
     if earlier.plain or earlier.reading is None:
         return Decision(earlier.type), earlier.type
     return Decision(earlier.type, earlier.reading), earlier.reading.stored
@@ -153,7 +194,10 @@ def unseen(earlier: Earlier) -> tuple[Decision, pa.DataType | None]:
 def _differs(name: str, values: pa.Array, earlier: Earlier) -> str:
     known = values.drop_null()
     example = shown(str(values_of(known[:1])[0]), 40) if len(known) else "nothing"
-    return f"column {name!r} held {earlier.meaning} before, and here it holds {example}. Convert it, or leave it empty."
+    return (
+        f"column {name!r} held {earlier.meaning} before, and here it holds {example}. Convert "
+        "it, or leave it empty."
+    )
 
 
 def of_numbers_stored(name: str, values: pa.Array, choice: Choice) -> Decision:
@@ -170,7 +214,11 @@ def of_numbers_stored(name: str, values: pa.Array, choice: Choice) -> Decision:
         return Decision(NUMBER)
     if KINDS[said] == "date":
         date = of_numbers(name, values, sure=True)
-        return Decision(date.type, date) if date else Decision(problem=_unfit(name, values.cast(WORD), choice))
+        return (
+            Decision(date.type, date)
+            if date
+            else Decision(problem=_unfit(name, values.cast(WORD), choice))
+        )
     return _stored(name, values, choice)
 
 
@@ -188,7 +236,9 @@ def of_others_stored(name: str, values: pa.Array, kind: pa.DataType, choice: Cho
 
 
 def _stored(name: str, values: pa.Array, choice: Choice) -> Decision:
-    """What the user says that a column is which holds no texts: they are turned into texts and read."""
+    """What the user says that a column is which holds no texts: they are turned into texts and
+    read.
+    """
     found = reading_as(name, values, choice.types[name])
     if found.reading is None:
         return Decision(problem=_unfit(name, values.cast(WORD), choice))
@@ -201,9 +251,16 @@ def nested(name: str, what: str, choice: Choice) -> Decision:
         return LEFT_OUT
     if name in choice.before and choice.before[name].type is not None:
         held = choice.before[name].meaning
-        return Decision(problem=f"column {name!r} held {held} before, and here it holds {what}. Flatten it, or leave it empty.")
+        return Decision(
+            problem=f"column {name!r} held {held} before, and here it holds {what}. Flatten it, or "
+            "leave it empty."
+        )
     if choice.insists(name):
-        remedy = "Choose another column as --target" if name == choice.target else f"Flatten it first, or --drop {shell(name)}"
+        remedy = (
+            "Choose another column as --target"
+            if name == choice.target
+            else f"Flatten it first, or --drop {shell(name)}"
+        )
         return Decision(problem=f"column {name!r} holds {what}, which cannot be used. {remedy}.")
     return Decision(left=f"it holds {what}")
 
@@ -240,20 +297,37 @@ def layout(
     problems = [one.problem for one in made.values() if one.problem]
     for name, one in made.items():
         if one.reading is not None and (stored or {}).get(name) == WORD != one.reading.stored:
-            problems.append(f"column {name!r} held {choice.before[name].meaning} before, and here it holds texts. Convert it.")
+            problems.append(
+                f"column {name!r} held {choice.before[name].meaning} before, and here it holds "
+                "texts. Convert it."
+            )
     if choice.target is not None and choice.types.get(choice.target) == "skip":
         problems.append(
-            f"--types says skip of the target {choice.target!r}. Choose another target, or leave it out of --types."
+            f"--types says skip of the target {choice.target!r}. Choose another target, or leave "
+            "it out of --types."
         )
     if problems:
         raise TableError(f"{where}: " + "\n".join(problems))
     remarks.extend(one.remark for one in made.values() if one.remark)
     left = {name: one.left for name, one in made.items() if one.left}
     if left:
-        listed = ", ".join(f"{name!r} ({why.removeprefix('it ')})" for name, why in list(left.items())[:6])
+        listed = ", ".join(
+            f"{name!r} ({why.removeprefix('it ')})" for name, why in list(left.items())[:6]
+        )
         more = f" and {len(left) - 6} more" if len(left) > 6 else ""
         remarks.append(f"Left out, as numbers, words and dates are needed: {listed}{more}.")
-    asked = {name: "as asked" for name, kind in choice.types.items() if kind == "skip" and name != choice.target}
+    asked = {
+        name: "as asked"
+        for name, kind in choice.types.items()
+        if kind == "skip" and name != choice.target
+    }
     readings = {name: one.reading for name, one in made.items() if one.reading is not None}
     from_input = {name: (stored or {}).get(name, one.stored) for name, one in readings.items()}
-    return Layout(tuple(names), tuple(one.type for one in made.values()), readings, from_input, asked | left, choice.missing)
+    return Layout(
+        tuple(names),
+        tuple(one.type for one in made.values()),
+        readings,
+        from_input,
+        asked | left,
+        choice.missing,
+    )

@@ -99,22 +99,34 @@ class Delimited:
         return rows
 
     def _patiently(self, block: bytes) -> pa.RecordBatch:
-        """The same by way of strings: signs such as ``-`` among numbers, of which pyarrow knows nothing, are missing."""
+        """The same by way of strings: signs such as ``-`` among numbers, of which pyarrow knows
+        nothing, are missing.
+        """
         words = self._read(block, self._words)
         values = zip(words.columns, self.layout.input.types, strict=True)
         return pa.RecordBatch.from_arrays(
-            [columns.parsed(texts, kind, self._decimal) for texts, kind in values], schema=self.layout.input
+            [columns.parsed(texts, kind, self._decimal) for texts, kind in values],
+            schema=self.layout.input,
         )
 
     def _read(self, block: bytes, converting: pyarrow.csv.ConvertOptions) -> pa.RecordBatch:
-        # Several threads make numbers of the columns of a block; of a few lines one alone does it sooner.
+        # Several threads make numbers of the columns of a block; of a few lines one alone does it
+        # sooner.
         threads = len(block) >= FOR_THREADS
-        reading = pyarrow.csv.ReadOptions(column_names=self.layout.names, use_threads=threads, block_size=len(block) + 1)
+        reading = pyarrow.csv.ReadOptions(
+            column_names=self.layout.names, use_threads=threads, block_size=len(block) + 1
+        )
         if not block:
             types = converting.column_types  # in no order
-            return pa.RecordBatch.from_pylist([], pa.schema([(name, types[name]) for name in self.schema.names]))
+            return pa.RecordBatch.from_pylist(
+                [], pa.schema([(name, types[name]) for name in self.schema.names])
+            )
         table = pyarrow.csv.read_csv(pa.BufferReader(block), reading, self._parsing, converting)
-        return table.combine_chunks().to_batches()[0] if len(table) else pa.RecordBatch.from_pylist([], table.schema)
+        return (
+            table.combine_chunks().to_batches()[0]
+            if len(table)
+            else pa.RecordBatch.from_pylist([], table.schema)
+        )
 
     def faults(self, records: list[bytes]) -> dict[int, Fault]:
         """What is wrong with which record, by number."""
@@ -128,34 +140,52 @@ class Delimited:
             if field.type == EMPTY:
                 continue
             reading = self.layout.readings.get(field.name)
-            bad = columns.misfits(values, field.type, self._decimal) if reading is None else reading.convert(values).bad
-            reason = f"is not {columns.meaning(field.type) if reading is None else reading.expected}"
+            bad = (
+                columns.misfits(values, field.type, self._decimal)
+                if reading is None
+                else reading.convert(values).bad
+            )
+            reason = (
+                f"is not {columns.meaning(field.type) if reading is None else reading.expected}"
+            )
             for i in np.flatnonzero(bad):
                 found.setdefault(whole[i], Fault(field.name, values[int(i)].as_py(), reason))
         return found
 
     def plainly_good(self, block: bytes) -> bool:
-        """Whether complete records are text with a field for each column: all that can be wrong with words."""
-        return is_utf8(block) and bool((boundaries(block, self._delimiter)[1] == len(self.layout.names)).all())
+        """Whether complete records are text with a field for each column: all that can be wrong
+        with words.
+        """
+        return is_utf8(block) and bool(
+            (boundaries(block, self._delimiter)[1] == len(self.layout.names)).all()
+        )
 
     def overlooks(self, block: bytes) -> bool:
         """Never: the header names all columns."""
         return False
 
     def joined(self, records: list[bytes]) -> Delimited | None:
-        """The format with the columns that have their first value in these records, which must be good; None without any."""
+        """The format with the columns that have their first value in these records, which must
+        be good; None without any.
+        """
         words = self._read(b"".join(records), self._words)
         empty = [field.name for field in self.schema if field.type == EMPTY]
-        rows = pa.RecordBatch.from_arrays([columns.unmarked(words.column(name)) for name in empty], names=empty).to_pylist()
+        rows = pa.RecordBatch.from_arrays(
+            [columns.unmarked(words.column(name)) for name in empty], names=empty
+        ).to_pylist()
         kinds = joining.joined(
             ({name: text for name, text in row.items() if text is not None} for row in rows),
             lambda text: joining.kind_of_text(text, self._decimal),
             lambda text, kind: joining.text_fits(text, kind, self._decimal),
         )
-        return Delimited(self.layout.joined(kinds), self._delimiter, self._decimal) if kinds else None
+        return (
+            Delimited(self.layout.joined(kinds), self._delimiter, self._decimal) if kinds else None
+        )
 
     def _ragged(self, record: bytes, fields: int) -> Fault:
-        reason = f"has {fields} field{'s' * (fields != 1)} where the header has {len(self.layout.names)}"
+        reason = (
+            f"has {fields} field{'s' * (fields != 1)} where the header has {len(self.layout.names)}"
+        )
         return Fault(None, record.decode(errors="replace").strip("\r\n"), reason)
 
 
@@ -169,14 +199,17 @@ def recognise(head: Head, choice: Choice) -> Delimited:
     if header.named and all(_is_number(name) for name in header.names):
         first = ", ".join(header.names[:3])
         head.remarks.append(
-            f"The first line ({first}) is taken for the header, but holds only numbers. If it is data, say --header no."
+            f"The first line ({first}) is taken for the header, but holds only numbers. If it is "
+            "data, say --header no."
         )
     as_words = Delimited(_words_only(header, choice.missing), header.delimiter, ".")
     words = _words_of(head, header, as_words)
     decimal = "." if header.delimiter == "," else _decimal(words)
     if decimal != ".":
         head.remarks.append("Numbers are written with a decimal comma.")
-    decisions = [deciding.of_texts(name, words.column(name), choice, decimal) for name in header.names]
+    decisions = [
+        deciding.of_texts(name, words.column(name), choice, decimal) for name in header.names
+    ]
     layout = deciding.layout(head.name, header.names, decisions, choice, head.remarks)
     head.take(header.size, header.lines)
     return Delimited(layout, header.delimiter, decimal)
@@ -221,10 +254,17 @@ def _words_of(head: Head, header: Header, format: Delimited) -> pa.RecordBatch:
     if not len(starts) and format.unclosed(body):
         raise endless(head.name, header.lines)
     if not len(starts):
-        raise TableError(f"{head.name} has a header ({', '.join(header.names[:5])}) and no rows. Give a file with data.")
+        raise TableError(
+            f"{head.name} has a header ({', '.join(header.names[:5])}) and no rows. Give a file "
+            "with data."
+        )
     starts, ends = starts[:HEAD_ROWS], ends[:HEAD_ROWS]
     in_a_row = bool((starts[1:] == ends[:-1]).all())  # no empty line between them
-    whole = body[starts[0] : ends[-1]] if in_a_row else b"".join(body[a:b] for a, b in zip(starts, ends, strict=True))
+    whole = (
+        body[starts[0] : ends[-1]]
+        if in_a_row
+        else b"".join(body[a:b] for a, b in zip(starts, ends, strict=True))
+    )
     if format.plainly_good(whole):  # the usual case, in a third of the time
         return format.parse(whole)
     records = [body[a:b] for a, b in zip(starts, ends, strict=True)]

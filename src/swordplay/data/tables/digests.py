@@ -1,8 +1,9 @@
-"""Running digests of what was read from a table, which tell whether the table is still the same, and where it differs.
+"""Running digests of what was read from a table, which tell whether the table is still the same,
+and where it differs.
 
-Beside the digest of everything that was read, digests of its prefixes are kept, at places whose distance grows in proportion:
-16 for each doubling. Their number is logarithmic in the size of the input, and a change is located to a sixteenth of what lies
-before it.
+Beside the digest of everything that was read, digests of its prefixes are kept, at places whose
+distance grows in proportion: 16 for each doubling. Their number is logarithmic in the size of the
+input, and a change is located to a sixteenth of what lies before it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ from swordplay.data.tables.readings.reading import NUMBER, WORD
 
 PLACES_PER_DOUBLING = 16
 PREFIX_DIGITS = 12
-"""Hexadecimal digits of a digest of a prefix. They only locate a change; whether there is one is decided by all 64 digits."""
+"""Hexadecimal digits of a digest of a prefix.
+
+They only locate a change; whether there is one is decided by all 64 digits.
+"""
 LEAST_BYTES, LEAST_ROWS = 4, 8
 """Smallest distance between two places, in text and in tables of typed columns."""
 PIECE_ROWS = 1 << 12
@@ -99,7 +103,9 @@ class TextDigest:
 
 @final
 class RowDigest:
-    """Digest of rows in typed columns; nothing depends on how the rows come in batches or lie in memory.
+    """Digest of rows in typed columns.
+
+    Nothing depends on how the rows come in batches or lie in memory.
 
     Rows are digested in pieces whose ends depend on row numbers alone.
     """
@@ -114,7 +120,11 @@ class RowDigest:
     def copy(self) -> RowDigest:
         """An independent digest that goes on from here."""
         found = copy.copy(self)
-        found._hash, found._prefixes, found._pending = self._hash.copy(), self._prefixes.copy(), self._pending.copy()
+        found._hash, found._prefixes, found._pending = (
+            self._hash.copy(),
+            self._prefixes.copy(),
+            self._pending.copy(),
+        )
         return found
 
     def add(self, rows: pa.RecordBatch) -> None:
@@ -144,15 +154,27 @@ class RowDigest:
 
 def digest(rows: pa.RecordBatch) -> str:
     """SHA-256 of names and values of rows, however they lie in memory."""
-    found = hashlib.sha256(json.dumps([[field.name, str(field.type)] for field in rows.schema]).encode())
+    found = hashlib.sha256(
+        json.dumps([[field.name, str(field.type)] for field in rows.schema]).encode()
+    )
     for column in rows.columns:
         found.update(np.packbits(column.is_null().to_numpy(zero_copy_only=False)).data)
         if column.type == WORD:
-            found.update(np.ascontiguousarray(pc.binary_length(column).fill_null(0).to_numpy(zero_copy_only=False)).data)
+            found.update(
+                np.ascontiguousarray(
+                    pc.binary_length(column).fill_null(0).to_numpy(zero_copy_only=False)
+                ).data
+            )
             found.update(_letters(column.fill_null("")))
         else:
-            plain = column if column.type == NUMBER else column.cast(pa.int8() if column.type == pa.bool_() else pa.int64())
-            found.update(np.ascontiguousarray(plain.fill_null(0).to_numpy(zero_copy_only=False)).data)
+            plain = (
+                column
+                if column.type == NUMBER
+                else column.cast(pa.int8() if column.type == pa.bool_() else pa.int64())
+            )
+            found.update(
+                np.ascontiguousarray(plain.fill_null(0).to_numpy(zero_copy_only=False)).data
+            )
     return found.hexdigest()
 
 
@@ -168,11 +190,17 @@ def _letters(words: pa.StringArray) -> bytes:
 def piece(batches: Iterable[pa.RecordBatch] | pa.Table) -> pa.RecordBatch:
     """Rows in one piece."""
     rows = batches if isinstance(batches, pa.Table) else pa.Table.from_batches(list(batches))
-    return pa.RecordBatch.from_arrays([_joined(column) for column in rows.combine_chunks().columns], schema=rows.schema)
+    return pa.RecordBatch.from_arrays(
+        [_joined(column) for column in rows.combine_chunks().columns], schema=rows.schema
+    )
 
 
 def _joined(column: pa.ChunkedArray) -> pa.Array:
     """A column in one piece; of several dictionaries one is made."""
     if column.num_chunks == 1:
         return column.chunk(0)
-    return pa.concat_arrays(column.unify_dictionaries().chunks) if column.num_chunks else pa.array([], column.type)
+    return (
+        pa.concat_arrays(column.unify_dictionaries().chunks)
+        if column.num_chunks
+        else pa.array([], column.type)
+    )

@@ -1,4 +1,6 @@
-"""What the columns of an earlier table were: another table with the same columns is read as that one was."""
+"""What the columns of an earlier table were: another table with the same columns is read as that
+one was.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,12 @@ from swordplay.data.tables.layout import Layout
 from swordplay.data.tables.readings import Amount, Iso, Reading, TimeOfDay, Truth, Word
 from swordplay.data.tables.readings.reading import DATES, NUMBER, TIME, TRUTH, WORD
 
-MEANINGS = {NUMBER: "numbers", TRUTH: "truths", WORD: "words", TIME: "times of the day"} | dict.fromkeys(DATES, "dates")
+MEANINGS = {
+    NUMBER: "numbers",
+    TRUTH: "truths",
+    WORD: "words",
+    TIME: "times of the day",
+} | dict.fromkeys(DATES, "dates")
 
 
 class Earlier(NamedTuple):
@@ -27,12 +34,19 @@ class Earlier(NamedTuple):
     @property
     def meaning(self) -> str:
         """What it held, for people."""
-        how = "" if self.plain or self.reading is None or not self.reading.said else f" {self.reading.said}"
+        how = (
+            ""
+            if self.plain or self.reading is None or not self.reading.said
+            else f" {self.reading.said}"
+        )
         return f"{MEANINGS[self.type]}{how}"
 
 
 def columns_of(layout: str) -> dict[str, Earlier]:
-    """The columns of a table by the layout in its position; those that never had a value are not among them."""
+    """The columns of a table by the layout in its position.
+
+    Those that never had a value are not among them.
+    """
     found, details = Layout.read(layout)
     decimal = details.get("decimal", ".")
     columns: dict[str, Earlier] = {}
@@ -45,7 +59,9 @@ def columns_of(layout: str) -> dict[str, Earlier]:
 
 
 def plainly(kind: pa.DataType, decimal: str) -> Reading:
-    """The reading of a type that is written plainly, but among marks such as ``-`` that stand for nothing."""
+    """The reading of a type that is written plainly, but among marks such as ``-`` that stand
+    for nothing.
+    """
     if kind in DATES:
         return Iso(kind.unit, kind.tz is not None)
     return {NUMBER: Amount(decimal), TRUTH: Truth(), WORD: Word(), TIME: TimeOfDay()}[kind]

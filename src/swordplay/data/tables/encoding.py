@@ -1,4 +1,7 @@
-"""Rows as the bytes of a text file; each row by itself, so that it does not matter how rows are cut into batches."""
+"""Rows as the bytes of a text file.
+
+Each row by itself, so that it does not matter how rows are cut into batches.
+"""
 
 from __future__ import annotations
 
@@ -23,31 +26,45 @@ def csv_header(schema: pa.Schema) -> bytes:
 
 
 def csv_rows(rows: pa.RecordBatch, header: bool = False) -> bytes:
-    """Lines of CSV; numbers with as many digits as it takes to read them back exactly, nothing for null."""
+    """Lines of CSV.
+
+    Numbers with as many digits as it takes to read them back exactly, nothing for null.
+    """
     sink = pa.BufferOutputStream()
     rows = _with_dates(rows)
-    pyarrow.csv.write_csv(rows, sink, pyarrow.csv.WriteOptions(include_header=header, batch_size=CSV_PIECE))
+    pyarrow.csv.write_csv(
+        rows, sink, pyarrow.csv.WriteOptions(include_header=header, batch_size=CSV_PIECE)
+    )
     return bytes(sink.getvalue())
 
 
 def ndjson_rows(rows: pa.RecordBatch) -> bytes:
-    """Lines of NDJSON: one object a row with all columns, null for what is missing or not finite."""
+    """Lines of NDJSON: one object a row with all columns, null for what is missing or not
+    finite.
+    """
     if not len(rows):
         return b""
     parts = []
     rows = _with_dates(rows)
     for i, (values, name) in enumerate(zip(rows.columns, rows.schema.names, strict=True)):
-        parts += [f"{'{' if i == 0 else ', '}{json.dumps(name)}: ", pc.fill_null(_json(values), "null")]
+        parts += [
+            f"{'{' if i == 0 else ', '}{json.dumps(name)}: ",
+            pc.fill_null(_json(values), "null"),
+        ]
     lines = pc.binary_join_element_wise(*parts, "}\n", "")
     _, ends, text = lines.buffers()
     return bytes(text)[: np.frombuffer(ends, np.int32)[len(lines)]]
 
 
 def _with_dates(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """The same rows with dates as people write them: 2024-05-17 13:45:00, and 2024-05-17 where a column holds days."""
+    """The same rows with dates as people write them: 2024-05-17 13:45:00, and 2024-05-17 where a
+    column holds days.
+    """
     for i, field in enumerate(rows.schema):
         if pa.types.is_timestamp(field.type):
-            words = pc.replace_substring_regex(rows.column(i).cast(pa.string()), r"\.0+(Z?)$", r"\1")
+            words = pc.replace_substring_regex(
+                rows.column(i).cast(pa.string()), r"\.0+(Z?)$", r"\1"
+            )
             if field.metadata == DAYS:
                 words = pc.replace_substring_regex(words, r" 00:00:00Z?$", "")
             rows = rows.set_column(i, pa.field(field.name, pa.string()), words)
@@ -61,5 +78,7 @@ def _json(values: pa.Array) -> pa.Array:
     if pa.types.is_integer(values.type) or pa.types.is_boolean(values.type):
         return values.cast(pa.string())
     words = values.cast(pa.string()).dictionary_encode()  # few different words stand for many
-    quoted = pa.array([json.dumps(word, ensure_ascii=False) for word in words.dictionary.to_pylist()], pa.string())
+    quoted = pa.array(
+        [json.dumps(word, ensure_ascii=False) for word in words.dictionary.to_pylist()], pa.string()
+    )
     return quoted.take(words.indices)

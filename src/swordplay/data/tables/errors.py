@@ -9,14 +9,17 @@ from pathlib import Path
 
 
 class TableError(ValueError):
-    """A table that cannot be read or written: file, line and column where there is one, and the remedy.
+    """A table that cannot be read or written: file, line and column where there is one, and the
+    remedy.
 
-    Where the operating system was the reason, ``__cause__`` is its ``OSError`` (such as ``BrokenPipeError``).
+    Where the operating system was the reason, ``__cause__`` is its ``OSError`` (such as
+    ``BrokenPipeError``).
     """
 
 
 class TableChanged(TableError):
-    """A table that is not the one that was being read: rows that were read before have changed, or are gone.
+    """A table that is not the one that was being read: rows that were read before have changed, or
+    are gone.
 
     Parameters
     ----------
@@ -32,7 +35,8 @@ class TableChanged(TableError):
 
 
 LATE_TARGETS = (
-    "Targets that are filled in later are learned with --twice and --id, in rows of their own (in Python, by "
+    "Targets that are filled in later are learned with --twice and --id, in rows of their own (in "
+    "Python, by "
     "swordplay.late.LateModel)."
 )
 
@@ -60,7 +64,8 @@ def changed(name: str, read: int, shared: int = 0, *, is_shorter: bool = False) 
     first = f"row {shared + 1:,} is the first that may differ"
     what = "It ends before that row" if is_shorter else "Rows may only be added at the end"
     return TableChanged(
-        f"{name} has changed since this state was saved: {first}, and {read:,} rows were read. {what}.\n"
+        f"{name} has changed since this state was saved: {first}, and {read:,} rows were read. "
+        f"{what}.\n"
         f"Give it as it was, or another --state, or begin anew with --force. {LATE_TARGETS}",
         shared,
     )
@@ -82,7 +87,9 @@ def unreadable(name: str, error: OSError) -> TableError:
     if isinstance(error, FileNotFoundError):
         path = Path(name)
         beside = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
-        stems = {_stem(one): one for one in sorted(beside)}  # all tables end in .csv, which makes no name near another
+        stems = {
+            _stem(one): one for one in sorted(beside)
+        }  # all tables end in .csv, which makes no name near another
         close = difflib.get_close_matches(_stem(path.name), stems, n=1)
         meant = f"Did you mean {stems[close[0]]!r}?" if close else "Check the path."
         return TableError(f"{name}: there is no such file. {meant}")
@@ -90,16 +97,28 @@ def unreadable(name: str, error: OSError) -> TableError:
         return TableError(f"{name} is a folder. Give the path of one file in it.")
     if isinstance(error, PermissionError):
         return TableError(
-            f"{name}: permission denied. Ask for the right to read it (chmod +r), or copy it to a place of yours."
+            f"{name}: permission denied. Ask for the right to read it (chmod +r), or copy it to a "
+            "place of yours."
         )
-    return TableError(f"{name} cannot be read: {error.strerror or error}. Check the disk or the connection, and try again.")
+    return TableError(
+        f"{name} cannot be read: {error.strerror or error}. Check the disk or the connection, and "
+        "try again."
+    )
 
 
 def unwritable(name: str, error: OSError) -> TableError:
     """Why a file cannot be written."""
     if isinstance(error, BrokenPipeError):
-        return TableError(f"{name}: whoever was reading has gone. Nothing more can be written there.")
+        return TableError(
+            f"{name}: whoever was reading has gone. Nothing more can be written there."
+        )
     if isinstance(error, FileNotFoundError | NotADirectoryError):
-        return TableError(f"{name} cannot be written: there is no folder {os.path.dirname(name) or '.'!r}. Make it first.")
+        return TableError(
+            f"{name} cannot be written: there is no folder {os.path.dirname(name) or '.'!r}. Make "
+            "it first."
+        )
     reason = error.strerror or error
-    return TableError(f"{name} cannot be written: {reason}. Free space or choose another place, and run the command again.")
+    return TableError(
+        f"{name} cannot be written: {reason}. Free space or choose another place, and run the "
+        "command again."
+    )

@@ -1,4 +1,6 @@
-"""Data frames as Arrow tables: pandas, polars and whatever else hands out its columns by Arrow's interface."""
+"""Data frames as Arrow tables: pandas, polars and whatever else hands out its columns by Arrow's
+interface.
+"""
 
 from __future__ import annotations
 
@@ -35,9 +37,10 @@ def frame(table: Any, name: str = "the table") -> Frame:
     Parameters
     ----------
     table
-        A pandas or polars data frame, a pyarrow table, record batch or reader (which is read to its end), anything else with
-        Arrow's interface (``__arrow_c_stream__`` or ``__arrow_c_array__``), or a two-dimensional array, whose columns are
-        called x0, x1, ... Dates in the index of a pandas frame are a column in front, called as the index.
+        A pandas or polars data frame, a pyarrow table, record batch or reader (which is read to its
+        end), anything else with Arrow's interface (``__arrow_c_stream__`` or
+        ``__arrow_c_array__``), or a two-dimensional array, whose columns are called x0, x1, ...
+        Dates in the index of a pandas frame are a column in front, called as the index.
     name
         What messages call it.
 
@@ -57,23 +60,31 @@ def frame(table: Any, name: str = "the table") -> Frame:
         return Frame(pa.table(table), name)
     except (TypeError, ValueError, AttributeError) as error:
         raise TableError(
-            f"{name} must be a pandas or polars data frame, an Arrow table or a path, got {type(table).__name__}. "
-            f"{'Call .collect() first.' if type(table).__name__ == 'LazyFrame' else 'Convert it first.'}"
+            f"{name} must be a pandas or polars data frame, an Arrow table or a path, got "
+            f"{type(table).__name__}. "
+            f"{'Call .collect() first.' if type(table).__name__ == 'LazyFrame' else 'Convert it first.'}"  # noqa: E501
         ) from error
 
 
 def _of_array(values: Any) -> pa.Table:
     if values.ndim != 2:
-        raise TableError(f"an array must have two dimensions, got shape {values.shape}. Use reshape(-1, 1) for one column.")
+        raise TableError(
+            f"an array must have two dimensions, got shape {values.shape}. Use reshape(-1, 1) for "
+            "one column."
+        )
     names = [f"x{k}" for k in range(values.shape[1])]
-    return pa.Table.from_arrays([_column(name, values[:, k]) for k, name in enumerate(names)], names)
+    return pa.Table.from_arrays(
+        [_column(name, values[:, k]) for k, name in enumerate(names)], names
+    )
 
 
 def _of_pandas(table: Any) -> pa.Table:
     names = [_flat(name) for name in table.columns]
     columns = [(name, table.iloc[:, k]) for k, name in enumerate(names)]
     both = [*((name, dates) for name, dates in _dates(table.index) if name not in names), *columns]
-    return pa.Table.from_arrays([_column(name, values) for name, values in both], [name for name, _ in both])
+    return pa.Table.from_arrays(
+        [_column(name, values) for name, values in both], [name for name, _ in both]
+    )
 
 
 def _flat(name: Any) -> str:
@@ -82,7 +93,9 @@ def _flat(name: Any) -> str:
     >>> _flat("price"), _flat(2020), _flat(("wind", "north", ""))
     ('price', '2020', 'wind_north')
     """
-    return "_".join(str(part) for part in name if part != "") if isinstance(name, tuple) else str(name)
+    return (
+        "_".join(str(part) for part in name if part != "") if isinstance(name, tuple) else str(name)
+    )
 
 
 def _dates(index: Any) -> Iterator[tuple[str, Any]]:
@@ -92,7 +105,10 @@ def _dates(index: Any) -> Iterator[tuple[str, Any]]:
         if values.dtype.kind == "M":
             yield str(values.name) if values.name is not None else INDEX, values.to_series()
         elif str(values.dtype).startswith("period"):
-            yield str(values.name) if values.name is not None else INDEX, values.to_timestamp().to_series()
+            yield (
+                str(values.name) if values.name is not None else INDEX,
+                values.to_timestamp().to_series(),
+            )
 
 
 def _column(name: str, values: Any) -> pa.Array:
@@ -108,7 +124,8 @@ def _column(name: str, values: Any) -> pa.Array:
     except Exception as error:  # pyarrow also passes on what an odd object raises
         if values.dtype != object:
             raise TableError(
-                f"column {name!r} holds values of type {values.dtype}, and not numbers, truths, words or dates. "
+                f"column {name!r} holds values of type {values.dtype}, and not numbers, truths, "
+                "words or dates. "
                 "Convert it or drop it."
             ) from error
         return pa.array(_words(name, list(values)), pa.string())
@@ -124,21 +141,29 @@ def _words(name: str, values: Sequence[Any]) -> list[str | None]:
     texts: list[str | None] = [None] * len(values)
     first: dict[str, Any] = {}
     for k, value in known.items():
-        plain = isinstance(value, str | bytes | Decimal | datetime.date | datetime.time | datetime.timedelta | np.generic)
+        plain = isinstance(
+            value,
+            str | bytes | Decimal | datetime.date | datetime.time | datetime.timedelta | np.generic,
+        )
         try:
             if not (plain or is_real(value) or type(value).__name__ in ("Period", "Interval")):
                 raise TypeError
             texts[k] = text = str(value)
             text.encode()
-        except (TypeError, ValueError) as error:  # Python writes no whole number of more than 4,300 digits
+        except (
+            TypeError,
+            ValueError,
+        ) as error:  # Python writes no whole number of more than 4,300 digits
             raise TableError(
-                f"column {name!r} holds {type(value).__name__} objects such as {shown(value, 40)}, and not numbers, truths, "
+                f"column {name!r} holds {type(value).__name__} objects such as "
+                f"{shown(value, 40)}, and not numbers, truths, "
                 "words or dates. Convert it or drop it."
             ) from error
         other = first.setdefault(text, value)
         if isinstance(other, str) != isinstance(value, str):
             raise TableError(
-                f"column {name!r} holds {shown(other, 40)} ({type(other).__name__}) and {shown(value, 40)} "
+                f"column {name!r} holds {shown(other, 40)} ({type(other).__name__}) and "
+                f"{shown(value, 40)} "
                 f"({type(value).__name__}), which are the same as text. Convert one of them."
             )
     return texts

@@ -95,12 +95,16 @@ def read_header(head: Head, choice: Choice) -> Header:
     if not named and place.at and place.records[place.at - 1].is_comment and choice.header is None:
         above = place.records[place.at - 1]
         commented = (above.fields[0].lstrip("# "), *above.fields[1:])
-        if len(commented) == len(names) and not any(map(is_value, commented)):  # the names stand in a comment
+        if len(commented) == len(names) and not any(
+            map(is_value, commented)
+        ):  # the names stand in a comment
             names, named, remarks = commented, True, _passed(place.records[: place.at - 1])
     _require_utf8(head.name, lines, record)
     if named and below and _is_units(below[0], below[1:], len(names)) and choice.header is None:
         last = below[0].last
-        units = ", ".join(dict.fromkeys(field for field in below[0].fields if field and field not in NOTHING))
+        units = ", ".join(
+            dict.fromkeys(field for field in below[0].fields if field and field not in NOTHING)
+        )
         remarks.append(f"Line {last} holds units ({shown(units, 60)[1:-1]}) and is passed over.")
     if not named:
         remarks.append(_nameless(record))
@@ -113,7 +117,10 @@ def read_header(head: Head, choice: Choice) -> Header:
 
 
 def _beginning(head: Head, text: bytes) -> tuple[list[bytes], dict[str, list[Record]]]:
-    """Lines that hold the first records, and these, cut by each delimiter; all lines only if a few are not enough."""
+    """Lines that hold the first records, and these, cut by each delimiter.
+
+    All lines only if a few are not enough.
+    """
     with contextlib.suppress(TableError):  # a record has no end there: it may have one later
         lines = text[: text.rfind(b"\n", 0, NEAR) + 1].splitlines(keepends=True)
         readings = {delimiter: _records(head, lines, delimiter) for delimiter in DELIMITERS}
@@ -129,23 +136,34 @@ def _place(readings: dict[str, list[Record]], choice: Choice) -> Place:
     records = readings[plain]
     usual = _usual_width(records)
     first = records[0]
-    if choice.target is not None and choice.target in (first.fields[:1] if first.is_comment else first.fields):
+    if choice.target is not None and choice.target in (
+        first.fields[:1] if first.is_comment else first.fields
+    ):
         return Place(plain, records, 0)
     is_plain = len(first.fields) == usual > 1 and not first.is_comment and 2 * first.filled >= usual
     if is_plain or (choice.header is False and not first.is_comment and len(first.fields) == usual):
         return Place(plain, records, 0)
-    places = [place for one, records in readings.items() if (place := _after_preamble(one, records, choice))]
+    places = [
+        place
+        for one, records in readings.items()
+        if (place := _after_preamble(one, records, choice))
+    ]
     if not places:
         return Place(plain, records, 0)
     return max(places, key=lambda place: _usual_width(place.records[place.at :]))
 
 
 def _records(head: Head, lines: list[bytes], delimiter: str) -> list[Record]:
-    """The first records that are not empty; one that is never closed, or of which more may come, only if it is the first.
+    """The first records that are not empty.
 
-    There are none if the first line is one field of more than 128 KiB: this delimiter does not separate its columns.
+    One that is never closed, or of which more may come, only if it is the first.
+
+    There are none if the first line is one field of more than 128 KiB: this delimiter does not
+    separate its columns.
     """
-    reader = csv.reader((line.decode(errors="replace") for line in chain(lines, [b""])), delimiter=delimiter)
+    reader = csv.reader(
+        (line.decode(errors="replace") for line in chain(lines, [b""])), delimiter=delimiter
+    )
     found: list[Record] = []
     first, closed = 0, head.ended or not lines or lines[-1].endswith((b"\n", b"\r"))
     try:
@@ -155,12 +173,20 @@ def _records(head: Head, lines: list[bytes], delimiter: str) -> list[Record]:
                 if not found and reader.line_num > len(lines) and lines:
                     raise endless(head.name, first)
                 if not found or whole:
-                    found.append(Record(tuple(field.strip() for field in fields), first, min(reader.line_num, len(lines))))
+                    found.append(
+                        Record(
+                            tuple(field.strip() for field in fields),
+                            first,
+                            min(reader.line_num, len(lines)),
+                        )
+                    )
             if len(found) == LOOKED_AT:
                 break
             first = reader.line_num
     except csv.Error:  # a field of more than 128 KiB, the limit of the csv module
-        if not found and reader.line_num > first + 1:  # only a quoted field goes on in the next line
+        if (
+            not found and reader.line_num > first + 1
+        ):  # only a quoted field goes on in the next line
             raise endless(head.name, first) from None
     return found
 
@@ -172,9 +198,16 @@ def _usual_width(records: Sequence[Record]) -> int:
 
 
 def _after_preamble(delimiter: str, records: Sequence[Record], choice: Choice) -> Place | None:
-    """The first record that can be the beginning, if what is before it cannot; None unless that is certain."""
+    """The first record that can be the beginning, if what is before it cannot.
+
+    None unless that is certain.
+    """
     usual = _usual_width(records)
-    full = (one for one in records if len(one.fields) == usual and 2 * one.filled >= usual and not one.is_comment)
+    full = (
+        one
+        for one in records
+        if len(one.fields) == usual and 2 * one.filled >= usual and not one.is_comment
+    )
     record = next(full, None)
     if record is None:
         return None
@@ -183,12 +216,17 @@ def _after_preamble(delimiter: str, records: Sequence[Record], choice: Choice) -
     comments = all(one.is_comment for one in records[:at])
     if not at or (usual < 2 and not comments) or not below:
         return None
-    named = (choice.target is not None and choice.target in record.fields) or _evidence(record, below)[0]
+    named = (choice.target is not None and choice.target in record.fields) or _evidence(
+        record, below
+    )[0]
     return Place(delimiter, records, at) if named or comments else None
 
 
 def _evidence(record: Record, below: Sequence[Record]) -> tuple[bool, list[str]]:
-    """Whether a field is none of the values that are below it; and the fields that are such values."""
+    """Whether a field is none of the values that are below it.
+
+    And the fields that are such values.
+    """
     below = [one for one in below if len(one.fields) == len(record.fields)]
     values = []
     for field, *others in zip(record.fields, *(one.fields for one in below), strict=True):
@@ -196,7 +234,9 @@ def _evidence(record: Record, below: Sequence[Record]) -> tuple[bool, list[str]]
         kind = next((kind for kind, count in kinds.items() if 2 * count > kinds.total()), None)
         if kind is None or not field:
             continue
-        if field not in NOTHING and value_kind(field) != kind:  # a name above numbers, or a date above them
+        if (
+            field not in NOTHING and value_kind(field) != kind
+        ):  # a name above numbers, or a date above them
             return True, []
         values.append(field)
     return False, values
@@ -216,17 +256,33 @@ def _are_names(values: list[str], record: Record, below: Sequence[Record]) -> bo
     if not all(value.isascii() and value.isdigit() for value in values):
         return False
     numbers = [int(value) for value in values]
-    if len(numbers) > 1 and len(numbers) == len(record.fields) and numbers == list(range(len(numbers))):
+    if (
+        len(numbers) > 1
+        and len(numbers) == len(record.fields)
+        and numbers == list(range(len(numbers)))
+    ):
         return True
-    if not all(EARLIEST_YEAR <= number <= LATEST_YEAR for number in numbers) or len(set(numbers)) < len(numbers):
+    if not all(EARLIEST_YEAR <= number <= LATEST_YEAR for number in numbers) or len(
+        set(numbers)
+    ) < len(numbers):
         return False
-    cells = [one.fields[record.fields.index(values[0])] for one in below if len(one.fields) == len(record.fields)]
-    years = [cell for cell in cells if cell.isascii() and cell.isdigit() and EARLIEST_YEAR <= int(cell) <= LATEST_YEAR]
+    cells = [
+        one.fields[record.fields.index(values[0])]
+        for one in below
+        if len(one.fields) == len(record.fields)
+    ]
+    years = [
+        cell
+        for cell in cells
+        if cell.isascii() and cell.isdigit() and EARLIEST_YEAR <= int(cell) <= LATEST_YEAR
+    ]
     return 2 * len(years) <= len(cells)
 
 
 def _is_units(record: Record, below: Sequence[Record], width: int) -> bool:
-    """Whether a record below the names holds units: short words above columns of values, and no value at all."""
+    """Whether a record below the names holds units: short words above columns of values, and no
+    value at all.
+    """
     below = [one for one in below if len(one.fields) == width]
     if len(record.fields) != width or len(below) < 2 or any(map(is_value, record.fields)):
         return False
@@ -234,7 +290,9 @@ def _is_units(record: Record, below: Sequence[Record], width: int) -> bool:
     for field, *others in zip(record.fields, *(one.fields for one in below), strict=True):
         known = [other for other in others if other not in NOTHING]
         if known and all(map(is_value, known)):
-            units += bool(field) and field not in MISSING and len(field.strip("()[]")) <= LONGEST_UNIT
+            units += (
+                bool(field) and field not in MISSING and len(field.strip("()[]")) <= LONGEST_UNIT
+            )
             if not field or field in MISSING:
                 continue
             if len(field.strip("()[]")) > LONGEST_UNIT:
@@ -255,7 +313,8 @@ def _passed(records: Sequence[Record]) -> list[str]:
 def _nameless(record: Record) -> str:
     first = shown(", ".join(record.fields[:3]), 40)[1:-1]
     return (
-        f"The first line ({first}) holds data and no names: columns are called 'column 1' to 'column {len(record.fields)}'. "
+        f"The first line ({first}) holds data and no names: columns are called 'column 1' to "
+        f"'column {len(record.fields)}'. "
         "If it holds names, say --header yes."
     )
 
@@ -263,7 +322,8 @@ def _nameless(record: Record) -> str:
 def longest_field(name: str) -> TableError:
     """The error for a first line that no delimiter separates into fields."""
     return TableError(
-        f"{name}, line 1: the first {csv.field_size_limit():,} characters hold none of the delimiters "
+        f"{name}, line 1: the first {csv.field_size_limit():,} characters hold none of the "
+        "delimiters "
         f"{', '.join(DELIMITERS.values())}. Give a CSV file with one of them, or another --format."
     )
 
@@ -274,6 +334,7 @@ def _require_utf8(name: str, lines: list[bytes], record: Record) -> None:
             line.decode()
         except UnicodeDecodeError as error:
             raise TableError(
-                f"{name}, line {number}: byte 0x{error.object[error.start]:02x} of the header is not UTF-8. "
+                f"{name}, line {number}: byte 0x{error.object[error.start]:02x} of the header is "
+                "not UTF-8. "
                 "Give the encoding of the file, such as --encoding latin-1."
             ) from None

@@ -1,4 +1,6 @@
-"""Columns that have no value at the beginning of a table: each becomes what its first value is, wherever batches end."""
+"""Columns that have no value at the beginning of a table: each becomes what its first value is,
+wherever batches end.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ EMPTY = pa.null()
 
 
 def joined(
-    rows: Iterable[Mapping[str, Any]], kind_of: Callable[[Any], pa.DataType | None], fits: Callable[[Any, pa.DataType], bool]
+    rows: Iterable[Mapping[str, Any]],
+    kind_of: Callable[[Any], pa.DataType | None],
+    fits: Callable[[Any, pa.DataType], bool],
 ) -> dict[str, pa.DataType | None]:
     """What columns become that have had no value so far.
 
@@ -26,7 +30,8 @@ def joined(
     kind_of
         The type that a first value gives to its column; None if it cannot be used.
     fits
-        Whether a later value is of the type. A row with one that is not is a bad row, and decides on nothing.
+        Whether a later value is of the type. A row with one that is not is a bad row, and decides
+        on nothing.
     """
     kinds: dict[str, pa.DataType | None] = {}
     for row in rows:

@@ -16,9 +16,18 @@ from swordplay.data.tables.readings.reading import DATES, NUMBER, TIME, TRUTH, W
 
 TYPES = {str(kind): kind for kind in (NUMBER, TRUTH, WORD, TIME, *DATES, pa.null())}
 HOW, LEFT = b"reading", b"left out"
-"""Keys of a schema's metadata: how a column was read, and which columns were left out, why (JSON)."""
+"""Keys of a schema's metadata: how a column was read, and which columns were left out, why
+(JSON).
+"""
 
-SHAPES: dict[str, type] = {"names": list, "types": list, "readings": dict, "stored": dict, "left": dict, "missing": list}
+SHAPES: dict[str, type] = {
+    "names": list,
+    "types": list,
+    "readings": dict,
+    "stored": dict,
+    "left": dict,
+    "missing": list,
+}
 """What the entries of a layout are in JSON."""
 
 
@@ -40,24 +49,41 @@ class Layout(NamedTuple):
     @property
     def schema(self) -> pa.Schema:
         """Of the columns that are kept; its metadata tell how they were read."""
-        kept = [(name, kind) for name, kind in zip(self.names, self.types, strict=True) if kind is not None]
+        kept = [
+            (name, kind)
+            for name, kind in zip(self.names, self.types, strict=True)
+            if kind is not None
+        ]
         said = {name: reading.said for name, reading in self.readings.items() if reading.said}
-        fields = [pa.field(name, kind, metadata={HOW: said[name]} if name in said else None) for name, kind in kept]
-        return pa.schema(fields, metadata={LEFT: json.dumps(dict(self.left))} if self.left else None)
+        fields = [
+            pa.field(name, kind, metadata={HOW: said[name]} if name in said else None)
+            for name, kind in kept
+        ]
+        return pa.schema(
+            fields, metadata={LEFT: json.dumps(dict(self.left))} if self.left else None
+        )
 
     @property
     def input(self) -> pa.Schema:
         """The same columns as they are in the input, before they are read."""
         schema = self.schema.remove_metadata()
-        return pa.schema([(field.name, self.stored.get(field.name, field.type)) for field in schema])
+        return pa.schema(
+            [(field.name, self.stored.get(field.name, field.type)) for field in schema]
+        )
 
     def joined(self, kinds: Mapping[str, pa.DataType | None]) -> Layout:
-        """The same, where columns that had no value so far, or were not there at all, have become what they are."""
+        """The same, where columns that had no value so far, or were not there at all, have
+        become what they are.
+        """
         types = dict(zip(self.names, self.types, strict=True)) | dict(kinds)
         useless = {name: "it holds nested values" for name, kind in kinds.items() if kind is None}
-        return self._replace(names=tuple(types), types=tuple(types.values()), left={**self.left, **useless})
+        return self._replace(
+            names=tuple(types), types=tuple(types.values()), left={**self.left, **useless}
+        )
 
-    def converted(self, rows: pa.RecordBatch) -> tuple[pa.RecordBatch, dict[str, NDArray[np.bool_]]]:
+    def converted(
+        self, rows: pa.RecordBatch
+    ) -> tuple[pa.RecordBatch, dict[str, NDArray[np.bool_]]]:
         """Rows of the input as rows of the schema, and which values of which columns do not fit."""
         if not self.readings and not self.left:
             return rows, {}
@@ -83,7 +109,9 @@ class Layout(NamedTuple):
             "left": dict(self.left),
             "missing": list(self.missing),
         }
-        return json.dumps({"names": self.names, "types": types, **{k: v for k, v in more.items() if v}, **details})
+        return json.dumps(
+            {"names": self.names, "types": types, **{k: v for k, v in more.items() if v}, **details}
+        )
 
     @classmethod
     def read(cls, text: str) -> tuple[Layout, dict[str, str]]:
@@ -95,7 +123,9 @@ class Layout(NamedTuple):
             If the text is not one that :meth:`text` makes.
         """
         details = json.loads(text)
-        if not isinstance(details, dict) or any(not isinstance(details.get(k, kind()), kind) for k, kind in SHAPES.items()):
+        if not isinstance(details, dict) or any(
+            not isinstance(details.get(k, kind()), kind) for k, kind in SHAPES.items()
+        ):
             raise ValueError(f"the layout of a table is {shown(text)}. Load an earlier state.")
         names, types = details.pop("names"), details.pop("types")
         texts = (*names, *details.get("left", {}).values(), *details.get("missing", ()))

@@ -1,8 +1,10 @@
-"""pyarrow without pandas: asked for any array, it imports pandas where that is installed, which takes longer than a short run.
+"""pyarrow without pandas: asked for any array, it imports pandas where that is installed, which
+takes longer than a short run.
 
-For whom it does not make a difference: nobody hands over a frame in a process of the command. Only values of nanoseconds are
-something else for Python with pandas than without, so that a table which has some gets pandas after all. Where there is none,
-``values_of`` says what pandas would: Python's own times end at the microsecond, and pyarrow would raise.
+For whom it does not make a difference: nobody hands over a frame in a process of the command. Only
+values of nanoseconds are something else for Python with pandas than without, so that a table which
+has some gets pandas after all. Where there is none, ``values_of`` says what pandas would: Python's
+own times end at the microsecond, and pyarrow would raise.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ import pyarrow as pa
 class _Without(MetaPathFinder):
     """Says that there is no pandas."""
 
-    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
         """Nothing about all other modules."""
         if name == "pandas":
             raise ModuleNotFoundError("not now", name=name)
@@ -30,7 +34,10 @@ class _Without(MetaPathFinder):
 
 
 def leave_pandas_out() -> None:
-    """Let pyarrow look for pandas, once and for all, while there is none; for processes in which nobody else uses it."""
+    """Let pyarrow look for pandas, once and for all, while there is none.
+
+    For processes in which nobody else uses it.
+    """
     if "pandas" in sys.modules:
         return
     finder = _Without()
@@ -82,7 +89,10 @@ def _value(scalar: Any) -> Any:
 
 
 def to_the_nanosecond(scalar: Any) -> Any:
-    """One value as pandas has it. Times of the day and durations lose what is below the microsecond."""
+    """One value as pandas has it.
+
+    Times of the day and durations lose what is below the microsecond.
+    """
     microseconds, nanoseconds = divmod(scalar.value, 1000)
     if pa.types.is_time(scalar.type):
         return (datetime.min + timedelta(microseconds=microseconds)).time()

@@ -1,4 +1,6 @@
-"""A table that lies in memory: a data frame, or a file that was read whole in order to be sorted."""
+"""A table that lies in memory: a data frame, or a file that was read whole in order to be
+sorted.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,8 @@ from swordplay.data.tables.typed import BATCH_ROWS, TypedTable, decided, kind_of
 class MemoryTable(TypedTable):
     """A pyarrow table as a table that is read from its first row to its last.
 
-    Its columns are brought into the four kinds of values as those of a Parquet file are. Going on from a position, it may have
-    grown; the rows that were done are compared.
+    Its columns are brought into the four kinds of values as those of a Parquet file are. Going on
+    from a position, it may have grown; the rows that were done are compared.
 
     Parameters
     ----------
@@ -40,8 +42,9 @@ class MemoryTable(TypedTable):
     batch_rows
         Rows per batch.
     sorted
-        Whether these are the rows of another table in another order: their columns are of the kinds of values already and are
-        not read once more, and all of it must be as it was when going on from a position.
+        Whether these are the rows of another table in another order: their columns are of the kinds
+        of values already and are not read once more, and all of it must be as it was when going on
+        from a position.
     refused
         Bad rows that were left out on the way here.
     resumable, compared
@@ -72,17 +75,25 @@ class MemoryTable(TypedTable):
         else:
             self._layout = decided(name, rows.schema, len(rows), self._head, choice, self.remarks)
             numbers = (field.name for field in self._layout.schema if field.type == NUMBER)
-            self.remarks += [columns.rounded(name) for name in numbers if _beyond_exact(rows.column(name))]
+            self.remarks += [
+                columns.rounded(name) for name in numbers if _beyond_exact(rows.column(name))
+            ]
         self.schema = rows.schema if sorted else self._layout.schema
         if not self._fits():
             raise changed(name, 0)
         if sorted:
             whole = digest(self._typed(self._taken(0, len(rows))))
             if position is not None and (position.row > len(rows) or position.fingerprint != whole):
-                raise TableChanged(f"{name} is not the table that this state was saved with: something in it has changed.")
+                raise TableChanged(
+                    f"{name} is not the table that this state was saved with: something in it has "
+                    "changed."
+                )
             position = position or Position("memory", self._layout.text(), 0, 0, 0, refused, whole)
         elif position is not None:
-            taken = (self._taken(first, batch_rows) for first in range(0, min(position.row, len(rows)), batch_rows))
+            taken = (
+                self._taken(first, batch_rows)
+                for first in range(0, min(position.row, len(rows)), batch_rows)
+            )
             self._digest = self._read_again(taken, position, compared)
         else:
             position = Position("memory", self._layout.text(), 0, 0, 0, refused, "")
@@ -99,7 +110,10 @@ class MemoryTable(TypedTable):
         """Whether the table has the columns of the layout, with values of the same kinds."""
         if self._layout.names != tuple(self._rows.schema.names):
             return False
-        stored = ((kind_of(self._rows.schema.field(field.name).type), field.type) for field in self._layout.input)
+        stored = (
+            (kind_of(self._rows.schema.field(field.name).type), field.type)
+            for field in self._layout.input
+        )
         return all(found == wanted for found, wanted in stored)
 
     def _head(self, names: Sequence[str]) -> pa.RecordBatch:
@@ -124,7 +138,9 @@ class MemoryTable(TypedTable):
         """The rows that are left."""
         while self._position.row < len(self._rows) and not self._closed:
             for batch in self._batch(self._taken(self._position.row, self._batch_rows)):
-                rows = pa.RecordBatch.from_arrays(batch.rows.columns, schema=self.schema)  # which tells how they were read
+                rows = pa.RecordBatch.from_arrays(
+                    batch.rows.columns, schema=self.schema
+                )  # which tells how they were read
                 yield batch._replace(rows=rows)
 
     def _taken(self, start: int, count: int) -> pa.RecordBatch:

@@ -31,7 +31,14 @@ KEY = re.compile(rb'"((?:[^"\\]|\\.)*)"[ \t]*:')
 """Whatever may be a key."""
 NESTED = "nested"
 LARGEST_DOUBLE = float(np.finfo(float).max)
-KINDS: dict[type, Any] = {bool: TRUTH, int: NUMBER, float: NUMBER, str: WORD, list: NESTED, dict: NESTED}
+KINDS: dict[type, Any] = {
+    bool: TRUTH,
+    int: NUMBER,
+    float: NUMBER,
+    str: WORD,
+    list: NESTED,
+    dict: NESTED,
+}
 """What a JSON value is, by its type in Python."""
 
 
@@ -53,11 +60,18 @@ class Lines:
         self.schema = layout.schema
         self._nothing = nothing(layout.missing)
         self._unworded = [field.name for field in layout.input if field.type != WORD]
-        # With keys that are left out every row holds one that pyarrow does not expect: then we look for new ones ourselves.
+        # With keys that are left out every row holds one that pyarrow does not expect: then we look
+        # for new ones ourselves.
         self._strict = grows and None not in layout.types
         behaviour = "error" if self._strict else "ignore"
-        self._parsing = pyarrow.json.ParseOptions(explicit_schema=layout.input, unexpected_field_behavior=behaviour)
-        self._keys = {json.dumps(name, ensure_ascii=ascii)[1:-1].encode() for name in layout.names for ascii in (True, False)}
+        self._parsing = pyarrow.json.ParseOptions(
+            explicit_schema=layout.input, unexpected_field_behavior=behaviour
+        )
+        self._keys = {
+            json.dumps(name, ensure_ascii=ascii)[1:-1].encode()
+            for name in layout.names
+            for ascii in (True, False)
+        }
 
     def describe(self) -> str:
         """The layout, for a position."""
@@ -83,7 +97,10 @@ class Lines:
         return pieces(block, ends, BLANK)
 
     def parse(self, block: bytes) -> pa.RecordBatch:
-        """Complete lines as rows; ``ArrowInvalid`` if one of them is bad, and also if one is empty or indented."""
+        """Complete lines as rows.
+
+        ``ArrowInvalid`` if one of them is bad, and also if one is empty or indented.
+        """
         if not block:
             return pa.RecordBatch.from_pylist([], self.schema)
         try:
@@ -91,7 +108,9 @@ class Lines:
         except pa.ArrowInvalid:
             rows = self._read(self._without_marks(block))
         if self.layout.missing:
-            rows = pa.RecordBatch.from_arrays(list(map(self.layout.known, rows.columns)), schema=rows.schema)
+            rows = pa.RecordBatch.from_arrays(
+                list(map(self.layout.known, rows.columns)), schema=rows.schema
+            )
         rows, bad = self.layout.converted(rows)
         if bad:
             raise pa.ArrowInvalid(f"values of {', '.join(bad)} do not fit")
@@ -99,9 +118,12 @@ class Lines:
 
     def _read(self, block: bytes) -> pa.RecordBatch:
         """Complete lines as they are stored."""
-        # pyarrow takes objects wherever they begin, crashes on a leading null and does not look at the encoding.
+        # pyarrow takes objects wherever they begin, crashes on a leading null and does not look at
+        # the encoding.
         lines = block.count(b"\n")
-        if block.count(b"\n{") + block.startswith(b"{") != lines or not (block.isascii() or is_utf8(block)):
+        if block.count(b"\n{") + block.startswith(b"{") != lines or not (
+            block.isascii() or is_utf8(block)
+        ):
             raise pa.ArrowInvalid("not one object a line")
         reading = pyarrow.json.ReadOptions(use_threads=False, block_size=len(block) + 1)
         table = pyarrow.json.read_json(pa.BufferReader(block), reading, self._parsing)
@@ -110,7 +132,9 @@ class Lines:
         return columns.finite(table.combine_chunks().to_batches()[0])
 
     def _without_marks(self, block: bytes) -> bytes:
-        """The same lines with null for strings such as ``"-"`` or ``"NA"`` that stand for nothing beside all but words."""
+        """The same lines with null for strings such as ``"-"`` or ``"NA"`` that stand for
+        nothing beside all but words.
+        """
         if not is_utf8(block):
             return block
         return b"".join(map(self._without_marks_in, block.splitlines(keepends=True)))
@@ -120,7 +144,11 @@ class Lines:
             row = json.loads(line, object_pairs_hook=_no_key_twice)
         except (ValueError, RecursionError):
             return line
-        marked = [name for name in self._unworded if isinstance(row, dict) and self._is_nothing(row.get(name))]
+        marked = [
+            name
+            for name in self._unworded
+            if isinstance(row, dict) and self._is_nothing(row.get(name))
+        ]
         return json.dumps(row | dict.fromkeys(marked)).encode() + b"\n" if marked else line
 
     def _is_nothing(self, value: Any) -> bool:
@@ -143,7 +171,9 @@ class Lines:
         return found
 
     def overlooks(self, block: bytes) -> bool:
-        """Whether lines hold keys that are not in the layout, and :meth:`parse` passes over them."""
+        """Whether lines hold keys that are not in the layout, and :meth:`parse` passes over
+        them.
+        """
         if not self.grows or self._strict or self._keys.issuperset(KEY.findall(block)):
             return False
         names = set(self.layout.names)
@@ -151,13 +181,20 @@ class Lines:
         return any(isinstance(row, dict) and not names.issuperset(row) for row in rows)
 
     def joined(self, records: list[bytes]) -> Lines | None:
-        """The format with the keys that have their first value in these lines, which must be good; None if there are none."""
+        """The format with the keys that have their first value in these lines, which must be good.
+
+        None if there are none.
+        """
         known = dict(zip(self.layout.names, self.layout.types, strict=True))
         done = {name for name, kind in known.items() if kind != EMPTY}
         rows = [row for row in map(_object, records) if isinstance(row, dict)]
         news = [{name: value for name, value in row.items() if name not in done} for row in rows]
-        kinds: dict[str, pa.DataType | None] = {name: EMPTY for row in news for name in row if name not in known}
-        kinds |= joining.joined(({n: v for n, v in row.items() if v is not None} for row in news), _kind_of, _fits)
+        kinds: dict[str, pa.DataType | None] = {
+            name: EMPTY for row in news for name in row if name not in known
+        }
+        kinds |= joining.joined(
+            ({n: v for n, v in row.items() if v is not None} for row in news), _kind_of, _fits
+        )
         return Lines(self.layout.joined(kinds), self.grows) if kinds else None
 
     def _misfits(self, field: pa.Field, rows: dict[int, dict[str, Any]]) -> dict[int, Fault]:
@@ -179,11 +216,23 @@ class Lines:
                 others[i] = value
         if reading is None and stored is not WORD:
             return found
-        plainly = map(float, others.values()) if stored == NUMBER else others.values()  # rounded, if they are long
-        values = self.layout.known(pa.array(words.values(), WORD)) if stored is WORD else pa.array(plainly, stored)
-        bad = columns.misfits(values, field.type) if reading is None else reading.convert(values).bad
+        plainly = (
+            map(float, others.values()) if stored == NUMBER else others.values()
+        )  # rounded, if they are long
+        values = (
+            self.layout.known(pa.array(words.values(), WORD))
+            if stored is WORD
+            else pa.array(plainly, stored)
+        )
+        bad = (
+            columns.misfits(values, field.type) if reading is None else reading.convert(values).bad
+        )
         texts = words if stored is WORD else others
-        return found | {i: Fault(field.name, str(texts[i]), reason) for i, wrong in zip(texts, bad, strict=True) if wrong}
+        return found | {
+            i: Fault(field.name, str(texts[i]), reason)
+            for i, wrong in zip(texts, bad, strict=True)
+            if wrong
+        }
 
 
 def recognise(head: Head, choice: Choice) -> Lines:
@@ -199,15 +248,25 @@ def recognise(head: Head, choice: Choice) -> Lines:
     readings = [found.get(i) or _object(record) for i, record in enumerate(records)]
     rows = [reading for reading in readings if isinstance(reading, dict)]
     if not rows and (records[0].startswith(b"[") or records[0].strip(BLANK) == b"{"):
-        raise TableError(f"{head.name} is JSON, but not one object a line. Turn it into lines with jq -c . or jq -c '.[]'.")
+        raise TableError(
+            f"{head.name} is JSON, but not one object a line. Turn it into lines with jq -c . or "
+            "jq -c '.[]'."
+        )
     if not rows:
         line = 1 + len(newlines(body[: starts[0]]))
-        raise bad_row(head.name, refusal(1, line, next(reading for reading in readings if isinstance(reading, Fault))))
+        raise bad_row(
+            head.name,
+            refusal(1, line, next(reading for reading in readings if isinstance(reading, Fault))),
+        )
     names = tuple(dict.fromkeys([*(name for row in rows for name in row), *choice.expected]))
     columns.require(head.name, names, choice)
-    decisions = {name: _decided(head, name, [row.get(name) for row in rows], choice) for name in names}
+    decisions = {
+        name: _decided(head, name, [row.get(name) for row in rows], choice) for name in names
+    }
     stored = {name: kind for name, (_, kind) in decisions.items() if kind is not None}
-    layout = deciding.layout(head.name, names, [one for one, _ in decisions.values()], choice, head.remarks, stored)
+    layout = deciding.layout(
+        head.name, names, [one for one, _ in decisions.values()], choice, head.remarks, stored
+    )
     head.take(mark, 0)
     return Lines(layout, grows=choice.keep is None and choice.others)
 
@@ -215,7 +274,9 @@ def recognise(head: Head, choice: Choice) -> Lines:
 def _kind_of(value: Any) -> pa.DataType | None:
     """What a key becomes with this first value; None if that cannot be used."""
     kind = KINDS[type(value)]
-    return None if kind == NESTED else columns.vote(pa.array([value]), DATES) if kind == WORD else kind
+    return (
+        None if kind == NESTED else columns.vote(pa.array([value]), DATES) if kind == WORD else kind
+    )
 
 
 def _fits(value: Any, kind: pa.DataType) -> bool:
@@ -230,11 +291,17 @@ def complete(head: bytes) -> bool:
     return b"\n" in head.lstrip()
 
 
-def _decided(head: Head, name: str, values: list[Any], choice: Choice) -> tuple[Decision, pa.DataType | None]:
+def _decided(
+    head: Head, name: str, values: list[Any], choice: Choice
+) -> tuple[Decision, pa.DataType | None]:
     """What is made of a key, by what most of its values are; and what these are."""
     if choice.leaves_out(name):
         return deciding.LEFT_OUT, None
-    telling = [value for value in values if not isinstance(value, str) or value.strip() not in nothing(choice.missing)]
+    telling = [
+        value
+        for value in values
+        if not isinstance(value, str) or value.strip() not in nothing(choice.missing)
+    ]
     kinds = Counter(KINDS[type(value)] for value in telling if value is not None)
     kinds = kinds or Counter(KINDS[type(value)] for value in values if value is not None)
     if not kinds and name in choice.before:
@@ -255,7 +322,10 @@ def _decided(head: Head, name: str, values: list[Any], choice: Choice) -> tuple[
     if any(type(value) is int and abs(value) >= columns.LARGEST_EXACT for value in known):
         head.remarks.append(columns.rounded(name))
     # A whole number may be larger than a double; its row is refused when it is read.
-    numbers = [float(max(-LARGEST_DOUBLE, min(one, LARGEST_DOUBLE))) if type(one) is int else one for one in known]
+    numbers = [
+        float(max(-LARGEST_DOUBLE, min(one, LARGEST_DOUBLE))) if type(one) is int else one
+        for one in known
+    ]
     return deciding.of_numbers_stored(name, pa.array(numbers, NUMBER), choice), NUMBER
 
 
@@ -284,7 +354,11 @@ def _object(record: bytes) -> dict[str, Any] | Fault:
     except (ValueError, RecursionError) as error:
         where = f" (at character {error.colno})" if isinstance(error, json.JSONDecodeError) else ""
         return Fault(None, text, f"is not JSON{where}")
-    return row if isinstance(row, dict) else Fault(None, text, 'is not an object such as {"x": 1, "y": 2}')
+    return (
+        row
+        if isinstance(row, dict)
+        else Fault(None, text, 'is not an object such as {"x": 1, "y": 2}')
+    )
 
 
 def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -1,4 +1,6 @@
-"""What writing a table means, whatever its format, and the two outputs of text: files and streams."""
+"""What writing a table means, whatever its format, and the two outputs of text: files and
+streams.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,10 @@ from swordplay.data.tables.partial import Partial, fingerprint_of, not_ours, rep
 
 
 class OutputPosition(NamedTuple):
-    """What of an output is safe on disk; strings and whole numbers only, as :class:`~swordplay.data.tables.Position`."""
+    """What of an output is safe on disk.
+
+    Strings and whole numbers only, as :class:`~swordplay.data.tables.Position`.
+    """
 
     format: str
     """``csv``, ``ndjson`` or ``parquet``."""
@@ -23,14 +28,18 @@ class OutputPosition(NamedTuple):
     rows: int
     """Rows in them."""
     fingerprint: str
-    """BLAKE2 of all of them: a file of somebody else, or one that was edited, is neither cut nor continued."""
+    """BLAKE2 of all of them: a file of somebody else, or one that was edited, is neither cut nor
+    continued.
+    """
 
 
 class Output(ABC):
-    """A table that is being written. Use it in a ``with`` statement, and call :meth:`finish` when all rows are in.
+    """A table that is being written.
 
-    Until then the rows are in ``PATH.partial``. Leaving without :meth:`finish` removes that file, unless :meth:`sync` was
-    called: then it is kept, to be resumed from.
+    Use it in a ``with`` statement, and call :meth:`finish` when all rows are in.
+
+    Until then the rows are in ``PATH.partial``. Leaving without :meth:`finish` removes that file,
+    unless :meth:`sync` was called: then it is kept, to be resumed from.
     """
 
     name: str
@@ -44,7 +53,10 @@ class Output(ABC):
 
     @abstractmethod
     def sync(self) -> OutputPosition:
-        """Bring everything down to the disk; the position to resume from, should the process die later."""
+        """Bring everything down to the disk.
+
+        The position to resume from, should the process die later.
+        """
 
     @abstractmethod
     def finish(self) -> None:
@@ -52,7 +64,9 @@ class Output(ABC):
 
     @abstractmethod
     def keep(self) -> None:
-        """Let go of the file, and leave the rows that are in as ``PATH.partial``, in the format of the output."""
+        """Let go of the file, and leave the rows that are in as ``PATH.partial``, in the format
+        of the output.
+        """
 
     @abstractmethod
     def discard(self) -> None:
@@ -65,7 +79,12 @@ class Output(ABC):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.close()
 
 
@@ -82,12 +101,21 @@ class TextOutput(Output):
         Where to go on, or None for the beginning.
     """
 
-    def __init__(self, path: str, format: str, header: bytes, encoder: Encoder, position: OutputPosition | None) -> None:
+    def __init__(
+        self,
+        path: str,
+        format: str,
+        header: bytes,
+        encoder: Encoder,
+        position: OutputPosition | None,
+    ) -> None:
         self.name, self._format, self._encoder = path, format, encoder
         self.rows = position.rows if position else 0
         if position and not os.path.exists(f"{path}.partial") and os.path.exists(path):
             _take_up(path, position)
-        self._file = Partial(path, position.offset, position.fingerprint) if position else Partial(path)
+        self._file = (
+            Partial(path, position.offset, position.fingerprint) if position else Partial(path)
+        )
         if not self._file.offset:
             self._file.append(header)
 
@@ -123,13 +151,17 @@ def _take_up(path: str, position: OutputPosition) -> None:
     """Go on with a file that was finished since: it becomes partial again."""
     with reported(path):
         with open(path, "rb") as file:
-            if os.path.islink(path) or fingerprint_of(file, position.offset) != position.fingerprint:
+            if (
+                os.path.islink(path)
+                or fingerprint_of(file, position.offset) != position.fingerprint
+            ):
                 raise not_ours(path)
         os.replace(path, f"{path}.partial")
 
 
 class StreamOutput(Output):
-    """Standard output, a pipe or a device: rows are gone as soon as they are written, and resuming appends.
+    """Standard output, a pipe or a device: rows are gone as soon as they are written, and resuming
+    appends.
 
     Parameters
     ----------
@@ -142,7 +174,13 @@ class StreamOutput(Output):
     """
 
     def __init__(
-        self, name: str, descriptor: int, format: str, header: bytes, encoder: Encoder, position: OutputPosition | None
+        self,
+        name: str,
+        descriptor: int,
+        format: str,
+        header: bytes,
+        encoder: Encoder,
+        position: OutputPosition | None,
     ) -> None:
         self.name, self._format, self._encoder = name, format, encoder
         self._file = os.fdopen(descriptor, "wb", buffering=0)

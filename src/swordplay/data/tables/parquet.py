@@ -58,21 +58,26 @@ class ParquetTable(TypedTable):
         self._raw: Raw = source.raw
         if self._raw.live or not os.path.exists(self.name):
             raise TableError(
-                f"{self.name}: Parquet cannot be read from a pipe, as it begins with its end. Give the file itself."
+                f"{self.name}: Parquet cannot be read from a pipe, as it begins with its end. "
+                "Give the file itself."
             )
         self._file = self._opened(source)
         columns.require(self.name, self._file.schema_arrow.names, choice)
         take_pandas_in(self._file.schema_arrow)
         if position is None:
             rows = self._file.metadata.num_rows
-            layout = decided(self.name, self._file.schema_arrow, rows, self._head, choice, self.remarks)
+            layout = decided(
+                self.name, self._file.schema_arrow, rows, self._head, choice, self.remarks
+            )
             position = Position("parquet", layout.text(), 0, 0, 0, 0, "")
             numbers = {field.name for field in layout.schema if field.type == NUMBER}
             self.remarks += map(columns.rounded, self._beyond_exact(numbers))
         self._layout = Layout.read(position.layout)[0]
         self.schema = self._layout.schema
         asked = {name for name in self._layout.names if not choice.leaves_out(name)}
-        if asked != {*self.schema.names, *self._layout.left} - {name for name in self._layout.left if choice.leaves_out(name)}:
+        if asked != {*self.schema.names, *self._layout.left} - {
+            name for name in self._layout.left if choice.leaves_out(name)
+        }:
             raise changed(self.name, position.row)
         if position.row or position.fingerprint:
             self._digest = self._compared(position, batch_rows, compared)
@@ -82,13 +87,19 @@ class ParquetTable(TypedTable):
         self._position, self._batch_rows = position, batch_rows
         self.start = position
 
-    def _compared(self, position: Position, batch_rows: int, progress: Callable[[float], None]) -> RowDigest:
+    def _compared(
+        self, position: Position, batch_rows: int, progress: Callable[[float], None]
+    ) -> RowDigest:
         """The digest of the rows in front of a position, once they are compared."""
         names = self.schema.names
         kinds = {field.name: kind_of(field.type) for field in self._file.schema_arrow}
         if any(kinds.get(field.name) != field.type for field in self._layout.input):
             raise changed(self.name, position.row)
-        stored = self._file.iter_batches(batch_rows, columns=names, use_threads=False) if position.row else ()
+        stored = (
+            self._file.iter_batches(batch_rows, columns=names, use_threads=False)
+            if position.row
+            else ()
+        )
         try:
             return self._read_again(stored, position, progress)
         except (OSError, pa.ArrowException) as error:
@@ -97,9 +108,14 @@ class ParquetTable(TypedTable):
     def _opened(self, source: Source) -> pyarrow.parquet.ParquetFile:
         path = source.name
         if source.magic != b"PAR1":
-            raise TableError(f"{path} is not a Parquet file: it does not begin like one. Give its --format.")
+            raise TableError(
+                f"{path} is not a Parquet file: it does not begin like one. Give its --format."
+            )
         if source.codec:
-            raise TableError(f"{path} is Parquet packed with {source.codec}. Unpack it first; Parquet is compressed by itself.")
+            raise TableError(
+                f"{path} is Parquet packed with {source.codec}. Unpack it first; Parquet is "
+                "compressed by itself."
+            )
         try:
             return pyarrow.parquet.ParquetFile(path, buffer_size=BUFFER, pre_buffer=False)
         except (pa.ArrowInvalid, OSError) as error:
@@ -108,7 +124,8 @@ class ParquetTable(TypedTable):
             if isinstance(error, OSError) and error.errno is not None:
                 raise unreadable(path, error) from error
             raise TableError(
-                f"{path} is not a whole Parquet file: it is cut short or damaged at its end. Fetch or write it again."
+                f"{path} is not a whole Parquet file: it is cut short or damaged at its end. "
+                "Fetch or write it again."
             ) from error
 
     def _head(self, names: Sequence[str]) -> pa.RecordBatch:
@@ -119,7 +136,9 @@ class ParquetTable(TypedTable):
             raise self._unreadable(error, 1) from error
 
     def _beyond_exact(self, names: set[str]) -> Iterator[str]:
-        """Those of some columns with whole numbers that a double rounds, by the statistics of the first row group."""
+        """Those of some columns with whole numbers that a double rounds, by the statistics of
+        the first row group.
+        """
         group = self._file.metadata.row_group(0)
         for chunk in map(group.column, range(group.num_columns)):
             known = chunk.statistics if chunk.path_in_schema in names else None
@@ -149,7 +168,9 @@ class ParquetTable(TypedTable):
     def batches(self) -> Iterator[Batch]:
         """The rows that are left."""
         groups, passed = self._rest()
-        stored = self._file.iter_batches(self._batch_rows, row_groups=groups, columns=self.schema.names, use_threads=False)
+        stored = self._file.iter_batches(
+            self._batch_rows, row_groups=groups, columns=self.schema.names, use_threads=False
+        )
         while True:
             try:
                 rows = next(stored, None)
@@ -166,7 +187,10 @@ class ParquetTable(TypedTable):
         """Why rows cannot be read: for want of memory, or because the file is damaged."""
         if is_out_of_memory(error):
             return MemoryError(str(error))
-        return TableError(f"{self.name} is damaged behind row {row} ({shown(str(error), 60)[1:-1]}). Fetch it again.")
+        return TableError(
+            f"{self.name} is damaged behind row {row} ({shown(str(error), 60)[1:-1]}). Fetch it "
+            "again."
+        )
 
     def _rest(self) -> tuple[list[int], int]:
         """Row groups from the one of the position on, and how many of its rows are done."""
@@ -180,5 +204,7 @@ class ParquetTable(TypedTable):
 
 
 def is_out_of_memory(error: Exception) -> bool:
-    """Whether there was not enough memory: Arrow says so by class, its Parquet reader by an OSError with Arrow's words."""
+    """Whether there was not enough memory: Arrow says so by class, its Parquet reader by an
+    OSError with Arrow's words.
+    """
     return isinstance(error, MemoryError) or "alloc of size" in str(error)  # malloc, or realloc

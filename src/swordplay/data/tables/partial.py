@@ -32,7 +32,13 @@ class Partial:
     """
 
     def __init__(
-        self, path: str, offset: int = 0, fingerprint: str = "", suffix: str = ".partial", *, known: bool = True
+        self,
+        path: str,
+        offset: int = 0,
+        fingerprint: str = "",
+        suffix: str = ".partial",
+        *,
+        known: bool = True,
     ) -> None:
         self.path, self.partial, self._known = path, path + suffix, known
         self.offset = offset
@@ -57,13 +63,17 @@ class Partial:
             return files.open_own(self.partial)
         except files.Planted as error:
             raise TableError(
-                f"{self.partial} is a link or no file at all, and what it leads to would be overwritten.\n"
+                f"{self.partial} is a link or no file at all, and what it leads to would be "
+                "overwritten.\n"
                 "Find out who made it and remove it, or choose another output."
             ) from error
 
     def _lock(self) -> None:
         if not files.lock(self._file.fileno(), wait=False):
-            raise TableError(f"{self.partial} is being written by another run. Wait for it, or choose another output.")
+            raise TableError(
+                f"{self.partial} is being written by another run. Wait for it, or choose another "
+                "output."
+            )
 
     def append(self, data: bytes | memoryview) -> None:
         """Write all of it."""
@@ -111,7 +121,8 @@ class Partial:
 def digest_of(file: BinaryIO | FileIO, offset: int) -> Any:
     """Of so many bytes from the beginning, ready for more; of what there is if the file is shorter.
 
-    All of them are read: who goes on from a file must know that nobody has edited it. BLAKE2 takes a second for a gigabyte.
+    All of them are read: who goes on from a file must know that nobody has edited it. BLAKE2 takes
+    a second for a gigabyte.
     """
     digest, place = hashlib.blake2b(digest_size=32), 0
     while place < offset and (data := os.pread(file.fileno(), min(PIECE, offset - place), place)):

@@ -1,4 +1,7 @@
-"""Where the records of delimited text with quotes end: newlines inside quotes do not count. Compiled."""
+"""Where the records of delimited text with quotes end: newlines inside quotes do not count.
+
+Compiled.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,14 @@ QUOTE, LINE_FEED, CARRIAGE_RETURN = 34, 10, 13
 
 
 @kernel
-def scan(data: NDArray[np.uint8], delimiter: int, ends: NDArray[np.int64], fields: NDArray[np.int64]) -> tuple[int, bool]:
-    """Fill in the end and the number of fields of each record that is ended by a newline, as pyarrow would cut them.
+def scan(
+    data: NDArray[np.uint8], delimiter: int, ends: NDArray[np.int64], fields: NDArray[np.int64]
+) -> tuple[int, bool]:
+    """Fill in the end and the number of fields of each record that is ended by a newline, as
+    pyarrow would cut them.
 
-    A quote opens a quoted part only where a field begins; in it, two quotes are one. Elsewhere quotes are plain characters.
+    A quote opens a quoted part only where a field begins; in it, two quotes are one. Elsewhere
+    quotes are plain characters.
 
     Parameters
     ----------

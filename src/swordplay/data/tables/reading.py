@@ -56,7 +56,10 @@ class ReadOptions(TypedDict, total=False):
     """How a table is to be read; whatever is not said is as it says here."""
 
     format: str | None
-    """``"csv"``, ``"ndjson"`` or ``"parquet"``; recognised from the content and the name where it is not given."""
+    """``"csv"``, ``"ndjson"`` or ``"parquet"``.
+
+    Recognised from the content and the name where it is not given.
+    """
     target: str | None
     """A column that must be there, ``"y"`` unless said; None for no such demand."""
     drop: Collection[str]
@@ -64,24 +67,31 @@ class ReadOptions(TypedDict, total=False):
     keep: Collection[str] | None
     """The only columns to read beside the target; all unless given."""
     on_bad: str
-    """``"stop"`` (unless said) at the first bad row, after the rows before it were handed out, or ``"skip"`` it and say so in
+    """``"stop"`` (unless said) at the first bad row, after the rows before it were handed out, or
+    ``"skip"`` it and say so in
     the batch."""
     encoding: str
     """Of text: any that Python knows; UTF-8 unless said."""
     types: Mapping[str, str] | None
-    """What columns are, by name, where it is not to be recognised: ``"number"``, ``"decimal-comma"``, ``"decimal-point"``,
-    ``"truth"``, ``"word"`` or ``"category"``, ``"date"``, ``"day-first"``, ``"month-first"``, ``"year-first"``, ``"time"``,
-    ``"skip"``."""
+    """What columns are, by name, where it is not to be recognised: ``"number"``,
+    ``"decimal-comma"``, ``"decimal-point"``,
+    ``"truth"``, ``"word"`` or ``"category"``, ``"date"``, ``"day-first"``, ``"month-first"``,
+    ``"year-first"``, ``"time"``, ``"skip"``."""
     missing: Collection[str]
     """Further texts that stand for nothing."""
     header: bool | None
     """Whether CSV begins with the names of its columns; recognised unless given."""
     before: Mapping[str, Earlier]
-    """What columns were in an earlier table (:func:`earlier.columns_of`): they are read as they were there,"""
+    """What columns were in an earlier table (:func:`earlier.columns_of`): they are read as they
+    were there,
+    """
     others: bool
     """and whether all that were not there are read, too; they are unless said."""
     block_size: int
-    """Bytes of text per batch, about; of Parquet, a batch has as many rows as that much text might have."""
+    """Bytes of text per batch, about.
+
+    Of Parquet, a batch has as many rows as that much text might have.
+    """
 
 
 USUAL: ReadOptions = {
@@ -111,22 +121,25 @@ def open_table(
 ) -> Table:
     r"""Open a CSV, NDJSON or Parquet table for one pass over its rows.
 
-    Types are decided from the head (the first 10,000 rows and 4 MiB of a file; what there is of a pipe): each column is what
-    more than half of its values are, in the way of writing that fits most of them (see :func:`reading_of`). After that a value
-    that does not fit makes its row a bad one. Numbers are finite; empty fields, ``NA``, ``nan``, ``null`` and their like are
-    missing, which is not bad, and so are ``-``, ``--`` and ``.`` beside all but words. Columns of lists and the like are left
-    out. The schema's metadata tell how a column was read (``b"reading"``) and what was left out (``b"left out"``).
+    Types are decided from the head (the first 10,000 rows and 4 MiB of a file; what there is of a
+    pipe): each column is what more than half of its values are, in the way of writing that fits
+    most of them (see :func:`reading_of`). After that a value that does not fit makes its row a bad
+    one. Numbers are finite; empty fields, ``NA``, ``nan``, ``null`` and their like are missing,
+    which is not bad, and so are ``-``, ``--`` and ``.`` beside all but words. Columns of lists and
+    the like are left out. The schema's metadata tell how a column was read (``b"reading"``) and
+    what was left out (``b"left out"``).
 
     Parameters
     ----------
     source
-        Path, or ``"-"`` for standard input. Pipes are read as their lines arrive. Or a table in memory (:func:`frame`).
+        Path, or ``"-"`` for standard input. Pipes are read as their lines arrive. Or a table in
+        memory (:func:`frame`).
     position
-        Where an earlier reading got to (:class:`Batch`); the same source has to be given, and may have grown. What lies in
-        front of the position is read again and compared.
+        Where an earlier reading got to (:class:`Batch`); the same source has to be given, and may
+        have grown. What lies in front of the position is read again and compared.
     resumable
-        Whether a later reading is to go on from a position of this one. Everything that is read is digested then, which adds
-        8 % to the processor time of reading CSV.
+        Whether a later reading is to go on from a position of this one. Everything that is read is
+        digested then, which adds 8 % to the processor time of reading CSV.
     compared
         Is called with the share that was compared, from 0 to 1.
     options
@@ -147,11 +160,20 @@ def open_table(
     [[{'x': 1.0, 'y': True}, {'x': None, 'y': False}]]
     """
     asked = completed("open_table", options, USUAL)
-    choice, skip, block_size = _choice(asked, position), asked["on_bad"] == "skip", asked["block_size"]
+    choice, skip, block_size = (
+        _choice(asked, position),
+        asked["on_bad"] == "skip",
+        asked["block_size"],
+    )
     batch_rows = max(1, block_size * BATCH_ROWS // BLOCK)
     if position is not None and not position.fingerprint:
         raise ValueError("position was not made by a table that was opened with resumable=True.")
-    typed: dict[str, Any] = {"skip": skip, "batch_rows": batch_rows, "resumable": resumable, "compared": compared}
+    typed: dict[str, Any] = {
+        "skip": skip,
+        "batch_rows": batch_rows,
+        "resumable": resumable,
+        "compared": compared,
+    }
     if isinstance(source, Frame):
         return MemoryTable(source.rows, source.name, choice, position, **typed)
     text = Source(os.fspath(source), asked["encoding"])
@@ -179,14 +201,21 @@ def _choice(asked: ReadOptions, position: Position | None) -> Choice:
     if format not in (None, *ENDINGS):
         raise ValueError(f"format must be one of {', '.join(ENDINGS)}, got {shown(format)}.")
     if position is not None and format not in (None, position.format):
-        raise TableError(f"format is {format!r}, but the saved state read {position.format!r}. Give the same format.")
+        raise TableError(
+            f"format is {format!r}, but the saved state read {position.format!r}. Give the same "
+            "format."
+        )
     for name, kind in types.items():
         if kind not in KINDS:
             raise TableError(
-                f"types gives {name!r} the kind {shown(kind)}.{nearest(kind, KINDS)} There are: {', '.join(KINDS)}."
+                f"types gives {name!r} the kind {shown(kind)}.{nearest(kind, KINDS)} There are: "
+                f"{', '.join(KINDS)}."
             )
     # Dictionaries look names up in constant time and keep their order.
-    drop, keep = dict.fromkeys(asked["drop"]), None if asked["keep"] is None else dict.fromkeys(asked["keep"])
+    drop, keep = (
+        dict.fromkeys(asked["drop"]),
+        None if asked["keep"] is None else dict.fromkeys(asked["keep"]),
+    )
     said = (asked["target"], drop, keep, types, tuple(asked["missing"]), asked["header"])
     return Choice(*said, asked["before"], asked["others"])
 
@@ -206,7 +235,9 @@ def recognised(source: Source) -> str:
     return named
 
 
-def _begun(source: Source, format: str, choice: Choice, options: dict[str, Any], *, resumable: bool) -> TextTable:
+def _begun(
+    source: Source, format: str, choice: Choice, options: dict[str, Any], *, resumable: bool
+) -> TextTable:
     """A table from its beginning."""
     head = _head(source, TEXT[format].complete)
     chosen = TEXT[format].recognise(head, choice)
@@ -220,7 +251,9 @@ def _begun(source: Source, format: str, choice: Choice, options: dict[str, Any],
     return table
 
 
-def _resumed(source: Source, position: Position, options: dict[str, Any], compared: Callable[[float], None]) -> TextTable:
+def _resumed(
+    source: Source, position: Position, options: dict[str, Any], compared: Callable[[float], None]
+) -> TextTable:
     """A table from where an earlier reading got to."""
     format = TEXT[position.format].described(position.layout)
     digest, last = read_again(source, format, position, compared)
@@ -242,13 +275,16 @@ def _require_whole(source: Source, position: Position) -> None:
     source.unread(following)
     if following and following not in NEWLINES:
         raise TableError(
-            f"{source.name}, row {position.row}: the row was incomplete when it was read (the file ended in it), and has grown "
+            f"{source.name}, row {position.row}: the row was incomplete when it was read (the "
+            "file ended in it), and has grown "
             "since.\nBegin anew with --force."
         )
 
 
 def _head(source: Source, complete: Callable[[bytes], bool]) -> Head:
-    """The beginning of a text: of a file always the same, of a pipe what has come once there is a row."""
+    """The beginning of a text: of a file always the same, of a pipe what has come once there is
+    a row.
+    """
     data = b""
     while more := source.read(max(HEAD_BYTES - len(data), BLOCK // 4)):
         data += more
@@ -264,6 +300,7 @@ def _head(source: Source, complete: Callable[[bytes], bool]) -> Head:
         raise TableError(f"{source.name} is UTF-16 text. Give --encoding utf-16.")
     if b"\0" in data[:LOOKED_AT]:
         raise TableError(
-            f"{source.name} is not text: it holds zero bytes. Give CSV, NDJSON or Parquet, or the right --encoding."
+            f"{source.name} is not text: it holds zero bytes. Give CSV, NDJSON or Parquet, or the "
+            "right --encoding."
         )
     return head

@@ -1,4 +1,6 @@
-"""Parquet out: row groups cut by row number alone, so that the file's bytes do not depend on batches or interruptions."""
+"""Parquet out: row groups cut by row number alone, so that the file's bytes do not depend on
+batches or interruptions.
+"""
 
 from __future__ import annotations
 
@@ -31,9 +33,13 @@ class RowGroups:
     """
 
     def __init__(self, file: Partial, schema: pa.Schema, group_rows: int) -> None:
-        words = [field.name for field in schema if field.type == WORD]  # a dictionary of numbers that differ helps nobody
+        words = [
+            field.name for field in schema if field.type == WORD
+        ]  # a dictionary of numbers that differ helps nobody
         self._sink = _Sink(file)
-        self._writer = pyarrow.parquet.ParquetWriter(pa.PythonFile(self._sink, mode="w"), schema, use_dictionary=words)
+        self._writer = pyarrow.parquet.ParquetWriter(
+            pa.PythonFile(self._sink, mode="w"), schema, use_dictionary=words
+        )
         self._schema, self._group_rows = schema, group_rows
         self._pending: list[pa.RecordBatch] = []
         self._count = 0
@@ -95,7 +101,9 @@ class ParquetOutput(Output):
         Of its name until then.
     """
 
-    def __init__(self, path: str, schema: pa.Schema, group_rows: int = GROUP_ROWS, suffix: str = ".partial") -> None:
+    def __init__(
+        self, path: str, schema: pa.Schema, group_rows: int = GROUP_ROWS, suffix: str = ".partial"
+    ) -> None:
         self.name, self.rows = path, 0
         self._file = Partial(path, suffix=suffix, known=False)  # nobody goes on from here
         self._groups = RowGroups(self._file, schema, group_rows)
@@ -107,7 +115,9 @@ class ParquetOutput(Output):
 
     def sync(self) -> OutputPosition:
         """Impossible: what is written has no footer yet."""
-        raise ValueError("a Parquet output can be synced only if it was opened with resumable=True.")
+        raise ValueError(
+            "a Parquet output can be synced only if it was opened with resumable=True."
+        )
 
     def finish(self) -> None:
         """Write the footer, and give the file its name."""
@@ -131,7 +141,8 @@ class ParquetOutput(Output):
 
 
 class SpooledParquet(Output):
-    """A Parquet file by way of a spool: rows are appended to ``PATH.partial`` in Arrow's stream format; the end assembles them.
+    """A Parquet file by way of a spool: rows are appended to ``PATH.partial`` in Arrow's stream
+    format; the end assembles them.
 
     Parameters
     ----------
@@ -143,7 +154,13 @@ class SpooledParquet(Output):
         Where to go on, or None for the beginning.
     """
 
-    def __init__(self, path: str, schema: pa.Schema, position: OutputPosition | None, group_rows: int = GROUP_ROWS) -> None:
+    def __init__(
+        self,
+        path: str,
+        schema: pa.Schema,
+        position: OutputPosition | None,
+        group_rows: int = GROUP_ROWS,
+    ) -> None:
         self.name, self._schema, self._group_rows = path, schema, group_rows
         self.rows = 0
         if position and not _finished_since(path, position, schema):
@@ -197,10 +214,12 @@ class SpooledParquet(Output):
 
 
 def _finished_since(path: str, position: OutputPosition, schema: pa.Schema) -> bool:
-    """Whether the rows of a position are in the finished file, and no more in the spool that it was saved with.
+    """Whether the rows of a position are in the finished file, and no more in the spool that it was
+    saved with.
 
-    A spool that is there and not the one of the position is what another run has left that took the finished file up and died
-    before it could save where it was: it is written anew, as nothing else is in it than in the file and what is tracked again.
+    A spool that is there and not the one of the position is what another run has left that took the
+    finished file up and died before it could save where it was: it is written anew, as nothing else
+    is in it than in the file and what is tracked again.
 
     Raises
     ------

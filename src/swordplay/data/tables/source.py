@@ -1,4 +1,7 @@
-"""The bytes of an input: files, pipes and standard input; gzip, zstd and other encodings taken off."""
+"""The bytes of an input: files, pipes and standard input.
+
+Gzip, zstd and other encodings taken off.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,10 @@ from swordplay.base.arguments import shown
 from swordplay.data.tables.errors import TableError, unreadable
 
 WAIT = 0.2
-"""Seconds for which more of a live pipe is gathered once something has come; also how soon a closed source is noticed."""
+"""Seconds for which more of a live pipe is gathered once something has come.
+
+Also how soon a closed source is noticed.
+"""
 MAGIC = 4
 """Bytes by which a format makes itself known; no table is shorter."""
 STANDARD_INPUT = "standard input"
@@ -40,7 +46,9 @@ class Raw(io.RawIOBase):
     def __init__(self, name: str, descriptor: int) -> None:
         status = os.fstat(descriptor)
         self.live = not stat.S_ISREG(status.st_mode)
-        self.size = None if self.live else status.st_size - os.lseek(descriptor, 0, os.SEEK_CUR)  # a shell may have read some
+        self.size = (
+            None if self.live else status.st_size - os.lseek(descriptor, 0, os.SEEK_CUR)
+        )  # a shell may have read some
         self.consumed = 0
         self._descriptor = descriptor
         if stat.S_ISDIR(status.st_mode):
@@ -71,7 +79,10 @@ class Raw(io.RawIOBase):
         return filled
 
     def _ready(self, until: float | None) -> bool:
-        """Whether there is something to read before ``until``; without a limit, wait for as long as nobody closes us."""
+        """Whether there is something to read before ``until``.
+
+        Without a limit, wait for as long as nobody closes us.
+        """
         while not self.closed:
             left = WAIT if until is None else max(0.0, until - time.monotonic())
             if select.select([self._descriptor], [], [], left)[0]:
@@ -88,7 +99,9 @@ class Raw(io.RawIOBase):
 
 
 def is_live(path: str) -> bool:
-    """Whether more may come later: ``"-"`` where standard input is no file, and pipes that have a name."""
+    """Whether more may come later: ``"-"`` where standard input is no file, and pipes that have
+    a name.
+    """
     try:
         mode = (os.fstat(0) if path == "-" else os.stat(path)).st_mode
     except OSError:
@@ -127,9 +140,13 @@ class Source:
     def _begin(self) -> None:
         """Look at the first bytes, and put in between whatever they call for."""
         self.magic = self._gather(MAGIC)
-        self.codec = next((codec for magic, codec in CODECS.items() if self.magic.startswith(magic)), None)
+        self.codec = next(
+            (codec for magic, codec in CODECS.items() if self.magic.startswith(magic)), None
+        )
         if self.codec:
-            self._stream = pa.CompressedInputStream(pa.PythonFile(_Joined(self.magic, self.raw), mode="r"), self.codec)
+            self._stream = pa.CompressedInputStream(
+                pa.PythonFile(_Joined(self.magic, self.raw), mode="r"), self.codec
+            )
             self._front = b""
             self.magic = self._gather(MAGIC)
         if self._decoder is not None:  # what was looked at has to pass through it as well
@@ -186,14 +203,19 @@ class Source:
             if error.errno is not None:
                 raise unreadable(self.name, error) from error
             what = "is cut short" if "Truncated" in str(error) else f"is damaged ({error})"
-            raise TableError(f"{self.name} {what}: its compressed content does not unpack. Fetch it again.") from error
+            raise TableError(
+                f"{self.name} {what}: its compressed content does not unpack. Fetch it again."
+            ) from error
 
-    def _decoded(self, decoder: codecs.IncrementalDecoder, data: bytes, final: bool = False) -> bytes:
+    def _decoded(
+        self, decoder: codecs.IncrementalDecoder, data: bytes, final: bool = False
+    ) -> bytes:
         try:
             return decoder.decode(data, final).encode()
         except UnicodeError as error:
             raise TableError(
-                f"{self.name} is not {self.encoding} text near byte {self.raw.consumed} ({getattr(error, 'reason', error)}). "
+                f"{self.name} is not {self.encoding} text near byte {self.raw.consumed} "
+                f"({getattr(error, 'reason', error)}). "
                 "Give the encoding it is in, such as --encoding latin-1."
             ) from error
 
@@ -224,4 +246,7 @@ def _decoder(encoding: str) -> codecs.IncrementalDecoder | None:
             return None
         return codecs.getincrementaldecoder(encoding)()
     except (LookupError, TypeError):
-        raise TableError(f"encoding {shown(encoding)} is unknown. Give one such as utf-8, latin-1, cp1252 or utf-16.") from None
+        raise TableError(
+            f"encoding {shown(encoding)} is unknown. Give one such as utf-8, latin-1, cp1252 or "
+            "utf-16."
+        ) from None

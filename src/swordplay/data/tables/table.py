@@ -1,4 +1,6 @@
-"""What reading a table means, whatever its format: batches of rows, each with the place after it."""
+"""What reading a table means, whatever its format: batches of rows, each with the place after
+it.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 HEAD_ROWS = 10_000
-"""First rows of a table by which its columns, their types and the task are decided, if they are there at once."""
+"""First rows of a table by which its columns, their types and the task are decided, if they are
+there at once.
+"""
 
 
 class Position(NamedTuple):
@@ -24,9 +28,14 @@ class Position(NamedTuple):
     format: str
     """``csv``, ``ndjson``, ``parquet`` or ``memory``."""
     layout: str
-    """Names and types of the columns and how they are written (JSON), so that resuming never guesses anew."""
+    """Names and types of the columns and how they are written (JSON), so that resuming never
+    guesses anew.
+    """
     offset: int
-    """Bytes of the (uncompressed, UTF-8) text that are done; 0 for Parquet and tables in memory, where the row says it all."""
+    """Bytes of the (uncompressed, UTF-8) text that are done.
+
+    0 for Parquet and tables in memory, where the row says it all.
+    """
     row: int
     """Rows that are done, bad ones included."""
     line: int
@@ -34,11 +43,16 @@ class Position(NamedTuple):
     refused: int
     """Bad rows so far."""
     fingerprint: str
-    """SHA-256 of everything that is done, by which a changed input is refused; empty unless the table was opened resumable."""
+    """SHA-256 of everything that is done, by which a changed input is refused.
+
+    Empty unless the table was opened resumable.
+    """
     start: int = 0
     """Bytes of the text in front of the first row; 0 for Parquet and tables in memory."""
     prefix_digests: str = ""
-    """Digests of prefixes of what is done (:mod:`digests`), by which the first change is located."""
+    """Digests of prefixes of what is done (:mod:`digests`), by which the first change is
+    located.
+    """
 
 
 class Refusal(NamedTuple):
@@ -58,7 +72,9 @@ class Refusal(NamedTuple):
 
 def not_resumable(row: int) -> Position:
     """The position after a row of a table that was not opened resumable: an error."""
-    raise ValueError(f"the position after row {row} is not known: the table was not opened with resumable=True.")
+    raise ValueError(
+        f"the position after row {row} is not known: the table was not opened with resumable=True."
+    )
 
 
 class Batch(NamedTuple):
@@ -77,11 +93,14 @@ class Batch(NamedTuple):
 
 
 class Table(ABC):
-    """A table that is being read, once, from its position to its end. Use it in a ``with`` statement.
+    """A table that is being read, once, from its position to its end.
 
-    Columns are of five kinds: numbers (``float64``), truths (``bool``), words (``string``), dates (``timestamp`` in
-    microseconds or, where the values ask for it, nanoseconds; in UTC where they have a zone) and times of the day
-    (``time64`` in microseconds). What is missing is null; numbers are finite or null.
+    Use it in a ``with`` statement.
+
+    Columns are of five kinds: numbers (``float64``), truths (``bool``), words (``string``), dates
+    (``timestamp`` in microseconds or, where the values ask for it, nanoseconds; in UTC where they
+    have a zone) and times of the day (``time64`` in microseconds). What is missing is null; numbers
+    are finite or null.
     """
 
     name: str
@@ -92,12 +111,18 @@ class Table(ABC):
     """Sentences for the user about what was recognised; empty when going on from a position."""
 
     start: Position | None = None
-    """Where the reading begins, so that a run can be saved before its first batch is done; None where it cannot go on."""
+    """Where the reading begins, so that a run can be saved before its first batch is done.
+
+    None where it cannot go on.
+    """
     live: bool = False
     """Whether more may come later, as of a pipe."""
 
     def share(self, position: Position) -> float | None:
-        """How much of the input is done at a position of it, from 0 to 1; None where nobody knows."""
+        """How much of the input is done at a position of it, from 0 to 1.
+
+        None where nobody knows.
+        """
         return None
 
     @property
@@ -113,7 +138,9 @@ class Table(ABC):
     @property
     @abstractmethod
     def consumed(self) -> int:
-        """Bytes of the input that were read so far (as they lie on disk, so compressed ones where they are)."""
+        """Bytes of the input that were read so far (as they lie on disk, so compressed ones
+        where they are).
+        """
 
     @abstractmethod
     def batches(self) -> Iterator[Batch]:
@@ -121,10 +148,18 @@ class Table(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of the input; may be called from another thread, where a wait for a pipe then ends within 0.2 s."""
+        """Let go of the input.
+
+        May be called from another thread, where a wait for a pipe then ends within 0.2 s.
+        """
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.close()

@@ -1,4 +1,6 @@
-"""Tables of text, block by block: cut at the last complete record, parse, and only if that fails look for the bad rows."""
+"""Tables of text, block by block: cut at the last complete record, parse, and only if that fails
+look for the bad rows.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +23,17 @@ from swordplay.data.tables.table import Batch, Position, Refusal, Table, not_res
 from swordplay.data.tables.text_format import Fault, Format, ended
 
 HEAD_BYTES = 1 << 22
-"""Beginning of a file that decides on the types, whatever the block size. Of a pipe it is what there is."""
+"""Beginning of a file that decides on the types, whatever the block size.
+
+Of a pipe it is what there is.
+"""
 LONGEST_RECORD = 1 << 26
 """Bytes of the longest record that is read."""
 MARK_FOR_NOTHING = re.compile(r"(?!-?inf)(?:[^\d'\"]{1,16}|#[^'\"]{1,16})", re.IGNORECASE)
-"""Short texts without digits, or with a # in front: among other values they may stand for nothing. An infinity does not."""
+"""Short texts without digits, or with a # in front: among other values they may stand for nothing.
+
+An infinity does not.
+"""
 
 
 class TextTable(Table):
@@ -48,7 +56,14 @@ class TextTable(Table):
     """
 
     def __init__(
-        self, source: Source, format: Format, position: Position, digest: TextDigest | None, *, skip: bool, block_size: int
+        self,
+        source: Source,
+        format: Format,
+        position: Position,
+        digest: TextDigest | None,
+        *,
+        skip: bool,
+        block_size: int,
     ) -> None:
         self.name, self.schema, self.remarks = source.name, format.schema, []
         self._source, self._format, self._position, self._digest = source, format, position, digest
@@ -72,7 +87,10 @@ class TextTable(Table):
         return self._position.refused
 
     def share(self, position: Position) -> float | None:
-        """The bytes of text that are done, of all; of compressed text about, by how well what was read is compressed."""
+        """The bytes of text that are done, of all.
+
+        Of compressed text about, by how well what was read is compressed.
+        """
         if not self.size:
             return None
         text = self.size if self._source.plain else self.size * self._text / max(self.consumed, 1)
@@ -103,7 +121,10 @@ class TextTable(Table):
             yield from self._batch(ended(carry), len(carry))
 
     def _batch(self, block: bytes, size: int) -> Iterator[Batch]:
-        """Complete records as a batch; in ``"stop"``, the good rows before the first bad one and then the error."""
+        """Complete records as a batch.
+
+        In ``"stop"``, the good rows before the first bad one and then the error.
+        """
         first = self._position.row + 1
         if self._format.overlooks(block):
             self._join(block)
@@ -120,13 +141,19 @@ class TextTable(Table):
             raise bad_row(self.name, refusals[0])
         position_at = not_resumable
         if self._digest is not None:
-            position_at = functools.partial(self._position_at, self._position, self._digest.copy(), block[:size], refusals)
+            position_at = functools.partial(
+                self._position_at, self._position, self._digest.copy(), block[:size], refusals
+            )
         self._advance(block, size, len(kept) + len(refusals), len(refusals))
         if len(kept) or refusals:
             yield Batch(rows, first + kept, self._position, tuple(refusals), position_at)
 
-    def _position_at(self, at: Position, digest: TextDigest, block: bytes, refusals: Sequence[Refusal], row: int) -> Position:
-        """The position after a row of a block that begins at the position ``at``, where the digest is ``digest``."""
+    def _position_at(
+        self, at: Position, digest: TextDigest, block: bytes, refusals: Sequence[Refusal], row: int
+    ) -> Position:
+        """The position after a row of a block that begins at the position ``at``, where the
+        digest is ``digest``.
+        """
         if row <= at.row:
             return at
         end = int(self._format.split(ended(block))[1][row - at.row - 1])
@@ -152,12 +179,16 @@ class TextTable(Table):
         return self._sift(block)
 
     def _join(self, block: bytes) -> bool:
-        """Let columns join that have their first value here, before the first bad row if that one ends the reading."""
+        """Let columns join that have their first value here, before the first bad row if that
+        one ends the reading.
+        """
         starts, ends = self._format.split(block)
         records = [block[a:b] for a, b in zip(starts, ends, strict=True)]
         bad = self._format.faults(records)
         stop = len(records) if self._skip or not bad else min(bad)
-        wider = self._format.joined([record for i, record in enumerate(records[:stop]) if i not in bad])
+        wider = self._format.joined(
+            [record for i, record in enumerate(records[:stop]) if i not in bad]
+        )
         if wider is None:
             return False
         self._format, self.schema = wider, wider.schema
@@ -190,7 +221,11 @@ class TextTable(Table):
             rows = self._parse(records, kept)
         lines = self._position.line + 1 + np.searchsorted(newlines(block), starts)
         row = self._position.row + 1
-        return rows, np.array(kept, np.int64), [refusal(row + i, int(lines[i]), found[i]) for i in sorted(found)]
+        return (
+            rows,
+            np.array(kept, np.int64),
+            [refusal(row + i, int(lines[i]), found[i]) for i in sorted(found)],
+        )
 
     def _parse(self, records: list[bytes], kept: Sequence[int]) -> pa.RecordBatch:
         return self._format.parse(b"".join(records[i] for i in kept))
@@ -203,12 +238,17 @@ class TextTable(Table):
             try:
                 self._parse(records, kept[start:stop])
             except pa.ArrowInvalid as error:
-                reasons[start] = f"cannot be read ({shown(str(error))[1:-1]})"  # the last one is about this record alone
+                reasons[start] = (
+                    "cannot be read "
+                    f"({shown(str(error))[1:-1]})"  # the last one is about this record alone
+                )
                 raise
             return np.zeros(stop - start, bool)
 
         bad = np.flatnonzero(refused(len(kept), attempt))
-        return {kept[i]: Fault(None, records[kept[i]].decode().strip(), reasons[int(i)]) for i in bad}
+        return {
+            kept[i]: Fault(None, records[kept[i]].decode().strip(), reasons[int(i)]) for i in bad
+        }
 
 
 def refusal(row: int, line: int | None, fault: Fault) -> Refusal:
@@ -224,17 +264,23 @@ def bad_row(name: str, bad: Refusal) -> TableError:
     if bad.column is not None and MARK_FOR_NOTHING.fullmatch(bad.value):
         quoted = f'"{bad.value}"' if "," in bad.value else bad.value
         remedy += f" If it stands for nothing, say --missing {shlex.quote(quoted)}."
-    return TableError(f"{name}{line} (row {bad.row}){column}: '{bad.value}' {bad.reason}.\n{remedy}")
+    return TableError(
+        f"{name}{line} (row {bad.row}){column}: '{bad.value}' {bad.reason}.\n{remedy}"
+    )
 
 
 def endless(name: str, lines: int) -> TableError:
     """The error for a record without end, after so many lines."""
-    return TableError(f"{name}, line {lines + 1}: a quote is opened in this row and never closed. Close it, or remove it.")
+    return TableError(
+        f"{name}, line {lines + 1}: a quote is opened in this row and never closed. Close it, or "
+        "remove it."
+    )
 
 
 def too_long(name: str, lines: int) -> TableError:
     """The error for a record of more bytes than are read, after so many lines."""
     return TableError(
-        f"{name}, line {lines + 1}: this row is longer than {LONGEST_RECORD >> 20} MiB, the limit. Check how its lines "
+        f"{name}, line {lines + 1}: this row is longer than {LONGEST_RECORD >> 20} MiB, the "
+        "limit. Check how its lines "
         "end, or leave columns out."
     )

@@ -72,15 +72,23 @@ class Format(Protocol):
         ...
 
     def faults(self, records: list[bytes]) -> dict[int, Fault]:
-        """What is wrong with which record, by number; columns that have had no value so far fit everything."""
+        """What is wrong with which record, by number.
+
+        Columns that have had no value so far fit everything.
+        """
         ...
 
     def overlooks(self, block: bytes) -> bool:
-        """Whether there are columns in complete records which :meth:`parse` passes over, and which might join."""
+        """Whether there are columns in complete records which :meth:`parse` passes over, and
+        which might join.
+        """
         ...
 
     def joined(self, records: list[bytes]) -> Self | None:
-        """The same with the columns that have their first value in these good records; None if there are none."""
+        """The same with the columns that have their first value in these good records.
+
+        None if there are none.
+        """
         ...
 
 
@@ -91,7 +99,10 @@ def not_utf8(records: list[bytes]) -> dict[int, Fault]:
         try:
             record.decode()
         except UnicodeDecodeError as error:
-            reason = f"is not UTF-8 at byte {error.start + 1} of the row (0x{record[error.start]:02x}); try --encoding latin-1"
+            reason = (
+                f"is not UTF-8 at byte {error.start + 1} of the row "
+                f"(0x{record[error.start]:02x}); try --encoding latin-1"
+            )
             found[i] = Fault(None, record.decode("latin-1").strip("\r\n"), reason)
     return found
 

@@ -1,4 +1,6 @@
-"""Tables whose columns have Arrow types already, such as Parquet files and data frames: brought into the kinds of values."""
+"""Tables whose columns have Arrow types already, such as Parquet files and data frames: brought
+into the kinds of values.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,9 @@ BECOMES = (
 
 
 class TypedTable(Table):
-    """What Parquet files and tables in memory have in common. Those who inherit set ``schema``, ``_layout`` and ``_position``.
+    """What Parquet files and tables in memory have in common.
+
+    Those who inherit set ``schema``, ``_layout`` and ``_position``.
 
     Parameters
     ----------
@@ -64,7 +68,10 @@ class TypedTable(Table):
         return self._position.refused
 
     def _batch(self, stored: pa.RecordBatch) -> Iterator[Batch]:
-        """Rows behind the position as a batch; unless ``skip``, the good rows before the first bad one, then the error."""
+        """Rows behind the position as a batch.
+
+        Unless ``skip``, the good rows before the first bad one, then the error.
+        """
         first, at = self._position.row + 1, self._position
         typed = self._typed(stored)
         rows, wrong = self._layout.converted(typed)
@@ -74,7 +81,9 @@ class TypedTable(Table):
             reading = self._layout.readings.get(field.name)
             misfits = wrong.get(field.name, np.zeros(len(rows), bool)) | columns.infinite(values)
             for i in np.flatnonzero(misfits & ~bad):
-                reason = f"is not {columns.meaning(field.type) if reading is None else reading.expected}"
+                reason = (
+                    f"is not {columns.meaning(field.type) if reading is None else reading.expected}"
+                )
                 value = shown(str(values_of(typed.column(field.name)[i : i + 1])[0]))[1:-1]
                 refusals.append(Refusal(first + int(i), None, field.name, value, reason))
             bad |= misfits
@@ -84,7 +93,9 @@ class TypedTable(Table):
             if before:
                 yield from self._batch(stored[:before])
             raise bad_row(self.name, refusals[0])
-        position_at = functools.partial(self._position_at, at, self._digest and self._digest.copy(), typed, refusals)
+        position_at = functools.partial(
+            self._position_at, at, self._digest and self._digest.copy(), typed, refusals
+        )
         self._position = at._replace(row=at.row + len(rows), refused=at.refused + len(refusals))
         if self._digest is not None:
             self._digest.add(typed)
@@ -94,9 +105,16 @@ class TypedTable(Table):
         yield Batch(rows, first + kept, self._position, tuple(refusals), position_at)
 
     def _position_at(
-        self, at: Position, digest: RowDigest | None, typed: pa.RecordBatch, refusals: Sequence[Refusal], row: int
+        self,
+        at: Position,
+        digest: RowDigest | None,
+        typed: pa.RecordBatch,
+        refusals: Sequence[Refusal],
+        row: int,
     ) -> Position:
-        """The position after one of the rows ``typed`` behind the position ``at``, where the digest is ``digest``."""
+        """The position after one of the rows ``typed`` behind the position ``at``, where the
+        digest is ``digest``.
+        """
         if not at.fingerprint:
             return not_resumable(row)
         found = at._replace(row=row, refused=at.refused + sum(one.row <= row for one in refusals))
@@ -106,7 +124,12 @@ class TypedTable(Table):
         digest.add(typed[: row - at.row])
         return found._replace(**digest.digests._asdict())
 
-    def _read_again(self, stored: Iterable[pa.RecordBatch], position: Position, progress: Callable[[float], None]) -> RowDigest:
+    def _read_again(
+        self,
+        stored: Iterable[pa.RecordBatch],
+        position: Position,
+        progress: Callable[[float], None],
+    ) -> RowDigest:
         """Compare the rows in front of a position with its digests; the digest of these rows.
 
         Raises
@@ -124,13 +147,18 @@ class TypedTable(Table):
         if digest.count < position.row or digest.digests.fingerprint != position.fingerprint:
             shared = agreed_place(prefixes, position.prefix_digests, LEAST_ROWS)
             agrees = position.prefix_digests.startswith(prefixes)
-            raise changed(self.name, position.row, shared, is_shorter=agrees and digest.count < position.row)
+            raise changed(
+                self.name, position.row, shared, is_shorter=agrees and digest.count < position.row
+            )
         return digest
 
     def _typed(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """The values as they are stored, in one of the types that are used here."""
         schema = self._layout.input
-        arrays = [cast(rows.column(name), kind) for name, kind in zip(schema.names, schema.types, strict=True)]
+        arrays = [
+            cast(rows.column(name), kind)
+            for name, kind in zip(schema.names, schema.types, strict=True)
+        ]
         if self._layout.missing:
             arrays = list(map(self._layout.known, arrays))
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
@@ -164,22 +192,35 @@ def decided(
     """
     columns.require(name, schema.names, choice)
     if not rows:
-        raise TableError(f"{name} has columns ({', '.join(schema.names[:5])}) and no rows. Give a table with data.")
+        raise TableError(
+            f"{name} has columns ({', '.join(schema.names[:5])}) and no rows. Give a table with "
+            "data."
+        )
     kinds = {field.name: kind_of(field.type) for field in schema}
-    first = head([field for field in schema.names if kinds[field] is not None and not choice.leaves_out(field)])
+    first = head(
+        [
+            field
+            for field in schema.names
+            if kinds[field] is not None and not choice.leaves_out(field)
+        ]
+    )
     decisions = [_decision(field, kinds[field.name], first, choice) for field in schema]
     stored = {field: kind for field, kind in kinds.items() if kind is not None}
     return deciding.layout(name, schema.names, decisions, choice, remarks, stored)
 
 
-def _decision(field: pa.Field, kind: pa.DataType | None, head: pa.RecordBatch, choice: Choice) -> Decision:
+def _decision(
+    field: pa.Field, kind: pa.DataType | None, head: pa.RecordBatch, choice: Choice
+) -> Decision:
     name = field.name
     if choice.leaves_out(name):
         return deciding.LEFT_OUT
     if kind is None:
         return deciding.nested(name, f"values of type {shown(str(field.type), 40)[1:-1]}", choice)
     if kind == WORD:
-        return _of_texts(name, known(plain(head.column(name)).cast(WORD), (*MISSING, *choice.missing)), choice)
+        return _of_texts(
+            name, known(plain(head.column(name)).cast(WORD), (*MISSING, *choice.missing)), choice
+        )
     values = cast(head.column(name), kind)
     if kind == NUMBER:
         return deciding.of_numbers_stored(name, values, choice)
@@ -192,7 +233,9 @@ def kind_of(stored: pa.DataType) -> pa.DataType | None:
     if pa.types.is_date(stored):
         return DATES[0]
     if pa.types.is_timestamp(stored):
-        return pa.timestamp("ns" if stored.unit == "ns" else "us", None if stored.tz is None else "UTC")
+        return pa.timestamp(
+            "ns" if stored.unit == "ns" else "us", None if stored.tz is None else "UTC"
+        )
     return next((kind for test, kind in BECOMES if test(stored)), None)
 
 
@@ -215,5 +258,7 @@ def cast(values: pa.Array, kind: pa.DataType) -> pa.Array:
     """Values in another type; lengths of time in seconds."""
     values = plain(values)
     if pa.types.is_duration(values.type):
-        return pc.divide(pc.cast(values.cast(pa.int64()), NUMBER, safe=False), UNITS[values.type.unit])
+        return pc.divide(
+            pc.cast(values.cast(pa.int64()), NUMBER, safe=False), UNITS[values.type.unit]
+        )
     return pc.cast(values, kind, safe=False)

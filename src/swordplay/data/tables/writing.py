@@ -31,19 +31,21 @@ def open_output(
     Parameters
     ----------
     path
-        Where the finished file will be (``.csv``, ``.ndjson``, ``.jsonl`` or ``.parquet``), or ``"-"`` for standard output.
+        Where the finished file will be (``.csv``, ``.ndjson``, ``.jsonl`` or ``.parquet``), or
+        ``"-"`` for standard output.
     schema
         Columns; rows have to come in exactly this schema.
     format
-        ``"csv"``, ``"ndjson"`` or ``"parquet"``; from the name where it is not given, and CSV on standard output.
+        ``"csv"``, ``"ndjson"`` or ``"parquet"``; from the name where it is not given, and CSV on
+        standard output.
     position
-        What :meth:`Output.sync` of an earlier run returned: go on after it. If the file was finished since, it is taken up
-        again and cut there.
+        What :meth:`Output.sync` of an earlier run returned: go on after it. If the file was
+        finished since, it is taken up again and cut there.
     overwrite
         Replace an existing file (at the end, in one step); otherwise an existing file is refused.
     resumable
-        Whether :meth:`Output.sync` will be called. Parquet, which cannot be appended to, is then written by way of a plain
-        file beside it.
+        Whether :meth:`Output.sync` will be called. Parquet, which cannot be appended to, is then
+        written by way of a plain file beside it.
 
     Raises
     ------
@@ -56,7 +58,10 @@ def open_output(
     stream = name == "-" or is_stream(name)
     chosen = format or ENDINGS.get(os.path.splitext(name)[1].lower()) or ("csv" if stream else None)
     if chosen is None:
-        raise TableError(f"{name}: the format of the output is not clear. End its name in .csv, .ndjson or .parquet.")
+        raise TableError(
+            f"{name}: the format of the output is not clear. End its name in .csv, .ndjson or "
+            ".parquet."
+        )
     if position is not None and position.format != chosen:
         raise not_ours(name)
     if stream:
@@ -66,7 +71,11 @@ def open_output(
     if position is None and not overwrite and os.path.exists(name):
         raise TableError(f"{name} exists already. Choose another name, or replace it with --force.")
     if chosen == "parquet":
-        return SpooledParquet(name, schema, position) if resumable or position else ParquetOutput(name, schema)
+        return (
+            SpooledParquet(name, schema, position)
+            if resumable or position
+            else ParquetOutput(name, schema)
+        )
     return TextOutput(name, chosen, *_text(chosen, schema), position)
 
 
@@ -78,14 +87,19 @@ def _text(format: str, schema: pa.Schema) -> tuple[bytes, Encoder]:
 def _stream(name: str, schema: pa.Schema, format: str, position: OutputPosition | None) -> Output:
     shown_name = "standard output" if name == "-" else name
     if format == "parquet":
-        raise TableError(f"{shown_name}: Parquet cannot be written to a stream. Give a file, or choose CSV or NDJSON.")
+        raise TableError(
+            f"{shown_name}: Parquet cannot be written to a stream. Give a file, or choose CSV or "
+            "NDJSON."
+        )
     with reported(shown_name):
         descriptor = os.dup(1) if name == "-" else os.open(name, os.O_WRONLY)
     return StreamOutput(shown_name, descriptor, format, *_text(format, schema), position)
 
 
 def is_stream(path: str) -> bool:
-    """Whether there is something that is neither a file nor a folder, such as a pipe or ``/dev/null``."""
+    """Whether there is something that is neither a file nor a folder, such as a pipe or
+    ``/dev/null``.
+    """
     try:
         mode = os.stat(path).st_mode
     except OSError:

@@ -1,1 +1,3 @@
-"""Second-order experts, compiled, and the meta that weighs them against others by what they forecast."""
+"""Second-order experts, compiled, and the meta that weighs them against others by what they
+forecast.
+"""

@@ -1,4 +1,6 @@
-"""Rows that are not learned, or not yet: what the second-order layer says of them, and what it has to keep."""
+"""Rows that are not learned, or not yet: what the second-order layer says of them, and what it
+has to keep.
+"""
 
 from __future__ import annotations
 
@@ -38,9 +40,11 @@ def without_lags(me: Setting, book: Book, lanes: Matrix, desk: Desk) -> float:
 
 @inline
 def note(book: Book, desk: Desk, count: int, noted: Vector) -> None:
-    """What has to be known of a row once its target is there: how many corrected forecasts there are, last targets, forecasts.
+    """What has to be known of a row once its target is there: how many corrected forecasts there
+    are, last targets, forecasts.
 
-    Those of all, then those of the mixture, plain and corrected: everybody is judged by what he said.
+    Those of all, then those of the mixture, plain and corrected: everybody is judged by what he
+    said.
     """
     place = 1
     noted[0] = count
@@ -70,9 +74,10 @@ def predict_rows(
 ) -> None:
     """The mixture for rows that are not learned, or not yet.
 
-    So many of them follow the last one learned; of the others the last targets are not known, and where experts with and
-    without lags compete, those without answer alone. ``notes`` has shape ``(T, n)`` and takes what has to be kept of rows that
-    follow the last one (see :func:`note`; only zeros where nothing is known); n is 0 where nothing is to be kept.
+    So many of them follow the last one learned; of the others the last targets are not known, and
+    where experts with and without lags compete, those without answer alone. ``notes`` has shape
+    ``(T, n)`` and takes what has to be kept of rows that follow the last one (see :func:`note`;
+    only zeros where nothing is known); n is 0 where nothing is to be kept.
     """
     me, book, desk = (
         setting_of(setting),
@@ -85,7 +90,9 @@ def predict_rows(
         answer[t] = first[t]
         notes[t] = 0.0
         if (me.logistic or columns[SPREAD, last] > 0.0) and book.known[KNOWN.active] > 0.0:
-            center, spread = (0.0, 1.0) if me.logistic else (columns[CENTER, last], columns[SPREAD, last])
+            center, spread = (
+                (0.0, 1.0) if me.logistic else (columns[CENTER, last], columns[SPREAD, last])
+            )
             put_row(me, book, raw[t], middles[t] if len(middles) > 0 else raw[t, :0], desk.rows)
             prepare(me, book, desk)
             forecast(me, book, lanes, desk, (first[t] - center) / spread, False)

@@ -1,4 +1,6 @@
-"""One scaling a column, fixed by its first values for ever: matrices of the past would be wrong in a basis that moves."""
+"""One scaling a column, fixed by its first values for ever: matrices of the past would be wrong
+in a basis that moves.
+"""
 
 from __future__ import annotations
 
@@ -11,22 +13,32 @@ from swordplay.engine.curved.layout import CENTER, COLUMN_ROWS, COUNT, FIRST, SP
 FEWEST_AWAY = 3
 """Values away from the centre by which a spread is measured: of three, one may be an outlier."""
 TO_SPREAD = 2.0
-"""The spread in lower medians of eight distances; roughly, as it only tells how much the ridge weighs."""
+"""The spread in lower medians of eight distances.
+
+Roughly, as it only tells how much the ridge weighs.
+"""
 SMALLEST_SPREAD = 1e-9
 """Spreads below this share of the centre are rounding."""
 LEAST_SPREAD = 1e-80
-"""Of any column: the largest values that there may be, 1e60, have squares in units of it that are still numbers."""
+"""Of any column: the largest values that there may be, 1e60, have squares in units of it that
+are still numbers.
+"""
 
 
 @inline_exact
 def follow_column(columns: Matrix, j: int, value: float, intercept: bool) -> None:
-    """Count a value of a column whose scaling is not fixed; fix it once enough are known that differ.
+    """Count a value of a column whose scaling is not fixed.
 
-    The first values are kept in order. Where they are not enough, since most are the same, a new one that differs takes the
-    place of a usual one. Centre and spread are medians, so that an outlier does no harm.
+    Fix it once enough are known that differ.
+
+    The first values are kept in order. Where they are not enough, since most are the same, a new
+    one that differs takes the place of a usual one. Centre and spread are medians, so that an
+    outlier does no harm.
     """
     if columns[SPREAD, j] > 0.0 or value != value or (columns[COUNT, j] == 0.0 and value == 0.0):
-        return  # a column begins with its first value that is not 0: one that joins late has the past of one of zeros
+        # a column begins with its first value that is not 0: one that joins late has the past of
+        # one of zeros
+        return
     count = int(columns[COUNT, j])
     if count == WARM_UP:
         usual = columns[FIRST + WARM_UP // 2, j]
@@ -51,7 +63,10 @@ def follow_column(columns: Matrix, j: int, value: float, intercept: bool) -> Non
 
 @inline_exact
 def fix_column(columns: Matrix, j: int, intercept: bool) -> None:
-    """Centre and spread of a column from its first values; the lower median of the distances of those that are away."""
+    """Centre and spread of a column from its first values.
+
+    The lower median of the distances of those that are away.
+    """
     center = columns[FIRST + WARM_UP // 2, j] if intercept else 0.0
     away = 0
     for i in range(FIRST, COLUMN_ROWS):

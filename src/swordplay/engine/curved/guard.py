@@ -7,16 +7,22 @@ from swordplay.compile import kernel
 from swordplay.engine.curved import mixing
 
 MEMORY = 8000.0
-"""Rounds that losses are remembered for: whoever is wild once in a thousand rows must not be forgiven before."""
+"""Rounds that losses are remembered for: whoever is wild once in a thousand rows must not be
+forgiven before.
+"""
 WILDEST = 1e4
-"""Losses count in full up to so many mean losses of the best: whoever is wild now and then has to be known for it."""
+"""Losses count in full up to so many mean losses of the best: whoever is wild now and then has
+to be known for it.
+"""
 
 
 @kernel
 def cut_rows(said: Matrix, targets: Vector, known: Vector, widths: Vector) -> None:
-    """Cut the forecasts of each row to the usual range of the target, which then learns from its target; tame the targets.
+    """Cut the forecasts of each row to the usual range of the target, which then learns from its
+    target; tame the targets.
 
-    ``known`` holds the two ends of the range and the rows learned; how wide it was before each row goes to ``widths``.
+    ``known`` holds the two ends of the range and the rows learned; how wide it was before each row
+    goes to ``widths``.
     """
     ends = known[:2]
     for t in range(len(targets)):
@@ -42,9 +48,12 @@ def mix_rows(
     shares: Vector,
     answer: Vector,
 ) -> None:
-    """Mix the N forecasts of each row before its target is learned; the first of them has ``prior`` in the beginning.
+    """Mix the N forecasts of each row before its target is learned.
 
-    ``numbers`` holds how far behind each is, N, their discounted losses and the rounds of these, N + 1; ``shares`` is scratch.
+    The first of them has ``prior`` in the beginning.
+
+    ``numbers`` holds how far behind each is, N, their discounted losses and the rounds of these, N
+    + 1; ``shares`` is scratch.
     """
     count = said.shape[1]
     behind, sums = numbers[:count], numbers[count : 2 * count + 1]
@@ -55,4 +64,6 @@ def mix_rows(
             total += shares[i] * said[t, i]
         answer[t] = total
         weight = weights[t] if len(weights) > 0 else 1.0
-        mixing.judge_numbers(behind, sums, said[t], targets[t], weight, mixing.Cut(MEMORY, WILDEST, widths[t]))
+        mixing.judge_numbers(
+            behind, sums, said[t], targets[t], weight, mixing.Cut(MEMORY, WILDEST, widths[t])
+        )

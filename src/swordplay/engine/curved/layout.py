@@ -17,9 +17,14 @@ class _Setting(NamedTuple):
     lags: int = 3
     """Last targets that experts are told of."""
     compete: int = 4
-    """1 where two experts without lags, two with lags and 'no change' compete, else 0: all have the lags."""
+    """1 where two experts without lags, two with lags and 'no change' compete, else 0: all have
+    the lags.
+    """
     recent: int = 5
-    """Numbers that are kept of the last rows: the lags, one at the least; and the last error where lags compete."""
+    """Numbers that are kept of the last rows: the lags, one at the least.
+
+    And the last error where lags compete.
+    """
     width: int = 6
     """Of the experts."""
     corrections: int = 7
@@ -40,24 +45,36 @@ class _Known(NamedTuple):
     stay: int = 2
     """Share of labels that stayed what they were."""
     gain: int = 3
-    """Loss of the mixture less that of the first-order forecasts, summed; in losses of smoothness 1."""
+    """Loss of the mixture less that of the first-order forecasts, summed.
+
+    In losses of smoothness 1.
+    """
     pace: int = 4
-    """Rounds from one in which those with curves learn to the next, once the early ones are over."""
+    """Rounds from one in which those with curves learn to the next, once the early ones are
+    over.
+    """
 
 
 KNOWN = _Known()
 """Places in ``Book.known``."""
 KNOWN_COUNT = len(KNOWN)
 COUNT, CENTER, SPREAD, FIRST = range(4)
-"""Rows of ``Book.columns``: values counted, centre and spread (0 until it is fixed), and from FIRST on the first values."""
+"""Rows of ``Book.columns``: values counted, centre and spread (0 until it is fixed), and from
+FIRST on the first values.
+"""
 WARM_UP = 8
 """Values of a column before its scaling is fixed."""
 COLUMN_ROWS = FIRST + WARM_UP
 STRAIGHT = 1 + LANES
-"""Forecasts of the top without curves: the plain mixture and the corrected ones. Those with curves stand behind them."""
+"""Forecasts of the top without curves: the plain mixture and the corrected ones.
+
+Those with curves stand behind them.
+"""
 NOTES = 4
 SHAPE = 5
-"""Numbers of a curve: two columns, how fast it runs along them, and where it begins (see ``bends``)."""
+"""Numbers of a curve: two columns, how fast it runs along them, and where it begins (see
+``bends``).
+"""
 
 
 class Book(NamedTuple):
@@ -67,7 +84,10 @@ class Book(NamedTuple):
     ends: Any
     """The usual range of the scaled target, shape ``(2,)``."""
     recent: Any
-    """The last targets, scaled, the newest first; and where lags compete, the last error without them."""
+    """The last targets, scaled, the newest first.
+
+    And where lags compete, the last error without them.
+    """
     columns: Any
     """Shape ``(COLUMN_ROWS, d + 1)``, the target last."""
     behind: Any
@@ -126,7 +146,11 @@ count_tops = inline(tops)
 
 def parts_of(numbers: Vector, setting: Vector, N: int) -> Book:
     """The parts of the one array, for N forecasts."""
-    dim, recent, bends = int(setting[SETTING.dim]), int(setting[SETTING.recent]), int(setting[SETTING.bends])
+    dim, recent, bends = (
+        int(setting[SETTING.dim]),
+        int(setting[SETTING.recent]),
+        int(setting[SETTING.bends]),
+    )
     top = STRAIGHT + LANES if bends > 0 else STRAIGHT
     a = KNOWN_COUNT
     b = a + 2
@@ -137,9 +161,20 @@ def parts_of(numbers: Vector, setting: Vector, N: int) -> Book:
     g = f + top
     h = g + top + 1
     i = h + SHAPE * bends
-    columns, shapes = numbers[c:d].reshape((COLUMN_ROWS, dim + 1)), numbers[h:i].reshape((bends, SHAPE))
+    columns, shapes = (
+        numbers[c:d].reshape((COLUMN_ROWS, dim + 1)),
+        numbers[h:i].reshape((bends, SHAPE)),
+    )
     return Book(
-        numbers[:a], numbers[a:b], numbers[b:c], columns, numbers[d:e], numbers[e:f], numbers[f:g], numbers[g:h], shapes
+        numbers[:a],
+        numbers[a:b],
+        numbers[b:c],
+        columns,
+        numbers[d:e],
+        numbers[e:f],
+        numbers[f:g],
+        numbers[g:h],
+        shapes,
     )
 
 
@@ -150,13 +185,27 @@ book_of = inline(parts_of)
 def book_size(dim: int, recent: int, compete: bool, bends: int) -> int:
     """Length of the one array."""
     N = forecasts(float(compete))
-    return KNOWN_COUNT + 2 + recent + COLUMN_ROWS * (dim + 1) + 2 * N + 1 + 2 * tops(bends) + 1 + SHAPE * bends
+    return (
+        KNOWN_COUNT
+        + 2
+        + recent
+        + COLUMN_ROWS * (dim + 1)
+        + 2 * N
+        + 1
+        + 2 * tops(bends)
+        + 1
+        + SHAPE * bends
+    )
 
 
 @inline
 def desk_of(scratch: Matrix, slate: Vector, setting: Vector) -> Desk:
     """The parts of the two scratch arrays."""
-    width, corrections, bent = int(setting[SETTING.width]), int(setting[SETTING.corrections]), 1 + int(setting[SETTING.bends])
+    width, corrections, bent = (
+        int(setting[SETTING.width]),
+        int(setting[SETTING.corrections]),
+        1 + int(setting[SETTING.bends]),
+    )
     N, top = count_forecasts(setting[SETTING.compete]), count_tops(setting[SETTING.bends])
     a, b = N, 2 * N
     c, d = b + top, b + 2 * top
@@ -182,7 +231,9 @@ def desk_of(scratch: Matrix, slate: Vector, setting: Vector) -> Desk:
     )
 
 
-def desk_size(width: int, corrections: int, compete: bool, bends: int) -> tuple[tuple[int, int], int]:
+def desk_size(
+    width: int, corrections: int, compete: bool, bends: int
+) -> tuple[tuple[int, int], int]:
     """Shape and length of the two scratch arrays."""
     bent = 1 + bends
     shape = 2 * (width + corrections + bent) + 3 * NOTES + max(width, corrections, bent), LANES

@@ -1,9 +1,9 @@
 r"""Probabilities of many classes made as sure as they are right.
 
-One model a class, divided by their sum, is too modest (or too sure), and knows nothing of the last label. From its
-logarithms :math:`l_k` experts make :math:`q_k \propto \exp(\tau l_k + c\,[k \text{ is the last label}])` and learn
-:math:`\tau`, or both, by Newton's method with forgetting. They and the probabilities as they were are mixed by what each has
-lost lately.
+One model a class, divided by their sum, is too modest (or too sure), and knows nothing of the last
+label. From its logarithms :math:`l_k` experts make :math:`q_k \propto \exp(\tau l_k + c\,[k \text{
+is the last label}])` and learn :math:`\tau`, or both, by Newton's method with forgetting. They and
+the probabilities as they were are mixed by what each has lost lately.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from swordplay.compile import inline_exact, kernel
 from swordplay.engine.curved import mixing
 
 LAST, BEHIND, SHARP, STAY, NUMBERS = 0, 1, 4, 6, 11
-"""Places: the last label (-1 before any), how far behind three are, tau and its curvature, tau, c and their curvatures."""
+"""Places: the last label (-1 before any), how far behind three are, tau and its curvature, tau,
+c and their curvatures.
+"""
 EXPERTS = 3
 MEMORY = 2000.0
 """Rounds that are remembered."""
@@ -62,8 +64,19 @@ def put_chances(logs: Vector, last: int, sharp: float, stay: float, chances: Vec
 
 
 @inline_exact
-def say(numbers: Vector, scores: Vector, last: int, logs: Vector, chances: Matrix, weights: Vector, answer: Vector) -> None:
-    """What the three say of a row, in ``chances``, and their mixture; without a last label the third one is left out."""
+def say(
+    numbers: Vector,
+    scores: Vector,
+    last: int,
+    logs: Vector,
+    chances: Matrix,
+    weights: Vector,
+    answer: Vector,
+) -> None:
+    """What the three say of a row, in ``chances``, and their mixture.
+
+    Without a last label the third one is left out.
+    """
     put_logs(scores, logs)
     put_chances(logs, -1, 1.0, 0.0, chances[0])
     put_chances(logs, -1, numbers[SHARP], 0.0, chances[1])
@@ -77,7 +90,9 @@ def say(numbers: Vector, scores: Vector, last: int, logs: Vector, chances: Matri
 
 
 @inline_exact
-def learn(numbers: Vector, label: int, last: int, weight: float, logs: Vector, chances: Matrix) -> None:
+def learn(
+    numbers: Vector, label: int, last: int, weight: float, logs: Vector, chances: Matrix
+) -> None:
     """Judge the three, and let two of them take a Newton step."""
     behind, fade = numbers[BEHIND : BEHIND + EXPERTS], 1.0 - 1.0 / MEMORY
     for i in range(EXPERTS):
@@ -90,9 +105,13 @@ def learn(numbers: Vector, label: int, last: int, weight: float, logs: Vector, c
         second += chances[1, k] * logs[k] * logs[k]
         third += chances[2, k] * logs[k]
         square += chances[2, k] * logs[k] * logs[k]
-    numbers[SHARP + 1] = fade * numbers[SHARP + 1] + (1.0 - fade) * RIDGE + weight * (second - first * first)
+    numbers[SHARP + 1] = (
+        fade * numbers[SHARP + 1] + (1.0 - fade) * RIDGE + weight * (second - first * first)
+    )
     step = weight * (first - logs[label]) / numbers[SHARP + 1]
-    numbers[SHARP] = between(numbers[SHARP] - between(step, LONGEST, -LONGEST), SHARPEST, 1.0 / SHARPEST)
+    numbers[SHARP] = between(
+        numbers[SHARP] - between(step, LONGEST, -LONGEST), SHARPEST, 1.0 / SHARPEST
+    )
     if last < 0:
         return
     stays = chances[2, last]
@@ -103,8 +122,13 @@ def learn(numbers: Vector, label: int, last: int, weight: float, logs: Vector, c
     numbers[d] = fade * numbers[d] + (1.0 - fade) * RIDGE + weight * stays * (1.0 - stays)
     g, h = weight * (third - logs[label]), weight * (stays - (1.0 if label == last else 0.0))
     whole = numbers[a] * numbers[d] - numbers[b] * numbers[b]
-    sharper, stayer = (numbers[d] * g - numbers[b] * h) / whole, (numbers[a] * h - numbers[b] * g) / whole
-    numbers[STAY] = between(numbers[STAY] - between(sharper, LONGEST, -LONGEST), SHARPEST, 1.0 / SHARPEST)
+    sharper, stayer = (
+        (numbers[d] * g - numbers[b] * h) / whole,
+        (numbers[a] * h - numbers[b] * g) / whole,
+    )
+    numbers[STAY] = between(
+        numbers[STAY] - between(sharper, LONGEST, -LONGEST), SHARPEST, 1.0 / SHARPEST
+    )
     numbers[STAY + 1] = between(numbers[STAY + 1] - between(stayer, LONGEST, -LONGEST), SURE, -SURE)
 
 
@@ -116,12 +140,18 @@ def between(value: float, most: float, least: float) -> float:
 
 @kernel
 def learn_rows(
-    scores: Matrix, labels: Vector, weights: Vector, asked: Matrix, numbers: Vector, scratch: Matrix, answer: Matrix
+    scores: Matrix,
+    labels: Vector,
+    weights: Vector,
+    asked: Matrix,
+    numbers: Vector,
+    scratch: Matrix,
+    answer: Matrix,
 ) -> None:
     """Probabilities of rows, each made before its own label is learned.
 
-    ``asked`` holds the last labels that were known when rows were asked, shape ``(T, 2)``, behind a 1; ``scratch`` has shape
-    ``(5, max(K, 3))``.
+    ``asked`` holds the last labels that were known when rows were asked, shape ``(T, 2)``, behind a
+    1; ``scratch`` has shape ``(5, max(K, 3))``.
     """
     K = scores.shape[1]
     for t in range(len(labels)):
@@ -129,12 +159,21 @@ def learn_rows(
         if len(asked) > 0 and asked[t, 0] == 1.0:
             last = int(asked[t, 1])
         say(numbers, scores[t], last, scratch[0, :K], scratch[1:4, :K], scratch[4], answer[t])
-        learn(numbers, label, last, weights[t] if len(weights) > 0 else 1.0, scratch[0, :K], scratch[1:4, :K])
+        learn(
+            numbers,
+            label,
+            last,
+            weights[t] if len(weights) > 0 else 1.0,
+            scratch[0, :K],
+            scratch[1:4, :K],
+        )
         numbers[LAST] = label
 
 
 @kernel
-def predict_rows(scores: Matrix, following: int, numbers: Vector, scratch: Matrix, answer: Matrix) -> None:
+def predict_rows(
+    scores: Matrix, following: int, numbers: Vector, scratch: Matrix, answer: Matrix
+) -> None:
     """The same of rows that are not learned; so many of them follow the last one learned."""
     K = scores.shape[1]
     for t in range(len(scores)):

@@ -3,10 +3,11 @@ r"""Forecasts mixed by weights that follow their losses, with the best one setti
 .. math:: w_i \propto \pi_i e^{-L_i}, \qquad
     L_i \leftarrow \min\{(1 - \tfrac1M) L_i + \eta\, \ell_i/m - \min_j (\cdot)_j,\; \Lambda\},
 
-m the discounted mean loss of the best forecaster. Whoever is worse than the best by a share x loses weight like
-:math:`e^{-\eta x}` a row; nobody falls below :math:`e^{-\Lambda}` of the leader, so that everybody is back some
-:math:`\Lambda/(\eta x)` rows after he has become the best by a share x. No number here has a unit, and no single forecast
-moves the mixture farther than the usual range of the target.
+m the discounted mean loss of the best forecaster. Whoever is worse than the best by a share x loses
+weight like :math:`e^{-\eta x}` a row; nobody falls below :math:`e^{-\Lambda}` of the leader, so
+that everybody is back some :math:`\Lambda/(\eta x)` rows after he has become the best by a share x.
+No number here has a unit, and no single forecast moves the mixture farther than the usual range of
+the target.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ LABEL_RATE = 0.3
 FARTHEST_BEHIND = 14.0
 """Lambda: e^14 is a million."""
 WILDEST = 100.0
-"""Losses beyond this many mean losses of the best count as so many: a single outlier decides nothing."""
+"""Losses beyond this many mean losses of the best count as so many: a single outlier decides
+nothing.
+"""
 KNOWN = 20.0
 """Discounted rounds after which losses are cut like that."""
 ROOM = 0.5
@@ -35,7 +38,8 @@ ROOM = 0.5
 SHRINK = 1.0 / 4096.0
 """How fast the usual range forgets its ends, a share of it a round."""
 FARTHEST = 1e62
-"""No target counts as farther out, in spreads: where the first ones were of 1e-300, squares of later ones would pass all
+"""No target counts as farther out, in spreads: where the first ones were of 1e-300, squares of
+later ones would pass all
 numbers, and no state that holds them could be loaded."""
 SMALLEST_SHARE = 1e-18
 """Mean losses below this share of the squared range are rounding."""
@@ -54,14 +58,20 @@ class Cut(NamedTuple):
 
 @inline_exact
 def tamed(target: float, ends: Vector) -> float:
-    """A target that leaves the usual range by no more than the range, as which an outlier counts; nor does it pass FARTHEST."""
+    """A target that leaves the usual range by no more than the range, as which an outlier counts.
+
+    Nor does it pass FARTHEST.
+    """
     width = ends[1] - ends[0]
     return float(min(max(target, ends[0] - width, -FARTHEST), ends[1] + width, FARTHEST))
 
 
 @inline_exact
 def follow_range(ends: Vector, target: float) -> None:
-    """Let the usual range, ``ends``, learn from a target that is tamed; so it never becomes more than twice as wide at once."""
+    """Let the usual range, ``ends``, learn from a target that is tamed.
+
+    So it never becomes more than twice as wide at once.
+    """
     width = ends[1] - ends[0]
     ends[0] = min(target, ends[0] + SHRINK * width)
     ends[1] = max(target, ends[1] - SHRINK * width)
@@ -76,7 +86,9 @@ def cut(forecast: float, ends: Vector) -> float:
 
 @inline_exact
 def weigh(behind: Vector, prior: float, weights: Vector) -> None:
-    """w of every forecaster: the first has ``prior`` in the beginning, the others share what is left."""
+    """w of every forecaster: the first has ``prior`` in the beginning, the others share what is
+    left.
+    """
     count = len(behind)
     other = (1.0 - prior) / max(count - 1, 1)
     series.put_powers(behind, weights)
@@ -90,11 +102,14 @@ def weigh(behind: Vector, prior: float, weights: Vector) -> None:
 
 
 @inline_exact
-def judge_numbers(behind: Vector, sums: Vector, forecasts: Vector, target: float, weight: float, cut_at: Cut) -> None:
+def judge_numbers(
+    behind: Vector, sums: Vector, forecasts: Vector, target: float, weight: float, cut_at: Cut
+) -> None:
     """Take in squared errors.
 
-    ``sums`` holds the discounted losses of each (and maybe of others who are not asked), and last the discounted rounds. Losses
-    beyond ``cut_at.wildest`` mean losses of the best count as so many.
+    ``sums`` holds the discounted losses of each (and maybe of others who are not asked), and last
+    the discounted rounds. Losses beyond ``cut_at.wildest`` mean losses of the best count as so
+    many.
     """
     memory, wildest, width = cut_at
     count = len(behind)
@@ -152,7 +167,8 @@ def catch_up(behind: Vector) -> None:
 
 @inline_exact
 def keep_distance(behind: Vector, count: int, before: float) -> None:
-    """After a round in which only the first of all were judged: the others stay where they were, seen from the best of these.
+    """After a round in which only the first of all were judged: the others stay where they were,
+    seen from the best of these.
 
     ``before`` is how far behind that one was before the round; now it is at 0.
     """

@@ -1,13 +1,15 @@
 r"""Recursive least squares with forgetting, four experts side by side.
 
-An expert with discount :math:`\gamma` keeps coefficients :math:`\theta` and :math:`P = A^{-1}` of the discounted past
-:math:`A_t = \gamma A_{t-1} + h_t a_t a_t^\top`. P is kept as :math:`U \Delta U^\top`, U triangular with ones on its diagonal
-and :math:`\Delta` diagonal (Bierman 1977): it stays positive whatever is rounded, and to forget is to divide :math:`\Delta`. No
-entry of :math:`\Delta` passes 1/RIDGE, so that a column that stands still, or equals another, is forgotten up to what was known
-of it in the beginning, and not beyond: nothing winds up.
+An expert with discount :math:`\gamma` keeps coefficients :math:`\theta` and :math:`P = A^{-1}` of
+the discounted past :math:`A_t = \gamma A_{t-1} + h_t a_t a_t^\top`. P is kept as :math:`U \Delta
+U^\top`, U triangular with ones on its diagonal and :math:`\Delta` diagonal (Bierman 1977): it stays
+positive whatever is rounded, and to forget is to divide :math:`\Delta`. No entry of :math:`\Delta`
+passes 1/RIDGE, so that a column that stands still, or equals another, is forgotten up to what was
+known of it in the beginning, and not beyond: nothing winds up.
 
-A group of LANES experts has one width w. It lies in rows of LANES numbers, from a row ``at`` on: w of
-:math:`\theta`, w of :math:`\Delta`, one of discounts, one of usual residuals, and w (w - 1)/2 of U, column by column.
+A group of LANES experts has one width w. It lies in rows of LANES numbers, from a row ``at`` on: w
+of :math:`\theta`, w of :math:`\Delta`, one of discounts, one of usual residuals, and w (w - 1)/2 of
+U, column by column.
 """
 
 from __future__ import annotations
@@ -29,9 +31,13 @@ LOUDEST = 10.0
 STEADY = 128.0
 """Rows over which the usual residual is a mean; it begins with one spread of the target."""
 HEAVIEST = 1.0
-"""Leverage h a'P a of a row at the most: one that lies far from all others teaches no more than that."""
+"""Leverage h a'P a of a row at the most: one that lies far from all others teaches no more than
+that.
+"""
 FLATTEST = 1e-3
-"""Curvature p (1 - p) of a logistic loss at the least: a class that seems certain could never be unlearned."""
+"""Curvature p (1 - p) of a logistic loss at the least: a class that seems certain could never be
+unlearned.
+"""
 SUREST = 30.0
 """Log-odds beyond this are no surer: their chances are 1e-13, and 1 less that."""
 SCORE, LEVERAGE, RESIDUAL, CURVATURE = 0, 1, 2, 3
@@ -55,7 +61,9 @@ def column(width: int, j: int) -> int:
 
 @inline_exact
 def along(group: Matrix, place: int, f: Any, v: Any, q: Any) -> Any:
-    """One entry of U on the way along its row: it takes its part of the sum, and adds to it what it was."""
+    """One entry of U on the way along its row: it takes its part of the sum, and adds to it what
+    it was.
+    """
     u = load_row(group, place)
     store_row(group, place, u - f * q)
     return q + v * u
@@ -65,8 +73,9 @@ def along(group: Matrix, place: int, f: Any, v: Any, q: Any) -> Any:
 def ask(group: Matrix, rows: Matrix, width: int, leaned: Matrix, notes: Matrix) -> None:
     """<theta, a> and a'P a of every lane; U'a is left in ``leaned`` for :func:`learn`.
 
-    ``rows`` holds the row a that each lane is told, shape ``(w, LANES)`` like ``leaned``. The short columns of U that are left
-    over come first, then four columns at a time: their sums do not wait for each other.
+    ``rows`` holds the row a that each lane is told, shape ``(w, LANES)`` like ``leaned``. The short
+    columns of U that are left over come first, then four columns at a time: their sums do not wait
+    for each other.
     """
     z = s = broadcast(0.0)
     first = width % 4
@@ -82,7 +91,12 @@ def ask(group: Matrix, rows: Matrix, width: int, leaned: Matrix, notes: Matrix) 
         c = b + j
         d = c + j + 1
         e = d + j + 2
-        r0, r1, r2, r3 = load_row(rows, j), load_row(rows, j + 1), load_row(rows, j + 2), load_row(rows, j + 3)
+        r0, r1, r2, r3 = (
+            load_row(rows, j),
+            load_row(rows, j + 1),
+            load_row(rows, j + 2),
+            load_row(rows, j + 3),
+        )
         z = (
             z
             + load_row(group, j) * r0
@@ -99,7 +113,12 @@ def ask(group: Matrix, rows: Matrix, width: int, leaned: Matrix, notes: Matrix) 
             f3 = f3 + load_row(group, e + i) * r
         f1 = f1 + load_row(group, c + j) * r0
         f2 = f2 + load_row(group, d + j) * r0 + load_row(group, d + j + 1) * r1
-        f3 = f3 + load_row(group, e + j) * r0 + load_row(group, e + j + 1) * r1 + load_row(group, e + j + 2) * r2
+        f3 = (
+            f3
+            + load_row(group, e + j) * r0
+            + load_row(group, e + j + 1) * r1
+            + load_row(group, e + j + 2) * r2
+        )
         store_row(leaned, j, f0)
         store_row(leaned, j + 1, f1)
         store_row(leaned, j + 2, f2)
@@ -121,7 +140,10 @@ def score(group: Matrix, rows: Matrix, width: int, notes: Matrix) -> None:
 
 @unrolled_loop
 def miss_numbers(group: Matrix, width: int, target: float, weight: float, notes: Matrix) -> None:
-    """Residuals of a squared loss, clipped at LOUDEST usual ones, which they then tell; curvature 1."""
+    """Residuals of a squared loss, clipped at LOUDEST usual ones, which they then tell.
+
+    Curvature 1.
+    """
     usual = 2 * width + 1
     for k in range(LANES):
         residual, most = target - notes[SCORE, k], LOUDEST * group[usual, k]
@@ -132,20 +154,28 @@ def miss_numbers(group: Matrix, width: int, target: float, weight: float, notes:
 
 @inline_exact
 def miss_labels(target: float, weight: float, offset: float, notes: Matrix) -> None:
-    """Of a logistic loss of score and offset: (y - p)/h with h = p (1 - p), FLATTEST at the least."""
+    """Of a logistic loss of score and offset: (y - p)/h with h = p (1 - p), FLATTEST at the
+    least.
+    """
     chance = 1.0 / (1.0 + power_of_e(0.0 - within(load_row(notes, SCORE) + offset, SUREST)))
     slope, leverage = chance * (1.0 - chance), load_row(notes, LEVERAGE)
     bend = select(slope, FLATTEST, slope, FLATTEST)
     store_row(notes, RESIDUAL, (target - chance) / bend)
-    store_row(notes, CURVATURE, smaller(weight * bend, HEAVIEST / select(leverage, 1e-300, leverage, 1e-300)))
+    store_row(
+        notes,
+        CURVATURE,
+        smaller(weight * bend, HEAVIEST / select(leverage, 1e-300, leverage, 1e-300)),
+    )
 
 
 @unrolled_loop
 def learn(group: Matrix, width: int, leaned: Matrix, gain: Matrix, notes: Matrix) -> None:
-    r"""theta += P a r/(gamma/h + a'P a) and P <- (P - P a a'P/(gamma/h + a'P a))/gamma; ``gain`` is scratch like ``leaned``.
+    r"""theta += P a r/(gamma/h + a'P a) and P <- (P - P a a'P/(gamma/h + a'P a))/gamma.
 
-    U is walked through four rows at a time; the divisions of all columns are made on the way along the first four, and hidden
-    by it.
+    ``gain`` is scratch like ``leaned``.
+
+    U is walked through four rows at a time; the divisions of all columns are made on the way along
+    the first four, and hidden by it.
     """
     discount = load_row(group, 2 * width)
     longer, alpha = broadcast(1.0) / discount, discount / load_row(notes, CURVATURE)
@@ -185,12 +215,22 @@ def learn(group: Matrix, width: int, leaned: Matrix, gain: Matrix, notes: Matrix
 
 @inline_exact
 def shrink(
-    group: Matrix, width: int, j: int, leaned: Matrix, gain: Matrix, longer: Any, alpha: Any, inverse: Any
+    group: Matrix,
+    width: int,
+    j: int,
+    leaned: Matrix,
+    gain: Matrix,
+    longer: Any,
+    alpha: Any,
+    inverse: Any,
 ) -> tuple[Any, Any]:
-    r"""Entry j of the new Delta, and what column j of the new U follows from; the next alpha, and 1 divided by it.
+    r"""Entry j of the new Delta, and what column j of the new U follows from.
 
-    With :math:`f = U'a`, :math:`v = \Delta f` and :math:`\alpha_j = \gamma/h + \sum_{i \le j} f_i v_i`, the new entries are
-    :math:`\Delta_j \alpha_{j-1}/(\alpha_j \gamma)`. v is left in ``gain``, and :math:`f_j/\alpha_{j-1}` in ``leaned``.
+    The next alpha, and 1 divided by it.
+
+    With :math:`f = U'a`, :math:`v = \Delta f` and :math:`\alpha_j = \gamma/h + \sum_{i \le j} f_i
+    v_i`, the new entries are :math:`\Delta_j \alpha_{j-1}/(\alpha_j \gamma)`. v is left in
+    ``gain``, and :math:`f_j/\alpha_{j-1}` in ``leaned``.
     """
     f, delta = load_row(leaned, j), load_row(group, width + j)
     v = delta * f
@@ -203,7 +243,9 @@ def shrink(
 
 
 @inline_exact
-def begin(group: Matrix, width: int, i: int, leaned: Matrix, gain: Matrix) -> tuple[Any, Any, Any, Any]:
+def begin(
+    group: Matrix, width: int, i: int, leaned: Matrix, gain: Matrix
+) -> tuple[Any, Any, Any, Any]:
     """The triangle where four rows of U begin; their entries of P a as far as they are added up."""
     v1, v2, v3 = load_row(gain, i + 1), load_row(gain, i + 2), load_row(gain, i + 3)
     place = column(width, i + 1) + i
@@ -211,7 +253,12 @@ def begin(group: Matrix, width: int, i: int, leaned: Matrix, gain: Matrix) -> tu
     place, f = place + i + 1, load_row(leaned, i + 2)
     q0, q1 = along(group, place, f, v2, q0), along(group, place + 1, f, v2, v1)
     place, f = place + i + 2, load_row(leaned, i + 3)
-    return along(group, place, f, v3, q0), along(group, place + 1, f, v3, q1), along(group, place + 2, f, v3, v2), v3
+    return (
+        along(group, place, f, v3, q0),
+        along(group, place + 1, f, v3, q1),
+        along(group, place + 2, f, v3, v2),
+        v3,
+    )
 
 
 @inline_exact

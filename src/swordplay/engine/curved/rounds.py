@@ -1,4 +1,6 @@
-"""A row's way through the second-order layer: scaled once and for all, forecast by many, mixed, judged, learned."""
+"""A row's way through the second-order layer: scaled once and for all, forecast by many, mixed,
+judged, learned.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ STEADIEST = 2
 WITHOUT = 3
 """Forecasts without lags where these compete: first order, and two experts."""
 PRIOR, TOP_PRIOR = 0.3, 0.5
-"""Weight of the first-order forecast in the beginning, and of the plain mixture among those that are corrected."""
+"""Weight of the first-order forecast in the beginning, and of the plain mixture among those that
+are corrected.
+"""
 
 
 @inline_exact
@@ -64,17 +68,22 @@ def near(value: float, me: Setting, ends: Vector) -> float:
 
 @inline
 def prepare(me: Setting, book: Book, desk: Desk) -> None:
-    """All weights, and the curves of the row that was put: what does not wait for any forecast, while these are made."""
+    """All weights, and the curves of the row that was put: what does not wait for any forecast,
+    while these are made.
+    """
     count = count_asked(book, me.logistic)
     mixing.weigh(book.behind, PRIOR, desk.weights)
     mixing.weigh(book.top_behind[:count], TOP_PRIOR, desk.top_weights)
     if count > STRAIGHT:
-        put_bends(desk.rows, me.width - (book.columns.shape[1] - 1), book.shapes, desk.angles, desk.bent)
+        put_bends(
+            desk.rows, me.width - (book.columns.shape[1] - 1), book.shapes, desk.angles, desk.bent
+        )
 
 
 @inline
 def mix(me: Setting, book: Book, lanes: Matrix, desk: Desk, ready: bool) -> float:
-    """The mixture of all forecasts, corrected: where the plain mixture leans too far towards a side, experts learn by how much.
+    """The mixture of all forecasts, corrected: where the plain mixture leans too far towards a
+    side, experts learn by how much.
 
     The plain mixture and the corrected ones are left in ``desk.top``.
     """
@@ -105,7 +114,10 @@ def mix(me: Setting, book: Book, lanes: Matrix, desk: Desk, ready: bool) -> floa
 @inline
 def bend(me: Setting, book: Book, lanes: Matrix, desk: Desk, plain: float, ready: bool) -> None:
     """Let experts correct a mixture along the curves of a row; left in ``desk.top``."""
-    group, width = lanes[newton.group_rows(me.width) + newton.group_rows(me.corrections) :], 1 + me.bends
+    group, width = (
+        lanes[newton.group_rows(me.width) + newton.group_rows(me.corrections) :],
+        1 + me.bends,
+    )
     if ready:
         newton.ask(group, desk.bent, width, desk.bent_leaned, desk.bent_notes)
     else:
@@ -115,8 +127,19 @@ def bend(me: Setting, book: Book, lanes: Matrix, desk: Desk, plain: float, ready
 
 
 @inline
-def learn(me: Setting, book: Book, lanes: Matrix, desk: Desk, target: float, weight: float, plain: float, judged: int) -> None:
-    """Judge all forecasts of a round by its target, so many of the top, and let the experts learn."""
+def learn(
+    me: Setting,
+    book: Book,
+    lanes: Matrix,
+    desk: Desk,
+    target: float,
+    weight: float,
+    plain: float,
+    judged: int,
+) -> None:
+    """Judge all forecasts of a round by its target, so many of the top, and let the experts
+    learn.
+    """
     group, count = lanes[newton.group_rows(me.width) :], count_asked(book, me.logistic)
     correct = not rests(book, count)
     curve = correct and count > STRAIGHT
@@ -133,12 +156,16 @@ def learn(me: Setting, book: Book, lanes: Matrix, desk: Desk, target: float, wei
     else:
         cut_at = mixing.Cut(mixing.MEMORY, mixing.WILDEST, book.ends[1] - book.ends[0])
         mixing.judge_numbers(book.behind, book.sums, desk.said, target, weight, cut_at)
-        mixing.judge_numbers(book.top_behind[:judged], book.top_sums, desk.top, target, weight, cut_at)
+        mixing.judge_numbers(
+            book.top_behind[:judged], book.top_sums, desk.top, target, weight, cut_at
+        )
         newton.miss_numbers(lanes, me.width, target, weight, desk.notes)
         # In units of the usual error, so that the ridge means the same whatever that is.
         usual = max(mixing.least(book.sums, len(book.behind)), SMALLEST_ERROR)
         if correct:
-            newton.miss_numbers(group, me.corrections, target - plain, weight / usual, desk.side_notes)
+            newton.miss_numbers(
+                group, me.corrections, target - plain, weight / usual, desk.side_notes
+            )
         if curve:
             newton.miss_numbers(bending, 1 + me.bends, target - plain, weight, desk.bent_notes)
     if judged < len(book.top_behind):
@@ -152,7 +179,9 @@ def learn(me: Setting, book: Book, lanes: Matrix, desk: Desk, target: float, wei
 
 @inline_exact
 def remember(me: Setting, book: Book, target: float, before: float, without: float) -> None:
-    """The target of a round that is over, the last one known when it was forecast, and what the steadiest without lags said."""
+    """The target of a round that is over, the last one known when it was forecast, and what the
+    steadiest without lags said.
+    """
     known, recent = book.known, book.recent
     if me.logistic:
         now = 2.0 * target - 1.0
@@ -171,7 +200,9 @@ def remember(me: Setting, book: Book, target: float, before: float, without: flo
 
 @inline_exact
 def worse(mixed: float, one: float, target: float, threshold: float, logistic: bool) -> float:
-    """Loss of one forecast less that of another, as the first-order learner counts them: logistic, or Huber's."""
+    """Loss of one forecast less that of another, as the first-order learner counts them:
+    logistic, or Huber's.
+    """
     if logistic:
         sign = 1.0 if target > 0.5 else -1.0
         losses = far_log_loss(pack(sign * mixed, sign * one, 0.0, 0.0))
@@ -209,11 +240,13 @@ def learn_rows(
     slate: Vector,
     answer: Vector,
 ) -> None:
-    """Mix the first-order forecasts of rows, each before it is learned, with those of second-order experts.
+    """Mix the first-order forecasts of rows, each before it is learned, with those of second-order
+    experts.
 
-    ``middles`` holds where each column lies before each row, for entries that are missing, and has no rows where none is;
-    ``plan`` holds weight and threshold of each row's loss, shape ``(T, 2)``; ``answer`` may be ``first``. Of rows that were
-    asked earlier ``asked`` holds what was noted then (see ``asking.note``); it has no rows where none was.
+    ``middles`` holds where each column lies before each row, for entries that are missing, and has
+    no rows where none is; ``plan`` holds weight and threshold of each row's loss, shape ``(T, 2)``;
+    ``answer`` may be ``first``. Of rows that were asked earlier ``asked`` holds what was noted then
+    (see ``asking.note``); it has no rows where none was.
     """
     me, book, desk = (
         setting_of(setting),
@@ -224,9 +257,18 @@ def learn_rows(
     for t in range(len(targets)):
         one = first[t]
         if me.logistic or columns[SPREAD, last] > 0.0:
-            center, spread = (0.0, 1.0) if me.logistic else (columns[CENTER, last], columns[SPREAD, last])
-            target = targets[t] if me.logistic else mixing.tamed((targets[t] - center) / spread, book.ends)
-            weight, late = weights[t] if len(weights) > 0 else 1.0, len(asked) > 0 and asked[t, 0] > 0.0
+            center, spread = (
+                (0.0, 1.0) if me.logistic else (columns[CENTER, last], columns[SPREAD, last])
+            )
+            target = (
+                targets[t]
+                if me.logistic
+                else mixing.tamed((targets[t] - center) / spread, book.ends)
+            )
+            weight, late = (
+                weights[t] if len(weights) > 0 else 1.0,
+                len(asked) > 0 and asked[t, 0] > 0.0,
+            )
             if late:
                 exchange(book.recent, asked[t])
             put_row(me, book, raw[t], middles[t] if len(middles) > 0 else raw[t, :0], desk.rows)

@@ -1,4 +1,6 @@
-"""What everybody says of a row: it is scaled once and for all, for every lane, and all forecasts of it are made."""
+"""What everybody says of a row: it is scaled once and for all, for every lane, and all forecasts
+of it are made.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ from swordplay.engine.curved.newton import LANES, LEVERAGE, SCORE
 SUREST = 8.0
 """Log-odds of a second-order expert at the most in magnitude."""
 DOUBT = math.pi / 8.0
-"""Log-odds z of variance s are told as z/sqrt(1 + DOUBT s): what is left of them when all coefficients that fit are asked
+"""Log-odds z of variance s are told as z/sqrt(1 + DOUBT s): what is left of them when all
+coefficients that fit are asked
 (MacKay 1992)."""
 RAREST = 0.01
 """Share of labels that stay, or change, at the least."""
@@ -48,12 +51,15 @@ def setting_of(setting: Vector) -> Setting:
 
 @inline_exact
 def put_row(me: Setting, book: Book, raw: Vector, middles: Vector, rows: Matrix) -> None:
-    """Write the scaled row for every lane: one, lags, columns. The first two do without lags where these compete.
+    """Write the scaled row for every lane: one, lags, columns.
 
-    Where they do, the others are also told by how much the steadiest one without lags missed the last target: what a regression
-    leaves over is seldom independent from row to row.
+    The first two do without lags where these compete.
 
-    A missing entry lies where its column lies now, as ``middles`` say; without these, at the centre of the scaling.
+    Where they do, the others are also told by how much the steadiest one without lags missed the
+    last target: what a regression leaves over is seldom independent from row to row.
+
+    A missing entry lies where its column lies now, as ``middles`` say; without these, at the centre
+    of the scaling.
     """
     place = 0
     if me.intercept:
@@ -90,12 +96,17 @@ def no_change(known: Vector, recent: Vector, logistic: bool) -> float:
 def doubt(notes: Matrix, said: Vector) -> None:
     """Log-odds of every lane, told with doubt."""
     for k in range(LANES):
-        said[k] = min(max(notes[SCORE, k] / math.sqrt(1.0 + DOUBT * notes[LEVERAGE, k]), -SUREST), SUREST)
+        said[k] = min(
+            max(notes[SCORE, k] / math.sqrt(1.0 + DOUBT * notes[LEVERAGE, k]), -SUREST), SUREST
+        )
 
 
 @inline
 def forecast(me: Setting, book: Book, lanes: Matrix, desk: Desk, first: float, ready: bool) -> None:
-    """Forecasts of all for the row that was put, in ``desk.said``; with ``ready`` the experts can learn next."""
+    """Forecasts of all for the row that was put, in ``desk.said``.
+
+    With ``ready`` the experts can learn next.
+    """
     if ready or me.logistic:
         newton.ask(lanes, desk.rows, me.width, desk.leaned, desk.notes)
     else:

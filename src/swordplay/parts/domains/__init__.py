@@ -1,4 +1,6 @@
-"""Where decisions may live: sets that know their diameter, their centre and their nearest points."""
+"""Where decisions may live: sets that know their diameter, their centre and their nearest
+points.
+"""
 
 from swordplay.parts.domains.ball import Ball
 from swordplay.parts.domains.box import Box

@@ -34,7 +34,11 @@ class Ball:
     def __init__(self, dim: int, radius: float = 1.0, center: Any = None) -> None:
         self.dim = arguments.dimension("dim", dim)
         self.radius = arguments.moderate("radius", radius)
-        self.center: Vector = np.zeros(self.dim) if center is None else arguments.vector("center", center, self.dim).copy()
+        self.center: Vector = (
+            np.zeros(self.dim)
+            if center is None
+            else arguments.vector("center", center, self.dim).copy()
+        )
         self.center.flags.writeable = False
 
     def __repr__(self) -> str:
@@ -47,7 +51,9 @@ class Ball:
         return 2.0 * self.radius
 
     def project(self, points: Array) -> Array:
-        r""":math:`\arg\min_{z \in X} \|z - x\| = c + (x - c) \min\{1, r / \|x - c\|\}`, for each point."""
+        r""":math:`\arg\min_{z \in X} \|z - x\| = c + (x - c) \min\{1, r / \|x - c\|\}`, for each
+        point.
+        """
         points = arguments.points("points", points, self.dim)
         offset = points - self.center
         distance = _norms(offset)
@@ -64,13 +70,18 @@ class Ball:
         return np.where(inside, points, self.center + offset * shrink[..., None])
 
     def project_offset(self, offsets: Array) -> Array:
-        r""":math:`w \min\{1, r / \|w\|\}`, for each w: points and what is nearest to them, both as seen from the centre."""
+        r""":math:`w \min\{1, r / \|w\|\}`, for each w: points and what is nearest to them, both
+        as seen from the centre.
+        """
         distance = _norms(offsets)
         if not np.isfinite(distance).all():
             arguments.require_finite("points", offsets)
             raise ValueError("points lie too far from the ball for double precision. Rescale them.")
         outside = distance > self.radius
-        return np.asarray(offsets * np.where(outside, self.radius / np.where(outside, distance, 1.0), 1.0)[..., None])
+        return np.asarray(
+            offsets
+            * np.where(outside, self.radius / np.where(outside, distance, 1.0), 1.0)[..., None]
+        )
 
     def contains(self, points: Array, atol: float = 1e-9) -> NDArray[np.bool_]:
         """Whether the distance to the centre is at most the radius plus ``atol``."""
@@ -78,7 +89,9 @@ class Ball:
         return np.asarray(_norms(points - self.center) <= self.radius + atol)
 
     def support(self, directions: Array) -> Array:
-        r""":math:`\max_{x \in X} \langle a, x \rangle = \langle a, c \rangle + r \|a\|`, for each direction."""
+        r""":math:`\max_{x \in X} \langle a, x \rangle = \langle a, c \rangle + r \|a\|`, for
+        each direction.
+        """
         directions = arguments.points("directions", directions, self.dim)
         return np.asarray(directions @ self.center + self.radius * _norms(directions))
 

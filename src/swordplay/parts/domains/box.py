@@ -29,7 +29,9 @@ class Box:
     """
 
     def __init__(self, lower: Any, upper: Any) -> None:
-        self.lower: Vector = arguments.vector("lower", np.atleast_1d(arguments.unmasked("lower", lower))).copy()
+        self.lower: Vector = arguments.vector(
+            "lower", np.atleast_1d(arguments.unmasked("lower", lower))
+        ).copy()
         self.upper: Vector = arguments.vector(
             "upper", np.atleast_1d(arguments.unmasked("upper", upper)), len(self.lower)
         ).copy()
@@ -37,13 +39,19 @@ class Box:
         if crossed.size:
             j = int(crossed[0])
             raise ValueError(
-                f"lower must not exceed upper, got lower[{j}] = {self.lower[j]} > upper[{j}] = {self.upper[j]}. "
+                f"lower must not exceed upper, got lower[{j}] = {self.lower[j]} > upper[{j}] = "
+                f"{self.upper[j]}. "
                 "Swap or correct them."
             )
         self.dim = len(self.lower)
         if (self.lower == self.upper).all():
-            raise ValueError(f"upper must exceed lower somewhere, got lower = upper = {self.lower}: nothing to decide.")
-        self.diameter = arguments.moderate("upper - lower", float(np.linalg.norm(self.upper / 2 - self.lower / 2)) * 2)
+            raise ValueError(
+                f"upper must exceed lower somewhere, got lower = upper = {self.lower}: nothing to "
+                "decide."
+            )
+        self.diameter = arguments.moderate(
+            "upper - lower", float(np.linalg.norm(self.upper / 2 - self.lower / 2)) * 2
+        )
         """D, the length of the diagonal."""
         self.center: Vector = self.lower / 2 + self.upper / 2
         for corner in (self.lower, self.upper, self.center):
@@ -66,9 +74,13 @@ class Box:
     def contains(self, points: Array, atol: float = 1e-9) -> NDArray[np.bool_]:
         """Whether every coordinate lies between the corners, up to ``atol``."""
         points = arguments.points("points", points, self.dim)
-        return np.asarray(((points >= self.lower - atol) & (points <= self.upper + atol)).all(axis=-1))
+        return np.asarray(
+            ((points >= self.lower - atol) & (points <= self.upper + atol)).all(axis=-1)
+        )
 
     def support(self, directions: Array) -> Array:
-        r""":math:`\max_{x \in X} \langle a, x \rangle`: the upper corner where a is positive, else the lower."""
+        r""":math:`\max_{x \in X} \langle a, x \rangle`: the upper corner where a is positive,
+        else the lower.
+        """
         directions = arguments.points("directions", directions, self.dim)
         return np.asarray(np.maximum(directions * self.lower, directions * self.upper).sum(axis=-1))

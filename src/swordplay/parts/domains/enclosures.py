@@ -1,4 +1,6 @@
-"""How far a domain reaches: balls and boxes that hold it, for domains with no formula of their own."""
+"""How far a domain reaches: balls and boxes that hold it, for domains with no formula of their
+own.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ from swordplay.base.types import Domain
 from swordplay.parts.domains import Ball, Box, Simplex
 
 ON_THE_DOMAIN = 1e-12
-"""Distance of a point from its projection that counts as none, relative to the numbers that points are made of."""
+"""Distance of a point from its projection that counts as none, relative to the numbers that
+points are made of.
+"""
 
 
 @singledispatch

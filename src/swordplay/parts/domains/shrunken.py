@@ -59,12 +59,16 @@ class Shrunken:
     def project(self, points: Array) -> Array:
         """Nearest point to each of the points: grow, project, shrink."""
         c = self.center
-        return np.asarray(c + self.share * (self.domain.project(c + (np.asarray(points) - c) / self.share) - c))
+        return np.asarray(
+            c + self.share * (self.domain.project(c + (np.asarray(points) - c) / self.share) - c)
+        )
 
     def contains(self, points: Array, atol: float = 1e-9) -> NDArray[np.bool_]:
         """Whether each point, grown, lies in the domain."""
         c = self.center
-        return self.domain.contains(c + (np.asarray(points) - c) / self.share, atol=atol / self.share)
+        return self.domain.contains(
+            c + (np.asarray(points) - c) / self.share, atol=atol / self.share
+        )
 
     def support(self, directions: Array) -> Array:
         """Largest inner product of each direction with a point."""
@@ -81,7 +85,10 @@ def inner_radius(domain: Domain) -> float:
     ValueError
         If none is known.
     """
-    raise ValueError(f"inner_radius must be given for {domain!r}: the radius of a ball around its centre that lies inside.")
+    raise ValueError(
+        f"inner_radius must be given for {domain!r}: the radius of a ball around its centre that "
+        "lies inside."
+    )
 
 
 @inner_radius.register

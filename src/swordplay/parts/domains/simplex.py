@@ -42,7 +42,8 @@ class Simplex:
         return float(np.sqrt(2.0) * self.total)
 
     def project(self, points: Array) -> Array:
-        r""":math:`\arg\min_{z \in X} \|z - x\| = \max\{x - \theta, 0\}` with the θ that makes the sum right.
+        r""":math:`\arg\min_{z \in X} \|z - x\| = \max\{x - \theta, 0\}` with the θ that makes the
+        sum right.
 
         References
         ----------
@@ -56,12 +57,16 @@ class Simplex:
         descending = -np.sort(-shifted, axis=-1)
         excess = np.cumsum(descending, axis=-1) - self.total
         ranks = np.arange(1, self.dim + 1)
-        kept = (descending - excess / ranks > 0).sum(axis=-1, keepdims=True)  # at least 1: the largest
+        kept = (descending - excess / ranks > 0).sum(
+            axis=-1, keepdims=True
+        )  # at least 1: the largest
         threshold = np.take_along_axis(excess, kept - 1, axis=-1) / kept
         return np.asarray(np.maximum(shifted - threshold, 0.0))
 
     def contains(self, points: Array, atol: float = 1e-9) -> NDArray[np.bool_]:
-        """Whether no coordinate is below ``-atol`` and the sum is within ``d * atol`` of the total."""
+        """Whether no coordinate is below ``-atol`` and the sum is within ``d * atol`` of the
+        total.
+        """
         points = arguments.points("points", points, self.dim)
         fits = np.abs(points.sum(axis=-1) - self.total) <= self.dim * atol
         return np.asarray((points >= -atol).all(axis=-1) & fits)

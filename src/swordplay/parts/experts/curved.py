@@ -13,19 +13,28 @@ from swordplay.parts.experts.expert import Move, squared_norms, strides
 from swordplay.parts.experts.steps import AdaGradNorm
 
 PROBE = 2.0**-10
-"""How far the second gradient of a round is asked for, in diameters: near enough for the curvature at the point itself, far
+"""How far the second gradient of a round is asked for, in diameters: near enough for the curvature
+at the point itself, far
 enough that the difference of two gradients keeps most of its digits."""
 FLAT = 1e-12
-"""Relative difference of two gradients below which it is rounding: the loss has no curvature there."""
+"""Relative difference of two gradients below which it is rounding: the loss has no curvature
+there.
+"""
 
 
 class CurvedState(NamedTuple):
-    """What N second-order experts need for their next round, a row each; the first four entries are those of all experts."""
+    """What N second-order experts need for their next round, a row each.
+
+    The first four entries are those of all experts.
+    """
 
     points: Matrix
     """x_t, shape ``(N, d)``."""
     base: Matrix
-    """xhat_t, shape ``(N, d)``: a shadow that descends along the same gradients; only the certificate asks for it."""
+    """xhat_t, shape ``(N, d)``: a shadow that descends along the same gradients.
+
+    Only the certificate asks for it.
+    """
     replay: Matrix
     """0: they expect nothing."""
     energy: Vector
@@ -44,38 +53,45 @@ class CurvedExperts:
         E_t = \gamma E_{t-1} + \|g_t\|^2, \quad
         A_t = S_t + \frac{\rho \sqrt{E_t}}{D} I, \quad x_{t+1} = \Pi_X[x_t - A_t^{-1} g_t]
 
-    with :math:`g_t = \nabla f_t(x_t)` and :math:`y_t` what the gradient changes by on a short way :math:`s_t` along itself. For
-    a loss of a linear prediction, :math:`f = \varphi(\langle a, x \rangle)`, the quotient is
-    :math:`\varphi'' a a^\top` and the step that of recursive least squares (of Newton's method for a logistic loss); for any
-    other convex loss it is the curvature along the gradient, and never more than the loss has.
+    with :math:`g_t = \nabla f_t(x_t)` and :math:`y_t` what the gradient changes by on a short way
+    :math:`s_t` along itself. For a loss of a linear prediction, :math:`f = \varphi(\langle a, x
+    \rangle)`, the quotient is :math:`\varphi'' a a^\top` and the step that of recursive least
+    squares (of Newton's method for a logistic loss); for any other convex loss it is the curvature
+    along the gradient, and never more than the loss has.
 
-    As :math:`E_t \ge \|g_t\|^2`, no step is longer than :math:`D/\rho`, whatever columns stand still, are equal or have faded
-    away: nothing winds up. Where losses have no curvature, the steps are :math:`D/(\rho \sqrt{E_t})`, those of a gradient
-    descent that forgets.
+    As :math:`E_t \ge \|g_t\|^2`, no step is longer than :math:`D/\rho`, whatever columns stand
+    still, are equal or have faded away: nothing winds up. Where losses have no curvature, the steps
+    are :math:`D/(\rho \sqrt{E_t})`, those of a gradient descent that forgets.
 
-    2N gradients a round, :math:`O(N d^3)` in these lines. While no projection is needed and the losses are squared, the
-    dynamic regret of an expert is at most ``bounds.curved_expert``; what it hands to the certificate holds for every loss.
+    2N gradients a round, :math:`O(N d^3)` in these lines. While no projection is needed and the
+    losses are squared, the dynamic regret of an expert is at most ``bounds.curved_expert``; what it
+    hands to the certificate holds for every loss.
 
     Parameters
     ----------
     domain
         Where decisions live.
     discounts
-        :math:`\gamma_k` in (0, 1), shape ``(N,)``: about :math:`1/(1 - \gamma)` rounds are remembered.
+        :math:`\gamma_k` in (0, 1), shape ``(N,)``: about :math:`1/(1 - \gamma)` rounds are
+        remembered.
     ridge
         :math:`\rho > 0`. No decision changes when all losses are multiplied by one number.
 
     References
     ----------
-    Jacobsen and Cutkosky (2024), "Online linear regression in dynamic environments via discounting"; Vovk (2001); Azoury and
-    Warmuth (2001); Hazan, Agarwal and Kale (2007) for the Newton step.
+    Jacobsen and Cutkosky (2024), "Online linear regression in dynamic environments via
+    discounting"; Vovk (2001); Azoury and Warmuth (2001); Hazan, Agarwal and Kale (2007) for the
+    Newton step.
     """
 
     def __init__(self, domain: Domain, discounts: Any, ridge: float) -> None:
         self.domain = domain
         self.discounts = arguments.positives("discounts", discounts).copy()
         if not (self.discounts < 1.0).all():
-            raise ValueError(f"discounts must lie in (0, 1), got {self.discounts.max()}. Give 1 - 1/(rounds to remember).")
+            raise ValueError(
+                f"discounts must lie in (0, 1), got {self.discounts.max()}. Give 1 - 1/(rounds to "
+                "remember)."
+            )
         self.discounts.flags.writeable = False
         self.ridge = arguments.positive("ridge", ridge)
         self._shadow = AdaGradNorm(domain.diameter)
@@ -88,14 +104,18 @@ class CurvedExperts:
         """All at the domain's centre, nothing seen."""
         N, d = len(self.discounts), self.domain.dim
         points = np.tile(self.domain.center, (N, 1))
-        return CurvedState(points, points, np.zeros((N, d)), np.zeros(N), np.zeros((N, d, d)), np.zeros(N))
+        return CurvedState(
+            points, points, np.zeros((N, d)), np.zeros(N), np.zeros((N, d, d)), np.zeros(N)
+        )
 
     def step(self, state: Any, gradient: Gradient) -> tuple[Any, Move]:
         """One Newton step of every expert."""
         g = gradient(state.points)
         squares = squared_norms(g)
         faded = self.discounts * state.faded + squares
-        curvature = self.discounts[:, None, None] * state.curvature + self._seen(state.points, g, gradient)
+        curvature = self.discounts[:, None, None] * state.curvature + self._seen(
+            state.points, g, gradient
+        )
         energy = state.energy + squares
         eta = self._sizes(energy)
         base = self.domain.project(state.base - strides(eta, g))
@@ -111,15 +131,22 @@ class CurvedExperts:
         NotImplementedError
             Always.
         """
-        raise NotImplementedError("the discounts of CurvedExperts are all there from the start: give more of them instead.")
+        raise NotImplementedError(
+            "the discounts of CurvedExperts are all there from the start: give more of them "
+            "instead."
+        )
 
     def step_sizes(self, state: Any) -> Vector:
-        """1 - discount of each: the weight of the newest round among those that count, shape ``(N,)``."""
+        """1 - discount of each: the weight of the newest round among those that count, shape
+        ``(N,)``.
+        """
         return np.asarray(1.0 - self.discounts)
 
     def curvatures(self, state: Any) -> Array:
         """A_t that the last step was made with, shape ``(N, d, d)``."""
-        return np.asarray(state.curvature + self.ridges(state)[:, None, None] * np.eye(self.domain.dim))
+        return np.asarray(
+            state.curvature + self.ridges(state)[:, None, None] * np.eye(self.domain.dim)
+        )
 
     def ridges(self, state: Any) -> Vector:
         """The ridge in it, rho sqrt(E_t)/D, shape ``(N,)``."""
@@ -129,10 +156,13 @@ class CurvedExperts:
         """y y'/<y, s> of each expert, shape ``(N, d, d)``; 0 where the loss is flat."""
         lengths = np.sqrt(squared_norms(g))
         ahead = PROBE * self.domain.diameter * g / np.where(lengths > 0, lengths, 1.0)[:, None]
-        # At the rim one of the two ways leads out of the domain and is cut short: take the longer one.
+        # At the rim one of the two ways leads out of the domain and is cut short: take the longer
+        # one.
         ways = [self.domain.project(points + sign * ahead) - points for sign in (-1.0, 1.0)]
         along = [np.abs(np.einsum("ij,ij->i", way, g)) for way in ways]
-        probes = self.domain.project(points + np.where((along[0] >= along[1])[:, None], ways[0], ways[1]))
+        probes = self.domain.project(
+            points + np.where((along[0] >= along[1])[:, None], ways[0], ways[1])
+        )
         y, s = gradient(probes) - g, probes - points
         bend = np.einsum("ij,ij->i", y, s)
         curved = bend > FLAT * lengths * np.sqrt(squared_norms(s))
@@ -140,7 +170,10 @@ class CurvedExperts:
         return np.asarray(scaled[:, :, None] * scaled[:, None, :])
 
     def _newton(self, state: CurvedState, g: Matrix) -> Matrix:
-        """A^-1 g of each; 0 where no gradient was ever met. In units of the ridge, so that small losses do not vanish."""
+        """A^-1 g of each; 0 where no gradient was ever met.
+
+        In units of the ridge, so that small losses do not vanish.
+        """
         ridges = self.ridges(state)
         unit = np.where(ridges > 0, ridges, 1.0)
         A = state.curvature / unit[:, None, None] + np.eye(self.domain.dim)
@@ -154,16 +187,20 @@ class CurvedExperts:
 def _owed(eta: Vector, g: Matrix, points: Matrix, base: Matrix, after: Matrix) -> Move:
     r"""What the shadow proves about the points, wherever they are.
 
-    .. math:: \langle g, x - u \rangle \le \langle g, x - \hat x' \rangle - \tfrac{1}{2\eta} \|\hat x' - \hat x\|^2
+    .. math:: \langle g, x - u \rangle \le \langle g, x - \hat x' \rangle - \tfrac{1}{2\eta} \|\hat
+        x' - \hat x\|^2
         + \tfrac{1}{2\eta} (\|u - \hat x\|^2 - \|u - \hat x'\|^2)
 
-    for the shadow's step from :math:`\hat x` to :math:`\hat x'`. The first two terms were observed: they enter the certificate
-    as a price (``surprise``) where they are positive, and as a saving (``lead``) where not.
+    for the shadow's step from :math:`\hat x` to :math:`\hat x'`. The first two terms were observed:
+    they enter the certificate as a price (``surprise``) where they are positive, and as a saving
+    (``lead``) where not.
     """
     inverse = np.where(np.isinf(eta), 0.0, 1.0 / eta)
     price = np.einsum("ij,ij->i", g, points - after) - inverse * squared_norms(after - base) / 2
     return Move(
         step_sizes=eta,
         surprise=2 * np.maximum(price, 0.0) * inverse,
-        lead=np.where(inverse > 0, 2 * np.maximum(-price, 0.0) * np.where(np.isinf(eta), 0.0, eta), 0.0),
+        lead=np.where(
+            inverse > 0, 2 * np.maximum(-price, 0.0) * np.where(np.isinf(eta), 0.0, eta), 0.0
+        ),
     )

@@ -22,11 +22,16 @@ class ExpertState(NamedTuple):
     energy: Vector
     """Sum of the squared surprises so far, shape ``(N,)``."""
     offset: Any = ()
-    """xhat_t - c, shape ``(N, d)``, in a ball whose centre is not the origin: to more digits than ``base`` has there."""
+    """xhat_t - c, shape ``(N, d)``, in a ball whose centre is not the origin: to more digits
+    than ``base`` has there.
+    """
 
 
 class Move(NamedTuple):
-    """What a round showed about each expert, for the certificate; shapes ``(N,)`` but for the last."""
+    """What a round showed about each expert, for the certificate.
+
+    Shapes ``(N,)`` but for the last.
+    """
 
     step_sizes: Vector
     """The steps this round was played with; inf if no gradient was ever met."""
@@ -35,7 +40,9 @@ class Move(NamedTuple):
     lead: Vector
     """Squared distance that optimism moved the points ahead, norm(x_t - xhat_t)^2."""
     change: Any = ()
-    """xhat_{t+1} - xhat_t, shape ``(N, d)``, from whoever knows it better than the difference of the two does."""
+    """xhat_{t+1} - xhat_t, shape ``(N, d)``, from whoever knows it better than the difference of
+    the two does.
+    """
 
 
 class Experts(Protocol):
@@ -64,7 +71,9 @@ def copied_last(rows: Any) -> Any:
 
 
 def strides(step_sizes: Vector, gradients: Matrix) -> Matrix:
-    """Step size times gradient, row by row; an infinite step means no gradient was ever met: stand still.
+    """Step size times gradient, row by row.
+
+    An infinite step means no gradient was ever met: stand still.
 
     Raises
     ------

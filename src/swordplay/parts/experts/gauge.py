@@ -1,9 +1,11 @@
-r"""How much of a domain is of use, measured while playing: what keeps a domain that is far too large from spoiling steps.
+r"""How much of a domain is of use, measured while playing: what keeps a domain that is far too
+large from spoiling steps.
 
-A step :math:`c D / \sqrt{\sum q_s}` is made for comparators that are up to D apart. In a domain of diameter 1000 whose
-comparators stay within 1 of its centre it throws every expert to the boundary. So the first expert of each kind is *capped*:
-its steps are never longer than the smoothness of the losses allows, and it stays near what is to be followed. How far it has
-been says how wide the part of the domain is that matters, the *span*, and the other experts take that for D.
+A step :math:`c D / \sqrt{\sum q_s}` is made for comparators that are up to D apart. In a domain of
+diameter 1000 whose comparators stay within 1 of its centre it throws every expert to the boundary.
+So the first expert of each kind is *capped*: its steps are never longer than the smoothness of the
+losses allows, and it stays near what is to be followed. How far it has been says how wide the part
+of the domain is that matters, the *span*, and the other experts take that for D.
 """
 
 from __future__ import annotations
@@ -21,14 +23,17 @@ MANY = 64
 
 
 ROOMY = 8.0
-"""A domain that is more than so many times as wide as its span has no walls near enough to hold who steps too far."""
+"""A domain that is more than so many times as wide as its span has no walls near enough to hold
+who steps too far.
+"""
 
 
 def caution(dim: int) -> float:
     r"""ρ: by how much, :math:`\sqrt{d / 64}`.
 
-    A step too long is noise along the row. With few coordinates later rows undo it; with d of them each row mends one direction
-    in d, so that what the first rounds did to an expert it carries for thousands of rounds.
+    A step too long is noise along the row. With few coordinates later rows undo it; with d of them
+    each row mends one direction in d, so that what the first rounds did to an expert it carries for
+    thousands of rounds.
     """
     return math.sqrt(max(1.0, dim / MANY))
 
@@ -41,13 +46,18 @@ class Gauge(NamedTuple):
     span: float = 0.0
     """How wide the part of the domain is that has been of use; 0 before the first gradient."""
     patience: float | tuple[()] = ()
-    """Over how many rounds the capped descent expert averages in some states of before; the others do not say: ``PATIENCE``."""
+    """Over how many rounds the capped descent expert averages in some states of before.
+
+    The others do not say: ``PATIENCE``.
+    """
     caution: float | tuple[()] = ()
     """ρ; states of before do not say, and go on with 1."""
 
     def average(self, rounds: int) -> float:
         """m of the capped descent expert after so many rounds: as many as there are, at most."""
-        return min(rounds + 1.0, self.patience if isinstance(self.patience, float) else float(PATIENCE))
+        return min(
+            rounds + 1.0, self.patience if isinstance(self.patience, float) else float(PATIENCE)
+        )
 
     @property
     def rho(self) -> float:
@@ -62,11 +72,13 @@ class Gauge(NamedTuple):
         smoothness
             Of the loss; 0 where it is unknown.
         gradient
-            Norm of its gradient at the decision. The first one starts the span at :math:`2 \|g\| / L`, twice as far as a step
-            of 1/L goes. No later one finds it narrower than twice a step of the capped descent expert is long: after a first
-            loss that is all but flat a span might be made of nothing.
+            Norm of its gradient at the decision. The first one starts the span at :math:`2 \|g\| /
+            L`, twice as far as a step of 1/L goes. No later one finds it narrower than twice a step
+            of the capped descent expert is long: after a first loss that is all but flat a span
+            might be made of nothing.
         farthest
-            Distance from the centre at which the capped descent expert stands: the span is at least twice as wide.
+            Distance from the centre at which the capped descent expert stands: the span is at least
+            twice as wide.
         """
         L, span = max(self.smoothness, smoothness), self.span
         if span == 0.0 and gradient > 0.0:
@@ -80,10 +92,11 @@ class GaugedSteps:
     r"""Steps of a pool whose first expert is capped.
 
     .. math:: \eta_0 = \min\Big\{\frac{c_0 D}{\sqrt{\sum_s q_{s,0}}}, \frac{1}{2 L m}\Big\}, \qquad
-        \eta_i = \frac{c_i \min\{D, \text{span} / \varrho^2\}}{\sqrt{\sum_s q_{s,i}}}, \qquad c_i = \tfrac12 2^i
+        \eta_i = \frac{c_i \min\{D, \text{span} / \varrho^2\}}{\sqrt{\sum_s q_{s,i}}}, \qquad c_i =
+        \tfrac12 2^i
 
-    ρ is the caution that many coordinates ask for, 1 with few. Where the smoothness is unknown, these are the steps of
-    ``AdaGradNorm``.
+    ρ is the caution that many coordinates ask for, 1 with few. Where the smoothness is unknown,
+    these are the steps of ``AdaGradNorm``.
 
     Parameters
     ----------
@@ -97,7 +110,9 @@ class GaugedSteps:
 
     def __init__(self, diameter: float, gauge: Gauge, average: float = 1.0) -> None:
         self._gauge, self._whole = gauge, AdaGradNorm(diameter)
-        self._used = AdaGradNorm(min(diameter, gauge.span / gauge.rho**2) or diameter)  # 0 only where no step was taken yet
+        self._used = AdaGradNorm(
+            min(diameter, gauge.span / gauge.rho**2) or diameter
+        )  # 0 only where no step was taken yet
         bend = 2.0 * gauge.smoothness * average
         self._ceiling = 1.0 / bend if bend > 0.0 else math.inf
 
@@ -106,19 +121,26 @@ class GaugedSteps:
         return 1
 
     def inherited(self, energy: Vector) -> float:
-        r"""The energy that a copy of the last expert begins with: its parent's, or what leaves it a step of 1/L.
+        r"""The energy that a copy of the last expert begins with: its parent's, or what leaves it a
+        step of 1/L.
 
-        A copy steps twice as far as its parent, with the energy of a parent that never stepped so far. Beyond 2/L every step
-        overshoots by more than was missed, until the energy has grown to match. In a small domain a wall ends that at once; in
-        one that is far too large it goes on to about :math:`c_i` spans, and takes the decisions and the meta's rate along.
+        A copy steps twice as far as its parent, with the energy of a parent that never stepped so
+        far. Beyond 2/L every step overshoots by more than was missed, until the energy has grown to
+        match. In a small domain a wall ends that at once; in one that is far too large it goes on
+        to about :math:`c_i` spans, and takes the decisions and the meta's rate along.
         """
         gauge, multiplier = self._gauge, 0.5 * 2.0 ** len(energy)
-        if not (energy[-1] > 0.0 and gauge.span > 0.0 and self._whole.diameter > ROOMY * gauge.span):
+        if not (
+            energy[-1] > 0.0 and gauge.span > 0.0 and self._whole.diameter > ROOMY * gauge.span
+        ):
             return float(energy[-1])
         return max(float(energy[-1]), (multiplier * self._used.diameter * gauge.smoothness) ** 2)
 
     def sizes(self, energy: Vector) -> Vector:
-        """Step sizes for the summed squared surprises of each expert, shape ``(N,)``; inf where nothing was met."""
+        """Step sizes for the summed squared surprises of each expert, shape ``(N,)``.
+
+        Inf where nothing was met.
+        """
         sizes = self._used.sizes(energy)
         if energy[0] > 0:
             sizes[0] = min(self._whole.sizes(energy[:1])[0], self._ceiling)

@@ -15,7 +15,8 @@ from swordplay.parts.experts.steps import Steps
 
 @final
 class OEGDExperts:
-    r"""Online extra-gradient descent: step, then step again along the last field, in case it comes back.
+    r"""Online extra-gradient descent: step, then step again along the last field, in case it comes
+    back.
 
     .. math:: \hat x_{t+1} = \Pi_X[\hat x_t - \eta \nabla f_t(x_t)], \qquad
         x_{t+1} = \Pi_X[\hat x_{t+1} - \eta \nabla f_t(\hat x_{t+1})]
@@ -30,7 +31,8 @@ class OEGDExperts:
     steps
         How long their steps are.
     coming
-        The same for the round after, where what steps are made of changes from round to round; ``steps`` unless given.
+        The same for the round after, where what steps are made of changes from round to round;
+        ``steps`` unless given.
 
     References
     ----------
@@ -56,22 +58,34 @@ class OEGDExperts:
         surprise = squared_norms(gradients - state.replay)
         energy = state.energy + surprise
         eta = self.steps.sizes(state.energy)
-        # An adaptive step is infinite until a gradient is met; the round that meets it already uses the next one.
+        # An adaptive step is infinite until a gradient is met; the round that meets it already uses
+        # the next one.
         eta = np.where(np.isinf(eta), self._coming.sizes(energy), eta)
         base, offset, change = moved(self.domain, state.base, state.offset, strides(eta, gradients))
         after = self._ahead(base, offset, gradient(base), energy)
-        return after, Move(eta, surprise, lead=squared_norms(state.points - state.base), change=change)
+        return after, Move(
+            eta, surprise, lead=squared_norms(state.points - state.base), change=change
+        )
 
     def fork(self, state: ExpertState) -> ExpertState:
-        """Copy the last expert; the copy's point follows from the copied base with its own, next step."""
-        base, offset, replay = (copied_last(rows) for rows in (state.base, state.offset, state.replay))
-        return self._ahead(base, offset, replay, np.append(state.energy, self._coming.inherited(state.energy)))
+        """Copy the last expert.
+
+        The copy's point follows from the copied base with its own, next step.
+        """
+        base, offset, replay = (
+            copied_last(rows) for rows in (state.base, state.offset, state.replay)
+        )
+        return self._ahead(
+            base, offset, replay, np.append(state.energy, self._coming.inherited(state.energy))
+        )
 
     def step_sizes(self, state: ExpertState) -> Vector:
         """Step sizes for what was met so far."""
         return self._coming.sizes(state.energy)
 
     def _ahead(self, base: Matrix, offset: Any, replay: Matrix, energy: Vector) -> ExpertState:
-        """x = Proj[xhat - eta M]: the same step for both halves of a round, which the certificate relies on."""
+        """x = Proj[xhat - eta M]: the same step for both halves of a round, which the
+        certificate relies on.
+        """
         ahead = moved(self.domain, base, offset, strides(self._coming.sizes(energy), replay))
         return ExpertState(ahead.points, base, replay, energy, offset)

@@ -19,9 +19,9 @@ class OGDExperts:
 
     .. math:: x_{t+1} = \Pi_X[x_t - \eta \nabla f_t(x_t)]
 
-    N gradients a round. With non-negative L-smooth losses and :math:`\eta L < 1` its dynamic regret is at most
-    :math:`[A/(2\eta) + \eta L F_T] / (1 - \eta L)`, :math:`A = D^2 + 2 D P_T`; always at most
-    :math:`A/(2\eta) + \eta G^2 T / 2`.
+    N gradients a round. With non-negative L-smooth losses and :math:`\eta L < 1` its dynamic regret
+    is at most :math:`[A/(2\eta) + \eta L F_T] / (1 - \eta L)`, :math:`A = D^2 + 2 D P_T`; always at
+    most :math:`A/(2\eta) + \eta G^2 T / 2`.
 
     References
     ----------
@@ -46,9 +46,13 @@ class OGDExperts:
         surprise = squared_norms(gradients)
         energy = state.energy + surprise
         eta = self.steps.sizes(energy)
-        points, offset, change = moved(self.domain, state.points, state.offset, strides(eta, gradients))
+        points, offset, change = moved(
+            self.domain, state.points, state.offset, strides(eta, gradients)
+        )
         after = state._replace(points=points, base=points, energy=energy, offset=offset)
-        return after, Move(step_sizes=eta, surprise=surprise, lead=np.zeros_like(surprise), change=change)
+        return after, Move(
+            step_sizes=eta, surprise=surprise, lead=np.zeros_like(surprise), change=change
+        )
 
     def fork(self, state: ExpertState) -> ExpertState:
         """Copy the last expert."""

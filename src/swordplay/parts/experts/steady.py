@@ -10,5 +10,10 @@ from swordplay.parts.experts.steps import Constant
 
 
 def is_steady(experts: Experts) -> bool:
-    """Whether these are known to step with the same sizes in all rounds; of a stranger's nobody knows."""
-    return isinstance(experts, OGDExperts | OEGDExperts | OptimisticExperts) and isinstance(experts.steps, Constant)
+    """Whether these are known to step with the same sizes in all rounds.
+
+    Of a stranger's nobody knows.
+    """
+    return isinstance(experts, OGDExperts | OEGDExperts | OptimisticExperts) and isinstance(
+        experts.steps, Constant
+    )

@@ -17,7 +17,8 @@ SMALLEST_ENERGY = 1e-300
 def too_short(length: float) -> str:
     """What to say of gradients whose squares vanish."""
     return (
-        f"the gradients so far are no longer than {length:.1e}: their squares vanish, and steps cannot be measured by them. "
+        f"the gradients so far are no longer than {length:.1e}: their squares vanish, and steps "
+        "cannot be measured by them. "
         "Multiply the losses by a constant, such as 1e100; no decision depends on it."
     )
 
@@ -34,7 +35,10 @@ class Steps(Protocol):
         ...
 
     def sizes(self, energy: Vector) -> Vector:
-        """Step sizes for the summed squared surprises of each expert, shape ``(N,)``; inf where nothing was met."""
+        """Step sizes for the summed squared surprises of each expert, shape ``(N,)``.
+
+        Inf where nothing was met.
+        """
         ...
 
 
@@ -102,7 +106,8 @@ class AdaGradNorm:
         Raises
         ------
         ValueError
-            If gradients were met, but so short that their squares all but vanish: the steps would be made of rounding.
+            If gradients were met, but so short that their squares all but vanish: the steps would
+            be made of rounding.
         """
         if ((energy > 0) & (energy < SMALLEST_ENERGY)).any():
             raise ValueError(too_short(float(np.sqrt(energy.max()))))

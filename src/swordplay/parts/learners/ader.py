@@ -35,11 +35,13 @@ class Ader(Ensemble):
     learning_rate
         Rate of the meta; :math:`\sqrt{2 / (T G^2 D^2)}` unless given.
     meta
-        What weighs the experts, such as ``sp.metas.Squint()``; an optimistic Hedge with the learning rate unless given.
+        What weighs the experts, such as ``sp.metas.Squint()``; an optimistic Hedge with the
+        learning rate unless given.
 
     References
     ----------
-    Zhang, Lu, Zhou (2018), "Adaptive online learning in dynamic environments", the version with surrogate losses.
+    Zhang, Lu, Zhou (2018), "Adaptive online learning in dynamic environments", the version with
+    surrogate losses.
     """
 
     shared = True  # the surrogate loss <g_t, x> has the same gradient everywhere
@@ -55,7 +57,11 @@ class Ader(Ensemble):
         learning_rate: rates.Rate | None = None,
         meta: Meta | None = None,
     ) -> None:
-        D, G, T = arguments.domain(domain).diameter, arguments.positive("gradient_bound", gradient_bound), horizon
+        D, G, T = (
+            arguments.domain(domain).diameter,
+            arguments.positive("gradient_bound", gradient_bound),
+            horizon,
+        )
         default_pool = pools.ader(diameter=D, gradient_bound=G, horizon=T)
         steps = Constant(default_pool if pool is None else arguments.positives("pool", pool))
         default_rate = rates.Fixed(math.sqrt(2 / (arguments.whole("horizon", T) * (G * D) ** 2)))

@@ -20,18 +20,24 @@ from swordplay.parts.metas.meta import chosen
 DEPTH = 14
 """Halvings of the step size: the slowest expert averages over about 2^13 rounds."""
 MEMORY = 2000.0
-"""Rounds that the meta remembers: enough to tell experts apart that differ by a few per cent, few enough to stay young."""
+"""Rounds that the meta remembers: enough to tell experts apart that differ by a few per cent,
+few enough to stay young.
+"""
 SHARPNESS = 8.0
-"""Factor of the rate. A meta that forgets may follow its leaders closely; 0.5 is what a meta that never forgets needs."""
+"""Factor of the rate.
+
+A meta that forgets may follow its leaders closely; 0.5 is what a meta that never forgets needs.
+"""
 
 
 @final
 class SwordAgeless(Ensemble):
     r"""Both kinds of experts of Sword_best, under a Hedge that forgets.
 
-    The experts' losses fade by :math:`1 - 1/M` a round, so that the time to re-adapt after a jump does not grow with age.
-    The price: its regret to a fixed expert grows with the number of memories that have passed, T/M, instead of with the
-    root of T. :meth:`certificate` holds all the same, whatever the weights.
+    The experts' losses fade by :math:`1 - 1/M` a round, so that the time to re-adapt after a jump
+    does not grow with age. The price: its regret to a fixed expert grows with the number of
+    memories that have passed, T/M, instead of with the root of T. :meth:`certificate` holds all the
+    same, whatever the weights.
 
     Parameters
     ----------
@@ -45,15 +51,24 @@ class SwordAgeless(Ensemble):
     memory
         M, in rounds.
     meta
-        What weighs the experts, such as ``sp.metas.FixedShare()``; a Hedge that forgets unless given.
+        What weighs the experts, such as ``sp.metas.FixedShare()``; a Hedge that forgets unless
+        given.
     """
 
     @representable
     def __init__(
-        self, domain: Domain, *, smoothness: float, pool: Any = None, memory: float = MEMORY, meta: Meta | None = None
+        self,
+        domain: Domain,
+        *,
+        smoothness: float,
+        pool: Any = None,
+        memory: float = MEMORY,
+        meta: Meta | None = None,
     ) -> None:
         L = arguments.positive("smoothness", smoothness)
-        steps = Constant(2.0 ** -np.arange(DEPTH) / L if pool is None else arguments.positives("pool", pool))
+        steps = Constant(
+            2.0 ** -np.arange(DEPTH) / L if pool is None else arguments.positives("pool", pool)
+        )
         rate = rates.SelfConfident(offset=0.0, factor=SHARPNESS, floor=1e-4, memory=memory)
         super().__init__(
             arguments.domain(domain),

@@ -67,16 +67,31 @@ def split(saved: Mapping[str, Any]) -> tuple[State, Seen]:
         If an entry is missing, or holds what nobody can have seen.
     """
     rest = {name: value for name, value in saved.items() if not str(name).startswith(PREFIX)}
-    found = {str(name).removeprefix(PREFIX): value for name, value in saved.items() if str(name).startswith(PREFIX)}
+    found = {
+        str(name).removeprefix(PREFIX): value
+        for name, value in saved.items()
+        if str(name).startswith(PREFIX)
+    }
     if not found:
         return rest, Seen()
     if found.keys() != set(Seen._fields):
-        raise ValueError(f"state must hold all of {[PREFIX + name for name in Seen._fields]}, got {sorted(found)} of them.")
+        raise ValueError(
+            f"state must hold all of {[PREFIX + name for name in Seen._fields]}, got "
+            f"{sorted(found)} of them."
+        )
     anything = Range(-math.inf, math.inf)
-    ranges = {"rounds": COUNT, "gradient": Range(0.0, math.inf), "smoothness": Range(0.0, math.inf), "lowest": anything}
+    ranges = {
+        "rounds": COUNT,
+        "gradient": Range(0.0, math.inf),
+        "smoothness": Range(0.0, math.inf),
+        "lowest": anything,
+    }
     for name, value in found.items():
         if np.ndim(value):
-            raise ValueError(f"state[{PREFIX + name!r}] must be one number, got {arguments.shown(value)}. Load another state.")
+            raise ValueError(
+                f"state[{PREFIX + name!r}] must be one number, got {arguments.shown(value)}. Load "
+                "another state."
+            )
         require(PREFIX + name, value, ranges[name])
     return rest, Seen(int(found["rounds"]), *(float(found[name]) for name in Seen._fields[1:]))
 
@@ -106,9 +121,18 @@ class Assumptions:
         if told.horizon is not None and self.rounds > told.horizon:
             words.append(f"horizon={told.horizon} was told, but {self.rounds} rounds were played")
         if told.gradient_bound is not None and seen.gradient > told.gradient_bound * (1 + SLACK):
-            words.append(f"gradient_bound={told.gradient_bound:g} was told, but a gradient of norm {seen.gradient:g} was seen")
-        if told.smoothness is not None and told.smoothness * (1 + SLACK) < seen.smoothness < math.inf:
-            words.append(f"smoothness={told.smoothness:g} was told, but a loss of smoothness {seen.smoothness:g} was seen")
+            words.append(
+                f"gradient_bound={told.gradient_bound:g} was told, but a gradient of norm "
+                f"{seen.gradient:g} was seen"
+            )
+        if (
+            told.smoothness is not None
+            and told.smoothness * (1 + SLACK) < seen.smoothness < math.inf
+        ):
+            words.append(
+                f"smoothness={told.smoothness:g} was told, but a loss of smoothness "
+                f"{seen.smoothness:g} was seen"
+            )
         if told.nonnegative and seen.lowest < 0:
             words.append(f"losses were to be nowhere negative, but one of {seen.lowest:g} was seen")
         return tuple(words)
@@ -138,7 +162,8 @@ class Assumptions:
         """
         if self.broken:
             raise ValueError(
-                f"{what} does not stand: {'; '.join(self.broken)}. Make the learner with constants that hold, "
+                f"{what} does not stand: {'; '.join(self.broken)}. Make the learner with "
+                "constants that hold, "
                 "or use learner.certificate, which needs none of them."
             )
 
@@ -148,7 +173,10 @@ class Assumptions:
 
 
 def stand(assumptions: Assumptions | None, what: str) -> None:
-    """Refuse a bound whose learner has seen that its assumptions do not hold; none are given where nobody asks."""
+    """Refuse a bound whose learner has seen that its assumptions do not hold.
+
+    None are given where nobody asks.
+    """
     if assumptions is not None:
         assumptions.require(what)
 
@@ -190,10 +218,14 @@ class WatchedLoss:
         values = np.asarray(self._loss.value(points), dtype=np.float64)
         if values.shape != points.shape[:-1]:
             raise ValueError(
-                f"loss.value must return one number a point, shape {points.shape[:-1]}, got {values.shape}. Check that loss."
+                f"loss.value must return one number a point, shape {points.shape[:-1]}, got "
+                f"{values.shape}. Check that loss."
             )
         if not np.isfinite(values).all():
-            raise ValueError(f"loss.value must be finite, got {values[~np.isfinite(values)].flat[0]}. Check that loss.")
+            raise ValueError(
+                f"loss.value must be finite, got {values[~np.isfinite(values)].flat[0]}. Check "
+                "that loss."
+            )
         return values
 
     def added_to(self, seen: Seen, decision: Vector) -> Seen:
@@ -212,13 +244,17 @@ def smoothness_of(gradient: Gradient) -> float:
     return gradient.smoothness if isinstance(gradient, WatchedLoss) else 0.0
 
 
-def above_tangent(gradient: Gradient, decision: Vector, points: Matrix, advantage: Vector) -> Vector | float:
-    """How far a loss lies above its tangent at the decision, at each point, shape ``(N,)``: never below 0.
+def above_tangent(
+    gradient: Gradient, decision: Vector, points: Matrix, advantage: Vector
+) -> Vector | float:
+    """How far a loss lies above its tangent at the decision, at each point, shape ``(N,)``: never
+    below 0.
 
     Parameters
     ----------
     gradient
-        The loss, if it tells its values; of a bare gradient field nobody knows, and the tangent has to do.
+        The loss, if it tells its values; of a bare gradient field nobody knows, and the tangent has
+        to do.
     decision
         Where the tangent is taken, shape ``(d,)``.
     points

@@ -18,13 +18,15 @@ from swordplay.parts.learners.wrapper import Wrapper
 
 @final
 class PBGD(Wrapper):
-    r"""Parameter-free bandit gradient descent: Ader on gradients that are estimated from one or two values.
+    r"""Parameter-free bandit gradient descent: Ader on gradients that are estimated from one or two
+    values.
 
-    With a random direction s of length 1 in each round, d coordinates and experts on the domain shrunken by
-    :math:`\delta/r`, r the radius of a ball inside it:
+    With a random direction s of length 1 in each round, d coordinates and experts on the domain
+    shrunken by :math:`\delta/r`, r the radius of a ball inside it:
 
-    .. math:: x_t = y_t + \delta s_t, \qquad \tilde g_t = \frac{d}{\delta} f_t(y_t + \delta s_t)\, s_t
-        \quad\text{or}\quad \tilde g_t = \frac{d}{2\delta} \big(f_t(y_t + \delta s_t) - f_t(y_t - \delta s_t)\big)\, s_t
+    .. math:: x_t = y_t + \delta s_t, \qquad \tilde g_t = \frac{d}{\delta} f_t(y_t + \delta s_t)\,
+        s_t \quad\text{or}\quad \tilde g_t = \frac{d}{2\delta} \big(f_t(y_t + \delta s_t) - f_t(y_t
+        - \delta s_t)\big)\, s_t
 
     Expected dynamic regret of order :math:`T^{3/4} (1 + P_T)^{1/2}` from one value a round and
     :math:`\sqrt{T (1 + P_T)}` from two.
@@ -44,8 +46,8 @@ class PBGD(Wrapper):
     inner_radius
         r; known for balls and boxes.
     step
-        :math:`\delta`; unless given :math:`\sqrt{d C D / (G (3 + D/r))}\; T^{-1/4}` for one point and :math:`r/\sqrt T` for
-        two, and r/2 where that is not below r.
+        :math:`\delta`; unless given :math:`\sqrt{d C D / (G (3 + D/r))}\; T^{-1/4}` for one point
+        and :math:`r/\sqrt T` for two, and r/2 where that is not below r.
     seed
         Of the directions. The direction of a round depends on it and on the round's number only.
 
@@ -67,12 +69,18 @@ class PBGD(Wrapper):
         step: float | None = None,
         seed: int = 0,
     ) -> None:
-        D, G = arguments.domain(domain).diameter, arguments.positive("gradient_bound", gradient_bound)
+        D, G = (
+            arguments.domain(domain).diameter,
+            arguments.positive("gradient_bound", gradient_bound),
+        )
         T = arguments.whole("horizon", horizon)
         if arguments.whole("points", points) not in (1, 2):
             raise ValueError(f"points must be 1 or 2, got {arguments.shown(points)}.")
         if points == 1 and value_bound is None:
-            raise ValueError("value_bound must be given where points is 1: no value on the domain may be larger in magnitude.")
+            raise ValueError(
+                "value_bound must be given where points is 1: no value on the domain may be "
+                "larger in magnitude."
+            )
         self.points = int(points)
         """How many values are asked for in a round."""
         self.seed = arguments.whole("seed", seed, least=0)
@@ -111,12 +119,17 @@ class PBGD(Wrapper):
 
 
 def one_point_step(D: float, G: float, C: float, r: float, dim: int, T: int) -> float:
-    r"""Where :math:`(d C/\delta) D \sqrt T`, the price of the estimates, equals :math:`\delta G T (3 + D/r)`, the shift's."""
+    r"""Where :math:`(d C/\delta) D \sqrt T`, the price of the estimates, equals :math:`\delta G
+    T (3 + D/r)`, the shift's.
+    """
     return math.sqrt(dim * C * D / (G * (3 + D / r))) / math.sqrt(math.sqrt(T))
 
 
 def _radius(domain: Domain, given: float | None) -> float:
     radius = inner_radius(domain) if given is None else arguments.positive("inner_radius", given)
     if radius <= 0:
-        raise ValueError(f"domain must have an inside, got {domain!r}, which is flat: values tell nothing across it.")
+        raise ValueError(
+            f"domain must have an inside, got {domain!r}, which is flat: values tell nothing "
+            "across it."
+        )
     return radius

@@ -1,4 +1,6 @@
-"""What the learners share whose guarantee is a theorem about the world, and not a certificate that the run itself makes."""
+"""What the learners share whose guarantee is a theorem about the world, and not a certificate
+that the run itself makes.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,10 @@ from swordplay.parts.learners.learner import SLACK, StatefulLearner
 
 
 class Baseline(StatefulLearner[Any]):
-    """A learner without a certificate. A subclass also says which of its points must be feasible."""
+    """A learner without a certificate.
+
+    A subclass also says which of its points must be feasible.
+    """
 
     guarantee: ClassVar[str]
     """Where its theorem stands, such as ``"sp.bounds.omgd"``."""
@@ -27,7 +32,10 @@ class Baseline(StatefulLearner[Any]):
         NotImplementedError
             Always, with the name of the theorem.
         """
-        raise NotImplementedError(f"{type(self).__name__} has no certificate. What it promises beforehand is {self.guarantee}.")
+        raise NotImplementedError(
+            f"{type(self).__name__} has no certificate. What it promises beforehand is "
+            f"{self.guarantee}."
+        )
 
     @property
     def moment(self) -> NoReturn:
@@ -44,7 +52,10 @@ class Baseline(StatefulLearner[Any]):
         sanity.require_ranges(new)
         slack = SLACK * (self.domain.diameter + float(np.linalg.norm(self.domain.center)))
         if not self.domain.contains(self._feasible(new), atol=slack).all():
-            raise ValueError("state has points outside the domain. Make the learner with the domain it was saved with.")
+            raise ValueError(
+                "state has points outside the domain. Make the learner with the domain it was "
+                "saved with."
+            )
 
     @abstractmethod
     def _feasible(self, state_: Any) -> Array:

@@ -1,4 +1,6 @@
-"""Strongly adaptive learners: a gradient descent begins on every interval of a cover, and a meta trusts those that do well."""
+"""Strongly adaptive learners: a gradient descent begins on every interval of a cover, and a meta
+trusts those that do well.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ from swordplay.parts.rates import TIE
 
 
 class CoverState(NamedTuple):
-    """The experts of the coming round, by the length of their intervals: row k lives for 2^k rounds."""
+    """The experts of the coming round, by the length of their intervals: row k lives for 2^k
+    rounds.
+    """
 
     rounds: int
     points: Matrix
@@ -36,8 +40,9 @@ class CoverState(NamedTuple):
 class _Cover(Baseline):
     """Experts on the intervals of a geometric cover, under a meta for experts that sleep.
 
-    In round t (from 1) the interval of length 2^k that holds t begins at the last multiple of 2^k. The compact cover has only
-    every second one, those that begin at an odd multiple: then one expert begins in every round.
+    In round t (from 1) the interval of length 2^k that holds t begins at the last multiple of 2^k.
+    The compact cover has only every second one, those that begin at an odd multiple: then one
+    expert begins in every round.
     """
 
     compact: ClassVar[bool] = False
@@ -67,7 +72,10 @@ class _Cover(Baseline):
 
     @property
     def step_sizes(self) -> Vector:
-        """Step sizes of those that are awake in the coming round, shape ``(N,)``; inf where no gradient was met yet."""
+        """Step sizes of those that are awake in the coming round, shape ``(N,)``.
+
+        Inf where no gradient was met yet.
+        """
         return frozen(self._sizes(self._state.energy[self._awake(self._state)]))
 
     def observe(self, loss: Loss) -> None:
@@ -82,8 +90,13 @@ class _Cover(Baseline):
         awake = self._awake(state_)
         at = state_.points[awake]
         lost = values(np.vstack([self._decide(state_), at]))
-        # Experts that stand where the decision is owe nothing: rounding must not decide whom the meta bets on.
-        saved = np.where(np.abs(lost[0] - lost[1:]) > TIE * (abs(lost[0]) + np.abs(lost[1:])), lost[0] - lost[1:], 0.0)
+        # Experts that stand where the decision is owe nothing: rounding must not decide whom the
+        # meta bets on.
+        saved = np.where(
+            np.abs(lost[0] - lost[1:]) > TIE * (abs(lost[0]) + np.abs(lost[1:])),
+            lost[0] - lost[1:],
+            0.0,
+        )
         regrets = np.clip(saved / self.range, -1.0, 1.0)
         gradients = gradient(at)
         energy = state_.energy.copy()
@@ -95,11 +108,18 @@ class _Cover(Baseline):
         return self._begun(CoverState(state_.rounds + 1, points, energy, memory))
 
     def _sizes(self, energy: Vector) -> Vector:
-        """D / (2 sqrt(energy)) each: the first step of the pool, for experts that have nothing in common."""
-        return np.asarray(self._steps.sizes(energy) / 2.0 ** np.arange(len(energy)))  # powers of two: nothing is rounded
+        """D / (2 sqrt(energy)) each: the first step of the pool, for experts that have nothing
+        in common.
+        """
+        return np.asarray(
+            self._steps.sizes(energy) / 2.0 ** np.arange(len(energy))
+        )  # powers of two: nothing is rounded
 
     def _begun(self, state_: CoverState) -> CoverState:
-        """Those intervals begun that begin with the coming round; of the compact cover also those that nobody will wake."""
+        """Those intervals begun that begin with the coming round.
+
+        Of the compact cover also those that nobody will wake.
+        """
         t = state_.rounds + 1
         rows = t.bit_length()
         begins = [k for k in range(rows) if t % 2**k == 0]
@@ -111,7 +131,9 @@ class _Cover(Baseline):
         return CoverState(state_.rounds, points, energy, memory)
 
     def _start(self) -> CoverState:
-        return self._begun(CoverState(0, np.zeros((0, self.domain.dim)), np.zeros(0), np.zeros((0, 2))))
+        return self._begun(
+            CoverState(0, np.zeros((0, self.domain.dim)), np.zeros(0), np.zeros((0, 2)))
+        )
 
     def _template(self, saved: Mapping[str, Any]) -> CoverState:
         """As many rows as the rounds of a saved state ask for."""
@@ -144,7 +166,10 @@ class _Cover(Baseline):
         right = self._meta.sane(new.memory, _life(new.rounds + 1, np.arange(len(new.energy))))
         if not right.all():
             row = int(right.argmin())
-            raise ValueError(f"state['memory'] holds {new.memory[row]} in row {row}, and no losses lead to that. {DAMAGED}")
+            raise ValueError(
+                f"state['memory'] holds {new.memory[row]} in row {row}, and no losses lead to "
+                f"that. {DAMAGED}"
+            )
 
 
 def _life(t: int, awake: Any) -> Life:
@@ -155,10 +180,12 @@ def _life(t: int, awake: Any) -> Life:
 
 @final
 class SAOL(_Cover):
-    r"""Strongly adaptive online learning: on every interval about as good as a gradient descent begun there.
+    r"""Strongly adaptive online learning: on every interval about as good as a gradient descent
+    begun there.
 
-    Regret to any fixed decision on *every* interval I of order :math:`D G \sqrt{|I|} \ln t`: ``bounds.saol``. About
-    :math:`\log_2 t` experts are awake; each is asked for a value and a gradient a round.
+    Regret to any fixed decision on *every* interval I of order :math:`D G \sqrt{|I|} \ln t`:
+    ``bounds.saol``. About :math:`\log_2 t` experts are awake; each is asked for a value and a
+    gradient a round.
 
     Parameters
     ----------
@@ -182,8 +209,9 @@ class SAOL(_Cover):
 class CBCE(_Cover):
     r"""Coin betting for changing environments: SAOL with the logarithm under the root.
 
-    Regret to any fixed decision on *every* interval I of order :math:`D G \sqrt{|I| \ln t}`: ``bounds.cbce``. About
-    :math:`\log_2 t` experts are awake; each is asked for a value and a gradient a round.
+    Regret to any fixed decision on *every* interval I of order :math:`D G \sqrt{|I| \ln t}`:
+    ``bounds.cbce``. About :math:`\log_2 t` experts are awake; each is asked for a value and a
+    gradient a round.
 
     Parameters
     ----------
@@ -194,7 +222,8 @@ class CBCE(_Cover):
 
     References
     ----------
-    Jun, Orabona, Wright, Willett (2017), "Improved strongly adaptive online learning using coin betting".
+    Jun, Orabona, Wright, Willett (2017), "Improved strongly adaptive online learning using coin
+    betting".
     """
 
     guarantee = "sp.bounds.cbce, on every interval"
@@ -205,10 +234,11 @@ class CBCE(_Cover):
 
 @final
 class SACS(_Cover):
-    r"""A strongly adaptive learner for convex and smooth losses, whose regret is small where losses are.
+    r"""A strongly adaptive learner for convex and smooth losses, whose regret is small where losses
+    are.
 
-    Regret to any fixed decision on *every* interval I of order :math:`D G \sqrt{|I| \ln t}`: ``bounds.sacs``. Every second
-    interval is left out, so half as many experts are awake.
+    Regret to any fixed decision on *every* interval I of order :math:`D G \sqrt{|I| \ln t}`:
+    ``bounds.sacs``. Every second interval is left out, so half as many experts are awake.
 
     Parameters
     ----------

@@ -24,26 +24,29 @@ RIDGE = 0.125
 
 @final
 class Curved(Ensemble):
-    r"""Newton steps with forgetting, at many discounts at once, weighed by the Hedge of :class:`Sword`.
+    r"""Newton steps with forgetting, at many discounts at once, weighed by the Hedge of
+    :class:`Sword`.
 
-    On losses that are long and narrow valleys (columns that are correlated, or on different scales) a gradient descent crawls,
-    and a Newton step does not. How much of the past to forget is learned: discounts :math:`1 - 2^{-3}` to
-    :math:`1 - 2^{-13}`, without those that remember less than two rounds for each coordinate.
+    On losses that are long and narrow valleys (columns that are correlated, or on different scales)
+    a gradient descent crawls, and a Newton step does not. How much of the past to forget is
+    learned: discounts :math:`1 - 2^{-3}` to :math:`1 - 2^{-13}`, without those that remember less
+    than two rounds for each coordinate.
 
-    No decision changes when all losses are multiplied by one number. :meth:`certificate` is its guarantee, as for all
-    learners here.
+    No decision changes when all losses are multiplied by one number. :meth:`certificate` is its
+    guarantee, as for all learners here.
 
     Parameters
     ----------
     domain
         Where decisions live.
     meta
-        What weighs the experts, such as ``sp.metas.Squint()``; an optimistic Hedge that all but follows the leader unless
-        given.
+        What weighs the experts, such as ``sp.metas.Squint()``; an optimistic Hedge that all but
+        follows the leader unless given.
 
     References
     ----------
-    Jacobsen and Cutkosky (2024), "Online linear regression in dynamic environments via discounting".
+    Jacobsen and Cutkosky (2024), "Online linear regression in dynamic environments via
+    discounting".
 
     Examples
     --------
@@ -61,13 +64,21 @@ class Curved(Ensemble):
             domain,
             experts=[CurvedExperts(domain, discounts, RIDGE)],
             prior=uniform(len(discounts)),
-            hedge=chosen(meta, None, OptimisticHedge(rates.SelfConfident(offset=0.0, floor=FLOOR), Setting(domain.diameter))),
+            hedge=chosen(
+                meta,
+                None,
+                OptimisticHedge(
+                    rates.SelfConfident(offset=0.0, floor=FLOOR), Setting(domain.diameter)
+                ),
+            ),
             optimism=LearnedOptimism(math.inf),
         )
 
 
 def curved_discounts(dim: int) -> Vector:
-    """1 - 2^-k for k from 3 to 13 and 2^k >= 2 dim; in more than 4096 dimensions the longest memory alone.
+    """1 - 2^-k for k from 3 to 13 and 2^k >= 2 dim.
+
+    In more than 4096 dimensions the longest memory alone.
 
     >>> curved_discounts(20)[:2].tolist()
     [0.984375, 0.9921875]

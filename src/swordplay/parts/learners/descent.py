@@ -40,9 +40,11 @@ class _Descent(Baseline):
 class RestartedOGD(_Descent):
     r"""Online gradient descent that goes back to the centre every so many rounds.
 
-    .. math:: \eta = \frac{D}{G \sqrt\Delta}, \qquad \Delta = \Big\lceil \Big(\frac{T}{V^f_T}\Big)^{2/3} \Big\rceil
+    .. math:: \eta = \frac{D}{G \sqrt\Delta}, \qquad \Delta = \Big\lceil
+        \Big(\frac{T}{V^f_T}\Big)^{2/3} \Big\rceil
 
-    Regret to the minimisers of each round of order :math:`T^{2/3} (V^f_T)^{1/3}`: ``bounds.restarted_ogd``.
+    Regret to the minimisers of each round of order :math:`T^{2/3} (V^f_T)^{1/3}`:
+    ``bounds.restarted_ogd``.
 
     Parameters
     ----------
@@ -53,7 +55,8 @@ class RestartedOGD(_Descent):
     gradient_bound
         G, no gradient on the domain is longer.
     function_variation
-        :math:`V^f_T`, how much the losses change from round to round, summed (``sp.function_variation``).
+        :math:`V^f_T`, how much the losses change from round to round, summed
+        (``sp.function_variation``).
     every
         :math:`\Delta`, rounds between restarts; from the other three unless given, and at most T.
 
@@ -78,7 +81,11 @@ class RestartedOGD(_Descent):
         G = arguments.positive("gradient_bound", gradient_bound)
         if (function_variation is None) == (every is None):
             raise ValueError("RestartedOGD needs function_variation or every. Give one of them.")
-        self.every = restart_period(T, function_variation) if every is None else arguments.whole("every", every)
+        self.every = (
+            restart_period(T, function_variation)
+            if every is None
+            else arguments.whole("every", every)
+        )
         """Rounds between restarts."""
         self.step_size = D / (G * math.sqrt(self.every))
         super().__init__(domain)
@@ -91,7 +98,9 @@ class RestartedOGD(_Descent):
     def _step(self, state_: PointState, gradient: Gradient) -> PointState:
         rounds = state_.rounds + 1
         moved = self.domain.project(state_.point - self.step_size * gradient(state_.point))
-        return PointState(rounds, np.array(self.domain.center) if rounds % self.every == 0 else moved)
+        return PointState(
+            rounds, np.array(self.domain.center) if rounds % self.every == 0 else moved
+        )
 
 
 def restart_period(horizon: int, function_variation: Any) -> int:
@@ -102,20 +111,23 @@ def restart_period(horizon: int, function_variation: Any) -> int:
 
 @final
 class OMGD(_Descent):
-    r"""Online multiple gradient descent: K steps on each loss, for strongly convex and smooth losses.
+    r"""Online multiple gradient descent: K steps on each loss, for strongly convex and smooth
+    losses.
 
-    .. math:: z \leftarrow \Pi_X[z - \eta \nabla f_t(z)] \text{ K times from } x_t, \quad x_{t+1} = z, \qquad
-        K = \Big\lceil \frac{1/\eta + \lambda}{2 \lambda} \ln 4 \Big\rceil, \quad \eta \le 1/L
+    .. math:: z \leftarrow \Pi_X[z - \eta \nabla f_t(z)] \text{ K times from } x_t, \quad x_{t+1} =
+        z, \qquad K = \Big\lceil \frac{1/\eta + \lambda}{2 \lambda} \ln 4 \Big\rceil, \quad \eta \le
+        1/L
 
-    so that the distance to the minimiser of f_t is halved. Regret to the minimisers of each round of the order of their path
-    length or of its squares, whichever is less: ``bounds.omgd``.
+    so that the distance to the minimiser of f_t is halved. Regret to the minimisers of each round
+    of the order of their path length or of its squares, whichever is less: ``bounds.omgd``.
 
     Parameters
     ----------
     domain
         Where decisions live.
     strong_convexity
-        :math:`\lambda > 0`: every loss stays convex when :math:`\tfrac\lambda2 \|x\|^2` is taken away.
+        :math:`\lambda > 0`: every loss stays convex when :math:`\tfrac\lambda2 \|x\|^2` is taken
+        away.
     smoothness
         L, the Lipschitz constant of every gradient.
     step_size
@@ -128,13 +140,27 @@ class OMGD(_Descent):
 
     guarantee = "sp.bounds.omgd"
 
-    def __init__(self, domain: Domain, *, strong_convexity: float, smoothness: float, step_size: float | None = None) -> None:
-        lam, L = arguments.positive("strong_convexity", strong_convexity), arguments.positive("smoothness", smoothness)
+    def __init__(
+        self,
+        domain: Domain,
+        *,
+        strong_convexity: float,
+        smoothness: float,
+        step_size: float | None = None,
+    ) -> None:
+        lam, L = (
+            arguments.positive("strong_convexity", strong_convexity),
+            arguments.positive("smoothness", smoothness),
+        )
         if lam > L:
-            raise ValueError(f"strong_convexity must not exceed smoothness, got {lam} > {L}. No loss has both.")
+            raise ValueError(
+                f"strong_convexity must not exceed smoothness, got {lam} > {L}. No loss has both."
+            )
         self.step_size = 1 / L if step_size is None else arguments.positive("step_size", step_size)
         if self.step_size > 1 / L:
-            raise ValueError(f"step_size must be at most 1/smoothness = {1 / L}, got {self.step_size}.")
+            raise ValueError(
+                f"step_size must be at most 1/smoothness = {1 / L}, got {self.step_size}."
+            )
         self.steps = math.ceil((1 / self.step_size + lam) / (2 * lam) * math.log(4))
         """K."""
         super().__init__(arguments.domain(domain))

@@ -13,7 +13,11 @@ def described(kind: str, state: Mapping[str, Any]) -> Facts | None:
     """Rounds, experts and settings of a learner's state; None if it is no learner's."""
     if "rounds" not in state or not any(name.startswith("experts.") for name in state):
         return None
-    points = [value for name, value in state.items() if name.startswith("experts.") and name.endswith(".points")]
+    points = [
+        value
+        for name, value in state.items()
+        if name.startswith("experts.") and name.endswith(".points")
+    ]
     facts: Facts = {
         "what": "a learner",
         "rounds": int(state["rounds"]),

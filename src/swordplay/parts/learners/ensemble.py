@@ -34,7 +34,8 @@ class EnsembleState(NamedTuple):
 class Ensemble(StatefulLearner[EnsembleState]):
     r"""Many step sizes at once, weighed by an optimistic Hedge.
 
-    .. math:: x_t = \sum_i p_{t,i}\, x_{t,i}, \qquad \ell_{t,i} = \langle \nabla f_t(x_t), x_{t,i} \rangle
+    .. math:: x_t = \sum_i p_{t,i}\, x_{t,i}, \qquad \ell_{t,i} = \langle \nabla f_t(x_t), x_{t,i}
+        \rangle
 
     Parameters
     ----------
@@ -55,9 +56,18 @@ class Ensemble(StatefulLearner[EnsembleState]):
     grows: ClassVar[bool] = False
     """Whether experts are forked as rounds go by."""
     capped: ClassVar[bool] = False
-    """Whether the first expert of each kind is capped, and the steps of the others are made for how far it has been."""
+    """Whether the first expert of each kind is capped, and the steps of the others are made for
+    how far it has been.
+    """
 
-    def __init__(self, domain: Domain, experts: Sequence[Experts], prior: Vector, hedge: Meta, optimism: Optimism) -> None:
+    def __init__(
+        self,
+        domain: Domain,
+        experts: Sequence[Experts],
+        prior: Vector,
+        hedge: Meta,
+        optimism: Optimism,
+    ) -> None:
         self._experts = tuple(experts)
         self._prior = prior
         self._hedge = hedge
@@ -68,7 +78,11 @@ class Ensemble(StatefulLearner[EnsembleState]):
     def parts(self) -> Parts:
         """What this learner is made of."""
         # Only a Hedge has a learning rate that the engine could ask for.
-        hedge = self._hedge if isinstance(self._hedge, OptimisticHedge) else OptimisticHedge(OwnRate(), Setting(1.0))
+        hedge = (
+            self._hedge
+            if isinstance(self._hedge, OptimisticHedge)
+            else OptimisticHedge(OwnRate(), Setting(1.0))
+        )
         return Parts(
             self.domain,
             self._experts,
@@ -84,7 +98,9 @@ class Ensemble(StatefulLearner[EnsembleState]):
 
     @property
     def headed(self) -> bool:
-        """Whether the certificate keeps S of every expert, which only steps that change have a use for."""
+        """Whether the certificate keeps S of every expert, which only steps that change have a
+        use for.
+        """
         return False
 
     @property
@@ -104,7 +120,9 @@ class Ensemble(StatefulLearner[EnsembleState]):
 
     @property
     def advantages(self) -> Vector:
-        """What the decisions owe to each expert so far, sum of <g_t, x_t - x_{t,i}>, shape ``(N,)``."""
+        """What the decisions owe to each expert so far, sum of <g_t, x_t - x_{t,i}>, shape
+        ``(N,)``.
+        """
         return frozen(self._state.certificate.advantage)
 
     @property
@@ -144,19 +162,25 @@ class Ensemble(StatefulLearner[EnsembleState]):
             rounds=state_.rounds + 1,
             experts=moved,
             gauge=gauge,
-            hedge=self._hedge.learn(state_.hedge, losses + self._corrections(state_), float(missed @ missed)),
+            hedge=self._hedge.learn(
+                state_.hedge, losses + self._corrections(state_), float(missed @ missed)
+            ),
             certificate=certificate.step(
                 state_.certificate,
                 decision @ observed - losses,
                 moves,
                 self._lengths(state_, moved),
-                0.0 if self.shared else above_tangent(gradient, decision, points, decision @ observed - losses),
+                0.0
+                if self.shared
+                else above_tangent(gradient, decision, points, decision @ observed - losses),
             ),
         )
         now = self._grow(now)
 
         ahead = stacked(now.experts)  # x_{t+1,i}
-        optimism = self._optimism.step(state_.optimism, observed, gradient, now.hedge.weights, ahead)
+        optimism = self._optimism.step(
+            state_.optimism, observed, gradient, now.hedge.weights, ahead
+        )
         guesses = ahead @ optimism.guess + self._coming_corrections(points, ahead)
         return now._replace(optimism=optimism, hedge=self._hedge.weigh(now.hedge, guesses))
 
@@ -165,16 +189,23 @@ class Ensemble(StatefulLearner[EnsembleState]):
         weights = new.hedge.weights
         if not ((weights > 0).all() and abs(weights.sum() - 1.0) <= SLACK):
             raise ValueError(
-                "state['hedge.weights'] must be positive with a sum of 1. The state is damaged: load an earlier one."
+                "state['hedge.weights'] must be positive with a sum of 1. The state is damaged: "
+                "load an earlier one."
             )
         fresh = self._template(state.flatten(new)).hedge
         if not np.allclose(new.hedge.log_prior, fresh.log_prior, rtol=SLACK):
-            raise ValueError("state['hedge.log_prior'] is not that of this learner. The state is damaged: load an earlier one.")
+            raise ValueError(
+                "state['hedge.log_prior'] is not that of this learner. The state is damaged: load "
+                "an earlier one."
+            )
         require_level(state.flatten(new.hedge), state.flatten(fresh))
         points, guess = stacked(new.experts), new.optimism.guess
         slack = SLACK * float(np.abs(guess).max() * np.abs(points).max()) * len(guess)
         if not np.allclose(new.hedge.guesses, points @ guess + self._corrections(new), atol=slack):
-            raise ValueError("state['hedge.guesses'] are not those of its optimism. The state is damaged: load an earlier one.")
+            raise ValueError(
+                "state['hedge.guesses'] are not those of its optimism. The state is damaged: load "
+                "an earlier one."
+            )
 
     def settings(self) -> Mapping[str, Any]:
         """What the learner was made with."""
@@ -189,40 +220,70 @@ class Ensemble(StatefulLearner[EnsembleState]):
 
     def _lengths(self, before: EnsembleState, after: Sequence[ExpertState]) -> certificate.Lengths:
         """How far the experts' base points were and are from the centre."""
-        then, now = (np.concatenate([from_center(kind, self.domain) for kind in all_]) for all_ in (before.experts, after))
+        then, now = (
+            np.concatenate([from_center(kind, self.domain) for kind in all_])
+            for all_ in (before.experts, after)
+        )
         return certificate.Lengths.of(then, now)
 
     def _decide(self, state_: EnsembleState) -> Vector:
         return np.asarray(state_.hedge.weights @ stacked(state_.experts))
 
     def _move(
-        self, state_: EnsembleState, gradient: Gradient, observed: Vector, gauge: Gauge | tuple[()] = ()
+        self,
+        state_: EnsembleState,
+        gradient: Gradient,
+        observed: Vector,
+        gauge: Gauge | tuple[()] = (),
     ) -> tuple[tuple[ExpertState, ...], Move]:
         """Every kind of experts along its gradient field."""
         field, kinds = self._field(gradient, observed), self._kinds(state_, gauge)
-        moved, moves = zip(*(kind.step(was, field) for kind, was in zip(kinds, state_.experts, strict=True)), strict=True)
+        moved, moves = zip(
+            *(kind.step(was, field) for kind, was in zip(kinds, state_.experts, strict=True)),
+            strict=True,
+        )
         known = all(len(move.change) for move in moves)
-        sizes, surprises, leads = (np.concatenate([move[part] for move in moves]) for part in range(3))
-        return moved, Move(sizes, surprises, leads, np.concatenate([move.change for move in moves]) if known else ())
+        sizes, surprises, leads = (
+            np.concatenate([move[part] for move in moves]) for part in range(3)
+        )
+        return moved, Move(
+            sizes,
+            surprises,
+            leads,
+            np.concatenate([move.change for move in moves]) if known else (),
+        )
 
     def _kinds(self, state_: EnsembleState, gauge: Gauge | tuple[()]) -> tuple[Experts, ...]:
-        """The experts of the coming round, with what its loss has shown; most learners have the same ones for ever."""
+        """The experts of the coming round, with what its loss has shown.
+
+        Most learners have the same ones for ever.
+        """
         return self._experts
 
-    def _measured(self, state_: EnsembleState, gradient: Gradient, observed: Vector) -> Gauge | tuple[()]:
+    def _measured(
+        self, state_: EnsembleState, gradient: Gradient, observed: Vector
+    ) -> Gauge | tuple[()]:
         """What steps are measured by, with this round; most learners measure nothing."""
         return state_.gauge
 
     def _field(self, gradient: Gradient, observed: Vector) -> Gradient:
-        """What the experts descend along: the loss's gradients at their own points, or the one that all share."""
+        """What the experts descend along: the loss's gradients at their own points, or the one
+        that all share.
+        """
         return (lambda points: np.broadcast_to(observed, points.shape)) if self.shared else gradient
 
     def _corrections(self, state_: EnsembleState) -> Vector | float:
-        """What the meta's losses of this round have beyond <g_t, x_{t,i}>; nothing for most learners."""
+        """What the meta's losses of this round have beyond <g_t, x_{t,i}>.
+
+        Nothing for most learners.
+        """
         return 0.0
 
     def _coming_corrections(self, points: Matrix, ahead: Matrix) -> Vector | float:
-        """What the meta's guesses of the coming round have beyond <M_{t+1}, x_{t+1,i}>; nothing for most learners."""
+        """What the meta's guesses of the coming round have beyond <M_{t+1}, x_{t+1,i}>.
+
+        Nothing for most learners.
+        """
         return 0.0
 
     def _grow(self, state_: EnsembleState) -> EnsembleState:
@@ -231,9 +292,15 @@ class Ensemble(StatefulLearner[EnsembleState]):
 
     def _concatenated_steps(self, state_: EnsembleState) -> Vector:
         kinds = self._kinds(state_, state_.gauge)
-        return np.concatenate([kind.step_sizes(was) for kind, was in zip(kinds, state_.experts, strict=True)])
+        return np.concatenate(
+            [kind.step_sizes(was) for kind, was in zip(kinds, state_.experts, strict=True)]
+        )
 
 
 def stacked(experts: Sequence[ExpertState]) -> Matrix:
     """The points of all kinds of experts, shape ``(N, d)``."""
-    return experts[0].points if len(experts) == 1 else np.concatenate([kind.points for kind in experts])
+    return (
+        experts[0].points
+        if len(experts) == 1
+        else np.concatenate([kind.points for kind in experts])
+    )

@@ -1,7 +1,7 @@
 r"""Forecasters of a sequence that varies little in total: means that know when to begin anew.
 
-Both play losses :math:`f_t(x) = \tfrac12 \|x - y_t\|^2`, coordinate by coordinate, and are compared with the sequence behind
-the noisy :math:`y_t`.
+Both play losses :math:`f_t(x) = \tfrac12 \|x - y_t\|^2`, coordinate by coordinate, and are compared
+with the sequence behind the noisy :math:`y_t`.
 """
 
 from __future__ import annotations
@@ -22,9 +22,14 @@ from swordplay.parts.learners.baseline import Baseline
 LEVELS = 53
 """Doublings of a bin: more rounds than doubles can count."""
 THRESHOLD = 2.0
-"""Of coefficients, in units of sigma^2 ln n: no coefficient of pure noise passes it, as a rule. The proof takes 24 and more."""
+"""Of coefficients, in units of sigma^2 ln n: no coefficient of pure noise passes it, as a rule.
+
+The proof takes 24 and more.
+"""
 SAME_LOSS = 1e-6
-"""How far a gradient may be from that of the loss that forecasters play, relative to the numbers it is made of."""
+"""How far a gradient may be from that of the loss that forecasters play, relative to the numbers
+it is made of.
+"""
 
 
 def target_of(gradient: Gradient, decision: Vector, domain: Domain) -> Vector:
@@ -36,7 +41,8 @@ def target_of(gradient: Gradient, decision: Vector, domain: Domain) -> Vector:
     size = float(np.abs(at).max() + np.abs(gradients).max())
     if np.abs(targets - targets[0]).max() > SAME_LOSS * size:
         raise ValueError(
-            "loss must be 0.5 norm(x - y)^2, whose gradient is x - y: forecasters are told the target y by it. "
+            "loss must be 0.5 norm(x - y)^2, whose gradient is x - y: forecasters are told the "
+            "target y by it. "
             "Give sp.QuadraticLoss(numpy.eye(d), y), or in one dimension sp.SquaredLoss([1.0], y)."
         )
     return np.asarray(targets[0])
@@ -55,19 +61,21 @@ class ArrowsState(NamedTuple):
     blocks: Matrix
     """Sums of blocks of 2^l targets that wait for their other half, shape ``(d, LEVELS)``."""
     passed: Matrix
-    """Sum of what the coefficients of blocks of 2^(l+1) targets have beyond the threshold, shape ``(d, LEVELS)``."""
+    """Sum of what the coefficients of blocks of 2^(l+1) targets have beyond the threshold, shape
+    ``(d, LEVELS)``.
+    """
 
 
 @final
 class Arrows(Baseline):
-    r"""The mean since the last restart, and a restart when the Haar coefficients of the bin say that it has moved.
+    r"""The mean since the last restart, and a restart when the Haar coefficients of the bin say
+    that it has moved.
 
-    With n the next power of two above the targets of the bin, these less their mean and followed by zeros, and
-    :math:`\hat\alpha` its Haar coefficients, each shrunk by :math:`\sigma \sqrt{\beta \ln T}`: restart if
-    :math:`\sum_l 2^{l/2} \|\hat\alpha[l]\|_1 > \sigma`, l counted from the coarsest. In the first round of a bin the last
-    target is
-    repeated. Total squared error of order :math:`T^{1/3} C^{2/3} \sigma^{4/3}` for targets around a sequence of total
-    variation C.
+    With n the next power of two above the targets of the bin, these less their mean and followed by
+    zeros, and :math:`\hat\alpha` its Haar coefficients, each shrunk by :math:`\sigma \sqrt{\beta
+    \ln T}`: restart if :math:`\sum_l 2^{l/2} \|\hat\alpha[l]\|_1 > \sigma`, l counted from the
+    coarsest. In the first round of a bin the last target is repeated. Total squared error of order
+    :math:`T^{1/3} C^{2/3} \sigma^{4/3}` for targets around a sequence of total variation C.
 
     Parameters
     ----------
@@ -88,10 +96,14 @@ class Arrows(Baseline):
     guarantee = "of order T^(1/3) C^(2/3) sigma^(4/3)"
 
     @representable
-    def __init__(self, domain: Domain, *, noise: float, horizon: int, threshold: float = THRESHOLD) -> None:
+    def __init__(
+        self, domain: Domain, *, noise: float, horizon: int, threshold: float = THRESHOLD
+    ) -> None:
         self.noise = arguments.positive("noise", noise)
         beta = arguments.positive("threshold", threshold)
-        self.shrink = self.noise * math.sqrt(beta * math.log(max(arguments.whole("horizon", horizon), 2)))
+        self.shrink = self.noise * math.sqrt(
+            beta * math.log(max(arguments.whole("horizon", horizon), 2))
+        )
         """What every coefficient is shrunk by."""
         super().__init__(arguments.domain(domain))
 
@@ -102,7 +114,14 @@ class Arrows(Baseline):
     def _start(self) -> ArrowsState:
         d = self.domain.dim
         nothing = np.zeros(d)
-        return ArrowsState(0, np.array(self.domain.center), nothing, nothing, np.zeros((d, LEVELS)), np.zeros((d, LEVELS)))
+        return ArrowsState(
+            0,
+            np.array(self.domain.center),
+            nothing,
+            nothing,
+            np.zeros((d, LEVELS)),
+            np.zeros((d, LEVELS)),
+        )
 
     def _decide(self, state_: ArrowsState) -> Vector:
         mean = state_.summed / np.maximum(state_.members, 1)
@@ -144,7 +163,9 @@ class Arrows(Baseline):
         return found > self.noise
 
     def _beyond(self, difference: float, level: int) -> float:
-        """What a coefficient of 2^(level+1) targets has beyond the threshold, from the difference of their halves."""
+        """What a coefficient of 2^(level+1) targets has beyond the threshold, from the
+        difference of their halves.
+        """
         return max(abs(difference) / math.sqrt(2.0 ** (level + 1)) - self.shrink, 0.0)
 
     def _feasible(self, state_: ArrowsState) -> Array:
@@ -153,7 +174,10 @@ class Arrows(Baseline):
     def _require_sane(self, new: ArrowsState) -> None:
         super()._require_sane(new)
         if (new.members > new.rounds).any():
-            raise ValueError("state['members'] must not exceed the rounds. The state is damaged: load an earlier one.")
+            raise ValueError(
+                "state['members'] must not exceed the rounds. The state is damaged: load an "
+                "earlier one."
+            )
 
 
 class AligatorState(NamedTuple):
@@ -168,14 +192,17 @@ class AligatorState(NamedTuple):
 
 @final
 class Aligator(Baseline):
-    r"""Running means on the intervals of the geometric cover, averaged by weights that let experts sleep.
+    r"""Running means on the intervals of the geometric cover, averaged by weights that let experts
+    sleep.
 
     .. math:: x_t = \sum_k p_k \bar y_k, \qquad w_k \leftarrow w_k\, e^{-\alpha (\bar y_k - y_t)^2}
-        \frac{\sum_j w_j}{\sum_j w_j e^{-\alpha (\bar y_j - y_t)^2}}, \qquad \alpha = \frac{1}{2 b^2}
+        \frac{\sum_j w_j}{\sum_j w_j e^{-\alpha (\bar y_j - y_t)^2}}, \qquad \alpha = \frac{1}{2
+        b^2}
 
-    over the intervals that hold round t, with b the width of the domain in that coordinate; every interval begins with a
-    weight of 1 and with the domain's centre as its mean. Nothing has to be known. Total squared error of order
-    :math:`T^{1/3} C^{2/3}` for targets around a sequence of total variation C.
+    over the intervals that hold round t, with b the width of the domain in that coordinate; every
+    interval begins with a weight of 1 and with the domain's centre as its mean. Nothing has to be
+    known. Total squared error of order :math:`T^{1/3} C^{2/3}` for targets around a sequence of
+    total variation C.
 
     Parameters
     ----------
@@ -197,7 +224,9 @@ class Aligator(Baseline):
         super().__init__(domain)
 
     def _start(self) -> AligatorState:
-        return self._begun(AligatorState(0, np.zeros((0, self.domain.dim)), np.zeros((0, self.domain.dim))))
+        return self._begun(
+            AligatorState(0, np.zeros((0, self.domain.dim)), np.zeros((0, self.domain.dim)))
+        )
 
     def _template(self, saved: Mapping[str, Any]) -> AligatorState:
         require_one("rounds", saved.get("rounds", 0), COUNT)
@@ -209,7 +238,10 @@ class Aligator(Baseline):
         t = state_.rounds + 1
         rows = t.bit_length()
         grown = np.zeros((rows - len(state_.totals), self.domain.dim))
-        totals, log_weights = np.vstack([state_.totals, grown]), np.vstack([state_.log_weights, grown])
+        totals, log_weights = (
+            np.vstack([state_.totals, grown]),
+            np.vstack([state_.log_weights, grown]),
+        )
         begins = [k for k in range(rows) if t % 2**k == 0]
         totals[begins], log_weights[begins] = 0.0, 0.0
         return AligatorState(state_.rounds, totals, log_weights)
@@ -217,21 +249,29 @@ class Aligator(Baseline):
     def _means(self, state_: AligatorState) -> Matrix:
         t = state_.rounds + 1
         ages = np.array([t % 2**k for k in range(len(state_.totals))])[:, None]
-        return np.asarray(np.where(ages > 0, state_.totals / np.maximum(ages, 1), self.domain.center))
+        return np.asarray(
+            np.where(ages > 0, state_.totals / np.maximum(ages, 1), self.domain.center)
+        )
 
     def _shares(self, log_weights: Matrix) -> Matrix:
         raw = np.exp(log_weights - log_weights.max(axis=0))
         return np.asarray(raw / raw.sum(axis=0))
 
     def _decide(self, state_: AligatorState) -> Vector:
-        return np.array(self.domain.project((self._shares(state_.log_weights) * self._means(state_)).sum(axis=0)))
+        return np.array(
+            self.domain.project(
+                (self._shares(state_.log_weights) * self._means(state_)).sum(axis=0)
+            )
+        )
 
     def _step(self, state_: AligatorState, gradient: Gradient) -> AligatorState:
         targets = target_of(gradient, self._decide(state_), self.domain)
         losses = self.rate * (self._means(state_) - targets) ** 2
         least = losses.min(axis=0)
         kept = (self._shares(state_.log_weights) * np.exp(least - losses)).sum(axis=0)
-        log_weights = state_.log_weights + least - losses - np.log(kept)  # the sum of the weights stays
+        log_weights = (
+            state_.log_weights + least - losses - np.log(kept)
+        )  # the sum of the weights stays
         return self._begun(AligatorState(state_.rounds + 1, state_.totals + targets, log_weights))
 
     def _feasible(self, state_: AligatorState) -> Array:

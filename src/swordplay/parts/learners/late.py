@@ -39,11 +39,13 @@ class LateState(NamedTuple):
 class MildOGD(Baseline):
     r"""Ader for losses that arrive late and in any order.
 
-    When the loss of round s arrives, its gradient :math:`g_s` at :math:`x_s` moves every expert from where it stands by
-    then, and the meta is told :math:`\langle g_s, x_{s,i} \rangle`. Without delays this is Ader. Regret of order
-    :math:`\sqrt{(1 + d) T (1 + P_T)}` for a mean delay d and losses in order.
+    When the loss of round s arrives, its gradient :math:`g_s` at :math:`x_s` moves every expert
+    from where it stands by then, and the meta is told :math:`\langle g_s, x_{s,i} \rangle`. Without
+    delays this is Ader. Regret of order :math:`\sqrt{(1 + d) T (1 + P_T)}` for a mean delay d and
+    losses in order.
 
-    A round is ``observe(loss)`` if its loss is there at once, or ``number = wait()``, and later ``arrive(number, loss)``.
+    A round is ``observe(loss)`` if its loss is there at once, or ``number = wait()``, and later
+    ``arrive(number, loss)``.
 
     Parameters
     ----------
@@ -54,8 +56,9 @@ class MildOGD(Baseline):
     gradient_bound
         G, no gradient on the domain is longer.
     delay
-        Mean number of rounds that a loss is late by. Steps and rate are those of Ader for :math:`T (1 + 2 d)` rounds: a delayed
-        step costs :math:`\eta G^2 (1/2 + \text{delay})` in place of :math:`\eta G^2/2`.
+        Mean number of rounds that a loss is late by. Steps and rate are those of Ader for :math:`T
+        (1 + 2 d)` rounds: a delayed step costs :math:`\eta G^2 (1/2 + \text{delay})` in place of
+        :math:`\eta G^2/2`.
 
     Examples
     --------
@@ -75,12 +78,21 @@ class MildOGD(Baseline):
     guarantee = "of order sqrt((1 + delay) T (1 + P_T))"
 
     @representable
-    def __init__(self, domain: Domain, *, horizon: int, gradient_bound: float, delay: float = 0.0) -> None:
-        D, G = arguments.domain(domain).diameter, arguments.moderate("gradient_bound", gradient_bound)
-        lasting = math.ceil(arguments.whole("horizon", horizon) * (1 + 2 * arguments.nonnegative("delay", delay)))
+    def __init__(
+        self, domain: Domain, *, horizon: int, gradient_bound: float, delay: float = 0.0
+    ) -> None:
+        D, G = (
+            arguments.domain(domain).diameter,
+            arguments.moderate("gradient_bound", gradient_bound),
+        )
+        lasting = math.ceil(
+            arguments.whole("horizon", horizon) * (1 + 2 * arguments.nonnegative("delay", delay))
+        )
         steps = Constant(pools.ader(diameter=D, gradient_bound=G, horizon=lasting))
         self._experts = OGDExperts(domain, steps)
-        self._hedge = OptimisticHedge(rates.Fixed(math.sqrt(2 / (lasting * G**2 * D**2))), Setting(D, G))
+        self._hedge = OptimisticHedge(
+            rates.Fixed(math.sqrt(2 / (lasting * G**2 * D**2))), Setting(D, G)
+        )
         self._prior = telescoping(steps.count())
         super().__init__(domain)
         self.told = Told(int(horizon), G)
@@ -105,17 +117,25 @@ class MildOGD(Baseline):
         return {**super().settings(), "step_sizes": self.step_sizes, "meta": self._hedge}
 
     def wait(self) -> int:
-        """Leave a round without its loss; the answer is the number to call it by when the loss arrives."""
+        """Leave a round without its loss.
+
+        The answer is the number to call it by when the loss arrives.
+        """
         state_ = self._state
         self._take(self._waiting(state_))
         return int(state_.rounds)
 
     def arrive(self, number: int, loss: Loss) -> None:
-        """Learn from the loss of an earlier round: the whole of it happens or, on an error, nothing does."""
+        """Learn from the loss of an earlier round: the whole of it happens or, on an error,
+        nothing does.
+        """
         state_ = self._state
         place = np.flatnonzero(state_.late == number)
         if not place.size:
-            raise ValueError(f"number must be that of a round whose loss is still to come, got {arguments.shown(number)}.")
+            raise ValueError(
+                "number must be that of a round whose loss is still to come, got "
+                f"{arguments.shown(number)}."
+            )
         watched = WatchedLoss(loss)
         new = self._arrived(state_, int(place[0]), watched)
         seen = watched.added_to(self._seen, state_.decisions[place[0]])
@@ -125,12 +145,21 @@ class MildOGD(Baseline):
     def _start(self) -> LateState:
         experts = self._experts.start()
         N, d = experts.points.shape
-        return LateState(0, experts, self._hedge.start(self._prior), np.zeros(0), np.zeros((0, d)), np.zeros((0, N, d)))
+        return LateState(
+            0,
+            experts,
+            self._hedge.start(self._prior),
+            np.zeros(0),
+            np.zeros((0, d)),
+            np.zeros((0, N, d)),
+        )
 
     def _template(self, saved: Mapping[str, Any]) -> LateState:
         start = self._start()
         late, (N, d) = length("late", saved), start.experts.points.shape
-        return start._replace(late=np.zeros(late), decisions=np.zeros((late, d)), points=np.zeros((late, N, d)))
+        return start._replace(
+            late=np.zeros(late), decisions=np.zeros((late, d)), points=np.zeros((late, N, d))
+        )
 
     def _step(self, state_: LateState, gradient: Gradient) -> LateState:
         return self._arrived(self._waiting(state_), len(state_.late), gradient)
@@ -148,21 +177,44 @@ class MildOGD(Baseline):
 
     def _arrived(self, state_: LateState, place: int, gradient: Gradient) -> LateState:
         observed = gradient(state_.decisions[place])  # g_s
-        moved, _ = self._experts.step(state_.experts, lambda points: np.broadcast_to(observed, points.shape))
+        moved, _ = self._experts.step(
+            state_.experts, lambda points: np.broadcast_to(observed, points.shape)
+        )
         losses = state_.points[place] @ observed
-        hedge = self._hedge.weigh(self._hedge.learn(state_.hedge, losses, 0.0), np.zeros_like(losses))
+        hedge = self._hedge.weigh(
+            self._hedge.learn(state_.hedge, losses, 0.0), np.zeros_like(losses)
+        )
         rest = np.arange(len(state_.late)) != place
         late, decisions, points = state_.late[rest], state_.decisions[rest], state_.points[rest]
         return LateState(state_.rounds, moved, hedge, late, decisions, points)
 
     def _feasible(self, state_: LateState) -> Array:
         d = self.domain.dim
-        return np.vstack([state_.experts.points, state_.experts.base, state_.decisions, state_.points.reshape(-1, d)])
+        return np.vstack(
+            [
+                state_.experts.points,
+                state_.experts.base,
+                state_.decisions,
+                state_.points.reshape(-1, d),
+            ]
+        )
 
     def _require_sane(self, new: LateState) -> None:
         super()._require_sane(new)
-        if abs(new.hedge.weights.sum() - 1.0) > SLACK or not np.allclose(new.hedge.log_prior, np.log(self._prior), rtol=SLACK):
-            raise ValueError("state['hedge.weights'] must have a sum of 1. The state is damaged: load an earlier one.")
+        if abs(new.hedge.weights.sum() - 1.0) > SLACK or not np.allclose(
+            new.hedge.log_prior, np.log(self._prior), rtol=SLACK
+        ):
+            raise ValueError(
+                "state['hedge.weights'] must have a sum of 1. The state is damaged: load an "
+                "earlier one."
+            )
         late = new.late
-        if not ((np.diff(late, prepend=-1) > 0).all() and (late == np.floor(late)).all() and (late < new.rounds).all()):
-            raise ValueError("state['late'] must hold ascending numbers of rounds. The state is damaged: load an earlier one.")
+        if not (
+            (np.diff(late, prepend=-1) > 0).all()
+            and (late == np.floor(late)).all()
+            and (late < new.rounds).all()
+        ):
+            raise ValueError(
+                "state['late'] must hold ascending numbers of rounds. The state is damaged: load "
+                "an earlier one."
+            )

@@ -64,8 +64,9 @@ S = TypeVar("S", bound=LearnerState)
 class StatefulLearner(ABC, Generic[S]):
     """A learner whose round is a function from state to state.
 
-    A subclass says how to start, how to step, and where the decision lies in a state. The state is made when it is first
-    asked for: a learner that only the engine plays never has to write out its points.
+    A subclass says how to start, how to step, and where the decision lies in a state. The state is
+    made when it is first asked for: a learner that only the engine plays never has to write out its
+    points.
     """
 
     def __init__(self, domain: Domain) -> None:
@@ -113,44 +114,71 @@ class StatefulLearner(ABC, Generic[S]):
 
     @property
     def assumptions(self) -> Assumptions:
-        """What the learner was told about its losses beside what was seen of them: whether its theorem still stands."""
+        """What the learner was told about its losses beside what was seen of them: whether its
+        theorem still stands.
+        """
         return Assumptions(self.told, self._seen, self.rounds)
 
     def watch(self, rounds: int, gradient: float, smoothness: float, lowest: float) -> None:
-        """Take note of rounds that somebody else played for the learner: how many, and the extremes of their losses."""
+        """Take note of rounds that somebody else played for the learner: how many, and the
+        extremes of their losses.
+        """
         self._seen = self._seen.more(rounds, gradient, smoothness, lowest)
 
     def certificate(self, path_length: float, since: Moment | None = None) -> float:
-        """An upper bound on the regret against every comparator sequence of at most this path length.
+        """An upper bound on the regret against every comparator sequence of at most this path
+        length.
 
         Parameters
         ----------
         path_length
             P, of the comparators' path over the rounds that count.
         since
-            A moment that :attr:`moment` gave earlier: only the rounds after it count. All rounds unless given.
+            A moment that :attr:`moment` gave earlier: only the rounds after it count. All rounds
+            unless given.
 
         Raises
         ------
         ValueError
             If the moment is not one of this learner's past.
         """
-        path, sums, base = arguments.nonnegative("path_length", path_length), self._state.certificate, self._base
+        path, sums, base = (
+            arguments.nonnegative("path_length", path_length),
+            self._state.certificate,
+            self._base,
+        )
         if since is None:
             return certificate.value(sums, self._around, path, self._steady, base)
         if not isinstance(since, Moment):
-            raise TypeError(f"since must be a moment that learner.moment gave, got {arguments.shown(since)}.")
-        then, now, kept = len(since.base), len(base), [np.shape(part.heading)[1:] for part in (since.sums, sums)]
-        if since.rounds > self.rounds or then > now or since.base.shape[1:] != base.shape[1:] or kept[0] != kept[1]:
-            raise ValueError(
-                f"since must be a moment of this learner's past, got one after {since.rounds} rounds with {then} experts, and "
-                f"the learner has played {self.rounds} with {now}. Take it from this learner, and earlier."
+            raise TypeError(
+                f"since must be a moment that learner.moment gave, got {arguments.shown(since)}."
             )
-        return certificate.value_since(sums, self._around, path, self._steady, base, since, self._parents(then, now))
+        then, now, kept = (
+            len(since.base),
+            len(base),
+            [np.shape(part.heading)[1:] for part in (since.sums, sums)],
+        )
+        if (
+            since.rounds > self.rounds
+            or then > now
+            or since.base.shape[1:] != base.shape[1:]
+            or kept[0] != kept[1]
+        ):
+            raise ValueError(
+                f"since must be a moment of this learner's past, got one after {since.rounds} "
+                f"rounds with {then} experts, and "
+                f"the learner has played {self.rounds} with {now}. Take it from this learner, and "
+                "earlier."
+            )
+        return certificate.value_since(
+            sums, self._around, path, self._steady, base, since, self._parents(then, now)
+        )
 
     @property
     def moment(self) -> Moment:
-        """Now, for a certificate of the rounds to come: ``certificate(path_length, since=moment)``."""
+        """Now, for a certificate of the rounds to come: ``certificate(path_length,
+        since=moment)``.
+        """
         return Moment(self.rounds, self._state.certificate, self._base)
 
     @property
@@ -160,7 +188,9 @@ class StatefulLearner(ABC, Generic[S]):
 
     @property
     def _steady(self) -> Any:
-        """Which experts have one step size for ever, as far as the learner knows: none unless it says so."""
+        """Which experts have one step size for ever, as far as the learner knows: none unless it
+        says so.
+        """
         return False
 
     @cached_property
@@ -168,7 +198,10 @@ class StatefulLearner(ABC, Generic[S]):
         return Surroundings.of(self.domain)
 
     def _parents(self, then: int, now: int) -> Any:
-        """For each expert of today its index among those of an earlier day; pools grow by copies of the last of each kind."""
+        """For each expert of today its index among those of an earlier day.
+
+        Pools grow by copies of the last of each kind.
+        """
         if then == now:
             return np.arange(now)
         kinds = len(self._state.experts)
@@ -176,7 +209,9 @@ class StatefulLearner(ABC, Generic[S]):
         return np.concatenate([kind * (then // kinds) + each for kind in range(kinds)])
 
     def state(self) -> State:
-        """All that the next round needs and all that the learner was made with, as named arrays and numbers."""
+        """All that the next round needs and all that the learner was made with, as named arrays
+        and numbers.
+        """
         return state.flatten(self._state) | settings.write(self._made_with)
 
     def load_state(self, state_: Mapping[str, Any]) -> None:
@@ -188,13 +223,18 @@ class StatefulLearner(ABC, Generic[S]):
             If the state is damaged, or was saved by a learner with other settings; nothing changes.
         """
         if not isinstance(state_, Mapping):
-            raise TypeError(f"state must be the dictionary that state() returned, got {type(state_).__name__}.")
+            raise TypeError(
+                f"state must be the dictionary that state() returned, got {type(state_).__name__}."
+            )
         saved, made_with = settings.split(state_)
         if differ := settings.differences(made_with, self._made_with):
             raise ValueError(f"state was saved with other settings: {differ}. {REMEDY}")
         saved, seen = assumptions.split(saved)
         template = self._template(saved)
-        new = state.restore(template, standing.renewed(certificate.renewed(saved), state.flatten(template), self.domain))
+        new = state.restore(
+            template,
+            standing.renewed(certificate.renewed(saved), state.flatten(template), self.domain),
+        )
         self._require_sane(new)
         self._take(new)
         self._seen = seen
@@ -213,35 +253,47 @@ class StatefulLearner(ABC, Generic[S]):
     def load(self, path: str | os.PathLike[str]) -> None:
         """Go on from a checkpoint that a learner made with the same settings saved.
 
-        A method and no constructor: a file cannot hold your domain, your pool or your rate, so you make the learner and the
-        file is compared with it.
+        A method and no constructor: a file cannot hold your domain, your pool or your rate, so you
+        make the learner and the file is compared with it.
 
         Raises
         ------
         CheckpointError
-            If the file is not a whole checkpoint of this kind of learner, or was saved with other settings; nothing changes.
+            If the file is not a whole checkpoint of this kind of learner, or was saved with other
+            settings; nothing changes.
         """
         saved = checkpoint.load(path, kind=type(self).__name__)
         _, made_with = settings.split(saved)
         if not made_with:
             raise checkpoint.CheckpointError(
-                f"{os.fspath(path)} does not say what its learner was made with. Save it with learner.save."
+                f"{os.fspath(path)} does not say what its learner was made with. Save it with "
+                "learner.save."
             )
         if differ := settings.differences(made_with, self._made_with):
-            raise checkpoint.CheckpointError(f"{os.fspath(path)} was saved with other settings: {differ}. {REMEDY}")
+            raise checkpoint.CheckpointError(
+                f"{os.fspath(path)} was saved with other settings: {differ}. {REMEDY}"
+            )
         try:
             self.load_state(saved)
         except ValueError as error:
-            raise checkpoint.CheckpointError(f"the checkpoint {os.fspath(path)!r} cannot be used: {error}") from error
+            raise checkpoint.CheckpointError(
+                f"the checkpoint {os.fspath(path)!r} cannot be used: {error}"
+            ) from error
 
     def settings(self) -> Mapping[str, Any]:
-        """What the learner was made with: everything that a saved state and the learner that loads it must have in common.
+        """What the learner was made with: everything that a saved state and the learner that loads
+        it must have in common.
 
-        The centre and the diameter of the domain and the first step sizes are said here for every learner; the parts add
-        what these three do not say.
+        The centre and the diameter of the domain and the first step sizes are said here for every
+        learner; the parts add what these three do not say.
         """
         X = self.domain
-        return {"learner": type(self).__qualname__, "center": X.center, "diameter": X.diameter, "domain": X}
+        return {
+            "learner": type(self).__qualname__,
+            "center": X.center,
+            "diameter": X.diameter,
+            "domain": X,
+        }
 
     @cached_property
     def _made_with(self) -> State:
@@ -255,7 +307,9 @@ class StatefulLearner(ABC, Generic[S]):
     def __copy__(self) -> Self:
         """A learner of its own: a keeper plays for one learner only."""
         twin = object.__new__(type(self))
-        twin.__dict__.update(self.__dict__, _own=None if self.untouched else self._state, keeper=None)
+        twin.__dict__.update(
+            self.__dict__, _own=None if self.untouched else self._state, keeper=None
+        )
         return twin
 
     def _release(self) -> None:
@@ -266,7 +320,9 @@ class StatefulLearner(ABC, Generic[S]):
     def _state(self) -> S:
         if self._own is None or self._own.rounds != self.rounds:
             saved = None if self.keeper is None else self.keeper.state()
-            self._own = self._start() if saved is None else state.restore(self._template(saved), saved)
+            self._own = (
+                self._start() if saved is None else state.restore(self._template(saved), saved)
+            )
             self._decision = None
         return self._own
 

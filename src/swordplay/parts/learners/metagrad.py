@@ -39,14 +39,15 @@ class MetaGradState(NamedTuple):
 class MetaGrad(Baseline):
     r"""A grid of rates, an online Newton step for each, and their tilted average.
 
-    .. math:: y_t = \frac{\sum_i \pi_{t,i} \eta_i w_{t,i}}{\sum_i \pi_{t,i} \eta_i}, \qquad \eta_i = \frac{2^{-i}}{5 D G},
-        \qquad
-        \ell_i(w) = -\eta_i \langle y_t - w, g_t \rangle + \eta_i^2 \langle y_t - w, g_t \rangle^2
+    .. math:: y_t = \frac{\sum_i \pi_{t,i} \eta_i w_{t,i}}{\sum_i \pi_{t,i} \eta_i}, \qquad \eta_i =
+        \frac{2^{-i}}{5 D G}, \qquad \ell_i(w) = -\eta_i \langle y_t - w, g_t \rangle + \eta_i^2
+        \langle y_t - w, g_t \rangle^2
 
-    with :math:`w_i` moved by a Newton step on :math:`\ell_i` and :math:`\pi_i` multiplied by :math:`e^{-\ell_i(w_i)}`. The
-    experts live in a ball that holds the domain, as in :class:`OneProjection`. Regret to a fixed decision u of order
-    :math:`\sqrt{V d \ln T}`, :math:`V = \sum \langle g_t, y_t - u \rangle^2`: ``bounds.metagrad``. A fixed decision only:
-    it does not track.
+    with :math:`w_i` moved by a Newton step on :math:`\ell_i` and :math:`\pi_i` multiplied by
+    :math:`e^{-\ell_i(w_i)}`. The experts live in a ball that holds the domain, as in
+    :class:`OneProjection`. Regret to a fixed decision u of order :math:`\sqrt{V d \ln T}`, :math:`V
+    = \sum \langle g_t, y_t - u \rangle^2`: ``bounds.metagrad``. A fixed decision only: it does not
+    track.
 
     Parameters
     ----------
@@ -57,7 +58,8 @@ class MetaGrad(Baseline):
     gradient_bound
         G, no gradient on the domain is longer.
     diagonal
-        Keep the diagonal of the curvature only: d numbers instead of d^2, and the squares of the coordinates in V.
+        Keep the diagonal of the curvature only: d numbers instead of d^2, and the squares of the
+        coordinates in V.
 
     References
     ----------
@@ -67,12 +69,19 @@ class MetaGrad(Baseline):
     guarantee = "sp.bounds.metagrad"
 
     @representable
-    def __init__(self, domain: Domain, *, horizon: int, gradient_bound: float, diagonal: bool = False) -> None:
+    def __init__(
+        self, domain: Domain, *, horizon: int, gradient_bound: float, diagonal: bool = False
+    ) -> None:
         self._ball = enclosing_ball(arguments.domain(domain))
         if not isinstance(diagonal, bool | np.bool_ | int):
-            raise TypeError(f"diagonal must be True or False, got {arguments.shown(diagonal)} ({type(diagonal).__name__}).")
+            raise TypeError(
+                f"diagonal must be True or False, got {arguments.shown(diagonal)} "
+                f"({type(diagonal).__name__})."
+            )
         self.diagonal = bool(diagonal)
-        self.rates = metagrad_rates(self._ball.diameter, arguments.moderate("gradient_bound", gradient_bound), horizon)
+        self.rates = metagrad_rates(
+            self._ball.diameter, arguments.moderate("gradient_bound", gradient_bound), horizon
+        )
         """eta_i, shape ``(N,)``, largest first."""
         super().__init__(domain)
         self.told = Told(int(horizon), float(gradient_bound))
@@ -116,14 +125,18 @@ class MetaGrad(Baseline):
         return MetaGradState(state_.rounds + 1, points, curvature, log_weights - log_weights.max())
 
     def _newton(self, points: Matrix, slopes: Matrix, curvature: Array) -> Matrix:
-        """w - P^-1 slope, nearest in the norm of P = 1/D^2 + 2 eta^2 curvature to a point of the ball; row by row."""
+        """w - P^-1 slope, nearest in the norm of P = 1/D^2 + 2 eta^2 curvature to a point of the
+        ball; row by row.
+        """
         spectrum, basis = (curvature, None) if self.diagonal else np.linalg.eigh(curvature)
         P = 1 / self._ball.diameter**2 + 2 * self.rates[:, None] ** 2 * np.maximum(spectrum, 0.0)
         offset, downhill = points - self._ball.center, slopes
         if basis is not None:
             offset, downhill = offset @ basis, downhill @ basis
         inside = _nearest(offset - downhill / P, P, self._ball.radius)
-        return np.asarray(self._ball.project(self._ball.center + (inside if basis is None else inside @ basis.T)))
+        return np.asarray(
+            self._ball.project(self._ball.center + (inside if basis is None else inside @ basis.T))
+        )
 
     def _weigh(self, state_: MetaGradState) -> Vector:
         scores = state_.log_weights + np.log(self.rates)
@@ -139,13 +152,20 @@ class MetaGrad(Baseline):
         super()._require_sane(new)
         slack = SLACK * (self._ball.diameter + float(np.linalg.norm(self._ball.center)))
         if not self._ball.contains(new.points, atol=slack).all():
-            raise ValueError("state has points outside the domain. Make the learner with the domain it was saved with.")
+            raise ValueError(
+                "state has points outside the domain. Make the learner with the domain it was "
+                "saved with."
+            )
         if not self.diagonal and not np.allclose(new.curvature, new.curvature.T):
-            raise ValueError("state['curvature'] must be symmetric. The state is damaged: load an earlier one.")
+            raise ValueError(
+                "state['curvature'] must be symmetric. The state is damaged: load an earlier one."
+            )
 
 
 def _nearest(offsets: Matrix, precision: Matrix, radius: float) -> Matrix:
-    """argmin of (z - w)' P (z - w) over norm(z) <= radius, for each row w and diagonal P: z = P w/(P + m), m >= 0."""
+    """argmin of (z - w)' P (z - w) over norm(z) <= radius, for each row w and diagonal P: z = P
+    w/(P + m), m >= 0.
+    """
     outside = np.linalg.norm(offsets, axis=1) > radius
     if not outside.any():
         return offsets

@@ -1,4 +1,6 @@
-"""Any learner on any domain with one projection a round: its experts live in a ball that holds the domain."""
+"""Any learner on any domain with one projection a round: its experts live in a ball that holds
+the domain.
+"""
 
 from __future__ import annotations
 
@@ -17,15 +19,17 @@ from swordplay.parts.learners.wrapper import Wrapper, stateful
 
 @final
 class OneProjection(Wrapper):
-    r"""A learner of a ball Y around the domain X, whose decisions are projected and whose gradients are bent accordingly.
+    r"""A learner of a ball Y around the domain X, whose decisions are projected and whose gradients
+    are bent accordingly.
 
-    .. math:: x_t = \Pi_X[y_t], \qquad \tilde g_t = g_t - [\langle g_t, v_t \rangle < 0] \langle g_t, v_t \rangle v_t, \qquad
-        v_t = \frac{y_t - x_t}{\|y_t - x_t\|}
+    .. math:: x_t = \Pi_X[y_t], \qquad \tilde g_t = g_t - [\langle g_t, v_t \rangle < 0] \langle
+        g_t, v_t \rangle v_t, \qquad v_t = \frac{y_t - x_t}{\|y_t - x_t\|}
 
     The learner inside plays the losses :math:`\langle \tilde g_t, y \rangle`, and
-    :math:`\langle g_t, x_t - u \rangle \le \langle \tilde g_t, y_t - u \rangle` for every u of X, with
-    :math:`\|\tilde g_t\| \le \|g_t\|`: its bound for the ball and its certificate hold here. One gradient and one projection on
-    X a round, however many experts; the others are projections on a ball, which are scalings.
+    :math:`\langle g_t, x_t - u \rangle \le \langle \tilde g_t, y_t - u \rangle` for every u of X,
+    with :math:`\|\tilde g_t\| \le \|g_t\|`: its bound for the ball and its certificate hold here.
+    One gradient and one projection on X a round, however many experts; the others are projections
+    on a ball, which are scalings.
 
     Parameters
     ----------
@@ -44,16 +48,21 @@ class OneProjection(Wrapper):
 
     References
     ----------
-    Zhao, Xie, Zhang, Zhou (2022), "Efficient methods for non-stationary online learning"; Cutkosky (2020).
+    Zhao, Xie, Zhang, Zhou (2022), "Efficient methods for non-stationary online learning"; Cutkosky
+    (2020).
     """
 
     def __init__(self, domain: Domain, make: Callable[[Ball], Any]) -> None:
         if not callable(make):
-            raise TypeError(f"make must be a function such as lambda ball: sp.Ader(ball, ...), got {arguments.shown(make)}.")
+            raise TypeError(
+                "make must be a function such as lambda ball: sp.Ader(ball, ...), got "
+                f"{arguments.shown(make)}."
+            )
         super().__init__(arguments.domain(domain), stateful(make(enclosing_ball(domain))))
 
     def certificate(self, path_length: float, since: Moment | None = None) -> float:
-        """An upper bound on the regret against every comparator sequence in X of at most this path length.
+        """An upper bound on the regret against every comparator sequence in X of at most this path
+        length.
 
         ``since`` is a moment that :attr:`moment` gave: then only of the rounds from there on.
         """
@@ -77,11 +86,16 @@ class OneProjection(Wrapper):
         return np.array(self.domain.project(self.inner.decision))
 
     def _gradient(self, loss: Loss) -> Vector:
-        return bent(arguments.gradient_of(loss)(self.decision), self.inner.decision - self.decision, self.domain)
+        return bent(
+            arguments.gradient_of(loss)(self.decision),
+            self.inner.decision - self.decision,
+            self.domain,
+        )
 
 
 def bent(gradient: Vector, outward: Vector, domain: Domain) -> Vector:
-    """A gradient without its part along ``outward`` where following it would lead further away from the domain.
+    """A gradient without its part along ``outward`` where following it would lead further away from
+    the domain.
 
     Parameters
     ----------

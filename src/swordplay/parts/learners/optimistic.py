@@ -16,12 +16,12 @@ from swordplay.parts.learners.single import SingleExpert
 class OptimisticOGD(SingleExpert):
     r"""Optimistic gradient descent with steps that measure how wrong its guesses were.
 
-    .. math:: \hat x_{t+1} = \Pi[\hat x_t - \eta_t g_t], \quad x_{t+1} = \Pi[\hat x_{t+1} - \eta_{t+1} M_{t+1}], \quad
-        \eta_{t+1} = \frac{D}{2 \sqrt{\sum_{s \le t} \|g_s - M_s\|^2}}
+    .. math:: \hat x_{t+1} = \Pi[\hat x_t - \eta_t g_t], \quad x_{t+1} = \Pi[\hat x_{t+1} -
+        \eta_{t+1} M_{t+1}], \quad \eta_{t+1} = \frac{D}{2 \sqrt{\sum_{s \le t} \|g_s - M_s\|^2}}
 
     The guess is the last gradient unless :meth:`expect` gives another one. Regret at most
-    :math:`\sqrt{E_T} (2.2808 D + 2 P_T)`, :math:`E_T = \sum \|g_t - M_t\|^2`: ``bounds.optimistic_ogd``; and there is a
-    certificate.
+    :math:`\sqrt{E_T} (2.2808 D + 2 P_T)`, :math:`E_T = \sum \|g_t - M_t\|^2`:
+    ``bounds.optimistic_ogd``; and there is a certificate.
 
     Parameters
     ----------
@@ -39,7 +39,8 @@ class OptimisticOGD(SingleExpert):
 
     References
     ----------
-    Rakhlin and Sridharan (2013), "Online learning with predictable sequences"; Jadbabaie et al. (2015).
+    Rakhlin and Sridharan (2013), "Online learning with predictable sequences"; Jadbabaie et al.
+    (2015).
     """
 
     def __init__(self, domain: Domain) -> None:
@@ -52,12 +53,16 @@ class OptimisticOGD(SingleExpert):
         Parameters
         ----------
         gradient
-            M_{t+1}, shape ``(d,)``. It counts for one round; before the first gradient was met it is not used.
+            M_{t+1}, shape ``(d,)``. It counts for one round; before the first gradient was met it
+            is not used.
         """
         guess = arguments.vector("gradient", gradient, self.domain.dim)
         if np.abs(guess).max() > arguments.LARGEST_GRADIENT:
             raise ValueError(
-                f"gradient must not pass {arguments.LARGEST_GRADIENT:g}: its square overflows. Rescale the losses."
+                f"gradient must not pass {arguments.LARGEST_GRADIENT:g}: its square overflows. "
+                "Rescale the losses."
             )
         current = self._state
-        self._take(current._replace(experts=(self._optimistic.expect(current.experts[0], guess[None]),)))
+        self._take(
+            current._replace(experts=(self._optimistic.expect(current.experts[0], guess[None]),))
+        )

@@ -20,14 +20,17 @@ from swordplay.parts.metas.meta import chosen
 
 @final
 class SwordPlusPlus(Ensemble):
-    r"""Optimistic experts that all use the gradient at the decision, under a meta that charges them for moving.
+    r"""Optimistic experts that all use the gradient at the decision, under a meta that charges them
+    for moving.
 
-    .. math:: \hat x_{t+1,i} = \Pi[\hat x_{t,i} - \eta_i g_t], \qquad x_{t+1,i} = \Pi[\hat x_{t+1,i} - \eta_i g_t], \qquad
-        \ell_{t,i} = \langle g_t, x_{t,i} \rangle + 2 L \|x_{t,i} - x_{t-1,i}\|^2, \qquad
-        m_{t+1,i} = \langle g_t, x_{t+1,i} \rangle + 2 L \|x_{t+1,i} - x_{t,i}\|^2
+    .. math:: \hat x_{t+1,i} = \Pi[\hat x_{t,i} - \eta_i g_t], \qquad x_{t+1,i} = \Pi[\hat x_{t+1,i}
+        - \eta_i g_t], \qquad \ell_{t,i} = \langle g_t, x_{t,i} \rangle + 2 L \|x_{t,i} -
+        x_{t-1,i}\|^2, \qquad m_{t+1,i} = \langle g_t, x_{t+1,i} \rangle + 2 L \|x_{t+1,i} -
+        x_{t,i}\|^2
 
-    Dynamic regret of order :math:`\sqrt{(1 + P_T + \min\{V_T, F_T\})(1 + P_T)}` against every comparator at once, as Sword_best
-    has it with 2 N + 2 gradients or more. The one to take where a gradient is expensive.
+    Dynamic regret of order :math:`\sqrt{(1 + P_T + \min\{V_T, F_T\})(1 + P_T)}` against every
+    comparator at once, as Sword_best has it with 2 N + 2 gradients or more. The one to take where a
+    gradient is expensive.
 
     Parameters
     ----------
@@ -44,12 +47,14 @@ class SwordPlusPlus(Ensemble):
     learning_rate
         Rate of the meta; ``SelfConfident(cap=1/(2 L D^2))`` unless given.
     meta
-        What weighs the experts, such as ``sp.metas.Squint()``; an optimistic Hedge with the learning rate unless given.
+        What weighs the experts, such as ``sp.metas.Squint()``; an optimistic Hedge with the
+        learning rate unless given.
 
     References
     ----------
-    Zhao, Zhang, Zhang, Zhou (2024), "Adaptivity and non-stationarity: problem-dependent dynamic regret for online convex
-    optimization", Sword++. ``bounds.sword_plus_plus`` is its bound with every constant.
+    Zhao, Zhang, Zhang, Zhou (2024), "Adaptivity and non-stationarity: problem-dependent dynamic
+    regret for online convex optimization", Sword++. ``bounds.sword_plus_plus`` is its bound with
+    every constant.
     """
 
     shared = True  # one gradient: that at the decision
@@ -66,13 +71,22 @@ class SwordPlusPlus(Ensemble):
         learning_rate: rates.Rate | None = None,
         meta: Meta | None = None,
     ) -> None:
-        D, G = arguments.domain(domain).diameter, arguments.positive("gradient_bound", gradient_bound)
+        D, G = (
+            arguments.domain(domain).diameter,
+            arguments.positive("gradient_bound", gradient_bound),
+        )
         self.smoothness = arguments.positive("smoothness", smoothness)
         """L."""
-        default = pools.plus_plus(diameter=D, gradient_bound=G, smoothness=self.smoothness, horizon=horizon)
+        default = pools.plus_plus(
+            diameter=D, gradient_bound=G, smoothness=self.smoothness, horizon=horizon
+        )
         steps = Constant(default if pool is None else arguments.positives("pool", pool))
         rates.largest_mismatch(setting := Setting(D, G))  # refuses now what the first round would
-        rate = arguments.rate("learning_rate", learning_rate, rates.SelfConfident(cap=1 / (2 * self.smoothness * D**2)))
+        rate = arguments.rate(
+            "learning_rate",
+            learning_rate,
+            rates.SelfConfident(cap=1 / (2 * self.smoothness * D**2)),
+        )
         super().__init__(
             domain,
             experts=[OEGDExperts(domain, steps)],
@@ -102,7 +116,10 @@ class SwordPlusPlus(Ensemble):
         super()._require_sane(new)
         most = 2 * self.smoothness * self.domain.diameter**2
         slack = 1e-9 * (most + float(np.abs(new.hedge.guesses).max()))
-        if not ((self._corrections(new) >= -slack) & (self._corrections(new) <= most + slack)).all():
+        if not (
+            (self._corrections(new) >= -slack) & (self._corrections(new) <= most + slack)
+        ).all():
             raise ValueError(
-                "state['hedge.guesses'] do not fit its points and its optimism. The state is damaged: load an earlier one."
+                "state['hedge.guesses'] do not fit its points and its optimism. The state is "
+                "damaged: load an earlier one."
             )

@@ -1,4 +1,6 @@
-"""What the entries of a saved learner may hold: a number that no game leads to would spoil all later ones."""
+"""What the entries of a saved learner may hold: a number that no game leads to would spoil all
+later ones.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +25,15 @@ VAST = 1e300
 COUNT = Range(0.0, MOST_ROUNDS / 2.0, whole=True)
 """So that all rounds that are played on top can be saved again."""
 DEAREST = 1e280
-"""D^2 / eta, what a move across the domain costs: beside sums as large as VAST it is nothing, and they can be saved again."""
+"""D^2 / eta, what a move across the domain costs: beside sums as large as VAST it is nothing,
+and they can be saved again.
+"""
 STEEPEST, LONGEST = 1e151, 1e153
 """D / eta, what a round adds to S of a certificate, and S itself, which is squared."""
 LARGEST_SUM = 1e100
-"""Of regrets and logarithms of products, which count in units of the largest regret: their squares are numbers."""
+"""Of regrets and logarithms of products, which count in units of the largest regret: their
+squares are numbers.
+"""
 SIGNED, POSITIVE, SHARE = Range(-VAST, VAST), Range(0.0, VAST), Range(0.0, 1.0)
 RANGES = {
     "rounds": COUNT,
@@ -54,7 +60,9 @@ RANGES = {
     "members": COUNT,
     "passed": POSITIVE,
     "late": COUNT,
-    "squares": Range(0.0, 4.0 * COUNT.most),  # a regret and what was expected of it differ by at most two units
+    "squares": Range(
+        0.0, 4.0 * COUNT.most
+    ),  # a regret and what was expected of it differ by at most two units
     "posterior": Range(sys.float_info.min, 1.0),
     "rates": Range(1e-20, 0.5),
     "faded": POSITIVE,
@@ -83,7 +91,8 @@ def require_ranges(state: Any) -> None:
 
 
 def require_numbers(state: Any, diameter: float, *, steady: bool) -> None:
-    """Refuse numbers of a learner with a certificate that are out of range, or that the next round would make infinite.
+    """Refuse numbers of a learner with a certificate that are out of range, or that the next round
+    would make infinite.
 
     Its steps are made of its energies unless they are ``steady``.
     """
@@ -108,18 +117,29 @@ def require_certificate(sums: CertificateState, diameter: float) -> None:
         require(f"certificate.{name}", getattr(sums, name), Range(0.0, DEAREST / wide**2))
     require("certificate.turning", sums.turning, Range(0.0, VAST / wide))
     require("certificate.heading", sums.heading, Range(-LONGEST, LONGEST))
-    require("certificate.pull", sums.pull, Range(0.0, 3.0 * LONGEST if len(sums.heading) else VAST / wide))
+    require(
+        "certificate.pull",
+        sums.pull,
+        Range(0.0, 3.0 * LONGEST if len(sums.heading) else VAST / wide),
+    )
 
 
 def require_level(hedge: Mapping[str, Any], fresh: Mapping[str, Any]) -> None:
-    """Refuse a meta whose rate has a level below the first one: a guess that is doubled, and doubled from 0 never grows."""
+    """Refuse a meta whose rate has a level below the first one: a guess that is doubled, and
+    doubled from 0 never grows.
+    """
     level, first = hedge.get("rate.level", 0.0), fresh.get("rate.level", 0.0)
     if level < first * (1.0 - SLACK):
-        raise ValueError(f"state['hedge.rate.level'] must be {first:g} or more, got {level:g}. {DAMAGED}")
+        raise ValueError(
+            f"state['hedge.rate.level'] must be {first:g} or more, got {level:g}. {DAMAGED}"
+        )
 
 
 def require_energy(name: str, energy: Vector) -> None:
-    """Refuse sums of squared surprises that have lost their digits where steps are made of them; 0 is where nothing was met."""
+    """Refuse sums of squared surprises that have lost their digits where steps are made of them.
+
+    0 is where nothing was met.
+    """
     require(name, energy[energy != 0.0], Range(SMALLEST_ENERGY, VAST))
 
 
@@ -129,7 +149,8 @@ def require_gauge(gauge: Gauge, energy: Vector, diameter: float) -> None:
     Parameters
     ----------
     gauge
-        As it was read: 1 / eta is 2 L m for experts that are capped, and for others the root of their energy over the span.
+        As it was read: 1 / eta is 2 L m for experts that are capped, and for others the root of
+        their energy over the span.
     energy
         Of all experts.
     diameter
@@ -144,10 +165,16 @@ def require_gauge(gauge: Gauge, energy: Vector, diameter: float) -> None:
 
 
 def _require_convex(name: str, matrices: Any) -> None:
-    """Sums of curvatures of convex losses, ``(..., d, d)``: symmetric, and nowhere negative but for rounding."""
+    """Sums of curvatures of convex losses, ``(..., d, d)``: symmetric, and nowhere negative but
+    for rounding.
+    """
     size = np.abs(matrices).max(axis=(-2, -1), initial=0.0)
     slack = SLACK * size
     bent = np.abs(matrices - np.swapaxes(matrices, -2, -1)).max(axis=(-2, -1), initial=0.0)
-    unit = np.where(size > 0.0, size, 1.0)[..., None, None]  # eigenvalues of vast numbers would be none
+    unit = np.where(size > 0.0, size, 1.0)[
+        ..., None, None
+    ]  # eigenvalues of vast numbers would be none
     if (bent > slack).any() or (np.linalg.eigvalsh(matrices / unit) < -SLACK).any():
-        raise ValueError(f"state[{name!r}] must hold symmetric matrices without negative eigenvalues. {DAMAGED}")
+        raise ValueError(
+            f"state[{name!r}] must hold symmetric matrices without negative eigenvalues. {DAMAGED}"
+        )

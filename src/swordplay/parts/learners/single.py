@@ -9,7 +9,15 @@ import numpy as np
 
 from swordplay.base import arguments
 from swordplay.base.types import Domain, Gradient, Setting, Vector
-from swordplay.parts.experts import Constant, Experts, ExpertState, OEGDExperts, OGDExperts, from_center, is_steady
+from swordplay.parts.experts import (
+    Constant,
+    Experts,
+    ExpertState,
+    OEGDExperts,
+    OGDExperts,
+    from_center,
+    is_steady,
+)
 from swordplay.parts.learners import certificate
 from swordplay.parts.learners.learner import StatefulLearner, frozen
 from swordplay.parts.metas import NullOptimism, Parts, uniform
@@ -36,7 +44,15 @@ class SingleExpert(StatefulLearner[SingleState]):
         """What this learner is made of."""
         nothing_to_weigh = Fixed(1.0)
         setting = Setting(self.domain.diameter)
-        return Parts(self.domain, (self._expert,), uniform(1), nothing_to_weigh, setting, NullOptimism(), weighed=False)
+        return Parts(
+            self.domain,
+            (self._expert,),
+            uniform(1),
+            nothing_to_weigh,
+            setting,
+            NullOptimism(),
+            weighed=False,
+        )
 
     @property
     def step_sizes(self) -> Vector:
@@ -57,7 +73,9 @@ class SingleExpert(StatefulLearner[SingleState]):
 
     def _step(self, state_: SingleState, gradient: Gradient) -> SingleState:
         moved, move = self._expert.step(state_.experts[0], gradient)
-        lengths = certificate.Lengths.of(*(from_center(kind, self.domain) for kind in (state_.experts[0], moved)))
+        lengths = certificate.Lengths.of(
+            *(from_center(kind, self.domain) for kind in (state_.experts[0], moved))
+        )
         sums = certificate.step(state_.certificate, np.zeros(1), move, lengths)
         return SingleState(state_.rounds + 1, (moved,), sums)
 

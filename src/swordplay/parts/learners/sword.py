@@ -11,7 +11,15 @@ import numpy as np
 from swordplay.base import arguments
 from swordplay.base.types import Domain, Gradient, Setting, Vector
 from swordplay.parts import rates
-from swordplay.parts.experts import AdaGradNorm, Experts, Gauge, GaugedSteps, OEGDExperts, OGDExperts, from_center
+from swordplay.parts.experts import (
+    AdaGradNorm,
+    Experts,
+    Gauge,
+    GaugedSteps,
+    OEGDExperts,
+    OGDExperts,
+    from_center,
+)
 from swordplay.parts.experts.gauge import caution
 from swordplay.parts.learners import certificate, sanity
 from swordplay.parts.learners.assumptions import smoothness_of
@@ -20,7 +28,9 @@ from swordplay.parts.metas import LearnedOptimism, Meta, OptimisticHedge, telesc
 from swordplay.parts.metas.meta import chosen
 
 FLOOR = 1e-4
-"""Of the rate: leaders that differ by less than this, relative to the largest surprise, are as good as tied."""
+"""Of the rate: leaders that differ by less than this, relative to the largest surprise, are as
+good as tied.
+"""
 
 MOST_MULTIPLIERS = 32
 """More than 4^31 rounds cannot be played; a saved state with more experts is damaged."""
@@ -31,24 +41,27 @@ class Sword(Ensemble):
     r"""Track any moving target, given only where decisions live.
 
     Both kinds of experts of Sword_best, with steps that measure the gradients themselves
-    (:math:`\eta = c \hat D / \sqrt{\sum q_s}`), a rate that all but follows the leader until the losses say
-    otherwise, and optimism that follows the better of its two guesses. A pool that has become too short for the
-    rounds played forks its fastest expert and doubles the copy's multiplier c.
+    (:math:`\eta = c \hat D / \sqrt{\sum q_s}`), a rate that all but follows the leader until the
+    losses say otherwise, and optimism that follows the better of its two guesses. A pool that has
+    become too short for the rounds played forks its fastest expert and doubles the copy's
+    multiplier c.
 
-    The domain may be far too large: the first expert of each kind never steps farther than the smoothness of the losses
-    allows, and :math:`\hat D` is the diameter of the domain or twice as far as such an expert has been, whichever is less
-    (:class:`~swordplay.parts.experts.GaugedSteps`). Losses that do not know their smoothness go without this protection.
+    The domain may be far too large: the first expert of each kind never steps farther than the
+    smoothness of the losses allows, and :math:`\hat D` is the diameter of the domain or twice as
+    far as such an expert has been, whichever is less
+    (:class:`~swordplay.parts.experts.GaugedSteps`). Losses that do not know their smoothness go
+    without this protection.
 
-    No decision changes when all losses are multiplied by one number, or when the domain and the losses are moved
-    together. :meth:`certificate` is its guarantee.
+    No decision changes when all losses are multiplied by one number, or when the domain and the
+    losses are moved together. :meth:`certificate` is its guarantee.
 
     Parameters
     ----------
     domain
         Where decisions live.
     meta
-        What weighs the experts, such as ``sp.metas.Squint()``; an optimistic Hedge that all but follows the leader unless
-        given.
+        What weighs the experts, such as ``sp.metas.Squint()``; an optimistic Hedge that all but
+        follows the leader unless given.
 
     Examples
     --------
@@ -69,17 +82,28 @@ class Sword(Ensemble):
             domain,
             experts=[OEGDExperts(domain, steps), OGDExperts(domain, steps)],
             prior=_prior(1),
-            hedge=chosen(meta, None, OptimisticHedge(rates.SelfConfident(offset=0.0, floor=FLOOR), Setting(domain.diameter))),
+            hedge=chosen(
+                meta,
+                None,
+                OptimisticHedge(
+                    rates.SelfConfident(offset=0.0, floor=FLOOR), Setting(domain.diameter)
+                ),
+            ),
             optimism=LearnedOptimism(math.inf),
         )
 
     def settings(self) -> Mapping[str, Any]:
-        """What the learner was made with. Its pool is told by nobody: which experts there are stands in the state."""
+        """What the learner was made with.
+
+        Its pool is told by nobody: which experts there are stands in the state.
+        """
         return {**super().settings(), "step_sizes": self._concatenated_steps(self._begun(()))}
 
     def _start(self) -> EnsembleState:
         fresh = self._begun(Gauge(caution=caution(self.domain.dim)))
-        sums = certificate.start(len(fresh.certificate.drift), self.domain.dim if self.headed else None)
+        sums = certificate.start(
+            len(fresh.certificate.drift), self.domain.dim if self.headed else None
+        )
         return fresh._replace(certificate=sums)
 
     @property
@@ -88,36 +112,54 @@ class Sword(Ensemble):
         return self.domain.dim <= certificate.WIDEST
 
     def _begun(self, gauge: Gauge | tuple[()]) -> EnsembleState:
-        """Before the first round; without a gauge nobody is capped, as before there were capped experts.
+        """Before the first round.
 
-        Who is capped is not alone: an expert that may step farther takes its own first step beside it.
+        Without a gauge nobody is capped, as before there were capped experts.
+
+        Who is capped is not alone: an expert that may step farther takes its own first step beside
+        it.
         """
         fresh = super()._start()._replace(gauge=gauge)
         return self._forked(fresh) if gauge else fresh
 
     def _kinds(self, state_: EnsembleState, gauge: Gauge | tuple[()]) -> tuple[Experts, ...]:
-        """Extra-gradient experts step as they looked ahead, by what was known before; then everybody by what is known now."""
+        """Extra-gradient experts step as they looked ahead, by what was known before.
+
+        Then everybody by what is known now.
+        """
         before = state_.gauge
         if not (isinstance(before, Gauge) and isinstance(gauge, Gauge)):
             return self._experts
         X, D = self.domain, self.domain.diameter
         patient = GaugedSteps(D, gauge, gauge.average(state_.rounds))
-        return OEGDExperts(X, GaugedSteps(D, before, before.rho), GaugedSteps(D, gauge, gauge.rho)), OGDExperts(X, patient)
+        return OEGDExperts(
+            X, GaugedSteps(D, before, before.rho), GaugedSteps(D, gauge, gauge.rho)
+        ), OGDExperts(X, patient)
 
-    def _measured(self, state_: EnsembleState, gradient: Gradient, observed: Vector) -> Gauge | tuple[()]:
+    def _measured(
+        self, state_: EnsembleState, gradient: Gradient, observed: Vector
+    ) -> Gauge | tuple[()]:
         gauge = state_.gauge
         if not isinstance(gauge, Gauge):
             return gauge
         farthest = np.linalg.norm(from_center(state_.experts[1], self.domain)[0])
-        return gauge.after(smoothness_of(gradient), float(np.linalg.norm(observed)), float(farthest))
+        return gauge.after(
+            smoothness_of(gradient), float(np.linalg.norm(observed)), float(farthest)
+        )
 
     def _require_sane(self, new: EnsembleState) -> None:
         super()._require_sane(new)
         if isinstance(new.gauge, Gauge):
-            sanity.require_gauge(new.gauge, np.concatenate([kind.energy for kind in new.experts]), self.domain.diameter)
+            sanity.require_gauge(
+                new.gauge,
+                np.concatenate([kind.energy for kind in new.experts]),
+                self.domain.diameter,
+            )
 
     def _grow(self, state_: EnsembleState) -> EnsembleState:
-        """Fork while the fastest multiplier is too slow for a comparator that moved in every round."""
+        """Fork while the fastest multiplier is too slow for a comparator that moved in every
+        round.
+        """
         # The best multiplier is of order sqrt(1 + 2 P_T / D), and P_T <= D t.
         enough = 1 + 2 * state_.rounds <= 4 ** (len(state_.experts[0].points) - 1)
         return state_ if enough else self._grow(self._forked(state_))
@@ -135,7 +177,10 @@ class Sword(Ensemble):
         )
 
     def _template(self, saved: Mapping[str, Any]) -> EnsembleState:
-        """Saved after more rounds than this learner played, a state has more experts; one of before has no gauge or no S."""
+        """Saved after more rounds than this learner played, a state has more experts.
+
+        One of before has no gauge or no S.
+        """
         wanted = min(np.size(saved.get("hedge.weights", ())), 2 * MOST_MULTIPLIERS)
         gauge = Gauge(**{name: 1.0 for name in ("patience", "caution") if f"gauge.{name}" in saved})
         state_ = self._begun(gauge if "gauge.span" in saved else ())

@@ -23,7 +23,8 @@ from swordplay.parts.metas.meta import chosen
 class AderTrueLosses(Ensemble):
     r"""Ader without the surrogate: N gradients and N + 1 values a round instead of one gradient.
 
-    .. math:: x_{t+1,i} = \Pi[x_{t,i} - \eta_i \nabla f_t(x_{t,i})], \qquad \ell_{t,i} = f_t(x_{t,i})
+    .. math:: x_{t+1,i} = \Pi[x_{t,i} - \eta_i \nabla f_t(x_{t,i})], \qquad \ell_{t,i} =
+        f_t(x_{t,i})
 
     Parameters
     ----------
@@ -36,19 +37,30 @@ class AderTrueLosses(Ensemble):
     pool
         Step sizes; those of Ader unless given.
     meta
-        What weighs the experts; a Hedge of rate :math:`\sqrt{8 / (T G^2 D^2)}` unless given: the values of one loss lie at
-        most D G apart.
+        What weighs the experts; a Hedge of rate :math:`\sqrt{8 / (T G^2 D^2)}` unless given: the
+        values of one loss lie at most D G apart.
 
     References
     ----------
-    Zhang, Lu, Zhou (2018), "Adaptive online learning in dynamic environments", Algorithms 1 and 2; ``bounds.ader_true_losses``.
+    Zhang, Lu, Zhou (2018), "Adaptive online learning in dynamic environments", Algorithms 1 and 2;
+    ``bounds.ader_true_losses``.
     """
 
     @representable
     def __init__(
-        self, domain: Domain, *, horizon: int, gradient_bound: float, pool: Any = None, meta: Meta | None = None
+        self,
+        domain: Domain,
+        *,
+        horizon: int,
+        gradient_bound: float,
+        pool: Any = None,
+        meta: Meta | None = None,
     ) -> None:
-        D, G, T = arguments.domain(domain).diameter, arguments.positive("gradient_bound", gradient_bound), horizon
+        D, G, T = (
+            arguments.domain(domain).diameter,
+            arguments.positive("gradient_bound", gradient_bound),
+            horizon,
+        )
         default_pool = pools.ader(diameter=D, gradient_bound=G, horizon=T)
         steps = Constant(default_pool if pool is None else arguments.positives("pool", pool))
         rate = rates.Fixed(math.sqrt(8 / arguments.whole("horizon", T)) / (G * D))
@@ -63,7 +75,10 @@ class AderTrueLosses(Ensemble):
 
     @property
     def parts(self) -> Parts:
-        """What this learner is made of; the engine does not know metas that are told true losses."""
+        """What this learner is made of.
+
+        The engine does not know metas that are told true losses.
+        """
         return super().parts._replace(rate=OwnRate())
 
     def observe(self, loss: Loss) -> None:
@@ -82,5 +97,7 @@ class AderTrueLosses(Ensemble):
             rounds=state_.rounds + 1,
             experts=moved,
             hedge=self._hedge.weigh(hedge, np.zeros(len(lost) - 1)),
-            certificate=certificate.step(state_.certificate, lost[0] - lost[1:], moves, self._lengths(state_, moved)),
+            certificate=certificate.step(
+                state_.certificate, lost[0] - lost[1:], moves, self._lengths(state_, moved)
+            ),
         )

@@ -47,7 +47,9 @@ class _Tuned(Ensemble):
         self.told = told
 
 
-def _given(domain: Any, horizon: int, gradient_bound: float, smoothness: float) -> tuple[Domain, float, float, Vector]:
+def _given(
+    domain: Any, horizon: int, gradient_bound: float, smoothness: float
+) -> tuple[Domain, float, float, Vector]:
     """The constants of the game, checked, and the safe pool they make."""
     arguments.domain(domain)
     G = arguments.positive("gradient_bound", gradient_bound)
@@ -62,9 +64,11 @@ def _steps(name: str, pool: Any, default: Vector) -> Constant:
 
 @final
 class SwordVar(_Tuned):
-    r"""Regret that scales with how much the gradients vary: extra-gradient experts, replayed gradients.
+    r"""Regret that scales with how much the gradients vary: extra-gradient experts, replayed
+    gradients.
 
-    Dynamic regret of order :math:`\sqrt{(1 + P_T + V_T)(1 + P_T)}` against every comparator at once.
+    Dynamic regret of order :math:`\sqrt{(1 + P_T + V_T)(1 + P_T)}` against every comparator at
+    once.
 
     Parameters
     ----------
@@ -81,7 +85,8 @@ class SwordVar(_Tuned):
     learning_rate
         Rate of the meta; ``SelfConfident(cap=1/(L D^2))`` unless given.
     meta
-        What weighs the experts, such as ``sp.metas.Squint()``; an optimistic Hedge with the learning rate unless given.
+        What weighs the experts, such as ``sp.metas.Squint()``; an optimistic Hedge with the
+        learning rate unless given.
 
     References
     ----------
@@ -119,8 +124,8 @@ class SwordVar(_Tuned):
 class SwordSmall(_Tuned):
     r"""Regret that scales with the comparators' own loss: gradient-descent experts, no guess.
 
-    Dynamic regret of order :math:`\sqrt{(1 + P_T + F_T)(1 + P_T)}` against every comparator at once, for losses that
-    are nowhere negative.
+    Dynamic regret of order :math:`\sqrt{(1 + P_T + F_T)(1 + P_T)}` against every comparator at
+    once, for losses that are nowhere negative.
 
     Parameters
     ----------
@@ -137,11 +142,13 @@ class SwordSmall(_Tuned):
     learning_rate
         Rate of the meta; ``SelfConfident(offset=(D G / 2)^2, factor=1)`` unless given.
     meta
-        What weighs the experts, such as ``sp.metas.Squint()``; an optimistic Hedge with the learning rate unless given.
+        What weighs the experts, such as ``sp.metas.Squint()``; an optimistic Hedge with the
+        learning rate unless given.
 
     References
     ----------
-    Zhao et al. (2020), Sword_small, Theorem 5. ``bounds.sword_small`` is its bound with every constant.
+    Zhao et al. (2020), Sword_small, Theorem 5. ``bounds.sword_small`` is its bound with every
+    constant.
     """
 
     @representable
@@ -158,7 +165,8 @@ class SwordSmall(_Tuned):
     ) -> None:
         domain, G, L, safe = _given(domain, horizon, gradient_bound, smoothness)
         steps = _steps("pool", pool, safe)
-        # Without a guess the losses range over D G at the most, half of what a wrong guess can bring.
+        # Without a guess the losses range over D G at the most, half of what a wrong guess can
+        # bring.
         rate = rates.SelfConfident(offset=(domain.diameter * G / 2) ** 2, factor=1.0)
         super().__init__(
             domain,
@@ -174,9 +182,11 @@ class SwordSmall(_Tuned):
 
 @final
 class SwordBest(_Tuned):
-    r"""The better of Sword_var and Sword_small, without knowing which: both kinds of experts, learned optimism.
+    r"""The better of Sword_var and Sword_small, without knowing which: both kinds of experts,
+    learned optimism.
 
-    Dynamic regret of order :math:`\sqrt{(1 + P_T + \min\{V_T, F_T\})(1 + P_T)}` against every comparator at once.
+    Dynamic regret of order :math:`\sqrt{(1 + P_T + \min\{V_T, F_T\})(1 + P_T)}` against every
+    comparator at once.
 
     Parameters
     ----------
@@ -189,18 +199,21 @@ class SwordBest(_Tuned):
     smoothness
         L, the Lipschitz constant of every gradient.
     variation_pool, small_loss_pool
-        Step sizes of the extra-gradient and of the gradient-descent experts; ``pools.safe`` unless given.
+        Step sizes of the extra-gradient and of the gradient-descent experts; ``pools.safe`` unless
+        given.
     learning_rate
         Rate of the meta; ``SelfConfident(cap=1/(L D^2))`` unless given.
     optimism_rate
-        Rate at which the two guesses are told apart; :math:`1/(8 G^2)` unless given. The paper's 2 breaks its own
-        claim for G > 1/4.
+        Rate at which the two guesses are told apart; :math:`1/(8 G^2)` unless given. The paper's 2
+        breaks its own claim for G > 1/4.
     meta
-        What weighs the experts, such as ``sp.metas.Squint()``; an optimistic Hedge with the learning rate unless given.
+        What weighs the experts, such as ``sp.metas.Squint()``; an optimistic Hedge with the
+        learning rate unless given.
 
     References
     ----------
-    Zhao et al. (2020), Sword_best, Theorem 7. ``bounds.sword_best`` is its bound with every constant.
+    Zhao et al. (2020), Sword_best, Theorem 7. ``bounds.sword_best`` is its bound with every
+    constant.
     """
 
     @representable

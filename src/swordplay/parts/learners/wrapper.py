@@ -21,7 +21,8 @@ AROUND = "around"
 class Wrapper(ABC):
     """A learner around another one, whose state is all that it keeps.
 
-    A subclass says how a decision follows from that of the learner inside, and which gradient to tell it after a round.
+    A subclass says how a decision follows from that of the learner inside, and which gradient to
+    tell it after a round.
     """
 
     def __init__(self, domain: Domain, inner: StatefulLearner[Any]) -> None:
@@ -49,22 +50,33 @@ class Wrapper(ABC):
 
     @property
     def assumptions(self) -> Assumptions:
-        """What the learner inside was told about the gradients that it is handed, beside what was seen of them."""
+        """What the learner inside was told about the gradients that it is handed, beside what
+        was seen of them.
+        """
         return self.inner.assumptions
 
     def observe(self, loss: Loss) -> None:
         """Learn from a loss: the whole round happens or, on an error, nothing does."""
         gradient = self._gradient(loss)
-        self.inner.observe(FunctionLoss(lambda y: y @ gradient, lambda y: np.broadcast_to(gradient, y.shape), 0.0))
+        self.inner.observe(
+            FunctionLoss(lambda y: y @ gradient, lambda y: np.broadcast_to(gradient, y.shape), 0.0)
+        )
         self._decision = None
 
     def settings(self) -> Mapping[str, Any]:
         """What the learner was made with, beside what the learner inside was made with."""
         center, diameter = self.domain.center, self.domain.diameter
-        return {"learner": type(self).__qualname__, "center": center, "diameter": diameter, "domain": self.domain}
+        return {
+            "learner": type(self).__qualname__,
+            "center": center,
+            "diameter": diameter,
+            "domain": self.domain,
+        }
 
     def state(self) -> State:
-        """All that the next round needs and all that the learner was made with, as named arrays and numbers."""
+        """All that the next round needs and all that the learner was made with, as named arrays
+        and numbers.
+        """
         return self.inner.state() | settings.write(settings.flatten({AROUND: self.settings()}))
 
     def load_state(self, state_: Mapping[str, Any]) -> None:
@@ -76,12 +88,16 @@ class Wrapper(ABC):
             If the state is damaged, or was saved by a learner with other settings; nothing changes.
         """
         if not isinstance(state_, Mapping):
-            raise TypeError(f"state must be the dictionary that state() returned, got {type(state_).__name__}.")
+            raise TypeError(
+                f"state must be the dictionary that state() returned, got {type(state_).__name__}."
+            )
         saved, made_with = settings.split(state_)
         here = _inside(settings.flatten({AROUND: self.settings()}))
         if differ := settings.differences(_inside(made_with), here):
             raise ValueError(f"state was saved with other settings: {differ}. {REMEDY}")
-        inner = {path: value for path, value in made_with.items() if not path.startswith(f"{AROUND}.")}
+        inner = {
+            path: value for path, value in made_with.items() if not path.startswith(f"{AROUND}.")
+        }
         self.inner.load_state(saved | settings.write(inner))
         self._decision = None
 
@@ -95,13 +111,23 @@ class Wrapper(ABC):
 
 
 def _inside(flat: Mapping[str, Any]) -> State:
-    """The settings that begin with ``AROUND``, without it; a state that has none was saved by another learner."""
-    own = {path.removeprefix(f"{AROUND}."): value for path, value in flat.items() if path.startswith(f"{AROUND}.")}
+    """The settings that begin with ``AROUND``, without it.
+
+    A state that has none was saved by another learner.
+    """
+    own = {
+        path.removeprefix(f"{AROUND}."): value
+        for path, value in flat.items()
+        if path.startswith(f"{AROUND}.")
+    }
     return {"learner": "not set", **own}
 
 
 def stateful(value: Any) -> StatefulLearner[Any]:
     """A learner of this package, which says its settings."""
     if not isinstance(value, StatefulLearner):
-        raise TypeError(f"make must make a learner such as sp.Ader, got {arguments.shown(value)} ({type(value).__name__}).")
+        raise TypeError(
+            f"make must make a learner such as sp.Ader, got {arguments.shown(value)} "
+            f"({type(value).__name__})."
+        )
     return value

@@ -44,8 +44,13 @@ class FunctionLoss:
     ) -> None:
         for name, function in (("value", value), ("gradient", gradient)):
             if not callable(function):
-                raise TypeError(f"{name} must be callable, got {arguments.shown(function)}. Give a function of the points.")
-        self.smoothness = None if smoothness is None else arguments.nonnegative("smoothness", smoothness)
+                raise TypeError(
+                    f"{name} must be callable, got {arguments.shown(function)}. Give a function "
+                    "of the points."
+                )
+        self.smoothness = (
+            None if smoothness is None else arguments.nonnegative("smoothness", smoothness)
+        )
         self._value = value if batched else _one_by_one(value)
         self._gradient = gradient if batched else _one_by_one(gradient)
 
@@ -67,7 +72,8 @@ class FunctionLoss:
         clean = np.asarray(answer, dtype=np.float64)
         if clean.shape != expected:
             raise ValueError(
-                f"{name} must return shape {expected} for points of shape {given}, got {clean.shape}. "
+                f"{name} must return shape {expected} for points of shape {given}, got "
+                f"{clean.shape}. "
                 "If it takes one point at a time, say batched=False."
             )
         return clean
@@ -78,7 +84,9 @@ def _one_by_one(function: Callable[[Array], Any]) -> Callable[[Array], Array]:
 
     def looped(points: Array) -> Array:
         leading = points.shape[:-1]
-        answers = np.array([function(point) for point in points.reshape(-1, points.shape[-1])], dtype=np.float64)
+        answers = np.array(
+            [function(point) for point in points.reshape(-1, points.shape[-1])], dtype=np.float64
+        )
         return answers.reshape(leading + answers.shape[1:])
 
     return looped

@@ -16,7 +16,8 @@ class HuberLoss(LinearLoss):
     r"""Squared for small residuals, linear beyond a threshold: outliers pull with bounded force.
 
     .. math:: f(x) = h(\langle a, x \rangle - y), \quad
-        h(r) = \tfrac12 r^2 \text{ if } |r| \le \delta, \text{ else } \delta |r| - \tfrac12 \delta^2, \qquad L = \|a\|^2
+        h(r) = \tfrac12 r^2 \text{ if } |r| \le \delta, \text{ else } \delta |r| - \tfrac12
+        \delta^2, \qquad L = \|a\|^2
 
     Parameters
     ----------

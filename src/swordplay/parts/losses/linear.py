@@ -14,7 +14,8 @@ from swordplay.base.types import Array, Vector
 class LinearLoss(ABC):
     r"""A loss of a linear prediction, judged by how far the prediction is off.
 
-    .. math:: f(x) = \varphi(\langle a, x \rangle, y), \qquad \nabla f(x) = \varphi'(\langle a, x \rangle, y)\, a
+    .. math:: f(x) = \varphi(\langle a, x \rangle, y), \qquad \nabla f(x) = \varphi'(\langle a, x
+        \rangle, y)\, a
 
     A subclass gives :math:`\varphi`, its slope and its largest curvature; the rest follows.
 
@@ -48,7 +49,10 @@ class LinearLoss(ABC):
         return loss
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(features={arguments.shown(self.features.tolist())}, target={self.target})"
+        return (
+            f"{type(self).__name__}(features={arguments.shown(self.features.tolist())}, "
+            f"target={self.target})"
+        )
 
     @property
     def dim(self) -> int:

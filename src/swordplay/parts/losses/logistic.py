@@ -14,7 +14,8 @@ from swordplay.parts.losses.linear import LinearLoss
 class LogisticLoss(LinearLoss):
     r"""Minus the log-likelihood of a label under a linear log-odds.
 
-    .. math:: f(x) = \log(1 + e^{-s \langle a, x \rangle}), \quad s = 2y - 1, \qquad L = \tfrac14 \|a\|^2
+    .. math:: f(x) = \log(1 + e^{-s \langle a, x \rangle}), \quad s = 2y - 1, \qquad L = \tfrac14
+        \|a\|^2
 
     Parameters
     ----------
@@ -37,7 +38,8 @@ class LogisticLoss(LinearLoss):
         super().__init__(features, float(target) if isinstance(target, bool | np.bool_) else target)
         if self.target not in (0.0, 1.0):
             raise ValueError(
-                f"target must be 0 or 1 for the logistic loss, got {self.target}. Encode the two labels as 0 and 1."
+                f"target must be 0 or 1 for the logistic loss, got {self.target}. Encode the two "
+                "labels as 0 and 1."
             )
 
     def phi(self, prediction: Array) -> Array:

@@ -13,9 +13,11 @@ from swordplay.parts.losses.linear import LinearLoss
 
 @final
 class PinballLoss(LinearLoss):
-    r"""What a quantile pays: its expectation is smallest where the target lies below with a chance of ``level``.
+    r"""What a quantile pays: its expectation is smallest where the target lies below with a chance
+    of ``level``.
 
-    .. math:: f(x) = \max\{\tau\,(y - \langle a, x \rangle),\; (1 - \tau)\,(\langle a, x \rangle - y)\}
+    .. math:: f(x) = \max\{\tau\,(y - \langle a, x \rangle),\; (1 - \tau)\,(\langle a, x \rangle -
+        y)\}
 
     It has a kink, where the gradient is taken as 0, and no smoothness.
 
@@ -46,7 +48,8 @@ class PinballLoss(LinearLoss):
         self.level = arguments.share("level", level)
 
     @property
-    def smoothness(self) -> None:  # type: ignore[override]  # because the other losses of a linear prediction are smooth
+    # because the other losses of a linear prediction are smooth
+    def smoothness(self) -> None:  # type: ignore[override]
         """None: the slope jumps at the kink."""
         return None
 

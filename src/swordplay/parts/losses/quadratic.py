@@ -17,7 +17,8 @@ PSD_TOLERANCE = 1e-10
 class QuadraticLoss:
     r"""A convex quadratic.
 
-    .. math:: f(x) = \tfrac12 x^\top A x - b^\top x + c, \qquad \nabla f(x) = A x - b, \qquad L = \lambda_{\max}(A)
+    .. math:: f(x) = \tfrac12 x^\top A x - b^\top x + c, \qquad \nabla f(x) = A x - b, \qquad L =
+        \lambda_{\max}(A)
 
     Parameters
     ----------
@@ -34,12 +35,21 @@ class QuadraticLoss:
         self.matrix = arguments.array("matrix", matrix, ndim=2).copy()
         self.constant = arguments.real("constant", constant)
         if self.matrix.shape != (self.dim, self.dim):
-            raise ValueError(f"matrix must have shape ({self.dim}, {self.dim}) to go with vector, got {self.matrix.shape}.")
+            raise ValueError(
+                f"matrix must have shape ({self.dim}, {self.dim}) to go with vector, got "
+                f"{self.matrix.shape}."
+            )
         if not np.allclose(self.matrix, self.matrix.T, rtol=1e-10, atol=0.0):
-            raise ValueError("matrix must be symmetric. Give (A + A.T) / 2: the values of the function are the same.")
+            raise ValueError(
+                "matrix must be symmetric. Give (A + A.T) / 2: the values of the function are the "
+                "same."
+            )
         spectrum = np.linalg.eigvalsh(self.matrix)
         if spectrum[0] < -PSD_TOLERANCE * max(abs(spectrum[-1]), abs(spectrum[0])):
-            raise ValueError(f"matrix must be positive semi-definite, got an eigenvalue of {spectrum[0]}: not convex.")
+            raise ValueError(
+                f"matrix must be positive semi-definite, got an eigenvalue of {spectrum[0]}: not "
+                "convex."
+            )
         self.smoothness = max(float(spectrum[-1]), 0.0)
         """L, the largest eigenvalue of A."""
 

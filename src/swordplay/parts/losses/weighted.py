@@ -16,7 +16,8 @@ class WeightedLoss:
 
     .. math:: f(x) = \omega f_0(x), \qquad L = \omega L_0
 
-    With :math:`\omega = 1/L_0` every loss has smoothness 1, and one pool of step sizes serves rounds of any size.
+    With :math:`\omega = 1/L_0` every loss has smoothness 1, and one pool of step sizes serves
+    rounds of any size.
 
     Parameters
     ----------

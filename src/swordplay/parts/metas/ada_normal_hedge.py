@@ -31,18 +31,19 @@ class AdaNormalHedgeState(NamedTuple):
 class AdaNormalHedge:
     r"""Weights from regrets and their magnitudes, with no rate at all.
 
-    .. math:: p_{t+1,i} \propto \tfrac12 \pi_i \big[e^{[R_i + 1]_+^2 / (3 (C_i + 1))} - e^{[R_i - 1]_+^2 / (3 (C_i + 1))}\big],
-        \qquad R_i = \sum_s r_{s,i}, \quad C_i = \sum_s |r_{s,i}|
+    .. math:: p_{t+1,i} \propto \tfrac12 \pi_i \big[e^{[R_i + 1]_+^2 / (3 (C_i + 1))} - e^{[R_i -
+        1]_+^2 / (3 (C_i + 1))}\big], \qquad R_i = \sum_s r_{s,i}, \quad C_i = \sum_s |r_{s,i}|
 
     with regrets in units of ``range``. For every expert :math:`R_i \le \sqrt{3 C_i \ln(B/\pi_i)}`,
-    :math:`B = 1 + \tfrac32 \sum_j \pi_j (1 + \ln(1 + C_j))`: ``bounds.ada_normal_hedge``. The guesses of an optimistic learner
-    are not used: this potential has no optimistic form with a proof.
+    :math:`B = 1 + \tfrac32 \sum_j \pi_j (1 + \ln(1 + C_j))`: ``bounds.ada_normal_hedge``. The
+    guesses of an optimistic learner are not used: this potential has no optimistic form with a
+    proof.
 
     Parameters
     ----------
     range
-        How far the losses of a round may lie apart, such as D G. Unless given it is measured: the largest regret so far;
-        the bound is proved for a range that is given.
+        How far the losses of a round may lie apart, such as D G. Unless given it is measured: the
+        largest regret so far; the bound is proved for a range that is given.
 
     References
     ----------
@@ -63,9 +64,13 @@ class AdaNormalHedge:
         """Weights equal to the prior."""
         prior = checked_prior(prior)
         nothing = np.zeros_like(prior)
-        return AdaNormalHedgeState(np.log(prior), nothing, nothing, nothing, prior, self.range or 0.0)
+        return AdaNormalHedgeState(
+            np.log(prior), nothing, nothing, nothing, prior, self.range or 0.0
+        )
 
-    def learn(self, state: AdaNormalHedgeState, losses: Vector, surprise: float) -> AdaNormalHedgeState:
+    def learn(
+        self, state: AdaNormalHedgeState, losses: Vector, surprise: float
+    ) -> AdaNormalHedgeState:
         """Add the regrets of the round."""
         met = surprises(state.weights, losses, np.zeros_like(losses), state.unit)
         return state._replace(
@@ -79,7 +84,9 @@ class AdaNormalHedge:
         scores = state.log_prior + log_potential_slope(state.regrets, state.magnitudes)
         return state._replace(guesses=guesses, weights=normalised(scores, state.log_prior))
 
-    def fork(self, state: AdaNormalHedgeState, parents: Vector, prior: Vector) -> AdaNormalHedgeState:
+    def fork(
+        self, state: AdaNormalHedgeState, parents: Vector, prior: Vector
+    ) -> AdaNormalHedgeState:
         """More experts, each with the past of its parent."""
         return AdaNormalHedgeState(
             np.log(prior),
@@ -92,8 +99,14 @@ class AdaNormalHedge:
 
 
 def log_potential_slope(regrets: Vector, magnitudes: Vector) -> Vector:
-    r"""Logarithm of :math:`\tfrac12 [e^{[R+1]_+^2/(3(C+1))} - e^{[R-1]_+^2/(3(C+1))}]`; minus infinity where R <= -1."""
-    # One published implementation has C - 1 in the second exponent: it divides by zero in the first rounds.
-    up, down = (np.maximum(regrets + side, 0.0) ** 2 / (3 * (magnitudes + 1)) for side in (1.0, -1.0))
+    r"""Logarithm of :math:`\tfrac12 [e^{[R+1]_+^2/(3(C+1))} - e^{[R-1]_+^2/(3(C+1))}]`.
+
+    Minus infinity where R <= -1.
+    """
+    # One published implementation has C - 1 in the second exponent: it divides by zero in the first
+    # rounds.
+    up, down = (
+        np.maximum(regrets + side, 0.0) ** 2 / (3 * (magnitudes + 1)) for side in (1.0, -1.0)
+    )
     with np.errstate(divide="ignore"):
         return np.asarray(up + np.log(-np.expm1(down - up)) - np.log(2.0))

@@ -10,7 +10,13 @@ import numpy as np
 
 from swordplay.base import arguments
 from swordplay.base.types import Vector
-from swordplay.parts.metas.meta import checked_prior, consistent, normalised, shared_among_children, surprises
+from swordplay.parts.metas.meta import (
+    checked_prior,
+    consistent,
+    normalised,
+    shared_among_children,
+    surprises,
+)
 
 LARGEST_RATE = 0.5
 """ln(1 + x) >= x - x^2 holds from -1/2 on."""
@@ -42,18 +48,21 @@ class AdaptMLProd:
         e^{\eta_{t,i} \hat r_{t,i}}\big)^{\eta_{t+1,i}/\eta_{t,i}},
         \quad p_{t,i} \propto \eta_{t,i} w_{t,i} e^{\eta_{t,i} \hat r_{t,i}}
 
-    :math:`V_i = \sum (r_{s,i} - \hat r_{s,i})^2`, where :math:`\hat r` are the regrets that the guesses expect (0 without
-    optimism), all in units of ``range``. Regret of order :math:`\sqrt{V_i \ln N}`: ``bounds.adapt_ml_prod``.
+    :math:`V_i = \sum (r_{s,i} - \hat r_{s,i})^2`, where :math:`\hat r` are the regrets that the
+    guesses expect (0 without optimism), all in units of ``range``. Regret of order :math:`\sqrt{V_i
+    \ln N}`: ``bounds.adapt_ml_prod``.
 
     Parameters
     ----------
     range
-        How far the losses of a round (less their guesses) may lie apart, such as D G, and twice that with guesses. Unless
-        given it is measured: the largest surprise so far; the bound is proved for a range that is given.
+        How far the losses of a round (less their guesses) may lie apart, such as D G, and twice
+        that with guesses. Unless given it is measured: the largest surprise so far; the bound is
+        proved for a range that is given.
 
     References
     ----------
-    Gaillard, Stoltz, van Erven (2014), "A second-order bound with excess losses"; with guesses Wei, Hong, Lu (2016).
+    Gaillard, Stoltz, van Erven (2014), "A second-order bound with excess losses"; with guesses Wei,
+    Hong, Lu (2016).
     """
 
     def __init__(self, *, range: float | None = None) -> None:
@@ -71,7 +80,9 @@ class AdaptMLProd:
         prior = checked_prior(prior)
         nothing = np.zeros_like(prior)
         rates = _rates(nothing, len(prior))
-        return AdaptMLProdState(np.log(prior), np.log(prior), nothing, rates, nothing, prior, self.range or 0.0)
+        return AdaptMLProdState(
+            np.log(prior), np.log(prior), nothing, rates, nothing, prior, self.range or 0.0
+        )
 
     def learn(self, state: AdaptMLProdState, losses: Vector, surprise: float) -> AdaptMLProdState:
         """Multiply, and shrink the rates."""
@@ -80,14 +91,20 @@ class AdaptMLProd:
         rates = np.minimum(state.rates, _rates(squares, len(losses)))
         won = np.log1p(state.rates * (met.regrets - met.expected)) + state.rates * met.expected
         return state._replace(
-            log_products=rates / state.rates * (state.log_products + won), squares=squares, rates=rates, unit=met.unit
+            log_products=rates / state.rates * (state.log_products + won),
+            squares=squares,
+            rates=rates,
+            unit=met.unit,
         )
 
     def weigh(self, state: AdaptMLProdState, guesses: Vector) -> AdaptMLProdState:
         """The weights of the coming round."""
         scores = np.log(state.rates) + state.log_products
         unit = state.unit or 1.0
-        weights = consistent(guesses, lambda expected: normalised(scores + state.rates * expected / unit, state.log_prior))
+        weights = consistent(
+            guesses,
+            lambda expected: normalised(scores + state.rates * expected / unit, state.log_prior),
+        )
         return state._replace(guesses=guesses, weights=weights)
 
     def fork(self, state: AdaptMLProdState, parents: Vector, prior: Vector) -> AdaptMLProdState:

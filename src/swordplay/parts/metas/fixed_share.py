@@ -31,38 +31,51 @@ class FixedShareState(NamedTuple):
 
 @final
 class FixedShare:
-    r"""Exponential weights of which a share is handed out again in every round, so that a change of leader is quick.
+    r"""Exponential weights of which a share is handed out again in every round, so that a change of
+    leader is quick.
 
-    .. math:: v_i \propto q_{t,i}\, e^{-\varepsilon \ell_{t,i}}, \qquad q_{t+1} = (1 - \alpha) v + \alpha \pi, \qquad
-        p_{t+1,i} \propto q_{t+1,i}\, e^{-\varepsilon m_{t+1,i}}
+    .. math:: v_i \propto q_{t,i}\, e^{-\varepsilon \ell_{t,i}}, \qquad q_{t+1} = (1 - \alpha) v +
+        \alpha \pi, \qquad p_{t+1,i} \propto q_{t+1,i}\, e^{-\varepsilon m_{t+1,i}}
 
-    Against every sequence of experts that changes m times, with losses in units of ``range``: ``bounds.fixed_share``.
+    Against every sequence of experts that changes m times, with losses in units of ``range``:
+    ``bounds.fixed_share``.
 
     Parameters
     ----------
     share
         :math:`\alpha` in (0, 1): the leader is expected to change once in :math:`1/\alpha` rounds.
     learning_rate
-        :math:`\varepsilon`, for losses in units of ``range``; :math:`\sqrt{8 \alpha (1 + \ln(N/\alpha))}` unless given, which
-        is best where the leader changes as often as expected.
+        :math:`\varepsilon`, for losses in units of ``range``; :math:`\sqrt{8 \alpha (1 +
+        \ln(N/\alpha))}` unless given, which is best where the leader changes as often as expected.
     range
-        How far the losses of a round (less their guesses) may lie apart, such as D G. Unless given it is measured: the
-        largest regret so far.
+        How far the losses of a round (less their guesses) may lie apart, such as D G. Unless given
+        it is measured: the largest regret so far.
 
     References
     ----------
     Herbster and Warmuth (1998), "Tracking the best expert".
     """
 
-    def __init__(self, share: float = SHARE, learning_rate: float | None = None, *, range: float | None = None) -> None:
+    def __init__(
+        self,
+        share: float = SHARE,
+        learning_rate: float | None = None,
+        *,
+        range: float | None = None,
+    ) -> None:
         self.share = arguments.positive("share", share)
         if self.share >= 1:
             raise ValueError(f"share must be below 1, got {self.share}. Try {SHARE}.")
-        self.learning_rate = None if learning_rate is None else arguments.positive("learning_rate", learning_rate)
+        self.learning_rate = (
+            None if learning_rate is None else arguments.positive("learning_rate", learning_rate)
+        )
         self.range = None if range is None else arguments.positive("range", range)
 
     def __repr__(self) -> str:
-        return f"FixedShare(share={self.share}, learning_rate={self.learning_rate}, range={self.range})"
+        return (
+            f"FixedShare(share={self.share}, learning_rate={self.learning_rate}, "
+            f"range={self.range})"
+        )
 
     def settings(self) -> Mapping[str, Any]:
         """All that it was given."""
@@ -92,17 +105,23 @@ class FixedShare:
 
     def fork(self, state: FixedShareState, parents: Vector, prior: Vector) -> FixedShareState:
         """More experts, each with a part of its parent's weight."""
-        posterior, weights = (shared_among_children(each, parents, prior) for each in (state.posterior, state.weights))
-        return FixedShareState(np.log(prior), posterior, state.guesses[parents], weights, state.unit)
+        posterior, weights = (
+            shared_among_children(each, parents, prior) for each in (state.posterior, state.weights)
+        )
+        return FixedShareState(
+            np.log(prior), posterior, state.guesses[parents], weights, state.unit
+        )
 
     def _rate(self, experts: int) -> float:
-        return default_rate(self.share, experts) if self.learning_rate is None else self.learning_rate
+        return (
+            default_rate(self.share, experts) if self.learning_rate is None else self.learning_rate
+        )
 
 
 def default_rate(share: float, experts: int) -> float:
     r""":math:`\sqrt{8 \alpha (1 + \ln(N/\alpha))}`.
 
-    With a change every :math:`1/\alpha` rounds the bound is at most :math:`\alpha (1 + \ln(N/\alpha))/\varepsilon +
-    \varepsilon/8` a round, and this is where its two terms are equal.
+    With a change every :math:`1/\alpha` rounds the bound is at most :math:`\alpha (1 +
+    \ln(N/\alpha))/\varepsilon + \varepsilon/8` a round, and this is where its two terms are equal.
     """
     return math.sqrt(8 * share * (1 + math.log(experts / share)))

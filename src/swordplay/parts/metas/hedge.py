@@ -18,7 +18,9 @@ class HedgeState(NamedTuple):
 
     log_prior: Vector
     cumulative: Vector
-    """Sum of the losses of each expert since the meta's (re)start, less their minimum: only differences count."""
+    """Sum of the losses of each expert since the meta's (re)start, less their minimum: only
+    differences count.
+    """
     guesses: Vector
     """m_t: the losses that the weights of this round were made for."""
     weights: Vector
@@ -30,13 +32,15 @@ class HedgeState(NamedTuple):
 class OptimisticHedge:
     r"""Exponential weights on past losses plus a guess of the coming one.
 
-    .. math:: p_{t+1,i} \propto \pi_i \exp\Big(-\varepsilon_{t+1} \big(\textstyle\sum_{s \le t} \ell_{s,i} + m_{t+1,i}\big)\Big)
+    .. math:: p_{t+1,i} \propto \pi_i \exp\Big(-\varepsilon_{t+1} \big(\textstyle\sum_{s \le t}
+        \ell_{s,i} + m_{t+1,i}\big)\Big)
 
-    The current rate multiplies the whole cumulative loss (the FTRL form, not the greedy product). For any
-    rates that never increase and every expert i
+    The current rate multiplies the whole cumulative loss (the FTRL form, not the greedy product).
+    For any rates that never increase and every expert i
 
     .. math:: \sum_t \langle p_t, \ell_t \rangle - \ell_{t,i} \le \frac{\lambda}{\varepsilon_T}
-        + \sum_t \varepsilon_t\, \mathrm{hr}(\ell_t - m_t)^2 - \sum_{t \ge 2} \frac{\|p_t - p_{t-1}\|_1^2}{4 \varepsilon_{t-1}}.
+        + \sum_t \varepsilon_t\, \mathrm{hr}(\ell_t - m_t)^2 - \sum_{t \ge 2} \frac{\|p_t -
+          p_{t-1}\|_1^2}{4 \varepsilon_{t-1}}.
 
     With guesses of 0 this is plain Hedge.
 
@@ -49,8 +53,8 @@ class OptimisticHedge:
 
     References
     ----------
-    Zhao et al. (2020), the lemma on OptimisticHedge; the half range in place of the paper's infinity norm
-    because a shift of all losses moves no weight.
+    Zhao et al. (2020), the lemma on OptimisticHedge; the half range in place of the paper's
+    infinity norm because a shift of all losses moves no weight.
     """
 
     def __init__(self, rate: Rate, setting: Setting) -> None:
@@ -66,7 +70,9 @@ class OptimisticHedge:
         prior = checked_prior(prior)
         nothing = np.zeros_like(prior)
         log_prior = np.log(prior)
-        return HedgeState(log_prior, nothing, nothing, prior, self.rate.start(self.setting, entropy(log_prior)))
+        return HedgeState(
+            log_prior, nothing, nothing, prior, self.rate.start(self.setting, entropy(log_prior))
+        )
 
     def learn(self, state: HedgeState, losses: Vector, surprise: float) -> HedgeState:
         """Take in the losses of a round; the weights still stand.
@@ -82,7 +88,9 @@ class OptimisticHedge:
         """
         signal = Signal(half_range(losses - state.guesses) ** 2, surprise)
         rate, afresh = self.rate.step(state.rate, signal, self.setting, entropy(state.log_prior))
-        cumulative = np.zeros_like(losses) if afresh else self.rate.retention * state.cumulative + losses
+        cumulative = (
+            np.zeros_like(losses) if afresh else self.rate.retention * state.cumulative + losses
+        )
         return state._replace(cumulative=cumulative - cumulative.min(), rate=rate)
 
     def weigh(self, state: HedgeState, guesses: Vector) -> HedgeState:
@@ -91,7 +99,9 @@ class OptimisticHedge:
         return state._replace(guesses=guesses, weights=weights)
 
     def fork(self, state: HedgeState, parents: Vector, prior: Vector) -> HedgeState:
-        """More experts, each with the past of its parent; a parent's weight is shared among its children.
+        """More experts, each with the past of its parent.
+
+        A parent's weight is shared among its children.
 
         Parameters
         ----------
@@ -122,7 +132,10 @@ def entropy(log_prior: Vector) -> float:
 
 
 def exponential_weights(log_prior: Vector, losses: Vector, rate: float) -> Vector:
-    """prior * exp(-rate * losses), normalised, in the log domain; an infinite rate follows the leaders."""
+    """prior * exp(-rate * losses), normalised, in the log domain.
+
+    An infinite rate follows the leaders.
+    """
     gaps = losses - losses.min()
     with np.errstate(invalid="ignore", over="ignore"):
         penalty = np.where(gaps > 0, rate * gaps, 0.0)

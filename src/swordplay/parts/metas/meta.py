@@ -14,7 +14,9 @@ from swordplay.parts.rates import RateState, Signal
 PRIOR_SUM = 1e-9
 """How far from 1 the sum of a prior may be: rounding of thousands of terms."""
 SMALLEST_WEIGHT = float(np.finfo(np.float64).tiny)
-"""Weights stay positive: an expert that underflowed would otherwise look like one that does not exist."""
+"""Weights stay positive: an expert that underflowed would otherwise look like one that does not
+exist.
+"""
 HALVINGS = 60
 """Of the interval in which weights and guesses agree: what is left of it is less than rounding."""
 
@@ -39,7 +41,10 @@ class MetaState(Protocol):
 
 
 class Meta(Protocol):
-    """Weighs experts by their losses. Its state is a named tuple with the entries of :class:`MetaState`."""
+    """Weighs experts by their losses.
+
+    Its state is a named tuple with the entries of :class:`MetaState`.
+    """
 
     def start(self, prior: Vector) -> Any:
         """Weights equal to the prior, shape ``(N,)``."""
@@ -57,13 +62,18 @@ class Meta(Protocol):
         ...
 
     def fork(self, state: Any, parents: Vector, prior: Vector) -> Any:
-        """More experts, each with the past of its parent; a parent's weight is shared among its children."""
+        """More experts, each with the past of its parent.
+
+        A parent's weight is shared among its children.
+        """
         ...
 
 
 @final
 class OwnRate:
-    """Stands where a learner says its learning rate, for a meta that has none: the compiled engine refuses it by its class."""
+    """Stands where a learner says its learning rate, for a meta that has none: the compiled
+    engine refuses it by its class.
+    """
 
     retention = 1.0
 
@@ -71,7 +81,9 @@ class OwnRate:
         """No rate."""
         return RateState(0.0, 0.0, 0.0)
 
-    def step(self, state: RateState, signal: Signal, setting: Setting, entropy: float) -> tuple[RateState, bool]:
+    def step(
+        self, state: RateState, signal: Signal, setting: Setting, entropy: float
+    ) -> tuple[RateState, bool]:
         """No rate."""
         return state, False
 
@@ -84,18 +96,25 @@ class Surprises(NamedTuple):
     expected: Vector
     """The same for the guesses, <p, m> - m_i; 0 for each where there are none."""
     unit: float
-    """What no regret may differ from its expectation by: the range given, or the largest difference so far."""
+    """What no regret may differ from its expectation by: the range given, or the largest
+    difference so far.
+    """
     shrink: float
     """What sums in the unit before have to be multiplied with: 1, unless the unit has grown."""
 
 
 def surprises(weights: Vector, losses: Vector, guesses: Vector, unit: float) -> Surprises:
-    """The regrets of a round, in the unit that they are measured in; 0 while no two losses ever differed."""
+    """The regrets of a round, in the unit that they are measured in.
+
+    0 while no two losses ever differed.
+    """
     regrets = weights @ losses - losses
     expected = weights @ guesses - guesses
     grown = max(unit, float(np.abs(regrets - expected).max()))
     scale = grown or 1.0
-    return Surprises(regrets / scale, expected / scale, grown, unit / scale if unit != grown else 1.0)
+    return Surprises(
+        regrets / scale, expected / scale, grown, unit / scale if unit != grown else 1.0
+    )
 
 
 def checked_prior(prior: Vector) -> Vector:
@@ -120,11 +139,13 @@ def shared_among_children(weights: Vector, parents: Vector, prior: Vector) -> Ve
 
 
 def consistent(guesses: Vector, weights_for: Callable[[Vector], Vector]) -> Vector:
-    r"""Weights p that agree with the regrets which they expect, :math:`\hat r_i = \langle p, m \rangle - m_i`.
+    r"""Weights p that agree with the regrets which they expect, :math:`\hat r_i = \langle p, m
+    \rangle - m_i`.
 
-    The expected regrets need the weights, and the weights need the expected regrets. With a number c in place of
-    :math:`\langle p, m \rangle` the weights are a function of c, and :math:`\langle p(c), m \rangle - c` falls from
-    above 0 at the least guess to below 0 at the largest: halving finds where it is 0.
+    The expected regrets need the weights, and the weights need the expected regrets. With a number
+    c in place of :math:`\langle p, m \rangle` the weights are a function of c, and :math:`\langle
+    p(c), m \rangle - c` falls from above 0 at the least guess to below 0 at the largest: halving
+    finds where it is 0.
 
     Parameters
     ----------
@@ -150,9 +171,12 @@ def chosen(meta: Any, learning_rate: Any, default: Meta) -> Meta:
     if meta is None:
         return default
     if learning_rate is not None:
-        raise ValueError("learning_rate is that of the default meta: give meta or learning_rate, not both.")
+        raise ValueError(
+            "learning_rate is that of the default meta: give meta or learning_rate, not both."
+        )
     if not all(callable(getattr(meta, part, None)) for part in ("start", "learn", "weigh", "fork")):
         raise TypeError(
-            f"meta must be a meta such as sp.metas.Squint(), with start, learn, weigh and fork; got {arguments.shown(meta)}."
+            "meta must be a meta such as sp.metas.Squint(), with start, learn, weigh and fork; "
+            f"got {arguments.shown(meta)}."
         )
     return cast(Meta, meta)

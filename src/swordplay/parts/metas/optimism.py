@@ -1,4 +1,5 @@
-r"""Optimism: guesses of the coming gradient :math:`M_{t+1}`, from which each expert's loss is guessed.
+r"""Optimism: guesses of the coming gradient :math:`M_{t+1}`, from which each expert's loss is
+guessed.
 
 .. math:: m_{t+1,i} = \langle M_{t+1}, x_{t+1,i} \rangle
 
@@ -47,7 +48,12 @@ class Optimism(Protocol):
         ...
 
     def step(
-        self, state: OptimismState, observed: Vector, gradient: Gradient, weights: Vector, points: Matrix
+        self,
+        state: OptimismState,
+        observed: Vector,
+        gradient: Gradient,
+        weights: Vector,
+        points: Matrix,
     ) -> OptimismState:
         """The guess for the coming round.
 
@@ -78,8 +84,8 @@ def replayed(gradient: Gradient, weights: Vector, points: Matrix) -> Vector:
     ----------
     Zhao et al. (2020), the optimism of Sword_var.
     """
-    # x_{t+1} itself needs p_{t+1}, and p_{t+1} needs this guess: old weights on new points break the circle,
-    # and Hedge's stability term pays for |x_{t+1} - xbar_{t+1}| <= D |p_{t+1} - p_t|_1.
+    # x_{t+1} itself needs p_{t+1}, and p_{t+1} needs this guess: old weights on new points break
+    # the circle, and Hedge's stability term pays for |x_{t+1} - xbar_{t+1}| <= D |p_{t+1} - p_t|_1.
     return gradient(weights @ points)
 
 
@@ -92,7 +98,12 @@ class NullOptimism:
         return OptimismState(np.zeros(dim), 0.0, 0.0, 0.0)
 
     def step(
-        self, state: OptimismState, observed: Vector, gradient: Gradient, weights: Vector, points: Matrix
+        self,
+        state: OptimismState,
+        observed: Vector,
+        gradient: Gradient,
+        weights: Vector,
+        points: Matrix,
     ) -> OptimismState:
         """A guess of 0 again; no gradient is asked for."""
         return state
@@ -107,7 +118,12 @@ class VariationOptimism:
         return OptimismState(np.zeros(dim), 0.0, 0.0, 1.0)
 
     def step(
-        self, state: OptimismState, observed: Vector, gradient: Gradient, weights: Vector, points: Matrix
+        self,
+        state: OptimismState,
+        observed: Vector,
+        gradient: Gradient,
+        weights: Vector,
+        points: Matrix,
     ) -> OptimismState:
         """The replayed gradient in full."""
         return state._replace(candidate=replayed(gradient, weights, points))
@@ -115,14 +131,21 @@ class VariationOptimism:
 
 @final
 class LastGradientOptimism:
-    """Guess that the gradient at the decision comes back, as in Sword++: no further gradient is asked for."""
+    """Guess that the gradient at the decision comes back, as in Sword++: no further gradient is
+    asked for.
+    """
 
     def start(self, dim: int) -> OptimismState:
         """A guess of 0."""
         return OptimismState(np.zeros(dim), 0.0, 0.0, 1.0)
 
     def step(
-        self, state: OptimismState, observed: Vector, gradient: Gradient, weights: Vector, points: Matrix
+        self,
+        state: OptimismState,
+        observed: Vector,
+        gradient: Gradient,
+        weights: Vector,
+        points: Matrix,
     ) -> OptimismState:
         """The gradient just seen, in full."""
         return state._replace(candidate=observed)
@@ -135,14 +158,15 @@ class LearnedOptimism:
     .. math:: M_{t+1} = \beta_{t+1} \nabla f_t(\bar x_{t+1}), \qquad
         \beta_{t+1} = \frac{1}{1 + e^{\kappa (D^v_t - D^s_t)}},
 
-    :math:`D^v_t = \sum_{s=2}^t \|g_s - M^v_s\|^2`, :math:`D^s_t = \sum_{s=2}^t \|g_s\|^2`. For any rate
-    :math:`\sum_t \|g_t - M_t\|^2 \le 2 \min\{D^v_T, D^s_T\} + 3 G^2 + \ln 2 / \kappa`.
+    :math:`D^v_t = \sum_{s=2}^t \|g_s - M^v_s\|^2`, :math:`D^s_t = \sum_{s=2}^t \|g_s\|^2`. For any
+    rate :math:`\sum_t \|g_t - M_t\|^2 \le 2 \min\{D^v_T, D^s_T\} + 3 G^2 + \ln 2 / \kappa`.
 
     Parameters
     ----------
     rate
-        :math:`\kappa`. The paper's 2 is right only for G <= 1/4; :math:`1/(8 G^2)` always is. With infinity
-        the rule follows the leader, and with it the guess no longer depends on the losses' unit.
+        :math:`\kappa`. The paper's 2 is right only for G <= 1/4; :math:`1/(8 G^2)` always is. With
+        infinity the rule follows the leader, and with it the guess no longer depends on the losses'
+        unit.
 
     References
     ----------
@@ -161,21 +185,33 @@ class LearnedOptimism:
         return OptimismState(np.zeros(dim), 0.0, 0.0, TIED)
 
     def step(
-        self, state: OptimismState, observed: Vector, gradient: Gradient, weights: Vector, points: Matrix
+        self,
+        state: OptimismState,
+        observed: Vector,
+        gradient: Gradient,
+        weights: Vector,
+        points: Matrix,
     ) -> OptimismState:
         """Judge the last candidate, then replay the field at the next one."""
-        # Round 1 has candidate 0 and adds |g_1|^2 to both sums, which their difference does not see.
+        # Round 1 has candidate 0 and adds |g_1|^2 to both sums, which their difference does not
+        # see.
         missed = observed - state.candidate
         by_variation, by_zero = float(missed @ missed), float(observed @ observed)
         difference = state.difference + by_variation - by_zero
         magnitude = state.magnitude + by_variation + by_zero
         return OptimismState(
-            replayed(gradient, weights, points), difference, magnitude, trust(self.rate, difference, magnitude)
+            replayed(gradient, weights, points),
+            difference,
+            magnitude,
+            trust(self.rate, difference, magnitude),
         )
 
 
 def trust(rate: float, difference: float, magnitude: float) -> float:
-    """1 / (1 + exp(rate * difference)), in a form that cannot overflow; 1/2 where the two guesses tie up to rounding."""
+    """1 / (1 + exp(rate * difference)), in a form that cannot overflow.
+
+    1/2 where the two guesses tie up to rounding.
+    """
     if abs(difference) <= TIE * magnitude:
         return TIED
     score = rate * difference

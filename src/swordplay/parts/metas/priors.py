@@ -20,9 +20,11 @@ def telescoping(experts: int) -> Vector:
 
 
 def telescoping_with_tail(experts: int) -> Vector:
-    r""":math:`\pi_i = 1/((i+1)(i+2))`, i = 0..N-1, the last one holding what all later ones would: a sum of 1.
+    r""":math:`\pi_i = 1/((i+1)(i+2))`, i = 0..N-1, the last one holding what all later ones would:
+    a sum of 1.
 
-    When an expert is added, the last one's weight 1/N splits into 1/(N (N+1)) and 1/(N+1) and no other changes.
+    When an expert is added, the last one's weight 1/N splits into 1/(N (N+1)) and 1/(N+1) and no
+    other changes.
     """
     i = np.arange(float(experts))
     prior = 1.0 / ((i + 1.0) * (i + 2.0))

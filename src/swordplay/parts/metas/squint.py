@@ -10,15 +10,26 @@ import numpy as np
 
 from swordplay.base import arguments
 from swordplay.base.types import Vector
-from swordplay.parts.metas.meta import checked_prior, consistent, normalised, shared_among_children, surprises
+from swordplay.parts.metas.meta import (
+    checked_prior,
+    consistent,
+    normalised,
+    shared_among_children,
+    surprises,
+)
 
 LARGEST_RATE = 0.5
 """e^(x - x^2) <= 1 + x holds from -1/2 on."""
 FLAT_SQUARES, FLAT_REGRET = 1.0, 50.0
-"""Below both the integrand is so smooth that 32 nodes give the integral to rounding; above either nothing cancels."""
+"""Below both the integrand is so smooth that 32 nodes give the integral to rounding.
+
+Above either nothing cancels.
+"""
 NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(32)
 ASYMPTOTIC = 25.0
-"""From here on six terms of the asymptotic series are exact, and e^(x^2) erfc(x) would soon be infinity times 0."""
+"""From here on six terms of the asymptotic series are exact, and e^(x^2) erfc(x) would soon be
+infinity times 0.
+"""
 
 
 class SquintState(NamedTuple):
@@ -40,21 +51,23 @@ class SquintState(NamedTuple):
 class Squint:
     r"""Exponential weights under every rate up to 1/2, with the improper prior 1/rate.
 
-    .. math:: p_{t+1,i} \propto \pi_i \int_0^{1/2} e^{\eta (R_i + \hat r_i) - \eta^2 V_i}\, d\eta, \qquad
-        R_i = \sum_s r_{s,i}, \quad V_i = \sum_s (r_{s,i} - \hat r_{s,i})^2
+    .. math:: p_{t+1,i} \propto \pi_i \int_0^{1/2} e^{\eta (R_i + \hat r_i) - \eta^2 V_i}\, d\eta,
+        \qquad R_i = \sum_s r_{s,i}, \quad V_i = \sum_s (r_{s,i} - \hat r_{s,i})^2
 
-    :math:`\hat r` are the regrets that the guesses expect (0 without optimism), all in units of ``range``. Regret of order
-    :math:`\sqrt{V_i (\ln(1/\pi_i) + \ln\ln T)}`: ``bounds.squint``.
+    :math:`\hat r` are the regrets that the guesses expect (0 without optimism), all in units of
+    ``range``. Regret of order :math:`\sqrt{V_i (\ln(1/\pi_i) + \ln\ln T)}`: ``bounds.squint``.
 
     Parameters
     ----------
     range
-        How far the losses of a round (less their guesses) may lie apart, such as D G, and twice that with guesses. Unless
-        given it is measured: the largest surprise so far; the bound is proved for a range that is given.
+        How far the losses of a round (less their guesses) may lie apart, such as D G, and twice
+        that with guesses. Unless given it is measured: the largest surprise so far; the bound is
+        proved for a range that is given.
 
     References
     ----------
-    Koolen and van Erven (2015), "Second-order quantile methods for experts and combinatorial games".
+    Koolen and van Erven (2015), "Second-order quantile methods for experts and combinatorial
+    games".
     """
 
     def __init__(self, *, range: float | None = None) -> None:
@@ -87,7 +100,10 @@ class Squint:
         unit = state.unit or 1.0  # nothing was met where it is 0
 
         def weights_for(expected: Vector) -> Vector:
-            scores = [log_integral(R, V) for R, V in zip(state.regrets + expected / unit, state.squares, strict=True)]
+            scores = [
+                log_integral(R, V)
+                for R, V in zip(state.regrets + expected / unit, state.squares, strict=True)
+            ]
             return normalised(state.log_prior + np.array(scores), state.log_prior)
 
         return state._replace(guesses=guesses, weights=consistent(guesses, weights_for))
@@ -107,9 +123,10 @@ class Squint:
 def log_integral(regret: float, squares: float) -> float:
     r"""Logarithm of :math:`\int_0^{1/2} e^{\eta R - \eta^2 V} d\eta`, for any R and V >= 0.
 
-    With :math:`x = \eta \sqrt V - R/(2 \sqrt V)` the integral is :math:`e^{R^2/(4V)} V^{-1/2} \int_a^b e^{-x^2} dx`,
-    :math:`a = -R/(2 \sqrt V)`, :math:`b = (V - R)/(2 \sqrt V)`. Where a and b have one sign, the factor in front is taken
-    inside scaled error functions, which neither overflow nor vanish.
+    With :math:`x = \eta \sqrt V - R/(2 \sqrt V)` the integral is :math:`e^{R^2/(4V)} V^{-1/2}
+    \int_a^b e^{-x^2} dx`, :math:`a = -R/(2 \sqrt V)`, :math:`b = (V - R)/(2 \sqrt V)`. Where a and
+    b have one sign, the factor in front is taken inside scaled error functions, which neither
+    overflow nor vanish.
     """
     R, V = float(regret), float(squares)
     if V <= FLAT_SQUARES and abs(R) <= FLAT_REGRET:
@@ -140,4 +157,6 @@ def _scaled_erfc(x: float) -> float:
     if x < ASYMPTOTIC:
         return math.exp(x * x) * math.erfc(x)
     u = 1 / (2 * x * x)
-    return (1 - u * (1 - 3 * u * (1 - 5 * u * (1 - 7 * u * (1 - 9 * u))))) / (x * math.sqrt(math.pi))
+    return (1 - u * (1 - 3 * u * (1 - 5 * u * (1 - 7 * u * (1 - 9 * u))))) / (
+        x * math.sqrt(math.pi)
+    )

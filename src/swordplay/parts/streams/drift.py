@@ -1,10 +1,13 @@
-r"""Worlds that drift: seeded streams whose comparators are known, because the stream was made from them.
+r"""Worlds that drift: seeded streams whose comparators are known, because the stream was made from
+them.
 
-Every generator plants a sequence :math:`u_t` in a ball, draws a direction :math:`a_t` of length 1 for each round and
-answers with a noisy target:
+Every generator plants a sequence :math:`u_t` in a ball, draws a direction :math:`a_t` of length 1
+for each round and answers with a noisy target:
 
-- ``loss="squared"`` or ``"huber"``: :math:`y_t = \langle a_t, u_t \rangle + \text{noise} \cdot z_t`, z standard normal;
-- ``loss="logistic"``: the label is 1 where :math:`\langle a_t, u_t \rangle > 0`, flipped with probability ``noise``.
+- ``loss="squared"`` or ``"huber"``: :math:`y_t = \langle a_t, u_t \rangle + \text{noise} \cdot
+  z_t`, z standard normal;
+- ``loss="logistic"``: the label is 1 where :math:`\langle a_t, u_t \rangle > 0`, flipped with
+  probability ``noise``.
 
 All have smoothness at most 1. They differ in how the comparators move. Options that all share:
 
@@ -33,7 +36,8 @@ from swordplay.parts.streams.linear import LossName
 from swordplay.parts.streams.planted import PlantedStream
 
 REACH = 0.8
-"""Comparators that stay at one distance from the origin stay at this share of the radius: inside, so that a noiseless
+"""Comparators that stay at one distance from the origin stay at this share of the radius: inside,
+so that a noiseless
 loss has its minimum there, and far enough out for a move to be worth following."""
 
 
@@ -48,7 +52,8 @@ def rotation(
     threshold: float = 1.0,
     seed: int = 0,
 ) -> PlantedStream:
-    r"""A target that circles slowly in one plane: :math:`P_T` close to :math:`2 \pi \cdot 0.8\, r \cdot` ``turns``.
+    r"""A target that circles slowly in one plane: :math:`P_T` close to :math:`2 \pi \cdot 0.8\, r
+    \cdot` ``turns``.
 
     Parameters
     ----------
@@ -67,7 +72,9 @@ def rotation(
     rng, domain = _world(seed), Ball(d, radius)
     angles = 2 * np.pi * arguments.real("turns", turns) * np.arange(T) / T
     plane = np.linalg.qr(rng.normal(size=(d, 2)))[0]
-    comparators = REACH * domain.radius * np.stack([np.cos(angles), np.sin(angles)], axis=1) @ plane.T
+    comparators = (
+        REACH * domain.radius * np.stack([np.cos(angles), np.sin(angles)], axis=1) @ plane.T
+    )
     return _answered(rng, domain, comparators, _directions(rng, T, d), noise, loss, threshold)
 
 
@@ -153,7 +160,9 @@ def noise_then_jumps(
     """
     T, d, loud, quiet, rng, domain = _halves(rounds, dim, radius, seed)
     still = np.repeat(_places(rng, domain, 1), loud, axis=0)
-    comparators = np.concatenate([still, _jumping(rng, domain, quiet, arguments.whole("every", every))])
+    comparators = np.concatenate(
+        [still, _jumping(rng, domain, quiet, arguments.whole("every", every))]
+    )
     levels = np.repeat([_level(noise, loss), 0.0], [loud, quiet])
     return _answered(rng, domain, comparators, _directions(rng, T, d), levels, loss, threshold)
 
@@ -186,7 +195,15 @@ def jumps_then_noise(
     moving = _jumping(rng, domain, quiet, arguments.whole("every", every))
     still = np.repeat(moving[-1:] if quiet else _places(rng, domain, 1), loud, axis=0)
     levels = np.repeat([0.0, _level(noise, loss)], [quiet, loud])
-    return _answered(rng, domain, np.concatenate([moving, still]), _directions(rng, T, d), levels, loss, threshold)
+    return _answered(
+        rng,
+        domain,
+        np.concatenate([moving, still]),
+        _directions(rng, T, d),
+        levels,
+        loss,
+        threshold,
+    )
 
 
 def adversarial_alternation(
@@ -200,10 +217,11 @@ def adversarial_alternation(
     threshold: float = 1.0,
     seed: int = 0,
 ) -> PlantedStream:
-    """A target that swaps between two opposite points: whoever replays the last loss is always late.
+    """A target that swaps between two opposite points: whoever replays the last loss is always
+    late.
 
-    All rounds ask along the same direction, so the path length is of order T / ``every`` and standing still
-    between the two points is the best fixed answer.
+    All rounds ask along the same direction, so the path length is of order T / ``every`` and
+    standing still between the two points is the best fixed answer.
 
     Parameters
     ----------
@@ -217,14 +235,18 @@ def adversarial_alternation(
     direction = _directions(rng, 1, d)
     sides = np.where(np.arange(T) // arguments.whole("every", every) % 2 == 0, 1.0, -1.0)
     comparators = REACH * domain.radius * sides[:, None] * direction
-    return _answered(rng, domain, comparators, np.repeat(direction, T, axis=0), noise, loss, threshold)
+    return _answered(
+        rng, domain, comparators, np.repeat(direction, T, axis=0), noise, loss, threshold
+    )
 
 
 def _world(seed: int) -> np.random.Generator:
     return np.random.default_rng(arguments.whole("seed", seed, least=0))
 
 
-def _halves(rounds: int, dim: int, radius: float, seed: int) -> tuple[int, int, int, int, np.random.Generator, Ball]:
+def _halves(
+    rounds: int, dim: int, radius: float, seed: int
+) -> tuple[int, int, int, int, np.random.Generator, Ball]:
     """T, d, the lengths of the two halves, and the world."""
     T, d = arguments.whole("rounds", rounds), arguments.whole("dim", dim)
     return T, d, T // 2, T - T // 2, _world(seed), Ball(d, radius)
@@ -249,7 +271,10 @@ def _jumping(rng: np.random.Generator, domain: Ball, rounds: int, every: int) ->
 def _level(noise: Any, loss: str) -> float:
     level = arguments.nonnegative("noise", noise)
     if loss == "logistic" and level > 1:
-        raise ValueError(f"noise must be at most 1 for the logistic loss, got {level}: it is the share of flipped labels.")
+        raise ValueError(
+            f"noise must be at most 1 for the logistic loss, got {level}: it is the share of "
+            "flipped labels."
+        )
     return level
 
 
@@ -263,11 +288,15 @@ def _answered(
     threshold: float,
 ) -> PlantedStream:
     """The stream that asks along ``features`` and answers for the comparators."""
-    levels = noise if isinstance(noise, np.ndarray) else np.full(len(comparators), _level(noise, loss))
+    levels = (
+        noise if isinstance(noise, np.ndarray) else np.full(len(comparators), _level(noise, loss))
+    )
     predictions = np.einsum("ij,ij->i", features, comparators)
     if loss == "logistic":
         flipped = rng.random(len(predictions)) < levels
         targets = ((predictions > 0) ^ flipped).astype(np.float64)
     else:
         targets = predictions + levels * rng.normal(size=len(predictions))
-    return PlantedStream(features, targets, loss, domain=domain, comparators=comparators, threshold=threshold)
+    return PlantedStream(
+        features, targets, loss, domain=domain, comparators=comparators, threshold=threshold
+    )

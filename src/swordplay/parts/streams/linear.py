@@ -30,19 +30,24 @@ _STEEPNESS: dict[str, Callable[[Vector, float], Vector]] = {
     "huber": lambda values, threshold: np.minimum(np.sqrt(2.0 * values), threshold),
     "logistic": lambda values, threshold: -np.expm1(-values),  # the share of the wrong label
 }
-"""Magnitude of the slope of φ where φ has given values, by family; the second argument is Huber's threshold."""
+"""Magnitude of the slope of φ where φ has given values, by family.
+
+The second argument is Huber's threshold.
+"""
 
 CHUNK = 1024
 """Sparse rows whose squares are formed at once."""
 
 
 class LinearStream:
-    r"""A table as a stream: row t is the loss :math:`f_t(x) = \varphi(\langle a_t, x \rangle, y_t)`.
+    r"""A table as a stream: row t is the loss :math:`f_t(x) = \varphi(\langle a_t, x \rangle,
+    y_t)`.
 
     Parameters
     ----------
     features
-        :math:`a_t` as rows, shape ``(T, d)``: a dense array (any order, any real dtype) or a scipy sparse matrix.
+        :math:`a_t` as rows, shape ``(T, d)``: a dense array (any order, any real dtype) or a scipy
+        sparse matrix.
     targets
         :math:`y_t`, shape ``(T,)``.
     loss
@@ -52,8 +57,8 @@ class LinearStream:
     level
         Which quantile the pinball loss asks for, between 0 and 1.
     on_bad
-        What to do with a row that is not finite, or whose target is no label: ``"raise"`` names the first one and its
-        column, ``"skip"`` leaves them out and lists them in ``skipped``.
+        What to do with a row that is not finite, or whose target is no label: ``"raise"`` names the
+        first one and its column, ``"skip"`` leaves them out and lists them in ``skipped``.
 
     Examples
     --------
@@ -78,21 +83,32 @@ class LinearStream:
         self.loss: LossName | Literal["pinball"] = loss
         self.threshold = arguments.positive("threshold", threshold)
         self.level = arguments.share("level", level)
-        self._settings = {"huber": {"threshold": self.threshold}, "pinball": {"level": self.level}}.get(loss, {})
+        self._settings = {
+            "huber": {"threshold": self.threshold},
+            "pinball": {"level": self.level},
+        }.get(loss, {})
         self.sparse = hasattr(features, "tocsr")
         """Whether ``features`` is a scipy CSR matrix."""
         self.features: Any = _real_csr(features) if self.sparse else _real_table(features)
         if self.features.dtype.kind not in "fiub":
-            raise TypeError(f"features must hold real numbers, got dtype {self.features.dtype}. Convert it to float first.")
+            raise TypeError(
+                f"features must hold real numbers, got dtype {self.features.dtype}. Convert it to "
+                "float first."
+            )
         self.targets: Vector = _real_column(targets)
         rows, self.dim = _two(self.features.shape)
         if rows != len(self.targets):
-            raise ValueError(f"targets must have one entry per row of features ({rows}), got {len(self.targets)}.")
+            raise ValueError(
+                f"targets must have one entry per row of features ({rows}), got "
+                f"{len(self.targets)}."
+            )
         if self.dim == 0:
             raise ValueError("features must have at least one column, got none.")
         bad = self._bad_rows()
         self.skipped: Any = np.flatnonzero(bad) if on_bad == "skip" else np.empty(0, dtype=np.int64)
-        """Numbers of the rows that were left out because something in them is not finite (or not a label)."""
+        """Numbers of the rows that were left out because something in them is not finite (or not
+        a label).
+        """
         if on_bad == "skip" and bad.any():
             self.features, self.targets = self.features[~bad], self.targets[~bad]
         elif bad.any():
@@ -112,8 +128,16 @@ class LinearStream:
     def __getitem__(self, rows: slice) -> LinearStream:
         """Some of the rounds, in order."""
         if not isinstance(rows, slice):
-            raise TypeError(f"rows must be a slice such as stream[100:200], got {arguments.shown(rows)}.")
-        return LinearStream(self.features[rows], self.targets[rows], self.loss, threshold=self.threshold, level=self.level)
+            raise TypeError(
+                f"rows must be a slice such as stream[100:200], got {arguments.shown(rows)}."
+            )
+        return LinearStream(
+            self.features[rows],
+            self.targets[rows],
+            self.loss,
+            threshold=self.threshold,
+            level=self.level,
+        )
 
     @property
     def family(self) -> type[LinearLoss]:
@@ -128,17 +152,21 @@ class LinearStream:
         return self.family.curvature * float(self._squared_norms().max(initial=0.0))
 
     def gradient_bound(self, domain: Domain) -> float:
-        r"""Smallest G that serves every round: :math:`\max_t \|a_t\| \max_{x \in X} |\varphi'(\langle a_t, x \rangle, y_t)|`.
+        r"""Smallest G that serves every round: :math:`\max_t \|a_t\| \max_{x \in X}
+        |\varphi'(\langle a_t, x \rangle, y_t)|`.
 
-        Exact: a convex φ has its steepest slopes at the ends of the range of predictions, which the domain's
-        support function gives.
+        Exact: a convex φ has its steepest slopes at the ends of the range of predictions, which the
+        domain's support function gives.
         """
         low, high = np.empty(len(self)), np.empty(len(self))
         step = max(1, CHUNK_NUMBERS // self.dim)  # sparse rows are written out a few at a time
         for first in range(0, len(self), step):
             rows = self.features[first : first + step]
             dense = np.asarray(rows.toarray() if self.sparse else rows, dtype=np.float64)
-            low[first : first + step], high[first : first + step] = -domain.support(-dense), domain.support(dense)
+            low[first : first + step], high[first : first + step] = (
+                -domain.support(-dense),
+                domain.support(dense),
+            )
         steepest = np.maximum(np.abs(self._each("slope", low)), np.abs(self._each("slope", high)))
         return float((steepest * np.sqrt(self._squared_norms())).max(initial=0.0))
 
@@ -147,9 +175,11 @@ class LinearStream:
         return self._squared_norms()
 
     def steepest(self, losses: Vector, squared_norms: Vector, predictions: Vector) -> float:
-        """Norm of the longest gradient at decisions that had these losses and predictions, shapes ``(T,)``.
+        """Norm of the longest gradient at decisions that had these losses and predictions, shapes
+        ``(T,)``.
 
-        The slope of φ follows from φ, but for the pinball loss, whose two slopes have values in common.
+        The slope of φ follows from φ, but for the pinball loss, whose two slopes have values in
+        common.
         """
         if self.loss == "pinball":
             slopes = np.abs(self._each("slope", predictions))
@@ -161,7 +191,10 @@ class LinearStream:
         """f_t(x_t) for decisions of shape ``(T, d)``, or one decision ``(d,)`` for all rounds."""
         decisions = arguments.array("decisions", decisions)
         if decisions.shape not in ((self.dim,), (len(self), self.dim)):
-            raise ValueError(f"decisions must have shape ({len(self)}, {self.dim}) or ({self.dim},), got {decisions.shape}.")
+            raise ValueError(
+                f"decisions must have shape ({len(self)}, {self.dim}) or ({self.dim},), got "
+                f"{decisions.shape}."
+            )
         if decisions.ndim == 1:
             predictions = np.asarray(self.features @ decisions)
         elif self.sparse:
@@ -176,7 +209,8 @@ class LinearStream:
 
     def _each(self, what: Literal["phi", "slope"], predictions: Array) -> Vector:
         """φ or its slope, each round with its own target."""
-        # The losses are elementwise in prediction and target, so one loss with all targets is all losses at once.
+        # The losses are elementwise in prediction and target, so one loss with all targets is all
+        # losses at once.
         every = self.family.trusted(np.ones(1), self.targets, **self._settings)  # type: ignore[arg-type]
         function: Callable[[Array], Array] = getattr(every, what)
         return function(predictions)
@@ -212,25 +246,37 @@ class LinearStream:
         elif not np.isfinite(self.targets[row]):
             what = f"targets must be finite, got {self.targets[row]} in row {row}"
         else:
-            what = f"targets must be 0 or 1 for the logistic loss, got {self.targets[row]} in row {row}"
+            what = (
+                f"targets must be 0 or 1 for the logistic loss, got {self.targets[row]} in row "
+                f"{row}"
+            )
         return f"{what}. Repair the row, or leave such rows out with on_bad='skip'."
 
 
 def _real_csr(value: Any) -> Any:
-    """A CSR matrix of floats whose indices lie inside it; scipy itself does not look, and the engine must not stumble."""
+    """A CSR matrix of floats whose indices lie inside it.
+
+    Scipy itself does not look, and the engine must not stumble.
+    """
     arguments.require_inside("features", value)
     rows = value.tocsr()
     if rows.dtype.kind not in "fiub":
-        raise TypeError(f"features must hold real numbers, got dtype {rows.dtype}. Convert it to float first.")
+        raise TypeError(
+            f"features must hold real numbers, got dtype {rows.dtype}. Convert it to float first."
+        )
     arguments.require_inside("features", rows)
     return rows if rows.dtype in (np.float32, np.float64) else rows.astype(np.float64)
 
 
 def _real_table(value: Any) -> Any:
-    """A two-dimensional array of real numbers in its own order, and in single precision if it came so: no copy."""
+    """A two-dimensional array of real numbers in its own order, and in single precision if it
+    came so: no copy.
+    """
     raw = arguments.unmasked("features", value)
     if raw.dtype.kind not in "fiub":
-        raise TypeError(f"features must hold real numbers, got dtype {raw.dtype}. Convert it to float first.")
+        raise TypeError(
+            f"features must hold real numbers, got dtype {raw.dtype}. Convert it to float first."
+        )
     return raw if raw.dtype == np.float32 else np.asarray(raw, dtype=np.float64)
 
 
@@ -238,9 +284,13 @@ def _real_column(value: Any) -> Vector:
     """A one-dimensional array of doubles."""
     raw = arguments.unmasked("targets", value)
     if raw.dtype.kind not in "fiub":
-        raise TypeError(f"targets must hold real numbers, got dtype {raw.dtype}. Convert it to float first.")
+        raise TypeError(
+            f"targets must hold real numbers, got dtype {raw.dtype}. Convert it to float first."
+        )
     if raw.ndim != 1:
-        raise ValueError(f"targets must have 1 dimension(s), got shape {raw.shape}. Give one number per row.")
+        raise ValueError(
+            f"targets must have 1 dimension(s), got shape {raw.shape}. Give one number per row."
+        )
     return np.asarray(raw, dtype=np.float64)
 
 
@@ -252,8 +302,12 @@ def _two(shape: tuple[int, ...]) -> tuple[int, int]:
 
 
 def _squared_norms_of(table: Any) -> Vector:
-    """Squared norm of each row of a CSR matrix, some rows at a time: the squares of all at once would not stay near."""
-    if not table.has_canonical_format:  # entries that stand twice are added up before they are squared
+    """Squared norm of each row of a CSR matrix, some rows at a time: the squares of all at once
+    would not stay near.
+    """
+    if (
+        not table.has_canonical_format
+    ):  # entries that stand twice are added up before they are squared
         table = table.copy()
         table.sum_duplicates()
     answer = np.zeros(table.shape[0])
@@ -263,7 +317,9 @@ def _squared_norms_of(table: Any) -> Vector:
         entries = table.data[starts[first] : starts[last]]
         filled = first + np.flatnonzero(np.diff(starts[first : last + 1]))
         if len(filled):
-            with np.errstate(over="ignore"):  # rows of such numbers are refused by whoever plays them
+            with np.errstate(
+                over="ignore"
+            ):  # rows of such numbers are refused by whoever plays them
                 squares = np.multiply(entries, entries, dtype=np.float64)
                 answer[filled] = np.add.reduceat(squares, starts[filled] - starts[first])
     return answer

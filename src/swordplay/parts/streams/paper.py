@@ -1,6 +1,7 @@
 """The paper's two instances: where gradient variation and small losses part company.
 
-Both are one-dimensional, on X = [-1, 1], with losses 0.5 (a_t x - b_t)^2 and the minimisers over X as comparators.
+Both are one-dimensional, on X = [-1, 1], with losses 0.5 (a_t x - b_t)^2 and the minimisers over X
+as comparators.
 
 References
 ----------
@@ -31,10 +32,11 @@ def gradual(T: int) -> PlantedStream:
 
 
 def alternating(T: int) -> PlantedStream:
-    r"""Instance 2, :math:`F_T \ll V_T`: two losses take turns that share their minimiser, which flips half-way.
+    r"""Instance 2, :math:`F_T \ll V_T`: two losses take turns that share their minimiser, which
+    flips half-way.
 
-    (a, b) = (1, 1), (1/2, 1/2) on odd and even rounds, with b negated in the second half; T even (an odd T is raised
-    by one); :math:`F_T = 0`, :math:`V_T = \Theta(T)`, :math:`P_T = 2`.
+    (a, b) = (1, 1), (1/2, 1/2) on odd and even rounds, with b negated in the second half; T even
+    (an odd T is raised by one); :math:`F_T = 0`, :math:`V_T = \Theta(T)`, :math:`P_T = 2`.
     """
     T = arguments.whole("T", T)
     T += T % 2

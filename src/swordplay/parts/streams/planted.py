@@ -35,14 +35,20 @@ class PlantedStream(LinearStream):
         comparators: Any,
         threshold: float = 1.0,
     ) -> None:
-        arguments.one_of("loss", loss, get_args(LossName))  # of the pinball loss, no comparator is planted
+        arguments.one_of(
+            "loss", loss, get_args(LossName)
+        )  # of the pinball loss, no comparator is planted
         super().__init__(features, targets, loss, threshold=threshold)
         self.domain = domain
         self.comparators: Matrix = arguments.array("comparators", comparators, ndim=2)
         if self.comparators.shape != (len(self), self.dim):
-            raise ValueError(f"comparators must have shape ({len(self)}, {self.dim}), got {self.comparators.shape}.")
+            raise ValueError(
+                f"comparators must have shape ({len(self)}, {self.dim}), got "
+                f"{self.comparators.shape}."
+            )
         outside = np.flatnonzero(~domain.contains(self.comparators, atol=1e-9 * domain.diameter))
         if outside.size:
             raise ValueError(
-                f"comparators must lie in the domain, got row {outside[0]} outside of {domain!r}. Project them first."
+                f"comparators must lie in the domain, got row {outside[0]} outside of {domain!r}. "
+                "Project them first."
             )

@@ -26,14 +26,18 @@ from swordplay.theory.conformance.promises import (
 
 
 def check_expert(
-    make: Callable[[Domain], Experts], domain: Domain, losses: Sequence[Loss] | None = None, *, seed: int = 0
+    make: Callable[[Domain], Experts],
+    domain: Domain,
+    losses: Sequence[Loss] | None = None,
+    *,
+    seed: int = 0,
 ) -> None:
     """Hold a kind of experts to its promises.
 
-    All start at the centre and stay in the domain; gradients are asked for in the domain only; a step is a function
-    from state to state that writes into nothing and lets errors through; and each expert's regret stays below the
-    terms that it hands to the certificate, against the comparators that hurt it most, whether they stand still, move
-    now and then or in every round.
+    All start at the centre and stay in the domain; gradients are asked for in the domain only; a
+    step is a function from state to state that writes into nothing and lets errors through; and
+    each expert's regret stays below the terms that it hands to the certificate, against the
+    comparators that hurt it most, whether they stand still, move now and then or in every round.
 
     Parameters
     ----------
@@ -42,8 +46,8 @@ def check_expert(
     domain
         Where to play.
     losses
-        What to play; convex quadratics that jump about unless given. Slopes that swing to and fro, as steep as each
-        step size can bear, are played on top.
+        What to play; convex quadratics that jump about unless given. Slopes that swing to and fro,
+        as steep as each step size can bear, are played on top.
     seed
         Of the losses.
     """
@@ -67,26 +71,40 @@ def _plays(experts: Experts, domain: Domain, losses: Sequence[Loss]) -> None:
 
         def field(points: Array, loss: Loss = loss) -> Array:
             inside = domain.contains(points, atol=slack).all()
-            promise(bool(inside), "gradients are asked for in the domain only", f"asked at {first(points)}")
+            promise(
+                bool(inside),
+                "gradients are asked for in the domain only",
+                f"asked at {first(points)}",
+            )
             return loss.gradient(points)
 
         is_refused(partial(experts.step, now, _broken), "a step lets the gradient's error through")
         moved, move = experts.step(now, field)
         again, _ = experts.step(now, field)
-        promise(_bits(now) == before, "a step writes into no state that it is given", f"in round {t}")
-        promise(_bits(moved) == _bits(again), "a step is a function of its state", f"two answers in round {t}")
+        promise(
+            _bits(now) == before, "a step writes into no state that it is given", f"in round {t}"
+        )
+        promise(
+            _bits(moved) == _bits(again),
+            "a step is a function of its state",
+            f"two answers in round {t}",
+        )
         has_shape("step sizes", experts.step_sizes(moved), (N,))
         for name in ("step_sizes", "surprise", "lead"):
             part = getattr(move, name)
             has_shape(name, part, (N,))
-            promise(bool((part >= 0).all()), f"{name} is never negative", f"got {part} in round {t}")
+            promise(
+                bool((part >= 0).all()), f"{name} is never negative", f"got {part} in round {t}"
+            )
         points.append(now.points)
         gradients.append(loss.gradient(now.points))
         lengths = certificate.Lengths.of(from_center(now, domain), from_center(moved, domain))
         sums = certificate.step(sums, np.zeros(N), move, lengths)
         now = moved
         inside = domain.contains(now.points, atol=slack).all()
-        promise(bool(inside), "the points stay in the domain", f"got {first(now.points)} in round {t}")
+        promise(
+            bool(inside), "the points stay in the domain", f"got {first(now.points)} in round {t}"
+        )
     for k in range(N):
         own = certificate.CertificateState(*(part[k : k + 1] for part in sums))
         _owes(
@@ -100,9 +118,16 @@ def _plays(experts: Experts, domain: Domain, losses: Sequence[Loss]) -> None:
 
 
 def _owes(
-    domain: Domain, points: Matrix, gradients: Matrix, own: certificate.CertificateState, base: Matrix, steady: bool
+    domain: Domain,
+    points: Matrix,
+    gradients: Matrix,
+    own: certificate.CertificateState,
+    base: Matrix,
+    steady: bool,
 ) -> None:
-    """One expert's regret, linearised at its own points, is at most its terms of the certificate."""
+    """One expert's regret, linearised at its own points, is at most its terms of the
+    certificate.
+    """
     for block in (1, 2, 7, len(points)):
         starts = np.arange(0, len(points), block)
         downhill = -np.add.reduceat(gradients, starts, axis=0)
@@ -112,19 +137,32 @@ def _owes(
         path = float(norms(np.diff(comparators, axis=0)).sum())
         regret = np.einsum("ij,ij->", gradients, points - comparators)
         bound = certificate.value(own, certificate.Surroundings.of(domain), path, steady, base)
-        size = 1 + abs(bound) + float(norms(gradients).sum()) * (domain.diameter + float(np.linalg.norm(domain.center)))
-        at_most(regret - bound, ROUNDING * size, f"regret stays below its terms (path length {path:.3g})")
+        size = (
+            1
+            + abs(bound)
+            + float(norms(gradients).sum())
+            * (domain.diameter + float(np.linalg.norm(domain.center)))
+        )
+        at_most(
+            regret - bound,
+            ROUNDING * size,
+            f"regret stays below its terms (path length {path:.3g})",
+        )
 
 
 def _swings(domain: Domain, rng: np.random.Generator, steep: float) -> list[Loss]:
-    """Linear losses along one direction whose sign alternates: a step that is too long is always on the wrong side."""
+    """Linear losses along one direction whose sign alternates: a step that is too long is always
+    on the wrong side.
+    """
     slope = rng.normal(size=domain.dim)
     slope *= steep / np.linalg.norm(slope)
     return [_slope(sign * slope) for sign in (1.0, -1.0) * 10]
 
 
 def _slope(slope: Vector) -> Loss:
-    return FunctionLoss(lambda points: points @ slope, lambda points: np.broadcast_to(slope, points.shape), 0.0)
+    return FunctionLoss(
+        lambda points: points @ slope, lambda points: np.broadcast_to(slope, points.shape), 0.0
+    )
 
 
 def _broken(points: Array) -> Array:

@@ -44,12 +44,17 @@ class MetaLearner(Learner, Protocol):
 
 
 def check_learner(
-    make: Callable[[Domain], Learner], domain: Domain, losses: Sequence[Loss] | None = None, *, seed: int = 0
+    make: Callable[[Domain], Learner],
+    domain: Domain,
+    losses: Sequence[Loss] | None = None,
+    *,
+    seed: int = 0,
 ) -> None:
     """Hold a learner to its promises.
 
-    Decisions in the domain that reading does not change and a loss not yet told cannot; rounds counted; a loss with
-    a broken gradient refused without a trace, wherever in the round it breaks; a saved state that goes on bit by bit.
+    Decisions in the domain that reading does not change and a loss not yet told cannot; rounds
+    counted; a loss with a broken gradient refused without a trace, wherever in the round it breaks;
+    a saved state that goes on bit by bit.
 
     Parameters
     ----------
@@ -72,9 +77,19 @@ def check_learner(
     for t, loss in enumerate(losses):
         decision = np.array(learner.decision)
         has_shape("decision", decision, (domain.dim,))
-        promise(bool(domain.contains(decision, atol=slack)), "decisions lie in the domain", f"got {decision} in round {t + 1}")
-        promise(learner.decision.tobytes() == decision.tobytes(), "reading a decision does not change it", f"round {t + 1}")
-        promise(learner.rounds == t, "rounds counts the losses observed", f"{learner.rounds} after {t}")
+        promise(
+            bool(domain.contains(decision, atol=slack)),
+            "decisions lie in the domain",
+            f"got {decision} in round {t + 1}",
+        )
+        promise(
+            learner.decision.tobytes() == decision.tobytes(),
+            "reading a decision does not change it",
+            f"round {t + 1}",
+        )
+        promise(
+            learner.rounds == t, "rounds counts the losses observed", f"{learner.rounds} after {t}"
+        )
         if t == half:
             saved = learner.state()
         decisions.append(decision)
@@ -82,7 +97,11 @@ def check_learner(
         # The same past with another future: only losses already told may matter.
         if t < half:
             other.observe(loss)
-    promise(np.array_equal(other.decision, decisions[half]), "decisions depend on past losses only", f"in round {half + 1}")
+    promise(
+        np.array_equal(other.decision, decisions[half]),
+        "decisions depend on past losses only",
+        f"in round {half + 1}",
+    )
     _refuses(other, losses[half])
 
     copy = {name: np.array(leaf) for name, leaf in saved.items()}
@@ -91,20 +110,37 @@ def check_learner(
     _spoil(saved)
     for t in range(half, len(losses)):
         same = resumed.decision.tobytes() == decisions[t].tobytes()
-        promise(same, "a loaded state goes on bit by bit", f"{resumed.decision} instead of {decisions[t]} in round {t + 1}")
+        promise(
+            same,
+            "a loaded state goes on bit by bit",
+            f"{resumed.decision} instead of {decisions[t]} in round {t + 1}",
+        )
         resumed.observe(losses[t])
-    promise(_same_state(resumed.state(), learner.state()), "a loaded state ends where the saved learner does", "they differ")
+    promise(
+        _same_state(resumed.state(), learner.state()),
+        "a loaded state ends where the saved learner does",
+        "they differ",
+    )
     resumed.load_state(copy)
-    promise(_same_state(resumed.state(), copy), "a learner with a past of its own can load a state", "the state differs")
+    promise(
+        _same_state(resumed.state(), copy),
+        "a learner with a past of its own can load a state",
+        "the state differs",
+    )
 
 
 def check_meta(
-    make: Callable[[Domain], MetaLearner], domain: Domain, losses: Sequence[Loss] | None = None, *, seed: int = 0
+    make: Callable[[Domain], MetaLearner],
+    domain: Domain,
+    losses: Sequence[Loss] | None = None,
+    *,
+    seed: int = 0,
 ) -> None:
     """Hold a meta-expert learner to its promises, on top of :func:`check_learner`.
 
-    Weights that are positive with a sum of 1; experts in the domain; a decision that is their weighted mean; a
-    certificate that the regret never exceeds, for comparators that stand still and that move.
+    Weights that are positive with a sum of 1; experts in the domain; a decision that is their
+    weighted mean; a certificate that the regret never exceeds, for comparators that stand still and
+    that move.
     """
     check_learner(make, domain, losses, seed=seed)
     rng = np.random.default_rng(seed)
@@ -114,14 +150,30 @@ def check_meta(
     regret = np.zeros(len(comparators))
     for t, loss in enumerate(losses):
         p, x = learner.weights, learner.points
-        promise(bool((p > 0).all()) and abs(float(p.sum()) - 1) <= ROUNDING, "weights are positive and sum to 1", f"got {p}")
-        promise(bool(domain.contains(x, atol=slack).all()), "experts stay in the domain", f"got {first(x)} in round {t + 1}")
-        at_most(norms(p @ x - learner.decision), slack, "the decision is the weighted mean of the points")
+        promise(
+            bool((p > 0).all()) and abs(float(p.sum()) - 1) <= ROUNDING,
+            "weights are positive and sum to 1",
+            f"got {p}",
+        )
+        promise(
+            bool(domain.contains(x, atol=slack).all()),
+            "experts stay in the domain",
+            f"got {first(x)} in round {t + 1}",
+        )
+        at_most(
+            norms(p @ x - learner.decision),
+            slack,
+            "the decision is the weighted mean of the points",
+        )
         regret += [float(loss.value(learner.decision) - loss.value(us[t])) for us in comparators]
         learner.observe(loss)
         for us, owed in zip(comparators, regret, strict=True):
             bound = learner.certificate(float(norms(np.diff(us[: t + 1], axis=0)).sum()))
-            at_most(owed - bound, ROUNDING * (1 + abs(bound)), f"regret stays below the certificate (round {t + 1})")
+            at_most(
+                owed - bound,
+                ROUNDING * (1 + abs(bound)),
+                f"regret stays below the certificate (round {t + 1})",
+            )
 
 
 def _refuses(learner: Learner, good: Loss) -> None:
@@ -140,33 +192,54 @@ def _refuses(learner: Learner, good: Loss) -> None:
             try:
                 learner.observe(broken)
             except (ValueError, TypeError):
-                unchanged = _same_state(learner.state(), before) and learner.decision.tobytes() == decision
-                promise(unchanged and learner.rounds == rounds, "a refused loss leaves no trace", f"answer of {what}")
+                unchanged = (
+                    _same_state(learner.state(), before) and learner.decision.tobytes() == decision
+                )
+                promise(
+                    unchanged and learner.rounds == rounds,
+                    "a refused loss leaves no trace",
+                    f"answer of {what}",
+                )
                 continue
-            # Nobody met the fault: every question of a round has been broken once. Take that good round back.
+            # Nobody met the fault: every question of a round has been broken once. Take that good
+            # round back.
             promise(position > 0, f"an answer of {what} is refused", "it was accepted")
             learner.load_state(before)
             break
     is_refused(lambda: learner.load_state({}), "an empty state is refused")
-    promise(_same_state(learner.state(), before), "a refused state leaves no trace", "the state changed")
+    promise(
+        _same_state(learner.state(), before), "a refused state leaves no trace", "the state changed"
+    )
 
 
 class _Broken:
-    """A loss whose answers, values or gradients, are right up to a question and broken from there on."""
+    """A loss whose answers, values or gradients, are right up to a question and broken from
+    there on.
+    """
 
     def __init__(self, good: Loss, position: int, fault: Callable[[tuple[int, ...]], Any]) -> None:
         self.smoothness = good.smoothness
         self._good, self._asked, self._fault = good, iter(range(position)), fault
 
     def value(self, points: Array) -> Any:
-        return self._good.value(points) if next(self._asked, None) is not None else self._fault(points.shape[:-1])
+        return (
+            self._good.value(points)
+            if next(self._asked, None) is not None
+            else self._fault(points.shape[:-1])
+        )
 
     def gradient(self, points: Array) -> Any:
-        return self._good.gradient(points) if next(self._asked, None) is not None else self._fault(points.shape)
+        return (
+            self._good.gradient(points)
+            if next(self._asked, None) is not None
+            else self._fault(points.shape)
+        )
 
 
 def _same_state(one: State, other: State) -> bool:
-    return one.keys() == other.keys() and all(np.array_equal(one[name], other[name]) for name in one)
+    return one.keys() == other.keys() and all(
+        np.array_equal(one[name], other[name]) for name in one
+    )
 
 
 def _spoil(saved: State) -> None:

@@ -17,12 +17,14 @@ SHIFTED = 1e-7
 """How far weights may move then: the digits lost, over some tens of rounds."""
 
 
-def check_weighing(make: Callable[[], Meta], *, experts: int = 4, rounds: int = 40, seed: int = 0) -> None:
+def check_weighing(
+    make: Callable[[], Meta], *, experts: int = 4, rounds: int = 40, seed: int = 0
+) -> None:
     """Hold a meta to its promises.
 
-    Weights that start at the prior and stay positive with a sum of 1; rounds that are functions from state to state and
-    write into nothing; losses that all rise by one number and change no weight; forks that share their parent's weight; a
-    prior that is none refused.
+    Weights that start at the prior and stay positive with a sum of 1; rounds that are functions
+    from state to state and write into nothing; losses that all rise by one number and change no
+    weight; forks that share their parent's weight; a prior that is none refused.
 
     Parameters
     ----------
@@ -42,15 +44,31 @@ def check_weighing(make: Callable[[], Meta], *, experts: int = 4, rounds: int = 
     for t, (loss, guess) in enumerate(zip(losses, guesses, strict=True), start=1):
         before = _bits(now)
         learned = meta.learn(now, loss, 1.0)
-        promise(_bits(learned) == _bits(meta.learn(now, loss, 1.0)), "learning is a function of the state", f"round {t}")
-        promise(_bits(now) == before, "learning writes into no state that it is given", f"in round {t}")
+        promise(
+            _bits(learned) == _bits(meta.learn(now, loss, 1.0)),
+            "learning is a function of the state",
+            f"round {t}",
+        )
+        promise(
+            _bits(now) == before, "learning writes into no state that it is given", f"in round {t}"
+        )
         has_shape("weights", learned.weights, (experts,))
         weighed = meta.weigh(learned, guess)
-        promise(np.array_equal(weighed.guesses, guess), "the guesses are written down", f"in round {t}")
+        promise(
+            np.array_equal(weighed.guesses, guess), "the guesses are written down", f"in round {t}"
+        )
         p = weighed.weights
-        promise(bool((p > 0).all()) and abs(float(p.sum()) - 1) <= ROUNDING, "weights are positive and sum to 1", f"got {p}")
+        promise(
+            bool((p > 0).all()) and abs(float(p.sum()) - 1) <= ROUNDING,
+            "weights are positive and sum to 1",
+            f"got {p}",
+        )
         shifted = meta.weigh(meta.learn(shifted, loss + SHIFT, 1.0), guess)
-        at_most(np.abs(shifted.weights - p), SHIFTED, f"a shift of all losses changes no weight (round {t})")
+        at_most(
+            np.abs(shifted.weights - p),
+            SHIFTED,
+            f"a shift of all losses changes no weight (round {t})",
+        )
         now = weighed
     parents, split = np.append(np.arange(experts), experts - 1), np.append(prior, prior[-1] / 2)
     split[experts - 1] /= 2

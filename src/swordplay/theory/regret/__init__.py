@@ -1,4 +1,6 @@
-"""Regret: the record of a game, the quantities that bounds are made of, the bounds, and hindsight."""
+"""Regret: the record of a game, the quantities that bounds are made of, the bounds, and
+hindsight.
+"""
 
 from swordplay.theory.regret import bounds, hindsight
 from swordplay.theory.regret.constants import gradient_bound, smoothness

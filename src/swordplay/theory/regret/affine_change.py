@@ -1,4 +1,6 @@
-r"""From one quadratic to the next: :math:`f_t(x) - f_{t-1}(x) = c - \langle b, x \rangle + \tfrac12 x^\top M x`."""
+r"""From one quadratic to the next: :math:`f_t(x) - f_{t-1}(x) = c - \langle b, x \rangle +
+\tfrac12 x^\top M x`.
+"""
 
 from __future__ import annotations
 
@@ -95,13 +97,19 @@ class AffineChange:
 
 @singledispatch
 def _largest_gradient(domain: Domain, change: AffineChange) -> Suprema:
-    by_ball, by_box = _largest_gradient(enclosing_ball(domain), change), _largest_gradient(enclosing_box(domain), change)
+    by_ball, by_box = (
+        _largest_gradient(enclosing_ball(domain), change),
+        _largest_gradient(enclosing_box(domain), change),
+    )
     return Suprema(np.minimum(by_ball.values, by_box.values), exact=domain.dim == 1)
 
 
 @_largest_gradient.register
 def _(domain: Ball, change: AffineChange) -> Suprema:
-    return Suprema(largest_squared_gradient(change.matrices, change.gradients(domain.center), domain.radius), exact=True)
+    return Suprema(
+        largest_squared_gradient(change.matrices, change.gradients(domain.center), domain.radius),
+        exact=True,
+    )
 
 
 @_largest_gradient.register
@@ -114,7 +122,8 @@ def _(domain: Simplex, change: AffineChange) -> Suprema:
 @_largest_gradient.register
 def _(domain: Box, change: AffineChange) -> Suprema:
     half, at_center = (domain.upper - domain.lower) / 2, change.gradients(domain.center)
-    # Row i of |M z + g| is at most |g_i| + sum_j |M_ij| h_j; with a diagonal M one corner attains all rows at once.
+    # Row i of |M z + g| is at most |g_i| + sum_j |M_ij| h_j; with a diagonal M one corner attains
+    # all rows at once.
     by_rows = np.square(np.abs(at_center) + np.abs(change.matrices) @ half).sum(axis=1)
     if not _off_diagonal(change.matrices).any():
         return Suprema(by_rows, exact=True)
@@ -130,14 +139,20 @@ def _largest_at_corners(matrices: Array, gradients: Matrix, half: Vector) -> Vec
     batch = max(1, CORNER_BUDGET // corners.size)
     largest = [
         np.square(M @ corners + g[:, :, None]).sum(axis=1).max(axis=1)
-        for M, g in ((matrices[i : i + batch], gradients[i : i + batch]) for i in range(0, len(matrices), batch))
+        for M, g in (
+            (matrices[i : i + batch], gradients[i : i + batch])
+            for i in range(0, len(matrices), batch)
+        )
     ]
     return np.concatenate(largest)
 
 
 @singledispatch
 def _largest_value(domain: Domain, change: AffineChange) -> Suprema:
-    by_ball, by_box = _largest_value(enclosing_ball(domain), change), _largest_value(enclosing_box(domain), change)
+    by_ball, by_box = (
+        _largest_value(enclosing_ball(domain), change),
+        _largest_value(enclosing_box(domain), change),
+    )
     return Suprema(np.minimum(by_ball.values, by_box.values), exact=domain.dim == 1)
 
 
@@ -149,19 +164,29 @@ def _(domain: Ball, change: AffineChange) -> Suprema:
 
 @_largest_value.register
 def _(domain: Simplex, change: AffineChange) -> Suprema:
-    # With sum_j x_j = s the change is x'Qx, an average of the entries of s^2 Q: at most the largest entry, which is
-    # attained where that entry stands on the diagonal.
+    # With sum_j x_j = s the change is x'Qx, an average of the entries of s^2 Q: at most the largest
+    # entry, which is attained where that entry stands on the diagonal.
     b, s = change.vectors, domain.total
-    entries = s**2 / 2 * change.matrices - s / 2 * (b[:, :, None] + b[:, None, :]) + change.constants[:, None, None]
+    entries = (
+        s**2 / 2 * change.matrices
+        - s / 2 * (b[:, :, None] + b[:, None, :])
+        + change.constants[:, None, None]
+    )
     largest = np.abs(entries).max(axis=(1, 2))
     attained = np.abs(np.diagonal(entries, axis1=1, axis2=2)).max(axis=1) == largest
     by_ball = _largest_value(enclosing_ball(domain), change).values
-    return Suprema(np.where(attained, largest, np.minimum(largest, by_ball)), exact=bool(attained.all()))
+    return Suprema(
+        np.where(attained, largest, np.minimum(largest, by_ball)), exact=bool(attained.all())
+    )
 
 
 @_largest_value.register
 def _(domain: Box, change: AffineChange) -> Suprema:
-    half, g, c = (domain.upper - domain.lower) / 2, change.gradients(domain.center), change.values(domain.center)
+    half, g, c = (
+        (domain.upper - domain.lower) / 2,
+        change.gradients(domain.center),
+        change.values(domain.center),
+    )
     curvatures = np.diagonal(change.matrices, axis1=1, axis2=2)
     off_diagonal = _off_diagonal(change.matrices)
     coupling = 0.5 * np.einsum("bij,i,j->b", np.abs(off_diagonal), half, half)
@@ -170,11 +195,16 @@ def _(domain: Box, change: AffineChange) -> Suprema:
     separable = np.maximum(highest, -lowest) + coupling
     if not off_diagonal.any():
         return Suprema(separable, exact=True)
-    return Suprema(np.minimum(separable, largest_magnitude(change.matrices, g, c, domain.diameter / 2)), exact=False)
+    return Suprema(
+        np.minimum(separable, largest_magnitude(change.matrices, g, c, domain.diameter / 2)),
+        exact=False,
+    )
 
 
 def _interval_maximum(curvatures: Matrix, slopes: Matrix, half: Vector) -> Matrix:
-    """Largest m z^2 / 2 + g z for |z| <= h: at an end, or at the top z = |g| / |m| of a parabola that opens down."""
+    """Largest m z^2 / 2 + g z for |z| <= h: at an end, or at the top z = |g| / |m| of a parabola
+    that opens down.
+    """
     pull = np.abs(slopes)
     inside = pull < -curvatures * half
     top = np.divide(pull, -curvatures, out=np.broadcast_to(half, pull.shape).copy(), where=inside)

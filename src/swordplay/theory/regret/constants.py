@@ -34,7 +34,9 @@ def smoothness(stream: Iterable[Loss]) -> float:
     """
     if isinstance(stream, LinearStream):
         return stream.smoothness
-    return max((_own_smoothness(t, loss) for t, loss in enumerate(arguments.stream(stream))), default=0.0)
+    return max(
+        (_own_smoothness(t, loss) for t, loss in enumerate(arguments.stream(stream))), default=0.0
+    )
 
 
 def gradient_bound(stream: Iterable[Loss], domain: Domain) -> Quantity:
@@ -42,8 +44,9 @@ def gradient_bound(stream: Iterable[Loss], domain: Domain) -> Quantity:
 
     .. math:: \max_t \sup_{x \in X} \|\nabla f_t(x)\|
 
-    Exact for losses of a linear prediction on every domain, and for quadratics where gradient variation is; elsewhere the
-    certified bound :math:`\|\nabla f(c)\| + L r` with c the centre and r the domain's reach.
+    Exact for losses of a linear prediction on every domain, and for quadratics where gradient
+    variation is; elsewhere the certified bound :math:`\|\nabla f(c)\| + L r` with c the centre and
+    r the domain's reach.
 
     Parameters
     ----------
@@ -88,7 +91,9 @@ def _steepest(loss: Any, t: int, domain: Domain) -> Quantity:
 def _(loss: LinearLoss, t: int, domain: Domain) -> Quantity:
     # φ is convex: its slopes are steepest at the ends of the range of predictions.
     ends = np.array([-domain.support(-loss.features), domain.support(loss.features)])
-    return Quantity(float(np.abs(loss.slope(ends)).max() * np.linalg.norm(loss.features)), exact=True)
+    return Quantity(
+        float(np.abs(loss.slope(ends)).max() * np.linalg.norm(loss.features)), exact=True
+    )
 
 
 @_steepest.register

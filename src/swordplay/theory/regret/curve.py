@@ -1,4 +1,6 @@
-"""Regret as a curve: against the best comparators of every path length, beside what was promised."""
+"""Regret as a curve: against the best comparators of every path length, beside what was
+promised.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ class Certified(Protocol):
         ...
 
     def certificate(self, path_length: float) -> float:
-        """Upper bound on the regret so far against every comparator sequence of at most this path length."""
+        """Upper bound on the regret so far against every comparator sequence of at most this
+        path length.
+        """
         ...
 
 
@@ -61,7 +65,8 @@ def regret_curve(
 ) -> RegretCurve:
     r"""Regret against the best sequences of every path length.
 
-    .. math:: R(P) = \sum_t f_t(x_t) - \min \Big\{ \sum_t f_t(u_t) : u_t \in X, \; \sum_{t \ge 2} \|u_t - u_{t-1}\| \le P \Big\}
+    .. math:: R(P) = \sum_t f_t(x_t) - \min \Big\{ \sum_t f_t(u_t) : u_t \in X, \; \sum_{t \ge 2}
+        \|u_t - u_{t-1}\| \le P \Big\}
 
     Parameters
     ----------
@@ -78,13 +83,21 @@ def regret_curve(
     points, tolerance, seconds, progress
         As in :func:`swordplay.hindsight.frontier`.
     """
-    known = frontier(stream, domain, points=points, tolerance=tolerance, seconds=seconds, progress=progress)
-    paths = known.path_lengths if path_lengths is None else np.sort(arguments.vector("path_lengths", path_lengths))
+    known = frontier(
+        stream, domain, points=points, tolerance=tolerance, seconds=seconds, progress=progress
+    )
+    paths = (
+        known.path_lengths
+        if path_lengths is None
+        else np.sort(arguments.vector("path_lengths", path_lengths))
+    )
     least = known.least_loss(paths)
     return RegretCurve(
         path_lengths=paths,
         regrets=total_loss - least,
         gaps=np.maximum(least - known.lower_bound(paths), 0.0),
         certificate=np.array([certificate(P) for P in paths.tolist()]),
-        bound=None if bound is None else np.array([bound(P, F) for P, F in zip(paths.tolist(), least.tolist(), strict=True)]),
+        bound=None
+        if bound is None
+        else np.array([bound(P, F) for P, F in zip(paths.tolist(), least.tolist(), strict=True)]),
     )

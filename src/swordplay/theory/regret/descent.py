@@ -1,4 +1,6 @@
-"""Many convex problems over one domain at once, each with a certificate of how far it is from its minimum."""
+"""Many convex problems over one domain at once, each with a certificate of how far it is from
+its minimum.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,8 @@ class Minima(NamedTuple):
 
 
 def gaps(domain: Domain, points: Matrix, gradients: Matrix) -> Vector:
-    r"""How far above the minimum over the domain a convex function can be at each point, from its gradient alone.
+    r"""How far above the minimum over the domain a convex function can be at each point, from its
+    gradient alone.
 
     .. math:: f(x) - \min_X f \le \max_{z \in X} \langle \nabla f(x), x - z \rangle
         = \langle \nabla f(x), x \rangle + \sigma_X(-\nabla f(x))
@@ -41,29 +44,38 @@ def minimize(objective: Objective, domain: Domain, tolerance: float, steps: int)
     .. math:: x_{k+1} = \Pi_X[y_k - \nabla F(y_k) / L], \qquad
         y_{k+1} = \Pi_X\big[x_{k+1} + \tfrac{m_k - 1}{m_{k+1}} (x_{k+1} - x_k)\big]
 
-    A problem's momentum m starts anew whenever it points uphill, its L doubles whenever the gradient turns out to
-    change faster, and it leaves the race once its gap is within ``tolerance * D * steepness`` (and rounding).
+    A problem's momentum m starts anew whenever it points uphill, its L doubles whenever the
+    gradient turns out to change faster, and it leaves the race once its gap is within ``tolerance *
+    D * steepness`` (and rounding).
 
     References
     ----------
-    Beck, Teboulle (2009), FISTA; O'Donoghue, Candès (2015), "Adaptive restart for accelerated gradient schemes".
+    Beck, Teboulle (2009), FISTA; O'Donoghue, Candès (2015), "Adaptive restart for accelerated
+    gradient schemes".
     """
     D = domain.diameter
     targets = tolerance * D * objective.steepness
-    targets += ROUNDING * ((D + np.linalg.norm(domain.center)) * objective.steepness + D**2 * objective.curvature)
+    targets += ROUNDING * (
+        (D + np.linalg.norm(domain.center)) * objective.steepness + D**2 * objective.curvature
+    )
     best = np.tile(domain.center, (len(targets), 1))
     best_gaps = gaps(domain, best, objective.gradient(best))
 
     racing = np.flatnonzero(best_gaps > targets)
     objective, x = objective.take(racing), best[racing]
-    y, momentum, L = x, np.ones(len(racing)), np.where(objective.curvature > 0, objective.curvature, 1.0)
+    y, momentum, L = (
+        x,
+        np.ones(len(racing)),
+        np.where(objective.curvature > 0, objective.curvature, 1.0),
+    )
     for _ in range(steps):
         if not len(racing):
             break
         at_y = objective.gradient(y)
         moved = domain.project(y - at_y / L[:, None])
         at_moved = objective.gradient(moved)
-        # Too small an L shows as a gradient that changes faster than L along the step; rounding does not count.
+        # Too small an L shows as a gradient that changes faster than L along the step; rounding
+        # does not count.
         step = moved - y
         length = np.sqrt(_inner(step, step))
         noise = ROUNDING * np.sqrt(_inner(at_y, at_y)) * length

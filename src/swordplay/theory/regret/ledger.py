@@ -97,7 +97,8 @@ class Ledger:
         self.losses = losses
         self.decisions = decisions
         self.weights = weights
-        # An iterator is spent once it was played: only what can be looped over again can answer for comparators.
+        # An iterator is spent once it was played: only what can be looped over again can answer for
+        # comparators.
         self._stream = None if isinstance(stream, Iterator) else stream
 
     def __repr__(self) -> str:
@@ -108,7 +109,8 @@ class Ledger:
         """The stream that was played, where it can be looped over again."""
         if self._stream is None:
             raise ValueError(
-                "the stream was an iterator and is spent. Play list(stream), or compute the comparators' loss yourself."
+                "the stream was an iterator and is spent. Play list(stream), or compute the "
+                "comparators' loss yourself."
             )
         return self._stream
 
@@ -118,33 +120,39 @@ class Ledger:
         Parameters
         ----------
         comparators
-            u_t, shape ``(T, d)`` for dynamic regret, or one point ``(d,)`` for static regret against it.
+            u_t, shape ``(T, d)`` for dynamic regret, or one point ``(d,)`` for static regret
+            against it.
         anywhere
-            Whether comparators may lie outside the learner's domain. No bound and no certificate speaks of those.
+            Whether comparators may lie outside the learner's domain. No bound and no certificate
+            speaks of those.
         """
         if not anywhere:
             self._require_inside(comparators)
         return self.total_loss - comparator_loss(self.stream, comparators, rounds=self.rounds)
 
     def split(self, learner: Weighed, comparators: Any) -> Split:
-        r"""Regret as what the meta owes to each expert, and what that expert owes to the comparators.
+        r"""Regret as what the meta owes to each expert, and what that expert owes to the
+        comparators.
 
         .. math:: \sum_t f_t(x_t) - f_t(u_t) = \sum_t \langle g_t, x_t - x_{t,k} \rangle
             + \Big[ \sum_t f_t(x_t) - f_t(u_t) - \langle g_t, x_t - x_{t,k} \rangle \Big]
 
-        The meta's part is what the theorems on metas bound (:func:`swordplay.bounds.meta_var` and its like): the losses that
-        Hedge is given are linear. By convexity it is no smaller than what the decisions really lost to the expert.
+        The meta's part is what the theorems on metas bound (:func:`swordplay.bounds.meta_var` and
+        its like): the losses that Hedge is given are linear. By convexity it is no smaller than
+        what the decisions really lost to the expert.
 
         Parameters
         ----------
         learner
-            The one that played, as it was after the last round: it has kept what it owes to its experts.
+            The one that played, as it was after the last round: it has kept what it owes to its
+            experts.
         comparators
             As in :meth:`regret`.
         """
         if not hasattr(learner, "advantages"):
             raise TypeError(
-                f"learner must weigh experts, got {type(learner).__name__}: it has no meta whose part could be told."
+                f"learner must weigh experts, got {type(learner).__name__}: it has no meta whose "
+                "part could be told."
             )
         self._require_of_this_run(learner)
         regret, meta = self.regret(comparators), np.asarray(learner.advantages)
@@ -153,25 +161,34 @@ class Ledger:
     def _require_of_this_run(self, learner: Any) -> None:
         if learner.rounds != self.rounds:
             raise ValueError(
-                f"learner has observed {learner.rounds} round(s), but the ledger tells of {self.rounds}: its certificate is "
-                "not of this run. Give the learner that played it, fresh at its start and untouched since."
+                f"learner has observed {learner.rounds} round(s), but the ledger tells of "
+                f"{self.rounds}: its certificate is "
+                "not of this run. Give the learner that played it, fresh at its start and "
+                "untouched since."
             )
 
     def _require_inside(self, comparators: Any) -> None:
-        """Refuse comparators that the learner could not have played: they would look like a broken certificate."""
+        """Refuse comparators that the learner could not have played: they would look like a
+        broken certificate.
+        """
         if self.domain is None:
             return
         points = np.atleast_2d(arguments.array("comparators", comparators))
         if points.shape[-1] != self.domain.dim:
-            raise ValueError(f"comparators must have the domain's {self.domain.dim} coordinate(s), got {points.shape[-1]}.")
+            raise ValueError(
+                f"comparators must have the domain's {self.domain.dim} coordinate(s), got "
+                f"{points.shape[-1]}."
+            )
         slack = INSIDE * (self.domain.diameter + float(np.linalg.norm(self.domain.center)))
         outside = ~self.domain.contains(points, atol=slack)
         if outside.any():
             t = int(outside.argmax())
             off = float(np.linalg.norm(points[t] - self.domain.project(points[t])))
             raise ValueError(
-                f"comparators must lie in the domain {self.domain!r}, but {int(outside.sum())} of {len(points)} do not, first "
-                f"number {t} by {off:.3g}: no bound speaks of them. Project them with domain.project, or say anywhere=True."
+                f"comparators must lie in the domain {self.domain!r}, but {int(outside.sum())} of "
+                f"{len(points)} do not, first "
+                f"number {t} by {off:.3g}: no bound speaks of them. Project them with "
+                "domain.project, or say anywhere=True."
             )
 
     def regret_curve(
@@ -185,14 +202,17 @@ class Ledger:
         seconds: float | None = None,
         progress: Progress | None = None,
     ) -> RegretCurve:
-        """Regret against the best sequences of every path length, beside the learner's certificate and a theorem's bound.
+        """Regret against the best sequences of every path length, beside the learner's certificate
+        and a theorem's bound.
 
         Parameters
         ----------
         learner
-            The one that played, as it was after the last round: its domain is where comparators live.
+            The one that played, as it was after the last round: its domain is where comparators
+            live.
         bound
-            A theorem as a function of path length and comparator loss, as ``lambda P, F: bounds.ader(path_length=P, ...)``.
+            A theorem as a function of path length and comparator loss, as ``lambda P, F:
+            bounds.ader(path_length=P, ...)``.
         path_lengths
             Where to evaluate the curve; at the computed points of the frontier unless given.
         points, tolerance, seconds, progress
@@ -211,7 +231,11 @@ class Ledger:
         if bound is not None and isinstance(learner, Watched):
             learner.assumptions.require("the bound")
         stream = self.stream
-        played = stream[: self.rounds] if isinstance(stream, LinearStream) else islice(stream, self.rounds)
+        played = (
+            stream[: self.rounds]
+            if isinstance(stream, LinearStream)
+            else islice(stream, self.rounds)
+        )
         return regret_curve(
             self.total_loss,
             played,

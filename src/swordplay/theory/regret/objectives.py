@@ -20,7 +20,10 @@ from swordplay.theory.regret.rows import Rows
 CHUNK = 1 << 21
 """Numbers of a stream that are folded into blocks together (16 MB)."""
 SPECTRUM_DIM = 256
-"""Gram matrices up to this width have their largest eigenvalue computed; beyond it their trace bounds it."""
+"""Gram matrices up to this width have their largest eigenvalue computed.
+
+Beyond it their trace bounds it.
+"""
 
 
 class Objective(Protocol):
@@ -33,7 +36,9 @@ class Objective(Protocol):
 
     @property
     def steepness(self) -> Vector:
-        r""":math:`\sum_t \|\nabla f_t(c)\|` of each block at the domain's centre: no sum of gradients is larger there."""
+        r""":math:`\sum_t \|\nabla f_t(c)\|` of each block at the domain's centre: no sum of
+        gradients is larger there.
+        """
         ...
 
     def gradient(self, points: Matrix) -> Matrix:
@@ -60,12 +65,19 @@ class QuadraticSums:
 
     def take(self, blocks: NDArray[np.intp]) -> QuadraticSums:
         """Some of the blocks."""
-        return QuadraticSums(self.matrices[blocks], self.vectors[blocks], self.curvature[blocks], self.steepness[blocks])
+        return QuadraticSums(
+            self.matrices[blocks],
+            self.vectors[blocks],
+            self.curvature[blocks],
+            self.steepness[blocks],
+        )
 
 
 @dataclass(frozen=True)
 class RowSums:
-    """Losses of a linear prediction folded into blocks: features ``(B, m, d)``, targets ``(B, m)``."""
+    """Losses of a linear prediction folded into blocks: features ``(B, m, d)``, targets ``(B,
+    m)``.
+    """
 
     rows: Rows
     curvature: Vector
@@ -93,7 +105,9 @@ class SparseSum:
 
     def gradient(self, points: Matrix) -> Matrix:
         """Slopes at the predictions, times the features."""
-        return np.asarray(self.rows.features.T @ self.rows.slopes(self.rows.predictions(points[0])))[None]
+        return np.asarray(
+            self.rows.features.T @ self.rows.slopes(self.rows.predictions(points[0]))
+        )[None]
 
     def take(self, blocks: NDArray[np.intp]) -> SparseSum:
         """The block."""
@@ -110,20 +124,34 @@ class LossSums:
 
     def gradient(self, points: Matrix) -> Matrix:
         """Sum of the gradients."""
-        return np.array([_gradients(block, point).sum(axis=0) for block, point in zip(self.blocks, points, strict=True)])
+        return np.array(
+            [
+                _gradients(block, point).sum(axis=0)
+                for block, point in zip(self.blocks, points, strict=True)
+            ]
+        )
 
     def take(self, blocks: NDArray[np.intp]) -> LossSums:
         """Some of the blocks."""
-        return LossSums([self.blocks[i] for i in blocks], self.curvature[blocks], self.steepness[blocks])
+        return LossSums(
+            [self.blocks[i] for i in blocks], self.curvature[blocks], self.steepness[blocks]
+        )
 
 
 @singledispatch
 def objectives(stream: Iterable[Loss], domain: Domain, length: int | None) -> Iterator[Objective]:
-    """The stream in blocks of ``length`` rounds, or as one block; a few blocks at a time, in order."""
+    """The stream in blocks of ``length`` rounds, or as one block.
+
+    A few blocks at a time, in order.
+    """
     losses = list(arguments.stream(stream))
     _require_rounds(len(losses))
     rows = Rows.of_losses(losses)
-    return iter([_of_losses(losses, domain, length or len(losses))]) if rows is None else _of_rows(rows, domain, length)
+    return (
+        iter([_of_losses(losses, domain, length or len(losses))])
+        if rows is None
+        else _of_rows(rows, domain, length)
+    )
 
 
 @objectives.register
@@ -135,12 +163,16 @@ def _(stream: LinearStream, domain: Domain, length: int | None) -> Iterator[Obje
 def require_dim(dim: int, domain: Domain) -> None:
     """Refuse a stream and a domain of different widths."""
     if dim != domain.dim:
-        raise ValueError(f"domain must have the stream's dimension {dim}, got {domain!r} of {domain.dim}.")
+        raise ValueError(
+            f"domain must have the stream's dimension {dim}, got {domain!r} of {domain.dim}."
+        )
 
 
 def _require_rounds(rounds: int) -> None:
     if rounds == 0:
-        raise ValueError("stream must hold at least one round, got none: there is nothing to minimise.")
+        raise ValueError(
+            "stream must hold at least one round, got none: there is nothing to minimise."
+        )
 
 
 def _of_rows(rows: Rows, domain: Domain, length: int | None) -> Iterator[Objective]:
@@ -160,11 +192,15 @@ def _folded(rows: Rows, domain: Domain, length: int) -> Objective:
     A = np.concatenate([rows.features, np.zeros((missing, rows.dim))]).reshape(-1, length, rows.dim)
     y = np.concatenate([rows.targets, np.zeros(missing)]).reshape(-1, length)
     rows, transposed = Rows(A, y, rows.family), np.swapaxes(A, 1, 2)
-    steepness = (np.abs(rows.slopes(A @ domain.center)) * np.sqrt(np.einsum("bmd,bmd->bm", A, A))).sum(axis=1)
+    steepness = (
+        np.abs(rows.slopes(A @ domain.center)) * np.sqrt(np.einsum("bmd,bmd->bm", A, A))
+    ).sum(axis=1)
     if isinstance(rows.family, SquaredLoss) and length >= rows.dim:
         # More rounds than coordinates: the normal equations are smaller than the rows.
         gram = transposed @ A
-        return QuadraticSums(gram, (transposed @ y[..., None])[..., 0], _largest_eigenvalues(gram), steepness)
+        return QuadraticSums(
+            gram, (transposed @ y[..., None])[..., 0], _largest_eigenvalues(gram), steepness
+        )
     gram = transposed @ A if length >= rows.dim else A @ transposed
     return RowSums(rows, rows.family.curvature * _largest_eigenvalues(gram), steepness)
 
@@ -178,7 +214,9 @@ def _sparse_sum(rows: Rows, domain: Domain) -> SparseSum:
 def _of_losses(losses: Sequence[Loss], domain: Domain, length: int) -> Objective:
     starts = range(0, len(losses), length)
     blocks = [losses[i : i + length] for i in starts]
-    steepness = np.array([np.linalg.norm(_gradients(block, domain.center), axis=1).sum() for block in blocks])
+    steepness = np.array(
+        [np.linalg.norm(_gradients(block, domain.center), axis=1).sum() for block in blocks]
+    )
     forms = [form for form in map(as_quadratic, losses) if form is not None]
     if len(forms) == len(losses):
         matrices = np.add.reduceat([form.matrix for form in forms], starts)

@@ -26,7 +26,8 @@ class Quantity(float):
         number.exact = exact
         return number
 
-    def __getnewargs__(self) -> tuple[float, bool]:  # type: ignore[override]  # because float's own has one entry
+    # because float's own has one entry
+    def __getnewargs__(self) -> tuple[float, bool]:  # type: ignore[override]
         return float(self), self.exact
 
     def __repr__(self) -> str:
@@ -76,10 +77,14 @@ def squared_gradients(stream: Iterable[Loss], decisions: Any) -> float:
         if not len(stream):
             return 0.0
         rows = Rows.of_stream(stream)
-        return float(np.square(rows.slopes(rows.predictions(points))) @ inner(rows.features, rows.features))
+        return float(
+            np.square(rows.slopes(rows.predictions(points))) @ inner(rows.features, rows.features)
+        )
     losses = list(arguments.stream(stream))
     _fits("decisions", points, len(losses))
-    return float(sum(np.square(loss.gradient(x)).sum() for loss, x in zip(losses, points, strict=True)))
+    return float(
+        sum(np.square(loss.gradient(x)).sum() for loss, x in zip(losses, points, strict=True))
+    )
 
 
 def empirical_gradient_variation(stream: Iterable[Loss], decisions: Any) -> float:
@@ -97,23 +102,35 @@ def empirical_gradient_variation(stream: Iterable[Loss], decisions: Any) -> floa
     points = arguments.array("decisions", decisions, ndim=2)
     if isinstance(stream, LinearStream):
         _fits("decisions", points, len(stream), stream.dim)
-        return float(LinearChange(Rows.of_stream(stream)).squared_gradients(points[1:]).sum()) if len(stream) > 1 else 0.0
+        return (
+            float(LinearChange(Rows.of_stream(stream)).squared_gradients(points[1:]).sum())
+            if len(stream) > 1
+            else 0.0
+        )
     losses = list(arguments.stream(stream))
     _fits("decisions", points, len(losses))
     pairs = zip(pairwise(losses), points[1:], strict=True) if losses else ()
-    return float(sum(np.square(now.gradient(x) - before.gradient(x)).sum() for (before, now), x in pairs))
+    return float(
+        sum(np.square(now.gradient(x) - before.gradient(x)).sum() for (before, now), x in pairs)
+    )
 
 
 def _steps(comparators: Any) -> Matrix:
     points = arguments.array("comparators", comparators)
     if points.ndim != 2:
-        raise ValueError(f"comparators must have shape (T, d), got {points.shape}. Give one row per round.")
+        raise ValueError(
+            f"comparators must have shape (T, d), got {points.shape}. Give one row per round."
+        )
     return np.asarray(np.diff(points, axis=0))
 
 
 def _fits(name: str, points: Vector | Matrix, rounds: int, dim: int | None = None) -> None:
-    """Refuse points that are not one per round, or of another width than the stream's where that is known."""
+    """Refuse points that are not one per round, or of another width than the stream's where that
+    is known.
+    """
     if points.ndim == 2 and len(points) != rounds:
         raise ValueError(f"{name} must have one row per round ({rounds}), got {len(points)}.")
     if dim is not None and points.shape[-1] != dim:
-        raise ValueError(f"{name} must have the stream's {dim} coordinate(s), got {points.shape[-1]}.")
+        raise ValueError(
+            f"{name} must have the stream's {dim} coordinate(s), got {points.shape[-1]}."
+        )

@@ -1,13 +1,16 @@
-r"""Largest change of gradients between logistic or between Huber losses, exactly: along the rim of the domain's shadow.
+r"""Largest change of gradients between logistic or between Huber losses, exactly: along the rim of
+the domain's shadow.
 
-With :math:`\zeta = \langle b, x \rangle` the prediction by the last row and :math:`\Delta = \langle \delta, x \rangle` what the
-step of the rows adds to it, :math:`g = \|e\,a + v\,\delta\|^2` depends on :math:`(\zeta, \Delta)` alone. It is convex in
-each of the two slopes, and slopes never fall, so that it is largest on the rim of the domain's shadow in that plane: an
-ellipse for a ball, a polygon for a box or a simplex. Along a piece of the rim of length h
+With :math:`\zeta = \langle b, x \rangle` the prediction by the last row and :math:`\Delta = \langle
+\delta, x \rangle` what the step of the rows adds to it, :math:`g = \|e\,a + v\,\delta\|^2` depends
+on :math:`(\zeta, \Delta)` alone. It is convex in each of the two slopes, and slopes never fall, so
+that it is largest on the rim of the domain's shadow in that plane: an ellipse for a ball, a polygon
+for a box or a simplex. Along a piece of the rim of length h
 
 .. math:: g \le \max\{g_{\text{start}}, g_{\text{end}}\} + \tfrac{h^2}{8} \sup |g''| ,
 
-so pieces that cannot hold the maximum are dropped and the others are halved, until what is left is rounding.
+so pieces that cannot hold the maximum are dropped and the others are halved, until what is left is
+rounding.
 """
 
 from __future__ import annotations
@@ -31,7 +34,9 @@ ARCS = 8
 
 
 class Rim(NamedTuple):
-    r"""Pieces of rims, :math:`(\zeta, \Delta) = p + q c(s) + r d(s)`: c, d are cosine and sine on arcs, s and 0 on edges."""
+    r"""Pieces of rims, :math:`(\zeta, \Delta) = p + q c(s) + r d(s)`: c, d are cosine and sine
+    on arcs, s and 0 on edges.
+    """
 
     change: Any
     """Which change a piece belongs to, shape ``(K,)``."""
@@ -54,7 +59,9 @@ class Rim(NamedTuple):
 
     def at(self, s: Vector, arcs: bool) -> Array:
         """ζ and Δ, shape ``(2, K)``."""
-        return np.asarray(self.p + self.q * np.cos(s) + self.r * np.sin(s) if arcs else self.p + self.q * s)
+        return np.asarray(
+            self.p + self.q * np.cos(s) + self.r * np.sin(s) if arcs else self.p + self.q * s
+        )
 
 
 class Bends(NamedTuple):
@@ -80,11 +87,16 @@ class Slopes(Protocol):
         ...
 
     def bends(self, change: Any, zeta: Vector, step: Vector, reach: Vector, most: Vector) -> Bends:
-        """Bounds for predictions within ``reach`` of ζ and of ζ + Δ, where no step is longer than ``most``."""
+        """Bounds for predictions within ``reach`` of ζ and of ζ + Δ, where no step is longer
+        than ``most``.
+        """
         ...
 
     def corners(self) -> Array:
-        """ζ, and ζ + Δ, at which a slope has a corner, shape ``(2, C, B)``; pieces of the rim end there."""
+        """ζ, and ζ + Δ, at which a slope has a corner, shape ``(2, C, B)``.
+
+        Pieces of the rim end there.
+        """
         ...
 
 
@@ -114,7 +126,8 @@ class LogisticSlopes:
         most_fade = np.maximum(fade_before, fade_now)
         first = np.minimum(0.25, fade_before), np.minimum(0.25, fade_now)
         second = np.minimum(0.097, fade_before), np.minimum(0.097, fade_now)
-        # Between the two predictions the derivatives may be larger than at both, but no difference is.
+        # Between the two predictions the derivatives may be larger than at both, but no difference
+        # is.
         apart = np.minimum(0.097 * most, np.maximum(*first))
         apart_third = np.minimum(0.125 * most, 2.0 * np.minimum(0.097, most_fade))
         return Bends(*first, apart, *second, apart_third)
@@ -169,25 +182,40 @@ def arcs_of(p: Array, q: Array, r: Array, slopes: Slopes) -> Rim:
 
 
 def edges_of(start: Array, end: Array, change: Any, slopes: Slopes) -> Rim:
-    """Edges of polygons, cut at their corners; ends of shape ``(2, K)``, and which change each belongs to."""
+    """Edges of polygons, cut at their corners.
+
+    Ends of shape ``(2, K)``, and which change each belongs to.
+    """
     way = end - start
     level = slopes.corners()[:, :, change] - np.stack([start[0], start[0] + start[1]])[:, None]
     speed = np.stack([way[0], way[0] + way[1]])[:, None]
-    hits = np.divide(level, speed, out=np.zeros(level.shape), where=speed != 0).reshape(-1, start.shape[1])
+    hits = np.divide(level, speed, out=np.zeros(level.shape), where=speed != 0).reshape(
+        -1, start.shape[1]
+    )
     both = np.zeros((2, start.shape[1]))
     both[1] = 1.0
-    return _between(np.concatenate([both, np.clip(hits, 0.0, 1.0)]), start, way, np.zeros_like(way), change)
+    return _between(
+        np.concatenate([both, np.clip(hits, 0.0, 1.0)]), start, way, np.zeros_like(way), change
+    )
 
 
 def _between(cuts: Array, p: Array, q: Array, r: Array, change: Any) -> Rim:
     """The pieces between sorted cuts, shape ``(C, K)``."""
     cuts = np.sort(cuts, axis=0)
     pieces, which = np.nonzero(cuts[1:] > cuts[:-1])
-    return Rim(change[which], p[:, which], q[:, which], r[:, which], cuts[pieces, which], cuts[pieces + 1, which])
+    return Rim(
+        change[which],
+        p[:, which],
+        q[:, which],
+        r[:, which],
+        cuts[pieces, which],
+        cuts[pieces + 1, which],
+    )
 
 
 def largest_on_rim(rim: Rim, slopes: Slopes, plane: Plane, arcs: bool) -> tuple[Vector, bool]:
-    r"""Largest :math:`\|e a + v \delta\|^2` of each change along its rim, and whether that is exact or an upper bound.
+    r"""Largest :math:`\|e a + v \delta\|^2` of each change along its rim, and whether that is exact
+    or an upper bound.
 
     Parameters
     ----------
@@ -204,7 +232,9 @@ def largest_on_rim(rim: Rim, slopes: Slopes, plane: Plane, arcs: bool) -> tuple[
     for _ in range(HALVINGS):
         ends = [_heights(rim, s, slopes, plane, arcs) for s in (rim.start, rim.end)]
         np.maximum.at(lowest, rim.change, np.maximum(*ends))
-        above = np.maximum(*ends) + np.square(rim.end - rim.start) / 8 * _bending(rim, slopes, plane, arcs)
+        above = np.maximum(*ends) + np.square(rim.end - rim.start) / 8 * _bending(
+            rim, slopes, plane, arcs
+        )
         open_ = above > (1.0 + SHARP) * lowest[rim.change]
         np.maximum.at(settled, rim.change[~open_], above[~open_])
         rim = rim.take(open_)
@@ -226,28 +256,38 @@ def _heights(rim: Rim, s: Vector, slopes: Slopes, plane: Plane, arcs: bool) -> V
 def _bending(rim: Rim, slopes: Slopes, plane: Plane, arcs: bool) -> Vector:
     """A bound on |g''| over each piece, by the chain rule: the smaller of two.
 
-    That of e a + v δ is in proportion to the step of the rows, however short; that of u a - v b knows which of the two rows
-    has a slope that stands still.
+    That of e a + v δ is in proportion to the step of the rows, however short; that of u a - v b
+    knows which of the two rows has a slope that stands still.
     """
     half = 0.5 * (rim.end - rim.start)
     zeta, step = rim.at(rim.start + half, arcs)
-    (z1, d1), n1 = (_speed(rim.q, rim.r, arcs), _speed(rim.q[0] + rim.q[1], rim.r[0] + rim.r[1], arcs))
+    (z1, d1), n1 = (
+        _speed(rim.q, rim.r, arcs),
+        _speed(rim.q[0] + rim.q[1], rim.r[0] + rim.r[1], arcs),
+    )
     z2, d2, n2 = (z1, d1, n1) if arcs else (np.zeros_like(z1),) * 3
     bend = slopes.bends(rim.change, zeta, step, np.maximum(z1, n1) * half, np.abs(step) + d1 * half)
     e, v = slopes.pair(rim.change, zeta, step)
     v_way = (np.abs(v), bend.before * z1, bend.before_third * z1**2 + bend.before * z2)
     u_way = (np.abs(e + v), bend.now * n1, bend.now_third * n1**2 + bend.now * n2)
     e1 = bend.now * d1 + bend.apart * z1
-    e2 = bend.now * d2 + bend.apart * z2 + bend.now_third * d1 * (n1 + z1) + bend.apart_third * z1**2
+    e2 = (
+        bend.now * d2 + bend.apart * z2 + bend.now_third * d1 * (n1 + z1) + bend.apart_third * z1**2
+    )
     e_way = (np.abs(e), e1, e2)
     length, along, across = (part[rim.change] for part in plane)
-    by_steps = _squared((e_way, length), (v_way, np.abs(along)), half=half) + _squared((v_way, across), half=half)
+    by_steps = _squared((e_way, length), (v_way, np.abs(along)), half=half) + _squared(
+        (v_way, across), half=half
+    )
     by_rows = _squared((u_way, length), (v_way, np.hypot(length - along, across)), half=half)
     return np.minimum(by_steps, by_rows)
 
 
 def _squared(*terms: tuple[tuple[Vector, Vector, Vector], Vector], half: Vector) -> Vector:
-    """A bound on the second derivative of a squared sum; of each term its size in the middle and two derivatives."""
+    """A bound on the second derivative of a squared sum.
+
+    Of each term its size in the middle and two derivatives.
+    """
     size = sum((at + first * half) * factor for (at, first, _), factor in terms)
     first = sum(way[1] * factor for way, factor in terms)
     second = sum(way[2] * factor for way, factor in terms)

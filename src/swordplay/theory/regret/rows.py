@@ -47,7 +47,8 @@ class Rows:
         first = losses[0]
         if not isinstance(first, FAMILIES) or any(type(loss) is not type(first) for loss in losses):
             return None
-        alike: list[LinearLoss] = list(losses)  # type: ignore[arg-type]  # because their type was just compared
+        # because their type was just compared
+        alike: list[LinearLoss] = list(losses)  # type: ignore[arg-type]
         if any(loss.dim != first.dim or _settings(loss) != _settings(first) for loss in alike):
             return None
         features = np.array([loss.features for loss in alike])
@@ -74,8 +75,12 @@ class Rows:
         return Rows(self.features.toarray(), self.targets, self.family) if self.sparse else self
 
     def predictions(self, points: Vector | Matrix) -> Vector:
-        r""":math:`\langle a_t, x_t \rangle` at points of shape ``(T, d)``, or at one point ``(d,)``."""
-        return np.asarray(self.features @ points) if points.ndim == 1 else inner(self.features, points)
+        r""":math:`\langle a_t, x_t \rangle` at points of shape ``(T, d)``, or at one point
+        ``(d,)``.
+        """
+        return (
+            np.asarray(self.features @ points) if points.ndim == 1 else inner(self.features, points)
+        )
 
     def values(self, predictions: Array) -> Array:
         """φ, each round with its own target."""

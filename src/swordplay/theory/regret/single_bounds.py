@@ -27,8 +27,8 @@ def ogd(
     .. math:: \min\Big\{ \frac{A/(2\eta) + \eta L F_T}{1 - \eta L} \ (\eta L < 1), \quad
         \frac{A}{2\eta} + \frac{\eta G^2 T}{2} \Big\}
 
-    The first form needs ``smoothness`` and ``comparator_loss`` and losses that are nowhere negative, the second
-    ``gradient_bound`` and ``horizon``; give either or both.
+    The first form needs ``smoothness`` and ``comparator_loss`` and losses that are nowhere
+    negative, the second ``gradient_bound`` and ``horizon``; give either or both.
 
     References
     ----------
@@ -46,11 +46,15 @@ def ogd(
         else:
             forms.append(math.inf)
     if gradient_bound is not None and horizon is not None:
-        G, T = arguments.nonnegative("gradient_bound", gradient_bound), arguments.whole("horizon", horizon, least=0)
+        G, T = (
+            arguments.nonnegative("gradient_bound", gradient_bound),
+            arguments.whole("horizon", horizon, least=0),
+        )
         forms.append(A / (2 * eta) + eta * G**2 * T / 2)
     if not forms:
         raise ValueError(
-            "bounds.ogd needs smoothness and comparator_loss, or gradient_bound and horizon. Give one pair or both."
+            "bounds.ogd needs smoothness and comparator_loss, or gradient_bound and horizon. Give "
+            "one pair or both."
         )
     return min(forms)
 
@@ -69,8 +73,9 @@ def oegd(
 ) -> float:
     r"""Online extra-gradient descent.
 
-    .. math:: \text{safe, } \eta L < 1: \frac{A}{2\eta} + \frac{\eta V_T}{2 (1 - \eta^2 L^2)} + \frac{\eta G^2}{2};
-        \qquad \text{paper, } \eta \le \frac{1}{4L}: \frac{A}{2\eta} + \eta V_T + G D
+    .. math:: \text{safe, } \eta L < 1: \frac{A}{2\eta} + \frac{\eta V_T}{2 (1 - \eta^2 L^2)} +
+        \frac{\eta G^2}{2}; \qquad \text{paper, } \eta \le \frac{1}{4L}: \frac{A}{2\eta} + \eta V_T
+        + G D
 
     Infinite where the step is too long for the bound to say anything.
 
@@ -80,14 +85,27 @@ def oegd(
     """
     stand(assumptions, "bounds.oegd")
     A = spread(diameter, path_length)
-    eta, V = arguments.positive("step_size", step_size), arguments.nonnegative("variation", variation)
-    L, G = arguments.nonnegative("smoothness", smoothness), arguments.nonnegative("gradient_bound", gradient_bound)
+    eta, V = (
+        arguments.positive("step_size", step_size),
+        arguments.nonnegative("variation", variation),
+    )
+    L, G = (
+        arguments.nonnegative("smoothness", smoothness),
+        arguments.nonnegative("gradient_bound", gradient_bound),
+    )
     if is_paper(tuning):
         return A / (2 * eta) + eta * V + G * diameter if eta * L <= 0.25 else math.inf
-    return A / (2 * eta) + eta * V / (2 * (1 - (eta * L) ** 2)) + eta * G**2 / 2 if eta * L < 1 else math.inf
+    return (
+        A / (2 * eta) + eta * V / (2 * (1 - (eta * L) ** 2)) + eta * G**2 / 2
+        if eta * L < 1
+        else math.inf
+    )
 
 
 def spread(diameter: float, path_length: float) -> float:
     """A = D^2 + 2 D P_T: how far the comparators start and travel."""
-    D, P = arguments.positive("diameter", diameter), arguments.nonnegative("path_length", path_length)
+    D, P = (
+        arguments.positive("diameter", diameter),
+        arguments.nonnegative("path_length", path_length),
+    )
     return D**2 + 2 * D * P

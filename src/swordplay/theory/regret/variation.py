@@ -1,7 +1,8 @@
 r"""Variations: how much the losses themselves change from round to round.
 
-Each term is a supremum over the domain. It is exact for quadratics (squared losses among them) wherever a formula or a
-finite list of candidates exists, and elsewhere a certified upper bound; the answer says which.
+Each term is a supremum over the domain. It is exact for quadratics (squared losses among them)
+wherever a formula or a finite list of candidates exists, and elsewhere a certified upper bound; the
+answer says which.
 
 =================================  ==========================  ===========================================
 losses                             gradient variation          function variation
@@ -14,8 +15,9 @@ all logistic, or all Huber         exact (simplex: d <= 24)    upper bound
 others, with a known smoothness    upper bound                 upper bound
 =================================  ==========================  ===========================================
 
-On a domain of another kind the smallest box and a ball around it stand in: an upper bound, exact in one dimension.
-"""
+On a domain of another kind the smallest box and a ball around it stand in: an upper bound, exact in
+one dimension.
+"""  # noqa: E501
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ from swordplay.theory.regret.quantities import Quantity
 from swordplay.theory.regret.rows import Rows
 
 CHUNK = 1 << 19
-"""Numbers of a stream that are looked at together (4 MB), so that memory does not grow with the rounds."""
+"""Numbers of a stream that are looked at together (4 MB), so that memory does not grow with the
+rounds.
+"""
 
 
 class Change(Protocol):
@@ -72,7 +76,8 @@ def gradient_variation(stream: Iterable[Loss], domain: Domain) -> Quantity:
     Returns
     -------
     Quantity
-        A float whose ``exact`` says whether it is V_T or an upper bound on it (see the table of this module).
+        A float whose ``exact`` says whether it is V_T or an upper bound on it (see the table of
+        this module).
 
     Examples
     --------
@@ -103,12 +108,17 @@ def function_variation(stream: Iterable[Loss], domain: Domain) -> Quantity:
     return _total(stream, domain, lambda change, where: change.function_suprema(where))
 
 
-def _total(stream: Iterable[Loss], domain: Domain, suprema: Callable[[Change, Domain], Suprema]) -> Quantity:
+def _total(
+    stream: Iterable[Loss], domain: Domain, suprema: Callable[[Change, Domain], Suprema]
+) -> Quantity:
     domain = arguments.domain(domain)
     total, exact = 0.0, True
     for change in _changes(stream, domain.dim):
         if change.dim != domain.dim:
-            raise ValueError(f"domain must have the stream's dimension {change.dim}, got {domain!r} of {domain.dim}.")
+            raise ValueError(
+                f"domain must have the stream's dimension {change.dim}, got {domain!r} of "
+                f"{domain.dim}."
+            )
         values, sharp = suprema(change, domain)
         total, exact = total + float(values.sum()), exact and sharp
     return Quantity(total, exact)
@@ -153,10 +163,14 @@ class SmoothChange:
     dim: int
 
     def gradient_suprema(self, domain: Domain) -> Suprema:
-        r""":math:`(\|\nabla h(c)\| + L r)^2` with h the change, c the centre, r the domain's reach."""
+        r""":math:`(\|\nabla h(c)\| + L r)^2` with h the change, c the centre, r the domain's
+        reach.
+        """
         if self.now is self.before:
             return Suprema(np.zeros(1), exact=True)
-        slope = float(np.linalg.norm(self.now.gradient(domain.center) - self.before.gradient(domain.center)))
+        slope = float(
+            np.linalg.norm(self.now.gradient(domain.center) - self.before.gradient(domain.center))
+        )
         return Suprema(np.array([(slope + self._smoothness() * reach(domain)) ** 2]), exact=False)
 
     def function_suprema(self, domain: Domain) -> Suprema:
@@ -164,18 +178,26 @@ class SmoothChange:
         if self.now is self.before:
             return Suprema(np.zeros(1), exact=True)
         value = abs(float(self.now.value(domain.center)) - float(self.before.value(domain.center)))
-        slope = float(np.linalg.norm(self.now.gradient(domain.center) - self.before.gradient(domain.center)))
+        slope = float(
+            np.linalg.norm(self.now.gradient(domain.center) - self.before.gradient(domain.center))
+        )
         far = reach(domain)
-        return Suprema(np.array([value + slope * far + 0.5 * self._smoothness() * far**2]), exact=False)
+        return Suprema(
+            np.array([value + slope * far + 0.5 * self._smoothness() * far**2]), exact=False
+        )
 
     def _smoothness(self) -> float:
-        """The larger L of the two: both are convex, so the Hessian of h lies between -L_{t-1} and L_t."""
+        """The larger L of the two: both are convex, so the Hessian of h lies between -L_{t-1}
+        and L_t.
+        """
         each = []
         for loss in (self.before, self.now):
             if loss.smoothness is None:
                 raise ValueError(
-                    f"stream holds a loss whose smoothness is None, {arguments.shown(loss)}: no supremum over the domain can "
-                    "be certified. Give FunctionLoss(value, gradient, smoothness=L), or use empirical_gradient_variation."
+                    f"stream holds a loss whose smoothness is None, {arguments.shown(loss)}: no "
+                    "supremum over the domain can "
+                    "be certified. Give FunctionLoss(value, gradient, smoothness=L), or use "
+                    "empirical_gradient_variation."
                 )
             each.append(loss.smoothness)
         return max(each)

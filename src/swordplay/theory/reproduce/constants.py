@@ -38,7 +38,11 @@ class Game(NamedTuple):
     @property
     def told(self) -> Told:
         """T, G and L."""
-        return {"horizon": self.horizon, "gradient_bound": self.gradient_bound, "smoothness": self.smoothness}
+        return {
+            "horizon": self.horizon,
+            "gradient_bound": self.gradient_bound,
+            "smoothness": self.smoothness,
+        }
 
 
 def game(stream: PlantedStream) -> Game:

@@ -27,12 +27,18 @@ from swordplay.theory.reproduce.meter import Meter
 from swordplay.theory.reproduce.paper import MOST_REPEATS, TUNINGS, PaperSword, to_fixed_point
 
 Tuning = Literal["paper", "self-confident", "none", "baseline"]
-"""The paper's fixed rates; the defaults, which tune themselves given T, G and L; nothing to tune; someone else's."""
+"""The paper's fixed rates.
+
+The defaults, which tune themselves given T, G and L; nothing to tune; someone else's.
+"""
 Contestant = PaperSword | Sword | SwordPlusPlus | Ader | OGD | OEGD | SAOL | CBCE | SACS
 COVER_ROUNDS = 1_000
 """The largest T of covers of experts, which only the readable loop plays: some 0.3 ms a round."""
 Bound = Callable[[Game, int], float | None]
-"""From a game and the number of experts to what the theorem promises; None where there is no theorem."""
+"""From a game and the number of experts to what the theorem promises.
+
+None where there is no theorem.
+"""
 
 
 class Entry(NamedTuple):
@@ -100,7 +106,9 @@ def _small_bound(tuning: bounds.Tuning) -> Bound:
 def _best_bound(tuning: bounds.Tuning) -> Bound:
     def bound(game: Game, experts: int) -> float:
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message=".*learned optimism")  # the table has a mark for that
+            warnings.filterwarnings(
+                "ignore", message=".*learned optimism"
+            )  # the table has a mark for that
             return bounds.sword_best(
                 diameter=game.diameter,
                 gradient_bound=game.gradient_bound,
@@ -129,26 +137,40 @@ def _plus_plus_bound(game: Game, experts: int) -> float:
 
 
 def _cover_bound(name: str) -> Bound:
-    """On both halves of an instance, where its comparator stands still: what a cover owes on every interval."""
+    """On both halves of an instance, where its comparator stands still: what a cover owes on
+    every interval.
+    """
     bound = {"SAOL": bounds.saol, "CBCE": bounds.cbce, "SACS": bounds.sacs}[name]
 
     def both(game: Game, experts: int) -> float:
         T, half = game.horizon, (game.horizon + 1) // 2
         D, G = game.diameter, game.gradient_bound
         halves = ((1, half), (half + 1, T))
-        return sum(bound(diameter=D, gradient_bound=G, first=first, last=last) for first, last in halves)
+        return sum(
+            bound(diameter=D, gradient_bound=G, first=first, last=last) for first, last in halves
+        )
 
     return both
 
 
 def _cover(kind: type[SAOL] | type[CBCE] | type[SACS]) -> Entry:
     enter = _once(lambda game: kind(game.stream.domain, gradient_bound=game.gradient_bound))
-    return Entry(kind.__name__, "baseline", enter, _cover_bound(kind.__name__), most=COVER_ROUNDS, certified=False)
+    return Entry(
+        kind.__name__,
+        "baseline",
+        enter,
+        _cover_bound(kind.__name__),
+        most=COVER_ROUNDS,
+        certified=False,
+    )
 
 
 def _ader_bound(game: Game, experts: int) -> float:
     return bounds.ader(
-        diameter=game.diameter, gradient_bound=game.gradient_bound, path_length=game.path_length, horizon=game.horizon
+        diameter=game.diameter,
+        gradient_bound=game.gradient_bound,
+        path_length=game.path_length,
+        horizon=game.horizon,
     )
 
 
@@ -186,31 +208,70 @@ def _ogd_bound(game: Game, experts: int) -> float:
 
 
 ENTRIES: tuple[Entry, ...] = (
-    Entry("SwordVar", "paper", _with_paper_rate("SwordVar"), _var_bound("paper"), runs=MOST_REPEATS),
-    Entry("SwordSmall", "paper", _with_paper_rate("SwordSmall"), _small_bound("paper"), runs=MOST_REPEATS),
-    Entry("SwordBest", "paper", _with_paper_rate("SwordBest"), _best_bound("paper"), runs=MOST_REPEATS),
-    Entry("SwordVar", "self-confident", _once(lambda game: SwordVar(game.stream.domain, **game.told)), _var_bound("safe")),
     Entry(
-        "SwordSmall", "self-confident", _once(lambda game: SwordSmall(game.stream.domain, **game.told)), _small_bound("safe")
+        "SwordVar", "paper", _with_paper_rate("SwordVar"), _var_bound("paper"), runs=MOST_REPEATS
     ),
-    Entry("SwordBest", "self-confident", _once(lambda game: SwordBest(game.stream.domain, **game.told)), _best_bound("safe")),
+    Entry(
+        "SwordSmall",
+        "paper",
+        _with_paper_rate("SwordSmall"),
+        _small_bound("paper"),
+        runs=MOST_REPEATS,
+    ),
+    Entry(
+        "SwordBest", "paper", _with_paper_rate("SwordBest"), _best_bound("paper"), runs=MOST_REPEATS
+    ),
+    Entry(
+        "SwordVar",
+        "self-confident",
+        _once(lambda game: SwordVar(game.stream.domain, **game.told)),
+        _var_bound("safe"),
+    ),
+    Entry(
+        "SwordSmall",
+        "self-confident",
+        _once(lambda game: SwordSmall(game.stream.domain, **game.told)),
+        _small_bound("safe"),
+    ),
+    Entry(
+        "SwordBest",
+        "self-confident",
+        _once(lambda game: SwordBest(game.stream.domain, **game.told)),
+        _best_bound("safe"),
+    ),
     Entry(
         "SwordPlusPlus",
         "self-confident",
         _once(lambda game: SwordPlusPlus(game.stream.domain, **game.told)),
         _plus_plus_bound,
     ),
-    Entry("Sword", "none", _once(lambda game: Sword(game.stream.domain)), lambda game, experts: None),
+    Entry(
+        "Sword", "none", _once(lambda game: Sword(game.stream.domain)), lambda game, experts: None
+    ),
     Entry(
         "Ader",
         "baseline",
-        _once(lambda game: Ader(game.stream.domain, horizon=game.horizon, gradient_bound=game.gradient_bound)),
+        _once(
+            lambda game: Ader(
+                game.stream.domain, horizon=game.horizon, gradient_bound=game.gradient_bound
+            )
+        ),
         _ader_bound,
     ),
     _cover(SAOL),
     _cover(CBCE),
     _cover(SACS),
-    Entry("OEGD", "baseline", _once(lambda game: OEGD(game.stream.domain, extra_gradient_step(game))), _oegd_bound),
-    Entry("OGD", "baseline", _once(lambda game: OGD(game.stream.domain, descent_step(game))), _ogd_bound),
+    Entry(
+        "OEGD",
+        "baseline",
+        _once(lambda game: OEGD(game.stream.domain, extra_gradient_step(game))),
+        _oegd_bound,
+    ),
+    Entry(
+        "OGD",
+        "baseline",
+        _once(lambda game: OGD(game.stream.domain, descent_step(game))),
+        _ogd_bound,
+    ),
 )
 """In the order of the table."""

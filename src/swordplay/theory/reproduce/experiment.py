@@ -13,13 +13,18 @@ from swordplay.theory.reproduce.entries import ENTRIES, Entry, Tuning
 from swordplay.theory.reproduce.meter import Meter, Progress
 
 DEFAULT_ROUNDS = 100_000
-"""The largest T that is played unless another is asked for: as far as the paper goes, and seconds for the engine."""
+"""The largest T that is played unless another is asked for: as far as the paper goes, and
+seconds for the engine.
+"""
 FEWEST_ROUNDS = 10
 """Below this the instances hardly have a second half."""
 FIRST_HORIZON = 100
 """Horizons are this, ten times this, and so on."""
 
-INSTANCES: dict[str, Callable[[int], PlantedStream]] = {"gradual": paper.gradual, "alternating": paper.alternating}
+INSTANCES: dict[str, Callable[[int], PlantedStream]] = {
+    "gradual": paper.gradual,
+    "alternating": paper.alternating,
+}
 """Instance 1 (V_T far below F_T) and Instance 2 (the reverse)."""
 
 
@@ -41,13 +46,21 @@ class Row(NamedTuple):
     regret: float
     """Dynamic regret against the instance's comparators, the minimisers of each round."""
     bound: float | None
-    """What the learner's theorem promises for this game; None for Sword, whose promise is its certificate."""
+    """What the learner's theorem promises for this game.
+
+    None for Sword, whose promise is its certificate.
+    """
     certificate: float | None
-    """What the run itself certifies against all comparators of the instance's path length; None for the covers of experts."""
+    """What the run itself certifies against all comparators of the instance's path length.
+
+    None for the covers of experts.
+    """
 
     @property
     def at_its_word(self) -> bool:
-        """Whether the bound takes the paper's claim about learned optimism at its word, which holds for G <= 1/4 only."""
+        """Whether the bound takes the paper's claim about learned optimism at its word, which
+        holds for G <= 1/4 only.
+        """
         return (self.learner, self.tuning) == ("SwordBest", "paper")
 
 
@@ -62,7 +75,9 @@ def horizons(largest: int = DEFAULT_ROUNDS) -> list[int]:
     return [*(power for power in powers if power < largest), largest]
 
 
-def reproduce(rounds: Sequence[int] | None = None, *, progress: Progress | None = None) -> list[Row]:
+def reproduce(
+    rounds: Sequence[int] | None = None, *, progress: Progress | None = None
+) -> list[Row]:
     """Play both instances at every horizon with every learner.
 
     Parameters
@@ -78,11 +93,22 @@ def reproduce(rounds: Sequence[int] | None = None, *, progress: Progress | None 
     >>> [round(row.regret, 1) for row in rows if row.learner == "Sword"]
     [0.4, 2.5]
     """
-    wanted = horizons() if rounds is None else [arguments.whole("rounds", T, least=FEWEST_ROUNDS) for T in rounds]
+    wanted = (
+        horizons()
+        if rounds is None
+        else [arguments.whole("rounds", T, least=FEWEST_ROUNDS) for T in rounds]
+    )
     games = [(name, T, make(T)) for T in wanted for name, make in INSTANCES.items()]
-    planned = sum(len(stream) * entry.runs for _, T, stream in games for entry in ENTRIES if _takes_part(entry, T))
+    planned = sum(
+        len(stream) * entry.runs
+        for _, T, stream in games
+        for entry in ENTRIES
+        if _takes_part(entry, T)
+    )
     meter = Meter(progress, planned=planned)
-    return [row for name, T, stream in games for row in _rows(name, T, constants.game(stream), meter)]
+    return [
+        row for name, T, stream in games for row in _rows(name, T, constants.game(stream), meter)
+    ]
 
 
 def _rows(instance: str, horizon: int, game: Game, meter: Meter) -> Iterator[Row]:

@@ -1,7 +1,8 @@
 """The paper's own tuning: its pools, its fixed rates and its optimism rate of 2.
 
-The rates are made of quantities that are known only afterwards (the gradient variation, the run's own squared
-gradients), so this tuning serves to reproduce and not to use: the learners' defaults need nothing of the future.
+The rates are made of quantities that are known only afterwards (the gradient variation, the run's
+own squared gradients), so this tuning serves to reproduce and not to use: the learners' defaults
+need nothing of the future.
 """
 
 from __future__ import annotations
@@ -23,9 +24,14 @@ from swordplay.theory.reproduce.meter import Meter
 OPTIMISM_RATE = 2.0
 """kappa of Sword_best as the paper has it; its claim is right only for G <= 1/4."""
 MOST_REPEATS = 6
-"""How often a run is repeated to find the rate that fits its own squared gradients; two to five do in practice."""
+"""How often a run is repeated to find the rate that fits its own squared gradients.
+
+Two to five do in practice.
+"""
 SAME_RATE = 0.01
-"""Two rates within this relative distance count as the same: the regrets then agree to about as much."""
+"""Two rates within this relative distance count as the same: the regrets then agree to about as
+much.
+"""
 
 DECISIONS: tuple[Kept, ...] = ("decisions",)
 """All that a run has to write down for its squared gradients."""
@@ -58,7 +64,9 @@ class PaperVar(PaperTuning):
     def rate(self, squares: float) -> float:
         """min{1/(sqrt8 D^2 L), sqrt((2 + ln N)/(2 D^2 V_T))}."""
         D, L, V = self.game.diameter, self.game.smoothness, self.game.variation
-        return rates.paper_variation(diameter=D, smoothness=L, experts=len(self.variation_pool), variation=V)
+        return rates.paper_variation(
+            diameter=D, smoothness=L, experts=len(self.variation_pool), variation=V
+        )
 
     def learner(self, rate: float) -> SwordVar:
         """Extra-gradient experts."""
@@ -89,7 +97,9 @@ class PaperBest(PaperTuning):
         """min{1/(sqrt8 D^2 L), sqrt((2 + ln N)/(D^2 (min{2 V_T, Fbar_T} + ln 2)))}."""
         D, L, V = self.game.diameter, self.game.smoothness, self.game.variation
         N = len(self.variation_pool) + len(self.small_loss_pool)
-        return rates.paper_best(diameter=D, smoothness=L, experts=N, variation=V, squared_gradients=squares)
+        return rates.paper_best(
+            diameter=D, smoothness=L, experts=N, variation=V, squared_gradients=squares
+        )
 
     def learner(self, rate: float) -> SwordBest:
         """Both kinds of experts, and optimism learned at the paper's rate."""
@@ -103,13 +113,21 @@ class PaperBest(PaperTuning):
         )
 
 
-TUNINGS: dict[str, type[PaperTuning]] = {"SwordVar": PaperVar, "SwordSmall": PaperSmall, "SwordBest": PaperBest}
+TUNINGS: dict[str, type[PaperTuning]] = {
+    "SwordVar": PaperVar,
+    "SwordSmall": PaperSmall,
+    "SwordBest": PaperBest,
+}
 
 
 def to_fixed_point(tuning: PaperTuning, meter: Meter) -> tuple[PaperSword, Ledger, float]:
-    """The run that was played with the rate which its own squared gradients ask for, and that rate."""
+    """The run that was played with the rate which its own squared gradients ask for, and that
+    rate.
+    """
     stream, rounds = tuning.game.stream, tuning.game.horizon
-    asked = tuning.rate(tuning.game.gradient_bound**2 * rounds)  # no run has more squared gradients than that
+    asked = tuning.rate(
+        tuning.game.gradient_bound**2 * rounds
+    )  # no run has more squared gradients than that
     for spare in reversed(range(MOST_REPEATS)):  # noqa: B007 because what is left of the plan is told to the meter
         rate = asked
         learner = tuning.learner(rate)
@@ -124,8 +142,8 @@ def to_fixed_point(tuning: PaperTuning, meter: Meter) -> tuple[PaperSword, Ledge
 def paper_tuned(name: SwordName, stream: PlantedStream) -> PaperSword:
     """A fresh learner with the paper's pools, fixed rates and optimism rate for this stream.
 
-    The rates of Sword_small and Sword_best are made of the squared gradients of their own run, which are found by
-    repeating the run until the rate it was played with is the rate it asks for.
+    The rates of Sword_small and Sword_best are made of the squared gradients of their own run,
+    which are found by repeating the run until the rate it was played with is the rate it asks for.
 
     Parameters
     ----------

@@ -9,7 +9,17 @@ from typing import Any, final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from swordplay.data.tables.readings.reading import MARKS, MISSING, NUMBER, Converted, Reading, known, mask, texts, without
+from swordplay.data.tables.readings.reading import (
+    MARKS,
+    MISSING,
+    NUMBER,
+    Converted,
+    Reading,
+    known,
+    mask,
+    texts,
+    without,
+)
 
 SEPARATORS = {"": "", ",": "commas", ".": "points", " ": "spaces", "'": "apostrophes"}
 """Between groups of thousands, and what they are called."""
@@ -83,9 +93,71 @@ CODES = (
 )
 CURRENCIES = (*SIGNS, *CODES)
 GLUED = (
-    *("%", "‰", "°", "°C", "°F", "g", "kg", "mg", "lb", "lbs", "oz", "m", "cm", "mm", "km", "mi", "ft", "in", "m²", "m2", "m³"),
-    *("m3", "km²", "km2", "ha", "l", "ml", "mL", "s", "sec", "ms", "min", "h", "hr", "hrs", "W", "kW", "MW", "GW", "Wh", "kWh"),
-    *("MWh", "GWh", "V", "kV", "mV", "mA", "Hz", "kHz", "MHz", "GHz", "Pa", "hPa", "kPa", "bar", "mbar", "psi", "kB", "MB"),
+    *(
+        "%",
+        "‰",
+        "°",
+        "°C",
+        "°F",
+        "g",
+        "kg",
+        "mg",
+        "lb",
+        "lbs",
+        "oz",
+        "m",
+        "cm",
+        "mm",
+        "km",
+        "mi",
+        "ft",
+        "in",
+        "m²",
+        "m2",
+        "m³",
+    ),
+    *(
+        "m3",
+        "km²",
+        "km2",
+        "ha",
+        "l",
+        "ml",
+        "mL",
+        "s",
+        "sec",
+        "ms",
+        "min",
+        "h",
+        "hr",
+        "hrs",
+        "W",
+        "kW",
+        "MW",
+        "GW",
+        "Wh",
+        "kWh",
+    ),
+    *(
+        "MWh",
+        "GWh",
+        "V",
+        "kV",
+        "mV",
+        "mA",
+        "Hz",
+        "kHz",
+        "MHz",
+        "GHz",
+        "Pa",
+        "hPa",
+        "kPa",
+        "bar",
+        "mbar",
+        "psi",
+        "kB",
+        "MB",
+    ),
     *(
         "GB",
         "TB",
@@ -132,14 +204,21 @@ class Amount(Reading):
 
     name, kind, type = "amount", "number", NUMBER
 
-    def __init__(self, decimal: str = ".", thousands: str = "", unit: str = "", optional: bool = False) -> None:
+    def __init__(
+        self, decimal: str = ".", thousands: str = "", unit: str = "", optional: bool = False
+    ) -> None:
         self.decimal, self.thousands, self.unit, self.optional = decimal, thousands, unit, optional
         self.said = ", ".join(self._words())
         self.expected = f"a number such as {self._example()}" if self.said else "a finite number"
 
     def parameters(self) -> dict[str, Any]:
         """Those of the constructor."""
-        return {"decimal": self.decimal, "thousands": self.thousands, "unit": self.unit, "optional": self.optional}
+        return {
+            "decimal": self.decimal,
+            "thousands": self.thousands,
+            "unit": self.unit,
+            "optional": self.optional,
+        }
 
     def _words(self) -> list[str]:
         words = [f"in {self.unit}"] if self.unit else []
@@ -156,13 +235,15 @@ class Amount(Reading):
     @cached_property
     def pattern(self) -> str:
         """What the texts look like (RE2): sign, unit, digits, unit; or the same in brackets."""
-        number = rf"(?:{digits(self.thousands)}(?:{re.escape(self.decimal)}\d*)?|{re.escape(self.decimal)}\d+)(?:[eE][-+]?\d+)?"
+        number = rf"(?:{digits(self.thousands)}(?:{re.escape(self.decimal)}\d*)?|{re.escape(self.decimal)}\d+)(?:[eE][-+]?\d+)?"  # noqa: E501
         if not self.unit:
             signed, bare = rf"[-+−]?{number}", number
         else:
             unit = re.escape(self.unit)
             before, after = rf"{unit}\s?[-+−]?{number}", rf"{number}\s?{unit}"
-            either = rf"(?:{before}|{after}|{number})" if self.optional else rf"(?:{before}|{after})"
+            either = (
+                rf"(?:{before}|{after}|{number})" if self.optional else rf"(?:{before}|{after})"
+            )
             signed = bare = rf"[-+−]?{either}"
         return rf"^(?:{signed}|\({bare}\))$"
 
@@ -176,7 +257,11 @@ class Amount(Reading):
             values = pc.replace_substring(values, "’", "'")
         bad = ~mask(pc.match_substring_regex(values, self.pattern), absent=True)
         values = without(values, bad)
-        for text in (self.unit, " " if self.unit or self.thousands == " " else "", self.thousands.strip()):
+        for text in (
+            self.unit,
+            " " if self.unit or self.thousands == " " else "",
+            self.thousands.strip(),
+        ):
             values = pc.replace_substring(values, text, "") if text else values
         if self.decimal == ",":
             values = pc.replace_substring(values, ",", ".")
@@ -197,5 +282,7 @@ def digits(thousands: str) -> str:
     if not thousands:
         return r"\d+"
     mark = re.escape(thousands)
-    groups = rf"(?:{mark}\d{{2,3}})*{mark}\d{{3}}" if thousands == "," else rf"(?:{mark}\d{{3}})+"  # 1,28,000 in India
+    groups = (
+        rf"(?:{mark}\d{{2,3}})*{mark}\d{{3}}" if thousands == "," else rf"(?:{mark}\d{{3}})+"
+    )  # 1,28,000 in India
     return rf"(?:[1-9]\d{{0,2}}{groups}|\d+)"

@@ -1,7 +1,8 @@
 """Dates and times of the day from the bytes of texts, one after another. Compiled.
 
-What is read, from left to right: a day of the week (only before named months, and passed over), the parts of the date in a
-given order, a time, AM or PM, a zone. Whatever else stands there makes the text a bad one; nothing is guessed here.
+What is read, from left to right: a day of the week (only before named months, and passed over), the
+parts of the date in a given order, a time, AM or PM, a zone. Whatever else stands there makes the
+text a bad one; nothing is guessed here.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ LENGTHS = np.array([31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
 @inline
 def _value(numbers: NDArray[np.integer[Any]], at: int) -> int:
     """An entry with room for arithmetic."""
-    return np.int64(numbers[at])  # type: ignore[return-value]  # because compiled code knows no Python int
+    # because compiled code knows no Python int
+    return np.int64(numbers[at])  # type: ignore[return-value]
 
 
 @inline
@@ -76,7 +78,10 @@ def _word(data: NDArray[np.uint8], at: int, stop: int) -> tuple[int, int]:
 
 @inline
 def _gap(data: NDArray[np.uint8], at: int, stop: int) -> int:
-    """The place after one to two signs between the parts of a date with a named month; -1 without any."""
+    """The place after one to two signs between the parts of a date with a named month.
+
+    -1 without any.
+    """
     first = at
     while at < stop and at - first < 2 and data[at] in (SPACE, MINUS, SLASH, POINT, COMMA):
         at += 1
@@ -85,7 +90,10 @@ def _gap(data: NDArray[np.uint8], at: int, stop: int) -> int:
 
 @inline
 def _fraction(data: NDArray[np.uint8], at: int, stop: int) -> tuple[int, int]:
-    """Microseconds from the digits behind the point, of which there are one to nine; -1 otherwise."""
+    """Microseconds from the digits behind the point, of which there are one to nine.
+
+    -1 otherwise.
+    """
     first, value, unit = at, 0, SECOND // 10
     while at < stop and _digit(data[at]):
         value += unit * (_value(data, at) - ZERO)
@@ -119,7 +127,11 @@ def _clock(data: NDArray[np.uint8], at: int, stop: int, compact: bool) -> tuple[
     after = at
     while after < stop and data[after] == SPACE:
         after += 1
-    if after + 1 < stop and (data[after] | 32) in (LOWER_A, LOWER_P) and (data[after + 1] | 32) == LOWER_M:
+    if (
+        after + 1 < stop
+        and (data[after] | 32) in (LOWER_A, LOWER_P)
+        and (data[after + 1] | 32) == LOWER_M
+    ):
         if hour < 1 or hour > HALF_DAY:
             return -1, at
         hour = hour % HALF_DAY + (HALF_DAY if (data[after] | 32) == LOWER_P else 0)
@@ -131,7 +143,10 @@ def _clock(data: NDArray[np.uint8], at: int, stop: int, compact: bool) -> tuple[
 
 @inline
 def _zone(data: NDArray[np.uint8], at: int, stop: int) -> tuple[int, int]:
-    """Minutes that a zone is ahead of UTC, and the place after it; :data:`NO_ZONE` if there is none."""
+    """Minutes that a zone is ahead of UTC, and the place after it.
+
+    :data:`NO_ZONE` if there is none.
+    """
     while at < stop and data[at] == SPACE:
         at += 1
     if at < stop and data[at] in (PLUS, MINUS):
@@ -141,7 +156,9 @@ def _zone(data: NDArray[np.uint8], at: int, stop: int) -> tuple[int, int]:
         if at < stop:
             at += data[at] == COLON
             minutes, at = _whole(data, at, stop, 2, 2)
-        return (sign * (60 * hours + minutes) if 0 <= hours <= 23 and 0 <= minutes <= 59 else NO_ZONE), at
+        return (
+            sign * (60 * hours + minutes) if 0 <= hours <= 23 and 0 <= minutes <= 59 else NO_ZONE
+        ), at
     code, at = _word(data, at, stop)
     known = code == LOWER_Z - 96 or code == UNIVERSAL[0] or code == UNIVERSAL[1]
     return (0 if known else NO_ZONE), at
@@ -158,7 +175,10 @@ def _month(code: int) -> int:
 
 @inline
 def _weekday(data: NDArray[np.uint8], at: int, stop: int) -> int:
-    """The place after a day of the week and what separates it; the same place where there is none."""
+    """The place after a day of the week and what separates it.
+
+    The same place where there is none.
+    """
     code, after = _word(data, at, stop)
     for k in range(WEEKDAYS.size):
         if code == WEEKDAYS[k]:
@@ -169,7 +189,10 @@ def _weekday(data: NDArray[np.uint8], at: int, stop: int) -> int:
 
 @inline
 def _days(year: int, month: int, day: int) -> int:
-    """Days since 1970-01-01 in the calendar of today; a year begins in March, so that a leap day is its last."""
+    """Days since 1970-01-01 in the calendar of today.
+
+    A year begins in March, so that a leap day is its last.
+    """
     year -= month <= 2
     era = year // 400
     of_era = year - 400 * era
@@ -180,14 +203,27 @@ def _days(year: int, month: int, day: int) -> int:
 @inline
 def _is_day(year: int, month: int, day: int) -> bool:
     leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
-    return year >= 1 and 1 <= month <= 12 and 1 <= day <= LENGTHS[month - 1] + (1 if leap and month == 2 else 0)
+    return (
+        year >= 1
+        and 1 <= month <= 12
+        and 1 <= day <= LENGTHS[month - 1] + (1 if leap and month == 2 else 0)
+    )
 
 
 @inline
 def _date(
-    data: NDArray[np.uint8], at: int, stop: int, order: NDArray[np.uint8], separator: int, digits: int, named: bool
+    data: NDArray[np.uint8],
+    at: int,
+    stop: int,
+    order: NDArray[np.uint8],
+    separator: int,
+    digits: int,
+    named: bool,
 ) -> tuple[int, int]:
-    """Microseconds from 1970 to the midnight of a date, and the place after it; the place is -1 if there is none."""
+    """Microseconds from 1970 to the midnight of a date, and the place after it.
+
+    The place is -1 if there is none.
+    """
     year, month, day = 0, 0, 1
     if named:
         at = _weekday(data, at, stop)
@@ -202,7 +238,9 @@ def _date(
                 return 0, -1
             at += 1
         if order[k] == YEAR:
-            year, at = _whole(data, at, stop if separator or named else min(stop, at + digits), digits, digits)
+            year, at = _whole(
+                data, at, stop if separator or named else min(stop, at + digits), digits, digits
+            )
             if digits == 2 and year >= 0:
                 year += 1900 if year >= PIVOT else 2000
         elif order[k] == DAY:
@@ -228,14 +266,17 @@ def moments(
     found: NDArray[np.int64],
     bad: NDArray[np.bool_],
 ) -> None:
-    """Fill in the moment of each text, in microseconds since 1970 (UTC where zoned) or, without a date, since midnight.
+    """Fill in the moment of each text, in microseconds since 1970 (UTC where zoned) or, without a
+    date, since midnight.
 
     Parameters
     ----------
     data, offsets, present
-        Texts: their bytes, where each begins (and the last one ends), and which of them are there at all.
+        Texts: their bytes, where each begins (and the last one ends), and which of them are there
+        at all.
     order
-        Letters of the parts of a date: ``b"dmy"``, ``b"mdy"``, ``b"ymd"``, ``b"ym"``, ``b"my"``; none for times of the day.
+        Letters of the parts of a date: ``b"dmy"``, ``b"mdy"``, ``b"ymd"``, ``b"ym"``, ``b"my"``;
+        none for times of the day.
     separator
         The byte between numbers of a date; 0 for none, as in 20120131.
     digits
@@ -263,7 +304,9 @@ def moments(
         if at < stop or not order.size:
             if order.size and not (compact and _digit(data[at])):
                 first = at
-                while at < stop and (data[at] in (SPACE, COMMA) or (at == first and (data[at] | 32) == LOWER_T)):
+                while at < stop and (
+                    data[at] in (SPACE, COMMA) or (at == first and (data[at] | 32) == LOWER_T)
+                ):
                     at += 1
                 if at == first:
                     continue

@@ -1,4 +1,6 @@
-"""Names of months and days of the week, for those who read dates and those who must not take them for something else."""
+"""Names of months and days of the week, for those who read dates and those who must not take
+them for something else.
+"""
 
 MONTH_NAMES = (
     *("january", "february", "march", "april", "may", "june"),

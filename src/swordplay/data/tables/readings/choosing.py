@@ -14,13 +14,25 @@ from swordplay.data.tables.readings import guess_dates, guess_numbers
 from swordplay.data.tables.readings.amounts import Amount
 from swordplay.data.tables.readings.moments import Epoch, TimeOfDay, Written
 from swordplay.data.tables.readings.plain import Iso, Truth, Word
-from swordplay.data.tables.readings.reading import MARKS, MISSING, NUMBER, Reading, known, mask, texts
+from swordplay.data.tables.readings.reading import (
+    MARKS,
+    MISSING,
+    NUMBER,
+    Reading,
+    known,
+    mask,
+    texts,
+)
 
-READINGS: dict[str, Any] = {one.name: one for one in (Amount, Truth, Word, Iso, Written, TimeOfDay, Epoch)}
+READINGS: dict[str, Any] = {
+    one.name: one for one in (Amount, Truth, Word, Iso, Written, TimeOfDay, Epoch)
+}
 ASKED = 128
 """Texts that decide whether a column may hold numbers or dates at all, spread evenly."""
 SHORTEST_CODE = 5
-"""Whole numbers of so many digits or more, all as long and some with a leading zero, are codes such as those of the post."""
+"""Whole numbers of so many digits or more, all as long and some with a leading zero, are codes
+such as those of the post.
+"""
 TRUTHS = {"true", "True", "TRUE", "false", "False", "FALSE"}
 KINDS: Mapping[str, str] = {
     "number": "number",
@@ -36,7 +48,10 @@ KINDS: Mapping[str, str] = {
     "time": "time",
     "skip": "skip",
 }
-"""What a user may say that a column is, and the kind of reading that this means; skip leaves it out."""
+"""What a user may say that a column is, and the kind of reading that this means.
+
+Skip leaves it out.
+"""
 
 
 class Found(NamedTuple):
@@ -55,7 +70,8 @@ def from_declared(declared: Mapping[str, Any]) -> Reading:
 
 
 def reading_of(name: str, values: pa.Array, *, decimal: str = ".", target: bool = False) -> Found:
-    """How the texts of a column are to be read: what more than half of them fit, and most of them best.
+    """How the texts of a column are to be read: what more than half of them fit, and most of them
+    best.
 
     Parameters
     ----------
@@ -73,7 +89,7 @@ def reading_of(name: str, values: pa.Array, *, decimal: str = ".", target: bool 
     >>> found = reading_of("price", pa.array(["$1,280.50", "$7", "-"]))
     >>> found.reading.kind, found.reading.said, found.reading.convert(pa.array(["($3)"])).values.to_pylist()
     ('number', 'in $, thousands by commas', [-3.0])
-    """
+    """  # noqa: E501
     rows = known(texts(values), MISSING).drop_null()
     if not len(rows):
         return Found(None)
@@ -113,19 +129,29 @@ def reading_as(name: str, values: pa.Array, kind: str, *, decimal: str = ".") ->
     return Found(readings[misfits.index(least)] if 2 * least < max(1, len(rows)) else None, remarks)
 
 
-def _of_kind(name: str, rows: pa.Array, kind: str, decimal: str) -> tuple[list[Reading], tuple[str, ...]]:
+def _of_kind(
+    name: str, rows: pa.Array, kind: str, decimal: str
+) -> tuple[list[Reading], tuple[str, ...]]:
     """Readings of the kind that may fit."""
     if KINDS[kind] in ("truth", "word", "time"):
         return [READINGS[KINDS[kind]]()], ()
     values = rows.to_pylist()
     if KINDS[kind] == "number":
         sign = {"decimal-comma": ",", "decimal-point": "."}.get(kind)
-        styles = None if sign is None else [style for style in guess_numbers.STYLES[sign] if style[0] == sign]
+        styles = (
+            None
+            if sign is None
+            else [style for style in guess_numbers.STYLES[sign] if style[0] == sign]
+        )
         written, remark = guess_numbers.guess(name, values, sign or decimal, styles)
         return [Amount(sign or decimal), *([written] if written else [])], (remark,) * bool(remark)
     date = guess_dates.guess(name, values, decimal, kind)
     numeric = rows.cast(NUMBER) if not _misfits(Amount(), rows) and not _grouped(rows) else None
-    counted = guess_dates.of_numbers(name, numeric, sure=True) if numeric is not None and kind != "day-first" else None
+    counted = (
+        guess_dates.of_numbers(name, numeric, sure=True)
+        if numeric is not None and kind != "day-first"
+        else None
+    )
     return [one for one in (date.reading, counted) if one], (date.remark,) * bool(date.remark)
 
 
@@ -134,16 +160,24 @@ def _grouped(rows: pa.Array) -> bool:
     return bool(mask(pc.match_substring_regex(rows, r"[^\d.eE+-]")).any())
 
 
-def _of_plain_numbers(name: str, rows: pa.Array, plain: Amount, decimal: str, target: bool) -> Found:
+def _of_plain_numbers(
+    name: str, rows: pa.Array, plain: Amount, decimal: str, target: bool
+) -> Found:
     """Numbers that are written plainly may still be codes or dates."""
     if not target and is_code(rows):
         return Found(Word(), (codes_remark(name),))
-    date = guess_dates.of_numbers(name, rows.cast(NUMBER)) if not target and decimal == "." and not _grouped(rows) else None
+    date = (
+        guess_dates.of_numbers(name, rows.cast(NUMBER))
+        if not target and decimal == "." and not _grouped(rows)
+        else None
+    )
     return Found(date or plain)
 
 
 def is_code(values: pa.Array) -> bool:
-    """Whether texts are whole numbers of the same length, five digits or more, and some begin with zero."""
+    """Whether texts are whole numbers of the same length, five digits or more, and some begin
+    with zero.
+    """
     first = values[0].as_py() if len(values) else ""
     if len(first) < SHORTEST_CODE:
         return False
@@ -159,12 +193,15 @@ def is_code(values: pa.Array) -> bool:
 def codes_remark(name: str) -> str:
     """A remark."""
     return (
-        f"Column {name!r} holds numbers of one length with leading zeros: it is taken for codes, that is for words. "
+        f"Column {name!r} holds numbers of one length with leading zeros: it is taken for codes, "
+        "that is for words. "
         f"--types {guess_numbers.shell(name)}=number overrules."
     )
 
 
-def _candidates(name: str, sample: Sequence[str], rows: pa.Array, decimal: str) -> tuple[list[Reading], tuple[str, ...]]:
+def _candidates(
+    name: str, sample: Sequence[str], rows: pa.Array, decimal: str
+) -> tuple[list[Reading], tuple[str, ...]]:
     """Readings that may fit better than plain numbers, and what there is to say about them."""
     if 2 * sum(1 for text in sample if re.search(r"\d", text)) <= len(sample):
         return [], ()
@@ -172,7 +209,10 @@ def _candidates(name: str, sample: Sequence[str], rows: pa.Array, decimal: str) 
     remarks: list[str] = []
     if guess_dates.clock(sample).reading:
         return [TimeOfDay()], ()
-    if guess_dates.guess(name, sample, decimal).reading or guess_dates.guess(name, sample, decimal).remark:
+    if (
+        guess_dates.guess(name, sample, decimal).reading
+        or guess_dates.guess(name, sample, decimal).remark
+    ):
         date = guess_dates.guess(name, rows.to_pylist(), decimal)
         found += [date.reading] if date.reading else []
         remarks += [date.remark] if date.remark else []

@@ -11,7 +11,14 @@ import pyarrow as pa
 
 from swordplay.data.tables.readings.calendar_names import MONTH_NAMES
 from swordplay.data.tables.readings.guess_numbers import shell
-from swordplay.data.tables.readings.moments import EARLIEST, LATEST, UNITS, Epoch, TimeOfDay, Written
+from swordplay.data.tables.readings.moments import (
+    EARLIEST,
+    LATEST,
+    UNITS,
+    Epoch,
+    TimeOfDay,
+    Written,
+)
 from swordplay.data.tables.readings.plain import Iso
 from swordplay.data.tables.readings.reading import NUMBER, WORD, Reading
 
@@ -20,11 +27,14 @@ NUMERIC = re.compile(rf"^\d{{1,4}}([/.-])\d{{1,2}}(?:\1\d{{1,4}})?{_REST}", re.I
 _MONTH, _GAP = rf"(?:{'|'.join(name[:3] for name in MONTH_NAMES)})[a-z]*", r"[ ./,-]{1,2}"
 NAMED = re.compile(
     rf"^(?:[a-z]{{3,9}}[., ]{{1,2}})?"
-    rf"(?:(?:\d{{1,4}}{_GAP})?{_MONTH}{_GAP}\d{{1,4}}\b.*|\d{{4}}{_GAP}{_MONTH}(?:[ ,]{{1,2}}\d.*)?)$",
+    rf"(?:(?:\d{{1,4}}{_GAP})?{_MONTH}{_GAP}\d{{1,4}}\b.*|\d{{4}}{_GAP}{_MONTH}(?:[ "
+    rf",]{{1,2}}\d.*)?)$",
     re.IGNORECASE,
 )
 CLOCK = re.compile(r"^\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:\s*[ap]m)?$", re.IGNORECASE)
-ZONED = re.compile(r":\d{2}(?:[.,]\d+)?(?:\s*[ap]m)?\s*(?:z|utc|gmt|[+-]\d{2}(?::?\d{2})?)$", re.IGNORECASE)
+ZONED = re.compile(
+    r":\d{2}(?:[.,]\d+)?(?:\s*[ap]m)?\s*(?:z|utc|gmt|[+-]\d{2}(?::?\d{2})?)$", re.IGNORECASE
+)
 STANDARD = re.compile(r"^\d{4}-\d{2}-\d{2}")
 TIMELY = {
     "time",
@@ -46,7 +56,9 @@ TIMELY = {
 FIRST_YEAR, LAST_YEAR = 1900, 2100
 """Between them eight digits may be a date."""
 ENOUGH = 10
-"""So many different numbers of eight digits, all of them dates, are no chance, whatever the name."""
+"""So many different numbers of eight digits, all of them dates, are no chance, whatever the
+name.
+"""
 FAMILIES = {
     "date": None,
     "day-first": ("dmy",),
@@ -66,7 +78,10 @@ class Guess(NamedTuple):
 def is_timely(name: str) -> bool:
     """Whether a column is called like one of dates: ``created_at``, ``timeStamp``, ``unix_ms``."""
     parts = re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower())
-    return any(part in TIMELY or part.startswith(("timestamp", "unix", "epoch", "datetime")) for part in parts)
+    return any(
+        part in TIMELY or part.startswith(("timestamp", "unix", "epoch", "datetime"))
+        for part in parts
+    )
 
 
 def guess(name: str, values: Sequence[str], decimal: str, family: str = "date") -> Guess:
@@ -86,13 +101,19 @@ def guess(name: str, values: Sequence[str], decimal: str, family: str = "date") 
     zoned = 2 * sum(map(bool, map(ZONED.search, values))) > len(values)
     texts = pa.array(values, WORD)
     if _most(STANDARD, values):
-        chosen, misfits = _fewest([Iso(unit, zone) for unit in ("us", "ns") for zone in (False, True)], texts)
+        chosen, misfits = _fewest(
+            [Iso(unit, zone) for unit in ("us", "ns") for zone in (False, True)], texts
+        )
         if chosen is not None and not misfits:
             return Guess(chosen)
     if _most(NAMED, values):
         orders = FAMILIES[family] or ("dmy", "mdy", "ymd", "my", "ym")
-        styles = [(one, 4) for one in orders] + [(one, 2) for one in orders if one in ("dmy", "mdy")]
-        chosen = _fewest([Written(one, "", digits, True, zoned) for one, digits in styles], texts)[0]
+        styles = [(one, 4) for one in orders] + [
+            (one, 2) for one in orders if one in ("dmy", "mdy")
+        ]
+        chosen = _fewest([Written(one, "", digits, True, zoned) for one, digits in styles], texts)[
+            0
+        ]
         return Guess(chosen or (_short_months(texts) if "my" in orders else None))
     if _most(NUMERIC, values):
         return _numeric(name, texts, zoned, decimal, family)
@@ -100,11 +121,16 @@ def guess(name: str, values: Sequence[str], decimal: str, family: str = "date") 
 
 
 def _short_months(texts: pa.Array) -> Reading | None:
-    """Months such as Jan-12, with two digits of the year; days of a year look the same, but would not be in order then."""
+    """Months such as Jan-12, with two digits of the year.
+
+    Days of a year look the same, but would not be in order then.
+    """
     reading = Written("my", "", 2, True)
     found = reading.convert(texts)
     months = {text[:3].lower() for text in texts.to_pylist()}
-    return reading if not found.bad.any() and len(months) > 1 and _is_ordered(reading, texts) else None
+    return (
+        reading if not found.bad.any() and len(months) > 1 and _is_ordered(reading, texts) else None
+    )
 
 
 def _most(pattern: re.Pattern[str], values: Sequence[str]) -> bool:
@@ -130,12 +156,18 @@ def _numeric(name: str, texts: pa.Array, zoned: bool, decimal: str, family: str)
     if chosen.order == "ym" and family == "date" and _are_seasons(texts.to_pylist()):
         return Guess(None)
     rival = Written("mdy", separator, 4, False, zoned)
-    if chosen.order != "dmy" or family != "date" or np.count_nonzero(rival.convert(texts).bad) > least:
+    if (
+        chosen.order != "dmy"
+        or family != "date"
+        or np.count_nonzero(rival.convert(texts).bad) > least
+    ):
         return Guess(chosen)
     return _day_or_month(name, chosen, rival, decimal, texts)
 
 
-def _day_or_month(name: str, day_first: Written, month_first: Written, decimal: str, rows: pa.Array) -> Guess:
+def _day_or_month(
+    name: str, day_first: Written, month_first: Written, decimal: str, rows: pa.Array
+) -> Guess:
     """Which of two readings that fit as well."""
     if day_first.separator == ".":  # nobody writes the month first between points
         return Guess(day_first)
@@ -174,19 +206,24 @@ def _short(name: str, texts: pa.Array, separator: str, zoned: bool, family: str)
     fitting = [one for one in fitting if one.order != "ymd"] or fitting
     if len(fitting) == 1:
         return Guess(fitting[0])
-    if separator == ".":  # nobody writes the month first between points, but versions of programs look the same
+    if (
+        separator == "."
+    ):  # nobody writes the month first between points, but versions of programs look the same
         return Guess(fitting[0] if is_timely(name) else None)
     example = texts[0].as_py()
     return Guess(
         None,
-        f"Column {name!r}: {example} may have the day or the month first, and no value decides, so it is taken for words. "
+        f"Column {name!r}: {example} may have the day or the month first, and no value decides, "
+        "so it is taken for words. "
         f"Say --types {shell(name)}=day-first or {shell(name)}=month-first.",
     )
 
 
 def _are_seasons(values: Sequence[str]) -> bool:
     """Whether texts such as 2011-12 name two years, each one after the other, and not months."""
-    pairs = [match for match in (re.fullmatch(r"(\d{4})[-/](\d{2})", value) for value in values) if match]
+    pairs = [
+        match for match in (re.fullmatch(r"(\d{4})[-/](\d{2})", value) for value in values) if match
+    ]
     return len(pairs) > 1 and all((int(pair[1]) + 1) % 100 == int(pair[2]) for pair in pairs)
 
 
@@ -196,10 +233,12 @@ def clock(values: Sequence[str]) -> Guess:
 
 
 def of_numbers(name: str, values: pa.Array, *, sure: bool = False) -> Reading | None:
-    """Dates that look like plain numbers: 20120131, or seconds (or thousandths of them and so on) since 1970.
+    """Dates that look like plain numbers: 20120131, or seconds (or thousandths of them and so on)
+    since 1970.
 
-    A number that is wrongly taken for a date is worse than a date that stays a number: all values have to be possible dates,
-    and the name has to say so, or (of eight digits) the values are too many for chance.
+    A number that is wrongly taken for a date is worse than a date that stays a number: all values
+    have to be possible dates, and the name has to say so, or (of eight digits) the values are too
+    many for chance.
 
     Parameters
     ----------
@@ -217,7 +256,11 @@ def of_numbers(name: str, values: pa.Array, *, sure: bool = False) -> Reading | 
     for unit, scale in UNITS.items():
         if timely and EARLIEST * scale <= numbers.min() and numbers.max() < LATEST * scale:
             return Epoch(unit)
-    if not (numbers.min() >= FIRST_YEAR * 10_000 and numbers.max() < LAST_YEAR * 10_000 and (numbers % 1 == 0).all()):
+    if not (
+        numbers.min() >= FIRST_YEAR * 10_000
+        and numbers.max() < LAST_YEAR * 10_000
+        and (numbers % 1 == 0).all()
+    ):
         return None
     different = np.unique(numbers.astype(np.int64))
     compact = Written("ymd")

@@ -19,12 +19,35 @@ AMOUNT = re.compile(
 NOT_UNITS = {"am", "pm", *MONTH_NAMES, *(name[:3] for name in MONTH_NAMES)}
 """Words that follow numbers in dates and times."""
 STYLES = {
-    ".": ((".", ""), (".", ","), (",", ""), (".", " "), (".", "'"), (",", "."), (",", " "), (",", "'")),
-    ",": ((",", ""), (",", "."), (".", ""), (",", " "), (",", "'"), (".", ","), (".", " "), (".", "'")),
+    ".": (
+        (".", ""),
+        (".", ","),
+        (",", ""),
+        (".", " "),
+        (".", "'"),
+        (",", "."),
+        (",", " "),
+        (",", "'"),
+    ),
+    ",": (
+        (",", ""),
+        (",", "."),
+        (".", ""),
+        (",", " "),
+        (",", "'"),
+        (".", ","),
+        (".", " "),
+        (".", "'"),
+    ),
 }
-"""Decimal sign and sign between thousands, the likelier first, in tables that write numbers with a point or a comma."""
+"""Decimal sign and sign between thousands, the likelier first, in tables that write numbers with
+a point or a comma.
+"""
 ADDRESS_PARTS, TELEPHONE_PARTS = 4, 3
-"""Four groups between points are addresses of computers; three or more groups of three digits, all alike, are telephones."""
+"""Four groups between points are addresses of computers.
+
+Three or more groups of three digits, all alike, are telephones.
+"""
 
 
 def guess(
@@ -50,7 +73,11 @@ def guess(
     if len(units) > 1:
         several = ", ".join(sorted(units)[:4])
         if all(unit in CURRENCIES for unit in units):
-            return None, f"Column {name!r} holds amounts in several units ({several}): it is taken for words."
+            return (
+                None,
+                f"Column {name!r} holds amounts in several units ({several}): it is taken for "
+                "words.",
+            )
         return None, ""
     unit = next(iter(units), "")
     bare = sum(1 for match in found if not (match["before"] or match["after"]))
@@ -64,7 +91,8 @@ def guess(
     if rival and styles is None:
         example = next(body for body in bodies if rival in body)
         remark = (
-            f"Column {name!r}: {example} is read as {example.replace(rival, '')}, with thousands apart, as no value decides. "
+            f"Column {name!r}: {example} is read as {example.replace(rival, '')}, with thousands "
+            "apart, as no value decides. "
             f"If the {'comma' if rival == ',' else 'point'} is a decimal one, say "
             f"--types {shell(name)}=decimal-{'comma' if rival == ',' else 'point'}."
         )
@@ -78,7 +106,11 @@ def is_amount(match: re.Match[str]) -> bool:
         return False
     if not after:
         return True
-    return after.lower().rstrip(".") not in NOT_UNITS if match["gap"] else after in GLUED or after in CURRENCIES
+    return (
+        after.lower().rstrip(".") not in NOT_UNITS
+        if match["gap"]
+        else after in GLUED or after in CURRENCIES
+    )
 
 
 def _plain_blanks(body: str) -> str:
@@ -86,7 +118,9 @@ def _plain_blanks(body: str) -> str:
 
 
 def _style(bodies: Sequence[str], styles: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], str]:
-    """The style that most numbers fit, and the sign between thousands if it might as well be a decimal one."""
+    """The style that most numbers fit, and the sign between thousands if it might as well be a
+    decimal one.
+    """
     fits = {style: sum(map(bool, map(_pattern(*style).match, bodies))) for style in styles}
     chosen = max(styles, key=lambda style: fits[style])  # the first one of several
     thousands = chosen[1]
@@ -100,16 +134,22 @@ def _pattern(decimal: str, thousands: str) -> re.Pattern[str]:
 
 
 def _is_other(bodies: Sequence[str], thousands: str) -> bool:
-    """Whether groups of digits are no thousands, but addresses of computers or telephone numbers."""
+    """Whether groups of digits are no thousands, but addresses of computers or telephone
+    numbers.
+    """
     if thousands not in (".", " "):
         return False
     parts = {body.count(thousands) + 1 for body in bodies}
     if thousands == ".":
         return parts == {ADDRESS_PARTS}
-    lengths = {len(body.split(" ")[0]) for body in bodies} | {len(body) - 4 * (len(body.split(" ")) - 1) for body in bodies}
+    lengths = {len(body.split(" ")[0]) for body in bodies} | {
+        len(body) - 4 * (len(body.split(" ")) - 1) for body in bodies
+    }
     return len(parts) == 1 and min(parts) >= TELEPHONE_PARTS and lengths == {3} and len(bodies) > 1
 
 
 def shell(name: str) -> str:
     """A name as it may be typed behind an option: in quotes where it has blanks or commas."""
-    return name if re.fullmatch(r"[\w.\-]+", name) else f"'\"{name}\"'" if "," in name else f"'{name}'"
+    return (
+        name if re.fullmatch(r"[\w.\-]+", name) else f"'\"{name}\"'" if "," in name else f"'{name}'"
+    )

@@ -21,7 +21,13 @@ from swordplay.data.tables.readings.reading import (
     texts,
 )
 
-ORDERS = {"dmy": "day first", "mdy": "month first", "ymd": "year first", "ym": "year and month", "my": "month and year"}
+ORDERS = {
+    "dmy": "day first",
+    "mdy": "month first",
+    "ymd": "year first",
+    "ym": "year and month",
+    "my": "month and year",
+}
 """Orders of the parts of a date, and what they are called."""
 UNITS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 UNIT_WORDS = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
@@ -40,7 +46,8 @@ class Written(Reading):
     order
         One of :data:`ORDERS`.
     separator
-        Between numbers: ``"/"``, ``"."``, ``"-"``, a blank, or nothing as in 20120131. Named months have any.
+        Between numbers: ``"/"``, ``"."``, ``"-"``, a blank, or nothing as in 20120131. Named months
+        have any.
     digits
         Of the year, 4 or 2; 69 to 99 are of the last century.
     named
@@ -51,8 +58,21 @@ class Written(Reading):
 
     name, kind = "date", "date"
 
-    def __init__(self, order: str, separator: str = "", digits: int = 4, named: bool = False, zoned: bool = False) -> None:
-        self.order, self.separator, self.digits, self.named, self.zoned = order, separator, digits, named, zoned
+    def __init__(
+        self,
+        order: str,
+        separator: str = "",
+        digits: int = 4,
+        named: bool = False,
+        zoned: bool = False,
+    ) -> None:
+        self.order, self.separator, self.digits, self.named, self.zoned = (
+            order,
+            separator,
+            digits,
+            named,
+            zoned,
+        )
         self.type = pa.timestamp("us", "UTC" if zoned else None)
         doubtful = order in ("dmy", "mdy") and not named
         self.said = f"{ORDERS[order]} ({self.example()})" if doubtful else f"as in {self.example()}"
@@ -72,7 +92,9 @@ class Written(Reading):
 
     def convert(self, values: pa.Array) -> Converted:
         """Read texts."""
-        found, bad, absent = _moments(values, self.order, self.separator, self.digits, self.named, self.zoned)
+        found, bad, absent = _moments(
+            values, self.order, self.separator, self.digits, self.named, self.zoned
+        )
         return Converted(pa.array(found, pa.int64(), mask=absent | bad).cast(self.type), bad)
 
 
@@ -132,12 +154,18 @@ def _moments(
     values: pa.Array, order: str, separator: str, digits: int, named: bool, zoned: bool
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
     """Microseconds, which texts are bad, and which are missing."""
-    from swordplay.data.tables.readings.calendar import moments  # numba takes its time, and plain tables do without
+    from swordplay.data.tables.readings.calendar import (
+        moments,
+    )  # numba takes its time, and plain tables do without
 
     values = known(texts(values), (*MISSING, *MARKS))
     count = len(values)
     _, places, letters = values.buffers()
-    offsets = np.frombuffer(places, np.int32)[values.offset : values.offset + count + 1] if count else np.zeros(1, np.int32)
+    offsets = (
+        np.frombuffer(places, np.int32)[values.offset : values.offset + count + 1]
+        if count
+        else np.zeros(1, np.int32)
+    )
     data = np.frombuffer(letters or b"", np.uint8)
     present = mask(values.is_valid())
     found, bad = np.empty(count, np.int64), np.empty(count, bool)

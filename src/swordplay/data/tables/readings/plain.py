@@ -74,7 +74,12 @@ class Iso(Reading):
         Whether the times have a zone; all are turned into UTC.
     """
 
-    name, kind, said, expected = "iso", "date", "", "a date such as 2024-05-17 or 2024-05-17 13:45:00"
+    name, kind, said, expected = (
+        "iso",
+        "date",
+        "",
+        "a date such as 2024-05-17 or 2024-05-17 13:45:00",
+    )
 
     def __init__(self, unit: str = "us", zoned: bool = False) -> None:
         self.type = pa.timestamp(unit, "UTC" if zoned else None)

@@ -1,4 +1,6 @@
-"""How texts of a column become values: a small declared thing, so that whoever goes on with a table never guesses anew."""
+"""How texts of a column become values: a small declared thing, so that whoever goes on with a
+table never guesses anew.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,24 @@ DATES = tuple(pa.timestamp(unit, zone) for unit in ("us", "ns") for zone in (Non
 """Microseconds reach all years up to 9999; nanoseconds are for values that have them."""
 MARKS = ("-", "--", "---", ".", "..", "?", "–", "—", "−")
 """Signs that stand for nothing beside numbers, dates and times; beside words they are words."""
-_PLAIN = ("", "#N/A", "#NA", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null", "NAN", "-nan", "-NaN", "<NA>", "?")
+_PLAIN = (
+    "",
+    "#N/A",
+    "#NA",
+    "N/A",
+    "NA",
+    "NULL",
+    "NaN",
+    "None",
+    "n/a",
+    "nan",
+    "null",
+    "NAN",
+    "-nan",
+    "-NaN",
+    "<NA>",
+    "?",
+)
 MISSING = (*_PLAIN, "#DIV/0!", "#REF!", "#VALUE!", "#NAME?", "#NULL!", "#NUM!")
 """Texts that stand for nothing everywhere; the last ones are what spreadsheets write for errors."""
 
@@ -42,7 +61,10 @@ class Reading(ABC):
     kind: str
     """``"number"``, ``"truth"``, ``"word"``, ``"date"`` or ``"time"``."""
     said: str
-    """How it is read, for people: ``"in $, thousands by commas"``; empty where there is nothing to say."""
+    """How it is read, for people: ``"in $, thousands by commas"``.
+
+    Empty where there is nothing to say.
+    """
     expected: str
     """What a value should be, for messages: ``"a number such as $1,280.50"``."""
 
@@ -52,7 +74,10 @@ class Reading(ABC):
 
     @abstractmethod
     def parameters(self) -> dict[str, Any]:
-        """What the constructor has to be given to make the same reading; strings, truths and numbers only."""
+        """What the constructor has to be given to make the same reading.
+
+        Strings, truths and numbers only.
+        """
 
     def declared(self) -> dict[str, Any]:
         """Name and parameters, for JSON."""
@@ -60,10 +85,16 @@ class Reading(ABC):
 
 
 def texts(values: pa.Array) -> pa.Array:
-    """Values of any flat type as texts without blanks around them; null where they stand for nothing."""
+    """Values of any flat type as texts without blanks around them.
+
+    Null where they stand for nothing.
+    """
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
-    if pa.types.is_floating(values.type) and pc.all(pc.equal(values, pc.floor(values)), min_count=0).as_py():
+    if (
+        pa.types.is_floating(values.type)
+        and pc.all(pc.equal(values, pc.floor(values)), min_count=0).as_py()
+    ):
         values = values.cast(pa.int64(), safe=False)  # 2012.0 is 2012 to everybody
     if values.type != WORD:
         values = values.cast(WORD)
@@ -87,7 +118,10 @@ def without(values: pa.Array, bad: NDArray[np.bool_]) -> pa.Array:
 
 
 def refused(count: int, attempt: Callable[[int, int], NDArray[np.bool_]]) -> NDArray[np.bool_]:
-    """Which of ``count`` entries make ``attempt(start, stop)`` fail, found by halving; others are what it returns."""
+    """Which of ``count`` entries make ``attempt(start, stop)`` fail, found by halving.
+
+    Others are what it returns.
+    """
     bad = np.zeros(count, bool)
 
     def search(start: int, stop: int) -> None:

@@ -7,7 +7,9 @@ from swordplay.data.tables.readings.guess_numbers import AMOUNT, is_amount
 
 
 def value_kind(text: str) -> str | None:
-    """``"number"`` (with or without a unit), ``"date"`` or ``"time"``; None for a text that is no such value.
+    """``"number"`` (with or without a unit), ``"date"`` or ``"time"``.
+
+    None for a text that is no such value.
 
     >>> [value_kind(text) for text in ("12.5", "€ 3", "31-Jan-2012", "13:30", "price", "x1", "kg")]
     ['number', 'number', 'date', 'time', None, None, None]

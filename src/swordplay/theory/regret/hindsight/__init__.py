@@ -1,4 +1,6 @@
-"""What would have been best, seen from the end: comparators for static, worst-case, piecewise and every dynamic regret."""
+"""What would have been best, seen from the end: comparators for static, worst-case, piecewise
+and every dynamic regret.
+"""
 
 from swordplay.theory.regret.hindsight.fixed import best_fixed, block_minimizers, gap, minimizers
 from swordplay.theory.regret.hindsight.frontier import Frontier, frontier

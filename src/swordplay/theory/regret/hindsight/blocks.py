@@ -39,7 +39,9 @@ class BlockedRounds:
         return None if self.rounds.capped is None else BlockedRows(self.rounds.capped, self)
 
     def spread(self, points: Matrix) -> Matrix:
-        """Every round's comparator, shape ``(T, n)``, from those of the blocks, shape ``(K, n)``."""
+        """Every round's comparator, shape ``(T, n)``, from those of the blocks, shape ``(K,
+        n)``.
+        """
         return np.repeat(points, self.lengths, axis=0)
 
     def gather(self, rows: Array) -> Array:
@@ -56,7 +58,9 @@ class BlockedRounds:
 
     def curvature(self, points: Matrix) -> tuple[Vector, Array]:
         """Sums of the Hessians."""
-        return np.zeros(len(self.starts)), self._quadratic if self.affine else self._matrices(*self._bends(points))
+        return np.zeros(len(self.starts)), self._quadratic if self.affine else self._matrices(
+            *self._bends(points)
+        )
 
     def stacked(self, bends: Vector) -> tuple[Vector, Array]:
         """The same, for rows that bend so much."""

@@ -1,4 +1,6 @@
-"""Newton systems on a chain of rounds: each round bends by itself, and moves tie neighbours together."""
+"""Newton systems on a chain of rounds: each round bends by itself, and moves tie neighbours
+together.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +13,14 @@ from swordplay.theory.regret.hindsight.cones import inner
 from swordplay.theory.regret.hindsight.dual import balance
 
 WORKSPACE = 1 << 27
-"""Numbers kept of all rounds together (1 GB). Beyond, parts of the chain are eliminated anew whenever they are needed."""
+"""Numbers kept of all rounds together (1 GB).
+
+Beyond, parts of the chain are eliminated anew whenever they are needed.
+"""
 PIECE = 1 << 26
-"""Multiplications in one compiled call: a fraction of a second, so that Ctrl-C and progress are prompt."""
+"""Multiplications in one compiled call: a fraction of a second, so that Ctrl-C and progress are
+prompt.
+"""
 
 
 @dataclass(frozen=True)
@@ -33,14 +40,21 @@ class Hessians:
         along = (self.bends * inner(self.features, points))[:, None] * self.features
         pushed = self.ridges[:, None] * points + inner(self.rims, points)[:, None] * self.rims
         walled = (self.walls * (points @ self.normals.T)) @ self.normals
-        return along + pushed + walled + ((self.matrices @ points[:, :, None])[..., 0] if len(self.matrices) else 0.0)
+        return (
+            along
+            + pushed
+            + walled
+            + ((self.matrices @ points[:, :, None])[..., 0] if len(self.matrices) else 0.0)
+        )
 
 
 class Chain:
-    r"""Minimise :math:`\sum_t \tfrac12 x_t^\top H_t x_t - b_t^\top x_t + \tfrac12 \|x_t - x_{t-1} - m_t\|^2_{C_t^{-1}}`.
+    r"""Minimise :math:`\sum_t \tfrac12 x_t^\top H_t x_t - b_t^\top x_t + \tfrac12 \|x_t - x_{t-1} -
+    m_t\|^2_{C_t^{-1}}`.
 
-    The matrices :math:`C_t = c_t I + p_t p_t^\top` may be arbitrarily small (rounds that all but move together) or large.
-    Time grows as :math:`T n^3`; memory is :data:`WORKSPACE` numbers and a few times :math:`T n`.
+    The matrices :math:`C_t = c_t I + p_t p_t^\top` may be arbitrarily small (rounds that all but
+    move together) or large. Time grows as :math:`T n^3`; memory is :data:`WORKSPACE` numbers and a
+    few times :math:`T n`.
 
     Parameters
     ----------
@@ -69,9 +83,14 @@ class Chain:
             self._eliminate(piece)
 
     def solve(self, sides: Matrix, wanted: Matrix, refined: bool) -> tuple[Matrix, Matrix]:
-        r"""The minimiser x for b, ``(T, n)``, and m, ``(T - 1, n)``; and the forces :math:`C_t^{-1}(x_t - x_{t-1} - m_t)`."""
+        r"""The minimiser x for b, ``(T, n)``, and m, ``(T - 1, n)``.
+
+        And the forces :math:`C_t^{-1}(x_t - x_{t-1} - m_t)`.
+        """
         points, forces = self._solve(sides, wanted)
-        if refined:  # solve for what is missing: stiff walls beside soft losses cost half of all digits
+        if (
+            refined
+        ):  # solve for what is missing: stiff walls beside soft losses cost half of all digits
             yields, leans = self._compliance
             bent = yields[:, None] * forces + inner(leans, forces)[:, None] * leans
             left = sides - balance(self._hessians.apply(points), forces)
@@ -86,7 +105,9 @@ class Chain:
             self._kernels.filter_forwards(*extent, sides, wanted, self._kept, force, points)
         for piece in reversed(range(len(self._starts))):
             extent = self._load(piece)
-            self._kernels.smooth_backwards(*extent, wanted, *self._compliance, self._kept, force, points, forces)
+            self._kernels.smooth_backwards(
+                *extent, wanted, *self._compliance, self._kept, force, points, forces
+            )
         return points, forces
 
     def _load(self, piece: int) -> tuple[int, int, int]:
@@ -100,6 +121,15 @@ class Chain:
     def _eliminate(self, piece: int) -> tuple[int, int, int]:
         extent, h = self._extent(piece), self._hessians
         self._passed[piece + 1] = self._passed[piece]
-        arrays = (h.features, h.bends, h.matrices, h.ridges, h.rims, h.normals, h.walls, *self._compliance)
+        arrays = (
+            h.features,
+            h.bends,
+            h.matrices,
+            h.ridges,
+            h.rims,
+            h.normals,
+            h.walls,
+            *self._compliance,
+        )
         self._kernels.eliminate(*extent, *arrays, self._passed[piece + 1], self._work, self._kept)
         return extent

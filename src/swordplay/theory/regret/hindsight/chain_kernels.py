@@ -1,9 +1,10 @@
 """Newton systems on a chain of rounds, compiled: Kalman's filter forwards, his smoother backwards.
 
-The filter keeps information (J, j), not points (J^-1 j): a round that knows little would have its point far away, and rounding
-with it. Per round two triangles are kept in one array of shape ``(n + 1, n)``: ``[i + 1, j]`` for j <= i holds the factor L of
-its information J = L L', ``[j, i]`` for j <= i the factor R of M = I + L'CL, with 1 over its diagonal; C is how far the next
-move yields. With them
+The filter keeps information (J, j), not points (J^-1 j): a round that knows little would have its
+point far away, and rounding with it. Per round two triangles are kept in one array of shape ``(n +
+1, n)``: ``[i + 1, j]`` for j <= i holds the factor L of its information J = L L', ``[j, i]`` for j
+<= i the factor R of M = I + L'CL, with 1 over its diagonal; C is how far the next move yields. With
+them
 
     (J^-1 + C)^-1 = L M^-1 L'   and   (J^-1 + C)^-1 J^-1 = L M^-1 L^-1 ,
 
@@ -23,7 +24,10 @@ TINY = 1e-15
 
 @inline
 def factor(A: Matrix, inverse: Vector) -> None:
-    """Cholesky factor of a positive definite matrix, both in the lower triangle; and 1 over its diagonal."""
+    """Cholesky factor of a positive definite matrix, both in the lower triangle.
+
+    And 1 over its diagonal.
+    """
     n = len(A)
     for i in range(n):
         for j in range(i):
@@ -40,8 +44,13 @@ def factor(A: Matrix, inverse: Vector) -> None:
 
 
 @inline
-def pass_on(L: Matrix, c: float, p: Vector, M: Matrix, inverse: Vector, K: Matrix, Lp: Vector, J: Matrix) -> None:
-    """Information that survives a move that yields by c I + p p': J <- L M^-1 L'; M becomes its factor."""
+def pass_on(
+    L: Matrix, c: float, p: Vector, M: Matrix, inverse: Vector, K: Matrix, Lp: Vector, J: Matrix
+) -> None:
+    """Information that survives a move that yields by c I + p p': J <- L M^-1 L'.
+
+    M becomes its factor.
+    """
     n = len(L)
     for i in range(n):
         dot = 0.0
@@ -123,7 +132,9 @@ def eliminate(
     work: Array,
     kept: Array,
 ) -> None:
-    """Rounds first to last - 1: from the information J that came from the past to what goes on to the future, in J."""
+    """Rounds first to last - 1: from the information J that came from the past to what goes on
+    to the future, in J.
+    """
     n = features.shape[1]
     L, M, K, Lp, inverse = work[0], work[1], work[2], work[3, 0], work[4, 0]
     for t in range(first, last):
@@ -186,9 +197,19 @@ def pass_force(here: Matrix, x: Vector) -> None:
 
 @kernel
 def filter_forwards(
-    first: int, last: int, base: int, sides: Matrix, wanted: Matrix, kept: Array, force: Vector, scaled: Matrix
+    first: int,
+    last: int,
+    base: int,
+    sides: Matrix,
+    wanted: Matrix,
+    kept: Array,
+    force: Vector,
+    scaled: Matrix,
 ) -> None:
-    """Rounds first to last - 1: L^-1 j of each; force holds the part of j that comes from the past, then what goes on."""
+    """Rounds first to last - 1: L^-1 j of each.
+
+    Force holds the part of j that comes from the past, then what goes on.
+    """
     n = sides.shape[1]
     for t in range(first, last):
         here, x = kept[t - base], scaled[t]
@@ -215,7 +236,9 @@ def smooth_backwards(
     points: Matrix,
     forces: Matrix,
 ) -> None:
-    """Rounds last - 1 down to first: from L^-1 j to the points with the future, and the forces of the moves."""
+    """Rounds last - 1 down to first: from L^-1 j to the points with the future, and the forces
+    of the moves.
+    """
     n = points.shape[1]
     for t in range(last - 1, first - 1, -1):
         here, x = kept[t - base], points[t]

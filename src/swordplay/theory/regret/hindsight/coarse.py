@@ -1,12 +1,15 @@
-r"""Long streams in many dimensions: comparators move seldom, so that rounds are solved in blocks, cut where they must be.
+r"""Long streams in many dimensions: comparators move seldom, so that rounds are solved in blocks,
+cut where they must be.
 
-Rounds that share a comparator are one round of a shorter chain. Its solution is one of the whole problem if forces no longer
-than λ hold the rounds of every block together; they follow from the gradients by summation. Where one is too long, its block is
-cut in two and the chain solved again. The gap is certified on all rounds, whatever the blocks.
+Rounds that share a comparator are one round of a shorter chain. Its solution is one of the whole
+problem if forces no longer than λ hold the rounds of every block together; they follow from the
+gradients by summation. Where one is too long, its block is cut in two and the chain solved again.
+The gap is certified on all rounds, whatever the blocks.
 
 References
 ----------
-Bleakley, Vert (2011), "The group fused lasso for multiple change-point detection", for the active set of cuts.
+Bleakley, Vert (2011), "The group fused lasso for multiple change-point detection", for the active
+set of cuts.
 """
 
 from __future__ import annotations
@@ -35,7 +38,9 @@ FINE = 0.4
 SHARE = 0.5
 """Of the target: what the chain of blocks may leave of it."""
 HASTE = 1e-3
-"""Of the gap so far: what the chain of blocks may leave of it, as long as blocks have to be cut anyway."""
+"""Of the gap so far: what the chain of blocks may leave of it, as long as blocks have to be cut
+anyway.
+"""
 STILL = 1e-4
 """Of the diameter: shorter moves do not tell where those for another penalty will be."""
 CUTS = 4
@@ -56,9 +61,15 @@ def minimize(
     progress: Callable[[int, int, str], None] | None = None,
     starts: Any = None,
 ) -> Answer:
-    """As :func:`interior.minimize`, from blocks that begin at ``starts`` (a few of one length unless given)."""
+    """As :func:`interior.minimize`, from blocks that begin at ``starts`` (a few of one length
+    unless given).
+    """
     count = len(rounds.features)
-    starts = np.unique(np.linspace(0, count, BLOCKS, endpoint=False).astype(int)) if starts is None else starts
+    starts = (
+        np.unique(np.linspace(0, count, BLOCKS, endpoint=False).astype(int))
+        if starts is None
+        else starts
+    )
     best = interior.standing(rounds, frame, penalty)
     for turn in range(1, TURNS + 1):
         if best.gap <= target or len(starts) > FINE * count:
@@ -73,17 +84,27 @@ def minimize(
         if not len(more):
             break
         starts = np.union1d(starts, more)
-    return best if best.gap <= target else best.or_better(interior.minimize(rounds, frame, penalty, target, progress))
+    return (
+        best
+        if best.gap <= target
+        else best.or_better(interior.minimize(rounds, frame, penalty, target, progress))
+    )
 
 
 def moving(points: Matrix, diameter: float) -> Any:
-    """First rounds of the pieces between moves, shape ``(K,)``: blocks to begin with for another penalty."""
+    """First rounds of the pieces between moves, shape ``(K,)``: blocks to begin with for another
+    penalty.
+    """
     moves = np.diff(points, axis=0)
     return np.append(0, 1 + np.flatnonzero(np.sqrt(inner(moves, moves)) > STILL * diameter))
 
 
-def _unfolded(blocks: BlockedRounds, frame: Frame, penalty: float, found: Answer) -> tuple[Answer, Matrix]:
-    """The blocks' answer as one for all rounds, and the forces that hold the rounds of a block together."""
+def _unfolded(
+    blocks: BlockedRounds, frame: Frame, penalty: float, found: Answer
+) -> tuple[Answer, Matrix]:
+    """The blocks' answer as one for all rounds, and the forces that hold the rounds of a block
+    together.
+    """
     points, rounds = blocks.spread(found.points), blocks.rounds
     gradients = rounds.gradients(points)
     # What a block's boundary has to push, by all of its rounds alike.
@@ -102,7 +123,9 @@ def _unfolded(blocks: BlockedRounds, frame: Frame, penalty: float, found: Answer
 
 
 def _cuts(blocks: BlockedRounds, pulls: Vector) -> Any:
-    """Rounds before which a block has to be cut: where the force that holds it together is longest, and longer than λ."""
+    """Rounds before which a block has to be cut: where the force that holds it together is
+    longest, and longer than λ.
+    """
     cuts = []
     for start, length in zip(blocks.starts, blocks.lengths, strict=True):
         inside = pulls[start : start + length - 1]

@@ -1,11 +1,13 @@
 r"""Pairs of points of second-order cones, many at once, scaled to meet in the middle.
 
-A cone point is a number and a vector with :math:`x_0 \ge \|x_1\|`. For a primal point s and a dual point ζ the scaling W of
-Nesterov and Todd maps both to one point, :math:`\lambda = W^{-1} s = W \zeta`; steps computed there are symmetric.
+A cone point is a number and a vector with :math:`x_0 \ge \|x_1\|`. For a primal point s and a dual
+point ζ the scaling W of Nesterov and Todd maps both to one point, :math:`\lambda = W^{-1} s = W
+\zeta`; steps computed there are symmetric.
 
 References
 ----------
-Vandenberghe (2010), "The CVXOPT linear and quadratic cone program solvers", sections 4 and 5; Domahidi, Chu, Boyd (2013), ECOS.
+Vandenberghe (2010), "The CVXOPT linear and quadratic cone program solvers", sections 4 and 5;
+Domahidi, Chu, Boyd (2013), ECOS.
 """
 
 from __future__ import annotations
@@ -35,7 +37,8 @@ class ConePoints(NamedTuple):
 
 
 class Scaling:
-    r""":math:`W = \eta \begin{pmatrix} w_0 & w_1^\top \\ w_1 & I + w_1 w_1^\top / (1 + w_0) \end{pmatrix}` of N pairs.
+    r""":math:`W = \eta \begin{pmatrix} w_0 & w_1^\top \\ w_1 & I + w_1 w_1^\top / (1 + w_0)
+    \end{pmatrix}` of N pairs.
 
     Attributes
     ----------
@@ -49,7 +52,10 @@ class Scaling:
 
     def __init__(self, primal: ConePoints, dual: ConePoints) -> None:
         self._primal, self._dual = _Unit(primal), _Unit(dual)
-        (s, p), (z, q) = (self._primal.point, self._primal.size), (self._dual.point, self._dual.size)
+        (s, p), (z, q) = (
+            (self._primal.point, self._primal.size),
+            (self._dual.point, self._dual.size),
+        )
         twice = np.sqrt(2.0 * (1.0 + _dot(s, z)))  # 2 γ
         self.size = np.sqrt(p / q)
         self.w = ConePoints((s.head + z.head) / twice, (s.tail - z.tail) / twice[:, None])
@@ -72,17 +78,23 @@ class Scaling:
     def twice_up(self, tails: Matrix) -> ConePoints:
         r""":math:`W^2 x` of points with a head of 0; :math:`W^2 = \eta^2 (2 w w^\top - J)`."""
         square, along = self.size**2, 2.0 * inner(self.w.tail, tails)
-        return ConePoints(square * along * self.w.head, square[:, None] * (tails + along[:, None] * self.w.tail))
+        return ConePoints(
+            square * along * self.w.head, square[:, None] * (tails + along[:, None] * self.w.tail)
+        )
 
     def twice_down(self, tails: Matrix) -> ConePoints:
         r""":math:`W^{-2} x` of points with a head of 0."""
         square, along = self.size**-2, 2.0 * inner(self.w.tail, tails)
-        return ConePoints(-square * along * self.w.head, square[:, None] * (tails + along[:, None] * self.w.tail))
+        return ConePoints(
+            -square * along * self.w.head, square[:, None] * (tails + along[:, None] * self.w.tail)
+        )
 
     def corrected(self, mu: float, dual_step: ConePoints) -> ConePoints:
-        r"""The x with :math:`\lambda \circ x = \mu e - \lambda \circ \lambda - (W^{-1} \Delta s) \circ (W \Delta \zeta)`.
+        r"""The x with :math:`\lambda \circ x = \mu e - \lambda \circ \lambda - (W^{-1} \Delta s)
+        \circ (W \Delta \zeta)`.
 
-        The steps are those towards μ = 0, for which :math:`W^{-1} \Delta s + W \Delta \zeta = -\lambda`.
+        The steps are those towards μ = 0, for which :math:`W^{-1} \Delta s + W \Delta \zeta =
+        -\lambda`.
         """
         m, up = self.middle, self.up(dual_step)
         second = _product(ConePoints(-m.head - up.head, -m.tail - up.tail), up)
@@ -104,7 +116,9 @@ class _Unit:
         self.point = ConePoints(point.head / self.size, point.tail / self.size[:, None])
 
     def speed(self, step: ConePoints) -> float:
-        """How fast a step nears the boundary: 1 over the number of steps to it, 0 if it never does."""
+        """How fast a step nears the boundary: 1 over the number of steps to it, 0 if it never
+        does.
+        """
         x = self.point
         first = (x.head * step.head - inner(x.tail, step.tail)) / self.size
         pull = (first + step.head / self.size) / (1.0 + x.head)

@@ -1,7 +1,8 @@
-"""Lower bounds on what any comparator sequence costs (losses plus a penalty for each move), by convex duality.
+"""Lower bounds on what any comparator sequence costs (losses plus a penalty for each move), by
+convex duality.
 
-Any dual vectors that are short enough, here called forces, give a valid bound, however they were found; good ones give a bound
-close to the minimum, which proves how good a sequence is.
+Any dual vectors that are short enough, here called forces, give a valid bound, however they were
+found; good ones give a bound close to the minimum, which proves how good a sequence is.
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ def objective(rounds: Rounds, points: Matrix, penalty: float) -> float:
 def lower_bound(frame: Frame, gradients: Matrix, intercepts: Vector, forces: Matrix) -> float:
     r"""A bound from below for any forces no longer than the penalty.
 
-    With lines under the losses, :math:`f_t(v) \ge i_t + \langle g_t, v \rangle`, and as :math:`\|z_t\| \le \lambda`,
+    With lines under the losses, :math:`f_t(v) \ge i_t + \langle g_t, v \rangle`, and as
+    :math:`\|z_t\| \le \lambda`,
 
     .. math:: \min_{v_1, \dots, v_T \in X} \sum_t f_t(v_t) + \lambda \sum_t \|v_t - v_{t-1}\|
         \ge \sum_t i_t - \sigma_X(-(g_t + z_t - z_{t+1})), \qquad z_1 = z_{T+1} = 0.
@@ -65,7 +67,9 @@ def lower_bound(frame: Frame, gradients: Matrix, intercepts: Vector, forces: Mat
 
 
 def balance(pushes: Matrix, forces: Matrix) -> Matrix:
-    r""":math:`g_t + z_t - z_{t+1}`: what is left of the pushes on each round once the moves have passed theirs on."""
+    r""":math:`g_t + z_t - z_{t+1}`: what is left of the pushes on each round once the moves have
+    passed theirs on.
+    """
     left = pushes.copy()
     left[1:] += forces
     left[:-1] -= forces

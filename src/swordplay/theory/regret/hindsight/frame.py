@@ -1,4 +1,6 @@
-"""A domain in coordinates of its own: the centre is the origin, distances are kept, and no direction is flat."""
+"""A domain in coordinates of its own: the centre is the origin, distances are kept, and no
+direction is flat.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +14,19 @@ from swordplay.parts.domains import Ball, Box, Simplex
 from swordplay.parts.domains.enclosures import reach
 
 FLAT = 1e-13
-"""Sides of a box that are shorter than this share of the longest one count as flat: what happens across them is rounding."""
+"""Sides of a box that are shorter than this share of the longest one count as flat: what happens
+across them is rounding.
+"""
 
 
 @dataclass(frozen=True)
 class Frame:
-    r"""The domain as :math:`X = \{c + Bw : \|w\| \le r, \; Gw \le g\}` with orthonormal columns in B.
+    r"""The domain as :math:`X = \{c + Bw : \|w\| \le r, \.
 
-    Distances between points are those between their coordinates w, so path lengths are the same in both.
+    Gw \le g\}` with orthonormal columns in B.
+
+    Distances between points are those between their coordinates w, so path lengths are the same in
+    both.
 
     Attributes
     ----------
@@ -62,7 +69,9 @@ class Frame:
         return self.domain.project(self.domain.center + coordinates @ self.basis.T)
 
     def support(self, directions: Array) -> Array:
-        """Largest inner product of each direction with coordinates of the domain, shape ``(...,)``."""
+        """Largest inner product of each direction with coordinates of the domain, shape
+        ``(...,)``.
+        """
         ambient = directions @ self.basis.T
         return self.domain.support(ambient) - ambient @ self.domain.center
 
@@ -85,12 +94,19 @@ def _(domain: Box) -> Frame:
     sides = domain.upper - domain.lower
     wide = sides > FLAT * sides.max()
     half, axes = sides[wide] / 2, np.eye(int(wide.sum()))
-    return Frame(domain, np.eye(domain.dim)[:, wide], np.inf, np.vstack([axes, -axes]), np.concatenate([half, half]))
+    return Frame(
+        domain,
+        np.eye(domain.dim)[:, wide],
+        np.inf,
+        np.vstack([axes, -axes]),
+        np.concatenate([half, half]),
+    )
 
 
 @frame_of.register
 def _(domain: Simplex) -> Frame:
     d = domain.dim
-    # An orthonormal basis of the vectors whose entries sum to 0: all columns but the one along (1, ..., 1).
+    # An orthonormal basis of the vectors whose entries sum to 0: all columns but the one along (1,
+    # ..., 1).
     basis = np.linalg.qr(np.column_stack([np.ones(d), np.eye(d)[:, : d - 1]]))[0][:, 1:]
     return Frame(domain, basis, np.inf, -basis, np.full(d, domain.total / d))

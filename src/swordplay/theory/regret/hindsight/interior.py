@@ -1,13 +1,16 @@
-r"""The best sequence for a penalty in any dimension: a primal-dual interior-point method on the chain of rounds.
+r"""The best sequence for a penalty in any dimension: a primal-dual interior-point method on the
+chain of rounds.
 
 .. math:: \min_{u_1, \dots, u_T \in X} \sum_t f_t(u_t) + \lambda \sum_{t \ge 2} \|u_t - u_{t-1}\|
 
-Comparators stay strictly inside the domain and forces strictly shorter than λ, so every step has a certified gap. A step
-costs :math:`T n^3`, and a dozen or two are enough whatever the penalty, the conditioning or the length of the stream.
+Comparators stay strictly inside the domain and forces strictly shorter than λ, so every step has a
+certified gap. A step costs :math:`T n^3`, and a dozen or two are enough whatever the penalty, the
+conditioning or the length of the stream.
 
 References
 ----------
-Mehrotra (1992), "On the implementation of a primal-dual interior point method"; Vandenberghe (2010), the solvers of CVXOPT.
+Mehrotra (1992), "On the implementation of a primal-dual interior point method"; Vandenberghe
+(2010), the solvers of CVXOPT.
 """
 
 from __future__ import annotations
@@ -52,7 +55,9 @@ class InteriorPoint:
         The gap that is asked for.
     """
 
-    def __init__(self, rounds: Rounds, frame: Frame, penalty: float, mu: float, target: float) -> None:
+    def __init__(
+        self, rounds: Rounds, frame: Frame, penalty: float, mu: float, target: float
+    ) -> None:
         self._rounds, self._frame, self._penalty, self._target = rounds, frame, penalty, target
         T, n = rounds.features.shape
         self.points: Matrix = np.zeros((T, n))
@@ -60,7 +65,9 @@ class InteriorPoint:
         self._rim = Rim(frame.radius, T, n, mu) if math.isfinite(frame.radius) else None
         self._walls = Walls(frame.normals, frame.distances, T, mu) if len(frame.normals) else None
         self._caps = (
-            None if rounds.capped is None else Caps(rounds.capped, self.points, mu, usual_slope(rounds.capped, frame, mu))
+            None
+            if rounds.capped is None
+            else Caps(rounds.capped, self.points, mu, usual_slope(rounds.capped, frame, mu))
         )
         self._holders = [part for part in (self._rim, self._walls, self._caps) if part is not None]
         self._chain = Chain(T, n)
@@ -80,20 +87,29 @@ class InteriorPoint:
         parts = (self._moves, *self._holders)
         for part in parts:
             part.scale()
-        self._products, count = sum(part.products for part in parts), sum(part.count for part in parts)
+        self._products, count = (
+            sum(part.products for part in parts),
+            sum(part.count for part in parts),
+        )
         self._eliminate()
         _, room = self._direction(0.0, refined=False)
         goal = max((1.0 - min(1.0, room)) ** 3 * self._products, ENOUGH * self._target)
         step, room = self._direction(goal / count, refined=True)
-        if np.isfinite(step).all():  # else rounding has eaten the system: stay, and let patience run out
+        if np.isfinite(
+            step
+        ).all():  # else rounding has eaten the system: stay, and let patience run out
             self._take(step, min(1.0, BOLDNESS * room))
 
     def _eliminate(self) -> None:
         T, n = self.points.shape
-        bends, matrices = self._rounds.curvature(self.points) if self._caps is None else self._caps.curvature
+        bends, matrices = (
+            self._rounds.curvature(self.points) if self._caps is None else self._caps.curvature
+        )
         ridges, rims = (np.zeros(T), np.zeros((T, n))) if self._rim is None else self._rim.stiffness
         walls = np.empty((T, 0)) if self._walls is None else self._walls.stiffness
-        hessians = Hessians(self._rounds.features, bends, matrices, ridges, rims, self._frame.normals, walls)
+        hessians = Hessians(
+            self._rounds.features, bends, matrices, ridges, rims, self._frame.normals, walls
+        )
         self._chain.eliminate(hessians, self._moves.compliance)
 
     def _direction(self, mu: float, refined: bool) -> tuple[Matrix, float]:
@@ -101,10 +117,15 @@ class InteriorPoint:
         wanted = self._moves.aim(mu)
         sides = sum((part.aim(mu) for part in self._holders), start=-self._residuals)
         step, forces = self._chain.solve(sides, wanted, refined)
-        return step, min([self._moves.follow(forces), *(part.follow(step) for part in self._holders)])
+        return step, min(
+            [self._moves.follow(forces), *(part.follow(step) for part in self._holders)]
+        )
 
     def _take(self, step: Matrix, share: float) -> None:
-        """Go a share of the step; less where the gradients change so fast that the pushes come out of balance."""
+        """Go a share of the step.
+
+        Less where the gradients change so fast that the pushes come out of balance.
+        """
         before = self._imbalance
         self._move(step, share)
         for _ in range(0 if self._rounds.affine else HALVINGS):
@@ -133,11 +154,16 @@ class InteriorPoint:
     @property
     def _imbalance(self) -> float:
         """What the residuals may be worth, in units of the losses."""
-        return float(self._frame.domain.diameter * np.sqrt(inner(self._residuals, self._residuals)).sum())
+        return float(
+            self._frame.domain.diameter * np.sqrt(inner(self._residuals, self._residuals)).sum()
+        )
 
 
 def usual_slope(rows: SlopedRows, frame: Frame, mu: float) -> float:
-    """What leads to products of mu, for features of the usual length; infinite where there are none."""
+    """What leads to products of mu, for features of the usual length.
+
+    Infinite where there are none.
+    """
     length = float(np.sqrt(inner(rows.features, rows.features)).mean())
     return mu / frame.domain.diameter / length if length else math.inf
 
@@ -146,23 +172,39 @@ def tangent(rounds: Rounds, frame: Frame, penalty: float, points: Matrix, forces
     """Points and what forces prove about them, by the losses' tangents there."""
     gradients = rounds.gradients(points)
     intercepts = rounds.values(points) - inner(gradients, points)
-    return Answer(points, objective(rounds, points, penalty), lower_bound(frame, gradients, intercepts, forces), forces)
+    return Answer(
+        points,
+        objective(rounds, points, penalty),
+        lower_bound(frame, gradients, intercepts, forces),
+        forces,
+    )
 
 
 def standing(rounds: Rounds, frame: Frame, penalty: float) -> Answer:
-    """All at the centre: what is known without a step, from no forces at all and from those that pass all gradients on."""
+    """All at the centre: what is known without a step, from no forces at all and from those that
+    pass all gradients on.
+    """
     center = np.zeros(rounds.features.shape)
     quiet = tangent(rounds, frame, penalty, center, center[1:])
-    passed = np.cumsum(rounds.gradients(center) - rounds.gradients(center).mean(axis=0), axis=0)[:-1]
+    passed = np.cumsum(rounds.gradients(center) - rounds.gradients(center).mean(axis=0), axis=0)[
+        :-1
+    ]
     lengths = np.sqrt(inner(passed, passed))
     passed *= np.minimum(1.0, penalty / np.maximum(lengths, penalty))[:, None]
     return quiet.or_better(tangent(rounds, frame, penalty, center, passed))
 
 
 def minimize(
-    rounds: Rounds, frame: Frame, penalty: float, target: float, progress: Callable[[int, int, str], None] | None = None
+    rounds: Rounds,
+    frame: Frame,
+    penalty: float,
+    target: float,
+    progress: Callable[[int, int, str], None] | None = None,
 ) -> Answer:
-    """Step until the certified gap is within the target, or no step makes it smaller; the best of all steps."""
+    """Step until the certified gap is within the target, or no step makes it smaller.
+
+    The best of all steps.
+    """
     center = np.zeros(rounds.features.shape)
     gradients = rounds.gradients(center)
     steepness = float(np.sqrt(inner(gradients, gradients)).mean())

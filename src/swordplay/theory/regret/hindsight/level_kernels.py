@@ -8,11 +8,13 @@ from swordplay.compile import kernel
 
 @kernel
 def cut(slopes: Vector, penalty: float, low: Vector, high: Vector) -> None:
-    r"""Halve the interval of every round, by the slopes at its middle: the best comparator lies above it or below.
+    r"""Halve the interval of every round, by the slopes at its middle: the best comparator lies
+    above it or below.
 
-    Rounds with the same interval are one problem: :math:`\min \sum_t s_t b_t + \lambda \sum_t |b_t - b_{t-1}|` over
-    :math:`b_t \in \{0, 1\}`, b = 1 for above. Neighbours with other intervals are known to be above or below. The slopes
-    become the messages of the dynamic programme: what being above would cost, given the best past.
+    Rounds with the same interval are one problem: :math:`\min \sum_t s_t b_t + \lambda \sum_t |b_t
+    - b_{t-1}|` over :math:`b_t \in \{0, 1\}`, b = 1 for above. Neighbours with other intervals are
+    known to be above or below. The slopes become the messages of the dynamic programme: what being
+    above would cost, given the best past.
     """
     last = len(slopes) - 1
     message = 0.0
@@ -42,9 +44,11 @@ def cut(slopes: Vector, penalty: float, low: Vector, high: Vector) -> None:
 
 @kernel
 def forces_along(gradients: Vector, points: Vector, penalty: float, forces: Vector) -> None:
-    r"""Forces that balance the gradients: λ towards the next point where it moves, else the sum of what came before.
+    r"""Forces that balance the gradients: λ towards the next point where it moves, else the sum of
+    what came before.
 
-    Where the boundary holds a comparator, the clipped sum leaves to the boundary what it can carry, and nothing else.
+    Where the boundary holds a comparator, the clipped sum leaves to the boundary what it can carry,
+    and nothing else.
     """
     force = 0.0
     for t in range(len(forces)):

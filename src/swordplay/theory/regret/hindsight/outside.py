@@ -1,11 +1,13 @@
 r"""Domains of which only a projection and a support function are known, by augmented Lagrangians.
 
-A stranger's domain X joins the losses as :math:`\tfrac{\sigma}{2} \operatorname{dist}^2(u_t + y_t / \sigma, X)`, a smooth
-convex function whose gradient is a projection, inside a ball that holds X. The multipliers y learn what the domain has to push.
+A stranger's domain X joins the losses as :math:`\tfrac{\sigma}{2} \operatorname{dist}^2(u_t + y_t /
+\sigma, X)`, a smooth convex function whose gradient is a projection, inside a ball that holds X.
+The multipliers y learn what the domain has to push.
 
 References
 ----------
-Rockafellar (1976), "Augmented Lagrangians and applications of the proximal point algorithm in convex programming".
+Rockafellar (1976), "Augmented Lagrangians and applications of the proximal point algorithm in
+convex programming".
 """
 
 from __future__ import annotations
@@ -69,15 +71,25 @@ class HeldRounds:
         return bends, stiff + matrices if len(matrices) else stiff
 
     def push(self, points: Matrix) -> Matrix:
-        """σ times the way from the domain to the shifted points: the multipliers of the next turn."""
+        """σ times the way from the domain to the shifted points: the multipliers of the next
+        turn.
+        """
         shifted = points + self.pushes / self.stiffness
-        return np.asarray(self.stiffness * (shifted - self.frame.inward(self.frame.outward(shifted))))
+        return np.asarray(
+            self.stiffness * (shifted - self.frame.inward(self.frame.outward(shifted)))
+        )
 
 
 def minimize(
-    rounds: Rounds, frame: Frame, penalty: float, target: float, progress: Callable[[int, int, str], None] | None = None
+    rounds: Rounds,
+    frame: Frame,
+    penalty: float,
+    target: float,
+    progress: Callable[[int, int, str], None] | None = None,
 ) -> Answer:
-    """As :func:`interior.minimize`, for a frame that knows no more than a ball around its domain."""
+    """As :func:`interior.minimize`, for a frame that knows no more than a ball around its
+    domain.
+    """
     around = frame_of(enclosing_ball(frame.domain))
     center = np.zeros((len(rounds.features), frame.dim))
     at_center = rounds.gradients(center)
@@ -98,7 +110,9 @@ def minimize(
     return best
 
 
-def _projected(rounds: Rounds, frame: Frame, penalty: float, points: Matrix, forces: Matrix) -> Answer:
+def _projected(
+    rounds: Rounds, frame: Frame, penalty: float, points: Matrix, forces: Matrix
+) -> Answer:
     """The answer that points become once they are moved into the domain."""
     points = frame.inward(frame.outward(points))
     gradients = rounds.gradients(points)

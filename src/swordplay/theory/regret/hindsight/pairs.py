@@ -1,4 +1,6 @@
-"""Pairs of slacks and multipliers whose products all go to one number: what the parts of an interior-point method share."""
+"""Pairs of slacks and multipliers whose products all go to one number: what the parts of an
+interior-point method share.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ from swordplay.theory.regret.hindsight.cones import ConePoints, Scaling, inner
 class ConePairs(ABC):
     """Points of second-order cones, and multipliers in the same cones.
 
-    Both move by steps of their own: next to a boundary they are smaller than what the comparators round by.
+    Both move by steps of their own: next to a boundary they are smaller than what the comparators
+    round by.
     """
 
     def __init__(self, primal: ConePoints, dual: ConePoints) -> None:
@@ -23,7 +26,9 @@ class ConePairs(ABC):
     @property
     def products(self) -> float:
         """Sum of all products of slacks and multipliers."""
-        return float((self.primal.head * self.dual.head + inner(self.primal.tail, self.dual.tail)).sum())
+        return float(
+            (self.primal.head * self.dual.head + inner(self.primal.tail, self.dual.tail)).sum()
+        )
 
     @property
     def count(self) -> int:
@@ -80,7 +85,10 @@ class NumberPairs(ABC):
     def take(self, share: float) -> None:
         """Take a share of the last step."""
         assert self._steps is not None
-        self.slacks, self.pressures = self.slacks + share * self._steps[0], self.pressures + share * self._steps[1]
+        self.slacks, self.pressures = (
+            self.slacks + share * self._steps[0],
+            self.pressures + share * self._steps[1],
+        )
 
     def _missing(self, mu: float) -> Array:
         """What the multipliers miss, corrected by what the last step would have missed."""

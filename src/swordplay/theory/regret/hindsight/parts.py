@@ -1,7 +1,7 @@
 """What holds the comparators: the price of moving, the boundary of the domain, the caps on slopes.
 
-In a Newton step each part adds to the Hessian of its rounds (or, for moves, says how far they yield), adds to the right-hand
-side, and answers the comparators' step with one of its own.
+In a Newton step each part adds to the Hessian of its rounds (or, for moves, says how far they
+yield), adds to the right-hand side, and answers the comparators' step with one of its own.
 """
 
 from __future__ import annotations
@@ -19,18 +19,24 @@ from swordplay.theory.regret.hindsight.rounds import SlopedRows
 
 @final
 class Moves(ConePairs):
-    r"""The price of moving, λ times the length: cone points :math:`(\tau_t, u_t - u_{t-1})` and :math:`(\lambda, -z_t)`.
+    r"""The price of moving, λ times the length: cone points :math:`(\tau_t, u_t - u_{t-1})` and
+    :math:`(\lambda, -z_t)`.
 
     All rounds start at one point.
     """
 
     def __init__(self, penalty: float, moves: int, dim: int, mu: float) -> None:
         nowhere = np.zeros((moves, dim))
-        super().__init__(ConePoints(np.full(moves, mu / penalty), nowhere), ConePoints(np.full(moves, penalty), nowhere))
+        super().__init__(
+            ConePoints(np.full(moves, mu / penalty), nowhere),
+            ConePoints(np.full(moves, penalty), nowhere),
+        )
 
     @property
     def forces(self) -> Matrix:
-        """z, shape ``(T - 1, n)``, always shorter than λ: what the two ends of a move pull each other with."""
+        """z, shape ``(T - 1, n)``, always shorter than λ: what the two ends of a move pull each
+        other with.
+        """
         return -self.dual.tail
 
     @property
@@ -46,7 +52,11 @@ class Moves(ConePairs):
     def aim(self, mu: float) -> Matrix:
         """The moves that are wanted on top of what the forces make; shape ``(T - 1, n)``."""
         scaling = self.scaling
-        self._goal = self.primal.opposite if self._steps is None else scaling.up(scaling.corrected(mu, self._steps[1]))
+        self._goal = (
+            self.primal.opposite
+            if self._steps is None
+            else scaling.up(scaling.corrected(mu, self._steps[1]))
+        )
         return self._goal.tail - self._strayed
 
     def follow(self, forces: Matrix) -> float:
@@ -58,11 +68,16 @@ class Moves(ConePairs):
 
 @final
 class Rim(ConePairs):
-    r"""A ball around the origin, where all rounds start: cone points :math:`(r, u_t)` and :math:`(\kappa_t, -y_t)`."""
+    r"""A ball around the origin, where all rounds start: cone points :math:`(r, u_t)` and
+    :math:`(\kappa_t, -y_t)`.
+    """
 
     def __init__(self, radius: float, rounds: int, dim: int, mu: float) -> None:
         nowhere = np.zeros((rounds, dim))
-        super().__init__(ConePoints(np.full(rounds, radius), nowhere), ConePoints(np.full(rounds, mu / radius), nowhere))
+        super().__init__(
+            ConePoints(np.full(rounds, radius), nowhere),
+            ConePoints(np.full(rounds, mu / radius), nowhere),
+        )
 
     @property
     def push(self) -> Matrix:
@@ -78,7 +93,11 @@ class Rim(ConePairs):
     def aim(self, mu: float) -> Matrix:
         """What it adds to the right-hand side."""
         scaling = self.scaling
-        self._goal = self.dual.opposite if self._steps is None else scaling.down(scaling.corrected(mu, self._steps[1]))
+        self._goal = (
+            self.dual.opposite
+            if self._steps is None
+            else scaling.down(scaling.corrected(mu, self._steps[1]))
+        )
         return self._goal.tail
 
     def follow(self, step: Matrix) -> float:
@@ -90,7 +109,9 @@ class Rim(ConePairs):
 
 @final
 class Walls(NumberPairs):
-    r"""Half-spaces around the origin, where all rounds start: slacks :math:`g - G u_t` and pressures, shape ``(T, m)``."""
+    r"""Half-spaces around the origin, where all rounds start: slacks :math:`g - G u_t` and
+    pressures, shape ``(T, m)``.
+    """
 
     def __init__(self, normals: Matrix, distances: Vector, rounds: int, mu: float) -> None:
         self._normals = normals
@@ -118,17 +139,20 @@ class Walls(NumberPairs):
 
 
 SATURATED = 1e-3
-"""Slopes that are usually smaller, as a share of what they may be, begin next to their caps: the middle is too far off."""
+"""Slopes that are usually smaller, as a share of what they may be, begin next to their caps: the
+middle is too far off.
+"""
 
 
 @final
 class Caps(NumberPairs):
-    r"""Slopes that are capped, :math:`\underline\varpi < \varpi < \overline\varpi`: slacks to both caps, multipliers ν.
+    r"""Slopes that are capped, :math:`\underline\varpi < \varpi < \overline\varpi`: slacks to both
+    caps, multipliers ν.
 
     .. math:: f(r) = \max_\varpi \varpi r - f^*(\varpi), \qquad r = (f^*)'(\varpi) + \nu_+ - \nu_-
 
-    The slope is a variable of its own, so that a residual crosses Huber's threshold, or the steep part of a logistic loss,
-    without the Hessian jumping.
+    The slope is a variable of its own, so that a residual crosses Huber's threshold, or the steep
+    part of a logistic loss, without the Hessian jumping.
     """
 
     def __init__(self, rows: SlopedRows, points: Matrix, mu: float, usual: float) -> None:
@@ -139,10 +163,14 @@ class Caps(NumberPairs):
         self.look(points)
 
     def _begun(self, points: Matrix, usual: float) -> Array:
-        """Slacks to begin with: slopes in the middle, or as near to a cap as is usual where theirs are nearer to that."""
+        """Slacks to begin with: slopes in the middle, or as near to a cap as is usual where
+        theirs are nearer to that.
+        """
         half = 0.5 * (self._largest - self._lowest)
         near = np.where(usual < SATURATED * half, usual, half)
-        starts = np.array([[half, half], [near, 2.0 * half - near], [2.0 * half - near, near]]).transpose(0, 2, 1)
+        starts = np.array(
+            [[half, half], [near, 2.0 * half - near], [2.0 * half - near, near]]
+        ).transpose(0, 2, 1)
         residuals = self._rows.residuals(self._rows.spread(points))[self._where]
         off = np.array([np.abs(self._rows.at_slopes(slacks)[0] - residuals) for slacks in starts])
         return np.asarray(starts[off.argmin(axis=0), np.arange(len(half))])
@@ -152,7 +180,9 @@ class Caps(NumberPairs):
         self._residuals = self._rows.residuals(self._rows.spread(points))
         self._slopes = self._rows.uncapped() * self._residuals
         above, below = self.slacks[:, 0], self.slacks[:, 1]
-        self._slopes[self._where] = np.where(below < above, self._lowest + below, self._largest - above)
+        self._slopes[self._where] = np.where(
+            below < above, self._lowest + below, self._largest - above
+        )
 
     @property
     def gradients(self) -> Matrix:
@@ -187,5 +217,7 @@ class Caps(NumberPairs):
     @property
     def _bends(self) -> Vector:
         bends = self._rows.uncapped().copy()
-        bends[self._where] = 1.0 / (self._rows.at_slopes(self.slacks)[1] + (self.pressures / self.slacks).sum(axis=1))
+        bends[self._where] = 1.0 / (
+            self._rows.at_slopes(self.slacks)[1] + (self.pressures / self.slacks).sum(axis=1)
+        )
         return bends

@@ -13,7 +13,9 @@ from swordplay.base.types import Array, Loss, Matrix, Vector
 from swordplay.theory.regret.hindsight.frame import Frame
 
 NUDGE = 1e-4
-"""Of the way to the boundary: how far apart the gradients are asked for that make a stranger's Hessian."""
+"""Of the way to the boundary: how far apart the gradients are asked for that make a stranger's
+Hessian.
+"""
 
 
 class LoneRows:
@@ -41,7 +43,10 @@ class LoneRows:
 
 @dataclass(frozen=True)
 class ResidualRounds(LoneRows):
-    r"""Squared and Huber losses :math:`\omega_t h_{\delta_t}(\langle a_t, w \rangle + s_t)`; squared where δ is infinite."""
+    r"""Squared and Huber losses :math:`\omega_t h_{\delta_t}(\langle a_t, w \rangle + s_t)`.
+
+    Squared where δ is infinite.
+    """
 
     features: Matrix
     shifts: Vector
@@ -51,13 +56,19 @@ class ResidualRounds(LoneRows):
     """Added to the losses."""
 
     @classmethod
-    def within(cls, reach: float, features: Matrix, shifts: Vector, weights: Vector, thresholds: Vector) -> ResidualRounds:
-        """The same losses on points no farther than ``reach`` from the origin, with residuals that are not needlessly large.
+    def within(
+        cls, reach: float, features: Matrix, shifts: Vector, weights: Vector, thresholds: Vector
+    ) -> ResidualRounds:
+        """The same losses on points no farther than ``reach`` from the origin, with residuals that
+        are not needlessly large.
 
-        A Huber loss whose residual stays beyond its threshold is linear there, and its residual may as well begin at the
-        threshold, with a constant to make up for it. What a method has to balance is then of the size of the domain.
+        A Huber loss whose residual stays beyond its threshold is linear there, and its residual may
+        as well begin at the threshold, with a constant to make up for it. What a method has to
+        balance is then of the size of the domain.
         """
-        too_far = np.abs(shifts) - thresholds - reach * np.sqrt(np.einsum("ij,ij->i", features, features))
+        too_far = (
+            np.abs(shifts) - thresholds - reach * np.sqrt(np.einsum("ij,ij->i", features, features))
+        )
         far = too_far > 0.0
         excess = np.where(far, too_far, 0.0)
         constants = weights * np.where(far, thresholds, 0.0) * excess
@@ -109,7 +120,9 @@ class ResidualRounds(LoneRows):
 
 @dataclass(frozen=True)
 class LogisticRounds(LoneRows):
-    r"""Logistic losses :math:`\omega_t \log(1 + e^{m_t})` of :math:`m_t = \langle a_t, w \rangle + s_t`, signs included."""
+    r"""Logistic losses :math:`\omega_t \log(1 + e^{m_t})` of :math:`m_t = \langle a_t, w \rangle
+    + s_t`, signs included.
+    """
 
     features: Matrix
     shifts: Vector
@@ -118,7 +131,9 @@ class LogisticRounds(LoneRows):
 
     @property
     def capped(self) -> LogisticRounds:
-        """Itself: slopes lie between 0 and ω, and on steep rows they all but jump from one to the other."""
+        """Itself: slopes lie between 0 and ω, and on steep rows they all but jump from one to
+        the other.
+        """
         return self
 
     def values(self, points: Matrix) -> Vector:
@@ -173,7 +188,10 @@ class QuadraticRounds:
 
     def values(self, points: Matrix) -> Vector:
         """From value and gradient alike: (M w - 2 b)'w / 2 + c."""
-        return np.asarray(0.5 * np.einsum("ij,ij->i", self.gradients(points) - self.vectors, points) + self.constants)
+        return np.asarray(
+            0.5 * np.einsum("ij,ij->i", self.gradients(points) - self.vectors, points)
+            + self.constants
+        )
 
     def gradients(self, points: Matrix) -> Matrix:
         """M w - b."""
@@ -186,7 +204,9 @@ class QuadraticRounds:
 
 @dataclass(frozen=True)
 class StrangeRounds:
-    """Any smooth losses: values and gradients are asked for one by one, Hessians made of differences of gradients."""
+    """Any smooth losses: values and gradients are asked for one by one, Hessians made of
+    differences of gradients.
+    """
 
     losses: Sequence[Loss]
     frame: Frame
@@ -208,7 +228,10 @@ class StrangeRounds:
         return np.array([arguments.gradient_of(loss)(x) for loss, x in pairs]) @ self.frame.basis
 
     def curvature(self, points: Matrix) -> tuple[Vector, Array]:
-        """Central differences a little inwards, so that no loss is asked outside the domain; made positive."""
+        """Central differences a little inwards, so that no loss is asked outside the domain.
+
+        Made positive.
+        """
         nudge, n = NUDGE * self.frame.depth, self.frame.dim
         around = np.concatenate([nudge * np.eye(n), -nudge * np.eye(n)])
         matrices = np.empty((len(self.losses), n, n))
@@ -227,7 +250,10 @@ def positive(matrices: Array) -> Array:
 def _finite_value(loss: Loss, point: Vector) -> float:
     value = float(loss.value(point))
     if not np.isfinite(value):
-        raise ValueError(f"loss.value must be finite, got {value} at {arguments.shown(point.tolist())}. Check that loss.")
+        raise ValueError(
+            f"loss.value must be finite, got {value} at {arguments.shown(point.tolist())}. Check "
+            "that loss."
+        )
     return value
 
 

@@ -1,4 +1,6 @@
-"""What the solver asks of the losses of a stream, side by side, as functions of a domain's own coordinates."""
+"""What the solver asks of the losses of a stream, side by side, as functions of a domain's own
+coordinates.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +14,17 @@ class Rounds(Protocol):
 
     @property
     def features(self) -> Matrix:
-        """Directions along which the losses bend, shape ``(T, n)``; zero where :meth:`curvature` says it all."""
+        """Directions along which the losses bend, shape ``(T, n)``.
+
+        Zero where :meth:`curvature` says it all.
+        """
         ...
 
     @property
     def capped(self) -> SlopedRows | None:
-        """The rows of the rounds where some have capped slopes, as Huber's and logistic losses have; else None."""
+        """The rows of the rounds where some have capped slopes, as Huber's and logistic losses
+        have; else None.
+        """
         ...
 
     @property
@@ -34,15 +41,18 @@ class Rounds(Protocol):
         ...
 
     def curvature(self, points: Matrix) -> tuple[Vector, Array]:
-        r"""The Hessians :math:`h_t a_t a_t^\top + M_t`: h, shape ``(T,)``, and M, shape ``(T, n, n)`` or ``(0, n, n)``."""
+        r"""The Hessians :math:`h_t a_t a_t^\top + M_t`: h, shape ``(T,)``, and M, shape ``(T, n,
+        n)`` or ``(0, n, n)``.
+        """
         ...
 
 
 class SlopedRows(Protocol):
-    r"""Losses :math:`f(r)` of residuals :math:`r = \langle a, w \rangle + s` whose capped slopes are variables of their own.
+    r"""Losses :math:`f(r)` of residuals :math:`r = \langle a, w \rangle + s` whose capped slopes
+    are variables of their own.
 
-    A slope is given by its slacks, its distances from the cap above and from the one below, shape ``(C, 2)``: next to a cap
-    they are smaller than what the slope itself rounds by.
+    A slope is given by its slacks, its distances from the cap above and from the one below, shape
+    ``(C, 2)``: next to a cap they are smaller than what the slope itself rounds by.
     """
 
     @property
@@ -69,7 +79,10 @@ class SlopedRows(Protocol):
         ...
 
     def at_slopes(self, slacks: Matrix) -> tuple[Vector, Vector]:
-        """The residuals that have these slopes, and the derivative of a residual by its slope; capped rows only."""
+        """The residuals that have these slopes, and the derivative of a residual by its slope.
+
+        Capped rows only.
+        """
         ...
 
     def conjugates(self, slopes: Vector) -> Vector:

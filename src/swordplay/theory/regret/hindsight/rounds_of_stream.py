@@ -1,4 +1,6 @@
-"""The losses of a stream in a domain's own coordinates, in the most telling family that fits them all."""
+"""The losses of a stream in a domain's own coordinates, in the most telling family that fits
+them all.
+"""
 
 from __future__ import annotations
 
@@ -13,19 +15,34 @@ from swordplay.parts.losses import HuberLoss, LinearLoss, LogisticLoss, SquaredL
 from swordplay.parts.streams import LinearStream
 from swordplay.theory.regret.affine_change import Quadratic, as_quadratic
 from swordplay.theory.regret.hindsight.frame import Frame
-from swordplay.theory.regret.hindsight.round_families import LogisticRounds, QuadraticRounds, ResidualRounds, StrangeRounds
+from swordplay.theory.regret.hindsight.round_families import (
+    LogisticRounds,
+    QuadraticRounds,
+    ResidualRounds,
+    StrangeRounds,
+)
 from swordplay.theory.regret.hindsight.rounds import Rounds
 from swordplay.theory.regret.objectives import require_dim
 
 
 def rounds_of(stream: Iterable[Loss], frame: Frame) -> Rounds:
-    """The losses of a finite stream in a domain's coordinates; the most telling form that fits them all."""
+    """The losses of a finite stream in a domain's coordinates.
+
+    The most telling form that fits them all.
+    """
     if isinstance(stream, LinearStream) and stream.loss != "pinball":
         require_dim(stream.dim, frame.domain)
         rows = stream.features.toarray() if stream.sparse else stream.features
         threshold = stream.threshold if stream.loss == "huber" else np.inf
         plenty = np.ones(len(stream))
-        return _of_arrays(stream.family, np.asarray(rows, dtype=np.float64), stream.targets, plenty, threshold * plenty, frame)
+        return _of_arrays(
+            stream.family,
+            np.asarray(rows, dtype=np.float64),
+            stream.targets,
+            plenty,
+            threshold * plenty,
+            frame,
+        )
     losses = list(stream)
     bare = [_unweighted(loss) for loss in losses]
     for family in ((SquaredLoss, HuberLoss), (LogisticLoss,)):
@@ -43,20 +60,32 @@ def _of_rows(family: type[LinearLoss], bare: Sequence[tuple[Any, float]], frame:
     for loss, _ in bare:
         require_dim(loss.dim, frame.domain)
     features = np.array([loss.features for loss, _ in bare])
-    targets, weights = np.array([loss.target for loss, _ in bare]), np.array([weight for _, weight in bare])
-    thresholds = np.array([loss.threshold if isinstance(loss, HuberLoss) else np.inf for loss, _ in bare])
+    targets, weights = (
+        np.array([loss.target for loss, _ in bare]),
+        np.array([weight for _, weight in bare]),
+    )
+    thresholds = np.array(
+        [loss.threshold if isinstance(loss, HuberLoss) else np.inf for loss, _ in bare]
+    )
     return _of_arrays(family, features, targets, weights, thresholds, frame)
 
 
 def _of_arrays(
-    family: type[LinearLoss], features: Matrix, targets: Vector, weights: Vector, thresholds: Vector, frame: Frame
+    family: type[LinearLoss],
+    features: Matrix,
+    targets: Vector,
+    weights: Vector,
+    thresholds: Vector,
+    frame: Frame,
 ) -> Rounds:
     at_center = features @ frame.domain.center
     features = np.ascontiguousarray(features @ frame.basis)
     if family is LogisticLoss:
         signs = 1.0 - 2.0 * targets
         return LogisticRounds(signs[:, None] * features, signs * at_center, weights)
-    return ResidualRounds.within(frame.domain.diameter, features, at_center - targets, weights, thresholds)
+    return ResidualRounds.within(
+        frame.domain.diameter, features, at_center - targets, weights, thresholds
+    )
 
 
 def _of_quadratics(forms: Sequence[tuple[Any, float]], frame: Frame) -> QuadraticRounds:

@@ -15,11 +15,16 @@ from swordplay.theory.regret.hindsight.dual import Answer
 from swordplay.theory.regret.hindsight.problem import Problem, Progress
 
 SOLVES = 60
-"""Penalties that are tried for one budget; chords of the frontier close in on it within a dozen, as a rule."""
+"""Penalties that are tried for one budget.
+
+Chords of the frontier close in on it within a dozen, as a rule.
+"""
 SHARE = 0.25
 """Of the gap asked for within a budget: what each penalty's own problem may leave of it."""
 RAISES = 12
-"""Tenfold raises of a penalty until nobody moves: in a bounded domain the first one is nearly always enough."""
+"""Tenfold raises of a penalty until nobody moves: in a bounded domain the first one is nearly
+always enough.
+"""
 STILL = 1e-9
 """Of the diameter: a path no longer than this is that of a comparator that stands still."""
 
@@ -36,7 +41,9 @@ class BestSequence(NamedTuple):
     penalty: float
     """λ: what a unit of path costs. For a budget, what a little more of it would be worth."""
     gap: float
-    """No sequence does better by more than this: in loss plus penalty, or in loss within the budget."""
+    """No sequence does better by more than this: in loss plus penalty, or in loss within the
+    budget.
+    """
 
 
 class Vertex(NamedTuple):
@@ -70,26 +77,30 @@ def best_sequence(
 ) -> BestSequence:
     r"""The best sequence of comparators, of all there are.
 
-    .. math:: \min_{u_1, \dots, u_T \in X} \sum_t f_t(u_t) + \lambda \sum_{t \ge 2} \|u_t - u_{t-1}\|
-        \qquad \text{or} \qquad \min \sum_t f_t(u_t) \ \text{ with } \ \sum_{t \ge 2} \|u_t - u_{t-1}\| \le P
+    .. math:: \min_{u_1, \dots, u_T \in X} \sum_t f_t(u_t) + \lambda \sum_{t \ge 2} \|u_t -
+        u_{t-1}\| \qquad \text{or} \qquad \min \sum_t f_t(u_t) \ \text{ with } \ \sum_{t \ge 2}
+        \|u_t - u_{t-1}\| \le P
 
-    In one dimension the answer is exact up to rounding; elsewhere a second-order method stops at the tolerance. Either way the
-    gap that comes with it is certified: computed from the answer itself, whatever happened on the way to it.
+    In one dimension the answer is exact up to rounding; elsewhere a second-order method stops at
+    the tolerance. Either way the gap that comes with it is certified: computed from the answer
+    itself, whatever happened on the way to it.
 
     Parameters
     ----------
     stream
         The losses, convex and smooth; a finite stream.
     domain
-        X: a ball, a box or a simplex; for others a projection and a support function are enough, but slower.
+        X: a ball, a box or a simplex; for others a projection and a support function are enough,
+        but slower.
     path_length
         P >= 0, the budget; or
     penalty
         λ > 0. Give one of the two.
     tolerance
-        Largest gap, relative to :math:`D \sum_t \|\nabla f_t(c)\|` with c the centre: the most by which the losses can fall
-        below their value there. 1e-7 unless given (1e-5 for domains of which only a projection is known). What sums of
-        doubles round by comes on top: 1e-13 of the losses at the centre and of what they change by over the domain.
+        Largest gap, relative to :math:`D \sum_t \|\nabla f_t(c)\|` with c the centre: the most by
+        which the losses can fall below their value there. 1e-7 unless given (1e-5 for domains of
+        which only a projection is known). What sums of doubles round by comes on top: 1e-13 of the
+        losses at the centre and of what they change by over the domain.
     progress
         Called every so often with what is done, what is planned at the most, and what is going on.
 
@@ -108,7 +119,9 @@ def best_sequence(
     """
     if (path_length is None) == (penalty is None):
         given = "neither" if penalty is None else "both"
-        raise ValueError(f"best_sequence needs path_length or penalty, got {given}. Give one of the two.")
+        raise ValueError(
+            f"best_sequence needs path_length or penalty, got {given}. Give one of the two."
+        )
     if penalty is not None:
         lam = arguments.positive("penalty", penalty)
         problem = Problem(stream, domain, tolerance)
@@ -124,9 +137,13 @@ def vertex(problem: Problem, penalty: float, answer: Answer) -> Vertex:
 
 
 def standing(problem: Problem, share: float) -> Vertex:
-    """The left end: the best comparator that stands still, and the penalty from which on it is the best sequence."""
+    """The left end: the best comparator that stands still, and the penalty from which on it is
+    the best sequence.
+    """
     diameter = problem.frame.domain.diameter
-    penalty = problem.scale / diameter or 1.0  # the sum of all gradients: no force is longer, as a rule
+    penalty = (
+        problem.scale / diameter or 1.0
+    )  # the sum of all gradients: no force is longer, as a rule
     for _ in range(RAISES):
         answer = problem.solve(penalty, share=share)
         if _weighed(problem, answer.points)[1] <= STILL * diameter:
@@ -145,9 +162,14 @@ def free(problem: Problem, share: float) -> Vertex:
 
 
 def between(left: Vertex, right: Vertex) -> float:
-    """A penalty whose vertex lies between two others: the slope of their chord; their middle where rounding bends it."""
+    """A penalty whose vertex lies between two others: the slope of their chord.
+
+    Their middle where rounding bends it.
+    """
     slope = (left.loss - right.loss) / max(right.path - left.path, np.finfo(np.float64).tiny)
-    return slope if right.penalty < slope < left.penalty else math.sqrt(left.penalty * right.penalty)
+    return (
+        slope if right.penalty < slope < left.penalty else math.sqrt(left.penalty * right.penalty)
+    )
 
 
 def _within(problem: Problem, budget: float, progress: Progress | None) -> BestSequence:
@@ -172,7 +194,8 @@ def _within(problem: Problem, budget: float, progress: Progress | None) -> BestS
         found = vertex(problem, penalty, problem.solve(penalty, share=SHARE))
         left, right = (left, found) if found.path > budget else (found, right)
     raise RuntimeError(
-        f"best_sequence tried {SOLVES} penalties for path_length={budget:g} and has a certified gap of {gap:.3g} left. "
+        f"best_sequence tried {SOLVES} penalties for path_length={budget:g} and has a certified "
+        f"gap of {gap:.3g} left. "
         "Give a larger tolerance."
     )
 

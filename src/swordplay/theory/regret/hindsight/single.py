@@ -1,4 +1,6 @@
-"""One comparator for all rounds, by the second-order method: for losses so steep or so uneven that descent stalls."""
+"""One comparator for all rounds, by the second-order method: for losses so steep or so uneven
+that descent stalls.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ WIDE = 1000
 
 
 def minimize(stream: Iterable[Loss], domain: Domain, tolerance: float) -> Vector | None:
-    """The best fixed decision, shape ``(d,)``, or None where this method cannot prove that it is within the tolerance.
+    """The best fixed decision, shape ``(d,)``, or None where this method cannot prove that it is
+    within the tolerance.
 
     Parameters
     ----------
@@ -28,4 +31,8 @@ def minimize(stream: Iterable[Loss], domain: Domain, tolerance: float) -> Vector
         return None
     together = BlockedRounds(problem.rounds, np.zeros(1, dtype=int))
     answer = interior.minimize(together, problem.frame, 1.0, problem.target)
-    return np.asarray(problem.frame.outward(answer.points)[0]) if answer.gap <= problem.target else None
+    return (
+        np.asarray(problem.frame.outward(answer.points)[0])
+        if answer.gap <= problem.target
+        else None
+    )
