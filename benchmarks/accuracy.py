@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.report import Table, number
-from swordplay.data import datasets
+from swordplay import datasets
 from swordplay.sklearn import SwordClassifier, SwordRegressor
 
 FILE = Path(__file__).with_name("accuracy.md")

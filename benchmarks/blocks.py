@@ -22,7 +22,7 @@ from sklearn.model_selection import KFold, TimeSeriesSplit, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from swordplay.data import datasets
+from swordplay import datasets
 from swordplay.estimators.coat import play
 from swordplay.sklearn import PrequentialSplit, SwordClassifier, SwordRegressor, prequential_score
 

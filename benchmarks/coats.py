@@ -225,8 +225,8 @@ def command(small: int, large: int) -> list[list[str]]:
 FIRST = """
 import sys, time
 began = time.perf_counter()
-from swordplay.application import warming
-from swordplay.application.tracking import Job, Settings, run
+from swordplay.cli import warming
+from swordplay.tracking import Job, Settings, run
 warming.beside(["curves"])
 warming.beside(["steps", "intervals"])
 usual = Settings("y", lags="auto", curves="auto", level=0.9)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from swordplay.data import datasets
+from swordplay import datasets
 from swordplay.late import LateModel
 
 DELAYS = (0, 100, 10_000)

@@ -21,8 +21,8 @@ import numpy as np
 
 import swordplay as sp
 from benchmarks import ages, one_each
-from swordplay.application.comparison import field as table_field
-from swordplay.data import datasets
+from swordplay import datasets
+from swordplay.comparison import field as table_field
 from swordplay.theory.sweeps import sweep
 
 ROUNDS, DIM, SEEDS = 1000, 3, (0,)

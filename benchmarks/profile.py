@@ -72,11 +72,11 @@ def best(call: Callable[[], Any], rows: int, turns: int = TURNS) -> float:
 def blocks(world: Workload) -> list[tuple[str, float]]:
     """Whole arrays: each kernel that `track` and the estimators call, and what is around them."""
     import swordplay as sp
-    from swordplay.application.tracking.rungs import COUNT, Places, Rungs
     from swordplay.estimators.heads import Heads
     from swordplay.estimators.scaler import Scaler
     from swordplay.estimators.scratch import Scratch
     from swordplay.intervals import SwordIntervals
+    from swordplay.tracking.rungs import COUNT, Places, Rungs
 
     rows, targets, count = np.ascontiguousarray(world.features), world.targets, world.rounds
     told: list[Scratch] = []
@@ -176,9 +176,9 @@ def command(world: Workload) -> list[tuple[str, float]]:
     import pyarrow as pa
     from pyarrow import csv, parquet
 
-    from swordplay.application.tracking.settings import Settings
-    from swordplay.application.tracking.tracker import Tracker
-    from swordplay.data.tables import open_table
+    from swordplay.tables import open_table
+    from swordplay.tracking.settings import Settings
+    from swordplay.tracking.tracker import Tracker
 
     names, count = [*(f"x{j}" for j in range(world.dim)), "y"], world.rounds
     numbers = [*world.features.T.round(6).copy(), world.targets.round(6)]

@@ -32,7 +32,7 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks import machine
-from swordplay.data import datasets
+from swordplay import datasets
 
 CONNECTIONS = 24
 BATCH = 1_000

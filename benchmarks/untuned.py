@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.report import Table, number
-from swordplay.data import datasets
+from swordplay import datasets
 
 REFIT = 1000
 """Rows after which the notebook's model is fitted again, on all rows so far."""

@@ -11,7 +11,7 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from swordplay.data import datasets
+from swordplay import datasets
 from swordplay.sklearn import SwordRegressor
 
 YEAR = 365 * 24

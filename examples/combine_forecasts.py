@@ -10,7 +10,7 @@ have known.
 import numpy as np
 from scipy.optimize import nnls
 
-from swordplay.data import datasets
+from swordplay import datasets
 from swordplay.sklearn import SwordAggregator
 
 bikes = datasets.bikesharing()

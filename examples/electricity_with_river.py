@@ -11,7 +11,7 @@ from pathlib import Path
 
 from river import dummy, evaluate, linear_model, metrics, preprocessing
 
-from swordplay.data import datasets
+from swordplay import datasets
 from swordplay.river import SwordClassifier
 
 ROWS = 10_000

@@ -21,7 +21,7 @@ import sys
 import tempfile
 import time
 
-from swordplay.data import datasets
+from swordplay import datasets
 
 LATE = 2
 """Rows until an answer is known: an hour."""

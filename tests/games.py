@@ -16,7 +16,7 @@ import numpy as np
 
 import swordplay as sp
 from loss_tables import Indices, LinearTable, QuadraticTable, Table, block_minimisers
-from swordplay.base.types import Array, Domain, Learner, Loss, Matrix, Vector
+from swordplay.core.types import Array, Domain, Learner, Loss, Matrix, Vector
 
 Random = np.random.Generator
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import swordplay as sp
-from swordplay.base.types import Array, Domain, Loss, Matrix, Vector
+from swordplay.core.types import Array, Domain, Loss, Matrix, Vector
 
 Indices = NDArray[np.intp]
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import swordplay as sp
-from swordplay.base.types import Setting
+from swordplay.core.types import Setting
 from swordplay.parts import rates
 from swordplay.parts.domains.shrunken import Shrunken
 from swordplay.parts.experts import (

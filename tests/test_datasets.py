@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from swordplay.data import datasets
+from swordplay import datasets
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from swordplay.base import extras
+from swordplay.core import extras
 
 ROOT = Path(__file__).resolve().parents[1]
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
@@ -77,7 +77,7 @@ def test_the_estimators_are_imported_without_tables_pyarrow_and_the_engine():
 import sys
 sys.modules["pyarrow"] = None
 import swordplay.sklearn
-rooms = ("swordplay.data.tables", "swordplay.data.encoding", "swordplay.application.frames", "swordplay.engine", "numba")
+rooms = ("swordplay.tables", "swordplay.encoding", "swordplay.api", "swordplay.engine", "numba")
 print([name for name in rooms if name in sys.modules])
-"""  # noqa: E501
+"""
     assert python(code) == "[]\n"

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from swordplay.base import files
+from swordplay.core import files
 
 
 def test_a_file_is_replaced_whole_and_nothing_else_is_left(tmp_path):

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 
 import swordplay as sp
 from strategies import tracking
-from swordplay.base import arguments
+from swordplay.core import arguments
 from swordplay.parts.streams import drift
 
 STREAM = drift.jumps(120, 2, every=30)

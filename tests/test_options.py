@@ -6,7 +6,7 @@ from typing import TypedDict, Unpack
 import pytest
 
 import swordplay as sp
-from swordplay.base.options import completed, spelled_out
+from swordplay.core.options import completed, spelled_out
 
 
 class Options(TypedDict, total=False):

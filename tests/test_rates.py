@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import swordplay as sp
 from strategies import tracking
-from swordplay.base.types import Setting
+from swordplay.core.types import Setting
 from swordplay.parts import rates
 from swordplay.parts.rates import Signal
 from swordplay.parts.streams import drift

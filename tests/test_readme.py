@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 from river import datasets as river_datasets
+from swordplay.core.earlier import HOUSES
 
 from benchmarks import untuned
-from swordplay.application.cli import run
-from swordplay.base.earlier import HOUSES
+from swordplay.cli import run
 from swordplay.river import SwordClassifier
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import swordplay as sp
 from strategies import domains, seeds, tracking_losses
-from swordplay.base import state
+from swordplay.core import state
 from swordplay.parts import rates
 from swordplay.parts.streams import drift
 

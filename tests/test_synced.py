@@ -54,7 +54,7 @@ def spy(monkeypatch):
 @pytest.mark.parametrize("name", ["a.csv", "a.ndjson", "a.parquet"])
 @pytest.mark.parametrize("resumable", [False, True])
 def test_a_table_is_on_the_disk_before_it_has_its_name(name, resumable, tmp_path, spy):
-    from swordplay.data.tables import open_output
+    from swordplay.tables import open_output
 
     path = tmp_path / name
     with open_output(path, SCHEMA, resumable=resumable) as output:
@@ -66,7 +66,7 @@ def test_a_table_is_on_the_disk_before_it_has_its_name(name, resumable, tmp_path
 
 @pytest.mark.parametrize("name", ["a.csv", "a.ndjson"])
 def test_a_table_that_is_synced_is_on_the_disk_and_so_is_its_name(name, tmp_path, spy):
-    from swordplay.data.tables import open_output
+    from swordplay.tables import open_output
 
     partial = tmp_path / f"{name}.partial"
     with open_output(tmp_path / name, SCHEMA, resumable=True) as output:
@@ -84,7 +84,7 @@ def test_a_table_that_is_synced_is_on_the_disk_and_so_is_its_name(name, tmp_path
 
 
 def test_the_row_groups_of_a_parquet_table_are_on_the_disk_when_it_is_synced(tmp_path, spy):
-    from swordplay.data.tables import open_output
+    from swordplay.tables import open_output
 
     with open_output(tmp_path / "a.parquet", SCHEMA, resumable=True) as output:
         output.write(ROWS)
@@ -95,8 +95,8 @@ def test_the_row_groups_of_a_parquet_table_are_on_the_disk_when_it_is_synced(tmp
 
 def test_a_report_is_on_the_disk_before_it_has_its_name(tmp_path, spy):
     pytest.importorskip("vl_convert")
-    from swordplay.application.report import Page, Section, write
-    from swordplay.application.report.page import Text
+    from swordplay.report import Page, Section, write
+    from swordplay.report.page import Text
 
     path = tmp_path / "report.html"
     write(Page(title="t", facts="f", sections=[Section("s", [Text("x")])], footer="e"), path)

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from swordplay.base.state import ROWS, Range
-from swordplay.base.told import Either, fits, read
+from swordplay.core.state import ROWS, Range
+from swordplay.core.told import Either, fits, read
 
 SHARE = Range(0.0, 1.0)
 

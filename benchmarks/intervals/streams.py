@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from swordplay.data import datasets
+from swordplay import datasets
 
 
 class Stream(NamedTuple):

@@ -59,11 +59,11 @@ class Spans:
 
 def times() -> Callable[[], Any]:
     """What the main thread does between the first row and the last."""
-    from swordplay.application.tracking import saving, tracker
-    from swordplay.application.tracking.threads import Aside, Behind
     from swordplay.compile.kernel_cache import KernelCache
+    from swordplay.tracking import saving, tracker
+    from swordplay.tracking.threads import Aside, Behind
 
-    run: Any = importlib.import_module("swordplay.application.tracking.run")
+    run: Any = importlib.import_module("swordplay.tracking.run")
     spans, found = Spans(), {"began": HERE}
     builtins.__import__ = spans.around(builtins.__import__, "imports")
     spans.watch(KernelCache, "load_overload", "kernels")
@@ -137,7 +137,7 @@ def kernels() -> Callable[[], Any]:
     """Seconds of every kernel that is compiled, those within LLVM, and its parts."""
     from numba.core.event import Listener, register
 
-    from swordplay.application import warming
+    from swordplay.cli import warming
     from swordplay.compile.kernel_cache import KernelCache
 
     warming.beside = lambda names: None  # all in this process
@@ -192,7 +192,7 @@ def main() -> None:
     """Watch, and run the command."""
     what, began, answer, *typed = sys.argv[1:]
     told = {"times": times, "threads": threads, "kernels": kernels}[what]()
-    from swordplay.application.cli import main as command
+    from swordplay.cli import main as command
 
     sys.argv = ["swordplay", *typed]
     try:

@@ -25,7 +25,7 @@ WAYS = ((), ("--no-interval",), ("--curves", "none"), ("--curves", "none", "--no
 READ = """
 import sys, time
 import pyarrow.csv
-from swordplay.data.tables import open_table
+from swordplay.tables import open_table
 began = time.perf_counter()
 with open_table(sys.argv[1]) as table:
     rows = sum(len(batch.rows) for batch in table.batches())

@@ -12,14 +12,11 @@ import importlib as _importlib
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
-from swordplay.base.earlier import install as _install_earlier_names
-
-# at run time a name is imported with its first use: whoever wants one house does not wait for the
-# others
+# At run time a name is imported with its first use, so that one package does not load the others.
 if _TYPE_CHECKING:
     from swordplay import engine
-    from swordplay.base import checkpoint
-    from swordplay.base.types import Domain, Learner, Loss, Stream
+    from swordplay.core import checkpoint
+    from swordplay.core.types import Domain, Learner, Loss, Stream
     from swordplay.parts import metas, pools, rates, streams
     from swordplay.parts.domains import Ball, Box, Simplex
     from swordplay.parts.learners import (
@@ -57,26 +54,21 @@ if _TYPE_CHECKING:
         WeightedLoss,
     )
     from swordplay.parts.streams import LinearStream, PlantedStream
+    from swordplay.theory import bounds, hindsight
+    from swordplay.theory.constants import gradient_bound, smoothness
     from swordplay.theory.game import Round, play, rounds
-    from swordplay.theory.regret import (
-        Ledger,
+    from swordplay.theory.ledger import Ledger
+    from swordplay.theory.quantities import (
         Quantity,
-        bounds,
         comparator_loss,
         empirical_gradient_variation,
-        function_variation,
-        gradient_bound,
-        gradient_variation,
-        hindsight,
         path_length,
-        smoothness,
         squared_gradients,
         squared_path_length,
     )
+    from swordplay.theory.variation import function_variation, gradient_variation
 
 __version__ = "0.1.0"
-
-_install_earlier_names()
 
 __all__ = [
     "CBCE",
@@ -143,48 +135,47 @@ __all__ = [
 ]
 
 _HOMES = {
-    "swordplay.base": "checkpoint",
-    "swordplay.base.types": "Domain Learner Loss Stream",
+    "swordplay.core": "checkpoint",
+    "swordplay.core.types": "Domain Learner Loss Stream",
     "swordplay.parts": "metas pools rates streams",
     "swordplay.parts.domains": "Ball Box Simplex",
-    "swordplay.parts.learners": (
-        "CBCE OEGD OGD OMGD PBGD SACS SAOL Ader AderTrueLosses Aligator Arrows Curved MetaGrad "
-        "MildOGD "
-        "OneProjection OptimisticOGD RestartedOGD Sword SwordAgeless SwordBest SwordPlusPlus "
-        "SwordSmall "
-        "SwordVar"
-    ),
-    "swordplay.parts.losses": "FunctionLoss HuberLoss LogisticLoss PinballLoss QuadraticLoss "
-    "SquaredLoss "
-    "WeightedLoss",
+    "swordplay.parts.learners": """CBCE OEGD OGD OMGD PBGD SACS SAOL Ader AderTrueLosses Aligator
+        Arrows Curved MetaGrad MildOGD OneProjection OptimisticOGD RestartedOGD Sword SwordAgeless
+        SwordBest SwordPlusPlus SwordSmall SwordVar""",
+    "swordplay.parts.losses": """FunctionLoss HuberLoss LogisticLoss PinballLoss QuadraticLoss
+        SquaredLoss WeightedLoss""",
     "swordplay.parts.streams": "LinearStream PlantedStream",
+    "swordplay.theory": "bounds hindsight",
+    "swordplay.theory.constants": "gradient_bound smoothness",
     "swordplay.theory.game": "Round play rounds",
-    "swordplay.theory.regret": (
-        "Ledger Quantity bounds comparator_loss empirical_gradient_variation function_variation "
-        "gradient_bound gradient_variation hindsight path_length smoothness squared_gradients "
-        "squared_path_length"
-    ),
-    "swordplay.application.frames": "track",
+    "swordplay.theory.ledger": "Ledger",
+    "swordplay.theory.quantities": """Quantity comparator_loss empirical_gradient_variation
+        path_length squared_gradients squared_path_length""",
+    "swordplay.theory.variation": "function_variation gradient_variation",
+    "swordplay.api": "track",
 }
 """Where each public name comes from."""
-_HOUSES = (
-    "application",
-    "base",
-    "data",
+_PACKAGES = {
+    "comparison",
+    "core",
+    "datasets",
     "engine",
     "estimators",
     "intervals",
     "keyed",
     "late",
     "parts",
+    "report",
+    "tables",
     "theory",
-)
+    "tracking",
+}
 
 
 def __getattr__(name: str) -> _Any:
-    """A public name or a house, imported with its first use."""
+    """A public name or a package, imported with its first use."""
     home = next((home for home, names in _HOMES.items() if name in names.split()), None)
-    if home is None and name not in _HOUSES:
+    if home is None and name not in _PACKAGES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if home is None:
         return _importlib.import_module(f"{__name__}.{name}")

@@ -1,6 +1,6 @@
 """``python -m swordplay`` is the command ``swordplay``."""
 
-from swordplay.application.cli import main
+from swordplay.cli import main
 
 if __name__ == "__main__":
     main()

@@ -1,6 +1,6 @@
 """Estimators for river: the extra ``river``."""
 
-from swordplay.base.extras import needing as _needing
+from swordplay.core.extras import needing as _needing
 
 with _needing("swordplay.river", "river", "river", "pandas", "narwhals"):
     from swordplay.estimators.river import SwordClassifier, SwordRegressor

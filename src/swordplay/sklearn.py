@@ -4,7 +4,7 @@ import importlib as _importlib
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
-from swordplay.base.extras import needing as _needing
+from swordplay.core.extras import needing as _needing
 
 with _needing("swordplay.sklearn", "sklearn", "sklearn"):
     # imported first: from within ours it takes a fifth of a second longer

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.base.checkpoint import encoding
+from swordplay.core.checkpoint import encoding
 
 START, DIGEST = encoding.START, encoding.DIGEST
 

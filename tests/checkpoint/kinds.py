@@ -13,8 +13,8 @@ import numpy as np
 
 import swordplay as sp
 from checkpoint.structured import changed
-from swordplay.base import checkpoint
-from swordplay.base.types import State
+from swordplay.core import checkpoint
+from swordplay.core.types import State
 
 LARGEST_PREDICTION = 1e70
 """Targets of 1e60 and radii of a hundred spreads: beyond this a prediction has blown up."""

@@ -12,14 +12,14 @@ import numpy as np
 
 from checkpoint.kinds import LARGEST_PREDICTION, Kind, Refused, bounded, refusing, rows, sane
 from checkpoint.structured import in_bytes
-from swordplay.base import checkpoint
-from swordplay.base.types import State
+from swordplay.core import checkpoint
+from swordplay.core.types import State
 
 
 def tracker_kind(task: str) -> Kind:
     import pyarrow as pa
 
-    from swordplay.application.tracking import Settings, Tracker
+    from swordplay.tracking import Settings, Tracker
     from tracking.worlds import column, tracked, world
 
     batch = world(task, 150, seed=3)
@@ -54,7 +54,7 @@ def tracker_kind(task: str) -> Kind:
 
 def keyed_kind(task: str) -> Kind:
     """A tracker of several series."""
-    from swordplay.application.tracking import Settings, trackers
+    from swordplay.tracking import Settings, trackers
     from tracking.worlds import column, world
 
     batch = world(task, 150, seed=3)
@@ -91,7 +91,7 @@ def twice_kind(task: str) -> Kind:
     """A tracker of rows that come twice, some of which wait for their targets."""
     import pyarrow as pa
 
-    from swordplay.application.tracking import Settings, trackers
+    from swordplay.tracking import Settings, trackers
     from tracking.worlds import column, twice, world
 
     batch = twice(world(task, 60, seed=3), delay=10)
@@ -126,8 +126,8 @@ SHOPS = 4
 
 def bulk_kind() -> Kind:
     """A tracker of many series of numbers, which learn in bulk."""
-    from swordplay.application.tracking import Settings, trackers
-    from swordplay.application.tracking.bulk import BulkTracker
+    from swordplay.tracking import Settings, trackers
+    from swordplay.tracking.bulk import BulkTracker
     from tracking.test_bulk import table
 
     batch, settings = table(1, 150, SHOPS), Settings("y", key=("shop",), lags=1)
@@ -163,7 +163,7 @@ def bulk_kind() -> Kind:
 
 def early_kind() -> Kind:
     """The first rows of a pipe, kept until there are enough of them."""
-    from swordplay.application.tracking.early import Early
+    from swordplay.tracking.early import Early
     from tracking.worlds import world
 
     batch = world("regression", 60, seed=3)
@@ -185,8 +185,8 @@ def early_kind() -> Kind:
 
 def job_kind() -> Kind:
     """The whole file of a run, given to ``track`` again."""
-    from swordplay.application.tracking import Job, Settings, TrackingError, run
-    from swordplay.data.tables import TableError
+    from swordplay.tables import TableError
+    from swordplay.tracking import Job, Settings, TrackingError, run
 
     folder = tempfile.mkdtemp()
     X, y = rows(60, seed=4)
@@ -218,10 +218,10 @@ def taught_kind() -> Kind:
     """The file of ``learn``, given to ``predict``: everything that ``track`` knows, and a table
     without answers.
     """
-    from swordplay.application.tracking import Job, Settings, TrackingError, run
-    from swordplay.application.tracking.predicting import predict
-    from swordplay.application.tracking.taught import taught
-    from swordplay.data.tables import TableError
+    from swordplay.tables import TableError
+    from swordplay.tracking import Job, Settings, TrackingError, run
+    from swordplay.tracking.predicting import predict
+    from swordplay.tracking.taught import taught
 
     folder = tempfile.mkdtemp()
     X, y = rows(60, seed=4)

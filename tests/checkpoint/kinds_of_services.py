@@ -10,8 +10,8 @@ import numpy as np
 
 from checkpoint.kinds import Kind, bounded, refusing, rows, sane
 from checkpoint.structured import changed, in_bytes
-from swordplay.base import checkpoint
-from swordplay.base.types import State
+from swordplay.core import checkpoint
+from swordplay.core.types import State
 
 
 def named(values: Any, k: int) -> dict[str, Any]:

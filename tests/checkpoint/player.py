@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 
 import swordplay as sp
-from swordplay.base import checkpoint
-from swordplay.base.types import State
+from swordplay.core import checkpoint
+from swordplay.core.types import State
 
 EVERY = 50
 DIM = 4

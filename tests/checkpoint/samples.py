@@ -6,7 +6,7 @@ import struct
 
 import numpy as np
 
-from swordplay.base.types import State
+from swordplay.core.types import State
 
 KIND = "sample"
 

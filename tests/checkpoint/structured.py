@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.base.types import State
+from swordplay.core.types import State
 
 NUMBERS = (
     0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 3.0, 7.0, 31.0, 32.0, 33.0, 64.0, 1000.0, -1000.0, 1e6, 1e7, 2.0**31, -(2.0**31), 2.0**53,  # noqa: E501

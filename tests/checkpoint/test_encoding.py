@@ -14,8 +14,8 @@ from hypothesis.extra.numpy import array_shapes, arrays
 
 import swordplay as sp
 from checkpoint.samples import KIND, bits, every_type, same_bits
-from swordplay.base import checkpoint
-from swordplay.base.checkpoint import CheckpointError, encoding
+from swordplay.core import checkpoint
+from swordplay.core.checkpoint import CheckpointError, encoding
 from swordplay.parts.streams import drift
 
 GOLDEN = Path(__file__).parent / "golden" / "format-1.ckpt"

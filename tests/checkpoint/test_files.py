@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from checkpoint.samples import KIND, every_type, same_bits
-from swordplay.base import checkpoint
-from swordplay.base.checkpoint import CheckpointError, CheckpointMissing
+from swordplay.core import checkpoint
+from swordplay.core.checkpoint import CheckpointError, CheckpointMissing
 
 OLD, NEW = {"rounds": 1}, {"rounds": 2, "points": np.ones((40, 50))}
 STRAY = ".m.ckpt.0123456789abcdef.tmp"
@@ -157,7 +157,7 @@ def save_elsewhere(path, first):
     program = f"""
 import os, resource, sys
 import numpy as np
-from swordplay.base import checkpoint
+from swordplay.core import checkpoint
 checkpoint.dumps({{}}, kind="all of Python that is needed is imported before rights are given up")
 {first}
 try:

@@ -6,15 +6,8 @@ import numpy as np
 import pytest
 
 import swordplay as sp
-from swordplay.application.tracking import Settings, trackers
-from swordplay.application.tracking.early import Early
-from swordplay.application.tracking.packing import pack, unpack
-from swordplay.application.tracking.parts import is_part
-from swordplay.application.tracking.rungs import COUNT, Rungs
-from swordplay.application.tracking.steps import Steps
-from swordplay.application.tracking.totals import Totals
-from swordplay.base.checkpoint import CheckpointError
-from swordplay.base.state import Range, require, require_one
+from swordplay.core.checkpoint import CheckpointError
+from swordplay.core.state import Range, require, require_one
 from swordplay.keyed import Keyed
 from swordplay.keyed.folder import Folder
 from swordplay.late import LateModel
@@ -22,6 +15,13 @@ from swordplay.parts.metas.sleeping import CoinBetting, Life, Multiplicative, No
 from swordplay.serving.limits import Bounds
 from swordplay.serving.models import Models
 from swordplay.sklearn import SwordClassifier, SwordRegressor
+from swordplay.tracking import Settings, trackers
+from swordplay.tracking.early import Early
+from swordplay.tracking.packing import pack, unpack
+from swordplay.tracking.parts import is_part
+from swordplay.tracking.rungs import COUNT, Rungs
+from swordplay.tracking.steps import Steps
+from swordplay.tracking.totals import Totals
 from tracking.test_bulk import table
 from tracking.worlds import world
 

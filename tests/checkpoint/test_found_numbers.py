@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import swordplay as sp
-from swordplay.application.tracking import Settings, trackers
 from swordplay.engine.layout import LIVE
 from swordplay.engine.saved import KEPT_OF_ROUND
 from swordplay.intervals import layout
 from swordplay.keyed.bands import BandForm
 from swordplay.sklearn import SwordRegressor
+from swordplay.tracking import Settings, trackers
 from tracking.worlds import twice, world
 
 BALL = sp.Ball(2)

@@ -10,8 +10,8 @@ import swordplay as sp
 from checkpoint.forge import MUTATIONS, START, mutated, resealed, sealed
 from checkpoint.samples import KIND, every_type
 from swordplay import river, sklearn
-from swordplay.base import checkpoint
-from swordplay.base.checkpoint import CheckpointError
+from swordplay.core import checkpoint
+from swordplay.core.checkpoint import CheckpointError
 
 QUICK, DEEP = 2_000, 100_000
 """Mutated files, as the project promises them."""

@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from swordplay.base import checkpoint
-from swordplay.base.files import write_whole
+from swordplay.core import checkpoint
+from swordplay.core.files import write_whole
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions as on POSIX")

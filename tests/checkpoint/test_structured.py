@@ -15,13 +15,13 @@ import swordplay as sp
 from checkpoint.campaign import KINDS, isolated, shares
 from checkpoint.kinds import Refused, saved
 from swordplay import sklearn
-from swordplay.application.tracking import Settings
-from swordplay.application.tracking.early import Early
-from swordplay.application.tracking.job_sanity import require_schema
-from swordplay.base import checkpoint
-from swordplay.base.checkpoint import CheckpointError
-from swordplay.base.state import COUNT, Range, require
+from swordplay.core import checkpoint
+from swordplay.core.checkpoint import CheckpointError
+from swordplay.core.state import COUNT, Range, require
 from swordplay.engine.layout import LIVE
+from swordplay.tracking import Settings
+from swordplay.tracking.early import Early
+from swordplay.tracking.job_sanity import require_schema
 
 QUICK, DEEP, CHUNK = 2_500, 1_000_000, 5_000
 """Changes in all, and in one process of a deep campaign."""
@@ -135,7 +135,7 @@ def test_numbers_in_quotes_are_no_numbers():
 
 def resumed_with(**changes):
     """A tracker of words, numbers and dates with one entry changed."""
-    from swordplay.application.tracking import Settings, Tracker
+    from swordplay.tracking import Settings, Tracker
     from tracking.worlds import tracked, world
 
     tracker, _ = tracked(world("multi-class", 60, seed=3), Settings("y", lags=1), [60])
@@ -212,7 +212,7 @@ def test_parts_of_a_tracker_refuse_what_no_table_leads_to(name, change, told):
 def test_targets_as_large_as_they_may_be_can_be_resumed():
     import pyarrow as pa
 
-    from swordplay.application.tracking import Settings
+    from swordplay.tracking import Settings
     from tracking.worlds import tracked
 
     x = np.random.default_rng(0).normal(size=200)

@@ -14,8 +14,8 @@ import time
 
 import numpy as np
 
-from swordplay.application.cli import run
-from swordplay.application.tracking import Settings, Tracker
+from swordplay.cli import run
+from swordplay.tracking import Settings, Tracker
 from tracking.worlds import world
 
 

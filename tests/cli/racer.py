@@ -19,8 +19,8 @@ from typing import Any, TypedDict
 
 import numpy as np
 
-from swordplay.application.cli import run
-from swordplay.application.tracking import Settings, Tracker
+from swordplay.cli import run
+from swordplay.tracking import Settings, Tracker
 from tracking.worlds import world
 
 

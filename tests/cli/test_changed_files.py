@@ -14,10 +14,10 @@ import pytest
 
 import swordplay as sp
 from cli.test_two_runs import races
-from swordplay.application.cli import run
-from swordplay.application.tracking import TrackingError
-from swordplay.base import checkpoint
-from swordplay.data.tables import TableError
+from swordplay.cli import run
+from swordplay.core import checkpoint
+from swordplay.tables import TableError
+from swordplay.tracking import TrackingError
 from tracking.files import FORMATS, write
 
 ROWS = 5000

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from swordplay.application.cli import run
-from swordplay.application.cli.commands import COMMANDS, program
+from swordplay.cli import run
+from swordplay.cli.commands import COMMANDS, program
 
 
 @pytest.mark.parametrize(
@@ -16,10 +16,10 @@ from swordplay.application.cli.commands import COMMANDS, program
 def test_help_imports_nothing_heavy(arguments):
     code = f"""
 import sys
-from swordplay.application.cli import run
+from swordplay.cli import run
 run([*{arguments!r}, "--help"])
 heavy = {{"numba", "matplotlib", "scipy", "rich", "pyarrow", "altair", "bokeh"}} & set(sys.modules)
-heavy |= {{"swordplay.application.report"}} & set(sys.modules)
+heavy |= {{"swordplay.report"}} & set(sys.modules)
 sys.exit(f"imported {{sorted(heavy)}}" if heavy else 0)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -14,10 +14,10 @@ import pyarrow as pa
 import pytest
 from rich.console import Console
 
-from swordplay.application.cli import compare as command
-from swordplay.application.cli import comparison as printed
-from swordplay.application.cli import run
-from swordplay.application.comparison import Benchmark, Comparison, Result, compare, field, rivals
+from swordplay.cli import compare as command
+from swordplay.cli import comparison as printed
+from swordplay.cli import run
+from swordplay.comparison import Benchmark, Comparison, Result, compare, field, rivals
 from tolerances import ROUNDING
 from tracking.files import write
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from swordplay.application.cli import run
+from swordplay.cli import run
 
 BELL = "a\x1b[31m\x07b"
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import swordplay as sp
-from swordplay.application.cli import run
-from swordplay.base import checkpoint
-from swordplay.base.checkpoint.facts import header
+from swordplay.cli import run
+from swordplay.core import checkpoint
+from swordplay.core.checkpoint.facts import header
 from tracking.files import write
 from tracking.worlds import TASKS, world
 
@@ -103,10 +103,10 @@ def test_a_learner_and_an_engine(capsys, tmp_path):
 
 
 def test_each_room_knows_its_own_states_and_no_other(tmp_path):
-    from swordplay.application.tracking import description as run_room
     from swordplay.estimators import description as estimator_room
     from swordplay.parts.learners import description as learner_room
     from swordplay.sklearn import SwordRegressor
+    from swordplay.tracking import description as run_room
 
     path = write(tmp_path / "table.csv", world("regression", 60, seed=1))
     assert (

@@ -12,8 +12,8 @@ import pytest
 
 import swordplay
 from intervals.before_bins import before_bins
-from swordplay.application.cli import run
-from swordplay.application.tracking import TrackingError
+from swordplay.cli import run
+from swordplay.tracking import TrackingError
 from tracking.files import write
 
 

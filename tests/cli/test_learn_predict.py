@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from swordplay.application.cli import run
-from swordplay.application.tracking import Job, Settings, TrackingError
-from swordplay.application.tracking import run as run_job
-from swordplay.base import checkpoint
+from swordplay.cli import run
+from swordplay.core import checkpoint
+from swordplay.tracking import Job, Settings, TrackingError
+from swordplay.tracking import run as run_job
 from tracking.files import FORMATS, write
 
 ROWS = 240

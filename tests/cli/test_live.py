@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from swordplay.application.cli import progress, run
-from swordplay.application.tracking.paths import refused_path
+from swordplay.cli import progress, run
+from swordplay.tracking.paths import refused_path
 
 COMMAND = [sys.executable, "-m", "swordplay", "track"]
 

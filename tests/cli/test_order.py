@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from swordplay.application.cli import run
+from swordplay.cli import run
 
 REMEDY = re.compile(r"(--reverse|--sort \S+|--key \S+)(?:[.,]| gives)")
 COUNTRIES = ["Austria", "Belgium", "Chile"]

@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from swordplay.application.tracking.threads import Ahead, Aside, Behind
-from swordplay.data.tables import open_table
+from swordplay.tables import open_table
+from swordplay.tracking.threads import Ahead, Aside, Behind
 
 ROOM = 96 << 20
 """Bytes that a process may still take: threads and small arrays fit, and the large page has
@@ -26,7 +26,7 @@ PATIENCE = 300
 """Seconds; a process that hangs fails the test. It takes 3 to 5 on a quiet machine."""
 CHILD = """
 import json, resource, sys
-from swordplay.application.cli import run
+from swordplay.cli import run
 first, second, room = json.loads(sys.argv[1])
 print("first", run(first), flush=True)
 with open("/proc/self/statm") as file:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from swordplay.application.cli import run
+from swordplay.cli import run
 
 NO_INTERVAL = "no interval: intervals are calibrated for the row right after the last learned one"
 WITHOUT_TARGETS = "of the weight is on experts that use the last targets."

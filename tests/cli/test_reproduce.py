@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 import swordplay
-from swordplay.application.cli import reproduction, run, tables
+from swordplay.cli import reproduction, run, tables
 from swordplay.theory.reproduce import INSTANCES, Row, horizons, reproduce
 from swordplay.theory.reproduce.entries import ENTRIES
 
@@ -48,7 +48,7 @@ def test_help(capsys, arguments):
 def test_help_imports_nothing_heavy():
     code = """
 import sys
-from swordplay.application.cli import run
+from swordplay.cli import run
 run(["reproduce", "--help"])
 heavy = {"numba", "matplotlib", "scipy", "rich"} & set(sys.modules)
 sys.exit(f"imported {sorted(heavy)}" if heavy else 0)
@@ -60,7 +60,7 @@ sys.exit(f"imported {sorted(heavy)}" if heavy else 0)
 @pytest.mark.parametrize("missing", ["click", "rich"])
 def test_without_the_extra_the_remedy_is_named(missing):
     done = python(
-        f"import sys; sys.modules[{missing!r}] = None; from swordplay.application.cli import "
+        f"import sys; sys.modules[{missing!r}] = None; from swordplay.cli import "
         "main; main(['reproduce'])"
     )
     assert done.returncode == 2

@@ -6,10 +6,10 @@ import datetime
 import numpy as np
 import pytest
 
-from swordplay.application.cli import run
-from swordplay.application.cli.sample import NAMES
-from swordplay.data import datasets
-from swordplay.data.datasets.samples import SAMPLES
+from swordplay import datasets
+from swordplay.cli import run
+from swordplay.cli.sample import NAMES
+from swordplay.datasets.samples import SAMPLES
 
 
 def test_the_names_that_are_offered_are_those_that_exist():

@@ -6,8 +6,8 @@ import pytest
 
 pytest.importorskip("uvicorn")
 
-from swordplay.application.cli import run, serve
-from swordplay.application.cli.commands import program
+from swordplay.cli import run, serve
+from swordplay.cli.commands import program
 from swordplay.serving.limits import Limits
 from swordplay.serving.requests import KINDS
 

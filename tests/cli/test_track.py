@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from swordplay.application.cli import run, track
+from swordplay.cli import run, track
 from tolerances import ROUNDING
 from tracking.files import write
 from tracking.worlds import TASKS, world
@@ -471,7 +471,7 @@ def test_outputs_that_are_full_or_closed(redirected, code, told):
 def test_a_signal_before_the_first_row(capfd, number, monkeypatch):
     """It comes before anybody has asked whether to stop."""
     monkeypatch.setattr(
-        "swordplay.application.tracking.run",
+        "swordplay.tracking.run",
         lambda *_, **__: os.kill(os.getpid(), number) or time.sleep(PATIENCE),
     )
     assert run(["track", "-", "--target", "y"]) == 128 + number

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from swordplay.application.cli import run
+from swordplay.cli import run
 from tracking.files import write
 from tracking.worlds import twice, world
 

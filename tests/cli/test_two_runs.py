@@ -19,9 +19,9 @@ import pytest
 
 import swordplay as sp
 from cli import racer
-from swordplay.application.cli import run
-from swordplay.application.tracking import TrackingError, state_lock
-from swordplay.base import checkpoint
+from swordplay.cli import run
+from swordplay.core import checkpoint
+from swordplay.tracking import TrackingError, state_lock
 from tracking.files import write
 from tracking.worlds import world
 
@@ -158,7 +158,7 @@ def held(state):
     """A process that has the lock of a state until the end of the block."""
     text = f"""
 import sys
-from swordplay.application.tracking.state_lock import locked
+from swordplay.tracking.state_lock import locked
 with locked({str(state)!r}):
     print("locked", flush=True)
     sys.stdin.read()
@@ -257,7 +257,7 @@ def test_a_fork_does_not_keep_the_lock_and_does_not_release_it(tmp_path):
     state = str(tmp_path / "state")
     text = f"""
 import os, signal, sys, time
-from swordplay.application.tracking.state_lock import locked
+from swordplay.tracking.state_lock import locked
 with locked({state!r}):
     child = os.fork()
     if child:

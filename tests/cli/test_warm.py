@@ -11,13 +11,12 @@ from pathlib import Path
 import pytest
 
 import swordplay
-from swordplay.application import warming
-from swordplay.application.cli import run
-from swordplay.application.cli.warm import NAMES
+from swordplay.cli import run, warming
+from swordplay.cli.warm import NAMES
 
 COOK = """
 import sys
-from swordplay.application import warming
+from swordplay.cli import warming
 from swordplay.compile.kernel_cache import compile_timer
 for name in sys.argv[1:]:
     warming.cook(name)
@@ -25,7 +24,7 @@ print(compile_timer.seconds > 0.0, swordplay.__file__) if (swordplay := sys.modu
 """  # noqa: E501
 TRACK = """
 import sys
-from swordplay.application.cli import run
+from swordplay.cli import run
 from swordplay.compile.kernel_cache import compile_timer
 code = run(["track", sys.argv[1], "--target", "y", "--quiet"])
 print(code, compile_timer.seconds > 0.0)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import swordplay as sp
-from swordplay.application.comparison import LeftOut, UnknownLearner, compare, field, perspective
-from swordplay.application.comparison.estimator import estimator
-from swordplay.application.comparison.perspective import affordable, predicted
+from swordplay.comparison import LeftOut, UnknownLearner, compare, field, perspective
+from swordplay.comparison.estimator import estimator
+from swordplay.comparison.perspective import affordable, predicted
 from swordplay.sklearn import SwordClassifier, SwordRegressor
 from tolerances import JUDGE, ROUNDING, SEEN_FROM_THE_END
 
@@ -282,7 +282,7 @@ def test_the_clock_has_the_last_word(table, monkeypatch):
     def late(*_, **__):
         raise sp.hindsight.OutOfTime("late")
 
-    monkeypatch.setattr("swordplay.theory.regret.curve.frontier", late)
+    monkeypatch.setattr("swordplay.theory.curve.frontier", late)
     assert perspective(field(*table), seconds=7.0) == LeftOut(
         "the 7 seconds that it may take were over before it was done"
     )

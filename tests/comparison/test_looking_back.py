@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from swordplay.application.comparison import LeftOut, field, game_of_run, perspective_of_run
-from swordplay.application.comparison.perspective import ROWS
-from swordplay.application.tracking import Job, Settings, run
-from swordplay.application.tracking.ordered import Order
+from swordplay.comparison import LeftOut, field, game_of_run, perspective_of_run
+from swordplay.comparison.perspective import ROWS
+from swordplay.tracking import Job, Settings, run
+from swordplay.tracking.ordered import Order
 from tracking.files import write
 
 

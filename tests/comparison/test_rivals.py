@@ -8,7 +8,7 @@ from river import linear_model, multiclass, preprocessing
 from sklearn.linear_model import SGDClassifier, SGDRegressor
 from sklearn.preprocessing import StandardScaler
 
-from swordplay.application.comparison import baselines, compare, field, rivals
+from swordplay.comparison import baselines, compare, field, rivals
 from tolerances import ROUNDING
 
 

@@ -173,7 +173,7 @@ def test_bundled_machine_code_is_trusted_as_far_as_the_modules_are(
 
 
 COOKED = """
-from swordplay.application import warming
+from swordplay.cli import warming
 from swordplay.compile import kernel_cache
 for name in warming.RECIPES:
     warming.cook(name)

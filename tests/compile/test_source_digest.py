@@ -62,9 +62,9 @@ def test_the_kernels_are_where_they_were_looked_for():
         "engine/rounds.py",
         "engine/ladder.py",
         "keyed/kernel.py",
-        "data/tables/quotes.py",
+        "tables/quotes.py",
     } <= names
-    assert "theory/regret/hindsight/chain_kernels.py" in names
+    assert "theory/hindsight/chain_kernels.py" in names
     for file in set(FILES) - {PACKAGE / "compile" / "jit.py"}:
         assert "numba.njit" not in file.read_text(encoding="utf-8"), f"{file} compiles by itself"
 

@@ -7,11 +7,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from swordplay.application.tracking.lags import Lags
-from swordplay.data.encoding.encoder import Encoder
-from swordplay.data.encoding.plans import FEWEST_COUNTS, MOST_CATEGORIES, Plan, plan
-from swordplay.data.tables import TableError
 from swordplay.estimators.model import LARGEST
+from swordplay.tables import TableError
+from swordplay.tables.column_plans import FEWEST_COUNTS, MOST_CATEGORIES, Plan, plan
+from swordplay.tables.encoder import Encoder
+from swordplay.tracking.lags import Lags
 from tolerances import ROUNDING
 
 

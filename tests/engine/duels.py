@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse
 
 import swordplay as sp
-from swordplay.base.types import Domain, State
+from swordplay.core.types import Domain, State
 from swordplay.parts.learners import certificate
 from tolerances import HALF_A_BIT, LAST_BIT, OWN_SPREAD, TWIN
 

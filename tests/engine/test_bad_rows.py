@@ -11,7 +11,7 @@ import scipy.sparse
 
 import swordplay as sp
 from engine.duels import LEARNERS, duel, state_gaps
-from swordplay.base.types import State
+from swordplay.core.types import State
 from tolerances import DRIVEN
 
 pytestmark = pytest.mark.xdist_group("sparse")  # one process compiles, and the others need not

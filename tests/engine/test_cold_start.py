@@ -64,7 +64,7 @@ def test_asking_the_command_for_help_does_not_import_numba() -> None:
     pytest.importorskip("click")
     code = """
 import contextlib, io
-from swordplay.application import cli
+from swordplay import cli
 with contextlib.redirect_stdout(io.StringIO()) as shown:
     try:
         code = cli.run(["--help"])

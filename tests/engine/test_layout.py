@@ -10,8 +10,8 @@ import pytest
 
 import swordplay as sp
 from swordplay import river
-from swordplay.base import checkpoint
-from swordplay.base.state import flatten
+from swordplay.core import checkpoint
+from swordplay.core.state import flatten
 from swordplay.engine import record, saved
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE, VECTOR, fields, kept_names
 from swordplay.estimators.mixture import Mixture

@@ -13,7 +13,7 @@ import pytest
 
 import swordplay as sp
 from engine.duels import duel
-from swordplay.base.types import Setting
+from swordplay.core.types import Setting
 from swordplay.engine import NotCompilable
 from swordplay.parts.learners.ensemble import Ensemble
 

@@ -17,7 +17,7 @@ from engine.duels import gap
 from swordplay.compile import uncompiled
 from swordplay.engine import scalar
 from swordplay.engine.layout import LINEAR, PINBALL
-from swordplay.theory.regret import hindsight
+from swordplay.theory import hindsight
 from tolerances import DRIVEN, LAST_BIT, ROUNDING, TWIN
 
 LEARNERS: dict[str, Callable[[Any, float], Any]] = {

@@ -18,7 +18,7 @@ from sklearn.model_selection import KFold, TimeSeriesSplit, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from swordplay.base.checkpoint import CheckpointError, load, save
+from swordplay.core.checkpoint import CheckpointError, load, save
 from swordplay.estimators import block, block_choice, block_solvers
 from swordplay.estimators.block import Block, Places
 from swordplay.estimators.block_choice import CUTS, SEGMENTS, Past, Solver, lightest, preferred

@@ -10,7 +10,7 @@ import pytest
 
 from estimators import earlier_files
 from estimators.earlier_files import HALF, KIND, ROWS, WORLDS, told
-from swordplay.base import checkpoint, nested
+from swordplay.core import checkpoint, nested
 from swordplay.engine import stack as stack_room
 from swordplay.estimators import heads as heads_room
 from swordplay.estimators import probabilities

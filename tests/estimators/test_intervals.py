@@ -8,7 +8,7 @@ import pickle
 import numpy as np
 import pytest
 
-from swordplay.base import checkpoint
+from swordplay.core import checkpoint
 from swordplay.estimators import bands
 from swordplay.intervals import SwordIntervals
 from swordplay.sklearn import SwordAggregator, SwordRegressor

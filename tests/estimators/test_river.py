@@ -25,7 +25,7 @@ from river import (
     preprocessing,
 )
 
-from swordplay.base.checkpoint import CheckpointError, CheckpointMissing
+from swordplay.core.checkpoint import CheckpointError, CheckpointMissing
 from swordplay.river import SwordClassifier, SwordRegressor
 from tolerances import DRIVEN, LAST_BIT, ROUNDING, TWIN
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from estimators.bad_input import AFTER, BEFORE, CASES, GRACE, REFUSED, cases, degraded, world
-from swordplay.base import checkpoint
+from swordplay.core import checkpoint
 from swordplay.river import SwordClassifier, SwordRegressor
 
 TASKS = {"regression": SwordRegressor, "classification": SwordClassifier}

@@ -10,8 +10,7 @@ import pytest
 import swordplay.river
 import swordplay.sklearn
 from estimators.naive_second_order import NaiveLayer
-from swordplay import checkpoint
-from swordplay.data import datasets
+from swordplay import checkpoint, datasets
 from swordplay.estimators.model import LinearModel
 from swordplay.estimators.second_order import SecondOrder
 from swordplay.sklearn import SwordClassifier, SwordRegressor

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from swordplay.base import checkpoint
+from swordplay.core import checkpoint
 from swordplay.estimators import bands
 from swordplay.estimators.mass import mass_above, of_truths
 from swordplay.river import SwordClassifier as RiverClassifier

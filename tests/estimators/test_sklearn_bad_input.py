@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 from estimators.bad_input import AFTER, BEFORE, CASES, GRACE, NAMES, REFUSED, cases, degraded, world
-from swordplay.base import arguments, checkpoint
+from swordplay.core import arguments, checkpoint
 from swordplay.estimators.coat import LARGEST_WEIGHT, WIDEST_SPARSE
 from swordplay.estimators.model import LARGEST
 from swordplay.sklearn import SwordAggregator, SwordClassifier, SwordRegressor

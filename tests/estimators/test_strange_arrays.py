@@ -11,7 +11,7 @@ from scipy import sparse
 
 import swordplay as sp
 from swordplay import river, sklearn
-from swordplay.base import checkpoint
+from swordplay.core import checkpoint
 from swordplay.intervals import SwordIntervals
 from swordplay.keyed import Keyed
 from swordplay.late import LateModel

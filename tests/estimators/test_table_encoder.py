@@ -181,7 +181,7 @@ def test_saved_and_loaded_it_goes_on_bit_by_bit(kind, table, price, tmp_path):
 def test_files_from_before_still_load(tmp_path):
     model = SwordRegressor().fit(np.eye(3), [1.0, 2.0, 3.0])
     model.save(tmp_path / "now")
-    from swordplay.base import checkpoint
+    from swordplay.core import checkpoint
 
     state = checkpoint.load(tmp_path / "now")
     del state["parameter.encode"]
@@ -587,9 +587,7 @@ def test_misuse_is_named(table):
 
 def test_without_pyarrow_it_says_what_to_install(table, price, monkeypatch):
     for name in [
-        name
-        for name in sys.modules
-        if name.startswith(("swordplay.data.encoding", "swordplay.data.tables"))
+        name for name in sys.modules if name.startswith(("swordplay.encoding", "swordplay.tables"))
     ]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "pyarrow", None)

@@ -16,7 +16,7 @@ from sklearn.base import clone
 
 import swordplay as sp
 from swordplay import river, sklearn
-from swordplay.base import checkpoint, guard
+from swordplay.core import checkpoint, guard
 from swordplay.late import LateModel
 
 ROUNDS = 150

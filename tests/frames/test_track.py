@@ -15,9 +15,9 @@ import pyarrow.parquet
 import pytest
 
 import swordplay as sp
-from swordplay.application import cli
-from swordplay.application.tracking import TrackingError
-from swordplay.data.tables import TableError
+from swordplay import cli
+from swordplay.tables import TableError
+from swordplay.tracking import TrackingError
 
 ROWS = 240
 
@@ -353,14 +353,12 @@ def test_importing_swordplay_imports_neither_pyarrow_nor_click():
     )
     assert "track" in dir(sp)
     with pytest.raises(AttributeError, match="trak"):
-        sp.trak  # noqa: B018  # asking for the name is the test
+        sp.trak  # asking for the name is the test  # noqa: B018
 
 
 def test_without_pyarrow_it_says_what_to_install(monkeypatch):
     for name in [
-        name
-        for name in sys.modules
-        if name.startswith(("swordplay.application.frames", "swordplay.data.tables"))
+        name for name in sys.modules if name.startswith(("swordplay.api", "swordplay.tables"))
     ]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.delitem(vars(sp), "track", raising=False)  # kept there by its first use
@@ -369,4 +367,4 @@ def test_without_pyarrow_it_says_what_to_install(monkeypatch):
         ImportError,
         match=r"needs pyarrow, which is not installed. Install it with: pip install .*'pyarrow>=",
     ):
-        sp.track  # noqa: B018  # asking for the name is the test
+        sp.track  # asking for the name is the test  # noqa: B018

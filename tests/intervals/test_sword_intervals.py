@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import swordplay as sp
-from swordplay.base.checkpoint import CheckpointError
-from swordplay.data import datasets
+from swordplay import datasets
+from swordplay.core.checkpoint import CheckpointError
 from swordplay.intervals import SwordIntervals, given, layout
 
 LEVELS = (0.9, 0.5, 0.99)

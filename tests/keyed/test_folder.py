@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from keyed.test_keyed import world
-from swordplay.base.checkpoint import CheckpointError, CheckpointMissing
+from swordplay.core.checkpoint import CheckpointError, CheckpointMissing
 from swordplay.keyed import Keyed
 from swordplay.keyed.folder import FILE, Folder, Row
 from swordplay.keyed.packing import plain, squeezed, unpacked
@@ -44,7 +44,7 @@ def test_saved_and_loaded_after_every_batch_it_says_the_same(tmp_path, settings)
         resumed = Keyed.load(tmp_path / "keys")
         assert sorted(resumed.keys()) == sorted(whole.keys())
         assert resumed.clock == whole.clock
-    for key in whole.keys():  # noqa: SIM118  # because it is a method of Keyed
+    for key in whole.keys():  # because it is a method of Keyed  # noqa: SIM118
         one, other = resumed.model(key), whole.model(key)
         assert np.array_equal(one.coef_, other.coef_)
         assert np.array_equal(one.certificate_, other.certificate_)

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from swordplay import river, sklearn
-from swordplay.application.cli import run
-from swordplay.base.checkpoint import CheckpointError
+from swordplay.cli import run
+from swordplay.core.checkpoint import CheckpointError
 from swordplay.estimators.classes import OneModelPerClass
 from swordplay.estimators.model import LinearModel
 from swordplay.estimators.named_classes import NamedClassifier

@@ -12,15 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from estimators.bad_input import Lying
-from swordplay.data.encoding import dates
-from swordplay.data.encoding.plans import MOST_CATEGORIES
 from swordplay.estimators import mixed_rows
 from swordplay.estimators.mixed_rows import CIRCLES, MixedRows
+from swordplay.tables import date_features
+from swordplay.tables.column_plans import MOST_CATEGORIES
 
 
 def test_the_constants_are_those_of_tables():
     assert mixed_rows.MOST_WORDS == MOST_CATEGORIES == 50
-    assert (mixed_rows.DAY, mixed_rows.WEEK, mixed_rows.YEAR) == (dates.DAY, dates.WEEK, dates.YEAR)
+    assert (mixed_rows.DAY, mixed_rows.WEEK, mixed_rows.YEAR) == (
+        date_features.DAY,
+        date_features.WEEK,
+        date_features.YEAR,
+    )
     assert CIRCLES == (
         "hour_sin",
         "hour_cos",
@@ -36,7 +40,7 @@ def test_dates_become_the_circles_of_tables(moment):
     rows = MixedRows()
     found = rows.numbers(rows.read({"when": moment.isoformat()}))
     assert list(found) == [("when", name) for name in CIRCLES]
-    wanted = dates.circles(pa.array([moment], pa.timestamp("us")), hours=True)[0]
+    wanted = date_features.circles(pa.array([moment], pa.timestamp("us")), hours=True)[0]
     assert np.allclose(list(found.values()), wanted, atol=1e-9)
 
 

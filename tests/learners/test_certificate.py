@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import swordplay as sp
-from swordplay.base.state import UNKNOWN
+from swordplay.core.state import UNKNOWN
 from swordplay.parts.experts import Move
 from swordplay.parts.learners import certificate
 from swordplay.parts.learners.certificate import CertificateState, Lengths, Moment, Surroundings

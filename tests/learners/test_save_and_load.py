@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import swordplay as sp
-from swordplay.base import checkpoint, settings
-from swordplay.base.checkpoint import CheckpointError
+from swordplay.core import checkpoint, settings
+from swordplay.core.checkpoint import CheckpointError
 from swordplay.parts import rates
 from tolerances import ROUNDING
 

@@ -14,13 +14,13 @@ class Messy(NamedTuple):
     """A file and its meaning."""
 
     content: str | bytes
-    kinds: dict[str, str] = {}  # noqa: RUF012  # because nobody writes into it
+    kinds: dict[str, str] = {}  # because nobody writes into it  # noqa: RUF012
     """Type of each column that is checked: number, truth, word, date, zoned (a date with a
     zone), time.
     """
-    values: dict[str, list[Any]] = {}  # noqa: RUF012  # classes of cases, never changed
+    values: dict[str, list[Any]] = {}  # classes of cases, never changed  # noqa: RUF012
     """All values of some columns."""
-    how: dict[str, str] = {}  # noqa: RUF012  # classes of cases, never changed
+    how: dict[str, str] = {}  # classes of cases, never changed  # noqa: RUF012
     """How columns are said to be written; nothing is said about the others."""
     remarks: tuple[str, ...] = ()
     """Parts of the remarks, one each, in any order; there are no others."""
@@ -28,7 +28,7 @@ class Messy(NamedTuple):
     """Row, value and part of the reason of bad rows."""
     error: tuple[str, ...] = ()
     """Parts of the message, where the table cannot be read."""
-    options: dict[str, Any] = {}  # noqa: RUF012  # classes of cases, never changed
+    options: dict[str, Any] = {}  # classes of cases, never changed  # noqa: RUF012
     suffix: str = "csv"
 
 

@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from swordplay.data.tables import TableError, open_table, reading_of
-from swordplay.data.tables.header import LONGEST_UNIT, LOOKED_AT
-from swordplay.data.tables.layout import Layout
-from swordplay.data.tables.readings.guess_dates import is_timely
-from swordplay.data.tables.readings.reading import NUMBER
+from swordplay.tables import TableError, open_table, reading_of
+from swordplay.tables.header import LONGEST_UNIT, LOOKED_AT
+from swordplay.tables.layout import Layout
+from swordplay.tables.readings.guess_dates import is_timely
+from swordplay.tables.readings.reading import NUMBER
 
 
 def kind(name: str, *texts: str) -> str:

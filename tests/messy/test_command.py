@@ -8,12 +8,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from swordplay.application.cli import run
-from swordplay.application.cli.words import MOST_COLUMNS, WIDEST_NAME, WIDTH, columns
-from swordplay.data.encoding.dates import hours
-from swordplay.data.encoding.encoder import Encoder
-from swordplay.data.encoding.plans import Plan, plan
-from swordplay.data.tables import open_table
+from swordplay.cli import run
+from swordplay.cli.words import MOST_COLUMNS, WIDEST_NAME, WIDTH, columns
+from swordplay.tables import open_table
+from swordplay.tables.column_plans import Plan, plan
+from swordplay.tables.date_features import hours
+from swordplay.tables.encoder import Encoder
 from tolerances import ROUNDING
 
 ROWS = 40
@@ -153,7 +153,7 @@ def test_plain_numbers_never_leave_the_fast_path(tmp_path, monkeypatch):
     """A plain table has no reading at all, and its values are never looked at as strings after
     the head.
     """
-    from swordplay.data.tables.delimited import Delimited
+    from swordplay.tables.delimited import Delimited
 
     path = tmp_path / "plain.csv"
     path.write_text("x,day,w,y\n" + "1.5,2012-01-31,a,2\n" * 50)
@@ -172,8 +172,8 @@ def test_plain_numbers_never_leave_the_fast_path(tmp_path, monkeypatch):
 
 def test_a_stopped_run_goes_on_to_the_same_bytes(sales, tmp_path):
     """The second life never looks at the head: what was decided is in the state."""
-    from swordplay.application.tracking import Job, Progress, Settings
-    from swordplay.application.tracking import run as track
+    from swordplay.tracking import Job, Progress, Settings
+    from swordplay.tracking import run as track
 
     settings = Settings("price", types={"share": "number"}, missing=("b",))
     whole = Job("sales.csv", settings, output="whole.csv", block_size=1 << 22)

@@ -13,8 +13,8 @@ import pytest
 from messy.cases import Messy
 from messy.folder import FOLDER, PARTS
 from messy.numbers import NUMBERS
-from swordplay.data.tables import Batch, Table, TableError, open_table
-from swordplay.data.tables.layout import HOW
+from swordplay.tables import Batch, Table, TableError, open_table
+from swordplay.tables.layout import HOW
 
 TYPES = {
     "number": "double",

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from swordplay.data.tables import Reading, reading_as, reading_of
-from swordplay.data.tables.readings import (
+from swordplay.tables import Reading, reading_as, reading_of
+from swordplay.tables.readings import (
     Amount,
     Epoch,
     Iso,
@@ -26,10 +26,10 @@ from swordplay.data.tables.readings import (
     Written,
     from_declared,
 )
-from swordplay.data.tables.readings.amounts import SEPARATORS
-from swordplay.data.tables.readings.calendar_names import MONTH_NAMES
-from swordplay.data.tables.readings.moments import ORDERS
-from swordplay.data.tables.readings.reading import MARKS, MISSING
+from swordplay.tables.readings.amounts import SEPARATORS
+from swordplay.tables.readings.calendar_names import MONTH_NAMES
+from swordplay.tables.readings.moments import ORDERS
+from swordplay.tables.readings.reading import MARKS, MISSING
 
 UNITS = ("", "$", "€", "%", "kg", "USD")
 MOMENTS = st.datetimes(datetime(1, 1, 1), datetime(9999, 12, 31)).map(

@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 
 import naive
 from strategies import numbers, seeds
-from swordplay.base.types import Setting
+from swordplay.core.types import Setting
 from swordplay.parts import metas, rates
 from swordplay.parts.metas.hedge import entropy, exponential_weights, half_range
 from tolerances import ROUNDING, SHIFTED_HEDGE, TWIN, WEIGHT_SUM

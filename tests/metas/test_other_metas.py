@@ -16,7 +16,7 @@ from swordplay.parts.metas import AdaNormalHedge, AdaptMLProd, FixedShare, Squin
 from swordplay.parts.metas.fixed_share import default_rate
 from swordplay.parts.metas.meta import consistent, surprises
 from swordplay.parts.metas.squint import log_integral
-from swordplay.theory.regret import bounds
+from swordplay.theory import bounds
 from tolerances import ROUNDING, SHIFTED_HEDGE, TWIN, WEIGHT_SUM
 
 QUICK, DEEP, CHUNK = 100, 1_000, 50

@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 import pairs
 import swordplay as sp
 from strategies import domains, losses
-from swordplay.theory.regret.hindsight import chain, interior, levels, problem
-from swordplay.theory.regret.hindsight.chain import Chain, Hessians
-from swordplay.theory.regret.hindsight.cones import ConePoints, Scaling
-from swordplay.theory.regret.hindsight.frame import frame_of
-from swordplay.theory.regret.hindsight.problem import Problem
-from swordplay.theory.regret.hindsight.round_families import StrangeRounds
+from swordplay.theory.hindsight import chain, interior, levels, problem
+from swordplay.theory.hindsight.chain import Chain, Hessians
+from swordplay.theory.hindsight.cones import ConePoints, Scaling
+from swordplay.theory.hindsight.frame import frame_of
+from swordplay.theory.hindsight.problem import Problem
+from swordplay.theory.hindsight.round_families import StrangeRounds
 from tolerances import CLOSED_SEQUENCE, DENSE_SYSTEM, FLAT_MINIMUM, JUDGE, ROUNDING
 
 FAMILIES = ["squared", "logistic", "huber"]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import swordplay as sp
-from swordplay.base.types import Domain
+from swordplay.core.types import Domain
 from tolerances import ORACLE
 
 cp = pytest.importorskip("cvxpy")

@@ -9,7 +9,7 @@ from math import log, sqrt
 
 import pytest
 
-from swordplay.theory.regret import bounds
+from swordplay.theory import bounds
 from tolerances import ROUNDING
 
 WIDE = {"diameter": 2.0, "path_length": 3.0, "gradient_bound": 3.0, "smoothness": 0.5}

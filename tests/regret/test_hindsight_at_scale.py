@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import swordplay as sp
-from swordplay.theory.regret.hindsight import chain, coarse, interior
-from swordplay.theory.regret.hindsight.blocks import BlockedRounds
-from swordplay.theory.regret.hindsight.chain import Chain
-from swordplay.theory.regret.hindsight.problem import Problem
+from swordplay.theory.hindsight import chain, coarse, interior
+from swordplay.theory.hindsight.blocks import BlockedRounds
+from swordplay.theory.hindsight.chain import Chain
+from swordplay.theory.hindsight.problem import Problem
 from tolerances import CLOSED_SEQUENCE, JUDGE, ROUNDING
 
 FAMILIES = ["squared", "logistic", "huber"]

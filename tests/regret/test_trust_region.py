@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from swordplay.theory.regret.trust_region import (
+from swordplay.theory.trust_region import (
     ball_maximum,
     largest_magnitude,
     largest_squared_gradient,

@@ -8,8 +8,8 @@ import scipy.sparse
 
 import pairs
 import swordplay as sp
-from swordplay.theory.regret.linear_change import LinearChange
-from swordplay.theory.regret.rows import Rows
+from swordplay.theory.linear_change import LinearChange
+from swordplay.theory.rows import Rows
 from tolerances import CLIMB, RIM_GRID, ROUNDING, SPHERE_GRID, TWIN
 
 CLIMBERS = 40
@@ -478,7 +478,7 @@ def test_long_streams_are_cut_into_chunks_without_losing_a_round(monkeypatch):
     stream, ball = squared(rng, 50, 3), sp.Ball(3)
     mixed = [quadratic(rng, 3) if t % 7 == 0 else loss for t, loss in enumerate(stream)]
     whole = sp.gradient_variation(stream, ball), sp.function_variation(mixed, ball)
-    monkeypatch.setattr("swordplay.theory.regret.variation.CHUNK", 36)
+    monkeypatch.setattr("swordplay.theory.variation.CHUNK", 36)
     assert sp.gradient_variation(stream, ball) == pytest.approx(whole[0], rel=ROUNDING)
     assert sp.function_variation(mixed, ball) == pytest.approx(whole[1], rel=ROUNDING)
 

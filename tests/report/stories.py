@@ -5,7 +5,7 @@ import functools
 import numpy as np
 import pyarrow as pa
 
-from swordplay.application.tracking import Settings, Tracker
+from swordplay.tracking import Settings, Tracker
 
 HOSTILE = (
     "<script>window.hacked = 1</script>",

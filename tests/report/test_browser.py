@@ -10,7 +10,7 @@ import pytest
 
 from report.browser import Browser, found
 from report.stories import dated, hostile, told
-from swordplay.application.report import write_track
+from swordplay.report import write_track
 
 pytestmark = pytest.mark.skipif(
     found() is None,

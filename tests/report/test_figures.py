@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swordplay.application.report import regret_figure, save
-from swordplay.application.report.figures import spread
+from swordplay.report import regret_figure, save
+from swordplay.report.figures import spread
 from swordplay.theory.reproduce import reproduce
 from tolerances import ROUNDING
 

@@ -7,12 +7,12 @@ import pytest
 
 from report.reading import table
 from report.stories import dated, told
-from swordplay.application.report import over_time, result_charts, track_sections
-from swordplay.application.report.first_screen import can_i_trust_it, change_in_words, is_it_good
-from swordplay.application.report.page import Answer
-from swordplay.application.report.result_charts import PALETTE, look
-from swordplay.application.tracking.changes import Change, changes
-from swordplay.application.tracking.tally import BINS, Sureness
+from swordplay.report import over_time, result_charts, track_sections
+from swordplay.report.first_screen import can_i_trust_it, change_in_words, is_it_good
+from swordplay.report.page import Answer
+from swordplay.report.result_charts import PALETTE, look
+from swordplay.tracking.changes import Change, changes
+from swordplay.tracking.tally import BINS, Sureness
 from tolerances import DRAWN
 
 

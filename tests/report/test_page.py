@@ -12,8 +12,8 @@ import pytest
 
 from report.reading import Reader
 from report.stories import HOSTILE, hostile, told
-from swordplay.application.report import Page, Section, render, write, write_track
-from swordplay.application.report.page import Scores, Table, Text
+from swordplay.report import Page, Section, render, write, write_track
+from swordplay.report.page import Scores, Table, Text
 
 STRETCHES = 2048
 LARGEST = 6_000_000

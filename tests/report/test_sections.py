@@ -10,8 +10,8 @@ import pytest
 import swordplay as sp
 from report.reading import Reader, table
 from report.stories import dated, drifting, told
-from swordplay.application.comparison import LeftOut, compare, field, perspective
-from swordplay.application.report import (
+from swordplay.comparison import LeftOut, compare, field, perspective
+from swordplay.report import (
     Page,
     compare_section,
     perspective_section,
@@ -21,8 +21,8 @@ from swordplay.application.report import (
     reproduce_section,
     write_compare,
 )
-from swordplay.application.tracking.story import Proven
 from swordplay.theory.reproduce import reproduce
+from swordplay.tracking.story import Proven
 from tolerances import DRAWN
 
 

@@ -10,10 +10,10 @@ import pytest
 
 from report.reading import Reader, table
 from report.stories import told
-from swordplay.application.report import Page, over_time, render, track_sections
-from swordplay.application.report import track_charts as pictures
-from swordplay.application.report.heat import GAMMA, picture
-from swordplay.application.report.track import pace_in_words
+from swordplay.report import Page, over_time, render, track_sections
+from swordplay.report import track_charts as pictures
+from swordplay.report.heat import GAMMA, picture
+from swordplay.report.track import pace_in_words
 from tolerances import DRAWN, ROUNDING
 
 TASKS = ("binary", "multi-class", "regression")

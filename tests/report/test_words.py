@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swordplay.application.report import words
+from swordplay.report import words
 from tolerances import THREE_DIGITS
 
 

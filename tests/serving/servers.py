@@ -37,8 +37,8 @@ def looks():
 
 def launch():
     """Read commands for ever: each starts a server in a child, whose output goes to a file."""
-    from swordplay.application.cli import commands
-    from swordplay.application.report import live  # noqa: F401  # imported before the forks
+    from swordplay.cli import commands
+    from swordplay.report import live  # noqa: F401  # imported before the forks
     from swordplay.serving import learning, run  # noqa: F401  # for those that are forked later
 
     learning.warm({"number", "yes-no", "classes"})

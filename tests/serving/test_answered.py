@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from swordplay.base.checkpoint import CheckpointError
+from swordplay.core.checkpoint import CheckpointError
 from swordplay.late import Ticket
 from swordplay.serving.answered import Memory, Told, ToldTable
 from swordplay.serving.limits import UNLIMITED, Bounds

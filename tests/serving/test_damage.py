@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from swordplay.base import checkpoint
+from swordplay.core import checkpoint
 from swordplay.serving import log as logs
 from swordplay.serving.keeper import FolderError, Keeper
 from swordplay.serving.limits import Limits

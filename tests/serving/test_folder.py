@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from swordplay.application.cli.inspection import describe
-from swordplay.base import checkpoint
+from swordplay.cli.inspection import describe
+from swordplay.core import checkpoint
 from swordplay.serving import keeper as keeping
 from swordplay.serving import log, memory
 from swordplay.serving import scribe as scribes

@@ -15,7 +15,7 @@ import time
 
 import pytest
 
-from swordplay.base import checkpoint
+from swordplay.core import checkpoint
 from swordplay.late import LateModel
 
 CLIENTS, MANY = 4, 12

@@ -10,7 +10,7 @@ import struct
 import numpy as np
 import pytest
 
-from swordplay.base import checkpoint
+from swordplay.core import checkpoint
 from swordplay.estimators.plain_rows import PlainRows
 from swordplay.late import Ticket
 from swordplay.late.blocks import Block

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swordplay.base import checkpoint
+from swordplay.core import checkpoint
 from swordplay.estimators.model import LinearModel
 from swordplay.keyed.group import HEADER
 from swordplay.keyed.key_text import join, split

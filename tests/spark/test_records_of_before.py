@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from swordplay.base import checkpoint
+from swordplay.core import checkpoint
 from swordplay.keyed.record import Form, Young
 
 GOLDEN = Path(__file__).parent / "golden"

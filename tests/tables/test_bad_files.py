@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from swordplay.data.tables import TableError, open_table
+from swordplay.tables import TableError, open_table
 
 
 class Bad(NamedTuple):
@@ -24,7 +24,7 @@ class Bad(NamedTuple):
     file: str
     content: bytes
     says: tuple[str, ...]
-    options: dict[str, Any] = {}  # noqa: RUF012  # because nobody writes into it
+    options: dict[str, Any] = {}  # because nobody writes into it  # noqa: RUF012
 
 
 ROWS = b"x,y\n1,2\n3,4\n"

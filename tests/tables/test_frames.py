@@ -8,7 +8,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from swordplay.data.tables import TableError, frame, open_table
+from swordplay.tables import TableError, frame, open_table
 
 
 def read(table):

@@ -16,12 +16,12 @@ pandas = pytest.importorskip("pandas")
 pa = pytest.importorskip("pyarrow")
 pytest.importorskip("pyarrow.parquet")
 
-from swordplay.data.tables import lean  # noqa: E402  # needs pyarrow
+from swordplay.tables import lean  # needs pyarrow  # noqa: E402
 
 COMMAND = """
 import sys
 {before}
-from swordplay.application.cli import main
+from swordplay.cli import main
 try:
     main({arguments})
 except SystemExit as end:

@@ -8,8 +8,8 @@ import os
 import pyarrow as pa
 import pytest
 
-from swordplay.data.tables import TableError, open_output
-from swordplay.data.tables.partial import PIECE, digest_of
+from swordplay.tables import TableError, open_output
+from swordplay.tables.partial import PIECE, digest_of
 
 ROWS = pa.record_batch(
     {"row": pa.array(range(2000)), "value": pa.array([0.5 * k for k in range(2000)])}

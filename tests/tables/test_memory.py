@@ -15,10 +15,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swordplay.data.tables import Position, Refusal, TableError, open_table
-from swordplay.data.tables.columns import Choice
-from swordplay.data.tables.digests import digest
-from swordplay.data.tables.memory import MemoryTable
+from swordplay.tables import Position, Refusal, TableError, open_table
+from swordplay.tables.columns import Choice
+from swordplay.tables.digests import digest
+from swordplay.tables.memory import MemoryTable
 
 DAY = datetime.date(2024, 5, 17)
 MOMENT = datetime.datetime(2024, 5, 17, 13, 45, tzinfo=datetime.UTC)

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swordplay.data.tables import TableError, columns, header, open_table, records
-from swordplay.data.tables.columns import Choice
-from swordplay.data.tables.readings.reading import NUMBER, TRUTH, WORD
-from swordplay.data.tables.text_format import Head
+from swordplay.tables import TableError, columns, header, open_table, records
+from swordplay.tables.columns import Choice
+from swordplay.tables.readings.reading import NUMBER, TRUTH, WORD
+from swordplay.tables.text_format import Head
 
 NUMBERS = "a,b\n" + "".join(f"{k},{k / 7:.3f}\n" for k in range(200))
 TEXTS = {

@@ -26,9 +26,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swordplay.base import checkpoint
-from swordplay.data.tables import OutputPosition, TableError, open_output
-from swordplay.data.tables.row_groups import SpooledParquet
+from swordplay.core import checkpoint
+from swordplay.tables import OutputPosition, TableError, open_output
+from swordplay.tables.row_groups import SpooledParquet
 
 SCHEMA = pa.schema([("row", pa.int64()), ("prediction", pa.float64()), ("truth", pa.string())])
 FORMATS = ["a.csv", "a.ndjson", "a.parquet"]
@@ -404,7 +404,7 @@ def test_parquet_to_a_stream() -> None:
 
 STANDARD_OUTPUT = """
 import sys, pyarrow as pa
-from swordplay.data.tables import TableError, open_output
+from swordplay.tables import TableError, open_output
 rows = pa.RecordBatch.from_pydict({"x": list(range(1000))})
 try:
     with open_output("-", rows.schema) as output:
@@ -442,7 +442,7 @@ def test_standard_output_that_nobody_reads_or_that_is_full(tmp_path: Path) -> No
 
 KILLED = """
 import os, signal, sys, pyarrow as pa
-from swordplay.data.tables import OutputPosition, open_output
+from swordplay.tables import OutputPosition, open_output
 path, saved = sys.argv[1:3]
 rows = pa.RecordBatch.from_pydict({"x": [i / 7 for i in range(1000)], "w": [f"é{i}" for i in range(1000)]})
 position = OutputPosition(*eval(open(saved).read())) if os.path.exists(saved) else None

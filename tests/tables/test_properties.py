@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swordplay.data.tables import Batch, TableError, open_table
-from swordplay.data.tables.quotes import scan
-from swordplay.data.tables.records import boundaries, count_lines, newlines
+from swordplay.tables import Batch, TableError, open_table
+from swordplay.tables.quotes import scan
+from swordplay.tables.records import boundaries, count_lines, newlines
 
 TRICKY = st.sampled_from("\",;|\t\n\r '\\aé語😀\u2028\ufeff1.-e")
 TEXT = st.text(

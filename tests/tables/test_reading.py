@@ -19,8 +19,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from swordplay.base import checkpoint
-from swordplay.data.tables import Position, TableError, open_table
+from swordplay.core import checkpoint
+from swordplay.tables import Position, TableError, open_table
 
 
 def written(folder: Path, name: str, content: bytes | str) -> Path:

@@ -10,10 +10,10 @@ import re
 import pyarrow as pa
 import pytest
 
-from swordplay.application.cli.words import columns
-from swordplay.application.tracking.task import recognise
-from swordplay.data.encoding.plans import planned
-from swordplay.data.tables import TableError, open_table, reading_of
+from swordplay.cli.words import columns
+from swordplay.tables import TableError, open_table, reading_of
+from swordplay.tables.column_plans import planned
+from swordplay.tracking.task import recognise
 
 ERRORS = ["#DIV/0!", "#N/A", "#REF!", "#VALUE!", "#NAME?", "#NULL!", "#NUM!"]
 

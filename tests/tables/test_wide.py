@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from swordplay.data.encoding.frames import FrameEncoder
-from swordplay.data.tables import TableError, columns, open_table
-from swordplay.data.tables.columns import Choice
+from swordplay.tables import TableError, columns, open_table
+from swordplay.tables.columns import Choice
+from swordplay.tables.frame_encoder import FrameEncoder
 
 
 def calls_of(function: Any) -> int:
@@ -136,8 +136,8 @@ def test_too_many_columns_are_refused_with_the_limit_and_the_remedy(tmp_path: Pa
 def test_a_row_that_never_ends_is_no_open_quote(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("swordplay.data.tables.text.LONGEST_RECORD", 1 << 20)
-    monkeypatch.setattr("swordplay.data.tables.reading.LONGEST_RECORD", 1 << 20)
+    monkeypatch.setattr("swordplay.tables.text.LONGEST_RECORD", 1 << 20)
+    monkeypatch.setattr("swordplay.tables.reading.LONGEST_RECORD", 1 << 20)
     path = tmp_path / "t.csv"
     path.write_text("x" * (9 << 20))
     with pytest.raises(TableError, match="line 1: this row is longer than 1 MiB, the limit"):

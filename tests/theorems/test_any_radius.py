@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import swordplay as sp
-from swordplay.base.state import flatten
+from swordplay.core.state import flatten
 from swordplay.parts.experts import AdaGradNorm
 
 WORLDS = {

@@ -13,7 +13,7 @@ import swordplay as sp
 from games import random_game
 from swordplay.parts.domains.enclosures import enclosing_ball
 from swordplay.parts.learners.one_projection import bent
-from swordplay.theory.regret import bounds
+from swordplay.theory import bounds
 from theorems.test_field_bounds import short_games
 from tolerances import THEOREM
 

@@ -15,7 +15,7 @@ import swordplay as sp
 from games import Game, Match, random_game
 from loss_tables import longest_affine
 from swordplay import bounds
-from swordplay.base.types import Matrix
+from swordplay.core.types import Matrix
 from swordplay.parts import pools, rates
 from swordplay.parts.learners.learner import StatefulLearner
 from tolerances import SPHERE_GRID, THEOREM

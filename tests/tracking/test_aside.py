@@ -11,20 +11,18 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from swordplay.application.tracking import Settings, Tracker
-from swordplay.application.tracking.contestants import OneByOne
-from swordplay.application.tracking.outputs import Outputs
-from swordplay.application.tracking.passages import Marks
-from swordplay.application.tracking.stretches import FIRST_WIDTH
-from swordplay.application.tracking.threads import BESIDE, Aside
-from swordplay.data.tables import TableError
+from swordplay.tables import TableError
+from swordplay.tracking import Settings, Tracker
+from swordplay.tracking.contestants import OneByOne
+from swordplay.tracking.outputs import Outputs
+from swordplay.tracking.passages import Marks
+from swordplay.tracking.stretches import FIRST_WIDTH
+from swordplay.tracking.threads import BESIDE, Aside
 from tracking.files import write
 from tracking.test_run import files, job, run, stopped_after
 from tracking.worlds import TASKS, tracked, world
 
-RUN = importlib.import_module(
-    "swordplay.application.tracking.run"
-)  # the package has a function of that name
+RUN = importlib.import_module("swordplay.tracking.run")  # the package has a function of that name
 
 
 def alone(monkeypatch):

@@ -6,10 +6,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from swordplay.application.tracking import Settings
-from swordplay.application.tracking.band import judged
-from swordplay.application.tracking.tracker import Tracker
 from swordplay.intervals import SwordIntervals
+from swordplay.tracking import Settings
+from swordplay.tracking.band import judged
+from swordplay.tracking.tracker import Tracker
 from tracking.worlds import column, tracked, world
 
 

@@ -10,15 +10,15 @@ import pyarrow as pa
 import pytest
 
 from intervals.before_bins import before_bins
-from swordplay.application.tracking import bulk, bulk_kernel, steps, trackers
-from swordplay.application.tracking.band import judged
-from swordplay.application.tracking.bulk import BulkTracker, fits
-from swordplay.application.tracking.keyed import KeyedTracker
-from swordplay.application.tracking.known_keys import KnownKeys
-from swordplay.application.tracking.settings import Settings
 from swordplay.keyed import playing
 from swordplay.keyed.group import Group
 from swordplay.keyed.record import Form
+from swordplay.tracking import bulk, bulk_kernel, steps, trackers
+from swordplay.tracking.band import judged
+from swordplay.tracking.bulk import BulkTracker, fits
+from swordplay.tracking.keyed import KeyedTracker
+from swordplay.tracking.known_keys import KnownKeys
+from swordplay.tracking.settings import Settings
 
 pytestmark = pytest.mark.xdist_group("keyed")
 

@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from swordplay.application.tracking import Settings, Tracker
-from swordplay.application.tracking.changes import changes
+from swordplay.tracking import Settings, Tracker
+from swordplay.tracking.changes import changes
 
 
 def tracked(columns, targets, clock=None):

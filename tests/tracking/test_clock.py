@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from swordplay.application.tracking.clock import time_column
+from swordplay.tracking.clock import time_column
 
 
 def test_the_first_column_of_dates_is_the_clock():

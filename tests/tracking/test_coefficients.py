@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from swordplay.application.tracking.coefficients import CELLS, MOST_CLASSES, Paths
-from swordplay.application.tracking.drivers import drivers
+from swordplay.tracking.coefficients import CELLS, MOST_CLASSES, Paths
+from swordplay.tracking.drivers import drivers
 
 
 def test_columns_and_classes_join_late():

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from swordplay.application.tracking.contestants import Played, Said
-from swordplay.application.tracking.course import Recorder
-from swordplay.application.tracking.looks import POOL, Look, Sample
-from swordplay.application.tracking.rungs import COUNT
-from swordplay.application.tracking.story import Moment
-from swordplay.application.tracking.stretches import EVERY, FEW, FIRST_WIDTH, MOST, Grid, room_for
+from swordplay.tracking.contestants import Played, Said
+from swordplay.tracking.course import Recorder
+from swordplay.tracking.looks import POOL, Look, Sample
+from swordplay.tracking.rungs import COUNT
+from swordplay.tracking.story import Moment
+from swordplay.tracking.stretches import EVERY, FEW, FIRST_WIDTH, MOST, Grid, room_for
 from tolerances import ROUNDING
 
 NAMES = ("swordplay", "no change", "running mean")

@@ -6,7 +6,7 @@ All seeds are fixed.
 import numpy as np
 import pytest
 
-from swordplay.application.tracking.jumps import (
+from swordplay.tracking.jumps import (
     BACK,
     CLEAR,
     FEWEST_BLOCKS,

@@ -13,9 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swordplay.application.cli import inspection
-from swordplay.application.report import write_keys
-from swordplay.application.tracking import (
+from swordplay.cli import inspection
+from swordplay.core import checkpoint
+from swordplay.report import write_keys
+from swordplay.tables import Batch, Position, TableError
+from swordplay.tracking import (
     Job,
     Settings,
     Tracker,
@@ -25,12 +27,10 @@ from swordplay.application.tracking import (
     pieces,
     run,
 )
-from swordplay.application.tracking.keyed import KeyedTracker
-from swordplay.application.tracking.keyed_story import KeyLine
-from swordplay.application.tracking.packing import pack, unpack
-from swordplay.application.tracking.totals import Totals
-from swordplay.base import checkpoint
-from swordplay.data.tables import Batch, Position, TableError
+from swordplay.tracking.keyed import KeyedTracker
+from swordplay.tracking.keyed_story import KeyLine
+from swordplay.tracking.packing import pack, unpack
+from swordplay.tracking.totals import Totals
 from tolerances import ROUNDING
 from tracking.files import FORMATS, write
 from tracking.worlds import TASKS, column, world

@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from swordplay.application.tracking import Job, Settings, run
-from swordplay.application.tracking import job as jobs
-from swordplay.base import checkpoint
-from swordplay.data.tables import TableError, row_groups
+from swordplay.core import checkpoint
+from swordplay.tables import TableError, row_groups
+from swordplay.tracking import Job, Settings, run
+from swordplay.tracking import job as jobs
 from tracking import victim
 from tracking.files import FORMATS, write
 from tracking.worlds import world

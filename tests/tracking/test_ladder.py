@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from swordplay.application.tracking.rungs import COUNT, STEP_SIZES, THRESHOLD, Places, Rungs
 from swordplay.estimators.classes import OneModelPerClass
 from swordplay.estimators.model import LinearModel
 from swordplay.estimators.scaler import Locator, Scaler
+from swordplay.tracking.rungs import COUNT, STEP_SIZES, THRESHOLD, Places, Rungs
 from tolerances import TWIN
 
 TESTS = Path(__file__).parents[1]

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from swordplay.application.tracking import Settings, run
-from swordplay.data.tables import open_table
+from swordplay.tables import open_table
+from swordplay.tracking import Settings, run
 from tracking.test_live import HEAD, rows_of, small_head  # noqa: F401  # a fixture
 from tracking.test_run import job, stopped_after
 from tracking.worlds import column, tracked
@@ -67,7 +67,7 @@ def written(path, rows):
 @pytest.mark.usefixtures("small_head")
 def test_late_columns_join_wherever_batches_end(tmp_path, format, monkeypatch):
     for module in ("ndjson", "delimited"):
-        monkeypatch.setattr(f"swordplay.data.tables.{module}.HEAD_ROWS", HEAD)
+        monkeypatch.setattr(f"swordplay.tables.{module}.HEAD_ROWS", HEAD)
     path = written(tmp_path / f"table.{format}", table())
     with open_table(path) as read:
         assert [

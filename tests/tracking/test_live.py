@@ -15,9 +15,9 @@ import pytest
 from pyarrow import parquet
 
 import pairs
-from swordplay.application.tracking import Job, Settings, TrackingError, early, run
-from swordplay.application.tracking.pieces import PIECE, pieces
-from swordplay.data.tables import TableError
+from swordplay.tables import TableError
+from swordplay.tracking import Job, Settings, TrackingError, early, run
+from swordplay.tracking.pieces import PIECE, pieces
 from tracking.files import FORMATS, write
 from tracking.test_run import files, job, stopped_after
 from tracking.worlds import TASKS, world
@@ -29,9 +29,7 @@ HEAD = 300
 @pytest.fixture
 def small_head(monkeypatch):
     for module in ("early", "run"):  # the function run stands before its module
-        monkeypatch.setattr(
-            sys.modules[f"swordplay.application.tracking.{module}"], "HEAD_ROWS", HEAD
-        )
+        monkeypatch.setattr(sys.modules[f"swordplay.tracking.{module}"], "HEAD_ROWS", HEAD)
 
 
 class Pipe:
@@ -205,7 +203,7 @@ def test_a_reader_that_goes_away_costs_no_learning(tmp_path):
 
 
 def test_pieces_are_the_batch(tmp_path):
-    from swordplay.data.tables import open_table
+    from swordplay.tables import open_table
 
     path = tmp_path / "table.csv"
     path.write_text(

@@ -13,16 +13,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swordplay.application.report import track_sections
-from swordplay.application.report.page import Text
-from swordplay.application.tracking import Settings, Tracker
-from swordplay.application.tracking.clock import dates
-from swordplay.application.tracking.order import OrderWatch
-from swordplay.application.tracking.parts import is_part
-from swordplay.application.tracking.series import Series, Together
-from swordplay.application.tracking.steps import Steps, moves
-from swordplay.data import datasets
-from swordplay.data.tables import open_table
+from swordplay import datasets
+from swordplay.report import track_sections
+from swordplay.report.page import Text
+from swordplay.tables import open_table
+from swordplay.tracking import Settings, Tracker
+from swordplay.tracking.clock import dates
+from swordplay.tracking.order import OrderWatch
+from swordplay.tracking.parts import is_part
+from swordplay.tracking.series import Series, Together
+from swordplay.tracking.steps import Steps, moves
 from tracking.worlds import world
 
 DAY = datetime.datetime(2020, 1, 1)

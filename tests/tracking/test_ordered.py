@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv
 
-from swordplay.application.cli import inspection
-from swordplay.application.tracking import Job, Settings, TrackingError, run
-from swordplay.application.tracking.ordered import Order, order_of
-from swordplay.application.tracking.whole import whole
-from swordplay.data.tables import TableError
+from swordplay.cli import inspection
+from swordplay.tables import TableError
+from swordplay.tracking import Job, Settings, TrackingError, run
+from swordplay.tracking.ordered import Order, order_of
+from swordplay.tracking.whole import whole
 from tracking.files import FORMATS, write
 from tracking.worlds import world
 

@@ -5,14 +5,14 @@ against every fixed model.
 import numpy as np
 import pytest
 
-from swordplay.application.tracking import Settings, Tracker
-from swordplay.application.tracking.contestants import Played, Said
-from swordplay.application.tracking.proven import FIRST_WIDTH, MOST_WINDOWS, Windows, weighed
 from swordplay.estimators.head import Standing
 from swordplay.estimators.model import LinearModel
 from swordplay.estimators.scratch import Plans
 from swordplay.parts.learners import certificate
 from swordplay.parts.learners.certificate import CertificateState, Moment, Surroundings
+from swordplay.tracking import Settings, Tracker
+from swordplay.tracking.contestants import Played, Said
+from swordplay.tracking.proven import FIRST_WIDTH, MOST_WINDOWS, Windows, weighed
 from tolerances import CERTIFIED, ROUNDING
 from tracking.worlds import tracked, world
 

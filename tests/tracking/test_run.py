@@ -12,11 +12,11 @@ import pytest
 from pyarrow import csv, parquet
 
 import pairs
-from swordplay.application.tracking import Job, Settings, TrackingError, run
-from swordplay.base import checkpoint
-from swordplay.base.checkpoint import CheckpointError
-from swordplay.data.tables import TableError
-from swordplay.data.tables.table import HEAD_ROWS
+from swordplay.core import checkpoint
+from swordplay.core.checkpoint import CheckpointError
+from swordplay.tables import TableError
+from swordplay.tables.table import HEAD_ROWS
+from swordplay.tracking import Job, Settings, TrackingError, run
 from tracking.files import FORMATS, write
 from tracking.worlds import TASKS, tracked, world
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from swordplay.application.tracking import saving
-from swordplay.application.tracking.saving import BETWEEN_SAVES, SaveClock
+from swordplay.tracking import saving
+from swordplay.tracking.saving import BETWEEN_SAVES, SaveClock
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from swordplay.application.tracking.sketch import COUNT, EDGES, PARTS, Sketch, buckets
+from swordplay.tracking.sketch import COUNT, EDGES, PARTS, Sketch, buckets
 
 
 def sketched(errors, pieces=1):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from swordplay.application.tracking.tally import BINS, LAST_ROWS, Learned, Tally
+from swordplay.tracking.tally import BINS, LAST_ROWS, Learned, Tally
 
 
 def rows(count, labels, seed=0):

@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from swordplay.application.tracking import TrackingError
-from swordplay.application.tracking.task import recognise
+from swordplay.tracking import TrackingError
+from swordplay.tracking.task import recognise
 
 WHOLE = [float(k % 3) for k in range(100)]
 

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swordplay.application.tracking import Settings, Tracker, TrackingError
-from swordplay.application.tracking.stretches import MOST
-from swordplay.application.tracking.tally import LAST_ROWS
-from swordplay.application.tracking.task import FEWEST_NAMES, MOST_CLASSES, recognise, too_many
-from swordplay.base import checkpoint
+from swordplay.core import checkpoint
 from swordplay.estimators.classes import OneModelPerClass
 from swordplay.estimators.model import LARGEST, LinearModel
+from swordplay.tracking import Settings, Tracker, TrackingError
+from swordplay.tracking.stretches import MOST
+from swordplay.tracking.tally import LAST_ROWS
+from swordplay.tracking.task import FEWEST_NAMES, MOST_CLASSES, recognise, too_many
 from tolerances import ROUNDING
 from tracking.worlds import TASKS, column, tracked, world
 

@@ -10,12 +10,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from swordplay.application.report.story import write_story
-from swordplay.application.tracking import Settings, TrackingError, trackers
-from swordplay.application.tracking import twice as room
-from swordplay.application.tracking.twice_rows import ids_of
 from swordplay.late import LateModel
 from swordplay.late.kinds import MODELS, estimator
+from swordplay.report.story import write_story
+from swordplay.tracking import Settings, TrackingError, trackers
+from swordplay.tracking import twice as room
+from swordplay.tracking.twice_rows import ids_of
 from tracking.worlds import twice, world
 
 ROWS = 160

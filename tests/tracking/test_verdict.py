@@ -7,8 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from swordplay.application.cli import run
-from swordplay.application.tracking.verdict import BLOCKS, FEWEST_ROWS, figure, in_blocks, verdict
+from swordplay.cli import run
+from swordplay.tracking.verdict import BLOCKS, FEWEST_ROWS, figure, in_blocks, verdict
 
 HINT = " --lags 3 lets the last targets join, which often helps here."
 

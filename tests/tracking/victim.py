@@ -16,8 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from swordplay.application.cli import outcome as outcomes
-from swordplay.application.tracking import Job, Settings, Tracker, run, trackers
+from swordplay.cli import outcome as outcomes
+from swordplay.tracking import Job, Settings, Tracker, run, trackers
 from tracking.worlds import world
 
 EVERY = 100

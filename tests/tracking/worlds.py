@@ -7,7 +7,7 @@ import datetime
 import numpy as np
 import pyarrow as pa
 
-from swordplay.application.tracking import Settings, Tracker
+from swordplay.tracking import Settings, Tracker
 
 TASKS = ("regression", "binary", "multi-class")
 COLOURS = np.array(["red", "green", "blue", 'a, "b"'])

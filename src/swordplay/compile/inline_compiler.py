@@ -8,9 +8,9 @@ run. Functions that stop before the optimiser (innermost loops excepted) halve t
 (docs/decisions/0027).
 """
 
-# mypy: allow-untyped-calls, allow-untyped-decorators, allow-subclassing-any,
-# disable-error-code="attr-defined" because numba is untyped
-from __future__ import annotations
+# numba has no types for what this module uses.
+# mypy: allow-untyped-calls, allow-untyped-decorators, allow-subclassing-any
+# mypy: disable-error-code="attr-defined"
 
 import re
 from itertools import count

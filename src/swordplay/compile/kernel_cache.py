@@ -19,9 +19,9 @@ Bundled machine code is for kinds of processors (``TARGETS``), not for the very 
 SWORDPLAY_BUNDLED_KERNELS=0 ignores it, as ``swordplay warm`` does.
 """
 
-# mypy: allow-untyped-calls, allow-untyped-decorators, allow-subclassing-any,
-# disable-error-code="attr-defined" because numba is untyped
-from __future__ import annotations
+# numba has no types for what this module uses.
+# mypy: allow-untyped-calls, allow-untyped-decorators, allow-subclassing-any
+# mypy: disable-error-code="attr-defined"
 
 import functools
 import hashlib

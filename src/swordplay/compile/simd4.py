@@ -7,9 +7,9 @@ arrays, and the same lines run in Python. ``select`` and ``exp2_int`` also take 
 that one function can be written for both.
 """
 
-# mypy: allow-untyped-calls, allow-untyped-decorators, allow-subclassing-any,
-# disable-error-code="attr-defined" because numba is untyped
-from __future__ import annotations
+# numba has no types for what this module uses.
+# mypy: allow-untyped-calls, allow-untyped-decorators, allow-subclassing-any
+# mypy: disable-error-code="attr-defined"
 
 import operator
 from typing import Any, ClassVar

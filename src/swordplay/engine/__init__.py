@@ -12,8 +12,8 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
-from swordplay.base import arguments
-from swordplay.base.types import Matrix, State
+from swordplay.core import arguments
+from swordplay.core.types import Matrix, State
 from swordplay.engine.recipe import LARGEST_EXPLICIT, NotCompilable
 from swordplay.engine.saved import describe, is_state
 from swordplay.parts.metas import Parts

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import math
 
-from swordplay.base.state import UNKNOWN
-from swordplay.base.types import Vector
 from swordplay.compile import expert_loop, inline, larger
+from swordplay.core.state import UNKNOWN
+from swordplay.core.types import Vector
 from swordplay.engine.blocks import columns_of, keep_larger
 from swordplay.engine.gauge import is_news, measure, prepare
 from swordplay.engine.heading import is_kept

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from swordplay.base.types import Vector
 from swordplay.compile import expert_loop, inline, tail_view
+from swordplay.core.types import Vector
 from swordplay.engine.blocks import columns_of, dot
 from swordplay.engine.layout import BLOCK, CONFIG, EXPERT, LIVE, VECTOR, Arrays, Products
 from swordplay.engine.weights import normalised, settle_weights, taken_share

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import math
 
-from swordplay.base.types import Vector
 from swordplay.compile import expert_loop, inline, larger, smaller
+from swordplay.core.types import Vector
 from swordplay.engine.adapting import rounding_of, strain
 from swordplay.engine.blocks import columns_of
 from swordplay.engine.heading import is_kept

@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from swordplay.base.types import Vector
 from swordplay.compile import expert_loop, inline, larger
+from swordplay.core.types import Vector
 from swordplay.engine.ball_adaptive import is_at_once, stride_all
 from swordplay.engine.blocks import columns_of, least
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE, Arrays, Products

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from swordplay.base.types import Matrix, Vector
 from swordplay.compile import expert_loop, inline, larger, smaller
+from swordplay.core.types import Matrix, Vector
 from swordplay.engine.layout import BLOCK
 
 

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from swordplay.base import arguments
-from swordplay.base.guard import Guarded, takes_the_lock
-from swordplay.base.types import Matrix, Vector
+from swordplay.core import arguments
+from swordplay.core.guard import Guarded, takes_the_lock
+from swordplay.core.types import Matrix, Vector
 from swordplay.engine import inputs, readable, saved
 from swordplay.engine.facts import Facts
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE, VECTOR

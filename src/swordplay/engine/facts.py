@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.base.types import Matrix, State, Vector
+from swordplay.core.types import Matrix, State, Vector
 from swordplay.engine import readable, saved
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE
 from swordplay.engine.memory import Memory

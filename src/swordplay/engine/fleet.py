@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.base import arguments
-from swordplay.base.types import Array, Matrix
+from swordplay.core import arguments
+from swordplay.core.types import Array, Matrix
 from swordplay.engine.driver import Engine
 from swordplay.engine.memory import zeros
 from swordplay.engine.recipe import NotCompilable

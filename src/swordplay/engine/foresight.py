@@ -4,8 +4,8 @@ scratch for the target.
 
 from __future__ import annotations
 
-from swordplay.base.types import Vector
 from swordplay.compile import inline
+from swordplay.core.types import Vector
 from swordplay.engine import ball
 from swordplay.engine.layout import LIVE, VECTOR, Arrays, Products
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 
-from swordplay.base.types import Vector
 from swordplay.compile import expert_loop, inline
+from swordplay.core.types import Vector
 from swordplay.engine.blocks import columns_of
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE, Arrays, Products
 from swordplay.engine.scalar import curvature

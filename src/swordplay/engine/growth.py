@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from swordplay.base.types import Matrix, Vector
 from swordplay.compile import inline
+from swordplay.core.types import Matrix, Vector
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE
 from swordplay.parts.experts.gauge import ROOMY
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from swordplay.base.types import Matrix, Vector
 from swordplay.compile import expert_loop, inline, larger, tail_view
+from swordplay.core.types import Matrix, Vector
 from swordplay.engine.blocks import columns_of
 from swordplay.engine.layout import BLOCK, EXPERT, VECTOR, Arrays
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from swordplay.base import arguments
-from swordplay.base.types import Vector
+from swordplay.core import arguments
+from swordplay.core.types import Vector
 
 
 def is_sparse(features: Any) -> bool:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from swordplay.base.types import Matrix, Vector
 from swordplay.compile import expert_loop, inline, kernel
+from swordplay.core.types import Matrix, Vector
 from swordplay.engine.blocks import add_scaled
 from swordplay.engine.layout import HUBER, LOGISTIC
 from swordplay.engine.scalar import slope

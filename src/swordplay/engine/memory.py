@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.base.types import Matrix, Vector
+from swordplay.core.types import Matrix, Vector
 from swordplay.engine import layout
 from swordplay.engine.layout import BLOCK, CONFIG, EXPERT, LIVE, VECTOR, Arrays
 from swordplay.engine.recipe import Recipe

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 
-from swordplay.base.types import Vector
 from swordplay.compile import expert_loop, inline, larger, smaller
+from swordplay.core.types import Vector
 from swordplay.engine.adapting import adapt, begin
 from swordplay.engine.blocks import columns_of
 from swordplay.engine.layout import CONFIG, EXPERT, LINEAR, LIVE, SQUARED, Arrays, Products

@@ -11,8 +11,8 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from swordplay.base.types import Matrix, Vector
 from swordplay.compile import inline, inline_exact, kernel
+from swordplay.core.types import Matrix, Vector
 from swordplay.engine.layout import Arrays
 from swordplay.engine.rounds import play_planned
 from swordplay.engine.scaling import locate_and_follow_each, scale_and_follow_each, scale_each

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from swordplay.base.types import Vector
 from swordplay.compile import expert_loop, inline, larger
+from swordplay.core.types import Vector
 from swordplay.engine import plus_line
 from swordplay.engine.blocks import columns_of, dot
 from swordplay.engine.layout import BLOCK, EXPERT, LIVE, VECTOR, Arrays

@@ -20,8 +20,8 @@ from __future__ import annotations
 
 import math
 
-from swordplay.base.types import Vector
 from swordplay.compile import expert_loop, inline, larger, smaller
+from swordplay.core.types import Vector
 from swordplay.engine.blocks import columns_of, dot, largest, least
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE, Arrays, Products
 from swordplay.engine.plus_own import SUM

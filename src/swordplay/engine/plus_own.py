@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from swordplay.base.types import Vector
 from swordplay.compile import inline, tail_view, unrolled_loop
+from swordplay.core.types import Vector
 from swordplay.engine.layout import BLOCK, EXPERT, LIVE, VECTOR, Arrays
 
 SUM = VECTOR.under_way

@@ -19,8 +19,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from swordplay.base.types import Vector
 from swordplay.compile import expert_loop, inline, larger, smaller
+from swordplay.core.types import Vector
 from swordplay.engine.adapting import begin
 from swordplay.engine.blocks import columns_of, least
 from swordplay.engine.layout import BLOCK, CONFIG, EXPERT, LIVE, Arrays, Products

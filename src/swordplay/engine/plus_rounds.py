@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from swordplay.base.types import Matrix, Vector
 from swordplay.compile import kernel
+from swordplay.core.types import Matrix, Vector
 from swordplay.engine import ball, ball_sparse, foresight, plus_form, plus_plus, plus_sum
 from swordplay.engine.layout import Arrays
 from swordplay.engine.rounds import make_round, predict_one

@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from swordplay.base.types import Matrix, Vector
 from swordplay.compile import expert_loop, inline, larger, smaller, tail_view
+from swordplay.core.types import Matrix, Vector
 from swordplay.engine.layout import EXPERT, Products
 
 

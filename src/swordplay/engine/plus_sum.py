@@ -20,8 +20,8 @@ from __future__ import annotations
 
 import math
 
-from swordplay.base.types import Vector
 from swordplay.compile import expert_loop, inline, vector_loop
+from swordplay.core.types import Vector
 from swordplay.engine import ball, plus_line, plus_plus
 from swordplay.engine.blocks import columns_of, dot, largest
 from swordplay.engine.layout import BLOCK, CONFIG, EXPERT, LIVE, VECTOR, Arrays, Products

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 
-from swordplay.base.types import Matrix, Vector
 from swordplay.compile import inline
+from swordplay.core.types import Matrix, Vector
 from swordplay.engine.blocks import dot
 from swordplay.engine.heading import lean_by, note_pull
 from swordplay.engine.layout import BOX, CONFIG, EXPERT, LIVE, VECTOR, Arrays, Products

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from swordplay.base.types import Matrix, Vector
 from swordplay.compile import inline, kernel
+from swordplay.core.types import Matrix, Vector
 from swordplay.engine.layout import EXPERT, LIVE, VECTOR
 from swordplay.engine.scaling import scale_row
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.base import arguments
-from swordplay.base.types import Vector
+from swordplay.core import arguments
+from swordplay.core.types import Vector
 from swordplay.engine import inputs, layout
 from swordplay.engine.driver import CHUNK, CHUNK_NUMBERS, Engine, Played
 from swordplay.engine.layout import CONFIG, LIVE

@@ -11,8 +11,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from swordplay.base.types import Matrix, Vector
 from swordplay.compile import inline, kernel
+from swordplay.core.types import Matrix, Vector
 from swordplay.engine import ball
 from swordplay.engine.blocks import dot
 from swordplay.engine.layout import BOX, SIMPLEX, Arrays

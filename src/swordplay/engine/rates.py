@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import math
 
-from swordplay.base.types import Vector
 from swordplay.compile import inline
+from swordplay.core.types import Vector
 from swordplay.engine.layout import CONFIG, DOUBLING, FIXED, LEARNED, LIVE, Products
 from swordplay.engine.scalar import fading
 from swordplay.parts.metas.optimism import TIED

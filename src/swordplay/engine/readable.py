@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.base.types import Matrix, State, Vector
+from swordplay.core.types import Matrix, State, Vector
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE, VECTOR, readable_names
 from swordplay.engine.memory import Memory
 from swordplay.engine.recipe import NotCompilable

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from swordplay.base.arguments import shown
-from swordplay.base.types import Matrix, Vector
+from swordplay.core.arguments import shown
+from swordplay.core.types import Matrix, Vector
 from swordplay.engine import layout
 from swordplay.engine.layout import CONFIG
 from swordplay.parts.domains import Ball, Box, Simplex

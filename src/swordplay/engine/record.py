@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from swordplay.base.state import UNKNOWN
-from swordplay.base.types import Vector
 from swordplay.compile import inline
+from swordplay.core.state import UNKNOWN
+from swordplay.core.types import Vector
 from swordplay.engine.layout import (
     ADAPTIVE,
     CHARGED,

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from swordplay.base.types import Matrix, Vector
 from swordplay.compile import inline, kernel
+from swordplay.core.types import Matrix, Vector
 from swordplay.engine import (
     ball,
     ball_adaptive,

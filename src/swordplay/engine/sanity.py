@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.base.state import COUNT, DAMAGED, Range, require
-from swordplay.base.types import Matrix, Vector
+from swordplay.core.state import COUNT, DAMAGED, Range, require
+from swordplay.core.types import Matrix, Vector
 from swordplay.engine.layout import BOX, CONFIG, EXPERT, LIVE, kept_names
 from swordplay.engine.recipe import Recipe
 from swordplay.engine.saved import Numbers

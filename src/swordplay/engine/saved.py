@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from swordplay.base.arguments import shown
-from swordplay.base.state import UNKNOWN
-from swordplay.base.types import Matrix, State, Vector
+from swordplay.core.arguments import shown
+from swordplay.core.state import UNKNOWN
+from swordplay.core.types import Matrix, State, Vector
 from swordplay.engine.layout import CHARGED, CONFIG, EXPERT, LIVE, VECTOR, fields, kept_names
 from swordplay.engine.memory import Memory
 

@@ -13,8 +13,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from swordplay.base.types import Matrix, Vector
 from swordplay.compile import inline, inline_exact, kernel, unrolled_loop
+from swordplay.core.types import Matrix, Vector
 
 WARM_UP = 32
 """Rows that are measured together before the slow pursuit begins."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from swordplay.base.types import Matrix, Vector
 from swordplay.compile import inline
+from swordplay.core.types import Matrix, Vector
 from swordplay.engine import ball
 from swordplay.engine.ball_sparse import Entries
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE, Arrays

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from swordplay.base.types import Vector
 from swordplay.compile import expert_loop, inline, larger, smaller
+from swordplay.core.types import Vector
 from swordplay.engine.blocks import columns_of, dot
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE, NO_OPTIMISM, Arrays, Products
 from swordplay.engine.scalar import fading, slope

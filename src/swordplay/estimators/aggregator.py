@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from swordplay.base import arguments
-from swordplay.base.types import Vector
+from swordplay.core import arguments
+from swordplay.core.types import Vector
 from swordplay.estimators.regression import Regression
 from swordplay.estimators.tuning import regression_loss
 

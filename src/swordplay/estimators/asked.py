@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, final
 
 import numpy as np
 
-from swordplay.base.types import Array, Matrix, State
+from swordplay.core.types import Array, Matrix, State
 from swordplay.estimators.heads import Heads
 from swordplay.estimators.labels import Labels
 from swordplay.estimators.mixed_rows import MixedRows, Row

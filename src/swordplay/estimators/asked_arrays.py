@@ -8,9 +8,9 @@ from typing import Any, final
 
 import numpy as np
 
-from swordplay.base import arguments
-from swordplay.base.arguments import shown
-from swordplay.base.types import Matrix, State, Vector
+from swordplay.core import arguments
+from swordplay.core.arguments import shown
+from swordplay.core.types import Matrix, State, Vector
 from swordplay.estimators import label_arrays
 from swordplay.estimators.asked import Said, silent
 from swordplay.estimators.coat import Coat, refuse_huge, refuse_words

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.base import state
-from swordplay.base.arguments import LARGEST
-from swordplay.base.state import Range
-from swordplay.base.types import Array, Matrix, State, Vector
+from swordplay.core import state
+from swordplay.core.arguments import LARGEST
+from swordplay.core.state import Range
+from swordplay.core.types import Array, Matrix, State, Vector
 from swordplay.intervals import SwordIntervals
 from swordplay.intervals.memory import is_earlier
 

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from swordplay.base.arguments import LARGEST
-from swordplay.base.state import COUNT, DAMAGED, Range, require
-from swordplay.base.types import Matrix, State, Vector
+from swordplay.core.arguments import LARGEST
+from swordplay.core.state import COUNT, DAMAGED, Range, require
+from swordplay.core.types import Matrix, State, Vector
 
 MAD_TO_SPREAD = 1.4826
 """The standard deviation of a normal variable in units of its median absolute deviation."""

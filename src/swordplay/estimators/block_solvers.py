@@ -9,7 +9,7 @@ from typing import Any, final
 
 import numpy as np
 
-from swordplay.base.types import Matrix, Vector
+from swordplay.core.types import Matrix, Vector
 from swordplay.estimators.block import MEASURED_ROWS, Places, measure
 from swordplay.estimators.block_choice import SEGMENTS, Solver, dense
 from swordplay.estimators.tuning import THRESHOLDS

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.base.types import Matrix, Vector
+from swordplay.core.types import Matrix, Vector
 
 CHUNK_NUMBERS = 1 << 21
 """Entries of a chunk: 16 MB."""

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from swordplay.base import nested, state
-from swordplay.base.arguments import shown
-from swordplay.base.state import DAMAGED, ROWS, Range
-from swordplay.base.types import State, Vector
+from swordplay.core import nested, state
+from swordplay.core.arguments import shown
+from swordplay.core.state import DAMAGED, ROWS, Range
+from swordplay.core.types import State, Vector
 from swordplay.estimators.heads import Heads
 
 

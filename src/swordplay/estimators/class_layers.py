@@ -7,9 +7,9 @@ from typing import Any, Self, final
 
 import numpy as np
 
-from swordplay.base import nested
-from swordplay.base.state import DAMAGED
-from swordplay.base.types import Matrix, State, Vector
+from swordplay.core import nested
+from swordplay.core.state import DAMAGED
+from swordplay.core.types import Matrix, State, Vector
 from swordplay.estimators.scratch import NONE_MISSING
 from swordplay.estimators.second_order import WIDEST_SECOND_ORDER, SecondOrder
 

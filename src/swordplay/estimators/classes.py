@@ -9,9 +9,9 @@ from typing import Any, final
 
 import numpy as np
 
-from swordplay.base import nested
-from swordplay.base.state import DAMAGED
-from swordplay.base.types import Array, Matrix, State, Vector
+from swordplay.core import nested
+from swordplay.core.state import DAMAGED
+from swordplay.core.types import Array, Matrix, State, Vector
 from swordplay.estimators import class_files, probabilities
 from swordplay.estimators.class_layers import MOST_CLASSES, ClassLayers
 from swordplay.estimators.head import Head

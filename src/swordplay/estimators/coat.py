@@ -16,8 +16,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from swordplay.base import arguments
-from swordplay.base.types import Matrix, State, Vector
+from swordplay.core import arguments
+from swordplay.core.types import Matrix, State, Vector
 from swordplay.estimators import frames, label_arrays
 from swordplay.estimators.block import Block
 from swordplay.estimators.chunks import in_order, play
@@ -150,7 +150,7 @@ class Coat(Saved, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
                 f"{type(self).__name__} requires y to be passed, but the target y is None."
             )
         X, y = self._framed(X, reset=reset), label_arrays.require_entries("y", y)
-        if np.ndim(y) == 0:
+        if np.asarray(y).ndim == 0:
             raise ValueError(
                 f"y should be a 1d array, got {arguments.shown(y)} ({type(y).__name__}). Give one "
                 "target per row."

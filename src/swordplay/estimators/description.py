@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from swordplay.base import nested
-from swordplay.base.checkpoint.facts import Facts, Names, entries
+from swordplay.core import nested
+from swordplay.core.checkpoint.facts import Facts, Names, entries
 from swordplay.engine import describe, is_state
 from swordplay.estimators import class_files
 

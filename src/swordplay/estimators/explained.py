@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from swordplay.base import arguments
-from swordplay.base.guard import Guarded
+from swordplay.core import arguments
+from swordplay.core.guard import Guarded
 from swordplay.estimators import summary
 from swordplay.estimators.block import Block
 

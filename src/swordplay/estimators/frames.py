@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.base import arguments, extras
-from swordplay.base.arguments import shown
-from swordplay.base.types import Matrix
+from swordplay.core import arguments, extras
+from swordplay.core.arguments import shown
+from swordplay.core.types import Matrix
 
 ARROW = ("__arrow_c_stream__", "__arrow_c_array__")
 KINDS = {"U": "words", "S": "words", "M": "dates", "m": "lengths of time"}
@@ -107,7 +107,7 @@ def resumed(saved: Any) -> Any:
 def _frame_encoder() -> Any:
     """The class, imported when it is needed: pyarrow takes long, and need not be there."""
     with extras.needing("encode=True and TableEncoder", "cli", "pyarrow"):
-        from swordplay.data.encoding.frames import FrameEncoder
+        from swordplay.tables.frame_encoder import FrameEncoder
     return FrameEncoder
 
 

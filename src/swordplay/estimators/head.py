@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from swordplay.base.state import DAMAGED
-from swordplay.base.types import Matrix, Vector
+from swordplay.core.state import DAMAGED
+from swordplay.core.types import Matrix, Vector
 from swordplay.engine.driver import Engine
 from swordplay.estimators.scaler import SLACK, Locator, Scaler
 from swordplay.estimators.tuning import EARLIER_SHARPNESS, FLOOR, SHARPNESS, LossName

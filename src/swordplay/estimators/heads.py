@@ -17,9 +17,9 @@ from typing import Any, final
 
 import numpy as np
 
-from swordplay.base import nested, state
-from swordplay.base.state import Range
-from swordplay.base.types import Matrix, State, Vector
+from swordplay.core import nested, state
+from swordplay.core.state import Range
+from swordplay.core.types import Matrix, State, Vector
 from swordplay.engine.driver import CHUNK, CHUNK_NUMBERS
 from swordplay.engine.stack import Stack
 from swordplay.estimators import head

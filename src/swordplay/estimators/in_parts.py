@@ -11,7 +11,7 @@ from typing import Any, Self, final
 
 import numpy as np
 
-from swordplay.base.types import Matrix, Vector
+from swordplay.core.types import Matrix, Vector
 from swordplay.estimators.heads import NO_WEIGHTS, Heads
 from swordplay.estimators.model import LinearModel
 from swordplay.estimators.scratch import NONE_MISSING, Scratch, writable

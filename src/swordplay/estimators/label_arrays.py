@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.base import arguments
-from swordplay.base.arguments import shown
+from swordplay.core import arguments
+from swordplay.core.arguments import shown
 
 
 def declared(classes: Any) -> Any:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.base.arguments import shown
-from swordplay.base.checkpoint.encoding import LARGEST_INT_BITS
+from swordplay.core.arguments import shown
+from swordplay.core.checkpoint.encoding import LARGEST_INT_BITS
 from swordplay.estimators.named_rows import dump_names, load_names
 
 PLAIN: dict[type, Callable[[Any], Any]] = {

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.base.types import Matrix, Vector
+from swordplay.core.types import Matrix, Vector
 
 
 def mass_above(probabilities: Matrix) -> Matrix:

@@ -17,8 +17,8 @@ from typing import Any, cast, final
 
 import numpy as np
 
-from swordplay.base.arguments import shown
-from swordplay.base.types import State
+from swordplay.core.arguments import shown
+from swordplay.core.types import State
 from swordplay.estimators.model import LARGEST
 from swordplay.estimators.named_rows import dump_names, load_names, number
 from swordplay.estimators.plain_rows import PlainRows

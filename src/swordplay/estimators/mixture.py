@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.base.state import COUNT, DAMAGED, Range, require
-from swordplay.base.types import Matrix, State, Vector
+from swordplay.core.state import COUNT, DAMAGED, Range, require
+from swordplay.core.types import Matrix, State, Vector
 from swordplay.engine import LARGEST_EXPLICIT
 from swordplay.engine.driver import Engine
 from swordplay.estimators.model import THRESHOLDS

@@ -7,8 +7,8 @@ from typing import Any, final
 
 import numpy as np
 
-from swordplay.base import nested
-from swordplay.base.types import Array, Matrix, State, Vector
+from swordplay.core import nested
+from swordplay.core.types import Array, Matrix, State, Vector
 from swordplay.engine.driver import Engine
 from swordplay.estimators.head import Head
 from swordplay.estimators.heads import Heads

@@ -7,9 +7,9 @@ from typing import Any, final
 
 import numpy as np
 
-from swordplay.base.arguments import real
-from swordplay.base.guard import takes_the_lock
-from swordplay.base.types import Matrix, State, Vector
+from swordplay.core.arguments import real
+from swordplay.core.guard import takes_the_lock
+from swordplay.core.types import Matrix, State, Vector
 from swordplay.estimators import probabilities, raw_units
 from swordplay.estimators.asked import Askable, AskedByName
 from swordplay.estimators.classes import OneModelPerClass

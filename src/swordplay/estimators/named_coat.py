@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from swordplay.base.arguments import shown
-from swordplay.base.types import Matrix, State, Vector
+from swordplay.core.arguments import shown
+from swordplay.core.types import Matrix, State, Vector
 from swordplay.estimators.asked import Askable
 from swordplay.estimators.bands import Bands
 from swordplay.estimators.explained import Explained

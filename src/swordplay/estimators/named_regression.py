@@ -7,8 +7,8 @@ from typing import Any, final
 
 import numpy as np
 
-from swordplay.base.guard import takes_the_lock
-from swordplay.base.types import Matrix, Vector
+from swordplay.core.guard import takes_the_lock
+from swordplay.core.types import Matrix, Vector
 from swordplay.estimators import raw_units
 from swordplay.estimators.asked import Askable, AskedByName
 from swordplay.estimators.head import Head

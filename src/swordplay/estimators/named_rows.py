@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from swordplay.base.arguments import shown, unmasked
-from swordplay.base.types import Matrix, Vector
+from swordplay.core.arguments import shown, unmasked
+from swordplay.core.types import Matrix, Vector
 from swordplay.estimators.heads import Heads
 from swordplay.estimators.model import LARGEST
 from swordplay.estimators.second_order import SecondOrder

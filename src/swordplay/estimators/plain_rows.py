@@ -9,8 +9,8 @@ from typing import Any, final, overload
 
 import numpy as np
 
-from swordplay.base.arguments import LARGEST
-from swordplay.base.types import Matrix
+from swordplay.core.arguments import LARGEST
+from swordplay.core.types import Matrix
 
 
 @final

@@ -22,8 +22,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import indexable
 from sklearn.utils.validation import _num_samples, column_or_1d
 
-from swordplay.base import arguments
-from swordplay.base.types import Vector
+from swordplay.core import arguments
+from swordplay.core.types import Vector
 from swordplay.estimators import label_arrays
 from swordplay.estimators.coat import Coat
 

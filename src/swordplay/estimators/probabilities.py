@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from swordplay.base.types import Matrix
+from swordplay.core.types import Matrix
 
 
 def of_scores(scores: Matrix, classes: int) -> Matrix:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from swordplay.base.types import Matrix, Vector
+from swordplay.core.types import Matrix, Vector
 from swordplay.estimators.classes import OneModelPerClass
 from swordplay.estimators.head import Head
 from swordplay.estimators.model import LinearModel

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from swordplay.base.types import Array, Matrix, State, Vector
+from swordplay.core.types import Array, Matrix, State, Vector
 from swordplay.estimators.bands import Bands
 from swordplay.estimators.chunks import in_chunks, play
 from swordplay.estimators.coat import Coat, loss_weights, real_targets, refuse_words

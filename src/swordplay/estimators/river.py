@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from river import base, conf
 
-from swordplay.base.arguments import real
-from swordplay.base.guard import takes_the_lock
+from swordplay.core.arguments import real
+from swordplay.core.guard import takes_the_lock
 from swordplay.estimators.named_coat import Features
 from swordplay.estimators.named_regression import NamedRegression
 from swordplay.estimators.named_rows import frame_of, numeric_column, series_like, targets

@@ -8,7 +8,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from river import base
 
-from swordplay.base.types import Matrix
+from swordplay.core.types import Matrix
 from swordplay.estimators.named_classes import NamedClassification
 from swordplay.estimators.named_rows import frame_like, frame_of, series_like, targets
 from swordplay.estimators.river_coat import RiverCoat

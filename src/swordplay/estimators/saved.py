@@ -14,10 +14,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from swordplay.base import arguments, checkpoint
-from swordplay.base.checkpoint import CheckpointError
-from swordplay.base.guard import Guarded
-from swordplay.base.types import State
+from swordplay.core import arguments, checkpoint
+from swordplay.core.checkpoint import CheckpointError
+from swordplay.core.guard import Guarded
+from swordplay.core.types import State
 from swordplay.estimators.tuning import AUTO
 
 PARAMETER, MODEL = "parameter.", "model."

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from swordplay.base import state
-from swordplay.base.state import COUNT, Range
-from swordplay.base.types import Matrix, State, Vector
+from swordplay.core import state
+from swordplay.core.state import COUNT, Range
+from swordplay.core.types import Matrix, State, Vector
 
 FARTHEST = 1e63
 """Values have magnitudes of 1e60 at the most.

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from swordplay.base.types import Matrix, Vector
+from swordplay.core.types import Matrix, Vector
 from swordplay.engine.stack import Stack
 from swordplay.estimators.scaler import Locator, Scaler
 from swordplay.estimators.tuning import CURVATURES, REACH, SMALLEST_NORM, THRESHOLDS, LossName

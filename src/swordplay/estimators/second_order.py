@@ -17,7 +17,7 @@ from typing import Any, final
 
 import numpy as np
 
-from swordplay.base.types import Matrix, State, Vector
+from swordplay.core.types import Matrix, State, Vector
 from swordplay.estimators import second_order_units
 from swordplay.estimators.scratch import NONE_MISSING, Bench, SecondBench, aligned, quick, writable
 from swordplay.estimators.second_order_state import check, with_pace

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.base.state import DAMAGED, Range, require
-from swordplay.base.types import State
+from swordplay.core.state import DAMAGED, Range, require
+from swordplay.core.types import State
 from swordplay.estimators.tuning import LARGEST
 
 VAST = 1e150

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from swordplay.base.types import Vector
+from swordplay.core.types import Vector
 
 if TYPE_CHECKING:
     from swordplay.estimators.second_order import SecondOrder

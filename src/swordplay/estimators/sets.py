@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.base.types import Array, Matrix, State, Vector
+from swordplay.core.types import Array, Matrix, State, Vector
 from swordplay.estimators.bands import MOST_PAIRS, Bands
 from swordplay.estimators.chunks import play
 from swordplay.estimators.coat import Coat

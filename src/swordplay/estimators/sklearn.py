@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from swordplay.base.types import Matrix, Vector
+from swordplay.core.types import Matrix, Vector
 from swordplay.estimators.aggregator import SwordAggregator
 from swordplay.estimators.block import Block
 from swordplay.estimators.block_choice import WIDEST, learn_and_choose, places_of

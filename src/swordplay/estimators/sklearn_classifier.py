@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
-from swordplay.base import arguments, state
-from swordplay.base.types import Matrix, State, Vector
+from swordplay.core import arguments, state
+from swordplay.core.types import Matrix, State, Vector
 from swordplay.estimators import label_arrays
 from swordplay.estimators.bands import Bands
 from swordplay.estimators.block import Block

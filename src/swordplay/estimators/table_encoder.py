@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from swordplay.base import arguments
-from swordplay.base.types import Matrix
+from swordplay.core import arguments
+from swordplay.core.types import Matrix
 from swordplay.estimators import frames
 
 MISSING = ("mean", "nan")

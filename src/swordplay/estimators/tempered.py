@@ -9,9 +9,9 @@ from typing import Any, Self, final
 
 import numpy as np
 
-from swordplay.base import nested
-from swordplay.base.state import DAMAGED, Range, require
-from swordplay.base.types import Matrix, State, Vector
+from swordplay.core import nested
+from swordplay.core.state import DAMAGED, Range, require
+from swordplay.core.types import Matrix, State, Vector
 from swordplay.estimators.class_layers import ClassLayers
 from swordplay.estimators.scratch import NONE_MISSING, writable
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from swordplay.base import arguments
+from swordplay.core import arguments
 
 LossName = Literal["squared", "huber", "logistic"]
 

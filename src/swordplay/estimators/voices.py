@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from swordplay.base.types import Array, Matrix, Vector
+from swordplay.core.types import Array, Matrix, Vector
 from swordplay.estimators.scratch import Bench, Scratch, quick
 
 if TYPE_CHECKING:

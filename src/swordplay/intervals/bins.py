@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from swordplay.base.types import Vector
 from swordplay.compile import inline, unrolled_loop
+from swordplay.core.types import Vector
 from swordplay.intervals.layout import EDGE, STEPS
 
 NONE = -1.0

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.base import arguments
-from swordplay.base.state import DAMAGED, Range, require
-from swordplay.base.types import Array, State, Vector
+from swordplay.core import arguments
+from swordplay.core.state import DAMAGED, Range, require
+from swordplay.core.types import Array, State, Vector
 
 MOST = 4096
 """Intervals that are remembered; older ones are forgotten."""

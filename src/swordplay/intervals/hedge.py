@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from swordplay.base.types import Vector
 from swordplay.compile import bits_to_float, expert_loop, inline_exact
+from swordplay.core.types import Vector
 from swordplay.engine.scalar import fading
 from swordplay.intervals.layout import STEPS
 

@@ -6,9 +6,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from swordplay.base import arguments
-from swordplay.base.arguments import LARGEST, shown
-from swordplay.base.types import Array, Matrix, Vector
+from swordplay.core import arguments
+from swordplay.core.arguments import LARGEST, shown
+from swordplay.core.types import Array, Matrix, Vector
 
 
 def number(name: str, value: Any) -> float:

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import math
 
-from swordplay.base.types import Vector
 from swordplay.compile import inline
+from swordplay.core.types import Vector
 from swordplay.intervals.layout import BEND, FEW, GAIN, HASTE, LARGEST_SCORE, LIMIT, ROWS, SCORE
 
 POINT = -1.0

@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.base.state import DAMAGED, Range, require
-from swordplay.base.types import Array, State, Vector
+from swordplay.core.state import DAMAGED, Range, require
+from swordplay.core.types import Array, State, Vector
 from swordplay.intervals.layout import BEND, GAIN, LIMIT
 
 MOST_SIZES = 1000

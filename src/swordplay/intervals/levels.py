@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.base import arguments
-from swordplay.base.types import Vector
+from swordplay.core import arguments
+from swordplay.core.types import Vector
 
 
 def level_or_levels(level: Any) -> float | tuple[float, ...]:

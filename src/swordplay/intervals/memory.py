@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from swordplay.base import arguments, state
-from swordplay.base.state import COUNT, Range, require
-from swordplay.base.types import Array, Matrix, State, Vector
+from swordplay.core import arguments, state
+from swordplay.core.state import COUNT, Range, require
+from swordplay.core.types import Array, Matrix, State, Vector
 from swordplay.intervals import layout
 from swordplay.intervals.given import MOST
 

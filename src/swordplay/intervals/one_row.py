@@ -9,7 +9,7 @@ from typing import Any, final
 
 import numpy as np
 
-from swordplay.base.types import Array, Matrix, Vector
+from swordplay.core.types import Array, Matrix, Vector
 from swordplay.intervals import layout
 from swordplay.intervals.memory import Memory
 

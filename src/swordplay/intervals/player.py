@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.base.guard import Guarded
-from swordplay.base.types import Array, Matrix, Vector
+from swordplay.core.guard import Guarded
+from swordplay.core.types import Array, Matrix, Vector
 from swordplay.intervals import layout
 from swordplay.intervals.late import Late
 from swordplay.intervals.memory import Memory

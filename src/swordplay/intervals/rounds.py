@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from swordplay.base.types import Matrix, Vector
 from swordplay.compile import inline, kernel, uncompiled
+from swordplay.core.types import Matrix, Vector
 from swordplay.engine.scaling import follow_row, scale_row
 from swordplay.intervals import bins, integrator, scale, shape
 from swordplay.intervals.integrator import POINT

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import math
 
-from swordplay.base.types import Matrix, Vector
 from swordplay.compile import expert_loop, inline
+from swordplay.core.types import Matrix, Vector
 from swordplay.intervals.hedge import dot, halved, least, summed, weigh
 from swordplay.intervals.layout import (
     FEW,

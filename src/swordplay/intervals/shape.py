@@ -23,8 +23,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from swordplay.base.types import Matrix, Vector
 from swordplay.compile import expert_loop, inline, inline_exact, unrolled_loop
+from swordplay.core.types import Matrix, Vector
 from swordplay.intervals import bins
 from swordplay.intervals.hedge import dot, halved, least, summed, weigh
 from swordplay.intervals.layout import (

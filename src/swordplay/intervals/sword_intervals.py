@@ -8,8 +8,8 @@ from typing import Any, final
 
 import numpy as np
 
-from swordplay.base import arguments, checkpoint, settings
-from swordplay.base.types import Array, Matrix, State, Vector
+from swordplay.core import arguments, checkpoint, settings
+from swordplay.core.types import Array, Matrix, State, Vector
 from swordplay.intervals import inputs, layout
 from swordplay.intervals.given import Given
 from swordplay.intervals.late import Late

@@ -4,7 +4,7 @@ one.
 Needs pyarrow: the extra ``cli``.
 """
 
-from swordplay.base.extras import needing
+from swordplay.core.extras import needing
 
 with needing("swordplay.keyed", "cli", "pyarrow"):
     from swordplay.keyed.keyed import Keyed

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from swordplay.base.types import Matrix, Vector
 from swordplay.compile import kernel
+from swordplay.core.types import Matrix, Vector
 from swordplay.intervals.layout import BOTH, GIVE
 from swordplay.intervals.rounds import play_within
 

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.base.arguments import LARGEST
-from swordplay.base.state import Range, require
-from swordplay.base.types import Array, Matrix, Vector
+from swordplay.core.arguments import LARGEST
+from swordplay.core.state import Range, require
+from swordplay.core.types import Array, Matrix, Vector
 from swordplay.intervals import layout
 from swordplay.intervals.memory import RANGES, Memory, require_first, require_live
 

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import NamedTuple, NoReturn, final
 
-from swordplay.base.checkpoint import CheckpointError, CheckpointMissing
+from swordplay.core.checkpoint import CheckpointError, CheckpointMissing
 
 FILE = "keys.sqlite"
 FORMAT = 1

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from swordplay.base.types import Matrix, Vector
+from swordplay.core.types import Matrix, Vector
 from swordplay.keyed.crew import Crew
 from swordplay.keyed.growing import Growing
 from swordplay.keyed.playing import Turn

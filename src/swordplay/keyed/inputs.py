@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from swordplay.base import arguments
-from swordplay.base.arguments import shown
-from swordplay.base.types import Matrix, Vector
+from swordplay.core import arguments
+from swordplay.core.arguments import shown
+from swordplay.core.types import Matrix, Vector
 from swordplay.estimators import label_arrays
 from swordplay.estimators.model import LARGEST
 from swordplay.keyed.folder import Key

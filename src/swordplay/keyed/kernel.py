@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from swordplay.base.types import Matrix, Vector
 from swordplay.compile import inline, kernel
+from swordplay.core.types import Matrix, Vector
 from swordplay.engine.plan import PLACE as LOCATED
 from swordplay.engine.plan import SETTING, Followed, Planned, prepare
 from swordplay.engine.preview import decide_aside, product

@@ -8,10 +8,10 @@ from typing import Any, Literal, Self, final
 
 import numpy as np
 
-from swordplay.base import arguments
-from swordplay.base.arguments import shown
-from swordplay.base.checkpoint import CheckpointError
-from swordplay.base.types import Matrix
+from swordplay.core import arguments
+from swordplay.core.arguments import shown
+from swordplay.core.checkpoint import CheckpointError
+from swordplay.core.types import Matrix
 from swordplay.engine.record import EXPERTS, PROVEN, ROUND
 from swordplay.estimators import label_arrays, probabilities
 from swordplay.estimators.model import LossName, regression_loss

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.base import nested
-from swordplay.base.types import State, Vector
+from swordplay.core import nested
+from swordplay.core.types import State, Vector
 from swordplay.engine.record import EXPERTS, PROVEN, RECIPROCALS, ROUND
 from swordplay.engine.scaling import SETTLED, WARM_UP
 from swordplay.estimators.model import LinearModel

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from swordplay.base.state import Range, require
-from swordplay.base.types import Matrix, Vector
+from swordplay.core.state import Range, require
+from swordplay.core.types import Matrix, Vector
 from swordplay.engine.plan import SETTING
 from swordplay.engine.record import (
     EXPERTS,

@@ -9,7 +9,7 @@ from typing import Any, final
 
 import numpy as np
 
-from swordplay.base.checkpoint import CheckpointError
+from swordplay.core.checkpoint import CheckpointError
 from swordplay.keyed.folder import EVER, Folder, Key, Row
 from swordplay.keyed.group import Group
 from swordplay.keyed.growing import Growing

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from swordplay.base import checkpoint, nested
-from swordplay.base.arguments import shown
+from swordplay.core import checkpoint, nested
+from swordplay.core.arguments import shown
 from swordplay.estimators.classes import OneModelPerClass
 from swordplay.estimators.model import LinearModel, LossName
 

@@ -15,9 +15,9 @@ from typing import Any, final
 
 import numpy as np
 
-from swordplay.base import nested
-from swordplay.base.state import ROWS, Range, require
-from swordplay.base.types import Array, Matrix, State, Vector
+from swordplay.core import nested
+from swordplay.core.state import ROWS, Range, require
+from swordplay.core.types import Array, Matrix, State, Vector
 from swordplay.estimators.asked import Askable
 from swordplay.late import kinds
 from swordplay.late.blocks import Kept, Run, kept_of

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.base.types import Array, Matrix, Vector
+from swordplay.core.types import Array, Matrix, Vector
 from swordplay.estimators.asked import Askable
 from swordplay.estimators.bands import Bands
 from swordplay.estimators.heads import Heads

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from swordplay.base.types import Array, Matrix, Vector
+from swordplay.core.types import Array, Matrix, Vector
 from swordplay.estimators.asked import Askable
 from swordplay.late.ticket import Ticket
 
@@ -253,10 +253,10 @@ def is_seen(asks: Askable, runs: Sequence[Run]) -> bool:
 
 def table_of(asks: Askable, runs: Sequence[Run]) -> Matrix | None:
     """Rows as the model sees them, where it sees them as it did when they were asked; else None."""
+    if not is_seen(asks, runs):
+        return None
     # What was seen has a table; mypy does not follow is_seen.
-    return (
-        _joined([run.block.table[0][run.places] for run in runs]) if is_seen(asks, runs) else None
-    )  # type: ignore[index]
+    return _joined([run.block.table[0][run.places] for run in runs])  # type: ignore[index]
 
 
 def given_of(runs: Sequence[Run]) -> Matrix | None:

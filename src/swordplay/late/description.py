@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from swordplay.base import nested
-from swordplay.base.checkpoint.facts import Facts, Names
+from swordplay.core import nested
+from swordplay.core.checkpoint.facts import Facts, Names
 from swordplay.estimators import description
 from swordplay.late.model import KIND
 from swordplay.late.score import Score

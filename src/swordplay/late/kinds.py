@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from swordplay.base import arguments
+from swordplay.core import arguments
 from swordplay.estimators.asked import Askable, AskedByName
 from swordplay.estimators.mixed_rows import KINDS
 from swordplay.estimators.tuning import AUTO

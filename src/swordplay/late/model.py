@@ -8,11 +8,11 @@ from typing import Any, Self, final
 
 import numpy as np
 
-from swordplay.base import arguments, checkpoint, nested
-from swordplay.base.checkpoint import CheckpointError
-from swordplay.base.guard import Guarded
-from swordplay.base.state import ROWS, Range, require
-from swordplay.base.types import State
+from swordplay.core import arguments, checkpoint, nested
+from swordplay.core.checkpoint import CheckpointError
+from swordplay.core.guard import Guarded
+from swordplay.core.state import ROWS, Range, require
+from swordplay.core.types import State
 from swordplay.estimators.bands import Bands
 from swordplay.estimators.plain_rows import PlainRows
 from swordplay.intervals import SwordIntervals

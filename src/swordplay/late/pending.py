@@ -11,9 +11,9 @@ from typing import Any, final
 
 import numpy as np
 
-from swordplay.base.arguments import shown
-from swordplay.base.state import DAMAGED, ROWS, Range, require
-from swordplay.base.types import Matrix, State, Vector
+from swordplay.core.arguments import shown
+from swordplay.core.state import DAMAGED, ROWS, Range, require
+from swordplay.core.types import Matrix, State, Vector
 from swordplay.estimators.asked import Askable
 from swordplay.estimators.model import LARGEST
 from swordplay.estimators.tempered import NOTED

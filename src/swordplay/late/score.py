@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from swordplay.base.state import ROWS, Range, require
-from swordplay.base.types import Matrix, State, Vector
+from swordplay.core.state import ROWS, Range, require
+from swordplay.core.types import Matrix, State, Vector
 from swordplay.late.ticket import Ticket
 
 FEWEST = 8

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from swordplay.base.arguments import shown
+from swordplay.core.arguments import shown
 
 LONGEST_ID = 200
 """Characters of an id."""

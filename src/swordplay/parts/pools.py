@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.base import arguments
-from swordplay.base.representable import representable
-from swordplay.base.types import Vector
+from swordplay.core import arguments
+from swordplay.core.representable import representable
+from swordplay.core.types import Vector
 
 
 @representable

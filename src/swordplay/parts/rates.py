@@ -12,9 +12,9 @@ import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol, final
 
-from swordplay.base import arguments
-from swordplay.base.representable import representable
-from swordplay.base.types import Setting
+from swordplay.core import arguments
+from swordplay.core.representable import representable
+from swordplay.core.types import Setting
 
 TIE = 1e-12
 """Sums that differ by less than this, relatively, differ by rounding."""

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, KeysView, Sequence
 from typing import Any, NamedTuple, final
 
-from swordplay.base.types import Matrix, Vector
+from swordplay.core.types import Matrix, Vector
 from swordplay.serving import replies
 from swordplay.serving.learning import Ticket
 from swordplay.serving.recognition import Print, Prints, is_print

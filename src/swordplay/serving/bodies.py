@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import msgspec
 import numpy as np
 
-from swordplay.base.arguments import shown
+from swordplay.core.arguments import shown
 from swordplay.serving.refusals import Refusal
 
 

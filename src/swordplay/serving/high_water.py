@@ -14,7 +14,7 @@ import struct
 from io import FileIO
 from typing import final
 
-from swordplay.base.files import PRIVATE, open_own, write_whole
+from swordplay.core.files import PRIVATE, open_own, write_whole
 from swordplay.serving.log_format import Boundary
 
 NAME = "high-water"

@@ -22,11 +22,11 @@ from typing import NamedTuple, final
 
 import numpy as np
 
-from swordplay.base import checkpoint
-from swordplay.base.checkpoint import CheckpointError
-from swordplay.base.files import PRIVATE, lock, open_own
-from swordplay.base.state import bytes_of
-from swordplay.base.types import State
+from swordplay.core import checkpoint
+from swordplay.core.checkpoint import CheckpointError
+from swordplay.core.files import PRIVATE, lock, open_own
+from swordplay.core.state import bytes_of
+from swordplay.core.types import State
 from swordplay.serving import groups
 from swordplay.serving.description import KIND
 from swordplay.serving.limits import UNLIMITED, Bounds, Limits, bounds

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.base.arguments import LARGEST, shown
+from swordplay.core.arguments import LARGEST, shown
 from swordplay.estimators.asked import AskedByName
 from swordplay.estimators.mixed_rows import MixedRows
 from swordplay.late import LateModel, Ticket

@@ -23,7 +23,7 @@ from io import FileIO
 from itertools import pairwise
 from typing import final
 
-from swordplay.base.files import PRIVATE, open_own, sync_folder
+from swordplay.core.files import PRIVATE, open_own, sync_folder
 from swordplay.serving import high_water, log_format
 from swordplay.serving.high_water import HighWater, HighWaterError
 from swordplay.serving.log_format import BEGINNING, Boundary, Damage, Event, Group, Header

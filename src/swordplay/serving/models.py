@@ -14,11 +14,11 @@ from typing import Any, final
 
 import numpy as np
 
-from swordplay.base import nested
-from swordplay.base.arguments import shown
-from swordplay.base.checkpoint import CheckpointError
-from swordplay.base.state import bytes_of
-from swordplay.base.types import State
+from swordplay.core import nested
+from swordplay.core.arguments import shown
+from swordplay.core.checkpoint import CheckpointError
+from swordplay.core.state import bytes_of
+from swordplay.core.types import State
 from swordplay.serving import replies
 from swordplay.serving.answered import Memory, Told
 from swordplay.serving.learning import LateModel

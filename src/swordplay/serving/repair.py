@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from swordplay.base.files import PRIVATE, sync_folder, write_whole
+from swordplay.core.files import PRIVATE, sync_folder, write_whole
 from swordplay.serving import high_water, log_format
 from swordplay.serving.high_water import HighWater, HighWaterError
 from swordplay.serving.log import LogError

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from swordplay.base.arguments import shown
+from swordplay.core.arguments import shown
 from swordplay.serving import plain
 from swordplay.serving.bodies import parsed
 from swordplay.serving.limits import LONGEST_MODEL, LONGEST_NAME, Bounds, Limits

@@ -7,8 +7,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from swordplay.base.arguments import shown
-from swordplay.base.state import DAMAGED
+from swordplay.core.arguments import shown
+from swordplay.core.state import DAMAGED
 
 MOST = 2**53
 """Of whatever is counted."""

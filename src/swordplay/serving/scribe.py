@@ -236,8 +236,6 @@ def ordered(group: list[_Waiting]) -> list[_Waiting]:
     if not asks or not tells or len(asks) + len(tells) < len(group):
         return group
     # Asks and tells want rows, so that there are parts.
-    named = [
-        {id for one in some for part in one.wanted.parts for id in part.ids}
-        for some in (asks, tells)
-    ]  # type: ignore[union-attr]
-    return tells + asks if named[0].isdisjoint(named[1]) else group
+    asked = {id for one in asks for part in one.wanted.parts for id in part.ids}  # type: ignore[union-attr]
+    told = {id for one in tells for part in one.wanted.parts for id in part.ids}  # type: ignore[union-attr]
+    return tells + asks if asked.isdisjoint(told) else group

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from swordplay.base.arguments import shown
+from swordplay.core.arguments import shown
 from swordplay.estimators.plain_rows import PlainRows
 from swordplay.late.blocks import Run
 from swordplay.serving import answered, learning, replies

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from swordplay.base.arguments import shown
+from swordplay.core.arguments import shown
 from swordplay.estimators.mixed_rows import MixedRows
 from swordplay.estimators.plain_rows import PlainRows
 from swordplay.serving.limits import Bounds

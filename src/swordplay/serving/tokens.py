@@ -12,7 +12,7 @@ import ipaddress
 from collections.abc import Iterable
 from typing import final
 
-from swordplay.base.arguments import shown
+from swordplay.core.arguments import shown
 from swordplay.serving.refusals import Refusal
 
 LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})

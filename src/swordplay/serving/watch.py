@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from swordplay.base.types import Matrix, Vector
+from swordplay.core.types import Matrix, Vector
 from swordplay.serving.sanity import is_count, is_end, is_plain, is_share, is_size, require
 
 MOST_POINTS = 200

@@ -7,7 +7,7 @@ from typing import Any, final
 
 import numpy as np
 
-from swordplay.base.types import Matrix, Vector
+from swordplay.core.types import Matrix, Vector
 from swordplay.keyed.bands import NUMBERS_OF_BANDS, BandForm
 from swordplay.keyed.group import FORMAT, Group, runs
 from swordplay.keyed.growing import Growing

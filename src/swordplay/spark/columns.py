@@ -7,7 +7,7 @@ from typing import Any
 
 from pyspark.sql import Column, functions, types
 
-from swordplay.base.arguments import shown
+from swordplay.core.arguments import shown
 
 WHOLE = (types.ByteType, types.ShortType, types.IntegerType, types.LongType)
 NUMBERS = (*WHOLE, types.FloatType, types.DoubleType, types.DecimalType, types.BooleanType)

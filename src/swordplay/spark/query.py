@@ -10,8 +10,8 @@ from typing import Any, Unpack
 
 from pyspark.sql import functions, types
 
-from swordplay.base import arguments, extras
-from swordplay.base.options import completed, spelled_out
+from swordplay.core import arguments, extras
+from swordplay.core.options import completed, spelled_out
 from swordplay.estimators.model import regression_loss
 from swordplay.intervals import SwordIntervals
 from swordplay.spark import settings, starting

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from swordplay.base.types import Matrix, Vector
+from swordplay.core.types import Matrix, Vector
 from swordplay.estimators import probabilities
 from swordplay.estimators.model import LARGEST
 from swordplay.keyed.turns import turns
@@ -57,7 +57,7 @@ def judge(batch: pa.RecordBatch, plan: Plan) -> Judged:
         errors[number] = _not_moderate(f"feature {plan.features[int(wrong[number].argmax())]!r}")
     errors[_nulls(batch.column("order"))] = NO_ORDER
     errors[_nulls(batch.column("key"))] = NO_KEY
-    fine = errors == None  # noqa: E711  # because it is asked of every entry
+    fine = errors == None  # because it is asked of every entry  # noqa: E711
     encoded = batch.column("key").filter(pa.array(fine)).dictionary_encode()
     codes = np.full(len(batch), -1, dtype=np.int64)
     codes[fine] = encoded.indices.to_numpy()

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.base import arguments
+from swordplay.core import arguments
 from swordplay.keyed.group import FORMAT
 from swordplay.spark.bucket import WITH_BANDS, Bucket
 from swordplay.spark.plan import Plan

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from swordplay.base import arguments
+from swordplay.core import arguments
 from swordplay.estimators.model import LossName
 from swordplay.keyed import opening
 from swordplay.keyed.group import FORMAT

@@ -9,11 +9,11 @@ from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from swordplay.base import arguments
-from swordplay.base.types import Domain, Learner, Loss, Vector
+from swordplay.core import arguments
+from swordplay.core.types import Domain, Learner, Loss, Vector
 from swordplay.engine import Assembled, Enclosed, NotCompilable, twin
 from swordplay.parts.streams import LinearStream
-from swordplay.theory.regret.ledger import Ledger
+from swordplay.theory.ledger import Ledger
 
 Kept = Literal["losses", "decisions", "weights"]
 KEEPABLE = ("losses", "decisions", "weights")

@@ -13,9 +13,10 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from swordplay.base import arguments, extras
+from swordplay.core import arguments, extras
 from swordplay.theory.game import play
-from swordplay.theory.regret import Ledger, path_length
+from swordplay.theory.ledger import Ledger
+from swordplay.theory.quantities import path_length
 
 MakeLearner = Callable[[Any], Any]
 """A fresh learner for a stream."""

@@ -196,7 +196,7 @@ def dataset(name: str) -> Rows:
     try:
         from swordplay import datasets
     except ImportError:
-        from swordplay.data import datasets
+        from swordplay import datasets
     data = getattr(datasets, name)()
     return Rows(data.features, data.targets)
 

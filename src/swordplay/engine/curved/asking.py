@@ -4,8 +4,8 @@ has to keep.
 
 from __future__ import annotations
 
-from swordplay.base.types import Matrix, Vector
 from swordplay.compile import inline, kernel
+from swordplay.core.types import Matrix, Vector
 from swordplay.engine.curved.bends import count_asked
 from swordplay.engine.curved.layout import (
     CENTER,

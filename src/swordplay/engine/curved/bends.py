@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.base.types import Matrix, Vector
 from swordplay.compile import inline_exact
 from swordplay.compile.simd4 import broadcast, store_row
+from swordplay.core.types import Matrix, Vector
 from swordplay.engine.curved.layout import KNOWN, SHAPE, STRAIGHT, Book
 from swordplay.engine.curved.series import put_cosines
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import math
 
-from swordplay.base.types import Matrix
 from swordplay.compile import inline_exact
+from swordplay.core.types import Matrix
 from swordplay.engine.curved.layout import CENTER, COLUMN_ROWS, COUNT, FIRST, SPREAD, WARM_UP
 
 FEWEST_AWAY = 3

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from swordplay.base.types import Matrix, Vector
 from swordplay.compile import kernel
+from swordplay.core.types import Matrix, Vector
 from swordplay.engine.curved import mixing
 
 MEMORY = 8000.0

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from swordplay.base.types import Matrix, Vector
 from swordplay.compile import inline
+from swordplay.core.types import Matrix, Vector
 from swordplay.engine.curved.newton import LANES
 
 

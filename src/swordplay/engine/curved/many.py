@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 
-from swordplay.base.types import Matrix, Vector
 from swordplay.compile import inline_exact, kernel
+from swordplay.core.types import Matrix, Vector
 from swordplay.engine.curved import mixing
 
 LAST, BEHIND, SHARP, STAY, NUMBERS = 0, 1, 4, 6, 11

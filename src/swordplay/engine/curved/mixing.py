@@ -15,8 +15,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from swordplay.base.types import Vector
 from swordplay.compile import inline_exact
+from swordplay.core.types import Vector
 from swordplay.engine.curved import series
 
 MEMORY = 500.0

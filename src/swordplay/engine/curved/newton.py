@@ -17,9 +17,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from swordplay.base.types import Matrix
 from swordplay.compile import inline_exact, unrolled_loop
 from swordplay.compile.simd4 import broadcast, load_row, select, smaller, store_row
+from swordplay.core.types import Matrix
 from swordplay.engine.curved.series import power_of_e, within
 
 LANES = 4

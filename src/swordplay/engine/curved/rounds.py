@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from swordplay.base.types import Matrix, Vector
 from swordplay.compile import inline, inline_exact, kernel
 from swordplay.compile.simd4 import extract, pack, select
+from swordplay.core.types import Matrix, Vector
 from swordplay.engine.curved import mixing, newton
 from swordplay.engine.curved.bends import count_asked, put_bends, rests
 from swordplay.engine.curved.columns import follow_column

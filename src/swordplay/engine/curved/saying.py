@@ -7,8 +7,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from swordplay.base.types import Matrix, Vector
 from swordplay.compile import inline, inline_exact, unrolled_loop
+from swordplay.core.types import Matrix, Vector
 from swordplay.engine.curved import mixing, newton
 from swordplay.engine.curved.layout import CENTER, KNOWN, SETTING, SPREAD, Book, Desk
 from swordplay.engine.curved.newton import LANES, LEVERAGE, SCORE

@@ -11,9 +11,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from swordplay.base.types import Vector
 from swordplay.compile import bits_to_float, float_to_bits, inline_exact, unrolled_loop
 from swordplay.compile.simd4 import SIDE_BY_SIDE, exp2_int, load_at, select, store_at
+from swordplay.core.types import Vector
 
 WHOLE = 6755399441055744.0
 """1.5 * 2^52: added to a number of moderate size, what is left in its last bits is the nearest

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from swordplay.base import arguments
-from swordplay.base.types import Array, Vector
+from swordplay.core import arguments
+from swordplay.core.types import Array, Vector
 
 
 class Ball:

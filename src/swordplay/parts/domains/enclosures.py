@@ -9,7 +9,7 @@ from functools import singledispatch
 
 import numpy as np
 
-from swordplay.base.types import Domain
+from swordplay.core.types import Domain
 from swordplay.parts.domains import Ball, Box, Simplex
 
 ON_THE_DOMAIN = 1e-12

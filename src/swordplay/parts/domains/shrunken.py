@@ -9,8 +9,8 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from swordplay.base import arguments
-from swordplay.base.types import Array, Domain, Vector
+from swordplay.core import arguments
+from swordplay.core.types import Array, Domain, Vector
 from swordplay.parts.domains.ball import Ball
 from swordplay.parts.domains.box import Box
 from swordplay.parts.domains.simplex import Simplex

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, NoReturn, final
 
 import numpy as np
 
-from swordplay.base import arguments
-from swordplay.base.types import Array, Domain, Gradient, Matrix, Vector
+from swordplay.core import arguments
+from swordplay.core.types import Array, Domain, Gradient, Matrix, Vector
 from swordplay.parts.experts.expert import Move, squared_norms, strides
 from swordplay.parts.experts.steps import AdaGradNorm
 

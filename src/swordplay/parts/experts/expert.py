@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from swordplay.base.types import Gradient, Matrix, Vector
+from swordplay.core.types import Gradient, Matrix, Vector
 from swordplay.parts.experts.steps import too_short
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple, final
 
-from swordplay.base.types import Vector
+from swordplay.core.types import Vector
 from swordplay.parts.experts.steps import AdaGradNorm
 
 PATIENCE = 8

@@ -7,7 +7,7 @@ from typing import Any, final
 
 import numpy as np
 
-from swordplay.base.types import Domain, Gradient, Matrix, Vector
+from swordplay.core.types import Domain, Gradient, Matrix, Vector
 from swordplay.parts.experts.expert import ExpertState, Move, copied_last, squared_norms, strides
 from swordplay.parts.experts.standing import at_the_center, moved
 from swordplay.parts.experts.steps import Steps

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from swordplay.base.types import Domain, Matrix, State
+from swordplay.core.types import Domain, Matrix, State
 from swordplay.parts.domains import Ball
 from swordplay.parts.experts.expert import ExpertState
 

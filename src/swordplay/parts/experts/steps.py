@@ -7,8 +7,8 @@ from typing import Any, Protocol, final
 
 import numpy as np
 
-from swordplay.base import arguments
-from swordplay.base.types import Vector
+from swordplay.core import arguments
+from swordplay.core.types import Vector
 
 SMALLEST_ENERGY = 1e-300
 """Sums of squared gradients below it have lost digits: doubles end at 1e-308."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any, final
 
-from swordplay.base import arguments
-from swordplay.base.representable import representable
-from swordplay.base.types import Domain, Setting
+from swordplay.core import arguments
+from swordplay.core.representable import representable
+from swordplay.core.types import Domain, Setting
 from swordplay.parts import pools, rates
 from swordplay.parts.experts import Constant, OGDExperts
 from swordplay.parts.learners.assumptions import Told

@@ -7,9 +7,9 @@ from typing import Any, final
 
 import numpy as np
 
-from swordplay.base import arguments
-from swordplay.base.representable import representable
-from swordplay.base.types import Domain, Setting
+from swordplay.core import arguments
+from swordplay.core.representable import representable
+from swordplay.core.types import Domain, Setting
 from swordplay.parts import rates
 from swordplay.parts.experts import Constant, OEGDExperts, OGDExperts
 from swordplay.parts.learners.assumptions import Told

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from swordplay.base import arguments
-from swordplay.base.state import COUNT, Range, require
-from swordplay.base.types import Array, Gradient, Loss, Matrix, State, Vector
+from swordplay.core import arguments
+from swordplay.core.state import COUNT, Range, require
+from swordplay.core.types import Array, Gradient, Loss, Matrix, State, Vector
 
 SLACK = 1e-9
 """How far a number that was seen may pass one that was told, relatively: rounding."""

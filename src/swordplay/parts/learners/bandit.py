@@ -8,9 +8,9 @@ from typing import Any, Literal, final
 
 import numpy as np
 
-from swordplay.base import arguments
-from swordplay.base.representable import representable
-from swordplay.base.types import Domain, Loss, Vector
+from swordplay.core import arguments
+from swordplay.core.representable import representable
+from swordplay.core.types import Domain, Loss, Vector
 from swordplay.parts.domains.shrunken import Shrunken, inner_radius
 from swordplay.parts.learners.ader import Ader
 from swordplay.parts.learners.wrapper import Wrapper

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
-from swordplay.base.types import Array
+from swordplay.core.types import Array
 from swordplay.parts.learners import sanity
 from swordplay.parts.learners.certificate import Moment
 from swordplay.parts.learners.learner import SLACK, StatefulLearner

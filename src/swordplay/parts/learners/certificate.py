@@ -55,8 +55,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from swordplay.base.state import UNKNOWN
-from swordplay.base.types import Array, Domain, Matrix, State, Vector
+from swordplay.core.state import UNKNOWN
+from swordplay.core.types import Array, Domain, Matrix, State, Vector
 from swordplay.parts.domains import Ball
 from swordplay.parts.experts import Move
 

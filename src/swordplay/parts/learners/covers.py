@@ -9,9 +9,9 @@ from typing import Any, ClassVar, NamedTuple, final
 
 import numpy as np
 
-from swordplay.base import arguments
-from swordplay.base.state import COUNT, DAMAGED, require_one
-from swordplay.base.types import Array, Domain, Gradient, Loss, Matrix, Vector
+from swordplay.core import arguments
+from swordplay.core.state import COUNT, DAMAGED, require_one
+from swordplay.core.types import Array, Domain, Gradient, Loss, Matrix, Vector
 from swordplay.parts.experts import AdaGradNorm
 from swordplay.parts.experts.expert import squared_norms, strides
 from swordplay.parts.learners.assumptions import Told, WatchedLoss

@@ -7,8 +7,8 @@ from typing import final
 
 import numpy as np
 
-from swordplay.base import arguments
-from swordplay.base.types import Domain, Setting, Vector
+from swordplay.core import arguments
+from swordplay.core.types import Domain, Setting, Vector
 from swordplay.parts import rates
 from swordplay.parts.experts import CurvedExperts
 from swordplay.parts.learners.ensemble import Ensemble

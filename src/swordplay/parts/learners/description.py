@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from swordplay.base import settings
-from swordplay.base.checkpoint.facts import Facts
+from swordplay.core import settings
+from swordplay.core.checkpoint.facts import Facts
 
 
 def described(kind: str, state: Mapping[str, Any]) -> Facts | None:

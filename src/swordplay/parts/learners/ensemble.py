@@ -7,8 +7,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from swordplay.base import state
-from swordplay.base.types import Domain, Gradient, Matrix, Setting, Vector
+from swordplay.core import state
+from swordplay.core.types import Domain, Gradient, Matrix, Setting, Vector
 from swordplay.parts.experts import Experts, ExpertState, Gauge, Move, from_center, is_steady
 from swordplay.parts.learners import certificate
 from swordplay.parts.learners.assumptions import above_tangent

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from swordplay.base import arguments
-from swordplay.base.representable import representable
-from swordplay.base.state import COUNT, require_one
-from swordplay.base.types import Array, Domain, Gradient, Matrix, Vector
+from swordplay.core import arguments
+from swordplay.core.representable import representable
+from swordplay.core.state import COUNT, require_one
+from swordplay.core.types import Array, Domain, Gradient, Matrix, Vector
 from swordplay.parts.domains.enclosures import enclosing_box
 from swordplay.parts.learners.baseline import Baseline
 

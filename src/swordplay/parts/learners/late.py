@@ -8,10 +8,10 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from swordplay.base import arguments
-from swordplay.base.representable import representable
-from swordplay.base.state import length
-from swordplay.base.types import Array, Domain, Gradient, Loss, Matrix, Setting, Vector
+from swordplay.core import arguments
+from swordplay.core.representable import representable
+from swordplay.core.state import length
+from swordplay.core.types import Array, Domain, Gradient, Loss, Matrix, Setting, Vector
 from swordplay.parts import pools, rates
 from swordplay.parts.experts import Constant, ExpertState, OGDExperts
 from swordplay.parts.learners.assumptions import Told, WatchedLoss

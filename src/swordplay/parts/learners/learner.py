@@ -10,8 +10,8 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
-from swordplay.base import arguments, checkpoint, settings, state
-from swordplay.base.types import Array, Domain, Gradient, Loss, Matrix, State, Vector
+from swordplay.core import arguments, checkpoint, settings, state
+from swordplay.core.types import Array, Domain, Gradient, Loss, Matrix, State, Vector
 from swordplay.parts.experts import ExpertState, from_center, standing
 from swordplay.parts.learners import assumptions, certificate, sanity
 from swordplay.parts.learners.assumptions import Assumptions, Seen, Told, WatchedLoss

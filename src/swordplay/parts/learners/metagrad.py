@@ -8,9 +8,9 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from swordplay.base import arguments
-from swordplay.base.representable import representable
-from swordplay.base.types import Array, Domain, Gradient, Matrix, Vector
+from swordplay.core import arguments
+from swordplay.core.representable import representable
+from swordplay.core.types import Array, Domain, Gradient, Matrix, Vector
 from swordplay.parts.domains.enclosures import enclosing_ball
 from swordplay.parts.learners.assumptions import Told
 from swordplay.parts.learners.baseline import Baseline

@@ -9,8 +9,8 @@ from typing import Any, final
 
 import numpy as np
 
-from swordplay.base import arguments
-from swordplay.base.types import Domain, Loss, Vector
+from swordplay.core import arguments
+from swordplay.core.types import Domain, Loss, Vector
 from swordplay.parts.domains import Ball
 from swordplay.parts.domains.enclosures import ON_THE_DOMAIN, enclosing_ball
 from swordplay.parts.learners.certificate import Moment

@@ -6,9 +6,9 @@ from typing import Any, final
 
 import numpy as np
 
-from swordplay.base import arguments
-from swordplay.base.representable import representable
-from swordplay.base.types import Domain, Matrix, Setting, Vector
+from swordplay.core import arguments
+from swordplay.core.representable import representable
+from swordplay.core.types import Domain, Matrix, Setting, Vector
 from swordplay.parts import pools, rates
 from swordplay.parts.experts import Constant, OEGDExperts
 from swordplay.parts.experts.expert import squared_norms

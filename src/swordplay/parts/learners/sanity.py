@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.base.arguments import LARGEST_GRADIENT
-from swordplay.base.state import DAMAGED, MOST_ROUNDS, Range, flatten, require
-from swordplay.base.types import Vector
+from swordplay.core.arguments import LARGEST_GRADIENT
+from swordplay.core.state import DAMAGED, MOST_ROUNDS, Range, flatten, require
+from swordplay.core.types import Vector
 from swordplay.parts.experts import Gauge
 from swordplay.parts.experts.steps import SMALLEST_ENERGY
 from swordplay.parts.learners.certificate import CertificateState

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from swordplay.base import arguments
-from swordplay.base.types import Domain, Gradient, Setting, Vector
+from swordplay.core import arguments
+from swordplay.core.types import Domain, Gradient, Setting, Vector
 from swordplay.parts.experts import (
     Constant,
     Experts,

@@ -8,8 +8,8 @@ from typing import Any, final
 
 import numpy as np
 
-from swordplay.base import arguments
-from swordplay.base.types import Domain, Gradient, Setting, Vector
+from swordplay.core import arguments
+from swordplay.core.types import Domain, Gradient, Setting, Vector
 from swordplay.parts import rates
 from swordplay.parts.experts import (
     AdaGradNorm,

@@ -7,9 +7,9 @@ from typing import Any, final
 
 import numpy as np
 
-from swordplay.base import arguments
-from swordplay.base.representable import representable
-from swordplay.base.types import Domain, Gradient, Loss, Setting
+from swordplay.core import arguments
+from swordplay.core.representable import representable
+from swordplay.core.types import Domain, Gradient, Loss, Setting
 from swordplay.parts import pools, rates
 from swordplay.parts.experts import Constant, OGDExperts
 from swordplay.parts.learners import certificate

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Any, final
 
-from swordplay.base import arguments
-from swordplay.base.representable import representable
-from swordplay.base.types import Domain, Setting, Vector
+from swordplay.core import arguments
+from swordplay.core.representable import representable
+from swordplay.core.types import Domain, Setting, Vector
 from swordplay.parts import pools, rates
 from swordplay.parts.experts import Constant, Experts, OEGDExperts, OGDExperts
 from swordplay.parts.learners.assumptions import Told

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.base import arguments, settings
-from swordplay.base.types import Domain, Loss, State, Vector
+from swordplay.core import arguments, settings
+from swordplay.core.types import Domain, Loss, State, Vector
 from swordplay.parts.learners.assumptions import Assumptions
 from swordplay.parts.learners.learner import REMEDY, StatefulLearner
 from swordplay.parts.losses import FunctionLoss

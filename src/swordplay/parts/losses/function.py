@@ -7,8 +7,8 @@ from typing import Any, final
 
 import numpy as np
 
-from swordplay.base import arguments
-from swordplay.base.types import Array
+from swordplay.core import arguments
+from swordplay.core.types import Array
 
 
 @final

@@ -6,7 +6,7 @@ from typing import Any, final
 
 import numpy as np
 
-from swordplay.base.types import Array
+from swordplay.core.types import Array
 from swordplay.parts.losses.linear import LinearLoss
 
 

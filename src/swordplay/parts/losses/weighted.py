@@ -6,8 +6,8 @@ from typing import Any, final
 
 import numpy as np
 
-from swordplay.base import arguments
-from swordplay.base.types import Array, Loss
+from swordplay.core import arguments
+from swordplay.core.types import Array, Loss
 
 
 @final

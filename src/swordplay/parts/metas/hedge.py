@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from swordplay.base.types import Setting, Vector
+from swordplay.core.types import Setting, Vector
 from swordplay.parts.metas.meta import SMALLEST_WEIGHT as SMALLEST_WEIGHT
 from swordplay.parts.metas.meta import checked_prior, shared_among_children
 from swordplay.parts.rates import Rate, RateState, Signal

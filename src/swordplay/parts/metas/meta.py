@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, Protocol, cast, final
 
 import numpy as np
 
-from swordplay.base import arguments
-from swordplay.base.types import Setting, Vector
+from swordplay.core import arguments
+from swordplay.core.types import Setting, Vector
 from swordplay.parts.rates import RateState, Signal
 
 PRIOR_SUM = 1e-9

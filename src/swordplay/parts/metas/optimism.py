@@ -14,8 +14,8 @@ from typing import Any, NamedTuple, Protocol, final
 
 import numpy as np
 
-from swordplay.base import arguments
-from swordplay.base.types import Gradient, Matrix, Vector
+from swordplay.core import arguments
+from swordplay.core.types import Gradient, Matrix, Vector
 from swordplay.parts.rates import TIE
 
 TIED = 0.5

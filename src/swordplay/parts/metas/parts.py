@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from swordplay.base.types import Domain, Setting, Vector
+from swordplay.core.types import Domain, Setting, Vector
 from swordplay.parts.experts import Experts
 from swordplay.parts.metas.optimism import Optimism
 from swordplay.parts.rates import Rate

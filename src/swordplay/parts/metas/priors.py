@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from swordplay.base import arguments
-from swordplay.base.types import Vector
+from swordplay.core import arguments
+from swordplay.core.types import Vector
 
 
 def uniform(experts: int) -> Vector:

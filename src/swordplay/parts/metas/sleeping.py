@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol, final
 
 import numpy as np
 
-from swordplay.base.types import Matrix, Vector
+from swordplay.core.types import Matrix, Vector
 from swordplay.parts.metas.ada_normal_hedge import log_potential_slope
 
 

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from swordplay.base import arguments
-from swordplay.base.types import Vector
+from swordplay.core import arguments
+from swordplay.core.types import Vector
 from swordplay.parts.metas.meta import (
     checked_prior,
     consistent,

@@ -29,8 +29,8 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.base import arguments
-from swordplay.base.types import Matrix, Vector
+from swordplay.core import arguments
+from swordplay.core.types import Matrix, Vector
 from swordplay.parts.domains import Ball
 from swordplay.parts.streams.linear import LossName
 from swordplay.parts.streams.planted import PlantedStream

@@ -8,8 +8,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from swordplay.base import arguments
-from swordplay.base.types import Array, Domain, Matrix, Vector
+from swordplay.core import arguments
+from swordplay.core.types import Array, Domain, Matrix, Vector
 from swordplay.parts.losses import HuberLoss, LinearLoss, LogisticLoss, PinballLoss, SquaredLoss
 
 LossName = Literal["squared", "logistic", "huber"]

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from swordplay.base import arguments
+from swordplay.core import arguments
 from swordplay.parts.domains import Ball
 from swordplay.parts.streams.planted import PlantedStream
 

@@ -6,8 +6,8 @@ from typing import Any, final, get_args
 
 import numpy as np
 
-from swordplay.base import arguments
-from swordplay.base.types import Domain, Matrix
+from swordplay.core import arguments
+from swordplay.core.types import Domain, Matrix
 from swordplay.parts.streams.linear import LinearStream, LossName
 
 

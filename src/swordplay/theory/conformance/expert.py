@@ -7,8 +7,8 @@ from functools import partial
 
 import numpy as np
 
-from swordplay.base import state
-from swordplay.base.types import Array, Domain, Loss, Matrix, Vector
+from swordplay.core import state
+from swordplay.core.types import Array, Domain, Loss, Matrix, Vector
 from swordplay.parts.experts import Experts, ExpertState, from_center, is_steady
 from swordplay.parts.learners import certificate
 from swordplay.parts.losses import FunctionLoss

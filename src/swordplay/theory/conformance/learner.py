@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from swordplay.base.types import Array, Domain, Learner, Loss, Matrix, State, Vector
+from swordplay.core.types import Array, Domain, Learner, Loss, Matrix, State, Vector
 from swordplay.theory.conformance.promises import (
     ROUNDING,
     at_most,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from swordplay.base.types import Domain, Loss
+from swordplay.core.types import Domain, Loss
 from swordplay.theory.conformance.promises import (
     CLOSE,
     ROUNDING,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.base.types import Array, Domain, Loss, Matrix
+from swordplay.core.types import Array, Domain, Loss, Matrix
 from swordplay.parts.losses import QuadraticLoss, SquaredLoss
 
 ROUNDING = 1e-9

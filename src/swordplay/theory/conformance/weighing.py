@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.base import state
+from swordplay.core import state
 from swordplay.parts.metas import Meta, telescoping
 from swordplay.theory.conformance.promises import ROUNDING, at_most, has_shape, is_refused, promise
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple, TypedDict
 
 from swordplay.parts.streams import PlantedStream
-from swordplay.theory.regret import comparator_loss, gradient_variation, path_length
+from swordplay.theory.quantities import comparator_loss, path_length
+from swordplay.theory.variation import gradient_variation
 
 
 class Told(TypedDict):

@@ -20,8 +20,9 @@ from swordplay.parts.learners import (
     SwordSmall,
     SwordVar,
 )
+from swordplay.theory import bounds
 from swordplay.theory.game import play
-from swordplay.theory.regret import Ledger, bounds
+from swordplay.theory.ledger import Ledger
 from swordplay.theory.reproduce.constants import Game
 from swordplay.theory.reproduce.meter import Meter
 from swordplay.theory.reproduce.paper import MOST_REPEATS, TUNINGS, PaperSword, to_fixed_point

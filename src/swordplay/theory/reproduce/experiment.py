@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from swordplay.base import arguments
+from swordplay.core import arguments
 from swordplay.parts.streams import PlantedStream, paper
 from swordplay.theory.reproduce import constants
 from swordplay.theory.reproduce.constants import Game

@@ -11,12 +11,13 @@ import math
 from abc import ABC, abstractmethod
 from typing import Literal, final
 
-from swordplay.base import arguments
+from swordplay.core import arguments
 from swordplay.parts import pools, rates
 from swordplay.parts.learners import SwordBest, SwordSmall, SwordVar
 from swordplay.parts.streams import PlantedStream
 from swordplay.theory.game import Kept, play
-from swordplay.theory.regret import Ledger, squared_gradients
+from swordplay.theory.ledger import Ledger
+from swordplay.theory.quantities import squared_gradients
 from swordplay.theory.reproduce import constants
 from swordplay.theory.reproduce.constants import Game
 from swordplay.theory.reproduce.meter import Meter
@@ -128,7 +129,7 @@ def to_fixed_point(tuning: PaperTuning, meter: Meter) -> tuple[PaperSword, Ledge
     asked = tuning.rate(
         tuning.game.gradient_bound**2 * rounds
     )  # no run has more squared gradients than that
-    for spare in reversed(range(MOST_REPEATS)):  # noqa: B007 because what is left of the plan is told to the meter
+    for spare in reversed(range(MOST_REPEATS)):  # noqa: B007
         rate = asked
         learner = tuning.learner(rate)
         ledger = play(learner, stream, keep=DECISIONS, progress=meter.run(rounds))

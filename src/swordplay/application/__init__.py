@@ -1,3 +1,0 @@
-"""From a table to predictions and their report: tracking, comparisons, the page, and the
-commands that start them.
-"""

@@ -1,0 +1,400 @@
+"""Options that are checked before anything long begins."""
+
+from __future__ import annotations
+
+import csv
+import functools
+import importlib.util
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from swordplay.cli.words import echo
+from swordplay.core import extras
+
+if TYPE_CHECKING:  # with pyarrow and the engine, which --help does without
+    from swordplay.tracking import Settings
+
+Command = Callable[..., Any]
+"""What click makes a command of."""
+MOST_ROUNDS = 10_000_000
+"""Beyond this a run takes days: more likely a slip of the keyboard than a wish."""
+MOST_LAGS = 1000
+AUTO, NONE = "auto", "none"
+NOT_ASKED = "it was not asked for (--no-hindsight)"
+"""Why a report does not look back,"""
+TOLD_LATER = "rows come twice (--twice)"
+"""and another reason."""
+
+
+TARGET = click.option("--target", required=True, metavar="COLUMN", help="The column to predict.")
+HINDSIGHT = click.option(
+    "--hindsight/--no-hindsight",
+    default=True,
+    help="Whether the report looks back at what perfect tracking was worth (10 seconds at the "
+    "most).  [default: hindsight]",
+)
+MODEL = click.option(
+    "--state",
+    required=True,
+    metavar="PATH",
+    help="Where the model is that `swordplay learn` keeps.",
+)
+OUTPUT_FORMAT = click.option(
+    "--output-format",
+    type=click.Choice(["csv", "ndjson", "parquet"]),
+    help="Of the predictions; by the name of the file unless given, and - follows the format of "
+    "FILE.",
+)
+ON_BAD = click.option(
+    "--on-bad",
+    type=click.Choice(["stop", "skip"]),
+    help="skip leaves bad rows out and lists them in OUTPUT.refused.csv (or FILE.refused.csv).  "
+    "[default: stop; skip if FILE is a pipe]",
+)
+LOSS = click.option(
+    "--loss",
+    type=click.Choice(["squared", "huber"]),
+    default="squared",
+    help="huber where the target has heavy tails.",
+)
+LEVEL = click.option(
+    "--level",
+    type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
+    metavar="SHARE",
+    help="Of the truths that the intervals of a number are to hold; lower and upper stand "
+    "beside each prediction.  "
+    "[default: 0.9]",
+)
+NO_INTERVAL = click.option("--no-interval", is_flag=True, help="No intervals.")
+SAVE_EVERY = click.option(
+    "--save-every",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Rows between two saves, instead of ten seconds.",
+)
+WAIT = click.option(
+    "--wait",
+    type=click.FloatRange(0.0),
+    metavar="SECONDS",
+    help="How long to wait while another run uses --state; 0 refuses at once.  [default: until "
+    "it ends]",
+)
+REVERSE = click.option(
+    "--reverse",
+    is_flag=True,
+    help="Take the last row first, where the newest rows stand at the top.",
+)
+SORT = click.option(
+    "--sort", metavar="COLUMN", help="Sort the rows by this column, such as their date."
+)
+
+
+def order(reverse: bool, sort: str | None) -> Any:
+    """Another order of the rows than that of the file."""
+    from swordplay.tracking.ordered import Order
+
+    if reverse and sort is not None:
+        raise click.UsageError(
+            "--reverse and --sort do not go together: --sort puts the oldest row first anyway."
+        )
+    return Order(reverse, sort)
+
+
+def rounds(context: click.Context, option: click.Parameter, value: str) -> int:
+    """A number of rounds: 1000, or 1e3 as people write it."""
+    from swordplay.core import arguments
+    from swordplay.theory.reproduce import FEWEST_ROUNDS
+
+    try:
+        number = arguments.whole(str(option.name), float(value), least=FEWEST_ROUNDS)
+    except (TypeError, ValueError):
+        number = MOST_ROUNDS + 1
+    if number > MOST_ROUNDS:
+        raise click.BadParameter(
+            f"must be a whole number from {FEWEST_ROUNDS} to {MOST_ROUNDS}, such as 1000, got "
+            f"{value!r}."
+        )
+    return number
+
+
+def figure_path(context: click.Context, option: click.Parameter, value: str | None) -> Path | None:
+    """Somewhere a figure can be written, which is tried at once: a long run must not end in a
+    typing error.
+    """
+    if value is None:
+        return None
+    from swordplay.report import SUFFIXES
+
+    path = Path(value)
+    if path.suffix.lower() not in SUFFIXES:
+        raise click.BadParameter(f"must end in {' or '.join(SUFFIXES)}, got {value!r}.")
+    if importlib.util.find_spec("matplotlib") is None:
+        raise click.BadParameter(f"needs matplotlib. Install it with: {extras.installation('cli')}")
+    try_to_write(path)
+    return path
+
+
+def report_path(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
+    """Somewhere a page can be written."""
+    if value is not None:
+        if Path(value).suffix.lower() not in (".html", ".htm"):
+            raise click.BadParameter(f"must end in .html, got {value!r}.")
+        if importlib.util.find_spec("vl_convert") is None:
+            raise click.BadParameter(
+                f"needs vl-convert-python. Install it with: {extras.installation('cli')}"
+            )
+        try_to_write(Path(value))
+    return value
+
+
+def try_to_write(path: Path) -> None:
+    """Refuse a path that cannot be written; what is there stays as it is."""
+    existed = path.exists()
+    try:
+        path.open("ab").close()
+    except OSError as error:
+        raise click.BadParameter(f"cannot write {str(path)!r}: {error.strerror}.") from error
+    if not existed:
+        path.unlink()
+
+
+def ids(
+    context: click.Context, option: click.Parameter, value: str | None
+) -> tuple[str, ...] | None:
+    """Names of columns between commas; the word none for no column at all."""
+    return () if value == "none" else names(context, option, value)
+
+
+def types(
+    context: click.Context, option: click.Parameter, value: str | None
+) -> dict[str, str] | None:
+    """What columns are: names and kinds between commas, such as price=number,day=date."""
+    if value is None:
+        return None
+    from swordplay.tables.errors import nearest
+    from swordplay.tables.readings import KINDS
+
+    found: dict[str, str] = {}
+    for part in names(context, option, value) or ():
+        name, equals, kind = part.rpartition("=")
+        if not equals or not name.strip():
+            raise click.BadParameter(
+                f"must be columns and kinds such as price=number,day=date, got {part!r}."
+            )
+        if kind.strip() not in KINDS:
+            raise click.BadParameter(
+                f"{part!r}: there is no kind {kind.strip()!r}.{nearest(kind, KINDS)} There are: "
+                f"{', '.join(KINDS)}."
+            )
+        found[name.strip()] = kind.strip()
+    return found
+
+
+def missing(context: click.Context, option: click.Parameter, value: str | None) -> tuple[str, ...]:
+    """Texts between commas."""
+    return names(context, option, value) or ()
+
+
+def header(context: click.Context, option: click.Parameter, value: str | None) -> bool | None:
+    """Yes or no."""
+    return None if value is None else value == "yes"
+
+
+def lags(context: click.Context, option: click.Parameter, value: Any) -> int | str:
+    """A number of lags, or the word auto."""
+    if value == AUTO:
+        return AUTO
+    try:
+        number = int(value)
+    except ValueError:
+        number = -1
+    if not 0 <= number <= MOST_LAGS:
+        raise click.BadParameter(
+            f"must be auto or a whole number from 0 to {MOST_LAGS}, got {value!r}."
+        )
+    return number
+
+
+def names(
+    context: click.Context | None, option: click.Parameter | None, value: str | None
+) -> tuple[str, ...] | None:
+    """Names of columns between commas; those that hold a comma stand in quotes."""
+    if value is None:
+        return None
+    found = tuple(name.strip() for name in next(csv.reader([value], skipinitialspace=True), []))
+    if not all(found) or not found:
+        raise click.BadParameter(
+            f"must be names of columns between commas, such as a,b, got {value!r}."
+        )
+    return found
+
+
+IDS = click.option(
+    "--id",
+    "ids",
+    callback=ids,
+    metavar="A,B",
+    help="Columns that the predictions carry, such as a key; by default the date of the row. "
+    "none for none.",
+)
+TWICE = click.option(
+    "--twice",
+    is_flag=True,
+    help="Rows come twice, recognised by --id: first without their target, and again with it "
+    "once it is known.",
+)
+KEY = click.option(
+    "--key",
+    callback=names,
+    metavar="A,B",
+    help="Columns that tell series apart: a model for each of their values.",
+)
+SHOW_KEY = click.option(
+    "--show-key",
+    "show_keys",
+    multiple=True,
+    metavar="VALUE[,VALUE]",
+    help="Show how this key went, too, given by its values as the predictions have them. More "
+    "than once for more keys.",
+)
+FORMAT = click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["csv", "ndjson", "parquet"]),
+    help="Of FILE; recognised unless given.",
+)
+ENCODING = click.option(
+    "--encoding",
+    default="utf-8",
+    metavar="NAME",
+    help="Of text in FILE, such as latin-1.  [default: utf-8]",
+)
+
+
+def locked(state: str | None, wait: float | None, quiet: bool) -> AbstractContextManager[None]:
+    """The lock of a state; a long wait is reported on standard error unless ``quiet``."""
+    from swordplay.tracking import state_lock
+
+    return state_lock.locked(
+        state, wait, (lambda text: None) if quiet else functools.partial(echo, err=True)
+    )
+
+
+def skips(on_bad: str | None, file: str) -> bool:
+    """Whether bad rows are left out: as asked, and otherwise if they come from a pipe."""
+    from swordplay.tables.source import is_live
+
+    return on_bad == "skip" or (on_bad is None and is_live(file))
+
+
+def level(typed: Mapping[str, Any]) -> float | None:
+    """Of the intervals; None for no intervals."""
+    if typed["no_interval"]:
+        return None
+    return 0.9 if typed["level"] is None else float(typed["level"])
+
+
+def settings(typed: Mapping[str, Any]) -> Settings:
+    """What was said about a table, by what click calls the options."""
+    from swordplay.tracking import Settings
+
+    plain = {
+        name: typed[name]
+        for name in ("target", "task", "features", "loss", "types", "missing", "header")
+    }
+    more = {"drop": typed["drop"] or (), "key": typed["key"] or (), "id": typed["ids"]}
+    more |= {"level": level(typed), "twice": typed["twice"]}
+    return Settings(**plain, **more, **of_model(typed["lags"], typed["curves"], typed["key"]))
+
+
+def of_model(lags: Any, curves: Any, key: Any = None) -> dict[str, Any]:
+    """Lags and curves as they are meant: keys have first-order models, and without curves no
+    lags join by themselves.
+    """
+    curves = None if curves == NONE or key else curves
+    return {"lags": 0 if lags == AUTO and curves is None else lags, "curves": curves}
+
+
+def told(known: Settings) -> dict[str, Any]:
+    """The way back: what options would have to say so that these are the settings."""
+    return {**known._asdict(), "ids": known.id, "no_interval": known.level is None}
+
+
+def of_learning(command: Command) -> Command:
+    """Options that say what is learned and from which columns: --task, --lags, --curves,
+    --features, --drop.
+    """
+    tasks = click.Choice(["regression", "binary", "multi-class"])
+    return _each(
+        command,
+        click.option("--task", type=tasks, help="Recognised from the target unless given."),
+        click.option(
+            "--lags",
+            callback=lags,
+            default=AUTO,
+            metavar="K",
+            help="Let the last K targets join the columns; auto lets experts with and without "
+            "them compete.  [default: auto]",
+        ),
+        click.option(
+            "--curves",
+            type=click.Choice([AUTO, "rich", NONE]),
+            default=AUTO,
+            help="none for a linear model of first order, rich for more curves (slower).  "
+            "[default: auto]",
+        ),
+        click.option(
+            "--features",
+            callback=names,
+            metavar="A,B",
+            help="Columns to use; all others are left out.",
+        ),
+        click.option("--drop", callback=names, metavar="A,B", help="Columns not to use."),
+    )
+
+
+def of_reading(command: Command) -> Command:
+    """Options that say how FILE is to be read: --types, --missing, --header, --format,
+    --encoding.
+    """
+    yes_or_no = click.Choice(["yes", "no"])
+    return _each(
+        command,
+        click.option(
+            "--types",
+            callback=types,
+            metavar="A=KIND,B=KIND",
+            help="What columns are, such as price=number,day=date.",
+        ),
+        click.option(
+            "--missing",
+            callback=missing,
+            metavar="A,B",
+            help="Further texts that stand for nothing, such as none,n.d.",
+        ),
+        click.option(
+            "--header",
+            callback=header,
+            type=yes_or_no,
+            help="Whether CSV begins with names; recognised.",
+        ),
+        FORMAT,
+        ENCODING,
+    )
+
+
+def of_rounds(default: int, what: str) -> Callable[[Command], Command]:
+    """The option --rounds of the paper's experiment; ``what`` says what they are."""
+    about = f"{what}  [default: {default}]"
+    return click.option("--rounds", default=str(default), callback=rounds, metavar="N", help=about)
+
+
+def _each(command: Command, *decorators: Callable[[Command], Command]) -> Command:
+    """A command with several options, which stand in its help in this order."""
+    for decorate in reversed(decorators):
+        command = decorate(command)
+    return command

@@ -1,0 +1,69 @@
+"""``swordplay reproduce``: the paper's experiment."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from swordplay import __version__
+from swordplay.cli import options
+from swordplay.theory.reproduce import DEFAULT_ROUNDS, Row, horizons, reproduce
+
+# click keeps the lines of a paragraph that begins with a backspace as they are.
+EXAMPLES = """\b
+Examples:
+  swordplay reproduce --rounds 1000
+  swordplay reproduce --rounds 1000 --figure regret.png
+  swordplay reproduce --rounds 1000 --json --quiet > regret.json
+"""
+
+
+@click.command("reproduce", epilog=EXAMPLES)
+@options.of_rounds(DEFAULT_ROUNDS, "The largest T; 100, 1000, ... are played on the way.")
+@click.option(
+    "--figure",
+    callback=options.figure_path,
+    metavar="PATH",
+    help="Draw regret against T here, as .png or .svg.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
+@click.option("--quiet", is_flag=True, help="No progress bar and no remarks, only the result.")
+def reproduce_command(rounds: int, figure: Path | None, as_json: bool, quiet: bool) -> None:
+    """Replay the paper's experiment: regret beside the bounds.
+
+    Every learner plays both instances of "Dynamic Regret of Convex and Smooth Functions" (NeurIPS
+    2020), the paper's learners once with the paper's own rates and once with rates that tune
+    themselves. The result goes to standard output, progress to standard error. NO_COLOR is
+    respected.
+    """
+    from swordplay.cli import console, tables
+
+    started = time.monotonic()
+    with console.progress(quiet) as report:
+        rows = reproduce(horizons(rounds), progress=report)
+    if as_json:
+        click.echo(_json(rows))
+    else:
+        tables.show(rows)
+    if figure is not None:
+        from swordplay.report import regret_figure, save
+
+        try:
+            save(regret_figure(rows), figure)
+        except OSError as error:
+            raise click.ClickException(f"could not write {figure}: {error.strerror}.") from error
+    if not quiet:
+        drawn = f" The figure is in {figure}." if figure is not None else ""
+        click.echo(f"Done in {time.monotonic() - started:.0f} s.{drawn}", err=True)
+
+
+def _json(rows: Sequence[Row]) -> str:
+    return json.dumps(
+        {"swordplay": __version__, "rows": [row._asdict() for row in rows]},
+        indent=2,
+        allow_nan=False,
+    )

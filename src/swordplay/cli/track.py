@@ -1,0 +1,337 @@
+"""``swordplay track``: a table in, predictions out."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from swordplay.cli import options
+from swordplay.cli.words import echo
+
+if TYPE_CHECKING:  # with pyarrow and the engine, which --help does without
+    from swordplay.comparison import LeftOut, Perspective
+    from swordplay.tracking import Job, Outcome
+    from swordplay.tracking.figures import AnyStory
+
+HELP = """Predict each row of FILE before learning from it.
+
+FILE is CSV, NDJSON or Parquet (also .gz and .zst), rows in the order of time, or - for standard
+input. Whether the target is a number or a class is recognised and said; words, dates and missing
+values are taken as they come. Each row is predicted from the rows before it, and scored beside
+baselines. The summary goes to standard output, progress to standard error.
+
+The predictions have the columns row, prediction, truth, loss (squared error; for classes the log
+loss) and running_error (RMSE; for classes the share of mistakes), for classes the probability of
+the prediction, and the columns of --id, or else the date of the row. A number has an interval, too:
+lower and upper, which hold the truth in 90 % of the rows, on every stretch of them (--level
+chooses, --no-interval leaves them out).
+
+On a pipe bad rows are left out and listed, as if --on-bad skip had been said; in a file the first
+one ends the run. Whatever ends a run, what is done up to there is kept.
+
+With --state a run that was stopped or killed goes on where it was, and writes the same predictions
+as if nothing had happened; if FILE has grown since, only the new rows are read. NO_COLOR is
+respected.
+
+Rows that are not in the order of time are noticed by their dates and said, with the option that
+helps: --reverse, --sort or --key. The first two read FILE whole; row is the number in FILE all the
+same. With --key the predictions carry the key, and each key is compared with its own past.
+
+With --twice answers may come late: a row without a target is predicted and waits, and when its --id
+comes again with the target, what was predicted is judged and learned, in whatever order. Rows that
+wait are saved with --state.
+"""
+# click keeps the lines of a paragraph that begins with a backspace as they are.
+EXAMPLES = """\b
+Examples:
+  swordplay track prices.csv --target price
+  swordplay track prices.csv --target price -o predictions.parquet --report report.html
+  swordplay track prices.csv --target price -o predictions.csv --state prices.state
+  swordplay track prices.csv --target price --lags 2 --drop id,note --json --quiet > summary.json
+  swordplay track flights.csv --target delay --id flight --twice -o late.csv --state late.state
+  tail -n +1 -f prices.csv | swordplay track - --target price -o -
+"""
+
+
+class Asked(NamedTuple):
+    """What was typed, option by option."""
+
+    file: str
+    target: str
+    output: str | None
+    output_format: str | None
+    ids: tuple[str, ...] | None
+    twice: bool
+    report: str | None
+    hindsight: bool
+    state: str | None
+    task: Any
+    lags: int | str
+    curves: str | None
+    features: tuple[str, ...] | None
+    drop: tuple[str, ...] | None
+    key: tuple[str, ...] | None
+    show_keys: tuple[str, ...]
+    reverse: bool
+    sort: str | None
+    types: dict[str, str] | None
+    missing: tuple[str, ...]
+    header: bool | None
+    loss: Any
+    level: float | None
+    no_interval: bool
+    on_bad: str | None
+    format_: str | None
+    encoding: str
+    rows: int | None
+    save_every: int | None
+    wait: float | None
+    force: bool
+    as_json: bool
+    quiet: bool
+
+
+@click.command("track", help=HELP, epilog=EXAMPLES)
+@click.argument("file")
+@options.TARGET
+@click.option(
+    "-o",
+    "--output",
+    metavar="PATH",
+    help="Predictions go here: .csv, .ndjson or .parquet, or - for standard output.",
+)
+@options.OUTPUT_FORMAT
+@options.IDS
+@options.TWICE
+@click.option(
+    "--report",
+    callback=options.report_path,
+    metavar="PATH",
+    help="Tell the story of the run in one HTML page here; one that is there is replaced.",
+)
+@options.HINDSIGHT
+@click.option(
+    "--state",
+    metavar="PATH",
+    help="Save learner and position here; the same command again goes on from there.",
+)
+@options.of_learning
+@options.KEY
+@options.SHOW_KEY
+@options.REVERSE
+@options.SORT
+@options.LOSS
+@options.LEVEL
+@options.NO_INTERVAL
+@options.ON_BAD
+@options.of_reading
+@click.option(
+    "--rows",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Stop after row N: a first look. Not with --state.",
+)
+@options.SAVE_EVERY
+@options.WAIT
+@click.option(
+    "--force",
+    is_flag=True,
+    help="Replace outputs that exist (a report always is), and begin anew whatever the state says.",
+)
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON object instead of the summary."
+)
+@click.option("--quiet", is_flag=True, help="No progress and no remarks, only the result.")
+def track_command(**options_typed: Any) -> int:
+    """Check what was asked, make it a job and run it; the exit code."""
+    from swordplay.tables.lean import leave_pandas_out
+    from swordplay.tracking import TrackingError
+    from swordplay.tracking.paths import require_different
+
+    if click.get_current_context().obj:
+        leave_pandas_out()
+    asked = Asked(**options_typed)
+    _require_sense(asked)
+    job, remark = _job(asked)
+    try:
+        require_different(job, asked.report)
+    except TrackingError as error:
+        raise click.UsageError(str(error)) from error
+    return _track(job, asked, remark)
+
+
+def _require_sense(asked: Asked) -> None:
+    """Refuse options that do not go together."""
+    if asked.rows is not None and asked.state is not None:
+        raise click.UsageError(
+            "--rows is for a first look and does not go together with --state. Leave out one of "
+            "them."
+        )
+    if asked.as_json and asked.output == "-":
+        raise click.UsageError(
+            "--json and -o - would both go to standard output. Give a file to one of them."
+        )
+    if asked.twice and not asked.ids:
+        raise click.UsageError(
+            "--twice needs --id: the column, or columns, by which a row is recognised when it "
+            "comes again."
+        )
+    if asked.twice and asked.key:
+        raise click.UsageError(
+            "--twice does not go together with --key. Leave out one of them, or use swordplay "
+            "serve."
+        )
+    if asked.level is not None and asked.no_interval:
+        raise click.UsageError(
+            "--level does not go together with --no-interval. Leave out one of them."
+        )
+    if asked.show_keys and not asked.key:
+        raise click.UsageError(
+            "--show-key shows one of the keys that --key tells apart. Give --key as well."
+        )
+    if asked.output == "-" and sys.stdout is None:
+        raise click.UsageError(
+            "-o - goes to standard output, which is closed. Open it, or give a file."
+        )
+    if asked.output == "-" and asked.output_format == "parquet":
+        raise click.UsageError(
+            "Parquet cannot be written to standard output. Give a file, or another --output-format."
+        )
+
+
+def _job(asked: Asked) -> tuple[Job, str]:
+    """What is to be done, and what has to be said before it begins."""
+    from swordplay.tracking import Job
+    from swordplay.tracking.paths import refused_path
+
+    skip = options.skips(asked.on_bad, asked.file)
+    refused = refused_path(asked.output, asked.file, asked.state) if skip else None
+    unasked = skip and asked.on_bad is None
+    job = Job(
+        asked.file,
+        options.settings(asked._asdict()),
+        output=asked.output,
+        refused=refused,
+        state=asked.state,
+        format=asked.format_,
+        encoding=asked.encoding,
+        rows=asked.rows,
+        save_every=asked.save_every,
+        wait=asked.wait,
+        force=asked.force,
+        order=options.order(asked.reverse, asked.sort),
+        output_format=asked.output_format,
+    )
+    said = f"Bad rows are left out and listed in {refused}; --on-bad stop ends at the first one."
+    return job, said if unasked else ""
+
+
+def _track(job: Job, asked: Asked, remark: str) -> int:
+    from rich.console import Console
+
+    from swordplay.cli import outcome, progress, warming
+    from swordplay.cli.errors import in_words
+    from swordplay.cli.signals import Interrupts
+    from swordplay.tracking import run
+    from swordplay.tracking.paths import written_files
+
+    if not asked.key:  # many keys are played by other kernels
+        if job.settings.curves is not None:
+            warming.beside(["curves"])  # in a process of its own, as the first row waits for it
+        warming.beside(["steps"] if asked.no_interval else ["steps", "intervals"])
+    name = "standard input" if job.source == "-" else os.path.basename(asked.file)
+    shown = progress.shown(name, asked.quiet, plain=job.output == "-" and sys.stdout.isatty())
+    with Interrupts() as interrupts:
+        try:
+            with (
+                in_words(),
+                options.locked(job.state, job.wait, asked.quiet),
+                shown as watch,
+                in_words(lambda: watch.begun),
+            ):
+                warming.say_before_compiling(watch.say)
+                watch.start(remark)
+                found = run(
+                    job, watch=watch, told=interrupts, compared=watch.compared, is_locked=True
+                )
+                story = None if found.stopped else _story(found, name, asked.show_keys)
+        except KeyboardInterrupt:
+            click.echo("swordplay: interrupted.", err=True)
+            return interrupts.exit_code
+    if story is None:
+        echo(_stopped(job, found), err=True)
+        return interrupts.exit_code
+    if asked.report is not None:
+        _write(story, _view(job, found, asked), asked.report)
+    files = written_files(job, asked.report, story.refused)
+    if asked.as_json:
+        click.echo(outcome.as_json(found, story, files))
+    else:
+        outcome.show(found, story, files, Console(highlight=False, stderr=job.output == "-"))
+    return 0
+
+
+def _story(found: Outcome, name: str, show_keys: tuple[str, ...]) -> AnyStory:
+    """What the run has to tell, and the keys that were asked for."""
+    from swordplay.tracking.bulk import BulkTracker
+    from swordplay.tracking.keyed import KeyedTracker
+    from swordplay.tracking.keyed_story import KeyedStory, with_key
+
+    story = found.tracker.story(name, refused=found.refused, seconds=found.seconds)
+    for values in show_keys:
+        assert isinstance(story, KeyedStory)
+        assert isinstance(found.tracker, KeyedTracker | BulkTracker)
+        story = with_key(story, found.tracker, options.names(None, None, values) or ())
+    return story
+
+
+def _view(job: Job, found: Outcome, asked: Asked) -> Perspective | LeftOut:
+    """The first rows once more, seen from their end; or why not."""
+    from swordplay.cli import console
+    from swordplay.comparison import LeftOut, game_of_run, perspective_of_run
+
+    if asked.twice:
+        return LeftOut(options.TOLD_LATER)
+    game = game_of_run(job) if asked.hindsight else LeftOut(options.NOT_ASKED)
+    if isinstance(game, LeftOut):
+        return game
+    about = (
+        "The report looks back at what perfect tracking was worth; --no-hindsight leaves it out."
+    )
+    with console.progress(asked.quiet, about) as told:
+        return perspective_of_run(game, found.tracker, progress=told)
+
+
+def _write(story: AnyStory, view: Perspective | LeftOut, path: str) -> None:
+    from swordplay.cli.errors import Failed
+    from swordplay.report import perspective_section, write_story
+
+    command = shlex.join(["swordplay", *sys.argv[1:]])
+    try:
+        write_story(story, path, command=command, more=(perspective_section(view, story.learner),))
+    except OSError as error:
+        raise Failed(
+            f"could not write {path}: {error.strerror}. Everything else is done."
+        ) from error
+
+
+def _stopped(job: Job, found: Outcome) -> str:
+    from swordplay.tables.writing import is_stream
+
+    where = f"swordplay: stopped after row {found.tracker.last:,}"
+    if found.partial is not None:
+        return (
+            f"{where}; the predictions so far are in {found.partial}. With --state PATH the "
+            "same command could go on."
+        )
+    if job.state is not None:
+        return f"{where} and saved in {job.state}. Run the same command again to go on."
+    sent = job.output == "-" or (job.output is not None and is_stream(job.output))
+    return (
+        f"{where}{'' if sent else '; nothing was kept'}. With --state PATH the same command "
+        "could go on from there."
+    )

@@ -1,0 +1,125 @@
+"""``swordplay warm``: compile for this very processor, and before the first use."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import click
+
+HELP = """Compile for this very processor: all kernels, or only those of the jobs that are named.
+
+A wheel may carry machine code for processors of the last ten years; code for the very processor is
+hardly faster. In a clone, and for other systems, processors and versions of Python or numba, the
+first use of each kernel compiles it, or this does beforehand.
+
+Run it while an image is built, or once for all executors of a cluster: with --into the machine code
+goes into a folder that can be copied anywhere, and is found there by processes whose environment
+says NUMBA_CACHE_DIR=FOLDER, which need not be able to write to it. The folder must belong to their
+user or to root, and be writable by no others. It does for the same versions of Python, numba and
+swordplay on the same kind of processor; others compile as if it were not there. (NUMBA_CPU_NAME and
+NUMBA_CPU_FEATURES, set here and there, make one kind of several.)
+
+\b
+learn      learning and predicting rows       games      the learners of the game
+curves     second-order experts               field      Sword++, one projection a round
+intervals  how far off a prediction may be    sparse     sparse rows
+keys       a model per key                    hindsight  the best comparators
+late       answers that come late, servers    combine    forecasts of others
+steps      what track compares with           tables     quotes and dates
+"""
+# click keeps the lines of a paragraph that begins with a backspace as they are.
+EXAMPLES = """\b
+Examples:
+  swordplay warm
+  swordplay warm --into /opt/kernels       # and NUMBA_CACHE_DIR=/opt/kernels wherever it is used
+  swordplay warm learn intervals --processes 1
+"""
+NAMES = (
+    *(
+        "late",
+        "keys",
+        "games",
+        "field",
+        "sparse",
+        "learn",
+        "intervals",
+        "curves",
+        "hindsight",
+        "combine",
+        "tables",
+        "steps",
+    ),
+)
+"""Keys of ``warming.RECIPES``, told without importing it."""
+
+
+@click.command("warm", help=HELP, epilog=EXAMPLES)
+@click.argument("what", type=click.Choice(NAMES), nargs=-1, metavar="[JOB]...")
+@click.option(
+    "--into",
+    metavar="FOLDER",
+    help="Where the machine code goes.  [default: where it would be kept anyway]",
+)
+@click.option(
+    "--processes",
+    type=click.IntRange(1),
+    metavar="N",
+    help="That compile at once.  [default: one for each processor]",
+)
+@click.option("--quiet", is_flag=True, help="No progress, only the result.")
+def warm_command(
+    what: tuple[str, ...], into: str | None, processes: int | None, quiet: bool
+) -> int:
+    """Compile, tell what was compiled, and where it is."""
+    from swordplay.cli.errors import Failed
+
+    if into is not None:
+        try:
+            os.makedirs(
+                into, 0o755, exist_ok=True
+            )  # machine code in a folder that others may write to is not used
+        except OSError as error:
+            raise Failed(
+                f"cannot make the folder {into}: {error.strerror}. Give another one with --into."
+            ) from error
+        os.environ["NUMBA_CACHE_DIR"] = os.path.abspath(
+            into
+        )  # before numba is imported, here and in what is started
+    os.environ["SWORDPLAY_BUNDLED_KERNELS"] = "0"  # as above: they are not for this very processor
+    return _warm(what or NAMES, processes or os.cpu_count() or 1, quiet)
+
+
+def _warm(names: tuple[str, ...], processes: int, quiet: bool) -> int:
+    from swordplay.cli import warming
+    from swordplay.cli.errors import Failed
+    from swordplay.compile import kernel_folders
+
+    folders = [
+        folder.path
+        for folder in kernel_folders.own_folders(kernel_folders.PACKAGE / "engine" / "rounds.py")
+    ]
+    if not kernel_folders.can_be_kept():
+        places = " nor ".join(map(str, folders))
+        raise Failed(
+            f"machine code cannot be kept in {places}, which cannot be written to, or can be "
+            "written to by other users. "
+            "Give a folder of your own with --into."
+        )
+    began, before = time.monotonic(), kernel_folders.kept_files()
+    for done in warming.cook_all(names, processes):
+        if done.error:
+            raise Failed(f"{done.name} could not be compiled: {done.error}")
+        if not quiet:
+            click.echo(
+                f"{done.name:10} {warming.RECIPES[done.name].what}: {done.seconds:.1f} s", err=True
+            )
+    new = kernel_folders.kept_files() - before
+    size = sum(os.path.getsize(file) for file in new) / 1e6
+    place = kernel_folders.chosen_folder()
+    found = f"{len(new)} kernels compiled, {size:.1f} MB" if new else "everything was there already"
+    click.echo(
+        f"{found}, in {time.monotonic() - began:.1f} s: "
+        f"{place.path if place else 'kept for the next process'}."
+    )
+    return 0

@@ -1,0 +1,72 @@
+"""What ``swordplay track`` runs, bit by bit: the estimator on the raw rows, where columns and
+classes join as they appear.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+from swordplay.comparison.field import Field, Said
+from swordplay.core.types import Matrix
+from swordplay.estimators.classes import OneModelPerClass
+from swordplay.estimators.model import LinearModel
+
+
+def estimator(field: Field) -> Said:
+    """What SwordRegressor or SwordClassifier says."""
+    return _classes(field) if field.classes else _values(field)
+
+
+def _values(field: Field) -> Said:
+    model = LinearModel(_start(field), **field.model)
+    parts = []
+    for first, stop in pairwise(sorted({*field.widths, len(field.rows)})):
+        if field.widths[first] > model.heads.dim:
+            model.widen(field.widths[first])
+        parts.append(
+            model.predict_then_learn(
+                _cut(field, first, stop, field.widths[first]), field.targets[first:stop]
+            )
+        )
+    return field.scored(np.concatenate(parts))
+
+
+def _classes(field: Field) -> Said:
+    width, debuts = field.widths[0], field.debuts.tolist()
+    absent = np.setdiff1d(np.arange(field.classes), field.targets)
+    places = np.argsort(
+        np.concatenate([field.targets[debuts], absent])
+    )  # of each class, in the order in which they appear
+    labels = places[field.targets]
+    model = OneModelPerClass(lambda: LinearModel(_start(field), loss="logistic", **field.model))
+    predictions, scores = np.empty(len(labels)), np.zeros((len(labels), max(2, field.classes)))
+    for first, stop in pairwise(sorted({*field.widths, *debuts, len(labels)})):
+        if first in field.widths:
+            width = field.widths[first]
+            model.widen(width)
+        model.grow(model.classes + (first in debuts))
+        if not first and width > _start(field):
+            model.widen(width)
+        rows = _cut(field, first, stop, width)
+        told = model.scores_then_learn(rows, labels[first:stop])
+        predictions[first:stop] = model.chances_then_learn(
+            told, labels[first:stop], None, rows
+        ).argmax(axis=1)
+        if len(model.team) == 1:
+            told = np.hstack([-told, told])
+        scores[first:stop, : told.shape[1]] = told
+    # back to the order of the field; of two classes, the second one is told
+    predictions = field.targets[debuts][predictions.astype(np.intp)].astype(np.float64)
+    return Said(
+        predictions, scores[:, places] if len(field.streams) > 1 else scores[:, places[1:2]]
+    )
+
+
+def _start(field: Field) -> int:
+    return field.widths[0] if field.start is None else field.start
+
+
+def _cut(field: Field, first: int, stop: int, width: int) -> Matrix:
+    return np.ascontiguousarray(field.rows[first:stop, :width])

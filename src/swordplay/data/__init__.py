@@ -1,1 +1,0 @@
-"""Tables: files and frames in and out, columns as numbers, and the streams that are shipped."""

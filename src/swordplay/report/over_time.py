@@ -1,0 +1,152 @@
+"""Charts over the run: along the dates of the table where it has some that go forward, else
+along the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+
+from swordplay.core.types import Vector
+from swordplay.report import words
+from swordplay.report.axes import Axis
+from swordplay.report.charts import Chart, Line, Look, chart
+
+if TYPE_CHECKING:
+    from swordplay.tracking.changes import Change
+    from swordplay.tracking.story import Story
+
+TIME = "time"
+"""Group of the charts over the run: they zoom together."""
+LATELY = 0.02
+"""Share of the run that counts as lately,"""
+FEWEST_LATELY = 100
+"""and the fewest rows that do: a share of mistakes among less is mostly chance."""
+
+
+def points(story: Story) -> Vector:
+    """Where the run begins and where each stretch ends, shape ``(B + 1,)``: dates, or rows."""
+    return story.course.times if story.clock else rows(story)
+
+
+def rows(story: Story) -> Vector:
+    """The same in rows."""
+    return np.concatenate([[0.0], story.course.ends])
+
+
+def axis(story: Story) -> Axis:
+    """Along which it is drawn."""
+    places = points(story)
+    title = words.shown(story.clock, 40) if story.clock else "row"
+    return Axis(
+        float(places[0]), float(places[-1]), title=title, scale="utc" if story.clock else "linear"
+    )
+
+
+def place(story: Story, row: float) -> float:
+    """Where a row lies, counted among those that were learned."""
+    return float(np.interp(row, rows(story), points(story)))
+
+
+def when(story: Story, row: int, time: float | None) -> str:
+    """A moment in words, to stand behind a verb.
+
+    Parameters
+    ----------
+    story
+        The run, whose length says how fine a date may be.
+    row
+        Its place among the rows that were learned.
+    time
+        When it was, if that is known.
+    """
+    if time is None or not story.clock:
+        return f"around row {row:,}"
+    span = float(story.course.times[-1] - story.course.times[0])
+    text = words.moment(time, span)
+    return f"{'in' if span >= 2 * words.YEAR else 'on'} {text}"
+
+
+def when_changed(story: Story, change: Change) -> str:
+    """When a level changed: a moment of a jump, both ends of a slow change."""
+    if change.since_row is None:
+        return when(story, change.row, change.time)
+    if change.since_time is None or change.time is None:
+        return f"from around row {change.since_row:,} to row {change.row:,}"
+    span = float(story.course.times[-1] - story.course.times[0])
+    began, ended = (words.around(time, span) for time in (change.since_time, change.time))
+    return f"from {began} to {ended}"
+
+
+def drawn(
+    story: Story,
+    title: str,
+    text: str,
+    lines: Sequence[Line],
+    y: Axis,
+    *,
+    at: NDArray[np.int64] | None = None,
+    **look: Unpack[Look],
+) -> Chart:
+    """Lines over the run: a value for each stretch stands at its end, and that of the first at its
+    beginning too.
+
+    Parameters
+    ----------
+    story, title, text, lines, y, look
+        As for :func:`chart`; lines have the shape ``(B,)``.
+    at
+        The stretches that lines tell of, counted from 1, where it is not each of them.
+    """
+    some = np.arange(len(story.course.ends) + 1) if at is None else np.concatenate([[0], at])
+    parts = lines, look.get("extra", ())
+    begun = [
+        [line._replace(values=np.concatenate([line.values[:1], line.values])) for line in part]
+        for part in parts
+    ]
+    usual: Look = {
+        "stretch": True,
+        "group": TIME,
+        "rows": rows(story)[some],
+        **look,
+        "extra": begun[1],
+    }
+    return chart(title, text, points(story)[some], begun[0], axis(story), y, **usual)
+
+
+def back(story: Story) -> tuple[int, int]:
+    """How many stretches count as lately, and about how many rows that is."""
+    ends = story.course.ends
+    count = max(round(LATELY * len(ends)), int(np.ceil(FEWEST_LATELY * len(ends) / ends[-1])))
+    count = min(count, len(ends))
+    return count, int(np.ceil(ends[-1] * count / len(ends)))
+
+
+def smooth(values: Vector, count: int) -> Vector:
+    """Mean over the neighbours on both sides, ``count`` or one more in all.
+
+    NaN stays what it is.
+    """
+    side = count // 2
+    known = np.isfinite(values)
+    sums = np.concatenate([[0.0], np.cumsum(np.where(known, values, 0.0))])
+    counts = np.concatenate([[0], np.cumsum(known)])
+    k = np.arange(len(values))
+    first, stop = np.maximum(k - side, 0), np.minimum(k + side + 1, len(values))
+    return np.asarray(
+        np.where(
+            known, (sums[stop] - sums[first]) / np.maximum(counts[stop] - counts[first], 1), np.nan
+        )
+    )
+
+
+def lately(story: Story, sums: Vector, count: int) -> Vector:
+    """Mean of a row at the end of each stretch over the last ``count`` ones, from sums over
+    stretches.
+    """
+    totals, ends = np.concatenate([[0.0], np.cumsum(sums)]), rows(story)
+    first = np.maximum(np.arange(1, len(ends)) - count, 0)
+    return np.asarray((totals[1:] - totals[first]) / np.maximum(ends[1:] - ends[first], 1.0))

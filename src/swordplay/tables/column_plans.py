@@ -1,0 +1,139 @@
+"""What is to be made of each column of a table: decided once, by the first rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from swordplay.tables import date_features
+from swordplay.tables.errors import TableError, nearest
+from swordplay.tables.layout import HOW, LEFT
+
+MOST_CATEGORIES = 50
+"""Of one column that get columns of their own; later ones share one."""
+FEWEST_NAMES = 20
+"""So many words, all different, are names of rows; among fewer that may be chance."""
+FEWEST_COUNTS = 2000
+"""So many numbers, each one more than the last, count the rows.
+
+Fewer may be the days of a year or the minutes of a day.
+"""
+WIDTHS = {
+    "number": 1,
+    "truth": 1,
+    "date": date_features.width(False),
+    "date and time": date_features.width(True),
+    "time": 2,
+}
+"""Columns that a column of each kind becomes; a category becomes as many as it has values."""
+EMPTY = "empty so far"
+"""Why a column is left out that joins as soon as a value of it is learned."""
+ALL_DIFFERENT = "every value is different"
+"""Why a column of words is left out."""
+
+
+class Plan(NamedTuple):
+    """What is to be made of a column."""
+
+    name: str
+    kind: str
+    """``"number"``, ``"truth"``, ``"category"``, ``"date"``, ``"date and time"``, ``"time"`` or
+    ``"left out"``.
+    """
+    why: str = ""
+    """Why it is left out."""
+    how: str = ""
+    """How its values are written, where that is worth a word: ``"in $, thousands by commas"``."""
+    late: bool = False
+    """Whether it joined later than the others, with its first value that was learned."""
+    many: bool = False
+    """Whether the first rows hold more different words than have a column of their own."""
+
+
+def plan(
+    head: Any,
+    target: str,
+    features: Sequence[str] | None,
+    drop: Sequence[str],
+    ids: Sequence[str] = (),
+) -> tuple[Plan, ...]:
+    """Decide what to make of every column but the target.
+
+    Parameters
+    ----------
+    head
+        A pyarrow record batch of the first rows.
+    target
+        Its name.
+    features
+        Columns to use; all that are of use unless given.
+    drop
+        Columns not to use.
+    ids
+        Columns that name the rows: not used, unless they hold dates or ``features`` names them.
+    """
+    names = [name for name in head.schema.names if name != target]
+    known, dropped, wanted = set(names), set(drop), None if features is None else set(features)
+    for option, asked in (("--features", features or ()), ("--drop", drop)):
+        if target in asked:
+            raise TableError(
+                f"{option} names the target {target!r}. Name other columns; its last values join "
+                "by --lags."
+            )
+    for name in features or ():
+        if name not in known and name not in dropped:
+            raise TableError(
+                f"--features names the column {name!r}, which is not there.{nearest(name, names)}"
+            )
+    plans = []
+    for name in [
+        *names,
+        *(name for name in drop if name not in known),
+    ]:  # those to be dropped may not have been read at all
+        if name in dropped or (wanted is not None and name not in wanted):
+            plans.append(Plan(name, "left out", "as asked"))
+        elif name in ids and features is None and not pa.types.is_timestamp(head.column(name).type):
+            plans.append(Plan(name, "left out", "it names the rows (--id)"))
+        else:
+            made = planned(name, head.column(name), insisted=features is not None)
+            plans.append(made._replace(how=how_read(head.schema, name)))
+    useless = {name: why for name, why in left_out(head.schema).items() if name not in dropped}
+    return (*plans, *(Plan(name, "left out", why) for name, why in useless.items()))
+
+
+def how_read(schema: Any, name: str) -> str:
+    """How the values of a column are written, if its table says so."""
+    return ((schema.field(name).metadata or {}).get(HOW) or b"").decode()
+
+
+def left_out(schema: Any) -> dict[str, str]:
+    """Columns that the table left out as they cannot be used, and why."""
+    return dict(json.loads((schema.metadata or {}).get(LEFT) or "{}"))
+
+
+def planned(name: str, values: Any, *, insisted: bool) -> Plan:
+    """What is made of one column; ``insisted`` if it is to be used whatever it holds."""
+    kind, known = str(values.type), values.drop_null()
+    if not len(known):
+        return Plan(name, "left out", EMPTY)
+    if kind == "double":
+        if (
+            not insisted
+            and len(known) >= FEWEST_COUNTS
+            and (np.diff(known.to_numpy()) == 1.0).all()
+        ):
+            return Plan(name, "left out", "it only counts the rows")
+        return Plan(name, "number")
+    if kind == "bool":
+        return Plan(name, "truth")
+    if kind == "string":
+        if not insisted and len(known) >= FEWEST_NAMES and len(known.unique()) == len(known):
+            return Plan(name, "left out", ALL_DIFFERENT)
+        return Plan(name, "category", many=len(known.unique()) > MOST_CATEGORIES)
+    if pa.types.is_time(values.type):
+        return Plan(name, "time")
+    return Plan(name, "date and time" if date_features.has_hours(values) else "date")

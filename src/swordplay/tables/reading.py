@@ -1,0 +1,306 @@
+"""Open a table, whatever its format."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, NamedTuple, TypedDict, Unpack
+
+from swordplay.core.arguments import shown
+from swordplay.core.options import completed
+from swordplay.tables import delimited, ndjson
+from swordplay.tables.columns import Choice
+from swordplay.tables.comparing import read_again
+from swordplay.tables.digests import TextDigest
+from swordplay.tables.earlier import Earlier
+from swordplay.tables.errors import TableError, nearest
+from swordplay.tables.frames import Frame
+from swordplay.tables.lean import take_pandas_in
+from swordplay.tables.memory import MemoryTable
+from swordplay.tables.parquet import ParquetTable
+from swordplay.tables.readings import KINDS
+from swordplay.tables.source import Source
+from swordplay.tables.table import Position, Table
+from swordplay.tables.text import HEAD_BYTES, LONGEST_RECORD, TextTable, endless, too_long
+from swordplay.tables.text_format import MARK, Format, Head
+from swordplay.tables.typed import BATCH_ROWS
+
+NEWLINES = (b"\n", b"\r")
+BLOCK = 1 << 22
+"""Bytes of text per batch: pyarrow is fastest at about this size, and memory stays small."""
+ENDINGS = {
+    "csv": (".csv", ".tsv", ".txt", ".dat"),
+    "ndjson": (".ndjson", ".jsonl", ".json"),
+    "parquet": (".parquet", ".pq"),
+}
+LOOKED_AT = 1 << 16
+"""Bytes at the beginning in which zero bytes show that a file is no text."""
+UTF16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+class TextFormat(NamedTuple):
+    """A format of text: how it is recognised, and how it comes back from a position."""
+
+    recognise: Callable[[Head, Choice], Format]
+    complete: Callable[[bytes], bool]
+    described: Callable[[str], Format]
+
+
+TEXT: dict[str, TextFormat] = {
+    "csv": TextFormat(delimited.recognise, delimited.complete, delimited.Delimited.described),
+    "ndjson": TextFormat(ndjson.recognise, ndjson.complete, ndjson.Lines.described),
+}
+
+
+class ReadOptions(TypedDict, total=False):
+    """How a table is to be read; whatever is not said is as it says here."""
+
+    format: str | None
+    """``"csv"``, ``"ndjson"`` or ``"parquet"``.
+
+    Recognised from the content and the name where it is not given.
+    """
+    target: str | None
+    """A column that must be there, ``"y"`` unless said; None for no such demand."""
+    drop: Collection[str]
+    """Columns to leave out altogether."""
+    keep: Collection[str] | None
+    """The only columns to read beside the target; all unless given."""
+    on_bad: str
+    """``"stop"`` (unless said) at the first bad row, after the rows before it were handed out, or
+    ``"skip"`` it and say so in
+    the batch."""
+    encoding: str
+    """Of text: any that Python knows; UTF-8 unless said."""
+    types: Mapping[str, str] | None
+    """What columns are, by name, where it is not to be recognised: ``"number"``,
+    ``"decimal-comma"``, ``"decimal-point"``,
+    ``"truth"``, ``"word"`` or ``"category"``, ``"date"``, ``"day-first"``, ``"month-first"``,
+    ``"year-first"``, ``"time"``, ``"skip"``."""
+    missing: Collection[str]
+    """Further texts that stand for nothing."""
+    header: bool | None
+    """Whether CSV begins with the names of its columns; recognised unless given."""
+    before: Mapping[str, Earlier]
+    """What columns were in an earlier table (:func:`earlier.columns_of`): they are read as they
+    were there,
+    """
+    others: bool
+    """and whether all that were not there are read, too; they are unless said."""
+    block_size: int
+    """Bytes of text per batch, about.
+
+    Of Parquet, a batch has as many rows as that much text might have.
+    """
+
+
+USUAL: ReadOptions = {
+    "format": None,
+    "target": "y",
+    "drop": (),
+    "keep": None,
+    "on_bad": "stop",
+    "encoding": "utf-8",
+    "types": None,
+    "missing": (),
+    "header": None,
+    "before": {},
+    "others": True,
+    "block_size": BLOCK,
+}
+"""What holds unless something is said."""
+
+
+def open_table(
+    source: str | os.PathLike[str] | Frame,
+    *,
+    position: Position | None = None,
+    resumable: bool = False,
+    compared: Callable[[float], None] = lambda share: None,
+    **options: Unpack[ReadOptions],
+) -> Table:
+    r"""Open a CSV, NDJSON or Parquet table for one pass over its rows.
+
+    Types are decided from the head (the first 10,000 rows and 4 MiB of a file; what there is of a
+    pipe): each column is what more than half of its values are, in the way of writing that fits
+    most of them (see :func:`reading_of`). After that a value that does not fit makes its row a bad
+    one. Numbers are finite; empty fields, ``NA``, ``nan``, ``null`` and their like are missing,
+    which is not bad, and so are ``-``, ``--`` and ``.`` beside all but words. Columns of lists and
+    the like are left out. The schema's metadata tell how a column was read (``b"reading"``) and
+    what was left out (``b"left out"``).
+
+    Parameters
+    ----------
+    source
+        Path, or ``"-"`` for standard input. Pipes are read as their lines arrive. Or a table in
+        memory (:func:`frame`).
+    position
+        Where an earlier reading got to (:class:`Batch`); the same source has to be given, and may
+        have grown. What lies in front of the position is read again and compared.
+    resumable
+        Whether a later reading is to go on from a position of this one. Everything that is read is
+        digested then, which adds 8 % to the processor time of reading CSV.
+    compared
+        Is called with the share that was compared, from 0 to 1.
+    options
+        See :class:`ReadOptions`.
+
+    Raises
+    ------
+    TableError
+        Here or while reading: one or two lines with file, line, column and remedy.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "demo.csv")
+    >>> _ = path.write_text("x,y\n1,true\n,false\n")
+    >>> with open_table(path, target="y") as table:
+    ...     [batch.rows.to_pylist() for batch in table.batches()]
+    [[{'x': 1.0, 'y': True}, {'x': None, 'y': False}]]
+    """
+    asked = completed("open_table", options, USUAL)
+    choice, skip, block_size = (
+        _choice(asked, position),
+        asked["on_bad"] == "skip",
+        asked["block_size"],
+    )
+    batch_rows = max(1, block_size * BATCH_ROWS // BLOCK)
+    if position is not None and not position.fingerprint:
+        raise ValueError("position was not made by a table that was opened with resumable=True.")
+    typed: dict[str, Any] = {
+        "skip": skip,
+        "batch_rows": batch_rows,
+        "resumable": resumable,
+        "compared": compared,
+    }
+    if isinstance(source, Frame):
+        return MemoryTable(source.rows, source.name, choice, position, **typed)
+    text = Source(os.fspath(source), asked["encoding"])
+    try:
+        format = position.format if position else asked["format"] or recognised(text)
+        if format == "parquet":
+            return ParquetTable(text, choice, position, **typed)
+        how: dict[str, Any] = {"skip": skip, "block_size": block_size}
+        if position is None:
+            table = _begun(text, format, choice, how, resumable=resumable)
+        else:
+            table = _resumed(text, position, how, compared)
+        take_pandas_in(table.schema)
+        return table
+    except BaseException:
+        text.close()
+        raise
+
+
+def _choice(asked: ReadOptions, position: Position | None) -> Choice:
+    """The columns that are asked for, once all options have values that there are."""
+    on_bad, format, types = asked["on_bad"], asked["format"], asked["types"] or {}
+    if on_bad not in ("stop", "skip"):
+        raise ValueError(f"on_bad must be 'stop' or 'skip', got {shown(on_bad)}.")
+    if format not in (None, *ENDINGS):
+        raise ValueError(f"format must be one of {', '.join(ENDINGS)}, got {shown(format)}.")
+    if position is not None and format not in (None, position.format):
+        raise TableError(
+            f"format is {format!r}, but the saved state read {position.format!r}. Give the same "
+            "format."
+        )
+    for name, kind in types.items():
+        if kind not in KINDS:
+            raise TableError(
+                f"types gives {name!r} the kind {shown(kind)}.{nearest(kind, KINDS)} There are: "
+                f"{', '.join(KINDS)}."
+            )
+    # Dictionaries look names up in constant time and keep their order.
+    drop, keep = (
+        dict.fromkeys(asked["drop"]),
+        None if asked["keep"] is None else dict.fromkeys(asked["keep"]),
+    )
+    said = (asked["target"], drop, keep, types, tuple(asked["missing"]), asked["header"])
+    return Choice(*said, asked["before"], asked["others"])
+
+
+def recognised(source: Source) -> str:
+    """The format, by content where it is unmistakable and else by name."""
+    if not source.magic:
+        raise TableError(f"{source.name} is empty. Give a file with a header and rows.")
+    if source.magic.startswith(b"PAR1"):
+        return "parquet"
+    if stranger := source.stranger():
+        raise stranger
+    name = source.name.lower().removesuffix(".gz").removesuffix(".zst")
+    named = next((format for format, endings in ENDINGS.items() if name.endswith(endings)), None)
+    if named is None:
+        return "ndjson" if source.magic.removeprefix(MARK).lstrip().startswith(b"{") else "csv"
+    return named
+
+
+def _begun(
+    source: Source, format: str, choice: Choice, options: dict[str, Any], *, resumable: bool
+) -> TextTable:
+    """A table from its beginning."""
+    head = _head(source, TEXT[format].complete)
+    chosen = TEXT[format].recognise(head, choice)
+    source.unread(head.data[head.size :])
+    digest = TextDigest(head.data[: head.size]) if resumable else None
+    position = Position(format, chosen.describe(), head.size, 0, head.lines, 0, "", head.size)
+    if digest is not None:
+        position = position._replace(**digest.digests._asdict())
+    table = TextTable(source, chosen, position, digest, **options)
+    table.remarks.extend(head.remarks)
+    return table
+
+
+def _resumed(
+    source: Source, position: Position, options: dict[str, Any], compared: Callable[[float], None]
+) -> TextTable:
+    """A table from where an earlier reading got to."""
+    format = TEXT[position.format].described(position.layout)
+    digest, last = read_again(source, format, position, compared)
+    if last and last not in NEWLINES:
+        _require_whole(source, position)
+    return TextTable(source, format, position, digest, **options)
+
+
+def _byte(source: Source) -> bytes:
+    """The next byte; none at the end."""
+    data = source.read(1)
+    source.unread(data[1:])
+    return data[:1]
+
+
+def _require_whole(source: Source, position: Position) -> None:
+    """Refuse to go on after a row that had no end when it was read, and has become longer since."""
+    following = _byte(source)
+    source.unread(following)
+    if following and following not in NEWLINES:
+        raise TableError(
+            f"{source.name}, row {position.row}: the row was incomplete when it was read (the "
+            "file ended in it), and has grown "
+            "since.\nBegin anew with --force."
+        )
+
+
+def _head(source: Source, complete: Callable[[bytes], bool]) -> Head:
+    """The beginning of a text: of a file always the same, of a pipe what has come once there is
+    a row.
+    """
+    data = b""
+    while more := source.read(max(HEAD_BYTES - len(data), BLOCK // 4)):
+        data += more
+        if (source.live or len(data) >= HEAD_BYTES) and complete(data):
+            break
+        if len(data) > LONGEST_RECORD:
+            is_quoted = b'"' in data and b"\n" in data and not data.lstrip().startswith(b"{")
+            raise (endless if is_quoted else too_long)(source.name, 0)
+    head = Head(source.name, data, ended=not more)
+    if not data.strip(MARK + b" \t\r\n"):
+        raise TableError(f"{source.name} is empty. Give a file with a header and rows.")
+    if source.encoding == "utf-8" and source.magic.startswith(UTF16):
+        raise TableError(f"{source.name} is UTF-16 text. Give --encoding utf-16.")
+    if b"\0" in data[:LOOKED_AT]:
+        raise TableError(
+            f"{source.name} is not text: it holds zero bytes. Give CSV, NDJSON or Parquet, or the "
+            "right --encoding."
+        )
+    return head

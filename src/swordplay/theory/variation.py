@@ -1,0 +1,203 @@
+r"""Variations: how much the losses themselves change from round to round.
+
+Each term is a supremum over the domain. It is exact for quadratics (squared losses among them)
+wherever a formula or a finite list of candidates exists, and elsewhere a certified upper bound; the
+answer says which.
+
+=================================  ==========================  ===========================================
+losses                             gradient variation          function variation
+=================================  ==========================  ===========================================
+all squared                        exact on all three domains  exact on all three domains
+quadratics, ball                   exact                       exact
+quadratics, simplex                exact                       exact where a vertex is worst
+quadratics, box                    exact: diagonal or d <= 10  exact: diagonal
+all logistic, or all Huber         exact (simplex: d <= 24)    upper bound
+others, with a known smoothness    upper bound                 upper bound
+=================================  ==========================  ===========================================
+
+On a domain of another kind the smallest box and a ball around it stand in: an upper bound, exact in
+one dimension.
+"""  # noqa: E501
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import singledispatch
+from itertools import islice, pairwise
+from typing import Protocol
+
+import numpy as np
+
+from swordplay.core import arguments
+from swordplay.core.types import Domain, Loss
+from swordplay.parts.domains.enclosures import reach
+from swordplay.parts.streams import LinearStream
+from swordplay.theory.affine_change import AffineChange, Suprema
+from swordplay.theory.linear_change import LinearChange
+from swordplay.theory.quantities import Quantity
+from swordplay.theory.rows import Rows
+
+CHUNK = 1 << 19
+"""Numbers of a stream that are looked at together (4 MB), so that memory does not grow with the
+rounds.
+"""
+
+
+class Change(Protocol):
+    """Some rounds, each compared with the one before."""
+
+    @property
+    def dim(self) -> int:
+        """Number of coordinates d."""
+        ...
+
+    def gradient_suprema(self, domain: Domain) -> Suprema:
+        """Largest squared norm of the gradients' change over the domain."""
+        ...
+
+    def function_suprema(self, domain: Domain) -> Suprema:
+        """Largest change of value over the domain."""
+        ...
+
+
+def gradient_variation(stream: Iterable[Loss], domain: Domain) -> Quantity:
+    r"""Gradient variation over a domain.
+
+    .. math:: V_T = \sum_{t \ge 2} \sup_{x \in X} \|\nabla f_t(x) - \nabla f_{t-1}(x)\|^2
+
+    Parameters
+    ----------
+    stream
+        The losses; a finite one.
+    domain
+        X.
+
+    Returns
+    -------
+    Quantity
+        A float whose ``exact`` says whether it is V_T or an upper bound on it (see the table of
+        this module).
+
+    Examples
+    --------
+    >>> from swordplay.parts.streams import paper
+    >>> stream = paper.gradual(101)
+    >>> variation = gradient_variation(stream, stream.domain)
+    >>> variation.exact, bool(variation <= 4 / 101)
+    (True, True)
+
+    References
+    ----------
+    Zhao et al. (2020), the definition of V_T.
+    """
+    return _total(stream, domain, lambda change, where: change.gradient_suprema(where))
+
+
+def function_variation(stream: Iterable[Loss], domain: Domain) -> Quantity:
+    r"""Function variation over a domain.
+
+    .. math:: V^f_T = \sum_{t \ge 2} \sup_{x \in X} |f_t(x) - f_{t-1}(x)|
+
+    Parameters and result are those of :func:`gradient_variation`.
+
+    References
+    ----------
+    Besbes, Gur, Zeevi (2015), "Non-stationary stochastic optimization".
+    """
+    return _total(stream, domain, lambda change, where: change.function_suprema(where))
+
+
+def _total(
+    stream: Iterable[Loss], domain: Domain, suprema: Callable[[Change, Domain], Suprema]
+) -> Quantity:
+    domain = arguments.domain(domain)
+    total, exact = 0.0, True
+    for change in _changes(stream, domain.dim):
+        if change.dim != domain.dim:
+            raise ValueError(
+                f"domain must have the stream's dimension {change.dim}, got {domain!r} of "
+                f"{domain.dim}."
+            )
+        values, sharp = suprema(change, domain)
+        total, exact = total + float(values.sum()), exact and sharp
+    return Quantity(total, exact)
+
+
+@singledispatch
+def _changes(stream: Iterable[Loss], dim: int) -> Iterator[Change]:
+    """The changes of a stream, some rounds at a time; the last round of a chunk opens the next."""
+    losses = iter(stream)
+    chunk = list(islice(losses, 1))
+    while chunk and (fresh := list(islice(losses, max(1, CHUNK // dim**2)))):
+        yield from _between([*chunk, *fresh], dim)
+        chunk = fresh[-1:]
+
+
+@_changes.register
+def _(stream: LinearStream, dim: int) -> Iterator[Change]:
+    size = max(1, CHUNK // stream.dim)
+    for start in range(0, len(stream) - 1, size):
+        yield LinearChange(Rows.of_stream(stream[start : start + size + 1]))
+
+
+def _between(losses: Sequence[Loss], dim: int) -> Iterator[Change]:
+    """The changes among some losses, in the best form that all of them share."""
+    rows = Rows.of_losses(losses)
+    change = LinearChange(rows) if rows is not None else AffineChange.between(losses)
+    if change is not None:
+        yield change
+    elif len(losses) > 2:
+        for pair in pairwise(losses):
+            yield from _between(pair, dim)
+    else:
+        yield SmoothChange(losses[0], losses[1], dim)
+
+
+@dataclass(frozen=True)
+class SmoothChange:
+    """From one loss to another of which only values, gradients and smoothness are known."""
+
+    before: Loss
+    now: Loss
+    dim: int
+
+    def gradient_suprema(self, domain: Domain) -> Suprema:
+        r""":math:`(\|\nabla h(c)\| + L r)^2` with h the change, c the centre, r the domain's
+        reach.
+        """
+        if self.now is self.before:
+            return Suprema(np.zeros(1), exact=True)
+        slope = float(
+            np.linalg.norm(self.now.gradient(domain.center) - self.before.gradient(domain.center))
+        )
+        return Suprema(np.array([(slope + self._smoothness() * reach(domain)) ** 2]), exact=False)
+
+    def function_suprema(self, domain: Domain) -> Suprema:
+        r""":math:`|h(c)| + \|\nabla h(c)\| r + \tfrac12 L r^2`."""
+        if self.now is self.before:
+            return Suprema(np.zeros(1), exact=True)
+        value = abs(float(self.now.value(domain.center)) - float(self.before.value(domain.center)))
+        slope = float(
+            np.linalg.norm(self.now.gradient(domain.center) - self.before.gradient(domain.center))
+        )
+        far = reach(domain)
+        return Suprema(
+            np.array([value + slope * far + 0.5 * self._smoothness() * far**2]), exact=False
+        )
+
+    def _smoothness(self) -> float:
+        """The larger L of the two: both are convex, so the Hessian of h lies between -L_{t-1}
+        and L_t.
+        """
+        each = []
+        for loss in (self.before, self.now):
+            if loss.smoothness is None:
+                raise ValueError(
+                    f"stream holds a loss whose smoothness is None, {arguments.shown(loss)}: no "
+                    "supremum over the domain can "
+                    "be certified. Give FunctionLoss(value, gradient, smoothness=L), or use "
+                    "empirical_gradient_variation."
+                )
+            each.append(loss.smoothness)
+        return max(each)

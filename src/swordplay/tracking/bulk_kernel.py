@@ -1,0 +1,112 @@
+"""Rows of many keys: sorted by key, and how predictions and intervals did, beside the last value
+and the mean so far.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from swordplay.compile import inline_exact, kernel
+from swordplay.core.types import Matrix, Vector
+
+
+@inline_exact
+def follow(
+    numbers: Any,
+    said: Vector,
+    targets: Vector,
+    last: Vector,
+    total: Vector,
+    counts: Any,
+    sums: Matrix,
+    scored: Any,
+) -> None:
+    """Sums are added up row by row: where a batch ends must not show in the last digit."""
+    for t in range(len(numbers)):
+        k, y = numbers[t], targets[t]
+        scored[t] = counts[k] > 0
+        if counts[k] > 0:
+            ours, same, usual = said[t] - y, last[k] - y, total[k] / counts[k] - y
+            sums[k, 0] += ours * ours
+            sums[k, 1] += same * same
+            sums[k, 2] += usual * usual
+        last[k] = y
+        total[k] += y
+        counts[k] += 1
+
+
+@kernel
+def judge(
+    numbers: Any,
+    said: Vector,
+    targets: Vector,
+    last: Vector,
+    total: Vector,
+    counts: Any,
+    sums: Matrix,
+    scored: Any,
+) -> None:
+    """Squared errors of all three are added to ``sums``, shape ``(K, 3)``, and the baselines learn.
+
+    Parameters
+    ----------
+    numbers, said, targets
+        The number of each row's key, its prediction and its target, shape ``(T,)``; rows of a key
+        in their order.
+    last, total, counts
+        Of each key: its last target, the sum of its targets, and how many there were.
+    scored
+        Written: whether the row has a prediction. The first row of a key, before which nothing is
+        known, has none.
+    """
+    follow(numbers, said, targets, last, total, counts, sums, scored)
+
+
+@kernel
+def sort_by_key(numbers: Any, ends: Any, places: Any) -> None:
+    """Places of the rows key by key, those of a key in their order: keys are numbered from 0, so
+    they need not be compared.
+
+    Parameters
+    ----------
+    numbers
+        Of each row's key, shape ``(T,)``.
+    ends
+        As many zeros as there are keys; written over.
+    places
+        Written, shape ``(T,)``.
+    """
+    for t in range(len(numbers)):
+        ends[numbers[t]] += 1
+    for k in range(1, len(ends)):
+        ends[k] += ends[k - 1]
+    for t in range(len(numbers) - 1, -1, -1):
+        ends[numbers[t]] -= 1
+        places[ends[numbers[t]]] = t
+
+
+@inline_exact
+def add_figures(numbers: Any, targets: Vector, found: Matrix, figures: Matrix) -> None:
+    """One by one: where a batch ends must not show in the last digit."""
+    for t in range(len(numbers)):
+        k, low, high = numbers[t], found[t, 0], found[t, 1]
+        if low <= targets[t] <= high:
+            figures[k, 0] += 1.0
+        if -math.inf < low and high < math.inf:
+            figures[k, 1] += high - low
+            figures[k, 2] += 1.0
+
+
+@kernel
+def hold(numbers: Any, targets: Vector, found: Matrix, figures: Matrix) -> None:
+    """Add to each key's figures what ``band.judged`` says of its rows.
+
+    Parameters
+    ----------
+    numbers, targets, found
+        The number of each row's key, its target, and the ends of its interval, shape ``(T, 2)``.
+    figures
+        Of all keys, shape ``(K, 3)``: truths inside, widths, and intervals that have a width.
+    """
+    add_figures(numbers, targets, found, figures)

@@ -1,0 +1,96 @@
+"""The saved state of a run over many keys in bulk."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from swordplay.core import nested
+from swordplay.core.state import ROWS, Range, bytes_of, require, require_one
+from swordplay.core.types import State
+from swordplay.estimators.model import LARGEST
+from swordplay.tables.encoder_sanity import refuse, require_encoder
+from swordplay.tracking import sanity
+
+if TYPE_CHECKING:
+    from swordplay.tracking.bulk import BulkTracker
+
+COUNTS = ("rows", "unlabelled", "refused", "last")
+MOST_KEYS = 1 << 31
+SLACK = 1e-6
+"""Rounding of sums, relatively."""
+
+
+def written(tracker: BulkTracker) -> State:
+    """All that the next row needs."""
+    like = tracker.like.state() | nested.put("encoder", tracker.encoder.state())
+    return {
+        **like,
+        **{name: getattr(tracker, name) for name in COUNTS},
+        **nested.put(
+            "bulk",
+            {
+                "keys": json.dumps(tracker.trackers),
+                "late": json.dumps(tracker.late),
+                "group": np.frombuffer(tracker.group.dumps(), dtype=np.uint8),
+                "last": tracker.last_targets.all.copy(),
+                "totals": tracker.totals.all.copy(),
+                "counts": tracker.counts.all.copy(),
+                "sums": tracker.sums.all.copy(),
+                **nested.put("clocks", tracker.dated.state()),
+                **({} if tracker.bands is None else nested.put("bands", tracker.bands.state())),
+            },
+        ),
+    }
+
+
+def read(tracker: BulkTracker, saved: Mapping[str, Any]) -> None:
+    """Go on from a saved state.
+
+    Raises
+    ------
+    ValueError
+        If it is not one that such a run leads to.
+    """
+    bulk = nested.take("bulk", saved)
+    keys = sanity.require_keys(
+        json.loads(bulk["keys"]), tracker.settings.key, MOST_KEYS, tracker.fields
+    )
+    names = keys if len(tracker.settings.key) > 1 else [value for (value,) in keys]
+    tracker.group.loads([(names, bytes_of("bulk.group", bulk["group"]))])
+    held = {
+        "last": tracker.last_targets,
+        "totals": tracker.totals,
+        "counts": tracker.counts,
+        "sums": tracker.sums,
+    }
+    ranges = {
+        "last": Range(-LARGEST, LARGEST),
+        "totals": sanity.TOTAL,
+        "counts": ROWS,
+        "sums": sanity.SUM,
+    }
+    for name, room in held.items():
+        values = np.asarray(bulk[name])
+        if values.shape != (len(keys), *room.all.shape[1:]) or np.isnan(values).any():
+            raise refuse(f"the {name} of the keys have shape {values.shape}")
+        require(name, values, ranges[name])
+        room.join(values.astype(room.all.dtype))
+    if (np.abs(tracker.totals.all) > LARGEST * tracker.counts.all * (1.0 + SLACK)).any():
+        raise refuse("the totals of the keys are more than their rows can have")
+    tracker.dated.load_state(nested.take("clocks", bulk), len(keys))
+    if tracker.bands is not None:
+        tracker.bands.load_state(nested.take("bands", bulk), len(keys))
+    for name in COUNTS:
+        require_one(name, saved[name], ROWS)
+        setattr(tracker, name, int(saved[name]))
+    tracker.late = [str(name) for name in json.loads(bulk["late"])]
+    encoder = nested.take("encoder", saved)
+    tracker.encoder.missing, tracker.encoder.seen = (
+        json.loads(encoder["missing"]),
+        int(encoder["rows"]),
+    )
+    require_encoder(tracker.encoder)

@@ -1,0 +1,74 @@
+"""Columns of the input that stand beside each prediction, so that people know which row it is
+about.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from swordplay.tables import date_features
+from swordplay.tables.errors import nearest
+from swordplay.tables.layout import TYPES
+from swordplay.tables.row_text import DAYS
+from swordplay.tracking.clock import time_column
+from swordplay.tracking.errors import TrackingError
+
+RESERVED = ("row", "prediction", "lower", "upper", "probability", "truth", "loss", "running_error")
+"""Names that the predictions need themselves."""
+
+
+def carried(head: Any, target: str, ids: Sequence[str] | None) -> tuple[Any, ...]:
+    """The fields of the columns to carry.
+
+    Parameters
+    ----------
+    head, target
+        The first rows and the name of the target, as for ``encoding.plan``.
+    ids
+        Columns that were asked for; None for the column that dates the rows, if there is one.
+    """
+    if ids is None:
+        clock = time_column(head.schema)
+        ids = () if clock is None or clock in (target, *RESERVED) else (clock,)
+    for name in ids:
+        if name == target:
+            raise TrackingError(
+                f"--id names the target {name!r}, which is in the predictions anyway, as truth. "
+                "Name others."
+            )
+        if name in RESERVED:
+            raise TrackingError(
+                f"--id names {name!r}, which is a column of the predictions themselves. Rename it "
+                "in the input."
+            )
+        if name not in head.schema.names:
+            raise TrackingError(
+                f"--id names the column {name!r}, which is not "
+                f"there.{nearest(name, head.schema.names)}"
+            )
+    return tuple(_field(head, name) for name in dict.fromkeys(ids))
+
+
+def _field(head: Any, name: str) -> Any:
+    values = head.column(name)
+    if pa.types.is_null(values.type):  # whatever comes later can be written as a word
+        return pa.field(name, pa.string())
+    days = pa.types.is_timestamp(values.type) and not date_features.has_hours(values)
+    return pa.field(name, values.type, metadata=DAYS if days else None)
+
+
+def text(fields: Sequence[Any]) -> str:
+    """Fields as JSON, for a checkpoint."""
+    return json.dumps([[field.name, str(field.type), field.metadata == DAYS] for field in fields])
+
+
+def read(saved: str) -> tuple[Any, ...]:
+    """The way back."""
+    return tuple(
+        pa.field(name, TYPES[kind], metadata=DAYS if days else None)
+        for name, kind, days in json.loads(saved)
+    )

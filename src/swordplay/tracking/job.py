@@ -1,0 +1,326 @@
+"""What is to be tracked, from where to where, and what was saved of it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from swordplay.core import checkpoint, nested
+from swordplay.core.checkpoint.encoding import MAGIC
+from swordplay.core.state import ROWS, require_one
+from swordplay.core.types import State
+from swordplay.tables import Frame, OutputPosition, Position, Refusal
+from swordplay.tables.reading import ReadOptions
+from swordplay.tables.source import is_live
+from swordplay.tables.writing import is_stream
+from swordplay.tracking import job_sanity, trackers
+from swordplay.tracking.early import Early
+from swordplay.tracking.errors import TrackingError
+from swordplay.tracking.ordered import AS_IT_IS, Order
+from swordplay.tracking.settings import Settings
+from swordplay.tracking.trackers import AnyTracker
+
+KIND = "track"
+"""Of a checkpoint of a run."""
+LEARN, PIPE = "learn", "pipe"
+"""In the essence of a job: whether the model learned by ``swordplay learn``, and whether from a
+pipe.
+"""
+
+
+class Job(NamedTuple):
+    """One table, one set of predictions."""
+
+    source: str | Frame
+    """Path, or ``"-"`` for standard input; or a table in memory."""
+    settings: Settings
+    output: str | None = None
+    """Where predictions go; ``"-"`` for standard output."""
+    refused: str | None = None
+    """Where rows go that cannot be used; without it the first such row ends the run."""
+    state: str | None = None
+    """Checkpoint to go on from, and to save to."""
+    format: str | None = None
+    encoding: str = "utf-8"
+    rows: int | None = None
+    """Stop after this row; not with a state, which only goes on from the end of a batch."""
+    save_every: int | None = None
+    """Rows between two checkpoints; without it seconds decide."""
+    force: bool = False
+    """Begin anew and replace what is there."""
+    block_size: int = 1 << 22
+    """Bytes of text per batch, about."""
+    order: Order = AS_IT_IS
+    """Another order of the rows than that of the file."""
+    output_format: str | None = None
+    """``"csv"``, ``"ndjson"`` or ``"parquet"``.
+
+    By the name of the output unless given, and a stream follows the input.
+    """
+    wait: float | None = None
+    """Seconds to wait for another run that has the lock of the state; None for no limit."""
+    learn: bool = False
+    """Whether the table is learned into a state that may have learned others before (``swordplay
+    learn``).
+    """
+
+    @property
+    def on_bad(self) -> Literal["stop", "skip"]:
+        """What happens at a row that cannot be used."""
+        return "stop" if self.refused is None else "skip"
+
+    @property
+    def pipe(self) -> bool:
+        """Whether the source cannot be read again from its beginning."""
+        return isinstance(self.source, str) and (self.source == "-" or is_live(self.source))
+
+    @property
+    def reading(self) -> ReadOptions:
+        """How the table is read."""
+        read = self.settings.reading(
+            self.order, format=self.format, encoding=self.encoding, on_bad=self.on_bad
+        )
+        return {**read, "block_size": self.block_size}
+
+    def essence(self) -> dict[str, Any]:
+        """What must be the same when the job goes on, by the name of its option."""
+        options = {f"--{name}": value for name, value in self.settings._asdict().items()}
+        return options | {
+            "--id": "none" if self.settings.id == () else self.settings.id,
+            "--key": self.settings.key or None,
+            "--twice": self.settings.twice or None,
+            "--reverse": self.order.reverse or None,
+            "--sort": self.order.sort,
+            "--output": self.output,
+            "--output-format": self.output_format,
+            "--on-bad": self.on_bad,
+            "--format": self.format,
+            "--encoding": self.encoding,
+            **({LEARN: True, PIPE: self.pipe} if self.learn else {}),
+        }
+
+
+class Saved(NamedTuple):
+    """A run that can go on."""
+
+    tracker: AnyTracker
+    essence: str
+    position: Position
+    """In the input,"""
+    done: int
+    """and the number of its row there."""
+    early: Early | None
+    """The first rows, as long as they do not suffice to decide for good."""
+    output: OutputPosition | None
+    refused: OutputPosition | None
+    schema: Any
+    """Of the predictions as they are written."""
+    remarks: tuple[str, ...]
+    bad: int
+    """Rows that could not be read,"""
+    refusals: tuple[Refusal, ...]
+    """and the first few rows of all that were refused."""
+    seconds: float
+    finished: bool
+    """Whether the output has its name."""
+
+
+def save(job: Job, saved: Saved) -> None:
+    """Write the checkpoint of a run."""
+    assert job.state is not None
+    outputs = {
+        name: one._asdict()
+        for name in ("output", "refused")
+        if (one := getattr(saved, name)) is not None
+    }
+    state: State = {
+        **nested.put("tracker", saved.tracker.state()),
+        **nested.put("position", saved.position._asdict()),
+        **{
+            key: value
+            for name, one in outputs.items()
+            for key, value in nested.put(name, one).items()
+        },
+        **({} if saved.early is None else nested.put("early", saved.early.state())),
+        "schema": np.frombuffer(saved.schema.serialize(), np.uint8).copy(),
+        "done": saved.done,
+        "bad": saved.bad,
+        "refusals": json.dumps(saved.refusals),
+        "essence": saved.essence,
+        "remarks": json.dumps(saved.remarks),
+        "seconds": saved.seconds,
+        "finished": saved.finished,
+    }
+    checkpoint.save(job.state, state, kind=KIND)
+
+
+def load(job: Job) -> Saved | None:
+    """The run that was saved; None if there is none.
+
+    Raises
+    ------
+    CheckpointError
+        If the file is not what :func:`save` wrote.
+    TrackingError
+        If it is the state of another job.
+    """
+    if job.state is None:
+        return None
+    if job.force:
+        _require_replaceable(job.state)
+        return None
+    try:
+        state = checkpoint.load(job.state, kind=KIND)
+    except checkpoint.CheckpointMissing:
+        return None
+    try:
+        _require_same(json.loads(state["essence"]), state, job)
+        return _restored(state, job)
+    except TrackingError:
+        raise
+    except (
+        LookupError,
+        TypeError,
+        ValueError,
+        OverflowError,
+        AttributeError,
+        RecursionError,
+    ) as error:
+        raise checkpoint.CheckpointError(
+            f"the checkpoint {job.state!r} does not fit this version of swordplay ({error}). "
+            "Begin anew with --force."
+        ) from error
+
+
+def _require_same(before: Mapping[str, Any], state: Mapping[str, Any], job: Job) -> None:
+    """A run goes on with the options that it had.
+
+    What has been learned can learn whatever comes.
+    """
+    if job.learn and not before.get(LEARN) and not state["finished"]:
+        raise TrackingError(
+            f"the state {job.state} is of a run of `swordplay track` that is not at its end. Run "
+            "that command again first."
+        )
+    if before.get(LEARN) and not job.learn:
+        raise TrackingError(
+            f"the state {job.state} holds a model that learns by `swordplay learn`. Go on with "
+            f"`swordplay learn FILE --state {job.state}`, or give track another --state."
+        )
+    if not job.learn:
+        _compare(before, json.loads(json.dumps(job.essence())), str(job.state))
+
+
+def forget(job: Job) -> None:
+    """Remove the state that a forced run replaces: it would lead astray if that run did not live
+    to save one.
+    """
+    if job.force and job.state is not None:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(os.path.realpath(job.state))
+
+
+def _require_replaceable(path: str) -> None:
+    """Refuse to replace what is no checkpoint of a run; one that is damaged may go."""
+    try:
+        with open(path, "rb") as file:
+            if file.read(len(MAGIC)) != MAGIC:
+                raise TrackingError(
+                    f"--state {path} is not a checkpoint of swordplay, and would be replaced. "
+                    "Give another path."
+                )
+        checkpoint.load(path)
+    except (FileNotFoundError, checkpoint.CheckpointError):
+        return
+    except OSError as error:
+        raise TrackingError(
+            f"--state {path} cannot be replaced: {error.strerror}. Give another path."
+        ) from error
+    try:
+        checkpoint.load(path, kind=KIND)
+    except checkpoint.CheckpointError as error:
+        raise TrackingError(
+            f"--state {path} is not of a run of track, and would be replaced. Give another path."
+        ) from error
+
+
+def _restored(state: Mapping[str, Any], job: Job) -> Saved:
+    outputs = [nested.take(name, state) for name in ("output", "refused")]
+    early = nested.take("early", state)
+    tracker, position = (
+        trackers.resumed(nested.take("tracker", state)),
+        Position(**nested.take("position", state)),
+    )
+    _compare(_plain(tracker.settings), _plain(job.settings), str(job.state))
+    job_sanity.require_layout(job_sanity.require_position(position), tracker)
+    for name in ("done", "bad"):
+        require_one(name, state[name], ROWS)
+    stream = job.learn or (job.output is not None and (job.output == "-" or is_stream(job.output)))
+    return Saved(
+        tracker=tracker,
+        essence=state["essence"],
+        position=position,
+        done=int(state["done"]),
+        early=job_sanity.require_early(
+            Early.read(early) if early else None, position, tracker, int(state["done"])
+        ),
+        output=job_sanity.require_position(OutputPosition(**outputs[0]))
+        if outputs[0] and not job.learn
+        else None,
+        refused=job_sanity.require_position(OutputPosition(**outputs[1])) if outputs[1] else None,
+        schema=job_sanity.require_schema(state["schema"], tracker, stream=stream),
+        remarks=job_sanity.require_remarks(json.loads(state["remarks"])),
+        bad=int(state["bad"]),
+        refusals=job_sanity.require_refusals(json.loads(state["refusals"])),
+        seconds=job_sanity.require_seconds(state["seconds"]),
+        finished=bool(state["finished"]),
+    )
+
+
+def _plain(settings: Settings) -> dict[str, Any]:
+    """Settings as they are compared; a key that names a column twice is that column."""
+    found = settings._replace(key=tuple(dict.fromkeys(settings.key)))
+    return {f"--{name}": value for name, value in json.loads(json.dumps(found._asdict())).items()}
+
+
+def _compare(before: Mapping[str, Any], now: Mapping[str, Any], path: str) -> None:
+    for option, value in now.items():
+        if (
+            option == "--on-bad" and value == "skip"
+        ):  # whoever was stopped by a bad row may leave it out from now on
+            continue
+        if _unsaid(before.get(option)) != _unsaid(value):
+            raise TrackingError(
+                f"the state {path} was saved with {_said(option, before.get(option))}, and now it "
+                f"is {_said(option, value)}. "
+                "Repeat the options of the first run, give another --state, or begin anew with "
+                "--force."
+            )
+
+
+def _unsaid(value: Any) -> Any:
+    """A value of an option.
+
+    None for one that names nothing, which a state of an older version does not know.
+    """
+    return (
+        None if value is False or value in ([], {}) else value
+    )  # 0 equals False, and is no such value
+
+
+def _said(option: str, value: Any) -> str:
+    """An option as it is typed."""
+    if option == "--curves" and value is None:  # unlike others: not to type it is to have some
+        return "--curves none"
+    if _unsaid(value) is None:
+        return f"no {option}"
+    if value is True:
+        return option
+    if isinstance(value, dict):
+        value = [f"{name}={kind}" for name, kind in value.items()]
+    return f"{option} {','.join(value) if isinstance(value, list) else value}"

@@ -1,0 +1,364 @@
+"""Many series in one table, told apart by the values of some columns: a tracker for each."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any, Self, final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from swordplay.core import nested
+from swordplay.core.state import ROWS, require_one
+from swordplay.core.types import State
+from swordplay.tables import Refusal
+from swordplay.tables.categories import codes_of
+from swordplay.tables.column_plans import EMPTY, Plan, plan
+from swordplay.tables.encoder import Encoder
+from swordplay.tables.encoder_sanity import refuse, require_plans
+from swordplay.tables.errors import nearest
+from swordplay.tracking import carried, keyed_story, sanity
+from swordplay.tracking.errors import TrackingError
+from swordplay.tracking.keyed_story import Key, KeyedStory, Lines
+from swordplay.tracking.order import OrderWatch, Remark, told
+from swordplay.tracking.packing import pack, unpack
+from swordplay.tracking.predictions import Predictions
+from swordplay.tracking.settings import Settings
+from swordplay.tracking.steps import Steps, moves
+from swordplay.tracking.story import Intervals, Task
+from swordplay.tracking.task import Recognised, recognise
+from swordplay.tracking.tracker import Tracked, Tracker
+
+MOST_KEYS = 10_000
+"""Each key has a learner of its own in memory: 40 kB with a dozen columns, 0.4 GB for so many
+keys.
+"""
+COUNTS, WHY = ("rows", "unlabelled", "refused", "last"), "it is the key"
+
+
+@final
+class KeyedTracker:
+    """Trackers of many keys, with the interface of one.
+
+    Each key is tracked as if its rows were a table of their own, in their order: a model, baselines
+    and lags for each. The predictions come in the order of the input and carry the key.
+
+    Make one by :meth:`begin` or :meth:`resumed`.
+
+    Parameters
+    ----------
+    settings, recognised, kind
+        As for a ``Tracker``, for all keys.
+    plans
+        What to make of each column.
+    fields
+        The columns that predictions carry: those of the key, and others.
+    clocks
+        Columns of dates by which the order of the rows of each key is judged.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        recognised: Recognised,
+        kind: str,
+        plans: tuple[Plan, ...],
+        fields: tuple[Any, ...],
+        clocks: tuple[str, ...],
+    ) -> None:
+        self.settings, self.recognised, self.kind, self.fields, self.clocks = (
+            settings,
+            recognised,
+            kind,
+            fields,
+            clocks,
+        )
+        self.plans = plans
+        self.trackers: dict[Key, Tracker] = {}
+        """By their keys, in the order in which these appeared."""
+        self.classes: dict[Any, None] = {}
+        """Classes of all keys, in the order in which they appeared."""
+        self.blank = self._fresh()
+        """A tracker that never learns: all keys begin like it."""
+        self.predictions = Predictions(
+            kind, recognised.of_classes, interval=self.blank.band is not None
+        )
+        """Keeps the running error over all keys."""
+        self.rows = self.unlabelled = self.refused = self.last = 0
+        self.numbering: NDArray[np.int64] | None = None
+
+    def _fresh(self) -> Tracker:
+        of_classes = self.recognised.of_classes
+        encoder = Encoder(
+            self.plans, self.settings.columns_of_lags, of_classes, self.settings.target
+        )
+        tracker = Tracker(self.settings, self.recognised, self.kind, encoder)
+        tracker.order.clocks = {name: Steps() for name in self.clocks}
+        return tracker
+
+    @classmethod
+    def begin(cls, settings: Settings, head: Any) -> Self:
+        """A tracker of a table that begins with these rows (see ``Tracker.begin``)."""
+        names = head.schema.names
+        settings = settings._replace(key=tuple(dict.fromkeys(settings.key)))
+        for name in settings.key:
+            if name not in names:
+                raise TrackingError(
+                    f"--key names the column {name!r}, which is not there.{nearest(name, names)}"
+                )
+            if name == settings.target:
+                raise TrackingError(
+                    f"--key names the target {name!r}. Name columns that tell series apart."
+                )
+            if name in carried.RESERVED:
+                raise TrackingError(
+                    f"--key names {name!r}, which is a column of the predictions themselves. "
+                    "Rename it."
+                )
+            if pa.types.is_timestamp(head.column(name).type):
+                raise TrackingError(
+                    f"--key names {name!r}, which holds dates. Name columns that tell series apart."
+                )
+        target = head.column(settings.target)
+        recognised = recognise(settings.target, target, settings.task)
+        features = (
+            None
+            if settings.features is None
+            else [name for name in settings.features if name not in settings.key]
+        )
+        drop = [name for name in settings.drop if name not in settings.key]
+        found = plan(head, settings.target, features, drop, settings.id or ())
+        plans = tuple(
+            Plan(one.name, "left out", WHY) if one.name in settings.key else one for one in found
+        )
+        watch = OrderWatch(keyed=True)
+        watch.begin(head, settings.target)
+        keys = carried.carried(head, settings.target, settings.key)
+        beside = carried.carried(head, settings.target, settings.id)
+        fields = (*keys, *(field for field in beside if field.name not in settings.key))
+        return cls(settings, recognised, str(target.type), plans, fields, tuple(watch.clocks))
+
+    @property
+    def encoder(self) -> Encoder:
+        """What is made of each column, as far as the head tells."""
+        return self.blank.encoder
+
+    @property
+    def schema(self) -> Any:
+        """The pyarrow schema of the predictions: the key comes behind the number of the row."""
+        first, *rest = self.predictions.schema
+        return pa.schema([first, *self.fields, *rest])
+
+    @property
+    def task(self) -> Task:
+        """The task by all that was seen."""
+        return "multi-class" if len(self.classes) > 2 else self.recognised.task
+
+    @property
+    def started(self) -> bool:
+        """Whether anything was learned."""
+        return any(tracker.started for tracker in self.trackers.values())
+
+    @property
+    def effective_step_size(self) -> float:
+        """Geometric mean over all keys; NaN before the first row."""
+        steps = [
+            tracker.effective_step_size for tracker in self.trackers.values() if tracker.started
+        ]
+        return math.exp(math.fsum(map(math.log, steps)) / len(steps)) if steps else math.nan
+
+    def strange(self, batch: Any) -> dict[int, str]:
+        """Which rows of a batch cannot be used, whatever their key, and why."""
+        return self.blank.strange(batch)
+
+    def usable(
+        self, batch: Any, numbers: NDArray[np.int64]
+    ) -> tuple[Any, NDArray[np.int64], tuple[Refusal, ...]]:
+        """The rows that can be used, whatever their key, and refusals of the others, by their
+        numbers in the input.
+        """
+        return self.blank.usable(
+            batch, numbers if self.numbering is None else self.numbering[numbers - 1]
+        )
+
+    def track(self, batch: Any, numbers: NDArray[np.int64]) -> Tracked:
+        """Predict and learn rows, those of each key in their order (see ``Tracker.track``)."""
+        last = int(numbers[-1]) if len(numbers) else self.last
+        batch, numbers, refusals = self.usable(batch, numbers)
+        groups = self._groups(batch)
+        self._learn_classes(batch.column(self.settings.target))
+        answers = self._answers(batch, numbers, groups) if groups else None
+        self.rows, self.refused, self.last = (
+            self.rows + len(batch),
+            self.refused + len(refusals),
+            last,
+        )
+        self.unlabelled += batch.column(self.settings.target).null_count
+        nothing = [pa.array([], kind) for kind in self.schema.types]
+        return Tracked(
+            pa.record_batch(nothing, schema=self.schema) if answers is None else answers, refusals
+        )
+
+    def _groups(self, batch: Any) -> dict[Key, NDArray[np.intp]]:
+        """The rows of each key, keys in the order in which they appear in a batch.
+
+        Nothing is learned yet.
+        """
+        coded = [codes_of(batch.column(name)) for name in self.settings.key]
+        whole = np.zeros(len(batch), np.int64)
+        for codes, values in coded:
+            whole = np.unique(whole * (len(values) + 1) + codes + 1, return_inverse=True)[1]
+        _, first, sizes = np.unique(whole, return_index=True, return_counts=True)
+        rows = np.split(np.argsort(whole, kind="stable"), np.cumsum(sizes)[:-1])
+        found = {
+            tuple(_value(codes[first[k]], values) for codes, values in coded): rows[k]
+            for k in np.argsort(first)
+        }
+        if len(self.trackers.keys() | found.keys()) > MOST_KEYS:
+            raise TrackingError(
+                f"--key {','.join(self.settings.key)} tells more than {MOST_KEYS:,} series apart, "
+                "and each would have a model "
+                f"of its own in memory{self._why_slow()}. Choose columns with fewer different "
+                "values, or split the table."
+            )
+        return found
+
+    def _why_slow(self) -> str:
+        """Words for what keeps the keys from being learned in bulk, where millions of them have
+        room.
+        """
+        words = [one.name for one in self.plans if one.kind == "category" or one.why == EMPTY]
+        return (
+            f": tables of numbers and dates need less (--drop {','.join(words)})" if words else ""
+        )
+
+    def _learn_classes(self, targets: Any) -> None:
+        """Remember the classes of all keys, of which there may be so many and no more."""
+        if self.recognised.of_classes:
+            self.classes |= dict.fromkeys(targets.drop_null().unique().to_pylist())
+            self.blank.contestants.targets(pa.array(list(self.classes)))
+
+    def _answers(
+        self, batch: Any, numbers: NDArray[np.int64], groups: Mapping[Key, NDArray[np.intp]]
+    ) -> Any:
+        """Let each key predict and learn its rows; their answers in the order of the batch."""
+        parts = []
+        for key, rows in groups.items():
+            if key not in self.trackers:
+                self.trackers[key] = self._fresh()
+            parts.append(
+                self.trackers[key].track(batch.take(pa.array(rows)), numbers[rows]).predictions
+            )
+        back = np.argsort(np.concatenate(list(groups.values())))
+        answers = pa.Table.from_batches(parts).take(pa.array(back)).combine_chunks().to_batches()[0]
+        return self._together(batch, answers)
+
+    def _together(self, batch: Any, answers: Any) -> Any:
+        """The answers of all keys with the key and the error over all of them."""
+        losses = answers.column("loss")
+        scored = losses.is_valid().to_numpy(zero_copy_only=False)
+        if not self.recognised.of_classes:
+            errors = losses.fill_null(0.0).to_numpy(zero_copy_only=False)
+        else:
+            wrong = pc.not_equal(answers.column("prediction"), answers.column("truth")).fill_null(
+                False
+            )
+            errors = (wrong.to_numpy(zero_copy_only=False) & scored).astype(np.float64)
+        row, *rest = (
+            answers.column(name) for name in answers.schema.names if name != "running_error"
+        )
+        keys = (batch.column(field.name).cast(field.type) for field in self.fields)
+        return pa.record_batch(
+            [row, *keys, *rest, self.predictions.running(errors, scored)], schema=self.schema
+        )
+
+    # ------------------------------------------------------------------ what there is to tell
+
+    def remarks(self) -> tuple[Remark, ...]:
+        """What the order of the rows within the keys calls for."""
+        if not self.clocks:
+            return ()
+        watched = [tracker.order.clocks for tracker in self.trackers.values()]
+        every = [moves([clocks[name] for clocks in watched]) for name in self.clocks]
+        ordered = any(one.in_order for one in every[1:])
+        return told(self.clocks[0], every[0], None, ordered=ordered, within=" within a key")
+
+    def lines(self) -> Lines:
+        """How every key went that has a prediction."""
+        return keyed_story.lines(self)
+
+    def errors(self) -> tuple[dict[str, float], float]:
+        """RMSE or share of mistakes over all keys; there is no single best step size."""
+        return keyed_story.errors(self), math.nan
+
+    def intervals(self) -> Intervals | None:
+        """How the intervals of all keys did together; None where there are none."""
+        return keyed_story.intervals(self)
+
+    def story(self, source: str, *, refused: int = 0, seconds: float = 0.0) -> KeyedStory:
+        """All that a report needs (see ``Tracker.story``)."""
+        return keyed_story.story(self, source, refused, seconds)
+
+    # ------------------------------------------------------------------ crash-safe
+
+    def state(self) -> State:
+        """All that the next row needs."""
+        return {
+            **nested.put("each", pack([tracker.state() for tracker in self.trackers.values()])),
+            **nested.put("predictions", self.predictions.state()),
+            **nested.put("encoder", self.encoder.state()),
+            "keys": json.dumps(list(self.trackers)),
+            "classes": json.dumps(list(self.classes)),
+            "fields": carried.text(self.fields),
+            "clocks": json.dumps(self.clocks),
+            "settings": json.dumps(self.settings),
+            "recognised": json.dumps(self.recognised),
+            "kind": self.kind,
+            **{name: getattr(self, name) for name in COUNTS},
+        }
+
+    @classmethod
+    def resumed(cls, saved: Mapping[str, Any]) -> Self:
+        """The trackers that were saved, bit by bit."""
+        settings, recognised = sanity.read_decided(saved)
+        plans = tuple(Plan(*one) for one in json.loads(saved["encoder.plans"]))
+        require_plans(plans)
+        fields, clocks = carried.read(saved["fields"]), json.loads(saved["clocks"])
+        sanity.require_carried(fields, plans)
+        sanity.require_clocks(dict.fromkeys(clocks), plans)
+        sanity.require_held(saved, len(plans), settings.columns_of_lags)
+        settings = settings._replace(key=tuple(settings.key))
+        keyed = cls(settings, recognised, saved["kind"], plans, fields, tuple(clocks))
+        keyed.predictions.load_state(nested.take("predictions", saved))
+        sanity.require_predictions(keyed.predictions, recognised.of_classes)
+        keys = sanity.require_keys(json.loads(saved["keys"]), settings.key, MOST_KEYS, fields)
+        states = unpack(nested.take("each", saved), len(keys))
+        keyed.trackers = dict(zip(keys, map(Tracker.resumed, states), strict=True))
+        for tracker in keyed.trackers.values():
+            keyed._require_alike(tracker)
+        keyed._learn_classes(
+            pa.array(sanity.require_classes_of(json.loads(saved["classes"]), saved["kind"]))
+        )
+        for name in COUNTS:
+            require_one(name, saved[name], ROWS)
+            setattr(keyed, name, int(saved[name]))
+        return keyed
+
+    def _require_alike(self, tracker: Tracker) -> None:
+        """Refuse the tracker of a key that is of another table."""
+        same = (
+            json.dumps(tracker.settings) == json.dumps(self.settings)
+            and (tracker.recognised.task, tracker.kind) == (self.recognised.task, self.kind)
+            and list(tracker.order.clocks) == list(self.clocks)
+            and not tracker.predictions.carried
+        )
+        if not same:
+            raise refuse("the run of one key is not like the others")
+
+
+def _value(code: int, values: list[Any]) -> Any:
+    return None if code < 0 else values[code]

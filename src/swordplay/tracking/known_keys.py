@@ -1,0 +1,74 @@
+"""Keys of rows by their numbers, all of a batch at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from swordplay.keyed.group import Group
+from swordplay.tables.categories import codes_of
+
+
+@final
+class KnownKeys:
+    """The keys of a group, looked up by Arrow where they are one column of words: Python strings
+    take longer.
+
+    Parameters
+    ----------
+    group
+        Whose keys they are; those that are new join it.
+    """
+
+    def __init__(self, group: Group) -> None:
+        self._group = group
+        self._words = pa.array([], pa.string())
+        """By their numbers, as far as they were looked up."""
+
+    def numbers(self, columns: Sequence[Any]) -> Any:
+        """The number of each row's key, shape ``(T,)``; keys come in one column or several."""
+        if len(columns) == 1 and pa.types.is_string(columns[0].type) and not columns[0].null_count:
+            return self._of_words(columns[0])
+        coded = [codes_of(column) for column in columns]
+        whole, keys = coded[0]
+        if len(coded) > 1 or (whole < 0).any():
+            whole, keys = combined(coded)
+        return self._group.admit(keys)[whole]
+
+    def _of_words(self, column: Any) -> Any:
+        if len(self._words) < len(
+            self._group.places
+        ):  # the run goes on, or some were missing and joined in another way
+            self._words = pa.array(list(self._group.places), pa.string())
+        found = pc.index_in(column, value_set=self._words)
+        if found.null_count:
+            new = column.filter(found.is_null()).unique()  # in the order in which they appear
+            self._group.admit(new.to_pylist())
+            self._words = pa.concat_arrays([self._words, new])
+            found = pc.index_in(column, value_set=self._words)
+        return found.to_numpy().astype(np.int64)
+
+
+def combined(coded: list[tuple[Any, list[Any]]]) -> tuple[Any, list[Any]]:
+    """The place of each row's key among the different ones, which come in the order in which they
+    appear; and these.
+
+    A key of one column is its value, one of several a tuple; None stands for a value that is
+    missing.
+    """
+    whole = np.zeros(len(coded[0][0]), np.int64)
+    for codes, values in coded:
+        whole = np.unique(whole * (len(values) + 1) + codes + 1, return_inverse=True)[1]
+    _, first, whole = np.unique(whole, return_index=True, return_inverse=True)
+    turn = np.argsort(first)
+    rank = np.empty(len(turn), np.int64)
+    rank[turn] = np.arange(len(turn))
+    keys = [
+        [None if codes[k] < 0 else values[codes[k]] for codes, values in coded]
+        for k in first[turn].tolist()
+    ]
+    return rank[whole], [tuple(key) if len(key) > 1 else key[0] for key in keys]

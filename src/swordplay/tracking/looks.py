@@ -1,0 +1,48 @@
+"""Looks at the learner where stretches end, as far as anybody will ask."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from swordplay.core.types import Vector
+from swordplay.estimators.head import Head, Standing
+from swordplay.parts.learners.ageless import DEPTH
+
+POOL: Vector = 2.0 ** np.arange(1.0 - DEPTH, 1.0)
+"""Step sizes of the learner's experts, ascending,"""
+LOGARITHMS: Vector = np.log(POOL)
+"""and their logarithms."""
+
+
+class Sample(NamedTuple):
+    """The learner at one moment, the mean over its models."""
+
+    weights: Vector
+    effective: float
+    extra: float
+    optimism: float
+
+
+class Look(NamedTuple):
+    """The learner at the end of a stretch, as far as the recorder will ask."""
+
+    sample: Sample | None
+    """None where the stretch is merged with the next one before anybody asks."""
+    coefficients: dict[int, Vector] | None
+    """None where nobody will ask."""
+    standing: tuple[Standing | None, ...]
+    """Nothing where nobody will ask, or the one answer."""
+
+
+def sample(models: Sequence[Head]) -> Sample:
+    """How the experts of some models are weighed now: first the extra-gradient ones, then the
+    others, both descending.
+    """
+    shares = sum((model.weights for model in models), start=np.zeros(2 * DEPTH)) / len(models)
+    weights = (shares[:DEPTH] + shares[DEPTH:])[::-1]
+    optimism = sum(model.trust for model in models) / len(models)
+    return Sample(weights, math.exp(weights @ LOGARITHMS), float(shares[:DEPTH].sum()), optimism)

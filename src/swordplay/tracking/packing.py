@@ -1,0 +1,100 @@
+"""Thousands of small states as a few large arrays: a checkpoint of many keys is quickly written
+then.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from swordplay.core import told
+from swordplay.core.arguments import shown
+from swordplay.core.state import DAMAGED, ROWS, Range
+from swordplay.core.types import State
+
+SCALARS: dict[type, Any] = {bool: np.bool_, int: np.int64, float: np.float64}
+"""Numbers that are put into arrays, by type,"""
+NUMBERS = {kind.__name__: dtype for kind, dtype in SCALARS.items()}
+"""and by its name."""
+
+
+def pack(states: Sequence[Mapping[str, Any]]) -> State:
+    """Many states as one: values of one name and kind become one array, or one text.
+
+    >>> pack([{"rows": 1, "at": 0.5}, {"rows": 2, "at": 1.5}])["rows:int"]
+    array([1, 2])
+    """
+    sorted_out: dict[str, dict[int, Any]] = {}
+    for k, state in enumerate(states):
+        for name, value in state.items():
+            sorted_out.setdefault(f"{name}:{_kind(value)}", {})[k] = value
+    packed: State = {"count": len(states)}
+    for name, values in sorted_out.items():
+        given = list(values.values())
+        about: dict[str, Any] = {} if len(given) == len(states) else {"states": list(values)}
+        kind = name.rpartition(":")[2]
+        if kind == "str":
+            about["texts"] = given[:1] if len(set(given)) == 1 else given
+        elif not kind.startswith("array"):
+            packed[name] = np.array(given, SCALARS[type(given[0])])
+        else:
+            shapes = [list(value.shape) for value in given]
+            about["shapes"] = shapes[:1] if all(shape == shapes[0] for shape in shapes) else shapes
+            packed[name] = np.concatenate([np.ravel(value) for value in given])
+        packed[f"{name}:about"] = json.dumps(about)
+    return packed
+
+
+def unpack(packed: Mapping[str, Any], count: int) -> list[State]:
+    """The way back, of so many states.
+
+    Raises
+    ------
+    ValueError
+        If there are more of them or fewer.
+    """
+    if packed["count"] != count:
+        raise ValueError(f"there are {packed['count']} states of {count}. {DAMAGED}")
+    states: list[State] = [{} for _ in range(count)]
+    for named, text in packed.items():
+        if not named.endswith(":about"):
+            continue
+        name, _, kind = named.removesuffix(":about").rpartition(":")
+        about = told.read(named, text, {str: list})
+        places = about.get("states", list(range(count)))
+        told.require_shape(named, places, [Range(0.0, count - 1.0, whole=True)])
+        for place, value in zip(
+            places, _values(packed.get(f"{name}:{kind}"), kind, about, len(places)), strict=True
+        ):
+            states[place][name] = value
+    return states
+
+
+def _kind(value: Any) -> str:
+    """Texts, numbers, and arrays by the type of their entries."""
+    return f"array of {value.dtype.name}" if isinstance(value, np.ndarray) else type(value).__name__
+
+
+def _values(packed: Any, kind: str, about: Mapping[str, Any], count: int) -> list[Any]:
+    """The values of one name and kind, of as many states."""
+    if kind == "str":
+        told.require_shape("texts", about["texts"], [str])
+        return list(about["texts"] * count if len(about["texts"]) == 1 else about["texts"])
+    wanted = kind.removeprefix("array of ") if "shapes" in about else np.dtype(NUMBERS[kind]).name
+    if type(packed) is not np.ndarray or packed.ndim != 1 or packed.dtype.name != wanted:
+        raise ValueError(f"values of the kind {kind} are {shown(packed)}. {DAMAGED}")
+    if "shapes" not in about:
+        return list(packed.tolist())
+    told.require_shape("shapes", about["shapes"], [[ROWS]])
+    shapes = about["shapes"] * count if len(about["shapes"]) == 1 else about["shapes"]
+    sizes = [math.prod(shape) for shape in shapes]
+    if sum(sizes) != packed.size:
+        raise ValueError(f"arrays of {sum(sizes)} numbers in all are {shown(packed)}. {DAMAGED}")
+    return [
+        part.reshape(shape).copy()
+        for part, shape in zip(np.split(packed, np.cumsum(sizes)[:-1]), shapes, strict=True)
+    ]

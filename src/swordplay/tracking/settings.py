@@ -1,0 +1,104 @@
+"""What a user says about a table before it is tracked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from swordplay.estimators.model import AUTO, LossName
+from swordplay.tables.reading import ReadOptions
+from swordplay.tracking.ordered import AS_IT_IS, Order
+from swordplay.tracking.story import Task
+
+
+class Settings(NamedTuple):
+    """What a user may say about a table; all but the target may be left unsaid."""
+
+    target: str
+    task: Task | None = None
+    lags: int | str = 0
+    """How many of the last targets join the columns.
+
+    ``"auto"`` leaves it to the model whether they help.
+    """
+    features: tuple[str, ...] | None = None
+    """Columns to use; all unless given."""
+    drop: tuple[str, ...] = ()
+    """Columns not to use."""
+    loss: LossName = "squared"
+    """Of a regression: ``"squared"`` or ``"huber"``."""
+    key: tuple[str, ...] = ()
+    """Columns whose values name series: each has a model, baselines and lags of its own."""
+    types: Mapping[str, str] | None = None
+    """What columns are, by name (see ``tables.open_table``); recognised unless given."""
+    missing: tuple[str, ...] = ()
+    """Further texts that stand for nothing."""
+    header: bool | None = None
+    """Whether CSV begins with names; recognised unless given."""
+    id: tuple[str, ...] | None = None
+    """Columns that predictions carry, and that are no features unless they hold dates.
+
+    None for the date of the row.
+    """
+    level: float | None = None
+    """Of a regression: what share of the truths its intervals are to hold.
+
+    None for no intervals.
+    """
+    twice: bool = False
+    """Whether rows come twice, first without and later with their target, and are recognised by
+    ``id``.
+    """
+
+    curves: str | None = None
+    """``"auto"`` for second-order experts beside the first-order ones.
+
+    None for none, as in older states.
+    """
+
+    @property
+    def columns_of_lags(self) -> int:
+        """How many of the last targets are columns of the table: none where the model has its
+        own.
+        """
+        return 0 if self.lags == AUTO else int(self.lags)
+
+    @property
+    def model(self) -> dict[str, Any]:
+        """What the model is told of lags and curves; one of many keys is a first-order one."""
+        return (
+            {"lags": 0, "curves": None}
+            if self.key
+            else {"lags": AUTO if self.lags == AUTO else 0, "curves": self.curves}
+        )
+
+    @property
+    def read(self) -> tuple[str, ...] | None:
+        """The only columns to be read beside the target; None for all."""
+        return None if self.features is None else (*self.features, *self.key, *(self.id or ()))
+
+    @property
+    def unread(self) -> tuple[str, ...]:
+        """Columns that need not be read."""
+        return tuple(name for name in self.drop if name not in (*self.key, *(self.id or ())))
+
+    def reading(
+        self,
+        order: Order = AS_IT_IS,
+        *,
+        format: str | None = None,
+        encoding: str = "utf-8",
+        on_bad: str = "stop",
+    ) -> ReadOptions:
+        """How a table is to be read so that these columns are there, and the one to sort by."""
+        return {
+            "format": format,
+            "target": self.target,
+            "drop": order.unwanted(self.unread),
+            "keep": order.wanted(self.read),
+            "on_bad": on_bad,
+            "encoding": encoding,
+            "types": self.types,
+            "missing": self.missing,
+            "header": self.header,
+        }

@@ -1,0 +1,223 @@
+"""Contestants of a regression."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from typing import Any, final
+
+import numpy as np
+import pyarrow as pa
+
+from swordplay.core import nested
+from swordplay.core.types import Matrix, State, Vector
+from swordplay.estimators.head import Head, Standing
+from swordplay.estimators.in_parts import InParts
+from swordplay.estimators.model import LARGEST, LinearModel, LossName
+from swordplay.estimators.raw_units import in_scaled_units
+from swordplay.estimators.scratch import Plans
+from swordplay.tables.encoder import numbers_of
+from swordplay.tracking.contestants import (
+    LEARNER,
+    NO_CHANGE,
+    SAID,
+    WAS,
+    Answers,
+    Asking,
+    Debut,
+    OneByOne,
+    Played,
+    Said,
+    interleaved,
+)
+from swordplay.tracking.rungs import COUNT, Places, Rungs
+
+TOO_LARGE = f"must not pass {LARGEST:g} in magnitude"
+NONE: Vector = np.empty(0)
+NOTHING = np.empty((0, 3)), np.empty((0, 5)), np.empty((0, 3))
+"""Errors, figures and values of no row."""
+
+
+@final
+class ValueContestants:
+    """The learner, the last value, the mean of all values so far, and gradient descent at every
+    step size.
+
+    Parameters
+    ----------
+    dim
+        Number of columns.
+    target
+        Its name.
+    loss
+        ``"squared"`` or ``"huber"``: what the learner learns from. All are judged by squared
+        errors.
+    lags, curves
+        As in :class:`LinearModel`.
+    """
+
+    names = (LEARNER, NO_CHANGE, "running mean")
+    figures: tuple[str, ...] = (*names, SAID, WAS)
+    """Absolute errors of all three, predictions and targets."""
+
+    def __init__(
+        self,
+        dim: int,
+        target: str,
+        loss: LossName = "squared",
+        *,
+        lags: int | str = 0,
+        curves: str | None = None,
+    ) -> None:
+        self.target = target
+        self.model = LinearModel(dim, loss=loss, lags=lags, curves=curves)
+        self.asking = Asking(self.model)
+        self.rungs = Rungs(dim)
+        self.last, self.total = np.nan, 0.0
+
+    @property
+    def started(self) -> bool:
+        """Whether anything was learned."""
+        return self.model.rounds > 0
+
+    @property
+    def models(self) -> Mapping[str, Head]:
+        """The one model."""
+        return {self.target: self.model.head}
+
+    @property
+    def coefficients(self) -> dict[int, Vector]:
+        """Those of the one model."""
+        return {0: in_scaled_units(self.model.head, self.model.second)}
+
+    def standing(self) -> Standing | None:
+        """What the certificate of the predictions needs now."""
+        return self.model.head.standing(None if self.model.second is None else self.model.gain)
+
+    def targets(self, column: Any) -> Vector:
+        """Targets as numbers, NaN where missing."""
+        return np.ascontiguousarray(numbers_of(column))
+
+    def strange(self, column: Any, whole: bool) -> dict[int, str]:
+        """Rows of a pyarrow column whose target is too large to be squared, and that reason."""
+        return dict.fromkeys(
+            np.flatnonzero(np.abs(numbers_of(column)) > LARGEST).tolist(), TOO_LARGE
+        )
+
+    def debuts(self, targets: Vector) -> list[int]:
+        """The very first target, if it is among these."""
+        known = ~np.isnan(targets)
+        return [] if self.started or not known.any() else [int(known.argmax())]
+
+    def learn(self, rows: Matrix, targets: Vector) -> Answers:
+        """Let the learner predict rows, each before it learns it."""
+        before, told = self.model.rounds, list[Any]()
+        plans = Plans(lambda *given: told.append(given))
+        learn = functools.partial(self.asking.learn, beside=plans)
+        predictions = interleaved(learn, self.asking.predict, rows, targets, ~np.isnan(targets))
+        return Answers(predictions, before, told, plans.plan)
+
+    def in_parts(self, rows: Matrix, targets: Vector) -> OneByOne | _Usual:
+        """The same for some rows at a time."""
+        usual = InParts.of(self.model, rows, targets)
+        return (
+            OneByOne(self.learn, rows, targets) if usual is None else _Usual(self, usual, targets)
+        )
+
+    def learn_debut(self, row: Matrix, target: Vector) -> tuple[Answers, Debut]:
+        """Learn the first row."""
+        return self.learn(row, target), Debut(None, 0.0, 1)
+
+    def widen(self, dim: int) -> None:
+        """Let the learner make room for columns that appear late."""
+        self.model.widen(dim)
+
+    def climb(self, told: list[Any], to: Places) -> None:
+        """Let single step sizes predict and learn the same rows."""
+        for scratch, _ in told:
+            self.rungs.play_values(scratch, to)
+            to = to.after(len(scratch.norms))
+
+    def judge(self, answers: Answers, targets: Vector) -> Played:
+        """Squared and absolute errors of everybody."""
+        predictions, known = answers.said, ~np.isnan(targets)
+        if not known.any():
+            return Played(Said(predictions, NONE), NONE, *NOTHING)
+        said, targets = (
+            (predictions, targets) if known.all() else (predictions[known], targets[known])
+        )
+        # Added up one by one, as numpy's sum does not: where a batch ends must not show in the last
+        # digit.
+        totals = np.cumsum(np.concatenate([[self.total], targets]))
+        means = totals[:-1] / np.maximum(
+            np.arange(answers.before, answers.before + len(targets)), 1
+        )
+        last = np.concatenate([[self.last], targets[:-1]])
+        self.last, self.total = float(targets[-1]), float(totals[-1])
+        # squared errors, absolute errors, prediction, target and how far it lay below that, each in
+        # one piece of memory
+        table = np.empty((9, len(targets)))
+        off = table[:3]
+        for one, what in zip(off, (said, last, means), strict=True):
+            np.subtract(what, targets, out=one)
+        table[6], table[7], table[8] = said, targets, off[0]
+        np.abs(off, out=table[3:6])
+        np.square(off, out=off)
+        return Played(
+            Said(predictions, NONE), table[0], table[:3].T, table[3:8].T, table[6:].T, answers.plan
+        )
+
+    def judge_debut(self, debut: Debut, answers: Answers, target: Vector, losses: Vector) -> None:
+        """Nobody predicts the first row."""
+        self.climb(answers.told, Places(np.zeros((1, COUNT))))
+        self.judge(answers, target)
+
+    def widen_rungs(self, dim: int) -> None:
+        """Let single step sizes make room for columns that appear late."""
+        self.rungs.widen(dim)
+
+    def arrow(self, targets: Vector, known: Any) -> Any:
+        """Predictions as a pyarrow array, null where not ``known``."""
+        return pa.array(targets, mask=None if known.all() else ~known)
+
+    def shown(self, target: float) -> str:
+        """Six digits, as more say nothing."""
+        return f"{target:.6g}"
+
+    def state(self) -> State:
+        """All that the next row needs."""
+        parts = nested.put("model", self.model.state()) | nested.put("rungs", self.rungs.state())
+        return parts | {"last": self.last, "total": self.total} | self.asking.state()
+
+    def load_state(self, saved: Mapping[str, Any]) -> None:
+        """Go on from a saved state."""
+        self.model.load_state(nested.take("model", saved))
+        self.rungs.load_state(nested.take("rungs", saved))
+        self.last, self.total = float(saved["last"]), float(saved["total"])
+        self.asking.load_state(saved)
+
+
+@final
+class _Usual:
+    """Rows that are learned some at a time, with arrays that are made once.
+
+    Parameters
+    ----------
+    contestants, rows, targets
+        Whose model learns which rows.
+    """
+
+    def __init__(self, contestants: ValueContestants, rows: InParts, targets: Vector) -> None:
+        self._rows, self._targets, self._before = rows, targets, contestants.model.rounds
+        self._asking = contestants.asking
+
+    def learn(self, first: int, stop: int) -> None:
+        """Predict and learn some rows."""
+        self._asking.apart = False
+        self._rows.learn(first, stop)
+
+    def answers(self) -> Answers:
+        """For all rows."""
+        return Answers(
+            self._rows.scores, self._before, [(self._rows.scratch, self._targets)], self._rows.plan
+        )
