@@ -1,8 +1,8 @@
 """How fast a server answers, client included, with every event on the disk before its answer.
 
-    python -m benchmarks.serving                    # pairs one by one, batches, memory over 1e6
-    events python -m benchmarks.serving --only pairs --seconds 10 python -m benchmarks.serving
-    --only soak --seconds 3600
+    python -m benchmarks.serving         # pairs one by one, batches, memory over 1e6 events
+    python -m benchmarks.serving --only pairs --seconds 10
+    python -m benchmarks.serving --only soak --seconds 3600
 
 The server is a process of its own (``swordplay serve``), the client this one: sockets that are kept
 open, each with one request under way. Bodies are made beforehand, as a producer's would be by its

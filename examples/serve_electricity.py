@@ -1,13 +1,12 @@
-"""How does it look in production: one process asks, one serves, one tells the answers late, and a
-page shows it all?
+"""A server in production: a producer asks, late answers arrive, and a live page shows it all.
 
 Every tick is half an hour on the electricity market of New South Wales. The producer asks whether
 the price will rise, as soon as a row is there; the answers arrive an hour (two rows) later, from
 another process; ``swordplay serve`` predicts and learns, and its live page follows. Ctrl-C stops
 everything, cleanly; with ``--state`` the next start goes on where this one ended.
 
-    python examples/serve_electricity.py                 # until Ctrl-C; open the address that it
-    prints python examples/serve_electricity.py --rows 500 --tick 0.01
+    python examples/serve_electricity.py              # until Ctrl-C; open the printed address
+    python examples/serve_electricity.py --rows 500 --tick 0.01
 """
 
 import argparse

@@ -2,9 +2,9 @@
 
 ::
 
-    python tests/worlds/reference.py write out/reference.json [--only learners --only tracks/csv]
-    [--jobs 2] python tests/worlds/reference.py compare out/before.json out/after.json python
-    tests/worlds/reference.py list
+    python tests/worlds/reference.py write out/after.json [--only learners] [--jobs 2]
+    python tests/worlds/reference.py compare out/before.json out/after.json
+    python tests/worlds/reference.py list
 
 ``write`` reports progress on standard error; a case that fails is stored as its error, and the exit
 code is 1. ``compare`` prints one line for each case that is not identical: ``rounding`` (equal to a
