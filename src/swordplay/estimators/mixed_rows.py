@@ -65,33 +65,30 @@ class MixedRows:
         """Of each column of words, those with a column of their own, in the order in which they
         were learned.
         """
-        self._counted = (
-            (0, 0),
-            0,
-            0,
-        )  # names and words, and the columns that these lead to now and at the most
+        self._counted = (0, 0), 0
+        """Counts of names and of words, and the columns that these lead to."""
+        self._most = 0, 0
+        """Count of names, and the columns that these lead to at the most."""
 
     @property
     def columns(self) -> int:
-        """Columns of a model that has learned a row with every name that is known.
-
-        Of words those that were learned.
-        """
-        return self._count()[1]
-
-    @property
-    def most_columns(self) -> int:
-        """The same when every column of words has all words that it may have."""
-        return self._count()[2]
-
-    def _count(self) -> tuple[tuple[int, int], int, int]:
+        """Columns of a model that has learned a row with every known name and every known word."""
         known = len(self.kinds), sum(map(len, self.words.values()))
         if self._counted[0] != known:
             texts = [name for name, kind in self.kinds.items() if kind == "word"]
             others = sum(COLUMNS[kind] for kind in self.kinds.values() if kind != "word")
             now = others + sum(max(1, len(self.words.get(name, ()))) for name in texts)
-            self._counted = known, now, others + (MOST_WORDS + 1) * len(texts)
-        return self._counted
+            self._counted = known, now
+        return self._counted[1]
+
+    @property
+    def most_columns(self) -> int:
+        """Columns of such a model if every column of words had all words that it may have."""
+        if self._most[0] != len(self.kinds):
+            kinds = self.kinds.values()
+            most = sum(MOST_WORDS + 1 if kind == "word" else COLUMNS[kind] for kind in kinds)
+            self._most = len(self.kinds), most
+        return self._most[1]
 
     def columns_with(self, rows: Sequence[Mapping[Hashable, Any]]) -> int:
         """Columns after rows that were not read yet: what a new name holds is decided by its

@@ -53,7 +53,9 @@ def parsed(body: bytes, lines: bool) -> Any:
     """
     if not lines:
         value = _value(body, 0, {})
-        if has_names(body) != _named(value if isinstance(value, list) else [value]):
+        named = _named(value if isinstance(value, list) else [value])
+        # As many colons as names: no name is there twice. Other colons may stand in texts.
+        if body.count(b":") != named and has_names(body) != named:
             _refuse_doubled(body)
         return value
     values, first = [], 0
