@@ -149,7 +149,7 @@ MUTANTS = [
     *_in(
         "compile/kernel_folders.py",
         (f"{CACHE}what_is_no_regular_file_is_not_followed",),
-        ("_FILE = (os.O_RDONLY | os.O_NOFOLLOW |", "_FILE = (os.O_RDONLY |"),
+        ("_FILE = os.O_RDONLY | os.O_NOFOLLOW |", "_FILE = os.O_RDONLY |"),
     ),
     *_in(
         "compile/kernel_folders.py",

@@ -1,5 +1,4 @@
-"""Compiles inline functions of kernels to LLVM's notation and no further: the kernel is optimised
-once, as a whole.
+"""Compiles inline functions of kernels to LLVM IR only, so that the kernel is optimised once.
 
 numba compiles every function that it meets to machine code with wrappers for Python and C, and
 optimises it together with all that it calls. In a kernel of a hundred small functions that call
@@ -67,9 +66,7 @@ def in_blocks(text: str) -> str:
 
 
 class _LinkedLibrary(JITCodeLibrary):
-    """An inline function and all that it calls in LLVM's notation: linked into kernels, never
-    run by itself.
-    """
+    """LLVM IR of an inline function and all that it calls, linked into kernels and never run alone."""
 
     def _finalize_final_module(self) -> None:
         """Finalize the library without generating machine code."""
@@ -92,8 +89,9 @@ class _BlockLoopLibrary(_LinkedLibrary):
     """A loop over experts that handles one block an iteration, in registers of one width."""
 
     def add_ir_module(self, ir_module: Any) -> None:
-        """Add a module with marked loops: a full vector cannot be loaded at once if another loop
-        has just stored two halves.
+        """Add a module with marked loops.
+
+        A full vector cannot be loaded at once if another loop has just stored two halves.
         """
         module = parse_assembly(normalize_ir_text(in_blocks(str(ir_module))))
         module.name = ir_module.name
@@ -116,9 +114,7 @@ class _UnrolledLoopLibrary(_LinkedLibrary):
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _LoweringOfInlineFunctions(NativeLowering):
-    """numba's lowering to LLVM's notation, into a library of its own and without wrappers for
-    Python and C.
-    """
+    """numba's lowering to LLVM IR, into a separate library, without wrappers for Python and C."""
 
     _name = "lowering_of_inline_functions"
 

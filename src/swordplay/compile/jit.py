@@ -48,9 +48,7 @@ from swordplay.compile.kernel_cache import KernelCache
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# numba's own setting and not the environment: its built-in functions, which kernels call, are
-# compiled or not by the same.
-# because numba sets its settings at run time
+# numba's setting, which its built-in functions follow as well; set at run time, hence getattr.
 DISABLED = bool(getattr(config, "DISABLE_JIT"))  # noqa: B009
 _FLAGS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False} | (
     {"boundscheck": True} if CHECKED else {}
@@ -83,15 +81,17 @@ def inline(function: F) -> F:
 
 
 def vector_loop(function: F) -> F:
-    """Inline a loop over columns as vector instructions: its arrays do not overlap, and may hold
-    NaN.
+    """Inline a loop over columns as vector instructions.
+
+    Its arrays do not overlap and may hold NaN.
     """
     return _inlined(function, _LIBERTIES, NoAliasCompiler)
 
 
 def expert_loop(function: F) -> F:
-    """Inline a loop over experts as vector instructions: its arrays do not overlap, and hold no
-    NaN.
+    """Inline a loop over experts as vector instructions.
+
+    Its arrays do not overlap and hold no NaN.
     """
     # A loop that checks every index may end early; LLVM cannot vectorise it and would warn about
     # each.
@@ -231,9 +231,9 @@ else:
 
     @intrinsic
     def tail_view(typing_context: Any, values: Any, first: Any) -> Any:
-        """``values[first:]`` without a check of the bounds and with the old length, for loops that
-        know where they end.
+        """``values[first:]`` with neither a bounds check nor a new length.
 
+        For loops that know where they end.
         A slice clips both of its ends first: for eight numbers of a row that is more work than the
         loop over them.
         """

@@ -1,5 +1,4 @@
-"""Machine code of kernels on disk: one file per kernel and argument types, a JSON header and object
-code, without pickle.
+"""Cache of kernels on disk: one file per kernel and argument types, JSON header and object code.
 
 Numba compiles a kernel when it is first called. ``KernelCache`` takes the place of numba's own
 cache, whose files are pickles: reading one executes what it says. A kernel file here is
@@ -96,7 +95,7 @@ def bundled_folders() -> list[KernelFolder]:
 
 
 def has_kernels(source: Path) -> bool:
-    """Whether there is machine code of some kernel of a source file."""
+    """Whether machine code of any kernel of a source file is on disk."""
     from numba.core.registry import cpu_target
 
     start, target = f"{source.stem}.", cpu_target.target_context
@@ -114,8 +113,9 @@ _awaited: dict[Path, Callable[[], object]] = {}
 
 
 def wait_for_other_process(source: Path, wait: Callable[[], object]) -> None:
-    """Another process is compiling kernels of this file: before this process does so, wait for
-    it and read the cache again.
+    """Before compiling kernels of this file, wait for another process that compiles them.
+
+    Then the cache is read again.
     """
     _awaited[source] = wait
 
@@ -146,9 +146,7 @@ def _say_once() -> None:
 
 
 class CompileTimer(Listener):
-    """Seconds that this process has spent compiling, or waiting for another process that
-    compiled.
-    """
+    """Seconds that this process has spent compiling, or waiting for one that compiles."""
 
     def __init__(self) -> None:
         self.seconds, self._depth, self._began = 0.0, 0, 0.0
@@ -357,9 +355,7 @@ def decoded(data: bytes | None) -> tuple[dict[str, Any], bytes]:
 
 
 def _made_for(source: Path, codegen: tuple[str, ...]) -> dict[str, Any]:
-    """What machine code of a source file depends on, apart from the kernel and its argument
-    types.
-    """
+    """Versions, processor, settings and source digest that machine code of a file depends on."""
     settings = [
         repr(getattr(config.OPT, "_raw_value", config.OPT)),
         config.BOUNDSCHECK,

@@ -1,5 +1,4 @@
-"""Folders that hold machine code of kernels: where they are, and whether their files can be
-trusted.
+"""Folders that hold machine code of kernels: their places, and whether their files are trusted.
 
 A process executes the machine code that it reads. A kernel file is therefore read only if neither
 the file nor its folder could have been written by another user: both must belong to the current
@@ -34,9 +33,8 @@ milliseconds.
 """
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-_FILE = (
-    os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-)  # neither through a link nor waiting at a pipe
+# Does not follow symbolic links and does not block on a FIFO.
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class UntrustedFilesWarning(RuntimeWarning):
@@ -101,8 +99,7 @@ class KernelFolder(NamedTuple):
             return []
 
     def write(self, name: str, data: bytes) -> bool:
-        """Write a file, all or nothing: other processes see the old file or the new one, also if
-        this one is killed.
+        """Write a file atomically: other processes see the old file or the new one.
 
         Returns
         -------
@@ -155,9 +152,7 @@ class KernelFolder(NamedTuple):
             raise
 
     def _create(self) -> None:
-        """Create missing folders: in the user's cache for the user alone, elsewhere readable by
-        all.
-        """
+        """Create missing folders, private in the user's cache and readable by all elsewhere."""
         mode = 0o700 if self.private else 0o755
         missing = [place for place in (self.path, *self.path.parents) if not place.exists()]
         for place in reversed(missing):
@@ -230,8 +225,7 @@ def _remove_stale(folder: int) -> None:
 
 
 def own_folders(source: Path) -> list[KernelFolder]:
-    """Folders for machine code that is compiled here, of the kernels of a source file, in the order
-    in which they are used.
+    """Folders for machine code of a source file that is compiled here, in order of use.
 
     ``swordplay`` below NUMBA_CACHE_DIR if the environment has that, else ``__pycache__`` beside the
     source and ``swordplay`` in the user's cache. numba's own setting is not asked: numba also takes

@@ -1,6 +1,6 @@
-"""Four doubles as one value of a kernel (type ``FOUR``): a vector register, independent of LLVM's
-vectorisers.
+"""Four doubles as one value of a kernel (type ``FOUR``), a SIMD register.
 
+Unlike loops, these values do not depend on LLVM's vectorisers.
 Kernels load them from rows of four columns or from any place of a vector, add, multiply and divide
 them, with each other or with one number, and store them. With numba switched off they are numpy
 arrays, and the same lines run in Python. ``select`` and ``exp2_int`` also take a single number, so
@@ -179,8 +179,9 @@ if DISABLED:
         return np.where(above > below, yes, no)[()]
 
     def exp2_int(shifted: Any) -> Any:
-        """2^k for an integer k that is given as the double k + 1.5 * 2^52, whose last bits are
-        those of k.
+        """2**k for an integer k, given as the double k + 1.5 * 2**52.
+
+        The addition leaves k in the low bits of the mantissa.
         """
         return ((np.asarray(shifted).view(np.int64) + 1023) << 52).view(np.float64)[()]
 
@@ -275,8 +276,9 @@ else:
 
     @intrinsic
     def exp2_int(typing_context: Any, shifted: Any) -> Any:
-        """2^k for an integer k that is given as the double k + 1.5 * 2^52, whose last bits are
-        those of k.
+        """2**k for an integer k, given as the double k + 1.5 * 2**52.
+
+        The addition leaves k in the low bits of the mantissa.
         """
 
         def generate(context: Any, builder: Any, what: Any, values: Any) -> Any:

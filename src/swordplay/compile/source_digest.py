@@ -1,5 +1,4 @@
-"""A digest of all sources that a kernel is made of: what decides whether its machine code on disk
-is up to date.
+"""Digest of all sources of a kernel, which decides whether its cached machine code is up to date.
 
 A kernel freezes the constants and functions that it uses, from whichever file they come. Its digest
 therefore covers its own file and all files of the package that this one imports, directly or
@@ -37,8 +36,7 @@ _IMPORT = re.compile(
 
 
 def source_digest(file: Path, bundled: list[KernelFolder], own: list[KernelFolder]) -> str:
-    """Digest of the syntax trees of a file and of all files of the package that it imports: 64
-    hexadecimal digits.
+    """Digest of the syntax trees of a file and of all package files it imports, 64 hex digits.
 
     Parameters
     ----------
@@ -118,9 +116,7 @@ def _imported(file: Path) -> frozenset[Path]:
 
 
 def _named(package: str | None, names: str | None, module: str | None) -> Iterator[Path]:
-    """Files that one import statement takes names from: a module of that name, else the module
-    that has the name.
-    """
+    """Files that an import statement reads: the module of an imported name, or the named module."""
     place = PACKAGE.joinpath(*(package or module or "").split("."))
     folder = place.is_dir()
     for entry in (names or "").strip("() \n,").split(","):
@@ -131,9 +127,7 @@ def _named(package: str | None, names: str | None, module: str | None) -> Iterat
 
 
 def _sha256(parts: list[bytes]) -> str:
-    """Digest of several byte strings, each with its length, so that no byte can move from one to
-    the next.
-    """
+    """SHA-256 of several byte strings, each with its length, so that their borders count."""
     found = hashlib.sha256()
     for part in parts:
         found.update(len(part).to_bytes(8, "little"))
