@@ -66,7 +66,7 @@ def in_blocks(text: str) -> str:
 
 
 class _LinkedLibrary(JITCodeLibrary):
-    """LLVM IR of an inline function and all that it calls, linked into kernels and never run alone."""
+    """LLVM IR of an inline function and its callees, linked into kernels and never run alone."""
 
     def _finalize_final_module(self) -> None:
         """Finalize the library without generating machine code."""
