@@ -163,7 +163,7 @@ class NamedCoat(Explained, Saved):
         return self._rows.row(x, values) if self._rows.places else NOTHING
 
     def _named(self, coefficients: Vector) -> dict[Hashable, float]:
-        """Coefficients of lags and columns, those of columns by their names."""
+        """Coefficients of columns by their names, out of those of lags and columns."""
         lags = len(coefficients) - max(1, len(self._rows))
         return {
             name: float(coefficients[lags + place]) for name, place in self._rows.places.items()

@@ -64,26 +64,25 @@ def judge(
 
 
 @kernel
-def sort_by_key(numbers: Any, ends: Any, places: Any) -> None:
-    """Places of the rows key by key, those of a key in their order: keys are numbered from 0, so
-    they need not be compared.
+def sort_by_key(numbers: Any, starts: Any, places: Any) -> None:
+    """Stable counting sort of rows by key: the rows of each key, in their order.
 
     Parameters
     ----------
     numbers
-        Of each row's key, shape ``(T,)``.
-    ends
-        As many zeros as there are keys; written over.
+        Number of each row's key, from 0, shape ``(T,)``.
+    starts
+        A zero for each key; receives where the rows of that key start in ``places``.
     places
-        Written, shape ``(T,)``.
+        Receives the row numbers, sorted by key, shape ``(T,)``.
     """
     for t in range(len(numbers)):
-        ends[numbers[t]] += 1
-    for k in range(1, len(ends)):
-        ends[k] += ends[k - 1]
+        starts[numbers[t]] += 1
+    for k in range(1, len(starts)):
+        starts[k] += starts[k - 1]  # here still the end of each key's rows
     for t in range(len(numbers) - 1, -1, -1):
-        ends[numbers[t]] -= 1
-        places[ends[numbers[t]]] = t
+        starts[numbers[t]] -= 1
+        places[starts[numbers[t]]] = t
 
 
 @inline_exact

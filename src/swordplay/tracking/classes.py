@@ -257,9 +257,9 @@ class ClassContestants:
         """Let single step sizes make room for columns that appear late."""
         self.rungs.widen(dim)
 
-    def arrow(self, targets: Vector, known: Any) -> Any:
+    def arrow(self, values: Vector, known: Any) -> Any:
         """Classes as a pyarrow array, null where not ``known``."""
-        codes = np.where(known, targets, 0).astype(np.int64)
+        codes = np.where(known, values, 0).astype(np.int64)
         return pa.array(list(self.codes)).take(
             pa.array(codes, mask=None if known.all() else ~known)
         )

@@ -196,7 +196,7 @@ class Contestants(Protocol):
         """Let single step sizes make room for columns that appear late."""
         ...
 
-    def arrow(self, targets: Vector, known: Any) -> Any:
+    def arrow(self, values: Vector, known: Any) -> Any:
         """Predictions as a pyarrow array of the target's type, null where not ``known``."""
         ...
 

@@ -238,7 +238,7 @@ class Series:
         if len(set(self.names)) < width or not {*key, *parts} <= set(self.names):
             raise ValueError(f"order.series.names are {self.names!r}. {DAMAGED}")
         if type(self.sealed) is not bool:
-            raise ValueError(f"order.series.found is {self.found!r}. {DAMAGED}")
+            raise ValueError(f"order.series.sealed is {self.sealed!r}. {DAMAGED}")
 
 
 def candidates(head: Any, without: Sequence[str]) -> list[str]:

@@ -47,27 +47,17 @@ class Ahead(Generic[T]):
     def _order(self) -> None:
         self._waiting.append(self._pool.submit(next, self._items, None))
 
-    def take(self, seconds: float) -> T | None:
-        """The next item, or None at the end; what goes wrong in the thread is raised here.
-
-        Raises
-        ------
-        TimeoutError
-            If it takes longer than so many seconds; ask again then.
-        """
-        found = self._waiting[0].result(timeout=seconds)
-        self._waiting.popleft()
-        self._order()
-        return found
-
     def arriving(self, seconds: float) -> Iterator[T | None]:
-        """The items as they come; None whenever none has come for so many seconds."""
+        """The items in order, and None whenever no item has arrived for that many seconds.
+
+        An error of the iterator is raised here, also a TimeoutError.
+        """
         while True:
-            try:
-                item = self.take(seconds)
-            except TimeoutError:
+            if not wait([self._waiting[0]], seconds).done:
                 yield None
                 continue
+            item = self._waiting.popleft().result()
+            self._order()
             if item is None:
                 return
             yield item
@@ -83,7 +73,7 @@ class Ahead(Generic[T]):
 class Behind:
     """Calls that are made in a thread of their own, in order.
 
-    What goes wrong in them is raised by the next call here.
+    An error of a call is raised by the first call or drain after it.
     """
 
     def __init__(self) -> None:
@@ -92,6 +82,8 @@ class Behind:
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> None:
         """Call a function soon; waits while too many calls are waiting."""
+        while self._waiting and self._waiting[0].done():
+            self._waiting.popleft().result()
         self._waiting.append(self._pool.submit(function, *arguments))
         while len(self._waiting) > BEHIND:
             self._waiting.popleft().result()

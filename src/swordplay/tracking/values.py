@@ -176,9 +176,9 @@ class ValueContestants:
         """Let single step sizes make room for columns that appear late."""
         self.rungs.widen(dim)
 
-    def arrow(self, targets: Vector, known: Any) -> Any:
-        """Predictions as a pyarrow array, null where not ``known``."""
-        return pa.array(targets, mask=None if known.all() else ~known)
+    def arrow(self, values: Vector, known: Any) -> Any:
+        """Predictions or targets as a pyarrow array, null where not ``known``."""
+        return pa.array(values, mask=None if known.all() else ~known)
 
     def shown(self, target: float) -> str:
         """Six digits, as more say nothing."""
