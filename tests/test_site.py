@@ -75,11 +75,11 @@ def test_links_lead_to_pages_of_the_site_or_to_files_that_can_be_handed_out(page
 
 def test_every_public_name_has_one_place_in_the_reference():
     ours = {name: kind for name, kind in REFERENCE if re.fullmatch(r"swordplay\.\w+", name)}
-    houses = {
+    packages = {
         f"swordplay.{name}" for name in ("sklearn", "river", "intervals", "late", "keyed", "spark")
     }
     assert sorted(ours) == sorted(
-        {f"swordplay.{name}" for name in [*swordplay.__all__, "track"]} | houses
+        {f"swordplay.{name}" for name in [*swordplay.__all__, "track"]} | packages
     )
     assert len({name for name, _ in REFERENCE}) == len(REFERENCE)
 
