@@ -320,7 +320,7 @@ MUTANTS = [
         ("pay(losses[SETS], answers[SETS], seen, unit)", "pass"),
     ),
     *_in(
-        "parts/experts/gauge.py",
+        "parts/experts/step_sizes.py",
         (GAUGE,),
         ("PATIENCE = 8", "PATIENCE = 9"),
         ("span = 2.0 * gradient / L", "span = gradient / L"),
@@ -348,14 +348,14 @@ MUTANTS = [
         ("energy[-1] > 0.0 and gauge.span > 0.0", "energy[-1] > 0.0"),
     ),
     *_in(
-        "parts/experts/standing.py",
+        "parts/experts/expert.py",
         ("tests/learners/test_save_and_load.py",),
         ("np.vstack([experts.points, experts.base])", "np.asarray(experts.points)"),
         ("- experts.base).max() > slack", "- experts.base).max() > 1.0"),
     ),
     *_in("engine/growth.py", (GAUGE,), ("        tame(numbers, live, config, child)\n", "")),
     *_in(
-        "parts/experts/standing.py",
+        "parts/experts/expert.py",
         ("tests/engine/test_twins.py::test_short_steps_far_from_the_origin",),
         ("nothing if away else ()", "()"),
         ("(offset - reached) - strides", "(offset - reached) + strides"),
@@ -764,12 +764,12 @@ MUTANTS = [
     ),
     *_in("parts/metas/optimism.py", (LOADING,), ('return {"rate": self.rate}', "return {}")),
     *_in(
-        "parts/metas/hedge.py",
+        "parts/metas/optimistic_hedge.py",
         (LOADING,),
         ('return {"rate": self.rate, **self.setting._asdict()}', 'return {"rate": self.rate}'),
     ),
     *_in(
-        "parts/domains/box.py",
+        "parts/domains.py",
         (LOADING,),
         ('return {"lower": self.lower, "upper": self.upper}', "return {}"),
     ),
@@ -790,7 +790,7 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "parts/metas/hedge.py",
+        "parts/metas/optimistic_hedge.py",
         (
             f"{HEDGE}::test_weights_are_positive_and_sum_to_one",
             f"{HEDGE}::test_weights_agree_with_plain_loops",
@@ -814,7 +814,7 @@ MUTANTS = [
         ("SMALLEST_WEIGHT = float(np.finfo(np.float64).tiny)", "SMALLEST_WEIGHT = 1e-300"),
     ),
     *_in(
-        "parts/metas/priors.py",
+        "parts/metas/meta.py",
         (f"{HEDGE}::test_priors_are_their_formulas",),
         ("(1.0 + 1.0 / experts) / (i", "1.0 / (i"),
         ("prior[-1] = 1.0 / experts", "prior[-1] *= 1.0"),
@@ -838,7 +838,7 @@ MUTANTS = [
         ("cap = 1 / (math.sqrt(8) * D**2", "cap = 1 / (math.sqrt(2) * D**2"),
     ),
     *_in(
-        "parts/experts/steps.py",
+        "parts/experts/step_sizes.py",
         (f"{DEFAULTS}::test_sword",),
         ("multipliers = 0.5 * 2.0", "multipliers = 2.0"),
     ),
@@ -919,30 +919,33 @@ MUTANTS = [
         ("N / (2 * math.e)", "N / math.e"),
     ),
     *_in(
-        "parts/metas/fixed_share.py",
+        "parts/metas/other_metas.py",
         (METAS,),
         ("+ self.share * prior", "+ prior"),
         ("math.sqrt(8 * share", "math.sqrt(2 * share"),
         ("SHARE = 0.01", "SHARE = 0.02"),
     ),
     *_in(
-        "parts/metas/ada_normal_hedge.py",
+        "parts/metas/other_metas.py",
         (METAS,),
         ("(3 * (magnitudes + 1))", "(3 * (magnitudes + 2))"),
     ),
     *_in(
-        "parts/metas/adapt_ml_prod.py",
+        "parts/metas/other_metas.py",
         (METAS,),
         ("+ state.rates * met.expected", ""),
         ("rates / state.rates * (state.log_products", "(state.log_products"),
         ("scores = np.log(state.rates) + state.log_products", "scores = state.log_products"),
     ),
     *_in(
-        "parts/metas/squint.py",
+        "parts/metas/other_metas.py",
         (METAS,),
         ("front + end + math.log", "front + math.log"),
         ("return front + a * a + math.log", "return front + math.log"),
-        ("(met.regrets - met.expected) ** 2", "met.regrets**2"),
+        (
+            "(met.regrets - met.expected) ** 2, unit=met.unit",
+            "met.regrets**2, unit=met.unit",
+        ),
     ),
     *_in(
         "parts/metas/meta.py",

@@ -16,7 +16,7 @@ from swordplay.core import arguments
 from swordplay.core.representable import representable
 from swordplay.core.state import COUNT, require_one
 from swordplay.core.types import Array, Domain, Gradient, Matrix, Vector
-from swordplay.parts.domains.enclosures import enclosing_box
+from swordplay.parts.domains import enclosing_box
 from swordplay.parts.learners.baseline import Baseline
 
 LEVELS = 53
