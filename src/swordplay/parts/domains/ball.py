@@ -33,7 +33,7 @@ class Ball:
 
     def __init__(self, dim: int, radius: float = 1.0, center: Any = None) -> None:
         self.dim = arguments.dimension("dim", dim)
-        self.radius = arguments.moderate("radius", radius)
+        self.radius = arguments.safe_size("radius", radius)
         self.center: Vector = (
             np.zeros(self.dim)
             if center is None
@@ -59,11 +59,11 @@ class Ball:
         distance = _norms(offset)
         if not (distance > self.radius).any():
             if not np.isfinite(distance).all():
-                arguments.require_finite("points", points)
+                arguments.check_finite("points", points)
             return points.copy()
         shrink = self.radius / np.maximum(distance, self.radius)
         if not np.isfinite(distance).all():
-            arguments.require_finite("points", points)
+            arguments.check_finite("points", points)
             raise ValueError("points lie too far from the ball for double precision. Rescale them.")
         # Points inside are returned as they came: center + (x - center) would round them.
         inside = (distance <= self.radius)[..., None]
@@ -75,7 +75,7 @@ class Ball:
         """
         distance = _norms(offsets)
         if not np.isfinite(distance).all():
-            arguments.require_finite("points", offsets)
+            arguments.check_finite("points", offsets)
             raise ValueError("points lie too far from the ball for double precision. Rescale them.")
         outside = distance > self.radius
         return np.asarray(

@@ -30,10 +30,10 @@ class Box:
 
     def __init__(self, lower: Any, upper: Any) -> None:
         self.lower: Vector = arguments.vector(
-            "lower", np.atleast_1d(arguments.unmasked("lower", lower))
+            "lower", np.atleast_1d(arguments.without_mask("lower", lower))
         ).copy()
         self.upper: Vector = arguments.vector(
-            "upper", np.atleast_1d(arguments.unmasked("upper", upper)), len(self.lower)
+            "upper", np.atleast_1d(arguments.without_mask("upper", upper)), len(self.lower)
         ).copy()
         crossed = np.flatnonzero(self.lower > self.upper)
         if crossed.size:
@@ -49,7 +49,7 @@ class Box:
                 f"upper must exceed lower somewhere, got lower = upper = {self.lower}: nothing to "
                 "decide."
             )
-        self.diameter = arguments.moderate(
+        self.diameter = arguments.safe_size(
             "upper - lower", float(np.linalg.norm(self.upper / 2 - self.lower / 2)) * 2
         )
         """D, the length of the diagonal."""
@@ -68,7 +68,7 @@ class Box:
         r""":math:`\arg\min_{z \in X} \|z - x\|`: clip each coordinate."""
         points = arguments.points("points", points, self.dim)
         if not np.isfinite(points).all():
-            arguments.require_finite("points", points)
+            arguments.check_finite("points", points)
         return np.clip(points, self.lower, self.upper)
 
     def contains(self, points: Array, atol: float = 1e-9) -> NDArray[np.bool_]:

@@ -29,7 +29,7 @@ class Simplex:
 
     def __init__(self, dim: int, total: float = 1.0) -> None:
         self.dim = arguments.dimension("dim", dim, least=2)
-        self.total = arguments.moderate("total", total)
+        self.total = arguments.safe_size("total", total)
         self.center: Vector = np.full(self.dim, self.total / self.dim)
         self.center.flags.writeable = False
 
@@ -51,7 +51,7 @@ class Simplex:
         """
         points = arguments.points("points", points, self.dim)
         if not np.isfinite(points).all():
-            arguments.require_finite("points", points)
+            arguments.check_finite("points", points)
         # The projection ignores a shift of all coordinates; from the largest down nothing cancels.
         shifted = points - points.max(axis=-1, keepdims=True)
         descending = -np.sort(-shifted, axis=-1)

@@ -45,7 +45,8 @@ class FunctionLoss:
         for name, function in (("value", value), ("gradient", gradient)):
             if not callable(function):
                 raise TypeError(
-                    f"{name} must be callable, got {arguments.shown(function)}. Give a function "
+                    f"{name} must be callable, got {arguments.short_repr(function)}. Give a "
+                    "function "
                     "of the points."
                 )
         self.smoothness = (

@@ -50,7 +50,7 @@ class LinearLoss(ABC):
 
     def __repr__(self) -> str:
         return (
-            f"{type(self).__name__}(features={arguments.shown(self.features.tolist())}, "
+            f"{type(self).__name__}(features={arguments.short_repr(self.features.tolist())}, "
             f"target={self.target})"
         )
 

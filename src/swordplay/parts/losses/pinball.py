@@ -45,7 +45,7 @@ class PinballLoss(LinearLoss):
 
     def __init__(self, features: Any, target: Any, level: float = 0.5) -> None:
         super().__init__(features, target)
-        self.level = arguments.share("level", level)
+        self.level = arguments.fraction("level", level)
 
     @property
     # because the other losses of a linear prediction are smooth

@@ -10,7 +10,7 @@ from swordplay.core.types import Vector
 
 def uniform(experts: int) -> Vector:
     """1/N each."""
-    return np.full(arguments.whole("experts", experts), 1.0 / experts)
+    return np.full(arguments.integer("experts", experts), 1.0 / experts)
 
 
 def telescoping(experts: int) -> Vector:
