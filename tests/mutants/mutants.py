@@ -616,10 +616,10 @@ MUTANTS = [
         ("DEAREST = 1e280", "DEAREST = 1e305"),
         ("STEEPEST, LONGEST = 1e151, 1e153", "STEEPEST, LONGEST = 1e151, 1e201"),
         ("most / (2.0 * average)", "math.inf"),
-        ("Range(SMALLEST_ENERGY, VAST)", "POSITIVE"),
+        ("Field(SMALLEST_ENERGY, VAST)", "POSITIVE"),
         ("if gauge.span != 0.0:", "if gauge.span > 1e-200:"),
-        ("getattr(sums, name), Range(0.0, DEAREST / wide**2)", "getattr(sums, name), POSITIVE"),
-        ("sums.turning, Range(0.0, VAST / wide)", "sums.turning, POSITIVE"),
+        ("getattr(sums, name), Field(0.0, DEAREST / wide**2)", "getattr(sums, name), POSITIVE"),
+        ("sums.turning, Field(0.0, VAST / wide)", "sums.turning, POSITIVE"),
         ("3.0 * LONGEST if len(sums.heading) else VAST / wide", "VAST"),
     ),
     *_in(
@@ -629,29 +629,29 @@ MUTANTS = [
             f"{NUMBERS}::test_numbers_of_estimators_whose_squares_are_none",
         ),
         (
-            "ROW, HEADINGS = Range(-1e81, 1e81), Range(-1e79, 1e79)",
-            "ROW, HEADINGS = Range(-1e81, 1e81), Range(-1e80, 1e80)",
+            "ROW, HEADINGS = Field(-1e81, 1e81), Field(-1e79, 1e79)",
+            "ROW, HEADINGS = Field(-1e81, 1e81), Field(-1e80, 1e80)",
         ),
-        ("ROW, HEADINGS = Range(-1e81, 1e81)", "ROW, HEADINGS = Range(-1e160, 1e160)"),
+        ("ROW, HEADINGS = Field(-1e81, 1e81)", "ROW, HEADINGS = Field(-1e160, 1e160)"),
         (
             'with np.errstate(over="ignore", invalid="ignore"):  # points',
             "with np.errstate():  # points",
         ),
         ("steepest * steepest * float(now", "np.float64(steepest) * steepest * (now"),
-        ('now["smoothness"], Range(0.0, most)', 'now["smoothness"], round_range("smoothness")'),
-        ("Range(least, math.inf)", "Range(0.0, math.inf)"),
+        ('now["smoothness"], Field(0.0, most)', 'now["smoothness"], round_range("smoothness")'),
+        ("Field(least, math.inf)", "Field(0.0, math.inf)"),
     ),
     *_in(
         "estimators/second_order_state.py",
         (f"{NUMBERS}::test_numbers_of_estimators_whose_squares_are_none",),
-        ('"recent": Range(-2.0 * FARTHEST, 2.0 * FARTHEST)', '"recent": ANYTHING'),
+        ('"recent": Field(-2.0 * FARTHEST, 2.0 * FARTHEST)', '"recent": ANYTHING'),
     ),
     *_in(
         "intervals/memory.py",
         (f"{NUMBERS}::test_records_of_intervals_hold_what_intervals_do",),
         (
-            "Range(layout.SMALLEST_SCORE, layout.LARGEST_RAW_SCORE)",
-            "Range(0.0, layout.LARGEST_RAW_SCORE)",
+            "Field(layout.SMALLEST_SCORE, layout.LARGEST_RAW_SCORE)",
+            "Field(0.0, layout.LARGEST_RAW_SCORE)",
         ),
         ("(first == SETTLED) & (counts >= WARM_UP)", "first == SETTLED"),
     ),
@@ -696,10 +696,10 @@ MUTANTS = [
             f"{FOUND}::test_rounds_leave_room_for_what_use_adds",
         ),
         ('"faded": POSITIVE', '"faded": SIGNED'),
-        ('"rates": Range(1e-20, 0.5)', '"rates": SHARE'),
+        ('"rates": Field(1e-20, 0.5)', '"rates": SHARE'),
         ("(bent > slack).any() or ", ""),
         (" or (np.linalg.eigvalsh(matrices / unit) < -SLACK).any()", ""),
-        ("MOST_ROUNDS / 2.0", "MOST_ROUNDS"),
+        ("MAX_ROUNDS / 2.0", "MAX_ROUNDS"),
     ),
     *_in(
         "parts/metas/sleeping.py",
@@ -723,11 +723,11 @@ MUTANTS = [
         ('"diameter": X.diameter, ', ""),
         (', "domain": X}', "}"),
         (
-            "if differ := settings.differences(made_with, self._made_with):\n            raise "
+            "if differ := compare_settings(settings, self._made_with):\n            raise "
             "ValueError",
             "if False:\n            raise ValueError",
         ),
-        ("        if not made_with:\n", "        if False:\n"),
+        ("        if not settings:\n", "        if False:\n"),
     ),
     *_in(
         "parts/learners/single.py",
@@ -735,7 +735,7 @@ MUTANTS = [
         ('"step_sizes": steps, ', ""),
     ),
     *_in(
-        "core/settings.py",
+        "core/state.py",
         (LOADING,),
         (
             'saved.keys() | present.keys() if "learner" in saved else saved.keys()',
@@ -745,7 +745,7 @@ MUTANTS = [
             'saved.keys() | present.keys() if "learner" in saved else saved.keys()',
             "saved.keys() | present.keys()",
         ),
-        ("return {path: kind} | flatten(", "return flatten("),
+        ("return {path: kind} | made_with(", "return made_with("),
         ("return np.array_equal(one, other)", "return np.shape(one) == np.shape(other)"),
     ),
     *_in(

@@ -120,7 +120,7 @@ def perspective(
             "it is made for one stream of losses, and of several classes each has its own"
         )
     width = game.domain.dim
-    most = min(len(game.rows), arguments.whole("rows", rows))
+    most = min(len(game.rows), arguments.integer("rows", rows))
     count = affordable(most, width, seconds)
     if not count:
         fewest = min(most, FEWEST)

@@ -17,7 +17,7 @@ import math
 import warnings
 
 from swordplay.core import arguments
-from swordplay.core.representable import representable
+from swordplay.core.arguments import checked
 from swordplay.parts import pools
 from swordplay.parts.learners.assumptions import Assumptions, stand
 from swordplay.theory.cover_bounds import aligator, cbce, sacs, saol
@@ -80,7 +80,7 @@ __all__ = [
 ]
 
 
-@representable
+@checked
 def sword_var(
     *,
     diameter: float,
@@ -109,7 +109,7 @@ def sword_var(
     Zhao et al. (2020), Theorem 3.
     """
     stand(assumptions, "bounds.sword_var")
-    A, lam = spread(diameter, path_length), math.log(arguments.whole("experts", experts))
+    A, lam = spread(diameter, path_length), math.log(arguments.integer("experts", experts))
     D, G, L = (
         diameter,
         arguments.positive("gradient_bound", gradient_bound),
@@ -121,7 +121,7 @@ def sword_var(
     return _safe_variation_experts(A, G, L, V) + safe_meta(D, L, lam, V + 2 * G**2)
 
 
-@representable
+@checked
 def sword_small(
     *,
     diameter: float,
@@ -150,7 +150,7 @@ def sword_small(
     Zhao et al. (2020), Theorem 5; its self-bounding lemma is Lemma 4.
     """
     stand(assumptions, "bounds.sword_small")
-    A, lam = spread(diameter, path_length), math.log(arguments.whole("experts", experts))
+    A, lam = spread(diameter, path_length), math.log(arguments.integer("experts", experts))
     D, G, L = (
         diameter,
         arguments.positive("gradient_bound", gradient_bound),
@@ -165,7 +165,7 @@ def sword_small(
     )
 
 
-@representable
+@checked
 def sword_best(
     *,
     diameter: float,
@@ -193,7 +193,7 @@ def sword_best(
     Zhao et al. (2020), Theorem 7.
     """
     stand(assumptions, "bounds.sword_best")
-    A, lam = spread(diameter, path_length), math.log(arguments.whole("experts", experts))
+    A, lam = spread(diameter, path_length), math.log(arguments.integer("experts", experts))
     D, G, L = (
         diameter,
         arguments.positive("gradient_bound", gradient_bound),
@@ -220,7 +220,7 @@ def sword_best(
     return min(by_variation, _self_bounded(constant, 4 * L * D**2 * lam, F))
 
 
-@representable
+@checked
 def ader(
     *,
     diameter: float,
@@ -244,7 +244,7 @@ def ader(
         arguments.positive("diameter", diameter),
         arguments.positive("gradient_bound", gradient_bound),
     )
-    P, T = arguments.nonnegative("path_length", path_length), arguments.whole("horizon", horizon)
+    P, T = arguments.nonnegative("path_length", path_length), arguments.integer("horizon", horizon)
     k = math.floor(0.5 * math.log2(1 + 4 * P / (7 * D))) + 1
     meta = G * D * math.sqrt(2 * T) / 2 * (1 + 2 * math.log(k + 1))
     return 0.75 * G * math.sqrt(2 * T * (7 * D**2 + 4 * D * P)) + meta
@@ -285,7 +285,7 @@ def _paper_small_loss_experts(
             UserWarning,
             stacklevel=4,
         )
-    elif G * D * arguments.whole("horizon", horizon) < F:
+    elif G * D * arguments.integer("horizon", horizon) < F:
         steps = pools.small_loss(
             diameter=D, gradient_bound=G, smoothness=L, horizon=horizon
         ).tolist()

@@ -106,7 +106,8 @@ def _own_smoothness(t: int, loss: Any) -> float:
     own = loss.smoothness
     if own is None:
         raise ValueError(
-            f"stream holds a loss whose smoothness is None, number {t}: {arguments.shown(loss)}. "
+            f"stream holds a loss whose smoothness is None, number {t}: "
+            f"{arguments.short_repr(loss)}. "
             "Give FunctionLoss(value, gradient, smoothness=L)."
         )
     return float(own)

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterator
 
 from swordplay.core import arguments
-from swordplay.core.representable import representable
+from swordplay.core.arguments import checked
 from swordplay.parts.learners.assumptions import Assumptions, stand
 from swordplay.theory.meta_bounds import largest
 
@@ -23,7 +23,7 @@ PRIORS = math.pi**2 / 6
 """All priors of CBCE together: at most 1/tau^2 for those that begin in round tau."""
 
 
-@representable
+@checked
 def saol(
     *,
     diameter: float,
@@ -54,7 +54,7 @@ def saol(
     return _summed(diameter, gradient_bound, first, last, _exact, piece)
 
 
-@representable
+@checked
 def cbce(
     *,
     diameter: float,
@@ -86,7 +86,7 @@ def cbce(
     return _summed(diameter, gradient_bound, first, last, _chain, piece)
 
 
-@representable
+@checked
 def sacs(
     *,
     diameter: float,
@@ -115,7 +115,7 @@ def sacs(
     return _summed(diameter, gradient_bound, first, last, _chain, piece)
 
 
-@representable
+@checked
 def aligator(*, width: float, last: int, assumptions: Assumptions | None = None) -> float:
     r"""Aligator on any interval of the cover that ends with round ``last``, against the running
     mean of that interval.
@@ -132,7 +132,9 @@ def aligator(*, width: float, last: int, assumptions: Assumptions | None = None)
     Baby, Zhao, Wang (2021), Proposition 7.
     """
     stand(assumptions, "bounds.aligator")
-    return 2 * arguments.positive("width", width) ** 2 * math.log(2 * arguments.whole("last", last))
+    return (
+        2 * arguments.positive("width", width) ** 2 * math.log(2 * arguments.integer("last", last))
+    )
 
 
 Pieces = Callable[[int, int], Iterator[tuple[int, int]]]
@@ -150,7 +152,7 @@ def _summed(
     unit = arguments.positive("diameter", diameter) * arguments.positive(
         "gradient_bound", gradient_bound
     )
-    start, end = arguments.whole("first", first), arguments.whole("last", last)
+    start, end = arguments.integer("first", first), arguments.integer("last", last)
     if start > end:
         raise ValueError(
             f"first must not be after last, got {start} > {end}. Rounds are counted from 1."

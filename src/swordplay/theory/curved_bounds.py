@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.representable import representable
+from swordplay.core.arguments import checked
 from swordplay.core.types import Array, Vector
 
 
-@representable
+@checked
 def curved_expert(
     *,
     diameter: float,

@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 
 from swordplay.core import arguments
-from swordplay.core.representable import representable
+from swordplay.core.arguments import checked
 from swordplay.parts.learners.assumptions import Assumptions, stand
 from swordplay.parts.learners.metagrad import metagrad_rates
 from swordplay.parts.metas import telescoping
 
 
-@representable
+@checked
 def sword_plus_plus(
     *,
     diameter: float,
@@ -53,7 +53,7 @@ def sword_plus_plus(
         arguments.positive("gradient_bound", gradient_bound),
         arguments.positive("smoothness", smoothness),
     )
-    A, lam = D**2 + 2 * D * P, math.log(arguments.whole("experts", experts))
+    A, lam = D**2 + 2 * D * P, math.log(arguments.integer("experts", experts))
     forms = []
     if variation is not None:
         V = arguments.nonnegative("variation", variation)
@@ -73,7 +73,7 @@ def sword_plus_plus(
     return min(forms)
 
 
-@representable
+@checked
 def ader_true_losses(
     *,
     diameter: float,
@@ -100,14 +100,14 @@ def ader_true_losses(
         arguments.positive("diameter", diameter),
         arguments.positive("gradient_bound", gradient_bound),
     )
-    P, T = arguments.nonnegative("path_length", path_length), arguments.whole("horizon", horizon)
+    P, T = arguments.nonnegative("path_length", path_length), arguments.integer("horizon", horizon)
     k = math.floor(0.5 * math.log2(1 + 4 * P / (7 * D))) + 1
     return 0.75 * G * math.sqrt(2 * T * (7 * D**2 + 4 * D * P)) + G * D * math.sqrt(2 * T) / 4 * (
         1 + 2 * math.log(k + 1)
     )
 
 
-@representable
+@checked
 def optimistic_ogd(
     *, diameter: float, path_length: float, surprise: float, assumptions: Assumptions | None = None
 ) -> float:
@@ -130,7 +130,7 @@ def optimistic_ogd(
     return root * (D + 2 * P + (1 + math.sqrt(17)) / 4 * D)
 
 
-@representable
+@checked
 def restarted_ogd(
     *,
     diameter: float,
@@ -153,12 +153,12 @@ def restarted_ogd(
         arguments.positive("diameter", diameter),
         arguments.positive("gradient_bound", gradient_bound),
     )
-    T, period = arguments.whole("horizon", horizon), arguments.whole("every", every)
+    T, period = arguments.integer("horizon", horizon), arguments.integer("every", every)
     V = arguments.nonnegative("function_variation", function_variation)
     return math.ceil(T / period) * D * G * math.sqrt(period) + 2 * period * V
 
 
-@representable
+@checked
 def omgd(
     *,
     gradient_bound: float,
@@ -200,7 +200,7 @@ def omgd(
     return min(2 * G * (P + delta), math.sqrt(2 * Q * B) + L * B)
 
 
-@representable
+@checked
 def metagrad(
     *,
     diameter: float,
@@ -232,7 +232,7 @@ def metagrad(
         arguments.positive("diameter", diameter),
         arguments.positive("gradient_bound", gradient_bound),
     )
-    d, V = arguments.whole("dim", dim), arguments.nonnegative("deviation", deviation)
+    d, V = arguments.integer("dim", dim), arguments.nonnegative("deviation", deviation)
     S, far = (
         arguments.nonnegative("squared_gradients", squared_gradients),
         arguments.nonnegative("distance", distance),

@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.representable import representable
+from swordplay.core.arguments import checked
 
 PANELS, PANEL = 300, 0.1
 """Of the integrals of Squint, in the logarithm of the rate: down to rates of 5e-14, below which
@@ -26,7 +26,7 @@ DOUBLINGS, HALVINGS = 60, 54
 """Steps of a search for a root: up to a bracket, and down to rounding."""
 
 
-@representable
+@checked
 def fixed_share(
     *,
     experts: int,
@@ -51,9 +51,9 @@ def fixed_share(
     Herbster and Warmuth (1998); Cesa-Bianchi, Gaillard, Lugosi, Stoltz (2012).
     """
     N, m, T = (
-        arguments.whole("experts", experts),
-        arguments.whole("switches", switches, least=0),
-        arguments.whole("horizon", horizon),
+        arguments.integer("experts", experts),
+        arguments.integer("switches", switches, least=0),
+        arguments.integer("horizon", horizon),
     )
     if m > T - 1:
         raise ValueError(
@@ -68,7 +68,7 @@ def fixed_share(
     return unit * (((m + 1) * math.log(N) - m * math.log(alpha) + stays) / eps + eps * T / 8)
 
 
-@representable
+@checked
 def ada_normal_hedge(*, prior: float, magnitude: float, horizon: int, range: float = 1.0) -> float:
     r"""AdaNormalHedge against an expert of prior weight :math:`\pi`.
 
@@ -84,14 +84,14 @@ def ada_normal_hedge(*, prior: float, magnitude: float, horizon: int, range: flo
     """
     q, T, unit = (
         _share("prior", prior),
-        arguments.whole("horizon", horizon),
+        arguments.integer("horizon", horizon),
         arguments.positive("range", range),
     )
     C = arguments.nonnegative("magnitude", magnitude) / unit
     return unit * math.sqrt(3 * C * math.log((1 + 1.5 * (1 + math.log1p(T))) / q))
 
 
-@representable
+@checked
 def adapt_ml_prod(
     *, prior: float, experts: int, squares: float, horizon: int, range: float = 1.0
 ) -> float:
@@ -112,8 +112,8 @@ def adapt_ml_prod(
     """
     q, N, T = (
         _share("prior", prior),
-        arguments.whole("experts", experts),
-        arguments.whole("horizon", horizon),
+        arguments.integer("experts", experts),
+        arguments.integer("horizon", horizon),
     )
     unit = arguments.positive("range", range)
     V, gamma = arguments.nonnegative("squares", squares) / unit**2, math.log(max(N, 2))
@@ -122,7 +122,7 @@ def adapt_ml_prod(
     return unit * (-math.log(q) * first + 2 * math.sqrt(gamma * V) + growth * last)
 
 
-@representable
+@checked
 def squint(*, prior: float, squares: float, horizon: int, range: float = 1.0) -> float:
     r"""Squint against an expert of prior weight :math:`\pi`.
 
@@ -143,7 +143,7 @@ def squint(*, prior: float, squares: float, horizon: int, range: float = 1.0) ->
     """
     q, T, unit = (
         _share("prior", prior),
-        arguments.whole("horizon", horizon),
+        arguments.integer("horizon", horizon),
         arguments.positive("range", range),
     )
     V = arguments.nonnegative("squares", squares) / unit**2

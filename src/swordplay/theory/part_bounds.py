@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.representable import representable
+from swordplay.core.arguments import checked
 from swordplay.parts.learners.assumptions import Assumptions, stand
 
 Tuning = Literal["safe", "paper"]
@@ -33,11 +33,11 @@ holds.
 def is_paper(tuning: Tuning) -> bool:
     """Whether the paper's form is asked for."""
     if tuning not in ("safe", "paper"):
-        raise ValueError(f"tuning must be 'safe' or 'paper', got {arguments.shown(tuning)}.")
+        raise ValueError(f"tuning must be 'safe' or 'paper', got {arguments.short_repr(tuning)}.")
     return tuning == "paper"
 
 
-@representable
+@checked
 def optimistic_hedge(
     *,
     experts: int,
@@ -74,10 +74,10 @@ def optimistic_hedge(
     Zhao et al. (2020), the lemma on OptimisticHedge.
     """
     lam, misses = (
-        math.log(arguments.whole("experts", experts)),
+        math.log(arguments.integer("experts", experts)),
         arguments.array("mismatches", mismatches, ndim=1),
     )
-    given = arguments.positives("learning_rates", learning_rates)
+    given = arguments.positive_vector("learning_rates", learning_rates)
     if len(given) not in (1, len(misses)) or (is_paper(tuning) and len(given) > 1):
         raise ValueError(
             f"learning_rates must be one, or one a round ({len(misses)}) for the safe form, got "
@@ -106,7 +106,7 @@ def optimistic_hedge(
     )
 
 
-@representable
+@checked
 def meta_var(
     *,
     diameter: float,
@@ -137,7 +137,7 @@ def meta_var(
     )
 
 
-@representable
+@checked
 def meta_small(
     *,
     diameter: float,
@@ -166,7 +166,7 @@ def meta_small(
     return D * G * math.sqrt(lam) + D * math.sqrt(2 * L * lam * F)
 
 
-@representable
+@checked
 def meta_best(
     *,
     diameter: float,
@@ -214,7 +214,7 @@ def meta_best(
     return min(safe_meta(D, L, lam, V + LEARNING * G**2), by_loss)
 
 
-@representable
+@checked
 def best_step_ogd(
     *, diameter: float, path_length: float, smoothness: float, comparator_loss: float
 ) -> float:
@@ -236,7 +236,7 @@ def best_step_ogd(
     return A / (A * L + math.sqrt((A * L) ** 2 + 2 * A * L * F))
 
 
-@representable
+@checked
 def best_step_oegd(
     *,
     diameter: float,
@@ -317,5 +317,5 @@ def _constants(
         arguments.positive("diameter", diameter),
         arguments.positive("gradient_bound", gradient_bound),
         arguments.positive("smoothness", smoothness),
-        math.log(arguments.whole("experts", experts)),
+        math.log(arguments.integer("experts", experts)),
     )

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 
 from swordplay.core import arguments
-from swordplay.core.representable import representable
+from swordplay.core.arguments import checked
 from swordplay.parts.learners.assumptions import Assumptions, stand
 from swordplay.theory.part_bounds import Tuning, is_paper
 
 
-@representable
+@checked
 def ogd(
     *,
     diameter: float,
@@ -48,7 +48,7 @@ def ogd(
     if gradient_bound is not None and horizon is not None:
         G, T = (
             arguments.nonnegative("gradient_bound", gradient_bound),
-            arguments.whole("horizon", horizon, least=0),
+            arguments.integer("horizon", horizon, least=0),
         )
         forms.append(A / (2 * eta) + eta * G**2 * T / 2)
     if not forms:
@@ -59,7 +59,7 @@ def ogd(
     return min(forms)
 
 
-@representable
+@checked
 def oegd(
     *,
     diameter: float,

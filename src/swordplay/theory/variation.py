@@ -194,7 +194,8 @@ class SmoothChange:
         for loss in (self.before, self.now):
             if loss.smoothness is None:
                 raise ValueError(
-                    f"stream holds a loss whose smoothness is None, {arguments.shown(loss)}: no "
+                    f"stream holds a loss whose smoothness is None, {arguments.short_repr(loss)}: "
+                    "no "
                     "supremum over the domain can "
                     "be certified. Give FunctionLoss(value, gradient, smoothness=L), or use "
                     "empirical_gradient_variation."

@@ -121,7 +121,7 @@ def surprises(weights: Vector, losses: Vector, guesses: Vector, unit: float) -> 
 
 def checked_prior(prior: Vector) -> Vector:
     """A prior with a sum of 1."""
-    prior = arguments.positives("prior", prior)
+    prior = arguments.positive_vector("prior", prior)
     if abs(prior.sum() - 1.0) > PRIOR_SUM:
         raise ValueError(f"prior must have a sum of 1, got {prior.sum()}. Divide it by its sum.")
     return prior
@@ -179,14 +179,14 @@ def chosen(meta: Any, learning_rate: Any, default: Meta) -> Meta:
     if not all(callable(getattr(meta, part, None)) for part in ("start", "learn", "weigh", "fork")):
         raise TypeError(
             "meta must be a meta such as sp.metas.Squint(), with start, learn, weigh and fork; "
-            f"got {arguments.shown(meta)}."
+            f"got {arguments.short_repr(meta)}."
         )
     return cast(Meta, meta)
 
 
 def uniform(experts: int) -> Vector:
     """1/N each."""
-    return np.full(arguments.whole("experts", experts), 1.0 / experts)
+    return np.full(arguments.integer("experts", experts), 1.0 / experts)
 
 
 def telescoping(experts: int) -> Vector:

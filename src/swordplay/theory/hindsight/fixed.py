@@ -98,7 +98,8 @@ def gap(stream: Iterable[Loss], domain: Domain, point: Any) -> float:
     x = arguments.vector("point", point, domain.dim)
     if not domain.contains(x):
         raise ValueError(
-            f"point must lie in the domain {domain!r}, got {arguments.shown(x.tolist())}. Project "
+            f"point must lie in the domain {domain!r}, got {arguments.short_repr(x.tolist())}. "
+            "Project "
             "it first."
         )
     (objective,) = objectives(stream, domain, None)
@@ -121,7 +122,7 @@ def block_minimizers(stream: Iterable[Loss], domain: Domain, length: int) -> Mat
         One row per round, shape ``(T, d)``, equal within a block. All lie in the domain; each is
         within ``TOLERANCE`` of the best of its block, or as near as ``STEPS`` steps come.
     """
-    domain, length = arguments.domain(domain), arguments.whole("length", length)
+    domain, length = arguments.domain(domain), arguments.integer("length", length)
     losses = stream if isinstance(stream, LinearStream) else list(stream)
     points: list[Vector] = []
     for some in objectives(losses, domain, length):

@@ -122,7 +122,7 @@ def frontier(
     >>> curve.least_loss([0.0, 0.5, 1.0]).round(2).tolist()
     [0.5, 0.13, 0.0]
     """
-    count = arguments.whole("points", points, least=2)
+    count = arguments.integer("points", points, least=2)
     deadline = (
         math.inf if seconds is None else time.monotonic() + arguments.positive("seconds", seconds)
     )

@@ -76,7 +76,7 @@ class Problem:
         if not domain.contains(domain.center, atol=1e-9 * domain.diameter):
             raise ValueError(
                 "domain.center must lie in the domain, got "
-                f"{arguments.shown(domain.center.tolist())}."
+                f"{arguments.short_repr(domain.center.tolist())}."
             )
         self.frame = frame_of(domain)
         usual = TOLERANCE if self.frame.whole or self.frame.dim == 1 else STRANGE_TOLERANCE
@@ -178,9 +178,9 @@ class Problem:
                 t = int(np.argmax(short - slack))
                 raise RuntimeError(
                     f"the loss of round {t + 1} is not convex: at "
-                    f"{arguments.shown(self.frame.outward(trial[t]).tolist())} it "
+                    f"{arguments.short_repr(self.frame.outward(trial[t]).tolist())} it "
                     f"lies {short[t]:.3g} below its tangent at "
-                    f"{arguments.shown(self.frame.outward(points[t]).tolist())}. "
+                    f"{arguments.short_repr(self.frame.outward(points[t]).tolist())}. "
                     "Hindsight can only be certified for convex losses."
                 )
 

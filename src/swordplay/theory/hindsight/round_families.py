@@ -251,7 +251,8 @@ def _finite_value(loss: Loss, point: Vector) -> float:
     value = float(loss.value(point))
     if not np.isfinite(value):
         raise ValueError(
-            f"loss.value must be finite, got {value} at {arguments.shown(point.tolist())}. Check "
+            f"loss.value must be finite, got {value} at {arguments.short_repr(point.tolist())}. "
+            "Check "
             "that loss."
         )
     return value

@@ -9,8 +9,8 @@ from swordplay.core import files
 
 def test_a_file_is_replaced_whole_and_nothing_else_is_left(tmp_path):
     path = tmp_path / "a.bin"
-    files.write_whole(path, b"old")
-    files.write_whole(path, b"new and longer")
+    files.write_atomic(path, b"old")
+    files.write_atomic(path, b"new and longer")
     assert path.read_bytes() == b"new and longer"
     assert os.listdir(tmp_path) == ["a.bin"]
 
@@ -20,16 +20,16 @@ def test_through_a_link_the_file_behind_it_is_replaced(tmp_path):
     real, link = tmp_path / "there" / "a.bin", tmp_path / "b.bin"
     real.write_bytes(b"old")
     link.symlink_to(real)
-    files.write_whole(link, b"new")
+    files.write_atomic(link, b"new")
     assert link.is_symlink()
     assert real.read_bytes() == b"new"
     assert os.listdir(tmp_path / "there") == ["a.bin"]
 
 
-@pytest.mark.parametrize("letters", [files.LONGEST_STEM, 255])
+@pytest.mark.parametrize("letters", [files.MAX_STEM_LENGTH, 255])
 def test_a_name_may_be_as_long_as_the_system_allows(tmp_path, letters):
     path = tmp_path / ("x" * letters)
-    files.write_whole(path, b"data")
+    files.write_atomic(path, b"data")
     assert path.read_bytes() == b"data"
     assert os.listdir(tmp_path) == [path.name]
 
@@ -43,14 +43,14 @@ def test_what_a_killed_writer_left_is_swept_and_what_a_living_one_holds_is_not(t
         path.write_bytes(b"")
     with held.open("rb") as file:
         assert files.lock(file.fileno(), wait=False)
-        files.write_whole(tmp_path / "a.bin", b"data")
+        files.write_atomic(tmp_path / "a.bin", b"data")
     assert sorted(os.listdir(tmp_path)) == sorted([held.name, other.name, "a.bin"])
 
 
 def test_a_folder_in_the_way_is_not_touched(tmp_path):
     (tmp_path / "a").mkdir()
     with pytest.raises(IsADirectoryError) as failed:
-        files.write_whole(tmp_path / "a", b"data")
+        files.write_atomic(tmp_path / "a", b"data")
     assert (failed.value.strerror, failed.value.filename) == (
         "a folder has this name",
         str(tmp_path / "a"),
@@ -73,20 +73,20 @@ def test_a_folder_that_may_not_be_looked_into_takes_files_all_the_same(tmp_path,
             path, flags, *more
         ),
     )
-    files.write_whole(tmp_path / "a.bin", b"data")
+    files.write_atomic(tmp_path / "a.bin", b"data")
     assert (tmp_path / "a.bin").read_bytes() == b"data"
 
 
 def test_a_failure_leaves_the_old_file_alone(tmp_path, monkeypatch):
     path = tmp_path / "a.bin"
-    files.write_whole(path, b"old")
+    files.write_atomic(path, b"old")
 
     def full(*_):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space left"):
-        files.write_whole(path, b"new")
+        files.write_atomic(path, b"new")
     assert path.read_bytes() == b"old"
     assert os.listdir(tmp_path) == ["a.bin"]
 
@@ -94,14 +94,14 @@ def test_a_failure_leaves_the_old_file_alone(tmp_path, monkeypatch):
 def test_an_own_file_is_opened_again_and_a_planted_one_is_refused(tmp_path):
     path = str(tmp_path / "a.partial")
     for _ in range(2):
-        os.close(files.open_own(path))
+        os.close(files.open_private(path))
     (tmp_path / "victim").write_bytes(b"precious")
     (tmp_path / "link").symlink_to(tmp_path / "victim")
     os.link(tmp_path / "victim", tmp_path / "second name")
     os.mkfifo(tmp_path / "pipe")
     for name in ("link", "second name", "pipe"):
-        with pytest.raises(files.Planted):
-            files.open_own(str(tmp_path / name))
+        with pytest.raises(files.PathTaken):
+            files.open_private(str(tmp_path / name))
     assert (tmp_path / "victim").read_bytes() == b"precious"
 
 

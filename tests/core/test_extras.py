@@ -12,7 +12,7 @@ import pytest
 
 from swordplay.core import extras
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 
 
@@ -22,7 +22,7 @@ def packages(requirements):
 
 @pytest.mark.parametrize("extra", ["sklearn", "river", "cli", "serve", "sweep", "spark"])
 def test_the_command_names_all_that_the_extra_needs(extra):
-    command, *wanted = re.findall(r"'[^']+'|pip install", extras.installation(extra))
+    command, *wanted = re.findall(r"'[^']+'|pip install", extras.pip_command(extra))
     assert command == "pip install"
     assert packages(one.strip("'") for one in wanted) == packages(EXTRAS[extra])
 
@@ -58,7 +58,7 @@ for statement in {[part[0] for part in parts]}:
 """
     wanted = [
         f"ImportError {what} needs {package}, which is not installed. Install it with: "
-        f"{extras.installation(extra)}"
+        f"{extras.pip_command(extra)}"
         for _, what, package, extra in parts
     ]
     assert python(code).splitlines() == wanted
@@ -67,7 +67,7 @@ for statement in {[part[0] for part in parts]}:
 def test_what_else_is_missing_is_an_error_of_its_own():
     with (
         pytest.raises(ModuleNotFoundError, match="no_such_module"),
-        extras.needing("this", "sklearn", "sklearn"),
+        extras.require_extra("this", "sklearn", "sklearn"),
     ):
         import no_such_module  # noqa: F401  # importing it is the test
 
