@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import swordplay as sp
-from swordplay.theory.curve import regret_curve
+from swordplay.theory.ledger import regret_curve
 from tolerances import ROUNDING
 
 WORLD = sp.streams.drift.jumps(400, dim=2, every=80, noise=0.1, seed=0)

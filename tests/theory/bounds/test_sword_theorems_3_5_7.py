@@ -1,18 +1,20 @@
-"""Every bound at hand-picked numbers: the formula written a second time, with the numbers in it.
+"""Bounds of Sword_var, Sword_small and Sword_best at numbers computed by hand.
 
-With D = 2 and P = 3 the spread A = D^2 + 2 D P is 16; with D = 1 and P = 0.5 it is 2.
+With D = 2 and P = 3, A = D^2 + 2 D P is 16; with D = 1 and P = 0.5 it is 2.
 """
 
-import math
 from math import log, sqrt
 
+import numpy as np
 import pytest
 
+import swordplay as sp
 from swordplay import bounds
 from tolerances import ROUNDING
 
 WIDE = {"diameter": 2.0, "path_length": 3.0, "gradient_bound": 3.0, "smoothness": 0.5}
 NARROW = {"diameter": 1.0, "path_length": 0.5, "gradient_bound": 2.0, "smoothness": 4.0}
+GIVEN = {"diameter": 2.0, "gradient_bound": 3.0, "smoothness": 0.5}
 ROOT8 = 2.8284271247461903
 
 
@@ -28,128 +30,6 @@ def largest(c, a, F):
     for _ in range(2000):
         R = c + sqrt(a * (F + R))
     return R
-
-
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        # (16 / 0.5 + 0.25 * 2 * 8) / (1 - 0.5)
-        (
-            {
-                "diameter": 2.0,
-                "path_length": 3.0,
-                "step_size": 0.25,
-                "smoothness": 2.0,
-                "comparator_loss": 8.0,
-            },
-            72.0,
-        ),
-        # (1 / 0.2 + 0.1 * 5 * 20) / (1 - 0.5)
-        (
-            {
-                "diameter": 1.0,
-                "path_length": 0.0,
-                "step_size": 0.1,
-                "smoothness": 5.0,
-                "comparator_loss": 20.0,
-            },
-            30.0,
-        ),
-        # 16 / 0.5 + 0.25 * 9 * 50 / 2
-        (
-            {
-                "diameter": 2.0,
-                "path_length": 3.0,
-                "step_size": 0.25,
-                "gradient_bound": 3.0,
-                "horizon": 50,
-            },
-            88.25,
-        ),
-        # 1 / 0.2 + 0.1 * 16 * 100 / 2
-        (
-            {
-                "diameter": 1.0,
-                "path_length": 0.0,
-                "step_size": 0.1,
-                "gradient_bound": 4.0,
-                "horizon": 100,
-            },
-            85.0,
-        ),
-    ],
-)
-def test_ogd(given, expected):
-    assert bounds.ogd(**given) == is_close(expected)
-
-
-def test_ogd_takes_the_smaller_form_and_the_first_one_only_below_one_over_the_smoothness():
-    step = {"diameter": 1.0, "path_length": 0.0, "step_size": 0.1}
-    gradient = {"gradient_bound": 1.0, "horizon": 10}  # 5 + 0.1 * 10 / 2 = 5.5
-    assert bounds.ogd(**step, **gradient, smoothness=5.0, comparator_loss=20.0) == is_close(5.5)
-    assert bounds.ogd(
-        **step, gradient_bound=9.0, horizon=10, smoothness=5.0, comparator_loss=20.0
-    ) == is_close(30.0)
-    assert bounds.ogd(**step, **gradient, smoothness=10.0, comparator_loss=20.0) == is_close(5.5)
-    assert bounds.ogd(**step, smoothness=10.0, comparator_loss=20.0) == math.inf
-    assert bounds.ogd(**step, smoothness=9.999, comparator_loss=20.0) < math.inf
-
-
-OEGD = [
-    # 16 / 0.5 + 0.25 * 6 / (2 * (1 - 0.25)) + 0.25 * 9 / 2
-    (
-        "safe",
-        {"diameter": 2.0, "path_length": 3.0, "step_size": 0.25, "smoothness": 2.0},
-        6.0,
-        3.0,
-        34.125,
-    ),
-    # 2 / 0.2 + 0.1 * 30 / (2 * (1 - 0.64)) + 0.1 * 4 / 2
-    (
-        "safe",
-        {"diameter": 1.0, "path_length": 0.5, "step_size": 0.1, "smoothness": 8.0},
-        30.0,
-        2.0,
-        10.2 + 3 / 0.72,
-    ),
-    # 16 / 0.25 + 0.125 * 6 + 3 * 2
-    (
-        "paper",
-        {"diameter": 2.0, "path_length": 3.0, "step_size": 0.125, "smoothness": 2.0},
-        6.0,
-        3.0,
-        70.75,
-    ),
-    # 2 / 0.2 + 0.1 * 30 + 2 * 1
-    (
-        "paper",
-        {"diameter": 1.0, "path_length": 0.5, "step_size": 0.1, "smoothness": 2.0},
-        30.0,
-        2.0,
-        15.0,
-    ),
-]
-
-
-@pytest.mark.parametrize(("tuning", "given", "variation", "gradient_bound", "expected"), OEGD)
-def test_oegd(tuning, given, variation, gradient_bound, expected):
-    assert bounds.oegd(
-        **given, variation=variation, gradient_bound=gradient_bound, tuning=tuning
-    ) == is_close(expected)
-
-
-@pytest.mark.parametrize(("tuning", "limit"), [("safe", 1.0), ("paper", 0.25)])
-def test_oegd_is_infinite_where_the_step_is_too_long(tuning, limit):
-    given = {
-        "diameter": 1.0,
-        "path_length": 0.0,
-        "variation": 1.0,
-        "gradient_bound": 1.0,
-        "tuning": tuning,
-    }
-    assert bounds.oegd(**given, step_size=limit * 1.001, smoothness=1.0) == math.inf
-    assert bounds.oegd(**given, step_size=limit * 0.999, smoothness=1.0) < math.inf
-    assert (bounds.oegd(**given, step_size=limit, smoothness=1.0) == math.inf) == (tuning == "safe")
 
 
 SWORD_VAR = [
@@ -284,9 +164,8 @@ MUCH = 1e9
 """A variation, or a comparators' loss, that makes the other form the smaller one."""
 
 
-@pytest.mark.filterwarnings(
-    "ignore:.*learned optimism:UserWarning"
-)  # which tests/regret/test_meta_bounds.py looks at
+# test_meta_lemma_1_theorems_2_6.py checks the warning
+@pytest.mark.filterwarnings("ignore:.*learned optimism:UserWarning")
 @pytest.mark.parametrize(
     ("tuning", "given", "variation", "experts", "expected"), SWORD_BEST_BY_VARIATION
 )
@@ -347,9 +226,8 @@ SWORD_BEST_BY_LOSS = [
 ]
 
 
-@pytest.mark.filterwarnings(
-    "ignore:.*learned optimism:UserWarning"
-)  # which tests/regret/test_meta_bounds.py looks at
+# test_meta_lemma_1_theorems_2_6.py checks the warning
+@pytest.mark.filterwarnings("ignore:.*learned optimism:UserWarning")
 @pytest.mark.parametrize(("tuning", "given", "loss", "experts", "c", "a"), SWORD_BEST_BY_LOSS)
 def test_sword_best_by_loss(tuning, given, loss, experts, c, a):
     found = bounds.sword_best(
@@ -358,33 +236,100 @@ def test_sword_best_by_loss(tuning, given, loss, experts, c, a):
     assert found == is_close(largest(c, a, loss))
 
 
-@pytest.mark.parametrize(
-    ("diameter", "gradient_bound", "path_length", "horizon", "expected"),
-    [
-        (2.0, 3.0, 0.0, 50, 0.75 * 3 * sqrt(100 * 28) + 3 * 2 * 10 / 2 * (1 + 2 * log(2))),  # k = 1
-        (
-            2.0,
-            1.0,
-            14.0,
-            8,
-            0.75 * sqrt(16 * (28 + 112)) + 2 * 4 / 2 * (1 + 2 * log(3)),
-        ),  # log2(5) / 2 = 1.16: k = 2
-        (
-            1.0,
-            2.0,
-            30.0,
-            100,
-            0.75 * 2 * sqrt(200 * 127) + 2 * sqrt(200) / 2 * (1 + 2 * log(4)),
-        ),  # log2(18.1) / 2 = 2.1: k = 3
-    ],
-)
-def test_ader(diameter, gradient_bound, path_length, horizon, expected):
-    found = bounds.ader(
-        diameter=diameter, gradient_bound=gradient_bound, path_length=path_length, horizon=horizon
-    )
-    assert found == is_close(expected)
+class TestStaticCorollaries:
+    """At P = 0 the bounds are static ones: A is the squared diameter."""
+
+    def test_by_hand(self):
+        var = bounds.sword_var(**GIVEN, path_length=0.0, variation=6.0, experts=1)
+        assert var == pytest.approx(sqrt(1.5 * 4 * (6 + 0.75 * 9)) + 0.5 * 4, rel=ROUNDING)
+        small = bounds.sword_small(**GIVEN, path_length=0.0, comparator_loss=7.0, experts=1)
+        assert small == pytest.approx(3 * sqrt(0.5 * 4 * 7) + 2 * 0.5 * 4, rel=ROUNDING)
+
+    @pytest.mark.parametrize("seed", range(4))
+    def test_hold_against_the_best_fixed_decision(self, seed):
+        world = sp.streams.drift.jumps(300, 3, every=75, noise=0.3, seed=seed)
+        X, G, L = world.domain, world.gradient_bound(world.domain), world.smoothness
+        best = sp.hindsight.best_fixed(world, X)
+        F, V = sp.comparator_loss(world, best), float(sp.gradient_variation(world, X))
+        told = {"horizon": len(world), "gradient_bound": G, "smoothness": L}
+        known = {"diameter": X.diameter, "gradient_bound": G, "smoothness": L, "path_length": 0.0}
+        for kind, bound, more in (
+            (sp.SwordVar, bounds.sword_var, {"variation": V}),
+            (sp.SwordSmall, bounds.sword_small, {"comparator_loss": F}),
+            (sp.SwordBest, bounds.sword_best, {"variation": V, "comparator_loss": F}),
+        ):
+            learner = kind(X, **told)
+            regret = sp.play(learner, world).regret(best)
+            assert regret <= bound(
+                **known, **more, experts=len(learner.weights), assumptions=learner.assumptions
+            )
 
 
-def test_an_unknown_tuning_is_refused():
-    with pytest.raises(ValueError, match="tuning must be 'safe' or 'paper', got 'best'"):
-        bounds.sword_var(**WIDE, variation=1.0, experts=2, tuning="best")
+class TestTheSlipOfSmallLosses:
+    """The paper takes F_T <= G D T for granted.
+
+    Losses with their minimum far outside the domain break it.
+    """
+
+    L, T = 1e-6, 4000
+
+    def played(self):
+        L, T = self.L, self.T
+        targets = (1 / L - 1) * sqrt(L) * np.where(np.arange(T) % 2, -1.0, 1.0)
+        stream, X = sp.LinearStream(np.full((T, 1), sqrt(L)), targets), sp.Ball(1)
+        G = stream.gradient_bound(X)
+        pool = sp.pools.small_loss(diameter=2.0, gradient_bound=G, smoothness=L, horizon=T)
+        squares = G**2 * T
+        rate = sp.rates.Fixed(
+            sp.rates.paper_small_loss(diameter=2.0, experts=len(pool), squared_gradients=squares)
+        )
+        learner = sp.SwordSmall(
+            X, horizon=T, gradient_bound=G, smoothness=L, pool=pool, learning_rate=rate
+        )
+        ledger = sp.play(learner, stream)
+        u = sp.hindsight.minimizers(stream, X).mean(axis=0)
+        known = {
+            "diameter": 2.0,
+            "gradient_bound": G,
+            "smoothness": L,
+            "path_length": 0.0,
+            "experts": len(pool),
+        }
+        return ledger.regret(u), known | {"comparator_loss": sp.comparator_loss(stream, u)}
+
+    def test_is_warned_about_and_repaired(self):
+        regret, known = self.played()
+        assert known["comparator_loss"] > known["gradient_bound"] * known["diameter"] * self.T
+        with pytest.warns(UserWarning, match="presumes comparator_loss <="):
+            believed = bounds.sword_small(**known, tuning="paper")
+        repaired = bounds.sword_small(**known, tuning="paper", horizon=self.T)
+        assert regret > believed  # 3999 against 1166
+        assert regret <= repaired
+
+    def test_by_hand(self):
+        """F = 1000 passes G D T = 2 * 3 * 100: the pool's steps are 2^i sqrt(D / (16 L G T)),
+        and the best of them counts.
+        """
+        steps = [2**i * sqrt(2 / (16 * 0.5 * 3 * 100)) for i in range(6)]
+        expected = min(
+            (4 / (2 * eta) + eta * 0.5 * 1000) / (1 - 0.5 * eta) for eta in steps if 0.5 * eta < 1
+        )
+        a = 16 * 0.5 * 4 * (2 + log(1))
+        found = bounds.sword_small(
+            **GIVEN, path_length=0.0, comparator_loss=1000.0, experts=1, tuning="paper", horizon=100
+        )
+        assert found == pytest.approx(
+            expected + a / 2 + sqrt(a * a / 4 + a * (1000 + expected)), rel=ROUNDING
+        )
+
+    def test_sword_best_is_warned_about_too(self):
+        given = {
+            **GIVEN,
+            "gradient_bound": 0.2,
+            "path_length": 0.0,
+            "comparator_loss": 1.0,
+            "variation": 1.0,
+            "experts": 2,
+        }
+        with pytest.warns(UserWarning, match="sword_best.*presumes comparator_loss"):
+            bounds.sword_best(**given, tuning="paper")

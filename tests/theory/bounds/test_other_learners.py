@@ -1,7 +1,6 @@
-"""Every bound of the field at hand-picked numbers: the formula written a second time, with the
-numbers in it.
+"""Bounds of the other learners at numbers computed by hand.
 
-With D = 2 and P = 3 the spread A = D^2 + 2 D P is 16.
+With D = 2 and P = 3, A = D^2 + 2 D P is 16.
 """
 
 import math
@@ -9,7 +8,7 @@ from math import log, sqrt
 
 import pytest
 
-from swordplay.theory import bounds
+from swordplay import bounds
 from tolerances import ROUNDING
 
 WIDE = {"diameter": 2.0, "path_length": 3.0, "gradient_bound": 3.0, "smoothness": 0.5}
@@ -17,6 +16,33 @@ WIDE = {"diameter": 2.0, "path_length": 3.0, "gradient_bound": 3.0, "smoothness"
 
 def is_close(number):
     return pytest.approx(number, rel=ROUNDING)
+
+
+@pytest.mark.parametrize(
+    ("diameter", "gradient_bound", "path_length", "horizon", "expected"),
+    [
+        (2.0, 3.0, 0.0, 50, 0.75 * 3 * sqrt(100 * 28) + 3 * 2 * 10 / 2 * (1 + 2 * log(2))),  # k = 1
+        (
+            2.0,
+            1.0,
+            14.0,
+            8,
+            0.75 * sqrt(16 * (28 + 112)) + 2 * 4 / 2 * (1 + 2 * log(3)),
+        ),  # log2(5) / 2 = 1.16: k = 2
+        (
+            1.0,
+            2.0,
+            30.0,
+            100,
+            0.75 * 2 * sqrt(200 * 127) + 2 * sqrt(200) / 2 * (1 + 2 * log(4)),
+        ),  # log2(18.1) / 2 = 2.1: k = 3
+    ],
+)
+def test_ader(diameter, gradient_bound, path_length, horizon, expected):
+    found = bounds.ader(
+        diameter=diameter, gradient_bound=gradient_bound, path_length=path_length, horizon=horizon
+    )
+    assert found == is_close(expected)
 
 
 def test_sword_plus_plus():

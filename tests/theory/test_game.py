@@ -2,6 +2,8 @@
 
 import gc
 import itertools
+import subprocess
+import sys
 import tracemalloc
 
 import numpy as np
@@ -215,3 +217,23 @@ def test_weights_of_a_learner_without_any_are_refused_in_words():
 def test_what_cannot_play_is_named(make, stream, message):
     with pytest.raises(TypeError, match=message):
         sp.play(make(), stream)
+
+
+LOADED = """
+import sys, swordplay as sp
+stream = sp.streams.paper.alternating(20)
+sp.play(sp.Sword(stream.domain), stream, engine={engine!r})
+print(*(name for name in sys.modules if name.startswith("swordplay")))
+"""
+
+
+@pytest.mark.parametrize("engine", ["python", "compiled"])
+def test_play_imports_game_and_ledger_of_theory_only(engine):
+    code = LOADED.format(engine=engine)
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = run.stdout.split()
+    assert {name for name in loaded if name.startswith("swordplay.theory.")} == {
+        "swordplay.theory.game",
+        "swordplay.theory.ledger",
+    }
+    assert not {"swordplay.report", "swordplay.tables", "swordplay.tracking"} & set(loaded)
