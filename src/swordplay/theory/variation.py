@@ -33,10 +33,10 @@ from swordplay.core import arguments
 from swordplay.core.types import Domain, Loss
 from swordplay.parts.domains.enclosures import reach
 from swordplay.parts.streams import LinearStream
-from swordplay.theory.affine_change import AffineChange, Suprema
-from swordplay.theory.linear_change import LinearChange
 from swordplay.theory.quantities import Quantity
 from swordplay.theory.rows import Rows
+from swordplay.theory.variation_linear import LinearChange
+from swordplay.theory.variation_quadratic import AffineChange, Suprema
 
 CHUNK = 1 << 19
 """Numbers of a stream that are looked at together (4 MB), so that memory does not grow with the
