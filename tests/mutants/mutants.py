@@ -593,12 +593,12 @@ MUTANTS = [
         ("seen.gradient > told.gradient_bound", "seen.gradient > 2 * told.gradient_bound"),
     ),
     *_in(
-        "theory/hindsight/coarse.py",
+        "theory/hindsight/blocks.py",
         ("tests/regret/test_hindsight_at_scale.py",),
         ("penalty / np.maximum(lengths, penalty)", "1.0 + 0 * lengths"),
     ),
     *_in(
-        "theory/rim.py",
+        "theory/variation_search.py",
         ("tests/regret/test_variation.py",),
         ("np.square(rim.end - rim.start) / 8", "np.square(rim.end - rim.start) / 800"),
     ),
@@ -1232,7 +1232,7 @@ MUTANTS = [
         ("known[1:].min() >= NONE", "known[-1] >= NONE"),
     ),
     *_in(
-        "theory/hindsight/parts.py",
+        "theory/hindsight/interior_point.py",
         ("tests/regret/test_hindsight_at_scale.py",),
         ("SATURATED = 1e-3", "SATURATED = 0.0"),
         ("starts[off.argmin(axis=0),", "starts[off.argmax(axis=0),"),

@@ -17,9 +17,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from swordplay.theory.hindsight.dual import Answer, lower_bound, objective
-from swordplay.theory.hindsight.frame import Frame
-from swordplay.theory.hindsight.rounds import Rounds
+from swordplay.theory.hindsight.duality import Answer, lower_bound, objective
+from swordplay.theory.hindsight.losses_in_domain import Frame, Rounds
 
 SWEEPS = 56
 """Halvings of the domain: beyond 53 a double does not change."""
@@ -33,7 +32,7 @@ def minimize(
 ) -> Answer:
     """The best sequence up to rounding, with its gap."""
     from swordplay.theory.hindsight import (
-        level_kernels,  # numba is imported with the first problem, not with the package
+        kernels,  # numba is imported with the first problem, not with the package
     )
 
     T, axis = len(rounds.features), np.eye(1)
@@ -43,12 +42,12 @@ def minimize(
     )
     for sweep in range(1, SWEEPS + 1):
         slopes = rounds.gradients((0.5 * (low + high))[:, None])[:, 0]
-        level_kernels.cut(slopes, penalty, low, high)
+        kernels.cut(slopes, penalty, low, high)
         if progress is not None:
             progress(sweep, SWEEPS, "levels")
     points = (0.5 * (low + high))[:, None]
     gradients, forces = rounds.gradients(points), np.empty((T - 1, 1))
-    level_kernels.forces_along(gradients[:, 0], points[:, 0], penalty, forces[:, 0])
+    kernels.forces_along(gradients[:, 0], points[:, 0], penalty, forces[:, 0])
     intercepts = rounds.values(points) - gradients[:, 0] * points[:, 0]
     bound = lower_bound(frame, gradients, intercepts, forces)
     return Answer(points, objective(rounds, points, penalty), bound, forces)

@@ -13,8 +13,7 @@ import numpy as np
 
 from swordplay.core.types import Matrix, Vector
 from swordplay.theory.hindsight.cones import inner
-from swordplay.theory.hindsight.frame import Frame
-from swordplay.theory.hindsight.rounds import Rounds
+from swordplay.theory.hindsight.losses_in_domain import Frame, Rounds
 
 
 class Answer(NamedTuple):

@@ -19,12 +19,10 @@ import numpy as np
 
 from swordplay.core.types import Array, Matrix, Vector
 from swordplay.parts.domains import enclosing_ball
-from swordplay.theory.hindsight import interior
+from swordplay.theory.hindsight import interior_point
 from swordplay.theory.hindsight.cones import inner
-from swordplay.theory.hindsight.dual import Answer, lower_bound, objective
-from swordplay.theory.hindsight.frame import Frame, frame_of
-from swordplay.theory.hindsight.round_families import positive
-from swordplay.theory.hindsight.rounds import Rounds
+from swordplay.theory.hindsight.duality import Answer, lower_bound, objective
+from swordplay.theory.hindsight.losses_in_domain import Frame, Rounds, frame_of, positive
 
 TURNS = 40
 """Updates of the multipliers before a gap is given up."""
@@ -87,7 +85,7 @@ def minimize(
     target: float,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> Answer:
-    """As :func:`interior.minimize`, for a frame that knows no more than a ball around its
+    """As :func:`interior_point.minimize`, for a frame that knows no more than a ball around its
     domain.
     """
     around = frame_of(enclosing_ball(frame.domain))
@@ -99,7 +97,7 @@ def minimize(
     for turn in range(1, TURNS + 1):
         if best.gap <= target:
             break
-        found = interior.minimize(held, around, penalty, target / 4, progress)
+        found = interior_point.minimize(held, around, penalty, target / 4, progress)
         now = _projected(rounds, frame, penalty, found.points, found.forces)
         best, before = best.or_better(now), distance
         distance = float(np.abs(now.points - found.points).sum())
