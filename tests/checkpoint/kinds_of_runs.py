@@ -87,40 +87,6 @@ def keyed_kind(task: str) -> Kind:
     return Kind(keyed.state(), use)
 
 
-def twice_kind(task: str) -> Kind:
-    """A tracker of rows that come twice, some of which wait for their targets."""
-    import pyarrow as pa
-
-    from swordplay.tracking import Settings, trackers
-    from tracking.worlds import column, twice, world
-
-    batch = twice(world(task, 60, seed=3), delay=10)
-    tracker = trackers.begin(Settings("y", task, id=("name",), twice=True, level=0.9), batch)
-    tracker.track(batch.slice(0, 80), np.arange(1, 81))
-    more, numbers = batch.slice(80), np.arange(81, len(batch) + 1)
-
-    def use(state: State, path: str) -> None:
-        checkpoint.save(path, state, kind="track")
-        with refusing(
-            KeyError,
-            TypeError,
-            ValueError,
-            LookupError,
-            OverflowError,
-            AttributeError,
-            RecursionError,
-        ):
-            loaded = trackers.resumed(checkpoint.load(path))
-        with refusing(KeyError):
-            answers = pa.Table.from_batches([loaded.track(more, numbers).predictions])
-        found = column(answers, "loss")
-        assert (np.abs(found[~np.isnan(found)]) <= LARGEST_PREDICTION**2).all()
-        loaded.story("x")
-        trackers.resumed(loaded.state())
-
-    return Kind(tracker.state(), use)
-
-
 SHOPS = 4
 
 

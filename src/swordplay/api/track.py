@@ -60,9 +60,6 @@ class TrackOptions(TypedDict, total=False):
     id
         One or more columns that the predictions carry; the date of the row unless given, none for
         ``()``.
-    twice
-        Whether rows come twice, recognised by ``id``: first without their target, and again with it
-        once it is known.
     types
         What columns are, such as ``{"price": "number", "day": "day-first"}``, where that was not
         recognised.
@@ -100,7 +97,6 @@ class TrackOptions(TypedDict, total=False):
     sort: str | None
     reverse: bool
     id: str | Sequence[str] | None
-    twice: bool
     types: Mapping[str, str] | None
     missing: Sequence[str]
     on_bad: Literal["stop", "skip"]
@@ -126,7 +122,6 @@ USUAL: TrackOptions = {
     "sort": None,
     "reverse": False,
     "id": None,
-    "twice": False,
     "types": None,
     "missing": (),
     "on_bad": "stop",
@@ -220,7 +215,6 @@ def _settings(target: str, asked: TrackOptions) -> Settings:
         asked["header"],
         None if names is None else _one_or_more("id", names),
         _level(asked["level"]),
-        bool(asked["twice"]),
         curves,
     )
 

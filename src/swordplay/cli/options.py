@@ -25,9 +25,7 @@ MOST_ROUNDS = 10_000_000
 MOST_LAGS = 1000
 AUTO, NONE = "auto", "none"
 NOT_ASKED = "it was not asked for (--no-hindsight)"
-"""Why a report does not look back,"""
-TOLD_LATER = "rows come twice (--twice)"
-"""and another reason."""
+"""Why a report does not look back."""
 
 
 TARGET = click.option("--target", required=True, metavar="COLUMN", help="The column to predict.")
@@ -241,12 +239,6 @@ IDS = click.option(
     help="Columns that the predictions carry, such as a key; by default the date of the row. "
     "none for none.",
 )
-TWICE = click.option(
-    "--twice",
-    is_flag=True,
-    help="Rows come twice, recognised by --id: first without their target, and again with it "
-    "once it is known.",
-)
 KEY = click.option(
     "--key",
     callback=names,
@@ -307,8 +299,12 @@ def settings(typed: Mapping[str, Any]) -> Settings:
         for name in ("target", "task", "features", "loss", "types", "missing", "header")
     }
     more = {"drop": typed["drop"] or (), "key": typed["key"] or (), "id": typed["ids"]}
-    more |= {"level": level(typed), "twice": typed["twice"]}
-    return Settings(**plain, **more, **of_model(typed["lags"], typed["curves"], typed["key"]))
+    return Settings(
+        **plain,
+        **more,
+        level=level(typed),
+        **of_model(typed["lags"], typed["curves"], typed["key"]),
+    )
 
 
 def of_model(lags: Any, curves: Any, key: Any = None) -> dict[str, Any]:

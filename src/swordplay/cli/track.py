@@ -40,10 +40,6 @@ respected.
 Rows that are not in the order of time are noticed by their dates and said, with the option that
 helps: --reverse, --sort or --key. The first two read FILE whole; row is the number in FILE all the
 same. With --key the predictions carry the key, and each key is compared with its own past.
-
-With --twice answers may come late: a row without a target is predicted and waits, and when its --id
-comes again with the target, what was predicted is judged and learned, in whatever order. Rows that
-wait are saved with --state.
 """
 # click keeps the lines of a paragraph that begins with a backspace as they are.
 EXAMPLES = """\b
@@ -52,7 +48,6 @@ Examples:
   swordplay track prices.csv --target price -o predictions.parquet --report report.html
   swordplay track prices.csv --target price -o predictions.csv --state prices.state
   swordplay track prices.csv --target price --lags 2 --drop id,note --json --quiet > summary.json
-  swordplay track flights.csv --target delay --id flight --twice -o late.csv --state late.state
   tail -n +1 -f prices.csv | swordplay track - --target price -o -
 """
 
@@ -65,7 +60,6 @@ class Asked(NamedTuple):
     output: str | None
     output_format: str | None
     ids: tuple[str, ...] | None
-    twice: bool
     report: str | None
     hindsight: bool
     state: str | None
@@ -106,7 +100,6 @@ class Asked(NamedTuple):
 )
 @options.OUTPUT_FORMAT
 @options.IDS
-@options.TWICE
 @click.option(
     "--report",
     callback=options.report_path,
@@ -174,16 +167,6 @@ def _require_sense(asked: Asked) -> None:
     if asked.as_json and asked.output == "-":
         raise click.UsageError(
             "--json and -o - would both go to standard output. Give a file to one of them."
-        )
-    if asked.twice and not asked.ids:
-        raise click.UsageError(
-            "--twice needs --id: the column, or columns, by which a row is recognised when it "
-            "comes again."
-        )
-    if asked.twice and asked.key:
-        raise click.UsageError(
-            "--twice does not go together with --key. Leave out one of them, or use swordplay "
-            "serve."
         )
     if asked.level is not None and asked.no_interval:
         raise click.UsageError(
@@ -294,8 +277,6 @@ def _view(job: Job, found: Outcome, asked: Asked) -> Perspective | LeftOut:
     from swordplay.cli import console
     from swordplay.comparison import LeftOut, game_of_run, perspective_of_run
 
-    if asked.twice:
-        return LeftOut(options.TOLD_LATER)
     game = game_of_run(job) if asked.hindsight else LeftOut(options.NOT_ASKED)
     if isinstance(game, LeftOut):
         return game

@@ -93,7 +93,6 @@ class Job(NamedTuple):
         return options | {
             "--id": "none" if self.settings.id == () else self.settings.id,
             "--key": self.settings.key or None,
-            "--twice": self.settings.twice or None,
             "--reverse": self.order.reverse or None,
             "--sort": self.order.sort,
             "--output": self.output,

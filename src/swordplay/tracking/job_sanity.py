@@ -20,7 +20,6 @@ from swordplay.tracking.early import Early
 from swordplay.tracking.keyed import KeyedTracker
 from swordplay.tracking.sanity import READ_AS, SUM, all_of, type_of
 from swordplay.tracking.trackers import AnyTracker
-from swordplay.tracking.twice import TwiceTracker
 
 FORMATS = ("csv", "ndjson", "parquet", "memory")
 WRITTEN = ("string", "double", "bool", "timestamp", "time64")
@@ -103,8 +102,6 @@ def watched(tracker: AnyTracker) -> dict[str, tuple[str, ...]]:
     """Columns that are looked at whether they are used or not, and what they may be."""
     if isinstance(tracker, KeyedTracker | BulkTracker):
         clocks, fields, series = dict.fromkeys(tracker.clocks), tracker.fields, None
-    elif isinstance(tracker, TwiceTracker):
-        clocks, fields, series = {}, tracker.predictions.carried, None
     else:
         clocks, fields, series = (
             dict.fromkeys(tracker.order.clocks),

@@ -118,7 +118,6 @@ def require_settings(settings: Settings) -> None:
         and (
             settings.level is None or (type(settings.level) is float and 0.0 < settings.level < 1.0)
         )
-        and (not settings.twice or bool(settings.id))
     )
     if not right:
         raise refuse(f"the settings are {shown(tuple(settings))}")
