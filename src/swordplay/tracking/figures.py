@@ -86,11 +86,6 @@ def _of_series(outcome: Outcome, story: Story) -> dict[str, Any]:
         "changes": [one._asdict() for one in changes(story)],
         "columns": [column._asdict() for column in story.columns],
         "worst": [moment._asdict() for moment in story.worst],
-        "proven": [
-            {"first": p.first, "last": p.last, "at_least": p.at_least}
-            for p in story.proven
-            if p.says_something
-        ],
     }
 
 
