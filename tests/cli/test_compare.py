@@ -268,6 +268,7 @@ def test_the_report_has_the_curve(tmp_path, capsys):
                 "size",
                 "--report",
                 "c.html",
+                "--hindsight",
             ]
         )
         == 0

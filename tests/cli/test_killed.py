@@ -30,7 +30,7 @@ KINDS = [
     ("ndjson", "csv", ("--level", "0.5")),
     ("ndjson", "ndjson", ()),
     ("parquet", "parquet", ()),
-    ("parquet", "csv", ("--key", "colour,flag", "--report", "report.html", "--no-hindsight")),
+    ("parquet", "csv", ("--key", "colour,flag", "--report", "report.html")),
 ]
 DEEP = 72
 """Stops of each kind; 7 times 72 are 504."""

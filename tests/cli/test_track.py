@@ -123,16 +123,18 @@ def test_json(capsys, tmp_path, task):
     ]
 
 
-def test_the_report_says_that_it_does_not_look_back(capsys, prices):
-    assert (
-        run(["track", "prices.csv", "--target", "price", "--report", "r.html", "--no-hindsight"])
-        == 0
-    )
-    page = (prices.parent / "r.html").read_text(encoding="utf-8")
-    assert "is left out, because it was not asked for (--no-hindsight)." in page
+def test_the_report_has_the_regret_only_with_hindsight(capsys, prices):
+    track = ["track", "prices.csv", "--target", "price", "--report", "r.html"]
+    page = prices.parent / "r.html"
+    assert run(track) == 0
     captured = capsys.readouterr()
-    assert "looks back" not in captured.err
+    assert "hindsight" not in captured.err
     assert re.search(r"RMSE +MAE", captured.out)
+    assert "Regret against every comparator" not in page.read_text(encoding="utf-8")
+    assert run([*track, "--hindsight"]) == 0
+    # said though standard error is no terminal
+    assert "The best models of hindsight are computed" in capsys.readouterr().err
+    assert "Regret against every comparator" in page.read_text(encoding="utf-8")
 
 
 def test_examples_of_the_help_run(capsys, prices, monkeypatch):
@@ -142,10 +144,6 @@ def test_examples_of_the_help_run(capsys, prices, monkeypatch):
         assert run([*shlex.split(example.split(">")[0])[1:], "--force"]) == 0, (
             capsys.readouterr().err
         )
-        told = capsys.readouterr().err
-        assert ("The report looks back" in told) == (
-            "--report" in example
-        )  # said though standard error is no terminal
     assert {
         "predictions.parquet",
         "predictions.csv",
@@ -163,6 +161,14 @@ def test_examples_of_the_help_run(capsys, prices, monkeypatch):
     ("arguments", "told"),
     [
         (["prices.csv"], "Missing option '--target'"),
+        (["prices.csv", "--target", "price", "--hindsight"], "Give --report as well"),
+        (
+            [
+                *("prices.csv", "--target", "price", "--report", "r.html"),
+                *("--hindsight", "--key", "colour"),
+            ],
+            "does not go together with --key",
+        ),
         (["--target", "price"], "Missing argument 'FILE'"),
         (["nothing.csv", "--target", "price"], "nothing.csv"),
         (["prices.csv", "--target", "prise"], "Did you mean 'price'?"),

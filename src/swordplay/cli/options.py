@@ -24,16 +24,14 @@ MOST_ROUNDS = 10_000_000
 """Beyond this a run takes days: more likely a slip of the keyboard than a wish."""
 MOST_LAGS = 1000
 AUTO, NONE = "auto", "none"
-NOT_ASKED = "it was not asked for (--no-hindsight)"
-"""Why a report does not look back."""
 
 
 TARGET = click.option("--target", required=True, metavar="COLUMN", help="The column to predict.")
 HINDSIGHT = click.option(
-    "--hindsight/--no-hindsight",
-    default=True,
-    help="Whether the report looks back at what perfect tracking was worth (10 seconds at the "
-    "most).  [default: hindsight]",
+    "--hindsight",
+    is_flag=True,
+    help="Add the regret against the best models of hindsight to the report. This takes up to 10 "
+    "seconds.",
 )
 MODEL = click.option(
     "--state",

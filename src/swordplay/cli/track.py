@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -13,7 +14,7 @@ from swordplay.cli import options
 from swordplay.cli.words import echo
 
 if TYPE_CHECKING:  # with pyarrow and the engine, which --help does without
-    from swordplay.comparison import LeftOut, Perspective
+    from swordplay.report import Section
     from swordplay.tracking import Job, Outcome
     from swordplay.tracking.figures import AnyStory
 
@@ -172,6 +173,13 @@ def _require_sense(asked: Asked) -> None:
         raise click.UsageError(
             "--level does not go together with --no-interval. Leave out one of them."
         )
+    if asked.hindsight and asked.report is None:
+        raise click.UsageError("--hindsight adds a section to the report. Give --report as well.")
+    if asked.hindsight and asked.key:
+        raise click.UsageError(
+            "--hindsight needs a single series and does not go together with --key. Leave out one "
+            "of them."
+        )
     if asked.show_keys and not asked.key:
         raise click.UsageError(
             "--show-key shows one of the keys that --key tells apart. Give --key as well."
@@ -249,7 +257,8 @@ def _track(job: Job, asked: Asked, remark: str) -> int:
         echo(_stopped(job, found), err=True)
         return interrupts.exit_code
     if asked.report is not None:
-        _write(story, _view(job, found, asked), asked.report)
+        more = (_hindsight(job, found, asked.quiet),) if asked.hindsight else ()
+        _write(story, asked.report, more)
     files = written_files(job, asked.report, story.refused)
     if asked.as_json:
         click.echo(outcome.as_json(found, story, files))
@@ -272,28 +281,26 @@ def _story(found: Outcome, name: str, show_keys: tuple[str, ...]) -> AnyStory:
     return story
 
 
-def _view(job: Job, found: Outcome, asked: Asked) -> Perspective | LeftOut:
-    """The first rows once more, seen from their end; or why not."""
+def _hindsight(job: Job, found: Outcome, quiet: bool) -> Section:
+    """The section with the regret of the run against the best models of hindsight."""
     from swordplay.cli import console
-    from swordplay.comparison import LeftOut, game_of_run, perspective_of_run
+    from swordplay.comparison import perspective_of_run
+    from swordplay.report import perspective_section
+    from swordplay.tracking.contestants import LEARNER
 
-    game = game_of_run(job) if asked.hindsight else LeftOut(options.NOT_ASKED)
-    if isinstance(game, LeftOut):
-        return game
-    about = (
-        "The report looks back at what perfect tracking was worth; --no-hindsight leaves it out."
-    )
-    with console.progress(asked.quiet, about) as told:
-        return perspective_of_run(game, found.tracker, progress=told)
+    about = "The best models of hindsight are computed for the report."
+    with console.progress(quiet, about) as progress:
+        view = perspective_of_run(job, found.tracker, progress=progress)
+    return perspective_section(view, LEARNER)
 
 
-def _write(story: AnyStory, view: Perspective | LeftOut, path: str) -> None:
+def _write(story: AnyStory, path: str, more: Sequence[Section]) -> None:
     from swordplay.cli.errors import Failed
-    from swordplay.report import perspective_section, write_story
+    from swordplay.report import write_story
 
     command = shlex.join(["swordplay", *sys.argv[1:]])
     try:
-        write_story(story, path, command=command, more=(perspective_section(view, story.learner),))
+        write_story(story, path, command=command, more=more)
     except OSError as error:
         raise Failed(
             f"could not write {path}: {error.strerror}. Everything else is done."
