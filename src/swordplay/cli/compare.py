@@ -107,8 +107,7 @@ class Asked(NamedTuple):
     "--learners",
     callback=options.names,
     metavar="A,B",
-    help="Who takes part beside the estimator, by the names in the table; all adds slow "
-    "baselines of the literature.",
+    help="Participants beside the estimator, by their names in the table.  [default: all]",
 )
 @options.HINDSIGHT
 @click.option(
