@@ -28,7 +28,6 @@ from checkpoint.kinds import (
 )
 from checkpoint.kinds_of_runs import (
     bulk_kind,
-    early_kind,
     job_kind,
     keyed_kind,
     spark_kind,
@@ -101,7 +100,6 @@ KINDS: dict[str, Callable[[], Kind]] = {
     "tracker of keys, values": lambda: keyed_kind("regression"),
     "tracker of keys, classes": lambda: keyed_kind("multi-class"),
     "tracker of keys in bulk": bulk_kind,
-    "first rows of a pipe": early_kind,
     "file of track": job_kind,
     "file of learn": taught_kind,
     "Spark, values": lambda: spark_kind("squared", 0, single=False),

@@ -2,10 +2,8 @@
 blow-up.
 """
 
-import itertools
 import json
 import tracemalloc
-from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -20,8 +18,6 @@ from swordplay.core.checkpoint import CheckpointError
 from swordplay.core.state import COUNT, Range, require
 from swordplay.engine.layout import LIVE
 from swordplay.tracking import Settings
-from swordplay.tracking.early import Early
-from swordplay.tracking.job_sanity import require_schema
 
 QUICK, DEEP, CHUNK = 2_500, 1_000_000, 5_000
 """Changes in all, and in one process of a deep campaign."""
@@ -210,7 +206,6 @@ def test_parts_of_a_tracker_refuse_what_no_table_leads_to(name, change, told):
 
 
 def test_targets_as_large_as_they_may_be_can_be_resumed():
-    import pyarrow as pa
 
     from tracking.worlds import tracked
 
@@ -299,39 +294,6 @@ def test_a_key_of_a_folder_without_any_state_is_refused(tmp_path):
     found = KINDS["folder of keys, classes"]()
     with pytest.raises(Refused, match="has 0 bytes"):
         found.use(dict(found.state) | {"rows.0": np.array([], dtype=np.uint8)}, str(tmp_path / "x"))
-
-
-def test_columns_of_types_that_pyarrow_does_not_have_are_refused(tmp_path):
-    """Every byte of the schema in turn becomes 4, which makes the numbers of one column some of
-    four bits.
-    """
-    found = KINDS["file of track"]()
-    tracker = SimpleNamespace(
-        schema=pa.ipc.read_schema(pa.py_buffer(found.state["schema"].tobytes()))
-    )
-    told = []
-    for place in range(len(found.state["schema"])):
-        changed = found.state["schema"].copy()
-        changed[place] = 4
-        try:
-            require_schema(changed, tracker, stream=False)
-        except ValueError as error:
-            told.append(str(error))
-    assert any("bits not implemented" in text for text in told)
-    assert len(told) > 100
-
-
-def test_first_rows_of_types_that_pyarrow_does_not_have_are_refused():
-    found = KINDS["first rows of a pipe"]()
-    told = []
-    for place, value in itertools.product(range(1_000), (1, 2, 3)):
-        changed = np.array(found.state["rows"])
-        changed[place] = value
-        try:
-            Early.read(dict(found.state) | {"rows": changed})
-        except ValueError as error:
-            told.append(str(error))
-    assert any("bits not implemented" in text for text in told)
 
 
 @pytest.mark.parametrize("kind", ["tracker of values", "tracker of keys, values"])

@@ -140,7 +140,7 @@ def predict(
             raise nothing_to_predict(table.name, len(refusals))
         partial = outputs.keep() if stopped else None
         if not stopped:
-            outputs.finish(schema)
+            outputs.finish()
     news = tuple(unknown(table, before))
     return Predicted(
         rows, len(refusals), tuple(refusals[:FEW]), silent, news, far, lag_weight, stopped, partial
