@@ -47,10 +47,8 @@ LATE_BOUNDS = "tests/intervals/test_late_truths.py::test_a_higher_level_holds_th
 LATE_ENOUGH = "tests/intervals/test_late_truths.py::test_too_few_truths_tell_nothing"
 LATE_FORGED = "tests/intervals/test_late_truths.py::test_forged_states_are_refused"
 BULK = "tests/tracking/test_bulk.py"
-PROVEN = "tests/tracking/test_proven.py"
 CACHE = "tests/compile/test_kernel_cache.py::test_"
 BUNDLED = "tests/compile/test_bundled_kernels.py::test_"
-ASIDE = "tests/tracking/test_aside.py::test_the_learner_counts_as_the_recorder_does"
 EVERY_END = "tests/tracking/test_aside.py::test_whoever_looks_at_every_end_sees_the_same"
 
 
@@ -174,28 +172,6 @@ MUTANTS = [
         ("if not _is_text(line)", "if line"),
     ),
     *_in(
-        "tracking/proven.py",
-        (PROVEN,),
-        ("way = reach * window.moved + (then.length**2", "way = window.moved + (then.length**2"),
-        ("(then.length**2 - window.length**2) / 2", "(window.length**2 - then.length**2) / 2"),
-        ("min(then.radius, float(max(", "min(window.radius, float(max("),
-        (
-            "np.minimum(one.moved + two.moved, joined[-1].length + two.length)",
-            "np.minimum(one.moved, two.moved)",
-        ),
-        ("rows - self.windows[-1].edge < self.width", "rows - self.windows[-1].edge <= self.width"),
-        ("if len(self.windows) > MOST_WINDOWS:", "if len(self.windows) > 2 * MOST_WINDOWS:"),
-        ("np.full(more, base.shape[1] - 1)", "np.full(more, base.shape[1])"),
-        ("thresholds * (off - thresholds / 2)", "thresholds * off"),
-        ("now.owed - self.last.owed", "now.owed"),
-    ),
-    *_in(
-        "tracking/proven.py",
-        (ASIDE,),
-        ("rows - self.edge < self.width", "rows - self.edge <= self.width"),
-        ("if self.count > MOST_WINDOWS:", "if self.count > 2 * MOST_WINDOWS:"),
-    ),
-    *_in(
         "tracking/passages.py",
         (EVERY_END,),
         ("None if at % (EVERY * lasting) else", "None if at % (2 * EVERY * lasting) else"),
@@ -208,7 +184,6 @@ MUTANTS = [
         "tracking/stretches.py",
         ("tests/tracking/test_course.py::test_a_grid_counts_as_one_does_row_by_row",),
         ("max(room_for(self.width), self.closed + 1)", "room_for(self.width)"),
-        ("(then.width - then.open) % then.width", "then.width - then.open"),
     ),
     *_in(
         "tracking/course.py",
@@ -225,12 +200,6 @@ MUTANTS = [
         ("            self.failed = True\n", ""),
         ("len(self._waiting) >= BESIDE or", "len(self._waiting) > BESIDE or"),
     ),
-    *_in(
-        "tracking/story.py",
-        (PROVEN,),
-        ("self.bound < self.lost", "self.bound <= self.lost"),
-    ),
-    *_in("estimators/head.py", (PROVEN,), ("engine.owed() + (gain or 0.0)", "engine.owed()")),
     *_in(
         "engine/gauge.py",
         (GAUGE,),
