@@ -72,7 +72,7 @@ def table(rows: Sequence[Row]) -> Table:
             bound = (
                 "-"
                 if last is None or last.bound is None
-                else number(last.bound) + "*" * last.at_its_word
+                else number(last.bound) + "*" * last.assumes_optimism_claim
             )
             certificate = (
                 "-" if last is None or last.certificate is None else number(last.certificate)
