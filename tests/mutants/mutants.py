@@ -999,7 +999,7 @@ MUTANTS = [
     ),
     *_in(
         "theory/bounds/theorem.py",
-        ("tests/learners/test_assumptions.py",),
+        ("tests/theory/bounds/test_theorem.py",),
         ('named["assumptions"].require(f"bounds.{bound.__name__}")', "pass"),
     ),
     *_in(
