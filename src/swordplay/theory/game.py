@@ -56,7 +56,7 @@ def rounds(learner: Learner, stream: Iterable[Loss]) -> Iterator[Round]:
     arguments.learner(learner)
     for number, loss in enumerate(arguments.stream(stream), start=1):
         if not callable(getattr(loss, "value", None)):
-            raise arguments.not_a_loss(loss)
+            raise arguments.loss_type_error(loss)
         decision = learner.decision
         value = float(loss.value(decision))
         if not np.isfinite(value):
@@ -107,12 +107,12 @@ def play(
     """
     if engine not in ("auto", "python", "compiled"):
         raise ValueError(
-            f"engine must be 'auto', 'python' or 'compiled', got {arguments.shown(engine)}."
+            f"engine must be 'auto', 'python' or 'compiled', got {arguments.short_repr(engine)}."
         )
     if keep is not None and (unknown := sorted(set(keep) - set(KEEPABLE))):
         raise ValueError(f"keep must be among {list(KEEPABLE)}, got {unknown}.")
     learner, stream = arguments.learner(learner), arguments.stream(stream)
-    limit = None if max_rounds is None else arguments.whole("max_rounds", max_rounds)
+    limit = None if max_rounds is None else arguments.integer("max_rounds", max_rounds)
     wanted = _default_keep(stream) if keep is None else keep
     if engine != "python":
         try:

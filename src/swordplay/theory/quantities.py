@@ -12,12 +12,12 @@ import numpy as np
 
 from swordplay.core import arguments
 from swordplay.core.types import Domain, Loss, Matrix, Vector
-from swordplay.parts.domains.enclosures import reach
+from swordplay.parts.domains import reach
 from swordplay.parts.losses import LinearLoss, WeightedLoss
 from swordplay.parts.streams import LinearStream
-from swordplay.theory.affine_change import AffineChange, as_quadratic
-from swordplay.theory.linear_change import LinearChange
-from swordplay.theory.rows import Rows, inner
+from swordplay.parts.streams.linear import Rows, inner
+from swordplay.theory.variation_linear import LinearChange
+from swordplay.theory.variation_quadratic import AffineChange, as_quadratic
 
 
 class Quantity(float):
@@ -231,7 +231,8 @@ def _known_smoothness(t: int, loss: Any) -> float:
     own = loss.smoothness
     if own is None:
         raise ValueError(
-            f"stream holds a loss whose smoothness is None, number {t}: {arguments.shown(loss)}. "
+            "stream holds a loss whose smoothness is None, "
+            f"number {t}: {arguments.short_repr(loss)}. "
             "Give FunctionLoss(value, gradient, smoothness=L)."
         )
     return float(own)

@@ -111,7 +111,7 @@ def horizons(largest: int = DEFAULT_ROUNDS) -> list[int]:
     >>> horizons(20_000)
     [100, 1000, 10000, 20000]
     """
-    largest = arguments.whole("largest", largest, least=FEWEST_ROUNDS)
+    largest = arguments.integer("largest", largest, least=FEWEST_ROUNDS)
     powers = (FIRST_HORIZON * 10**k for k in range(len(str(largest))))
     return [*(power for power in powers if power < largest), largest]
 
@@ -137,7 +137,7 @@ def reproduce(
     wanted = (
         horizons()
         if rounds is None
-        else [arguments.whole("rounds", T, least=FEWEST_ROUNDS) for T in rounds]
+        else [arguments.integer("rounds", T, least=FEWEST_ROUNDS) for T in rounds]
     )
     games = [(name, T, make(T)) for T in wanted for name, make in INSTANCES.items()]
     planned = sum(len(stream) * entry.runs for _, T, stream in games for entry in _entries(T))
@@ -174,7 +174,9 @@ def paper_tuned(name: SwordName, stream: PlantedStream) -> PaperSword:
     4.1
     """
     if name not in PAPER_SWORDS:
-        raise ValueError(f"name must be one of {list(PAPER_SWORDS)}, got {arguments.shown(name)}.")
+        raise ValueError(
+            f"name must be one of {list(PAPER_SWORDS)}, got {arguments.short_repr(name)}."
+        )
     tuning = PaperTuning(name, Game.of(stream))
     *_, rate = _play_at_fixed_point(tuning, Meter())
     return tuning.learner(rate)

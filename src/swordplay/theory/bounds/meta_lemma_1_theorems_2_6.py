@@ -69,7 +69,7 @@ def optimistic_hedge(
     Zhao et al. (2020), Lemma 1.
     """
     lam, errors = math.log(experts), arguments.array("mismatches", mismatches, ndim=1)
-    given = arguments.positives("learning_rates", learning_rates)
+    given = arguments.positive_vector("learning_rates", learning_rates)
     if len(given) not in (1, len(errors)) or (tuning == "paper" and len(given) > 1):
         raise ValueError(
             f"learning_rates must be one, or one a round ({len(errors)}) for the safe form, got "

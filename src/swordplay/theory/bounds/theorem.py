@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Annotated, Any, Literal, TypeVar
 
 from swordplay.core import arguments
-from swordplay.core.representable import representable
 
 F = TypeVar("F", bound=Callable[..., float])
 
@@ -17,9 +16,9 @@ Positive = Annotated[float, arguments.positive]
 """A finite number greater than 0."""
 NonNegative = Annotated[float, arguments.nonnegative]
 """A finite number of at least 0."""
-PositiveInt = Annotated[int, arguments.whole]
+PositiveInt = Annotated[int, arguments.integer]
 """A whole number of at least 1."""
-NonNegativeInt = Annotated[int, functools.partial(arguments.whole, least=0)]
+NonNegativeInt = Annotated[int, functools.partial(arguments.integer, least=0)]
 """A whole number of at least 0."""
 Tuning = Literal["safe", "paper"]
 """Which constants a bound is for: the library's defaults, or the paper's own pools and rates."""
@@ -30,7 +29,7 @@ Check = Callable[[str, Any], Any]
 CALLER = 5
 """``stacklevel`` of a warning in a helper of a bound that is to name the caller of the bound.
 
-Between them lie the helper, the bound, and the wrappers of ``representable`` and ``theorem``.
+Between them lie the helper, the bound, and the wrappers of ``arguments.checked`` and ``theorem``.
 """
 
 
@@ -53,7 +52,7 @@ def theorem(bound: F) -> F:
     """
     hints = typing.get_type_hints(bound, include_extras=True)
     checks = {name: check for name, hint in hints.items() if (check := _check_of(hint)) is not None}
-    computed = representable(bound)
+    computed = arguments.checked(bound)
 
     @functools.wraps(bound)
     def checked_bound(*given: Any, **named: Any) -> float:
@@ -89,5 +88,5 @@ def _check_unless_none(check: Check, name: str, value: Any) -> Any:
 def _check_choice(choices: tuple[str, ...], name: str, value: Any) -> str:
     if not (isinstance(value, str) and value in choices):
         allowed = " or ".join(map(repr, choices))
-        raise ValueError(f"{name} must be {allowed}, got {arguments.shown(value)}.")
+        raise ValueError(f"{name} must be {allowed}, got {arguments.short_repr(value)}.")
     return value
