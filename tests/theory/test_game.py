@@ -227,8 +227,8 @@ print(*(name for name in sys.modules if name.startswith("swordplay")))
 """
 
 
-@pytest.mark.parametrize("engine", ["python", "compiled"])
-def test_play_imports_game_and_ledger_of_theory_only(engine):
+@pytest.mark.parametrize(("engine", "limit"), [("python", 60), ("compiled", 90)])
+def test_play_imports_few_modules_and_of_theory_only_game_and_ledger(engine, limit):
     code = LOADED.format(engine=engine)
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = run.stdout.split()
@@ -237,3 +237,4 @@ def test_play_imports_game_and_ledger_of_theory_only(engine):
         "swordplay.theory.ledger",
     }
     assert not {"swordplay.report", "swordplay.tables", "swordplay.tracking"} & set(loaded)
+    assert len(loaded) < limit

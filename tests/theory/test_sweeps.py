@@ -1,4 +1,4 @@
-"""Sweeps: the same table whoever plays it, and no game twice."""
+"""Sweeps: the same table on every backend, and no game played twice."""
 
 import functools
 import json
@@ -191,11 +191,11 @@ def test_a_line_cut_short_is_played_again_and_a_foreign_one_is_refused(tmp_path)
 
 PROGRAM = """
 import pathlib, sys
-import test_sweep
-from test_sweep import LEARNERS, STREAMS, Counted
+import test_sweeps
+from test_sweeps import LEARNERS, STREAMS, Counted
 
 measure = Counted(pathlib.Path(sys.argv[1]))
-test_sweep.sweep(LEARNERS, STREAMS, range(50), measure=measure, file=sys.argv[2], jobs=int(sys.argv[3]))
+test_sweeps.sweep(LEARNERS, STREAMS, range(50), measure=measure, file=sys.argv[2], jobs=int(sys.argv[3]))
 """  # noqa: E501
 
 
