@@ -1,4 +1,4 @@
-"""The paper's experiment as a library call; what it measures is judged in ``theorems/``."""
+"""The paper's experiment as a library call; tests/theorems checks its results."""
 
 import pytest
 
@@ -11,9 +11,9 @@ from swordplay.theory.reproduce import (
     RATE_TOLERANCE,
     Game,
     Meter,
+    evaluate,
     horizons,
     paper_tuned,
-    promised,
     reproduce,
 )
 from tolerances import ROUNDING
@@ -66,7 +66,7 @@ def test_slow_learners_leave_long_games_out(monkeypatch):
 
 
 def test_defaults_are_the_library_s_own(rows):
-    """The self-confident rows are what a user gets who sets nothing but T, G and L."""
+    """The self-confident rows are those of learners given T, G and L and nothing else."""
     stream = sp.streams.paper.alternating(100)
     learner = sp.SwordBest(
         stream.domain,
@@ -95,13 +95,13 @@ def test_progress_goes_up_to_the_end():
 def test_paper_tuning_is_fresh_and_has_the_paper_s_pools(name, make):
     stream = make(60)
     learner = paper_tuned(name, stream)
-    told = {
+    given = {
         "diameter": 2.0,
         "gradient_bound": stream.gradient_bound(stream.domain),
         "smoothness": stream.smoothness,
         "horizon": len(stream),
     }
-    variation, small_loss = list(pools.variation(**told)), list(pools.small_loss(**told))
+    variation, small_loss = list(pools.variation(**given)), list(pools.small_loss(**given))
     expected = {
         "SwordVar": variation,
         "SwordSmall": small_loss,
@@ -111,7 +111,7 @@ def test_paper_tuning_is_fresh_and_has_the_paper_s_pools(name, make):
     assert list(learner.step_sizes) == expected
 
 
-def test_the_rate_is_the_one_that_its_own_run_asks_for():
+def test_the_rate_is_that_of_its_own_squared_gradients():
     stream = sp.streams.paper.alternating(300)
     learner = paper_tuned("SwordSmall", stream)
     rate = learner.state()["hedge.rate.value"]
@@ -175,5 +175,5 @@ def test_a_bound_gets_the_arguments_that_it_has_parameters_for():
     def bound(*, diameter, horizon, step_size, other=None):
         return diameter, horizon, step_size, other
 
-    assert promised(bound, game, step_size=0.5, experts=3) == (game.diameter, 21, 0.5, None)
-    assert promised(bound, game, step_size=0.5, horizon=7) == (game.diameter, 7, 0.5, None)
+    assert evaluate(bound, game, step_size=0.5, experts=3) == (game.diameter, 21, 0.5, None)
+    assert evaluate(bound, game, step_size=0.5, horizon=7) == (game.diameter, 7, 0.5, None)

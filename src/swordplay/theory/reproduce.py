@@ -233,8 +233,8 @@ class Game(NamedTuple):
         }
 
 
-def promised(bound: Callable[..., float], game: Game, **more: Any) -> float:
-    """A bound, or a rate of the paper, in a game.
+def evaluate(bound: Callable[..., float], game: Game, **more: Any) -> float:
+    """Evaluate a bound, or a rate of the paper, in a game.
 
     Parameters
     ----------
@@ -320,7 +320,7 @@ class PaperTuning:
 
     def rate(self, squares: float) -> float:
         """The paper's rate for a run with the squared gradients Fbar_T = ``squares``."""
-        return promised(self._rate, self.game, experts=self._experts, squared_gradients=squares)
+        return evaluate(self._rate, self.game, experts=self._experts, squared_gradients=squares)
 
     def learner(self, rate: float) -> PaperSword:
         """A new learner with the paper's pools and this fixed rate."""
@@ -414,7 +414,7 @@ def _cover_entry(kind: type[SAOL | CBCE | SACS], bound: Callable[..., float]) ->
     def bound_of_halves(game: Game, experts: int) -> float:
         T, half = game.horizon, (game.horizon + 1) // 2
         return sum(
-            promised(bound, game, first=first, last=last)
+            evaluate(bound, game, first=first, last=last)
             for first, last in ((1, half), (half + 1, T))
         )
 
@@ -438,7 +438,7 @@ def _bound_of(
         with warnings.catch_warnings():
             # Row.assumes_optimism_claim marks such bounds in the table.
             warnings.filterwarnings("ignore", message=".*learned optimism")
-            return promised(bound, game, experts=experts, **known)
+            return evaluate(bound, game, experts=experts, **known)
 
     return of_game
 
