@@ -851,18 +851,18 @@ MUTANTS = [
     *_in(
         "theory/sweeps.py",
         (f"{SYNCED}::test_a_sweep_notes_each_game_on_the_disk",),
-        ("            os.fsync(book.fileno())\n", ""),
+        ("            os.fsync(opened.fileno())\n", ""),
     ),
     *_in(
         "theory/sweeps.py",
         (
-            "tests/test_sweep.py::test_games_of_another_version_are_played_again",
-            "tests/test_sweep.py::test_games_of_another_measure_or_engine_are_played_again",
+            "tests/theory/test_sweeps.py::test_games_of_another_version_are_played_again",
+            "tests/theory/test_sweeps.py::test_games_of_another_measure_or_engine_are_played_again",
         ),
-        ("named, str(version))", 'named, "1")'),
-        ("named, str(version))", "named, version)"),
-        ("*names, engine, named", "*names, engine, None"),
-        ("*names, engine, named", '*names, "auto", named'),
+        ("measure_name, str(version))", 'measure_name, "1")'),
+        ("measure_name, str(version))", "measure_name, version)"),
+        ("*names, engine, measure_name", "*names, engine, None"),
+        ("*names, engine, measure_name", '*names, "auto", measure_name'),
     ),
     *_in(
         "theory/bounds/other_learners.py",
@@ -971,7 +971,7 @@ MUTANTS = [
     ),
     *_in(
         "theory/bounds/theorem.py",
-        ("tests/learners/test_assumptions.py",),
+        ("tests/theory/bounds/test_theorem.py",),
         ('named["assumptions"].require(f"bounds.{bound.__name__}")', "pass"),
     ),
     *_in(

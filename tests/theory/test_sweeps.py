@@ -1,4 +1,4 @@
-"""Sweeps: the same table whoever plays it, and no game twice."""
+"""Sweeps: the same table on every backend, and no game played twice."""
 
 import functools
 import json
@@ -26,8 +26,8 @@ STREAMS = {
     "walk": functools.partial(sp.streams.drift.random_walk, 200),
 }
 SEEDS = range(3)
-PATIENCE = 120.0
-"""Seconds that a process may take to get going before a test gives up."""
+START_SECONDS = 120.0
+"""Seconds that a process may take to start before the test fails."""
 
 
 def extremes(ledger, learner, stream):
@@ -43,7 +43,7 @@ def table():
     return sweep(LEARNERS, STREAMS, SEEDS, measure=extremes)
 
 
-def test_a_table_is_what_play_says(table):
+def test_the_table_has_the_results_of_play(table):
     assert [(row["learner"], row["stream"], row["seed"]) for row in table] == [
         (learner, stream, seed) for learner in LEARNERS for stream in STREAMS for seed in SEEDS
     ]
@@ -103,7 +103,7 @@ def test_a_ray_cluster_makes_the_same_table(table, tmp_path):
 
 
 class Counted:
-    """A measure that writes down that a game was played."""
+    """A measure that logs each game in a file."""
 
     def __init__(self, file):
         self.file = file
@@ -118,14 +118,14 @@ class Counted:
         return len(Path(self.file).read_text().splitlines()) if os.path.exists(self.file) else 0
 
 
-def test_what_is_written_down_is_not_played_again(tmp_path):
-    book, counted = tmp_path / "book.jsonl", Counted(tmp_path / "log")
-    few = sweep({"OGD": LEARNERS["OGD"]}, STREAMS, [0], measure=counted, file=book)
+def test_games_in_the_file_are_not_played_again(tmp_path):
+    file, counted = tmp_path / "file.jsonl", Counted(tmp_path / "log")
+    few = sweep({"OGD": LEARNERS["OGD"]}, STREAMS, [0], measure=counted, file=file)
     assert len(counted) == 2
-    many = sweep(LEARNERS, STREAMS, SEEDS, measure=counted, file=book)
+    many = sweep(LEARNERS, STREAMS, SEEDS, measure=counted, file=file)
     assert len(counted) == 12
     assert [row for row in many if row["learner"] == "OGD" and row["seed"] == 0] == few
-    assert sweep(LEARNERS, STREAMS, SEEDS, measure=counted, file=book) == many
+    assert sweep(LEARNERS, STREAMS, SEEDS, measure=counted, file=file) == many
     assert len(counted) == 12
     assert (
         sweep(LEARNERS, STREAMS, SEEDS, measure=counted) == many
@@ -133,12 +133,12 @@ def test_what_is_written_down_is_not_played_again(tmp_path):
 
 
 def test_games_of_another_version_are_played_again(tmp_path):
-    book = tmp_path / "book.jsonl"
+    file = tmp_path / "file.jsonl"
     streams = {"jumps": STREAMS["jumps"]}
 
     def table(step_size, **more):
         return sweep(
-            {"OGD": lambda stream: sp.OGD(stream.domain, step_size)}, streams, file=book, **more
+            {"OGD": lambda stream: sp.OGD(stream.domain, step_size)}, streams, file=file, **more
         )
 
     first = table(0.1)
@@ -147,7 +147,7 @@ def test_games_of_another_version_are_played_again(tmp_path):
     assert second[0]["total_loss"] != first[0]["total_loss"]
     assert table(0.2, version="2") == second
     assert table(0.3, version=1) == first  # its lines are still there
-    lines = [json.loads(line) for line in book.read_text().splitlines()]
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
     assert [line["game"] for line in lines] == [
         {
             "learner": "OGD",
@@ -162,66 +162,66 @@ def test_games_of_another_version_are_played_again(tmp_path):
 
 
 def test_games_of_another_measure_or_engine_are_played_again(tmp_path):
-    book = tmp_path / "book.jsonl"
+    file = tmp_path / "file.jsonl"
     streams = {"jumps": STREAMS["jumps"]}
-    [plain] = sweep(LEARNERS, streams, file=book)[:1]
-    [measured] = sweep(LEARNERS, streams, file=book, measure=extremes)[:1]
+    [plain] = sweep(LEARNERS, streams, file=file)[:1]
+    [measured] = sweep(LEARNERS, streams, file=file, measure=extremes)[:1]
     assert measured.items() > plain.items()
-    sweep(LEARNERS, streams, file=book, engine="python")
-    assert len(book.read_text().splitlines()) == 3 * len(LEARNERS)
+    sweep(LEARNERS, streams, file=file, engine="python")
+    assert len(file.read_text().splitlines()) == 3 * len(LEARNERS)
 
 
 def test_a_line_cut_short_is_played_again_and_a_foreign_one_is_refused(tmp_path):
-    book, counted = tmp_path / "book.jsonl", Counted(tmp_path / "log")
-    whole = sweep(LEARNERS, STREAMS, [0], measure=counted, file=book)
-    book.write_bytes(book.read_bytes()[:-20])
-    assert sweep(LEARNERS, STREAMS, [0], measure=counted, file=book) == whole
+    file, counted = tmp_path / "file.jsonl", Counted(tmp_path / "log")
+    whole = sweep(LEARNERS, STREAMS, [0], measure=counted, file=file)
+    file.write_bytes(file.read_bytes()[:-20])
+    assert sweep(LEARNERS, STREAMS, [0], measure=counted, file=file) == whole
     assert len(counted) == 5
-    assert len([json.loads(line) for line in book.read_text().splitlines()]) == 4
+    assert len([json.loads(line) for line in file.read_text().splitlines()]) == 4
     for foreign in (
         "name,total_loss",
         "5",
         '{"game": {"learner": "OGD"}, "row": {}}',
         '{"key": "0d1f", "row": {}}',
     ):
-        book.write_text(foreign + "\n")
+        file.write_text(foreign + "\n")
         with pytest.raises(ValueError, match="line 1 of"):
-            sweep(LEARNERS, STREAMS, [0], file=book)
+            sweep(LEARNERS, STREAMS, [0], file=file)
 
 
 PROGRAM = """
 import pathlib, sys
-import test_sweep
-from test_sweep import LEARNERS, STREAMS, Counted
+import test_sweeps
+from test_sweeps import LEARNERS, STREAMS, Counted
 
 measure = Counted(pathlib.Path(sys.argv[1]))
-test_sweep.sweep(LEARNERS, STREAMS, range(50), measure=measure, file=sys.argv[2], jobs=int(sys.argv[3]))
+test_sweeps.sweep(LEARNERS, STREAMS, range(50), measure=measure, file=sys.argv[2], jobs=int(sys.argv[3]))
 """  # noqa: E501
 
 
 @pytest.mark.parametrize("jobs", [pytest.param(1, marks=pytest.mark.deep), 2])
 def test_a_sweep_that_was_killed_goes_on(tmp_path, jobs):
-    book, counted = tmp_path / "book.jsonl", Counted(tmp_path / "log")
-    program = [sys.executable, "-c", PROGRAM, str(counted.file), str(book), str(jobs)]
+    file, counted = tmp_path / "file.jsonl", Counted(tmp_path / "log")
+    program = [sys.executable, "-c", PROGRAM, str(counted.file), str(file), str(jobs)]
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join(
             [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
         ),
         "PAUSE_OF_GAMES": "0.2",
     }
-    victim = subprocess.Popen(program, env=environment, start_new_session=True)
-    deadline = time.monotonic() + PATIENCE
-    while not book.exists() or book.read_text().count("\n") < 3:
-        assert victim.poll() is None
+    process = subprocess.Popen(program, env=environment, start_new_session=True)
+    deadline = time.monotonic() + START_SECONDS
+    while not file.exists() or file.read_text().count("\n") < 3:
+        assert process.poll() is None
         assert time.monotonic() < deadline
         time.sleep(0.01)
-    os.killpg(victim.pid, signal.SIGKILL)
-    assert victim.wait() == -signal.SIGKILL
-    written, played = book.read_text().count("\n"), len(counted)
+    os.killpg(process.pid, signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    written, played = file.read_text().count("\n"), len(counted)
     assert (
         3 <= written <= played <= written + 2 * jobs
     )  # those under way when it died, and what a worker had handed in
-    table = sweep(LEARNERS, STREAMS, range(50), measure=counted, file=book)
+    table = sweep(LEARNERS, STREAMS, range(50), measure=counted, file=file)
     assert len(counted) - played == len(table) - written  # none of those that were written down
 
 
@@ -241,7 +241,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("given", "error", "words"), REFUSED)
-def test_what_makes_no_sweep_is_refused(given, error, words):
+def test_bad_arguments_are_refused(given, error, words):
     with pytest.raises(error, match=words):
         sweep(*given)
 
@@ -253,20 +253,20 @@ def test_a_version_is_a_string_or_a_whole_number(version):
 
 
 def test_a_game_that_fails_is_named(tmp_path):
-    book = tmp_path / "book.jsonl"
+    file = tmp_path / "file.jsonl"
     broken = LEARNERS | {"wide": lambda stream: sp.Sword(sp.Ball(99))}
     with pytest.raises(RuntimeError, match="learner 'wide' on stream 'jumps' with seed 0"):
-        sweep(broken, STREAMS, [0], file=book)
-    assert book.read_text().count("\n") == 4  # what was done before is not lost
+        sweep(broken, STREAMS, [0], file=file)
+    assert file.read_text().count("\n") == 4  # what was done before is not lost
 
 
-def test_answers_that_no_table_can_hold_are_refused():
+def test_results_of_measure_that_are_no_numbers_are_refused():
     with pytest.raises(TypeError, match="measure must give numbers and strings"):
         sweep(LEARNERS, STREAMS, [0], measure=lambda *game: {"losses": np.zeros(3)})
 
 
 def test_a_terminal_without_rich_gets_a_table_and_no_bar(monkeypatch):
-    """The bar is drawn unless one says no, and rich is in none of the extras that sweeps need."""
+    """The bar is drawn by default, and rich is not among the packages that sweeps need."""
     monkeypatch.setattr(os, "isatty", lambda descriptor: True)
     for name in ("rich", "rich.console", "rich.progress"):
         monkeypatch.setitem(sys.modules, name, None)

@@ -1,13 +1,21 @@
-"""The paper's experiment as a library call; what it measures is judged in ``theorems/``."""
+"""The paper's experiment as a library call; tests/theorems checks its results."""
 
 import pytest
 
 import swordplay as sp
 from swordplay.parts import pools, rates
-from swordplay.theory.reproduce import DEFAULT_ROUNDS, INSTANCES, horizons, paper_tuned, reproduce
-from swordplay.theory.reproduce.entries import ENTRIES
-from swordplay.theory.reproduce.meter import Meter
-from swordplay.theory.reproduce.paper import SAME_RATE
+from swordplay.theory.reproduce import (
+    DEFAULT_ROUNDS,
+    ENTRIES,
+    INSTANCES,
+    RATE_TOLERANCE,
+    Game,
+    Meter,
+    evaluate,
+    horizons,
+    paper_tuned,
+    reproduce,
+)
 from tolerances import ROUNDING
 
 HORIZONS = (50, 100)
@@ -44,10 +52,10 @@ def test_every_entry_plays_every_game(rows):
 
 def test_slow_learners_leave_long_games_out(monkeypatch):
     few = tuple(entry for entry in ENTRIES if entry.learner in ("CBCE", "OGD", "SwordPlusPlus"))
-    assert [entry.most for entry in few] == [None, 1_000, None]
+    assert [entry.max_horizon for entry in few] == [None, 1_000, None]
     monkeypatch.setattr(
-        "swordplay.theory.reproduce.experiment.ENTRIES",
-        tuple(entry._replace(most=60) for entry in few[:2]),
+        "swordplay.theory.reproduce.ENTRIES",
+        tuple(entry._replace(max_horizon=60) for entry in few[:2]),
     )
     assert {
         (row.learner, row.horizon, row.certificate is None) for row in reproduce((50, 100))
@@ -58,7 +66,7 @@ def test_slow_learners_leave_long_games_out(monkeypatch):
 
 
 def test_defaults_are_the_library_s_own(rows):
-    """The self-confident rows are what a user gets who sets nothing but T, G and L."""
+    """The self-confident rows are those of learners given T, G and L and nothing else."""
     stream = sp.streams.paper.alternating(100)
     learner = sp.SwordBest(
         stream.domain,
@@ -87,13 +95,13 @@ def test_progress_goes_up_to_the_end():
 def test_paper_tuning_is_fresh_and_has_the_paper_s_pools(name, make):
     stream = make(60)
     learner = paper_tuned(name, stream)
-    told = {
+    given = {
         "diameter": 2.0,
         "gradient_bound": stream.gradient_bound(stream.domain),
         "smoothness": stream.smoothness,
         "horizon": len(stream),
     }
-    variation, small_loss = list(pools.variation(**told)), list(pools.small_loss(**told))
+    variation, small_loss = list(pools.variation(**given)), list(pools.small_loss(**given))
     expected = {
         "SwordVar": variation,
         "SwordSmall": small_loss,
@@ -103,7 +111,7 @@ def test_paper_tuning_is_fresh_and_has_the_paper_s_pools(name, make):
     assert list(learner.step_sizes) == expected
 
 
-def test_the_rate_is_the_one_that_its_own_run_asks_for():
+def test_the_rate_is_that_of_its_own_squared_gradients():
     stream = sp.streams.paper.alternating(300)
     learner = paper_tuned("SwordSmall", stream)
     rate = learner.state()["hedge.rate.value"]
@@ -112,7 +120,7 @@ def test_the_rate_is_the_one_that_its_own_run_asks_for():
     asked = rates.paper_small_loss(
         diameter=2.0, experts=len(learner.step_sizes), squared_gradients=squares
     )
-    assert rate == pytest.approx(asked, rel=SAME_RATE)
+    assert rate == pytest.approx(asked, rel=RATE_TOLERANCE)
 
 
 def test_an_unknown_name_is_refused():
@@ -159,3 +167,13 @@ def test_the_meter_reports_now_and_then_and_at_the_end(numbers, expected):
     for number in numbers:
         played(number)
     assert seen == expected
+
+
+def test_a_bound_gets_the_arguments_that_it_has_parameters_for():
+    game = Game.of(sp.streams.paper.gradual(20))
+
+    def bound(*, diameter, horizon, step_size, other=None):
+        return diameter, horizon, step_size, other
+
+    assert evaluate(bound, game, step_size=0.5, experts=3) == (game.diameter, 21, 0.5, None)
+    assert evaluate(bound, game, step_size=0.5, horizon=7) == (game.diameter, 7, 0.5, None)

@@ -1,5 +1,6 @@
 """Path lengths and sums at the decisions, against plain loops."""
 
+import math
 from itertools import pairwise
 
 import numpy as np
@@ -10,6 +11,9 @@ from hypothesis import strategies as st
 
 import swordplay as sp
 from tolerances import ROUNDING, TWIN
+
+BALL = sp.Ball(2)
+STREAM = sp.LinearStream([[3.0, 4.0], [1.0, 0.0], [0.0, 2.0]], [1.0, -2.0, 0.5])
 
 
 def stream(loss, rounds=25, dim=4, sparse=False, seed=0):
@@ -139,3 +143,49 @@ class TestRefusals:
         points[3, 1] = np.inf
         with pytest.raises(ValueError, match=r"must be finite, got inf at index \(3, 1\)"):
             quantity(stream("squared"), points)
+
+
+class TestConstants:
+    def test_smoothness(self):
+        losses = [
+            sp.SquaredLoss([3.0, 4.0], 1.0),
+            sp.WeightedLoss(sp.LogisticLoss([2.0, 0.0], 1), 30.0),
+        ]
+        assert sp.smoothness(losses) == 30.0
+        assert sp.smoothness(STREAM) == sp.smoothness(list(STREAM)) == 25.0
+        assert sp.smoothness([]) == 0.0
+        with pytest.raises(ValueError, match=r"smoothness is None, number 1.*smoothness=L"):
+            sp.smoothness([losses[0], sp.FunctionLoss(lambda x: x.sum(-1), np.ones_like)])
+
+    @pytest.mark.parametrize("domain", [BALL, sp.Box([-1.0, 0.0], [0.5, 2.0]), sp.Simplex(2, 1.5)])
+    def test_gradient_bound_is_attained_and_never_passed(self, domain):
+        rng = np.random.default_rng(0)
+        matrix = rng.normal(size=(2, 2))
+        losses = [
+            sp.SquaredLoss([3.0, 4.0], 1.0),
+            sp.LogisticLoss([2.0, 1.0], 1),
+            sp.HuberLoss([1.0, -2.0], 0.3, 0.4),
+            sp.WeightedLoss(sp.SquaredLoss([0.5, 1.0], -1.0), 7.0),
+            sp.QuadraticLoss(matrix @ matrix.T, [1.0, -2.0]),
+        ]
+        points = domain.project(domain.center + 3 * rng.normal(size=(20_000, 2)))
+        for loss in losses:
+            found = sp.gradient_bound([loss], domain)
+            sampled = np.linalg.norm(loss.gradient(points), axis=1).max()
+            assert found.exact
+            assert sampled <= found * (1 + ROUNDING)
+            assert found <= sampled * 1.001
+        assert sp.gradient_bound(losses, domain) == max(
+            sp.gradient_bound([loss], domain) for loss in losses
+        )
+        assert sp.gradient_bound(list(STREAM), domain) == pytest.approx(
+            STREAM.gradient_bound(domain), rel=ROUNDING
+        )
+
+    def test_other_losses_are_bounded_by_their_smoothness(self):
+        other = sp.FunctionLoss(
+            lambda x: 0.5 * ((x - 3.0) ** 2).sum(-1), lambda x: x - 3.0, smoothness=1.0
+        )
+        found = sp.gradient_bound([other], BALL)
+        assert found == pytest.approx(math.sqrt(18) + 1.0, rel=ROUNDING)
+        assert not found.exact
