@@ -588,7 +588,7 @@ MUTANTS = [
         ("seen.gradient > told.gradient_bound", "seen.gradient > 2 * told.gradient_bound"),
     ),
     *_in(
-        "theory/hindsight/blocks.py",
+        "theory/hindsight/duality.py",
         ("tests/regret/test_hindsight_at_scale.py",),
         ("penalty / np.maximum(lengths, penalty)", "1.0 + 0 * lengths"),
     ),
@@ -1229,8 +1229,8 @@ MUTANTS = [
     *_in(
         "theory/hindsight/interior_point.py",
         ("tests/regret/test_hindsight_at_scale.py",),
-        ("SATURATED = 1e-3", "SATURATED = 0.0"),
-        ("starts[off.argmin(axis=0),", "starts[off.argmax(axis=0),"),
+        ("SATURATED_SLOPE = 1e-3", "SATURATED_SLOPE = 0.0"),
+        ("starts[errors.argmin(axis=0),", "starts[errors.argmax(axis=0),"),
     ),
     *_in(
         "late/pending.py",

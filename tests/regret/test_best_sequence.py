@@ -18,9 +18,9 @@ import pairs
 import swordplay as sp
 from strategies import domains, losses
 from swordplay.theory.hindsight import chain, interior_point, one_dimension
-from swordplay.theory.hindsight.chain import Chain, Hessians
-from swordplay.theory.hindsight.cones import ConePoints, Scaling
-from swordplay.theory.hindsight.losses_in_domain import StrangeRounds, frame_of
+from swordplay.theory.hindsight.chain import Chain, Hessians, MoveMatrices
+from swordplay.theory.hindsight.cones import ConePoints, NesterovToddScaling
+from swordplay.theory.hindsight.losses_in_domain import BlackBoxLosses, coordinates_of
 from swordplay.theory.hindsight.sequence import Problem
 from tolerances import CLOSED_SEQUENCE, DENSE_SYSTEM, FLAT_MINIMUM, JUDGE, ROUNDING
 
@@ -82,8 +82,8 @@ class TestOneDimension:
     @pytest.mark.parametrize(("loss", "penalty"), pairs.of(FAMILIES, [1e-3, 0.1, 1.0, 100.0]))
     def test_two_methods_one_answer(self, loss, penalty):
         both = Problem(drifting(loss, 120, 1), sp.Ball(1, 0.8, [0.1]), None)
-        exact = one_dimension.minimize(both.rounds, both.frame, penalty)
-        inside = interior_point.minimize(both.rounds, both.frame, penalty, both.target)
+        exact = one_dimension.solve(both.losses, both.coordinates, penalty)
+        inside = interior_point.solve(both.losses, both.coordinates, penalty, both.target)
         assert inside.gap <= both.target
         assert abs(inside.objective - exact.objective) <= both.target
 
@@ -139,7 +139,7 @@ class TestPenalty:
         penalty = data.draw(st.floats(1e-3, 1e3))
         # Losses with kinks among losses of other families are strangers, whose Hessians jump: some
         # are refused in words.
-        kinks = isinstance(Problem(stream, domain, None).rounds, StrangeRounds) and any(
+        kinks = isinstance(Problem(stream, domain, None).losses, BlackBoxLosses) and any(
             isinstance(loss, sp.HuberLoss) for loss in stream
         )
         try:
@@ -270,31 +270,31 @@ class TestParts:
     )
     def test_chain_against_a_dense_solver(self, rounds, dim, workspace, monkeypatch):
         monkeypatch.setattr(
-            chain, "WORKSPACE", workspace
+            chain, "MAX_STORED_NUMBERS", workspace
         )  # too little room: parts are eliminated again and again
         rng, n = np.random.default_rng(rounds), dim
         matrices = rng.normal(size=(rounds, n, n))
         hessians = Hessians(
             features=rng.normal(size=(rounds, n)),
-            bends=rng.uniform(size=rounds),
+            feature_weights=rng.uniform(size=rounds),
             matrices=matrices @ matrices.transpose(0, 2, 1),
-            ridges=rng.uniform(0.1, 1, size=rounds),
-            rims=rng.normal(size=(rounds, n)),
+            diagonals=rng.uniform(0.1, 1, size=rounds),
+            directions=rng.normal(size=(rounds, n)),
             normals=rng.normal(size=(5, n)),
-            walls=rng.uniform(size=(rounds, 5)),
+            normal_weights=rng.uniform(size=(rounds, 5)),
         )
         yields, leans = 10 ** rng.uniform(-4, 2, size=rounds - 1), rng.normal(size=(rounds - 1, n))
         sides, wanted = rng.normal(size=(rounds, n)), rng.normal(size=(rounds - 1, n))
         system = Chain(rounds, n)
-        system.eliminate(hessians, (yields, leans))
-        points, forces = system.solve(sides, wanted, refined=True)
+        system.factorize(hessians, MoveMatrices(yields, leans))
+        points, forces = system.solve(sides, wanted, is_refined=True)
 
         # Rows: own Hessians and forces; then moves less what they yield.
         own = np.zeros((rounds * n, rounds * n))
         for t, unit in itertools.product(range(rounds), np.eye(n)):
             place = np.zeros((rounds, n))
             place[t] = unit
-            own[:, t * n + int(unit.argmax())] = hessians.apply(place).ravel()
+            own[:, t * n + int(unit.argmax())] = hessians.multiply(place).ravel()
         moving = np.kron(np.diff(np.eye(rounds), axis=0), np.eye(n))
         soft = np.zeros((len(moving), len(moving)))
         for t in range(rounds - 1):
@@ -313,10 +313,10 @@ class TestParts:
         primal, dual = (
             ConePoints(np.linalg.norm(tail, axis=1) * 1.1 + 0.01, tail) for tail in tails
         )
-        scaling = Scaling(primal, dual)
-        for ours, theirs in zip(scaling.down(primal), scaling.up(dual), strict=True):
+        scaling = NesterovToddScaling(primal, dual)
+        for ours, theirs in zip(scaling.solve(primal), scaling.multiply(dual), strict=True):
             np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9)
-        back = scaling.up(scaling.down(primal))
+        back = scaling.multiply(scaling.solve(primal))
         np.testing.assert_allclose(back.tail, primal.tail, atol=1e-9)
 
     def test_longest_step_ends_on_the_boundary(self):
@@ -327,7 +327,7 @@ class TestParts:
         )
         point = ConePoints(np.linalg.norm(tail, axis=1) + 0.5, tail)
         inwards = ConePoints(np.ones(1), np.zeros((1, 3)))
-        scaling = Scaling(point, point)
+        scaling = NesterovToddScaling(point, point)
         for share in (scaling.longest_step(step, inwards), scaling.longest_step(inwards, step)):
             head, end = point.head + share * step.head, point.tail + share * step.tail
             np.testing.assert_allclose(head, np.linalg.norm(end, axis=1), rtol=1e-9)
@@ -338,8 +338,8 @@ class TestParts:
         primal, dual, push = (
             ConePoints(np.linalg.norm(t, axis=1) + 0.1, t) for t in rng.normal(size=(3, 20, 3))
         )
-        scaling, mu = Scaling(primal, dual), 0.3
-        x, m, up = scaling.corrected(mu, push), scaling.middle, scaling.up(push)
+        scaling, mu = NesterovToddScaling(primal, dual), 0.3
+        x, m, up = scaling.corrector(mu, push), scaling.scaled_points, scaling.multiply(push)
         last = ConePoints(
             -m.head - up.head, -m.tail - up.tail
         )  # what the primal side of a step to zero looks like
@@ -356,16 +356,16 @@ class TestParts:
     def test_frames_keep_distances(self):
         rng = np.random.default_rng(2)
         for domain in (*shapes(4), sp.Box([0.0, 1.0, -1.0, 2.0], [1.0, 1.0, 0.5, 2.0])):
-            frame = frame_of(domain)
+            coordinates = coordinates_of(domain)
             points = domain.project(domain.center + domain.diameter * rng.normal(size=(30, 4)))
-            inward = frame.inward(points)
-            np.testing.assert_allclose(frame.outward(inward), points, atol=ROUNDING * 10)
+            inward = coordinates.to_coordinates(points)
+            np.testing.assert_allclose(coordinates.to_points(inward), points, atol=ROUNDING * 10)
             np.testing.assert_allclose(
                 np.linalg.norm(np.diff(inward, axis=0), axis=1),
                 np.linalg.norm(np.diff(points, axis=0), axis=1),
             )
-            assert (inward @ frame.normals.T <= frame.distances + ROUNDING * 10).all()
-            assert frame.depth > 0
+            assert (inward @ coordinates.normals.T <= coordinates.offsets + ROUNDING * 10).all()
+            assert coordinates.inner_radius > 0
 
     def test_kernels_are_right_uncompiled(self):
         code = """
@@ -469,7 +469,7 @@ class TestRefusals:
             sp.hindsight.best_sequence([no_value] * 3, sp.Ball(2), penalty=1.0)
 
     def test_too_few_steps(self, monkeypatch):
-        monkeypatch.setattr(interior_point, "STEPS", 2)
+        monkeypatch.setattr(interior_point, "MAX_STEPS", 2)
         with pytest.raises(RuntimeError, match=r"certified gap of .* not within tolerance=1e-07"):
             sp.hindsight.best_sequence(self.stream, sp.Ball(2), penalty=0.3)
 

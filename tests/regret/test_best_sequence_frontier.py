@@ -78,7 +78,7 @@ class TestBudget:
         assert best.penalty == pytest.approx(2.0, rel=JUDGE)
 
     def test_too_few_penalties(self, monkeypatch):
-        monkeypatch.setattr(sequence, "SOLVES", 1)
+        monkeypatch.setattr(sequence, "MAX_PENALTIES", 1)
         with pytest.raises(
             RuntimeError, match=r"tried 1 penalties for path_length=0.5 .* Give a larger tolerance"
         ):

@@ -20,7 +20,7 @@ from swordplay.parts.learners import Sword
 from swordplay.theory import hindsight
 from swordplay.theory.curve import RegretCurve
 from swordplay.theory.game import play
-from swordplay.theory.hindsight.sequence import Progress
+from swordplay.theory.hindsight import Progress
 
 ROWS = 3000
 """At the most, from the beginning of the stream, where the certificate starts;"""

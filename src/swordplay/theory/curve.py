@@ -11,7 +11,7 @@ import numpy as np
 
 from swordplay.core import arguments
 from swordplay.core.types import Domain, Loss, Vector
-from swordplay.theory.hindsight.sequence import Progress, frontier
+from swordplay.theory.hindsight import Progress, frontier
 
 
 class RegretCurve(NamedTuple):

@@ -13,7 +13,7 @@ from swordplay.core.types import Domain, Loss, Matrix, Vector
 from swordplay.parts.learners.assumptions import Assumptions
 from swordplay.parts.streams import LinearStream
 from swordplay.theory.curve import Certified, RegretCurve, regret_curve
-from swordplay.theory.hindsight.sequence import Progress
+from swordplay.theory.hindsight import Progress
 from swordplay.theory.quantities import comparator_loss
 
 INSIDE = 1e-9
