@@ -595,7 +595,7 @@ MUTANTS = [
     *_in(
         "theory/variation_search.py",
         ("tests/regret/test_variation.py",),
-        ("np.square(rim.end - rim.start) / 8", "np.square(rim.end - rim.start) / 800"),
+        ("np.square(pieces.end - pieces.start) / 8", "np.square(pieces.end - pieces.start) / 800"),
     ),
     *_in(
         "parts/learners/ensemble.py",

@@ -15,7 +15,7 @@ from swordplay.parts.domains.enclosures import reach
 from swordplay.parts.losses import LinearLoss, WeightedLoss
 from swordplay.parts.streams import LinearStream
 from swordplay.theory.quantities import Quantity
-from swordplay.theory.variation_quadratic import AffineChange, as_quadratic
+from swordplay.theory.variation_quadratic import QuadraticChange, as_quadratic
 
 
 def smoothness(stream: Iterable[Loss]) -> float:
@@ -80,7 +80,7 @@ def gradient_bound(stream: Iterable[Loss], domain: Domain) -> Quantity:
 def _steepest(loss: Any, t: int, domain: Domain) -> Quantity:
     form = as_quadratic(loss)
     if form is not None:
-        alone = AffineChange(form.matrix[None], form.vector[None], np.array([form.constant]))
+        alone = QuadraticChange(form.matrix[None], form.vector[None], np.array([form.constant]))
         values, exact = alone.gradient_suprema(domain)
         return Quantity(math.sqrt(float(values[0])), exact)
     at_center = float(np.linalg.norm(arguments.gradient_of(loss)(domain.center)))
