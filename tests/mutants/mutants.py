@@ -589,12 +589,12 @@ MUTANTS = [
     ),
     *_in(
         "theory/hindsight/duality.py",
-        ("tests/regret/test_hindsight_at_scale.py",),
+        ("tests/theory/hindsight/test_blocks.py", "tests/theory/hindsight/test_duality.py"),
         ("penalty / np.maximum(lengths, penalty)", "1.0 + 0 * lengths"),
     ),
     *_in(
         "theory/variation_search.py",
-        ("tests/regret/test_variation.py",),
+        ("tests/theory/test_variation_search.py",),
         ("np.square(pieces.end - pieces.start) / 8", "np.square(pieces.end - pieces.start) / 800"),
     ),
     *_in(
@@ -1228,7 +1228,7 @@ MUTANTS = [
     ),
     *_in(
         "theory/hindsight/interior_point.py",
-        ("tests/regret/test_hindsight_at_scale.py",),
+        ("tests/theory/hindsight/test_interior_point.py",),
         ("SATURATED_SLOPE = 1e-3", "SATURATED_SLOPE = 0.0"),
         ("starts[errors.argmin(axis=0),", "starts[errors.argmax(axis=0),"),
     ),

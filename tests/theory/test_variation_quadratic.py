@@ -1,16 +1,97 @@
-"""The dual of a quadratic over a ball, against points on it."""
+"""Changes of quadratics and maxima of quadratics over a ball, against samples and ascent."""
 
 import numpy as np
 import pytest
 
+import pairs
+import swordplay as sp
 from swordplay.theory.variation_quadratic import (
     ball_maximum,
     largest_magnitude,
     largest_squared_gradient,
 )
-from tolerances import ROUNDING, SPHERE_GRID
+from theory.changes import (
+    climbed_function_variation,
+    climbed_gradient_variation,
+    corners,
+    domains,
+    quadratic,
+    squared,
+    squared_changes,
+)
+from tolerances import CLIMB, ROUNDING, SPHERE_GRID, TWIN
 
 SAMPLES = 20_000
+
+
+@pytest.mark.parametrize(("seed", "dim"), pairs.of(range(4), [1, 2, 3, 5]))
+@pytest.mark.parametrize("kind", ["squared", "quadratic", "mixed"])
+def test_gradient_variation_of_quadratics_is_exact(seed, dim, kind):
+    rng = np.random.default_rng([seed, dim])
+    stream = list(squared(rng, 6, dim))
+    if kind != "squared":
+        stream = [
+            quadratic(rng, dim) if kind == "quadratic" or t % 3 else loss
+            for t, loss in enumerate(stream)
+        ]
+    ball, *polytopes = domains(dim, rng)
+    answer = sp.gradient_variation(stream, ball)
+    assert answer.exact
+    found = climbed_gradient_variation(stream, ball, rng)
+    assert found * (1 - ROUNDING) <= answer <= found * (1 + CLIMB)
+    for domain in polytopes:
+        answer = sp.gradient_variation(stream, domain)
+        assert answer.exact
+        assert answer == pytest.approx(squared_changes(stream, corners(domain)), rel=TWIN)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("dim", [1, 2, 4])
+@pytest.mark.parametrize("diagonal", [True, False])
+def test_function_variation_of_quadratics(seed, dim, diagonal):
+    rng = np.random.default_rng([seed, dim])
+    stream = [quadratic(rng, dim, diagonal) for _ in range(3)]
+    for domain in domains(dim, rng):
+        answer, found = (
+            sp.function_variation(stream, domain),
+            climbed_function_variation(stream, domain, rng),
+        )
+        assert answer >= found * (1 - ROUNDING)
+        if isinstance(domain, sp.Ball) or (isinstance(domain, sp.Box) and (diagonal or dim == 1)):
+            assert answer.exact
+        if answer.exact:
+            assert answer <= found * (1 + CLIMB)
+
+
+def test_worst_at_a_vertex_of_the_simplex_is_known_to_be_exact():
+    stream = [sp.QuadraticLoss(np.zeros((3, 3)), b) for b in ([0.0, 0.0, 0.0], [1.0, 2.0, -5.0])]
+    answer = sp.function_variation(stream, sp.Simplex(3))
+    assert answer.exact
+    assert answer == 5.0
+
+
+def test_wide_boxes_of_dense_quadratics_are_bounded():
+    rng = np.random.default_rng(5)
+    stream, box = [quadratic(rng, 12) for _ in range(4)], sp.Box(-np.ones(12), np.ones(12))
+    answer = sp.gradient_variation(stream, box)
+    assert not answer.exact
+    assert squared_changes(stream, corners(box)) <= answer
+
+
+def test_two_forms_of_the_same_quadratics_agree():
+    rng = np.random.default_rng(4)
+    stream = squared(rng, 20, 4)
+    outer = [
+        sp.QuadraticLoss(np.outer(f.features, f.features), f.target * f.features, 0.5 * f.target**2)
+        for f in stream
+    ]
+    for domain in domains(4, rng):
+        assert sp.gradient_variation(outer, domain) == pytest.approx(
+            sp.gradient_variation(stream, domain), rel=TWIN
+        )
+        bound = sp.function_variation(outer, domain)
+        assert bound >= sp.function_variation(stream, domain) * (1 - TWIN)
+        assert bound.exact == isinstance(domain, sp.Ball)
 
 
 def circle(radius):
