@@ -594,7 +594,7 @@ MUTANTS = [
     ),
     *_in(
         "theory/variation_search.py",
-        ("tests/theory/test_variation_search.py",),
+        ("tests/theory/test_variation.py",),
         ("np.square(pieces.end - pieces.start) / 8", "np.square(pieces.end - pieces.start) / 800"),
     ),
     *_in(
