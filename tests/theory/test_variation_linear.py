@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import swordplay as sp
-from swordplay.theory.rows import Rows
+from swordplay.parts.streams.linear import Rows
 from swordplay.theory.variation_linear import LinearChange
 from theory.changes import (
     Segment,

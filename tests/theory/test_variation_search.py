@@ -5,7 +5,7 @@ import pytest
 
 import pairs
 import swordplay as sp
-from swordplay.theory.rows import Rows
+from swordplay.parts.streams.linear import Rows
 from swordplay.theory.variation_linear import LinearChange
 from tolerances import CLIMB, RIM_GRID, ROUNDING, TWIN
 

@@ -20,11 +20,10 @@ from typing import Any
 import numpy as np
 
 from swordplay.core.types import Array, Domain, Vector
-from swordplay.parts.domains import Ball, Box, Simplex
-from swordplay.parts.domains.enclosures import enclosing_ball, enclosing_box, reach
+from swordplay.parts.domains import Ball, Box, Simplex, enclosing_ball, enclosing_box, reach
 from swordplay.parts.losses import HuberLoss, LinearLoss, LogisticLoss, SquaredLoss
+from swordplay.parts.streams.linear import Rows, inner
 from swordplay.theory.plane_projection import Plane, RowPairs, plane_of, project_corners
-from swordplay.theory.rows import Rows, inner
 from swordplay.theory.variation_quadratic import (
     Suprema,
     largest_magnitude,

@@ -16,8 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from swordplay.core.types import Array, Domain, Loss, Matrix, Vector
-from swordplay.parts.domains import Ball, Box, Simplex
-from swordplay.parts.domains.enclosures import enclosing_ball, enclosing_box
+from swordplay.parts.domains import Ball, Box, Simplex, enclosing_ball, enclosing_box
 from swordplay.parts.losses import QuadraticLoss, SquaredLoss
 
 MAX_CORNER_DIM = 10

@@ -23,11 +23,10 @@ from typing import Any, NamedTuple, Protocol, final
 import numpy as np
 
 from swordplay.core.types import Array, Domain, Vector
-from swordplay.parts.domains import Ball, Box, Simplex
-from swordplay.parts.domains.enclosures import enclosing_ball, enclosing_box
+from swordplay.parts.domains import Ball, Box, Simplex, enclosing_ball, enclosing_box
 from swordplay.parts.losses import HuberLoss, LinearLoss, LogisticLoss
+from swordplay.parts.streams.linear import Rows
 from swordplay.theory.plane_projection import Plane, RowPairs, plane_of, project_corners
-from swordplay.theory.rows import Rows
 from swordplay.theory.variation_quadratic import Suprema
 
 CHUNK = 1 << 12

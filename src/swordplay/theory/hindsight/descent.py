@@ -19,7 +19,7 @@ from swordplay.core import arguments
 from swordplay.core.types import Array, Domain, Loss, Matrix, Vector
 from swordplay.parts.losses import SquaredLoss
 from swordplay.parts.streams import LinearStream
-from swordplay.theory.rows import Rows
+from swordplay.parts.streams.linear import Rows
 from swordplay.theory.variation_quadratic import as_quadratic
 
 ROUNDING = 1e-13

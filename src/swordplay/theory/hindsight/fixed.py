@@ -14,11 +14,11 @@ import numpy as np
 from swordplay.core import arguments
 from swordplay.core.types import Array, Domain, Loss, Matrix, Vector
 from swordplay.parts.streams import LinearStream
+from swordplay.parts.streams.linear import Rows
 from swordplay.theory.hindsight import descent, interior_point
 from swordplay.theory.hindsight.blocks import BlockLosses
 from swordplay.theory.hindsight.descent import BlockSums, require_dim, sums_over_blocks
 from swordplay.theory.hindsight.sequence import Problem
-from swordplay.theory.rows import Rows
 
 TOLERANCE = 1e-9
 """Default tolerance: the largest gap, relative to the range of the losses over the domain."""
@@ -105,7 +105,8 @@ def gap(stream: Iterable[Loss], domain: Domain, point: Any) -> float:
     x = arguments.vector("point", point, domain.dim)
     if not domain.contains(x):
         raise ValueError(
-            f"point must lie in the domain {domain!r}, got {arguments.shown(x.tolist())}. Project "
+            f"point must lie in the domain {domain!r}, got {arguments.short_repr(x.tolist())}. "
+            "Project "
             "it first."
         )
     (sums,) = sums_over_blocks(stream, domain, None)
@@ -128,7 +129,7 @@ def block_minimizers(stream: Iterable[Loss], domain: Domain, length: int) -> Mat
         One row per round, shape ``(T, d)``, equal within a block and in the domain. Each is within
         ``TOLERANCE`` of the best of its block, or as near as ``MAX_STEPS`` descent steps come.
     """
-    domain, length = arguments.domain(domain), arguments.whole("length", length)
+    domain, length = arguments.domain(domain), arguments.integer("length", length)
     losses = stream if isinstance(stream, LinearStream) else list(stream)
     points: list[Vector] = []
     for sums in sums_over_blocks(losses, domain, length):

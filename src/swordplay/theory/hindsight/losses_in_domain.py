@@ -18,8 +18,7 @@ import numpy as np
 
 from swordplay.core import arguments
 from swordplay.core.types import Array, Domain, Loss, Matrix, Vector
-from swordplay.parts.domains import Ball, Box, Simplex
-from swordplay.parts.domains.enclosures import reach
+from swordplay.parts.domains import Ball, Box, Simplex, reach
 from swordplay.parts.losses import HuberLoss, LinearLoss, LogisticLoss, SquaredLoss, WeightedLoss
 from swordplay.parts.streams import LinearStream
 from swordplay.theory.hindsight.descent import require_dim
@@ -585,8 +584,8 @@ def _finite_value(loss: Loss, point: Vector) -> float:
     value = float(loss.value(point))
     if not np.isfinite(value):
         raise ValueError(
-            f"loss.value must be finite, got {value} at {arguments.shown(point.tolist())}. Check "
-            "that loss."
+            f"loss.value must be finite, got {value} at {arguments.short_repr(point.tolist())}. "
+            "Check that loss."
         )
     return value
 

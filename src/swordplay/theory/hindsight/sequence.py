@@ -18,7 +18,7 @@ import numpy as np
 
 from swordplay.core import arguments
 from swordplay.core.types import Array, Domain, Loss, Matrix, Vector
-from swordplay.parts.domains.enclosures import enclosing_ball
+from swordplay.parts.domains import enclosing_ball
 from swordplay.theory.hindsight import blocks, interior_point, one_dimension, unknown_domains
 from swordplay.theory.hindsight.cones import inner
 from swordplay.theory.hindsight.duality import Progress, Solution
@@ -241,7 +241,7 @@ def frontier(
     >>> curve.least_loss([0.0, 0.5, 1.0]).round(2).tolist()
     [0.5, 0.13, 0.0]
     """
-    count = arguments.whole("points", points, least=2)
+    count = arguments.integer("points", points, least=2)
     deadline = (
         math.inf if seconds is None else time.monotonic() + arguments.positive("seconds", seconds)
     )
@@ -294,7 +294,7 @@ class Problem:
         if not domain.contains(domain.center, atol=1e-9 * domain.diameter):
             raise ValueError(
                 "domain.center must lie in the domain, got "
-                f"{arguments.shown(domain.center.tolist())}."
+                f"{arguments.short_repr(domain.center.tolist())}."
             )
         self.coordinates = coordinates_of(domain)
         is_exact = self.coordinates.is_exact
@@ -404,9 +404,9 @@ class Problem:
                 t = int(np.argmax(below - slack))
                 raise RuntimeError(
                     f"the loss of round {t + 1} is not convex: at "
-                    f"{arguments.shown(self.coordinates.to_points(trial[t]).tolist())} it "
+                    f"{arguments.short_repr(self.coordinates.to_points(trial[t]).tolist())} it "
                     f"lies {below[t]:.3g} below its tangent at "
-                    f"{arguments.shown(self.coordinates.to_points(points[t]).tolist())}. "
+                    f"{arguments.short_repr(self.coordinates.to_points(points[t]).tolist())}. "
                     "Hindsight can only be certified for convex losses."
                 )
 
