@@ -6,25 +6,23 @@ import numpy as np
 
 import swordplay as sp
 
-CLIMBERS = 40
+STARTS = 40
 
 
 class Segment:
-    """A stranger's domain: the points between two ends, as a diagonal of the plane or an
-    interval.
-    """
+    """A domain that is neither ball, box nor simplex: the points between two ends."""
 
     def __init__(self, start, end):
         self.start, self.end = np.asarray(start, float), np.asarray(end, float)
         self.dim, self.center = len(self.start), (self.start + self.end) / 2
         self.diameter = float(np.linalg.norm(self.end - self.start))
 
-    def along(self, share):
-        return self.start + share[..., None] * (self.end - self.start)
+    def along(self, fraction):
+        return self.start + fraction[..., None] * (self.end - self.start)
 
     def project(self, points):
-        share = (points - self.start) @ (self.end - self.start) / self.diameter**2
-        return self.along(np.clip(share, 0.0, 1.0))
+        fraction = (points - self.start) @ (self.end - self.start) / self.diameter**2
+        return self.along(np.clip(fraction, 0.0, 1.0))
 
     def contains(self, points, atol=1e-9):
         return np.linalg.norm(self.project(points) - points, axis=-1) <= atol
@@ -50,23 +48,21 @@ def squared(rng, rounds, dim):
     return sp.LinearStream(rng.normal(size=(rounds, dim)), rng.normal(size=rounds))
 
 
-def inside(domain, rng, count=CLIMBERS):
+def inside(domain, rng, count=STARTS):
     return domain.project(domain.center + domain.diameter * rng.normal(size=(count, domain.dim)))
 
 
-def climb(domain, rng, value, gradient, steepest, steps=400):
-    """The highest point that projected gradient ascent finds from many starts: never above the
-    supremum.
-    """
+def ascend(domain, rng, value, gradient, steepest, steps=400):
+    """Largest value that projected gradient ascent finds: a lower bound on the supremum."""
     points = np.concatenate([inside(domain, rng), domain.center[None]])
     for _ in range(steps):
         points = domain.project(points + gradient(points) / steepest)
     return float(value(points).max())
 
 
-def climbed_function_variation(stream, domain, rng):
+def ascended_function_variation(stream, domain, rng):
     def largest(now, before):
-        return climb(
+        return ascend(
             domain,
             rng,
             lambda x: now.value(x) - before.value(x),
@@ -91,10 +87,8 @@ def value_changes(stream, points):
     )
 
 
-def climbed_gradient_variation(stream, domain, rng):
-    """Ascent on a convex function: jump to the best point for the current slope (on a ball,
-    along it).
-    """
+def ascended_gradient_variation(stream, domain, rng):
+    """Ascent on a convex function over a ball: to the boundary point along the present slope."""
     total = 0.0
     for before, now in pairwise(stream):
         # bound to this round

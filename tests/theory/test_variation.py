@@ -20,7 +20,7 @@ from tolerances import ROUNDING, TWIN
 @pytest.mark.parametrize("loss", ["squared", "logistic", "huber"])
 @pytest.mark.parametrize("dim", [1, 2, 5])
 @pytest.mark.parametrize("drift", [0.01, 1.0])
-def test_no_sample_exceeds_the_answer(loss, dim, drift):
+def test_no_sample_exceeds_the_result(loss, dim, drift):
     rng = np.random.default_rng([dim, len(loss)])
     features = np.cumsum(rng.normal(size=(40, dim)) * drift, axis=0) + 1.0
     targets = (
@@ -39,10 +39,10 @@ def test_no_sample_exceeds_the_answer(loss, dim, drift):
 
 
 @pytest.mark.parametrize("dim", [1, 3])
-def test_a_loss_that_stays_adds_exactly_nothing(dim):
+def test_equal_consecutive_losses_add_exactly_0(dim):
     rng = np.random.default_rng(2)
     function = sp.FunctionLoss(lambda x: np.abs(x).sum(-1), np.sign)  # not even smooth
-    still = [
+    losses = [
         *(
             loss(rng.normal(size=dim), 1.0)
             for loss in (sp.SquaredLoss, sp.LogisticLoss, sp.HuberLoss)
@@ -50,14 +50,14 @@ def test_a_loss_that_stays_adds_exactly_nothing(dim):
         quadratic(rng, dim),
         function,
     ]
-    for loss in still:
+    for loss in losses:
         for domain in domains(dim, rng):
             assert sp.gradient_variation([loss] * 4, domain) == 0.0
             assert sp.function_variation([loss] * 4, domain) == 0.0
 
 
 @pytest.mark.parametrize("loss", ["squared", "logistic", "huber"])
-def test_arrays_lists_sparse_rows_and_generators_agree(loss):
+def test_all_forms_of_a_stream_have_the_same_variation(loss):
     rng = np.random.default_rng(3)
     features = rng.normal(size=(30, 6)) * (rng.random((30, 6)) < 0.4)
     targets = rng.integers(0, 2, 30)
@@ -72,7 +72,7 @@ def test_arrays_lists_sparse_rows_and_generators_agree(loss):
                 assert answer.exact == expected.exact
 
 
-def test_mixed_losses_are_bounded():
+def test_losses_of_several_families_are_bounded():
     rng = np.random.default_rng(6)
     stream = [
         sp.SquaredLoss(rng.normal(size=3), 1.0),
@@ -112,7 +112,7 @@ def test_paper_instances(T):
     )
 
 
-def test_long_streams_are_cut_into_chunks_without_losing_a_round(monkeypatch):
+def test_chunks_contain_every_change(monkeypatch):
     rng = np.random.default_rng(7)
     stream, ball = squared(rng, 50, 3), sp.Ball(3)
     mixed = [quadratic(rng, 3) if t % 7 == 0 else loss for t, loss in enumerate(stream)]
@@ -123,7 +123,7 @@ def test_long_streams_are_cut_into_chunks_without_losing_a_round(monkeypatch):
 
 
 @pytest.mark.parametrize("rounds", [0, 1])
-def test_short_streams_do_not_vary(rounds):
+def test_streams_of_at_most_one_round_have_no_variation(rounds):
     stream = sp.LinearStream(np.ones((rounds, 2)), np.ones(rounds))
     for kind in (stream, list(stream)):
         assert sp.gradient_variation(kind, sp.Ball(2)) == 0.0

@@ -8,7 +8,7 @@ from swordplay.parts.streams.linear import Rows
 from swordplay.theory.variation_linear import LinearChange
 from theory.changes import (
     Segment,
-    climbed_function_variation,
+    ascended_function_variation,
     domains,
     inside,
     squared,
@@ -18,9 +18,7 @@ from theory.changes import (
 from tolerances import CLIMB, ROUNDING, SPHERE_GRID, TWIN
 
 SLOPE_OF_SLOPES = 10.0
-"""How fast, relative to itself, the derivative that stands in for a small step changes along the
-drift, generously.
-"""
+"""Bound on the relative change of the derivative along the drift, which replaces a small step."""
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -31,13 +29,13 @@ def test_function_variation_of_squared_losses_is_exact(seed, dim):
     for domain in domains(dim, rng):
         answer, found = (
             sp.function_variation(stream, domain),
-            climbed_function_variation(stream, domain, rng),
+            ascended_function_variation(stream, domain, rng),
         )
         assert answer.exact
         assert found * (1 - ROUNDING) <= answer <= found * (1 + CLIMB)
 
 
-def test_circle_and_interval_by_brute_force():
+def test_circle_and_interval_against_grids():
     rng = np.random.default_rng(0)
     stream, ball = squared(rng, 30, 2), sp.Ball(2, 1.5, [0.3, -2.0])
     angles = np.linspace(0, 2 * np.pi, 20_000, endpoint=False)
@@ -60,7 +58,7 @@ def test_circle_and_interval_by_brute_force():
 
 @pytest.mark.parametrize("loss", ["squared", "logistic", "huber"])
 @pytest.mark.parametrize("drift", [0.03, 0.3, 3.0])
-def test_no_single_term_is_too_small(loss, drift):
+def test_no_sample_exceeds_a_single_supremum(loss, drift):
     rng = np.random.default_rng(len(loss))
     features = 1.0 + drift * rng.normal(size=(800, 2))
     targets = rng.integers(0, 2, 800) if loss == "logistic" else drift * rng.normal(size=800)
@@ -83,9 +81,8 @@ def test_no_single_term_is_too_small(loss, drift):
         assert (values <= change.function_suprema(domain).values * (1 + TWIN)).all()
 
 
-def test_slow_drift_keeps_its_digits():
-    # Steps of 1e-9 on features of size 1: Hessians subtracted from each other would keep seven
-    # digits of sixteen.
+def test_slow_drift_loses_no_digits():
+    # Steps of 1e-9 on features of size 1: a difference of Hessians would have seven digits.
     T, step = 200, 1e-9
     features = 1.0 + step * np.arange(T)[:, None] * np.array([1.0, 0.0])
     stream = sp.LinearStream(features, np.zeros(T))
@@ -101,8 +98,7 @@ def test_slow_drift_keeps_its_digits():
 @pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
 @pytest.mark.parametrize("loss", ["squared", "logistic", "huber"])
 def test_degenerate_rows(loss, scale):
-    # Zeros, repetitions, opposites, multiples and all but equal rows: no warning, no loss of the
-    # supremum.
+    # Zeros, repeated, negated, multiplied and nearly equal rows: no warning, and still a bound.
     a = np.array([1.0, -2.0, 0.5])
     features = scale * np.array(
         [a, a, -a, 3 * a, 0 * a, 0 * a, [0, 0, 1.0], a, a + 1e-15 * a[::-1], a, [1e-200, 0, 0]]
@@ -119,7 +115,7 @@ def test_degenerate_rows(loss, scale):
         )
 
 
-def test_huber_losses_that_differ_only_in_their_threshold_do_differ():
+def test_huber_losses_that_differ_only_in_their_threshold():
     stream = [sp.HuberLoss([1.0], 0.0, threshold=threshold) for threshold in (0.1, 1.0)]
     assert sp.gradient_variation(stream, sp.Ball(1)) >= 0.9**2
     assert sp.function_variation(stream, sp.Ball(1)) >= 0.5 - 0.095

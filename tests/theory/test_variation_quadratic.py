@@ -11,8 +11,8 @@ from swordplay.theory.variation_quadratic import (
     largest_squared_gradient,
 )
 from theory.changes import (
-    climbed_function_variation,
-    climbed_gradient_variation,
+    ascended_function_variation,
+    ascended_gradient_variation,
     corners,
     domains,
     quadratic,
@@ -37,7 +37,7 @@ def test_gradient_variation_of_quadratics_is_exact(seed, dim, kind):
     ball, *polytopes = domains(dim, rng)
     answer = sp.gradient_variation(stream, ball)
     assert answer.exact
-    found = climbed_gradient_variation(stream, ball, rng)
+    found = ascended_gradient_variation(stream, ball, rng)
     assert found * (1 - ROUNDING) <= answer <= found * (1 + CLIMB)
     for domain in polytopes:
         answer = sp.gradient_variation(stream, domain)
@@ -54,7 +54,7 @@ def test_function_variation_of_quadratics(seed, dim, diagonal):
     for domain in domains(dim, rng):
         answer, found = (
             sp.function_variation(stream, domain),
-            climbed_function_variation(stream, domain, rng),
+            ascended_function_variation(stream, domain, rng),
         )
         assert answer >= found * (1 - ROUNDING)
         if isinstance(domain, sp.Ball) or (isinstance(domain, sp.Box) and (diagonal or dim == 1)):
@@ -63,14 +63,14 @@ def test_function_variation_of_quadratics(seed, dim, diagonal):
             assert answer <= found * (1 + CLIMB)
 
 
-def test_worst_at_a_vertex_of_the_simplex_is_known_to_be_exact():
+def test_a_supremum_at_a_vertex_of_the_simplex_is_exact():
     stream = [sp.QuadraticLoss(np.zeros((3, 3)), b) for b in ([0.0, 0.0, 0.0], [1.0, 2.0, -5.0])]
     answer = sp.function_variation(stream, sp.Simplex(3))
     assert answer.exact
     assert answer == 5.0
 
 
-def test_wide_boxes_of_dense_quadratics_are_bounded():
+def test_boxes_of_many_dimensions_have_an_upper_bound():
     rng = np.random.default_rng(5)
     stream, box = [quadratic(rng, 12) for _ in range(4)], sp.Box(-np.ones(12), np.ones(12))
     answer = sp.gradient_variation(stream, box)
@@ -78,7 +78,7 @@ def test_wide_boxes_of_dense_quadratics_are_bounded():
     assert squared_changes(stream, corners(box)) <= answer
 
 
-def test_two_forms_of_the_same_quadratics_agree():
+def test_squared_losses_and_equal_quadratics_agree():
     rng = np.random.default_rng(4)
     stream = squared(rng, 20, 4)
     outer = [
@@ -101,7 +101,7 @@ def circle(radius):
 
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("signs", [(1, 1), (1, -1), (-1, -1)])
-def test_is_the_maximum_over_the_disc(seed, signs):
+def test_ball_maximum_is_the_maximum_over_a_disc(seed, signs):
     rng = np.random.default_rng(seed)
     q = np.abs(rng.normal(size=(8, 2))) * signs
     p, radius = (
@@ -121,37 +121,37 @@ def test_is_the_maximum_over_the_disc(seed, signs):
     assert (answer <= found + SPHERE_GRID * scale).all()
 
 
-def test_hard_case():
-    # No slope along the steepest axis: z_2 = p_2 / (q_1 - q_2) = 0.3 and z_1 takes up the rest of
-    # the radius.
+def test_ball_maximum_in_the_hard_case():
+    # No slope along the axis of largest curvature: z_2 = p_2 / (q_1 - q_2) = 0.3, and z_1 is the
+    # rest of the radius.
     q, p = np.array([[2.0, 1.0]]), np.array([[0.0, 0.3]])
     expected = 2.0 * (1 - 0.3**2) + 0.3**2 + 2 * 0.3 * 0.3
     assert ball_maximum(q, p, 1.0)[0] == pytest.approx(expected, rel=ROUNDING)
 
 
-@pytest.mark.parametrize("whisper", [1e-300, 1e-100, 1e-30, 1e-12, 1e-6])
-def test_nearly_hard_case(whisper):
-    q, p = np.array([[2.0, 1.0]]), np.array([[whisper, 0.3]])
+@pytest.mark.parametrize("slope", [1e-300, 1e-100, 1e-30, 1e-12, 1e-6])
+def test_ball_maximum_near_the_hard_case(slope):
+    q, p = np.array([[2.0, 1.0]]), np.array([[slope, 0.3]])
     limit = 2.0 * (1 - 0.3**2) + 0.3**2 + 2 * 0.3 * 0.3
     answer = ball_maximum(q, p, 1.0)[0]
-    assert limit * (1 - ROUNDING) <= answer <= limit + 2 * whisper + ROUNDING
+    assert limit * (1 - ROUNDING) <= answer <= limit + 2 * slope + ROUNDING
 
 
-def test_no_slope_at_all_is_the_largest_eigenvalue():
+def test_ball_maximum_without_slopes_is_the_largest_curvature():
     assert ball_maximum(np.array([[3.0, -1.0], [-2.0, -1.0]]), np.zeros((2, 2)), 2.0).tolist() == [
         12.0,
         0.0,
     ]
 
 
-def test_inner_maximum_of_a_concave_quadratic():
+def test_ball_maximum_inside_the_ball():
     assert ball_maximum(np.array([[-2.0]]), np.array([[1.0]]), 1.0)[0] == pytest.approx(
         0.5, rel=ROUNDING
     )
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_rotated_problems_agree_with_samples(seed):
+def test_suprema_of_rotated_quadratics_agree_with_samples(seed):
     rng = np.random.default_rng(seed)
     M = rng.normal(size=(4, 2, 2))
     M, g, c = M + np.swapaxes(M, 1, 2), rng.normal(size=(4, 2)), rng.normal(size=4)

@@ -12,10 +12,8 @@ from tolerances import CLIMB, RIM_GRID, ROUNDING, TWIN
 
 @pytest.mark.parametrize("loss", ["logistic", "huber"])
 @pytest.mark.parametrize(("scale", "drift"), pairs.of([0.3, 3.0, 20.0], [1e-7, 1.0]))
-def test_variation_of_curved_losses_is_attained(loss, scale, drift):
-    """Gradients at many points of the rim, the ends of the ranges and the corners come within a
-    grid's width of the answer.
-    """
+def test_gradient_variation_is_attained_on_the_boundary(loss, scale, drift):
+    """The largest change at many points of the boundary is close to the result, and below it."""
     rng = np.random.default_rng(7)
     features = scale * (rng.normal(size=2) + drift * rng.normal(size=(12, 2)))
     targets = (
@@ -30,7 +28,7 @@ def test_variation_of_curved_losses_is_attained(loss, scale, drift):
         sp.Box([-0.5, 0.1], [0.7, 0.9]),
         sp.Simplex(2, 1.5),
     )
-    rims = {
+    boundaries = {
         ball: ball.center + ball.radius * np.stack([np.cos(angles), np.sin(angles)], axis=1),
         box: box.project(box.center + 9.0 * np.stack([np.cos(angles), np.sin(angles)], axis=1)),
         simplex: np.stack(
@@ -40,11 +38,11 @@ def test_variation_of_curved_losses_is_attained(loss, scale, drift):
     square = np.linspace(0, 1, 10_001)[:, None]
     edges = [box.lower + square * np.array([0.0, 0.8]), box.upper - square * np.array([0.0, 0.8])]
     edges += [box.lower + square * np.array([1.2, 0.0]), box.upper - square * np.array([1.2, 0.0])]
-    rims[box] = np.concatenate(edges)
+    boundaries[box] = np.concatenate(edges)
     change = LinearChange(Rows.of_stream(stream))
-    for domain, rim in rims.items():
+    for domain, boundary in boundaries.items():
         largest = np.zeros(len(stream) - 1)
-        for x in rim[::16]:
+        for x in boundary[::16]:
             largest = np.maximum(largest, change.squared_gradients(x))
         answer = sp.gradient_variation(stream, domain)
         assert answer.exact
@@ -54,26 +52,23 @@ def test_variation_of_curved_losses_is_attained(loss, scale, drift):
         assert answer <= largest.sum() * (1 + RIM_GRID)
 
 
-def test_curved_losses_far_apart_are_worth_what_their_slopes_allow():
-    """By hand: labels that flip on a row change the slope by 1 everywhere.
-
-    Saturated Huber losses by twice the threshold.
-    """
+def test_losses_with_slopes_at_their_limits_by_hand():
+    """Opposite labels change the slope by 1, saturated Huber losses by twice the threshold."""
     flip = sp.LinearStream([[3.0, 4.0], [3.0, 4.0]], [0, 1], "logistic")
     assert sp.gradient_variation(flip, sp.Ball(2)) == pytest.approx(25.0, rel=TWIN)
     jump = sp.LinearStream([[3.0, 4.0], [3.0, 4.0]], [-100.0, 100.0], "huber", threshold=0.5)
     assert sp.gradient_variation(jump, sp.Ball(2)) == pytest.approx(25.0, rel=TWIN)
 
 
-def test_wide_simplices_of_curved_losses_are_bounded():
+def test_simplices_of_many_dimensions_have_an_upper_bound():
     stream = sp.LinearStream(np.random.default_rng(0).normal(size=(3, 30)), [0, 1, 0], "logistic")
     assert not sp.gradient_variation(stream, sp.Simplex(30)).exact
     assert sp.gradient_variation(stream, sp.Box(-np.ones(30), np.ones(30))).exact
 
 
 @pytest.mark.parametrize("loss", ["logistic", "huber"])
-def test_bounds_shrink_with_the_drift(loss):
-    # A bound that only knew each round's own smoothness would stay where it is, whatever the drift.
+def test_variations_shrink_with_the_drift(loss):
+    # A bound from the smoothness of each round alone would not shrink.
     rng = np.random.default_rng(1)
     walk, ball = np.cumsum(rng.normal(size=(50, 3)), axis=0), sp.Ball(3)
     gradients, values = [], []
@@ -85,6 +80,6 @@ def test_bounds_shrink_with_the_drift(loss):
     assert values[2] < 2e-2 * values[1] < 4e-4 * values[0]
 
 
-def test_flipped_labels_change_the_logistic_gradient_by_the_features():
+def test_opposite_labels_change_the_logistic_gradient_by_the_features():
     stream = sp.LinearStream([[3.0, 4.0], [3.0, 4.0]], [0, 1], "logistic")
     assert sp.gradient_variation(stream, sp.Ball(2)) == pytest.approx(25.0, rel=ROUNDING)

@@ -20,6 +20,7 @@ from swordplay.core.types import Array, Domain, Loss, Matrix, Vector
 from swordplay.parts.losses import SquaredLoss
 from swordplay.parts.streams import LinearStream
 from swordplay.parts.streams.linear import Rows
+from swordplay.theory.hindsight.losses_in_domain import require_dim
 from swordplay.theory.variation_quadratic import as_quadratic
 
 ROUNDING = 1e-13
@@ -267,14 +268,6 @@ def sums_over_blocks(
 def _(stream: LinearStream, domain: Domain, length: int | None) -> Iterator[BlockSums]:
     _require_rounds(len(stream))
     return _of_rows(Rows.of_stream(stream), domain, length)
-
-
-def require_dim(dim: int, domain: Domain) -> None:
-    """Raise ValueError if the domain has not the dimension of the stream."""
-    if dim != domain.dim:
-        raise ValueError(
-            f"domain must have the stream's dimension {dim}, got {domain!r} of {domain.dim}."
-        )
 
 
 def _require_rounds(rounds: int) -> None:

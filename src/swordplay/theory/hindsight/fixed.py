@@ -17,7 +17,8 @@ from swordplay.parts.streams import LinearStream
 from swordplay.parts.streams.linear import Rows
 from swordplay.theory.hindsight import descent, interior_point
 from swordplay.theory.hindsight.blocks import BlockLosses
-from swordplay.theory.hindsight.descent import BlockSums, require_dim, sums_over_blocks
+from swordplay.theory.hindsight.descent import BlockSums, sums_over_blocks
+from swordplay.theory.hindsight.losses_in_domain import require_dim
 from swordplay.theory.hindsight.sequence import Problem
 
 TOLERANCE = 1e-9

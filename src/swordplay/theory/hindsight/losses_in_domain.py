@@ -21,7 +21,6 @@ from swordplay.core.types import Array, Domain, Loss, Matrix, Vector
 from swordplay.parts.domains import Ball, Box, Simplex, reach
 from swordplay.parts.losses import HuberLoss, LinearLoss, LogisticLoss, SquaredLoss, WeightedLoss
 from swordplay.parts.streams import LinearStream
-from swordplay.theory.hindsight.descent import require_dim
 from swordplay.theory.variation_quadratic import Quadratic, as_quadratic
 
 FLAT_SIDE = 1e-13
@@ -570,6 +569,14 @@ def nearest_semidefinite(matrices: Array) -> Array:
     """The nearest symmetric matrices without negative eigenvalues, shape ``(T, n, n)``."""
     values, vectors = np.linalg.eigh(0.5 * (matrices + np.swapaxes(matrices, 1, 2)))
     return np.asarray((vectors * np.maximum(values, 0.0)[:, None, :]) @ np.swapaxes(vectors, 1, 2))
+
+
+def require_dim(dim: int, domain: Domain) -> None:
+    """Raise ValueError if the domain has not the dimension of the stream."""
+    if dim != domain.dim:
+        raise ValueError(
+            f"domain must have the stream's dimension {dim}, got {domain!r} of {domain.dim}."
+        )
 
 
 def _without_weights(loss: Loss) -> tuple[Loss, float]:
