@@ -562,14 +562,14 @@ MUTANTS = [
         ("seen.gradient > told.gradient_bound", "seen.gradient > 2 * told.gradient_bound"),
     ),
     *_in(
-        "theory/hindsight/blocks.py",
-        ("tests/regret/test_hindsight_at_scale.py",),
+        "theory/hindsight/duality.py",
+        ("tests/theory/hindsight/test_blocks.py", "tests/theory/hindsight/test_duality.py"),
         ("penalty / np.maximum(lengths, penalty)", "1.0 + 0 * lengths"),
     ),
     *_in(
         "theory/variation_search.py",
-        ("tests/regret/test_variation.py",),
-        ("np.square(rim.end - rim.start) / 8", "np.square(rim.end - rim.start) / 800"),
+        ("tests/theory/test_variation.py",),
+        ("np.square(pieces.end - pieces.start) / 8", "np.square(pieces.end - pieces.start) / 800"),
     ),
     *_in(
         "parts/learners/ensemble.py",
@@ -1202,9 +1202,9 @@ MUTANTS = [
     ),
     *_in(
         "theory/hindsight/interior_point.py",
-        ("tests/regret/test_hindsight_at_scale.py",),
-        ("SATURATED = 1e-3", "SATURATED = 0.0"),
-        ("starts[off.argmin(axis=0),", "starts[off.argmax(axis=0),"),
+        ("tests/theory/hindsight/test_interior_point.py",),
+        ("SATURATED_SLOPE = 1e-3", "SATURATED_SLOPE = 0.0"),
+        ("starts[errors.argmin(axis=0),", "starts[errors.argmax(axis=0),"),
     ),
     *_in(
         "late/pending.py",

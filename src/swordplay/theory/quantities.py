@@ -17,7 +17,7 @@ from swordplay.parts.losses import LinearLoss, WeightedLoss
 from swordplay.parts.streams import LinearStream
 from swordplay.parts.streams.linear import Rows, inner
 from swordplay.theory.variation_linear import LinearChange
-from swordplay.theory.variation_quadratic import AffineChange, as_quadratic
+from swordplay.theory.variation_quadratic import QuadraticChange, as_quadratic
 
 
 class Quantity(float):
@@ -203,7 +203,7 @@ def _max_gradient_norm(loss: Any, t: int, domain: Domain) -> Quantity:
     """Norm of the longest gradient of loss number t on the domain, or a bound on it."""
     form = as_quadratic(loss)
     if form is not None:
-        alone = AffineChange(form.matrix[None], form.vector[None], np.array([form.constant]))
+        alone = QuadraticChange(form.matrix[None], form.vector[None], np.array([form.constant]))
         values, exact = alone.gradient_suprema(domain)
         return Quantity(math.sqrt(float(values[0])), exact)
     # Lipschitz gradients: |g(x)| <= |g(c)| + L |x - c|

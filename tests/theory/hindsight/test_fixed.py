@@ -1,4 +1,4 @@
-"""Hindsight against grids, scipy's solver and its own certificate."""
+"""The best fixed, block-wise and per-round comparators: against grids, scipy and certificates."""
 
 import numpy as np
 import pytest
@@ -28,8 +28,8 @@ def domains(dim):
         yield sp.Simplex(dim, 1.5)
 
 
-def strangers(losses):
-    """The same functions with nothing known about them but values and gradients."""
+def black_boxes(losses):
+    """The same losses as black boxes with values and gradients."""
     return [sp.FunctionLoss(f.value, f.gradient) for f in losses]
 
 
@@ -53,7 +53,7 @@ def bounds(domain):
     return [(0.0, None)] * domain.dim if isinstance(domain, sp.Simplex) else None
 
 
-def judged(function, domain):
+def scipy_minimum(function, domain):
     """scipy's minimum over the domain."""
     return scipy.optimize.minimize(
         function,
@@ -65,15 +65,13 @@ def judged(function, domain):
     )
 
 
-def dykstra(domain, features, target, turns=2000):
-    """The point of the domain with <a, x> = y nearest to the centre, by Dykstra's alternating
-    projections.
-    """
-    point, debt = domain.center, np.zeros(domain.dim)
-    for _ in range(turns):
+def dykstra(domain, features, target, rounds=2000):
+    """The nearest point to the centre with <a, x> = y, by Dykstra's alternating projections."""
+    point, correction = domain.center, np.zeros(domain.dim)
+    for _ in range(rounds):
         on_plane = point + (target - features @ point) * features / (features @ features)
-        point = domain.project(on_plane + debt)
-        debt = on_plane + debt - point
+        point = domain.project(on_plane + correction)
+        correction = on_plane + correction - point
     return point
 
 
@@ -85,7 +83,7 @@ class TestBestFixed:
         for domain in domains(dim):
             best = sp.hindsight.best_fixed(stream, domain)
             assert domain.contains(best, atol=PROJECTION)
-            theirs = judged(lambda x: total(stream, x), domain)
+            theirs = scipy_minimum(lambda x: total(stream, x), domain)
             assert total(stream, best) == pytest.approx(theirs.fun, rel=JUDGE)
 
     @pytest.mark.parametrize("loss", FAMILIES)
@@ -100,18 +98,16 @@ class TestBestFixed:
         assert total(stream, best) <= values.min() * (1 + JUDGE)
 
     @pytest.mark.parametrize("loss", FAMILIES)
-    def test_arrays_lists_sparse_rows_and_strangers_agree(self, loss):
+    def test_all_forms_of_a_stream_have_the_same_minimum(self, loss):
         stream = random_stream(loss, 50, 4)
         sparse = sp.LinearStream(
             scipy.sparse.csr_matrix(stream.features), stream.targets, loss, threshold=0.7
         )
-        mixed = [
-            *stream,
-            sp.QuadraticLoss(np.zeros((4, 4)), np.zeros(4)),
-        ]  # adds nothing, but is of another kind
+        # a loss of 0, but of another family
+        mixed = [*stream, sp.QuadraticLoss(np.zeros((4, 4)), np.zeros(4))]
         for domain in domains(4):
             best = total(stream, hindsight.best_fixed(stream, domain))
-            for other in (sparse, list(stream), iter(stream), mixed, strangers(stream)):
+            for other in (sparse, list(stream), iter(stream), mixed, black_boxes(stream)):
                 assert total(stream, hindsight.best_fixed(other, domain)) == pytest.approx(
                     best, rel=JUDGE
                 )
@@ -126,22 +122,22 @@ class TestBestFixed:
             hindsight.best_fixed(stream, wide, tolerance=1e-13), expected, atol=JUDGE
         )
 
-    def test_scale_of_the_losses_does_not_matter(self):
+    def test_minimum_does_not_depend_on_the_scale_of_the_losses(self):
         stream, ball = random_stream("squared", 50, 3), sp.Ball(3, 0.5)
         best = hindsight.best_fixed(stream, ball)
         for factor in (1e-6, 1e6):
             scaled = sp.LinearStream(factor * stream.features, factor * stream.targets)
             np.testing.assert_allclose(hindsight.best_fixed(scaled, ball), best, atol=JUDGE)
 
-    def test_centre_that_is_already_best(self):
+    def test_a_centre_that_is_the_minimum(self):
         stream = sp.LinearStream([[1.0, 0.0], [1.0, 0.0]], [1.0, -1.0])
         assert hindsight.best_fixed(stream, sp.Ball(2)).tolist() == [0.0, 0.0]
         assert hindsight.best_fixed(
             sp.LinearStream(np.zeros((3, 2)), np.ones(3)), sp.Ball(2)
         ).tolist() == [0.0, 0.0]
 
-    def test_unclosed_gap_is_an_error_that_names_the_remedy(self, monkeypatch):
-        for steps in ("fixed.STEPS", "fixed.EASY_STEPS", "interior_point.STEPS"):
+    def test_an_open_gap_is_an_error_with_a_remedy(self, monkeypatch):
+        for steps in ("fixed.MAX_STEPS", "fixed.FIRST_STEPS", "interior_point.MAX_STEPS"):
             monkeypatch.setattr(f"swordplay.theory.hindsight.{steps}", 2)
         stream = random_stream("logistic", 40, 5)
         with pytest.raises(RuntimeError, match=r"certified gap of .* Give a larger tolerance"):
@@ -152,20 +148,20 @@ class TestBestFixed:
 
     def test_alternating_instance(self):
         stream = sp.streams.paper.alternating(100)
-        # Half of the rounds pull to 1 and half to -1.
+        # Half of the rounds have their minimum at 1 and half at -1.
         assert hindsight.best_fixed(stream, stream.domain) == pytest.approx(0.0, abs=JUDGE)
 
 
 class TestGap:
     @pytest.mark.parametrize("loss", FAMILIES)
-    def test_certifies_any_point(self, loss):
+    def test_gap_bounds_the_distance_of_any_point(self, loss):
         stream, rng = random_stream(loss, 30, 3), np.random.default_rng(1)
         for domain in domains(3):
             least = total(stream, hindsight.best_fixed(stream, domain))
             for point in domain.project(rng.normal(size=(20, 3))):
                 assert total(stream, point) - least <= hindsight.gap(stream, domain, point)
 
-    def test_is_closed_at_the_best(self):
+    def test_gap_is_small_at_the_minimum(self):
         stream, ball = random_stream("squared", 30, 3), sp.Ball(3, 0.5)
         steepness = sum(np.linalg.norm(f.gradient(ball.center)) for f in stream)
         assert (
@@ -183,7 +179,7 @@ class TestGap:
 class TestBlockMinimizers:
     @pytest.mark.parametrize("loss", FAMILIES)
     @pytest.mark.parametrize("length", [1, 3, 7, 20, 50])
-    def test_each_block_has_its_own_best(self, loss, length):
+    def test_each_block_has_its_own_minimum(self, loss, length):
         stream = random_stream(loss, 20, 3)
         for domain in domains(3):
             points = hindsight.block_minimizers(stream, domain, length)
@@ -197,11 +193,11 @@ class TestBlockMinimizers:
                 )
                 assert hindsight.gap(block, domain, points[start]) <= CLOSED_GAP * scale
 
-    def test_lists_chunks_and_strangers_agree_with_arrays(self, monkeypatch):
+    def test_all_forms_of_a_stream_and_chunks_agree(self, monkeypatch):
         stream = random_stream("logistic", 23, 3)
         ball = sp.Ball(3, 0.5)
         expected = hindsight.block_minimizers(stream, ball, 5)
-        for other in (list(stream), iter(stream), strangers(stream)):
+        for other in (list(stream), iter(stream), black_boxes(stream)):
             np.testing.assert_allclose(
                 hindsight.block_minimizers(other, ball, 5), expected, atol=FLAT_MINIMUM
             )
@@ -220,7 +216,7 @@ class TestBlockMinimizers:
             hindsight.block_minimizers(stream, sp.Ball(2), 3), expected, atol=JUDGE
         )
 
-    def test_shorter_blocks_lose_less(self):
+    def test_shorter_blocks_have_smaller_losses(self):
         stream, ball = random_stream("squared", 24, 2), sp.Ball(2)
         losses = [
             sp.comparator_loss(stream, hindsight.block_minimizers(stream, ball, length))
@@ -242,7 +238,7 @@ class TestMinimizers:
             for f, u in zip(stream, points, strict=True):
                 assert float(f.value(u)) <= f.value(samples).min() + ROUNDING
 
-    def test_of_many_it_is_the_nearest_to_the_centre(self):
+    def test_of_many_minimizers_the_nearest_to_the_centre(self):
         rng = np.random.default_rng(4)
         for domain in domains(3):
             features = rng.normal(size=(10, 3))
@@ -252,14 +248,14 @@ class TestMinimizers:
             ours = hindsight.minimizers(sp.LinearStream(features, targets), domain)
             np.testing.assert_allclose(ours, nearest, atol=JUDGE)
 
-    def test_of_a_whole_face_it_is_the_nearest_too(self):
+    def test_of_a_face_of_minimizers_the_nearest_to_the_centre(self):
         box, stream = (
             sp.Box([-1.0, -1.0, 0.0], [1.0, 3.0, 1.0]),
             sp.LinearStream([[2.0, 0.0, 0.0]], [1], "logistic"),
         )
         assert hindsight.minimizers(stream, box).tolist() == [[1.0, 1.0, 0.5]]
 
-    def test_inside_a_ball_it_is_a_step_along_the_features(self):
+    def test_inside_a_ball_the_minimizer_is_along_the_features(self):
         stream = sp.LinearStream([[3.0, 4.0]], [1.0])
         np.testing.assert_allclose(
             hindsight.minimizers(stream, sp.Ball(2)), [[0.12, 0.16]], rtol=ROUNDING
@@ -273,7 +269,7 @@ class TestMinimizers:
             ours, planted = (sp.comparator_loss(stream, u) for u in (points, stream.comparators))
             assert ours == pytest.approx(planted, rel=TWIN, abs=ROUNDING)
 
-    def test_features_of_zero_leave_the_centre(self):
+    def test_features_of_0_give_the_centre(self):
         ball = sp.Ball(2, 1.0, [3.0, 4.0])
         assert (
             hindsight.minimizers(sp.LinearStream(np.zeros((2, 2)), np.ones(2)), ball).tolist()
@@ -311,7 +307,7 @@ class TestMinimizers:
     ids=["best_fixed", "minimizers", "block_minimizers", "gap"],
 )
 class TestRefusals:
-    def test_nothing_to_minimise(self, ask):
+    def test_an_empty_stream(self, ask):
         for empty in (sp.LinearStream(np.ones((0, 2)), []), []):
             with pytest.raises(ValueError, match="stream must hold at least one round"):
                 ask(empty, sp.Ball(2))
