@@ -446,9 +446,9 @@ def rate(name: str, value: Any, default: Any) -> Any:
     """A learning-rate rule, or the default where none is given."""
     if value is None:
         return default
-    if not all(hasattr(value, part) for part in ("start", "step", "retention")):
+    if not all(hasattr(value, part) for part in ("start", "step", "decay")):
         raise TypeError(
-            f"{name} must be a rate such as sp.rates.Fixed(0.1), with start, step and retention; "
+            f"{name} must be a rate such as sp.rates.Fixed(0.1), with start, step and decay; "
             f"got {shown(value)}."
         )
     return value

@@ -24,7 +24,7 @@ State = dict[str, Any]
 """Named arrays and numbers: all that a learner needs to go on."""
 
 
-class Setting(NamedTuple):
+class GameConstants(NamedTuple):
     """The constants of a game that tunings are made of."""
 
     diameter: float

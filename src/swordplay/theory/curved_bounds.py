@@ -19,7 +19,7 @@ def curved_expert(
     ridges: Vector,
     path_length: float,
 ) -> float:
-    r"""One discount of :class:`~swordplay.parts.experts.CurvedExperts` on squared losses, while no
+    r"""One discount of :class:`~swordplay.parts.experts.NewtonExperts` on squared losses, while no
     step leaves the domain.
 
     .. math:: \tfrac12 \sum_t g_t^\top A_t^{-1} g_t + \tfrac12 D^2 \sum_t (\lambda_t - \gamma

@@ -14,8 +14,8 @@ import numpy as np
 from swordplay.core.arguments import LARGEST_GRADIENT
 from swordplay.core.state import DAMAGED, MOST_ROUNDS, Range, flatten, require
 from swordplay.core.types import Vector
-from swordplay.parts.experts import Gauge
-from swordplay.parts.experts.step_sizes import SMALLEST_ENERGY
+from swordplay.parts.experts import DomainScale
+from swordplay.parts.experts.step_sizes import SMALLEST_SUM
 from swordplay.parts.learners.certificate import CertificateState
 
 SLACK = 1e-6
@@ -38,6 +38,7 @@ SIGNED, POSITIVE, SHARE = Range(-VAST, VAST), Range(0.0, VAST), Range(0.0, 1.0)
 RANGES = {
     "rounds": COUNT,
     "energy": POSITIVE,
+    "squared_error_sum": POSITIVE,
     "inverse_step": POSITIVE,
     "inverse_growth": POSITIVE,
     "inverse_largest": POSITIVE,
@@ -47,8 +48,8 @@ RANGES = {
     "log_prior": Range(-1e3, 0.0),
     "cumulative": POSITIVE,
     "weights": SHARE,
-    "replay": Range(-LARGEST_GRADIENT, LARGEST_GRADIENT),
-    "candidate": Range(-LARGEST_GRADIENT, LARGEST_GRADIENT),
+    "expected_gradient": Range(-LARGEST_GRADIENT, LARGEST_GRADIENT),
+    "replayed_gradient": Range(-LARGEST_GRADIENT, LARGEST_GRADIENT),
     "total": POSITIVE,
     "level": POSITIVE,
     "value": Range(0.0, math.inf),
@@ -65,12 +66,12 @@ RANGES = {
     ),  # a regret and what was expected of it differ by at most two units
     "posterior": Range(sys.float_info.min, 1.0),
     "rates": Range(1e-20, 0.5),
-    "faded": POSITIVE,
+    "discounted_squares": POSITIVE,
     "unit": POSITIVE,
     "smoothness": Range(0.0, math.inf),
-    "span": Range(0.0, math.inf),
+    "width": Range(0.0, math.inf),
     "patience": Range(1.0, 1e9),
-    "caution": Range(1.0, 1e9),
+    "step_shrink": Range(1.0, 1e9),
 }
 """By the last part of an entry's name; others are any numbers that are not vast."""
 
@@ -99,7 +100,7 @@ def require_numbers(state: Any, diameter: float, *, steady: bool) -> None:
     require_ranges(state)
     require_certificate(state.certificate, diameter)
     for k, kind in enumerate(() if steady else state.experts):
-        require_energy(f"experts.{k}.energy", kind.energy)
+        require_energy(f"experts.{k}.squared_error_sum", kind.squared_error_sum)
 
 
 def require_certificate(sums: CertificateState, diameter: float) -> None:
@@ -140,28 +141,28 @@ def require_energy(name: str, energy: Vector) -> None:
 
     0 is where nothing was met.
     """
-    require(name, energy[energy != 0.0], Range(SMALLEST_ENERGY, VAST))
+    require(name, energy[energy != 0.0], Range(SMALLEST_SUM, VAST))
 
 
-def require_gauge(gauge: Gauge, energy: Vector, diameter: float) -> None:
+def require_scale(scale: DomainScale, energy: Vector, diameter: float) -> None:
     """Refuse what was measured where the steps that follow from it would vanish.
 
     Parameters
     ----------
-    gauge
+    scale
         As it was read: 1 / eta is 2 L m for experts that are capped, and for others the root of
-        their energy over the span.
+        their energy over the width.
     energy
         Of all experts.
     diameter
         D of the domain.
     """
     most = min(DEAREST, STEEPEST / diameter)
-    average = max(gauge.average(int(COUNT.most)), gauge.rho)
-    require("gauge.smoothness", gauge.smoothness, Range(0.0, most / (2.0 * average)))
-    if gauge.span != 0.0:
-        least = 2.0 * gauge.rho**2 * math.sqrt(max(1.0, float(energy.max()))) / most
-        require("gauge.span", gauge.span, Range(least, math.inf))
+    average = max(scale.average(int(COUNT.most)), scale.rho)
+    require("domain_scale.smoothness", scale.smoothness, Range(0.0, most / (2.0 * average)))
+    if scale.width != 0.0:
+        least = 2.0 * scale.rho**2 * math.sqrt(max(1.0, float(energy.max()))) / most
+        require("domain_scale.width", scale.width, Range(least, math.inf))
 
 
 def _require_convex(name: str, matrices: Any) -> None:
