@@ -196,9 +196,9 @@ class Doubling:
     .. math:: \varepsilon = \min\Big\{c, \sqrt{\frac{2 + \lambda}{D^2 B}}\Big\}
         \text{ while } \textstyle\sum_{s \le t} \|g_s - M_s\|^2 \le B, \text{ then } B \leftarrow 2B
 
-    The sum is what each paper rate is made of: for Sword_small (M = 0) it is
-    :math:`\bar F_T`, for Sword_var it stands in for :math:`2 V_T`, for Sword_best for their minimum. Nothing of the
-    future is needed.
+    The sum replaces the quantity of each paper rate: for Sword_small (M = 0) it is :math:`\bar
+    F_T`, for Sword_var it stands in for :math:`2 V_T`, for Sword_best for their minimum. No
+    knowledge of the future is needed.
 
     Parameters
     ----------
