@@ -110,7 +110,7 @@ def rounds(context: click.Context, option: click.Parameter, value: str) -> int:
     from swordplay.theory.reproduce import FEWEST_ROUNDS
 
     try:
-        number = arguments.whole(str(option.name), float(value), least=FEWEST_ROUNDS)
+        number = arguments.integer(str(option.name), float(value), least=FEWEST_ROUNDS)
     except (TypeError, ValueError):
         number = MOST_ROUNDS + 1
     if number > MOST_ROUNDS:
@@ -133,7 +133,7 @@ def figure_path(context: click.Context, option: click.Parameter, value: str | No
     if path.suffix.lower() not in SUFFIXES:
         raise click.BadParameter(f"must end in {' or '.join(SUFFIXES)}, got {value!r}.")
     if importlib.util.find_spec("matplotlib") is None:
-        raise click.BadParameter(f"needs matplotlib. Install it with: {extras.installation('cli')}")
+        raise click.BadParameter(f"needs matplotlib. Install it with: {extras.pip_command('cli')}")
     try_to_write(path)
     return path
 
@@ -145,7 +145,7 @@ def report_path(context: click.Context, option: click.Parameter, value: str | No
             raise click.BadParameter(f"must end in .html, got {value!r}.")
         if importlib.util.find_spec("vl_convert") is None:
             raise click.BadParameter(
-                f"needs vl-convert-python. Install it with: {extras.installation('cli')}"
+                f"needs vl-convert-python. Install it with: {extras.pip_command('cli')}"
             )
         try_to_write(Path(value))
     return value

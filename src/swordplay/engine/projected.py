@@ -44,7 +44,8 @@ class Projected:
     def __init__(self, learner: Any, engine: Engine, loss: str, number: float) -> None:
         if loss not in OF_ROWS:
             raise NotCompilable(
-                f"loss must be one of {list(OF_ROWS)} for the engine, got {arguments.shown(loss)}."
+                f"loss must be one of {list(OF_ROWS)} for the engine, got "
+                f"{arguments.short_repr(loss)}."
             )
         if engine.memory.config[CONFIG.charge]:
             raise NotCompilable(

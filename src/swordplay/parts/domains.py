@@ -36,7 +36,7 @@ class Ball:
 
     def __init__(self, dim: int, radius: float = 1.0, center: Any = None) -> None:
         self.dim = arguments.dimension("dim", dim)
-        self.radius = arguments.moderate("radius", radius)
+        self.radius = arguments.safe_size("radius", radius)
         self.center: Vector = (
             np.zeros(self.dim)
             if center is None
@@ -62,11 +62,11 @@ class Ball:
         distance = _norms(offset)
         if not (distance > self.radius).any():
             if not np.isfinite(distance).all():
-                arguments.require_finite("points", points)
+                arguments.check_finite("points", points)
             return points.copy()
         shrink = self.radius / np.maximum(distance, self.radius)
         if not np.isfinite(distance).all():
-            arguments.require_finite("points", points)
+            arguments.check_finite("points", points)
             raise ValueError("points lie too far from the ball for double precision. Rescale them.")
         # Points inside are returned as they came: center + (x - center) would round them.
         inside = (distance <= self.radius)[..., None]
@@ -78,7 +78,7 @@ class Ball:
         """
         distance = _norms(offsets)
         if not np.isfinite(distance).all():
-            arguments.require_finite("points", offsets)
+            arguments.check_finite("points", offsets)
             raise ValueError("points lie too far from the ball for double precision. Rescale them.")
         outside = distance > self.radius
         return np.asarray(
@@ -127,10 +127,10 @@ class Box:
 
     def __init__(self, lower: Any, upper: Any) -> None:
         self.lower: Vector = arguments.vector(
-            "lower", np.atleast_1d(arguments.unmasked("lower", lower))
+            "lower", np.atleast_1d(arguments.without_mask("lower", lower))
         ).copy()
         self.upper: Vector = arguments.vector(
-            "upper", np.atleast_1d(arguments.unmasked("upper", upper)), len(self.lower)
+            "upper", np.atleast_1d(arguments.without_mask("upper", upper)), len(self.lower)
         ).copy()
         crossed = np.flatnonzero(self.lower > self.upper)
         if crossed.size:
@@ -146,7 +146,7 @@ class Box:
                 f"upper must exceed lower somewhere, got lower = upper = {self.lower}: nothing to "
                 "decide."
             )
-        self.diameter = arguments.moderate(
+        self.diameter = arguments.safe_size(
             "upper - lower", float(np.linalg.norm(self.upper / 2 - self.lower / 2)) * 2
         )
         """D, the length of the diagonal."""
@@ -165,7 +165,7 @@ class Box:
         r""":math:`\arg\min_{z \in X} \|z - x\|`: clip each coordinate."""
         points = arguments.points("points", points, self.dim)
         if not np.isfinite(points).all():
-            arguments.require_finite("points", points)
+            arguments.check_finite("points", points)
         return np.clip(points, self.lower, self.upper)
 
     def contains(self, points: Array, atol: float = 1e-9) -> NDArray[np.bool_]:
@@ -203,7 +203,7 @@ class Simplex:
 
     def __init__(self, dim: int, total: float = 1.0) -> None:
         self.dim = arguments.dimension("dim", dim, least=2)
-        self.total = arguments.moderate("total", total)
+        self.total = arguments.safe_size("total", total)
         self.center: Vector = np.full(self.dim, self.total / self.dim)
         self.center.flags.writeable = False
 
@@ -225,7 +225,7 @@ class Simplex:
         """
         points = arguments.points("points", points, self.dim)
         if not np.isfinite(points).all():
-            arguments.require_finite("points", points)
+            arguments.check_finite("points", points)
         # The projection ignores a shift of all coordinates; from the largest down nothing cancels.
         shifted = points - points.max(axis=-1, keepdims=True)
         descending = -np.sort(-shifted, axis=-1)

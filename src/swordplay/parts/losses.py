@@ -51,7 +51,7 @@ class LinearLoss(ABC):
 
     def __repr__(self) -> str:
         return (
-            f"{type(self).__name__}(features={arguments.shown(self.features.tolist())}, "
+            f"{type(self).__name__}(features={arguments.short_repr(self.features.tolist())}, "
             f"target={self.target})"
         )
 
@@ -222,7 +222,7 @@ class PinballLoss(LinearLoss):
 
     def __init__(self, features: Any, target: Any, level: float = 0.5) -> None:
         super().__init__(features, target)
-        self.level = arguments.share("level", level)
+        self.level = arguments.fraction("level", level)
 
     @property
     # because the other losses of a linear prediction are smooth
@@ -339,8 +339,8 @@ class FunctionLoss:
         for name, function in (("value", value), ("gradient", gradient)):
             if not callable(function):
                 raise TypeError(
-                    f"{name} must be callable, got {arguments.shown(function)}. Give a function "
-                    "of the points."
+                    f"{name} must be callable, got {arguments.short_repr(function)}. Give a "
+                    "function of the points."
                 )
         self.smoothness = (
             None if smoothness is None else arguments.nonnegative("smoothness", smoothness)

@@ -49,7 +49,7 @@ def _package() -> Any:
         import vl_convert
     except ModuleNotFoundError as missing:
         raise ModuleNotFoundError(
-            f"reports need vl-convert-python. Install it with: {extras.installation('cli')}",
+            f"reports need vl-convert-python. Install it with: {extras.pip_command('cli')}",
             name="vl_convert",
         ) from missing
     return vl_convert

@@ -15,7 +15,7 @@ from typing import Any, final
 
 import numpy as np
 
-from swordplay.core import nested
+from swordplay.core.state import add_prefix, strip_prefix
 from swordplay.core.types import Matrix, State, Vector
 from swordplay.tracking.coefficients import Now, Paths
 from swordplay.tracking.contestants import BEST_STEP, Played
@@ -280,7 +280,7 @@ class Recorder:
             "open": self.open,
             "began": self.began,
         }
-        windows = nested.put("windows", self.windows.state())
+        windows = add_prefix("windows", self.windows.state())
         return {
             **arrays,
             **self.paths.state(self.closed // EVERY),
@@ -303,7 +303,7 @@ class Recorder:
                 )
             mine[:] = saved[name]
         self.paths.load_state(_looked(saved, self.closed), self.closed // EVERY)
-        self.windows.load_state(nested.take("windows", saved))
+        self.windows.load_state(strip_prefix("windows", saved))
         self.moments = [
             None if one is None else Moment(*one) for one in json.loads(saved["moments"])
         ]

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from swordplay.core.arguments import shown
+from swordplay.core.arguments import short_repr
 from swordplay.core.state import DAMAGED
 from swordplay.core.types import State
 from swordplay.tables import Batch, TableError
@@ -81,7 +81,7 @@ class Early(NamedTuple):
         except (pa.ArrowException, OSError, UnicodeError, OverflowError) as error:
             raise ValueError(f"the first rows cannot be read ({error}). {DAMAGED}") from error
         if len(kinds) < early.rows.num_columns or not set(kinds.values()) <= TYPES.keys():
-            raise ValueError(f"the first rows have the columns {shown(kinds)}. {DAMAGED}")
+            raise ValueError(f"the first rows have the columns {short_repr(kinds)}. {DAMAGED}")
         numbers = early.numbers
         right = numbers.dtype == np.int64 and numbers.shape == (len(early.rows),)
         # Compared, not subtracted: a difference of vast ones would overflow.

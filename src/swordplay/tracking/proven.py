@@ -29,8 +29,7 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from swordplay.core import nested
-from swordplay.core.state import DAMAGED, ROWS, Range, require
+from swordplay.core.state import DAMAGED, ROWS, Field, add_prefix, check, strip_prefix
 from swordplay.core.types import Matrix, State, Vector
 from swordplay.estimators.head import Standing
 from swordplay.tracking.contestants import Played
@@ -238,7 +237,7 @@ class Windows:
             {"width": self.width, "since": self.lost}
             | parts
             | counts
-            | nested.put("last", self.last._asdict())
+            | add_prefix("last", self.last._asdict())
         )
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
@@ -247,10 +246,10 @@ class Windows:
         if not saved:
             return
         self.width = int(saved["width"])
-        require("windows.width", self.width, Range(FIRST_WIDTH, ROWS.most, whole=True))
+        check("windows.width", self.width, Field(FIRST_WIDTH, ROWS.high, whole=True))
         if "edges" not in saved:
             return
-        then = nested.take("last", saved)
+        then = strip_prefix("last", saved)
         owed, base, inverse = (np.asarray(then[name]) for name in ("owed", "base", "inverse"))
         last = Standing(owed, base, inverse, float(then["radius"]), float(then["mixed"]))
         self._require(saved, last)
@@ -276,8 +275,8 @@ class Windows:
         )
         if not right or not 1 <= count <= MOST_WINDOWS or (np.diff(saved["edges"]) <= 0).any():
             raise ValueError(f"windows have {count} edges and {experts} experts. {DAMAGED}")
-        require("windows.edges", saved["edges"], ROWS)
-        require("windows.times", saved["times"], Range(-1e15, 1e15, missing=True))
+        check("windows.edges", saved["edges"], ROWS)
+        check("windows.times", saved["times"], Field(-1e15, 1e15, nan=True))
         for name, most in (
             ("moved", LONGEST),
             ("length", LONGEST),
@@ -285,16 +284,16 @@ class Windows:
             ("lost", LARGEST),
             ("since", LARGEST),
         ):
-            require(f"windows.{name}", saved[name], Range(0.0, most))
-        require("windows.owed", saved["owed"], Range(-LARGEST, LARGEST))
+            check(f"windows.{name}", saved[name], Field(0.0, most))
+        check("windows.owed", saved["owed"], Field(-LARGEST, LARGEST))
         ranges = {
-            "owed": Range(-LARGEST, LARGEST),
-            "base": Range(-LONGEST, LONGEST),
-            "inverse": Range(0.0, 1e10),
+            "owed": Field(-LARGEST, LARGEST),
+            "base": Field(-LONGEST, LONGEST),
+            "inverse": Field(0.0, 1e10),
         }
-        ranges |= {"radius": Range(0.0, LONGEST), "mixed": Range(0.0, 1.0, whole=True)}
+        ranges |= {"radius": Field(0.0, LONGEST), "mixed": Field(0.0, 1.0, whole=True)}
         for name, allowed in ranges.items():
-            require(f"windows.last.{name}", getattr(last, name), allowed)
+            check(f"windows.last.{name}", getattr(last, name), allowed)
 
 
 def require_windows(windows: Windows, rows: int, now: Standing | None) -> None:

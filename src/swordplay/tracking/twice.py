@@ -13,9 +13,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from swordplay.core import nested
-from swordplay.core.arguments import shown
-from swordplay.core.state import ROWS, require_one
+from swordplay.core.arguments import short_repr
+from swordplay.core.state import ROWS, add_prefix, check_number, strip_prefix
 from swordplay.core.types import State
 from swordplay.late import LateModel, Ticket
 from swordplay.late.kinds import MODELS, estimator
@@ -287,9 +286,9 @@ class TwiceTracker:
     def state(self) -> State:
         """All that the next row needs."""
         return {
-            **nested.put("late", self.model.state()),
-            **nested.put("predictions", self.predictions.state()),
-            **nested.put("encoder", self.encoder.state()),
+            **add_prefix("late", self.model.state()),
+            **add_prefix("predictions", self.predictions.state()),
+            **add_prefix("encoder", self.encoder.state()),
             "twice": json.dumps(
                 [list(self.said.items()), list(self.answered.items()), self.score.saved()]
             ),
@@ -306,20 +305,20 @@ class TwiceTracker:
         settings, recognised = sanity.read_decided(saved)
         settings = settings._replace(id=tuple(settings.id or ()))
         encoder = Encoder.resumed(
-            nested.take("encoder", saved),
+            strip_prefix("encoder", saved),
             settings.columns_of_lags,
             recognised.of_classes,
             settings.target,
         )
         require_encoder(encoder)
         if not settings.twice or settings.target in {one.name for one in encoder.plans}:
-            raise refuse(f"the settings are {shown(tuple(settings))}")
+            raise refuse(f"the settings are {short_repr(tuple(settings))}")
         fields = carried.read(saved["carried"])
         sanity.require_carried(fields, encoder.plans)
         tracker = cls(settings, recognised, saved["kind"], encoder, fields)
-        tracker.predictions.load_state(nested.take("predictions", saved))
+        tracker.predictions.load_state(strip_prefix("predictions", saved))
         sanity.require_predictions(tracker.predictions, recognised.of_classes)
-        tracker.model = LateModel.from_state(nested.take("late", saved))
+        tracker.model = LateModel.from_state(strip_prefix("late", saved))
         said, answered, score = json.loads(saved["twice"])
         tracker.said = {id: Said(*one) for id, one in said}
         tracker.answered, tracker.score = (
@@ -327,7 +326,7 @@ class TwiceTracker:
             Score.of_saved(score, recognised.of_classes),
         )
         for number in tracker.answered.values():
-            require_one("answered", number, ROWS)
+            check_number("answered", number, ROWS)
         if (
             list(tracker.said) != list(tracker.model.pending)
             or tracker.score.told != tracker.model.score.told
@@ -342,6 +341,6 @@ class TwiceTracker:
             sanity.require_classes_of(list(tracker.model.model.classes_), saved["kind"])
             tracker.blank.contestants.targets(pa.array(list(tracker.score.counts)))
         for name in COUNTS:
-            require_one(name, saved[name], ROWS)
+            check_number(name, saved[name], ROWS)
             setattr(tracker, name, int(saved[name]))
         return tracker

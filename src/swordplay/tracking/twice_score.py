@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple, final
 
-from swordplay.core.state import ROWS, Range, require_one
+from swordplay.core.state import ROWS, Field, check_number
 from swordplay.estimators.model import LARGEST
 from swordplay.late import Ticket
 from swordplay.tables.encoder_sanity import refuse
@@ -19,7 +19,7 @@ SUMS = ("learner", "no change", "mean or majority", "covered", "bounded", "width
 intervals.
 """
 
-VALUE = Range(-LARGEST, LARGEST)
+VALUE = Field(-LARGEST, LARGEST)
 
 
 class Said(NamedTuple):
@@ -33,7 +33,7 @@ class Said(NamedTuple):
     def require_sane(self, of_classes: bool) -> None:
         """Refuse what no baseline says: numbers that are none, where numbers are predicted."""
         for name, one in self._asdict().items() if not of_classes else ():
-            require_one(f"said.{name}", one, VALUE)
+            check_number(f"said.{name}", one, VALUE)
 
 
 @final
@@ -108,11 +108,11 @@ class Score:
             dict(zip(SUMS, map(float, sums), strict=True)),
             {label: int(n) for label, n in counts},
         )
-        require_one("score.told", score.told, ROWS)
-        require_one("score.judged", score.judged, ROWS)
+        check_number("score.told", score.told, ROWS)
+        check_number("score.judged", score.judged, ROWS)
         for name, one in score.sums.items():
-            require_one(f"score.{name}", one, SUM)
-        require_one("score.total", score.total, TOTAL)
+            check_number(f"score.{name}", one, SUM)
+        check_number("score.total", score.total, TOTAL)
         if score.judged > score.told or (
             bool(score.counts) if not of_classes else any(n < 1 for n in score.counts.values())
         ):

@@ -86,7 +86,7 @@ class NewtonExperts:
 
     def __init__(self, domain: Domain, discounts: Any, ridge: float) -> None:
         self.domain = domain
-        self.discounts = arguments.positives("discounts", discounts).copy()
+        self.discounts = arguments.positive_vector("discounts", discounts).copy()
         if not (self.discounts < 1.0).all():
             raise ValueError(
                 f"discounts must lie in (0, 1), got {self.discounts.max()}. Give 1 - 1/(rounds to "

@@ -71,7 +71,7 @@ class Constant:
     """
 
     def __init__(self, step_sizes: Any) -> None:
-        self.step_sizes = arguments.positives("step_sizes", step_sizes).copy()
+        self.step_sizes = arguments.positive_vector("step_sizes", step_sizes).copy()
         self.step_sizes.flags.writeable = False
 
     def count(self) -> int:

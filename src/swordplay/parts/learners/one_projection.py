@@ -55,7 +55,7 @@ class OneProjection(Wrapper):
         if not callable(make):
             raise TypeError(
                 "make must be a function such as lambda ball: sp.Ader(ball, ...), got "
-                f"{arguments.shown(make)}."
+                f"{arguments.short_repr(make)}."
             )
         super().__init__(arguments.domain(domain), stateful(make(enclosing_ball(domain))))
 

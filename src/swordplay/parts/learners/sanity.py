@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from swordplay.core.arguments import LARGEST_GRADIENT
-from swordplay.core.state import DAMAGED, MOST_ROUNDS, Range, flatten, require
+from swordplay.core.state import DAMAGED, MAX_ROUNDS, Field, check, save
 from swordplay.core.types import Vector
 from swordplay.parts.experts import DomainScale
 from swordplay.parts.experts.step_sizes import SMALLEST_SUM
@@ -22,7 +22,7 @@ SLACK = 1e-6
 """Rounding of sums, relatively."""
 VAST = 1e300
 """Products of the longest gradients with the largest domains, summed over many rounds."""
-COUNT = Range(0.0, MOST_ROUNDS / 2.0, whole=True)
+COUNT = Field(0.0, MAX_ROUNDS / 2.0, whole=True)
 """So that all rounds that are played on top can be saved again."""
 DEAREST = 1e280
 """D^2 / eta, what a move across the domain costs: beside sums as large as VAST it is nothing,
@@ -34,7 +34,7 @@ LARGEST_SUM = 1e100
 """Of regrets and logarithms of products, which count in units of the largest regret: their
 squares are numbers.
 """
-SIGNED, POSITIVE, SHARE = Range(-VAST, VAST), Range(0.0, VAST), Range(0.0, 1.0)
+SIGNED, POSITIVE, SHARE = Field(-VAST, VAST), Field(0.0, VAST), Field(0.0, 1.0)
 RANGES = {
     "rounds": COUNT,
     "energy": POSITIVE,
@@ -45,33 +45,33 @@ RANGES = {
     "farthest": POSITIVE,
     "turning": POSITIVE,
     "pull": POSITIVE,
-    "log_prior": Range(-1e3, 0.0),
+    "log_prior": Field(-1e3, 0.0),
     "cumulative": POSITIVE,
     "weights": SHARE,
-    "expected_gradient": Range(-LARGEST_GRADIENT, LARGEST_GRADIENT),
-    "replayed_gradient": Range(-LARGEST_GRADIENT, LARGEST_GRADIENT),
+    "expected_gradient": Field(-LARGEST_GRADIENT, LARGEST_GRADIENT),
+    "replayed_gradient": Field(-LARGEST_GRADIENT, LARGEST_GRADIENT),
     "total": POSITIVE,
     "level": POSITIVE,
-    "value": Range(0.0, math.inf),
+    "value": Field(0.0, math.inf),
     "trust": SHARE,
     "magnitude": POSITIVE,
     "magnitudes": COUNT._replace(whole=False),
-    "regrets": Range(-LARGEST_SUM, LARGEST_SUM),
-    "log_products": Range(-LARGEST_SUM, LARGEST_SUM),
+    "regrets": Field(-LARGEST_SUM, LARGEST_SUM),
+    "log_products": Field(-LARGEST_SUM, LARGEST_SUM),
     "members": COUNT,
     "passed": POSITIVE,
     "late": COUNT,
-    "squares": Range(
-        0.0, 4.0 * COUNT.most
+    "squares": Field(
+        0.0, 4.0 * COUNT.high
     ),  # a regret and what was expected of it differ by at most two units
-    "posterior": Range(sys.float_info.min, 1.0),
-    "rates": Range(1e-20, 0.5),
+    "posterior": Field(sys.float_info.min, 1.0),
+    "rates": Field(1e-20, 0.5),
     "discounted_squares": POSITIVE,
     "unit": POSITIVE,
-    "smoothness": Range(0.0, math.inf),
-    "width": Range(0.0, math.inf),
-    "patience": Range(1.0, 1e9),
-    "step_shrink": Range(1.0, 1e9),
+    "smoothness": Field(0.0, math.inf),
+    "width": Field(0.0, math.inf),
+    "patience": Field(1.0, 1e9),
+    "step_shrink": Field(1.0, 1e9),
 }
 """By the last part of an entry's name; others are any numbers that are not vast."""
 
@@ -84,9 +84,9 @@ def require_ranges(state: Any) -> None:
     state
         The named tuple of a learner.
     """
-    for name, value in flatten(state).items():
+    for name, value in save(state).items():
         last = name.rpartition(".")[2]
-        require(name, value, RANGES.get(last, SIGNED))
+        check(name, value, RANGES.get(last, SIGNED))
         if last == "curvature" and np.ndim(value) > 1:
             _require_convex(name, value)
 
@@ -115,13 +115,13 @@ def require_certificate(sums: CertificateState, diameter: float) -> None:
     """
     wide = max(1.0, diameter)
     for name in ("inverse_step", "inverse_growth", "inverse_largest"):
-        require(f"certificate.{name}", getattr(sums, name), Range(0.0, DEAREST / wide**2))
-    require("certificate.turning", sums.turning, Range(0.0, VAST / wide))
-    require("certificate.heading", sums.heading, Range(-LONGEST, LONGEST))
-    require(
+        check(f"certificate.{name}", getattr(sums, name), Field(0.0, DEAREST / wide**2))
+    check("certificate.turning", sums.turning, Field(0.0, VAST / wide))
+    check("certificate.heading", sums.heading, Field(-LONGEST, LONGEST))
+    check(
         "certificate.pull",
         sums.pull,
-        Range(0.0, 3.0 * LONGEST if len(sums.heading) else VAST / wide),
+        Field(0.0, 3.0 * LONGEST if len(sums.heading) else VAST / wide),
     )
 
 
@@ -141,7 +141,7 @@ def require_energy(name: str, energy: Vector) -> None:
 
     0 is where nothing was met.
     """
-    require(name, energy[energy != 0.0], Range(SMALLEST_SUM, VAST))
+    check(name, energy[energy != 0.0], Field(SMALLEST_SUM, VAST))
 
 
 def require_scale(scale: DomainScale, energy: Vector, diameter: float) -> None:
@@ -158,11 +158,11 @@ def require_scale(scale: DomainScale, energy: Vector, diameter: float) -> None:
         D of the domain.
     """
     most = min(DEAREST, STEEPEST / diameter)
-    average = max(scale.average(int(COUNT.most)), scale.rho)
-    require("domain_scale.smoothness", scale.smoothness, Range(0.0, most / (2.0 * average)))
+    average = max(scale.average(int(COUNT.high)), scale.rho)
+    check("domain_scale.smoothness", scale.smoothness, Field(0.0, most / (2.0 * average)))
     if scale.width != 0.0:
         least = 2.0 * scale.rho**2 * math.sqrt(max(1.0, float(energy.max()))) / most
-        require("domain_scale.width", scale.width, Range(least, math.inf))
+        check("domain_scale.width", scale.width, Field(least, math.inf))
 
 
 def _require_convex(name: str, matrices: Any) -> None:

@@ -121,7 +121,7 @@ def scaled_regrets(weights: Vector, losses: Vector, optimism: Vector, unit: floa
 
 def checked_prior(prior: Vector) -> Vector:
     """A prior with a sum of 1."""
-    prior = arguments.positives("prior", prior)
+    prior = arguments.positive_vector("prior", prior)
     if abs(prior.sum() - 1.0) > PRIOR_SUM:
         raise ValueError(f"prior must have a sum of 1, got {prior.sum()}. Divide it by its sum.")
     return prior
@@ -181,14 +181,14 @@ def meta_or_default(meta: Any, learning_rate: Any, default: Meta) -> Meta:
     ):
         raise TypeError(
             "meta must be a meta such as sp.metas.Squint(), with start, learn, weigh and "
-            f"copy_experts; got {arguments.shown(meta)}."
+            f"copy_experts; got {arguments.short_repr(meta)}."
         )
     return cast(Meta, meta)
 
 
 def uniform(experts: int) -> Vector:
     """1/N each."""
-    return np.full(arguments.whole("experts", experts), 1.0 / experts)
+    return np.full(arguments.integer("experts", experts), 1.0 / experts)
 
 
 def telescoping(experts: int) -> Vector:

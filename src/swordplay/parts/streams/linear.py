@@ -81,10 +81,12 @@ class LinearStream:
     ) -> None:
         arguments.one_of("loss", loss, _FAMILIES)
         if not isinstance(on_bad, str) or on_bad not in ("raise", "skip"):
-            raise ValueError(f"on_bad must be 'raise' or 'skip', got {arguments.shown(on_bad)}.")
+            raise ValueError(
+                f"on_bad must be 'raise' or 'skip', got {arguments.short_repr(on_bad)}."
+            )
         self.loss: LossName | Literal["pinball"] = loss
         self.threshold = arguments.positive("threshold", threshold)
-        self.level = arguments.share("level", level)
+        self.level = arguments.fraction("level", level)
         self._settings = {
             "huber": {"threshold": self.threshold},
             "pinball": {"level": self.level},
@@ -131,7 +133,7 @@ class LinearStream:
         """Some of the rounds, in order."""
         if not isinstance(rows, slice):
             raise TypeError(
-                f"rows must be a slice such as stream[100:200], got {arguments.shown(rows)}."
+                f"rows must be a slice such as stream[100:200], got {arguments.short_repr(rows)}."
             )
         return LinearStream(
             self.features[rows],
@@ -260,13 +262,13 @@ def _real_csr(value: Any) -> Any:
 
     Scipy itself does not look, and the engine must not stumble.
     """
-    arguments.require_inside("features", value)
+    arguments.check_sparse_indices("features", value)
     rows = value.tocsr()
     if rows.dtype.kind not in "fiub":
         raise TypeError(
             f"features must hold real numbers, got dtype {rows.dtype}. Convert it to float first."
         )
-    arguments.require_inside("features", rows)
+    arguments.check_sparse_indices("features", rows)
     return rows if rows.dtype in (np.float32, np.float64) else rows.astype(np.float64)
 
 
@@ -274,7 +276,7 @@ def _real_table(value: Any) -> Any:
     """A two-dimensional array of real numbers in its own order, and in single precision if it
     came so: no copy.
     """
-    raw = arguments.unmasked("features", value)
+    raw = arguments.without_mask("features", value)
     if raw.dtype.kind not in "fiub":
         raise TypeError(
             f"features must hold real numbers, got dtype {raw.dtype}. Convert it to float first."
@@ -284,7 +286,7 @@ def _real_table(value: Any) -> Any:
 
 def _real_column(value: Any) -> Vector:
     """A one-dimensional array of doubles."""
-    raw = arguments.unmasked("targets", value)
+    raw = arguments.without_mask("targets", value)
     if raw.dtype.kind not in "fiub":
         raise TypeError(
             f"targets must hold real numbers, got dtype {raw.dtype}. Convert it to float first."

@@ -23,7 +23,7 @@ def gradual(T: int) -> PlantedStream:
     :math:`a_t = 1/2 - (t-1)/T`, :math:`b_t = 1`, T odd (an even T is raised by one);
     :math:`V_T \le 4/T`, :math:`F_T = \Theta(T)`, :math:`P_T = 2`.
     """
-    T = arguments.whole("T", T)
+    T = arguments.integer("T", T)
     T += 1 - T % 2
     t = np.arange(1, T + 1)
     slopes = 0.5 - (t - 1) / T
@@ -38,7 +38,7 @@ def alternating(T: int) -> PlantedStream:
     (a, b) = (1, 1), (1/2, 1/2) on odd and even rounds, with b negated in the second half; T even
     (an odd T is raised by one); :math:`F_T = 0`, :math:`V_T = \Theta(T)`, :math:`P_T = 2`.
     """
-    T = arguments.whole("T", T)
+    T = arguments.integer("T", T)
     T += T % 2
     t = np.arange(1, T + 1)
     slopes = np.where(t % 2 == 1, 1.0, 0.5)
