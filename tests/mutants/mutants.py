@@ -842,8 +842,8 @@ MUTANTS = [
         ),
         ("1.0 - 1.0 / self.memory", "1.0 - 2.0 / self.memory"),
         (
-            "max(self.decay * state.level, signal.gradient_error)",
-            "max(state.level, signal.gradient_error)",
+            "max(self.decay * state.level, error.gradient_error)",
+            "max(state.level, error.gradient_error)",
         ),
         ("smaller + math.log(2)", "smaller"),
         ("cap = 1 / (math.sqrt(8) * D**2", "cap = 1 / (math.sqrt(2) * D**2"),
