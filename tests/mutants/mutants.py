@@ -362,7 +362,7 @@ MUTANTS = [
     *_in(
         "parts/experts/expert.py",
         ("tests/engine/test_twins.py::test_short_steps_far_from_the_origin",),
-        ("nothing if away else ()", "()"),
+        ("zeros if has_offset else ()", "()"),
         ("(offset - reached) - step_vectors", "(offset - reached) + step_vectors"),
     ),
     *_in(
