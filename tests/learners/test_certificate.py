@@ -10,7 +10,7 @@ import pytest
 
 import swordplay as sp
 from swordplay.core.state import UNKNOWN
-from swordplay.parts.experts import Move
+from swordplay.parts.experts import ExpertStep
 from swordplay.parts.learners import certificate
 from swordplay.parts.learners.certificate import CertificateState, Lengths, Moment, Surroundings
 from tolerances import ROUNDING, THEOREM
@@ -30,7 +30,7 @@ ENDS = np.array([[0.3, 0.4], [0.0, 1.0]])
 def played(rounds=3):
     state = certificate.start(2)
     for t in range(rounds):
-        move = Move(np.array(STEPS[t]), np.array(SURPRISES[t]), np.array(LEADS[t]))
+        move = ExpertStep(np.array(STEPS[t]), np.array(SURPRISES[t]), np.array(LEADS[t]))
         lengths = Lengths(np.array(SQUARES[t]), np.array(SQUARES[t + 1]))
         state = certificate.step(state, np.array(ADVANTAGES[t]), move, lengths)
     return state
@@ -108,7 +108,7 @@ PLACES = [
 def headed(rounds=3):
     state = certificate.start(2, 2)
     for t in range(rounds):
-        move = Move(np.array(STEPS[t]), np.array(SURPRISES[t]), np.array(LEADS[t]))
+        move = ExpertStep(np.array(STEPS[t]), np.array(SURPRISES[t]), np.array(LEADS[t]))
         lengths = Lengths.of(np.array(PLACES[t]), np.array(PLACES[t + 1]))
         state = certificate.step(state, np.array(ADVANTAGES[t]), move, lengths)
     return state
@@ -263,7 +263,7 @@ def test_a_state_that_knows_only_the_farthest_point():
 
 
 def test_what_lies_above_the_tangent_is_won():
-    move = Move(np.array([0.5, 0.5]), np.array([4.0, 4.0]), np.zeros(2))
+    move = ExpertStep(np.array([0.5, 0.5]), np.array([4.0, 4.0]), np.zeros(2))
     state = certificate.step(
         certificate.start(2),
         np.ones(2),
@@ -382,7 +382,7 @@ def test_surprise_costs_half_the_step_and_a_lead_wins_half_its_inverse():
 
 
 def test_a_step_that_never_met_a_gradient_costs_nothing():
-    move = Move(np.array([math.inf, 2.0]), np.array([0.0, 1.0]), np.array([0.0, 0.0]))
+    move = ExpertStep(np.array([math.inf, 2.0]), np.array([0.0, 1.0]), np.array([0.0, 0.0]))
     state = certificate.step(
         certificate.start(2), np.zeros(2), move, Lengths(np.zeros(2), np.zeros(2))
     )

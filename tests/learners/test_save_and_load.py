@@ -4,7 +4,6 @@ state may hold.
 
 import math
 import os
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +13,6 @@ from swordplay.core import checkpoint
 from swordplay.core.checkpoint import CheckpointError
 from swordplay.core.state import compare_settings, made_with, settings_entries, split_settings
 from swordplay.parts import rates
-from tolerances import ROUNDING
 
 BALL = sp.Ball(2)
 GIVEN = {"horizon": 30, "gradient_bound": 4.0, "smoothness": 2.0}
@@ -108,12 +106,12 @@ def test_rounds_and_energies_are_not_negative():
     learner = taught(sp.Sword(BALL))
     good = learner.state()
     refused(learner, {**good, "rounds": -1}, r"state\['rounds'\] must hold whole numbers from 0")
-    energy = good["experts.1.energy"].copy()
+    energy = good["experts.1.squared_error_sum"].copy()
     energy[-1] = -1e-30
     refused(
         learner,
-        {**good, "experts.1.energy": energy},
-        r"state\['experts.1.energy'\] must hold numbers from 0",
+        {**good, "experts.1.squared_error_sum": energy},
+        r"state\['experts.1.squared_error_sum'\] must hold numbers from 0",
     )
 
 
@@ -258,15 +256,15 @@ def test_a_file_of_another_learner_is_refused(tmp_path):
 class Halving:
     """A rate of a stranger, who says nothing about it; with ``settings`` he would."""
 
-    retention = 1.0
+    decay = 1.0
 
     def __init__(self, first):
         self.first = first
 
-    def start(self, setting, entropy):
+    def start(self, constants, entropy):
         return rates.RateState(0.0, 0.0, self.first)
 
-    def step(self, state, signal, setting, entropy):
+    def step(self, state, signal, constants, entropy):
         return state._replace(value=state.value / 2), False
 
 
@@ -334,66 +332,6 @@ def test_many_differences_are_cut_short():
     told = compare_settings(saved, {"learner": "A"})
     assert told.startswith("n0 was 0.0 and is not set here; n1 was 1.0")
     assert told.endswith("n5 was 5.0 and is not set here; and 3 more")
-
-
-# ---------------------------------------------------------------------- files from before settings
-# were saved
-
-GOLDEN = Path(__file__).parents[1] / "checkpoint" / "golden" / "learners"
-WIDE, BOX, SIMPLEX = (
-    sp.Ball(2, radius=1.5, center=[0.25, 0.0]),
-    sp.Box([-1.0, 0.0], [1.0, 2.0]),
-    sp.Simplex(3),
-)
-TOLD = {"horizon": 50, "gradient_bound": 6.0, "smoothness": 2.0}
-EARLIER = {
-    "OGD": lambda: sp.OGD(WIDE, 0.125),
-    "OEGD": lambda: sp.OEGD(BOX, 0.125),
-    "Ader": lambda: sp.Ader(SIMPLEX, horizon=50, gradient_bound=6.0),
-    "SwordVar": lambda: sp.SwordVar(WIDE, **TOLD),
-    "SwordSmall": lambda: sp.SwordSmall(BOX, **TOLD),
-    "SwordBest": lambda: sp.SwordBest(WIDE, **TOLD),
-    "SwordAgeless": lambda: sp.SwordAgeless(WIDE, smoothness=2.0),
-    "Sword": lambda: sp.Sword(WIDE),
-}
-
-
-@pytest.mark.parametrize("name", EARLIER)
-def test_files_written_before_settings_were_saved_still_load(name):
-    """Thirty rounds of forty are in the file.
-
-    The decisions of the other ten were written down beside it.
-    """
-    learner = EARLIER[name]()
-    learner.load(GOLDEN / f"{name}.ckpt")
-    assert learner.rounds == 30
-    rng = np.random.default_rng(12)
-    losses = [
-        sp.SquaredLoss(rng.uniform(-1, 1, size=learner.domain.dim), y)
-        for y in rng.uniform(-1, 1, size=40)
-    ]
-    found = []
-    for loss in losses[30:]:
-        found.append(learner.decision)
-        learner.observe(loss)
-    np.testing.assert_allclose(
-        found, checkpoint.load(GOLDEN / "decisions.ckpt")[name], rtol=0, atol=ROUNDING
-    )
-
-
-def test_what_those_files_say_is_still_compared():
-    learner = sp.SwordBest(WIDE, **TOLD, variation_pool=[0.1] * 7)
-    with pytest.raises(
-        CheckpointError,
-        match=r"SwordBest.ckpt was saved with other settings: step_sizes was ndarray of shape",
-    ):
-        learner.load(GOLDEN / "SwordBest.ckpt")
-    with pytest.raises(CheckpointError, match=r"diameter was 3.0 and is 4.0 here"):
-        sp.Sword(sp.Ball(2, radius=2.0, center=[0.25, 0.0])).load(GOLDEN / "Sword.ckpt")
-    with pytest.raises(
-        CheckpointError, match=r"center was array\(\[0.25, 0.  \]\) and is array\(\[0., 0.\]\) here"
-    ):
-        sp.OGD(sp.Ball(2, radius=1.5), 0.125).load(GOLDEN / "OGD.ckpt")
 
 
 def test_a_file_that_says_nothing_of_its_settings_is_refused(tmp_path):

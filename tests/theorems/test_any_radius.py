@@ -143,6 +143,6 @@ def test_losses_that_do_not_know_their_smoothness_take_the_whole_domain():
     for target in (0.3, -0.2, 0.5, 0.1, -0.7):
         learner.observe(sp.PinballLoss([1.0, 0.5], target, level=0.4))
     state = learner.state()
-    assert (state["gauge.smoothness"], state["gauge.span"]) == (0.0, np.inf)
-    steps = [AdaGradNorm(14.0).sizes(state[f"experts.{kind}.energy"]) for kind in (0, 1)]
+    assert (state["domain_scale.smoothness"], state["domain_scale.width"]) == (0.0, np.inf)
+    steps = [AdaGradNorm(14.0).sizes(state[f"experts.{kind}.squared_error_sum"]) for kind in (0, 1)]
     np.testing.assert_array_equal(learner.step_sizes, np.concatenate(steps))

@@ -58,7 +58,7 @@ import numpy as np
 from swordplay.core.state import UNKNOWN
 from swordplay.core.types import Array, Domain, Matrix, State, Vector
 from swordplay.parts.domains import Ball
-from swordplay.parts.experts import Move
+from swordplay.parts.experts import ExpertStep
 
 
 class CertificateState(NamedTuple):
@@ -195,7 +195,7 @@ def renewed(saved: Mapping[str, Any]) -> State:
 def step(
     state: CertificateState,
     advantage: Vector,
-    move: Move,
+    move: ExpertStep,
     lengths: Lengths,
     curved: Vector | float = 0.0,
 ) -> CertificateState:
@@ -215,8 +215,8 @@ def step(
         B, how far the loss lies above its tangent at each expert, shape ``(N,)``.
     """
     inverse = 1.0 / move.step_sizes
-    met = move.surprise > 0  # an infinite step has met no gradient: inf * 0 is nothing here
-    price = np.where(met, np.where(met, move.step_sizes, 0.0) * move.surprise, 0.0) / 2
+    met = move.squared_error > 0  # an infinite step has met no gradient: inf * 0 is nothing here
+    price = np.where(met, np.where(met, move.step_sizes, 0.0) * move.squared_error, 0.0) / 2
     heading, turning = state.heading, state.turning
     if len(heading):
         heading = heading + inverse[:, None] * (move.change if len(move.change) else lengths.moved)
@@ -226,7 +226,7 @@ def step(
         pulled = inverse * np.sqrt(lengths.after) + turning
     return CertificateState(
         advantage=state.advantage + advantage,
-        drift=state.drift + price - inverse * move.lead / 2 - curved,
+        drift=state.drift + price - inverse * move.squared_lookahead / 2 - curved,
         inverse_step=inverse,
         inverse_growth=state.inverse_growth + np.maximum(inverse - state.inverse_step, 0.0),
         inverse_largest=np.maximum(state.inverse_largest, inverse),

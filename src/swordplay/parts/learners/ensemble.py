@@ -8,13 +8,27 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from swordplay.core import state
-from swordplay.core.types import Domain, Gradient, Matrix, Setting, Vector
-from swordplay.parts.experts import Experts, ExpertState, Gauge, Move, from_center, is_steady
+from swordplay.core.types import Domain, GameConstants, Gradient, Matrix, Vector
+from swordplay.parts.experts import (
+    DomainScale,
+    Experts,
+    ExpertState,
+    ExpertStep,
+    base_offset,
+    has_constant_steps,
+)
 from swordplay.parts.learners import certificate
 from swordplay.parts.learners.assumptions import above_tangent
 from swordplay.parts.learners.learner import SLACK, StatefulLearner, frozen
 from swordplay.parts.learners.sanity import require_level
-from swordplay.parts.metas import Meta, Optimism, OptimismState, OptimisticHedge, OwnRate, Parts
+from swordplay.parts.metas import (
+    Composition,
+    Meta,
+    NoLearningRate,
+    Optimism,
+    OptimismState,
+    OptimisticHedge,
+)
 
 
 class EnsembleState(NamedTuple):
@@ -27,7 +41,7 @@ class EnsembleState(NamedTuple):
     """The meta's state: :class:`~swordplay.parts.metas.HedgeState`, or that of another meta."""
     optimism: OptimismState
     certificate: certificate.CertificateState
-    gauge: Gauge | tuple[()] = ()
+    domain_scale: DomainScale | tuple[()] = ()
     """What the steps of the experts are measured by, where they are."""
 
 
@@ -75,25 +89,25 @@ class Ensemble(StatefulLearner[EnsembleState]):
         super().__init__(domain)
 
     @property
-    def parts(self) -> Parts:
+    def parts(self) -> Composition:
         """What this learner is made of."""
         # Only a Hedge has a learning rate that the engine could ask for.
         hedge = (
             self._hedge
             if isinstance(self._hedge, OptimisticHedge)
-            else OptimisticHedge(OwnRate(), Setting(1.0))
+            else OptimisticHedge(NoLearningRate(), GameConstants(1.0))
         )
-        return Parts(
+        return Composition(
             self.domain,
             self._experts,
             self._prior,
             hedge.rate,
-            hedge.setting,
+            hedge.constants,
             self._optimism,
             self.shared,
             grows=self.grows,
-            capped=self.capped,
-            headed=self.headed,
+            uses_domain_scale=self.capped,
+            keeps_dual_sum=self.headed,
         )
 
     @property
@@ -138,7 +152,9 @@ class Ensemble(StatefulLearner[EnsembleState]):
     @property
     def _steady(self) -> Any:
         kinds = zip(self._experts, self._state.experts, strict=True)
-        return np.concatenate([np.full(len(was.base), is_steady(kind)) for kind, was in kinds])
+        return np.concatenate(
+            [np.full(len(was.base), has_constant_steps(kind)) for kind, was in kinds]
+        )
 
     def _start(self) -> EnsembleState:
         return EnsembleState(
@@ -155,13 +171,13 @@ class Ensemble(StatefulLearner[EnsembleState]):
         observed = gradient(decision)  # g_t
         losses = points @ observed  # <g_t, x_{t,i}>
 
-        gauge = self._measured(state_, gradient, observed)
-        moved, moves = self._move(state_, gradient, observed, gauge)
-        missed = observed - state_.optimism.guess
+        scale = self._measured(state_, gradient, observed)
+        moved, moves = self._move(state_, gradient, observed, scale)
+        missed = observed - state_.optimism.expected_gradient
         now = state_._replace(
             rounds=state_.rounds + 1,
             experts=moved,
-            gauge=gauge,
+            domain_scale=scale,
             hedge=self._hedge.learn(
                 state_.hedge, losses + self._corrections(state_), float(missed @ missed)
             ),
@@ -181,7 +197,7 @@ class Ensemble(StatefulLearner[EnsembleState]):
         optimism = self._optimism.step(
             state_.optimism, observed, gradient, now.hedge.weights, ahead
         )
-        guesses = ahead @ optimism.guess + self._coming_corrections(points, ahead)
+        guesses = ahead @ optimism.expected_gradient + self._coming_corrections(points, ahead)
         return now._replace(optimism=optimism, hedge=self._hedge.weigh(now.hedge, guesses))
 
     def _require_sane(self, new: EnsembleState) -> None:
@@ -199,11 +215,11 @@ class Ensemble(StatefulLearner[EnsembleState]):
                 "an earlier one."
             )
         require_level(state.save(new.hedge), state.save(fresh))
-        points, guess = stacked(new.experts), new.optimism.guess
+        points, guess = stacked(new.experts), new.optimism.expected_gradient
         slack = SLACK * float(np.abs(guess).max() * np.abs(points).max()) * len(guess)
-        if not np.allclose(new.hedge.guesses, points @ guess + self._corrections(new), atol=slack):
+        if not np.allclose(new.hedge.optimism, points @ guess + self._corrections(new), atol=slack):
             raise ValueError(
-                "state['hedge.guesses'] are not those of its optimism. The state is damaged: load "
+                "state['hedge.optimism'] are not those of its optimism. The state is damaged: load "
                 "an earlier one."
             )
 
@@ -221,7 +237,7 @@ class Ensemble(StatefulLearner[EnsembleState]):
     def _lengths(self, before: EnsembleState, after: Sequence[ExpertState]) -> certificate.Lengths:
         """How far the experts' base points were and are from the centre."""
         then, now = (
-            np.concatenate([from_center(kind, self.domain) for kind in all_])
+            np.concatenate([base_offset(kind, self.domain) for kind in all_])
             for all_ in (before.experts, after)
         )
         return certificate.Lengths.of(then, now)
@@ -234,10 +250,10 @@ class Ensemble(StatefulLearner[EnsembleState]):
         state_: EnsembleState,
         gradient: Gradient,
         observed: Vector,
-        gauge: Gauge | tuple[()] = (),
-    ) -> tuple[tuple[ExpertState, ...], Move]:
+        scale: DomainScale | tuple[()] = (),
+    ) -> tuple[tuple[ExpertState, ...], ExpertStep]:
         """Every kind of experts along its gradient field."""
-        field, kinds = self._field(gradient, observed), self._kinds(state_, gauge)
+        field, kinds = self._field(gradient, observed), self._kinds(state_, scale)
         moved, moves = zip(
             *(kind.step(was, field) for kind, was in zip(kinds, state_.experts, strict=True)),
             strict=True,
@@ -246,14 +262,14 @@ class Ensemble(StatefulLearner[EnsembleState]):
         sizes, surprises, leads = (
             np.concatenate([move[part] for move in moves]) for part in range(3)
         )
-        return moved, Move(
+        return moved, ExpertStep(
             sizes,
             surprises,
             leads,
             np.concatenate([move.change for move in moves]) if known else (),
         )
 
-    def _kinds(self, state_: EnsembleState, gauge: Gauge | tuple[()]) -> tuple[Experts, ...]:
+    def _kinds(self, state_: EnsembleState, scale: DomainScale | tuple[()]) -> tuple[Experts, ...]:
         """The experts of the coming round, with what its loss has shown.
 
         Most learners have the same ones for ever.
@@ -262,9 +278,9 @@ class Ensemble(StatefulLearner[EnsembleState]):
 
     def _measured(
         self, state_: EnsembleState, gradient: Gradient, observed: Vector
-    ) -> Gauge | tuple[()]:
+    ) -> DomainScale | tuple[()]:
         """What steps are measured by, with this round; most learners measure nothing."""
-        return state_.gauge
+        return state_.domain_scale
 
     def _field(self, gradient: Gradient, observed: Vector) -> Gradient:
         """What the experts descend along: the loss's gradients at their own points, or the one
@@ -291,7 +307,7 @@ class Ensemble(StatefulLearner[EnsembleState]):
         return state_
 
     def _concatenated_steps(self, state_: EnsembleState) -> Vector:
-        kinds = self._kinds(state_, state_.gauge)
+        kinds = self._kinds(state_, state_.domain_scale)
         return np.concatenate(
             [kind.step_sizes(was) for kind, was in zip(kinds, state_.experts, strict=True)]
         )

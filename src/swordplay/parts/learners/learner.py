@@ -13,7 +13,7 @@ import numpy as np
 from swordplay.core import arguments, checkpoint, state
 from swordplay.core.state import compare_settings, made_with, settings_entries, split_settings
 from swordplay.core.types import Array, Domain, Gradient, Loss, Matrix, State, Vector
-from swordplay.parts.experts import ExpertState, from_center
+from swordplay.parts.experts import ExpertState, base_offset
 from swordplay.parts.experts.expert import renewed, require_inside
 from swordplay.parts.learners import assumptions, certificate, sanity
 from swordplay.parts.learners.assumptions import Assumptions, Seen, Told, WatchedLoss
@@ -187,7 +187,7 @@ class StatefulLearner(ABC, Generic[S]):
     @property
     def _base(self) -> Matrix:
         """Where all experts step from, seen from the centre, shape ``(N, d)``."""
-        return np.concatenate([from_center(kind, self.domain) for kind in self._state.experts])
+        return np.concatenate([base_offset(kind, self.domain) for kind in self._state.experts])
 
     @property
     def _steady(self) -> Any:

@@ -8,14 +8,14 @@ import numpy as np
 
 from swordplay.core import arguments
 from swordplay.core.arguments import checked
-from swordplay.core.types import Domain, Matrix, Setting, Vector
+from swordplay.core.types import Domain, GameConstants, Matrix, Vector
 from swordplay.parts import pools, rates
 from swordplay.parts.experts import Constant, OEGDExperts
 from swordplay.parts.experts.expert import squared_norms
 from swordplay.parts.learners.assumptions import Told
 from swordplay.parts.learners.ensemble import Ensemble, EnsembleState, stacked
-from swordplay.parts.metas import LastGradientOptimism, Meta, OptimisticHedge, Parts, uniform
-from swordplay.parts.metas.meta import chosen
+from swordplay.parts.metas import Composition, LastGradientOptimism, Meta, OptimisticHedge, uniform
+from swordplay.parts.metas.meta import meta_or_default
 
 
 @final
@@ -81,7 +81,9 @@ class SwordPlusPlus(Ensemble):
             diameter=D, gradient_bound=G, smoothness=self.smoothness, horizon=horizon
         )
         steps = Constant(default if pool is None else arguments.positive_vector("pool", pool))
-        rates.largest_mismatch(setting := Setting(D, G))  # refuses now what the first round would
+        rates.max_loss_error(
+            constants := GameConstants(D, G)
+        )  # refuses now what the first round would
         rate = arguments.rate(
             "learning_rate",
             learning_rate,
@@ -91,15 +93,15 @@ class SwordPlusPlus(Ensemble):
             domain,
             experts=[OEGDExperts(domain, steps)],
             prior=uniform(steps.count()),
-            hedge=chosen(meta, learning_rate, OptimisticHedge(rate, setting)),
+            hedge=meta_or_default(meta, learning_rate, OptimisticHedge(rate, constants)),
             optimism=LastGradientOptimism(),
         )
         self.told = Told(int(horizon), G, self.smoothness)
 
     @property
-    def parts(self) -> Parts:
+    def parts(self) -> Composition:
         """What this learner is made of."""
-        return super().parts._replace(charge=2 * self.smoothness)
+        return super().parts._replace(movement_charge=2 * self.smoothness)
 
     def settings(self) -> dict[str, Any]:
         """What the learner was made with; the corrections are in proportion to L."""
@@ -107,7 +109,9 @@ class SwordPlusPlus(Ensemble):
 
     def _corrections(self, state_: EnsembleState) -> Vector:
         """2L norm(x_{t,i} - x_{t-1,i})^2, which the guesses of this round were made with."""
-        return np.asarray(state_.hedge.guesses - stacked(state_.experts) @ state_.optimism.guess)
+        return np.asarray(
+            state_.hedge.optimism - stacked(state_.experts) @ state_.optimism.expected_gradient
+        )
 
     def _coming_corrections(self, points: Matrix, ahead: Matrix) -> Vector:
         return 2 * self.smoothness * squared_norms(ahead - points)
@@ -115,11 +119,11 @@ class SwordPlusPlus(Ensemble):
     def _require_sane(self, new: EnsembleState) -> None:
         super()._require_sane(new)
         most = 2 * self.smoothness * self.domain.diameter**2
-        slack = 1e-9 * (most + float(np.abs(new.hedge.guesses).max()))
+        slack = 1e-9 * (most + float(np.abs(new.hedge.optimism).max()))
         if not (
             (self._corrections(new) >= -slack) & (self._corrections(new) <= most + slack)
         ).all():
             raise ValueError(
-                "state['hedge.guesses'] do not fit its points and its optimism. The state is "
+                "state['hedge.optimism'] do not fit its points and its optimism. The state is "
                 "damaged: load an earlier one."
             )

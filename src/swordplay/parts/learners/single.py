@@ -8,19 +8,19 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.types import Domain, Gradient, Setting, Vector
+from swordplay.core.types import Domain, GameConstants, Gradient, Vector
 from swordplay.parts.experts import (
     Constant,
     Experts,
     ExpertState,
     OEGDExperts,
     OGDExperts,
-    from_center,
-    is_steady,
+    base_offset,
+    has_constant_steps,
 )
 from swordplay.parts.learners import certificate
 from swordplay.parts.learners.learner import StatefulLearner, frozen
-from swordplay.parts.metas import NullOptimism, Parts, uniform
+from swordplay.parts.metas import Composition, NullOptimism, uniform
 from swordplay.parts.rates import Fixed
 
 
@@ -40,18 +40,18 @@ class SingleExpert(StatefulLearner[SingleState]):
         super().__init__(domain)
 
     @property
-    def parts(self) -> Parts:
+    def parts(self) -> Composition:
         """What this learner is made of."""
         nothing_to_weigh = Fixed(1.0)
-        setting = Setting(self.domain.diameter)
-        return Parts(
+        constants = GameConstants(self.domain.diameter)
+        return Composition(
             self.domain,
             (self._expert,),
             uniform(1),
             nothing_to_weigh,
-            setting,
+            constants,
             NullOptimism(),
-            weighed=False,
+            has_meta=False,
         )
 
     @property
@@ -66,7 +66,7 @@ class SingleExpert(StatefulLearner[SingleState]):
 
     @property
     def _steady(self) -> Any:
-        return is_steady(self._expert)
+        return has_constant_steps(self._expert)
 
     def _start(self) -> SingleState:
         return SingleState(0, (self._expert.start(),), certificate.start(experts=1))
@@ -74,7 +74,7 @@ class SingleExpert(StatefulLearner[SingleState]):
     def _step(self, state_: SingleState, gradient: Gradient) -> SingleState:
         moved, move = self._expert.step(state_.experts[0], gradient)
         lengths = certificate.Lengths.of(
-            *(from_center(kind, self.domain) for kind in (state_.experts[0], moved))
+            *(base_offset(kind, self.domain) for kind in (state_.experts[0], moved))
         )
         sums = certificate.step(state_.certificate, np.zeros(1), move, lengths)
         return SingleState(state_.rounds + 1, (moved,), sums)

@@ -9,23 +9,23 @@ from typing import Any, final
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.types import Domain, Gradient, Setting, Vector
+from swordplay.core.types import Domain, GameConstants, Gradient, Vector
 from swordplay.parts import rates
 from swordplay.parts.experts import (
     AdaGradNorm,
+    CappedAdaGrad,
+    DomainScale,
     Experts,
-    Gauge,
-    GaugedSteps,
     OEGDExperts,
     OGDExperts,
-    from_center,
+    base_offset,
 )
-from swordplay.parts.experts.step_sizes import caution
+from swordplay.parts.experts.step_sizes import step_shrink
 from swordplay.parts.learners import certificate, sanity
 from swordplay.parts.learners.assumptions import smoothness_of
 from swordplay.parts.learners.ensemble import Ensemble, EnsembleState
 from swordplay.parts.metas import LearnedOptimism, Meta, OptimisticHedge, telescoping_with_tail
-from swordplay.parts.metas.meta import chosen
+from swordplay.parts.metas.meta import meta_or_default
 
 FLOOR = 1e-4
 """Of the rate: leaders that differ by less than this, relative to the largest surprise, are as
@@ -49,7 +49,7 @@ class Sword(Ensemble):
     The domain may be far too large: the first expert of each kind never steps farther than the
     smoothness of the losses allows, and :math:`\hat D` is the diameter of the domain or twice as
     far as such an expert has been, whichever is less
-    (:class:`~swordplay.parts.experts.GaugedSteps`). Losses that do not know their smoothness go
+    (:class:`~swordplay.parts.experts.CappedAdaGrad`). Losses that do not know their smoothness go
     without this protection.
 
     No decision changes when all losses are multiplied by one number, or when the domain and the
@@ -82,11 +82,11 @@ class Sword(Ensemble):
             domain,
             experts=[OEGDExperts(domain, steps), OGDExperts(domain, steps)],
             prior=_prior(1),
-            hedge=chosen(
+            hedge=meta_or_default(
                 meta,
                 None,
                 OptimisticHedge(
-                    rates.SelfConfident(offset=0.0, floor=FLOOR), Setting(domain.diameter)
+                    rates.SelfConfident(offset=0.0, floor=FLOOR), GameConstants(domain.diameter)
                 ),
             ),
             optimism=LearnedOptimism(math.inf),
@@ -100,7 +100,7 @@ class Sword(Ensemble):
         return {**super().settings(), "step_sizes": self._concatenated_steps(self._begun(()))}
 
     def _start(self) -> EnsembleState:
-        fresh = self._begun(Gauge(caution=caution(self.domain.dim)))
+        fresh = self._begun(DomainScale(step_shrink=step_shrink(self.domain.dim)))
         sums = certificate.start(
             len(fresh.certificate.drift), self.domain.dim if self.headed else None
         )
@@ -111,48 +111,48 @@ class Sword(Ensemble):
         """Whether the certificate keeps S of every expert."""
         return self.domain.dim <= certificate.WIDEST
 
-    def _begun(self, gauge: Gauge | tuple[()]) -> EnsembleState:
+    def _begun(self, scale: DomainScale | tuple[()]) -> EnsembleState:
         """Before the first round.
 
-        Without a gauge nobody is capped, as before there were capped experts.
+        Without a scale nobody is capped, as before there were capped experts.
 
         Who is capped is not alone: an expert that may step farther takes its own first step beside
         it.
         """
-        fresh = super()._start()._replace(gauge=gauge)
-        return self._forked(fresh) if gauge else fresh
+        fresh = super()._start()._replace(domain_scale=scale)
+        return self._forked(fresh) if scale else fresh
 
-    def _kinds(self, state_: EnsembleState, gauge: Gauge | tuple[()]) -> tuple[Experts, ...]:
+    def _kinds(self, state_: EnsembleState, scale: DomainScale | tuple[()]) -> tuple[Experts, ...]:
         """Extra-gradient experts step as they looked ahead, by what was known before.
 
         Then everybody by what is known now.
         """
-        before = state_.gauge
-        if not (isinstance(before, Gauge) and isinstance(gauge, Gauge)):
+        before = state_.domain_scale
+        if not (isinstance(before, DomainScale) and isinstance(scale, DomainScale)):
             return self._experts
         X, D = self.domain, self.domain.diameter
-        patient = GaugedSteps(D, gauge, gauge.average(state_.rounds))
+        patient = CappedAdaGrad(D, scale, scale.average(state_.rounds))
         return OEGDExperts(
-            X, GaugedSteps(D, before, before.rho), GaugedSteps(D, gauge, gauge.rho)
+            X, CappedAdaGrad(D, before, before.rho), CappedAdaGrad(D, scale, scale.rho)
         ), OGDExperts(X, patient)
 
     def _measured(
         self, state_: EnsembleState, gradient: Gradient, observed: Vector
-    ) -> Gauge | tuple[()]:
-        gauge = state_.gauge
-        if not isinstance(gauge, Gauge):
-            return gauge
-        farthest = np.linalg.norm(from_center(state_.experts[1], self.domain)[0])
-        return gauge.after(
+    ) -> DomainScale | tuple[()]:
+        scale = state_.domain_scale
+        if not isinstance(scale, DomainScale):
+            return scale
+        farthest = np.linalg.norm(base_offset(state_.experts[1], self.domain)[0])
+        return scale.after(
             smoothness_of(gradient), float(np.linalg.norm(observed)), float(farthest)
         )
 
     def _require_sane(self, new: EnsembleState) -> None:
         super()._require_sane(new)
-        if isinstance(new.gauge, Gauge):
-            sanity.require_gauge(
-                new.gauge,
-                np.concatenate([kind.energy for kind in new.experts]),
+        if isinstance(new.domain_scale, DomainScale):
+            sanity.require_scale(
+                new.domain_scale,
+                np.concatenate([kind.squared_error_sum for kind in new.experts]),
                 self.domain.diameter,
             )
 
@@ -169,21 +169,25 @@ class Sword(Ensemble):
         experts = len(state_.experts[0].points)
         kind = np.append(np.arange(experts), experts - 1)
         parents = np.concatenate([kind, experts + kind])
-        kinds = self._kinds(state_, state_.gauge)
+        kinds = self._kinds(state_, state_.domain_scale)
         return state_._replace(
-            experts=tuple(kind.fork(was) for kind, was in zip(kinds, state_.experts, strict=True)),
-            hedge=self._hedge.fork(state_.hedge, parents, _prior(experts + 1)),
+            experts=tuple(
+                kind.copy_last(was) for kind, was in zip(kinds, state_.experts, strict=True)
+            ),
+            hedge=self._hedge.copy_experts(state_.hedge, parents, _prior(experts + 1)),
             certificate=certificate.fork(state_.certificate, parents),
         )
 
     def _template(self, saved: Mapping[str, Any]) -> EnsembleState:
         """Saved after more rounds than this learner played, a state has more experts.
 
-        One of before has no gauge or no S.
+        One of before has no scale or no S.
         """
         wanted = min(np.size(saved.get("hedge.weights", ())), 2 * MOST_MULTIPLIERS)
-        gauge = Gauge(**{name: 1.0 for name in ("patience", "caution") if f"gauge.{name}" in saved})
-        state_ = self._begun(gauge if "gauge.span" in saved else ())
+        scale = DomainScale(
+            **{name: 1.0 for name in ("patience", "step_shrink") if f"domain_scale.{name}" in saved}
+        )
+        state_ = self._begun(scale if "domain_scale.width" in saved else ())
         sums = certificate.as_saved(len(state_.certificate.drift), self.domain.dim, saved)
         state_ = state_._replace(certificate=sums)
         while len(state_.hedge.weights) < wanted:

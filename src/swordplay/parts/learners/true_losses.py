@@ -9,14 +9,21 @@ import numpy as np
 
 from swordplay.core import arguments
 from swordplay.core.arguments import checked
-from swordplay.core.types import Domain, Gradient, Loss, Setting
+from swordplay.core.types import Domain, GameConstants, Gradient, Loss
 from swordplay.parts import pools, rates
 from swordplay.parts.experts import Constant, OGDExperts
 from swordplay.parts.learners import certificate
 from swordplay.parts.learners.assumptions import Told, WatchedLoss
 from swordplay.parts.learners.ensemble import Ensemble, EnsembleState, stacked
-from swordplay.parts.metas import Meta, NullOptimism, OptimisticHedge, OwnRate, Parts, telescoping
-from swordplay.parts.metas.meta import chosen
+from swordplay.parts.metas import (
+    Composition,
+    Meta,
+    NoLearningRate,
+    NullOptimism,
+    OptimisticHedge,
+    telescoping,
+)
+from swordplay.parts.metas.meta import meta_or_default
 
 
 @final
@@ -68,18 +75,18 @@ class AderTrueLosses(Ensemble):
             domain,
             experts=[OGDExperts(domain, steps)],
             prior=telescoping(steps.count()),
-            hedge=chosen(meta, None, OptimisticHedge(rate, Setting(D, G))),
+            hedge=meta_or_default(meta, None, OptimisticHedge(rate, GameConstants(D, G))),
             optimism=NullOptimism(),
         )
         self.told = Told(int(horizon), G)
 
     @property
-    def parts(self) -> Parts:
+    def parts(self) -> Composition:
         """What this learner is made of.
 
         The engine does not know metas that are told true losses.
         """
-        return super().parts._replace(rate=OwnRate())
+        return super().parts._replace(rate=NoLearningRate())
 
     def observe(self, loss: Loss) -> None:
         """Learn from a loss: the whole round happens or, on an error, nothing does."""
@@ -91,7 +98,7 @@ class AderTrueLosses(Ensemble):
 
     def _learn(self, state_: EnsembleState, gradient: Gradient, values: Gradient) -> EnsembleState:
         lost = values(np.vstack([self._decide(state_), stacked(state_.experts)]))
-        moved, moves = self._move(state_, gradient, state_.optimism.guess)
+        moved, moves = self._move(state_, gradient, state_.optimism.expected_gradient)
         hedge = self._hedge.learn(state_.hedge, lost[1:], 0.0)
         return state_._replace(
             rounds=state_.rounds + 1,

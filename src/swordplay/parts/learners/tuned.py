@@ -8,7 +8,7 @@ from typing import Any, final
 
 from swordplay.core import arguments
 from swordplay.core.arguments import checked
-from swordplay.core.types import Domain, Setting, Vector
+from swordplay.core.types import Domain, GameConstants, Vector
 from swordplay.parts import pools, rates
 from swordplay.parts.experts import Constant, Experts, OEGDExperts, OGDExperts
 from swordplay.parts.learners.assumptions import Told
@@ -22,7 +22,7 @@ from swordplay.parts.metas import (
     VariationOptimism,
     uniform,
 )
-from swordplay.parts.metas.meta import chosen
+from swordplay.parts.metas.meta import meta_or_default
 
 
 class _Tuned(Ensemble):
@@ -40,9 +40,9 @@ class _Tuned(Ensemble):
         meta: Meta | None,
     ) -> None:
         rate = arguments.rate("learning_rate", learning_rate, default_rate)
-        setting = Setting(domain.diameter, told.gradient_bound)
-        rates.largest_mismatch(setting)  # refuses now what the first round would
-        hedge = chosen(meta, learning_rate, OptimisticHedge(rate, setting))
+        constants = GameConstants(domain.diameter, told.gradient_bound)
+        rates.max_loss_error(constants)  # refuses now what the first round would
+        hedge = meta_or_default(meta, learning_rate, OptimisticHedge(rate, constants))
         super().__init__(domain, experts, uniform(pool_sizes), hedge, optimism)
         self.told = told
 
