@@ -126,6 +126,15 @@ def _declaration(hint: Any) -> Any:
     return None
 
 
+def ranges(kind: Any) -> dict[str, Field]:
+    """Declared ranges of the fields of a named tuple, for arrays that hold many such states."""
+    return {
+        name: field._replace(shape=None)
+        for name, field in schema(kind).items()
+        if isinstance(field, Field)
+    }
+
+
 # ------------------------------------------------------------------- saving and loading
 
 
@@ -156,7 +165,13 @@ def _save_into(flat: State, name: str, value: Any) -> None:
         flat[name] = value.copy() if isinstance(value, np.ndarray) else value
 
 
-def load(kind: type[S] | S, saved: Mapping[str, Any], sizes: Mapping[str, int] | None = None) -> S:
+def load(
+    kind: type[S] | S,
+    saved: Mapping[str, Any],
+    sizes: Mapping[str, int] | None = None,
+    *,
+    within: str = "",
+) -> S:
     """Make a named tuple from the dictionary that :func:`save` returned.
 
     Parameters
@@ -169,6 +184,8 @@ def load(kind: type[S] | S, saved: Mapping[str, Any], sizes: Mapping[str, int] |
     sizes
         Lengths of axes by name. The first array that has any other axis sets its length; within
         the elements of a tuple, for that element alone.
+    within
+        What messages put before the names of entries, such as ``"rate."``.
 
     Returns
     -------
@@ -188,11 +205,11 @@ def load(kind: type[S] | S, saved: Mapping[str, Any], sizes: Mapping[str, int] |
     ValueError: state['place'] must hold numbers from -1 to 1, got 2 at 1. The state is damaged:
     load an earlier one.
     """
-    reader = _Reader(saved)
+    reader = _Reader(saved, within)
     state = reader.read(kind, "", dict(sizes or {}))
     if reader.missing:
         raise ValueError(f"state lacks {sorted(reader.missing)}. {OTHER_LEARNER}")
-    if unknown := sorted(map(str, saved.keys() - reader.found)):
+    if unknown := sorted(f"{within}{name}" for name in saved.keys() - reader.found):
         raise ValueError(f"state has unknown entries {unknown}. {OTHER_LEARNER}")
     if reader.error is not None:
         raise reader.error
@@ -202,8 +219,8 @@ def load(kind: type[S] | S, saved: Mapping[str, Any], sizes: Mapping[str, int] |
 class _Reader:
     """Reads the entries of one saved state to the end, and notes what is wrong with them."""
 
-    def __init__(self, saved: Mapping[str, Any]) -> None:
-        self.saved = saved
+    def __init__(self, saved: Mapping[str, Any], within: str) -> None:
+        self.saved, self.within = saved, within
         self.found: set[str] = set()
         self.missing: list[str] = []
         self.error: ValueError | None = None
@@ -245,12 +262,12 @@ class _Reader:
         """Read one value: a new array, an int or a float."""
         if name not in self.saved:
             if not field.optional:
-                self.missing.append(name)
+                self.missing.append(self.within + name)
             return None
         self.found.add(name)
         value = self.saved[name]
         try:
-            check(name, value, field, sizes)
+            check(self.within + name, value, field, sizes)
         except ValueError as error:
             self.error = self.error or error
             return None
