@@ -24,7 +24,7 @@ import types
 import typing
 from collections.abc import Callable, Mapping
 from numbers import Real
-from typing import Annotated, Any, NamedTuple, Protocol, TypeVar, cast, runtime_checkable
+from typing import Annotated, Any, NamedTuple, Protocol, TypeVar, overload, runtime_checkable
 
 import numpy as np
 
@@ -32,6 +32,8 @@ from swordplay.core.arguments import short_repr
 from swordplay.core.types import Array, State
 
 S = TypeVar("S")
+Sizes = Mapping[str, int] | None
+"""Lengths of axes by name."""
 
 LARGE = 1e300
 """Largest magnitude of numbers whose declaration sets no other limit."""
@@ -165,13 +167,17 @@ def _save_into(flat: State, name: str, value: Any) -> None:
         flat[name] = value.copy() if isinstance(value, np.ndarray) else value
 
 
+@overload
 def load(
-    kind: type[S] | S,
-    saved: Mapping[str, Any],
-    sizes: Mapping[str, int] | None = None,
-    *,
-    within: str = "",
-) -> S:
+    kind: type[S], saved: Mapping[str, Any], sizes: Sizes = None, *, within: str = ""
+) -> S: ...
+
+
+@overload
+def load(kind: S, saved: Mapping[str, Any], sizes: Sizes = None, *, within: str = "") -> S: ...
+
+
+def load(kind: Any, saved: Mapping[str, Any], sizes: Sizes = None, *, within: str = "") -> Any:
     """Make a named tuple from the dictionary that :func:`save` returned.
 
     Parameters
@@ -213,7 +219,7 @@ def load(
         raise ValueError(f"state has unknown entries {unknown}. {OTHER_LEARNER}")
     if reader.error is not None:
         raise reader.error
-    return cast(S, state)
+    return state
 
 
 class _Reader:
