@@ -77,7 +77,7 @@ def test_constants_from_other_rooms_count_and_rooms_that_nothing_is_taken_from_d
     assert {
         "parts/rates.py",
         "parts/metas/optimism.py",
-        "parts/metas/hedge.py",
+        "parts/metas/optimistic_hedge.py",
         "engine/layout.py",
         "compile/jit.py",
     } <= found

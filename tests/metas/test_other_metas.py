@@ -13,9 +13,8 @@ import naive_metas
 import swordplay as sp
 from swordplay.parts import metas
 from swordplay.parts.metas import AdaNormalHedge, AdaptMLProd, FixedShare, Squint
-from swordplay.parts.metas.fixed_share import default_rate
 from swordplay.parts.metas.meta import consistent, surprises
-from swordplay.parts.metas.squint import log_integral
+from swordplay.parts.metas.other_metas import default_rate, log_integral
 from swordplay.theory import bounds
 from tolerances import ROUNDING, SHIFTED_HEDGE, TWIN, WEIGHT_SUM
 

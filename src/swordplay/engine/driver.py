@@ -83,9 +83,9 @@ class Engine(Facts, LockedModel):
         """The rounds of this kind of learner."""
         # numba is imported with the first round, not with the package
         if self.memory.config[CONFIG.charge]:
-            from swordplay.engine import plus_rounds
+            from swordplay.engine import sword_plus_plus
 
-            return plus_rounds
+            return sword_plus_plus
         from swordplay.engine import rounds
 
         return rounds

@@ -16,8 +16,7 @@ from swordplay.engine import inputs, layout
 from swordplay.engine.driver import CHUNK, CHUNK_NUMBERS, Engine, Played
 from swordplay.engine.layout import CONFIG, LIVE
 from swordplay.engine.recipe import LOSSES, OF_ROWS, NotCompilable
-from swordplay.parts.domains import Ball, Box, Simplex
-from swordplay.parts.domains.enclosures import ON_THE_DOMAIN
+from swordplay.parts.domains import ON_THE_DOMAIN, Ball, Box, Simplex
 
 STRANGE = -1
 """A domain whose projection only Python knows."""

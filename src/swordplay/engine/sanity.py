@@ -18,7 +18,7 @@ from swordplay.core.types import Matrix, Vector
 from swordplay.engine.layout import BOX, CONFIG, EXPERT, LIVE, kept_names
 from swordplay.engine.recipe import Recipe
 from swordplay.engine.saved import Numbers
-from swordplay.parts.experts.gauge import PATIENCE
+from swordplay.parts.experts.step_sizes import PATIENCE
 
 VAST = 1e160
 """Sums of squared gradients, each below 1e150, over as many rounds as anybody plays."""

@@ -13,8 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from swordplay.core.types import Array, Domain, Loss, Matrix, Vector
-from swordplay.parts.domains import Ball, Box, Simplex
-from swordplay.parts.domains.enclosures import enclosing_ball, enclosing_box
+from swordplay.parts.domains import Ball, Box, Simplex, enclosing_ball, enclosing_box
 from swordplay.parts.losses import QuadraticLoss, SquaredLoss
 from swordplay.theory.trust_region import largest_magnitude, largest_squared_gradient
 

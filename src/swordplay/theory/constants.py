@@ -11,7 +11,7 @@ import numpy as np
 
 from swordplay.core import arguments
 from swordplay.core.types import Domain, Loss
-from swordplay.parts.domains.enclosures import reach
+from swordplay.parts.domains import reach
 from swordplay.parts.losses import LinearLoss, WeightedLoss
 from swordplay.parts.streams import LinearStream
 from swordplay.theory.affine_change import AffineChange, as_quadratic

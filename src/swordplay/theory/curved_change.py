@@ -9,9 +9,9 @@ from functools import singledispatch
 import numpy as np
 
 from swordplay.core.types import Array, Domain
-from swordplay.parts.domains import Ball, Box, Simplex
-from swordplay.parts.domains.enclosures import enclosing_ball, enclosing_box
+from swordplay.parts.domains import Ball, Box, Simplex, enclosing_ball, enclosing_box
 from swordplay.parts.losses import HuberLoss, LinearLoss, LogisticLoss
+from swordplay.parts.streams.linear import Rows
 from swordplay.theory.affine_change import Suprema
 from swordplay.theory.rim import (
     HuberSlopes,
@@ -21,7 +21,6 @@ from swordplay.theory.rim import (
     edges_of,
     largest_on_rim,
 )
-from swordplay.theory.rows import Rows
 from swordplay.theory.shadows import Pairs, plane_of, shadow
 
 RIMS = 1 << 12

@@ -18,12 +18,11 @@ from typing import Any
 import numpy as np
 
 from swordplay.core.types import Array, Domain, Vector
-from swordplay.parts.domains import Ball, Box, Simplex
-from swordplay.parts.domains.enclosures import enclosing_ball, enclosing_box, reach
+from swordplay.parts.domains import Ball, Box, Simplex, enclosing_ball, enclosing_box, reach
 from swordplay.parts.losses import HuberLoss, LinearLoss, LogisticLoss, SquaredLoss
+from swordplay.parts.streams.linear import Rows, inner
 from swordplay.theory.affine_change import Suprema
 from swordplay.theory.curved_change import gradients_on_rims
-from swordplay.theory.rows import Rows, inner
 from swordplay.theory.shadows import Pairs, Plane, plane_of, shadow
 from swordplay.theory.trust_region import largest_magnitude, largest_squared_gradient
 

@@ -14,8 +14,8 @@ from swordplay.core import arguments
 from swordplay.core.types import Array, Domain, Loss, Matrix, Vector
 from swordplay.parts.losses import SquaredLoss
 from swordplay.parts.streams import LinearStream
+from swordplay.parts.streams.linear import Rows
 from swordplay.theory.affine_change import as_quadratic
-from swordplay.theory.rows import Rows
 
 CHUNK = 1 << 21
 """Numbers of a stream that are folded into blocks together (16 MB)."""

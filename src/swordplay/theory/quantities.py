@@ -11,8 +11,8 @@ import numpy as np
 from swordplay.core import arguments
 from swordplay.core.types import Loss, Matrix, Vector
 from swordplay.parts.streams import LinearStream
+from swordplay.parts.streams.linear import Rows, inner
 from swordplay.theory.linear_change import LinearChange
-from swordplay.theory.rows import Rows, inner
 
 
 class Quantity(float):

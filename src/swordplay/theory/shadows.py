@@ -9,7 +9,7 @@ import numpy as np
 
 from swordplay.core.types import Array, Matrix, Vector
 from swordplay.parts.domains import Box, Simplex
-from swordplay.theory.rows import Rows, inner
+from swordplay.parts.streams.linear import Rows, inner
 
 
 class Plane(NamedTuple):

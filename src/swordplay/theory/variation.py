@@ -31,12 +31,12 @@ import numpy as np
 
 from swordplay.core import arguments
 from swordplay.core.types import Domain, Loss
-from swordplay.parts.domains.enclosures import reach
+from swordplay.parts.domains import reach
 from swordplay.parts.streams import LinearStream
+from swordplay.parts.streams.linear import Rows
 from swordplay.theory.affine_change import AffineChange, Suprema
 from swordplay.theory.linear_change import LinearChange
 from swordplay.theory.quantities import Quantity
-from swordplay.theory.rows import Rows
 
 CHUNK = 1 << 19
 """Numbers of a stream that are looked at together (4 MB), so that memory does not grow with the

@@ -11,7 +11,7 @@ import numpy as np
 from swordplay.core import arguments
 from swordplay.core.arguments import checked
 from swordplay.core.types import Domain, Loss, Vector
-from swordplay.parts.domains.shrunken import Shrunken, inner_radius
+from swordplay.parts.domains import Shrunken, inner_radius
 from swordplay.parts.learners.ader import Ader
 from swordplay.parts.learners.wrapper import Wrapper
 

@@ -16,7 +16,7 @@ from swordplay.core import arguments
 from swordplay.core.arguments import checked
 from swordplay.core.state import COUNT, check_number
 from swordplay.core.types import Array, Domain, Gradient, Matrix, Vector
-from swordplay.parts.domains.enclosures import enclosing_box
+from swordplay.parts.domains import enclosing_box
 from swordplay.parts.learners.baseline import Baseline
 
 LEVELS = 53

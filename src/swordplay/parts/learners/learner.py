@@ -13,7 +13,8 @@ import numpy as np
 from swordplay.core import arguments, checkpoint, state
 from swordplay.core.state import compare_settings, made_with, settings_entries, split_settings
 from swordplay.core.types import Array, Domain, Gradient, Loss, Matrix, State, Vector
-from swordplay.parts.experts import ExpertState, from_center, standing
+from swordplay.parts.experts import ExpertState, from_center
+from swordplay.parts.experts.expert import renewed, require_inside
 from swordplay.parts.learners import assumptions, certificate, sanity
 from swordplay.parts.learners.assumptions import Assumptions, Seen, Told, WatchedLoss
 from swordplay.parts.learners.certificate import Moment, Surroundings
@@ -235,7 +236,7 @@ class StatefulLearner(ABC, Generic[S]):
         template = self._template(saved)
         new = state.load(
             template,
-            standing.renewed(certificate.renewed(saved), state.save(template), self.domain),
+            renewed(certificate.renewed(saved), state.save(template), self.domain),
         )
         self._require_sane(new)
         self._take(new)
@@ -246,7 +247,7 @@ class StatefulLearner(ABC, Generic[S]):
         sanity.require_numbers(new, self.domain.diameter, steady=bool(np.all(self._steady)))
         slack = SLACK * (self.domain.diameter + float(np.linalg.norm(self.domain.center)))
         for kind in new.experts:
-            standing.require_inside(kind, self.domain, slack)
+            require_inside(kind, self.domain, slack)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a checkpoint: the state and the settings in a file, whole or not at all."""

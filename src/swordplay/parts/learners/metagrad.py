@@ -11,7 +11,7 @@ import numpy as np
 from swordplay.core import arguments
 from swordplay.core.arguments import checked
 from swordplay.core.types import Array, Domain, Gradient, Matrix, Vector
-from swordplay.parts.domains.enclosures import enclosing_ball
+from swordplay.parts.domains import enclosing_ball
 from swordplay.parts.learners.assumptions import Told
 from swordplay.parts.learners.baseline import Baseline
 from swordplay.parts.learners.learner import SLACK, frozen

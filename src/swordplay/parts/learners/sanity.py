@@ -15,7 +15,7 @@ from swordplay.core.arguments import LARGEST_GRADIENT
 from swordplay.core.state import DAMAGED, MAX_ROUNDS, Field, check, save
 from swordplay.core.types import Vector
 from swordplay.parts.experts import Gauge
-from swordplay.parts.experts.steps import SMALLEST_ENERGY
+from swordplay.parts.experts.step_sizes import SMALLEST_ENERGY
 from swordplay.parts.learners.certificate import CertificateState
 
 SLACK = 1e-6

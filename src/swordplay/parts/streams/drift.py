@@ -32,8 +32,7 @@ import numpy as np
 from swordplay.core import arguments
 from swordplay.core.types import Matrix, Vector
 from swordplay.parts.domains import Ball
-from swordplay.parts.streams.linear import LossName
-from swordplay.parts.streams.planted import PlantedStream
+from swordplay.parts.streams.linear import LossName, PlantedStream
 
 REACH = 0.8
 """Comparators that stay at one distance from the origin stay at this share of the radius: inside,

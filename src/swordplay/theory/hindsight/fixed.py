@@ -13,10 +13,10 @@ import numpy as np
 from swordplay.core import arguments
 from swordplay.core.types import Array, Domain, Loss, Matrix, Vector
 from swordplay.parts.streams import LinearStream
+from swordplay.parts.streams.linear import Rows
 from swordplay.theory import descent
 from swordplay.theory.hindsight import single
 from swordplay.theory.objectives import Objective, objectives, require_dim
-from swordplay.theory.rows import Rows
 
 TOLERANCE = 1e-9
 """A gap counts as closed at this share of what the losses could change by over the domain."""

@@ -10,8 +10,7 @@ from functools import singledispatch
 import numpy as np
 
 from swordplay.core.types import Array, Domain, Matrix, Vector
-from swordplay.parts.domains import Ball, Box, Simplex
-from swordplay.parts.domains.enclosures import reach
+from swordplay.parts.domains import Ball, Box, Simplex, reach
 
 FLAT = 1e-13
 """Sides of a box that are shorter than this share of the longest one count as flat: what happens

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from swordplay.core.types import Array, Matrix, Vector
-from swordplay.parts.domains.enclosures import enclosing_ball
+from swordplay.parts.domains import enclosing_ball
 from swordplay.theory.hindsight import interior
 from swordplay.theory.hindsight.cones import inner
 from swordplay.theory.hindsight.dual import Answer, lower_bound, objective

@@ -13,7 +13,7 @@ import numpy as np
 
 from swordplay.core import arguments
 from swordplay.core.types import Domain, Loss, Matrix
-from swordplay.parts.domains.enclosures import enclosing_ball
+from swordplay.parts.domains import enclosing_ball
 from swordplay.theory.hindsight import coarse, interior, levels, outside
 from swordplay.theory.hindsight.cones import inner
 from swordplay.theory.hindsight.dual import Answer

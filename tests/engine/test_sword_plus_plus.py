@@ -1,6 +1,4 @@
-"""Sword++ compiled is the readable Sword++: whole arrays, single rows, sparse rows, many
-streams, and from file to file.
-"""
+"""Compiled Sword++ against the readable one: arrays, single rows, sparse rows, streams, files."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ import pytest
 import pairs
 import swordplay as sp
 from engine.duels import LOSSES, Duel, bouncing, duel, gap, gaps, state_gaps
-from swordplay.engine.layout import BLOCK, EXPERT, LIVE
+from swordplay.engine.layout import EXPERT, LIVE
 from tolerances import DRIVEN, TWIN
 
 pytestmark = pytest.mark.xdist_group("sparse")  # one process compiles, and the others need not
@@ -51,18 +49,12 @@ def test_they_agree_where_somebody_is_projected_and_norms_were_measured_afresh()
 STEPS = {
     "longest first": 0.5 ** np.arange(20),
     "shortest first": 0.5 ** np.arange(20)[::-1],
-    "two blocks are projected": 0.6 ** np.arange(20)[::-1],
 }
-"""More than two blocks of experts: who has the longest steps is projected, who has the shortest
-stays on the line.
-"""
+"""More than two blocks of experts: those with the longest steps are projected."""
 
 
 @pytest.mark.parametrize("steps", STEPS)
 def test_arrays_in_pieces_are_the_readable_learner(steps: str) -> None:
-    """Every call finds the sum of gradients again, from those whom nobody projected, and writes
-    it back.
-    """
     game = duel(1, "squared", rounds=300)
     pool = 4 / game.smoothness * STEPS[steps]
     pieces, whole = (sp.SwordPlusPlus(game.domain, **game.constants, pool=pool) for _ in range(2))
@@ -71,37 +63,14 @@ def test_arrays_in_pieces_are_the_readable_learner(steps: str) -> None:
         model.play(
             game.stream.features[first : first + 50], game.stream.targets[first : first + 50]
         )
-        live = dict(zip(LIVE._fields, model.memory.live, strict=True))
-        assert 0 < live["beyond"] - live["first"] < model.memory.numbers.shape[1]
-        if steps == "two blocks are projected":
-            assert live["beyond"] - live["first"] == 2 * BLOCK
         apart = np.sum((model.memory.points() - model.memory.base_points()) ** 2, axis=1)
         assert gap(model.memory.numbers[EXPERT.lead], apart) <= DRIVEN
     sp.play(whole, game.stream, engine="python", keep=())
     assert max(state_gaps(game, pieces.state(), whole.state()).values()) <= TWIN
 
 
-def test_whoever_is_not_projected_has_no_coordinates_of_its_own() -> None:
-    """A ball so large that nobody gets to its edge: all stand on one line, and nothing is looked
-    at but that.
-    """
-    rng = np.random.default_rng(0)
-    rows, targets = rng.normal(size=(200, 5)), rng.normal(size=200)
-    made: dict[str, Any] = {"horizon": 200, "gradient_bound": 50.0, "smoothness": 20.0}
-    model, other = (sp.engine.online(sp.SwordPlusPlus(sp.Ball(5, 40.0), **made)) for _ in range(2))
-    model.play(rows[:100], targets[:100])
-    model.play(rows[100:], targets[100:])
-    assert model.memory.live[LIVE.beyond] == 0.0
-    for row, target in zip(rows, targets, strict=True):
-        other.learn(row, float(target))
-    assert gap(model.memory.base_points(), other.memory.base_points()) <= DRIVEN
-    assert model.memory.coords.any()  # written back for everybody else
-
-
 def test_arrays_go_on_from_any_other_way() -> None:
-    """Single rows, then an array, then single rows: what a row under way has left is not taken
-    for a sum of gradients.
-    """
+    """Single rows, then an array after a prediction that no target followed, then single rows."""
     game = duel(2, "squared")
     turns, whole = (LEARNERS["long steps"](game) for _ in range(2))
     model, third = sp.engine.online(turns), game.horizon // 3
@@ -254,3 +223,90 @@ def test_the_first_two_charges_by_hand() -> None:
         expected = guess * x + 2 * moved**2
         assert math.isclose(learner.state()["hedge.guesses"][0], expected, rel_tol=1e-12)
     assert math.isclose(x, 10 / 32, rel_tol=1e-12)
+
+
+POOL = 0.3 * 0.5 ** np.arange(11)
+RATES = {
+    "self-confident": lambda: None,
+    "doubling": lambda: sp.rates.Doubling(),
+    "doubling from little": lambda: sp.rates.Doubling(initial=0.5),
+    "forgetting": lambda: sp.rates.SelfConfident(memory=3.0),
+    "forgetting all": lambda: sp.rates.SelfConfident(memory=3.0, offset=0.0),
+    "fixed": lambda: sp.rates.Fixed(0.05),
+}
+
+
+def drifting_game(loss: str, radius: float, rounds: int = 150, dim: int = 5) -> Duel:
+    """Rows around the origin, with a target that moves; the centre of the ball lies elsewhere."""
+    rng = np.random.default_rng(7)
+    rows = rng.normal(size=(rounds, dim)) / np.sqrt(dim)
+    targets = rows @ np.linspace(-0.5, 1.0, dim) + np.sin(np.arange(rounds) / 20) * rows[:, 0]
+    if loss == "logistic":
+        targets = (targets > 0).astype(float)
+    stream = sp.LinearStream(rows, targets, loss, threshold=0.4)
+    return Duel(sp.Ball(dim, radius, center=np.full(dim, 0.1)), stream, f"{loss}, radius {radius}")
+
+
+def made(of: Duel, rate: str = "self-confident") -> Any:
+    return sp.SwordPlusPlus(of.domain, **of.constants, pool=POOL, learning_rate=RATES[rate]())
+
+
+def played(of: Duel, rate: str = "self-confident") -> Any:
+    """The compiled learner after one call for all rows."""
+    model = sp.engine.online(made(of, rate), of.stream.loss)
+    model.play(of.stream.features, of.stream.targets)
+    return model
+
+
+@pytest.mark.parametrize("rate", RATES)
+@pytest.mark.parametrize("loss", ["squared", "logistic", "huber"])
+def test_without_projections_it_agrees_for_every_rate(loss: str, rate: str) -> None:
+    """Losses, decisions, weights, certificates and the state, on a ball that no expert leaves."""
+    one = drifting_game(loss, radius=60.0)
+    found = gaps(one, lambda it: made(it, rate))
+    assert max(found.values()) <= TWIN, found
+    assert played(one, rate).memory.numbers[EXPERT.farthest].max() < 60.0**2
+
+
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
+def test_it_agrees_when_projections_begin_during_the_game(share: float) -> None:
+    """The radius is a share of the distance that the longest steps reach without projections."""
+    free = drifting_game("squared", radius=60.0)
+    radius = share * math.sqrt(played(free).memory.numbers[EXPERT.farthest].max())
+    one = drifting_game("squared", radius)
+    found = gaps(one, made)
+    assert max(found.values()) <= TWIN, found
+    farthest = played(one).memory.numbers[EXPERT.farthest]
+    assert farthest.max() == pytest.approx(radius**2)
+    assert farthest.min() < radius**2 / 2
+
+
+def test_a_meta_that_starts_afresh_forgets_all_losses() -> None:
+    """Doubling from a first level that is passed again and again."""
+    one = drifting_game("squared", radius=60.0)
+    found = gaps(one, lambda it: made(it, "doubling from little"))
+    assert max(found.values()) <= TWIN, found
+    assert played(one, "doubling from little").memory.live[LIVE.level] >= 8 * 0.5
+
+
+def test_pieces_of_different_lengths_agree() -> None:
+    one = drifting_game("squared", radius=60.0)
+    pieces, whole = made(one), made(one)
+    model = sp.engine.online(pieces)
+    for first, stop in ((0, 1), (1, 3), (3, 6), (6, 40), (40, 150)):
+        model.play(one.stream.features[first:stop], one.stream.targets[first:stop])
+    sp.play(whole, one.stream, engine="python", keep=())
+    assert max(state_gaps(one, pieces.state(), whole.state()).values()) <= TWIN
+
+
+def test_they_agree_while_the_rate_is_infinite_after_a_long_pause() -> None:
+    """A meta that forgets meets no gradient for so long that its rate is infinite."""
+    one = drifting_game("squared", radius=60.0, rounds=3_000)
+    rows = np.array(one.stream.features)
+    rows[100:2_900] = 0.0
+    still = Duel(one.domain, sp.LinearStream(rows, one.stream.targets), "a long pause")
+    model = sp.engine.online(made(still, "forgetting all"))
+    model.play(rows[:2_800], still.stream.targets[:2_800])
+    assert model.memory.live[LIVE.rate] == np.inf
+    found = gaps(still, lambda it: made(it, "forgetting all"))
+    assert max(found.values()) <= TWIN, found

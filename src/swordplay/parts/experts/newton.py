@@ -10,7 +10,7 @@ import numpy as np
 from swordplay.core import arguments
 from swordplay.core.types import Array, Domain, Gradient, Matrix, Vector
 from swordplay.parts.experts.expert import Move, squared_norms, strides
-from swordplay.parts.experts.steps import AdaGradNorm
+from swordplay.parts.experts.step_sizes import AdaGradNorm
 
 PROBE = 2.0**-10
 """How far the second gradient of a round is asked for, in diameters: near enough for the curvature

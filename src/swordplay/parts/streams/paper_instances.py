@@ -14,7 +14,7 @@ import numpy as np
 
 from swordplay.core import arguments
 from swordplay.parts.domains import Ball
-from swordplay.parts.streams.planted import PlantedStream
+from swordplay.parts.streams.linear import PlantedStream
 
 
 def gradual(T: int) -> PlantedStream:
