@@ -344,8 +344,17 @@ def check(name: str, values: Any, field: Field, sizes: dict[str, int] | None = N
         )
 
 
+def damaged(problem: str) -> ValueError:
+    """Error for a state that no sequence of losses or rows leads to.
+
+    >>> damaged("two columns have the same name")
+    ValueError('two columns have the same name. The state is damaged: load an earlier one.')
+    """
+    return ValueError(f"{problem}. {DAMAGED}")
+
+
 def _not_numbers(name: str, values: Any) -> ValueError:
-    return ValueError(f"state[{name!r}] must hold numbers, got {short_repr(values)}. {DAMAGED}")
+    return damaged(f"state[{name!r}] must hold numbers, got {short_repr(values)}")
 
 
 def _check_shape(
@@ -484,7 +493,8 @@ def read_json(name: str, text: Any, shape: Any) -> Any:
     shape
         What the value must be: a type, ``None``, or a :class:`Field` of numbers (of ints, if it is
         ``whole``); ``[shape]`` is a list of any length, ``(shape, shape)`` a list of this length,
-        ``{str: shape}`` an object, and ``OneOf((shape, shape))`` one of several.
+        ``{str: shape}`` an object with any keys, ``{"a": shape, "b": shape}`` one with these keys,
+        and ``OneOf((shape, shape))`` one of several.
 
     Raises
     ------
@@ -522,7 +532,13 @@ def fits_json(value: Any, shape: Any) -> bool:
     if isinstance(shape, OneOf):
         return any(fits_json(value, one) for one in shape)
     if isinstance(shape, dict):
-        return type(value) is dict and all(fits_json(one, shape[str]) for one in value.values())
+        if str in shape:
+            return type(value) is dict and all(fits_json(one, shape[str]) for one in value.values())
+        return (
+            type(value) is dict
+            and value.keys() == shape.keys()
+            and all(fits_json(value[name], one) for name, one in shape.items())
+        )
     if isinstance(shape, list):
         return type(value) is list and all(fits_json(one, shape[0]) for one in value)
     return type(value) is list and len(value) == len(shape) and all(map(fits_json, value, shape))
