@@ -16,14 +16,12 @@ from swordplay.serving.limits import Bounds
 from swordplay.serving.models import Models
 from swordplay.sklearn import SwordClassifier, SwordRegressor
 from swordplay.tracking import Settings, trackers
-from swordplay.tracking.early import Early
 from swordplay.tracking.packing import pack, unpack
 from swordplay.tracking.parts import is_part
 from swordplay.tracking.rungs import COUNT, Rungs
 from swordplay.tracking.steps import Steps
 from swordplay.tracking.totals import Totals
 from tracking.test_bulk import table
-from tracking.worlds import world
 
 BALL = sp.Ball(2)
 
@@ -194,15 +192,6 @@ def test_sums_and_points_are_doubles_whatever_the_file_says():
     assert {
         one.dtype for one in (totals.errors, totals.open_rungs, totals.figures, rungs.points)
     } == {np.dtype(np.float64)}
-
-
-@pytest.mark.parametrize("last", [-(2**63), 0, 4, 5.0])
-def test_numbers_of_first_rows_ascend(last):
-    saved = Early(world("regression", 5, seed=3), np.arange(1, 6)).state()
-    Early.read(saved)
-    for numbers in (np.array([1, 2, 3, 4, last]), np.array(3), np.arange(1, 5)):
-        with pytest.raises(ValueError, match="no numbers that ascend"):
-            Early.read(saved | {"numbers": numbers})
 
 
 @pytest.mark.parametrize("change", [{"dim": 2}, {"dim": 4}, {"lags": 1}])

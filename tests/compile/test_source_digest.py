@@ -64,7 +64,7 @@ def test_the_kernels_are_where_they_were_looked_for():
         "keyed/kernel.py",
         "tables/quotes.py",
     } <= names
-    assert "theory/hindsight/chain_kernels.py" in names
+    assert "theory/hindsight/kernels.py" in names
     for file in set(FILES) - {PACKAGE / "compile" / "jit.py"}:
         assert "numba.njit" not in file.read_text(encoding="utf-8"), f"{file} compiles by itself"
 

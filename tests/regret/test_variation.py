@@ -9,7 +9,7 @@ import scipy.sparse
 import pairs
 import swordplay as sp
 from swordplay.parts.streams.linear import Rows
-from swordplay.theory.linear_change import LinearChange
+from swordplay.theory.variation_linear import LinearChange
 from tolerances import CLIMB, RIM_GRID, ROUNDING, SPHERE_GRID, TWIN
 
 CLIMBERS = 40

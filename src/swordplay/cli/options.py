@@ -24,18 +24,14 @@ MOST_ROUNDS = 10_000_000
 """Beyond this a run takes days: more likely a slip of the keyboard than a wish."""
 MOST_LAGS = 1000
 AUTO, NONE = "auto", "none"
-NOT_ASKED = "it was not asked for (--no-hindsight)"
-"""Why a report does not look back,"""
-TOLD_LATER = "rows come twice (--twice)"
-"""and another reason."""
 
 
 TARGET = click.option("--target", required=True, metavar="COLUMN", help="The column to predict.")
 HINDSIGHT = click.option(
-    "--hindsight/--no-hindsight",
-    default=True,
-    help="Whether the report looks back at what perfect tracking was worth (10 seconds at the "
-    "most).  [default: hindsight]",
+    "--hindsight",
+    is_flag=True,
+    help="Add the regret against the best models of hindsight to the report. This takes up to 10 "
+    "seconds.",
 )
 MODEL = click.option(
     "--state",
@@ -241,12 +237,6 @@ IDS = click.option(
     help="Columns that the predictions carry, such as a key; by default the date of the row. "
     "none for none.",
 )
-TWICE = click.option(
-    "--twice",
-    is_flag=True,
-    help="Rows come twice, recognised by --id: first without their target, and again with it "
-    "once it is known.",
-)
 KEY = click.option(
     "--key",
     callback=names,
@@ -307,8 +297,12 @@ def settings(typed: Mapping[str, Any]) -> Settings:
         for name in ("target", "task", "features", "loss", "types", "missing", "header")
     }
     more = {"drop": typed["drop"] or (), "key": typed["key"] or (), "id": typed["ids"]}
-    more |= {"level": level(typed), "twice": typed["twice"]}
-    return Settings(**plain, **more, **of_model(typed["lags"], typed["curves"], typed["key"]))
+    return Settings(
+        **plain,
+        **more,
+        level=level(typed),
+        **of_model(typed["lags"], typed["curves"], typed["key"]),
+    )
 
 
 def of_model(lags: Any, curves: Any, key: Any = None) -> dict[str, Any]:

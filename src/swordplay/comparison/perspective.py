@@ -18,9 +18,9 @@ from swordplay.core import arguments
 from swordplay.core.types import Vector
 from swordplay.parts.learners import Sword
 from swordplay.theory import hindsight
-from swordplay.theory.curve import RegretCurve
 from swordplay.theory.game import play
-from swordplay.theory.hindsight.problem import Progress
+from swordplay.theory.hindsight.sequence import Progress
+from swordplay.theory.ledger import RegretCurve
 
 ROWS = 3000
 """At the most, from the beginning of the stream, where the certificate starts;"""

@@ -14,8 +14,8 @@ from swordplay.core.types import Domain, Loss
 from swordplay.parts.domains import reach
 from swordplay.parts.losses import LinearLoss, WeightedLoss
 from swordplay.parts.streams import LinearStream
-from swordplay.theory.affine_change import AffineChange, as_quadratic
 from swordplay.theory.quantities import Quantity
+from swordplay.theory.variation_quadratic import AffineChange, as_quadratic
 
 
 def smoothness(stream: Iterable[Loss]) -> float:

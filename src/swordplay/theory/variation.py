@@ -34,9 +34,9 @@ from swordplay.core.types import Domain, Loss
 from swordplay.parts.domains import reach
 from swordplay.parts.streams import LinearStream
 from swordplay.parts.streams.linear import Rows
-from swordplay.theory.affine_change import AffineChange, Suprema
-from swordplay.theory.linear_change import LinearChange
 from swordplay.theory.quantities import Quantity
+from swordplay.theory.variation_linear import LinearChange
+from swordplay.theory.variation_quadratic import AffineChange, Suprema
 
 CHUNK = 1 << 19
 """Numbers of a stream that are looked at together (4 MB), so that memory does not grow with the

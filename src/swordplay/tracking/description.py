@@ -8,8 +8,6 @@ from typing import Any
 
 from swordplay.core.state import Facts, ShortList, strip_prefix
 from swordplay.estimators.description import models_described
-from swordplay.late.description import described as described_late
-from swordplay.late.model import KIND as LATE
 from swordplay.tracking.job import KIND, LEARN
 
 
@@ -41,13 +39,7 @@ def described(kind: str, state: Mapping[str, Any]) -> Facts | None:
         facts["predictions"] = (
             f"{options['--output']}, {output['rows']:,} rows, {output['offset']:,} bytes"
         )
-    learner = (
-        _of_twice(tracker)
-        if "twice" in tracker
-        else _of_keys(tracker, options)
-        if "keys" in tracker
-        else _of_series(tracker)
-    )
+    learner = _of_keys(tracker, options) if "keys" in tracker else _of_series(tracker)
     return facts | _columns(tracker) | learner | {"seconds": round(state["seconds"], 1)}
 
 
@@ -73,12 +65,6 @@ def _columns(tracker: Mapping[str, Any]) -> Facts:
 def _of_keys(tracker: Mapping[str, Any], options: Mapping[str, Any]) -> Facts:
     keys = json.loads(tracker.get("bulk.keys", tracker["keys"]))
     return {"keys": f"{len(keys):,} of {', '.join(options['--key'])}, a model each"}
-
-
-def _of_twice(tracker: Mapping[str, Any]) -> Facts:
-    """Rows that come twice: the model, and those that wait."""
-    found = described_late(LATE, strip_prefix("late", tracker)) or {}
-    return {name: fact for name, fact in found.items() if name not in ("what", "columns")}
 
 
 def _of_series(tracker: Mapping[str, Any]) -> Facts:

@@ -8,8 +8,6 @@ import os
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
-import numpy as np
-
 from swordplay.core import checkpoint
 from swordplay.core.checkpoint import MAGIC
 from swordplay.core.state import ROWS, add_prefix, check_number, strip_prefix
@@ -17,9 +15,7 @@ from swordplay.core.types import State
 from swordplay.tables import Frame, OutputPosition, Position, Refusal
 from swordplay.tables.reading import ReadOptions
 from swordplay.tables.source import is_live
-from swordplay.tables.writing import is_stream
 from swordplay.tracking import job_sanity, trackers
-from swordplay.tracking.early import Early
 from swordplay.tracking.errors import TrackingError
 from swordplay.tracking.ordered import AS_IT_IS, Order
 from swordplay.tracking.settings import Settings
@@ -93,7 +89,6 @@ class Job(NamedTuple):
         return options | {
             "--id": "none" if self.settings.id == () else self.settings.id,
             "--key": self.settings.key or None,
-            "--twice": self.settings.twice or None,
             "--reverse": self.order.reverse or None,
             "--sort": self.order.sort,
             "--output": self.output,
@@ -114,12 +109,8 @@ class Saved(NamedTuple):
     """In the input,"""
     done: int
     """and the number of its row there."""
-    early: Early | None
-    """The first rows, as long as they do not suffice to decide for good."""
     output: OutputPosition | None
     refused: OutputPosition | None
-    schema: Any
-    """Of the predictions as they are written."""
     remarks: tuple[str, ...]
     bad: int
     """Rows that could not be read,"""
@@ -146,8 +137,6 @@ def save(job: Job, saved: Saved) -> None:
             for name, one in outputs.items()
             for key, value in add_prefix(name, one).items()
         },
-        **({} if saved.early is None else add_prefix("early", saved.early.state())),
-        "schema": np.frombuffer(saved.schema.serialize(), np.uint8).copy(),
         "done": saved.done,
         "bad": saved.bad,
         "refusals": json.dumps(saved.refusals),
@@ -251,7 +240,6 @@ def _require_replaceable(path: str) -> None:
 
 def _restored(state: Mapping[str, Any], job: Job) -> Saved:
     outputs = [strip_prefix(name, state) for name in ("output", "refused")]
-    early = strip_prefix("early", state)
     tracker, position = (
         trackers.resumed(strip_prefix("tracker", state)),
         Position(**strip_prefix("position", state)),
@@ -260,20 +248,15 @@ def _restored(state: Mapping[str, Any], job: Job) -> Saved:
     job_sanity.require_layout(job_sanity.require_position(position), tracker)
     for name in ("done", "bad"):
         check_number(name, state[name], ROWS)
-    stream = job.learn or (job.output is not None and (job.output == "-" or is_stream(job.output)))
     return Saved(
         tracker=tracker,
         essence=state["essence"],
         position=position,
         done=int(state["done"]),
-        early=job_sanity.require_early(
-            Early.read(early) if early else None, position, tracker, int(state["done"])
-        ),
         output=job_sanity.require_position(OutputPosition(**outputs[0]))
         if outputs[0] and not job.learn
         else None,
         refused=job_sanity.require_position(OutputPosition(**outputs[1])) if outputs[1] else None,
-        schema=job_sanity.require_schema(state["schema"], tracker, stream=stream),
         remarks=job_sanity.require_remarks(json.loads(state["remarks"])),
         bad=int(state["bad"]),
         refusals=job_sanity.require_refusals(json.loads(state["refusals"])),

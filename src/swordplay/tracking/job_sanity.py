@@ -7,20 +7,15 @@ from __future__ import annotations
 import re
 from typing import Any, TypeVar, get_type_hints
 
-import numpy as np
-import pyarrow as pa
-
 from swordplay.core.arguments import short_repr
 from swordplay.core.state import COUNT, check
 from swordplay.tables import OutputPosition, Position, Refusal
 from swordplay.tables.encoder_sanity import refuse
-from swordplay.tables.layout import TYPES, Layout
+from swordplay.tables.layout import Layout
 from swordplay.tracking.bulk import BulkTracker
-from swordplay.tracking.early import Early
 from swordplay.tracking.keyed import KeyedTracker
 from swordplay.tracking.sanity import READ_AS, SUM, all_of, type_of
 from swordplay.tracking.trackers import AnyTracker
-from swordplay.tracking.twice import TwiceTracker
 
 FORMATS = ("csv", "ndjson", "parquet", "memory")
 WRITTEN = ("string", "double", "bool", "timestamp", "time64")
@@ -79,34 +74,10 @@ def require_layout(position: Position, tracker: AnyTracker) -> None:
             )
 
 
-def require_early(
-    early: Early | None, position: Position, tracker: AnyTracker, done: int
-) -> Early | None:
-    """The first rows are rows of the input that are done."""
-    if early is None:
-        return None
-    kinds = {field.name: field.type for field in Layout.read(position.layout)[0].schema}
-    pairs = [{one.type, kinds.get(one.name, one.type), pa.null()} for one in early.rows.schema]
-    other = any(len(pair) > 2 for pair in pairs)
-    if (
-        other
-        or tracker.settings.target not in early.rows.schema.names
-        or (len(early.numbers) and early.numbers[-1] > done)
-    ):
-        raise refuse(
-            f"the first rows have the columns {short_repr(early.rows.schema.names)}, or are not "
-            "those "
-            "of this run"
-        )
-    return early
-
-
 def watched(tracker: AnyTracker) -> dict[str, tuple[str, ...]]:
     """Columns that are looked at whether they are used or not, and what they may be."""
     if isinstance(tracker, KeyedTracker | BulkTracker):
         clocks, fields, series = dict.fromkeys(tracker.clocks), tracker.fields, None
-    elif isinstance(tracker, TwiceTracker):
-        clocks, fields, series = {}, tracker.predictions.carried, None
     else:
         clocks, fields, series = (
             dict.fromkeys(tracker.order.clocks),
@@ -120,27 +91,6 @@ def watched(tracker: AnyTracker) -> dict[str, tuple[str, ...]]:
     found |= {
         field.name: (type_of(field),) if type_of(field) != "string" else WRITTEN for field in fields
     }
-    return found
-
-
-def require_schema(saved: Any, tracker: AnyTracker, *, stream: bool) -> Any:
-    """The columns of the output: those of the predictions.
-
-    On a stream those that its first rows had.
-    """
-    if type(saved) is not np.ndarray or saved.dtype != np.uint8 or saved.ndim != 1:
-        raise refuse(f"the schema is {short_repr(saved)}")
-    try:
-        found = pa.ipc.read_schema(pa.py_buffer(saved.tobytes()))
-        fields = {field.name: str(field.type) for field in found}
-    except MemoryError:
-        raise
-    except (pa.ArrowException, OSError, UnicodeError) as error:
-        raise refuse(f"the schema cannot be read ({error})") from error
-    if not stream and not found.equals(tracker.schema, check_metadata=True):
-        raise refuse("the columns of the output are not those of the predictions")
-    if len(fields) < len(found) or not set(fields.values()) <= {*TYPES, "int64"}:
-        raise refuse(f"the columns of the output are {short_repr(fields)}")
     return found
 
 

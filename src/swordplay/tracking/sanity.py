@@ -20,7 +20,6 @@ from swordplay.tables.encoder_sanity import refuse
 from swordplay.tracking.carried import RESERVED
 from swordplay.tracking.course import ARRAYS, Recorder
 from swordplay.tracking.predictions import Predictions
-from swordplay.tracking.proven import require_windows
 from swordplay.tracking.rungs import COUNT as COUNT_OF_RUNGS
 from swordplay.tracking.rungs import Rungs
 from swordplay.tracking.settings import Settings
@@ -118,7 +117,6 @@ def require_settings(settings: Settings) -> None:
         and (
             settings.level is None or (type(settings.level) is float and 0.0 < settings.level < 1.0)
         )
-        and (not settings.twice or bool(settings.id))
     )
     if not right:
         raise refuse(f"the settings are {short_repr(tuple(settings))}")
@@ -210,9 +208,6 @@ def require_tracker(tracker: Tracker) -> None:
         classes = len(tracker.contestants.codes)  # type: ignore[attr-defined]
     if isinstance(tracker.recorder, Recorder):
         require_recorder(tracker.recorder)
-        require_windows(
-            tracker.recorder.windows, tracker.recorder.rows, tracker.contestants.standing()
-        )
         require_classes(tracker.tally, classes)
     else:
         require_totals(tracker.recorder)

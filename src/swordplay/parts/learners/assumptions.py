@@ -173,15 +173,6 @@ class Assumptions:
         return f"Assumptions({state}, watched {self.seen.rounds} of {self.rounds} rounds)"
 
 
-def stand(assumptions: Assumptions | None, what: str) -> None:
-    """Refuse a bound whose learner has seen that its assumptions do not hold.
-
-    None are given where nobody asks.
-    """
-    if assumptions is not None:
-        assumptions.require(what)
-
-
 class WatchedLoss:
     """The gradient field of a loss, and what is seen of it while a learner asks.
 
