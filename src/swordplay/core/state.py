@@ -22,7 +22,7 @@ import functools
 import json
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from numbers import Real
 from typing import Annotated, Any, NamedTuple, Protocol, TypeVar, overload, runtime_checkable
 
@@ -49,8 +49,6 @@ SETTINGS = "settings."
 """Prefix of the settings in a saved state."""
 MAX_DIFFERENCES = 6
 """Differences between two sets of settings that a message lists."""
-MAX_ENTRIES = 12
-"""Entries of a state of unknown kind that :func:`describe_entries` lists."""
 
 
 # ------------------------------------------------------------------- declarations
@@ -691,38 +689,3 @@ def _difference(path: str, saved: Mapping[str, Any], present: Mapping[str, Any])
 def _setting_repr(flat: Mapping[str, Any], path: str) -> str:
     value = flat.get(path, "not set")
     return value if isinstance(value, str) else short_repr(value)
-
-
-# ------------------------------------------------------------------- description
-
-
-class ShortList(tuple[str, ...]):
-    """Strings of which ``swordplay inspect`` prints the first few in one line."""
-
-
-Facts = dict[str, str | int | float | list[str] | ShortList]
-"""What ``swordplay inspect`` prints about a state, by name: values, lines, or a short list."""
-Describer = Callable[[str, Mapping[str, Any]], Facts | None]
-"""Describes a state, given its kind and its entries; None if it is of another package.
-
-A damaged state may raise any exception.
-"""
-
-
-def describe_entries(state: Mapping[str, Any]) -> list[str]:
-    """Names and shapes of the first entries of a state of unknown kind.
-
-    >>> describe_entries({"points": np.zeros((2, 3)), "rounds": 4})
-    ['points: float64 of shape (2, 3)', 'rounds: 4']
-    """
-    lines = [f"{name}: {_shape_text(value)}" for name, value in list(state.items())[:MAX_ENTRIES]]
-    more = len(state) - len(lines)
-    return lines + ([f"and {more:,} more"] if more else [])
-
-
-def _shape_text(value: Any) -> str:
-    return (
-        f"{value.dtype} of shape {value.shape}"
-        if isinstance(value, np.ndarray)
-        else short_repr(value, 60)
-    )
