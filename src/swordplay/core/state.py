@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 import types
 import typing
 from collections.abc import Mapping
@@ -489,10 +490,11 @@ def read_json(name: str, text: Any, shape: Any) -> Any:
     text
         As it was saved.
     shape
-        What the value must be: a type, ``None``, or a :class:`Field` of numbers (of ints, if it is
-        ``whole``); ``[shape]`` is a list of any length, ``(shape, shape)`` a list of this length,
-        ``{str: shape}`` an object with any keys, ``{"a": shape, "b": shape}`` one with these keys,
-        and ``OneOf((shape, shape))`` one of several.
+        What the value must be: a type (``float`` for finite ones), ``None``, a string for itself,
+        or a :class:`Field` of numbers (of ints, if it is ``whole``); ``[shape]`` is a list of any
+        length, ``(shape, shape)`` a list of this length, ``{str: shape}`` an object with any keys,
+        ``{"a": shape, "b": shape}`` one with these keys, and ``OneOf((shape, shape))`` one of
+        several.
 
     Raises
     ------
@@ -522,8 +524,16 @@ def check_json(name: str, value: Any, shape: Any) -> None:
 
 def fits_json(value: Any, shape: Any) -> bool:
     """Whether a parsed JSON value has a shape, as described for :func:`read_json`."""
-    if shape is None or isinstance(shape, type):
-        return value is None if shape is None else type(value) is shape
+    if shape is None:
+        return value is None
+    if isinstance(shape, type):
+        if type(value) is not shape:
+            return False
+        if isinstance(value, str):
+            return _is_text(value)
+        return not isinstance(value, float) or math.isfinite(value)
+    if isinstance(shape, str):
+        return type(value) is str and value == shape
     if isinstance(shape, Field):
         kinds = (int,) if shape.whole else (int, float)
         return type(value) in kinds and shape.low <= value <= shape.high
@@ -531,7 +541,9 @@ def fits_json(value: Any, shape: Any) -> bool:
         return any(fits_json(value, one) for one in shape)
     if isinstance(shape, dict):
         if str in shape:
-            return type(value) is dict and all(fits_json(one, shape[str]) for one in value.values())
+            return type(value) is dict and all(
+                fits_json(name, str) and fits_json(one, shape[str]) for name, one in value.items()
+            )
         return (
             type(value) is dict
             and value.keys() == shape.keys()
@@ -540,6 +552,11 @@ def fits_json(value: Any, shape: Any) -> bool:
     if isinstance(shape, list):
         return type(value) is list and all(fits_json(one, shape[0]) for one in value)
     return type(value) is list and len(value) == len(shape) and all(map(fits_json, value, shape))
+
+
+def _is_text(text: str) -> bool:
+    """Whether a string can be encoded; JSON can hold halves of surrogate pairs."""
+    return text.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 # ------------------------------------------------------------------- settings
