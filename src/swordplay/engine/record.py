@@ -29,6 +29,7 @@ from swordplay.engine.layout import (
     SCHEDULED,
     SHARPER,
     SHOWN,
+    SLACK,
     VECTOR,
     Arrays,
     fields,
@@ -36,7 +37,7 @@ from swordplay.engine.layout import (
 )
 from swordplay.engine.memory import Memory
 from swordplay.engine.rounds import play_planned
-from swordplay.engine.sanity import ROW, SIGNED, SLACK, expert_range, round_range
+from swordplay.engine.sanity import ROW, SIGNED, expert_range, round_range
 
 __all__ = [
     "EXPERTS",

@@ -11,10 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from swordplay.core.state import ROWS, add_prefix, check, strip_prefix
+from swordplay.core.state import ROWS, add_prefix, check, damaged, strip_prefix
 from swordplay.core.types import State
 from swordplay.keyed.growing import Growing
-from swordplay.tables.encoder_sanity import refuse
 from swordplay.tracking.order import Remark, told
 from swordplay.tracking.order import times as times_of
 from swordplay.tracking.steps import ANY, POSITIVE, Moves
@@ -117,7 +116,7 @@ class BulkSteps:
         for name, each in self._parts().items():
             values = np.asarray(saved[name])
             if values.shape != (count, *each.all.shape[1:]) or values.dtype != each.all.dtype:
-                raise refuse(
+                raise damaged(
                     f"the {name} of dates have shape {values.shape} and type {values.dtype}"
                 )
             if name in ranges:

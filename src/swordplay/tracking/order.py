@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -16,8 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from swordplay.core.state import add_prefix, read_json, strip_prefix
+from swordplay.core.arguments import short_repr
+from swordplay.core.state import add_prefix, damaged, read_json, strip_prefix
 from swordplay.core.types import State
+from swordplay.tables.column_plans import ALL_DIFFERENT, Plan
 from swordplay.tracking.clock import dates
 from swordplay.tracking.series import Series, candidates
 from swordplay.tracking.steps import Moves, Steps, moves
@@ -106,6 +108,23 @@ class OrderWatch:
             clock, moves([self.clocks[clock]]), self.series, ordered=ordered, key_option=key_option
         )
 
+    def check(self, plans: Sequence[Plan], *, keyed: bool) -> None:
+        """Check a saved watch against the columns of its table.
+
+        Raises
+        ------
+        ValueError
+            Names the columns that do not fit.
+        """
+        check_clocks(self.clocks, plans)
+        kinds = ("category", "truth", "number", "left out")
+        names = {one.name for one in plans if one.kind in kinds}
+        series = set(self.series.names if self.series else ())
+        if not series <= names or self.keyed is not keyed:
+            raise damaged(
+                f"the columns {short_repr(sorted(series))} are watched, and are not all there"
+            )
+
     def state(self) -> State:
         """All that the next row needs."""
         clocks = {name: steps.state()["steps"] for name, steps in self.clocks.items()}
@@ -122,6 +141,27 @@ class OrderWatch:
         if series := strip_prefix("series", saved):
             self.series = Series(())
             self.series.load_state(series)
+
+
+def check_clocks(clocks: Mapping[str, Steps | None], plans: Sequence[Plan]) -> None:
+    """Check that saved columns of dates hold dates, or numbers such as years.
+
+    Raises
+    ------
+    ValueError
+        Names the column.
+    """
+    known = {one.name: one for one in plans}
+    for name, steps in clocks.items():
+        one = known.get(name)
+        if (
+            one is None
+            or one.kind not in ("date", "date and time", "number", "left out")
+            or one.why == ALL_DIFFERENT
+        ):
+            raise damaged(f"the column {short_repr(name)} is watched, and holds no dates")
+        if one.kind.startswith("date") and steps is not None and type(steps.last) is float:
+            raise damaged(f"the last date of {short_repr(name)} is {steps.last}")
 
 
 def told(
