@@ -134,13 +134,6 @@ def test_the_patient_expert_waits_for_eight_rounds_and_no_longer():
     assert PATIENCE == 8
 
 
-def states_of_before(dim):
-    """A fresh state, one of before that says a patience, and one that says neither."""
-    now = sp.Sword(sp.Ball(dim, 1e6)).state()
-    neither = {name: value for name, value in now.items() if name != "gauge.caution"}
-    return {"now": now, "patience": {**neither, "gauge.patience": 10.0}, "neither": neither}
-
-
 def test_many_coordinates_ask_for_caution():
     """The root of 64ths of their number: capped extra-gradient steps are as much shorter, the
     others by its square.
@@ -163,15 +156,10 @@ def test_many_coordinates_ask_for_caution():
     )
 
 
-@pytest.mark.parametrize("of", ["now", "patience", "neither"])
-def test_states_of_before_go_on_as_they_were(of):
-    """With what they say of the patience (else eight rounds), and without caution.
-
-    Readable learner and engine alike.
-    """
-    assert [Gauge(patience=10.0).average(t) for t in (0, 4, 9, 50)] == [1.0, 5.0, 10.0, 10.0]
+def test_states_keep_the_caution():
+    """The readable learner and the engine go on from a state with the same steps."""
     assert [Gauge().average(t) for t in (0, 4, 9, 50)] == [1.0, 5.0, 8.0, 8.0]
-    row, saved = np.eye(256)[0], states_of_before(256)[of]
+    row, saved = np.eye(256)[0], sp.Sword(sp.Ball(256, 1e6)).state()
     learner, other = sp.Sword(sp.Ball(256, 1e6)), sp.Sword(sp.Ball(256, 1e6))
     learner.load_state(saved)
     other.load_state(saved)
@@ -186,10 +174,9 @@ def test_states_of_before_go_on_as_they_were(of):
         }
         half = len(learner.weights) // 2
         inverse = found["certificate.inverse_step"]
-        assert inverse[half] == pytest.approx(2 * (10 if of == "patience" else 8), rel=ROUNDING)
+        assert inverse[half] == pytest.approx(2 * 8, rel=ROUNDING)
         np.testing.assert_allclose(inverse, learner.state()["certificate.inverse_step"], rtol=TWIN)
-        assert inverse[0] >= 2 * (2.0 if of == "now" else 1.0) * (1 - ROUNDING)
+        assert inverse[0] >= 2 * 2.0 * (1 - ROUNDING)
     again = sp.engine.twin(sp.Sword(sp.Ball(256, 1e6)), "squared")
     again.load_compact_state(compiled.compact_state())
-    assert again.memory.live[LIVE.patience] == saved.get("gauge.patience", 0.0)
-    assert again.memory.live[LIVE.caution] == saved.get("gauge.caution", 0.0)
+    assert again.memory.live[LIVE.caution] == saved["gauge.caution"] == 2.0

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 IN_NUMBERS = "tests/regret/test_bounds_in_numbers.py"
 DEFAULTS = "tests/learners/test_defaults.py"
-CERTIFICATE = "tests/learners/test_certificate.py"
+CERTIFICATE = "tests/parts/learners/test_certificate.py"
 TWINS = "tests/learners/test_twins.py"
 PASSES = "tests/engine/test_passes.py"
 GAUGE = "tests/experts/test_gauge.py"
@@ -364,13 +364,17 @@ MUTANTS = [
         "parts/learners/sword.py",
         (GAUGE, f"{TWINS}::test_sword"),
         (
-            "GaugedSteps(D, before, before.rho), GaugedSteps(D, gauge, gauge.rho)",
-            "GaugedSteps(D, gauge, gauge.rho)",
+            "GaugedSteps(D, before, before.rho), GaugedSteps(D, now, now.rho)",
+            "GaugedSteps(D, now, now.rho)",
         ),
-        ("GaugedSteps(D, gauge, gauge.rho)", "GaugedSteps(D, gauge)"),
+        ("GaugedSteps(D, now, now.rho)", "GaugedSteps(D, now)"),
+    ),
+    *_in(
+        "parts/learners/meta_expert.py",
+        (GAUGE, f"{TWINS}::test_sword"),
         (
-            "from_center(state_.experts[1], self.domain)[0]",
-            "from_center(state_.experts[0], self.domain)[0]",
+            "from_center(now.experts[1], self.domain)[0]",
+            "from_center(now.experts[0], self.domain)[0]",
         ),
     ),
     *_in(
@@ -518,7 +522,7 @@ MUTANTS = [
         "parts/learners/sword.py",
         (f"{DEFAULTS}::test_sword", f"{DEFAULTS}::test_when_sword_adds_experts"),
         ("FLOOR = 1e-4", "FLOOR = 1e-6"),
-        ("enough = 1 + 2 * state_.rounds <= 4", "enough = 1 + state_.rounds <= 4"),
+        ("4 ** (size - 1) < 1 + 2 * rounds", "4 ** (size - 1) < 1 + rounds"),
         (
             "np.tile(telescoping_with_tail(experts) / 2, 2)",
             "np.tile(telescoping_with_tail(experts), 2)",
@@ -528,63 +532,92 @@ MUTANTS = [
         "parts/learners/certificate.py",
         (CERTIFICATE,),
         (
-            "state.inverse_growth, state.inverse_largest, path",
-            "state.inverse_growth, state.inverse_step, path",
+            "self.inverse_growth, self.inverse_largest, path",
+            "self.inverse_growth, self.inverse_step, path",
         ),
-        ("around, state.inverse_growth, state", "around, state.inverse_step, state"),
-        ("around.diameter**2 * growth / 2", "around.diameter**2 * growth / 4"),
-        ("(around.reach * far - far**2 / 2)", "(around.reach * far - far**2)"),
-        ("* base) - a * _squares(base) / 2", "* base) - a * _squares(base)"),
-        ("np.where(steady, a * far, state.pull)", "np.where(steady, a * far, a * far)"),
+        ("geometry, self.inverse_growth, self", "geometry, self.inverse_step, self"),
+        ("geometry.diameter**2 * growth / 2", "geometry.diameter**2 * growth / 4"),
+        ("self.heading) - a * _squares(base) / 2", "self.heading) - a * _squares(base)"),
         (
-            "np.abs(inverse - state.inverse_step) * np.sqrt(lengths.before)",
-            "np.abs(inverse - state.inverse_step)",
+            "left = geometry.support(a[:, None] * base) - a * _squares(base) / 2",
+            "left = geometry.support(a[:, None] * base) - a * _squares(base)",
         ),
-        ("np.maximum(state.pull, pulled)", "pulled"),
+        (
+            "np.where(constant_steps, a * far, self.pull)",
+            "np.where(constant_steps, a * far, a * far)",
+        ),
+        (
+            "np.abs(inverse - self.inverse_step) * np.sqrt(lengths.before)",
+            "np.abs(inverse - self.inverse_step)",
+        ),
+        ("np.maximum(self.pull, pulled)", "pulled"),
         ("inverse * np.sqrt(lengths.after) + turning\n", "inverse * np.sqrt(lengths.after)\n"),
         ("WIDEST = 8", "WIDEST = 9"),
-        ("heading + inverse[:, None] * (move.change", "heading + (move.change"),
-        ("heading + inverse[:, None] * (move.change", "inverse[:, None] * (move.change"),
+        ("heading + inverse[:, None] * change", "heading + change"),
+        ("heading + inverse[:, None] * change", "inverse[:, None] * change"),
+        ("geometry.support(self.heading - then.heading)", "geometry.support(self.heading)"),
+        ("pull = self.pull + norms[1]", "pull = self.pull"),
         (
-            "(0.0 if base is None else a * _squares(base) / 2)",
-            "(0.0 if base is None else a * _squares(base))",
+            "left = left + geometry.reach * np.where(constant_steps, 0.0, self.turning)",
+            "left = left + 0.0",
         ),
-        ("around.support(state.heading - then.heading)", "around.support(state.heading)"),
-        ("state.pull + np.sqrt(_squares(then.heading))", "state.pull"),
-        ('start(experts, dim if "certificate.heading" in saved else None)', "start(experts, dim)"),
-        ('2 * known["inverse_growth"] - known', 'known["inverse_growth"] - known'),
-        ('known["inverse_largest"] * far + turning}', 'known["inverse_largest"] * far}'),
-        ("left = left + around.reach * np.where(steady, 0.0, state.turning)", "left = left + 0.0"),
-        ("left + state.swing +", "left +"),
+        ("left + self.swing +", "left +"),
         ("* lengths.before / 2", "* lengths.after / 2"),
-        ("state.farthest, around.reach**2)", "state.farthest, state.farthest)"),
-        ("np.maximum(state.farthest, lengths.after)", "lengths.after"),
-        ("* move.lead / 2 - curved", "* move.lead / 2"),
-        ("0.0, state.turning - then.turning)", "0.0, state.turning)"),
-        ("state.pull - then.turning + b * length\n", "state.pull - then.turning\n"),
-        ("state.pull - then.turning + b * length\n", "b * length\n"),
+        ("np.maximum(self.farthest, lengths.after)", "lengths.after"),
+        ("* move.lead / 2 - gap", "* move.lead / 2"),
+        ("0.0, self.turning - then.turning)", "0.0, self.turning)"),
+        ("self.pull - then.turning + b * length\n", "self.pull - then.turning\n"),
+        ("self.pull - then.turning + b * length\n", "b * length\n"),
         (
-            "np.where(known, np.minimum(staying, changing), changing)",
-            "np.minimum(staying, changing)",
+            "np.minimum(by_parts, charged))\n        return float((self.advantage",
+            "by_parts)\n        return float((self.advantage",
         ),
         ("* move.surprise, 0.0) / 2", "* move.surprise, 0.0) / 4"),
         ("inverse * move.lead / 2", "inverse * move.lead"),
-        ("np.maximum(inverse - state.inverse_step, 0.0)", "inverse - state.inverse_step"),
-        ("staying, changing, steady)).min()", "staying, changing, steady)).max()"),
-        ("around.diameter, far + length)", "around.diameter, far)"),
-        ("growth = b + state.inverse_growth", "growth = state.inverse_growth"),
+        ("np.maximum(inverse - self.inverse_step, 0.0)", "inverse - self.inverse_step"),
+        ("self.drift + distance).min()", "self.drift + distance).max()"),
+        ("geometry.diameter, far + length)", "geometry.diameter, far)"),
+        ("growth = b + self.inverse_growth", "growth = self.inverse_growth"),
         ("sums[parents] if len", "0 * sums[parents] if len"),
+        ("(owed + unit * owed_size + distance)", "(owed + distance)"),
+        ("if type(domain) is Box:", "if False:"),
+        ("if type(domain) is Simplex:", "if False:"),
+        ("np.maximum(domain.total - domain.center, domain.center)", "domain.center"),
+        ("domain.center - domain.lower)", "domain.upper - domain.center)"),
+        ("slice(first, min(first + size, domain.dim))", "slice(first, first + 1)"),
     ),
     *_in(
         "parts/learners/certificate.py",
-        ("tests/learners/test_certificate.py::test_the_form_for_steps_that_change_by_hand",),
-        ("around.diameter * path_length * largest", "around.diameter * path_length * growth"),
-        ("around.diameter**2 * growth / 2", "around.diameter**2 * growth"),
+        ("tests/parts/learners/test_certificate.py::test_the_form_for_steps_that_change_by_hand",),
+        ("geometry.diameter * path_length * largest", "geometry.diameter * path_length * growth"),
+        ("geometry.diameter**2 * growth / 2", "geometry.diameter**2 * growth"),
+    ),
+    *_in(
+        "parts/learners/learner.py",
+        (CERTIFICATE,),
+        ("loss.longest >= SMALLEST_ENERGY or loss.largest_entry == 0.0", "True"),
+        ("loss.longest >= SMALLEST_ENERGY or ", ""),
+        (" or loss.largest_entry == 0.0", ""),
+        ("kind.energy.max() < SMALLEST_ENERGY", "True"),
+    ),
+    *_in(
+        "engine/driver.py",
+        (CERTIFICATE,),
+        (
+            "self._has_met_gradient = bool(self.memory",
+            "self._has_met_gradient = True or (self.memory",
+        ),
+    ),
+    *_in(
+        "engine/inputs.py",
+        (CERTIFICATE,),
+        ("        if not met.any():\n            continue\n", ""),
+        ("if gradient @ gradient < SMALLEST_ENERGY", "if gradient @ gradient < 0.0"),
     ),
     *_in(
         "parts/learners/assumptions.py",
         ("tests/learners/test_assumptions.py",),
-        ("min(self.lowest, lowest)", "max(self.lowest, lowest)"),
+        ("min(self.lowest, other.lowest)", "max(self.lowest, other.lowest)"),
         ("seen.gradient > told.gradient_bound", "seen.gradient > 2 * told.gradient_bound"),
     ),
     *_in(
@@ -598,10 +631,13 @@ MUTANTS = [
         ("np.square(rim.end - rim.start) / 8", "np.square(rim.end - rim.start) / 800"),
     ),
     *_in(
-        "parts/learners/ensemble.py",
+        "parts/learners/meta_expert.py",
         (f"{TWINS}::test_tuned_swords", LOADING),
-        ("decision @ observed - losses,", "losses - decision @ observed,"),
-        ("gradient, now.hedge.weights, ahead)", "gradient, now.hedge.weights[::-1], ahead)"),
+        ("decision @ gradient - linear_losses", "linear_losses - decision @ gradient"),
+        (
+            "loss.gradient, now.hedge.weights, ahead",
+            "loss.gradient, now.hedge.weights[::-1], ahead",
+        ),
         ("(weights > 0).all() and ", ""),
         (" and abs(weights.sum() - 1.0) <= SLACK", ""),
     ),
@@ -710,7 +746,7 @@ MUTANTS = [
         (" & (memory[:, 1] <= life.length)", ""),
     ),
     *_in(
-        "parts/learners/ensemble.py",
+        "parts/learners/meta_expert.py",
         (LOADING,),
         ('            "step_sizes": self._concatenated_steps(self._start()),\n', ""),
         ('            "meta": self._hedge,\n', ""),
@@ -723,7 +759,7 @@ MUTANTS = [
         ('"diameter": X.diameter, ', ""),
         (', "domain": X}', "}"),
         (
-            "if differ := settings.differences(made_with, self._made_with):\n            raise "
+            "if differ := settings.differences(made_with, self._settings):\n            raise "
             "ValueError",
             "if False:\n            raise ValueError",
         ),
@@ -956,7 +992,7 @@ MUTANTS = [
     *_in(
         "parts/learners/plus_plus.py",
         ("tests/learners/test_plus_plus.py",),
-        ("return 2 * self.smoothness * squared_norms", "return self.smoothness * squared_norms"),
+        ("movement_charge=2 * self.smoothness", "movement_charge=self.smoothness"),
         ("cap=1 / (2 * self.smoothness", "cap=1 / (self.smoothness"),
         ("shared = True", "shared = False"),
     ),
@@ -964,7 +1000,7 @@ MUTANTS = [
     *_in(
         "parts/learners/plus_plus.py",
         ("tests/engine/test_plus_plus.py::test_the_first_two_charges_by_hand",),
-        ("_replace(charge=2 * self.smoothness)", "_replace(charge=self.smoothness)"),
+        ("movement_charge=2 * self.smoothness", "movement_charge=self.smoothness"),
     ),
     *_in(
         "engine/meta.py",
@@ -980,7 +1016,7 @@ MUTANTS = [
     *_in(
         "parts/learners/tuned.py",
         ("tests/learners/test_edges.py",),
-        ("        rates.largest_mismatch(setting)", "        setting"),
+        ("    rates.largest_mismatch(Setting(domain.diameter, G))\n", ""),
     ),
     *_in(
         "theory/part_bounds.py",

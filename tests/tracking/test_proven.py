@@ -8,8 +8,7 @@ import pytest
 from swordplay.estimators.head import Standing
 from swordplay.estimators.model import LinearModel
 from swordplay.estimators.scratch import Plans
-from swordplay.parts.learners import certificate
-from swordplay.parts.learners.certificate import CertificateState, Moment, Surroundings
+from swordplay.parts.learners.certificate import CertificateState, DomainGeometry, Moment
 from swordplay.tracking import Settings, Tracker
 from swordplay.tracking.contestants import Played, Said
 from swordplay.tracking.proven import FIRST_WIDTH, MOST_WINDOWS, Windows, weighed
@@ -163,12 +162,14 @@ def test_it_is_the_theorys_certificate_and_no_fixed_model_breaks_it(curves):
     cost, scaled, goals, plan = learned(model, rows[500:], targets[500:])
     windows._lost = cost.sum()
     (found,) = windows.told(1500, 0.0, head.standing(model.gain))
-    around, now = (
-        Surroundings.of_ball(found.reach),
-        CertificateState(**head.engine.certificate_sums()),
-    )
-    theirs = certificate.value_since(
-        now, around, 0.0, True, head.engine.base_points(), then, np.arange(len(then.base))
+    theirs = CertificateState(**head.engine.certificate_sums()).window_bound(
+        DomainGeometry.of_ball(found.reach),
+        0.0,
+        head.engine.base_points(),
+        True,
+        since=then,
+        ancestors=np.arange(len(then.base)),
+        rounds=1000,
     )
     assert found.bound == pytest.approx(theirs + model.gain - gain, rel=CERTIFIED)
     # Every fixed model that is short enough: the best of all, on the way to it and beyond, and some

@@ -15,11 +15,11 @@ SMALLEST_ENERGY = 1e-300
 
 
 def too_short(length: float) -> str:
-    """What to say of gradients whose squares vanish."""
+    """Return the message about gradients whose squares underflow."""
     return (
         f"the gradients so far are no longer than {length:.1e}: their squares vanish, and steps "
-        "cannot be measured by them. "
-        "Multiply the losses by a constant, such as 1e100; no decision depends on it."
+        "and certificates are made of them. Multiply the losses by a constant, such as 1e100, and "
+        "constants that the learner was made with, such as smoothness, accordingly."
     )
 
 

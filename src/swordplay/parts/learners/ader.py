@@ -11,13 +11,13 @@ from swordplay.core.types import Domain, Setting
 from swordplay.parts import pools, rates
 from swordplay.parts.experts import Constant, OGDExperts
 from swordplay.parts.learners.assumptions import Told
-from swordplay.parts.learners.ensemble import Ensemble
+from swordplay.parts.learners.meta_expert import MetaExpertLearner
 from swordplay.parts.metas import Meta, NullOptimism, OptimisticHedge, telescoping
 from swordplay.parts.metas.meta import chosen
 
 
 @final
-class Ader(Ensemble):
+class Ader(MetaExpertLearner):
     r"""Many step sizes that all descend along one shared gradient.
 
     Dynamic regret of order :math:`\sqrt{T (1 + P_T)}`, whatever the losses; one gradient a round.

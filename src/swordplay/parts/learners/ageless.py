@@ -13,7 +13,7 @@ from swordplay.core.types import Domain, Setting
 from swordplay.parts import rates
 from swordplay.parts.experts import Constant, OEGDExperts, OGDExperts
 from swordplay.parts.learners.assumptions import Told
-from swordplay.parts.learners.ensemble import Ensemble
+from swordplay.parts.learners.meta_expert import MetaExpertLearner
 from swordplay.parts.metas import LearnedOptimism, Meta, OptimisticHedge, uniform
 from swordplay.parts.metas.meta import chosen
 
@@ -31,7 +31,7 @@ A meta that forgets may follow its leaders closely; 0.5 is what a meta that neve
 
 
 @final
-class SwordAgeless(Ensemble):
+class SwordAgeless(MetaExpertLearner):
     r"""Both kinds of experts of Sword_best, under a Hedge that forgets.
 
     The experts' losses fade by :math:`1 - 1/M` a round, so that the time to re-adapt after a jump

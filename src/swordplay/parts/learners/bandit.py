@@ -13,6 +13,7 @@ from swordplay.core.representable import representable
 from swordplay.core.types import Domain, Loss, Vector
 from swordplay.parts.domains.shrunken import Shrunken, inner_radius
 from swordplay.parts.learners.ader import Ader
+from swordplay.parts.learners.assumptions import ObservedLoss
 from swordplay.parts.learners.wrapper import Wrapper
 
 
@@ -111,10 +112,12 @@ class PBGD(Wrapper):
         return np.array(self.inner.decision + self.step * self.direction)
 
     def _gradient(self, loss: Loss) -> Vector:
-        values, s, d = arguments.values_of(loss), self.direction, self.domain.dim
+        observed, limit = ObservedLoss(loss), arguments.LARGEST_GRADIENT
+        s, d = self.direction, self.domain.dim
         if self.points == 1:
-            return np.asarray(d / self.step * values(self.decision) * s)
-        here, there = values(np.stack([self.decision, self.inner.decision - self.step * s]))
+            return np.asarray(d / self.step * observed.value(self.decision, limit) * s)
+        both = np.stack([self.decision, self.inner.decision - self.step * s])
+        here, there = observed.value(both, limit)
         return np.asarray(d / (2 * self.step) * (here - there) * s)
 
 

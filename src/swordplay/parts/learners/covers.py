@@ -11,12 +11,11 @@ import numpy as np
 
 from swordplay.core import arguments
 from swordplay.core.state import COUNT, DAMAGED, require_one
-from swordplay.core.types import Array, Domain, Gradient, Loss, Matrix, Vector
+from swordplay.core.types import Array, Domain, Matrix, Vector
 from swordplay.parts.experts import AdaGradNorm
 from swordplay.parts.experts.expert import squared_norms, strides
-from swordplay.parts.learners.assumptions import Told, WatchedLoss
-from swordplay.parts.learners.baseline import Baseline
-from swordplay.parts.learners.learner import frozen
+from swordplay.parts.learners.assumptions import ObservedLoss, Told
+from swordplay.parts.learners.learner import UncertifiedLearner, frozen
 from swordplay.parts.learners.sanity import require_energy
 from swordplay.parts.metas.meta import normalised
 from swordplay.parts.metas.sleeping import CoinBetting, Life, Multiplicative, Normal, Sleeping
@@ -37,7 +36,7 @@ class CoverState(NamedTuple):
     """What the meta remembers of each, shape ``(K, 2)``."""
 
 
-class _Cover(Baseline):
+class _Cover(UncertifiedLearner):
     """Experts on the intervals of a geometric cover, under a meta for experts that sleep.
 
     In round t (from 1) the interval of length 2^k that holds t begins at the last multiple of 2^k.
@@ -78,18 +77,10 @@ class _Cover(Baseline):
         """
         return frozen(self._sizes(self._state.energy[self._awake(self._state)]))
 
-    def observe(self, loss: Loss) -> None:
-        """Learn from a loss: the whole round happens or, on an error, nothing does."""
-        watched, values, decision = WatchedLoss(loss), arguments.values_of(loss), self.decision
-        new = self._learn(self._state, watched, values)
-        seen = watched.added_to(self._seen, decision)
-        self._take(new)
-        self._seen = seen
-
-    def _learn(self, state_: CoverState, gradient: Gradient, values: Gradient) -> CoverState:
+    def _advance(self, state_: CoverState, loss: ObservedLoss) -> CoverState:
         awake = self._awake(state_)
         at = state_.points[awake]
-        lost = values(np.vstack([self._decide(state_), at]))
+        lost = loss.value(np.vstack([self._decide(state_), at]), arguments.LARGEST_GRADIENT)
         # Experts that stand where the decision is owe nothing: rounding must not decide whom the
         # meta bets on.
         saved = np.where(
@@ -98,7 +89,7 @@ class _Cover(Baseline):
             0.0,
         )
         regrets = np.clip(saved / self.range, -1.0, 1.0)
-        gradients = gradient(at)
+        gradients = loss.gradient(at)
         energy = state_.energy.copy()
         energy[awake] += squared_norms(gradients)
         eta = self._sizes(energy[awake])
@@ -153,9 +144,6 @@ class _Cover(Baseline):
 
     def _decide(self, state_: CoverState) -> Vector:
         return np.asarray(self._weigh(state_) @ state_.points[self._awake(state_)])
-
-    def _step(self, state_: CoverState, gradient: Gradient) -> CoverState:
-        raise NotImplementedError("a cover learns from values as well: see _learn")
 
     def _feasible(self, state_: CoverState) -> Array:
         return state_.points

@@ -11,7 +11,7 @@ from swordplay.core import arguments
 from swordplay.core.types import Domain, Setting, Vector
 from swordplay.parts import rates
 from swordplay.parts.experts import CurvedExperts
-from swordplay.parts.learners.ensemble import Ensemble
+from swordplay.parts.learners.meta_expert import MetaExpertLearner
 from swordplay.parts.learners.sword import FLOOR
 from swordplay.parts.metas import LearnedOptimism, Meta, OptimisticHedge, uniform
 from swordplay.parts.metas.meta import chosen
@@ -23,7 +23,7 @@ RIDGE = 0.125
 
 
 @final
-class Curved(Ensemble):
+class Curved(MetaExpertLearner):
     r"""Newton steps with forgetting, at many discounts at once, weighed by the Hedge of
     :class:`Sword`.
 

@@ -10,11 +10,10 @@ import numpy as np
 
 from swordplay.core import arguments
 from swordplay.core.representable import representable
-from swordplay.core.types import Array, Domain, Gradient, Matrix, Vector
+from swordplay.core.types import Array, Domain, Matrix, Vector
 from swordplay.parts.domains.enclosures import enclosing_ball
-from swordplay.parts.learners.assumptions import Told
-from swordplay.parts.learners.baseline import Baseline
-from swordplay.parts.learners.learner import SLACK, frozen
+from swordplay.parts.learners.assumptions import ObservedLoss, Told
+from swordplay.parts.learners.learner import SLACK, UncertifiedLearner, frozen
 from swordplay.parts.learners.one_projection import bent
 from swordplay.parts.metas import telescoping
 from swordplay.parts.metas.meta import normalised
@@ -36,7 +35,7 @@ class MetaGradState(NamedTuple):
 
 
 @final
-class MetaGrad(Baseline):
+class MetaGrad(UncertifiedLearner):
     r"""A grid of rates, an online Newton step for each, and their tilted average.
 
     .. math:: y_t = \frac{\sum_i \pi_{t,i} \eta_i w_{t,i}}{\sum_i \pi_{t,i} \eta_i}, \qquad \eta_i =
@@ -106,10 +105,10 @@ class MetaGrad(Baseline):
         curvature = np.zeros(d) if self.diagonal else np.zeros((d, d))
         return MetaGradState(0, np.tile(self.domain.center, (N, 1)), curvature, prior - prior.max())
 
-    def _step(self, state_: MetaGradState, gradient: Gradient) -> MetaGradState:
+    def _advance(self, state_: MetaGradState, loss: ObservedLoss) -> MetaGradState:
         mean = self._weigh(state_) @ state_.points  # y_t
         decision = self.domain.project(mean)
-        g = bent(gradient(decision), mean - decision, self.domain)
+        g = bent(loss.gradient(decision), mean - decision, self.domain)
         eta = self.rates[:, None]
         ahead = state_.points - mean  # w_i - y_t
         if self.diagonal:

@@ -13,6 +13,7 @@ from swordplay.core import arguments
 from swordplay.core.types import Domain, Loss, Vector
 from swordplay.parts.domains import Ball
 from swordplay.parts.domains.enclosures import ON_THE_DOMAIN, enclosing_ball
+from swordplay.parts.learners.assumptions import ObservedLoss
 from swordplay.parts.learners.certificate import Moment
 from swordplay.parts.learners.wrapper import Wrapper, stateful
 
@@ -87,7 +88,7 @@ class OneProjection(Wrapper):
 
     def _gradient(self, loss: Loss) -> Vector:
         return bent(
-            arguments.gradient_of(loss)(self.decision),
+            ObservedLoss(loss).gradient(self.decision),
             self.inner.decision - self.decision,
             self.domain,
         )

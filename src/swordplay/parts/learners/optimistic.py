@@ -63,6 +63,5 @@ class OptimisticOGD(SingleExpert):
                 "Rescale the losses."
             )
         current = self._state
-        self._take(
-            current._replace(experts=(self._optimistic.expect(current.experts[0], guess[None]),))
-        )
+        expert = self._optimistic.expect(current.experts[0], guess[None])
+        self._replace_state(current._replace(experts=(expert,)), self._seen)

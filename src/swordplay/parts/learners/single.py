@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.types import Domain, Gradient, Setting, Vector
+from swordplay.core.types import Domain, Setting, Vector
 from swordplay.parts.experts import (
     Constant,
     Experts,
@@ -18,8 +18,9 @@ from swordplay.parts.experts import (
     from_center,
     is_steady,
 )
-from swordplay.parts.learners import certificate
-from swordplay.parts.learners.learner import StatefulLearner, frozen
+from swordplay.parts.learners.assumptions import ObservedLoss
+from swordplay.parts.learners.certificate import CertificateState, Lengths
+from swordplay.parts.learners.learner import CertifiedLearner, frozen, require_measurable
 from swordplay.parts.metas import NullOptimism, Parts, uniform
 from swordplay.parts.rates import Fixed
 
@@ -29,10 +30,10 @@ class SingleState(NamedTuple):
 
     rounds: int
     experts: tuple[ExpertState]
-    certificate: certificate.CertificateState
+    certificate: CertificateState
 
 
-class SingleExpert(StatefulLearner[SingleState]):
+class SingleExpert(CertifiedLearner[SingleState]):
     """A learner that is one expert."""
 
     def __init__(self, domain: Domain, expert: Experts) -> None:
@@ -65,22 +66,23 @@ class SingleExpert(StatefulLearner[SingleState]):
         return {**super().settings(), "step_sizes": steps, "experts": (self._expert,)}
 
     @property
-    def _steady(self) -> Any:
+    def _constant_steps(self) -> Any:
         return is_steady(self._expert)
 
     def _start(self) -> SingleState:
-        return SingleState(0, (self._expert.start(),), certificate.start(experts=1))
+        return SingleState(0, (self._expert.start(),), CertificateState.at_start(experts=1))
 
-    def _step(self, state_: SingleState, gradient: Gradient) -> SingleState:
-        moved, move = self._expert.step(state_.experts[0], gradient)
-        lengths = certificate.Lengths.of(
-            *(from_center(kind, self.domain) for kind in (state_.experts[0], moved))
+    def _advance(self, now: SingleState, loss: ObservedLoss) -> SingleState:
+        expert, move = self._expert.step(now.experts[0], loss.gradient)
+        require_measurable([expert], loss)
+        lengths = Lengths.of(
+            from_center(now.experts[0], self.domain), from_center(expert, self.domain)
         )
-        sums = certificate.step(state_.certificate, np.zeros(1), move, lengths)
-        return SingleState(state_.rounds + 1, (moved,), sums)
+        sums = now.certificate.with_round(np.zeros(1), move, lengths)
+        return SingleState(now.rounds + 1, (expert,), sums)
 
-    def _decide(self, state_: SingleState) -> Vector:
-        return np.array(state_.experts[0].points[0])
+    def _decide(self, now: SingleState) -> Vector:
+        return np.array(now.experts[0].points[0])
 
 
 @final

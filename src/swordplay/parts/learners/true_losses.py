@@ -9,18 +9,18 @@ import numpy as np
 
 from swordplay.core import arguments
 from swordplay.core.representable import representable
-from swordplay.core.types import Domain, Gradient, Loss, Setting
+from swordplay.core.types import Domain, Setting
 from swordplay.parts import pools, rates
 from swordplay.parts.experts import Constant, OGDExperts
-from swordplay.parts.learners import certificate
-from swordplay.parts.learners.assumptions import Told, WatchedLoss
-from swordplay.parts.learners.ensemble import Ensemble, EnsembleState, stacked
+from swordplay.parts.learners.assumptions import ObservedLoss, Told
+from swordplay.parts.learners.learner import require_measurable
+from swordplay.parts.learners.meta_expert import MetaExpertLearner, MetaExpertState, stacked
 from swordplay.parts.metas import Meta, NullOptimism, OptimisticHedge, OwnRate, Parts, telescoping
 from swordplay.parts.metas.meta import chosen
 
 
 @final
-class AderTrueLosses(Ensemble):
+class AderTrueLosses(MetaExpertLearner):
     r"""Ader without the surrogate: N gradients and N + 1 values a round instead of one gradient.
 
     .. math:: x_{t+1,i} = \Pi[x_{t,i} - \eta_i \nabla f_t(x_{t,i})], \qquad \ell_{t,i} =
@@ -81,23 +81,19 @@ class AderTrueLosses(Ensemble):
         """
         return super().parts._replace(rate=OwnRate())
 
-    def observe(self, loss: Loss) -> None:
-        """Learn from a loss: the whole round happens or, on an error, nothing does."""
-        watched, values, decision = WatchedLoss(loss), arguments.values_of(loss), self.decision
-        new = self._learn(self._state, watched, values)
-        seen = watched.added_to(self._seen, decision)
-        self._take(new)
-        self._seen = seen
-
-    def _learn(self, state_: EnsembleState, gradient: Gradient, values: Gradient) -> EnsembleState:
-        lost = values(np.vstack([self._decide(state_), stacked(state_.experts)]))
-        moved, moves = self._move(state_, gradient, state_.optimism.guess)
-        hedge = self._hedge.learn(state_.hedge, lost[1:], 0.0)
-        return state_._replace(
-            rounds=state_.rounds + 1,
-            experts=moved,
-            hedge=self._hedge.weigh(hedge, np.zeros(len(lost) - 1)),
-            certificate=certificate.step(
-                state_.certificate, lost[0] - lost[1:], moves, self._lengths(state_, moved)
+    def _advance(self, now: MetaExpertState, loss: ObservedLoss) -> MetaExpertState:
+        points = stacked(now.experts)
+        values = loss.value(
+            np.vstack([self._decide(now), points]), arguments.LARGEST_GRADIENT
+        )  # f_t(x_t), then f_t(x_{t,i})
+        expert, move = self._experts[0].step(now.experts[0], loss.gradient)
+        require_measurable([expert], loss)
+        meta = self._hedge.learn(now.hedge, values[1:], 0.0)
+        return now._replace(
+            rounds=now.rounds + 1,
+            experts=(expert,),
+            hedge=self._hedge.weigh(meta, np.zeros(len(points))),
+            certificate=now.certificate.with_round(
+                values[0] - values[1:], move, self._lengths(now.experts, (expert,))
             ),
         )
