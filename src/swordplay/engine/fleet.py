@@ -90,7 +90,7 @@ class Fleet:
                 "targets must be 0 or 1 for the logistic loss. Encode the two labels as 0 and 1."
             )
         workers = min(
-            count, arguments.whole("threads", os.cpu_count() or 1 if threads is None else threads)
+            count, arguments.integer("threads", os.cpu_count() or 1 if threads is None else threads)
         )
         for engine, own_rows, own_targets in zip(self._engines, rows, wanted, strict=True):
             engine.require_measurable(own_rows, own_targets)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.state import COUNT, Range, require
+from swordplay.core.state import COUNT, Field, check
 from swordplay.core.types import Array, Loss, Matrix, State, Vector
 
 SLACK = 1e-9
@@ -84,17 +84,18 @@ def split(saved: Mapping[str, Any]) -> tuple[State, LossExtremes]:
         )
     ranges = {
         "rounds": COUNT,
-        "gradient": Range(0.0, math.inf),
-        "smoothness": Range(0.0, math.inf),
-        "lowest": Range(-math.inf, math.inf),
+        "gradient": Field(0.0, math.inf),
+        "smoothness": Field(0.0, math.inf),
+        "lowest": Field(-math.inf, math.inf),
     }
     for name, value in found.items():
         if np.ndim(value):
             raise ValueError(
-                f"state[{PREFIX + name!r}] must be one number, got {arguments.shown(value)}. Load "
+                f"state[{PREFIX + name!r}] must be one number, got {arguments.short_repr(value)}. "
+                "Load "
                 "another state."
             )
-        require(PREFIX + name, value, ranges[name])
+        check(PREFIX + name, value, ranges[name])
     extremes = (float(found[name]) for name in LossExtremes._fields[1:])
     return rest, LossExtremes(int(found["rounds"]), *extremes)
 
@@ -110,7 +111,7 @@ class ObservedLoss:
 
     def __init__(self, loss: Loss) -> None:
         if not callable(getattr(loss, "gradient", None)):
-            raise arguments.not_a_loss(loss)
+            raise arguments.loss_type_error(loss)
         self._loss = loss
         self.longest = 0.0
         """Largest squared norm of the gradients of this round."""
@@ -245,9 +246,3 @@ class Assumptions:
     def __repr__(self) -> str:
         state = "hold" if self.hold else "broken: " + "; ".join(self.broken)
         return f"Assumptions({state}, watched {self.seen.rounds} of {self.rounds} rounds)"
-
-
-def stand(assumptions: Assumptions | None, what: str) -> None:
-    """Raise an error if the assumptions of a bound are given and broken."""
-    if assumptions is not None:
-        assumptions.require(what)

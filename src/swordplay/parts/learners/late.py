@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.representable import representable
+from swordplay.core.arguments import checked
 from swordplay.core.state import length
 from swordplay.core.types import Array, Domain, Loss, Matrix, Setting, Vector
 from swordplay.parts import pools, rates
@@ -76,16 +76,16 @@ class MildOGD(UncertifiedLearner):
 
     guarantee = "of order sqrt((1 + delay) T (1 + P_T))"
 
-    @representable
+    @checked
     def __init__(
         self, domain: Domain, *, horizon: int, gradient_bound: float, delay: float = 0.0
     ) -> None:
         D, G = (
             arguments.domain(domain).diameter,
-            arguments.moderate("gradient_bound", gradient_bound),
+            arguments.safe_size("gradient_bound", gradient_bound),
         )
         lasting = math.ceil(
-            arguments.whole("horizon", horizon) * (1 + 2 * arguments.nonnegative("delay", delay))
+            arguments.integer("horizon", horizon) * (1 + 2 * arguments.nonnegative("delay", delay))
         )
         steps = Constant(pools.ader(diameter=D, gradient_bound=G, horizon=lasting))
         self._experts = OGDExperts(domain, steps)
@@ -133,7 +133,7 @@ class MildOGD(UncertifiedLearner):
         if not place.size:
             raise ValueError(
                 "number must be that of a round whose loss is still to come, got "
-                f"{arguments.shown(number)}."
+                f"{arguments.short_repr(number)}."
             )
         observed = ObservedLoss(loss)
         new = self._arrived(state_, int(place[0]), observed)

@@ -10,10 +10,12 @@ from typing import Any, ClassVar, Generic, NoReturn, Protocol, Self, TypeVar
 
 import numpy as np
 
-from swordplay.core import arguments, checkpoint, settings, state
+from swordplay.core import arguments, checkpoint, state
+from swordplay.core.state import compare_settings, made_with, settings_entries, split_settings
 from swordplay.core.types import Array, Domain, Loss, Matrix, State, Vector
-from swordplay.parts.experts import ExpertState, from_center, standing
-from swordplay.parts.experts.steps import SMALLEST_ENERGY, too_short
+from swordplay.parts.experts import ExpertState, from_center
+from swordplay.parts.experts.expert import require_inside
+from swordplay.parts.experts.step_sizes import SMALLEST_ENERGY, too_short
 from swordplay.parts.learners import assumptions, sanity
 from swordplay.parts.learners.assumptions import Assumptions, LossExtremes, ObservedLoss, Told
 from swordplay.parts.learners.certificate import CertificateState, DomainGeometry, Moment
@@ -135,7 +137,7 @@ class StatefulLearner(ABC, Generic[S]):
 
     def state(self) -> State:
         """Return all that the next round needs, and the settings, as named arrays and numbers."""
-        return state.flatten(self._state) | settings.write(self._settings)
+        return state.save(self._state) | settings_entries(self._settings)
 
     def load_state(self, state_: Mapping[str, Any]) -> None:
         """Go on from a saved state; later rounds are bit for bit those of the saving learner.
@@ -149,11 +151,11 @@ class StatefulLearner(ABC, Generic[S]):
             raise TypeError(
                 f"state must be the dictionary that state() returned, got {type(state_).__name__}."
             )
-        saved, made_with = settings.split(state_)
-        if differ := settings.differences(made_with, self._settings):
+        saved, settings = split_settings(state_)
+        if differ := compare_settings(settings, self._settings):
             raise ValueError(f"state was saved with other settings: {differ}. {REMEDY}")
         saved, seen = assumptions.split(saved)
-        new = state.restore(self._template(saved), saved)
+        new = state.load(self._template(saved), saved)
         self._require_sane(new)
         self._replace_state(new, seen)
 
@@ -174,13 +176,13 @@ class StatefulLearner(ABC, Generic[S]):
             settings; nothing changes.
         """
         saved = checkpoint.load(path, kind=type(self).__name__)
-        _, made_with = settings.split(saved)
-        if not made_with:
+        _, settings = split_settings(saved)
+        if not settings:
             raise checkpoint.CheckpointError(
                 f"{os.fspath(path)} does not say what its learner was made with. Save it with "
                 "learner.save."
             )
-        if differ := settings.differences(made_with, self._settings):
+        if differ := compare_settings(settings, self._settings):
             raise checkpoint.CheckpointError(
                 f"{os.fspath(path)} was saved with other settings: {differ}. {REMEDY}"
             )
@@ -207,7 +209,7 @@ class StatefulLearner(ABC, Generic[S]):
 
     @cached_property
     def _settings(self) -> State:
-        return settings.flatten(self.settings())
+        return made_with(self.settings())
 
     def attach_engine(self, engine: StateHolder) -> None:
         """Let an engine hold the state, until the learner observes or loads something itself."""
@@ -230,9 +232,7 @@ class StatefulLearner(ABC, Generic[S]):
     def _state(self) -> S:
         if self._own is None or self._own.rounds != self.rounds:
             saved = None if self.keeper is None else self.keeper.state()
-            self._own = (
-                self._start() if saved is None else state.restore(self._template(saved), saved)
-            )
+            self._own = self._start() if saved is None else state.load(self._template(saved), saved)
             self._decision = None
         return self._own
 
@@ -302,7 +302,8 @@ class CertifiedLearner(StatefulLearner[C]):
             return sums.bound(self._geometry, path, base, self._constant_steps)
         if not isinstance(since, Moment):
             raise TypeError(
-                f"since must be a moment that learner.moment gave, got {arguments.shown(since)}."
+                "since must be a moment that learner.moment gave, got "
+                f"{arguments.short_repr(since)}."
             )
         then, now = len(since.base), len(base)
         if (
@@ -362,7 +363,7 @@ class CertifiedLearner(StatefulLearner[C]):
         sanity.require_numbers(new, self.domain.diameter, steady=constant)
         slack = SLACK * (self.domain.diameter + float(np.linalg.norm(self.domain.center)))
         for kind in new.experts:
-            standing.require_inside(kind, self.domain, slack)
+            require_inside(kind, self.domain, slack)
 
 
 class UncertifiedLearner(StatefulLearner[Any]):

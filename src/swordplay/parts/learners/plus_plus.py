@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, final
 
 from swordplay.core import arguments
-from swordplay.core.representable import representable
+from swordplay.core.arguments import checked
 from swordplay.core.types import Domain, Setting
 from swordplay.parts import pools, rates
 from swordplay.parts.experts import Constant, OEGDExperts
@@ -57,7 +57,7 @@ class SwordPlusPlus(MetaExpertLearner):
 
     shared = True  # one gradient: that at the decision
 
-    @representable
+    @checked
     def __init__(
         self,
         domain: Domain,
@@ -78,7 +78,7 @@ class SwordPlusPlus(MetaExpertLearner):
         default = pools.plus_plus(
             diameter=D, gradient_bound=G, smoothness=self.smoothness, horizon=horizon
         )
-        steps = Constant(default if pool is None else arguments.positives("pool", pool))
+        steps = Constant(default if pool is None else arguments.positive_vector("pool", pool))
         rates.largest_mismatch(setting := Setting(D, G))  # refuses now what the first round would
         rate = arguments.rate(
             "learning_rate",

@@ -19,7 +19,7 @@ from swordplay.parts.experts import (
     OEGDExperts,
     OGDExperts,
 )
-from swordplay.parts.experts.gauge import caution
+from swordplay.parts.experts.step_sizes import caution
 from swordplay.parts.learners import sanity
 from swordplay.parts.learners.certificate import WIDEST
 from swordplay.parts.learners.meta_expert import MetaExpertLearner, MetaExpertState
