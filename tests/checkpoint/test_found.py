@@ -113,7 +113,7 @@ def curved(meta=None):
 @pytest.mark.parametrize(
     ("meta", "entry", "place", "value"),
     [
-        (None, "experts.0.faded", 0, -1.0),
+        (None, "experts.0.discounted_squares", 0, -1.0),
         (None, "experts.0.curvature", (0, 0, 1), 1e9),  # not symmetric
         (None, "experts.0.curvature", (0, 0, 0), -1e3),  # bent downwards
         (sp.metas.AdaNormalHedge, "hedge.regrets", 0, 1e101),

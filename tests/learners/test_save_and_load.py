@@ -103,12 +103,12 @@ def test_rounds_and_energies_are_not_negative():
     learner = taught(sp.Sword(BALL))
     good = learner.state()
     refused(learner, {**good, "rounds": -1}, r"state\['rounds'\] must hold whole numbers from 0")
-    energy = good["experts.1.energy"].copy()
+    energy = good["experts.1.squared_error_sum"].copy()
     energy[-1] = -1e-30
     refused(
         learner,
-        {**good, "experts.1.energy": energy},
-        r"state\['experts.1.energy'\] must hold numbers from 0",
+        {**good, "experts.1.squared_error_sum": energy},
+        r"state\['experts.1.squared_error_sum'\] must hold numbers from 0",
     )
 
 
@@ -253,15 +253,15 @@ def test_a_file_of_another_learner_is_refused(tmp_path):
 class Halving:
     """A rate of a stranger, who says nothing about it; with ``settings`` he would."""
 
-    retention = 1.0
+    decay = 1.0
 
     def __init__(self, first):
         self.first = first
 
-    def start(self, setting, entropy):
+    def start(self, constants, entropy):
         return rates.RateState(0.0, 0.0, self.first)
 
-    def step(self, state, signal, setting, entropy):
+    def step(self, state, signal, constants, entropy):
         return state._replace(value=state.value / 2), False
 
 

@@ -461,9 +461,9 @@ def rate(name: str, value: Any, default: Any) -> Any:
     """Check that a value is a learning-rate rule; the default if it is None."""
     if value is None:
         return default
-    if not all(hasattr(value, part) for part in ("start", "step", "retention")):
+    if not all(hasattr(value, part) for part in ("start", "step", "decay")):
         raise TypeError(
-            f"{name} must be a rate such as sp.rates.Fixed(0.1), with start, step and retention; "
+            f"{name} must be a rate such as sp.rates.Fixed(0.1), with start, step and decay; "
             f"got {short_repr(value)}."
         )
     return value

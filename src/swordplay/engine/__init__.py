@@ -16,7 +16,7 @@ from swordplay.core import arguments
 from swordplay.core.types import Matrix, State
 from swordplay.engine.recipe import LARGEST_EXPLICIT, NotCompilable
 from swordplay.engine.saved import describe, is_state
-from swordplay.parts.metas import Parts
+from swordplay.parts.metas import Composition
 
 __all__ = [
     "LARGEST_EXPLICIT",
@@ -38,7 +38,7 @@ class Assembled(Protocol):
     keeper: Any
 
     @property
-    def parts(self) -> Parts:
+    def parts(self) -> Composition:
         """What the learner is made of."""
         ...
 

@@ -18,7 +18,7 @@ from swordplay.engine.layout import CONFIG, EXPERT, LIVE, VECTOR
 from swordplay.engine.memory import Memory
 from swordplay.engine.recipe import NotCompilable, recipe
 from swordplay.engine.sanity import require_sane
-from swordplay.parts.metas import Parts
+from swordplay.parts.metas import Composition
 
 CHUNK = 1 << 14
 """Rows per compiled call: a few milliseconds, so that Ctrl-C and progress are prompt."""
@@ -61,7 +61,7 @@ class Engine(Facts, LockedModel):
 
     def __init__(
         self,
-        parts: Parts,
+        parts: Composition,
         loss: str = "squared",
         *,
         threshold: float = 1.0,

@@ -75,7 +75,7 @@ class _Expert(NamedTuple):
     cumulative: Annotated[
         int, kept("hedge.cumulative")
     ]  # sum of losses, up to a number common to all
-    guess: Annotated[int, kept("hedge.guesses")]  # m_t
+    guess: Annotated[int, kept("hedge.optimism")]  # m_t
     replay: Annotated[int, kept()]  # M_t = replay * last features
     # The ball's lazy coordinates: xhat = scale (coords + coefficient * last features), x = alpha
     # xhat - gamma * last features.
@@ -150,15 +150,15 @@ class _Live(NamedTuple):
     smallest: Annotated[int, kept()]  # smallest cumulative loss, to be taken off all of them
     refresh_at: Annotated[int, kept()]  # round after which the norms are recomputed
     weight: Annotated[int, kept(when=SCHEDULED)]  # of the round's loss
-    smoothness: Annotated[int, kept("gauge.smoothness", when=GROWING)]  # the largest so far
+    smoothness: Annotated[int, kept("domain_scale.smoothness", when=GROWING)]  # the largest so far
     span: Annotated[
-        int, kept("gauge.span", when=GROWING)
+        int, kept("domain_scale.width", when=GROWING)
     ]  # how wide the part of the domain is that has been of use
     patience: Annotated[
-        int, kept("gauge.patience", when=GROWING)
+        int, kept("domain_scale.patience", when=GROWING)
     ]  # rounds that the capped descent expert averages over; 0: 8
     caution: Annotated[
-        int, kept("gauge.caution", when=GROWING)
+        int, kept("domain_scale.step_shrink", when=GROWING)
     ]  # how much shorter steps are for many coordinates; 0: not
     experts: Annotated[int, MADE]  # columns in use
     entropy: Annotated[int, MADE]  # ln(1 / smallest prior)

@@ -16,12 +16,12 @@ from swordplay.estimators.tuning import EARLIER_SHARPNESS, FLOOR, SHARPNESS, Los
 from swordplay.parts.domains import Ball
 from swordplay.parts.learners import SwordAgeless
 from swordplay.parts.learners.certificate import CertificateState, DomainGeometry
-from swordplay.parts.metas import Parts
+from swordplay.parts.metas import Composition
 from swordplay.parts.rates import SelfConfident
 
 
 @functools.lru_cache(maxsize=4)
-def _parts(width: int, radius: float, memory: float) -> Parts:
+def _parts(width: int, radius: float, memory: float) -> Composition:
     """What the learner is made of; the same for every class, of which there may be thousands."""
     rate = SelfConfident(offset=0.0, factor=SHARPNESS, floor=FLOOR, memory=memory)
     return SwordAgeless(Ball(width, radius), smoothness=1.0, memory=memory).parts._replace(

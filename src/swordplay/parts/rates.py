@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol, final
 
 from swordplay.core import arguments
 from swordplay.core.arguments import checked
-from swordplay.core.types import Setting
+from swordplay.core.types import GameConstants
 
 TIE = 1e-12
 """Sums that differ by less than this, relatively, differ by rounding."""
@@ -24,22 +24,22 @@ class RateState(NamedTuple):
     """What a rate remembers."""
 
     total: float
-    """The quantity watched so far: A_t, or the squared surprise of the gradients."""
+    """The quantity watched so far: A_t, or the squared gradient_error of the gradients."""
     level: float
-    """What the total is presumed to stay below, where the rate guesses.
+    """What the total is presumed to stay below, where the rate optimism.
 
-    Else the largest surprise so far.
+    Else the largest gradient_error so far.
     """
     value: float
     """The rate of the coming round."""
 
 
-class Signal(NamedTuple):
+class OptimismError(NamedTuple):
     """How wrong the optimism of a round was, in the two units that rates are made of."""
 
-    mismatch: float
-    """Squared half range of losses minus guesses, hr(l_t - m_t)^2."""
-    surprise: float
+    loss_error: float
+    """Squared half range of losses minus optimism, hr(l_t - m_t)^2."""
+    gradient_error: float
     """Squared distance of the gradient from its guess, norm(g_t - M_t)^2."""
 
 
@@ -47,20 +47,20 @@ class Rate(Protocol):
     """A schedule of learning rates, never increasing within one life of the meta."""
 
     @property
-    def retention(self) -> float:
+    def decay(self) -> float:
         """What the meta keeps of its past losses from one round to the next: 1, or a little less
         to stay young.
         """
         ...
 
-    def start(self, setting: Setting, entropy: float) -> RateState:
+    def start(self, constants: GameConstants, entropy: float) -> RateState:
         """The state before the first round."""
         ...
 
     def step(
-        self, state: RateState, signal: Signal, setting: Setting, entropy: float
+        self, state: RateState, signal: OptimismError, constants: GameConstants, entropy: float
     ) -> tuple[RateState, bool]:
-        """The next state, and whether the meta has to start afresh with it."""
+        """The next state, and whether the meta has to start restart with it."""
         ...
 
 
@@ -74,7 +74,7 @@ class Fixed:
         The rate, greater than 0.
     """
 
-    retention = 1.0
+    decay = 1.0
 
     def __init__(self, value: float) -> None:
         self.value = arguments.positive("value", value)
@@ -86,12 +86,12 @@ class Fixed:
         """The one rate."""
         return {"value": self.value}
 
-    def start(self, setting: Setting, entropy: float) -> RateState:
+    def start(self, constants: GameConstants, entropy: float) -> RateState:
         """The one rate."""
         return RateState(total=0.0, level=0.0, value=self.value)
 
     def step(
-        self, state: RateState, signal: Signal, setting: Setting, entropy: float
+        self, state: RateState, signal: OptimismError, constants: GameConstants, entropy: float
     ) -> tuple[RateState, bool]:
         """The same again."""
         return state, False
@@ -110,7 +110,7 @@ class SelfConfident:
         c; none unless given. Sword_var and Sword_best use 1/(L D^2) by default.
     offset
         o; :math:`D^2 G^2` unless given, what the first round may bring. With 0 the rate is infinite
-        until the losses first differ from the guesses: follow the leader.
+        until the losses first differ from the optimism: follow the leader.
     factor
         f.
     memory
@@ -121,7 +121,7 @@ class SelfConfident:
     floor
         :math:`\rho`; for an offset of 0. Following the leader exactly would follow rounding errors
         wherever the leaders tie. A floor of 1e-4 blurs differences below a ten-thousandth of the
-        largest surprise and costs the regret as much.
+        largest gradient_error and costs the regret as much.
     """
 
     def __init__(
@@ -155,21 +155,21 @@ class SelfConfident:
             name: getattr(self, name) for name in ("cap", "offset", "factor", "floor", "memory")
         }
 
-    def start(self, setting: Setting, entropy: float) -> RateState:
+    def start(self, constants: GameConstants, entropy: float) -> RateState:
         """The rate before anything was seen."""
         ceiling = math.inf if self.cap is None else self.cap
-        return self._tuned(0.0, 0.0, ceiling, setting, entropy)
+        return self._tuned(0.0, 0.0, ceiling, constants, entropy)
 
     def step(
-        self, state: RateState, signal: Signal, setting: Setting, entropy: float
+        self, state: RateState, signal: OptimismError, constants: GameConstants, entropy: float
     ) -> tuple[RateState, bool]:
-        """Add the round's mismatch and retune."""
-        total = self.retention * state.total + signal.mismatch
-        level = max(self.retention * state.level, signal.surprise)
-        return self._tuned(total, level, self._ceiling(state.value), setting, entropy), False
+        """Add the round's loss_error and retune."""
+        total = self.decay * state.total + signal.loss_error
+        level = max(self.decay * state.level, signal.gradient_error)
+        return self._tuned(total, level, self._ceiling(state.value), constants, entropy), False
 
     @property
-    def retention(self) -> float:
+    def decay(self) -> float:
         """1, or 1 - 1/M with a memory M."""
         return 1.0 if self.memory is None else 1.0 - 1.0 / self.memory
 
@@ -180,25 +180,25 @@ class SelfConfident:
         return math.inf if self.cap is None else self.cap
 
     def _tuned(
-        self, total: float, level: float, ceiling: float, setting: Setting, entropy: float
+        self, total: float, level: float, ceiling: float, constants: GameConstants, entropy: float
     ) -> RateState:
-        offset = largest_mismatch(setting) if self.offset is None else self.offset
-        denominator = offset + total + (self.floor * setting.diameter) ** 2 * level
+        offset = max_loss_error(constants) if self.offset is None else self.offset
+        denominator = offset + total + (self.floor * constants.diameter) ** 2 * level
         tuned = math.sqrt(self.factor * entropy / denominator) if denominator > 0 else math.inf
         return RateState(total=total, level=level, value=min(ceiling, tuned))
 
 
 @final
 class Doubling:
-    r"""The doubling trick: guess the total surprise, and start the meta afresh when the guess is
-    passed.
+    r"""The doubling trick: restart the meta whenever the summed gradient error passes a guess.
+
 
     .. math:: \varepsilon = \min\Big\{c, \sqrt{\frac{2 + \lambda}{D^2 B}}\Big\}
         \text{ while } \textstyle\sum_{s \le t} \|g_s - M_s\|^2 \le B, \text{ then } B \leftarrow 2B
 
-    The surprise is what each paper rate is made of: for Sword_small (M = 0) it is :math:`\bar F_T`,
-    for Sword_var it stands in for :math:`2 V_T`, for Sword_best for their minimum. Nothing of the
-    future is needed.
+    The sum replaces the quantity of each paper rate: for Sword_small (M = 0) it is :math:`\bar
+    F_T`, for Sword_var it stands in for :math:`2 V_T`, for Sword_best for their minimum. No
+    knowledge of the future is needed.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ class Doubling:
         c; none unless given. The paper's is :math:`1/(\sqrt 8 D^2 L)`.
     """
 
-    retention = 1.0
+    decay = 1.0
 
     def __init__(self, initial: float | None = None, cap: float | None = None) -> None:
         self.initial = None if initial is None else arguments.positive("initial", initial)
@@ -221,21 +221,23 @@ class Doubling:
         """The first guess and the cap."""
         return {"initial": self.initial, "cap": self.cap}
 
-    def start(self, setting: Setting, entropy: float) -> RateState:
+    def start(self, constants: GameConstants, entropy: float) -> RateState:
         """The rate of the first guess."""
-        if self.initial is None and setting.gradient_bound is None:
+        if self.initial is None and constants.gradient_bound is None:
             raise ValueError(
                 "initial must be given to Doubling where the learner has no gradient_bound. Try "
                 "initial=1.0."
             )
-        guess = float(setting.gradient_bound or 0.0) ** 2 if self.initial is None else self.initial
-        return self._guessed(0.0, guess, setting, entropy)
+        guess = (
+            float(constants.gradient_bound or 0.0) ** 2 if self.initial is None else self.initial
+        )
+        return self._guessed(0.0, guess, constants, entropy)
 
     def step(
-        self, state: RateState, signal: Signal, setting: Setting, entropy: float
+        self, state: RateState, signal: OptimismError, constants: GameConstants, entropy: float
     ) -> tuple[RateState, bool]:
-        """Add the round's surprise; double the guess as often as it takes to hold."""
-        total = state.total + signal.surprise
+        """Add the round's gradient_error; double the guess as often as it takes to hold."""
+        total = state.total + signal.gradient_error
         if total <= state.level * (
             1.0 + TIE
         ):  # a sum that meets its guess exactly must not be decided by rounding
@@ -243,10 +245,12 @@ class Doubling:
         # The smallest doubling that holds; the exponent is bounded because both numbers are finite
         # doubles.
         guess = math.ldexp(state.level, math.ceil(math.log2(total) - math.log2(state.level) - TIE))
-        return self._guessed(total, guess, setting, entropy), True
+        return self._guessed(total, guess, constants, entropy), True
 
-    def _guessed(self, total: float, guess: float, setting: Setting, entropy: float) -> RateState:
-        tuned = math.sqrt((2 + entropy) / (setting.diameter**2 * guess))
+    def _guessed(
+        self, total: float, guess: float, constants: GameConstants, entropy: float
+    ) -> RateState:
+        tuned = math.sqrt((2 + entropy) / (constants.diameter**2 * guess))
         return RateState(
             total=total, level=guess, value=tuned if self.cap is None else min(self.cap, tuned)
         )
@@ -291,11 +295,11 @@ def _capped(diameter: float, smoothness: float, experts: int, total: float) -> f
     return min(cap, math.sqrt((2 + entropy) / (D**2 * total))) if total > 0 else cap
 
 
-def largest_mismatch(setting: Setting) -> float:
-    """(D G)^2, which no round can pass: losses and guesses each range over at most D G."""
-    if setting.gradient_bound is None:
+def max_loss_error(constants: GameConstants) -> float:
+    """(D G)^2, which no round can pass: losses and optimism each range over at most D G."""
+    if constants.gradient_bound is None:
         raise ValueError(
             "offset must be given to SelfConfident where the learner has no gradient_bound. Try "
             "offset=0."
         )
-    return (setting.diameter * setting.gradient_bound) ** 2
+    return (constants.diameter * constants.gradient_bound) ** 2

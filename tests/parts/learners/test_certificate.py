@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import swordplay as sp
-from swordplay.parts.experts import Move
+from swordplay.parts.experts import ExpertStep
 from swordplay.parts.learners.certificate import (
     WIDEST,
     CertificateState,
@@ -33,7 +33,7 @@ ENDS = np.array([[0.3, 0.4], [0.0, 1.0]])
 def played(rounds=3):
     state = CertificateState.at_start(2)
     for t in range(rounds):
-        move = Move(np.array(STEPS[t]), np.array(SURPRISES[t]), np.array(LEADS[t]))
+        move = ExpertStep(np.array(STEPS[t]), np.array(SURPRISES[t]), np.array(LEADS[t]))
         lengths = Lengths(np.array(SQUARES[t]), np.array(SQUARES[t + 1]))
         state = state.with_round(np.array(ADVANTAGES[t]), move, lengths)
     return state
@@ -107,7 +107,7 @@ PLACES = [
 def headed(rounds=3):
     state = CertificateState.at_start(2, 2)
     for t in range(rounds):
-        move = Move(np.array(STEPS[t]), np.array(SURPRISES[t]), np.array(LEADS[t]))
+        move = ExpertStep(np.array(STEPS[t]), np.array(SURPRISES[t]), np.array(LEADS[t]))
         lengths = Lengths.of(np.array(PLACES[t]), np.array(PLACES[t + 1]))
         state = state.with_round(np.array(ADVANTAGES[t]), move, lengths)
     return state
@@ -189,7 +189,7 @@ def test_up_to_eight_coordinates_are_kept_whole():
 
 
 def test_what_lies_above_the_tangent_is_won():
-    move = Move(np.array([0.5, 0.5]), np.array([4.0, 4.0]), np.zeros(2))
+    move = ExpertStep(np.array([0.5, 0.5]), np.array([4.0, 4.0]), np.zeros(2))
     lengths = Lengths(np.zeros(2), np.ones(2))
     state = CertificateState.at_start(2).with_round(
         np.ones(2), move, lengths, np.array([0.25, 0.0])
@@ -283,7 +283,7 @@ def test_surprise_costs_half_the_step_and_a_lead_wins_half_its_inverse():
 
 
 def test_a_step_that_never_met_a_gradient_costs_nothing():
-    move = Move(np.array([math.inf, 2.0]), np.array([0.0, 1.0]), np.array([0.0, 0.0]))
+    move = ExpertStep(np.array([math.inf, 2.0]), np.array([0.0, 1.0]), np.array([0.0, 0.0]))
     lengths = Lengths(np.zeros(2), np.zeros(2))
     state = CertificateState.at_start(2).with_round(np.zeros(2), move, lengths)
     np.testing.assert_array_equal(state.drift, [0.0, 1.0])

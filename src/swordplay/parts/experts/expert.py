@@ -8,12 +8,11 @@ adds such an error. The offset has no such rounding error.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from swordplay.core.types import Domain, Gradient, Matrix, State, Vector
+from swordplay.core.types import Domain, Gradient, Matrix, Vector
 from swordplay.parts.domains import Ball
 from swordplay.parts.experts.step_sizes import too_short
 
@@ -25,9 +24,9 @@ class ExpertState(NamedTuple):
     """x_t, shape ``(N, d)``: where the experts stand in the coming round."""
     base: Matrix
     """xhat_t, shape ``(N, d)``: where they step from (the points themselves for OGD)."""
-    replay: Matrix
+    expected_gradient: Matrix
     """M_t, shape ``(N, d)``: the gradient they expect (0 for OGD)."""
-    energy: Vector
+    squared_error_sum: Vector
     """Sum of the squared surprises so far, shape ``(N,)``."""
     offset: Any = ()
     """xhat_t - c, shape ``(N, d)``, in a ball whose centre is not the origin: to more digits
@@ -35,7 +34,7 @@ class ExpertState(NamedTuple):
     """
 
 
-class Move(NamedTuple):
+class ExpertStep(NamedTuple):
     """What a round showed about each expert, for the certificate.
 
     Shapes ``(N,)`` but for the last.
@@ -43,9 +42,9 @@ class Move(NamedTuple):
 
     step_sizes: Vector
     """The steps this round was played with; inf if no gradient was ever met."""
-    surprise: Vector
+    squared_error: Vector
     """Squared distance of gradient and expectation, norm(g_t - M_t)^2."""
-    lead: Vector
+    squared_lookahead: Vector
     """Squared distance that optimism moved the points ahead, norm(x_t - xhat_t)^2."""
     change: Any = ()
     """xhat_{t+1} - xhat_t, shape ``(N, d)``, from whoever knows it better than the difference of
@@ -60,11 +59,11 @@ class Experts(Protocol):
         """All at the domain's centre."""
         ...
 
-    def step(self, state: ExpertState, gradient: Gradient) -> tuple[ExpertState, Move]:
+    def step(self, state: ExpertState, gradient: Gradient) -> tuple[ExpertState, ExpertStep]:
         """Move all experts along a gradient field."""
         ...
 
-    def fork(self, state: ExpertState) -> ExpertState:
+    def copy_last(self, state: ExpertState) -> ExpertState:
         """Copy the last expert; the copy goes on with the next step size of the pool."""
         ...
 
@@ -73,12 +72,12 @@ class Experts(Protocol):
         ...
 
 
-def copied_last(rows: Any) -> Any:
+def repeat_last_row(rows: Any) -> Any:
     """The rows, and the last one again; nothing where nothing is kept."""
     return np.concatenate([rows, rows[-1:]]) if len(rows) else rows
 
 
-def strides(step_sizes: Vector, gradients: Matrix) -> Matrix:
+def step_vectors(step_sizes: Vector, gradients: Matrix) -> Matrix:
     """Step size times gradient, row by row.
 
     An infinite step means no gradient was ever met: stand still.
@@ -99,17 +98,14 @@ def squared_norms(rows: Matrix) -> Vector:
     return np.asarray(np.einsum("ij,ij->i", rows, rows))
 
 
-OFFSET = "offset"
-
-
-def at_the_center(domain: Domain, experts: int) -> ExpertState:
+def start_at_center(domain: Domain, experts: int) -> ExpertState:
     """So many experts before the first round, expecting nothing."""
     points = np.tile(domain.center, (experts, 1))
     nothing, away = np.zeros_like(points), type(domain) is Ball and domain.center.any()
     return ExpertState(points, points, nothing, np.zeros(experts), nothing if away else ())
 
 
-class Moved(NamedTuple):
+class ProjectedStep(NamedTuple):
     """Where a projected step leads, shapes ``(N, d)``."""
 
     points: Matrix
@@ -122,7 +118,9 @@ class Moved(NamedTuple):
     1/eta."""
 
 
-def moved(domain: Domain, points: Matrix, offset: Any, strides: Matrix) -> Moved:
+def projected_step(
+    domain: Domain, points: Matrix, offset: Any, step_vectors: Matrix
+) -> ProjectedStep:
     """Proj[x - stride] of every expert.
 
     Parameters
@@ -133,22 +131,24 @@ def moved(domain: Domain, points: Matrix, offset: Any, strides: Matrix) -> Moved
         x, shape ``(N, d)``.
     offset
         x - c, shape ``(N, d)``, or () where it is not kept.
-    strides
+    step_vectors
         Step size times gradient, shape ``(N, d)``.
     """
     if not len(offset):
-        reached = points - strides
+        reached = points - step_vectors
         after = domain.project(reached)
-        return Moved(after, (), (after - reached) - strides)
+        return ProjectedStep(after, (), (after - reached) - step_vectors)
     assert isinstance(domain, Ball)
-    reached = offset - strides
+    reached = offset - step_vectors
     offset = domain.project_offset(reached)
-    return Moved(np.asarray(domain.center + offset), offset, (offset - reached) - strides)
+    return ProjectedStep(
+        np.asarray(domain.center + offset), offset, (offset - reached) - step_vectors
+    )
 
 
-def from_center(experts: Any, domain: Domain) -> Matrix:
+def base_offset(experts: Any, domain: Domain) -> Matrix:
     """w = xhat - c of experts of any kind, shape ``(N, d)``."""
-    offset = getattr(experts, OFFSET, ())
+    offset = getattr(experts, "offset", ())
     return np.asarray(offset if len(offset) else experts.base - domain.center)
 
 
@@ -167,22 +167,8 @@ def require_inside(experts: Any, domain: Domain, slack: float) -> None:
             "state has points outside the domain. Make the learner with the domain it was saved "
             "with."
         )
-    if np.abs(from_center(experts, domain) + domain.center - experts.base).max() > slack:
+    if np.abs(base_offset(experts, domain) + domain.center - experts.base).max() > slack:
         raise ValueError(
             "state has offsets that are not those of its points. The state is damaged: load an "
             "earlier one."
         )
-
-
-def renewed(saved: Mapping[str, Any], wanted: State, domain: Domain) -> State:
-    """A saved state, with the offsets that states of before did not hold: what their points say."""
-    lacking = [name for name in wanted if name.rpartition(".")[2] == OFFSET and name not in saved]
-    bases = {
-        name: np.asarray(saved.get(name.removesuffix(OFFSET) + "base", ())) for name in lacking
-    }
-    known = {
-        name: base
-        for name, base in bases.items()
-        if base.shape == wanted[name].shape and base.dtype.kind in "fiu"
-    }
-    return {**saved, **{name: base - domain.center for name, base in known.items()}}

@@ -9,7 +9,7 @@ import numpy as np
 
 from swordplay.core import arguments
 from swordplay.core.types import Array, Domain, Gradient, Matrix, Vector
-from swordplay.parts.experts.expert import Move, squared_norms, strides
+from swordplay.parts.experts.expert import ExpertStep, squared_norms, step_vectors
 from swordplay.parts.experts.step_sizes import AdaGradNorm
 
 PROBE = 2.0**-10
@@ -22,7 +22,7 @@ there.
 """
 
 
-class CurvedState(NamedTuple):
+class NewtonState(NamedTuple):
     """What N second-order experts need for their next round, a row each.
 
     The first four entries are those of all experts.
@@ -35,18 +35,18 @@ class CurvedState(NamedTuple):
 
     Only the certificate asks for it.
     """
-    replay: Matrix
+    expected_gradient: Matrix
     """0: they expect nothing."""
-    energy: Vector
+    squared_error_sum: Vector
     """Sum of the squared gradients so far, shape ``(N,)``."""
     curvature: Array
     """S_t, discounted sum of the curvatures that were seen, shape ``(N, d, d)``."""
-    faded: Vector
+    discounted_squares: Vector
     """E_t, discounted sum of the squared gradients, shape ``(N,)``."""
 
 
 @final
-class CurvedExperts:
+class NewtonExperts:
     r"""Newton steps on the discounted past: least squares with forgetting, for any convex loss.
 
     .. math:: S_t = \gamma S_{t-1} + \frac{y_t y_t^\top}{\langle y_t, s_t \rangle}, \quad
@@ -104,26 +104,33 @@ class CurvedExperts:
         """All at the domain's centre, nothing seen."""
         N, d = len(self.discounts), self.domain.dim
         points = np.tile(self.domain.center, (N, 1))
-        return CurvedState(
+        return NewtonState(
             points, points, np.zeros((N, d)), np.zeros(N), np.zeros((N, d, d)), np.zeros(N)
         )
 
-    def step(self, state: Any, gradient: Gradient) -> tuple[Any, Move]:
+    def step(self, state: Any, gradient: Gradient) -> tuple[Any, ExpertStep]:
         """One Newton step of every expert."""
         g = gradient(state.points)
         squares = squared_norms(g)
-        faded = self.discounts * state.faded + squares
+        discounted_squares = self.discounts * state.discounted_squares + squares
         curvature = self.discounts[:, None, None] * state.curvature + self._seen(
             state.points, g, gradient
         )
-        energy = state.energy + squares
-        eta = self._sizes(energy)
-        base = self.domain.project(state.base - strides(eta, g))
-        moved = CurvedState(state.points, base, state.replay, energy, curvature, faded)
+        squared_error_sum = state.squared_error_sum + squares
+        eta = self._sizes(squared_error_sum)
+        base = self.domain.project(state.base - step_vectors(eta, g))
+        moved = NewtonState(
+            state.points,
+            base,
+            state.expected_gradient,
+            squared_error_sum,
+            curvature,
+            discounted_squares,
+        )
         points = self.domain.project(state.points - self._newton(moved, g))
         return moved._replace(points=points), _owed(eta, g, state.points, state.base, base)
 
-    def fork(self, state: Any) -> NoReturn:
+    def copy_last(self, state: Any) -> NoReturn:
         """A grid of discounts does not grow.
 
         Raises
@@ -132,7 +139,7 @@ class CurvedExperts:
             Always.
         """
         raise NotImplementedError(
-            "the discounts of CurvedExperts are all there from the start: give more of them "
+            "the discounts of NewtonExperts are all there from the start: give more of them "
             "instead."
         )
 
@@ -150,7 +157,7 @@ class CurvedExperts:
 
     def ridges(self, state: Any) -> Vector:
         """The ridge in it, rho sqrt(E_t)/D, shape ``(N,)``."""
-        return np.asarray(self.ridge * np.sqrt(state.faded) / self.domain.diameter)
+        return np.asarray(self.ridge * np.sqrt(state.discounted_squares) / self.domain.diameter)
 
     def _seen(self, points: Matrix, g: Matrix, gradient: Gradient) -> Array:
         """y y'/<y, s> of each expert, shape ``(N, d, d)``; 0 where the loss is flat."""
@@ -169,7 +176,7 @@ class CurvedExperts:
         scaled = y / np.sqrt(np.where(curved, bend, np.inf))[:, None]
         return np.asarray(scaled[:, :, None] * scaled[:, None, :])
 
-    def _newton(self, state: CurvedState, g: Matrix) -> Matrix:
+    def _newton(self, state: NewtonState, g: Matrix) -> Matrix:
         """A^-1 g of each; 0 where no gradient was ever met.
 
         In units of the ridge, so that small losses do not vanish.
@@ -179,12 +186,12 @@ class CurvedExperts:
         A = state.curvature / unit[:, None, None] + np.eye(self.domain.dim)
         return np.asarray(np.linalg.solve(A, (g / unit[:, None])[:, :, None])[:, :, 0])
 
-    def _sizes(self, energy: Vector) -> Vector:
-        """D / (2 sqrt(energy)) each: the steps of the shadow."""
-        return np.array([self._shadow.sizes(one[None])[0] for one in energy])
+    def _sizes(self, squared_error_sum: Vector) -> Vector:
+        """D / (2 sqrt(squared_error_sum)) each: the steps of the shadow."""
+        return np.array([self._shadow.sizes(one[None])[0] for one in squared_error_sum])
 
 
-def _owed(eta: Vector, g: Matrix, points: Matrix, base: Matrix, after: Matrix) -> Move:
+def _owed(eta: Vector, g: Matrix, points: Matrix, base: Matrix, after: Matrix) -> ExpertStep:
     r"""What the shadow proves about the points, wherever they are.
 
     .. math:: \langle g, x - u \rangle \le \langle g, x - \hat x' \rangle - \tfrac{1}{2\eta} \|\hat
@@ -192,15 +199,15 @@ def _owed(eta: Vector, g: Matrix, points: Matrix, base: Matrix, after: Matrix) -
         + \tfrac{1}{2\eta} (\|u - \hat x\|^2 - \|u - \hat x'\|^2)
 
     for the shadow's step from :math:`\hat x` to :math:`\hat x'`. The first two terms were observed:
-    they enter the certificate as a price (``surprise``) where they are positive, and as a saving
-    (``lead``) where not.
+    they enter the certificate as a cost (``squared_error``) where positive, and as a saving
+    (``squared_lookahead``) where negative.
     """
     inverse = np.where(np.isinf(eta), 0.0, 1.0 / eta)
     price = np.einsum("ij,ij->i", g, points - after) - inverse * squared_norms(after - base) / 2
-    return Move(
+    return ExpertStep(
         step_sizes=eta,
-        surprise=2 * np.maximum(price, 0.0) * inverse,
-        lead=np.where(
+        squared_error=2 * np.maximum(price, 0.0) * inverse,
+        squared_lookahead=np.where(
             inverse > 0, 2 * np.maximum(-price, 0.0) * np.where(np.isinf(eta), 0.0, eta), 0.0
         ),
     )

@@ -11,14 +11,14 @@ from swordplay.core.types import Domain, Gradient, Matrix, Vector
 from swordplay.parts.experts.expert import (
     Experts,
     ExpertState,
-    Move,
-    at_the_center,
-    copied_last,
-    moved,
+    ExpertStep,
+    projected_step,
+    repeat_last_row,
     squared_norms,
-    strides,
+    start_at_center,
+    step_vectors,
 )
-from swordplay.parts.experts.step_sizes import Constant, Steps
+from swordplay.parts.experts.step_sizes import Constant, StepRule
 
 
 @final
@@ -36,7 +36,7 @@ class OGDExperts:
     Zinkevich (2003); Zhao et al. (2020), the theorem on OGD and small losses.
     """
 
-    def __init__(self, domain: Domain, steps: Steps) -> None:
+    def __init__(self, domain: Domain, steps: StepRule) -> None:
         self.domain = domain
         self.steps = steps
 
@@ -46,31 +46,43 @@ class OGDExperts:
 
     def start(self) -> ExpertState:
         """All at the domain's centre."""
-        return at_the_center(self.domain, self.steps.count())
+        return start_at_center(self.domain, self.steps.count())
 
-    def step(self, state: ExpertState, gradient: Gradient) -> tuple[ExpertState, Move]:
+    def step(self, state: ExpertState, gradient: Gradient) -> tuple[ExpertState, ExpertStep]:
         """One descent step of every expert."""
         gradients = gradient(state.points)
-        surprise = squared_norms(gradients)
-        energy = state.energy + surprise
-        eta = self.steps.sizes(energy)
-        points, offset, change = moved(
-            self.domain, state.points, state.offset, strides(eta, gradients)
+        squared_error = squared_norms(gradients)
+        squared_error_sum = state.squared_error_sum + squared_error
+        eta = self.steps.sizes(squared_error_sum)
+        points, offset, change = projected_step(
+            self.domain, state.points, state.offset, step_vectors(eta, gradients)
         )
-        after = state._replace(points=points, base=points, energy=energy, offset=offset)
-        return after, Move(
-            step_sizes=eta, surprise=surprise, lead=np.zeros_like(surprise), change=change
+        after = state._replace(
+            points=points, base=points, squared_error_sum=squared_error_sum, offset=offset
+        )
+        return after, ExpertStep(
+            step_sizes=eta,
+            squared_error=squared_error,
+            squared_lookahead=np.zeros_like(squared_error),
+            change=change,
         )
 
-    def fork(self, state: ExpertState) -> ExpertState:
+    def copy_last(self, state: ExpertState) -> ExpertState:
         """Copy the last expert."""
-        points, replay = copied_last(state.points), copied_last(state.replay)
-        energy = np.append(state.energy, self.steps.inherited(state.energy))
-        return ExpertState(points, points, replay, energy, copied_last(state.offset))
+        points, expected_gradient = (
+            repeat_last_row(state.points),
+            repeat_last_row(state.expected_gradient),
+        )
+        squared_error_sum = np.append(
+            state.squared_error_sum, self.steps.sum_of_copy(state.squared_error_sum)
+        )
+        return ExpertState(
+            points, points, expected_gradient, squared_error_sum, repeat_last_row(state.offset)
+        )
 
     def step_sizes(self, state: ExpertState) -> Vector:
         """Step sizes for what was met so far."""
-        return self.steps.sizes(state.energy)
+        return self.steps.sizes(state.squared_error_sum)
 
 
 @final
@@ -99,7 +111,7 @@ class OEGDExperts:
     Zhao et al. (2020), the theorem on OEGD; Chiang et al. (2012).
     """
 
-    def __init__(self, domain: Domain, steps: Steps, coming: Steps | None = None) -> None:
+    def __init__(self, domain: Domain, steps: StepRule, coming: StepRule | None = None) -> None:
         self.domain = domain
         self.steps = steps
         self._coming = steps if coming is None else coming
@@ -110,45 +122,60 @@ class OEGDExperts:
 
     def start(self) -> ExpertState:
         """All at the domain's centre, expecting nothing."""
-        return at_the_center(self.domain, self.steps.count())
+        return start_at_center(self.domain, self.steps.count())
 
-    def step(self, state: ExpertState, gradient: Gradient) -> tuple[ExpertState, Move]:
+    def step(self, state: ExpertState, gradient: Gradient) -> tuple[ExpertState, ExpertStep]:
         """One extra-gradient step of every expert."""
         gradients = gradient(state.points)
-        surprise = squared_norms(gradients - state.replay)
-        energy = state.energy + surprise
-        eta = self.steps.sizes(state.energy)
+        squared_error = squared_norms(gradients - state.expected_gradient)
+        squared_error_sum = state.squared_error_sum + squared_error
+        eta = self.steps.sizes(state.squared_error_sum)
         # An adaptive step is infinite until a gradient is met; the round that meets it already uses
         # the next one.
-        eta = np.where(np.isinf(eta), self._coming.sizes(energy), eta)
-        base, offset, change = moved(self.domain, state.base, state.offset, strides(eta, gradients))
-        after = self._ahead(base, offset, gradient(base), energy)
-        return after, Move(
-            eta, surprise, lead=squared_norms(state.points - state.base), change=change
+        eta = np.where(np.isinf(eta), self._coming.sizes(squared_error_sum), eta)
+        base, offset, change = projected_step(
+            self.domain, state.base, state.offset, step_vectors(eta, gradients)
+        )
+        after = self._ahead(base, offset, gradient(base), squared_error_sum)
+        return after, ExpertStep(
+            eta,
+            squared_error,
+            squared_lookahead=squared_norms(state.points - state.base),
+            change=change,
         )
 
-    def fork(self, state: ExpertState) -> ExpertState:
+    def copy_last(self, state: ExpertState) -> ExpertState:
         """Copy the last expert.
 
         The copy's point follows from the copied base with its own, next step.
         """
-        base, offset, replay = (
-            copied_last(rows) for rows in (state.base, state.offset, state.replay)
+        base, offset, expected_gradient = (
+            repeat_last_row(rows) for rows in (state.base, state.offset, state.expected_gradient)
         )
         return self._ahead(
-            base, offset, replay, np.append(state.energy, self._coming.inherited(state.energy))
+            base,
+            offset,
+            expected_gradient,
+            np.append(state.squared_error_sum, self._coming.sum_of_copy(state.squared_error_sum)),
         )
 
     def step_sizes(self, state: ExpertState) -> Vector:
         """Step sizes for what was met so far."""
-        return self._coming.sizes(state.energy)
+        return self._coming.sizes(state.squared_error_sum)
 
-    def _ahead(self, base: Matrix, offset: Any, replay: Matrix, energy: Vector) -> ExpertState:
+    def _ahead(
+        self, base: Matrix, offset: Any, expected_gradient: Matrix, squared_error_sum: Vector
+    ) -> ExpertState:
         """x = Proj[xhat - eta M]: the same step for both halves of a round, which the
         certificate relies on.
         """
-        ahead = moved(self.domain, base, offset, strides(self._coming.sizes(energy), replay))
-        return ExpertState(ahead.points, base, replay, energy, offset)
+        ahead = projected_step(
+            self.domain,
+            base,
+            offset,
+            step_vectors(self._coming.sizes(squared_error_sum), expected_gradient),
+        )
+        return ExpertState(ahead.points, base, expected_gradient, squared_error_sum, offset)
 
 
 @final
@@ -168,7 +195,7 @@ class OptimisticExperts:
     (2012).
     """
 
-    def __init__(self, domain: Domain, steps: Steps) -> None:
+    def __init__(self, domain: Domain, steps: StepRule) -> None:
         self.domain = domain
         self.steps = steps
 
@@ -180,50 +207,60 @@ class OptimisticExperts:
         """All at the domain's centre, expecting nothing."""
         points = np.tile(self.domain.center, (self.steps.count(), 1))
         return ExpertState(
-            points=points, base=points, replay=np.zeros_like(points), energy=np.zeros(len(points))
+            points=points,
+            base=points,
+            expected_gradient=np.zeros_like(points),
+            squared_error_sum=np.zeros(len(points)),
         )
 
-    def step(self, state: ExpertState, gradient: Gradient) -> tuple[ExpertState, Move]:
+    def step(self, state: ExpertState, gradient: Gradient) -> tuple[ExpertState, ExpertStep]:
         """One step of every expert, and a lean on the gradient just met."""
         gradients = gradient(state.points)
-        surprise = squared_norms(gradients - state.replay)
-        energy = state.energy + surprise
-        eta = self.steps.sizes(state.energy)
+        squared_error = squared_norms(gradients - state.expected_gradient)
+        squared_error_sum = state.squared_error_sum + squared_error
+        eta = self.steps.sizes(state.squared_error_sum)
         # An adaptive step is infinite until a gradient is met; the round that meets it already uses
         # the next one.
-        eta = np.where(np.isinf(eta), self.steps.sizes(energy), eta)
-        base = self.domain.project(state.base - strides(eta, gradients))
-        moved = self._ahead(base, gradients, energy)
-        return moved, Move(
-            step_sizes=eta, surprise=surprise, lead=squared_norms(state.points - state.base)
+        eta = np.where(np.isinf(eta), self.steps.sizes(squared_error_sum), eta)
+        base = self.domain.project(state.base - step_vectors(eta, gradients))
+        moved = self._ahead(base, gradients, squared_error_sum)
+        return moved, ExpertStep(
+            step_sizes=eta,
+            squared_error=squared_error,
+            squared_lookahead=squared_norms(state.points - state.base),
         )
 
     def expect(self, state: ExpertState, guesses: Matrix) -> ExpertState:
         """Lean on other guesses M_{t+1}, shape ``(N, d)``, instead of the last ones."""
-        return self._ahead(state.base, guesses, state.energy)
+        return self._ahead(state.base, guesses, state.squared_error_sum)
 
-    def fork(self, state: ExpertState) -> ExpertState:
+    def copy_last(self, state: ExpertState) -> ExpertState:
         """Copy the last expert.
 
         The copy's point follows from the copied base with its own, next step.
         """
         return self._ahead(
-            copied_last(state.base),
-            copied_last(state.replay),
-            np.append(state.energy, state.energy[-1]),
+            repeat_last_row(state.base),
+            repeat_last_row(state.expected_gradient),
+            np.append(state.squared_error_sum, state.squared_error_sum[-1]),
         )
 
     def step_sizes(self, state: ExpertState) -> Vector:
         """Step sizes for what was met so far."""
-        return self.steps.sizes(state.energy)
+        return self.steps.sizes(state.squared_error_sum)
 
-    def _ahead(self, base: Matrix, guesses: Matrix, energy: Vector) -> ExpertState:
-        eta = self.steps.sizes(energy)
-        replay = np.where(np.isinf(eta)[:, None], 0.0, guesses)
-        return ExpertState(self.domain.project(base - strides(eta, replay)), base, replay, energy)
+    def _ahead(self, base: Matrix, guesses: Matrix, squared_error_sum: Vector) -> ExpertState:
+        eta = self.steps.sizes(squared_error_sum)
+        expected_gradient = np.where(np.isinf(eta)[:, None], 0.0, guesses)
+        return ExpertState(
+            self.domain.project(base - step_vectors(eta, expected_gradient)),
+            base,
+            expected_gradient,
+            squared_error_sum,
+        )
 
 
-def is_steady(experts: Experts) -> bool:
+def has_constant_steps(experts: Experts) -> bool:
     """Whether these are known to step with the same sizes in all rounds.
 
     Of a stranger's nobody knows.

@@ -7,13 +7,13 @@ from typing import Any, final
 
 from swordplay.core import arguments
 from swordplay.core.arguments import checked
-from swordplay.core.types import Domain, Setting
+from swordplay.core.types import Domain, GameConstants
 from swordplay.parts import pools, rates
 from swordplay.parts.experts import Constant, OGDExperts
 from swordplay.parts.learners.assumptions import Told
 from swordplay.parts.learners.meta_expert import MetaExpertLearner
 from swordplay.parts.metas import Meta, NullOptimism, OptimisticHedge, telescoping
-from swordplay.parts.metas.meta import chosen
+from swordplay.parts.metas.meta import meta_or_default
 
 
 @final
@@ -70,7 +70,7 @@ class Ader(MetaExpertLearner):
             domain,
             experts=[OGDExperts(domain, steps)],
             prior=telescoping(steps.count()),
-            hedge=chosen(meta, learning_rate, OptimisticHedge(rate, Setting(D, G))),
+            hedge=meta_or_default(meta, learning_rate, OptimisticHedge(rate, GameConstants(D, G))),
             optimism=NullOptimism(),
         )
         self.told = Told(int(T), G)

@@ -9,13 +9,13 @@ import numpy as np
 
 from swordplay.core import arguments
 from swordplay.core.arguments import checked
-from swordplay.core.types import Domain, Setting
+from swordplay.core.types import Domain, GameConstants
 from swordplay.parts import rates
 from swordplay.parts.experts import Constant, OEGDExperts, OGDExperts
 from swordplay.parts.learners.assumptions import Told
 from swordplay.parts.learners.meta_expert import MetaExpertLearner
 from swordplay.parts.metas import LearnedOptimism, Meta, OptimisticHedge, uniform
-from swordplay.parts.metas.meta import chosen
+from swordplay.parts.metas.meta import meta_or_default
 
 DEPTH = 14
 """Halvings of the step size: the slowest expert averages over about 2^13 rounds."""
@@ -76,7 +76,9 @@ class SwordAgeless(MetaExpertLearner):
             arguments.domain(domain),
             experts=[OEGDExperts(domain, steps), OGDExperts(domain, steps)],
             prior=uniform(2 * steps.count()),
-            hedge=chosen(meta, None, OptimisticHedge(rate, Setting(domain.diameter))),
+            hedge=meta_or_default(
+                meta, None, OptimisticHedge(rate, GameConstants(domain.diameter))
+            ),
             optimism=LearnedOptimism(math.inf),
         )
         self.told = Told(smoothness=L)

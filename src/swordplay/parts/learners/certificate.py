@@ -55,7 +55,7 @@ import numpy as np
 
 from swordplay.core.types import Array, Domain, Matrix, Vector
 from swordplay.parts.domains import Ball, Box, Simplex
-from swordplay.parts.experts import Move
+from swordplay.parts.experts import ExpertStep
 
 WIDEST = 8
 """Coordinates up to which S is kept: one more pass over N d numbers is slow where d is large."""
@@ -165,7 +165,7 @@ class CertificateState(NamedTuple):
         return cls(**sums, heading=() if dim is None else np.zeros((experts, dim)))
 
     def with_round(
-        self, linear_regret: Vector, move: Move, lengths: Lengths, gap: Vector | float = 0.0
+        self, linear_regret: Vector, move: ExpertStep, lengths: Lengths, gap: Vector | float = 0.0
     ) -> CertificateState:
         """Return the sums with one more round.
 
@@ -181,8 +181,10 @@ class CertificateState(NamedTuple):
             B, how far the loss lies above its tangent at each expert, shape ``(N,)``.
         """
         inverse = 1.0 / move.step_sizes
-        met = move.surprise > 0  # an infinite step has met no gradient: inf * 0 is nothing here
-        price = np.where(met, np.where(met, move.step_sizes, 0.0) * move.surprise, 0.0) / 2
+        met = (
+            move.squared_error > 0
+        )  # an infinite step has met no gradient: inf * 0 is nothing here
+        price = np.where(met, np.where(met, move.step_sizes, 0.0) * move.squared_error, 0.0) / 2
         heading, turning = self.heading, self.turning
         if len(heading):
             change = move.change if len(move.change) else lengths.moved
@@ -193,7 +195,7 @@ class CertificateState(NamedTuple):
             pulled = inverse * np.sqrt(lengths.after) + turning
         return CertificateState(
             advantage=self.advantage + linear_regret,
-            drift=self.drift + price - inverse * move.lead / 2 - gap,
+            drift=self.drift + price - inverse * move.squared_lookahead / 2 - gap,
             inverse_step=inverse,
             inverse_growth=self.inverse_growth + np.maximum(inverse - self.inverse_step, 0.0),
             inverse_largest=np.maximum(self.inverse_largest, inverse),

@@ -13,11 +13,11 @@ from swordplay.core import arguments
 from swordplay.core.state import COUNT, DAMAGED, check_number
 from swordplay.core.types import Array, Domain, Matrix, Vector
 from swordplay.parts.experts import AdaGradNorm
-from swordplay.parts.experts.expert import squared_norms, strides
+from swordplay.parts.experts.expert import squared_norms, step_vectors
 from swordplay.parts.learners.assumptions import ObservedLoss, Told
 from swordplay.parts.learners.learner import UncertifiedLearner, frozen
 from swordplay.parts.learners.sanity import require_energy
-from swordplay.parts.metas.meta import normalised
+from swordplay.parts.metas.meta import normalized_weights
 from swordplay.parts.metas.sleeping import CoinBetting, Life, Multiplicative, Normal, Sleeping
 from swordplay.parts.rates import TIE
 
@@ -94,7 +94,7 @@ class _Cover(UncertifiedLearner):
         energy[awake] += squared_norms(gradients)
         eta = self._sizes(energy[awake])
         points, memory = state_.points.copy(), state_.memory.copy()
-        points[awake] = self.domain.project(at - strides(eta, gradients))
+        points[awake] = self.domain.project(at - step_vectors(eta, gradients))
         memory[awake] = self._meta.learn(memory[awake], _life(state_.rounds + 1, awake), regrets)
         return self._begun(CoverState(state_.rounds + 1, points, energy, memory))
 
@@ -140,7 +140,9 @@ class _Cover(UncertifiedLearner):
     def _weigh(self, state_: CoverState) -> Vector:
         awake = self._awake(state_)
         life = _life(state_.rounds + 1, awake)
-        return normalised(self._meta.scores(state_.memory[awake], life), self._meta.prior(life))
+        return normalized_weights(
+            self._meta.scores(state_.memory[awake], life), self._meta.prior(life)
+        )
 
     def _decide(self, state_: CoverState) -> Vector:
         return np.asarray(self._weigh(state_) @ state_.points[self._awake(state_)])

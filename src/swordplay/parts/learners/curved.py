@@ -8,13 +8,13 @@ from typing import final
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.types import Domain, Setting, Vector
+from swordplay.core.types import Domain, GameConstants, Vector
 from swordplay.parts import rates
-from swordplay.parts.experts import CurvedExperts
+from swordplay.parts.experts import NewtonExperts
 from swordplay.parts.learners.meta_expert import MetaExpertLearner
 from swordplay.parts.learners.sword import FLOOR
 from swordplay.parts.metas import LearnedOptimism, Meta, OptimisticHedge, uniform
-from swordplay.parts.metas.meta import chosen
+from swordplay.parts.metas.meta import meta_or_default
 
 SHORTEST, LONGEST = 3, 13
 """Memories of 2^3 to 2^13 rounds."""
@@ -62,13 +62,13 @@ class Curved(MetaExpertLearner):
         discounts = curved_discounts(arguments.domain(domain).dim)
         super().__init__(
             domain,
-            experts=[CurvedExperts(domain, discounts, RIDGE)],
+            experts=[NewtonExperts(domain, discounts, RIDGE)],
             prior=uniform(len(discounts)),
-            hedge=chosen(
+            hedge=meta_or_default(
                 meta,
                 None,
                 OptimisticHedge(
-                    rates.SelfConfident(offset=0.0, floor=FLOOR), Setting(domain.diameter)
+                    rates.SelfConfident(offset=0.0, floor=FLOOR), GameConstants(domain.diameter)
                 ),
             ),
             optimism=LearnedOptimism(math.inf),

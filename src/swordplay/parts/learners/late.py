@@ -11,7 +11,7 @@ import numpy as np
 from swordplay.core import arguments
 from swordplay.core.arguments import checked
 from swordplay.core.state import length
-from swordplay.core.types import Array, Domain, Loss, Matrix, Setting, Vector
+from swordplay.core.types import Array, Domain, GameConstants, Loss, Matrix, Vector
 from swordplay.parts import pools, rates
 from swordplay.parts.experts import Constant, ExpertState, OGDExperts
 from swordplay.parts.learners.assumptions import ObservedLoss, Told
@@ -90,7 +90,7 @@ class MildOGD(UncertifiedLearner):
         steps = Constant(pools.ader(diameter=D, gradient_bound=G, horizon=lasting))
         self._experts = OGDExperts(domain, steps)
         self._hedge = OptimisticHedge(
-            rates.Fixed(math.sqrt(2 / (lasting * G**2 * D**2))), Setting(D, G)
+            rates.Fixed(math.sqrt(2 / (lasting * G**2 * D**2))), GameConstants(D, G)
         )
         self._prior = telescoping(steps.count())
         super().__init__(domain)

@@ -13,9 +13,9 @@ import numpy as np
 from swordplay.core import arguments, checkpoint, state
 from swordplay.core.state import compare_settings, made_with, settings_entries, split_settings
 from swordplay.core.types import Array, Domain, Loss, Matrix, State, Vector
-from swordplay.parts.experts import ExpertState, from_center
+from swordplay.parts.experts import ExpertState, base_offset
 from swordplay.parts.experts.expert import require_inside
-from swordplay.parts.experts.step_sizes import SMALLEST_ENERGY, too_short
+from swordplay.parts.experts.step_sizes import SMALLEST_SUM, too_short
 from swordplay.parts.learners import assumptions, sanity
 from swordplay.parts.learners.assumptions import Assumptions, LossExtremes, ObservedLoss, Told
 from swordplay.parts.learners.certificate import CertificateState, DomainGeometry, Moment
@@ -336,7 +336,7 @@ class CertifiedLearner(StatefulLearner[C]):
     @property
     def _base(self) -> Matrix:
         """Base points of all experts less the centre of the domain, shape ``(N, d)``."""
-        return np.concatenate([from_center(kind, self.domain) for kind in self._state.experts])
+        return np.concatenate([base_offset(kind, self.domain) for kind in self._state.experts])
 
     @property
     @abstractmethod
@@ -429,9 +429,9 @@ def require_measurable(experts: Sequence[ExpertState], loss: ObservedLoss) -> No
     ValueError
         If gradients were met, but none whose square is a normal number.
     """
-    if loss.longest >= SMALLEST_ENERGY or loss.largest_entry == 0.0:
+    if loss.longest >= SMALLEST_SUM or loss.largest_entry == 0.0:
         return
-    if all(kind.energy.max() < SMALLEST_ENERGY for kind in experts):
+    if all(kind.squared_error_sum.max() < SMALLEST_SUM for kind in experts):
         raise ValueError(too_short(loss.largest_entry))
 
 

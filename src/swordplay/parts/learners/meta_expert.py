@@ -8,14 +8,28 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from swordplay.core import state
-from swordplay.core.types import Array, Domain, Gradient, Matrix, Setting, Vector
-from swordplay.parts.experts import Experts, ExpertState, Gauge, Move, from_center, is_steady
+from swordplay.core.types import Array, Domain, GameConstants, Gradient, Matrix, Vector
+from swordplay.parts.experts import (
+    DomainScale,
+    Experts,
+    ExpertState,
+    ExpertStep,
+    base_offset,
+    has_constant_steps,
+)
 from swordplay.parts.experts.expert import squared_norms
 from swordplay.parts.learners.assumptions import ObservedLoss, linearisation_gap
 from swordplay.parts.learners.certificate import CertificateState, Lengths
 from swordplay.parts.learners.learner import SLACK, CertifiedLearner, frozen, require_measurable
 from swordplay.parts.learners.sanity import require_level
-from swordplay.parts.metas import Meta, Optimism, OptimismState, OptimisticHedge, OwnRate, Parts
+from swordplay.parts.metas import (
+    Composition,
+    Meta,
+    NoLearningRate,
+    Optimism,
+    OptimismState,
+    OptimisticHedge,
+)
 
 
 class MetaExpertState(NamedTuple):
@@ -28,7 +42,7 @@ class MetaExpertState(NamedTuple):
     """The meta's state: :class:`~swordplay.parts.metas.HedgeState`, or that of another meta."""
     optimism: OptimismState
     certificate: CertificateState
-    gauge: Gauge | tuple[()] = ()
+    domain_scale: DomainScale | tuple[()] = ()
     """Measured width of the domain in use, where step sizes depend on it."""
 
 
@@ -96,19 +110,21 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
         # Algorithms 2 and 4: each expert descends along the gradient at its own point, or at x_t.
         scale = self._measured_scale(now, loss, gradient)
         field = _constant_field(gradient) if self.shared else loss.gradient
-        experts, moves = _descend(self._step_rule(now.gauge, scale, now.rounds), now.experts, field)
+        experts, moves = _descend(
+            self._step_rule(now.domain_scale, scale, now.rounds), now.experts, field
+        )
         require_measurable(experts, loss)
         gap = 0.0 if self.shared else linearisation_gap(loss, decision, points, linear_regret)
 
         # Algorithms 1 and 3: the meta learns from l_{t,i} and from the error of M_t ...
-        error = gradient - now.optimism.guess
+        error = gradient - now.optimism.expected_gradient
         meta = self._hedge.learn(
             now.hedge, linear_losses + self._charged(now), float(error @ error)
         )
         now = now._replace(
             rounds=now.rounds + 1,
             experts=experts,
-            gauge=scale,
+            domain_scale=scale,
             hedge=meta,
             certificate=now.certificate.with_round(
                 linear_regret, moves, self._lengths(now.experts, experts), gap
@@ -121,11 +137,11 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
         optimism = self._optimism.step(
             now.optimism, gradient, loss.gradient, now.hedge.weights, ahead
         )
-        expected = ahead @ optimism.guess + self._charge(points, ahead)  # m_{t+1,i}
+        expected = ahead @ optimism.expected_gradient + self._charge(points, ahead)  # m_{t+1,i}
         return now._replace(optimism=optimism, hedge=self._hedge.weigh(now.hedge, expected))
 
     def _step_rule(
-        self, before: Gauge | tuple[()], now: Gauge | tuple[()], rounds: int
+        self, before: DomainScale | tuple[()], now: DomainScale | tuple[()], rounds: int
     ) -> tuple[Experts, ...]:
         """Return the experts of a round, given the measured scale before it and with its loss."""
         return self._experts
@@ -136,12 +152,12 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
 
     def _measured_scale(
         self, now: MetaExpertState, loss: ObservedLoss, gradient: Vector
-    ) -> Gauge | tuple[()]:
+    ) -> DomainScale | tuple[()]:
         """Return the measured scale with a loss more, where the learner measures one."""
-        if not isinstance(now.gauge, Gauge):
-            return now.gauge
-        capped = from_center(now.experts[1], self.domain)[0]  # the first descent expert
-        return now.gauge.after(
+        if not isinstance(now.domain_scale, DomainScale):
+            return now.domain_scale
+        capped = base_offset(now.experts[1], self.domain)[0]  # the first descent expert
+        return now.domain_scale.after(
             loss.smoothness or 0.0,
             float(np.linalg.norm(gradient)),
             float(np.linalg.norm(capped)),
@@ -157,29 +173,31 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
         """Return what this round's predicted losses hold beyond <M_t, x_{t,i}>: the charge."""
         if self._movement_charge == 0.0:
             return 0.0
-        return np.asarray(now.hedge.guesses - stacked(now.experts) @ now.optimism.guess)
+        return np.asarray(
+            now.hedge.optimism - stacked(now.experts) @ now.optimism.expected_gradient
+        )
 
     @property
-    def parts(self) -> Parts:
+    def parts(self) -> Composition:
         """What this learner is made of."""
         # Only a Hedge has a learning rate that the engine could ask for.
         hedge = (
             self._hedge
             if isinstance(self._hedge, OptimisticHedge)
-            else OptimisticHedge(OwnRate(), Setting(1.0))
+            else OptimisticHedge(NoLearningRate(), GameConstants(1.0))
         )
-        return Parts(
+        return Composition(
             self.domain,
             self._experts,
             self._prior,
             hedge.rate,
-            hedge.setting,
+            hedge.constants,
             self._optimism,
             self.shared,
             grows=self.grows,
-            capped=self.capped,
-            headed=self.headed,
-            charge=self._movement_charge,
+            uses_domain_scale=self.capped,
+            keeps_dual_sum=self.headed,
+            movement_charge=self._movement_charge,
         )
 
     @property
@@ -220,7 +238,9 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
     @property
     def _constant_steps(self) -> Any:
         kinds = zip(self._experts, self._state.experts, strict=True)
-        return np.concatenate([np.full(len(now.base), is_steady(kind)) for kind, now in kinds])
+        return np.concatenate(
+            [np.full(len(now.base), has_constant_steps(kind)) for kind, now in kinds]
+        )
 
     def _start(self) -> MetaExpertState:
         return MetaExpertState(
@@ -239,13 +259,13 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
     def _lengths(self, before: Sequence[ExpertState], after: Sequence[ExpertState]) -> Lengths:
         """Return the squared distances of the base points from the centre, before and after."""
         then, now = (
-            np.concatenate([from_center(kind, self.domain) for kind in kinds])
+            np.concatenate([base_offset(kind, self.domain) for kind in kinds])
             for kinds in (before, after)
         )
         return Lengths.of(then, now)
 
     def _concatenated_steps(self, now: MetaExpertState) -> Vector:
-        kinds = self._step_rule(now.gauge, now.gauge, now.rounds)
+        kinds = self._step_rule(now.domain_scale, now.domain_scale, now.rounds)
         return np.concatenate(
             [kind.step_sizes(was) for kind, was in zip(kinds, now.experts, strict=True)]
         )
@@ -276,35 +296,35 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
                 "an earlier one."
             )
         require_level(state.save(new.hedge), state.save(fresh))
-        points, guess = stacked(new.experts), new.optimism.guess
+        points, guess = stacked(new.experts), new.optimism.expected_gradient
         slack = SLACK * float(np.abs(guess).max() * np.abs(points).max()) * len(guess)
-        if not np.allclose(new.hedge.guesses, points @ guess + self._charged(new), atol=slack):
+        if not np.allclose(new.hedge.optimism, points @ guess + self._charged(new), atol=slack):
             raise ValueError(
-                "state['hedge.guesses'] are not those of its optimism. The state is damaged: load "
+                "state['hedge.optimism'] are not those of its optimism. The state is damaged: load "
                 "an earlier one."
             )
         most = self._movement_charge * self.domain.diameter**2
-        slack = SLACK * (most + float(np.abs(new.hedge.guesses).max()))
+        slack = SLACK * (most + float(np.abs(new.hedge.optimism).max()))
         charged = np.asarray(self._charged(new))
         if not ((charged >= -slack) & (charged <= most + slack)).all():
             raise ValueError(
-                "state['hedge.guesses'] do not fit its points and its optimism. The state is "
+                "state['hedge.optimism'] do not fit its points and its optimism. The state is "
                 "damaged: load an earlier one."
             )
 
 
 def _descend(
     kinds: Sequence[Experts], states: Sequence[ExpertState], field: Gradient
-) -> tuple[tuple[ExpertState, ...], Move]:
+) -> tuple[tuple[ExpertState, ...], ExpertStep]:
     """Step each kind of experts along a gradient field, and join what the steps showed."""
     experts, moves = zip(
         *(kind.step(was, field) for kind, was in zip(kinds, states, strict=True)), strict=True
     )
     known = all(len(move.change) for move in moves)
-    return experts, Move(
+    return experts, ExpertStep(
         step_sizes=np.concatenate([move.step_sizes for move in moves]),
-        surprise=np.concatenate([move.surprise for move in moves]),
-        lead=np.concatenate([move.lead for move in moves]),
+        squared_error=np.concatenate([move.squared_error for move in moves]),
+        squared_lookahead=np.concatenate([move.squared_lookahead for move in moves]),
         change=np.concatenate([move.change for move in moves]) if known else (),
     )
 

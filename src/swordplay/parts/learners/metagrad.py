@@ -16,7 +16,7 @@ from swordplay.parts.learners.assumptions import ObservedLoss, Told
 from swordplay.parts.learners.learner import SLACK, UncertifiedLearner, frozen
 from swordplay.parts.learners.one_projection import bent
 from swordplay.parts.metas import telescoping
-from swordplay.parts.metas.meta import normalised
+from swordplay.parts.metas.meta import normalized_weights
 
 HALVINGS = 60
 """Of the interval in which the multiplier of a projection lies: down to rounding."""
@@ -139,7 +139,7 @@ class MetaGrad(UncertifiedLearner):
 
     def _weigh(self, state_: MetaGradState) -> Vector:
         scores = state_.log_weights + np.log(self.rates)
-        return normalised(scores, scores)
+        return normalized_weights(scores, scores)
 
     def _decide(self, state_: MetaGradState) -> Vector:
         return np.array(self.domain.project(self._weigh(state_) @ state_.points))

@@ -7,13 +7,13 @@ from typing import Any, final
 
 from swordplay.core import arguments
 from swordplay.core.arguments import checked
-from swordplay.core.types import Domain, Setting
+from swordplay.core.types import Domain, GameConstants
 from swordplay.parts import pools, rates
 from swordplay.parts.experts import Constant, OEGDExperts
 from swordplay.parts.learners.assumptions import Told
 from swordplay.parts.learners.meta_expert import MetaExpertLearner
 from swordplay.parts.metas import LastGradientOptimism, Meta, OptimisticHedge, uniform
-from swordplay.parts.metas.meta import chosen
+from swordplay.parts.metas.meta import meta_or_default
 
 
 @final
@@ -79,7 +79,9 @@ class SwordPlusPlus(MetaExpertLearner):
             diameter=D, gradient_bound=G, smoothness=self.smoothness, horizon=horizon
         )
         steps = Constant(default if pool is None else arguments.positive_vector("pool", pool))
-        rates.largest_mismatch(setting := Setting(D, G))  # refuses now what the first round would
+        rates.max_loss_error(
+            constants := GameConstants(D, G)
+        )  # refuses now what the first round would
         rate = arguments.rate(
             "learning_rate",
             learning_rate,
@@ -89,7 +91,7 @@ class SwordPlusPlus(MetaExpertLearner):
             domain,
             experts=[OEGDExperts(domain, steps)],
             prior=uniform(steps.count()),
-            hedge=chosen(meta, learning_rate, OptimisticHedge(rate, setting)),
+            hedge=meta_or_default(meta, learning_rate, OptimisticHedge(rate, constants)),
             optimism=LastGradientOptimism(),
             movement_charge=2 * self.smoothness,
         )

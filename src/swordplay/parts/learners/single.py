@@ -8,20 +8,20 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.types import Domain, Setting, Vector
+from swordplay.core.types import Domain, GameConstants, Vector
 from swordplay.parts.experts import (
     Constant,
     Experts,
     ExpertState,
     OEGDExperts,
     OGDExperts,
-    from_center,
-    is_steady,
+    base_offset,
+    has_constant_steps,
 )
 from swordplay.parts.learners.assumptions import ObservedLoss
 from swordplay.parts.learners.certificate import CertificateState, Lengths
 from swordplay.parts.learners.learner import CertifiedLearner, frozen, require_measurable
-from swordplay.parts.metas import NullOptimism, Parts, uniform
+from swordplay.parts.metas import Composition, NullOptimism, uniform
 from swordplay.parts.rates import Fixed
 
 
@@ -41,18 +41,18 @@ class SingleExpert(CertifiedLearner[SingleState]):
         super().__init__(domain)
 
     @property
-    def parts(self) -> Parts:
+    def parts(self) -> Composition:
         """What this learner is made of."""
         nothing_to_weigh = Fixed(1.0)
-        setting = Setting(self.domain.diameter)
-        return Parts(
+        constants = GameConstants(self.domain.diameter)
+        return Composition(
             self.domain,
             (self._expert,),
             uniform(1),
             nothing_to_weigh,
-            setting,
+            constants,
             NullOptimism(),
-            weighed=False,
+            has_meta=False,
         )
 
     @property
@@ -67,7 +67,7 @@ class SingleExpert(CertifiedLearner[SingleState]):
 
     @property
     def _constant_steps(self) -> Any:
-        return is_steady(self._expert)
+        return has_constant_steps(self._expert)
 
     def _start(self) -> SingleState:
         return SingleState(0, (self._expert.start(),), CertificateState.at_start(experts=1))
@@ -76,7 +76,7 @@ class SingleExpert(CertifiedLearner[SingleState]):
         expert, move = self._expert.step(now.experts[0], loss.gradient)
         require_measurable([expert], loss)
         lengths = Lengths.of(
-            from_center(now.experts[0], self.domain), from_center(expert, self.domain)
+            base_offset(now.experts[0], self.domain), base_offset(expert, self.domain)
         )
         sums = now.certificate.with_round(np.zeros(1), move, lengths)
         return SingleState(now.rounds + 1, (expert,), sums)

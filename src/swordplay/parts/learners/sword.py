@@ -9,22 +9,22 @@ from typing import Any, final
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.types import Domain, Setting, Vector
+from swordplay.core.types import Domain, GameConstants, Vector
 from swordplay.parts import rates
 from swordplay.parts.experts import (
     AdaGradNorm,
+    CappedAdaGrad,
+    DomainScale,
     Experts,
-    Gauge,
-    GaugedSteps,
     OEGDExperts,
     OGDExperts,
 )
-from swordplay.parts.experts.step_sizes import caution
+from swordplay.parts.experts.step_sizes import step_shrink
 from swordplay.parts.learners import sanity
 from swordplay.parts.learners.certificate import WIDEST
 from swordplay.parts.learners.meta_expert import MetaExpertLearner, MetaExpertState
 from swordplay.parts.metas import LearnedOptimism, Meta, OptimisticHedge, telescoping_with_tail
-from swordplay.parts.metas.meta import chosen
+from swordplay.parts.metas.meta import meta_or_default
 
 FLOOR = 1e-4
 """Of the rate: leaders that differ by less than this, relative to the largest surprise, are as
@@ -48,7 +48,7 @@ class Sword(MetaExpertLearner):
     The domain may be far too large: the first expert of each kind never steps farther than the
     smoothness of the losses allows, and :math:`\hat D` is the diameter of the domain or twice as
     far as such an expert has been, whichever is less
-    (:class:`~swordplay.parts.experts.GaugedSteps`). Losses that do not know their smoothness go
+    (:class:`~swordplay.parts.experts.CappedAdaGrad`). Losses that do not know their smoothness go
     without this protection.
 
     No decision changes when all losses are multiplied by one number, or when the domain and the
@@ -81,11 +81,11 @@ class Sword(MetaExpertLearner):
             domain,
             experts=[OEGDExperts(domain, steps), OGDExperts(domain, steps)],
             prior=_prior(1),
-            hedge=chosen(
+            hedge=meta_or_default(
                 meta,
                 None,
                 OptimisticHedge(
-                    rates.SelfConfident(offset=0.0, floor=FLOOR), Setting(domain.diameter)
+                    rates.SelfConfident(offset=0.0, floor=FLOOR), GameConstants(domain.diameter)
                 ),
             ),
             optimism=LearnedOptimism(math.inf),
@@ -93,7 +93,11 @@ class Sword(MetaExpertLearner):
 
     def _start(self) -> MetaExpertState:
         """Return a capped expert of each kind, and beside it one that takes its own first step."""
-        fresh = super()._start()._replace(gauge=Gauge(caution=caution(self.domain.dim)))
+        fresh = (
+            super()
+            ._start()
+            ._replace(domain_scale=DomainScale(step_shrink=step_shrink(self.domain.dim)))
+        )
         return self._with_copies(fresh)
 
     @property
@@ -102,19 +106,23 @@ class Sword(MetaExpertLearner):
         return self.domain.dim <= WIDEST
 
     def _step_rule(
-        self, before: Gauge | tuple[()], now: Gauge | tuple[()], rounds: int
+        self, before: DomainScale | tuple[()], now: DomainScale | tuple[()], rounds: int
     ) -> tuple[Experts, ...]:
         """Return the experts with step sizes for the measured scale.
 
         An extra-gradient expert repeats the step size of its look-ahead, which was made with the
         scale before this round.
         """
-        assert isinstance(before, Gauge)
-        assert isinstance(now, Gauge)
+        assert isinstance(before, DomainScale)
+        assert isinstance(now, DomainScale)
         X, D = self.domain, self.domain.diameter
         return (
-            OEGDExperts(X, GaugedSteps(D, before, before.rho), GaugedSteps(D, now, now.rho)),
-            OGDExperts(X, GaugedSteps(D, now, now.average(rounds))),
+            OEGDExperts(
+                X,
+                CappedAdaGrad(D, before, before.step_shrink),
+                CappedAdaGrad(D, now, now.step_shrink),
+            ),
+            OGDExperts(X, CappedAdaGrad(D, now, now.average(rounds))),
         )
 
     def _enlarge_pool(self, now: MetaExpertState) -> MetaExpertState:
@@ -127,10 +135,12 @@ class Sword(MetaExpertLearner):
         size = len(now.experts[0].points)
         copied = np.append(np.arange(size), size - 1)
         parents = np.concatenate([copied, size + copied])
-        kinds = self._step_rule(now.gauge, now.gauge, now.rounds)
+        kinds = self._step_rule(now.domain_scale, now.domain_scale, now.rounds)
         return now._replace(
-            experts=tuple(kind.fork(was) for kind, was in zip(kinds, now.experts, strict=True)),
-            hedge=self._hedge.fork(now.hedge, parents, _prior(size + 1)),
+            experts=tuple(
+                kind.copy_last(was) for kind, was in zip(kinds, now.experts, strict=True)
+            ),
+            hedge=self._hedge.copy_experts(now.hedge, parents, _prior(size + 1)),
             certificate=now.certificate.copied(parents),
         )
 
@@ -144,9 +154,9 @@ class Sword(MetaExpertLearner):
 
     def _require_sane(self, new: MetaExpertState) -> None:
         super()._require_sane(new)
-        assert isinstance(new.gauge, Gauge)
-        energy = np.concatenate([kind.energy for kind in new.experts])
-        sanity.require_gauge(new.gauge, energy, self.domain.diameter)
+        assert isinstance(new.domain_scale, DomainScale)
+        energy = np.concatenate([kind.squared_error_sum for kind in new.experts])
+        sanity.require_scale(new.domain_scale, energy, self.domain.diameter)
 
 
 def pool_size(rounds: int) -> int:

@@ -9,14 +9,21 @@ import numpy as np
 
 from swordplay.core import arguments
 from swordplay.core.arguments import checked
-from swordplay.core.types import Domain, Setting
+from swordplay.core.types import Domain, GameConstants
 from swordplay.parts import pools, rates
 from swordplay.parts.experts import Constant, OGDExperts
 from swordplay.parts.learners.assumptions import ObservedLoss, Told
 from swordplay.parts.learners.learner import require_measurable
 from swordplay.parts.learners.meta_expert import MetaExpertLearner, MetaExpertState, stacked
-from swordplay.parts.metas import Meta, NullOptimism, OptimisticHedge, OwnRate, Parts, telescoping
-from swordplay.parts.metas.meta import chosen
+from swordplay.parts.metas import (
+    Composition,
+    Meta,
+    NoLearningRate,
+    NullOptimism,
+    OptimisticHedge,
+    telescoping,
+)
+from swordplay.parts.metas.meta import meta_or_default
 
 
 @final
@@ -68,18 +75,18 @@ class AderTrueLosses(MetaExpertLearner):
             domain,
             experts=[OGDExperts(domain, steps)],
             prior=telescoping(steps.count()),
-            hedge=chosen(meta, None, OptimisticHedge(rate, Setting(D, G))),
+            hedge=meta_or_default(meta, None, OptimisticHedge(rate, GameConstants(D, G))),
             optimism=NullOptimism(),
         )
         self.told = Told(int(horizon), G)
 
     @property
-    def parts(self) -> Parts:
+    def parts(self) -> Composition:
         """What this learner is made of.
 
         The engine does not know metas that are told true losses.
         """
-        return super().parts._replace(rate=OwnRate())
+        return super().parts._replace(rate=NoLearningRate())
 
     def _advance(self, now: MetaExpertState, loss: ObservedLoss) -> MetaExpertState:
         points = stacked(now.experts)

@@ -8,7 +8,7 @@ from typing import Any, final
 
 from swordplay.core import arguments
 from swordplay.core.arguments import checked
-from swordplay.core.types import Domain, Setting, Vector
+from swordplay.core.types import Domain, GameConstants, Vector
 from swordplay.parts import pools, rates
 from swordplay.parts.experts import Constant, Experts, OEGDExperts, OGDExperts
 from swordplay.parts.learners.assumptions import Told
@@ -22,7 +22,7 @@ from swordplay.parts.metas import (
     VariationOptimism,
     uniform,
 )
-from swordplay.parts.metas.meta import chosen
+from swordplay.parts.metas.meta import meta_or_default
 
 
 class _Tuned(MetaExpertLearner):
@@ -40,8 +40,8 @@ class _Tuned(MetaExpertLearner):
         meta: Meta | None,
     ) -> None:
         rate = arguments.rate("learning_rate", learning_rate, default_rate)
-        setting = Setting(domain.diameter, told.gradient_bound)
-        hedge = chosen(meta, learning_rate, OptimisticHedge(rate, setting))
+        constants = GameConstants(domain.diameter, told.gradient_bound)
+        hedge = meta_or_default(meta, learning_rate, OptimisticHedge(rate, constants))
         super().__init__(domain, experts, uniform(pool_sizes), hedge, optimism)
         self.told = told
 
@@ -54,7 +54,7 @@ def _given(
     G = arguments.positive("gradient_bound", gradient_bound)
     L = arguments.positive("smoothness", smoothness)
     # Raises an OverflowError, which names all constants, before one made of them is refused.
-    rates.largest_mismatch(Setting(domain.diameter, G))
+    rates.max_loss_error(GameConstants(domain.diameter, G))
     pool = pools.safe(diameter=domain.diameter, gradient_bound=G, smoothness=L, horizon=horizon)
     return domain, G, L, pool
 

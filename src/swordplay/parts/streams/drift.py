@@ -34,7 +34,7 @@ from swordplay.core.types import Matrix, Vector
 from swordplay.parts.domains import Ball
 from swordplay.parts.streams.linear import LossName, PlantedStream
 
-REACH = 0.8
+COMPARATOR_RADIUS = 0.8
 """Comparators that stay at one distance from the origin stay at this share of the radius: inside,
 so that a noiseless
 loss has its minimum there, and far enough out for a move to be worth following."""
@@ -72,7 +72,10 @@ def rotation(
     angles = 2 * np.pi * arguments.real("turns", turns) * np.arange(T) / T
     plane = np.linalg.qr(rng.normal(size=(d, 2)))[0]
     comparators = (
-        REACH * domain.radius * np.stack([np.cos(angles), np.sin(angles)], axis=1) @ plane.T
+        COMPARATOR_RADIUS
+        * domain.radius
+        * np.stack([np.cos(angles), np.sin(angles)], axis=1)
+        @ plane.T
     )
     return _answered(rng, domain, comparators, _directions(rng, T, d), noise, loss, threshold)
 
@@ -233,7 +236,7 @@ def adversarial_alternation(
     rng, domain = _world(seed), Ball(d, radius)
     direction = _directions(rng, 1, d)
     sides = np.where(np.arange(T) // arguments.integer("every", every) % 2 == 0, 1.0, -1.0)
-    comparators = REACH * domain.radius * sides[:, None] * direction
+    comparators = COMPARATOR_RADIUS * domain.radius * sides[:, None] * direction
     return _answered(
         rng, domain, comparators, np.repeat(direction, T, axis=0), noise, loss, threshold
     )
@@ -258,8 +261,8 @@ def _directions(rng: np.random.Generator, count: int, dim: int) -> Matrix:
 
 
 def _places(rng: np.random.Generator, domain: Ball, count: int) -> Matrix:
-    """Points at ``REACH`` of the radius, shape ``(count, d)``."""
-    return REACH * domain.radius * _directions(rng, count, domain.dim)
+    """Points at ``COMPARATOR_RADIUS`` of the radius, shape ``(count, d)``."""
+    return COMPARATOR_RADIUS * domain.radius * _directions(rng, count, domain.dim)
 
 
 def _jumping(rng: np.random.Generator, domain: Ball, rounds: int, every: int) -> Matrix:

@@ -9,7 +9,7 @@ import numpy as np
 
 from swordplay.core import state
 from swordplay.core.types import Array, Domain, Loss, Matrix, Vector
-from swordplay.parts.experts import Experts, ExpertState, from_center, is_steady
+from swordplay.parts.experts import Experts, ExpertState, base_offset, has_constant_steps
 from swordplay.parts.learners.certificate import CertificateState, DomainGeometry, Lengths
 from swordplay.parts.losses import FunctionLoss
 from swordplay.theory.conformance.promises import (
@@ -90,7 +90,7 @@ def _plays(experts: Experts, domain: Domain, losses: Sequence[Loss]) -> None:
             f"two answers in round {t}",
         )
         has_shape("step sizes", experts.step_sizes(moved), (N,))
-        for name in ("step_sizes", "surprise", "lead"):
+        for name in ("step_sizes", "squared_error", "squared_lookahead"):
             part = getattr(move, name)
             has_shape(name, part, (N,))
             promise(
@@ -98,7 +98,7 @@ def _plays(experts: Experts, domain: Domain, losses: Sequence[Loss]) -> None:
             )
         points.append(now.points)
         gradients.append(loss.gradient(now.points))
-        lengths = Lengths.of(from_center(now, domain), from_center(moved, domain))
+        lengths = Lengths.of(base_offset(now, domain), base_offset(moved, domain))
         sums = sums.with_round(np.zeros(N), move, lengths)
         now = moved
         inside = domain.contains(now.points, atol=slack).all()
@@ -112,8 +112,8 @@ def _plays(experts: Experts, domain: Domain, losses: Sequence[Loss]) -> None:
             np.array(points)[:, k],
             np.array(gradients)[:, k],
             own,
-            from_center(now, domain)[k : k + 1],
-            is_steady(experts),
+            base_offset(now, domain)[k : k + 1],
+            has_constant_steps(experts),
         )
 
 
