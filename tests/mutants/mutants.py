@@ -455,7 +455,7 @@ MUTANTS = [
         ("math.sqrt(7 / (2 * T))", "math.sqrt(7 / T)"),
     ),
     *_in(
-        "parts/learners/tuned.py",
+        "parts/learners/sword_var_small_best.py",
         (
             f"{DEFAULTS}::test_sword_var",
             f"{DEFAULTS}::test_sword_small",
@@ -483,17 +483,23 @@ MUTANTS = [
         "parts/learners/ader.py",
         (f"{DEFAULTS}::test_ader", f"{TWINS}::test_ader"),
         ("math.sqrt(2 / (arguments", "math.sqrt(1 / (arguments"),
-        ("telescoping(steps.count())", "telescoping(steps.count())[::-1]"),
+        (
+            "telescoping(steps.count()), hedge=meta_or_default(meta, learning_rate",
+            "telescoping(steps.count())[::-1], hedge=meta_or_default(meta, learning_rate",
+        ),
         ("    shared = True", "    shared = False"),
     ),
     *_in(
-        "parts/learners/ageless.py",
+        "parts/learners/sword.py",
         (f"{DEFAULTS}::test_sword_ageless",),
         ("DEPTH = 14", "DEPTH = 12"),
         ("MEMORY = 2000.0", "MEMORY = 1000.0"),
         ("SHARPNESS = 8.0", "SHARPNESS = 0.5"),
         ("floor=1e-4", "floor=1e-3"),
-        ("LearnedOptimism(math.inf)", "LearnedOptimism(1.0)"),
+        (
+            "optimism=LearnedOptimism(math.inf), ) self.told",
+            "optimism=LearnedOptimism(1.0), ) self.told",
+        ),
     ),
     *_in(
         "parts/learners/sword.py",
@@ -715,7 +721,7 @@ MUTANTS = [
         ("MAX_ROUNDS / 2.0", "MAX_ROUNDS"),
     ),
     *_in(
-        "parts/metas/sleeping.py",
+        "parts/learners/saol_cbce_sacs.py",
         (f"{FOUND}::test_memories_of_experts_that_sleep",),
         (" & (memory[:, 1] == 0.0)", ""),
         ("<= life.age - 1.0", "<= life.age"),
@@ -743,7 +749,7 @@ MUTANTS = [
         ("        if not settings:\n", "        if False:\n"),
     ),
     *_in(
-        "parts/learners/single.py",
+        "parts/learners/ogd_oegd.py",
         (LOADING,),
         ('"step_sizes": steps, ', ""),
     ),
@@ -973,7 +979,7 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "parts/learners/plus_plus.py",
+        "parts/learners/sword_plus_plus.py",
         ("tests/learners/test_plus_plus.py",),
         ("movement_charge=2 * self.smoothness", "movement_charge=self.smoothness"),
         ("cap=1 / (2 * self.smoothness", "cap=1 / (self.smoothness"),
@@ -981,7 +987,7 @@ MUTANTS = [
     ),
     *_in("parts/pools.py", ("tests/learners/test_plus_plus.py",), ("/ (8 * L)", "/ (4 * L)")),
     *_in(
-        "parts/learners/plus_plus.py",
+        "parts/learners/sword_plus_plus.py",
         ("tests/engine/test_sword_plus_plus.py::test_the_first_two_charges_by_hand",),
         ("movement_charge=2 * self.smoothness", "movement_charge=self.smoothness"),
     ),
@@ -997,7 +1003,7 @@ MUTANTS = [
         ("max(live[LIVE.peak], numbers[EXPERT.peak].max(), last)", "max(live[LIVE.peak], last)"),
     ),
     *_in(
-        "parts/learners/tuned.py",
+        "parts/learners/sword_var_small_best.py",
         ("tests/learners/test_edges.py",),
         ("    rates.max_loss_error(GameConstants(domain.diameter, G))\n", ""),
     ),
@@ -1162,14 +1168,14 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "parts/metas/sleeping.py",
+        "parts/learners/saol_cbce_sacs.py",
         (f"{FIELD_TWINS}::test_covers",),
         ("np.minimum(0.5, life.length**-0.5)", "np.minimum(1.0, life.length**-0.5)"),
         ("np.where(fraction > 0, regrets, np.maximum(regrets, 0.0))", "regrets"),
         ("-2 * np.log(life.started)", "-np.log(life.started)"),
     ),
     *_in(
-        "parts/learners/covers.py",
+        "parts/learners/saol_cbce_sacs.py",
         (f"{FIELD_TWINS}::test_covers",),
         ("not self.compact or (t >> k) % 2", "True"),
         (
@@ -1178,32 +1184,32 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "parts/learners/metagrad.py",
+        "parts/learners/metagrad_curved.py",
         (f"{FIELD_TWINS}::test_metagrad",),
         ("/ (self.domain.dim if self.diagonal else 1)", ""),
         ("eta * g * (1 + 2 * eta * along[:, None])", "eta * g * (1 + eta * along[:, None])"),
         ("1 / self._ball.diameter**2 + 2 * self.rates", "1 / self._ball.diameter**2 + self.rates"),
     ),
     *_in(
-        "parts/learners/forecasters.py",
+        "parts/learners/arrows_aligator.py",
         (f"{FIELD_TWINS}::test_forecasters",),
         ("(depth - 1 - level) / 2", "(depth - level) / 2"),
         ("- 2.0**level * mean - rest, level)", "- rest, level)"),
         ("self.rate = 1 / (2 * np.where", "self.rate = 1 / (np.where"),
     ),
     *_in(
-        "parts/learners/one_projection.py",
+        "parts/learners/one_projection_pbgd.py",
         (f"{FIELD_TWINS}::test_one_projection",),
         ("if along < 0 else gradient", "if along > 0 else gradient"),
     ),
     *_in(
-        "parts/learners/descent.py",
+        "parts/learners/restarted_ogd_omgd.py",
         (f"{FIELD_TWINS}::test_omgd", "tests/learners/test_field_details.py::test_constants"),
         ("(2 * lam) * math.log(4)", "(2 * lam) * math.log(2)"),
         ("** (2 / 3)", "** (1 / 3)"),
     ),
     *_in(
-        "parts/learners/bandit.py",
+        "parts/learners/one_projection_pbgd.py",
         (f"{FIELD_TWINS}::test_bandit",),
         ("d / (2 * self.step)", "d / self.step"),
     ),
@@ -1513,7 +1519,7 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "parts/learners/late.py",
+        "parts/learners/mild_ogd.py",
         (f"{FIELD_TWINS}::test_late_losses",),
         ("(1 + 2 * arguments", "(1 + arguments"),
     ),

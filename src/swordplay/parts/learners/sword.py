@@ -1,4 +1,4 @@
-"""Sword with nothing to set: the one to use."""
+"""Sword, which needs no constants, and SwordAgeless, which forgets old losses."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from typing import Any, final
 import numpy as np
 
 from swordplay.core import arguments
+from swordplay.core.arguments import checked
 from swordplay.core.types import Domain, GameConstants, Vector
 from swordplay.parts import rates
 from swordplay.parts.experts import (
     AdaGradNorm,
     CappedAdaGrad,
+    Constant,
     DomainScale,
     Experts,
     OEGDExperts,
@@ -21,9 +23,16 @@ from swordplay.parts.experts import (
 )
 from swordplay.parts.experts.step_sizes import step_shrink
 from swordplay.parts.learners import sanity
+from swordplay.parts.learners.assumptions import Told
 from swordplay.parts.learners.certificate import WIDEST
 from swordplay.parts.learners.meta_expert import MetaExpertLearner, MetaExpertState
-from swordplay.parts.metas import LearnedOptimism, Meta, OptimisticHedge, telescoping_with_tail
+from swordplay.parts.metas import (
+    LearnedOptimism,
+    Meta,
+    OptimisticHedge,
+    telescoping_with_tail,
+    uniform,
+)
 from swordplay.parts.metas.meta import meta_or_default
 
 FLOOR = 1e-4
@@ -174,3 +183,70 @@ def pool_size(rounds: int) -> int:
 def _prior(experts: int) -> Vector:
     """Half of the weight for each kind; small multipliers weigh most."""
     return np.tile(telescoping_with_tail(experts) / 2, 2)
+
+
+DEPTH = 14
+"""Halvings of the step size: the slowest expert averages over about 2^13 rounds."""
+MEMORY = 2000.0
+"""Rounds that the meta remembers: enough to tell experts apart that differ by a few per cent,
+few enough to stay young.
+"""
+SHARPNESS = 8.0
+"""Factor of the rate.
+
+A meta that forgets may follow its leaders closely; 0.5 is what a meta that never forgets needs.
+"""
+
+
+@final
+class SwordAgeless(MetaExpertLearner):
+    r"""Both kinds of experts of Sword_best, under a Hedge that forgets.
+
+    The experts' losses fade by :math:`1 - 1/M` a round, so that the time to re-adapt after a jump
+    does not grow with age. The price: its regret to a fixed expert grows with the number of
+    memories that have passed, T/M, instead of with the root of T. :meth:`certificate` holds all the
+    same, whatever the weights.
+
+    Parameters
+    ----------
+    domain
+        Where decisions live.
+    smoothness
+        L of every loss. Losses of very different smoothness are best weighted to have the same
+        (:class:`WeightedLoss` with a weight of 1/L).
+    pool
+        Step sizes; 1/L and 13 halvings of it unless given.
+    memory
+        M, in rounds.
+    meta
+        What weighs the experts, such as ``sp.metas.FixedShare()``; a Hedge that forgets unless
+        given.
+    """
+
+    @checked
+    def __init__(
+        self,
+        domain: Domain,
+        *,
+        smoothness: float,
+        pool: Any = None,
+        memory: float = MEMORY,
+        meta: Meta | None = None,
+    ) -> None:
+        L = arguments.positive("smoothness", smoothness)
+        steps = Constant(
+            2.0 ** -np.arange(DEPTH) / L
+            if pool is None
+            else arguments.positive_vector("pool", pool)
+        )
+        rate = rates.SelfConfident(offset=0.0, factor=SHARPNESS, floor=1e-4, memory=memory)
+        super().__init__(
+            arguments.domain(domain),
+            experts=[OEGDExperts(domain, steps), OGDExperts(domain, steps)],
+            prior=uniform(2 * steps.count()),
+            hedge=meta_or_default(
+                meta, None, OptimisticHedge(rate, GameConstants(domain.diameter))
+            ),
+            optimism=LearnedOptimism(math.inf),
+        )
+        self.told = Told(smoothness=L)
