@@ -11,7 +11,7 @@ from swordplay.core.state import Field, check, check_number
 from swordplay.keyed import Keyed
 from swordplay.keyed.folder import Folder
 from swordplay.late import LateModel
-from swordplay.parts.metas.sleeping import CoinBetting, Life, Multiplicative, Normal
+from swordplay.parts.learners.saol_cbce_sacs import CoinBetting, Life, Multiplicative, Normal
 from swordplay.serving.limits import Bounds
 from swordplay.serving.models import Models
 from swordplay.sklearn import SwordClassifier, SwordRegressor

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import swordplay as sp
-from swordplay.parts.learners.assumptions import Assumptions, Seen, Told, split
+from swordplay.parts.learners.assumptions import Assumptions, LossExtremes, Told, split
 from tolerances import ROUNDING
 
 BALL = sp.Ball(2)
@@ -38,7 +38,7 @@ def test_the_extremes_are_those_of_the_rounds(engine):
     ]
     seen = learner.assumptions.seen
     assert seen.gradient == pytest.approx(max(gradients), rel=ROUNDING)
-    assert seen == Seen(3, seen.gradient, 25.0, ledger.losses.min())
+    assert seen == LossExtremes(3, seen.gradient, 25.0, ledger.losses.min())
 
 
 TOLD = {"horizon": 20, "gradient_bound": 30.0, "smoothness": 25.0}
@@ -157,7 +157,7 @@ def test_what_nobody_can_tell():
     learner.observe(sp.FunctionLoss(lambda x: 0.5 * (x**2).sum(-1), lambda x: x))
     assert learner.assumptions.hold
     assert learner.assumptions.unknown == ("a loss did not know its own smoothness",)
-    unwatched = Assumptions(Told(), Seen(), rounds=7)
+    unwatched = Assumptions(Told(), LossExtremes(), rounds=7)
     assert unwatched.unknown == ("7 of 7 rounds were played without being watched",)
 
 
@@ -165,7 +165,7 @@ def test_a_refused_round_is_not_seen():
     learner = best()
     with pytest.raises(ValueError, match="finite"):
         learner.observe(sp.FunctionLoss(lambda x: x.sum(-1), lambda x: x * np.nan))
-    assert learner.assumptions.seen == Seen()
+    assert learner.assumptions.seen == LossExtremes()
 
 
 def test_files_keep_what_was_seen_and_damaged_ones_are_refused(tmp_path):

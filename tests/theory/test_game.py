@@ -30,7 +30,7 @@ every_learner = pytest.mark.parametrize("make", MAKES.values(), ids=MAKES.keys()
 def test_checking_a_learner_does_not_compute_its_points():
     learner = sp.SwordBest(sp.Ball(3), horizon=10, gradient_bound=1.0, smoothness=1.0)
     assert arguments.learner(learner) is learner
-    assert learner.untouched  # wide learners that only the engine plays never have readable points
+    assert learner.is_fresh  # wide learners that only the engine plays never have readable points
 
 
 @every_learner

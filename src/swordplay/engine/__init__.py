@@ -43,16 +43,16 @@ class Assembled(Protocol):
         ...
 
     @property
-    def untouched(self) -> bool:
-        """Whether nobody has asked for the state or loaded one yet."""
+    def is_fresh(self) -> bool:
+        """Whether no state was made or loaded yet."""
         ...
 
     def state(self) -> State:
         """All that the next round needs."""
         ...
 
-    def hand_over(self, keeper: Any) -> None:
-        """Leave the state with a keeper."""
+    def attach_engine(self, engine: Any) -> None:
+        """Let an engine hold the state."""
         ...
 
 
@@ -125,9 +125,9 @@ def _twin(learner: Any, loss: str, threshold: float, precision: str) -> Any:
             f"a learner of type {type(learner).__name__} does not say what it is made of (no "
             ".parts)."
         )
-    state = None if learner.untouched else learner.state()
+    state = None if learner.is_fresh else learner.state()
     engine = Engine(learner.parts, loss, threshold=threshold, state=state, dtype=precision)
-    learner.hand_over(engine)
+    learner.attach_engine(engine)
     return engine
 
 

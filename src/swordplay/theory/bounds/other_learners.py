@@ -16,7 +16,7 @@ import math
 from collections.abc import Callable, Iterator
 
 from swordplay.parts.learners.assumptions import Assumptions
-from swordplay.parts.learners.metagrad import metagrad_rates
+from swordplay.parts.learners.metagrad_curved import metagrad_rates
 from swordplay.parts.metas import telescoping
 from swordplay.theory.bounds.ogd_oegd_theorems_1_4 import path_term
 from swordplay.theory.bounds.other_metas import largest_solution

@@ -11,12 +11,11 @@ import numpy as np
 from swordplay.core import arguments
 from swordplay.core.arguments import checked
 from swordplay.core.state import length
-from swordplay.core.types import Array, Domain, GameConstants, Gradient, Loss, Matrix, Vector
+from swordplay.core.types import Array, Domain, GameConstants, Loss, Matrix, Vector
 from swordplay.parts import pools, rates
 from swordplay.parts.experts import Constant, ExpertState, OGDExperts
-from swordplay.parts.learners.assumptions import Told, WatchedLoss
-from swordplay.parts.learners.baseline import Baseline
-from swordplay.parts.learners.learner import SLACK, frozen
+from swordplay.parts.learners.assumptions import ObservedLoss, Told
+from swordplay.parts.learners.learner import SLACK, UncertifiedLearner, frozen
 from swordplay.parts.metas import HedgeState, OptimisticHedge, telescoping
 
 
@@ -36,7 +35,7 @@ class LateState(NamedTuple):
 
 
 @final
-class MildOGD(Baseline):
+class MildOGD(UncertifiedLearner):
     r"""Ader for losses that arrive late and in any order.
 
     When the loss of round s arrives, its gradient :math:`g_s` at :math:`x_s` moves every expert
@@ -122,7 +121,7 @@ class MildOGD(Baseline):
         The answer is the number to call it by when the loss arrives.
         """
         state_ = self._state
-        self._take(self._waiting(state_))
+        self._replace_state(self._waiting(state_), self._seen)
         return int(state_.rounds)
 
     def arrive(self, number: int, loss: Loss) -> None:
@@ -136,11 +135,10 @@ class MildOGD(Baseline):
                 "number must be that of a round whose loss is still to come, got "
                 f"{arguments.short_repr(number)}."
             )
-        watched = WatchedLoss(loss)
-        new = self._arrived(state_, int(place[0]), watched)
-        seen = watched.added_to(self._seen, state_.decisions[place[0]])
-        self._take(new)
-        self._seen = seen
+        observed = ObservedLoss(loss)
+        new = self._arrived(state_, int(place[0]), observed)
+        extremes = observed.extremes(state_.decisions[place[0]])
+        self._replace_state(new, self._seen.merged(extremes))
 
     def _start(self) -> LateState:
         experts = self._experts.start()
@@ -161,8 +159,8 @@ class MildOGD(Baseline):
             late=np.zeros(late), decisions=np.zeros((late, d)), points=np.zeros((late, N, d))
         )
 
-    def _step(self, state_: LateState, gradient: Gradient) -> LateState:
-        return self._arrived(self._waiting(state_), len(state_.late), gradient)
+    def _advance(self, state_: LateState, loss: ObservedLoss) -> LateState:
+        return self._arrived(self._waiting(state_), len(state_.late), loss)
 
     def _decide(self, state_: LateState) -> Vector:
         return np.asarray(state_.hedge.weights @ state_.experts.points)
@@ -175,8 +173,8 @@ class MildOGD(Baseline):
             points=np.concatenate([state_.points, state_.experts.points[None]]),
         )
 
-    def _arrived(self, state_: LateState, place: int, gradient: Gradient) -> LateState:
-        observed = gradient(state_.decisions[place])  # g_s
+    def _arrived(self, state_: LateState, place: int, loss: ObservedLoss) -> LateState:
+        observed = loss.gradient(state_.decisions[place])  # g_s
         moved, _ = self._experts.step(
             state_.experts, lambda points: np.broadcast_to(observed, points.shape)
         )

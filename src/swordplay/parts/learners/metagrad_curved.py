@@ -1,4 +1,4 @@
-"""MetaGrad: Newton steps under many rates, for losses that turn out to be easy."""
+"""MetaGrad and Curved: Newton steps at many learning rates or discounts."""
 
 from __future__ import annotations
 
@@ -10,14 +10,17 @@ import numpy as np
 
 from swordplay.core import arguments
 from swordplay.core.arguments import checked
-from swordplay.core.types import Array, Domain, Gradient, Matrix, Vector
+from swordplay.core.types import Array, Domain, GameConstants, Matrix, Vector
+from swordplay.parts import rates
 from swordplay.parts.domains import enclosing_ball
-from swordplay.parts.learners.assumptions import Told
-from swordplay.parts.learners.baseline import Baseline
-from swordplay.parts.learners.learner import SLACK, frozen
-from swordplay.parts.learners.one_projection import bent
-from swordplay.parts.metas import telescoping
-from swordplay.parts.metas.meta import normalized_weights
+from swordplay.parts.experts import NewtonExperts
+from swordplay.parts.learners.assumptions import ObservedLoss, Told
+from swordplay.parts.learners.learner import SLACK, UncertifiedLearner, frozen
+from swordplay.parts.learners.meta_expert import MetaExpertLearner
+from swordplay.parts.learners.one_projection_pbgd import bent
+from swordplay.parts.learners.sword import FLOOR
+from swordplay.parts.metas import LearnedOptimism, Meta, OptimisticHedge, telescoping, uniform
+from swordplay.parts.metas.meta import meta_or_default, normalized_weights
 
 HALVINGS = 60
 """Of the interval in which the multiplier of a projection lies: down to rounding."""
@@ -36,7 +39,7 @@ class MetaGradState(NamedTuple):
 
 
 @final
-class MetaGrad(Baseline):
+class MetaGrad(UncertifiedLearner):
     r"""A grid of rates, an online Newton step for each, and their tilted average.
 
     .. math:: y_t = \frac{\sum_i \pi_{t,i} \eta_i w_{t,i}}{\sum_i \pi_{t,i} \eta_i}, \qquad \eta_i =
@@ -106,10 +109,10 @@ class MetaGrad(Baseline):
         curvature = np.zeros(d) if self.diagonal else np.zeros((d, d))
         return MetaGradState(0, np.tile(self.domain.center, (N, 1)), curvature, prior - prior.max())
 
-    def _step(self, state_: MetaGradState, gradient: Gradient) -> MetaGradState:
+    def _advance(self, state_: MetaGradState, loss: ObservedLoss) -> MetaGradState:
         mean = self._weigh(state_) @ state_.points  # y_t
         decision = self.domain.project(mean)
-        g = bent(gradient(decision), mean - decision, self.domain)
+        g = bent(loss.gradient(decision), mean - decision, self.domain)
         eta = self.rates[:, None]
         ahead = state_.points - mean  # w_i - y_t
         if self.diagonal:
@@ -184,3 +187,74 @@ def metagrad_rates(diameter: float, gradient_bound: float, horizon: int) -> Vect
     r""":math:`2^{-i}/(5 D G)`, i = 0 .. :math:`\lceil \tfrac12 \log_2 T \rceil`."""
     count = math.ceil(0.5 * math.log2(arguments.integer("horizon", horizon))) + 1
     return np.asarray(2.0 ** -np.arange(count) / (5 * diameter * gradient_bound))
+
+
+SHORTEST, LONGEST = 3, 13
+"""Memories of 2^3 to 2^13 rounds."""
+RIDGE = 0.125
+"""Of the experts: no step is longer than eight diameters before it is projected."""
+
+
+@final
+class Curved(MetaExpertLearner):
+    r"""Newton steps with forgetting, at many discounts at once, weighed by the Hedge of
+    :class:`Sword`.
+
+    On losses that are long and narrow valleys (columns that are correlated, or on different scales)
+    a gradient descent crawls, and a Newton step does not. How much of the past to forget is
+    learned: discounts :math:`1 - 2^{-3}` to :math:`1 - 2^{-13}`, without those that remember less
+    than two rounds for each coordinate.
+
+    No decision changes when all losses are multiplied by one number. :meth:`certificate` is its
+    guarantee, as for all learners here.
+
+    Parameters
+    ----------
+    domain
+        Where decisions live.
+    meta
+        What weighs the experts, such as ``sp.metas.Squint()``; an optimistic Hedge that all but
+        follows the leader unless given.
+
+    References
+    ----------
+    Jacobsen and Cutkosky (2024), "Online linear regression in dynamic environments via
+    discounting".
+
+    Examples
+    --------
+    >>> from swordplay import Ball, SquaredLoss
+    >>> learner = Curved(Ball(dim=2))
+    >>> for t in range(200):  # a valley that is 10^4 times as long as wide
+    ...     learner.observe(SquaredLoss([1.0, 0.01 * (-1) ** t], target=0.5 + 0.005 * (-1) ** t))
+    >>> learner.decision.round(1)
+    array([0.5, 0.5])
+    """
+
+    def __init__(self, domain: Domain, *, meta: Meta | None = None) -> None:
+        discounts = curved_discounts(arguments.domain(domain).dim)
+        super().__init__(
+            domain,
+            experts=[NewtonExperts(domain, discounts, RIDGE)],
+            prior=uniform(len(discounts)),
+            hedge=meta_or_default(
+                meta,
+                None,
+                OptimisticHedge(
+                    rates.SelfConfident(offset=0.0, floor=FLOOR), GameConstants(domain.diameter)
+                ),
+            ),
+            optimism=LearnedOptimism(math.inf),
+        )
+
+
+def curved_discounts(dim: int) -> Vector:
+    """1 - 2^-k for k from 3 to 13 and 2^k >= 2 dim.
+
+    In more than 4096 dimensions the longest memory alone.
+
+    >>> curved_discounts(20)[:2].tolist()
+    [0.984375, 0.9921875]
+    """
+    shortest = max(SHORTEST, math.ceil(math.log2(2 * dim)))
+    return np.asarray(1.0 - 2.0 ** -np.arange(min(shortest, LONGEST), LONGEST + 1))

@@ -15,9 +15,10 @@ import numpy as np
 from swordplay.core import arguments
 from swordplay.core.arguments import checked
 from swordplay.core.state import COUNT, check_number
-from swordplay.core.types import Array, Domain, Gradient, Matrix, Vector
+from swordplay.core.types import Array, Domain, Matrix, Vector
 from swordplay.parts.domains import enclosing_box
-from swordplay.parts.learners.baseline import Baseline
+from swordplay.parts.learners.assumptions import ObservedLoss
+from swordplay.parts.learners.learner import UncertifiedLearner
 
 LEVELS = 53
 """Doublings of a bin: more rounds than doubles can count."""
@@ -32,11 +33,11 @@ it is made of.
 """
 
 
-def target_of(gradient: Gradient, decision: Vector, domain: Domain) -> Vector:
+def target_of(loss: ObservedLoss, decision: Vector, domain: Domain) -> Vector:
     """y of a loss 0.5 norm(x - y)^2, and a refusal of any other loss."""
     far = domain.project(domain.center + domain.diameter)
     at = np.stack([decision, domain.center, far])
-    gradients = gradient(at)
+    gradients = loss.gradient(at)
     targets = at - gradients
     size = float(np.abs(at).max() + np.abs(gradients).max())
     if np.abs(targets - targets[0]).max() > SAME_LOSS * size:
@@ -67,7 +68,7 @@ class ArrowsState(NamedTuple):
 
 
 @final
-class Arrows(Baseline):
+class Arrows(UncertifiedLearner):
     r"""The mean since the last restart, and a restart when the Haar coefficients of the bin say
     that it has moved.
 
@@ -127,8 +128,8 @@ class Arrows(Baseline):
         mean = state_.summed / np.maximum(state_.members, 1)
         return np.array(self.domain.project(np.where(state_.members > 0, mean, state_.last)))
 
-    def _step(self, state_: ArrowsState, gradient: Gradient) -> ArrowsState:
-        targets = target_of(gradient, self._decide(state_), self.domain)
+    def _advance(self, state_: ArrowsState, loss: ObservedLoss) -> ArrowsState:
+        targets = target_of(loss, self._decide(state_), self.domain)
         columns = [self._binned(state_, j, float(y)) for j, y in enumerate(targets)]
         count, total, blocks, passed = (np.array(part) for part in zip(*columns, strict=True))
         return ArrowsState(state_.rounds + 1, targets, count, total, blocks, passed)
@@ -191,7 +192,7 @@ class AligatorState(NamedTuple):
 
 
 @final
-class Aligator(Baseline):
+class Aligator(UncertifiedLearner):
     r"""Running means on the intervals of the geometric cover, averaged by weights that let experts
     sleep.
 
@@ -264,8 +265,8 @@ class Aligator(Baseline):
             )
         )
 
-    def _step(self, state_: AligatorState, gradient: Gradient) -> AligatorState:
-        targets = target_of(gradient, self._decide(state_), self.domain)
+    def _advance(self, state_: AligatorState, loss: ObservedLoss) -> AligatorState:
+        targets = target_of(loss, self._decide(state_), self.domain)
         losses = self.rate * (self._means(state_) - targets) ** 2
         least = losses.min(axis=0)
         kept = (self._shares(state_.log_weights) * np.exp(least - losses)).sum(axis=0)

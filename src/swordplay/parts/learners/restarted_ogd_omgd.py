@@ -10,9 +10,9 @@ import numpy as np
 
 from swordplay.core import arguments
 from swordplay.core.arguments import checked
-from swordplay.core.types import Array, Domain, Gradient, Vector
-from swordplay.parts.learners.assumptions import Told
-from swordplay.parts.learners.baseline import Baseline
+from swordplay.core.types import Array, Domain, Vector
+from swordplay.parts.learners.assumptions import ObservedLoss, Told
+from swordplay.parts.learners.learner import UncertifiedLearner
 
 
 class PointState(NamedTuple):
@@ -23,7 +23,7 @@ class PointState(NamedTuple):
     """x_t, shape ``(d,)``."""
 
 
-class _Descent(Baseline):
+class _Descent(UncertifiedLearner):
     """One point that moves."""
 
     def _start(self) -> PointState:
@@ -95,11 +95,11 @@ class RestartedOGD(_Descent):
         """What the learner was made with."""
         return {**super().settings(), "step_size": self.step_size, "every": self.every}
 
-    def _step(self, state_: PointState, gradient: Gradient) -> PointState:
-        rounds = state_.rounds + 1
-        moved = self.domain.project(state_.point - self.step_size * gradient(state_.point))
+    def _advance(self, now: PointState, loss: ObservedLoss) -> PointState:
+        rounds = now.rounds + 1
+        point = self.domain.project(now.point - self.step_size * loss.gradient(now.point))
         return PointState(
-            rounds, np.array(self.domain.center) if rounds % self.every == 0 else moved
+            rounds, np.array(self.domain.center) if rounds % self.every == 0 else point
         )
 
 
@@ -170,8 +170,8 @@ class OMGD(_Descent):
         """What the learner was made with."""
         return {**super().settings(), "step_size": self.step_size, "steps": self.steps}
 
-    def _step(self, state_: PointState, gradient: Gradient) -> PointState:
-        point = state_.point
+    def _advance(self, now: PointState, loss: ObservedLoss) -> PointState:
+        point = now.point
         for _ in range(self.steps):
-            point = self.domain.project(point - self.step_size * gradient(point))
-        return PointState(state_.rounds + 1, point)
+            point = self.domain.project(point - self.step_size * loss.gradient(point))
+        return PointState(now.rounds + 1, point)

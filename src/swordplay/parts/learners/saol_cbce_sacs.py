@@ -1,26 +1,167 @@
-"""Strongly adaptive learners: a gradient descent begins on every interval of a cover, and a meta
-trusts those that do well.
-"""
+"""SAOL, CBCE and SACS: gradient descent begun on each interval of a geometric cover."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple, final
+from typing import Any, ClassVar, NamedTuple, Protocol, final
 
 import numpy as np
 
 from swordplay.core import arguments
 from swordplay.core.state import COUNT, DAMAGED, check_number
-from swordplay.core.types import Array, Domain, Gradient, Loss, Matrix, Vector
+from swordplay.core.types import Array, Domain, Matrix, Vector
 from swordplay.parts.experts import AdaGradNorm
 from swordplay.parts.experts.expert import squared_norms, step_vectors
-from swordplay.parts.learners.assumptions import Told, WatchedLoss
-from swordplay.parts.learners.baseline import Baseline
-from swordplay.parts.learners.learner import frozen
+from swordplay.parts.learners.assumptions import ObservedLoss, Told
+from swordplay.parts.learners.learner import UncertifiedLearner, frozen
 from swordplay.parts.learners.sanity import require_energy
 from swordplay.parts.metas.meta import normalized_weights
-from swordplay.parts.metas.sleeping import CoinBetting, Life, Multiplicative, Normal, Sleeping
+from swordplay.parts.metas.other_metas import log_potential_slope
 from swordplay.parts.rates import TIE
+
+
+class Life(NamedTuple):
+    """Where the experts of a round stand in their lives, shapes ``(K,)``."""
+
+    started: Vector
+    """The round in which each began."""
+    age: Vector
+    """Which round of its life this is, from 1."""
+    length: Vector
+    """How many rounds it will live."""
+
+
+class Sleeping(Protocol):
+    """Weighs those experts that are awake."""
+
+    def scores(self, memory: Matrix, life: Life) -> Vector:
+        """Logarithms of weights, not normalised, shape ``(K,)``; minus infinity for nothing."""
+        ...
+
+    def prior(self, life: Life) -> Vector:
+        """What they are where nobody has earned anything, shape ``(K,)``."""
+        ...
+
+    def learn(self, memory: Matrix, life: Life, regrets: Vector) -> Matrix:
+        """The rows after a round, shape ``(K, 2)``; a new expert's row is 0."""
+        ...
+
+    def sane(self, memory: Matrix, life: Life) -> Any:
+        """Which rows regrets from -1 to 1 can have led to, before a round; shape ``(K,)``.
+
+        A saved state is asked.
+        """
+        ...
+
+
+@final
+class Multiplicative:
+    r"""Products with one rate for each length, as in SAOL.
+
+    .. math:: p_k \propto \eta_k w_k, \qquad w_k \leftarrow w_k (1 + \eta_k r_k), \qquad \eta_k =
+        \min\{1/2, 2^{-k/2}\}
+
+    The first column holds :math:`\ln w_k`.
+
+    References
+    ----------
+    Daniely, Gonen, Shalev-Shwartz (2015), "Strongly adaptive online learning".
+    """
+
+    def scores(self, memory: Matrix, life: Life) -> Vector:
+        """ln(eta w)."""
+        return np.asarray(np.log(self._rates(life)) + memory[:, 0])
+
+    def prior(self, life: Life) -> Vector:
+        """Never asked for: products stay positive."""
+        return np.asarray(np.log(self._rates(life)))
+
+    def learn(self, memory: Matrix, life: Life, regrets: Vector) -> Matrix:
+        """Multiply."""
+        return np.asarray(
+            memory
+            + np.stack([np.log1p(self._rates(life) * regrets), np.zeros(len(memory))], axis=1)
+        )
+
+    def sane(self, memory: Matrix, life: Life) -> Any:
+        """A round changes a logarithm by ln 2 at the most."""
+        return (np.abs(memory[:, 0]) <= life.length) & (memory[:, 1] == 0.0)
+
+    def _rates(self, life: Life) -> Vector:
+        return np.asarray(np.minimum(0.5, life.length**-0.5))
+
+
+@final
+class CoinBetting:
+    r"""Bets on the regrets, as in CBCE.
+
+    .. math:: p_k \propto \pi_k [w_k]_+, \qquad w_k = \frac{\sum z_{s,k}}{\text{age}} \Big(1 + \sum
+        z_{s,k} w_{s,k}\Big), \qquad z_k = r_k \text{ if } w_k > 0, \text{ else } [r_k]_+
+
+    over the rounds of the expert's life so far, with :math:`\pi_k = 1/(\tau^2 (1 + \lfloor \log_2
+    \tau \rfloor))` for an expert that began in round :math:`\tau`. The columns hold :math:`\sum z`
+    and the logarithm of the wealth in brackets.
+
+    References
+    ----------
+    Jun, Orabona, Wright, Willett (2017), "Improved strongly adaptive online learning using coin
+    betting".
+    """
+
+    def scores(self, memory: Matrix, life: Life) -> Vector:
+        """ln(prior [w]+)."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(
+                self.prior(life) + np.log(np.maximum(memory[:, 0] / life.age, 0.0)) + memory[:, 1]
+            )
+
+    def prior(self, life: Life) -> Vector:
+        """-ln(tau^2 (1 + floor(log2 tau)))."""
+        return np.asarray(-2 * np.log(life.started) - np.log1p(np.floor(np.log2(life.started))))
+
+    def learn(self, memory: Matrix, life: Life, regrets: Vector) -> Matrix:
+        """Win or lose what was bet."""
+        fraction = memory[:, 0] / life.age
+        coins = np.where(fraction > 0, regrets, np.maximum(regrets, 0.0))
+        return np.stack([memory[:, 0] + coins, memory[:, 1] + np.log1p(coins * fraction)], axis=1)
+
+    def sane(self, memory: Matrix, life: Life) -> Any:
+        """A coin a round, so that never everything is bet.
+
+        A round loses all but one part in its age.
+        """
+        return (np.abs(memory[:, 0]) <= life.age - 1.0) & (
+            np.abs(memory[:, 1]) <= np.log(2.0 * life.age) * life.age
+        )
+
+
+@final
+class Normal:
+    """AdaNormalHedge of experts that begin with nothing, as in SACS.
+
+    The columns hold the regrets R and their magnitudes C.
+
+    References
+    ----------
+    Zhang, Liu, Zhou (2019), "Adaptive regret of convex and smooth functions"; Luo and Schapire
+    (2015).
+    """
+
+    def scores(self, memory: Matrix, life: Life) -> Vector:
+        """The slope of the potential."""
+        return log_potential_slope(memory[:, 0], memory[:, 1])
+
+    def prior(self, life: Life) -> Vector:
+        """One is as good as the other."""
+        return np.zeros(len(life.age))
+
+    def learn(self, memory: Matrix, life: Life, regrets: Vector) -> Matrix:
+        """Add the regrets and their magnitudes."""
+        return np.asarray(memory + np.stack([regrets, np.abs(regrets)], axis=1))
+
+    def sane(self, memory: Matrix, life: Life) -> Any:
+        """One a round, and no regret beyond its magnitude."""
+        return (np.abs(memory[:, 0]) <= memory[:, 1]) & (memory[:, 1] <= life.length)
 
 
 class CoverState(NamedTuple):
@@ -37,7 +178,7 @@ class CoverState(NamedTuple):
     """What the meta remembers of each, shape ``(K, 2)``."""
 
 
-class _Cover(Baseline):
+class _Cover(UncertifiedLearner):
     """Experts on the intervals of a geometric cover, under a meta for experts that sleep.
 
     In round t (from 1) the interval of length 2^k that holds t begins at the last multiple of 2^k.
@@ -78,18 +219,10 @@ class _Cover(Baseline):
         """
         return frozen(self._sizes(self._state.energy[self._awake(self._state)]))
 
-    def observe(self, loss: Loss) -> None:
-        """Learn from a loss: the whole round happens or, on an error, nothing does."""
-        watched, values, decision = WatchedLoss(loss), arguments.values_of(loss), self.decision
-        new = self._learn(self._state, watched, values)
-        seen = watched.added_to(self._seen, decision)
-        self._take(new)
-        self._seen = seen
-
-    def _learn(self, state_: CoverState, gradient: Gradient, values: Gradient) -> CoverState:
+    def _advance(self, state_: CoverState, loss: ObservedLoss) -> CoverState:
         awake = self._awake(state_)
         at = state_.points[awake]
-        lost = values(np.vstack([self._decide(state_), at]))
+        lost = loss.value(np.vstack([self._decide(state_), at]), arguments.LARGEST_GRADIENT)
         # Experts that stand where the decision is owe nothing: rounding must not decide whom the
         # meta bets on.
         saved = np.where(
@@ -98,7 +231,7 @@ class _Cover(Baseline):
             0.0,
         )
         regrets = np.clip(saved / self.range, -1.0, 1.0)
-        gradients = gradient(at)
+        gradients = loss.gradient(at)
         energy = state_.energy.copy()
         energy[awake] += squared_norms(gradients)
         eta = self._sizes(energy[awake])
@@ -155,9 +288,6 @@ class _Cover(Baseline):
 
     def _decide(self, state_: CoverState) -> Vector:
         return np.asarray(self._weigh(state_) @ state_.points[self._awake(state_)])
-
-    def _step(self, state_: CoverState, gradient: Gradient) -> CoverState:
-        raise NotImplementedError("a cover learns from values as well: see _learn")
 
     def _feasible(self, state_: CoverState) -> Array:
         return state_.points

@@ -12,7 +12,7 @@ from swordplay.core.types import Domain, GameConstants, Vector
 from swordplay.parts import pools, rates
 from swordplay.parts.experts import Constant, Experts, OEGDExperts, OGDExperts
 from swordplay.parts.learners.assumptions import Told
-from swordplay.parts.learners.ensemble import Ensemble
+from swordplay.parts.learners.meta_expert import MetaExpertLearner
 from swordplay.parts.metas import (
     LearnedOptimism,
     Meta,
@@ -25,7 +25,7 @@ from swordplay.parts.metas import (
 from swordplay.parts.metas.meta import meta_or_default
 
 
-class _Tuned(Ensemble):
+class _Tuned(MetaExpertLearner):
     """A Sword whose pools and rates come from the constants of the game."""
 
     def __init__(
@@ -41,7 +41,6 @@ class _Tuned(Ensemble):
     ) -> None:
         rate = arguments.rate("learning_rate", learning_rate, default_rate)
         constants = GameConstants(domain.diameter, told.gradient_bound)
-        rates.max_loss_error(constants)  # refuses now what the first round would
         hedge = meta_or_default(meta, learning_rate, OptimisticHedge(rate, constants))
         super().__init__(domain, experts, uniform(pool_sizes), hedge, optimism)
         self.told = told
@@ -54,6 +53,8 @@ def _given(
     arguments.domain(domain)
     G = arguments.positive("gradient_bound", gradient_bound)
     L = arguments.positive("smoothness", smoothness)
+    # Raises an OverflowError, which names all constants, before one made of them is refused.
+    rates.max_loss_error(GameConstants(domain.diameter, G))
     pool = pools.safe(diameter=domain.diameter, gradient_bound=G, smoothness=L, horizon=horizon)
     return domain, G, L, pool
 

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, final
-
-import numpy as np
 
 from swordplay.core import arguments
 from swordplay.core.arguments import checked
-from swordplay.core.types import Domain, GameConstants, Matrix, Vector
+from swordplay.core.types import Domain, GameConstants
 from swordplay.parts import pools, rates
 from swordplay.parts.experts import Constant, OEGDExperts
-from swordplay.parts.experts.expert import squared_norms
 from swordplay.parts.learners.assumptions import Told
-from swordplay.parts.learners.ensemble import Ensemble, EnsembleState, stacked
-from swordplay.parts.metas import Composition, LastGradientOptimism, Meta, OptimisticHedge, uniform
+from swordplay.parts.learners.meta_expert import MetaExpertLearner
+from swordplay.parts.metas import LastGradientOptimism, Meta, OptimisticHedge, uniform
 from swordplay.parts.metas.meta import meta_or_default
 
 
 @final
-class SwordPlusPlus(Ensemble):
+class SwordPlusPlus(MetaExpertLearner):
     r"""Optimistic experts that all use the gradient at the decision, under a meta that charges them
     for moving.
 
@@ -95,35 +93,10 @@ class SwordPlusPlus(Ensemble):
             prior=uniform(steps.count()),
             hedge=meta_or_default(meta, learning_rate, OptimisticHedge(rate, constants)),
             optimism=LastGradientOptimism(),
+            movement_charge=2 * self.smoothness,
         )
         self.told = Told(int(horizon), G, self.smoothness)
 
-    @property
-    def parts(self) -> Composition:
-        """What this learner is made of."""
-        return super().parts._replace(movement_charge=2 * self.smoothness)
-
-    def settings(self) -> dict[str, Any]:
-        """What the learner was made with; the corrections are in proportion to L."""
+    def settings(self) -> Mapping[str, Any]:
+        """Return what a saved state and the learner that loads it must have in common."""
         return {**super().settings(), "smoothness": self.smoothness}
-
-    def _corrections(self, state_: EnsembleState) -> Vector:
-        """2L norm(x_{t,i} - x_{t-1,i})^2, which the guesses of this round were made with."""
-        return np.asarray(
-            state_.hedge.optimism - stacked(state_.experts) @ state_.optimism.expected_gradient
-        )
-
-    def _coming_corrections(self, points: Matrix, ahead: Matrix) -> Vector:
-        return 2 * self.smoothness * squared_norms(ahead - points)
-
-    def _require_sane(self, new: EnsembleState) -> None:
-        super()._require_sane(new)
-        most = 2 * self.smoothness * self.domain.diameter**2
-        slack = 1e-9 * (most + float(np.abs(new.hedge.optimism).max()))
-        if not (
-            (self._corrections(new) >= -slack) & (self._corrections(new) <= most + slack)
-        ).all():
-            raise ValueError(
-                "state['hedge.optimism'] do not fit its points and its optimism. The state is "
-                "damaged: load an earlier one."
-            )
