@@ -636,7 +636,15 @@ MUTANTS = [
         ("not all_of(known, LABELS[written])", "False"),
     ),
     *_in(
-        "tracking/parts.py",
+        "tracking/date_order.py",
+        ("tests/tracking/test_date_order.py",),
+        ("        ways[self.starts] = 0\n", ""),
+        ("np.concatenate([[self.last], times[:-1]])", "np.concatenate([times[:1], times[:-1]])"),
+        ("self.downs >= MANY_SHARE * rows", "self.downs >= 4 * MANY_SHARE * rows"),
+        (", rows.slice(0, HEAD_ROWS)", ", rows"),
+    ),
+    *_in(
+        "tracking/series_detection.py",
         (f"{FOUND}::test_the_first_of_all_dates_is_a_date",),
         (
             "np.concatenate([[True], times[1:] != times[:-1]])",

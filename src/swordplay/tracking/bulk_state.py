@@ -40,7 +40,6 @@ def written(tracker: BulkTracker) -> State:
                 "totals": tracker.totals.all.copy(),
                 "counts": tracker.counts.all.copy(),
                 "sums": tracker.sums.all.copy(),
-                **nested.put("clocks", tracker.dated.state()),
                 **({} if tracker.bands is None else nested.put("bands", tracker.bands.state())),
             },
         ),
@@ -81,7 +80,6 @@ def read(tracker: BulkTracker, saved: Mapping[str, Any]) -> None:
         room.join(values.astype(room.all.dtype))
     if (np.abs(tracker.totals.all) > LARGEST * tracker.counts.all * (1.0 + SLACK)).any():
         raise refuse("the totals of the keys are more than their rows can have")
-    tracker.dated.load_state(nested.take("clocks", bulk), len(keys))
     if tracker.bands is not None:
         tracker.bands.load_state(nested.take("bands", bulk), len(keys))
     for name in COUNTS:

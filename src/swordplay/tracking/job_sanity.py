@@ -74,19 +74,14 @@ def require_layout(position: Position, tracker: AnyTracker) -> None:
 
 
 def watched(tracker: AnyTracker) -> dict[str, tuple[str, ...]]:
-    """Columns that are looked at whether they are used or not, and what they may be."""
+    """Return the columns that are read whether they are features or not, with their types."""
+    found: dict[str, tuple[str, ...]] = {}
     if isinstance(tracker, KeyedTracker | BulkTracker):
-        clocks, fields, series = dict.fromkeys(tracker.clocks), tracker.fields, None
+        fields = tracker.fields
     else:
-        clocks, fields, series = (
-            dict.fromkeys(tracker.order.clocks),
-            tracker.predictions.carried,
-            tracker.order.series,
-        )
-    found: dict[str, tuple[str, ...]] = dict.fromkeys(
-        series.names if series else (), ("string", "bool", "double")
-    )
-    found |= dict.fromkeys(clocks, ("timestamp", "double"))
+        fields = tracker.predictions.carried
+        if tracker.order.clock:
+            found[tracker.order.clock] = ("timestamp", "double")
     found |= {
         field.name: (type_of(field),) if type_of(field) != "string" else WRITTEN for field in fields
     }

@@ -23,7 +23,6 @@ from swordplay.tracking.predictions import Predictions
 from swordplay.tracking.rungs import COUNT as COUNT_OF_RUNGS
 from swordplay.tracking.rungs import Rungs
 from swordplay.tracking.settings import Settings
-from swordplay.tracking.steps import Steps
 from swordplay.tracking.stretches import FIRST_WIDTH, MOST
 from swordplay.tracking.tally import Tally
 from swordplay.tracking.task import MOST_CLASSES, TASKS, Recognised
@@ -47,8 +46,6 @@ READ_AS = {
     "time": "time64",
 }
 """Pyarrow's name of the type of each kind of column."""
-SERIES = ("category", "truth", "number")
-"""Kinds of columns that may tell series apart."""
 LOSSES = ("squared", "huber")
 LABELS = {"double": (int, float), "bool": (bool,), "string": (str,)}
 """Types of the classes, by pyarrow's name of the target's type."""
@@ -152,19 +149,15 @@ def require_carried(fields: Sequence[Any], plans: Sequence[Plan]) -> None:
             )
 
 
-def require_clocks(clocks: Mapping[str, Steps | None], plans: Sequence[Plan]) -> None:
-    """The columns that are watched hold dates, or numbers (years)."""
-    known = {one.name: one for one in plans}
-    for name, steps in clocks.items():
-        one = known.get(name)
-        if (
-            one is None
-            or one.kind not in ("date", "date and time", "number", "left out")
-            or one.why == ALL_DIFFERENT
-        ):
-            raise refuse(f"the column {shown(name)} is watched, and holds no dates")
-        if one.kind.startswith("date") and steps is not None and type(steps.last) is float:
-            raise refuse(f"the last date of {shown(name)} is {steps.last}")
+def require_clock(clock: str, plans: Sequence[Plan]) -> None:
+    """Raise an error unless the column whose steps are counted holds dates, or numbers (years)."""
+    one = next((one for one in plans if one.name == clock), None)
+    if clock and (
+        one is None
+        or one.kind not in ("date", "date and time", "number", "left out")
+        or one.why == ALL_DIFFERENT
+    ):
+        raise refuse(f"the column {shown(clock)} is watched, and holds no dates")
 
 
 def require_tracker(tracker: Tracker) -> None:
@@ -188,11 +181,7 @@ def require_tracker(tracker: Tracker) -> None:
     codes = Range(0.0, MOST_CLASSES - 1.0, whole=True, missing=True)
     require("lags", tracker.lags.recent, codes if of_classes else VALUE)
     require_carried(tracker.predictions.carried, tracker.encoder.plans)
-    require_clocks(tracker.order.clocks, tracker.encoder.plans)
-    names = {one.name for one in tracker.encoder.plans if one.kind in (*SERIES, "left out")}
-    series = set(tracker.order.series.names if tracker.order.series else ())
-    if not series <= names or tracker.order.keyed is not bool(settings.key):
-        raise refuse(f"the columns {shown(sorted(series))} are watched, and are not all there")
+    require_clock(tracker.order.clock, tracker.encoder.plans)
     if not tracker.recognised.of_classes:
         # because the task decides which ones they are
         require_value_contestants(tracker.contestants)  # type: ignore[arg-type]
