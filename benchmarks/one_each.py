@@ -151,7 +151,7 @@ def round_table():
     return [
         *lines,
         "",
-        f"In a ball four times as large, where nobody gets to the edge, squared: {three}, {ten}, "
+        f"In a ball four times as large, which no expert leaves, squared: {three}, {ten}, "
         f"{hundred} at d = 3, 10, 100.",
     ]
 

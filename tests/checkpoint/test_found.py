@@ -7,7 +7,7 @@ import pytest
 
 import swordplay as sp
 from swordplay.core.checkpoint import CheckpointError
-from swordplay.core.state import Range, require, require_one
+from swordplay.core.state import Field, check, check_number
 from swordplay.keyed import Keyed
 from swordplay.keyed.folder import Folder
 from swordplay.late import LateModel
@@ -35,14 +35,14 @@ def taught(learner, rounds=6):
 @pytest.mark.parametrize("values", [True, None, "3", [True, False], ["3"], [10**400]])
 def test_only_numbers_are_numbers(values):
     with pytest.raises(ValueError, match=r"state\['x'\] must hold numbers, got"):
-        require("x", values, Range(0.0, 5.0))
+        check("x", values, Field(0.0, 5.0))
 
 
 @pytest.mark.parametrize("values", [[], [[]], [3.0], np.zeros(3)])
 def test_a_list_is_not_one_number(values):
-    require_one("x", 3.0, Range(0.0, 5.0))
+    check_number("x", 3.0, Field(0.0, 5.0))
     with pytest.raises(ValueError, match=r"state\['x'\] must be one number, got"):
-        require_one("x", values, Range(0.0, 5.0))
+        check_number("x", values, Field(0.0, 5.0))
 
 
 def test_rounds_leave_room_for_what_use_adds():
@@ -53,7 +53,7 @@ def test_rounds_leave_room_for_what_use_adds():
             ValueError, match=r"state\['rounds'\] must hold whole numbers from 0 to 4\.5036e\+15"
         ):
             learner.load_state(learner.state() | {"rounds": rounds})
-    with pytest.raises(ValueError, match=r"state\['rounds'\] must hold numbers"):
+    with pytest.raises(ValueError, match=r"state\['rounds'\] must hold whole numbers"):
         learner.load_state(learner.state() | {"rounds": 10**400})
 
 

@@ -15,7 +15,7 @@ from checkpoint.kinds import Refused, saved
 from swordplay import sklearn
 from swordplay.core import checkpoint
 from swordplay.core.checkpoint import CheckpointError
-from swordplay.core.state import COUNT, Range, require
+from swordplay.core.state import COUNT, Field, check
 from swordplay.engine.layout import LIVE
 from swordplay.tracking import Settings
 
@@ -112,21 +112,21 @@ def test_a_learner_tells_which_file_and_entry(tmp_path):
 
 
 def test_ranges():
-    counts = Range(0.0, 10.0, whole=True)
-    require("n", [0.0, 10.0], counts)
-    require("n", [np.nan], counts._replace(missing=True))
+    counts = Field(0.0, 10.0, whole=True)
+    check("n", [0.0, 10.0], counts)
+    check("n", [np.nan], counts._replace(nan=True))
     for bad in (-1.0, 0.5, 11.0, np.nan, np.inf):
         with pytest.raises(
             ValueError, match=r"state\['n'\] must hold whole numbers from 0 to 10, got .* at 1\."
         ):
-            require("n", [1.0, bad], counts)
+            check("n", [1.0, bad], counts)
     with pytest.raises(ValueError, match=r"got -2\. The"):
-        require("n", -2.0, Range(-1.0, 1.0))
+        check("n", -2.0, Field(-1.0, 1.0))
 
 
 def test_numbers_in_quotes_are_no_numbers():
     with pytest.raises(ValueError, match=r"state\['n'\] must hold numbers, got '5'"):
-        require("n", "5", Range(0.0, 10.0))
+        check("n", "5", Field(0.0, 10.0))
 
 
 def resumed_with(**changes):
@@ -222,7 +222,7 @@ def test_a_label_that_is_there_twice(tmp_path):
 def test_rounds_that_can_hardly_be_counted_can_be_saved_again(tmp_path):
     """The norms are measured again some rounds later: that number lies beyond."""
     state = saved(fitted())
-    state["model.engine.round"][LIVE.rounds] = COUNT.most - 50
+    state["model.engine.round"][LIVE.rounds] = COUNT.high - 50
     checkpoint.save(tmp_path / "x", state, kind="SwordRegressor")
     model = sklearn.SwordRegressor.load(tmp_path / "x")
     model.partial_fit(np.ones((50, 3)), np.ones(50))

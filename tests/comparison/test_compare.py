@@ -236,7 +236,7 @@ def test_the_clock_has_the_last_word(table, monkeypatch):
     def late(*_, **__):
         raise sp.hindsight.OutOfTime("late")
 
-    monkeypatch.setattr("swordplay.theory.curve.frontier", late)
+    monkeypatch.setattr("swordplay.theory.hindsight.frontier", late)
     assert perspective(field(*table), seconds=7.0) == LeftOut(
         "the 7 seconds that it may take were over before it was done"
     )

@@ -11,7 +11,7 @@ import pytest
 import swordplay as sp
 from swordplay import river
 from swordplay.core import checkpoint
-from swordplay.core.state import flatten
+from swordplay.core.state import save
 from swordplay.engine import record, saved
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE, VECTOR, fields, kept_names
 from swordplay.estimators.mixture import Mixture
@@ -48,7 +48,7 @@ def engine_of(make, of_before=False):
     """``of_before``: as it was when states held arrays, a ``Sword`` without capped experts."""
     learner = MAKES[make]()
     if of_before and isinstance(learner, sp.Sword):
-        learner.load_state(flatten(learner._begun(())))
+        learner.load_state(save(learner._begun(())))
     return sp.engine.twin(learner, "squared")
 
 

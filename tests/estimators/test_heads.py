@@ -10,7 +10,8 @@ import pytest
 
 from estimators import earlier_files
 from estimators.earlier_files import HALF, KIND, ROWS, WORLDS, told
-from swordplay.core import checkpoint, nested
+from swordplay.core import checkpoint
+from swordplay.core.state import split_parts
 from swordplay.engine import stack as stack_room
 from swordplay.estimators import heads as heads_room
 from swordplay.estimators import probabilities
@@ -229,7 +230,7 @@ class TestStates:
         mixed.load_state(mixed.state())
         for team in mixed.teams:
             team.load_state(
-                nested.split(team.shared_state()),
+                split_parts(team.shared_state()),
                 [one.compact_state() for one in team.stack.engines],
             )
         for t in range(61, len(rows)):

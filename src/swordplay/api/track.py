@@ -211,7 +211,7 @@ def _settings(target: str, asked: TrackOptions) -> Settings:
     ):
         raise TrackingError(
             f"types must say what columns are, such as {{'price': 'number'}}, got "
-            f"{arguments.shown(types)}."
+            f"{arguments.short_repr(types)}."
         )
     return Settings(
         target,
@@ -249,14 +249,14 @@ def _job(source: str | Frame, settings: Settings, asked: TrackOptions) -> Job:
     rows, state, sort = asked["rows"], asked["state"], asked["sort"]
     for argument, kind in (("format", asked["format"]), ("encoding", asked["encoding"])):
         if not (kind is None or isinstance(kind, str)):
-            raise TrackingError(f"{argument} must be a text, got {arguments.shown(kind)}.")
+            raise TrackingError(f"{argument} must be a text, got {arguments.short_repr(kind)}.")
     job = Job(
         source,
         settings,
         state=None if state is None else _path("state", state),
         format=asked["format"],
         encoding=asked["encoding"],
-        rows=None if rows is None else arguments.whole("rows", rows, least=1),
+        rows=None if rows is None else arguments.integer("rows", rows, least=1),
         wait=checked_wait(asked["wait"]),
         force=asked["force"],
         order=Order(asked["reverse"], None if sort is None else _name("sort", sort)),
@@ -323,7 +323,9 @@ def _source(table: Any) -> str | Frame:
 def _one_of(argument: str, value: Any, known: Sequence[Any]) -> Any:
     if not any(value is one or (isinstance(value, str) and value == one) for one in known):
         listed = ", ".join(repr(one) for one in known if one is not None)
-        raise TrackingError(f"{argument} must be one of {listed}, got {arguments.shown(value)}.")
+        raise TrackingError(
+            f"{argument} must be one of {listed}, got {arguments.short_repr(value)}."
+        )
     return value
 
 
@@ -336,7 +338,7 @@ def _names(argument: str, names: Any) -> tuple[str, ...]:
         listed = list(names)
     except Exception as error:  # whatever the iteration of an odd object raises
         raise TrackingError(
-            f"{argument} must be a list of names, got {arguments.shown(names)}."
+            f"{argument} must be a list of names, got {arguments.short_repr(names)}."
         ) from error
     return tuple(_name(argument, name) for name in listed)
 
@@ -353,7 +355,7 @@ def _name(argument: str, name: Any) -> str:
         text.encode()
     except Exception as error:  # whatever an odd object raises; names go into files in UTF-8
         raise TrackingError(
-            f"{argument} must be a name that can be written, got {arguments.shown(name)}."
+            f"{argument} must be a name that can be written, got {arguments.short_repr(name)}."
         ) from error
     return text
 
@@ -363,7 +365,7 @@ def _path(argument: str, path: Any) -> str:
     text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
     if not isinstance(text, str):
         raise TrackingError(
-            f"{argument} must be a path, got {arguments.shown(path)} ({type(path).__name__})."
+            f"{argument} must be a path, got {arguments.short_repr(path)} ({type(path).__name__})."
         )
     try:
         os.fsencode(text)
@@ -371,7 +373,8 @@ def _path(argument: str, path: Any) -> str:
         text = "\0"
     if "\0" in text:
         raise TrackingError(
-            f"{argument} must be a path that the system can write, got {arguments.shown(path)}."
+            f"{argument} must be a path that the system can write, got "
+            f"{arguments.short_repr(path)}."
         )
     return text
 

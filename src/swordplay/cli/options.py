@@ -106,7 +106,7 @@ def rounds(context: click.Context, option: click.Parameter, value: str) -> int:
     from swordplay.theory.reproduce import FEWEST_ROUNDS
 
     try:
-        number = arguments.whole(str(option.name), float(value), least=FEWEST_ROUNDS)
+        number = arguments.integer(str(option.name), float(value), least=FEWEST_ROUNDS)
     except (TypeError, ValueError):
         number = MOST_ROUNDS + 1
     if number > MOST_ROUNDS:
@@ -147,7 +147,7 @@ def _require_vl_convert() -> None:
     """Raise a usage error unless the package that draws charts is installed."""
     if importlib.util.find_spec("vl_convert") is None:
         raise click.BadParameter(
-            f"needs vl-convert-python. Install it with: {extras.installation('cli')}"
+            f"needs vl-convert-python. Install it with: {extras.pip_command('cli')}"
         )
 
 

@@ -16,7 +16,6 @@ from swordplay.compile.jit import (
     tail_view,
     uncompiled,
     unrolled_loop,
-    vector_loop,
 )
 
 __all__ = [
@@ -35,5 +34,4 @@ __all__ = [
     "tail_view",
     "uncompiled",
     "unrolled_loop",
-    "vector_loop",
 ]

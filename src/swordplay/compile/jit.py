@@ -80,14 +80,6 @@ def inline(function: F) -> F:
     return _inlined(function, _LIBERTIES)
 
 
-def vector_loop(function: F) -> F:
-    """Inline a loop over columns as vector instructions.
-
-    Its arrays do not overlap and may hold NaN.
-    """
-    return _inlined(function, _LIBERTIES, NoAliasCompiler)
-
-
 def expert_loop(function: F) -> F:
     """Inline a loop over experts as vector instructions.
 

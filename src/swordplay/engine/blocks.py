@@ -19,15 +19,6 @@ def columns_of(numbers: Matrix) -> int:
 
 
 @expert_loop
-def largest(n: int, values: Vector) -> float:
-    """The largest of whole blocks of values."""
-    most = -math.inf
-    for i in range(n):
-        most = larger(most, values[i])
-    return float(most)
-
-
-@expert_loop
 def least(n: int, values: Vector) -> float:
     """The least of whole blocks of values."""
     fewest = math.inf

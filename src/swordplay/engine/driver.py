@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.guard import Guarded, takes_the_lock
+from swordplay.core.model_lock import LockedModel, locks_itself
 from swordplay.core.types import Matrix, Vector
 from swordplay.engine import inputs, readable, saved
 from swordplay.engine.facts import Facts
@@ -42,7 +42,7 @@ class Played(NamedTuple):
     """Squared norm of the longest row; None where that was not noted."""
 
 
-class Engine(Facts, Guarded):
+class Engine(Facts, LockedModel):
     """The compiled twin of a learner for losses of a linear prediction.
 
     Parameters
@@ -83,9 +83,9 @@ class Engine(Facts, Guarded):
         """The rounds of this kind of learner."""
         # numba is imported with the first round, not with the package
         if self.memory.config[CONFIG.charge]:
-            from swordplay.engine import plus_rounds
+            from swordplay.engine import sword_plus_plus
 
-            return plus_rounds
+            return sword_plus_plus
         from swordplay.engine import rounds
 
         return rounds
@@ -292,11 +292,11 @@ class Engine(Facts, Guarded):
             for row, n in zip(kept, counts.tolist(), strict=True)
         ]
 
-    @takes_the_lock
+    @locks_itself
     def predict(self, features: Any) -> float:
         """<a, x_t>: the prediction for a row of shape ``(d,)``."""
         row = inputs.row(features, self.dim)
-        with self._guard:
+        with self._lock:
             kernel = self._predict or self._prepare_single()[0]
             memory = self.memory  # its arrays may have been replaced since the last call
             answer = kernel(
@@ -307,11 +307,11 @@ class Engine(Facts, Guarded):
             raise ValueError("features are too large: their prediction overflows. Rescale them.")
         return answer
 
-    @takes_the_lock
+    @locks_itself
     def learn(self, features: Any, target: float) -> float:
         """Learn from a row of shape ``(d,)`` and its target; returns the loss of its prediction."""
         row, target = inputs.row(features, self.dim), inputs.target(target, self.loss)
-        with self._guard:
+        with self._lock:
             kernel, memory = self._learn, self.memory
             if kernel is None or memory.live[LIVE.rounds] >= self._room:
                 kernel = self._prepare_single()[1]

@@ -175,11 +175,6 @@ class _Live(NamedTuple):
         int, SCRATCH
     ]  # rounds since the coming row was asked: the meta is judged by what was said then
     asked: Annotated[int, SCRATCH]  # the decision's prediction then
-    pending: Annotated[
-        int, SCRATCH
-    ]  # 1 if a change along a sum of gradients waits for the next pass (``plus_sum``)
-    first: Annotated[int, SCRATCH]  # columns that have coordinates beyond that sum: from here ...
-    beyond: Annotated[int, SCRATCH]  # ... to before here, whole blocks
     share: Annotated[
         int, SCRATCH
     ]  # what the weights are still to be multiplied by; 0 for nothing, as between two calls
@@ -187,52 +182,12 @@ class _Live(NamedTuple):
         int, SCRATCH
     ]  # 1 if the last round has left what adaptive steps of the next one need
     width: Annotated[int, SCRATCH]  # W that they were made of
-    freely: Annotated[
-        int, SCRATCH
-    ]  # 1 if nobody was projected in the last round of Sword++: all alpha are 1
-    scale: Annotated[
-        int, SCRATCH
-    ]  # the smallest scale of those who were projected in this one, infinite if nobody was
-    shift: Annotated[
-        int, SCRATCH
-    ]  # the largest change of W that this left, over theta (``plus_sum``)
-    met: Annotated[
-        int, SCRATCH
-    ]  # what joins the energy of all experts when a kernel of Sword++ ends
-    drift: Annotated[int, SCRATCH]  # what joins their drift then, times their steps
     peak: Annotated[
         int, SCRATCH
     ]  # the longest gradient that was replayed for the meta since a call began, as a square
     longest: Annotated[
         int, SCRATCH
     ]  # the longest row that was played since a call began, as a square
-    product: Annotated[int, SCRATCH]  # <a, theta> (``plus_sum``)
-    unadded: Annotated[int, SCRATCH]  # theta still lacks this, times the last features
-    out: Annotated[int, SCRATCH]  # norm(theta)^2
-    widest: Annotated[
-        int, SCRATCH
-    ]  # the longest step of those who have no coordinates beyond theta
-    astray: Annotated[
-        int, SCRATCH
-    ]  # 1 if one of them may have been projected in the last round, as it looked ahead
-    # What experts of Sword++ have in common while all of them stand on a line (``plus_line``), eta
-    # being the step of each.
-    in_line: Annotated[
-        int, SCRATCH
-    ]  # 1 if that is so, and rows of ``numbers`` are older than these
-    narrowest: Annotated[int, SCRATCH]  # the shortest step
-    mean_step: Annotated[int, SCRATCH]  # by the weights of the coming round
-    outmost: Annotated[int, SCRATCH]  # the largest norm(theta)^2
-    hope: Annotated[int, SCRATCH]  # guesses of the coming loss are eta hope + eta^2 fee
-    fee: Annotated[int, SCRATCH]  # what moving is charged for is eta^2 fee
-    toward: Annotated[int, SCRATCH]  # <a', xhat> is eta toward
-    ahead: Annotated[int, SCRATCH]  # the advantages have grown by ahead + eta behind
-    behind: Annotated[int, SCRATCH]
-    kept: Annotated[
-        int, SCRATCH
-    ]  # losses so far are kept times those of before + eta lost + eta^2 paid
-    lost: Annotated[int, SCRATCH]
-    paid: Annotated[int, SCRATCH]
 
 
 class _Config(NamedTuple):

@@ -16,8 +16,7 @@ from swordplay.engine import inputs, layout
 from swordplay.engine.driver import CHUNK, CHUNK_NUMBERS, Engine, Played
 from swordplay.engine.layout import CONFIG, LIVE
 from swordplay.engine.recipe import LOSSES, OF_ROWS, NotCompilable
-from swordplay.parts.domains import Ball, Box, Simplex
-from swordplay.parts.domains.enclosures import ON_THE_DOMAIN
+from swordplay.parts.domains import ON_THE_DOMAIN, Ball, Box, Simplex
 
 STRANGE = -1
 """A domain whose projection only Python knows."""
@@ -45,7 +44,8 @@ class Projected:
     def __init__(self, learner: Any, engine: Engine, loss: str, number: float) -> None:
         if loss not in OF_ROWS:
             raise NotCompilable(
-                f"loss must be one of {list(OF_ROWS)} for the engine, got {arguments.shown(loss)}."
+                f"loss must be one of {list(OF_ROWS)} for the engine, got "
+                f"{arguments.short_repr(loss)}."
             )
         if engine.memory.config[CONFIG.charge]:
             raise NotCompilable(

@@ -48,8 +48,6 @@ def make_round(
     move: Any,
     fork: Any,
     keep: Any,
-    judge: Any = judge,
-    weigh: Any = weigh,
     venture: Any = strain,
     lean: Any = heading.stay,
 ) -> Any:
@@ -68,9 +66,6 @@ def make_round(
         The same arguments: points for experts that have just joined.
     keep
         ``(me, products, features, smallest scale)``: make these features the last ones.
-    judge, weigh
-        ``(me, products, prediction, target)`` -> h, and ``(me, products, target)``: the meta before
-        and after the moves.
     venture
         ``(me)``: how far experts have been.
     lean

@@ -1,8 +1,6 @@
-"""Rounds one after the other: what every kernel that plays many does between two of them, for any
-kind of round.
+"""Loops over rows, built from a round: dense rows, sparse rows, a single row, rows of a fleet.
 
-``rounds`` and ``plus_rounds`` make their kernels of these; the kernels themselves only name the
-arrays.
+``rounds`` and ``sword_plus_plus`` build their kernels from these.
 """
 
 from __future__ import annotations

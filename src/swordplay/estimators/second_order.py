@@ -20,7 +20,7 @@ import numpy as np
 from swordplay.core.types import Matrix, State, Vector
 from swordplay.estimators import second_order_units
 from swordplay.estimators.scratch import NONE_MISSING, Bench, SecondBench, aligned, quick, writable
-from swordplay.estimators.second_order_state import check, with_pace
+from swordplay.estimators.second_order_state import checked_parts, with_pace
 from swordplay.estimators.second_order_units import RawUnits
 
 WIDEST_SECOND_ORDER = 64
@@ -402,7 +402,7 @@ class SecondOrder:
         if other.errors != self.errors:
             other._hold(self.dim)
         parts = other._parts()
-        for name, found in check(with_pace(saved), parts).items():
+        for name, found in checked_parts(with_pace(saved), parts).items():
             parts[name][...] = found
         vars(self).update(vars(other) | {"_row": None})
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.core import nested
+from swordplay.core.state import add_prefix, split_parts
 from swordplay.core.types import State, Vector
 from swordplay.engine.record import EXPERTS, PROVEN, RECIPROCALS, ROUND
 from swordplay.engine.scaling import SETTLED, WARM_UP
@@ -21,7 +21,7 @@ def model_of(form: Form, record: Vector, first: Young) -> LinearModel:
     same certificate.
     """
     model = LinearModel(form.dim, loss=form.loss, lags=form.lags)
-    state, parts = nested.split(model.state()), form.parts(record)
+    state, parts = split_parts(model.state()), form.parts(record)
     engine, columns = dict(state["engine"]), form.dim + form.lags
     experts = dict(zip(engine["expert_names"].split(), np.array(engine["experts"]), strict=True))
     numbers = dict(zip(engine["round_names"].split(), np.array(engine["round"]), strict=True))
@@ -59,9 +59,9 @@ def model_of(form: Form, record: Vector, first: Young) -> LinearModel:
         "first": _settled(first.targets, place[3:]),
     }
     flat: State = (
-        nested.put("columns", scaler) | {"recent": parts["recent"]} | nested.put("engine", engine)
+        add_prefix("columns", scaler) | {"recent": parts["recent"]} | add_prefix("engine", engine)
     )
-    model.load_state(flat if form.loss == "logistic" else flat | nested.put("target", target))
+    model.load_state(flat if form.loss == "logistic" else flat | add_prefix("target", target))
     return model
 
 
@@ -100,7 +100,7 @@ def classifier(
 
     state: State = {"counts": np.asarray(counts, dtype=np.float64)}
     for number, record in enumerate(records):
-        state |= nested.put(str(number), model_of(form, *record).state())
+        state |= add_prefix(str(number), model_of(form, *record).state())
     estimator = SwordClassifier(lags=form.lags, curves=None)
     estimator._classes = np.asarray(classes)
     return _dressed(estimator, state, form, names)

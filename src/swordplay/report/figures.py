@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from swordplay.core import arguments
-from swordplay.core.files import write_whole
+from swordplay.core.files import write_atomic
 from swordplay.report import vega
 from swordplay.report.chart_marks import Spec
 from swordplay.report.charts import CONFIG, Chart
@@ -82,12 +82,12 @@ def save(figure: Spec, path: str | Path) -> None:
     kind = target.suffix.lower()
     if kind not in SUFFIXES:
         raise ValueError(
-            f"path must end in one of {list(SUFFIXES)}, got {arguments.shown(str(path))}."
+            f"path must end in one of {list(SUFFIXES)}, got {arguments.short_repr(str(path))}."
         )
     colours = dict(re.findall(r"--(\w+): (#\w+);", resource("page.css").partition("}")[0]))
     drawn = json.loads(COLOUR.sub(lambda found: colours[found[1]], json.dumps(figure)))
     image = vega.png(drawn) if kind == ".png" else vega.still(drawn, "figure").encode()
-    write_whole(target, image)
+    write_atomic(target, image)
 
 
 def _panel(chart: Chart) -> Spec:

@@ -214,7 +214,7 @@ def _plan(columns: Columns, asked: StreamOptions) -> Plan:
     )
     if layout not in TRACKERS:
         raise ValueError(
-            f"layout must be one of {sorted(TRACKERS)}, got {arguments.shown(layout)}."
+            f"layout must be one of {sorted(TRACKERS)}, got {arguments.short_repr(layout)}."
         )
     if layout == "map" and asked["forget"] is not None:
         raise ValueError(
@@ -223,20 +223,20 @@ def _plan(columns: Columns, asked: StreamOptions) -> Plan:
         )
     if precision not in ("float64", "float32"):
         raise ValueError(
-            f"precision must be 'float64' or 'float32', got {arguments.shown(precision)}."
+            f"precision must be 'float64' or 'float32', got {arguments.short_repr(precision)}."
         )
     if spread not in settings.SPREADS:
         raise ValueError(
-            f"spread must be one of {sorted(settings.SPREADS)}, got {arguments.shown(spread)}."
+            f"spread must be one of {sorted(settings.SPREADS)}, got {arguments.short_repr(spread)}."
         )
-    if arguments.whole("buckets", buckets) > MOST_BUCKETS:
+    if arguments.integer("buckets", buckets) > MOST_BUCKETS:
         raise ValueError(
             f"buckets must be at most {MOST_BUCKETS}, got {buckets}. Some hundred keys in each "
             "are a good number."
         )
     checked = regression_loss(asked["loss"])
     lags, loss = (
-        arguments.whole("lags", asked["lags"], least=0),
+        arguments.integer("lags", asked["lags"], least=0),
         "logistic" if columns.classes else checked,
     )
     return Plan(
@@ -263,11 +263,11 @@ def _span(name: str, span: Any, columns: Columns) -> int:
     """
     kind = columns.types[columns.order]
     if not isinstance(span, timedelta):
-        return arguments.whole(name, span, least=0)
+        return arguments.integer(name, span, least=0)
     if isinstance(kind, types.TimestampType | types.TimestampNTZType):
-        return arguments.whole(name, span // timedelta(microseconds=1), least=0)
+        return arguments.integer(name, span // timedelta(microseconds=1), least=0)
     if isinstance(kind, types.DateType):
-        return arguments.whole(name, span // timedelta(days=1), least=0)
+        return arguments.integer(name, span // timedelta(days=1), least=0)
     raise TypeError(
         f"{name} must be a whole number where {columns.order!r} holds whole numbers, got {span!r}."
     )
@@ -328,7 +328,7 @@ def _require_state_store(session: Any) -> None:
     if find_spec("google") is None or find_spec("google.protobuf") is None:
         raise ImportError(
             "Spark needs protobuf for state in Python. Install it with: "
-            f"{extras.installation('spark')}"
+            f"{extras.pip_command('spark')}"
         )
     if not session.conf.get(PROVIDER, "").endswith("RocksDBStateStoreProvider"):
         raise ValueError(

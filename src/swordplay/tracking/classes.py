@@ -10,7 +10,7 @@ from typing import Any, final
 import numpy as np
 import pyarrow as pa
 
-from swordplay.core import nested
+from swordplay.core.state import add_prefix, strip_prefix
 from swordplay.core.types import Matrix, State, Vector
 from swordplay.estimators.classes import OneModelPerClass
 from swordplay.estimators.head import Head
@@ -257,7 +257,7 @@ class ClassContestants:
 
     def state(self) -> State:
         """All that the next row needs."""
-        parts = nested.put("model", self.model.state()) | nested.put("rungs", self.rungs.state())
+        parts = add_prefix("model", self.model.state()) | add_prefix("rungs", self.rungs.state())
         return (
             parts
             | {"last": self.last, "places": json.dumps(list(self.codes))}
@@ -267,9 +267,9 @@ class ClassContestants:
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Go on from a saved state."""
         self.codes = {name: code for code, name in enumerate(json.loads(saved["places"]))}
-        self.model.load_state(nested.take("model", saved))
+        self.model.load_state(strip_prefix("model", saved))
         self.rungs.grow(self.model.classes)
-        self.rungs.load_state(nested.take("rungs", saved))
+        self.rungs.load_state(strip_prefix("rungs", saved))
         self.last = float(saved["last"])
         self.asking.load_state(saved)
 

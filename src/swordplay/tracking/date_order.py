@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from swordplay.core.state import DAMAGED, ROWS, Range, require_one
+from swordplay.core.state import ROWS, check_number, number, read_json
 from swordplay.core.types import State
 from swordplay.tables.categories import codes_of
 from swordplay.tables.table import HEAD_ROWS
@@ -42,6 +42,8 @@ MANY, MANY_SHARE = 10, 0.02
 """Number and share of the rows from which late rows, and copies of rows, are remarked."""
 FEW_ROWS = 200
 """Rows of a series below which a remark on series says that they are few."""
+DATE = number(-math.inf, math.inf, nan=True)
+"""What the date of the last row may be in a state."""
 FEWEST_UPS, LATE_SHARE = 20, 0.01
 """A column of dates is in order if it goes up at least so often, and down at no more than this
 share of its steps.
@@ -139,8 +141,8 @@ class DateOrder:
             If the state is damaged.
         """
         for name in ("ups", "downs"):
-            require_one(f"order.{name}", saved[name], ROWS)
-        require_one("order.last", saved["last"], Range(-math.inf, math.inf, missing=True))
+            check_number(f"order.{name}", saved[name], ROWS)
+        check_number("order.last", saved["last"], DATE)
         self.found, self.clock = from_json(saved["found"]), str(saved["clock"])
         self.ups, self.downs, self.last = saved["ups"], saved["downs"], float(saved["last"])
 
@@ -152,14 +154,7 @@ def to_json(remarks: Sequence[OrderRemark]) -> str:
 
 def from_json(saved: str) -> tuple[OrderRemark, ...]:
     """Return the remarks of a state."""
-    found = json.loads(saved)
-    if type(found) is not list or not all(
-        type(one) is list
-        and len(one) == len(OrderRemark._fields)
-        and all(type(text) is str for text in one)
-        for one in found
-    ):
-        raise ValueError(f"the remarks on the order of rows are {saved[:80]!r}. {DAMAGED}")
+    found = read_json("remarks on the order of rows", saved, [(str, str, str)])
     return tuple(OrderRemark(*one) for one in found)
 
 

@@ -8,9 +8,9 @@ import os
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
-from swordplay.core import checkpoint, nested
-from swordplay.core.checkpoint.encoding import MAGIC
-from swordplay.core.state import ROWS, require_one
+from swordplay.core import checkpoint
+from swordplay.core.checkpoint import MAGIC
+from swordplay.core.state import ROWS, add_prefix, check_number, strip_prefix
 from swordplay.core.types import State
 from swordplay.tables import Frame, OutputPosition, Position, Refusal
 from swordplay.tables.reading import ReadOptions
@@ -130,12 +130,12 @@ def save(job: Job, saved: Saved) -> None:
         if (one := getattr(saved, name)) is not None
     }
     state: State = {
-        **nested.put("tracker", saved.tracker.state()),
-        **nested.put("position", saved.position._asdict()),
+        **add_prefix("tracker", saved.tracker.state()),
+        **add_prefix("position", saved.position._asdict()),
         **{
             key: value
             for name, one in outputs.items()
-            for key, value in nested.put(name, one).items()
+            for key, value in add_prefix(name, one).items()
         },
         "done": saved.done,
         "bad": saved.bad,
@@ -239,15 +239,15 @@ def _require_replaceable(path: str) -> None:
 
 
 def _restored(state: Mapping[str, Any], job: Job) -> Saved:
-    outputs = [nested.take(name, state) for name in ("output", "refused")]
+    outputs = [strip_prefix(name, state) for name in ("output", "refused")]
     tracker, position = (
-        trackers.resumed(nested.take("tracker", state)),
-        Position(**nested.take("position", state)),
+        trackers.resumed(strip_prefix("tracker", state)),
+        Position(**strip_prefix("position", state)),
     )
     _compare(_plain(tracker.settings), _plain(job.settings), str(job.state))
     job_sanity.require_layout(job_sanity.require_position(position), tracker)
     for name in ("done", "bad"):
-        require_one(name, state[name], ROWS)
+        check_number(name, state[name], ROWS)
     return Saved(
         tracker=tracker,
         essence=state["essence"],

@@ -7,8 +7,8 @@ from __future__ import annotations
 import re
 from typing import Any, TypeVar, get_type_hints
 
-from swordplay.core.arguments import shown
-from swordplay.core.state import COUNT, require
+from swordplay.core.arguments import short_repr
+from swordplay.core.state import COUNT, check
 from swordplay.tables import OutputPosition, Position, Refusal
 from swordplay.tables.encoder_sanity import refuse
 from swordplay.tables.layout import Layout
@@ -36,10 +36,10 @@ def require_position(position: P) -> P:
     """Where a run is in its input or its output: strings, and numbers that count something."""
     for name, kind in get_type_hints(type(position)).items():
         value = getattr(position, name)
-        if type(value) is not kind or (kind is int and not 0 <= value <= COUNT.most):
-            raise refuse(f"{name} of a position is {shown(value)}")
+        if type(value) is not kind or (kind is int and not 0 <= value <= COUNT.high):
+            raise refuse(f"{name} of a position is {short_repr(value)}")
     if position.format not in FORMATS:
-        raise refuse(f"the format of a position is {shown(position.format)}")
+        raise refuse(f"the format of a position is {short_repr(position.format)}")
     return position
 
 
@@ -51,11 +51,11 @@ def require_layout(position: Position, tracker: AnyTracker) -> None:
         or len(set(layout.names)) < len(layout.names)
         or not all_of(details.values(), (str,))
     ):
-        raise refuse(f"the layout of the input is {shown(position.layout)}")
+        raise refuse(f"the layout of the input is {short_repr(position.layout)}")
     if not re.fullmatch(r"[\t -~]", details.get("delimiter", ";")) or not re.fullmatch(
         "[.,]", details.get("decimal", ".")
     ):
-        raise refuse(f"the layout of the input is {shown(position.layout)}")
+        raise refuse(f"the layout of the input is {short_repr(position.layout)}")
     kinds = {field.name: type_of(field) for field in layout.schema}
     # A column may join between this position and the row that was tracked last.
     nothing = "null" if "grows" in details else None
@@ -63,12 +63,13 @@ def require_layout(position: Position, tracker: AnyTracker) -> None:
     for name, kind in (used | {tracker.settings.target: tracker.kind.partition("[")[0]}).items():
         if kinds.get(name, nothing) not in (kind, "null"):
             raise refuse(
-                f"the column {shown(name)} is read as {kinds.get(name)}, and used as {kind}"
+                f"the column {short_repr(name)} is read as {kinds.get(name)}, and used as {kind}"
             )
     for name, right in watched(tracker).items():
         if kinds.get(name, nothing) not in (*right, "null"):
             raise refuse(
-                f"the column {shown(name)} is read as {kinds.get(name)}, and watched or kept as "
+                f"the column {short_repr(name)} is read as {kinds.get(name)}, and watched or kept "
+                "as "
                 f"{' or '.join(right)}"
             )
 
@@ -93,23 +94,23 @@ def require_refusals(saved: Any) -> tuple[Refusal, ...]:
     if type(saved) is not list or not all(
         type(one) is list and len(one) == len(REFUSAL) for one in saved
     ):
-        raise refuse(f"the refused rows are {shown(saved)}")
+        raise refuse(f"the refused rows are {short_repr(saved)}")
     for one in saved:
         if any(
             type(value) not in kinds for value, kinds in zip(one, REFUSAL.values(), strict=True)
         ):
-            raise refuse(f"a refused row is {shown(one)}")
+            raise refuse(f"a refused row is {short_repr(one)}")
     return tuple(Refusal(*one) for one in saved)
 
 
 def require_remarks(remarks: Any) -> tuple[str, ...]:
     """Sentences."""
     if type(remarks) is not list or not all_of(remarks, (str,)):
-        raise refuse(f"the remarks are {shown(remarks)}")
+        raise refuse(f"the remarks are {short_repr(remarks)}")
     return tuple(remarks)
 
 
 def require_seconds(seconds: Any) -> float:
     """How long it took."""
-    require("seconds", seconds, SUM)
+    check("seconds", seconds, SUM)
     return float(seconds)

@@ -12,8 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from swordplay.core import nested
-from swordplay.core.state import ROWS, require_one
+from swordplay.core.state import ROWS, add_prefix, check_number, strip_prefix
 from swordplay.core.types import State
 from swordplay.tables import Refusal
 from swordplay.tables.categories import codes_of
@@ -299,9 +298,9 @@ class KeyedTracker:
     def state(self) -> State:
         """All that the next row needs."""
         return {
-            **nested.put("each", pack([tracker.state() for tracker in self.trackers.values()])),
-            **nested.put("predictions", self.predictions.state()),
-            **nested.put("encoder", self.encoder.state()),
+            **add_prefix("each", pack([tracker.state() for tracker in self.trackers.values()])),
+            **add_prefix("predictions", self.predictions.state()),
+            **add_prefix("encoder", self.encoder.state()),
             "keys": json.dumps(list(self.trackers)),
             "classes": json.dumps(list(self.classes)),
             "fields": carried.text(self.fields),
@@ -324,10 +323,10 @@ class KeyedTracker:
         settings = settings._replace(key=tuple(settings.key))
         order = from_json(saved["order"])
         keyed = cls(settings, recognised, saved["kind"], plans, fields, order)
-        keyed.predictions.load_state(nested.take("predictions", saved))
+        keyed.predictions.load_state(strip_prefix("predictions", saved))
         sanity.require_predictions(keyed.predictions, recognised.of_classes)
         keys = sanity.require_keys(json.loads(saved["keys"]), settings.key, MOST_KEYS, fields)
-        states = unpack(nested.take("each", saved), len(keys))
+        states = unpack(strip_prefix("each", saved), len(keys))
         keyed.trackers = dict(zip(keys, map(Tracker.resumed, states), strict=True))
         for tracker in keyed.trackers.values():
             keyed._require_alike(tracker)
@@ -335,7 +334,7 @@ class KeyedTracker:
             pa.array(sanity.require_classes_of(json.loads(saved["classes"]), saved["kind"]))
         )
         for name in COUNTS:
-            require_one(name, saved[name], ROWS)
+            check_number(name, saved[name], ROWS)
             setattr(keyed, name, int(saved[name]))
         return keyed
 

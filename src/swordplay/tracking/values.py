@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 import pyarrow as pa
 
-from swordplay.core import nested
+from swordplay.core.state import add_prefix, strip_prefix
 from swordplay.core.types import Matrix, State, Vector
 from swordplay.estimators.head import Head
 from swordplay.estimators.in_parts import InParts
@@ -178,13 +178,13 @@ class ValueContestants:
 
     def state(self) -> State:
         """All that the next row needs."""
-        parts = nested.put("model", self.model.state()) | nested.put("rungs", self.rungs.state())
+        parts = add_prefix("model", self.model.state()) | add_prefix("rungs", self.rungs.state())
         return parts | {"last": self.last, "total": self.total} | self.asking.state()
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Go on from a saved state."""
-        self.model.load_state(nested.take("model", saved))
-        self.rungs.load_state(nested.take("rungs", saved))
+        self.model.load_state(strip_prefix("model", saved))
+        self.rungs.load_state(strip_prefix("rungs", saved))
         self.last, self.total = float(saved["last"]), float(saved["total"])
         self.asking.load_state(saved)
 
