@@ -183,7 +183,7 @@ MUTANTS = [
     *_in(
         "tracking/stretches.py",
         ("tests/tracking/test_course.py::test_a_grid_counts_as_one_does_row_by_row",),
-        ("max(room_for(self.width), self.closed + 1)", "room_for(self.width)"),
+        ("room_for(self.width) - self.closed)", "room_for(self.width))"),
     ),
     *_in(
         "tracking/course.py",

@@ -23,7 +23,7 @@ from swordplay.tracking.predictions import Predictions
 from swordplay.tracking.rungs import COUNT as COUNT_OF_RUNGS
 from swordplay.tracking.rungs import Rungs
 from swordplay.tracking.settings import Settings
-from swordplay.tracking.stretches import FIRST_WIDTH, MOST
+from swordplay.tracking.stretches import FIRST_WIDTH, room_for
 from swordplay.tracking.tally import Tally
 from swordplay.tracking.task import MOST_CLASSES, TASKS, Recognised
 from swordplay.tracking.totals import Totals
@@ -227,7 +227,8 @@ def require_recorder(recorder: Recorder) -> None:
     check("recorder.width", recorder.width, Field(FIRST_WIDTH, ROWS.high, whole=True))
     if recorder.width % FIRST_WIDTH or (recorder.width // FIRST_WIDTH).bit_count() != 1:
         raise refuse(f"recorder.width is {recorder.width}")
-    check("recorder.closed", recorder.closed, Field(0, MOST - 1, whole=True))
+    most = room_for(recorder.width) - 1
+    check("recorder.closed", recorder.closed, Field(0, most, whole=True))
     check("recorder.open", recorder.open, Field(0, recorder.width - 1, whole=True))
     stop = recorder.closed + 1
     for name in ARRAYS:
