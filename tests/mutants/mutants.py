@@ -25,7 +25,7 @@ RATES = "tests/test_rates.py"
 SYNCED = "tests/test_synced.py"
 METAS = "tests/metas/test_other_metas.py"
 BACK_AT_THE_CENTRE = (
-    "tests/engine/test_projected.py::test_they_agree_where_an_expert_steps_back_to_the_centre"
+    "tests/engine/test_twins.py::test_they_agree_where_an_expert_steps_back_to_the_centre"
 )
 FIELD_TWINS = "tests/learners/test_field_twins.py"
 FIELD_NUMBERS = "tests/regret/test_field_bounds_in_numbers.py"
