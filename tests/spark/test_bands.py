@@ -17,10 +17,8 @@ from swordplay.spark.plan import Plan
 pytestmark = pytest.mark.xdist_group("spark")  # one process compiles, and the others need not
 
 
-def plan(level=0.9, single=False):
-    return Plan(
-        tuple(FEATURES), "squared", 0, 0, buckets=1, layout="packed", single=single, level=level
-    )
+def plan(level=0.9):
+    return Plan(tuple(FEATURES), "squared", 0, 0, buckets=1, level=level)
 
 
 def played(rows, settings, restart):
@@ -32,7 +30,7 @@ def played(rows, settings, restart):
     for number, part in rows.groupby("batch"):
         answers.append(tracked(part, group, settings))
         if restart(number):
-            names, saved = list(group.places), group.dumps(single=settings.single)
+            names, saved = list(group.places), group.dumps()
             group = settings.group()
             group.loads([(names, saved)])
     return group, pd.concat(answers, ignore_index=True)
@@ -69,13 +67,7 @@ def test_each_key_has_the_intervals_that_it_would_have_alone(every):
     np.testing.assert_array_equal(answers["prediction"], without["prediction"])
 
 
-def test_in_single_precision_intervals_stay_doubles():
-    rows = world(5, 20, seed=5, most=6)
-    _, answers = played(rows, plan(single=True), lambda number: True)
-    np.testing.assert_array_equal(answers[["lower", "upper"]], around(answers))
-
-
-def test_a_state_of_before_goes_on_and_its_intervals_begin():
+def test_a_state_without_intervals_goes_on_and_its_intervals_begin():
     rows = world(4, 20, seed=6, most=6)
     first, rest = rows[rows["batch"] < 10], rows[rows["batch"] >= 10]
     old, _ = played(first, plan(None), lambda number: False)
