@@ -186,11 +186,10 @@ class BucketProcessor(StatefulProcessor):
         """Bring all keys of the pages that hold these keys into a group."""
         saved = self._list.get()
         self._is_new = saved is None
-        self._pages, self._turn = (
-            (Pages(), 0) if saved is None else (Pages(bytes(saved[0])), saved[1])
-        )
+        self._pages, self._turn = Pages(), 0
         if saved is None:
             return
+        self._pages, self._turn = Pages(bytes(saved[0])), int(saved[1])
         wanted = set(self._pages.of(keys))
         if self._plan.forget is not None:  # one more page in turn, to find idle keys
             wanted.add(sorted(self._pages.all)[self._turn % len(self._pages.all)])
