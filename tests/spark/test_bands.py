@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from intervals.before_bins import before_bins
 from spark.test_rows import tracked
 from spark.worlds import FEATURES, world
+from swordplay.intervals import SwordIntervals
 from swordplay.keyed.bands import NUMBERS_OF_BANDS, BandForm
 from swordplay.keyed.group import FORMAT
 from swordplay.spark.bucket import WITH_BANDS
@@ -40,7 +40,7 @@ def around(answers, level=0.9):
     """The intervals that each key alone would have, in the order of the answers."""
     found = np.full((len(answers), 2), np.nan)
     for _, mine in answers.sort_values("order", kind="stable").groupby("key"):
-        bounds = before_bins(level).interval_then_learn(
+        bounds = SwordIntervals(level).interval_then_learn(
             mine["prediction"].to_numpy(), mine["target"].to_numpy()
         )
         found[mine.index] = np.where(np.isfinite(bounds), bounds, np.nan)
@@ -96,9 +96,9 @@ def test_without_a_level_and_under_another_one_intervals_are_left_behind():
 
 
 def test_a_record_keeps_nothing_twice():
-    # Level, 14 numbers of the residuals, twice 8 + 56 coefficients and 16 losses, 8 radii, 8 debts,
-    # a balance, and what is known of the forecasts: 3 numbers and their first 32.
-    assert NUMBERS_OF_BANDS == 1 + 14 + 2 * (8 + 56 + 16) + 8 + 8 + 1 + 3 + 32 == 227
+    # Level, 15 numbers of the residuals, twice 8 + 56 coefficients and 24 losses, 8 radii, 8 debts,
+    # a balance, and the statistics of the forecasts: 3 numbers and their first 32.
+    assert NUMBERS_OF_BANDS == 1 + 15 + 2 * (8 + 56 + 24) + 8 + 8 + 1 + 3 + 32 == 244
 
 
 @pytest.mark.parametrize(
