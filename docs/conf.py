@@ -47,7 +47,7 @@ def written_elsewhere(app, what, name, obj, skip, options):
 
 
 def as_called(app, what, name, obj, options, signature, returned):
-    """Arguments of a class with a lock (``core/guard.py``), whose ``__new__`` takes anything:
+    """Arguments of a class with a lock (``core/model_lock.py``), whose ``__new__`` takes anything:
     those of its ``__init__``.
     """
     if what == "class" and signature == "(*arguments, **options)":

@@ -9,7 +9,7 @@ import pytest
 import swordplay as sp
 from swordplay.core.types import Setting
 from swordplay.parts import rates
-from swordplay.parts.domains.shrunken import Shrunken
+from swordplay.parts.domains import Shrunken
 from swordplay.parts.experts import (
     AdaGradNorm,
     Constant,

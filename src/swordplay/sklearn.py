@@ -4,9 +4,9 @@ import importlib as _importlib
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
-from swordplay.core.extras import needing as _needing
+from swordplay.core.extras import require_extra as _require_extra
 
-with _needing("swordplay.sklearn", "sklearn", "sklearn"):
+with _require_extra("swordplay.sklearn", "sklearn", "sklearn"):
     # imported first: from within ours it takes a fifth of a second longer
     import sklearn.base as _base  # noqa: F401
 

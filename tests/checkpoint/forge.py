@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.core.checkpoint import encoding
+from swordplay.core import checkpoint
 
-START, DIGEST = encoding.START, encoding.DIGEST
+START, DIGEST = checkpoint.START, checkpoint.DIGEST
 
 
-def sealed(header: Any, payload: bytes = b"", version: int = encoding.FORMAT) -> bytes:
+def sealed(header: Any, payload: bytes = b"", version: int = checkpoint.FORMAT) -> bytes:
     """Bytes with any header at all, whose lengths and checksum are right."""
     text = header if isinstance(header, bytes) else json.dumps(header).encode()
     size = START.size + len(text) + len(payload) + DIGEST
-    content = START.pack(encoding.MAGIC, version, len(text), size) + text + payload
+    content = START.pack(checkpoint.MAGIC, version, len(text), size) + text + payload
     return content + hashlib.sha256(content).digest()
 
 
@@ -28,7 +28,9 @@ def resealed(data: bytes) -> bytes:
     header_size = START.unpack(data[: START.size])[2] if len(data) >= START.size else 0
     body = data[START.size : len(data) - DIGEST]
     content = (
-        START.pack(encoding.MAGIC, encoding.FORMAT, header_size, START.size + len(body) + DIGEST)
+        START.pack(
+            checkpoint.MAGIC, checkpoint.FORMAT, header_size, START.size + len(body) + DIGEST
+        )
         + body
     )
     return content + hashlib.sha256(content).digest()

@@ -15,7 +15,7 @@ from hypothesis.extra.numpy import array_shapes, arrays
 import swordplay as sp
 from checkpoint.samples import KIND, bits, every_type, same_bits
 from swordplay.core import checkpoint
-from swordplay.core.checkpoint import CheckpointError, encoding
+from swordplay.core.checkpoint import CheckpointError
 from swordplay.parts.streams import drift
 
 GOLDEN = Path(__file__).parent / "golden" / "format-1.ckpt"
@@ -25,7 +25,7 @@ It must load for ever: never write it again, add a file per new format.
 """
 
 shapes = array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4)
-any_array = st.sampled_from(sorted(encoding.DTYPES)).flatmap(
+any_array = st.sampled_from(sorted(checkpoint.DTYPES)).flatmap(
     lambda dtype: arrays(np.dtype(dtype), shapes)
 )
 values = st.one_of(
@@ -115,7 +115,7 @@ def test_the_first_format_still_loads():
 
 def test_the_first_format_is_still_what_is_written(monkeypatch):
     monkeypatch.setattr(
-        encoding, "_library", lambda: "0.1.0"
+        checkpoint, "_library", lambda: "0.1.0"
     )  # the golden file's; a release may not change another byte
     assert checkpoint.FORMAT == 1
     assert checkpoint.dumps(every_type(), kind=KIND) == GOLDEN.read_bytes()
@@ -159,7 +159,7 @@ def test_other_arguments_are_refused_in_words():
 
 
 def test_the_largest_ints_survive_pythons_strictest_limit_on_digits():
-    digits = len(str(2**encoding.LARGEST_INT_BITS))
+    digits = len(str(2**checkpoint.MAX_INT_BITS))
     assert digits <= 640  # sys.int_info.str_digits_check_threshold: no setting can be below
     for number in (2**2048 - 1, 1 - 2**2048):
         assert checkpoint.loads(checkpoint.dumps({"x": number}, kind=KIND)) == {"x": number}

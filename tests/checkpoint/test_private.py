@@ -5,7 +5,7 @@ import os
 import pytest
 
 from swordplay.core import checkpoint
-from swordplay.core.files import write_whole
+from swordplay.core.files import write_atomic
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions as on POSIX")
@@ -13,7 +13,7 @@ def test_states_are_private_and_results_are_not(tmp_path):
     before = os.umask(0o022)
     try:
         checkpoint.save(tmp_path / "state", {"a": 1.0}, kind="test")
-        write_whole(tmp_path / "result", b"")
+        write_atomic(tmp_path / "result", b"")
     finally:
         os.umask(before)
     assert {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {

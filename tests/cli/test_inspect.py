@@ -10,7 +10,7 @@ import pytest
 import swordplay as sp
 from swordplay.cli import run
 from swordplay.core import checkpoint
-from swordplay.core.checkpoint.facts import header
+from swordplay.core.checkpoint import header
 from tracking.files import write
 from tracking.worlds import TASKS, world
 

@@ -64,7 +64,7 @@ def test_the_kernels_are_where_they_were_looked_for():
         "keyed/kernel.py",
         "tables/quotes.py",
     } <= names
-    assert "theory/hindsight/chain_kernels.py" in names
+    assert "theory/hindsight/kernels.py" in names
     for file in set(FILES) - {PACKAGE / "compile" / "jit.py"}:
         assert "numba.njit" not in file.read_text(encoding="utf-8"), f"{file} compiles by itself"
 
@@ -77,7 +77,7 @@ def test_constants_from_other_rooms_count_and_rooms_that_nothing_is_taken_from_d
     assert {
         "parts/rates.py",
         "parts/metas/optimism.py",
-        "parts/metas/hedge.py",
+        "parts/metas/optimistic_hedge.py",
         "engine/layout.py",
         "compile/jit.py",
     } <= found

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
-from swordplay.core import nested
+from swordplay.core.state import split_parts
 from swordplay.engine import stack as stack_room
 from swordplay.estimators import heads as heads_room
 from swordplay.estimators import probabilities
@@ -183,7 +183,7 @@ class TestStates:
         mixed.load_state(mixed.state())
         for team in mixed.teams:
             team.load_state(
-                nested.split(team.shared_state()),
+                split_parts(team.shared_state()),
                 [one.compact_state() for one in team.stack.engines],
             )
         for t in range(61, len(rows)):

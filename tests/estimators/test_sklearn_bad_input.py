@@ -361,4 +361,4 @@ def test_columns_and_weights_that_are_no_numbers_are_told_by_one_of_them():
     ],
 )
 def test_a_value_is_shown_in_short(value, text):
-    assert arguments.shown(value) == text
+    assert arguments.short_repr(value) == text

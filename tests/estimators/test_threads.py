@@ -16,7 +16,7 @@ from sklearn.base import clone
 
 import swordplay as sp
 from swordplay import river, sklearn
-from swordplay.core import checkpoint, guard
+from swordplay.core import checkpoint, model_lock
 from swordplay.late import LateModel
 
 ROUNDS = 150
@@ -153,23 +153,25 @@ PUBLIC = [
     for kind in (getattr(library, one) for one in library.__all__)
     for name in dir(kind)
     if not name.startswith("_")
-    and any(name in vars(base) and issubclass(base, guard.Guarded) for base in kind.__mro__)
+    and any(
+        name in vars(base) and issubclass(base, model_lock.LockedModel) for base in kind.__mro__
+    )
 ]
 
 
 @pytest.mark.parametrize(
     ("kind", "name"), PUBLIC, ids=lambda one: one if isinstance(one, str) else one.__module__
 )
-def test_every_public_method_takes_the_lock(kind, name):
+def test_every_public_method_holds_the_lock(kind, name):
     found = next(vars(base)[name] for base in kind.__mro__ if name in vars(base))
     if isinstance(found, classmethod | staticmethod) or not (
         callable(found) or isinstance(found, property)
     ):
         return
     function = found.fget if isinstance(found, property) else found
-    if getattr(function, "takes_the_lock", False):
+    if getattr(function, "locks_itself", False):
         model = kind()
-        model._guard = Taken()
+        model._lock = Taken()
         with pytest.raises(TakenError):
             getattr(model, name)({"a": 1.0}, *[1.0] * (name == "learn_one"))
     else:
@@ -191,12 +193,12 @@ def test_copies_have_a_lock_of_their_own():
         copy.copy(model),
         model.clone(),
     ):
-        assert twin._guard is not model._guard
+        assert twin._lock is not model._lock
         twin.learn_one({"a": 1.0, "b": 2.0}, 1)
     fitted = sklearn.SwordRegressor().fit([[1.0], [2.0], [3.0]], [1.0, 2.0, 3.0])
     for twin in (clone(fitted), copy.deepcopy(fitted), pickle.loads(pickle.dumps(fitted))):
-        assert twin._guard is not fitted._guard
-        assert "_guard" not in vars(twin)
+        assert twin._lock is not fitted._lock
+        assert "_lock" not in vars(twin)
         twin.fit([[1.0], [2.0]], [1.0, 2.0])
 
 
@@ -369,7 +371,7 @@ def shared(coat, seed, seconds, burst=np.inf):
     """
     make, calls_of = COATS[coat]
     model, heard, places = make(), {}, {}
-    model._guard = turns = Turns(model._guard)
+    model._lock = turns = Turns(model._lock)
     end = time.monotonic() + seconds
 
     def live(who):

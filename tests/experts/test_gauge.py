@@ -8,7 +8,7 @@ import pytest
 import swordplay as sp
 from swordplay.engine.layout import LIVE
 from swordplay.parts.experts import AdaGradNorm, Gauge, GaugedSteps
-from swordplay.parts.experts.gauge import PATIENCE, caution
+from swordplay.parts.experts.step_sizes import PATIENCE, caution
 from tolerances import ROUNDING, TWIN
 
 

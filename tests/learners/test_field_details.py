@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import swordplay as sp
-from swordplay.parts.domains.shrunken import inner_radius
+from swordplay.parts.domains import inner_radius
 from swordplay.parts.learners.bandit import one_point_step
 from tolerances import ROUNDING, TWIN
 

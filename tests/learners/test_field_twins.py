@@ -13,8 +13,7 @@ import naive_field
 import swordplay as sp
 from learners.test_twins import agree, decisions, worlds
 from strategies import seeds, tracking_losses
-from swordplay.parts.domains.enclosures import enclosing_ball
-from swordplay.parts.domains.shrunken import Shrunken
+from swordplay.parts.domains import Shrunken, enclosing_ball
 from swordplay.parts.metas import telescoping
 from tolerances import TWIN
 

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import swordplay as sp
-from swordplay.core import checkpoint, settings
+from swordplay.core import checkpoint
 from swordplay.core.checkpoint import CheckpointError
+from swordplay.core.state import compare_settings, made_with, settings_entries, split_settings
 from swordplay.parts import rates
 from tolerances import ROUNDING
 
@@ -299,7 +300,7 @@ def test_parts_of_strangers_count_by_their_class_and_by_what_they_say(tmp_path):
 
 
 def test_settings_are_numbers_under_names_and_words_in_names():
-    flat = settings.flatten(
+    flat = made_with(
         {
             "rate": Stated(0.5),
             "pool": np.array([1, 2]),
@@ -317,20 +318,20 @@ def test_settings_are_numbers_under_names_and_words_in_names():
         "rate.where.by.1": "y",
         "rate.note": "",
     }
-    written = settings.write(flat)
+    written = settings_entries(flat)
     assert written["settings.rate=Stated"] == 1
     assert written["settings.rate.first"] == 0.5
     assert all(isinstance(value, int | float | np.ndarray) for value in written.values())
-    rest, read = settings.split({**written, "rounds": 3})
+    rest, read = split_settings({**written, "rounds": 3})
     assert rest == {"rounds": 3}
-    assert settings.differences({**read, "learner": "A"}, {**flat, "learner": "A"}) == ""
+    assert compare_settings({**read, "learner": "A"}, {**flat, "learner": "A"}) == ""
     written["settings.pool"][0] = 7.0
     assert flat["pool"][0] == 1.0
 
 
 def test_many_differences_are_cut_short():
     saved = {"learner": "A", **{f"n{k}": float(k) for k in range(9)}}
-    told = settings.differences(saved, {"learner": "A"})
+    told = compare_settings(saved, {"learner": "A"})
     assert told.startswith("n0 was 0.0 and is not set here; n1 was 1.0")
     assert told.endswith("n5 was 5.0 and is not set here; and 3 more")
 
@@ -397,7 +398,7 @@ def test_what_those_files_say_is_still_compared():
 
 def test_a_file_that_says_nothing_of_its_settings_is_refused(tmp_path):
     learner = taught(sp.Sword(BALL))
-    bare, _ = settings.split(learner.state())
+    bare, _ = split_settings(learner.state())
     checkpoint.save(tmp_path / "a.ckpt", bare, kind="Sword")
     with pytest.raises(
         CheckpointError, match=r"a.ckpt does not say what its learner was made with\. Save it with"

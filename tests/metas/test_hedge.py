@@ -12,7 +12,7 @@ import naive
 from strategies import numbers, seeds
 from swordplay.core.types import Setting
 from swordplay.parts import metas, rates
-from swordplay.parts.metas.hedge import entropy, exponential_weights, half_range
+from swordplay.parts.metas.optimistic_hedge import entropy, exponential_weights, half_range
 from tolerances import ROUNDING, SHIFTED_HEDGE, TWIN, WEIGHT_SUM
 
 SETTING = Setting(diameter=1.0, gradient_bound=1.0)

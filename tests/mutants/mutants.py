@@ -10,7 +10,10 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-IN_NUMBERS = "tests/regret/test_bounds_in_numbers.py"
+SINGLE_BOUNDS = "tests/theory/bounds/test_ogd_oegd_theorems_1_4.py"
+META_BOUNDS = "tests/theory/bounds/test_meta_lemma_1_theorems_2_6.py"
+SWORD_BOUNDS = "tests/theory/bounds/test_sword_theorems_3_5_7.py"
+LEARNER_BOUNDS = "tests/theory/bounds/test_other_learners.py"
 DEFAULTS = "tests/learners/test_defaults.py"
 CERTIFICATE = "tests/learners/test_certificate.py"
 TWINS = "tests/learners/test_twins.py"
@@ -28,7 +31,6 @@ BACK_AT_THE_CENTRE = (
     "tests/engine/test_twins.py::test_they_agree_where_an_expert_steps_back_to_the_centre"
 )
 FIELD_TWINS = "tests/learners/test_field_twins.py"
-FIELD_NUMBERS = "tests/regret/test_field_bounds_in_numbers.py"
 SECOND_ORDER = "tests/estimators/test_second_order.py"
 BIN_PLACES = "tests/intervals/test_bins.py::test_where_a_column_lies_by_hand"
 HALVES = "tests/intervals/test_bins.py::test_halves_and_the_middle_of_five"
@@ -41,10 +43,8 @@ LATE_BOUNDS = "tests/intervals/test_late_truths.py::test_a_higher_level_holds_th
 LATE_ENOUGH = "tests/intervals/test_late_truths.py::test_too_few_truths_tell_nothing"
 LATE_FORGED = "tests/intervals/test_late_truths.py::test_forged_states_are_refused"
 BULK = "tests/tracking/test_bulk.py"
-PROVEN = "tests/tracking/test_proven.py"
 CACHE = "tests/compile/test_kernel_cache.py::test_"
 BUNDLED = "tests/compile/test_bundled_kernels.py::test_"
-ASIDE = "tests/tracking/test_aside.py::test_the_learner_counts_as_the_recorder_does"
 EVERY_END = "tests/tracking/test_aside.py::test_whoever_looks_at_every_end_sees_the_same"
 
 
@@ -168,28 +168,6 @@ MUTANTS = [
         ("if not _is_text(line)", "if line"),
     ),
     *_in(
-        "tracking/proven.py",
-        (PROVEN,),
-        ("way = reach * window.moved + (then.length**2", "way = window.moved + (then.length**2"),
-        ("(then.length**2 - window.length**2) / 2", "(window.length**2 - then.length**2) / 2"),
-        ("min(then.radius, float(max(", "min(window.radius, float(max("),
-        (
-            "np.minimum(one.moved + two.moved, joined[-1].length + two.length)",
-            "np.minimum(one.moved, two.moved)",
-        ),
-        ("rows - self.windows[-1].edge < self.width", "rows - self.windows[-1].edge <= self.width"),
-        ("if len(self.windows) > MOST_WINDOWS:", "if len(self.windows) > 2 * MOST_WINDOWS:"),
-        ("np.full(more, base.shape[1] - 1)", "np.full(more, base.shape[1])"),
-        ("thresholds * (off - thresholds / 2)", "thresholds * off"),
-        ("now.owed - self.last.owed", "now.owed"),
-    ),
-    *_in(
-        "tracking/proven.py",
-        (ASIDE,),
-        ("rows - self.edge < self.width", "rows - self.edge <= self.width"),
-        ("if self.count > MOST_WINDOWS:", "if self.count > 2 * MOST_WINDOWS:"),
-    ),
-    *_in(
         "tracking/passages.py",
         (EVERY_END,),
         ("None if at % (EVERY * lasting) else", "None if at % (2 * EVERY * lasting) else"),
@@ -202,7 +180,6 @@ MUTANTS = [
         "tracking/stretches.py",
         ("tests/tracking/test_course.py::test_a_grid_counts_as_one_does_row_by_row",),
         ("max(room_for(self.width), self.closed + 1)", "room_for(self.width)"),
-        ("(then.width - then.open) % then.width", "then.width - then.open"),
     ),
     *_in(
         "tracking/course.py",
@@ -219,12 +196,6 @@ MUTANTS = [
         ("            self.failed = True\n", ""),
         ("len(self._waiting) >= BESIDE or", "len(self._waiting) > BESIDE or"),
     ),
-    *_in(
-        "tracking/story.py",
-        (PROVEN,),
-        ("self.bound < self.lost", "self.bound <= self.lost"),
-    ),
-    *_in("estimators/head.py", (PROVEN,), ("engine.owed() + (gain or 0.0)", "engine.owed()")),
     *_in(
         "engine/gauge.py",
         (GAUGE,),
@@ -306,7 +277,7 @@ MUTANTS = [
         ("pay(losses[SETS], answers[SETS], seen, unit)", "pass"),
     ),
     *_in(
-        "parts/experts/gauge.py",
+        "parts/experts/step_sizes.py",
         (GAUGE,),
         ("PATIENCE = 8", "PATIENCE = 9"),
         ("span = 2.0 * gradient / L", "span = gradient / L"),
@@ -334,14 +305,14 @@ MUTANTS = [
         ("energy[-1] > 0.0 and gauge.span > 0.0", "energy[-1] > 0.0"),
     ),
     *_in(
-        "parts/experts/standing.py",
+        "parts/experts/expert.py",
         ("tests/learners/test_save_and_load.py",),
         ("np.vstack([experts.points, experts.base])", "np.asarray(experts.points)"),
         ("- experts.base).max() > slack", "- experts.base).max() > 1.0"),
     ),
     *_in("engine/growth.py", (GAUGE,), ("        tame(numbers, live, config, child)\n", "")),
     *_in(
-        "parts/experts/standing.py",
+        "parts/experts/expert.py",
         ("tests/engine/test_twins.py::test_short_steps_far_from_the_origin",),
         ("nothing if away else ()", "()"),
         ("(offset - reached) - strides", "(offset - reached) + strides"),
@@ -360,8 +331,8 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "theory/bounds.py",
-        (f"{IN_NUMBERS}::test_ader",),
+        "theory/bounds/other_learners.py",
+        (f"{LEARNER_BOUNDS}::test_ader",),
         ("return 0.75 * G * math.sqrt(2 * T", "return 0.5 * G * math.sqrt(2 * T"),
         ("(7 * D**2 + 4 * D * P)", "(7 * D**2 + 2 * D * P)"),
         (
@@ -373,11 +344,11 @@ MUTANTS = [
         ("0.5 * math.log2(1 + 4 * P / (7 * D))", "math.log2(1 + 4 * P / (7 * D))"),
     ),
     *_in(
-        "theory/bounds.py",
-        (f"{IN_NUMBERS}::test_sword_small",),
+        "theory/bounds/sword_theorems_3_5_7.py",
+        (f"{SWORD_BOUNDS}::test_sword_small",),
         ("+ D * G * math.sqrt(lam), 2 * L", ", 2 * L"),
         ("math.sqrt(lam), 2 * L * D**2 * lam, F)", "math.sqrt(lam), L * D**2 * lam, F)"),
-        ("_self_bounded(experts_part, 16 * L", "_self_bounded(experts_part, 8 * L"),
+        ("_solve_self_bounding(experts_part, 16 * L", "_solve_self_bounding(experts_part, 8 * L"),
         (
             "return 3 * math.sqrt(L * A * F) + 2 * L * A",
             "return 2 * math.sqrt(L * A * F) + 2 * L * A",
@@ -388,25 +359,28 @@ MUTANTS = [
         ("return c + a / 2 + ", "return c + a + "),
     ),
     *_in(
-        "theory/bounds.py",
-        (f"{IN_NUMBERS}::test_sword_var",),
-        ("safe_meta(D, L, lam, V + 2 * G**2)", "safe_meta(D, L, lam, V + G**2)"),
+        "theory/bounds/sword_theorems_3_5_7.py",
+        (f"{SWORD_BOUNDS}::test_sword_var",),
+        ("safe_meta_regret(D, L, lam, V + 2 * G**2)", "safe_meta_regret(D, L, lam, V + G**2)"),
         ("math.sqrt(1.5 * A * (V + 0.75 * G**2))", "math.sqrt(A * (V + 0.75 * G**2))"),
         ("(V + 0.75 * G**2)) + L * A", "(V + 0.5 * G**2)) + L * A"),
         ("1.5 * math.sqrt(2 * A * V) + 4 * L * A", "1.5 * math.sqrt(2 * A * V) + 2 * L * A"),
-        ("paper_meta(D, G, L, lam, 2 * V)", "paper_meta(D, G, L, lam, V)"),
+        ("paper_meta_regret(D, G, L, lam, 2 * V)", "paper_meta_regret(D, G, L, lam, V)"),
     ),
     *_in(
-        "theory/part_bounds.py",
-        (f"{IN_NUMBERS}::test_sword_var",),
-        ("math.sqrt(lam * total) + 2 * L * D**2 * lam", "math.sqrt(lam * total) + L * D**2 * lam"),
-        ("eps * D**2 * (total + G**2)", "eps * D**2 * total"),
-        ("cap = 1 / (math.sqrt(8) * D**2 * L)", "cap = 1 / (2 * D**2 * L)"),
+        "theory/bounds/meta_lemma_1_theorems_2_6.py",
+        (f"{SWORD_BOUNDS}::test_sword_var",),
+        (
+            "math.sqrt(lam * squares) + 2 * L * D**2 * lam",
+            "math.sqrt(lam * squares) + L * D**2 * lam",
+        ),
+        ("eps * D**2 * (squares + G**2)", "eps * D**2 * squares"),
+        ("max_rate = 1 / (math.sqrt(8) * D**2 * L)", "max_rate = 1 / (2 * D**2 * L)"),
     ),
     *_in(
-        "theory/bounds.py",
-        (f"{IN_NUMBERS}::test_sword_best_by_loss",),
-        ("_self_bounded(constant, 4 * L", "_self_bounded(constant, 2 * L"),
+        "theory/bounds/sword_theorems_3_5_7.py",
+        (f"{SWORD_BOUNDS}::test_sword_best_by_loss",),
+        ("_solve_self_bounding(constant, 4 * L", "_solve_self_bounding(constant, 2 * L"),
         (
             "_safe_small_loss_experts(A, L, F) + L * D**2 * lam + 2 * D",
             "_safe_small_loss_experts(A, L, F) + 2 * D",
@@ -414,33 +388,33 @@ MUTANTS = [
         ("+ meta, 16 * L", "+ meta, 4 * L"),
     ),
     *_in(
-        "theory/part_bounds.py",
-        (f"{IN_NUMBERS}::test_sword_best_by_loss",),
+        "theory/bounds/meta_lemma_1_theorems_2_6.py",
+        (f"{SWORD_BOUNDS}::test_sword_best_by_loss",),
         ("return 2 * math.sqrt(8)", "return math.sqrt(8)"),
     ),
     *_in(
-        "theory/bounds.py",
-        (f"{IN_NUMBERS}::test_sword_best_by_variation",),
+        "theory/bounds/sword_theorems_3_5_7.py",
+        (f"{SWORD_BOUNDS}::test_sword_best_by_variation",),
         ("2 * V + math.log(2))", "2 * V)"),
     ),
     *_in(
-        "theory/part_bounds.py",
-        (f"{IN_NUMBERS}::test_sword_best_by_variation",),
-        ("LEARNING = 2 + 4 * math.log(2)", "LEARNING = 2 + 2 * math.log(2)"),
+        "theory/bounds/meta_lemma_1_theorems_2_6.py",
+        (f"{SWORD_BOUNDS}::test_sword_best_by_variation",),
+        ("OPTIMISM_COST = 2 + 4 * math.log(2)", "OPTIMISM_COST = 2 + 2 * math.log(2)"),
     ),
     *_in(
-        "theory/single_bounds.py",
-        (f"{IN_NUMBERS}::test_ogd", f"{IN_NUMBERS}::test_oegd"),
+        "theory/bounds/ogd_oegd_theorems_1_4.py",
+        (f"{SINGLE_BOUNDS}::test_ogd", f"{SINGLE_BOUNDS}::test_oegd"),
         ("eta * L * F) / (1 - eta * L)", "eta * L * F)"),
         ("eta * G**2 * T / 2", "eta * G**2 * T"),
         ("(2 * (1 - (eta * L) ** 2)) + eta * G**2 / 2", "(2 * (1 - (eta * L) ** 2))"),
         ("eta * V / (2 * (1", "eta * V / ((1"),
-        ("eta * V + G * diameter", "eta * V"),
+        ("eta * V + G * D", "eta * V"),
         ("return D**2 + 2 * D * P", "return D**2 + D * P"),
     ),
     *_in(
-        "theory/single_bounds.py",
-        (f"{IN_NUMBERS}::test_oegd_is_infinite_where_the_step_is_too_long",),
+        "theory/bounds/ogd_oegd_theorems_1_4.py",
+        (f"{SINGLE_BOUNDS}::test_oegd_is_infinite_where_the_step_is_too_long",),
         ("if eta * L <= 0.25", "if eta * L <= 0.5"),
     ),
     *_in(
@@ -574,12 +548,12 @@ MUTANTS = [
         ("seen.gradient > told.gradient_bound", "seen.gradient > 2 * told.gradient_bound"),
     ),
     *_in(
-        "theory/hindsight/coarse.py",
+        "theory/hindsight/blocks.py",
         ("tests/regret/test_hindsight_at_scale.py",),
         ("penalty / np.maximum(lengths, penalty)", "1.0 + 0 * lengths"),
     ),
     *_in(
-        "theory/rim.py",
+        "theory/variation_search.py",
         ("tests/regret/test_variation.py",),
         ("np.square(rim.end - rim.start) / 8", "np.square(rim.end - rim.start) / 800"),
     ),
@@ -602,10 +576,10 @@ MUTANTS = [
         ("DEAREST = 1e280", "DEAREST = 1e305"),
         ("STEEPEST, LONGEST = 1e151, 1e153", "STEEPEST, LONGEST = 1e151, 1e201"),
         ("most / (2.0 * average)", "math.inf"),
-        ("Range(SMALLEST_ENERGY, VAST)", "POSITIVE"),
+        ("Field(SMALLEST_ENERGY, VAST)", "POSITIVE"),
         ("if gauge.span != 0.0:", "if gauge.span > 1e-200:"),
-        ("getattr(sums, name), Range(0.0, DEAREST / wide**2)", "getattr(sums, name), POSITIVE"),
-        ("sums.turning, Range(0.0, VAST / wide)", "sums.turning, POSITIVE"),
+        ("getattr(sums, name), Field(0.0, DEAREST / wide**2)", "getattr(sums, name), POSITIVE"),
+        ("sums.turning, Field(0.0, VAST / wide)", "sums.turning, POSITIVE"),
         ("3.0 * LONGEST if len(sums.heading) else VAST / wide", "VAST"),
     ),
     *_in(
@@ -615,29 +589,29 @@ MUTANTS = [
             f"{NUMBERS}::test_numbers_of_estimators_whose_squares_are_none",
         ),
         (
-            "ROW, HEADINGS = Range(-1e81, 1e81), Range(-1e79, 1e79)",
-            "ROW, HEADINGS = Range(-1e81, 1e81), Range(-1e80, 1e80)",
+            "ROW, HEADINGS = Field(-1e81, 1e81), Field(-1e79, 1e79)",
+            "ROW, HEADINGS = Field(-1e81, 1e81), Field(-1e80, 1e80)",
         ),
-        ("ROW, HEADINGS = Range(-1e81, 1e81)", "ROW, HEADINGS = Range(-1e160, 1e160)"),
+        ("ROW, HEADINGS = Field(-1e81, 1e81)", "ROW, HEADINGS = Field(-1e160, 1e160)"),
         (
             'with np.errstate(over="ignore", invalid="ignore"):  # points',
             "with np.errstate():  # points",
         ),
         ("steepest * steepest * float(now", "np.float64(steepest) * steepest * (now"),
-        ('now["smoothness"], Range(0.0, most)', 'now["smoothness"], round_range("smoothness")'),
-        ("Range(least, math.inf)", "Range(0.0, math.inf)"),
+        ('now["smoothness"], Field(0.0, most)', 'now["smoothness"], round_range("smoothness")'),
+        ("Field(least, math.inf)", "Field(0.0, math.inf)"),
     ),
     *_in(
         "estimators/second_order_state.py",
         (f"{NUMBERS}::test_numbers_of_estimators_whose_squares_are_none",),
-        ('"recent": Range(-2.0 * FARTHEST, 2.0 * FARTHEST)', '"recent": ANYTHING'),
+        ('"recent": Field(-2.0 * FARTHEST, 2.0 * FARTHEST)', '"recent": ANYTHING'),
     ),
     *_in(
         "intervals/memory.py",
         (f"{NUMBERS}::test_records_of_intervals_hold_what_intervals_do",),
         (
-            "Range(layout.SMALLEST_SCORE, layout.LARGEST_RAW_SCORE)",
-            "Range(0.0, layout.LARGEST_RAW_SCORE)",
+            "Field(layout.SMALLEST_SCORE, layout.LARGEST_RAW_SCORE)",
+            "Field(0.0, layout.LARGEST_RAW_SCORE)",
         ),
         ("(first == SETTLED) & (counts >= WARM_UP)", "first == SETTLED"),
     ),
@@ -682,10 +656,10 @@ MUTANTS = [
             f"{FOUND}::test_rounds_leave_room_for_what_use_adds",
         ),
         ('"faded": POSITIVE', '"faded": SIGNED'),
-        ('"rates": Range(1e-20, 0.5)', '"rates": SHARE'),
+        ('"rates": Field(1e-20, 0.5)', '"rates": SHARE'),
         ("(bent > slack).any() or ", ""),
         (" or (np.linalg.eigvalsh(matrices / unit) < -SLACK).any()", ""),
-        ("MOST_ROUNDS / 2.0", "MOST_ROUNDS"),
+        ("MAX_ROUNDS / 2.0", "MAX_ROUNDS"),
     ),
     *_in(
         "parts/metas/sleeping.py",
@@ -709,11 +683,11 @@ MUTANTS = [
         ('"diameter": X.diameter, ', ""),
         (', "domain": X}', "}"),
         (
-            "if differ := settings.differences(made_with, self._made_with):\n            raise "
+            "if differ := compare_settings(settings, self._made_with):\n            raise "
             "ValueError",
             "if False:\n            raise ValueError",
         ),
-        ("        if not made_with:\n", "        if False:\n"),
+        ("        if not settings:\n", "        if False:\n"),
     ),
     *_in(
         "parts/learners/single.py",
@@ -721,7 +695,7 @@ MUTANTS = [
         ('"step_sizes": steps, ', ""),
     ),
     *_in(
-        "core/settings.py",
+        "core/state.py",
         (LOADING,),
         (
             'saved.keys() | present.keys() if "learner" in saved else saved.keys()',
@@ -731,7 +705,7 @@ MUTANTS = [
             'saved.keys() | present.keys() if "learner" in saved else saved.keys()',
             "saved.keys() | present.keys()",
         ),
-        ("return {path: kind} | flatten(", "return flatten("),
+        ("return {path: kind} | made_with(", "return made_with("),
         ("return np.array_equal(one, other)", "return np.shape(one) == np.shape(other)"),
     ),
     *_in(
@@ -750,12 +724,12 @@ MUTANTS = [
     ),
     *_in("parts/metas/optimism.py", (LOADING,), ('return {"rate": self.rate}', "return {}")),
     *_in(
-        "parts/metas/hedge.py",
+        "parts/metas/optimistic_hedge.py",
         (LOADING,),
         ('return {"rate": self.rate, **self.setting._asdict()}', 'return {"rate": self.rate}'),
     ),
     *_in(
-        "parts/domains/box.py",
+        "parts/domains.py",
         (LOADING,),
         ('return {"lower": self.lower, "upper": self.upper}', "return {}"),
     ),
@@ -776,7 +750,7 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "parts/metas/hedge.py",
+        "parts/metas/optimistic_hedge.py",
         (
             f"{HEDGE}::test_weights_are_positive_and_sum_to_one",
             f"{HEDGE}::test_weights_agree_with_plain_loops",
@@ -800,7 +774,7 @@ MUTANTS = [
         ("SMALLEST_WEIGHT = float(np.finfo(np.float64).tiny)", "SMALLEST_WEIGHT = 1e-300"),
     ),
     *_in(
-        "parts/metas/priors.py",
+        "parts/metas/meta.py",
         (f"{HEDGE}::test_priors_are_their_formulas",),
         ("(1.0 + 1.0 / experts) / (i", "1.0 / (i"),
         ("prior[-1] = 1.0 / experts", "prior[-1] *= 1.0"),
@@ -824,7 +798,7 @@ MUTANTS = [
         ("cap = 1 / (math.sqrt(8) * D**2", "cap = 1 / (math.sqrt(2) * D**2"),
     ),
     *_in(
-        "parts/experts/steps.py",
+        "parts/experts/step_sizes.py",
         (f"{DEFAULTS}::test_sword",),
         ("multipliers = 0.5 * 2.0", "multipliers = 2.0"),
     ),
@@ -877,8 +851,8 @@ MUTANTS = [
         ("*names, engine, named", '*names, "auto", named'),
     ),
     *_in(
-        "theory/field_bounds.py",
-        (FIELD_NUMBERS,),
+        "theory/bounds/other_learners.py",
+        (LEARNER_BOUNDS,),
         ("1.5 * math.sqrt(2 * A * (V + G**2 / 2))", "1.5 * math.sqrt(2 * A * V)"),
         ("14 / 3 * L * D**2 * lam", "4 / 3 * L * D**2 * lam"),
         ("5 * math.sqrt(L * A) + 4 * D", "5 * math.sqrt(L * A) + 2 * D"),
@@ -889,46 +863,49 @@ MUTANTS = [
         ("kappa = d if diagonal else 1", "kappa = 1"),
     ),
     *_in(
-        "theory/cover_bounds.py",
-        (FIELD_NUMBERS,),
-        ("DESCENT = 1.5", "DESCENT = 1.0"),
+        "theory/bounds/other_learners.py",
+        (LEARNER_BOUNDS,),
+        ("EXPERT_FACTOR = 1.5", "EXPERT_FACTOR = 1.0"),
         ("math.log(2 * end) / rate + rate * rounds", "math.log(2 * end) / rate"),
         ("math.sqrt(3 * rounds * math.log(end", "math.sqrt(2 * rounds * math.log(end"),
-        ("PRIORS = math.pi**2 / 6", "PRIORS = 1.0"),
+        ("CBCE_PRIOR_SUM = math.pi**2 / 6", "CBCE_PRIOR_SUM = 1.0"),
     ),
     *_in(
-        "theory/meta_bounds.py",
-        (f"{METAS}::test_bounds_in_numbers",),
+        "theory/bounds/other_metas.py",
+        ("tests/theory/bounds/test_other_metas.py::test_bounds_by_hand",),
         ("(m + 1) * math.log(N)", "m * math.log(N)"),
         ("eps * T / 8", "eps * T / 2"),
         ("1 + 1.5 * (1 + math.log1p(T))", "1 + (1 + math.log1p(T))"),
         ("N / (2 * math.e)", "N / math.e"),
     ),
     *_in(
-        "parts/metas/fixed_share.py",
+        "parts/metas/other_metas.py",
         (METAS,),
         ("+ self.share * prior", "+ prior"),
         ("math.sqrt(8 * share", "math.sqrt(2 * share"),
         ("SHARE = 0.01", "SHARE = 0.02"),
     ),
     *_in(
-        "parts/metas/ada_normal_hedge.py",
+        "parts/metas/other_metas.py",
         (METAS,),
         ("(3 * (magnitudes + 1))", "(3 * (magnitudes + 2))"),
     ),
     *_in(
-        "parts/metas/adapt_ml_prod.py",
+        "parts/metas/other_metas.py",
         (METAS,),
         ("+ state.rates * met.expected", ""),
         ("rates / state.rates * (state.log_products", "(state.log_products"),
         ("scores = np.log(state.rates) + state.log_products", "scores = state.log_products"),
     ),
     *_in(
-        "parts/metas/squint.py",
+        "parts/metas/other_metas.py",
         (METAS,),
         ("front + end + math.log", "front + math.log"),
         ("return front + a * a + math.log", "return front + math.log"),
-        ("(met.regrets - met.expected) ** 2", "met.regrets**2"),
+        (
+            "(met.regrets - met.expected) ** 2, unit=met.unit",
+            "met.regrets**2, unit=met.unit",
+        ),
     ),
     *_in(
         "parts/metas/meta.py",
@@ -969,9 +946,9 @@ MUTANTS = [
         ("        rates.largest_mismatch(setting)", "        setting"),
     ),
     *_in(
-        "theory/part_bounds.py",
-        ("tests/regret/test_meta_bounds.py",),
-        ("LONGEST_CLAIMED = 0.25", "LONGEST_CLAIMED = 0.5"),
+        "theory/bounds/meta_lemma_1_theorems_2_6.py",
+        (META_BOUNDS,),
+        ("MAX_CLAIMED_GRADIENT = 0.25", "MAX_CLAIMED_GRADIENT = 0.5"),
         ("2 * V + math.log(2)), by_loss)", "2 * V), by_loss)"),
         (
             "2 * math.sqrt(8) * D**2 * L * (2 + lam) + 2 * D",
@@ -979,9 +956,18 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "theory/cover_bounds.py",
+        "theory/bounds/theorem.py",
         ("tests/learners/test_assumptions.py",),
-        ('stand(assumptions, "bounds.sacs")', "pass"),
+        ('named["assumptions"].require(f"bounds.{bound.__name__}")', "pass"),
+    ),
+    *_in(
+        "theory/bounds/theorem.py",
+        ("tests/theory/bounds/test_theorem.py",),
+        ("named[name] = check(name, named[name])", "pass"),
+        ("return None if value is None else check(name, value)", "return value"),
+        ("CALLER = 5", "CALLER = 4"),
+        ("partial(arguments.integer, least=0)", "partial(arguments.integer, least=1)"),
+        ("value in choices)", "value)"),
     ),
     *_in(
         "engine/sword_plus_plus.py",
@@ -1203,7 +1189,7 @@ MUTANTS = [
         ("known[1:].min() >= NONE", "known[-1] >= NONE"),
     ),
     *_in(
-        "theory/hindsight/parts.py",
+        "theory/hindsight/interior_point.py",
         ("tests/regret/test_hindsight_at_scale.py",),
         ("SATURATED = 1e-3", "SATURATED = 0.0"),
         ("starts[off.argmin(axis=0),", "starts[off.argmax(axis=0),"),

@@ -17,12 +17,11 @@ from hypothesis import strategies as st
 import pairs
 import swordplay as sp
 from strategies import domains, losses
-from swordplay.theory.hindsight import chain, interior, levels, problem
+from swordplay.theory.hindsight import chain, interior_point, one_dimension
 from swordplay.theory.hindsight.chain import Chain, Hessians
 from swordplay.theory.hindsight.cones import ConePoints, Scaling
-from swordplay.theory.hindsight.frame import frame_of
-from swordplay.theory.hindsight.problem import Problem
-from swordplay.theory.hindsight.round_families import StrangeRounds
+from swordplay.theory.hindsight.losses_in_domain import StrangeRounds, frame_of
+from swordplay.theory.hindsight.sequence import Problem
 from tolerances import CLOSED_SEQUENCE, DENSE_SYSTEM, FLAT_MINIMUM, JUDGE, ROUNDING
 
 FAMILIES = ["squared", "logistic", "huber"]
@@ -78,13 +77,13 @@ class TestOneDimension:
         assert costs.min() <= value(best) * (
             1 + 1e-3
         )  # the grid is fine enough to make that a test
-        assert best.gap <= ROUNDING * problem.Problem(stream, box, None).scale * 10
+        assert best.gap <= ROUNDING * Problem(stream, box, None).scale * 10
 
     @pytest.mark.parametrize(("loss", "penalty"), pairs.of(FAMILIES, [1e-3, 0.1, 1.0, 100.0]))
     def test_two_methods_one_answer(self, loss, penalty):
         both = Problem(drifting(loss, 120, 1), sp.Ball(1, 0.8, [0.1]), None)
-        exact = levels.minimize(both.rounds, both.frame, penalty)
-        inside = interior.minimize(both.rounds, both.frame, penalty, both.target)
+        exact = one_dimension.minimize(both.rounds, both.frame, penalty)
+        inside = interior_point.minimize(both.rounds, both.frame, penalty, both.target)
         assert inside.gap <= both.target
         assert abs(inside.objective - exact.objective) <= both.target
 
@@ -119,7 +118,7 @@ class TestPenalty:
             assert sp.path_length(best.comparators) == pytest.approx(
                 best.path_length, rel=JUDGE, abs=ROUNDING
             )
-            assert best.gap <= CLOSED_SEQUENCE * problem.Problem(stream, domain, None).scale
+            assert best.gap <= CLOSED_SEQUENCE * Problem(stream, domain, None).scale
             rivals = [
                 np.tile(sp.hindsight.best_fixed(stream, domain), (60, 1)),
                 sp.hindsight.minimizers(stream, domain),
@@ -140,7 +139,7 @@ class TestPenalty:
         penalty = data.draw(st.floats(1e-3, 1e3))
         # Losses with kinks among losses of other families are strangers, whose Hessians jump: some
         # are refused in words.
-        kinks = isinstance(problem.Problem(stream, domain, None).rounds, StrangeRounds) and any(
+        kinks = isinstance(Problem(stream, domain, None).rounds, StrangeRounds) and any(
             isinstance(loss, sp.HuberLoss) for loss in stream
         )
         try:
@@ -150,7 +149,7 @@ class TestPenalty:
                 return
             raise
         rng = np.random.default_rng(0)
-        scale = problem.Problem(stream, domain, None).scale + abs(best.loss)
+        scale = Problem(stream, domain, None).scale + abs(best.loss)
         # Where the best loss is 0, what is left is rounding: a slope that is off by it costs as
         # much as the domain is wide.
         assert best.gap <= 1e-4 * scale + ROUNDING * max(1.0, domain.diameter)
@@ -167,7 +166,7 @@ class TestPenalty:
         """
         stream = [sp.LogisticLoss([-2.6, 0.0, -2.2], 0), sp.LogisticLoss([-1.1, 0.0, -1.1], 0)]
         domain = sp.Simplex(3, total=63.5)
-        assert problem.Problem(stream, domain, None).scale < 1e-18
+        assert Problem(stream, domain, None).scale < 1e-18
         assert sp.hindsight.best_sequence(stream, domain, penalty=500.0).gap < 1e-18
 
     def test_a_large_penalty_is_the_best_fixed_decision(self):
@@ -470,7 +469,7 @@ class TestRefusals:
             sp.hindsight.best_sequence([no_value] * 3, sp.Ball(2), penalty=1.0)
 
     def test_too_few_steps(self, monkeypatch):
-        monkeypatch.setattr(interior, "STEPS", 2)
+        monkeypatch.setattr(interior_point, "STEPS", 2)
         with pytest.raises(RuntimeError, match=r"certified gap of .* not within tolerance=1e-07"):
             sp.hindsight.best_sequence(self.stream, sp.Ball(2), penalty=0.3)
 

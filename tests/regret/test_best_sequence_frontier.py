@@ -6,7 +6,7 @@ import pytest
 import swordplay as sp
 from regret.test_best_sequence import drifting, shapes
 from swordplay.theory.hindsight import sequence
-from swordplay.theory.hindsight.problem import Problem
+from swordplay.theory.hindsight.sequence import Problem
 from tolerances import JUDGE, ROUNDING
 
 CASES = [

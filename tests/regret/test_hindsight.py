@@ -141,7 +141,7 @@ class TestBestFixed:
         ).tolist() == [0.0, 0.0]
 
     def test_unclosed_gap_is_an_error_that_names_the_remedy(self, monkeypatch):
-        for steps in ("fixed.STEPS", "fixed.EASY_STEPS", "interior.STEPS"):
+        for steps in ("fixed.STEPS", "fixed.EASY_STEPS", "interior_point.STEPS"):
             monkeypatch.setattr(f"swordplay.theory.hindsight.{steps}", 2)
         stream = random_stream("logistic", 40, 5)
         with pytest.raises(RuntimeError, match=r"certified gap of .* Give a larger tolerance"):
@@ -205,7 +205,7 @@ class TestBlockMinimizers:
             np.testing.assert_allclose(
                 hindsight.block_minimizers(other, ball, 5), expected, atol=FLAT_MINIMUM
             )
-        monkeypatch.setattr("swordplay.theory.objectives.CHUNK", 40)
+        monkeypatch.setattr("swordplay.theory.hindsight.descent.CHUNK", 40)
         np.testing.assert_allclose(
             hindsight.block_minimizers(stream, ball, 5), expected, atol=PROJECTION
         )

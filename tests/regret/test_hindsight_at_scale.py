@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import swordplay as sp
-from swordplay.theory.hindsight import chain, coarse, interior
+from swordplay.theory.hindsight import blocks, chain, interior_point
 from swordplay.theory.hindsight.blocks import BlockedRounds
 from swordplay.theory.hindsight.chain import Chain
-from swordplay.theory.hindsight.problem import Problem
+from swordplay.theory.hindsight.sequence import Problem
 from tolerances import CLOSED_SEQUENCE, JUDGE, ROUNDING
 
 FAMILIES = ["squared", "logistic", "huber"]
@@ -44,8 +44,8 @@ class TestBlocks:
     def test_blocks_find_what_the_whole_chain_finds(self, loss, penalty):
         for domain in shapes(4):
             both = Problem(jumping(loss, 50, 4), domain, 1e-5)
-            by_blocks = coarse.minimize(both.rounds, both.frame, penalty, both.target)
-            at_once = interior.minimize(both.rounds, both.frame, penalty, both.target)
+            by_blocks = blocks.minimize(both.rounds, both.frame, penalty, both.target)
+            at_once = interior_point.minimize(both.rounds, both.frame, penalty, both.target)
             assert by_blocks.gap <= both.target
             assert abs(by_blocks.objective - at_once.objective) <= both.target
 
@@ -57,32 +57,32 @@ class TestBlocks:
             for f in jumping("squared", 60, 3)
         ]
         both = Problem(quadratics, sp.Ball(3), None)
-        by_blocks = coarse.minimize(both.rounds, both.frame, 3.0, both.target)
-        at_once = interior.minimize(both.rounds, both.frame, 3.0, both.target)
+        by_blocks = blocks.minimize(both.rounds, both.frame, 3.0, both.target)
+        at_once = interior_point.minimize(both.rounds, both.frame, 3.0, both.target)
         assert by_blocks.gap <= both.target
         assert abs(by_blocks.objective - at_once.objective) <= both.target
 
     @pytest.mark.parametrize("loss", FAMILIES)
     def test_a_block_is_the_sum_of_its_rounds(self, loss):
         whole = Problem(jumping(loss, 12, 3), sp.Ball(3), None).rounds
-        blocks = BlockedRounds(whole, [0, 5, 6])
+        sums = BlockedRounds(whole, [0, 5, 6])
         points = 0.3 * np.random.default_rng(0).normal(size=(3, 3))
         spread = np.repeat(points, [5, 1, 6], axis=0)
-        np.testing.assert_allclose(blocks.spread(points), spread)
-        for ours, theirs in ((blocks.values, whole.values), (blocks.gradients, whole.gradients)):
+        np.testing.assert_allclose(sums.spread(points), spread)
+        for ours, theirs in ((sums.values, whole.values), (sums.gradients, whole.gradients)):
             each = theirs(spread)
             np.testing.assert_allclose(
                 ours(points), [each[:5].sum(0), each[5], each[6:].sum(0)], rtol=ROUNDING
             )
         bends, _ = whole.curvature(spread)
         hessians = bends[:, None, None] * whole.features[:, :, None] * whole.features[:, None, :]
-        _, matrices = blocks.stacked(bends)
+        _, matrices = sums.stacked(bends)
         expected = [hessians[:5].sum(0), hessians[5], hessians[6:].sum(0)]
         np.testing.assert_allclose(matrices, expected, rtol=ROUNDING, atol=ROUNDING)
 
     def test_moves_tell_where_to_begin_next_time(self):
         points = np.array([[0.0], [0.0], [1.0], [1.0 + 1e-6], [0.5]])
-        assert coarse.moving(points, diameter=1.0).tolist() == [0, 2, 4]
+        assert blocks.moving(points, diameter=1.0).tolist() == [0, 2, 4]
 
     def test_heavy_streams_go_by_blocks(self, monkeypatch):
         """The public way: a budget in so many dimensions that the whole chain is never solved at
@@ -90,7 +90,7 @@ class TestBlocks:
         """
         stream, ball = jumping("squared", 40, 8), sp.Ball(8)
         expected = sp.hindsight.best_sequence(stream, ball, path_length=2.0)
-        monkeypatch.setattr(coarse, "LIGHT", 1e3)
+        monkeypatch.setattr(blocks, "LIGHT", 1e3)
         ours = sp.hindsight.best_sequence(stream, ball, path_length=2.0)
         scale = Problem(stream, ball, None).scale
         assert ours.gap <= CLOSED_SEQUENCE * scale
@@ -158,7 +158,7 @@ class TestCost:
         ("dim", "light"), [(6, np.inf), (30, 1e3)], ids=["whole chain", "blocks"]
     )
     def test_four_times_the_rounds_cost_about_four_times(self, monkeypatch, work, loss, dim, light):
-        monkeypatch.setattr(coarse, "LIGHT", light)
+        monkeypatch.setattr(blocks, "LIGHT", light)
         self.cost(work, loss, 50, dim)  # whatever is made once
         (few, _), (many, numbers) = (self.cost(work, loss, rounds, dim) for rounds in (500, 2_000))
         assert few > 0
@@ -171,7 +171,7 @@ class TestCost:
         """Its parts are eliminated again for each way along it: two for each of at most four
         solutions, whatever T is.
         """
-        monkeypatch.setattr(coarse, "LIGHT", np.inf)
+        monkeypatch.setattr(blocks, "LIGHT", np.inf)
         fits, _ = self.cost(work, "squared", 1_000, 6)
         monkeypatch.setattr(chain, "WORKSPACE", 4_000)
         beyond, _ = self.cost(work, "squared", 1_000, 6)
@@ -250,12 +250,12 @@ class TestTrivialBound:
             1e-9 * np.ones((5, 2)), [1e4, -1e4, 1e4, -1e4, 0.0], "huber", threshold=1e3
         )
         problem = Problem(stream, sp.Ball(2), None)
-        at_center = interior.standing(problem.rounds, problem.frame, 1.0)
+        at_center = interior_point.standing(problem.rounds, problem.frame, 1.0)
         by_hand = (
             4 * 1e3 * 1e-9 * np.sqrt(2)
         )  # four rounds with a slope of the threshold, over a radius of 1
         assert at_center.gap <= by_hand * (1 + JUDGE)
-        assert interior.minimize(problem.rounds, problem.frame, 1.0, 0.0).gap <= by_hand * (
+        assert interior_point.minimize(problem.rounds, problem.frame, 1.0, 0.0).gap <= by_hand * (
             1 + JUDGE
         )
 
@@ -265,7 +265,7 @@ class TestTrivialBound:
         """
         stream = sp.LinearStream([[1.0, 0.0]] * 4, [1.0, -1.0, 1.0, -1.0])
         problem = Problem(stream, sp.Ball(2), None)
-        assert interior.standing(problem.rounds, problem.frame, 2.0).gap <= ROUNDING
+        assert interior_point.standing(problem.rounds, problem.frame, 2.0).gap <= ROUNDING
 
 
 class TestSaturatedRows:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from swordplay.theory.trust_region import (
+from swordplay.theory.variation_quadratic import (
     ball_maximum,
     largest_magnitude,
     largest_squared_gradient,

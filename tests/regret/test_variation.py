@@ -8,8 +8,8 @@ import scipy.sparse
 
 import pairs
 import swordplay as sp
-from swordplay.theory.linear_change import LinearChange
-from swordplay.theory.rows import Rows
+from swordplay.parts.streams.linear import Rows
+from swordplay.theory.variation_linear import LinearChange
 from tolerances import CLIMB, RIM_GRID, ROUNDING, SPHERE_GRID, TWIN
 
 CLIMBERS = 40

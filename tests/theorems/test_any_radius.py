@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import swordplay as sp
-from swordplay.core.state import flatten
+from swordplay.core.state import save
 from swordplay.parts.experts import AdaGradNorm
 
 WORLDS = {
@@ -33,7 +33,7 @@ def regret(make, streams, radius=None):
 def of_before(domain):
     """A Sword without capped experts."""
     learner = sp.Sword(domain)
-    learner.load_state(flatten(learner._begun(())))
+    learner.load_state(save(learner._begun(())))
     return learner
 
 

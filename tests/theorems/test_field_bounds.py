@@ -14,7 +14,7 @@ import pytest
 import swordplay as sp
 from games import Game, random_game
 from swordplay.core.types import Matrix
-from swordplay.parts.domains.enclosures import enclosing_ball
+from swordplay.parts.domains import enclosing_ball
 from swordplay.theory import bounds
 from theorems.test_bounds import Facts
 from tolerances import THEOREM

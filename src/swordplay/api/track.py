@@ -60,9 +60,6 @@ class TrackOptions(TypedDict, total=False):
     id
         One or more columns that the predictions carry; the date of the row unless given, none for
         ``()``.
-    twice
-        Whether rows come twice, recognised by ``id``: first without their target, and again with it
-        once it is known.
     types
         What columns are, such as ``{"price": "number", "day": "day-first"}``, where that was not
         recognised.
@@ -85,6 +82,9 @@ class TrackOptions(TypedDict, total=False):
     format, encoding, header
         Of a file: its format, the encoding of its text, and whether CSV begins with names;
         recognised unless given.
+    hindsight
+        Whether the report has a section on the regret against the best models of hindsight, which
+        takes up to 10 seconds. It needs ``report``, and a single series.
     force
         Whether to replace an output that exists, and begin anew whatever the state says.
     """
@@ -100,7 +100,6 @@ class TrackOptions(TypedDict, total=False):
     sort: str | None
     reverse: bool
     id: str | Sequence[str] | None
-    twice: bool
     types: Mapping[str, str] | None
     missing: Sequence[str]
     on_bad: Literal["stop", "skip"]
@@ -111,6 +110,7 @@ class TrackOptions(TypedDict, total=False):
     format: str | None
     encoding: str
     header: bool | None
+    hindsight: bool
     force: bool
 
 
@@ -126,7 +126,6 @@ USUAL: TrackOptions = {
     "sort": None,
     "reverse": False,
     "id": None,
-    "twice": False,
     "types": None,
     "missing": (),
     "on_bad": "stop",
@@ -137,6 +136,7 @@ USUAL: TrackOptions = {
     "format": None,
     "encoding": "utf-8",
     "header": None,
+    "hindsight": False,
     "force": False,
 }
 """What holds unless something is said."""
@@ -187,12 +187,18 @@ def track(
         job = _job(_source(table), settings, asked)
         skip = _one_of("on_bad", asked["on_bad"], ("stop", "skip")) == "skip"
         page = None if report is None else _report_path(report)
+        _require_report(asked, page)
         with (
             locked(job.state, job.wait),
             _predictions_path(asked["output"], asked["state"]) as kept,
         ):
             refused = f"{kept}.refused.csv" if skip else None
-            return _tracked(job._replace(output=kept, refused=refused), page, asked["output"])
+            return _tracked(
+                job._replace(output=kept, refused=refused),
+                page,
+                asked["output"],
+                hindsight=asked["hindsight"],
+            )
 
 
 def _settings(target: str, asked: TrackOptions) -> Settings:
@@ -205,7 +211,7 @@ def _settings(target: str, asked: TrackOptions) -> Settings:
     ):
         raise TrackingError(
             f"types must say what columns are, such as {{'price': 'number'}}, got "
-            f"{arguments.shown(types)}."
+            f"{arguments.short_repr(types)}."
         )
     return Settings(
         target,
@@ -220,7 +226,6 @@ def _settings(target: str, asked: TrackOptions) -> Settings:
         asked["header"],
         None if names is None else _one_or_more("id", names),
         _level(asked["level"]),
-        bool(asked["twice"]),
         curves,
     )
 
@@ -244,14 +249,14 @@ def _job(source: str | Frame, settings: Settings, asked: TrackOptions) -> Job:
     rows, state, sort = asked["rows"], asked["state"], asked["sort"]
     for argument, kind in (("format", asked["format"]), ("encoding", asked["encoding"])):
         if not (kind is None or isinstance(kind, str)):
-            raise TrackingError(f"{argument} must be a text, got {arguments.shown(kind)}.")
+            raise TrackingError(f"{argument} must be a text, got {arguments.short_repr(kind)}.")
     job = Job(
         source,
         settings,
         state=None if state is None else _path("state", state),
         format=asked["format"],
         encoding=asked["encoding"],
-        rows=None if rows is None else arguments.whole("rows", rows, least=1),
+        rows=None if rows is None else arguments.integer("rows", rows, least=1),
         wait=checked_wait(asked["wait"]),
         force=asked["force"],
         order=Order(asked["reverse"], None if sort is None else _name("sort", sort)),
@@ -265,8 +270,19 @@ def _job(source: str | Frame, settings: Settings, asked: TrackOptions) -> Job:
     return job
 
 
-def _tracked(job: Job, report: str | None, output: Path_ | None) -> TrackResult:
-    """Run a job and gather what it gives."""
+def _require_report(asked: TrackOptions, report: str | None) -> None:
+    """Raise an error if a section was asked for that no report will have."""
+    if asked["hindsight"] and report is None:
+        raise TrackingError("hindsight adds a section to the report. Give report as well.")
+    if asked["hindsight"] and asked["key"]:
+        raise TrackingError(
+            "hindsight needs a single series and does not go together with key. Leave out one of "
+            "them."
+        )
+
+
+def _tracked(job: Job, report: str | None, output: Path_ | None, *, hindsight: bool) -> TrackResult:
+    """Run a job, write its report and return its results."""
     outcome = run(job, is_locked=True)
     name = NAME if isinstance(job.source, Frame) else os.path.basename(job.source)
     story = outcome.tracker.story(name, refused=outcome.refused, seconds=outcome.seconds)
@@ -276,11 +292,16 @@ def _tracked(job: Job, report: str | None, output: Path_ | None) -> TrackResult:
     if job.refused is not None and os.path.exists(job.refused):
         refused = read_back(job.refused, REFUSED)
     if report is not None:
-        from swordplay.report import (
-            write_story,
-        )  # with vl-convert, which nothing else here needs
+        # A run imports the report, and with it vl-convert, only in order to write one.
+        from swordplay.comparison import perspective_of_run
+        from swordplay.report import perspective_section, write_story
 
-        write_story(story, report, command=COMMAND)
+        more = (
+            (perspective_section(perspective_of_run(job, outcome.tracker), story.learner),)
+            if hindsight
+            else ()
+        )
+        write_story(story, report, command=COMMAND, more=more)
     if output is None and job.state is None:  # they go with the folder they are in
         job = job._replace(output=None, refused=None)
     files = written_files(job, report, story.refused)
@@ -302,7 +323,9 @@ def _source(table: Any) -> str | Frame:
 def _one_of(argument: str, value: Any, known: Sequence[Any]) -> Any:
     if not any(value is one or (isinstance(value, str) and value == one) for one in known):
         listed = ", ".join(repr(one) for one in known if one is not None)
-        raise TrackingError(f"{argument} must be one of {listed}, got {arguments.shown(value)}.")
+        raise TrackingError(
+            f"{argument} must be one of {listed}, got {arguments.short_repr(value)}."
+        )
     return value
 
 
@@ -315,7 +338,7 @@ def _names(argument: str, names: Any) -> tuple[str, ...]:
         listed = list(names)
     except Exception as error:  # whatever the iteration of an odd object raises
         raise TrackingError(
-            f"{argument} must be a list of names, got {arguments.shown(names)}."
+            f"{argument} must be a list of names, got {arguments.short_repr(names)}."
         ) from error
     return tuple(_name(argument, name) for name in listed)
 
@@ -332,7 +355,7 @@ def _name(argument: str, name: Any) -> str:
         text.encode()
     except Exception as error:  # whatever an odd object raises; names go into files in UTF-8
         raise TrackingError(
-            f"{argument} must be a name that can be written, got {arguments.shown(name)}."
+            f"{argument} must be a name that can be written, got {arguments.short_repr(name)}."
         ) from error
     return text
 
@@ -342,7 +365,7 @@ def _path(argument: str, path: Any) -> str:
     text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
     if not isinstance(text, str):
         raise TrackingError(
-            f"{argument} must be a path, got {arguments.shown(path)} ({type(path).__name__})."
+            f"{argument} must be a path, got {arguments.short_repr(path)} ({type(path).__name__})."
         )
     try:
         os.fsencode(text)
@@ -350,7 +373,8 @@ def _path(argument: str, path: Any) -> str:
         text = "\0"
     if "\0" in text:
         raise TrackingError(
-            f"{argument} must be a path that the system can write, got {arguments.shown(path)}."
+            f"{argument} must be a path that the system can write, got "
+            f"{arguments.short_repr(path)}."
         )
     return text
 

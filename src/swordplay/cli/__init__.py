@@ -37,8 +37,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         if package not in EXTRA:
             raise
         print(
-            f"swordplay: the command needs {package}. Install it with: "
-            f"{extras.installation('cli')}",
+            f"swordplay: the command needs {package}. Install it with: {extras.pip_command('cli')}",
             file=sys.stderr,
         )
         return 2

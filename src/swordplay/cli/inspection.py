@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:  # with numpy, which --help does without
-    from swordplay.core.checkpoint.facts import Describer, Facts
+    from swordplay.core.state import Describer, Facts
 
 EXAMPLES = """\b
 Examples:
@@ -58,7 +58,8 @@ def describe(path: str) -> Facts:
     """
     from swordplay.cli.words import in_bytes
     from swordplay.core import checkpoint
-    from swordplay.core.checkpoint.facts import entries, header
+    from swordplay.core.checkpoint import header
+    from swordplay.core.state import describe_entries
 
     state = checkpoint.load(path)
     kind, library = header(path)
@@ -70,7 +71,7 @@ def describe(path: str) -> Facts:
     try:
         answers = (described(kind, state) for described in _describers())
         return facts | next(
-            (found for found in answers if found is not None), {"entries": entries(state)}
+            (found for found in answers if found is not None), {"entries": describe_entries(state)}
         )
     except (
         AttributeError,
@@ -81,7 +82,7 @@ def describe(path: str) -> Facts:
     ):  # whole, but not laid out as this version would
         return facts | {
             "note": "laid out as no learner of this version does",
-            "entries": entries(state),
+            "entries": describe_entries(state),
         }
 
 
@@ -107,6 +108,6 @@ def _describers() -> tuple[Describer, ...]:
 def _plain(fact: Any) -> Any:
     """A fact as it is printed and put into JSON: names stand in a row."""
     from swordplay.cli.words import listed
-    from swordplay.core.checkpoint.facts import Names
+    from swordplay.core.state import ShortList
 
-    return listed(fact, most=MOST_NAMES) if isinstance(fact, Names) else fact
+    return listed(fact, most=MOST_NAMES) if isinstance(fact, ShortList) else fact

@@ -134,7 +134,7 @@ def serve_command(**typed: Any) -> None:
         if (missing.name or "").partition(".")[0] not in EXTRA:
             raise
         raise Refused(
-            f"serve needs {missing.name}. Install it with: {extras.installation('serve')}"
+            f"serve needs {missing.name}. Install it with: {extras.pip_command('serve')}"
         ) from missing
 
 

@@ -18,9 +18,9 @@ from swordplay.core import arguments
 from swordplay.core.types import Vector
 from swordplay.parts.learners import Sword
 from swordplay.theory import hindsight
-from swordplay.theory.curve import RegretCurve
 from swordplay.theory.game import play
-from swordplay.theory.hindsight.problem import Progress
+from swordplay.theory.hindsight.sequence import Progress
+from swordplay.theory.ledger import RegretCurve
 
 ROWS = 3000
 """At the most, from the beginning of the stream, where the certificate starts;"""
@@ -120,7 +120,7 @@ def perspective(
             "it is made for one stream of losses, and of several classes each has its own"
         )
     width = game.domain.dim
-    most = min(len(game.rows), arguments.whole("rows", rows))
+    most = min(len(game.rows), arguments.integer("rows", rows))
     count = affordable(most, width, seconds)
     if not count:
         fewest = min(most, FEWEST)

@@ -1,3 +1,1 @@
-"""What every other house needs: checked arguments, shapes and protocols, states and files, a
-lock, the compiler's flags.
-"""
+"""What all packages share: types, argument checks, state schema, checkpoints, files and locks."""

@@ -1,10 +1,11 @@
-"""What callers hand in, made clean or refused in words.
+"""Checks of single arguments: each returns a clean value or raises an error.
 
 Every error names the argument, the value received and the remedy.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 import numbers
 from collections.abc import Callable, Iterable
@@ -18,21 +19,21 @@ from swordplay.core.types import Array, Domain, Gradient, Learner, Loss, Vector
 F = TypeVar("F", bound=Callable[..., Any])
 
 SMALLEST_SIZE, LARGEST_SIZE = 1e-100, 1e100
-"""Sizes of domains: their squares, times squared gradients, are still numbers."""
+"""Sizes of domains: their squares, times squared gradients, neither overflow nor vanish."""
 LARGEST_DIMENSION = 1 << 40
-"""A point of so many coordinates takes eight terabytes; numpy itself refuses 2^60."""
+"""A point of this many coordinates takes eight terabytes; numpy itself refuses 2^60."""
 LARGEST_GRADIENT = 1e150
-"""Longer gradients have squares that overflow, and a state of NaN after them."""
+"""Squares of longer gradients overflow and would turn the state into NaN."""
 LARGEST = 1e60
-"""Magnitudes of features and targets beyond this are mistakes (``estimators.model`` says why)."""
+"""Largest magnitude of features and targets (``estimators.model`` says why)."""
 
 
-def shown(value: object, limit: int = 80) -> str:
-    """A short form of a value for a message.
+def short_repr(value: object, limit: int = 80) -> str:
+    """Write a value briefly, for an error message.
 
-    Of a long array, a series or a table its type, its shape and its first value.
+    A long array, series or table is written as its type, its shape and its first value.
 
-    >>> shown([1, 2]), shown(np.arange(100.0))
+    >>> short_repr([1, 2]), short_repr(np.arange(100.0))
     ('[1, 2]', 'ndarray of shape (100,) that begins with 0.0')
     """
     try:
@@ -42,14 +43,12 @@ def shown(value: object, limit: int = 80) -> str:
             if isinstance(shape, tuple) and shape:
                 entries = np.asarray(value).reshape(-1)[:1].tolist()
                 begins = (
-                    f" that begins with {shown(entries[0], limit // 2)}"
+                    f" that begins with {short_repr(entries[0], limit // 2)}"
                     if entries and entries[0] is not value
                     else ""
                 )
                 return f"{type(value).__name__} of shape {shape}{begins}"
-    except (
-        Exception
-    ):  # a repr may fail; Python itself prints no whole number of more than 4,300 digits
+    except Exception:  # any repr may fail; Python refuses to print ints of over 4,300 digits
         return (
             f"a whole number of {value.bit_length()} bits"
             if isinstance(value, int)
@@ -60,17 +59,12 @@ def shown(value: object, limit: int = 80) -> str:
 
 
 def is_real(value: object) -> bool:
-    """Whether a value is a real number.
-
-    Numpy registers lengths of time as whole numbers, and they are none.
-    """
+    """Whether a value is a real number; numpy's timedelta64, registered as one, is not."""
     return isinstance(value, numbers.Real) and not isinstance(value, np.timedelta64)
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a value stands for nothing: None, NaN of any kind, and what pandas (which need not
-    be there) has for it.
-    """
+    """Whether a value is missing: None, NaN or NaT of Python, numpy, decimal or pandas."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     if isinstance(value, np.datetime64 | np.timedelta64):
@@ -83,35 +77,35 @@ def is_missing(value: Any) -> bool:
 
 
 def real(name: str, value: Any) -> float:
-    """A finite real number."""
+    """Check that a value is a finite real number."""
     if isinstance(value, np.ma.MaskedArray):
-        unmasked(name, value)
+        without_mask(name, value)
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value.item()
     if isinstance(value, bool | np.bool_) or not is_real(value):
         raise TypeError(
-            f"{name} must be a real number, got {shown(value)} ({type(value).__name__})."
+            f"{name} must be a real number, got {short_repr(value)} ({type(value).__name__})."
         )
     try:
         number = float(value)
     except OverflowError:
         number = math.inf
     if not math.isfinite(number):
-        got = shown(value) if isinstance(value, int) else number
+        got = short_repr(value) if isinstance(value, int) else number
         raise ValueError(f"{name} must be finite, got {got}. Give a number such as 1.0.")
     return number
 
 
 def positive(name: str, value: Any) -> float:
-    """A finite number above zero."""
+    """Check that a value is a finite number above zero."""
     number = real(name, value)
     if number <= 0:
         raise ValueError(f"{name} must be greater than 0, got {number}. Give a positive number.")
     return number
 
 
-def moderate(name: str, value: Any) -> float:
-    """A size whose square can neither overflow nor vanish."""
+def safe_size(name: str, value: Any) -> float:
+    """Check that a value is a positive size whose square neither overflows nor vanishes."""
     number = positive(name, value)
     if not SMALLEST_SIZE <= number <= LARGEST_SIZE:
         raise ValueError(
@@ -122,15 +116,15 @@ def moderate(name: str, value: Any) -> float:
 
 
 def nonnegative(name: str, value: Any) -> float:
-    """A finite number, zero or above."""
+    """Check that a value is a finite number, zero or above."""
     number = real(name, value)
     if number < 0:
         raise ValueError(f"{name} must be at least 0, got {number}. Give 0 or a positive number.")
     return number
 
 
-def share(name: str, value: Any) -> float:
-    """A number between 0 and 1, neither of them included."""
+def fraction(name: str, value: Any) -> float:
+    """Check that a value is a number between 0 and 1, both excluded."""
     number = real(name, value)
     if not 0.0 < number < 1.0:
         raise ValueError(
@@ -139,48 +133,44 @@ def share(name: str, value: Any) -> float:
     return number
 
 
-def whole(name: str, value: Any, least: int = 1) -> int:
-    """A whole number of at least ``least``."""
+def integer(name: str, value: Any, least: int = 1) -> int:
+    """Check that a value is a whole number of at least ``least``; 1e5 passes, too."""
     if isinstance(value, bool | np.bool_ | np.timedelta64) or not isinstance(
         value, numbers.Integral
     ):
         if isinstance(value, float) and value.is_integer():
-            value = int(value)  # 1e5 is how people write a horizon
+            value = int(value)  # a horizon is often written as 1e5
         else:
             raise TypeError(
-                f"{name} must be a whole number, got {shown(value)} ({type(value).__name__})."
+                f"{name} must be a whole number, got {short_repr(value)} ({type(value).__name__})."
             )
     number = int(value)
     if number < least:
-        raise ValueError(f"{name} must be at least {least}, got {shown(number)}.")
+        raise ValueError(f"{name} must be at least {least}, got {short_repr(number)}.")
     return number
 
 
 def dimension(name: str, value: Any, least: int = 1) -> int:
-    """A whole number of coordinates that an array can have."""
-    number = whole(name, value, least)
+    """Check that a value is a number of coordinates that an array can have."""
+    number = integer(name, value, least)
     if number > LARGEST_DIMENSION:
         raise ValueError(
-            f"{name} must be at most {LARGEST_DIMENSION}, got {shown(number)}. Give the number of "
+            f"{name} must be at most {LARGEST_DIMENSION}, got {short_repr(number)}. Give the "
+            "number of "
             "coordinates."
         )
     return number
 
 
 def one_of(name: str, value: Any, allowed: Iterable[str]) -> None:
-    """Refuse a value that is none of these strings.
-
-    Nothing else is compared with them, as it may refuse comparison.
-    """
+    """Check that a value is one of these strings."""
+    # Only strings are compared: == of other objects may raise or return an array.
     if not (isinstance(value, str) and value in (allowed := tuple(allowed))):
-        raise ValueError(f"{name} must be one of {sorted(allowed)}, got {shown(value)}.")
+        raise ValueError(f"{name} must be one of {sorted(allowed)}, got {short_repr(value)}.")
 
 
-def unmasked(name: str, value: Any) -> Any:
-    """An array without a mask.
-
-    One that has a mask would lose it, and what is hidden behind it would count.
-    """
+def without_mask(name: str, value: Any) -> Any:
+    """Convert to an array; refuse a masked one, whose masked entries would count as values."""
     if isinstance(value, np.ma.MaskedArray):
         raise TypeError(
             f"{name} must not be masked: the mask would be lost. Fill it or drop the masked "
@@ -190,22 +180,23 @@ def unmasked(name: str, value: Any) -> Any:
         return np.asarray(value)
     except MemoryError:
         raise
-    except Exception as error:  # numpy's own words do not say which argument it was
+    except Exception as error:  # the message of numpy does not name the argument
         raise ValueError(
-            f"{name} must be an array, got {shown(value)}, of which numpy makes none. Give rows "
+            f"{name} must be an array, got {short_repr(value)}, of which numpy makes none. Give "
+            "rows "
             "of one length and plain values."
         ) from error
 
 
 def array(name: str, value: Any, ndim: int | None = None) -> Array:
-    """A finite array of doubles, copied only when it has to be."""
-    raw = unmasked(name, value)
+    """Check that a value is a finite array, and convert it to doubles; copied only if needed."""
+    raw = without_mask(name, value)
     if raw.dtype.kind not in "fiub":
         entries = raw.flat if raw.dtype.kind == "O" else ()
         odd = [entry for entry in entries if not is_real(entry) or not -LARGEST <= entry <= LARGEST]
-        got = f"{shown(odd[0], 40)} ({type(odd[0]).__name__})" if odd else f"dtype {raw.dtype}"
+        got = f"{short_repr(odd[0], 40)} ({type(odd[0]).__name__})" if odd else f"dtype {raw.dtype}"
         raise TypeError(
-            f"{name} must hold real numbers, got {got} in {shown(value)}. Convert it to float "
+            f"{name} must hold real numbers, got {got} in {short_repr(value)}. Convert it to float "
             "first."
         )
     clean = np.asarray(raw, dtype=np.float64)
@@ -214,17 +205,17 @@ def array(name: str, value: Any, ndim: int | None = None) -> Array:
             f"{name} must have {ndim} dimension(s), got shape {clean.shape}. Reshape it to "
             f"{ndim}-d."
         )
-    require_finite(name, clean)
+    check_finite(name, clean)
     return clean
 
 
 def as_doubles(name: str, objects: Any) -> Any:
-    """An array of objects as doubles; None becomes NaN."""
+    """Convert an array of objects to doubles; None becomes NaN."""
     try:
         return np.ascontiguousarray(objects, dtype=np.float64)
     except MemoryError:
         raise
-    except Exception:  # the message of numpy or of an object does not say where it stands
+    except Exception:  # the message of numpy or of an object does not say where the value stands
         for place, value in np.ndenumerate(objects):
             try:
                 np.float64(0.0 if value is None else float(value))
@@ -238,21 +229,21 @@ def as_doubles(name: str, objects: Any) -> Any:
                     else place
                 )
                 raise kind(
-                    f"{name} must hold numbers, got {shown(value, 40)} ({type(value).__name__}) "
+                    f"{name} must hold numbers, got {short_repr(value, 40)} "
+                    f"({type(value).__name__}) "
                     f"at {where}: "
-                    f"{shown(str(error), 120)[1:-1]}. Convert or repair it first."
+                    f"{short_repr(str(error), 120)[1:-1]}. Convert or repair it first."
                 ) from None
         raise ValueError(
-            f"{name} must hold numbers, got {shown(objects)}. Convert or repair it first."
+            f"{name} must hold numbers, got {short_repr(objects)}. Convert or repair it first."
         ) from None
 
 
-def require_finite(name: str, clean: Array) -> None:
-    """Refuse NaN and infinity, and say where the first one stands."""
+def check_finite(name: str, clean: Array) -> None:
+    """Refuse NaN and infinity, with the index of the first one."""
     with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(
-            np.sum(clean, dtype=np.float64)
-        ):  # the quick answer: one bad entry spoils the sum
+        # NaN and infinity spread to the sum: if it is finite, all entries are.
+        if np.isfinite(np.sum(clean, dtype=np.float64)):
             return
     finite = np.isfinite(clean)
     if not finite.all():
@@ -264,7 +255,7 @@ def require_finite(name: str, clean: Array) -> None:
 
 
 def vector(name: str, value: Any, dim: int | None = None) -> Vector:
-    """A finite one-dimensional array, of length ``dim`` where that is known."""
+    """Check that a value is a finite one-dimensional array, of length ``dim`` if that is given."""
     clean = array(name, value, ndim=1)
     if dim is not None and clean.shape != (dim,):
         raise ValueError(
@@ -276,9 +267,9 @@ def vector(name: str, value: Any, dim: int | None = None) -> Vector:
     return clean
 
 
-def positives(name: str, value: Any) -> Vector:
-    """One or more positive finite numbers, such as a pool or a prior."""
-    clean = vector(name, np.atleast_1d(unmasked(name, value)))
+def positive_vector(name: str, value: Any) -> Vector:
+    """Check that a value is one or more positive numbers, such as a pool or a prior."""
+    clean = vector(name, np.atleast_1d(without_mask(name, value)))
     if (clean <= 0).any():
         bad = float(clean[clean <= 0][0])
         raise ValueError(
@@ -288,8 +279,8 @@ def positives(name: str, value: Any) -> Vector:
 
 
 def points(name: str, value: Any, dim: int) -> Array:
-    """Points with any leading axes and ``dim`` coordinates each."""
-    clean = value if isinstance(value, np.ndarray) else unmasked(name, value)
+    """Check that a value is an array of points, shape ``(..., dim)``; NaN is not checked."""
+    clean = value if isinstance(value, np.ndarray) else without_mask(name, value)
     if clean.dtype != np.float64:
         clean = array(name, clean)
     if clean.ndim == 0 or clean.shape[-1] != dim:
@@ -300,21 +291,19 @@ def points(name: str, value: Any, dim: int) -> Array:
     return clean
 
 
-def require_inside(name: str, value: Any) -> None:
-    """Refuse a scipy sparse matrix whose indices lie outside it: scipy and the kernels write
-    wherever these point.
+def check_sparse_indices(name: str, value: Any) -> None:
+    """Refuse a scipy sparse matrix with indices outside its shape.
 
-    Nothing is changed or copied, unlike by scipy's own ``check_format``, which also does not know
-    every format.
+    scipy and the kernels write where the indices point. Nothing is changed or copied, unlike by
+    scipy's own ``check_format``, which does not know every format either.
     """
     if value.format == "coo":
-        where = (
-            (value.row, value.col) if value.ndim == 2 else value.coords
-        )  # scipy before 1.13 knows no coords
+        # scipy before 1.13 has no coords
+        where = (value.row, value.col) if value.ndim == 2 else value.coords
         starts = None
     elif value.format in ("csr", "csc", "bsr"):
         where, starts = (value.indices,), value.indptr
-    else:  # built in a way that cannot point outside, or checked once it is CSR
+    else:  # no indices, or checked after its conversion to CSR
         return
     sizes = value.shape if value.ndim == 2 or starts is None else (1, *value.shape)
     if starts is not None:
@@ -350,82 +339,102 @@ def require_inside(name: str, value: Any) -> None:
             )
 
 
+def checked(function: F) -> F:
+    """Raise a ValueError with the arguments where a formula leaves the range of doubles.
+
+    Each number may be valid by itself; squared and multiplied with the others it may overflow, or
+    vanish in a denominator.
+    """
+
+    @functools.wraps(function)
+    def wrapper(*given: Any, **named: Any) -> Any:
+        try:
+            return function(*given, **named)
+        except (OverflowError, ZeroDivisionError):
+            values = ", ".join(
+                f"{name}={short_repr(value, 24)}"
+                for name, value in named.items()
+                if isinstance(value, numbers.Real)
+            )
+            raise ValueError(
+                f"{function.__qualname__.removesuffix('.__init__')}({values}) leaves the range of "
+                "doubles: these numbers are too large or too small together. Choose other units, "
+                "such as losses divided by their usual size."
+            ) from None
+
+    return wrapper  # type: ignore[return-value]  # the same arguments as the function it wraps
+
+
 def domain(value: Any) -> Domain:
-    """Anything that behaves like a domain."""
+    """Check that a value has the methods of a domain."""
     if not isinstance(value, Domain):
         raise TypeError(
-            f"domain must be a domain such as sp.Ball(dim=3), got {shown(value)} "
+            f"domain must be a domain such as sp.Ball(dim=3), got {short_repr(value)} "
             f"({type(value).__name__})."
         )
     return value
 
 
 def stream(value: Any) -> Iterable[Loss]:
-    """Something that losses can be taken from, one after the other."""
+    """Check that a value is an iterable, of losses."""
     if not isinstance(value, Iterable) or (isinstance(value, np.ndarray) and value.ndim == 0):
         raise TypeError(
-            f"stream must be an iterable of losses such as sp.LinearStream, got {shown(value)} "
-            f"({type(value).__name__})."
+            "stream must be an iterable of losses such as sp.LinearStream, "
+            f"got {short_repr(value)} ({type(value).__name__})."
         )
     return value
 
 
 def learner(value: Any) -> Learner:
-    """Something that decides and observes."""
-    decides = hasattr(type(value), "decision") or hasattr(
-        value, "decision"
-    )  # a property is not asked: it may be costly
+    """Check that a value has ``decision`` and ``observe``, as learners have."""
+    # The class first: a property of an instance would be computed.
+    decides = hasattr(type(value), "decision") or hasattr(value, "decision")
     if not (decides and callable(getattr(value, "observe", None))):
         raise TypeError(
-            f"learner must have decision and observe, got {shown(value)} "
+            f"learner must have decision and observe, got {short_repr(value)} "
             f"({type(value).__name__}). Try sp.Sword."
         )
-    return value  # type: ignore[no-any-return]  # by what it has, not by its class
+    return value  # type: ignore[no-any-return]  # duck typing
 
 
-def not_a_loss(value: Any) -> TypeError:
-    """What to say of something that cannot be a round of a game."""
+def loss_type_error(value: Any) -> TypeError:
+    """Error for a value that is not a loss."""
     return TypeError(
-        f"loss must have value, gradient and smoothness, got {shown(value)}. Try sp.SquaredLoss."
+        f"loss must have value, gradient and smoothness, got {short_repr(value)}. "
+        "Try sp.SquaredLoss."
     )
 
 
 def gradient_of(loss: Any) -> Gradient:
-    """The gradient field of a loss, refusing an answer of the wrong shape or one that is not
-    finite.
-    """
+    """Wrap the gradient of a loss with a check of the shape and size of its results."""
     return _answer_of(
         loss, "gradient", lambda shape: shape, ": the same shape", ": its square overflows"
     )
 
 
 def values_of(loss: Any) -> Gradient:
-    """The values of a loss at points of shape ``(..., d)``, refusing an answer of the wrong
-    shape or one that is not finite.
-    """
+    """Wrap the values of a loss with a check of the shape and size of its results."""
     return _answer_of(loss, "value", lambda shape: shape[:-1])
 
 
 def _answer_of(
     loss: Any, what: str, wanted: Callable[[Any], Any], which: str = "", why: str = ""
 ) -> Gradient:
-    """What a loss answers at points when it is asked for its gradient or its value.
-
-    ``wanted`` tells the shape by theirs.
-    """
+    """Wrap a method of a loss; ``wanted`` maps the shape of points to that of the result."""
     function = getattr(loss, what, None)
     if not callable(function):
-        raise not_a_loss(loss)
+        raise loss_type_error(loss)
 
     def ask(where: Array) -> Array:
         view = where.view()
-        view.flags.writeable = False  # the points are the learner's own
+        view.flags.writeable = False  # the loss must not change the learner's points
         raw = function(view)
         try:
-            answer = np.array(raw, dtype=np.float64)  # a copy: the loss may use its array again
+            answer = np.array(raw, dtype=np.float64)  # a copy: the loss may reuse its array
         except (TypeError, ValueError):
             raise TypeError(
-                f"loss.{what} must return numbers, got {shown(raw)}. Return one {what} per point."
+                f"loss.{what} must return numbers, got {short_repr(raw)}. "
+                f"Return one {what} per point."
             ) from None
         if answer.shape != wanted(where.shape):
             raise ValueError(
@@ -433,7 +442,7 @@ def _answer_of(
                 f"It must return one {what} per point{which}."
             )
         if not (np.abs(answer) <= LARGEST_GRADIENT).all():
-            require_finite(f"loss.{what}'s answer", answer)
+            check_finite(f"loss.{what}'s answer", answer)
             raise ValueError(
                 f"loss.{what}'s answer must not pass {LARGEST_GRADIENT:g}{why}. Rescale the loss."
             )
@@ -443,12 +452,12 @@ def _answer_of(
 
 
 def rate(name: str, value: Any, default: Any) -> Any:
-    """A learning-rate rule, or the default where none is given."""
+    """Check that a value is a learning-rate rule; the default if it is None."""
     if value is None:
         return default
     if not all(hasattr(value, part) for part in ("start", "step", "retention")):
         raise TypeError(
             f"{name} must be a rate such as sp.rates.Fixed(0.1), with start, step and retention; "
-            f"got {shown(value)}."
+            f"got {short_repr(value)}."
         )
     return value

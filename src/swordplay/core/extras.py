@@ -1,6 +1,4 @@
-"""What the optional parts of the package need: the command that installs it, for messages about
-a package that is missing.
-"""
+"""Messages about optional packages that are missing, with the command that installs them."""
 
 from __future__ import annotations
 
@@ -9,10 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-def installation(extra: str) -> str:
-    """The pip command that brings what an extra needs.
-
-    It works wherever swordplay itself was installed from.
+def pip_command(extra: str) -> str:
+    """The pip command that installs the packages of an extra, from the metadata of swordplay.
 
     Parameters
     ----------
@@ -21,12 +17,10 @@ def installation(extra: str) -> str:
 
     Examples
     --------
-    >>> installation("sweep")
+    >>> pip_command("sweep")
     "pip install 'joblib>=1.4'"
     """
-    from importlib import (
-        metadata,
-    )  # takes longer to import than all the rest here, and is for messages only
+    from importlib import metadata  # slow to import, and needed for error messages only
 
     wanted = [line.partition(";") for line in metadata.requires("swordplay") or ()]
     names = [
@@ -38,18 +32,17 @@ def installation(extra: str) -> str:
 
 
 @contextmanager
-def needing(what: str, extra: str, *modules: str) -> Iterator[None]:
-    """Imports of an optional part: a package that is not installed is named, with the command that
-    installs it.
+def require_extra(what: str, extra: str, *modules: str) -> Iterator[None]:
+    """Context for imports of optional packages: names a missing one and how to install it.
 
     Parameters
     ----------
     what
-        The part, for the message.
+        The part of swordplay that needs them, for the message.
     extra
-        Where its packages are listed (see :func:`installation`).
+        The extra in ``pyproject.toml`` that lists the packages.
     modules
-        Names of these packages in Python; if another one is missing, that is an error of its own.
+        Names under which they are imported; the absence of any other module is not reported.
 
     Raises
     ------
@@ -58,7 +51,7 @@ def needing(what: str, extra: str, *modules: str) -> Iterator[None]:
 
     Examples
     --------
-    >>> with needing("this example", "sweep", "no_such_package"):
+    >>> with require_extra("this example", "sweep", "no_such_package"):
     ...     import no_such_package
     Traceback (most recent call last):
     ...
@@ -72,7 +65,6 @@ def needing(what: str, extra: str, *modules: str) -> Iterator[None]:
         if missing not in modules:
             raise
         message = (
-            f"{what} needs {missing}, which is not installed. Install it with: "
-            f"{installation(extra)}"
+            f"{what} needs {missing}, which is not installed. Install it with: {pip_command(extra)}"
         )
         raise ImportError(message, name=error.name) from error

@@ -1,9 +1,9 @@
-"""Files that are whole or not there: whenever the machine stops, a name leads to all of the old
-bytes or all of the new ones.
+"""Atomic files: after a crash, a path holds all of the old bytes or all of the new ones.
 
-The one place that knows how: a temporary file beside the target, all of it down to the disk, then
-the name, then the folder. Checkpoints and reports are written at once (:func:`write_whole`); tables
-grow in a file of their own until they are finished (:func:`open_own`, :func:`give_name`).
+A file is written under a temporary name in the same folder, synchronized with the disk, renamed,
+and then its folder is synchronized. Checkpoints and reports are written at once
+(:func:`write_atomic`); tables grow in a file of their own until they are finished
+(:func:`open_private`, :func:`publish`).
 """
 
 from __future__ import annotations
@@ -19,37 +19,28 @@ from typing import BinaryIO
 
 try:
     import fcntl
-# Windows: there an open file cannot be removed or renamed by others, which serves as well as a lock
-except ImportError:
+except ImportError:  # Windows, where other processes cannot remove or rename an open file
     fcntl = None  # type: ignore[assignment]  # a module or nothing
 
-UNFOLLOWED = (
+OPEN_FLAGS = (
     getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 )
-"""Open no link; wait for nobody at a pipe. Windows has neither."""
+"""Do not follow symbolic links; do not block on a FIFO. Windows has neither flag."""
 PRIVATE, ORDINARY = 0o600, 0o666
-"""Modes of new files: what holds users' data is for its owner alone.
-
-Results are as the umask wants them.
-"""
-LONGEST_STEM = 100
-"""Letters of a file's name that the name of its temporary file begins with: names of files must
-not become too long.
-"""
+"""Modes of new files: for the owner alone, or as the umask allows."""
+MAX_STEM_LENGTH = 100
+"""Characters of a file's name in that of its temporary file: file systems limit names."""
 
 
-class Planted(OSError):
-    """A name that is to be written is taken by a link or by no file at all, and what it leads to
-    would be overwritten.
-    """
+class PathTaken(OSError):
+    """A path to be written is a link or no regular file; writing would change another file."""
 
 
-def write_whole(path: str | os.PathLike[str], data: bytes, mode: int = ORDINARY) -> None:
-    """Write a file, all or nothing: whenever the machine stops, the path holds the old file or the
-    new one.
+def write_atomic(path: str | os.PathLike[str], data: bytes, mode: int = ORDINARY) -> None:
+    """Write a file atomically: after a crash, the path holds the old file or the new one.
 
-    Temporary files of this path that a killed process left behind are removed. Several may write to
-    one path at once; the last one wins.
+    Temporary files of this path that a killed process left are removed. Several processes may write
+    to one path at once; the last one wins.
 
     Parameters
     ----------
@@ -57,44 +48,42 @@ def write_whole(path: str | os.PathLike[str], data: bytes, mode: int = ORDINARY)
         File to write; its folder must exist. Through a symbolic link, the file behind it is
         replaced.
     data
-        All of it.
+        Contents of the file.
     mode
-        Permissions of the file, less what the umask takes away. A file that is there is replaced,
-        mode included.
+        Permissions of the file before the umask. An existing file is replaced, mode included.
 
     Raises
     ------
     OSError
-        If it could not be written; a file that was there still is.
+        If it could not be written; an existing file is unchanged.
     """
     target = os.path.realpath(path)
     if os.path.isdir(target):
         raise IsADirectoryError(errno.EISDIR, "a folder has this name", target)
     folder, name = os.path.split(target)
-    stem = name[:LONGEST_STEM]
-    _sweep(folder, stem)
-    file = _claimed(folder, stem, mode)
+    stem = name[:MAX_STEM_LENGTH]
+    _remove_stale(folder, stem)
+    file = _new_temporary(folder, stem, mode)
     try:
         with file:
             file.write(data)
             file.flush()
-            give_name(file, file.name, target)
+            publish(file, file.name, target)
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(file.name)
         raise
 
 
-def give_name(file: BinaryIO | FileIO, temporary: str, target: str) -> None:
-    """Let a file that was written under a temporary name take its own, once everything in it is on
-    the disk.
+def publish(file: BinaryIO | FileIO, temporary: str, target: str) -> None:
+    """Synchronize a file with the disk, then rename it from its temporary name to its own.
 
     Parameters
     ----------
     file
         The open file, flushed; closed where an open file cannot be renamed (Windows).
     temporary, target
-        Its name now, and from now on. A file that is there is replaced.
+        Its name before and after. An existing file at the target is replaced.
     """
     os.fsync(file.fileno())
     if fcntl is None:
@@ -103,9 +92,8 @@ def give_name(file: BinaryIO | FileIO, temporary: str, target: str) -> None:
     sync_folder(target)
 
 
-def open_own(path: str, mode: int = ORDINARY) -> int:
-    """A new file, or the one that is there if it is nothing but our own: not through a link, which
-    may lead anywhere.
+def open_private(path: str, mode: int = ORDINARY) -> int:
+    """Create a file, or open an existing regular file that has no other links.
 
     Returns
     -------
@@ -114,33 +102,31 @@ def open_own(path: str, mode: int = ORDINARY) -> int:
 
     Raises
     ------
-    Planted
-        If something else has this name.
+    PathTaken
+        If the path is a link, has further links, or is no regular file.
     """
     try:
-        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | UNFOLLOWED, mode)
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | OPEN_FLAGS, mode)
     except FileExistsError:
         pass
     try:
-        descriptor = os.open(path, os.O_RDWR | UNFOLLOWED)
+        descriptor = os.open(path, os.O_RDWR | OPEN_FLAGS)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENXIO) or os.path.islink(path):
-            raise Planted(path) from error
+            raise PathTaken(path) from error
         raise
     found = os.fstat(descriptor)
     if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
         os.close(descriptor)
-        raise Planted(path)
+        raise PathTaken(path)
     return descriptor
 
 
 def lock(descriptor: int, *, wait: bool) -> bool:
-    """Whether the open file is ours now.
+    """Lock an open file until it is closed or its process ends; whether that succeeded.
 
-    On Windows, which has no such locks, an open file protects itself.
-
-    A lock ends with its process. It is refused (False) where somebody else has it, unless we
-    ``wait`` for it.
+    False if another process holds the lock and ``wait`` is False. On Windows, where other processes
+    cannot remove an open file, nothing is done.
 
     Raises
     ------
@@ -157,9 +143,9 @@ def lock(descriptor: int, *, wait: bool) -> bool:
 
 
 def sync_folder(path: str) -> None:
-    """Bring the name of a file down to the disk; Windows does so by itself and opens no folder.
+    """Synchronize the folder of a file with the disk, so that a renaming survives a crash.
 
-    In a folder that may be written to and not looked into, that is left to the system.
+    Windows needs no such call, and a folder without read permission does not allow it.
     """
     if fcntl is not None:
         try:
@@ -172,29 +158,27 @@ def sync_folder(path: str) -> None:
             os.close(descriptor)
 
 
-def _claimed(folder: str, stem: str, mode: int) -> BinaryIO:
-    """A new temporary file, locked for as long as it is open, so that nobody sweeps it."""
+def _new_temporary(folder: str, stem: str, mode: int) -> BinaryIO:
+    """Create a temporary file, locked while it is open so that :func:`_remove_stale` keeps it."""
     while True:
         temporary = os.path.join(folder, f".{stem}.{secrets.token_hex(8)}.tmp")
-        # because write_whole closes it
+        # SIM115: write_atomic closes the file
         file = open(temporary, "xb", opener=lambda path, flags: os.open(path, flags, mode))  # noqa: SIM115
-        with contextlib.suppress(OSError):  # without locks nothing is swept
-            lock(
-                file.fileno(), wait=True
-            )  # for no more than the instant in which somebody looks whether to sweep it
+        # Without locks no file is removed as stale.
+        with contextlib.suppress(OSError):
+            # waits at most while another process checks whether the file is stale
+            lock(file.fileno(), wait=True)
         if os.path.exists(file.name):
             return file
-        file.close()  # it was swept before it was locked: once more
+        file.close()  # it was removed before it was locked: try again
 
 
-def _sweep(folder: str, stem: str) -> None:
-    """Remove temporary files of a path whose writers are gone: a lock ends with its process."""
+def _remove_stale(folder: str, stem: str) -> None:
+    """Remove temporary files of a path whose processes have ended, and their locks with them."""
     pattern = re.compile(rf"\.{re.escape(stem)}\.[0-9a-f]{{16}}\.tmp")
     try:
         found = os.listdir(folder)
-    except (
-        OSError
-    ):  # it may not be looked into; or it is not there, which whoever writes to it will be told
+    except OSError:  # the folder is unreadable or missing: the write itself reports that
         return
     for stray in filter(pattern.fullmatch, found):
         with contextlib.suppress(OSError), open(os.path.join(folder, stray), "rb") as file:

@@ -1,89 +1,351 @@
-"""State as plain data: nested named tuples to flat dictionaries of arrays and numbers, and back.
+"""The schema of saved states: fields declared once beside a class, used to save, load and check.
 
-Parts keep their state in named tuples that are replaced, never written into. A round builds the
-next tuple and the learner takes it in one assignment, which is why ``observe`` is all or nothing.
+A state is a named tuple that is replaced and never written into. Its annotations declare what each
+field may hold::
+
+    class HedgeState(NamedTuple):
+        weights: Annotated[Vector, array("experts", low=0.0, high=1.0)]
+        rate: RateState
+
+:func:`save` turns it into a flat dictionary of arrays and numbers (``weights``, ``rate.value``),
+:func:`load` checks such a dictionary against the declarations and makes the named tuple again.
+Axes are declared by name: the first array that has an axis ``experts`` sets its length, and all
+others must agree.
+
+Beside the state of a learner, a saved dictionary holds what the learner was made with, under names
+that begin with ``settings.`` (:func:`made_with`), so that it is only loaded into the same learner.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple, TypeVar, cast
+import functools
+import json
+import types
+import typing
+from collections.abc import Callable, Mapping
+from numbers import Real
+from typing import Annotated, Any, NamedTuple, Protocol, TypeVar, cast, runtime_checkable
 
 import numpy as np
 
-from swordplay.core.arguments import shown
-from swordplay.core.types import State
+from swordplay.core.arguments import short_repr
+from swordplay.core.types import Array, State
 
 S = TypeVar("S")
 
-MOST_ROUNDS = 2.0**53
-"""Doubles count no farther one by one."""
+LARGE = 1e300
+"""Largest magnitude of numbers whose declaration sets no other limit."""
+MAX_ROUNDS = 2.0**53
+"""Doubles represent whole numbers up to here without gaps."""
 UNKNOWN = 1e150
-"""Stands for a squared distance that a state of before does not tell: whoever reads it takes the
-largest that there can be.
-"""
+"""Stands for a squared distance that a state does not hold: read as the largest possible one."""
 DAMAGED = "The state is damaged: load an earlier one."
-"""What to do about a number that no game leads to."""
+"""Remedy for a number that no sequence of losses or rows leads to."""
+OTHER_LEARNER = "Load a state that the same kind of learner saved."
+
+SETTINGS = "settings."
+"""Prefix of the settings in a saved state."""
+MAX_DIFFERENCES = 6
+"""Differences between two sets of settings that a message lists."""
+MAX_ENTRIES = 12
+"""Entries of a state of unknown kind that :func:`describe_entries` lists."""
 
 
-class Range(NamedTuple):
-    """What an entry of a saved state may hold: checked before anything is done with it, as
-    kernels trust their numbers.
-    """
+# ------------------------------------------------------------------- declarations
 
-    least: float
-    most: float
+
+class Field(NamedTuple):
+    """What an entry of a saved state may hold: a number or an array of numbers."""
+
+    low: float = -LARGE
+    """Least value, included."""
+    high: float = LARGE
+    """Largest value, included."""
     whole: bool = False
-    """Whether it counts something, or stands for a place in an array."""
-    missing: bool = False
-    """Whether NaN stands for what is not known yet."""
+    """Whether values are whole numbers, such as counts and indices."""
+    nan: bool = False
+    """Whether NaN is allowed, for values that are not known."""
+    shape: tuple[int | str, ...] | None = None
+    """Length of each axis, or its name; None for any shape."""
+    optional: bool = False
+    """Whether the entry may be absent; the field then is None."""
 
 
-COUNT = Range(0.0, MOST_ROUNDS, whole=True)
-ROWS = Range(0.0, 2.0**50, whole=True)
-"""Rows of a table: no table has as many, and all that come on top can still be counted."""
+def number(
+    low: float = -LARGE,
+    high: float = LARGE,
+    *,
+    whole: bool = False,
+    nan: bool = False,
+    optional: bool = False,
+) -> Field:
+    """Declare a single number between ``low`` and ``high``."""
+    return Field(low, high, whole, nan, (), optional)
 
 
-def require(name: str, values: Any, allowed: Range) -> None:
-    """Refuse numbers outside their range.
+def array(
+    *shape: int | str,
+    low: float = -LARGE,
+    high: float = LARGE,
+    whole: bool = False,
+    nan: bool = False,
+    optional: bool = False,
+) -> Field:
+    """Declare an array whose axes have these lengths or names; each entry is within the range."""
+    return Field(low, high, whole, nan, shape, optional)
+
+
+COUNT = Field(0.0, MAX_ROUNDS, whole=True)
+"""A number of rounds."""
+ROWS = Field(0.0, 2.0**50, whole=True)
+"""A number of rows of a table, small enough for all further rows to be counted."""
+
+
+@functools.cache
+def schema(kind: Any) -> Mapping[str, Any]:
+    """Read the declarations of a named tuple, in the order of its fields.
+
+    Returns
+    -------
+    Mapping
+        By name of the field: its :class:`Field`, the named tuple that it holds, the same in a list
+        if the field is a tuple of them, or None if the annotation declares nothing.
+    """
+    hints = typing.get_type_hints(kind, include_extras=True)
+    return {name: _declaration(hints[name]) for name in kind._fields}
+
+
+def _declaration(hint: Any) -> Any:
+    if typing.get_origin(hint) is Annotated:
+        return next((one for one in hint.__metadata__ if isinstance(one, Field)), None)
+    if typing.get_origin(hint) is tuple:
+        parts = [_declaration(one) for one in typing.get_args(hint)[:1]]
+        return parts if parts and parts[0] is not None else None
+    if isinstance(hint, type) and hasattr(hint, "_fields"):
+        return hint
+    return None
+
+
+# ------------------------------------------------------------------- saving and loading
+
+
+def save(state: Any, prefix: str = "") -> State:
+    """Turn a nested named tuple into a flat dictionary with dotted names; arrays are copied.
+
+    >>> class Point(NamedTuple):
+    ...     place: Annotated[Array, array("dim")]
+    ...     rounds: Annotated[int, number(0.0, MAX_ROUNDS, whole=True)]
+    >>> save(Point(np.zeros(2), 3))
+    {'place': array([0., 0.]), 'rounds': 3}
+    """
+    flat: State = {}
+    for name, value in state._asdict().items():
+        _save_into(flat, f"{prefix}{name}", value)
+    return flat
+
+
+def _save_into(flat: State, name: str, value: Any) -> None:
+    if value is None:
+        return
+    if hasattr(value, "_asdict"):
+        flat |= save(value, f"{name}.")
+    elif isinstance(value, tuple):
+        for place, part in enumerate(value):
+            _save_into(flat, f"{name}.{place}", part)
+    else:
+        flat[name] = value.copy() if isinstance(value, np.ndarray) else value
+
+
+def load(kind: type[S] | S, saved: Mapping[str, Any], sizes: Mapping[str, int] | None = None) -> S:
+    """Make a named tuple from the dictionary that :func:`save` returned.
+
+    Parameters
+    ----------
+    kind
+        The class of the state, or a state of the same kind: it tells the classes of fields whose
+        annotations leave them open, and the shapes of fields that declare none.
+    saved
+        Entries by name, with no others beside them.
+    sizes
+        Lengths of axes by name. The first array that has any other axis sets its length; within
+        the elements of a tuple, for that element alone.
+
+    Returns
+    -------
+    S
+        Arrays of double precision, floats and ints, all new.
 
     Raises
     ------
     ValueError
-        Names the entry, the first number that is wrong and where it stands.
+        If an entry is missing, unknown, of another shape, out of its range or not a number.
+
+    >>> class Point(NamedTuple):
+    ...     place: Annotated[Array, array("dim", low=-1.0, high=1.0)]
+    >>> load(Point, {"place": [0.5, 2.0]})
+    Traceback (most recent call last):
+    ...
+    ValueError: state['place'] must hold numbers from -1 to 1, got 2 at 1. The state is damaged:
+    load an earlier one.
+    """
+    reader = _Reader(saved)
+    state = reader.read(kind, "", dict(sizes or {}))
+    if reader.missing:
+        raise ValueError(f"state lacks {sorted(reader.missing)}. {OTHER_LEARNER}")
+    if unknown := sorted(map(str, saved.keys() - reader.found)):
+        raise ValueError(f"state has unknown entries {unknown}. {OTHER_LEARNER}")
+    if reader.error is not None:
+        raise reader.error
+    return cast(S, state)
+
+
+class _Reader:
+    """Reads the entries of one saved state to the end, and notes what is wrong with them."""
+
+    def __init__(self, saved: Mapping[str, Any]) -> None:
+        self.saved = saved
+        self.found: set[str] = set()
+        self.missing: list[str] = []
+        self.error: ValueError | None = None
+
+    def read(self, kind: Any, prefix: str, sizes: dict[str, int]) -> Any:
+        """Read the named tuple whose entries begin with ``prefix``; None for what is wrong."""
+        example, kind = (None, kind) if isinstance(kind, type) else (kind, type(kind))
+        return kind(
+            **{
+                name: self._field(declared, getattr(example, name, None), f"{prefix}{name}", sizes)
+                for name, declared in schema(kind).items()
+            }
+        )
+
+    def _field(self, declared: Any, example: Any, name: str, sizes: dict[str, int]) -> Any:
+        if hasattr(example, "_fields"):
+            return self.read(example, f"{name}.", sizes)
+        if isinstance(example, tuple) and not isinstance(declared, Field):
+            return tuple(
+                self._field(None, one, f"{name}.{place}", dict(sizes))
+                for place, one in enumerate(example)
+            )
+        if isinstance(declared, list):
+            return self._elements(declared[0], name, sizes)
+        if declared is None:
+            declared = _field_like(example)
+        if not isinstance(declared, Field):
+            return self.read(declared, f"{name}.", sizes)
+        return self._entry(declared, name, sizes)
+
+    def _elements(self, kind: Any, name: str, sizes: dict[str, int]) -> tuple[Any, ...]:
+        """Read the elements ``name.0``, ``name.1``, ... as many as there are."""
+        elements: list[Any] = []
+        while any(str(one).startswith(f"{name}.{len(elements)}.") for one in self.saved):
+            elements.append(self.read(kind, f"{name}.{len(elements)}.", dict(sizes)))
+        return tuple(elements)
+
+    def _entry(self, field: Field, name: str, sizes: dict[str, int]) -> Any:
+        """Read one value: a new array, an int or a float."""
+        if name not in self.saved:
+            if not field.optional:
+                self.missing.append(name)
+            return None
+        self.found.add(name)
+        value = self.saved[name]
+        try:
+            check(name, value, field, sizes)
+        except ValueError as error:
+            self.error = self.error or error
+            return None
+        if np.ndim(value):
+            return np.array(value, dtype=np.float64)
+        return int(value) if field.whole else float(value)
+
+
+def _field_like(example: Any) -> Field:
+    """The declaration of a field that has none: numbers in the shape of an example."""
+    whole = isinstance(example, int) and not isinstance(example, bool)
+    return Field(-np.inf, np.inf, whole, shape=np.shape(example))
+
+
+# ------------------------------------------------------------------- checking
+
+
+def check(name: str, values: Any, field: Field, sizes: dict[str, int] | None = None) -> None:
+    """Check a number or an array against its declaration.
+
+    Parameters
+    ----------
+    name
+        Of the entry, for the message.
+    values
+        As they were saved.
+    field
+        What they may hold.
+    sizes
+        Known lengths of axes by name, to which the axes of ``values`` are added.
+
+    Raises
+    ------
+    ValueError
+        Names the entry, the first number that is wrong and its index.
     """
     if (
         isinstance(values, float)
-        and allowed.least <= values <= allowed.most
-        and not (allowed.whole and values % 1.0)
+        and field.low <= values <= field.high
+        and not (field.whole and values % 1.0)
+        and not field.shape
     ):
-        # a number alone, which numpy would make an array of first: states have thousands of them
-        return
-    if type(values) is int and not -(2**63) <= values < 2**63:  # beyond numpy's whole numbers
+        return  # numpy needs ten times as long for a single number, and states hold thousands
+    if type(values) is int and not -(2**63) <= values < 2**63:  # beyond numpy's integers
         values = float(min(max(values, -(10**308)), 10**308))
-    if (
-        np.asarray(values).dtype.kind not in "fiu"
-    ):  # numpy would read numbers in quotes, and truths, as numbers
-        raise ValueError(f"state[{name!r}] must hold numbers, got {shown(values)}. {DAMAGED}")
-    numbers = np.asarray(values, dtype=np.float64)
+    try:
+        found = np.asarray(values)
+    except ValueError:  # lists of several lengths
+        raise _not_numbers(name, values) from None
+    if found.dtype.kind not in "fiu":  # numpy would convert numbers in quotes and booleans
+        raise _not_numbers(name, values)
+    if field.shape is not None:
+        _check_shape(name, found.shape, field.shape, {} if sizes is None else sizes)
+    numbers = np.asarray(found, dtype=np.float64)
     with np.errstate(invalid="ignore"):
-        right = (numbers >= allowed.least) & (numbers <= allowed.most)
-    if allowed.whole:
+        right = (numbers >= field.low) & (numbers <= field.high)
+    if field.whole:
         right &= numbers == np.floor(numbers)
-    if allowed.missing:
+    if field.nan:
         right |= np.isnan(numbers)
     if not right.all():
-        where = tuple(int(k) for k in np.argwhere(~right)[0])
-        kind = "whole numbers" if allowed.whole else "numbers"
-        place = f" at {where if len(where) > 1 else where[0]}" if where else ""
+        index = tuple(int(k) for k in np.argwhere(~right)[0])
+        kind = "whole numbers" if field.whole else "numbers"
+        place = f" at {index if len(index) > 1 else index[0]}" if index else ""
         raise ValueError(
-            f"state[{name!r}] must hold {kind} from {allowed.least:g} to {allowed.most:g}, "
-            f"got {numbers[where]:g}{place}. {DAMAGED}"
+            f"state[{name!r}] must hold {kind} from {field.low:g} to {field.high:g}, "
+            f"got {numbers[index]:g}{place}. {DAMAGED}"
         )
 
 
-def require_one(name: str, value: Any, allowed: Range) -> None:
-    """The same of a single number: a list of numbers, even an empty one, is none.
+def _not_numbers(name: str, values: Any) -> ValueError:
+    return ValueError(f"state[{name!r}] must hold numbers, got {short_repr(values)}. {DAMAGED}")
+
+
+def _check_shape(
+    name: str, found: tuple[int, ...], declared: tuple[int | str, ...], sizes: dict[str, int]
+) -> None:
+    if len(found) == len(declared):
+        wanted = tuple(
+            sizes.setdefault(axis, length) if isinstance(axis, str) else axis
+            for axis, length in zip(declared, found, strict=True)
+        )
+        if wanted == found:
+            return
+        shape = str(wanted)
+    else:
+        shape = f"({', '.join(str(sizes.get(str(axis), axis)) for axis in declared)})"
+    raise ValueError(
+        f"state[{name!r}] must have shape {shape}, got {found}. Make the learner with the "
+        "settings it was saved with."
+    )
+
+
+def check_number(name: str, value: Any, field: Field) -> None:
+    """Check a single number against its declaration; an array is refused, whatever its size.
 
     Raises
     ------
@@ -91,12 +353,12 @@ def require_one(name: str, value: Any, allowed: Range) -> None:
         Names the entry and what it holds.
     """
     if np.ndim(value):
-        raise ValueError(f"state[{name!r}] must be one number, got {shown(value)}. {DAMAGED}")
-    require(name, value, allowed)
+        raise ValueError(f"state[{name!r}] must be one number, got {short_repr(value)}. {DAMAGED}")
+    check(name, value, field)
 
 
-def bytes_of(name: str, values: Any) -> bytes:
-    """What an entry that is an array of bytes holds; other numbers would be cut to bytes.
+def as_bytes(name: str, values: Any) -> bytes:
+    """Convert an entry that is an array of bytes; arrays of other types are refused.
 
     Raises
     ------
@@ -104,12 +366,12 @@ def bytes_of(name: str, values: Any) -> bytes:
         Names the entry and what it holds.
     """
     if type(values) is not np.ndarray or values.dtype != np.uint8 or values.ndim != 1:
-        raise ValueError(f"state[{name!r}] must hold bytes, got {shown(values)}. {DAMAGED}")
+        raise ValueError(f"state[{name!r}] must hold bytes, got {short_repr(values)}. {DAMAGED}")
     return values.tobytes()
 
 
 def length(name: str, saved: Mapping[str, Any], axis: int = 0) -> int:
-    """How long an array of a saved state is, to be compared before room is made for as many.
+    """Length of an axis of a saved array, to be checked before memory is allocated for it.
 
     Raises
     ------
@@ -119,81 +381,309 @@ def length(name: str, saved: Mapping[str, Any], axis: int = 0) -> int:
     shape = np.shape(saved.get(name, ()))
     if len(shape) <= axis:
         raise ValueError(
-            f"state[{name!r}] must be an array, got {shown(saved.get(name))}. {DAMAGED}"
+            f"state[{name!r}] must be an array, got {short_repr(saved.get(name))}. {DAMAGED}"
         )
     return int(shape[axis])
 
 
-def flatten(state: Any, prefix: str = "") -> State:
-    """Every leaf of a nested named tuple under a dotted name; arrays are copied."""
-    flat: State = {}
-    for name, value in state._asdict().items():
-        flat.update(_leaves(value, f"{prefix}{name}"))
-    return flat
+# ------------------------------------------------------------------- states within states
 
 
-def _leaves(value: Any, name: str) -> State:
-    if hasattr(value, "_asdict"):
-        return flatten(value, f"{name}.")
-    if isinstance(value, tuple):
-        return {
-            key: leaf
-            for i, part in enumerate(value)
-            for key, leaf in _leaves(part, f"{name}.{i}").items()
-        }
-    return {name: value.copy() if isinstance(value, np.ndarray) else value}
+def add_prefix(name: str, state: Mapping[str, Any]) -> State:
+    """Put the name of a part and a dot before each name of its state.
+
+    >>> add_prefix("learner", {"rounds": 3})
+    {'learner.rounds': 3}
+    """
+    return {f"{name}.{key}": value for key, value in state.items()}
 
 
-def restore(like: S, flat: Mapping[str, Any]) -> S:
-    """The named tuple shaped ``like`` that holds the leaves of ``flat``.
+def strip_prefix(name: str, whole: Mapping[str, Any]) -> State:
+    """Select the state of a part from that of the whole, the inverse of :func:`add_prefix`.
+
+    >>> strip_prefix("learner", {"learner.rounds": 3, "rows": 5})
+    {'rounds': 3}
+    """
+    prefix = f"{name}."
+    return {
+        key.removeprefix(prefix): value for key, value in whole.items() if key.startswith(prefix)
+    }
+
+
+def split_parts(whole: Mapping[str, Any]) -> dict[str, Any]:
+    """Split a state into the states of its parts, by name, and entries of the whole itself.
+
+    >>> split_parts({"learner.rounds": 3, "learner.rate.level": 0.5, "rows": 5})
+    {'learner': {'rounds': 3, 'rate.level': 0.5}, 'rows': 5}
+    """
+    parts: dict[str, Any] = {}
+    for key, value in whole.items():
+        name, dot, rest = key.partition(".")
+        if name in parts and not (dot and isinstance(parts[name], dict)):
+            raise ValueError(f"state has {name!r} as well as parts of it. {DAMAGED}")
+        if dot:
+            parts.setdefault(name, {})[rest] = value
+        else:
+            parts[name] = value
+    return parts
+
+
+def part_of(name: str, parts: Mapping[str, Any]) -> State:
+    """Look up the state of a part in what :func:`split_parts` returned.
 
     Raises
     ------
     ValueError
-        If a leaf is missing, unknown, of another shape or not a number.
+        If there is no such part.
     """
-    template = flatten(like)
-    if missing := sorted(template.keys() - flat.keys()):
-        raise ValueError(
-            f"state lacks {missing}. Load a state that the same kind of learner saved."
-        )
-    if unknown := sorted(flat.keys() - template.keys()):
-        raise ValueError(
-            f"state has unknown entries {unknown}. Load a state that the same kind of learner "
-            "saved."
-        )
-    clean = {name: _like(name, flat[name], leaf) for name, leaf in template.items()}
-    return cast(S, _rebuild(like, clean, ""))
+    found = parts.get(name)
+    if not isinstance(found, dict):
+        raise ValueError(f"state lacks {name + '.*'!r}. {OTHER_LEARNER}")
+    return found
 
 
-def _like(name: str, value: Any, leaf: Any) -> Any:
-    """``value`` as the same kind of leaf: an array of that shape, a whole number or a float."""
+# ------------------------------------------------------------------- JSON within states
+
+
+class OneOf(tuple[Any, ...]):
+    """Alternative shapes of a JSON value."""
+
+
+def read_json(name: str, text: Any, shape: Any) -> Any:
+    """Parse an entry that is a JSON text, and check the value against a shape.
+
+    Parameters
+    ----------
+    name
+        Of the entry, for the message.
+    text
+        As it was saved.
+    shape
+        What the value must be: a type, ``None``, or a :class:`Field` of numbers (of ints, if it is
+        ``whole``); ``[shape]`` is a list of any length, ``(shape, shape)`` a list of this length,
+        ``{str: shape}`` an object, and ``OneOf((shape, shape))`` one of several.
+
+    Raises
+    ------
+    ValueError
+        If it is not JSON, or of another shape.
+
+    >>> read_json("clocks", '{"day": [1, null]}', {str: (int, OneOf((str, None)))})
+    {'day': [1, None]}
+    """
     try:
-        clean = np.array(value, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"state[{name!r}] must hold numbers, got {shown(value)}.") from None
-    if clean.shape != np.shape(leaf):
+        value = json.loads(text)
+    except (TypeError, ValueError, RecursionError) as error:
         raise ValueError(
-            f"state[{name!r}] must have shape {np.shape(leaf)}, got {clean.shape}. "
-            "Make the learner with the settings it was saved with."
-        )
-    if np.isnan(clean).any():
-        raise ValueError(f"state[{name!r}] holds NaN. The state is damaged: load an earlier one.")
-    if isinstance(leaf, np.ndarray):
-        return clean
-    if isinstance(leaf, int):
-        if not float(clean).is_integer():
-            raise ValueError(f"state[{name!r}] must be a whole number, got {float(clean)}.")
-        return int(clean)
-    return float(clean)
+            f"state[{name!r}] must be JSON, got {short_repr(text)} ({error}). {DAMAGED}"
+        ) from error
+    check_json(name, value, shape)
+    return value
 
 
-def _rebuild(like: Any, clean: State, name: str) -> Any:
-    if hasattr(like, "_asdict"):
-        prefix = f"{name}." if name else ""
-        return type(like)(
-            **{key: _rebuild(value, clean, prefix + key) for key, value in like._asdict().items()}
+def check_json(name: str, value: Any, shape: Any) -> None:
+    """Refuse a parsed JSON value that has another shape than :func:`read_json` describes."""
+    if not fits_json(value, shape):
+        raise ValueError(
+            f"state[{name!r}] holds something else than it should, {short_repr(value)}. {DAMAGED}"
         )
-    if isinstance(like, tuple):
-        return tuple(_rebuild(value, clean, f"{name}.{i}") for i, value in enumerate(like))
-    return clean[name]
+
+
+def fits_json(value: Any, shape: Any) -> bool:
+    """Whether a parsed JSON value has a shape, as described for :func:`read_json`."""
+    if shape is None or isinstance(shape, type):
+        return value is None if shape is None else type(value) is shape
+    if isinstance(shape, Field):
+        kinds = (int,) if shape.whole else (int, float)
+        return type(value) in kinds and shape.low <= value <= shape.high
+    if isinstance(shape, OneOf):
+        return any(fits_json(value, one) for one in shape)
+    if isinstance(shape, dict):
+        return type(value) is dict and all(fits_json(one, shape[str]) for one in value.values())
+    if isinstance(shape, list):
+        return type(value) is list and all(fits_json(one, shape[0]) for one in value)
+    return type(value) is list and len(value) == len(shape) and all(map(fits_json, value, shape))
+
+
+# ------------------------------------------------------------------- settings
+
+
+@runtime_checkable
+class HasSettings(Protocol):
+    """A part that tells what it was made with."""
+
+    def settings(self) -> Mapping[str, Any]:
+        """Names and values: numbers, arrays, strings, None, or further parts."""
+        ...
+
+
+def made_with(parts: Mapping[str, Any]) -> State:
+    """Settings of parts and of their parts, by dotted path; the class of a part by its own path.
+
+    A part (a domain, experts, a rate, a meta) tells its settings with a method ``settings``; a part
+    without one is described by its class. None and infinity set no limit and are left out.
+
+    >>> made_with({"rate": {"cap": 0.5, "level": None}, "learner": "OGD"})
+    {'rate.cap': 0.5, 'learner': 'OGD'}
+    """
+    flat: State = {}
+    for name, value in parts.items():
+        flat |= _settings_of(value, name)
+    return flat
+
+
+@functools.singledispatch
+def _settings_of(part: Any, path: str) -> State:
+    """The settings of a part, by path."""
+    # a function has a name of its own, other objects that of their class
+    kind = getattr(part, "__qualname__", type(part).__qualname__)
+    inside = part.settings() if isinstance(part, HasSettings) and callable(part.settings) else {}
+    return {path: kind} | made_with({f"{path}.{name}": value for name, value in inside.items()})
+
+
+@_settings_of.register
+def _(value: str, path: str) -> State:
+    return {path: value}
+
+
+@_settings_of.register(types.NoneType)
+def _(value: None, path: str) -> State:
+    return {}
+
+
+@_settings_of.register
+def _(value: Real, path: str) -> State:
+    return {path: float(value)} if np.isfinite(float(value)) else {}
+
+
+@_settings_of.register
+def _(value: np.ndarray, path: str) -> State:
+    if value.dtype.kind not in "fiub":
+        return _settings_of(value.tolist(), path)
+    numbers: Array = np.array(value, dtype=np.float64)
+    return {path: numbers} if np.isfinite(numbers).any() else {}
+
+
+@_settings_of.register
+# because singledispatch takes plain classes only
+def _(value: Mapping, path: str) -> State:  # type: ignore[type-arg]
+    return made_with({f"{path}.{name}": each for name, each in value.items()})
+
+
+@_settings_of.register(tuple)
+@_settings_of.register(list)
+def _(value: Any, path: str) -> State:
+    return made_with({f"{path}.{place}": each for place, each in enumerate(value)})
+
+
+def settings_entries(flat: Mapping[str, Any]) -> State:
+    """Write settings as entries of a state; a string becomes part of the name of its entry.
+
+    >>> settings_entries({"rate": "SelfConfident", "rate.cap": 0.5})
+    {'settings.rate=SelfConfident': 1, 'settings.rate.cap': 0.5}
+    """
+    state: State = {}
+    for path, value in flat.items():
+        if isinstance(value, str):
+            state[f"{SETTINGS}{path}={value}"] = 1
+        else:
+            state[f"{SETTINGS}{path}"] = value.copy() if isinstance(value, np.ndarray) else value
+    return state
+
+
+def split_settings(state: Mapping[str, Any]) -> tuple[State, State]:
+    """Split a saved dictionary into the state alone and the settings by path."""
+    rest: State = {}
+    flat: State = {}
+    for name, value in state.items():
+        if str(name).startswith(SETTINGS):
+            path, is_text, text = name.removeprefix(SETTINGS).partition("=")
+            flat |= _settings_of(text if is_text else value, path)
+        else:
+            rest[name] = value
+    return rest, flat
+
+
+def describe_settings(flat: Mapping[str, Any]) -> list[str]:
+    """Write settings as text, one per line: the learner first, then its parts.
+
+    >>> describe_settings({"center": np.zeros(2), "diameter": 2.0, "learner": "OGD"})
+    ['learner = OGD', 'center = [0.0, 0.0]', 'diameter = 2']
+    """
+    paths = sorted(flat, key=lambda path: (path != "learner", path))
+    return [f"{path} = {_setting_text(flat[path])}" for path in paths]
+
+
+def _setting_text(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return short_repr(value.tolist())
+    return value if isinstance(value, str) else f"{value:g}"
+
+
+def compare_settings(saved: Mapping[str, Any], present: Mapping[str, Any]) -> str:
+    """Describe the differences between saved settings and those of a learner; "" if there is none.
+
+    If ``saved`` names no learner, it holds some settings only, and these alone are compared.
+    """
+    paths = sorted(saved.keys() | present.keys() if "learner" in saved else saved.keys())
+    differ = [path for path in paths if not _is_same(saved.get(path), present.get(path))]
+    # Another learner, or a part of another class, has other settings as well: these are left out.
+    outer = [path for path in differ if not any(path.startswith(f"{other}.") for other in differ)]
+    outer = ["learner"] if "learner" in outer else outer
+    lines = [_difference(path, saved, present) for path in outer[:MAX_DIFFERENCES]]
+    more = len(outer) - MAX_DIFFERENCES
+    return "; ".join(lines) + (f"; and {more} more" if more > 0 else "")
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    return np.array_equal(one, other)
+
+
+def _difference(path: str, saved: Mapping[str, Any], present: Mapping[str, Any]) -> str:
+    """The difference in one setting; of two arrays, the first number that differs."""
+    before, now = _setting_repr(saved, path), _setting_repr(present, path)
+    one, other = np.asarray(saved.get(path)), np.asarray(present.get(path))
+    if before != now or one.shape != other.shape or not one.ndim:
+        return f"{path} was {before} and is {now} here"
+    index = tuple(int(k) for k in np.argwhere(one != other)[0])
+    return f"{path}[{', '.join(map(str, index))}] was {one[index]} and is {other[index]} here"
+
+
+def _setting_repr(flat: Mapping[str, Any], path: str) -> str:
+    value = flat.get(path, "not set")
+    return value if isinstance(value, str) else short_repr(value)
+
+
+# ------------------------------------------------------------------- description
+
+
+class ShortList(tuple[str, ...]):
+    """Strings of which ``swordplay inspect`` prints the first few in one line."""
+
+
+Facts = dict[str, str | int | float | list[str] | ShortList]
+"""What ``swordplay inspect`` prints about a state, by name: values, lines, or a short list."""
+Describer = Callable[[str, Mapping[str, Any]], Facts | None]
+"""Describes a state, given its kind and its entries; None if it is of another package.
+
+A damaged state may raise any exception.
+"""
+
+
+def describe_entries(state: Mapping[str, Any]) -> list[str]:
+    """Names and shapes of the first entries of a state of unknown kind.
+
+    >>> describe_entries({"points": np.zeros((2, 3)), "rounds": 4})
+    ['points: float64 of shape (2, 3)', 'rounds: 4']
+    """
+    lines = [f"{name}: {_shape_text(value)}" for name, value in list(state.items())[:MAX_ENTRIES]]
+    more = len(state) - len(lines)
+    return lines + ([f"and {more:,} more"] if more else [])
+
+
+def _shape_text(value: Any) -> str:
+    return (
+        f"{value.dtype} of shape {value.shape}"
+        if isinstance(value, np.ndarray)
+        else short_repr(value, 60)
+    )

@@ -1,7 +1,6 @@
-"""The words everyone else uses: array aliases and the four protocols of the game.
+"""Array aliases, and the protocols of losses, domains, streams and learners.
 
-This module imports nothing of ours, so that a stranger's loss, domain, stream or learner only has
-to look right, never to inherit.
+A loss, domain, stream or learner of a user needs these methods and no base class.
 """
 
 from __future__ import annotations
@@ -19,18 +18,18 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 """Shape ``(N, d)`` or ``(T, d)``."""
 Gradient = Callable[[Array], Array]
-"""A gradient field: points ``(..., d)`` to gradients ``(..., d)``."""
+"""Maps points ``(..., d)`` to gradients ``(..., d)``."""
 State = dict[str, Any]
-"""Named arrays and numbers: all that a learner needs to go on."""
+"""Named arrays, numbers and strings from which a learner or model continues."""
 
 
 class Setting(NamedTuple):
-    """The constants of a game that tunings are made of."""
+    """Constants of a game from which learners choose step sizes and learning rates."""
 
     diameter: float
     """D of the domain."""
     gradient_bound: float | None = None
-    """G, or None where nobody knows it."""
+    """G, or None if it is not known."""
 
 
 @runtime_checkable
@@ -67,7 +66,7 @@ class Domain(Protocol):
 
     @property
     def center(self) -> Vector:
-        """A feasible point, shape ``(d,)``: where learners start."""
+        """A point of the set, shape ``(d,)``, where learners start."""
         ...
 
     def project(self, points: Array) -> Array:
@@ -84,18 +83,18 @@ class Domain(Protocol):
 
 
 class Stream(Protocol):
-    """Losses in their order in time; anything that can be looped over will do."""
+    """An iterable of losses, in their order in time."""
 
     def __iter__(self) -> Iterator[Loss]: ...
 
 
 @runtime_checkable
 class Learner(Protocol):
-    """One side of the game: says a decision, then is told the loss."""
+    """Plays the game: gives a decision, then observes the loss of the round."""
 
     @property
     def decision(self) -> Vector:
-        """x_t, shape ``(d,)``, said before f_t is known."""
+        """x_t, shape ``(d,)``, chosen before f_t is known."""
         ...
 
     @property
@@ -104,13 +103,13 @@ class Learner(Protocol):
         ...
 
     def observe(self, loss: Loss) -> None:
-        """Learn from f_t. Either the whole round happens or, on an error, nothing does."""
+        """Learn from f_t; on an error the learner is unchanged."""
         ...
 
     def state(self) -> State:
-        """A copy of all that the next round needs."""
+        """A copy of everything that the next round needs."""
         ...
 
     def load_state(self, state: Mapping[str, Any]) -> None:
-        """Go on from a copy; on an error nothing changes."""
+        """Continue from a saved state; on an error the learner is unchanged."""
         ...

@@ -60,7 +60,10 @@ def setting_of(loss: str, threshold: float, level: float) -> float:
 
     1 for the others.
     """
-    threshold, level = arguments.positive("threshold", threshold), arguments.share("level", level)
+    threshold, level = (
+        arguments.positive("threshold", threshold),
+        arguments.fraction("level", level),
+    )
     return threshold if loss == "huber" else level if loss == "pinball" else 1.0
 
 

@@ -1,5 +1,5 @@
 """Steps that adapt, in numbers, and the certificate's account of them: twin of
-``parts.experts.steps`` and ``gauge``.
+``parts.experts.step_sizes`` and ``gauge``.
 
 A step is 1 / max{root of the energy / (c W), floor}, so its inverse, which the certificate needs,
 comes first and is not a quotient of its own. What a round makes of the energy is the step of a

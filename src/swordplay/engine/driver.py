@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.guard import Guarded, takes_the_lock
+from swordplay.core.model_lock import LockedModel, locks_itself
 from swordplay.core.types import Matrix, Vector
 from swordplay.engine import inputs, readable, saved
 from swordplay.engine.facts import Facts
@@ -39,7 +39,7 @@ class Played(NamedTuple):
     """Squared norm of the longest row."""
 
 
-class Engine(Facts, Guarded):
+class Engine(Facts, LockedModel):
     """The compiled twin of a learner for losses of a linear prediction.
 
     Parameters
@@ -280,11 +280,11 @@ class Engine(Facts, Guarded):
             for row, n in zip(kept, counts.tolist(), strict=True)
         ]
 
-    @takes_the_lock
+    @locks_itself
     def predict(self, features: Any) -> float:
         """<a, x_t>: the prediction for a row of shape ``(d,)``."""
         row = inputs.row(features, self.dim)
-        with self._guard:
+        with self._lock:
             kernel = self._predict or self._prepare_single()[0]
             memory = self.memory  # its arrays may have been replaced since the last call
             answer = kernel(
@@ -295,11 +295,11 @@ class Engine(Facts, Guarded):
             raise ValueError("features are too large: their prediction overflows. Rescale them.")
         return answer
 
-    @takes_the_lock
+    @locks_itself
     def learn(self, features: Any, target: float) -> float:
         """Learn from a row of shape ``(d,)`` and its target; returns the loss of its prediction."""
         row, target = inputs.row(features, self.dim), inputs.target(target, self.loss)
-        with self._guard:
+        with self._lock:
             kernel, memory = self._learn, self.memory
             if kernel is None or memory.live[LIVE.rounds] >= self._room:
                 kernel = self._prepare_single()[1]

@@ -89,7 +89,7 @@ class Fleet:
                 "targets must be 0 or 1 for the logistic loss. Encode the two labels as 0 and 1."
             )
         workers = min(
-            count, arguments.whole("threads", os.cpu_count() or 1 if threads is None else threads)
+            count, arguments.integer("threads", os.cpu_count() or 1 if threads is None else threads)
         )
         predictions, losses = np.empty(wanted.shape), np.empty(wanted.shape)
         calls = 1 if workers == 1 else min(count, SHARES * workers)

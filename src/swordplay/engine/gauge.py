@@ -1,4 +1,4 @@
-"""Capped experts, in numbers: twin of ``parts.experts.gauge``.
+"""Capped experts, in numbers: twin of ``parts.experts.step_sizes``.
 
 A growing pool that has them begins with them: column 0 is the capped extra-gradient expert, column
 1 the capped descent expert. Their steps are made of the whole domain's diameter and are at most 1 /
@@ -14,7 +14,7 @@ from swordplay.core.types import Vector
 from swordplay.engine.blocks import columns_of
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE, Arrays, Products
 from swordplay.engine.scalar import curvature
-from swordplay.parts.experts.gauge import PATIENCE
+from swordplay.parts.experts.step_sizes import PATIENCE
 
 
 @inline

@@ -7,7 +7,7 @@ import math
 from swordplay.compile import inline
 from swordplay.core.types import Matrix, Vector
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE
-from swordplay.parts.experts.gauge import ROOMY
+from swordplay.parts.experts.step_sizes import ROOMY
 
 
 @inline

@@ -21,9 +21,9 @@ def is_sparse(features: Any) -> bool:
 def rows(features: Any, targets: Any, dim: int, loss: str) -> tuple[Any, Vector]:
     """Many rows of ``dim`` features and their targets."""
     if hasattr(features, "tocsr"):
-        arguments.require_inside("features", features)
+        arguments.check_sparse_indices("features", features)
         features = features.tocsr()  # the kernels know no other format
-    table: Any = features if is_sparse(features) else arguments.unmasked("features", features)
+    table: Any = features if is_sparse(features) else arguments.without_mask("features", features)
     goals = arguments.array("targets", targets, ndim=1)
     if table.shape != (len(goals), dim):
         raise ValueError(
@@ -31,7 +31,7 @@ def rows(features: Any, targets: Any, dim: int, loss: str) -> tuple[Any, Vector]
             "target."
         )
     if is_sparse(table):
-        arguments.require_inside("features", table)
+        arguments.check_sparse_indices("features", table)
     arguments.array("features", table.data if is_sparse(table) else table)
     if loss == "logistic" and not np.isin(goals, (0.0, 1.0)).all():
         raise ValueError(

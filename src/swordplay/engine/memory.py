@@ -11,7 +11,7 @@ from swordplay.core.types import Matrix, Vector
 from swordplay.engine import layout
 from swordplay.engine.layout import BLOCK, CONFIG, EXPERT, LIVE, VECTOR, Arrays
 from swordplay.engine.recipe import Recipe
-from swordplay.parts.experts.gauge import caution
+from swordplay.parts.experts.step_sizes import caution
 
 FEWEST_COLUMNS = 16
 """Of a pool that grows.

@@ -1,9 +1,9 @@
 """What a round's loss says about every expert: gradients, the certificate's sums and the meta's
 losses.
 
-Twin of ``parts.learners.certificate`` and of the sums of ``parts.metas.hedge``. All gradients of a
-round are multiples of its features a, so vectors become numbers: g_t = h a, M_t = w a', with a' the
-features of the round before.
+Twin of ``parts.learners.certificate`` and of the sums of ``parts.metas.optimistic_hedge``. All
+gradients of a round are multiples of its features a, so vectors become numbers: g_t = h a,
+M_t = w a', with a' the features of the round before.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from swordplay.core.arguments import shown
+from swordplay.core.arguments import short_repr
 from swordplay.core.types import Matrix, Vector
 from swordplay.engine import layout
 from swordplay.engine.layout import CONFIG
@@ -89,7 +89,7 @@ def recipe(parts: Parts, loss: str, threshold: float = 1.0, dtype: Any = np.floa
     """
     if loss not in LOSSES:
         raise NotCompilable(
-            f"loss must be one of {sorted(LOSSES)} for the engine, got {shown(loss)}."
+            f"loss must be one of {sorted(LOSSES)} for the engine, got {short_repr(loss)}."
         )
     config = np.zeros(len(CONFIG))
     config[CONFIG.loss], config[CONFIG.retention] = LOSSES[loss], 1.0

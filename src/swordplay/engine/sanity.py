@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.core.state import COUNT, DAMAGED, Range, require
+from swordplay.core.state import COUNT, DAMAGED, Field, check
 from swordplay.core.types import Matrix, Vector
 from swordplay.engine.layout import BOX, CONFIG, EXPERT, LIVE, kept_names
 from swordplay.engine.recipe import Recipe
 from swordplay.engine.saved import Numbers
-from swordplay.parts.experts.gauge import PATIENCE
+from swordplay.parts.experts.step_sizes import PATIENCE
 
 VAST = 1e160
 """Sums of squared gradients, each below 1e150, over as many rounds as anybody plays."""
@@ -32,11 +32,11 @@ STEEPEST, LONGEST_SQUARE = 1e100, 1e151
 """Slopes of losses, and squares of the gradients that they make: rounds with squares beyond
 1e150 are not played.
 """
-SLOPES = Range(-STEEPEST, STEEPEST)
-LOSSES = Range(-1e139, 1e139)
+SLOPES = Field(-STEEPEST, STEEPEST)
+LOSSES = Field(-1e139, 1e139)
 """Their squares are added up."""
-SIGNED, POSITIVE, SHARE = Range(-VAST, VAST), Range(0.0, VAST), Range(0.0, 1.0 + SLACK)
-ROW, HEADINGS = Range(-1e81, 1e81), Range(-1e79, 1e79)
+SIGNED, POSITIVE, SHARE = Field(-VAST, VAST), Field(0.0, VAST), Field(0.0, 1.0 + SLACK)
+ROW, HEADINGS = Field(-1e81, 1e81), Field(-1e79, 1e79)
 """Entries of rows, and of S of a certificate: their squares are added up, and what comes out is
 not vast.
 """
@@ -46,16 +46,16 @@ ROUND_RANGES = {
     "last_norm": POSITIVE,
     "candidate": SLOPES,
     "trust": SHARE,
-    "total": Range(0.0, 1e300),
+    "total": Field(0.0, 1e300),
     "level": POSITIVE,
-    "rate": Range(0.0, np.inf),
-    "refresh_at": Range(0.0, 2.0 * COUNT.most, whole=True),  # rounds, and some more
+    "rate": Field(0.0, np.inf),
+    "refresh_at": Field(0.0, 2.0 * COUNT.high, whole=True),  # rounds, and some more
     "magnitude": POSITIVE,
-    "weight": Range(0.0, 1e60),
-    "smoothness": Range(0.0, np.inf),
-    "span": Range(0.0, np.inf),
-    "patience": Range(0.0, 1e9),
-    "caution": Range(0.0, 1e9),
+    "weight": Field(0.0, 1e60),
+    "smoothness": Field(0.0, np.inf),
+    "span": Field(0.0, np.inf),
+    "patience": Field(0.0, 1e9),
+    "caution": Field(0.0, 1e9),
 }
 """Of the numbers that change each round; what is not named here is any number that is not vast.
 
@@ -64,37 +64,37 @@ add: what is accepted can be saved again."""
 EXPERT_RANGES = {
     "cumulative": LOSSES,
     "guess": LOSSES,
-    "log_prior": Range(-1e3, 0.0),
+    "log_prior": Field(-1e3, 0.0),
     "weight": SHARE,
     "energy": POSITIVE,
     "replay": SLOPES,
     "lead": POSITIVE,
-    "scale": Range(1e-60, 1.0),
+    "scale": Field(1e-60, 1.0),
     "norm": POSITIVE,
     "farthest": POSITIVE,
     "turning": POSITIVE,
     "pull": POSITIVE,
     "alpha": SHARE,
-    "charge": Range(0.0, 1e139),
+    "charge": Field(0.0, 1e139),
 }
 """Of each kind of number of an expert; the others are any numbers that are not vast."""
 SETTING_RANGES = {
     "threshold": POSITIVE,
-    "size": Range(0.0, 1e165),
-    "diameter": Range(0.0, 2e165),
-    "refresh": Range(1.0, 1e15, True),
+    "size": Field(0.0, 1e165),
+    "diameter": Field(0.0, 2e165),
+    "refresh": Field(1.0, 1e15, True),
 }
 """Settings that rounds bring with them."""
 MOST_EXPERTS = 128
 """Of a pool that grows: one that has played for 2^53 rounds has 56."""
 
 
-def round_range(name: str) -> Range:
+def round_range(name: str) -> Field:
     """What a number that changes each round may be."""
     return ROUND_RANGES.get(name, SIGNED)
 
 
-def expert_range(name: str) -> Range:
+def expert_range(name: str) -> Field:
     """What a number of an expert may be."""
     return EXPERT_RANGES.get(name, SIGNED)
 
@@ -121,29 +121,29 @@ def require_sane(recipe: Recipe, frame: Matrix, saved: Numbers, reach: float | N
     """
     experts, now, settings = saved.experts, saved.round, saved.settings
     for name in kept_names(LIVE):
-        require(f"round.{name}", now[name], round_range(name))
+        check(f"round.{name}", now[name], round_range(name))
     for name in kept_names(EXPERT):
-        require(f"experts.{name}", experts[name], expert_range(name))
+        check(f"experts.{name}", experts[name], expert_range(name))
     for name, allowed in SETTING_RANGES.items():
-        require(f"settings.{name}", settings[name], allowed)
-    require("last", saved.last, ROW)
+        check(f"settings.{name}", settings[name], allowed)
+    check("last", saved.last, ROW)
     for name, values, allowed in (
         ("points", saved.points, SIGNED),
         ("heading", saved.heading, HEADINGS),
     ):
         if values is not None:
-            require(name, values, allowed)
+            check(name, values, allowed)
     size = settings["size"]
     steepest = float(max(abs(now["candidate"]), np.abs(experts["replay"]).max()))
-    require(
+    check(
         "squared gradients",
         steepest * steepest * float(now["last_norm"]),
-        Range(0.0, LONGEST_SQUARE),
+        Field(0.0, LONGEST_SQUARE),
     )
     if settings["capped"] == 1.0:
         _require_gauge(now, experts["energy"])
     # A guess that is doubled never falls below the first one; other levels begin at 0.
-    require("round.level", now["level"], Range(recipe.level * (1.0 - SLACK), POSITIVE.most))
+    check("round.level", now["level"], Field(recipe.level * (1.0 - SLACK), POSITIVE.high))
     _equal("a diameter", settings["diameter"], recipe.config[CONFIG.diameter_per_size] * size)
     _equal("a norm of the last row", now["last_norm"], saved.last @ saved.last)
     _equal("weights", experts["weight"].sum(), 1.0)
@@ -171,10 +171,10 @@ def _require_gauge(now: Mapping[str, float], energy: Vector) -> None:
     """
     rho, span = max(1.0, float(now["caution"])), float(now["span"])
     most = VAST / (2.0 * max(rho, PATIENCE, float(now["patience"])))
-    require("round.smoothness", now["smoothness"], Range(0.0, most))
+    check("round.smoothness", now["smoothness"], Field(0.0, most))
     if span != 0.0:
         least = 2.0 * rho**2 * math.sqrt(max(1.0, float(energy.max()))) / VAST
-        require("round.span", span, Range(least, math.inf))
+        check("round.span", span, Field(least, math.inf))
 
 
 def _require_pool(recipe: Recipe, rounds: float, saved: dict[str, Vector], capped: bool) -> None:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from swordplay.core.arguments import shown
+from swordplay.core.arguments import short_repr
 from swordplay.core.types import Matrix, State, Vector
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE, VECTOR, fields, kept_names
 from swordplay.engine.memory import Memory
@@ -191,7 +191,7 @@ def _named(saved: Mapping[str, Any], group: str, names: str) -> dict[str, Any]:
     ):
         raise ValueError(
             f"state[{names!r}] must name the {len(numbers)} numbers of state[{group!r}], got "
-            f"{shown(told)}. "
+            f"{short_repr(told)}. "
             "Load an earlier state."
         )
     return dict(zip(each, numbers, strict=True))

@@ -1,4 +1,4 @@
-"""The weights of the experts, in numbers: twin of ``parts.metas.hedge``."""
+"""The weights of the experts, in numbers: twin of ``parts.metas.optimistic_hedge``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from swordplay.core.types import Vector
 from swordplay.engine.blocks import columns_of, dot
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE, NO_OPTIMISM, Arrays, Products
 from swordplay.engine.scalar import fading, slope
-from swordplay.parts.metas.hedge import SMALLEST_WEIGHT
+from swordplay.parts.metas.optimistic_hedge import SMALLEST_WEIGHT
 
 STEADY = 100.0
 """Guesses that change no exponent by more: it may be positive then, and still no exponential is

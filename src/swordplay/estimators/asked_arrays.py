@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.arguments import shown
+from swordplay.core.arguments import short_repr
 from swordplay.core.types import Matrix, State, Vector
 from swordplay.estimators import label_arrays
 from swordplay.estimators.asked import Said, silent
@@ -100,7 +100,7 @@ class AskedByPlace:
         if isinstance(x, Mapping):
             if known is None:
                 raise TypeError(
-                    f"x must be an array of numbers, got {shown(x)}: this estimator was not "
+                    f"x must be an array of numbers, got {short_repr(x)}: this estimator was not "
                     "fitted to columns with names. "
                     "Give the values alone, or take swordplay.river or LateModel('regression'), "
                     "which learn by name."
@@ -172,12 +172,14 @@ class AskedByPlace:
         for truth in truths:
             if isinstance(truth, float) and not truth.is_integer():
                 raise ValueError(
-                    f"y must be a whole number, a truth value or a string, got {shown(truth)}. "
+                    "y must be a whole number, a truth value or a string, got "
+                    f"{short_repr(truth)}. "
                     "Convert it."
                 )
             if not isinstance(truth, str) and not -(2**63) <= truth < 2**63:
                 raise ValueError(
-                    f"y must be a number of at most 63 bits, got {shown(truth)}. Give larger ones "
+                    f"y must be a number of at most 63 bits, got {short_repr(truth)}. Give larger "
+                    "ones "
                     "as text."
                 )
         label_arrays.require_entries("y", np.array([*self.labels, *truths], dtype=object))
@@ -246,12 +248,13 @@ def _by_name(x: Any, known: Any) -> dict[str, Any]:
     """Values by name, for a data frame of one row."""
     if not isinstance(x, Mapping):
         raise TypeError(
-            f"x must hold values by name (a dictionary), got {shown(x)} ({type(x).__name__})."
+            f"x must hold values by name (a dictionary), got {short_repr(x)} ({type(x).__name__})."
         )
     if known is not None and set(x) != set(known):
         differ = sorted(map(str, set(x) ^ set(known)))
         raise ValueError(
-            f"x must have the columns {shown(list(known))}, and differs in {shown(differ)}. Give "
+            f"x must have the columns {short_repr(list(known))}, and differs in "
+            f"{short_repr(differ)}. Give "
             "these columns."
         )
     row = {}
@@ -266,7 +269,7 @@ def _by_name(x: Any, known: Any) -> dict[str, Any]:
         if not isinstance(name, str) or not (plain is None or isinstance(plain, PLAIN)):
             raise TypeError(
                 f"x[{name!r}] must be a number, a truth, a text, a date or None, got "
-                f"{shown(value)}."
+                f"{short_repr(value)}."
             )
         row[name] = plain
     return row

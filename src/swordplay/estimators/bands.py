@@ -15,7 +15,7 @@ import numpy as np
 
 from swordplay.core import state
 from swordplay.core.arguments import LARGEST
-from swordplay.core.state import Range
+from swordplay.core.state import Field
 from swordplay.core.types import Array, Matrix, State, Vector
 from swordplay.intervals import SwordIntervals
 
@@ -136,7 +136,7 @@ class Bands:
                 f"{PREFIX}pairs must have shape (n, 2) with n up to {MOST_PAIRS}, got "
                 f"{pairs.shape}."
             )
-        state.require(f"{PREFIX}pairs", pairs, Range(-LARGEST, LARGEST))
+        state.check(f"{PREFIX}pairs", pairs, Field(-LARGEST, LARGEST))
         bands._remember(*pairs.T)
         place = 0
         while f"{PREFIX}{place}.level" in saved:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from swordplay.core.arguments import LARGEST
-from swordplay.core.state import COUNT, DAMAGED, Range, require
+from swordplay.core.state import COUNT, DAMAGED, Field, check
 from swordplay.core.types import Matrix, State, Vector
 
 MAD_TO_SPREAD = 1.4826
@@ -26,13 +26,13 @@ SAVED = "block."
 
 
 ALLOWED = {
-    "centers": Range(-LARGEST, LARGEST),
-    "spreads": Range(0.0, 2.0 * LARGEST),
-    "clip": Range(0.0, np.inf),
-    "coefficients": Range(-1e8 * LARGEST, 1e8 * LARGEST),
-    "level": Range(-LARGEST, LARGEST),
+    "centers": Field(-LARGEST, LARGEST),
+    "spreads": Field(0.0, 2.0 * LARGEST),
+    "clip": Field(0.0, np.inf),
+    "coefficients": Field(-1e8 * LARGEST, 1e8 * LARGEST),
+    "level": Field(-LARGEST, LARGEST),
     "rows": COUNT,
-    "penalty": Range(0.0, np.finfo(np.float64).max),
+    "penalty": Field(0.0, np.finfo(np.float64).max),
 }
 """What a saved block may hold.
 
@@ -170,7 +170,7 @@ class Block(NamedTuple):
                 raise ValueError(
                     f"state[{SAVED + name!r}] must have shape {shape}, got {found[name].shape}."
                 )
-            require(SAVED + name, found[name], ALLOWED[name])
+            check(SAVED + name, found[name], ALLOWED[name])
         if np.any((found["spreads"] > 0.0) & (found["spreads"] < SMALLEST_SPREAD)):
             raise ValueError(
                 f"state[{SAVED + 'spreads'!r}] holds a number that is nearly 0. {DAMAGED}"

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from swordplay.core import nested, state
-from swordplay.core.arguments import shown
-from swordplay.core.state import DAMAGED, ROWS, Range
+from swordplay.core import state
+from swordplay.core.arguments import short_repr
+from swordplay.core.state import DAMAGED, ROWS, Field, add_prefix, part_of, split_parts
 from swordplay.core.types import State, Vector
 from swordplay.estimators.heads import Heads
 
@@ -45,9 +45,9 @@ def write(counts: Vector, turned: int, teams: list[Heads], team: Any, place: Any
         "place": place.copy(),
     }
     for number, one in enumerate(teams):
-        flat |= nested.put(f"{number}", one.shared_state())
+        flat |= add_prefix(f"{number}", one.shared_state())
         for k, engine in enumerate(one.stack.engines):
-            flat |= nested.put(f"{number}.{k}", engine.compact_state())
+            flat |= add_prefix(f"{number}.{k}", engine.compact_state())
     return flat
 
 
@@ -62,10 +62,10 @@ def read(saved: Mapping[str, Any]) -> SavedClasses:
     counts, turned = np.array(saved["counts"], dtype=np.float64), saved["turned"]
     if counts.ndim != 1 or not len(counts) or turned not in ((0,) if len(counts) < 3 else (0, 1)):
         raise ValueError(
-            f"state has counts of shape {counts.shape} and turned = {shown(turned)}. {DAMAGED}"
+            f"state has counts of shape {counts.shape} and turned = {short_repr(turned)}. {DAMAGED}"
         )
-    state.require("counts", counts, ROWS)
-    parts = nested.split(saved)
+    state.check("counts", counts, ROWS)
+    parts = split_parts(saved)
     return SavedClasses(counts, int(turned), *_seated(parts, counts, int(turned)))
 
 
@@ -79,7 +79,7 @@ def _seated(
                 f"state[{name!r}] must have shape ({scores},), got {np.shape(parts[name])}. "
                 f"{DAMAGED}"
             )
-        state.require(name, parts[name], Range(0.0, scores - 1.0, whole=True))
+        state.check(name, parts[name], Field(0.0, scores - 1.0, whole=True))
     team, place = (np.array(parts[name], dtype=np.intp) for name in ("team", "place"))
     seats, seat, sharing = np.unique(
         np.stack([team, place]), axis=1, return_inverse=True, return_counts=True
@@ -97,6 +97,6 @@ def _seated(
         )
     teams = []
     for k, count in enumerate(members.tolist()):
-        shared = nested.split(nested.part(str(k), parts))
-        teams.append(SavedTeam(shared, [nested.part(str(h), shared) for h in range(count)]))
+        shared = split_parts(part_of(str(k), parts))
+        teams.append(SavedTeam(shared, [part_of(str(h), shared) for h in range(count)]))
     return teams, team, place

@@ -7,8 +7,7 @@ from typing import Any, Self, final
 
 import numpy as np
 
-from swordplay.core import nested
-from swordplay.core.state import DAMAGED
+from swordplay.core.state import DAMAGED, add_prefix, part_of, split_parts
 from swordplay.core.types import Matrix, State, Vector
 from swordplay.estimators.scratch import NONE_MISSING
 from swordplay.estimators.second_order import WIDEST_SECOND_ORDER, SecondOrder
@@ -99,7 +98,7 @@ class ClassLayers:
         """All that the next row needs, by class."""
         flat: State = {}
         for k, layer in self.by_class.items():
-            flat |= nested.put(f"{k}", layer.state())
+            flat |= add_prefix(f"{k}", layer.state())
         return flat
 
     @property
@@ -109,7 +108,7 @@ class ClassLayers:
 
     def load_state(self, saved: Mapping[str, Any], count: Any, classes: int) -> None:
         """Go on from a saved state of so many layers, bit by bit."""
-        parts = nested.split(saved)
+        parts = split_parts(saved)
         if (
             np.shape(count) != ()
             or count != len(parts)
@@ -121,7 +120,7 @@ class ClassLayers:
             )
         for name in parts:
             layer = self._made()
-            known = nested.part(name, parts)
+            known = part_of(name, parts)
             layer = layer if np.size(known["shapes"]) else layer.unbent()
             layer.load_state(known)
             self.by_class[int(name)] = layer

@@ -9,8 +9,7 @@ from typing import Any, final
 
 import numpy as np
 
-from swordplay.core import nested
-from swordplay.core.state import DAMAGED
+from swordplay.core.state import DAMAGED, add_prefix, split_parts
 from swordplay.core.types import Array, Matrix, State, Vector
 from swordplay.estimators import class_files, probabilities
 from swordplay.estimators.class_layers import MOST_CLASSES, ClassLayers
@@ -343,12 +342,12 @@ class OneModelPerClass:
         """All that the next row needs."""
         flat = class_files.write(self.counts, self.turned, self.teams, self.team, self.place)
         if self.tempered is not None:
-            flat |= nested.put("tempered", self.tempered.state())
-        return flat if self.second is None else flat | nested.put("second", self.second.state())
+            flat |= add_prefix("tempered", self.tempered.state())
+        return flat if self.second is None else flat | add_prefix("second", self.second.state())
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Go on from a saved state, bit by bit."""
-        found, teams, parts = class_files.read(saved), [], nested.split(saved)
+        found, teams, parts = class_files.read(saved), [], split_parts(saved)
         for shared, heads in found.teams:
             model = self._make()
             team = model.heads

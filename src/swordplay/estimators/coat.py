@@ -91,8 +91,9 @@ class Coat(Saved, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
         ]:
             name = changed[0]
             raise ValueError(
-                f"{name} was {arguments.shown(made_with[name])} when learning began and is "
-                f"{arguments.shown(getattr(self, name))} now. Set it back, or call fit to begin "
+                f"{name} was {arguments.short_repr(made_with[name])} when learning began and is "
+                f"{arguments.short_repr(getattr(self, name))} now. Set it back, or call fit to "
+                "begin "
                 "anew."
             )
         return model
@@ -152,7 +153,8 @@ class Coat(Saved, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
         X, y = self._framed(X, reset=reset), label_arrays.require_entries("y", y)
         if np.asarray(y).ndim == 0:
             raise ValueError(
-                f"y should be a 1d array, got {arguments.shown(y)} ({type(y).__name__}). Give one "
+                f"y should be a 1d array, got {arguments.short_repr(y)} ({type(y).__name__}). Give "
+                "one "
                 "target per row."
             )
         targets = column_or_1d(
@@ -228,7 +230,7 @@ class Coat(Saved, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
 
     def _narrow(self, rows: Any) -> Any:
         if not isinstance(rows, np.ndarray):
-            arguments.require_inside("X", rows)
+            arguments.check_sparse_indices("X", rows)
         if not isinstance(rows, np.ndarray) and rows.shape[1] > WIDEST_SPARSE:
             raise ValueError(
                 f"X is sparse with {rows.shape[1]} columns; sparse rows are made dense here and "
@@ -254,7 +256,7 @@ class Coat(Saved, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
         return model, around if self._block is None else around | self._block.state()
 
     def _resume(self, saved: Mapping[str, Any]) -> Any:
-        self.n_features_in_ = arguments.whole("columns", saved["columns"])
+        self.n_features_in_ = arguments.integer("columns", saved["columns"])
         self._for_block = bool(saved.get("for_block", 0))
         if "names" in saved:
             names = json.loads(saved["names"])
@@ -264,7 +266,7 @@ class Coat(Saved, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
                 or len(set(names)) != self.n_features_in_
             ):
                 raise ValueError(
-                    f"its names are {arguments.shown(names)}, and not those of "
+                    f"its names are {arguments.short_repr(names)}, and not those of "
                     f"{self.n_features_in_} column(s)."
                 )
             self.feature_names_in_ = np.array(names, dtype=object)
@@ -309,16 +311,16 @@ def refuse_words(name: str, values: Any) -> None:
     Whoever sends them has not looked at the data.
     """
     if isinstance(values, np.ma.MaskedArray):
-        arguments.unmasked(name, values)
+        arguments.without_mask(name, values)
     if hasattr(values, "tocsr"):
-        arguments.require_inside(name, values)
+        arguments.check_sparse_indices(name, values)
         return
     if isinstance(values, np.ndarray) and values.dtype.kind in "fiub":
         return
-    raw = arguments.unmasked(name, values)
+    raw = arguments.without_mask(name, values)
     for value in raw.flat if raw.dtype.kind == "O" else ():
         if isinstance(value, np.ma.MaskedArray):  # such as np.ma.masked, which float() takes for 0
-            arguments.unmasked(name, value)
+            arguments.without_mask(name, value)
     if isinstance(values, list) and raw.dtype.kind in "US":
         raw = np.asarray(
             values, dtype=object
@@ -327,7 +329,7 @@ def refuse_words(name: str, values: Any) -> None:
     if what:
         raise ValueError(
             f"{name} must hold numbers, got {'strings' if what == 'words' else what} such as "
-            f"{arguments.shown(example, 40)} "
+            f"{arguments.short_repr(example, 40)} "
             f"({type(values).__name__}). Encode or convert them first."
         )
     if raw.dtype.kind == "c" and not isinstance(
@@ -335,7 +337,7 @@ def refuse_words(name: str, values: Any) -> None:
     ):  # scikit-learn looks only at arrays
         raise ValueError(
             f"Complex data not supported: {name} must hold real numbers, got "
-            f"{arguments.shown(raw)}."
+            f"{arguments.short_repr(raw)}."
         )
     if raw.dtype.kind == "O":
         arguments.as_doubles(name, raw)
@@ -352,7 +354,7 @@ def refuse_huge(name: str, values: Any) -> Any:
     """Finite values whose squares would overflow."""
     numbers = values if isinstance(values, np.ndarray) else values.data
     if numbers.size and not is_moderate(numbers):
-        arguments.require_finite(name, numbers)
+        arguments.check_finite(name, numbers)
         worst = numbers.flat[np.abs(numbers).argmax()]
         raise ValueError(
             f"{name} must not pass {LARGEST:g} in magnitude, got {worst:g}. Drop or repair that "

@@ -6,8 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from swordplay.core import nested
-from swordplay.core.checkpoint.facts import Facts, Names, entries
+from swordplay.core.state import Facts, ShortList, describe_entries, strip_prefix
 from swordplay.engine import describe, is_state
 from swordplay.estimators import class_files
 
@@ -19,23 +18,23 @@ def described(kind: str, state: Mapping[str, Any]) -> Facts | None:
     """Parameters, columns and pace of an estimator's state; None if it is no estimator's."""
     if not any(name.startswith("parameter.") for name in state):
         return None
-    parameters = [f"{name} = {value}" for name, value in nested.take("parameter", state).items()]
+    parameters = [f"{name} = {value}" for name, value in strip_prefix("parameter", state).items()]
     facts: Facts = {"what": "an estimator", "parameters": parameters}
     if "columns" not in state and not any(name.startswith("model.") for name in state):
         return facts | {"rows": 0}
     if "names" in state:
-        facts["columns"] = Names(str(name) for name in json.loads(state["names"]))
+        facts["columns"] = ShortList(str(name) for name in json.loads(state["names"]))
     elif "columns" in state:
         facts["columns"] = int(state["columns"])
-    return facts | models_described(nested.take("model", state))
+    return facts | models_described(strip_prefix("model", state))
 
 
 def models_described(state: Mapping[str, Any]) -> Facts:
     """Rounds and step sizes of one model, or of the model of each class."""
-    if engine := nested.take("engine", state):
+    if engine := strip_prefix("engine", state):
         return engine_described(engine)
     if "counts" not in state:
-        return {"entries": entries(state)}
+        return {"entries": describe_entries(state)}
     found = class_files.read(state)
     seats = list(zip(found.team.tolist(), found.place.tolist(), strict=True))
     each = [engine_described(found.teams[team].heads[place]) for team, place in seats[:MOST_MODELS]]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.guard import Guarded
+from swordplay.core.model_lock import LockedModel
 from swordplay.estimators import summary
 from swordplay.estimators.block import Block
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from swordplay.estimators.second_order import SecondOrder
 
 
-class Explained(Guarded, ABC):
+class Explained(LockedModel, ABC):
     """Experts, certificates and a summary, of the one model or of each class's own."""
 
     _block: Block | None = None

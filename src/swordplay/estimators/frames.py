@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from swordplay.core import arguments, extras
-from swordplay.core.arguments import shown
+from swordplay.core.arguments import short_repr
 from swordplay.core.types import Matrix
 
 ARROW = ("__arrow_c_stream__", "__arrow_c_array__")
@@ -45,7 +45,7 @@ def refuse_columns(X: Any, remedy: str) -> None:
             what, example = "complex numbers", values[0]
         if what:
             raise ValueError(
-                f"X: column {str(name)!r} holds {what} such as {shown(example, 40)}, and not "
+                f"X: column {str(name)!r} holds {what} such as {short_repr(example, 40)}, and not "
                 f"numbers. {remedy}"
             )
 
@@ -69,7 +69,7 @@ def held(values: Any) -> tuple[str, Any]:
 def require_names(estimator: Any, *, reset: bool) -> None:
     """Refuse an array where the columns had names at first: nobody knows which is which."""
     if not reset and hasattr(estimator, "feature_names_in_"):
-        known = shown(", ".join(estimator.feature_names_in_), 80)[1:-1]
+        known = short_repr(", ".join(estimator.feature_names_in_), 80)[1:-1]
         raise ValueError(
             f"X must be a table with the columns of the first one ({known}), got an array. Give "
             "their names."
@@ -81,9 +81,10 @@ def require_table(X: Any) -> None:
 
     How many dimensions it needs is left to scikit-learn.
     """
-    if not hasattr(X, "tocsr") and arguments.unmasked("X", X).ndim == 0:
+    if not hasattr(X, "tocsr") and arguments.without_mask("X", X).ndim == 0:
         raise ValueError(
-            f"X must be a table (Expected 2D array), got {shown(X)}. Give a data frame or rows of "
+            f"X must be a table (Expected 2D array), got {short_repr(X)}. Give a data frame or "
+            "rows of "
             "values."
         )
 
@@ -106,7 +107,7 @@ def resumed(saved: Any) -> Any:
 
 def _frame_encoder() -> Any:
     """The class, imported when it is needed: pyarrow takes long, and need not be there."""
-    with extras.needing("encode=True and TableEncoder", "cli", "pyarrow"):
+    with extras.require_extra("encode=True and TableEncoder", "cli", "pyarrow"):
         from swordplay.tables.frame_encoder import FrameEncoder
     return FrameEncoder
 

@@ -17,8 +17,8 @@ from typing import Any, final
 
 import numpy as np
 
-from swordplay.core import nested, state
-from swordplay.core.state import Range
+from swordplay.core import state
+from swordplay.core.state import Field, add_prefix, part_of
 from swordplay.core.types import Matrix, State, Vector
 from swordplay.engine.driver import CHUNK, CHUNK_NUMBERS
 from swordplay.engine.stack import Stack
@@ -337,8 +337,8 @@ class Heads:
         """What all heads share: columns, last targets and, for a regression, the place of the
         target.
         """
-        flat = nested.put("columns", self.columns.state()) | {"recent": self.recent.copy()}
-        return flat if self.loss == "logistic" else flat | nested.put("target", self.target.state())
+        flat = add_prefix("columns", self.columns.state()) | {"recent": self.recent.copy()}
+        return flat if self.loss == "logistic" else flat | add_prefix("target", self.target.state())
 
     def load_state(self, shared: Mapping[str, Any], heads: Sequence[Mapping[str, Any]]) -> None:
         """Go on from a saved state, bit by bit as the heads that saved it.
@@ -352,7 +352,7 @@ class Heads:
         """
         recent, columns = (
             np.array(shared.get("recent", ()), dtype=np.float64),
-            nested.part("columns", shared),
+            part_of("columns", shared),
         )
         if recent.shape != self.recent.shape:
             raise ValueError(
@@ -361,10 +361,10 @@ class Heads:
             )
         if self.grows and (dim := len(columns["centers"]) - len(recent)) > self.dim:
             self.widen(dim)
-        state.require("recent", recent, Range(-LARGEST, LARGEST, missing=True))
+        state.check("recent", recent, Field(-LARGEST, LARGEST, nan=True))
         self.columns.load_state(columns)
         if self.loss != "logistic":
-            self.target.load_state(nested.part("target", shared))
+            self.target.load_state(part_of("target", shared))
         reach = None if self.loss == "logistic" else self.radius * self.target.widest
         for place, saved in enumerate(heads):
             self.stack.replace(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.arguments import shown
+from swordplay.core.arguments import short_repr
 
 
 def declared(classes: Any) -> Any:
@@ -21,13 +21,14 @@ def declared(classes: Any) -> Any:
     found = as_labels("classes", classes)
     if found.ndim != 1:
         raise ValueError(
-            f"classes must be a list of labels, got {shown(classes)}. Give all labels that may "
+            f"classes must be a list of labels, got {short_repr(classes)}. Give all labels that "
+            "may "
             "come."
         )
     if not _are_labels(found):
         raise ValueError(
             "classes must be whole numbers, truth values or strings, got "
-            f"{shown(found.tolist())}. Convert them."
+            f"{short_repr(found.tolist())}. Convert them."
         )
     return found
 
@@ -45,7 +46,7 @@ def as_labels(name: str, values: Any) -> Any:
         If entries are missing, of both kinds, or neither numbers nor strings; says which one.
     """
     plain = require_entries(name, values)
-    return arguments.unmasked(name, plain)
+    return arguments.without_mask(name, plain)
 
 
 def require_entries(name: str, values: Any) -> Any:
@@ -56,7 +57,7 @@ def require_entries(name: str, values: Any) -> Any:
     """
     if values is None or getattr(getattr(values, "dtype", None), "kind", "O") != "O":
         return values
-    array = arguments.unmasked(name, values)
+    array = arguments.without_mask(name, values)
     if array.ndim != 1 or array.dtype.kind not in "OUS":
         return values
     entries = list(values) if array.dtype.kind != "O" else array.tolist()
@@ -64,21 +65,22 @@ def require_entries(name: str, values: Any) -> Any:
     for k, entry in enumerate(entries):
         if arguments.is_missing(entry):
             raise ValueError(
-                f"{name} must not be missing, got {shown(entry)} at index {k}. Leave out such rows."
+                f"{name} must not be missing, got {short_repr(entry)} at index {k}. Leave out such "
+                "rows."
             )
         if not (
             words[k] or isinstance(entry, bytes | np.bool_ | Decimal) or arguments.is_real(entry)
         ):
             raise TypeError(
-                f"{name} must hold numbers or strings, got {shown(entry, 40)} "
+                f"{name} must hold numbers or strings, got {short_repr(entry, 40)} "
                 f"({type(entry).__name__}) at index {k}. "
                 "Convert it, or leave out such rows."
             )
     if any(words) and not all(words):
         odd, word = entries[words.index(False)], entries[words.index(True)]
         raise TypeError(
-            f"{name} must hold either numbers or strings, got {shown(odd, 40)} "
-            f"({type(odd).__name__}) beside {shown(word, 40)} "
+            f"{name} must hold either numbers or strings, got {short_repr(odd, 40)} "
+            f"({type(odd).__name__}) beside {short_repr(word, 40)} "
             f"(str). Convert it, such as with [str(label) for label in {name}]."
         )
     if array.dtype.kind == "U" and any(entry.endswith("\0") for entry in entries):
@@ -110,7 +112,7 @@ def places(classes: Any, y: Any) -> Any:
     if strange.any():
         raise ValueError(
             f"y holds the label {y[strange][0]!r}, which is none of the classes "
-            f"{shown(classes.tolist())}. "
+            f"{short_repr(classes.tolist())}. "
             "Declare it with classes=, or let predict_then_learn take it in."
         )
     return found
@@ -122,7 +124,7 @@ def dump(classes: Any) -> Any:
         return classes
     if classes.dtype.kind == "O" and not all(isinstance(label, str) for label in classes):
         raise ValueError(
-            f"classes_ must be numbers or strings to be saved, got {shown(classes.tolist())}."
+            f"classes_ must be numbers or strings to be saved, got {short_repr(classes.tolist())}."
         )
     return json.dumps([classes.dtype.str, classes.tolist()])
 
@@ -140,7 +142,7 @@ def load(saved: Any) -> Any:
     else:
         dtype, labels = json.loads(saved)
         if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
-            raise ValueError(f"its classes are {shown(labels)}, and not strings.")
+            raise ValueError(f"its classes are {short_repr(labels)}, and not strings.")
         classes = (
             np.array(labels, dtype=object)
             if dtype == np.dtype(object).str
@@ -151,7 +153,9 @@ def load(saved: Any) -> Any:
         or not 1 <= len(classes) == len(np.unique(classes))
         or not _are_labels(classes)
     ):
-        raise ValueError(f"its classes are {shown(classes.tolist())}, and not different labels.")
+        raise ValueError(
+            f"its classes are {short_repr(classes.tolist())}, and not different labels."
+        )
     return classes
 
 
@@ -186,7 +190,8 @@ def _require_kind(classes: Any, labels: Any) -> None:
     for some in (classes, labels):
         if not _have_an_order(some):
             raise ValueError(
-                f"labels must be numbers, truth values or strings, got {shown(some.tolist())} of "
+                f"labels must be numbers, truth values or strings, got {short_repr(some.tolist())} "
+                "of "
                 f"{some.dtype}. "
                 "Convert y, such as with y.astype(str)."
             )
@@ -200,6 +205,6 @@ def _require_kind(classes: Any, labels: Any) -> None:
         )
     if (classes.dtype.kind in "USO") != (labels.dtype.kind in "USO"):
         raise ValueError(
-            f"labels must stay of one kind: the classes are {shown(classes.tolist())}, "
-            f"got {shown(np.unique(labels).tolist())}. Convert y."
+            f"labels must stay of one kind: the classes are {short_repr(classes.tolist())}, "
+            f"got {short_repr(np.unique(labels).tolist())}. Convert y."
         )

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.core.arguments import shown
-from swordplay.core.checkpoint.encoding import LARGEST_INT_BITS
+from swordplay.core.arguments import short_repr
+from swordplay.core.checkpoint import MAX_INT_BITS
 from swordplay.estimators.named_rows import dump_names, load_names
 
 PLAIN: dict[type, Callable[[Any], Any]] = {
@@ -39,7 +39,7 @@ class Labels:
             label = label.item()
         if not isinstance(label, bool | int | float | str):
             raise TypeError(
-                f"y must be a truth value, a number or a string, got {shown(label)} "
+                f"y must be a truth value, a number or a string, got {short_repr(label)} "
                 f"({type(label).__name__})."
             )
         if not isinstance(label, bool):
@@ -48,9 +48,9 @@ class Labels:
             raise ValueError(
                 f"y must be finite, got {label}. Leave out rows whose label is missing."
             )
-        if isinstance(label, int) and label.bit_length() > LARGEST_INT_BITS:
+        if isinstance(label, int) and label.bit_length() > MAX_INT_BITS:
             raise ValueError(
-                f"y must be a number of at most {LARGEST_INT_BITS} bits, got one of "
+                f"y must be a number of at most {MAX_INT_BITS} bits, got one of "
                 f"{label.bit_length()}."
             )
         return label
@@ -84,5 +84,7 @@ class Labels:
         labels = [self.check(label) for label in load_names(text)]
         places = {label: place for place, label in enumerate(labels)}
         if len(places) < len(labels):
-            raise ValueError(f"its labels are {shown(labels)}, and one of them is there twice.")
+            raise ValueError(
+                f"its labels are {short_repr(labels)}, and one of them is there twice."
+            )
         self.places = places

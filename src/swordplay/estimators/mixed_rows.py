@@ -17,7 +17,7 @@ from typing import Any, cast, final
 
 import numpy as np
 
-from swordplay.core.arguments import shown
+from swordplay.core.arguments import short_repr
 from swordplay.core.types import State
 from swordplay.estimators.model import LARGEST
 from swordplay.estimators.named_rows import dump_names, load_names, number
@@ -139,7 +139,8 @@ class MixedRows:
         """
         if not isinstance(x, Mapping):
             raise TypeError(
-                f"x must hold values by name (a dictionary), got {shown(x)} ({type(x).__name__})."
+                f"x must hold values by name (a dictionary), got {short_repr(x)} "
+                f"({type(x).__name__})."
             )
         if type(x) is dict and self._holds_numbers(x):  # the usual case
             return x.copy()
@@ -238,7 +239,7 @@ class MixedRows:
         rows.words = dict(zip(*_pairs("words", saved["words"]), strict=True))
         if not set(rows.kinds.values()) <= set(KINDS):
             raise ValueError(
-                f"its columns are {shown(rows.kinds)}, and some hold what no column does."
+                f"its columns are {short_repr(rows.kinds)}, and some hold what no column does."
             )
         for name, words in rows.words.items():
             own = (
@@ -255,7 +256,9 @@ class MixedRows:
                 or rows.kinds.get(name) != "word"
                 or (OTHERS in words and words.index(OTHERS) != MOST_WORDS)
             ):
-                raise ValueError(f"the words of its column {shown(name)} are {shown(words)}.")
+                raise ValueError(
+                    f"the words of its column {short_repr(name)} are {short_repr(words)}."
+                )
         return rows
 
 
@@ -263,7 +266,7 @@ def _pairs(what: str, text: Any) -> tuple[list[Hashable], list[Any]]:
     names, values = json.loads(text)
     plain = load_names(json.dumps(names))
     if not isinstance(values, list) or len(set(plain)) != len(plain) or len(plain) != len(values):
-        raise ValueError(f"its {what} are {shown(text)}, and not one for each column.")
+        raise ValueError(f"its {what} are {short_repr(text)}, and not one for each column.")
     return plain, values
 
 
@@ -281,7 +284,8 @@ def _plain(name: Hashable, value: Any) -> float | str | datetime | date | time |
         return value
     if not isinstance(value, numbers.Real):
         raise TypeError(
-            f"x[{name!r}] must be a number, a text, a date or missing (None), got {shown(value)} "
+            f"x[{name!r}] must be a number, a text, a date or missing (None), got "
+            f"{short_repr(value)} "
             f"({type(value).__name__}). "
             "Make several columns of it, or leave it out."
         )
@@ -320,7 +324,8 @@ def _of_kind(name: Hashable, kind: str, value: Any) -> float | str:
     except (AttributeError, TypeError, ValueError):
         held = KINDS[kind]
         raise ValueError(
-            f"x[{name!r}] is {shown(value)}, and {name!r} held {held} so far. Send one of these, "
+            f"x[{name!r}] is {short_repr(value)}, and {name!r} held {held} so far. Send one of "
+            "these, "
             "or None if it is missing; "
             "what is of another kind needs a column of its own."
         ) from None

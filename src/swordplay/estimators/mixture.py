@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.core.state import COUNT, DAMAGED, Range, require
+from swordplay.core.state import COUNT, DAMAGED, Field, check
 from swordplay.core.types import Matrix, State, Vector
 from swordplay.engine import LARGEST_EXPLICIT
 from swordplay.engine.driver import Engine
@@ -189,10 +189,10 @@ class Mixture:
             raise ValueError(
                 f"state has a guard of shapes {ends.shape} and {numbers.shape}. {DAMAGED}"
             )
-        require("guard.range", ends[:2], Range(-FARTHEST, FARTHEST))
-        require("guard.range", ends[2:], COUNT)
-        require("guard.numbers", numbers[: self.forecasts + 1], Range(0.0, FARTHEST_BEHIND))
-        require("guard.numbers", numbers[self.forecasts + 1 :], Range(0.0, FARTHEST**2 * 1e6))
+        check("guard.range", ends[:2], Field(-FARTHEST, FARTHEST))
+        check("guard.range", ends[2:], COUNT)
+        check("guard.numbers", numbers[: self.forecasts + 1], Field(0.0, FARTHEST_BEHIND))
+        check("guard.numbers", numbers[self.forecasts + 1 :], Field(0.0, FARTHEST**2 * 1e6))
         return ends, numbers
 
 

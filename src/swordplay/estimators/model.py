@@ -7,7 +7,7 @@ from typing import Any, final
 
 import numpy as np
 
-from swordplay.core import nested
+from swordplay.core.state import add_prefix, part_of, split_parts
 from swordplay.core.types import Array, Matrix, State, Vector
 from swordplay.engine.driver import Engine
 from swordplay.estimators.head import Head
@@ -101,7 +101,7 @@ def loaded(second: SecondOrder | None, parts: Mapping[str, Any], dim: int) -> Se
         return None
     second = widened(second, dim)
     if second is not None:
-        saved = nested.part("second", parts)
+        saved = part_of("second", parts)
         if not np.size(
             saved["shapes"]
         ):  # it began without columns, and has no curves though there are columns now
@@ -286,11 +286,11 @@ class LinearModel:
 
     def state(self) -> State:
         """All that the next row needs, as named arrays."""
-        state = self.heads.shared_state() | nested.put("engine", self.head.engine.compact_state())
-        return state if self.second is None else state | nested.put("second", self.second.state())
+        state = self.heads.shared_state() | add_prefix("engine", self.head.engine.compact_state())
+        return state if self.second is None else state | add_prefix("second", self.second.state())
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Go on from a saved state, bit by bit as the model that saved it."""
-        parts = nested.split(saved)
-        self.heads.load_state(parts, [nested.part("engine", parts)])
+        parts = split_parts(saved)
+        self.heads.load_state(parts, [part_of("engine", parts)])
         self.second = loaded(self.second, parts, self.heads.dim)

@@ -8,7 +8,7 @@ from typing import Any, final
 import numpy as np
 
 from swordplay.core.arguments import real
-from swordplay.core.guard import takes_the_lock
+from swordplay.core.model_lock import locks_itself
 from swordplay.core.types import Matrix, State, Vector
 from swordplay.estimators import probabilities, raw_units
 from swordplay.estimators.asked import Askable, AskedByName
@@ -46,7 +46,7 @@ class NamedClassification(NamedCoat):
         """Labels, in the order in which they came."""
         return list(self._labels.places)
 
-    @takes_the_lock
+    @locks_itself
     def learn_one(self, x: Features, y: Any) -> None:
         """Learn from one row.
 
@@ -57,7 +57,7 @@ class NamedClassification(NamedCoat):
         y
             Label: a truth value, a number or a string. One that is new joins the classes.
         """
-        with self._guard:
+        with self._lock:
             usual, bands = self._rows.usual, self._own_bands
             if usual is not None and type(y) in USUAL and (bands is None or not bands.by_level):
                 place = self._labels.places.get(y)
@@ -122,10 +122,10 @@ class NamedClassification(NamedCoat):
         """What :class:`swordplay.late.LateModel` asks in place of the estimator itself."""
         return AskedByName(self, of_classes=True)
 
-    @takes_the_lock
+    @locks_itself
     def predict_proba_one(self, x: Features, **kwargs: Any) -> dict[Any, float]:
         """The probability of every class seen so far; before any, of both truth values."""
-        with self._guard:
+        with self._lock:
             usual = self._rows.usual
             if usual is not None and usual.take(x):
                 one, other = self._labels.places

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from swordplay.core.arguments import shown
+from swordplay.core.arguments import short_repr
 from swordplay.core.types import Matrix, State, Vector
 from swordplay.estimators.asked import Askable
 from swordplay.estimators.bands import Bands
@@ -64,9 +64,9 @@ class NamedCoat(Explained, Saved):
         before = getattr(self, name, value)
         if self._model is not None and not same(before, value):
             raise ValueError(
-                f"{name} is {shown(before)} and cannot become {shown(value)}: this "
+                f"{name} is {short_repr(before)} and cannot become {short_repr(value)}: this "
                 f"{type(self).__name__} has learned already. "
-                f"Make a new one with clone({{{name!r}: {shown(value)}}})."
+                f"Make a new one with clone({{{name!r}: {short_repr(value)}}})."
             )
         super().__setattr__(name, value)
         try:

@@ -7,7 +7,7 @@ from typing import Any, final
 
 import numpy as np
 
-from swordplay.core.guard import takes_the_lock
+from swordplay.core.model_lock import locks_itself
 from swordplay.core.types import Matrix, Vector
 from swordplay.estimators import raw_units
 from swordplay.estimators.asked import Askable, AskedByName
@@ -34,7 +34,7 @@ class NamedRegression(NamedCoat):
         super().__init__(radius, memory, clip, standardize, intercept, lags, curves)
         self.loss = regression_loss(loss)
 
-    @takes_the_lock
+    @locks_itself
     def learn_one(self, x: Features, y: float) -> None:
         """Learn from one row.
 
@@ -45,7 +45,7 @@ class NamedRegression(NamedCoat):
         y
             Target: a finite number.
         """
-        with self._guard:
+        with self._lock:
             usual, bands = self._rows.usual, self._own_bands
             told = bands is not None and bool(bands.by_level)
             if (
@@ -96,13 +96,13 @@ class NamedRegression(NamedCoat):
         """What :class:`swordplay.late.LateModel` asks in place of the estimator itself."""
         return AskedByName(self, of_classes=False)
 
-    @takes_the_lock
+    @locks_itself
     def predict_one(self, x: Features) -> Any:
         """The prediction for one row, 0 before anything was learned.
 
         Features never learned from are left out.
         """
-        with self._guard:
+        with self._lock:
             usual = self._rows.usual
             return usual.ask() if usual is not None and usual.take(x) else self._predict_any(x)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from swordplay.core.arguments import shown, unmasked
+from swordplay.core.arguments import short_repr, without_mask
 from swordplay.core.types import Matrix, Vector
 from swordplay.estimators.heads import Heads
 from swordplay.estimators.model import LARGEST
@@ -30,12 +30,13 @@ def number(name: str, value: Any) -> float:
     if type(value) is float and -LARGEST <= value <= LARGEST:
         return value  # the usual case
     if isinstance(value, np.ma.MaskedArray):
-        unmasked(name, value)
+        without_mask(name, value)
     if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
         value = value.item()
     if not isinstance(value, numbers.Real):
         raise TypeError(
-            f"{name} must be a number, got {shown(value)} ({type(value).__name__}). Encode it, or "
+            f"{name} must be a number, got {short_repr(value)} ({type(value).__name__}). Encode "
+            "it, or "
             "leave it out if missing."
         )
     try:
@@ -46,7 +47,8 @@ def number(name: str, value: Any) -> float:
         not -LARGEST <= plain <= LARGEST
     ):  # the number itself: a class of numbers may compare as it likes
         raise ValueError(
-            f"{name} must be finite and not pass {LARGEST:g} in magnitude, got {shown(value)}. "
+            f"{name} must be finite and not pass {LARGEST:g} in magnitude, got "
+            f"{short_repr(value)}. "
             "Repair it, or leave it out."
         )
     return plain
@@ -93,7 +95,7 @@ class NamedRows:
         """
         if type(x) is not dict and not isinstance(x, Mapping):
             raise TypeError(
-                f"x must be a dictionary of features, got {shown(x)} ({type(x).__name__})."
+                f"x must be a dictionary of features, got {short_repr(x)} ({type(x).__name__})."
             )
         values = list(x.values())
         # A sum is finite only if all of its terms are; what is not plainly right is looked at one
@@ -206,7 +208,7 @@ def numeric_column(name: str, raw: Any) -> Vector:
 
 def targets(y: Any, count: int) -> Any:
     """Targets or labels as an array, one for each of ``count`` rows."""
-    values = y.to_numpy() if hasattr(y, "to_numpy") else unmasked("y", y)
+    values = y.to_numpy() if hasattr(y, "to_numpy") else without_mask("y", y)
     if values.ndim == 1 and values.dtype.kind in "US" and isinstance(y, list | tuple):
         # numpy cuts off NUL characters at the end of strings, and makes strings of the numbers
         # beside a string.
@@ -227,7 +229,7 @@ def frame_of(X: Any) -> nw.DataFrame[Any]:
     except TypeError as error:
         raise TypeError(
             "X must be a data frame (pandas, polars or another that narwhals knows), got "
-            f"{shown(X)} ({type(X).__name__}). "
+            f"{short_repr(X)} ({type(X).__name__}). "
             "Give learn_one and predict_one single rows."
         ) from error
 
@@ -264,8 +266,8 @@ def _require_one_kind(labels: Any) -> None:
     found = {isinstance(label, str): label for label in labels if label is not None}
     if len(found) > 1:
         raise TypeError(
-            f"a frame of this make cannot hold the labels {shown(found[False])} and "
-            f"{shown(found[True])} together. Learn "
+            f"a frame of this make cannot hold the labels {short_repr(found[False])} and "
+            f"{short_repr(found[True])} together. Learn "
             "labels of one kind, give frames of pandas, or single rows (learn_one, predict_one)."
         )
 
@@ -279,7 +281,7 @@ def load_names(text: str) -> list[Hashable]:
     """And back."""
     names = json.loads(text)
     if not isinstance(names, list):
-        raise ValueError(f"its names are {shown(names)}, and not a list.")
+        raise ValueError(f"its names are {short_repr(names)}, and not a list.")
     return [_hashable(name) for name in names]
 
 
@@ -292,7 +294,8 @@ def plain_name(name: Any) -> Any:
     if name is None or isinstance(name, bool | int | float | str):
         return name
     raise TypeError(
-        f"a checkpoint holds names that are strings, numbers or tuples of them, got {shown(name)} "
+        "a checkpoint holds names that are strings, numbers or tuples of them, got "
+        f"{short_repr(name)} "
         f"({type(name).__name__}). "
         "Rename the feature, or use pickle."
     )

@@ -63,9 +63,9 @@ class PrequentialSplit(BaseCrossValidator):  # type: ignore[misc]  # scikit-lear
     def __init__(
         self, n_splits: int = 5, *, block: int | None = None, start: int | None = None
     ) -> None:
-        self.n_splits = arguments.whole("n_splits", n_splits, least=1)
-        self.block = None if block is None else arguments.whole("block", block, least=1)
-        self.start = None if start is None else arguments.whole("start", start, least=1)
+        self.n_splits = arguments.integer("n_splits", n_splits, least=1)
+        self.block = None if block is None else arguments.integer("block", block, least=1)
+        self.start = None if start is None else arguments.integer("start", start, least=1)
 
     def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple[Any, Any]]:
         """Indices of the rows to learn and of those to test, block after block.

@@ -12,7 +12,7 @@ import numpy as np
 from river import base, conf
 
 from swordplay.core.arguments import real
-from swordplay.core.guard import takes_the_lock
+from swordplay.core.model_lock import locks_itself
 from swordplay.estimators.named_coat import Features
 from swordplay.estimators.named_regression import NamedRegression
 from swordplay.estimators.named_rows import frame_of, numeric_column, series_like, targets
@@ -73,7 +73,7 @@ class SwordRegressor(NamedRegression, RiverCoat, base.MiniBatchRegressor):
     True
     """  # noqa: E501
 
-    @takes_the_lock
+    @locks_itself
     def predict_one(self, x: Features, with_interval: bool = False, level: float = 0.9) -> Any:
         """The prediction for one row, 0 before anything was learned.
 
@@ -90,7 +90,7 @@ class SwordRegressor(NamedRegression, RiverCoat, base.MiniBatchRegressor):
         level
             What share of the truths an interval is to hold, in (0, 1).
         """
-        with self._guard:
+        with self._lock:
             if with_interval:
                 return self._interval(x, level)
             usual = (

@@ -16,7 +16,7 @@ import numpy as np
 
 from swordplay.core import arguments, checkpoint
 from swordplay.core.checkpoint import CheckpointError
-from swordplay.core.guard import Guarded
+from swordplay.core.model_lock import LockedModel
 from swordplay.core.types import State
 from swordplay.estimators.tuning import AUTO
 
@@ -25,7 +25,7 @@ SIZES = ("columns", f"{PARAMETER}lags")
 """Entries that say how much there is: room is made for so much."""
 
 
-class Saved(Guarded, ABC):
+class Saved(LockedModel, ABC):
     """``save`` and ``load``, for classes that keep each argument of their constructor under its
     own name.
     """
@@ -121,7 +121,10 @@ def _require_held(saved: Mapping[str, Any]) -> None:
     """Refuse sizes that the file itself gives the lie to, before room is made for as much."""
     numbers = sum(np.size(value) for value in saved.values())
     for name in SIZES:
-        if saved.get(name) != AUTO and arguments.whole(name, saved.get(name, 0), least=0) > numbers:
+        if (
+            saved.get(name) != AUTO
+            and arguments.integer(name, saved.get(name, 0), least=0) > numbers
+        ):
             raise ValueError(
                 f"{name} is {saved[name]}, but the file holds {numbers} numbers in all."
             )

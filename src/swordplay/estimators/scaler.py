@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from swordplay.core import state
-from swordplay.core.state import COUNT, Range
+from swordplay.core.state import COUNT, Field
 from swordplay.core.types import Matrix, State, Vector
 
 FARTHEST = 1e63
@@ -16,7 +16,7 @@ FARTHEST = 1e63
 
 Lengths of rows of differences, as the aggregator has them, somewhat more.
 """
-RANGES = {"centers": Range(-FARTHEST, FARTHEST), "spreads": Range(0.0, FARTHEST), "counts": COUNT}
+RANGES = {"centers": Field(-FARTHEST, FARTHEST), "spreads": Field(0.0, FARTHEST), "counts": COUNT}
 """What a saved state may hold. Counts are places in ``first`` as long as they are small."""
 
 SLACK = 1e-6
@@ -46,7 +46,7 @@ def _kernels() -> Any:
 def _sane(saved: ScalerState) -> ScalerState:
     """Refuse numbers that no rows lead to."""
     for name, allowed in RANGES.items():
-        state.require(name, getattr(saved, name), allowed)
+        state.check(name, getattr(saved, name), allowed)
     kernels = _kernels()
     # In a column that is past its first values, the middle one may be a mark that is no value.
     settled = (saved.counts >= kernels.WARM_UP) & (
@@ -54,7 +54,7 @@ def _sane(saved: ScalerState) -> ScalerState:
     )
     values = saved.first.copy()
     values[kernels.WARM_UP // 2, settled] = 0.0
-    state.require("first", values, RANGES["centers"])
+    state.check("first", values, RANGES["centers"])
     for j in np.flatnonzero(
         (saved.counts > 0) & (saved.counts <= kernels.WARM_UP) & ~settled
     ).tolist():
@@ -204,11 +204,11 @@ class Scaler:
 
     def state(self) -> State:
         """All that the next row needs."""
-        return state.flatten(self._state)
+        return state.save(self._state)
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Go on from a saved state."""
-        self._hold(_sane(state.restore(self._state, saved)))
+        self._hold(_sane(state.load(self._state, saved)))
 
 
 @final
@@ -265,8 +265,8 @@ class Locator:
 
     def state(self) -> State:
         """All that the next value needs."""
-        return state.flatten(self._state)
+        return state.save(self._state)
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Go on from a saved state."""
-        self._state = _sane(state.restore(self._state, saved))
+        self._state = _sane(state.load(self._state, saved))

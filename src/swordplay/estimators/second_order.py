@@ -19,7 +19,7 @@ import numpy as np
 from swordplay.core.types import Matrix, State, Vector
 from swordplay.estimators import second_order_units
 from swordplay.estimators.scratch import NONE_MISSING, Bench, SecondBench, aligned, quick, writable
-from swordplay.estimators.second_order_state import check
+from swordplay.estimators.second_order_state import checked_parts
 from swordplay.estimators.second_order_units import RawUnits
 
 WIDEST_SECOND_ORDER = 64
@@ -394,7 +394,7 @@ class SecondOrder:
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Go on from a saved state, bit by bit."""
         parts = self._parts()
-        for name, found in check(saved, parts).items():
+        for name, found in checked_parts(saved, parts).items():
             parts[name][...] = found
         self._row = None
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.core.state import DAMAGED, Range, require
+from swordplay.core.state import DAMAGED, Field, check
 from swordplay.core.types import State
 from swordplay.estimators.tuning import LARGEST
 
@@ -22,7 +22,7 @@ made of moderate angles.
 """
 SLOWEST = 1000.0
 """Rounds from one that is learned to the next: no curve waits longer."""
-ANYTHING = Range(-VAST, VAST)
+ANYTHING = Field(-VAST, VAST)
 FARTHEST = 1e63
 """Targets are at most 1e60, scaled or not; their range reaches somewhat farther.
 
@@ -30,19 +30,19 @@ Predictions are cut to it.
 """
 ALLOWED = {
     "known": ANYTHING,
-    "factors": Range(-LARGEST_FACTOR, LARGEST_FACTOR),
-    "recent": Range(
+    "factors": Field(-LARGEST_FACTOR, LARGEST_FACTOR),
+    "recent": Field(
         -2.0 * FARTHEST, 2.0 * FARTHEST
     ),  # targets, and by how much the last one was missed
-    "ends": Range(-FARTHEST, FARTHEST),
-    "columns": Range(-LARGEST, 2.0 * LARGEST),
-    "behind": Range(0.0, 14.0),
-    "top_behind": Range(0.0, 14.0),
-    "sums": Range(0.0, np.inf),
-    "top_sums": Range(0.0, np.inf),
-    "variances": Range(0.0, 1.0),
-    "discounts": Range(0.5, 1.0),
-    "residuals": Range(0.0, VAST),
+    "ends": Field(-FARTHEST, FARTHEST),
+    "columns": Field(-LARGEST, 2.0 * LARGEST),
+    "behind": Field(0.0, 14.0),
+    "top_behind": Field(0.0, 14.0),
+    "sums": Field(0.0, np.inf),
+    "top_sums": Field(0.0, np.inf),
+    "variances": Field(0.0, 1.0),
+    "discounts": Field(0.5, 1.0),
+    "residuals": Field(0.0, VAST),
 }
 """What a saved state may hold, by the name of its part.
 
@@ -50,7 +50,7 @@ Others are any numbers that are not vast.
 """
 
 
-def check(saved: Mapping[str, Any], parts: Mapping[str, Any]) -> State:
+def checked_parts(saved: Mapping[str, Any], parts: Mapping[str, Any]) -> State:
     """The parts of a saved layer as arrays, in the shapes that are wanted.
 
     Raises
@@ -69,21 +69,21 @@ def check(saved: Mapping[str, Any], parts: Mapping[str, Any]) -> State:
                 f"state[{'second.' + name!r}] must have shape {part.shape}, got {found.shape}. "
                 f"{DAMAGED}"
             )
-        require(
+        check(
             f"second.{name}",
             found,
             ALLOWED.get(name.removeprefix("correcting_").removeprefix("bending_"), ANYTHING),
         )
         answer[name] = found
-    require("second.ends", np.diff(answer["ends"]), Range(0.0, 2.0 * FARTHEST))
-    require("second.columns", answer["columns"][COUNT], Range(0.0, WARM_UP, whole=True))
-    require(
+    check("second.ends", np.diff(answer["ends"]), Field(0.0, 2.0 * FARTHEST))
+    check("second.columns", answer["columns"][COUNT], Field(0.0, WARM_UP, whole=True))
+    check(
         "second.shapes",
         answer["shapes"][:, :2],
-        Range(0.0, answer["columns"].shape[1] - 2.0, whole=True),
+        Field(0.0, answer["columns"].shape[1] - 2.0, whole=True),
     )
-    require("second.shapes", answer["shapes"][:, 2:], Range(-STEEPEST, STEEPEST))
-    require("second.known", answer["known"][KNOWN.pace :], Range(1.0, SLOWEST, whole=True))
+    check("second.shapes", answer["shapes"][:, 2:], Field(-STEEPEST, STEEPEST))
+    check("second.known", answer["known"][KNOWN.pace :], Field(1.0, SLOWEST, whole=True))
     spreads = answer["columns"][SPREAD]
-    require("second.columns", spreads[spreads != 0.0], Range(LEAST_SPREAD, 2.0 * LARGEST))
+    check("second.columns", spreads[spreads != 0.0], Field(LEAST_SPREAD, 2.0 * LARGEST))
     return answer

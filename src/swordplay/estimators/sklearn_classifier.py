@@ -223,7 +223,7 @@ class SwordClassifier(Explained, ClassifierMixin, WithSets):  # type: ignore[mis
         with self._all_or_nothing():
             fresh = fresh or not self.__sklearn_is_fitted__()
             if isinstance(y, np.ma.MaskedArray):
-                arguments.unmasked("y", y)
+                arguments.without_mask("y", y)
             if not fresh:
                 _ = (
                     self.model_

@@ -116,14 +116,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         names = list(self.encoder_.columns)
         if input_features is not None and list(input_features) != names:
             raise ValueError(
-                f"input_features is not equal to feature_names_in_: {arguments.shown(names)}."
+                f"input_features is not equal to feature_names_in_: {arguments.short_repr(names)}."
             )
         return np.array(self.encoder_.names(), dtype=object)
 
     def _learn(self, X: Any, *, fresh: bool) -> None:
         if not (isinstance(self.missing, str) and self.missing in MISSING):
             raise ValueError(
-                f"missing must be 'mean' or 'nan', got {arguments.shown(self.missing)}."
+                f"missing must be 'mean' or 'nan', got {arguments.short_repr(self.missing)}."
             )
         X = self._clean(X, fresh=fresh)
         encoder = frames.encoder_of(X, None if fresh else self.encoder_)

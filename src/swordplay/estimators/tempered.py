@@ -9,8 +9,7 @@ from typing import Any, Self, final
 
 import numpy as np
 
-from swordplay.core import nested
-from swordplay.core.state import DAMAGED, Range, require
+from swordplay.core.state import DAMAGED, Field, add_prefix, check, part_of, split_parts
 from swordplay.core.types import Matrix, State, Vector
 from swordplay.estimators.class_layers import ClassLayers
 from swordplay.estimators.scratch import NONE_MISSING, writable
@@ -111,7 +110,7 @@ class Tempered:
         return (
             flat
             if self.layers is None
-            else flat | {"layers": self.layers.count} | nested.put("layer", self.layers.state())
+            else flat | {"layers": self.layers.count} | add_prefix("layer", self.layers.state())
         )
 
     def widen(self, dim: int) -> None:
@@ -127,18 +126,18 @@ class Tempered:
                 f"state['tempered.numbers'] must have shape {self._numbers.shape}, got "
                 f"{found.shape}. {DAMAGED}"
             )
-        require("tempered.numbers", found, Range(-VAST, VAST))
-        require("tempered.numbers", found[many.LAST], Range(-1.0, classes - 1.0, whole=True))
-        require("tempered.numbers", found[many.BEHIND : many.SHARP], Range(0.0, 14.0))
-        require(
+        check("tempered.numbers", found, Field(-VAST, VAST))
+        check("tempered.numbers", found[many.LAST], Field(-1.0, classes - 1.0, whole=True))
+        check("tempered.numbers", found[many.BEHIND : many.SHARP], Field(0.0, 14.0))
+        check(
             "tempered.numbers",
             found[[many.SHARP, many.STAY]],
-            Range(1.0 / many.SHARPEST, many.SHARPEST),
+            Field(1.0 / many.SHARPEST, many.SHARPEST),
         )
-        require(
+        check(
             "tempered.numbers",
             found[[many.SHARP + 1, many.STAY + 2, many.STAY + 4]],
-            Range(many.RIDGE / 2.0, VAST),
+            Field(many.RIDGE / 2.0, VAST),
         )
         self._numbers = found
 
@@ -149,7 +148,7 @@ class Tempered:
         """From the parts of a saved state, with fresh layers; None below three classes."""
         if "tempered" not in parts:
             return None
-        found, saved = cls(), nested.split(nested.part("tempered", parts))
+        found, saved = cls(), split_parts(part_of("tempered", parts))
         found.load_state(saved, classes)
         if layers is not None and "layers" in saved:
             layers.load_state(saved.get("layer", {}), saved["layers"], classes)

@@ -70,11 +70,14 @@ def checked_lags(lags: Any) -> int | str:
     """A number of lags, or ``"auto"``."""
     if isinstance(lags, str):
         if lags != AUTO:
-            raise ValueError(f"lags must be a whole number or 'auto', got {arguments.shown(lags)}.")
+            raise ValueError(
+                f"lags must be a whole number or 'auto', got {arguments.short_repr(lags)}."
+            )
         return AUTO
-    if (clean := arguments.whole("lags", lags, least=0)) > MOST_LAGS:
+    if (clean := arguments.integer("lags", lags, least=0)) > MOST_LAGS:
         raise ValueError(
-            f"lags must be at most {MOST_LAGS:,}, got {arguments.shown(clean)}. A few dozen are "
+            f"lags must be at most {MOST_LAGS:,}, got {arguments.short_repr(clean)}. A few dozen "
+            "are "
             "many."
         )
     return clean
@@ -83,7 +86,9 @@ def checked_lags(lags: Any) -> int | str:
 def checked_curves(curves: Any) -> str | None:
     """``"auto"``, ``"rich"`` or None."""
     if curves is not None and not (isinstance(curves, str) and curves in (AUTO, RICH)):
-        raise ValueError(f"curves must be 'auto', 'rich' or None, got {arguments.shown(curves)}.")
+        raise ValueError(
+            f"curves must be 'auto', 'rich' or None, got {arguments.short_repr(curves)}."
+        )
     return curves
 
 
@@ -100,5 +105,5 @@ def _bounded(name: str, value: Any) -> float:
 def regression_loss(loss: Any) -> LossName:
     """A loss for targets that are numbers."""
     if not (isinstance(loss, str) and loss in ("squared", "huber")):
-        raise ValueError(f"loss must be 'squared' or 'huber', got {arguments.shown(loss)}.")
+        raise ValueError(f"loss must be 'squared' or 'huber', got {arguments.short_repr(loss)}.")
     return loss  # type: ignore[return-value]  # one of two words, as was just seen

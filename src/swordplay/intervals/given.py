@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.state import COUNT, DAMAGED, Range, require
+from swordplay.core.state import COUNT, DAMAGED, Field, check
 from swordplay.core.types import Array, State, Vector
 
 MOST = 4096
@@ -94,15 +94,15 @@ class Given:
                 f"state['given.bounds'] must have shape ({len(predictions)}, {levels}, 2), got "
                 f"{bounds.shape}."
             )
-        require("given.predictions", predictions, Range(-arguments.LARGEST, arguments.LARGEST))
-        require("given.bounds", bounds, Range(-np.inf, np.inf))
+        check("given.predictions", predictions, Field(-arguments.LARGEST, arguments.LARGEST))
+        check("given.bounds", bounds, Field(-np.inf, np.inf))
         rows = np.array(saved["rows"])
         if rows.shape != predictions.shape:
             raise ValueError(
                 f"state['given.rows'] must have shape {predictions.shape}, got {rows.shape}. "
                 f"{DAMAGED}"
             )
-        require("given.rows", rows, COUNT)
+        check("given.rows", rows, COUNT)
         if not (
             (bounds[..., 0] <= predictions[:, None]) & (predictions[:, None] <= bounds[..., 1])
         ).all():

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.arguments import LARGEST, shown
+from swordplay.core.arguments import LARGEST, short_repr
 from swordplay.core.types import Array, Matrix, Vector
 
 
@@ -31,7 +31,7 @@ def row(features: Any, known: int | None) -> Matrix:
     """The columns of one row, shape ``(1, d)``; see :func:`rows`."""
     if features is None:
         return rows(None, 1, known)
-    one = arguments.unmasked("features", features)
+    one = arguments.without_mask("features", features)
     if one.ndim != 1:
         raise ValueError(
             f"features must have shape (d,), got {one.shape}. Give the columns of one row."
@@ -47,7 +47,7 @@ def rows(features: Any, count: int, known: int | None) -> Matrix:
     if features is None:
         clean: Matrix = np.empty((count, 0))
     else:
-        raw = arguments.unmasked("features", features)
+        raw = arguments.without_mask("features", features)
         if raw.dtype.kind not in "fiub":
             raise TypeError(
                 f"features must hold real numbers, got dtype {raw.dtype}. Encode or convert them "
@@ -77,18 +77,19 @@ def judged(given: Any, places: Any) -> Array:
     """
     try:
         lower, upper = (
-            np.atleast_1d(np.array(arguments.unmasked("given", end), dtype=np.float64))
+            np.atleast_1d(np.array(arguments.without_mask("given", end), dtype=np.float64))
             for end in given
         )
     except (TypeError, ValueError):
-        raise TypeError(f"given must be a pair (lower, upper), got {shown(given)}.") from None
+        raise TypeError(f"given must be a pair (lower, upper), got {short_repr(given)}.") from None
     if lower.shape != places.shape or upper.shape != places.shape:
         raise ValueError(
-            f"given must have {len(places)} lower and upper end(s), got {shown(given)}."
+            f"given must have {len(places)} lower and upper end(s), got {short_repr(given)}."
         )
     if not (lower <= upper).all():
         raise ValueError(
-            f"given must not have a lower end above the upper, nor NaN, got {shown(given)}. Swap "
+            f"given must not have a lower end above the upper, nor NaN, got {short_repr(given)}. "
+            "Swap "
             "or drop them."
         )
     bounds = np.empty((len(lower), 2))

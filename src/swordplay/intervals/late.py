@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.core.state import DAMAGED, Range, require
+from swordplay.core.state import DAMAGED, Field, check
 from swordplay.core.types import Array, State, Vector
 from swordplay.intervals.layout import BEND, GAIN, LIMIT
 
@@ -153,8 +153,8 @@ class Late:
                 f"state['late.sizes'] must have shape (n,) with n up to {MOST_SIZES}, got "
                 f"{sizes.shape}. {DAMAGED}"
             )
-        require("late.lateness", lateness, Range(0.0, 1e15))
-        require("late.sizes", sizes, Range(0.0, 1e63))
+        check("late.lateness", lateness, Field(0.0, 1e15))
+        check("late.sizes", sizes, Field(0.0, 1e63))
         return cls(float(lateness), sizes)
 
 

@@ -19,14 +19,15 @@ def level_or_levels(level: Any) -> float | tuple[float, ...]:
     ValueError
         If one is not between 0 and 1, or stands twice.
     """
-    if isinstance(level, numbers.Real) or arguments.unmasked("level", level).ndim == 0:
+    if isinstance(level, numbers.Real) or arguments.without_mask("level", level).ndim == 0:
         return _level(level)
     several = tuple(_level(each) for each in level)
     if not several:
         raise ValueError("level must name a level such as 0.9, or several, got none.")
     if len(set(several)) < len(several):
         raise ValueError(
-            f"level must name each level once, got {arguments.shown(several)}. Drop the one that "
+            f"level must name each level once, got {arguments.short_repr(several)}. Drop the one "
+            "that "
             "stands twice."
         )
     return several

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from swordplay.core import arguments, state
-from swordplay.core.state import COUNT, Range, require
+from swordplay.core.state import COUNT, Field, check
 from swordplay.core.types import Array, Matrix, State, Vector
 from swordplay.intervals import layout
 from swordplay.intervals.given import MOST
@@ -21,15 +21,15 @@ Coefficients are sums of some of their shares.
 VAST = 1e300
 STEEP = 1e200
 """Radii are scores, of 1e12 at the most; what is owed is a sum of some of their multiples."""
-SIZE, PLACE = Range(0.0, FARTHEST), Range(-FARTHEST, FARTHEST)
+SIZE, PLACE = Field(0.0, FARTHEST), Field(-FARTHEST, FARTHEST)
 RANGES = {
     "location": PLACE,
     "spread": PLACE,
     "bins": PLACE,
-    "losses": Range(0.0, layout.LARGEST_LOSS * layout.MEMORY * (1.0 + 1e-9)),
-    "radii": Range(0.0, STEEP),
-    "debts": Range(0.0, VAST),
-    "balances": Range(-layout.LIMIT - 1.0 - MOST, layout.LIMIT + 1.0 + MOST),
+    "losses": Field(0.0, layout.LARGEST_LOSS * layout.MEMORY * (1.0 + 1e-9)),
+    "radii": Field(0.0, STEEP),
+    "debts": Field(0.0, VAST),
+    "balances": Field(-layout.LIMIT - 1.0 - MOST, layout.LIMIT + 1.0 + MOST),
     "centers": PLACE,
     "spreads": SIZE,
     "counts": COUNT,
@@ -40,10 +40,10 @@ LIVE_RANGES = (
     ("last residual", slice(layout.LAST, layout.LAST + 1), PLACE),
     ("usual size", slice(layout.TYPICAL, layout.TYPICAL + 1), SIZE),
     ("sizes of late", slice(layout.LATE, layout.SCORE), SIZE),
-    ("scores", slice(layout.SCORE, layout.LARGEST), Range(0.0, layout.LARGEST_RAW_SCORE)),
+    ("scores", slice(layout.SCORE, layout.LARGEST), Field(0.0, layout.LARGEST_RAW_SCORE)),
     ("largest residual", slice(layout.LARGEST, layout.TRUTH), SIZE),
     ("last truth", slice(layout.TRUTH, layout.HASTE), PLACE),
-    ("haste", slice(layout.HASTE, layout.LIVE), Range(0.0, 100.0)),
+    ("haste", slice(layout.HASTE, layout.LIVE), Field(0.0, 100.0)),
 )
 
 
@@ -117,7 +117,7 @@ class Memory(NamedTuple):
 
     def state(self) -> State:
         """All of it by name; copies."""
-        return state.flatten(self)
+        return state.save(self)
 
     @classmethod
     def of_state(cls, saved: Mapping[str, Any], levels: int) -> Memory:
@@ -134,9 +134,9 @@ class Memory(NamedTuple):
                 f"state['centers'] has {columns} columns, and there are coefficients for others. "
                 f"{state.DAMAGED}"
             )
-        memory = state.restore(cls.fresh(levels, columns), saved)
+        memory = state.load(cls.fresh(levels, columns), saved)
         for name, allowed in RANGES.items():
-            require(name, getattr(memory, name), allowed)
+            check(name, getattr(memory, name), allowed)
         require_live("live", memory.live)
         require_first("first", memory.first, memory.counts)
         return memory
@@ -145,12 +145,12 @@ class Memory(NamedTuple):
 def require_live(name: str, live: Array) -> None:
     """Refuse numbers about residuals, shape ``(..., LIVE)``, that no rows lead to."""
     for which, where, allowed in LIVE_RANGES:
-        require(f"{name}: {which}", live[..., where], allowed)
+        check(f"{name}: {which}", live[..., where], allowed)
     usual = live[..., layout.SCORE]
-    require(
+    check(
         f"{name}: usual score",
         usual[usual != 0.0],
-        Range(layout.SMALLEST_SCORE, layout.LARGEST_RAW_SCORE),
+        Field(layout.SMALLEST_SCORE, layout.LARGEST_RAW_SCORE),
     )
 
 
@@ -162,4 +162,4 @@ def require_first(name: str, first: Array, counts: Array) -> None:
     from swordplay.engine.scaling import SETTLED, WARM_UP  # numba is imported with the first row
 
     marked = (first == SETTLED) & (counts >= WARM_UP)
-    require(name, np.where(marked, 0.0, first), Range(-arguments.LARGEST, arguments.LARGEST))
+    check(name, np.where(marked, 0.0, first), Field(-arguments.LARGEST, arguments.LARGEST))

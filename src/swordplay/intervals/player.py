@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.core.guard import Guarded
+from swordplay.core.model_lock import LockedModel
 from swordplay.core.types import Array, Matrix, Vector
 from swordplay.intervals import layout
 from swordplay.intervals.late import Late
@@ -14,7 +14,7 @@ from swordplay.intervals.memory import Memory
 from swordplay.intervals.one_row import OneRow
 
 
-class Player(Guarded):
+class Player(LockedModel):
     """Clean rows in, intervals of all levels out, from the narrowest to the widest."""
 
     _one: OneRow | None = None

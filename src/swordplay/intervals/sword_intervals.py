@@ -8,7 +8,8 @@ from typing import Any, final
 
 import numpy as np
 
-from swordplay.core import arguments, checkpoint, settings
+from swordplay.core import arguments, checkpoint
+from swordplay.core.state import compare_settings, made_with, settings_entries, split_settings
 from swordplay.core.types import Array, Matrix, State, Vector
 from swordplay.intervals import inputs, layout
 from swordplay.intervals.given import Given
@@ -153,7 +154,7 @@ class SwordIntervals(Player):
         """
         forecast, truth = inputs.number("prediction", prediction), inputs.number("target", target)
         rows = inputs.row(features, self.columns)
-        since = arguments.whole("late", late, least=0)
+        since = arguments.integer("late", late, least=0)
         bounds = None if given is None else inputs.judged(given, self._places)
         if given is None:
             since = max(0, self.rows - self._given.since(forecast, self.rows))
@@ -261,7 +262,7 @@ class SwordIntervals(Player):
 
     def widen(self, columns: int) -> None:
         """Make room for columns that appear late, behind the others."""
-        columns = arguments.whole("columns", columns, least=0)
+        columns = arguments.integer("columns", columns, least=0)
         if self._memory is None or columns < self._memory.columns:
             known = (
                 "nothing was learned"
@@ -278,7 +279,7 @@ class SwordIntervals(Player):
             f"{GIVEN}{name}": value for name, value in self._given.state(len(self._alphas)).items()
         }
         late = {f"{LATE}{name}": value for name, value in self._late.state().items()}
-        return known | waiting | late | settings.write(self._made_with())
+        return known | waiting | late | settings_entries(self._made_with())
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Go on from a saved state, bit by bit as the intervals that saved it.
@@ -292,8 +293,8 @@ class SwordIntervals(Player):
             raise TypeError(
                 f"state must be the dictionary that state() returned, got {type(saved).__name__}."
             )
-        rest, made_with = settings.split(saved)
-        if differ := settings.differences(made_with, self._made_with()):
+        rest, settings = split_settings(saved)
+        if differ := compare_settings(settings, self._made_with()):
             raise ValueError(f"state was saved with other settings: {differ}. {REMEDY}")
         waiting, late = (
             {
@@ -333,7 +334,7 @@ class SwordIntervals(Player):
             ) from error
 
     def _made_with(self) -> State:
-        return settings.flatten(
+        return made_with(
             {"learner": type(self).__qualname__, "level": np.atleast_1d(np.array(self.level))}
         )
 

@@ -4,9 +4,9 @@ one.
 Needs pyarrow: the extra ``cli``.
 """
 
-from swordplay.core.extras import needing
+from swordplay.core.extras import require_extra
 
-with needing("swordplay.keyed", "cli", "pyarrow"):
+with require_extra("swordplay.keyed", "cli", "pyarrow"):
     from swordplay.keyed.keyed import Keyed
 
 __all__ = ["Keyed"]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from swordplay.core.arguments import LARGEST
-from swordplay.core.state import Range, require
+from swordplay.core.state import Field, check
 from swordplay.core.types import Array, Matrix, Vector
 from swordplay.intervals import layout
 from swordplay.intervals.memory import RANGES, Memory, require_first, require_live
@@ -121,9 +121,9 @@ class BandForm:
         ValueError
             Names what is wrong.
         """
-        require("level of intervals", records[:, 0], Range(0.0, 1.0))
+        check("level of intervals", records[:, 0], Field(0.0, 1.0))
         for name, allowed in RANGES.items():
-            require(f"intervals: {name}", records[:, self._named[name]], allowed)
+            check(f"intervals: {name}", records[:, self._named[name]], allowed)
         require_live("intervals", records[:, self._named["live"]])
         require_first(
             "intervals: first", records[:, self._named["first"]], records[:, self._named["counts"]]

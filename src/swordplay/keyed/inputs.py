@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from swordplay.core import arguments
-from swordplay.core.arguments import shown
+from swordplay.core.arguments import short_repr
 from swordplay.core.types import Matrix, Vector
 from swordplay.estimators import label_arrays
 from swordplay.estimators.model import LARGEST
@@ -55,7 +55,8 @@ def checked(keys: Any, X: Any, width: int | None, names: tuple[str, ...] | None,
     told = None if columns is None else tuple(map(str, columns))
     if names is not None and told is not None and told != names:
         raise ValueError(
-            f"X must have the columns {shown(list(names))}, got {shown(list(told))}. Give the "
+            f"X must have the columns {short_repr(list(names))}, got {short_repr(list(told))}. "
+            "Give the "
             "same, in this order."
         )
     numbers = moderate("X", X, 2)
@@ -81,9 +82,9 @@ def _encoded(keys: Any) -> tuple[list[Key], Any, str]:
     except MemoryError:
         raise
     except Exception as error:  # pyarrow passes on whatever an odd object raises
-        why = shown(str(error), 120)[1:-1]
+        why = short_repr(str(error), 120)[1:-1]
         raise TypeError(
-            f"keys must be all text or all whole numbers, got {shown(keys)} ({why})."
+            f"keys must be all text or all whole numbers, got {short_repr(keys)} ({why})."
         ) from error
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
@@ -97,8 +98,9 @@ def _encoded(keys: Any) -> tuple[list[Key], Any, str]:
     )
     if not kind and len(column):
         raise TypeError(
-            f"keys must be text or whole numbers, got {shown(str(column.type), 40)[1:-1]} such as "
-            f"{shown(column[0].as_py())}."
+            f"keys must be text or whole numbers, got {short_repr(str(column.type), 40)[1:-1]} "
+            "such as "
+            f"{short_repr(column[0].as_py())}."
         )
     encoded = column.dictionary_encode()
     found = encoded.dictionary.to_pylist()
@@ -132,12 +134,17 @@ def require_shared(dim: Any, kind: Any, names: Any, clock: Any) -> None:
     named = names is None or (
         type(names) is list
         and set(map(type, names)) == {str}
-        and len(set(names)) == len(names) == arguments.whole("dim", dim)
+        and len(set(names)) == len(names) == arguments.integer("dim", dim)
     )
-    if kind not in KINDS or not named or not 0 <= arguments.whole("clock", clock, least=0) < 2**63:
+    if (
+        kind not in KINDS
+        or not named
+        or not 0 <= arguments.integer("clock", clock, least=0) < 2**63
+    ):
         raise ValueError(
-            f"they have {shown(dim)} columns named {shown(names)}, are {shown(kind)}, at time "
-            f"{shown(clock)}."
+            f"they have {short_repr(dim)} columns named {short_repr(names)}, are "
+            f"{short_repr(kind)}, at time "
+            f"{short_repr(clock)}."
         )
 
 
@@ -172,15 +179,15 @@ def labels(y: Any, count: int, classes: Any) -> tuple[Any, Vector]:
         raise
     except Exception as error:  # such as a comparison of numbers with words
         raise TypeError(
-            f"y must hold labels of one kind, none of them missing, got {shown(y)}."
+            f"y must hold labels of one kind, none of them missing, got {short_repr(y)}."
         ) from error
     require_classes(known)
     places = np.minimum(places, len(known) - 1)
     strange = known[places] != values
     if np.any(strange):
         raise ValueError(
-            f"y holds the label {shown(values[strange].tolist()[0])}, which is none of the "
-            f"classes {shown(known.tolist())}. "
+            f"y holds the label {short_repr(values[strange].tolist()[0])}, which is none of the "
+            f"classes {short_repr(known.tolist())}. "
             "Give all labels that may come as classes=[...]."
         )
     return known, places.astype(np.float64)
@@ -190,8 +197,8 @@ def require_classes(classes: Any) -> None:
     """Refuse fewer than two."""
     if len(classes) < 2:
         raise ValueError(
-            f"classes must be two or more labels, got {shown(classes.tolist())}. Give all that "
-            "may come as classes=[...]."
+            f"classes must be two or more labels, got {short_repr(classes.tolist())}. Give all "
+            "that may come as classes=[...]."
         )
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, Self, final
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.arguments import shown
+from swordplay.core.arguments import short_repr
 from swordplay.core.checkpoint import CheckpointError
 from swordplay.core.types import Matrix
 from swordplay.engine.record import EXPERTS, PROVEN, ROUND
@@ -79,12 +79,14 @@ class Keyed:
         threads: int | None = None,
     ) -> None:
         if not (isinstance(task, str) and task in ("regression", "classification")):
-            raise ValueError(f"task must be 'regression' or 'classification', got {shown(task)}.")
-        self.task, self.lags = task, arguments.whole("lags", lags, least=0)
+            raise ValueError(
+                f"task must be 'regression' or 'classification', got {short_repr(task)}."
+            )
+        self.task, self.lags = task, arguments.integer("lags", lags, least=0)
         self.loss: LossName = regression_loss(loss) if task == "regression" else "logistic"
         if task == "regression" and classes is not None:
             raise ValueError(
-                f"classes are for a classification, got {shown(classes)}. Say "
+                f"classes are for a classification, got {short_repr(classes)}. Say "
                 "task='classification'."
             )
         # Labels in the order of the columns of predict_proba; None before they are known.
@@ -94,7 +96,9 @@ class Keyed:
         if self.classes is not None:
             inputs.require_classes(self.classes)
         self.threads = (
-            len(os.sched_getaffinity(0)) if threads is None else arguments.whole("threads", threads)
+            len(os.sched_getaffinity(0))
+            if threads is None
+            else arguments.integer("threads", threads)
         )
         self.names: tuple[str, ...] | None = None
         """Names of the columns, where the first rows came with names."""
@@ -107,8 +111,8 @@ class Keyed:
             self._start, known = starting.require_start(start, self.lags, self.loss)
             if self.classes is not None and not np.array_equal(self.classes, known):
                 raise ValueError(
-                    f"classes must be those of start, {shown(known.tolist())}, got "
-                    f"{shown(classes)}. Leave them out."
+                    f"classes must be those of start, {short_repr(known.tolist())}, got "
+                    f"{short_repr(classes)}. Leave them out."
                 )
             self.classes = known
             self._shelf = self._made(self._start.models[0].heads.dim)
@@ -168,7 +172,7 @@ class Keyed:
     def _learn(self, keys: Any, X: Any, y: Any, now: int | None) -> Matrix:
         rows = self._checked(keys, X)
         count = len(rows.codes)
-        time = self.clock + count if now is None else arguments.whole("now", now, least=0)
+        time = self.clock + count if now is None else arguments.integer("now", now, least=0)
         if time < self.clock:
             raise ValueError(
                 f"now must not fall, got {now} after {self.clock}. Give a time that goes on."
@@ -277,7 +281,7 @@ class Keyed:
         A folder follows when saved.
         """
         if self._shelf is not None:
-            self._shelf.expire(self.clock - arguments.whole("idle", idle, least=0))
+            self._shelf.expire(self.clock - arguments.integer("idle", idle, least=0))
 
     # ------------------------------------------------------------------ crash-safe
 
@@ -319,7 +323,7 @@ class Keyed:
             dim, kind, names, clock = (told.pop(name) for name in ("dim", "kind", "names", "clock"))
             inputs.require_shared(dim, kind, names, clock)
             longest, some = opened.first(FIRST)
-            inputs.require_held(dim + arguments.whole("lags", told["lags"], least=0), longest)
+            inputs.require_held(dim + arguments.integer("lags", told["lags"], least=0), longest)
             classes = (
                 label_arrays.load(told.pop("classes"))
                 if told["task"] == "classification"
@@ -333,7 +337,7 @@ class Keyed:
                 None if names is None else tuple(names),
                 clock,
             )
-            keyed._shelf = keyed._made(arguments.whole("dim", dim), opened)
+            keyed._shelf = keyed._made(arguments.integer("dim", dim), opened)
             keyed._shelf.require_fits(some)
         except (
             AttributeError,

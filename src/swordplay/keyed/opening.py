@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.core import nested
+from swordplay.core.state import add_prefix, split_parts
 from swordplay.core.types import State, Vector
 from swordplay.engine.record import EXPERTS, PROVEN, RECIPROCALS, ROUND
 from swordplay.engine.scaling import SETTLED, WARM_UP
@@ -22,7 +22,7 @@ def model_of(form: Form, record: Vector, first: Young) -> LinearModel:
     same certificate.
     """
     model = LinearModel(form.dim, loss=form.loss, lags=form.lags)
-    state, parts = nested.split(model.state()), form.parts(record)
+    state, parts = split_parts(model.state()), form.parts(record)
     engine, columns = dict(state["engine"]), form.dim + form.lags
     experts = dict(zip(engine["expert_names"].split(), np.array(engine["experts"]), strict=True))
     numbers = dict(zip(engine["round_names"].split(), np.array(engine["round"]), strict=True))
@@ -60,9 +60,9 @@ def model_of(form: Form, record: Vector, first: Young) -> LinearModel:
         "first": _settled(first.targets, place[3:]),
     }
     flat: State = (
-        nested.put("columns", scaler) | {"recent": parts["recent"]} | nested.put("engine", engine)
+        add_prefix("columns", scaler) | {"recent": parts["recent"]} | add_prefix("engine", engine)
     )
-    model.load_state(flat if form.loss == "logistic" else flat | nested.put("target", target))
+    model.load_state(flat if form.loss == "logistic" else flat | add_prefix("target", target))
     return model
 
 
@@ -123,10 +123,10 @@ def _state_of_classes(models: Sequence[LinearModel], counts: Any) -> State:
             seats.append(known[bits])
             continue
         if not teams or len(model.heads.recent):
-            flat |= nested.put(f"{len(teams)}", model.heads.shared_state())
+            flat |= add_prefix(f"{len(teams)}", model.heads.shared_state())
             teams.append(0)
         seats.append((len(teams) - 1, teams[-1]))
-        flat |= nested.put(f"{seats[-1][0]}.{seats[-1][1]}", head)
+        flat |= add_prefix(f"{seats[-1][0]}.{seats[-1][1]}", head)
         teams[-1] += 1
         if is_unseen:
             known[bits] = seats[-1]

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from swordplay.core.state import Range, require
+from swordplay.core.state import Field, check
 from swordplay.core.types import Matrix, Vector
 from swordplay.engine.plan import SETTING
 from swordplay.engine.record import (
@@ -131,9 +131,9 @@ class Form:
             slice(ends[3] - (3 - k) * (dim + lags), ends[3] - (2 - k) * (dim + lags))
             for k in range(3)
         ]
-        self._ranges: list[tuple[str, Any, Range]] = [
+        self._ranges: list[tuple[str, Any, Field]] = [
             *meta,
-            ("recent", slice(ends[0], ends[1]), Range(-LARGEST, LARGEST, missing=True)),
+            ("recent", slice(ends[0], ends[1]), Field(-LARGEST, LARGEST, nan=True)),
             ("target's centre", int(ends[1]), RANGES["centers"]),
             ("target's spreads", slice(ends[1] + 1, ends[1] + 3), RANGES["spreads"]),
             ("target's count", self._place_count, RANGES["counts"]),
@@ -179,7 +179,7 @@ class Form:
             Names what is wrong.
         """
         for name, where, allowed in self._ranges:
-            require(name, records[:, where], allowed)
+            check(name, records[:, where], allowed)
         for first, counts in zip(
             young,
             (records[are_young, self._counts], records[are_young, self._place_count, None]),
@@ -189,7 +189,7 @@ class Form:
             values[:, WARM_UP // 2][(values[:, WARM_UP // 2] == SETTLED) & (counts >= WARM_UP)] = (
                 0.0  # a mark, see scaling
             )
-            require("first rows", values, RANGES["centers"])
+            check("first rows", values, RANGES["centers"])
         numbers, last = (
             {name: records[:, where] for name, where in self._numbers.items()},
             np.abs(records[:, self._last]).max(axis=1),
@@ -202,11 +202,11 @@ class Form:
             ("points", moved),
             ("points ahead", np.abs(numbers["gamma"]) * last[:, None]),
         ):
-            require(name, far, Range(0.0, FARTHEST))
-        require(
+            check(name, far, Field(0.0, FARTHEST))
+        check(
             "sum of the weights",
             records[:, self._numbers["weight"]].sum(axis=1),
-            Range(1.0 - SLACK, 1.0 + SLACK),
+            Field(1.0 - SLACK, 1.0 + SLACK),
         )
 
     def most_seen(self, records: Matrix) -> Any:

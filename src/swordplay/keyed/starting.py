@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from swordplay.core import checkpoint, nested
-from swordplay.core.arguments import shown
+from swordplay.core import checkpoint
+from swordplay.core.arguments import short_repr
+from swordplay.core.state import add_prefix, strip_prefix
 from swordplay.estimators.classes import OneModelPerClass
 from swordplay.estimators.model import LinearModel, LossName
 
@@ -43,13 +44,14 @@ def require_start(start: Any, lags: int, loss: LossName) -> tuple[Start, Any]:
     kind = type(usual).__name__
     if not isinstance(start, type(usual)):
         raise TypeError(
-            f"start must be a {kind} that has learned, got {shown(start)} ({type(start).__name__})."
+            f"start must be a {kind} that has learned, got {short_repr(start)} "
+            f"({type(start).__name__})."
         )
     for name, value in usual.get_params().items():
         if getattr(start, name) != value:
             raise ValueError(
                 f"start must be a {kind} with {name}={value!r}, as the keys have it, got "
-                f"{shown(getattr(start, name))}."
+                f"{short_repr(getattr(start, name))}."
             )
     found = (
         Start((start.model_,))
@@ -64,7 +66,7 @@ def _of_classes(model: OneModelPerClass, classes: Any, lags: int) -> Start:
     if len(classes) < 2 or model.turned or not np.array_equal(np.unique(classes), classes):
         raise ValueError(
             "start must have known two classes or more from its first row on, got "
-            f"{shown(classes.tolist())}, which are fewer "
+            f"{short_repr(classes.tolist())}, which are fewer "
             "or have joined late. Declare them all with its first rows: partial_fit(X, y, "
             "classes=[...])."
         )
@@ -73,7 +75,7 @@ def _of_classes(model: OneModelPerClass, classes: Any, lags: int) -> Start:
         heads = model.teams[team]
         one = LinearModel(heads.dim, loss="logistic", lags=lags)
         one.load_state(
-            heads.shared_state() | nested.put("engine", heads.stack.engines[place].compact_state())
+            heads.shared_state() | add_prefix("engine", heads.stack.engines[place].compact_state())
         )
         models.append(one)
     return Start(tuple(models), model.counts.astype(np.int64))
@@ -86,7 +88,7 @@ def saved_start(start: Start | None) -> bytes:
     first, *others = start.models
     state = first.state() | ({"counts": start.counts} if np.ndim(start.counts) else {})
     for number, model in enumerate(others, 1):
-        state |= nested.put(f"class{number}", model.state())
+        state |= add_prefix(f"class{number}", model.state())
     return checkpoint.dumps(state, kind=KIND)
 
 
@@ -109,5 +111,5 @@ def load_start(data: bytes, dim: int, loss: LossName, lags: int, classes: int) -
     models = []
     for number in range(classes if classes > 2 else 1):
         models.append(LinearModel(dim, loss=loss, lags=lags))
-        models[-1].load_state(nested.take(f"class{number}", whole) if number else whole)
+        models[-1].load_state(strip_prefix(f"class{number}", whole) if number else whole)
     return Start(tuple(models), counts if classes else 0)

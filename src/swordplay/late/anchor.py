@@ -15,8 +15,7 @@ from typing import Any, final
 
 import numpy as np
 
-from swordplay.core import nested
-from swordplay.core.state import ROWS, Range, require
+from swordplay.core.state import ROWS, Field, add_prefix, check, strip_prefix
 from swordplay.core.types import Array, Matrix, State, Vector
 from swordplay.estimators.asked import Askable
 from swordplay.late import kinds
@@ -142,22 +141,24 @@ class Anchor:
         }
         return (
             numbers
-            | nested.put("model", self.asks.estimator.state())
-            | nested.put("rows", self.asks.state())
+            | add_prefix("model", self.asks.estimator.state())
+            | add_prefix("rows", self.asks.state())
         )
 
     @classmethod
     def of_state(cls, saved: Mapping[str, Any], like: Askable) -> Anchor:
         """What was saved, checked; the former self of the estimator ``like``."""
-        require("anchor.told", saved["told"], ROWS)
-        require("anchor.lead", saved["lead"], Range(-SUM, SUM))
-        require("anchor.energy", saved["energy"], Range(0.0, SUM))
-        asks = _copy(nested.take("rows", saved), like.estimator.kind(), nested.take("model", saved))
+        check("anchor.told", saved["told"], ROWS)
+        check("anchor.lead", saved["lead"], Field(-SUM, SUM))
+        check("anchor.energy", saved["energy"], Field(0.0, SUM))
+        asks = _copy(
+            strip_prefix("rows", saved), like.estimator.kind(), strip_prefix("model", saved)
+        )
         if not set(asks.labels) <= set(like.labels):
             raise ValueError("the model as it was knows labels that it does not know now.")
         known = int(saved["told"]), float(saved["lead"]), float(saved["energy"])
-        require("anchor.pull", saved["pull"], Range(-SUM, SUM))
-        require("anchor.spread", saved["spread"], Range(0.0, SUM))
+        check("anchor.pull", saved["pull"], Field(-SUM, SUM))
+        check("anchor.spread", saved["spread"], Field(0.0, SUM))
         return cls(asks, *known, float(saved["pull"]), float(saved["spread"]))
 
 
@@ -219,13 +220,13 @@ class Anchors:
     def state(self) -> State:
         """All of it."""
         return {"anchored": self.taken} | (
-            {} if self.now is None else nested.put("anchor", self.now.state())
+            {} if self.now is None else add_prefix("anchor", self.now.state())
         )
 
     @classmethod
     def of_state(cls, saved: Mapping[str, Any], like: Askable) -> Anchors:
         """What was saved, checked."""
-        anchor = nested.take("anchor", saved)
+        anchor = strip_prefix("anchor", saved)
         return cls(Anchor.of_state(anchor, like) if anchor else None, bool(saved["anchored"]))
 
 

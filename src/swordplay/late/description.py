@@ -6,8 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from swordplay.core import nested
-from swordplay.core.checkpoint.facts import Facts, Names
+from swordplay.core.state import Facts, ShortList, strip_prefix
 from swordplay.estimators import description
 from swordplay.late.model import KIND
 from swordplay.late.score import Score
@@ -17,7 +16,7 @@ def described(kind: str, state: Mapping[str, Any]) -> Facts | None:
     """Tickets, score and estimator of a state; None if it is another's."""
     if kind != KIND:
         return None
-    score, estimator = Score.of_state(nested.take("score", state)), nested.take("model", state)
+    score, estimator = Score.of_state(strip_prefix("score", state)), strip_prefix("model", state)
     lines = score.lines("labels" in estimator or "classes" in estimator, float(state["level"]))
     waiting = json.loads(state["pending.ids"])
     facts: Facts = {
@@ -27,6 +26,6 @@ def described(kind: str, state: Mapping[str, Any]) -> Facts | None:
     facts |= {
         name: text.strip() for name, text in (line.strip().split("  ", 1) for line in lines[1:])
     }
-    facts |= {"pending": Names(waiting)} if waiting else {}
+    facts |= {"pending": ShortList(waiting)} if waiting else {}
     found = description.described(str(state["estimator"]), estimator) or {}
     return facts | {name: fact for name, fact in found.items() if name != "what"}

@@ -34,7 +34,8 @@ def estimator(kind: Any) -> Any:
     """The class of a kind."""
     if kind not in ROOMS:
         raise ValueError(
-            f"the estimator is {arguments.shown(kind)}, and should be one of {', '.join(ROOMS)}."
+            f"the estimator is {arguments.short_repr(kind)}, and should be one of "
+            f"{', '.join(ROOMS)}."
         )
     return getattr(
         importlib.import_module(f"swordplay.estimators.{ROOMS[kind]}"), kind.rpartition(".")[2]
@@ -50,7 +51,7 @@ def askable(model: Any) -> Askable:
         raise TypeError(
             "model must be an estimator of swordplay.sklearn or swordplay.river, or "
             f"{' or '.join(map(repr, MODELS))}, "
-            f"got {arguments.shown(model)} ({type(model).__name__})."
+            f"got {arguments.short_repr(model)} ({type(model).__name__})."
         )
     return asked()  # type: ignore[no-any-return]  # asked of anything by its name
 
@@ -64,13 +65,13 @@ def declare(asks: Askable, columns: Mapping[str, str]) -> None:
     if not isinstance(columns, Mapping):
         raise TypeError(
             f"columns must say what columns hold, such as {{'day': 'date'}}, got "
-            f"{arguments.shown(columns)}."
+            f"{arguments.short_repr(columns)}."
         )
     for name, kind in columns.items():
         if type(name) is not str or not isinstance(kind, str) or kind not in KINDS:
             raise ValueError(
                 f"columns must say one of {', '.join(KINDS)} of a name, got "
-                f"{arguments.shown({name: kind})}."
+                f"{arguments.short_repr({name: kind})}."
             )
     asks.rows.kinds.update(columns)
 

@@ -8,10 +8,10 @@ from typing import Any, Self, final
 
 import numpy as np
 
-from swordplay.core import arguments, checkpoint, nested
+from swordplay.core import arguments, checkpoint
 from swordplay.core.checkpoint import CheckpointError
-from swordplay.core.guard import Guarded
-from swordplay.core.state import ROWS, Range, require
+from swordplay.core.model_lock import LockedModel
+from swordplay.core.state import ROWS, Field, add_prefix, check, strip_prefix
 from swordplay.core.types import State
 from swordplay.estimators.bands import Bands
 from swordplay.estimators.plain_rows import PlainRows
@@ -35,7 +35,7 @@ KIND = "LateModel"
 
 
 @final
-class LateModel(Guarded):
+class LateModel(LockedModel):
     """Predict now, learn later: an estimator whose answers come after their rows, in any order or
     never.
 
@@ -90,7 +90,7 @@ class LateModel(Guarded):
         self._asks = kinds.askable(model)
         if columns is not None:
             kinds.declare(self._asks, columns)
-        self.max_pending = arguments.whole("max_pending", max_pending)
+        self.max_pending = arguments.integer("max_pending", max_pending)
         self.level = (
             None
             if level is None or self._asks.of_classes
@@ -295,10 +295,10 @@ class LateModel(Guarded):
             "max_pending": self.max_pending,
             "level": np.nan if self.level is None else self.level,
             "serial": self._serial,
-            **nested.put("model", self.model.state()),
-            **nested.put("rows", self._asks.state()),
-            **nested.put("pending", self._pending.state(self._asks)),
-            **nested.put("score", self.score.state()),
+            **add_prefix("model", self.model.state()),
+            **add_prefix("rows", self._asks.state()),
+            **add_prefix("pending", self._pending.state(self._asks)),
+            **add_prefix("score", self.score.state()),
             **self._anchors.state(),
             **self._bands.state(),
         }
@@ -326,16 +326,16 @@ class LateModel(Guarded):
 
     @classmethod
     def _of_state(cls, saved: Mapping[str, Any]) -> Self:
-        estimator = kinds.estimator(saved["estimator"]).from_state(nested.take("model", saved))
-        require("level", saved["level"], Range(0.0, 1.0, missing=True))
+        estimator = kinds.estimator(saved["estimator"]).from_state(strip_prefix("model", saved))
+        check("level", saved["level"], Field(0.0, 1.0, nan=True))
         level = float(saved["level"])
         model = cls(
             estimator, max_pending=saved["max_pending"], level=None if np.isnan(level) else level
         )
-        model._asks.load_state(nested.take("rows", saved))
+        model._asks.load_state(strip_prefix("rows", saved))
         model._bands = Bands.of_state(saved)
         model._pending = Pending.of_state(
-            nested.take("pending", saved), model._asks, kinds.lags(estimator)
+            strip_prefix("pending", saved), model._asks, kinds.lags(estimator)
         )
         if (
             model.level is None
@@ -343,8 +343,8 @@ class LateModel(Guarded):
         ):
             raise ValueError(f"intervals are pending, and the level is {level}.")
         model._anchors = Anchors.of_state(saved, model._asks)
-        model.score = Score.of_state(nested.take("score", saved))
-        require("serial", saved["serial"], ROWS)
+        model.score = Score.of_state(strip_prefix("score", saved))
+        check("serial", saved["serial"], ROWS)
         model._serial = int(saved["serial"])
         if not model.score.pending == len(model._pending) <= model.max_pending:
             raise ValueError(

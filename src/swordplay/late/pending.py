@@ -11,8 +11,8 @@ from typing import Any, final
 
 import numpy as np
 
-from swordplay.core.arguments import shown
-from swordplay.core.state import DAMAGED, ROWS, Range, require
+from swordplay.core.arguments import short_repr
+from swordplay.core.state import DAMAGED, ROWS, Field, check
 from swordplay.core.types import Matrix, State, Vector
 from swordplay.estimators.asked import Askable
 from swordplay.estimators.model import LARGEST
@@ -233,26 +233,28 @@ class Pending:
             np.array(saved[name], dtype=np.float64) for name in ("said", "lower", "upper")
         )
         if type(ids) is not list or len(set(checked_ids(ids))) != len(ids) or len(rows) != len(ids):
-            raise ValueError(f"its pending ids are {shown(ids)}, of {len(rows)} rows. {DAMAGED}")
+            raise ValueError(
+                f"its pending ids are {short_repr(ids)}, of {len(rows)} rows. {DAMAGED}"
+            )
         for name, values in (("said", said), ("lower", lower), ("upper", upper)):
             if values.shape != (len(ids),):
                 raise ValueError(
                     f"pending.{name} must have shape ({len(ids)},), got {values.shape}. {DAMAGED}"
                 )
-        require("pending.said", said, Range(-2.0 * LARGEST, 2.0 * LARGEST, missing=True))
+        check("pending.said", said, Field(-2.0 * LARGEST, 2.0 * LARGEST, nan=True))
         between = (lower <= np.clip(said, -LARGEST, LARGEST)) & (
             np.clip(said, -LARGEST, LARGEST) <= upper
         )
         if not (between | (np.isnan(lower) & np.isnan(upper))).all():
             raise ValueError(f"a pending interval does not hold its prediction. {DAMAGED}")
-        chances = parts("chances", saved["chances"], saved["known"], len(ids), 1, Range(0.0, 1.0))
+        chances = parts("chances", saved["chances"], saved["known"], len(ids), 1, Field(0.0, 1.0))
         recent = parts(
             "lags",
             saved["lags"],
             saved["teams"],
             len(ids),
             lags,
-            Range(-LARGEST, LARGEST, missing=True),
+            Field(-LARGEST, LARGEST, nan=True),
         )
         if not model.of_classes and any(map(len, chances)):
             raise ValueError(
@@ -260,19 +262,17 @@ class Pending:
             )
         voices = voices_of(saved, len(ids))
         told = np.array(saved["told"])
-        require("pending.told", told, ROWS)
+        check("pending.told", told, ROWS)
         if told.shape != (len(ids),):
             raise ValueError(
                 f"pending.told must have shape ({len(ids)},), got {told.shape}. {DAMAGED}"
             )
         sides = sides_of(saved, chances, model.of_classes)
-        notes = parts("notes", saved["notes"], saved["noted"], len(ids), 1, Range(-SAID, SAID))
+        notes = parts("notes", saved["notes"], saved["noted"], len(ids), 1, Field(-SAID, SAID))
         last = [
             one[1] for one in notes if model.of_classes and len(one) == NOTED
         ]  # labels by their place
-        require(
-            "pending.notes, last labels", last, Range(-1.0, len(model.labels) - 1.0, whole=True)
-        )
+        check("pending.notes, last labels", last, Field(-1.0, len(model.labels) - 1.0, whole=True))
         labels, pending = model.labels, cls()
         if max(map(len, chances), default=0) > len(labels):
             raise ValueError(
@@ -304,7 +304,7 @@ def sides_of(
         saved["sided"],
         len(chances),
         2,
-        Range(-2.0 * LARGEST, 2.0 * LARGEST),
+        Field(-2.0 * LARGEST, 2.0 * LARGEST),
     )
     for one, known in zip(found, chances, strict=True):
         if one.size and one.size != 2 * (len(known) if of_classes else 1):
@@ -323,8 +323,8 @@ def voices_of(saved: Mapping[str, Any], count: int) -> list[tuple[Matrix, ...]]:
     )
     pairs = [tuple(shape) for one in shapes for shape in one] if right else []
     if not right or not all(len(shape) == 2 and min(map(int, shape)) >= 1 for shape in pairs):
-        raise ValueError(f"pending.shapes is {shown(saved['shapes'])}. {DAMAGED}")
-    require("pending.voices", flat, Range(-SAID, SAID))
+        raise ValueError(f"pending.shapes is {short_repr(saved['shapes'])}. {DAMAGED}")
+    check("pending.voices", flat, Field(-SAID, SAID))
     if flat.shape != (sum(heads * width for heads, width in pairs),):
         raise ValueError(
             f"pending.voices has {flat.size} numbers, and not those of its shapes. {DAMAGED}"
@@ -359,11 +359,11 @@ def numbers_or_nan(values: Sequence[float | None]) -> Vector:
     return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
 
 
-def parts(name: str, flat: Any, counts: Any, count: int, unit: int, allowed: Range) -> list[Matrix]:
+def parts(name: str, flat: Any, counts: Any, count: int, unit: int, allowed: Field) -> list[Matrix]:
     """Pieces of an array that lie one behind the other, each of so many units, checked."""
     numbers, sizes = np.array(flat, dtype=np.float64), np.array(counts)
-    require(f"pending.{name}", numbers, allowed)
-    require(f"pending.{name}, how many", sizes, Range(0, max(1, numbers.size), whole=True))
+    check(f"pending.{name}", numbers, allowed)
+    check(f"pending.{name}, how many", sizes, Field(0, max(1, numbers.size), whole=True))
     if numbers.ndim != 1 or sizes.shape != (count,) or unit * int(sizes.sum()) != numbers.size:
         raise ValueError(
             f"pending.{name} must have as many numbers as its tickets, got {numbers.size}. "

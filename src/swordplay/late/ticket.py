@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from swordplay.core.arguments import shown
+from swordplay.core.arguments import short_repr
 
 LONGEST_ID = 200
 """Characters of an id."""
@@ -23,7 +23,8 @@ class UnknownTicket(TicketError):
 
     def __init__(self, id: str) -> None:
         super().__init__(
-            f"no ticket {shown(id)} is pending: it was told or dropped already, or never asked. "
+            f"no ticket {short_repr(id)} is pending: it was told or dropped already, or never "
+            "asked. "
             "Ask first; pending lists all."
         )
 
@@ -33,7 +34,7 @@ class TicketPending(TicketError):
 
     def __init__(self, id: str) -> None:
         super().__init__(
-            f"a ticket {shown(id)} is pending already. Tell or drop it first, or ask under "
+            f"a ticket {short_repr(id)} is pending already. Tell or drop it first, or ask under "
             "another id."
         )
 
@@ -91,7 +92,8 @@ def listed(name: str, values: Any) -> list[Any]:
         return list(values)
     except Exception as error:  # whatever the iteration of an odd object raises
         raise TypeError(
-            f"{name} must be a list, got {shown(values)} ({type(values).__name__}). Give [...]."
+            f"{name} must be a list, got {short_repr(values)} ({type(values).__name__}). Give "
+            "[...]."
         ) from error
 
 
@@ -113,10 +115,10 @@ def checked_id(value: Any) -> str:
         return value  # the usual case
     if type(value) is not str:
         raise TypeError(
-            f"id must be a text, got {shown(value)} ({type(value).__name__}). Give str(id)."
+            f"id must be a text, got {short_repr(value)} ({type(value).__name__}). Give str(id)."
         )
     if not 1 <= len(value) <= LONGEST_ID or not value.isprintable():
         raise ValueError(
-            f"id must be a text of 1 to {LONGEST_ID} printable characters, got {shown(value)}."
+            f"id must be a text of 1 to {LONGEST_ID} printable characters, got {short_repr(value)}."
         )
     return value

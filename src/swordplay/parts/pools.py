@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.representable import representable
+from swordplay.core.arguments import checked
 from swordplay.core.types import Vector
 
 
-@representable
+@checked
 def variation(*, diameter: float, gradient_bound: float, smoothness: float, horizon: int) -> Vector:
     r"""The paper's pool for gradient variation (Sword_var).
 
@@ -38,7 +38,7 @@ def variation(*, diameter: float, gradient_bound: float, smoothness: float, hori
     return _doubling(math.sqrt(D**2 / (8 * G**2 * T)), G**2 * T / (2 * D**2 * L**2))
 
 
-@representable
+@checked
 def small_loss(
     *, diameter: float, gradient_bound: float, smoothness: float, horizon: int
 ) -> Vector:
@@ -55,7 +55,7 @@ def small_loss(
     return _doubling(math.sqrt(D / (16 * L * G * T)), G * T / (D * L))
 
 
-@representable
+@checked
 def safe(*, diameter: float, gradient_bound: float, smoothness: float, horizon: int) -> Vector:
     r"""The pool whose bounds hold with every constant, for both kinds of experts: the default.
 
@@ -67,7 +67,7 @@ def safe(*, diameter: float, gradient_bound: float, smoothness: float, horizon: 
     return np.asarray(2.0 ** np.arange(-halvings, 1) / (2 * L))
 
 
-@representable
+@checked
 def plus_plus(*, diameter: float, gradient_bound: float, smoothness: float, horizon: int) -> Vector:
     r"""The pool of Sword++, whose steps must not pass 1/(8L) for the corrections to pay for them.
 
@@ -81,7 +81,7 @@ def plus_plus(*, diameter: float, gradient_bound: float, smoothness: float, hori
     return np.asarray(2.0 ** np.arange(-halvings, 1) / (8 * L))
 
 
-@representable
+@checked
 def ader(*, diameter: float, gradient_bound: float, horizon: int) -> Vector:
     r"""The pool of Ader.
 
@@ -104,9 +104,9 @@ def longer(pool: Any, *, below: int = 0, above: int = 0) -> Vector:
     Extra experts never break a guarantee: their points stay in the domain and they cost the
     logarithm of their number. On real streams the best step often stood 4 to 30 times above 1/(4L).
     """
-    steps = np.sort(arguments.positives("pool", pool))
-    lower = steps[0] * 2.0 ** -np.arange(arguments.whole("below", below, least=0), 0, -1.0)
-    upper = steps[-1] * 2.0 ** np.arange(1, arguments.whole("above", above, least=0) + 1)
+    steps = np.sort(arguments.positive_vector("pool", pool))
+    lower = steps[0] * 2.0 ** -np.arange(arguments.integer("below", below, least=0), 0, -1.0)
+    upper = steps[-1] * 2.0 ** np.arange(1, arguments.integer("above", above, least=0) + 1)
     return np.concatenate([lower, steps, upper])
 
 
@@ -117,7 +117,7 @@ def _constants(
         arguments.positive("diameter", diameter),
         arguments.positive("gradient_bound", gradient_bound),
         arguments.positive("smoothness", smoothness),
-        arguments.whole("horizon", horizon),
+        arguments.integer("horizon", horizon),
     )
 
 

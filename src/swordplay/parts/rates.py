@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol, final
 
 from swordplay.core import arguments
-from swordplay.core.representable import representable
+from swordplay.core.arguments import checked
 from swordplay.core.types import Setting
 
 TIE = 1e-12
@@ -252,7 +252,7 @@ class Doubling:
         )
 
 
-@representable
+@checked
 def paper_variation(*, diameter: float, smoothness: float, experts: int, variation: float) -> float:
     r"""The paper's rate of Sword_var, :math:`\min\{1/(\sqrt8 D^2 L), \sqrt{(2 + \ln N)/(2 D^2
     V_T)}\}`.
@@ -260,17 +260,17 @@ def paper_variation(*, diameter: float, smoothness: float, experts: int, variati
     return _capped(diameter, smoothness, experts, 2 * arguments.nonnegative("variation", variation))
 
 
-@representable
+@checked
 def paper_small_loss(*, diameter: float, experts: int, squared_gradients: float) -> float:
     r"""The paper's rate of Sword_small, :math:`\sqrt{(2 + \ln N)/(D^2 \bar F_T)}`, with the
     run's own :math:`\bar F_T`.
     """
     D = arguments.positive("diameter", diameter)
     total = arguments.positive("squared_gradients", squared_gradients)
-    return math.sqrt((2 + math.log(arguments.whole("experts", experts))) / (D**2 * total))
+    return math.sqrt((2 + math.log(arguments.integer("experts", experts))) / (D**2 * total))
 
 
-@representable
+@checked
 def paper_best(
     *, diameter: float, smoothness: float, experts: int, variation: float, squared_gradients: float
 ) -> float:
@@ -287,7 +287,7 @@ def paper_best(
 def _capped(diameter: float, smoothness: float, experts: int, total: float) -> float:
     D = arguments.positive("diameter", diameter)
     cap = 1 / (math.sqrt(8) * D**2 * arguments.positive("smoothness", smoothness))
-    entropy = math.log(arguments.whole("experts", experts))
+    entropy = math.log(arguments.integer("experts", experts))
     return min(cap, math.sqrt((2 + entropy) / (D**2 * total))) if total > 0 else cap
 
 

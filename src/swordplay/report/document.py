@@ -11,7 +11,7 @@ import hashlib
 import os
 from importlib import resources
 
-from swordplay.core.files import write_whole
+from swordplay.core.files import write_atomic
 from swordplay.report import vega
 from swordplay.report.markup import Drawer, escaped
 from swordplay.report.page import Page
@@ -30,7 +30,7 @@ def write(page: Page, path: str | os.PathLike[str]) -> None:
     OSError
         If it could not be written.
     """
-    write_whole(path, render(page).encode("utf-8"))
+    write_atomic(path, render(page).encode("utf-8"))
 
 
 def render(page: Page, own: str = "", policy: str = POLICY) -> str:

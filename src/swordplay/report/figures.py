@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.files import write_whole
+from swordplay.core.files import write_atomic
 from swordplay.theory.reproduce import INSTANCES, Row, Tuning
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def save(figure: Figure, path: str | Path) -> None:
     target = Path(path)
     if target.suffix.lower() not in SUFFIXES:
         raise ValueError(
-            f"path must end in one of {list(SUFFIXES)}, got {arguments.shown(str(path))}."
+            f"path must end in one of {list(SUFFIXES)}, got {arguments.short_repr(str(path))}."
         )
     import matplotlib as mpl
 
@@ -130,7 +130,7 @@ def save(figure: Figure, path: str | Path) -> None:
         figure.savefig(
             image, format=kind, dpi=144, metadata={"Date": None} if kind == "svg" else {}
         )
-    write_whole(target, image.getvalue())
+    write_atomic(target, image.getvalue())
 
 
 def _panel(axes: Axes, rows: Sequence[Row]) -> None:

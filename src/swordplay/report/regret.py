@@ -13,7 +13,7 @@ from swordplay.report.page import Section, Table, Text
 
 if TYPE_CHECKING:
     from swordplay.comparison import LeftOut, Perspective
-    from swordplay.theory.curve import RegretCurve
+    from swordplay.theory.ledger import RegretCurve
 
 
 TITLE = "What perfect tracking would have been worth"

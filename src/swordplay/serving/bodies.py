@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import msgspec
 import numpy as np
 
-from swordplay.core.arguments import shown
+from swordplay.core.arguments import short_repr
 from swordplay.serving.refusals import Refusal
 
 
@@ -108,7 +108,7 @@ def _refuse_doubled(body: bytes) -> None:
             name = names.most_common(1)[0][0]
             raise Refusal(
                 400,
-                f"the name {shown(name)} is there twice in one object of JSON. Send each name "
+                f"the name {short_repr(name)} is there twice in one object of JSON. Send each name "
                 "once.",
             )
 

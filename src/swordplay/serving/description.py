@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from swordplay.core.checkpoint.facts import Facts
+from swordplay.core.state import Facts
 
 KIND = "serve"
 """Of the checkpoints of a server."""

@@ -14,7 +14,7 @@ import struct
 from io import FileIO
 from typing import final
 
-from swordplay.core.files import PRIVATE, open_own, write_whole
+from swordplay.core.files import PRIVATE, open_private, write_atomic
 from swordplay.serving.log_format import Boundary
 
 NAME = "high-water"
@@ -50,7 +50,7 @@ class HighWater:
         path = os.path.join(folder, NAME)
         if not os.path.lexists(path):
             raise HighWaterError(f"{path!r} is missing")
-        self._file = FileIO(open_own(path), "r+")
+        self._file = FileIO(open_private(path), "r+")
         found = [_decoded(self._file.read(SLOT_BYTES)) for _ in range(2)]
         whole = [(slot[1], place) for place, slot in enumerate(found) if slot is not None]
         if not whole:
@@ -83,7 +83,7 @@ class HighWater:
 
 def create(folder: str, identity: bytes, boundary: Boundary) -> None:
     """Write the mark of a new log, or of one that was repaired."""
-    write_whole(
+    write_atomic(
         os.path.join(folder, NAME),
         2 * _encoded(identity, 0, boundary).ljust(SLOT_BYTES, b"\0"),
         PRIVATE,

@@ -24,8 +24,8 @@ import numpy as np
 
 from swordplay.core import checkpoint
 from swordplay.core.checkpoint import CheckpointError
-from swordplay.core.files import PRIVATE, lock, open_own
-from swordplay.core.state import bytes_of
+from swordplay.core.files import PRIVATE, lock, open_private
+from swordplay.core.state import as_bytes
 from swordplay.core.types import State
 from swordplay.serving import groups
 from swordplay.serving.description import KIND
@@ -357,7 +357,7 @@ class _ReplayMarker:
         """An event is about to be replayed."""
         with contextlib.suppress(OSError):  # on a full disk there is no note
             if self._descriptor < 0:
-                self._descriptor = open_own(self._path, PRIVATE)
+                self._descriptor = open_private(self._path, PRIVATE)
             os.lseek(self._descriptor, 0, os.SEEK_SET)
             os.write(self._descriptor, f"{number:016d}\n".encode("ascii"))
 
@@ -385,7 +385,7 @@ def _unrepeatable(number: int, event: Event, problem: str) -> LogError:
 def _log_of(state: State) -> bytes:
     """Identity of the log and digest of the last event group that a checkpoint was saved after."""
     try:
-        return bytes_of("log", state.get("log"))
+        return as_bytes("log", state.get("log"))
     except ValueError as error:
         raise CheckpointError(
             f"the checkpoint of the server does not fit this version: {error}"
@@ -416,7 +416,7 @@ def _locked(folder: str) -> int:
                 mode,
                 folder,
             )
-        descriptor = open_own(os.path.join(folder, "lock"), PRIVATE)
+        descriptor = open_private(os.path.join(folder, "lock"), PRIVATE)
     except OSError as error:
         raise FolderError(f"{folder!r} cannot be served from: {_remedy(error)}") from error
     if not lock(descriptor, wait=False):

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.core.arguments import LARGEST, shown
+from swordplay.core.arguments import LARGEST, short_repr
 from swordplay.estimators.asked import AskedByName
 from swordplay.estimators.mixed_rows import MixedRows
 from swordplay.late import LateModel, Ticket
@@ -43,14 +43,14 @@ def target(kind: str, raw: Any, place: int) -> Any:
             return float(raw)
         raise Refusal(
             400,
-            f"y must be finite and not pass {LARGEST:g} in magnitude, got {shown(raw)}.",
+            f"y must be finite and not pass {LARGEST:g} in magnitude, got {short_repr(raw)}.",
             row=place,
         )
     if kind == "yes-no" and (type(raw) is bool or (type(raw) in (int, float) and raw in (0, 1))):
         return bool(raw)
     if kind == "classes" and type(raw) in (str, int, bool):
         return raw
-    raise Refusal(400, f"y must be {WORDS[kind]}, got {shown(raw)}.", row=place)
+    raise Refusal(400, f"y must be {WORDS[kind]}, got {short_repr(raw)}.", row=place)
 
 
 def targets(kind: str, raw: Sequence[Any]) -> list[Any] | None:

@@ -14,10 +14,9 @@ from typing import Any, final
 
 import numpy as np
 
-from swordplay.core import nested
-from swordplay.core.arguments import shown
+from swordplay.core.arguments import short_repr
 from swordplay.core.checkpoint import CheckpointError
-from swordplay.core.state import bytes_of
+from swordplay.core.state import add_prefix, as_bytes, part_of, split_parts
 from swordplay.core.types import State
 from swordplay.serving import replies
 from swordplay.serving.answered import Memory, Told
@@ -128,7 +127,8 @@ class Models:
         if name not in self.kinds:
             raise Refusal(
                 404,
-                f"there is no model {shown(name)}. It is made when it is declared or first asked.",
+                f"there is no model {short_repr(name)}. It is made when it is declared or first "
+                "asked.",
             )
         return [(key, series) for (model, key), series in self.series.items() if model == name]
 
@@ -139,7 +139,7 @@ class Models:
         if known not in (None, kind):
             raise Refusal(
                 409,
-                f"the model {shown(name)} predicts {known} already, and not {kind}. Choose "
+                f"the model {short_repr(name)} predicts {known} already, and not {kind}. Choose "
                 "another name.",
             )
         if known is None:
@@ -209,7 +209,8 @@ class Models:
             if part.key not in found:
                 raise Refusal(
                     404,
-                    f"the model {shown(event.model)} has no key {shown(part.key)}. Ask first.",
+                    f"the model {short_repr(event.model)} has no key {short_repr(part.key)}. Ask "
+                    "first.",
                     row=part.places[0],
                 )
         if event.action == "tell":
@@ -222,7 +223,8 @@ class Models:
         if len(self.kinds) >= self.bounds.models:
             raise Refusal(
                 429,
-                f"a server has at most {self.bounds.models:,} models, and {shown(name)} would be "
+                f"a server has at most {self.bounds.models:,} models, and {short_repr(name)} would "
+                "be "
                 "one more.",
             )
 
@@ -238,7 +240,7 @@ class Models:
         about = {"bounds": self.bounds, "kinds": self.kinds, "series": names}
         state: State = {"about": _packed(about), "memory": _remembered(self.memory)}
         for place, series in enumerate(self.series.values()):
-            state |= nested.put(f"late.{place}", series.late.state())
+            state |= add_prefix(f"late.{place}", series.late.state())
             state[f"rows.{place}"] = _packed(series.prints())
             state[f"watch.{place}"] = _packed(series.watch.dumps())
         return state
@@ -253,7 +255,7 @@ class Models:
             If it is not what :meth:`state` returns.
         """
         try:
-            return cls._of_state(nested.split(saved))
+            return cls._of_state(split_parts(saved))
         except (
             TypeError,
             ValueError,
@@ -282,7 +284,7 @@ class Models:
                 [series_place, name],
             )
             models.memory.put(series_place, [name], [Told.of_saved(name, *told)])
-        states = nested.split(nested.part("late", parts)) if about["series"] else {}
+        states = split_parts(part_of("late", parts)) if about["series"] else {}
         for place, (model, key) in enumerate(about["series"]):
             kind = models.kinds[model]
             late = LateModel.from_state(states[str(place)])
@@ -321,4 +323,4 @@ def _packed(value: Any) -> np.ndarray[Any, np.dtype[np.uint8]]:
 
 
 def _unpacked(name: str, array: Any) -> Any:
-    return json.loads(bytes_of(name, array))
+    return json.loads(as_bytes(name, array))

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from swordplay.core.arguments import shown
+from swordplay.core.arguments import short_repr
 from swordplay.serving import plain
 from swordplay.serving.bodies import parsed
 from swordplay.serving.limits import LONGEST_MODEL, LONGEST_NAME, Bounds, Limits
@@ -97,7 +97,7 @@ def model_name(text: str) -> str:
         raise Refusal(
             400,
             f"a model is named by 1 to {LONGEST_MODEL} of the letters A-Z a-z 0-9 _ -, got "
-            f"{shown(text)}. Rename it.",
+            f"{short_repr(text)}. Rename it.",
         )
     return text
 
@@ -130,7 +130,7 @@ def by_row(event: Event, limits: Limits) -> Change:
     parts: dict[str, Any] = {}
     for place, item in enumerate(items):
         if type(item) is not dict:
-            raise Refusal(400, f"got {shown(item)}. {words}", row=place)
+            raise Refusal(400, f"got {short_repr(item)}. {words}", row=place)
         try:
             reader(parts, place, item, limits)
         except Refusal as refusal:
@@ -158,14 +158,14 @@ def _ask(parts: dict[str, Any], place: int, item: dict[str, Any], limits: Limits
     row, name, key = item.get("x"), item.get("id"), item.get("key", "")
     if type(row) is not dict:
         raise Refusal(
-            400, f"x must be an object of columns and their values, got {shown(row)}. {ASK}"
+            400, f"x must be an object of columns and their values, got {short_repr(row)}. {ASK}"
         )
     if key != "":
         _text("key", key)
     if name is not None and _text("id", name)[0] == OURS:
         raise Refusal(
             400,
-            f"ids that begin with {OURS} are given by the server, got {shown(name)}. Choose "
+            f"ids that begin with {OURS} are given by the server, got {short_repr(name)}. Choose "
             "another one.",
         )
     part = parts.get(key)
@@ -187,7 +187,7 @@ def _tell(parts: dict[str, Any], place: int, item: dict[str, Any], limits: Limit
     name, value = _text("id", item.get("id")), item.get("y")
     if type(value) not in LABELS:
         raise Refusal(
-            400, f"y must be a number, a truth value or a text, got {shown(value)}. {TELL}"
+            400, f"y must be a number, a truth value or a text, got {short_repr(value)}. {TELL}"
         )
     if type(value) is str:
         _text("y", value)
@@ -222,7 +222,9 @@ READERS: dict[str, tuple[Callable[[dict[str, Any], int, dict[str, Any], Limits],
 def _declaration(value: Any) -> Declaration:
     words = 'Send {"target": "number"}, {"target": "yes-no"} or {"target": "classes"}.'
     if type(value) is not dict or value.keys() != {"target"} or value["target"] not in KINDS:
-        raise Refusal(400, f"a model is declared by what it predicts, got {shown(value)}. {words}")
+        raise Refusal(
+            400, f"a model is declared by what it predicts, got {short_repr(value)}. {words}"
+        )
     return Declaration(value["target"])
 
 
@@ -231,13 +233,14 @@ def _text(what: str, value: Any) -> str:
     if type(value) is not str or not 0 < len(value) <= LONGEST_NAME or not value.isprintable():
         raise Refusal(
             400,
-            f"{what} must be a text of 1 to {LONGEST_NAME} printable letters, got {shown(value)}.",
+            f"{what} must be a text of 1 to {LONGEST_NAME} printable letters, got "
+            f"{short_repr(value)}.",
         )
     return value
 
 
 def _refuse_field(item: dict[str, Any], names: frozenset[str], words: str) -> None:
-    raise Refusal(400, f"there is no field {shown(min(item.keys() - names))}. {words}")
+    raise Refusal(400, f"there is no field {short_repr(min(item.keys() - names))}. {words}")
 
 
 def _check_columns(row: dict[str, Any], limits: Limits) -> None:
@@ -253,6 +256,6 @@ def _refuse_value(row: dict[str, Any]) -> None:
         if type(value) not in VALUES:
             raise Refusal(
                 400,
-                f"x[{shown(column)}] must be a number, a text, true, false or null, got "
-                f"{shown(value)}.",
+                f"x[{short_repr(column)}] must be a number, a text, true, false or null, got "
+                f"{short_repr(value)}.",
             )

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from swordplay.core.arguments import shown
+from swordplay.core.arguments import short_repr
 from swordplay.core.state import DAMAGED
 
 MOST = 2**53
@@ -25,7 +25,7 @@ def require(what: str, right: bool, found: Any) -> None:
         Says what it is.
     """
     if not right:
-        raise ValueError(f"{what} cannot be {shown(found)}. {DAMAGED}")
+        raise ValueError(f"{what} cannot be {short_repr(found)}. {DAMAGED}")
 
 
 def is_count(value: Any, least: int = 0) -> bool:

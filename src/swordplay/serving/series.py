@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from swordplay.core.arguments import shown
+from swordplay.core.arguments import short_repr
 from swordplay.estimators.plain_rows import PlainRows
 from swordplay.late.blocks import Run
 from swordplay.serving import answered, learning, replies
@@ -116,7 +116,7 @@ class Series:
             if earlier is not None and not is_same(earlier[0], row):
                 raise Refusal(
                     409,
-                    f"{shown(name)} was asked before, with another row. Choose another id.",
+                    f"{short_repr(name)} was asked before, with another row. Choose another id.",
                     row=place,
                 )
             plan.replies.append(None if earlier is None else earlier[1])
@@ -152,12 +152,13 @@ class Series:
             known = self._known(name, place)
             if known.y is None:
                 raise Refusal(
-                    409, f"{shown(name)} was dropped. Ask again under another id.", row=place
+                    409, f"{short_repr(name)} was dropped. Ask again under another id.", row=place
                 )
             if (type(known.y), known.y) != (type(y), y):
                 raise Refusal(
                     409,
-                    f"{shown(name)} was told {shown(known.y)} before, and not {shown(y)}.",
+                    f"{short_repr(name)} was told {short_repr(known.y)} before, and not "
+                    f"{short_repr(y)}.",
                     row=place,
                 )
             plan.replies.append(known.reply())
@@ -171,7 +172,7 @@ class Series:
             known = None if name in self.pending else self._known(name, place)
             if known is not None and known.y is not None:
                 raise Refusal(
-                    409, f"{shown(name)} was told before and cannot be dropped.", row=place
+                    409, f"{short_repr(name)} was told before and cannot be dropped.", row=place
                 )
             plan.replies.append(None if known is None else known.reply())
             if known is None:
@@ -301,7 +302,8 @@ class Series:
         if told is None:
             raise Refusal(
                 404,
-                f"no ticket {shown(name)} waits: it was never asked here, or answered long ago.",
+                f"no ticket {short_repr(name)} waits: it was never asked here, or answered long "
+                "ago.",
                 row=place,
             )
         return told
@@ -310,7 +312,7 @@ class Series:
 def _once(ids: list[str]) -> None:
     if len(set(ids)) < len(ids):
         twice = Counter(ids).most_common(1)[0][0]
-        raise Refusal(409, f"{shown(twice)} is there twice in one request.")
+        raise Refusal(409, f"{short_repr(twice)} is there twice in one request.")
 
 
 def _filled(plan: Plan, fresh: Sequence[Reply]) -> Sequence[Reply | None]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from swordplay.core.arguments import shown
+from swordplay.core.arguments import short_repr
 from swordplay.estimators.mixed_rows import MixedRows
 from swordplay.estimators.plain_rows import PlainRows
 from swordplay.serving.limits import Bounds
@@ -127,7 +127,7 @@ def _too_many_columns(part: Ask | Tell, before: int, after: int, bounds: Bounds)
         if isinstance(part, Tell)
         else "Leave columns out, or use several models"
     )
-    key = f" with key {shown(part.key)}" if part.key else ""
+    key = f" with key {short_repr(part.key)}" if part.key else ""
     return (
         f"a series has at most {bounds.columns:,} columns; the one{key} has {before:,}, and would "
         f"have {after:,} (a text "

@@ -12,7 +12,7 @@ import ipaddress
 from collections.abc import Iterable
 from typing import final
 
-from swordplay.core.arguments import shown
+from swordplay.core.arguments import short_repr
 from swordplay.serving.refusals import Refusal
 
 LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -82,7 +82,8 @@ class Gate:
         if not (self._addresses and is_address(name)):
             raise Refusal(
                 421,
-                f"this server does not answer to the host {shown(name)}. Use its own address, or "
+                f"this server does not answer to the host {short_repr(name)}. Use its own address, "
+                "or "
                 "start it with --allow-host "
                 "and this name.",
             )

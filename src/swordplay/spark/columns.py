@@ -7,7 +7,7 @@ from typing import Any
 
 from pyspark.sql import Column, functions, types
 
-from swordplay.core.arguments import shown
+from swordplay.core.arguments import short_repr
 
 WHOLE = (types.ByteType, types.ShortType, types.IntegerType, types.LongType)
 NUMBERS = (*WHOLE, types.FloatType, types.DoubleType, types.DecimalType, types.BooleanType)
@@ -52,10 +52,11 @@ class Columns:
     ) -> None:
         if isinstance(features, str) or not isinstance(features, Sequence) or not features:
             raise TypeError(
-                f"features must be a list of one or more names of columns, got {shown(features)}."
+                "features must be a list of one or more names of columns, got "
+                f"{short_repr(features)}."
             )
         if isinstance(keep, str) or not isinstance(keep, Sequence):
-            raise TypeError(f"keep must be a list of names of columns, got {shown(keep)}.")
+            raise TypeError(f"keep must be a list of names of columns, got {short_repr(keep)}.")
         keys = (key,) if isinstance(key, str) or not isinstance(key, Sequence) else tuple(key)
         if not keys:
             raise ValueError("key must be a column, or one or more columns, got none.")
@@ -72,7 +73,8 @@ class Columns:
             if not isinstance(name, str) or name not in self.types:
                 there = ", ".join(self.types)
                 raise ValueError(
-                    f"{role} names the column {shown(name)}, which is not there. The frame has: "
+                    f"{role} names the column {short_repr(name)}, which is not there. The frame "
+                    "has: "
                     f"{there}."
                 )
         if twice := sorted({name for name in names if names.count(name) > 1}):
@@ -220,7 +222,7 @@ def labels(classes: Any) -> list[Any] | None:
     if classes is None:
         return None
     if isinstance(classes, str) or not isinstance(classes, Sequence):
-        raise TypeError(f"classes must be a list of labels, got {shown(classes)}.")
+        raise TypeError(f"classes must be a list of labels, got {short_repr(classes)}.")
     if (
         len(classes) < 2
         or len(set(classes)) < len(classes)
@@ -228,7 +230,7 @@ def labels(classes: Any) -> list[Any] | None:
     ):
         raise ValueError(
             "classes must be two or more different strings, whole numbers or truth values, got "
-            f"{shown(classes)}."
+            f"{short_repr(classes)}."
         )
     return list(classes)
 

@@ -206,7 +206,7 @@ def _sorted(
 
 def _plan(columns: Columns, asked: StreamOptions) -> Plan:
     """Settings that make sense, for columns that are there."""
-    buckets = arguments.whole("buckets", asked["buckets"])
+    buckets = arguments.integer("buckets", asked["buckets"])
     if buckets > MOST_BUCKETS:
         raise ValueError(
             f"buckets must be at most {MOST_BUCKETS}, got {buckets}. Some hundred keys in each "
@@ -214,7 +214,7 @@ def _plan(columns: Columns, asked: StreamOptions) -> Plan:
         )
     checked = regression_loss(asked["loss"])
     lags, loss = (
-        arguments.whole("lags", asked["lags"], least=0),
+        arguments.integer("lags", asked["lags"], least=0),
         "logistic" if columns.classes else checked,
     )
     return Plan(
@@ -238,11 +238,11 @@ def _span(name: str, span: Any, columns: Columns) -> int:
     """
     kind = columns.types[columns.order]
     if not isinstance(span, timedelta):
-        return arguments.whole(name, span, least=0)
+        return arguments.integer(name, span, least=0)
     if isinstance(kind, types.TimestampType | types.TimestampNTZType):
-        return arguments.whole(name, span // timedelta(microseconds=1), least=0)
+        return arguments.integer(name, span // timedelta(microseconds=1), least=0)
     if isinstance(kind, types.DateType):
-        return arguments.whole(name, span // timedelta(days=1), least=0)
+        return arguments.integer(name, span // timedelta(days=1), least=0)
     raise TypeError(
         f"{name} must be a whole number where {columns.order!r} holds whole numbers, got {span!r}."
     )
@@ -303,7 +303,7 @@ def _require_state_store(session: Any) -> None:
     if find_spec("google") is None or find_spec("google.protobuf") is None:
         raise ImportError(
             "Spark needs protobuf for state in Python. Install it with: "
-            f"{extras.installation('spark')}"
+            f"{extras.pip_command('spark')}"
         )
     if not session.conf.get(PROVIDER, "").endswith("RocksDBStateStoreProvider"):
         raise ValueError(

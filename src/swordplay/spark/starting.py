@@ -41,7 +41,7 @@ def grouped(start: Any, bucket: Any, plan: Plan) -> Any:
     if types != {"key": "string", "fmt": "int", "blob": "binary"} or start.isStreaming:
         raise TypeError(
             "start must be a frame that learn_table has made, got "
-            f"{arguments.shown(types or start)}."
+            f"{arguments.short_repr(types or start)}."
         )
     saved = start.schema["blob"].metadata.get(ABOUT)
     if saved is not None and (changed := changes(json.loads(saved), dict(plan.portable().frozen))):

@@ -49,7 +49,7 @@ def open_state(
     if fmt not in (FORMAT, WITH_BANDS):
         raise ValueError(
             f"fmt must be {FORMAT} or {WITH_BANDS}, which values with learners have, got "
-            f"{arguments.shown(fmt)}."
+            f"{arguments.short_repr(fmt)}."
         )
     data = bytes(blob)
     names = split(data) if key is None else [key]

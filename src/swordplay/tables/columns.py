@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from swordplay.core.arguments import shown
+from swordplay.core.arguments import short_repr
 from swordplay.tables.errors import TableError, nearest
 from swordplay.tables.readings import Iso, TimeOfDay
 from swordplay.tables.readings.reading import MARKS, NUMBER, TIME, TRUTH, WORD, refused
@@ -233,10 +233,11 @@ def require(where: str, names: Sequence[str], choice: Choice) -> None:
     ]
     absent = [name for name in dict.fromkeys(asked) if name not in places]
     if absent:
-        known = shown(", ".join(names), 160)[1:-1]
+        known = short_repr(", ".join(names), 160)[1:-1]
         several = "".join(f" Nor a column {name!r}.{nearest(name, names)}" for name in absent[1:4])
         raise TableError(
-            f"{where} has no column {shown(absent[0])}.{nearest(absent[0], names)}{several} There "
+            f"{where} has no column {short_repr(absent[0])}.{nearest(absent[0], names)}{several} "
+            "There "
             f"are: {known}."
         )
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from swordplay.core.arguments import shown
+from swordplay.core.arguments import short_repr
 from swordplay.tables import columns
 from swordplay.tables.columns import Choice
 from swordplay.tables.earlier import Earlier, plainly
@@ -154,7 +154,7 @@ def _unfit(name: str, values: pa.Array, choice: Choice) -> str:
         else "choose another --target"
     )
     return (
-        f"--types {shell(name)}={said} does not fit: {shown(example)} is not {kind}{order}. "
+        f"--types {shell(name)}={said} does not fit: {short_repr(example)} is not {kind}{order}. "
         f"Leave it out of --types, or {skip}."
     )
 
@@ -193,7 +193,7 @@ def unseen(earlier: Earlier) -> tuple[Decision, pa.DataType | None]:
 
 def _differs(name: str, values: pa.Array, earlier: Earlier) -> str:
     known = values.drop_null()
-    example = shown(str(values_of(known[:1])[0]), 40) if len(known) else "nothing"
+    example = short_repr(str(values_of(known[:1])[0]), 40) if len(known) else "nothing"
     return (
         f"column {name!r} held {earlier.meaning} before, and here it holds {example}. Convert "
         "it, or leave it empty."

@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from swordplay.core.arguments import shown
-from swordplay.core.state import DAMAGED, ROWS, require
+from swordplay.core.arguments import short_repr
+from swordplay.core.state import DAMAGED, ROWS, check
 from swordplay.tables.categories import Categories
 from swordplay.tables.column_plans import MOST_CATEGORIES, WIDTHS, Plan
 from swordplay.tables.encoder import Encoder
@@ -35,9 +35,9 @@ def require_encoder(encoder: Encoder) -> None:
     if type(encoder.missing) is not dict or list(encoder.missing) != names:
         raise refuse("the counts of missing values are not those of the columns")
     if any(type(count) is not int for count in encoder.missing.values()):
-        raise refuse(f"the counts of missing values are {shown(encoder.missing)}")
-    require("encoder.missing", list(encoder.missing.values()), ROWS)
-    require("encoder.rows", encoder.seen, ROWS)
+        raise refuse(f"the counts of missing values are {short_repr(encoder.missing)}")
+    check("encoder.missing", list(encoder.missing.values()), ROWS)
+    check("encoder.rows", encoder.seen, ROWS)
     for groups, kind in ((list(encoder.categories.values()), str), (encoder.lagged, int)):
         _require_categories(groups, kind)
     _require_places(encoder)
@@ -51,7 +51,7 @@ def require_plans(plans: Sequence[Plan]) -> None:
             or one.kind not in KINDS
             or type(one.late) is not bool
         ):
-            raise refuse(f"the plan of a column is {shown(tuple(one))}")
+            raise refuse(f"the plan of a column is {short_repr(tuple(one))}")
     if len({one.name for one in plans}) < len(plans):
         raise refuse("two columns have the same name")
 
@@ -61,7 +61,7 @@ def _require_categories(groups: Sequence[Categories], kind: type) -> None:
         if len(one.places) > MOST_CATEGORIES or any(
             type(value) is not kind for value in one.places
         ):
-            raise refuse(f"the categories of a column are {shown(list(one.places))}")
+            raise refuse(f"the categories of a column are {short_repr(list(one.places))}")
 
 
 def _require_places(encoder: Encoder) -> None:
@@ -76,10 +76,10 @@ def _require_places(encoder: Encoder) -> None:
         or set(starts) != set(wanted)
         or any(type(start) is not int for start in starts.values())
     ):
-        raise refuse(f"the places where columns begin are {shown(starts)}")
+        raise refuse(f"the places where columns begin are {short_repr(starts)}")
     first = Encoder(encoder.plans, encoder.lags, encoder.of_classes).starts
     if any(starts[name] != start for name, start in first.items()):
-        raise refuse(f"the places where columns begin are {shown(starts)}")
+        raise refuse(f"the places where columns begin are {short_repr(starts)}")
     groups = [*encoder.categories.values(), *encoder.lagged]
     places = [place for one in groups for place in one.all()]
     late = [

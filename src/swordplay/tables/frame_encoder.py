@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from swordplay.core.arguments import shown
+from swordplay.core.arguments import short_repr
 from swordplay.core.types import Matrix, State
 from swordplay.tables import encoder_sanity, typed
 from swordplay.tables.column_plans import Plan, planned
@@ -94,7 +94,7 @@ class FrameEncoder:
             if typed.kind_of(field.type) is None:
                 raise TableError(
                     f"X: column {field.name!r} holds values of type "
-                    f"{shown(str(field.type), 40)[1:-1]}, and not numbers, "
+                    f"{short_repr(str(field.type), 40)[1:-1]}, and not numbers, "
                     "truths, words or dates. Convert it or drop it."
                 )
         remarks: list[str] = []
@@ -214,7 +214,9 @@ class FrameEncoder:
         if not set(kinds) <= set(layout.names) or any(
             types.get(name) != family for name, family in used.items()
         ):
-            raise encoder_sanity.refuse(f"the layout of the columns is {shown(saved['layout'])}")
+            raise encoder_sanity.refuse(
+                f"the layout of the columns is {short_repr(saved['layout'])}"
+            )
         return cls(encoder, layout)
 
 
@@ -347,7 +349,8 @@ def _fitting(name: str, values: pa.Array, reading: Reading, remedy: str) -> pa.A
     if bad.any():
         row = int(bad.argmax())
         raise TableError(
-            f"X: column {name!r} holds {shown(values[row].as_py(), 40)} in row {row}, which is "
+            f"X: column {name!r} holds {short_repr(values[row].as_py(), 40)} in row {row}, which "
+            "is "
             f"not {reading.expected}, as most "
             f"of the first values were. {remedy}"
         )
@@ -357,7 +360,11 @@ def _fitting(name: str, values: pa.Array, reading: Reading, remedy: str) -> pa.A
 def _differs(name: str, before: str, values: pa.Array) -> TableError:
     known = values.drop_null()
     value = known[0].as_py() if len(known) else None
-    example = shown(value, 40) if isinstance(value, list | dict) else shown(str(value), 40)[1:-1]
+    example = (
+        short_repr(value, 40)
+        if isinstance(value, list | dict)
+        else short_repr(str(value), 40)[1:-1]
+    )
     example = example if len(known) else f"values of type {values.type}"
     return TableError(
         f"X: column {name!r} held {before} at first, and now holds {example}. Convert it, or fit "

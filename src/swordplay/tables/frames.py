@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from swordplay.core.arguments import is_missing, is_real, shown
+from swordplay.core.arguments import is_missing, is_real, short_repr
 from swordplay.tables.errors import TableError
 
 INDEX = "index"
@@ -156,14 +156,14 @@ def _words(name: str, values: Sequence[Any]) -> list[str | None]:
         ) as error:  # Python writes no whole number of more than 4,300 digits
             raise TableError(
                 f"column {name!r} holds {type(value).__name__} objects such as "
-                f"{shown(value, 40)}, and not numbers, truths, "
+                f"{short_repr(value, 40)}, and not numbers, truths, "
                 "words or dates. Convert it or drop it."
             ) from error
         other = first.setdefault(text, value)
         if isinstance(other, str) != isinstance(value, str):
             raise TableError(
-                f"column {name!r} holds {shown(other, 40)} ({type(other).__name__}) and "
-                f"{shown(value, 40)} "
+                f"column {name!r} holds {short_repr(other, 40)} ({type(other).__name__}) and "
+                f"{short_repr(value, 40)} "
                 f"({type(value).__name__}), which are the same as text. Convert one of them."
             )
     return texts

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from swordplay.core.arguments import shown
+from swordplay.core.arguments import short_repr
 from swordplay.tables.columns import Choice
 from swordplay.tables.errors import TableError
 from swordplay.tables.readings.reading import MARKS, MISSING
@@ -105,7 +105,9 @@ def read_header(head: Head, choice: Choice) -> Header:
         units = ", ".join(
             dict.fromkeys(field for field in below[0].fields if field and field not in NOTHING)
         )
-        remarks.append(f"Line {last} holds units ({shown(units, 60)[1:-1]}) and is passed over.")
+        remarks.append(
+            f"Line {last} holds units ({short_repr(units, 60)[1:-1]}) and is passed over."
+        )
     if not named:
         remarks.append(_nameless(record))
         names = ("",) * len(names)
@@ -306,12 +308,12 @@ def _passed(records: Sequence[Record]) -> list[str]:
         return []
     first, last = records[0].first + 1, records[-1].last
     which = f"Line {first} is" if first == last else f"Lines {first} to {last} are"
-    example = shown(" ".join(filter(None, records[0].fields)), 40)
+    example = short_repr(" ".join(filter(None, records[0].fields)), 40)
     return [f"{which} no part of the table ({example}) and passed over."]
 
 
 def _nameless(record: Record) -> str:
-    first = shown(", ".join(record.fields[:3]), 40)[1:-1]
+    first = short_repr(", ".join(record.fields[:3]), 40)[1:-1]
     return (
         f"The first line ({first}) holds data and no names: columns are called 'column 1' to "
         f"'column {len(record.fields)}'. "

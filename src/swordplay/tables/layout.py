@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from swordplay.core.arguments import shown
+from swordplay.core.arguments import short_repr
 from swordplay.tables.readings import Reading, from_declared
 from swordplay.tables.readings.reading import DATES, NUMBER, TIME, TRUTH, WORD, known
 
@@ -126,11 +126,11 @@ class Layout(NamedTuple):
         if not isinstance(details, dict) or any(
             not isinstance(details.get(k, kind()), kind) for k, kind in SHAPES.items()
         ):
-            raise ValueError(f"the layout of a table is {shown(text)}. Load an earlier state.")
+            raise ValueError(f"the layout of a table is {short_repr(text)}. Load an earlier state.")
         names, types = details.pop("names"), details.pop("types")
         texts = (*names, *details.get("left", {}).values(), *details.get("missing", ()))
         if len(types) != len(names) or not all(isinstance(one, str) for one in texts):
-            raise ValueError(f"the layout of a table is {shown(text)}. Load an earlier state.")
+            raise ValueError(f"the layout of a table is {short_repr(text)}. Load an earlier state.")
         layout = cls(
             tuple(names),
             tuple(None if kind is None else TYPES[kind] for kind in types),

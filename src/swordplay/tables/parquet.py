@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 import pyarrow as pa
 import pyarrow.parquet
 
-from swordplay.core.arguments import shown
+from swordplay.core.arguments import short_repr
 from swordplay.tables import columns
 from swordplay.tables.columns import Choice
 from swordplay.tables.digests import RowDigest
@@ -188,7 +188,8 @@ class ParquetTable(TypedTable):
         if is_out_of_memory(error):
             return MemoryError(str(error))
         return TableError(
-            f"{self.name} is damaged behind row {row} ({shown(str(error), 60)[1:-1]}). Fetch it "
+            f"{self.name} is damaged behind row {row} ({short_repr(str(error), 60)[1:-1]}). Fetch "
+            "it "
             "again."
         )
 

@@ -60,8 +60,8 @@ class Partial:
 
     def _opened(self) -> int:
         try:
-            return files.open_own(self.partial)
-        except files.Planted as error:
+            return files.open_private(self.partial)
+        except files.PathTaken as error:
             raise TableError(
                 f"{self.partial} is a link or no file at all, and what it leads to would be "
                 "overwritten.\n"
@@ -101,7 +101,7 @@ class Partial:
     def publish(self) -> None:
         """Give the file its name, once everything is on the disk."""
         with reported(self.path):
-            files.give_name(self._file, self.partial, self.path)
+            files.publish(self._file, self.partial, self.path)
         self._file.close()
 
     def discard(self) -> None:

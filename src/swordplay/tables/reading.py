@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple, TypedDict, Unpack
 
-from swordplay.core.arguments import shown
+from swordplay.core.arguments import short_repr
 from swordplay.core.options import completed
 from swordplay.tables import delimited, ndjson
 from swordplay.tables.columns import Choice
@@ -197,9 +197,9 @@ def _choice(asked: ReadOptions, position: Position | None) -> Choice:
     """The columns that are asked for, once all options have values that there are."""
     on_bad, format, types = asked["on_bad"], asked["format"], asked["types"] or {}
     if on_bad not in ("stop", "skip"):
-        raise ValueError(f"on_bad must be 'stop' or 'skip', got {shown(on_bad)}.")
+        raise ValueError(f"on_bad must be 'stop' or 'skip', got {short_repr(on_bad)}.")
     if format not in (None, *ENDINGS):
-        raise ValueError(f"format must be one of {', '.join(ENDINGS)}, got {shown(format)}.")
+        raise ValueError(f"format must be one of {', '.join(ENDINGS)}, got {short_repr(format)}.")
     if position is not None and format not in (None, position.format):
         raise TableError(
             f"format is {format!r}, but the saved state read {position.format!r}. Give the same "
@@ -208,7 +208,8 @@ def _choice(asked: ReadOptions, position: Position | None) -> Choice:
     for name, kind in types.items():
         if kind not in KINDS:
             raise TableError(
-                f"types gives {name!r} the kind {shown(kind)}.{nearest(kind, KINDS)} There are: "
+                f"types gives {name!r} the kind {short_repr(kind)}.{nearest(kind, KINDS)} There "
+                "are: "
                 f"{', '.join(KINDS)}."
             )
     # Dictionaries look names up in constant time and keep their order.

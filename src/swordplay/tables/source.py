@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from swordplay.core.arguments import shown
+from swordplay.core.arguments import short_repr
 from swordplay.tables.errors import TableError, unreadable
 
 WAIT = 0.2
@@ -247,6 +247,7 @@ def _decoder(encoding: str) -> codecs.IncrementalDecoder | None:
         return codecs.getincrementaldecoder(encoding)()
     except (LookupError, TypeError):
         raise TableError(
-            f"encoding {shown(encoding)} is unknown. Give one such as utf-8, latin-1, cp1252 or "
+            f"encoding {short_repr(encoding)} is unknown. Give one such as utf-8, latin-1, cp1252 "
+            "or "
             "utf-16."
         ) from None

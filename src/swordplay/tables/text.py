@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from swordplay.core.arguments import shown
+from swordplay.core.arguments import short_repr
 from swordplay.tables.digests import TextDigest
 from swordplay.tables.errors import TableError
 from swordplay.tables.readings.reading import refused
@@ -240,7 +240,7 @@ class TextTable(Table):
             except pa.ArrowInvalid as error:
                 reasons[start] = (
                     "cannot be read "
-                    f"({shown(str(error))[1:-1]})"  # the last one is about this record alone
+                    f"({short_repr(str(error))[1:-1]})"  # the last one is about this record alone
                 )
                 raise
             return np.zeros(stop - start, bool)
@@ -253,7 +253,7 @@ class TextTable(Table):
 
 def refusal(row: int, line: int | None, fault: Fault) -> Refusal:
     """A fault and its place."""
-    return Refusal(row, line, fault.column, shown(fault.value)[1:-1], fault.reason)
+    return Refusal(row, line, fault.column, short_repr(fault.value)[1:-1], fault.reason)
 
 
 def bad_row(name: str, bad: Refusal) -> TableError:

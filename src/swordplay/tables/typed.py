@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from swordplay.core.arguments import shown
+from swordplay.core.arguments import short_repr
 from swordplay.tables import columns, deciding
 from swordplay.tables.columns import Choice
 from swordplay.tables.deciding import Decision
@@ -84,7 +84,7 @@ class TypedTable(Table):
                 reason = (
                     f"is not {columns.meaning(field.type) if reading is None else reading.expected}"
                 )
-                value = shown(str(values_of(typed.column(field.name)[i : i + 1])[0]))[1:-1]
+                value = short_repr(str(values_of(typed.column(field.name)[i : i + 1])[0]))[1:-1]
                 refusals.append(Refusal(first + int(i), None, field.name, value, reason))
             bad |= misfits
         refusals.sort()
@@ -216,7 +216,9 @@ def _decision(
     if choice.leaves_out(name):
         return deciding.LEFT_OUT
     if kind is None:
-        return deciding.nested(name, f"values of type {shown(str(field.type), 40)[1:-1]}", choice)
+        return deciding.nested(
+            name, f"values of type {short_repr(str(field.type), 40)[1:-1]}", choice
+        )
     if kind == WORD:
         return _of_texts(
             name, known(plain(head.column(name)).cast(WORD), (*MISSING, *choice.missing)), choice

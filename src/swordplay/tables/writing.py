@@ -7,7 +7,7 @@ import stat
 
 import pyarrow as pa
 
-from swordplay.core.arguments import shown
+from swordplay.core.arguments import short_repr
 from swordplay.tables.errors import TableError
 from swordplay.tables.output import Output, OutputPosition, StreamOutput, TextOutput
 from swordplay.tables.partial import not_ours, reported
@@ -54,7 +54,7 @@ def open_output(
     """
     name = os.fspath(path)
     if format not in (None, *ENDINGS.values()):
-        raise ValueError(f"format must be one of csv, ndjson, parquet, got {shown(format)}.")
+        raise ValueError(f"format must be one of csv, ndjson, parquet, got {short_repr(format)}.")
     stream = name == "-" or is_stream(name)
     chosen = format or ENDINGS.get(os.path.splitext(name)[1].lower()) or ("csv" if stream else None)
     if chosen is None:

@@ -11,11 +11,11 @@ import numpy as np
 
 from swordplay.core import arguments
 from swordplay.core.types import Domain, Loss
-from swordplay.parts.domains.enclosures import reach
+from swordplay.parts.domains import reach
 from swordplay.parts.losses import LinearLoss, WeightedLoss
 from swordplay.parts.streams import LinearStream
-from swordplay.theory.affine_change import AffineChange, as_quadratic
 from swordplay.theory.quantities import Quantity
+from swordplay.theory.variation_quadratic import AffineChange, as_quadratic
 
 
 def smoothness(stream: Iterable[Loss]) -> float:
@@ -106,7 +106,8 @@ def _own_smoothness(t: int, loss: Any) -> float:
     own = loss.smoothness
     if own is None:
         raise ValueError(
-            f"stream holds a loss whose smoothness is None, number {t}: {arguments.shown(loss)}. "
+            f"stream holds a loss whose smoothness is None, number {t}: "
+            f"{arguments.short_repr(loss)}. "
             "Give FunctionLoss(value, gradient, smoothness=L)."
         )
     return float(own)

@@ -1,4 +1,4 @@
-"""The repeated game, and the record of it."""
+"""The repeated game between a learner and a stream: ``play`` and ``rounds``."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ from swordplay.theory.ledger import Ledger
 
 Kept = Literal["losses", "decisions", "weights"]
 KEEPABLE = ("losses", "decisions", "weights")
-FEW = 100
-"""Rows that tell of nearly all streams how large features are."""
-SMALLEST_SMOOTHNESS = 1e-290
-"""Of rows whose squared norms are still numbers: doubles end at 1e-308."""
-KEPT_NUMBERS = 1 << 24
-"""Decisions are kept without being asked for up to so many numbers (128 MB)."""
+SAMPLE_ROWS = 100
+"""Rows that show for nearly all streams that the features are not tiny."""
+MIN_SMOOTHNESS = 1e-290
+"""Smallest smoothness of a row whose squared norm has not underflowed; doubles end at 1e-308."""
+MAX_KEPT_NUMBERS = 1 << 24
+"""Numbers up to which decisions are kept by default (128 MB)."""
 
 
 @runtime_checkable
-class Watching(Protocol):
-    """A learner that takes note of the losses that it meets, whoever plays for it."""
+class RecordsExtremes(Protocol):
+    """A learner that records the extremes of the losses that the engine plays for it."""
 
     def watch(self, rounds: int, gradient: float, smoothness: float, lowest: float) -> None:
-        """Take note of rounds, by their extremes."""
+        """Record the longest gradient, largest smoothness and lowest loss of some rounds."""
         ...
 
 
 class Round(NamedTuple):
-    """One round as it was played."""
+    """One round that was played."""
 
     number: int
     """t, from 1."""
     decision: Vector
-    """x_t, said before the loss was known."""
+    """x_t, chosen before the loss was known."""
     loss: Loss
     """f_t."""
     value: float
@@ -48,16 +48,15 @@ class Round(NamedTuple):
 
 
 def rounds(learner: Learner, stream: Iterable[Loss]) -> Iterator[Round]:
-    """Play round by round: decide, be told the loss, learn.
+    """Play round by round: the learner decides, the loss is revealed, the learner observes it.
 
-    Constant memory, for streams without an end.
-
-    A round is yielded after the learner has learned from it.
+    Each round is yielded after the learner has observed its loss. Memory is constant, so that the
+    stream may be endless.
     """
     arguments.learner(learner)
     for number, loss in enumerate(arguments.stream(stream), start=1):
         if not callable(getattr(loss, "value", None)):
-            raise arguments.not_a_loss(loss)
+            raise arguments.loss_type_error(loss)
         decision = learner.decision
         value = float(loss.value(decision))
         if not np.isfinite(value):
@@ -78,25 +77,25 @@ def play(
     max_rounds: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Ledger:
-    """Let a learner play a stream, and write down what happened.
+    """Play a stream with a learner, and return the record of the game.
 
     Parameters
     ----------
     learner
-        Goes on from where it is: playing two halves is playing the whole.
+        Continues from its state: playing two halves of a stream equals playing the whole.
     stream
         Losses in their order in time: a list, a :class:`LinearStream`, an endless generator.
     engine
         ``"python"`` for the readable loop, ``"compiled"`` for the engine, ``"auto"`` for the engine
-        where it can: a ``LinearStream`` and a learner made of parts that the engine knows.
+        if it can play: a ``LinearStream`` and a learner made of parts that the engine knows.
     keep
-        What to write down each round, of ``"losses"``, ``"decisions"`` and ``"weights"``; the total
-        is always kept. Unless given: losses, and the decisions of a dense stream if they are not
-        too many. With ``keep=()`` memory does not grow.
+        What to keep of each round, of ``"losses"``, ``"decisions"`` and ``"weights"``; the total
+        loss is always kept. By default the losses, and the decisions of a dense stream if they are
+        at most 2^24 numbers. With ``keep=()`` memory does not grow.
     max_rounds
-        Stop after so many rounds, for streams without an end.
+        Number of rounds after which to stop, for endless streams.
     progress
-        Called every so often with the number of rounds played.
+        Called now and then with the number of rounds played.
 
     Examples
     --------
@@ -108,13 +107,13 @@ def play(
     """
     if engine not in ("auto", "python", "compiled"):
         raise ValueError(
-            f"engine must be 'auto', 'python' or 'compiled', got {arguments.shown(engine)}."
+            f"engine must be 'auto', 'python' or 'compiled', got {arguments.short_repr(engine)}."
         )
     if keep is not None and (unknown := sorted(set(keep) - set(KEEPABLE))):
         raise ValueError(f"keep must be among {list(KEEPABLE)}, got {unknown}.")
     learner, stream = arguments.learner(learner), arguments.stream(stream)
-    limit = None if max_rounds is None else arguments.whole("max_rounds", max_rounds)
-    wanted = _usual(stream) if keep is None else keep
+    limit = None if max_rounds is None else arguments.integer("max_rounds", max_rounds)
+    wanted = _default_keep(stream) if keep is None else keep
     if engine != "python":
         try:
             return _compiled(learner, stream, wanted, limit, progress)
@@ -124,10 +123,10 @@ def play(
     return _readable(learner, stream, wanted, limit, progress)
 
 
-def _usual(stream: Iterable[Loss]) -> tuple[Kept, ...]:
-    """What is kept if nobody says so."""
+def _default_keep(stream: Iterable[Loss]) -> tuple[Kept, ...]:
+    """What is kept of each round by default."""
     if isinstance(stream, LinearStream) and (
-        stream.sparse or len(stream) * stream.dim > KEPT_NUMBERS
+        stream.sparse or len(stream) * stream.dim > MAX_KEPT_NUMBERS
     ):
         return ("losses",)
     return ("losses", "decisions")
@@ -149,12 +148,17 @@ def _compiled(
         )
     part = stream if limit is None or limit >= len(stream) else stream[:limit]
     if "weights" in keep:
-        _weights(learner)  # says so in words where a learner has none
+        _weights(learner)  # raises an error in words if the learner has none
     curvature = part.family.curvature
-    if _vanishes(part[:FEW]) and _vanishes(part) and (part.features != 0).sum():
+    # The sample is a cheap test; only if it fails are all rows examined.
+    if (
+        _squares_underflow(part[:SAMPLE_ROWS])
+        and _squares_underflow(part)
+        and (part.features != 0).sum()
+    ):
         raise NotCompilable(
             "the features are so small that their squares vanish, and the engine would take them "
-            "for nothing."
+            "for 0."
         )
     compiled = twin(learner, stream.loss, threshold=stream.threshold, level=stream.level)
     played = compiled.play(
@@ -165,7 +169,7 @@ def _compiled(
         keep_weights="weights" in keep,
         progress=progress,
     )
-    if isinstance(learner, Watching) and len(part):
+    if isinstance(learner, RecordsExtremes) and len(part):
         smoothness = curvature * played.longest if math.isfinite(curvature) else curvature
         learner.watch(len(part), played.steepest, smoothness, float(played.losses.min()))
     return Ledger(
@@ -179,13 +183,13 @@ def _compiled(
     )
 
 
-def _vanishes(rows: LinearStream) -> bool:
-    """Whether the squares of all features are lost to rounding, or zero."""
-    return min(rows.family.curvature, 1.0) * _longest(rows) < SMALLEST_SMOOTHNESS
+def _squares_underflow(rows: LinearStream) -> bool:
+    """Whether the squares of all features underflow, or are 0."""
+    return min(rows.family.curvature, 1.0) * _max_squared_norm(rows) < MIN_SMOOTHNESS
 
 
-def _longest(rows: LinearStream) -> float:
-    """Squared norm of the longest row."""
+def _max_squared_norm(rows: LinearStream) -> float:
+    """Largest squared norm of a row."""
     return float(rows.squared_norms().max(initial=0.0))
 
 
@@ -201,16 +205,16 @@ def _readable(
     decisions: list[Vector] = []
     weights: list[Vector] = []
     keeps_losses, keeps_decisions, keeps_weights = (kind in keep for kind in KEEPABLE)
-    before = _weights(learner) if keeps_weights else None
+    current = _weights(learner) if keeps_weights else None
     for number, decision, _, value in rounds(learner, islice(stream, limit)):
         total, count = total + value, number
         if keeps_losses:
             losses.append(value)
         if keeps_decisions:
             decisions.append(decision)
-        if before is not None:
-            weights.append(before)
-            before = _weights(learner)
+        if current is not None:  # the weights of the round's decision: those before it is observed
+            weights.append(current)
+            current = _weights(learner)
         if progress is not None:
             progress(number)
     return Ledger(
@@ -237,6 +241,6 @@ def _weights(learner: Any) -> Vector:
 
 
 def _domain(learner: Any) -> Domain | None:
-    """Where the learner's decisions live, if it says so."""
+    """The learner's domain, or None if it has none."""
     domain = getattr(learner, "domain", None)
     return domain if isinstance(domain, Domain) else None

@@ -1,74 +1,107 @@
-"""The record of a game."""
+"""The record of a game: its regret, the split of the regret, and regret as a curve."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
 from swordplay.core import arguments
 from swordplay.core.types import Domain, Loss, Matrix, Vector
-from swordplay.parts.learners.assumptions import Assumptions
 from swordplay.parts.streams import LinearStream
-from swordplay.theory.curve import Certified, RegretCurve, regret_curve
-from swordplay.theory.hindsight.problem import Progress
-from swordplay.theory.quantities import comparator_loss
 
-INSIDE = 1e-9
-"""How far outside the domain a comparator may lie, relative to its size and place: rounding."""
+if TYPE_CHECKING:
+    from swordplay.parts.learners.assumptions import Assumptions
+    from swordplay.theory.hindsight.sequence import Progress
+
+FEASIBILITY_SLACK = 1e-9
+"""Distance outside the domain that a comparator may have by rounding, relative to its size."""
 
 
 @runtime_checkable
-class Watched(Protocol):
-    """A learner that knows whether what it was told still holds."""
+class HasAssumptions(Protocol):
+    """A learner that compares the constants that it was given with the losses observed."""
 
     @property
     def assumptions(self) -> Assumptions:
-        """What it was told beside what was seen."""
+        """The constants given beside the extremes observed."""
         ...
 
 
-class Weighed(Protocol):
-    """A learner that weighs experts and knows what it owes to each."""
+class HasExperts(Protocol):
+    """A learner that weighs experts and knows its linear regret to each of them."""
 
     @property
     def rounds(self) -> int:
-        """How many losses were observed."""
+        """Number of losses observed."""
         ...
 
     @property
     def advantages(self) -> Vector:
-        """Sum of <g_t, x_t - x_{t,i}>, shape ``(N,)``."""
+        """Sum of <g_t, x_t - x_{t,i}> for each expert, shape ``(N,)``."""
         ...
 
     @property
     def step_sizes(self) -> Vector:
-        """Of each expert, shape ``(N,)``."""
+        """Step size of each expert, shape ``(N,)``."""
+        ...
+
+
+class HasCertificate(Protocol):
+    """A learner that certifies its own regret."""
+
+    @property
+    def domain(self) -> Domain:
+        """X, the set of its decisions."""
+        ...
+
+    @property
+    def rounds(self) -> int:
+        """Number of losses observed."""
+        ...
+
+    def certificate(self, path_length: float) -> float:
+        """Upper bound on its regret against all comparators of at most this path length."""
         ...
 
 
 class Split(NamedTuple):
-    """Regret in two parts, one way to split it per expert: shapes ``(N,)``."""
+    """Regret as meta-regret plus expert regret, for each expert."""
 
     regret: float
-    """Of the decisions to the comparators: the sum of the two parts, whichever the expert."""
+    """Regret of the decisions to the comparators; for each expert the sum of the two parts."""
     meta: Vector
-    """Of the decisions to each expert, linearised."""
+    """Linearised regret of the decisions to each expert, shape ``(N,)``."""
     expert: Vector
-    """The rest: what each expert leaves to the comparators."""
+    """Remaining regret of each expert to the comparators, shape ``(N,)``."""
     step_sizes: Vector
-    """Which expert is which."""
+    """Step size of each expert, shape ``(N,)``."""
+
+
+class RegretCurve(NamedTuple):
+    """Regret, certificate and bound as functions of the path length, arrays of shape ``(K,)``."""
+
+    path_lengths: Vector
+    """P, ascending."""
+    regrets: Vector
+    """Total loss less that of the best sequence found of at most each path length."""
+    gaps: Vector
+    """Largest amount by which the regret against the exact best sequence may be larger."""
+    certificate: Vector
+    """The learner's certificate: no regret against any sequence of that path length is larger."""
+    bound: Vector | None
+    """Bound of a theorem, if one was given."""
 
 
 class Ledger:
-    r"""What happened in a game, one line a round.
+    r"""The losses, decisions and weights of a game, one entry a round.
 
     Attributes
     ----------
     rounds
-        T, how many were played.
+        T, the number of rounds played.
     total_loss
         :math:`F^x_T = \sum_t f_t(x_t)`.
     losses
@@ -78,7 +111,7 @@ class Ledger:
     weights
         p_t of each round, or None if they were not kept; their number may grow.
     domain
-        X, where the decisions lived, or None if the learner did not say.
+        X, the set of the learner's decisions, or None if the learner has no ``domain``.
     """
 
     def __init__(
@@ -97,8 +130,7 @@ class Ledger:
         self.losses = losses
         self.decisions = decisions
         self.weights = weights
-        # An iterator is spent once it was played: only what can be looped over again can answer for
-        # comparators.
+        # The game exhausts an iterator; the loss of comparators needs a second iteration.
         self._stream = None if isinstance(stream, Iterator) else stream
 
     def __repr__(self) -> str:
@@ -106,7 +138,7 @@ class Ledger:
 
     @property
     def stream(self) -> Iterable[Loss]:
-        """The stream that was played, where it can be looped over again."""
+        """The stream that was played; an error if it was an iterator."""
         if self._stream is None:
             raise ValueError(
                 "the stream was an iterator and is spent. Play list(stream), or compute the "
@@ -123,54 +155,53 @@ class Ledger:
             u_t, shape ``(T, d)`` for dynamic regret, or one point ``(d,)`` for static regret
             against it.
         anywhere
-            Whether comparators may lie outside the learner's domain. No bound and no certificate
-            speaks of those.
+            Whether comparators may lie outside the learner's domain, where no bound and no
+            certificate holds.
         """
+        # Imported here: a game alone does not need the modules of variation.
+        from swordplay.theory.quantities import comparator_loss
+
         if not anywhere:
-            self._require_inside(comparators)
+            self._require_feasible(comparators)
         return self.total_loss - comparator_loss(self.stream, comparators, rounds=self.rounds)
 
-    def split(self, learner: Weighed, comparators: Any) -> Split:
-        r"""Regret as what the meta owes to each expert, and what that expert owes to the
-        comparators.
+    def split(self, learner: HasExperts, comparators: Any) -> Split:
+        r"""Split the regret into regret to each expert and regret of that expert.
 
         .. math:: \sum_t f_t(x_t) - f_t(u_t) = \sum_t \langle g_t, x_t - x_{t,k} \rangle
             + \Big[ \sum_t f_t(x_t) - f_t(u_t) - \langle g_t, x_t - x_{t,k} \rangle \Big]
 
-        The meta's part is what the theorems on metas bound (:func:`swordplay.bounds.meta_var` and
-        its like): the losses that Hedge is given are linear. By convexity it is no smaller than
-        what the decisions really lost to the expert.
+        The first sum is the meta-regret, which :func:`swordplay.bounds.meta_var`, ``meta_small``
+        and ``meta_best`` bound: Hedge observes linear losses. By convexity it is at least the
+        actual loss of the decisions above that of the expert.
 
         Parameters
         ----------
         learner
-            The one that played, as it was after the last round: it has kept what it owes to its
+            The learner that played, after the last round, with its sums of regrets to its
             experts.
         comparators
             As in :meth:`regret`.
         """
         if not hasattr(learner, "advantages"):
             raise TypeError(
-                f"learner must weigh experts, got {type(learner).__name__}: it has no meta whose "
-                "part could be told."
+                f"learner must weigh experts, got {type(learner).__name__}, which has no meta. "
+                "Call regret instead."
             )
-        self._require_of_this_run(learner)
+        self._require_same_rounds(learner)
         regret, meta = self.regret(comparators), np.asarray(learner.advantages)
         return Split(regret, meta, regret - meta, np.asarray(learner.step_sizes))
 
-    def _require_of_this_run(self, learner: Any) -> None:
+    def _require_same_rounds(self, learner: Any) -> None:
         if learner.rounds != self.rounds:
             raise ValueError(
                 f"learner has observed {learner.rounds} round(s), but the ledger tells of "
-                f"{self.rounds}: its certificate is "
-                "not of this run. Give the learner that played it, fresh at its start and "
-                "untouched since."
+                f"{self.rounds}: its certificate is not of this run. Give the learner that played "
+                "it, new at the start of the run and unused since."
             )
 
-    def _require_inside(self, comparators: Any) -> None:
-        """Refuse comparators that the learner could not have played: they would look like a
-        broken certificate.
-        """
+    def _require_feasible(self, comparators: Any) -> None:
+        """Refuse comparators outside the domain: their regret may exceed a valid certificate."""
         if self.domain is None:
             return
         points = np.atleast_2d(arguments.array("comparators", comparators))
@@ -179,21 +210,22 @@ class Ledger:
                 f"comparators must have the domain's {self.domain.dim} coordinate(s), got "
                 f"{points.shape[-1]}."
             )
-        slack = INSIDE * (self.domain.diameter + float(np.linalg.norm(self.domain.center)))
+        slack = FEASIBILITY_SLACK * (
+            self.domain.diameter + float(np.linalg.norm(self.domain.center))
+        )
         outside = ~self.domain.contains(points, atol=slack)
         if outside.any():
             t = int(outside.argmax())
             off = float(np.linalg.norm(points[t] - self.domain.project(points[t])))
             raise ValueError(
                 f"comparators must lie in the domain {self.domain!r}, but {int(outside.sum())} of "
-                f"{len(points)} do not, first "
-                f"number {t} by {off:.3g}: no bound speaks of them. Project them with "
-                "domain.project, or say anywhere=True."
+                f"{len(points)} do not, first number {t} by {off:.3g}: no bound holds for them. "
+                "Project them with domain.project, or give anywhere=True."
             )
 
     def regret_curve(
         self,
-        learner: Certified,
+        learner: HasCertificate,
         *,
         bound: Callable[[float, float], float] | None = None,
         path_lengths: Any = None,
@@ -202,19 +234,17 @@ class Ledger:
         seconds: float | None = None,
         progress: Progress | None = None,
     ) -> RegretCurve:
-        """Regret against the best sequences of every path length, beside the learner's certificate
-        and a theorem's bound.
+        """Regret against the best sequences of each path length, with certificate and bound.
 
         Parameters
         ----------
         learner
-            The one that played, as it was after the last round: its domain is where comparators
-            live.
+            The learner that played, after the last round; comparators lie in its domain.
         bound
             A theorem as a function of path length and comparator loss, as ``lambda P, F:
             bounds.ader(path_length=P, ...)``.
         path_lengths
-            Where to evaluate the curve; at the computed points of the frontier unless given.
+            Path lengths of the curve; those of the computed points of the frontier by default.
         points, tolerance, seconds, progress
             As in :func:`swordplay.hindsight.frontier`.
 
@@ -227,8 +257,8 @@ class Ledger:
         >>> bool((curve.regrets + curve.gaps <= curve.certificate).all())
         True
         """
-        self._require_of_this_run(learner)
-        if bound is not None and isinstance(learner, Watched):
+        self._require_same_rounds(learner)
+        if bound is not None and isinstance(learner, HasAssumptions):
             learner.assumptions.require("the bound")
         stream = self.stream
         played = (
@@ -248,3 +278,59 @@ class Ledger:
             seconds=seconds,
             progress=progress,
         )
+
+
+def regret_curve(
+    total_loss: float,
+    stream: Iterable[Loss],
+    domain: Domain,
+    certificate: Callable[[float], float],
+    *,
+    bound: Callable[[float, float], float] | None = None,
+    path_lengths: Any = None,
+    points: int = 12,
+    tolerance: float | None = None,
+    seconds: float | None = None,
+    progress: Progress | None = None,
+) -> RegretCurve:
+    r"""Regret of any run against the best sequences of each path length.
+
+    .. math:: R(P) = \sum_t f_t(x_t) - \min \Big\{ \sum_t f_t(u_t) : u_t \in X, \; \sum_{t \ge 2}
+        \|u_t - u_{t-1}\| \le P \Big\}
+
+    Parameters
+    ----------
+    total_loss
+        :math:`\sum_t f_t(x_t)` of the run.
+    stream, domain
+        The losses that were played, and X, the set of decisions and comparators.
+    certificate
+        The learner's certificate, a function of the path length.
+    bound
+        A theorem as a function of path length and comparator loss; see :mod:`swordplay.bounds`.
+    path_lengths
+        Path lengths of the curve; those of the computed points of the frontier by default.
+    points, tolerance, seconds, progress
+        As in :func:`swordplay.hindsight.frontier`.
+    """
+    # Imported here: a game alone does not need the solver of hindsight.
+    from swordplay.theory.hindsight import frontier
+
+    known = frontier(
+        stream, domain, points=points, tolerance=tolerance, seconds=seconds, progress=progress
+    )
+    paths = (
+        known.path_lengths
+        if path_lengths is None
+        else np.sort(arguments.vector("path_lengths", path_lengths))
+    )
+    least = known.least_loss(paths)
+    return RegretCurve(
+        path_lengths=paths,
+        regrets=total_loss - least,
+        gaps=np.maximum(least - known.lower_bound(paths), 0.0),
+        certificate=np.array([certificate(P) for P in paths.tolist()]),
+        bound=None
+        if bound is None
+        else np.array([bound(P, F) for P, F in zip(paths.tolist(), least.tolist(), strict=True)]),
+    )

@@ -11,8 +11,8 @@ import numpy as np
 from swordplay.core import arguments
 from swordplay.core.types import Loss, Matrix, Vector
 from swordplay.parts.streams import LinearStream
-from swordplay.theory.linear_change import LinearChange
-from swordplay.theory.rows import Rows, inner
+from swordplay.parts.streams.linear import Rows, inner
+from swordplay.theory.variation_linear import LinearChange
 
 
 class Quantity(float):

@@ -122,12 +122,12 @@ def _games(
     version: str | int,
 ) -> list[Game]:
     """All games, in the order of the table."""
-    numbers = [arguments.whole("seeds", seed, least=0) for seed in seeds]
+    numbers = [arguments.integer("seeds", seed, least=0) for seed in seeds]
     _require_makers("learners", learners)
     _require_makers("streams", streams)
     if not isinstance(version, str | int) or isinstance(version, bool):
         raise TypeError(
-            f"version must be a string or a whole number, got {arguments.shown(version)}."
+            f"version must be a string or a whole number, got {arguments.short_repr(version)}."
         )
     named = (
         None if measure is None else getattr(measure, "__qualname__", type(measure).__qualname__)
@@ -137,7 +137,7 @@ def _games(
     ]
     if len(set(games)) < len(games) or not games:
         raise ValueError(
-            f"seeds must be one or more different numbers, got {arguments.shown(numbers)}."
+            f"seeds must be one or more different numbers, got {arguments.short_repr(numbers)}."
         )
     return games
 
@@ -173,7 +173,7 @@ def _played(games: Sequence[tuple[Any, ...]], jobs: int | None) -> Iterator[tupl
         from joblib.parallel import get_active_backend
     except ImportError:
         raise ImportError(
-            f"sweep needs joblib. Install it with: {extras.installation('sweep')}"
+            f"sweep needs joblib. Install it with: {extras.pip_command('sweep')}"
         ) from None
     backend, usual = get_active_backend()
     count = usual if jobs is None else jobs
@@ -238,7 +238,7 @@ def _number(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError(
-        f"measure must give numbers and strings, got {arguments.shown(value)} "
+        f"measure must give numbers and strings, got {arguments.short_repr(value)} "
         f"({type(value).__name__})."
     )
 
@@ -264,5 +264,5 @@ def _require_makers(name: str, makers: Any) -> None:
     fine = isinstance(makers, Mapping) and makers
     if not fine or not all(isinstance(key, str) and callable(make) for key, make in makers.items()):
         raise TypeError(
-            f"{name} must be a dictionary of functions by name, got {arguments.shown(makers)}."
+            f"{name} must be a dictionary of functions by name, got {arguments.short_repr(makers)}."
         )

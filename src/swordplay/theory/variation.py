@@ -31,12 +31,12 @@ import numpy as np
 
 from swordplay.core import arguments
 from swordplay.core.types import Domain, Loss
-from swordplay.parts.domains.enclosures import reach
+from swordplay.parts.domains import reach
 from swordplay.parts.streams import LinearStream
-from swordplay.theory.affine_change import AffineChange, Suprema
-from swordplay.theory.linear_change import LinearChange
+from swordplay.parts.streams.linear import Rows
 from swordplay.theory.quantities import Quantity
-from swordplay.theory.rows import Rows
+from swordplay.theory.variation_linear import LinearChange
+from swordplay.theory.variation_quadratic import AffineChange, Suprema
 
 CHUNK = 1 << 19
 """Numbers of a stream that are looked at together (4 MB), so that memory does not grow with the
@@ -194,7 +194,8 @@ class SmoothChange:
         for loss in (self.before, self.now):
             if loss.smoothness is None:
                 raise ValueError(
-                    f"stream holds a loss whose smoothness is None, {arguments.shown(loss)}: no "
+                    f"stream holds a loss whose smoothness is None, {arguments.short_repr(loss)}: "
+                    "no "
                     "supremum over the domain can "
                     "be certified. Give FunctionLoss(value, gradient, smoothness=L), or use "
                     "empirical_gradient_variation."

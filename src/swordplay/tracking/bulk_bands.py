@@ -7,7 +7,7 @@ from typing import Any, final
 
 import numpy as np
 
-from swordplay.core.state import require
+from swordplay.core.state import check
 from swordplay.core.types import Array, State, Vector
 from swordplay.keyed.bands import BandForm
 from swordplay.keyed.crew import Crew
@@ -116,6 +116,6 @@ class BulkBands:
         self._form.require_sane(records)
         if (records[:, 0] != self._form.level).any():
             raise refuse("the intervals of a key have another level")
-        require("figures", figures, SUM)
+        check("figures", figures, SUM)
         self._records.join(records)
         self.figures.join(figures)

@@ -11,8 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from swordplay.core import nested
-from swordplay.core.state import ROWS, require
+from swordplay.core.state import ROWS, add_prefix, check, strip_prefix
 from swordplay.core.types import State
 from swordplay.keyed.growing import Growing
 from swordplay.tables.encoder_sanity import refuse
@@ -122,7 +121,7 @@ class BulkSteps:
                     f"the {name} of dates have shape {values.shape} and type {values.dtype}"
                 )
             if name in ranges:
-                require(f"order.{name}", values, ranges[name])
+                check(f"order.{name}", values, ranges[name])
             each.join(values)
 
     def _parts(self) -> dict[str, Growing]:
@@ -187,13 +186,13 @@ class BulkClocks:
         """All that the next row needs."""
         parts: State = {}
         for k, steps in enumerate(self.steps.values()):
-            parts |= nested.put(str(k), steps.state())
+            parts |= add_prefix(str(k), steps.state())
         return parts
 
     def load_state(self, saved: Mapping[str, Any], count: int) -> None:
         """Go on from a saved state of so many keys."""
         for k, steps in enumerate(self.steps.values()):
-            steps.load_state(nested.take(str(k), saved), count)
+            steps.load_state(strip_prefix(str(k), saved), count)
 
 
 def marked(batch: Any, without: Sequence[str]) -> Any:

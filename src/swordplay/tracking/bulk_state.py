@@ -8,8 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from swordplay.core import nested
-from swordplay.core.state import ROWS, Range, bytes_of, require, require_one
+from swordplay.core.state import (
+    ROWS,
+    Field,
+    add_prefix,
+    as_bytes,
+    check,
+    check_number,
+    strip_prefix,
+)
 from swordplay.core.types import State
 from swordplay.estimators.model import LARGEST
 from swordplay.tables.encoder_sanity import refuse, require_encoder
@@ -26,11 +33,11 @@ SLACK = 1e-6
 
 def written(tracker: BulkTracker) -> State:
     """All that the next row needs."""
-    like = tracker.like.state() | nested.put("encoder", tracker.encoder.state())
+    like = tracker.like.state() | add_prefix("encoder", tracker.encoder.state())
     return {
         **like,
         **{name: getattr(tracker, name) for name in COUNTS},
-        **nested.put(
+        **add_prefix(
             "bulk",
             {
                 "keys": json.dumps(tracker.trackers),
@@ -40,8 +47,8 @@ def written(tracker: BulkTracker) -> State:
                 "totals": tracker.totals.all.copy(),
                 "counts": tracker.counts.all.copy(),
                 "sums": tracker.sums.all.copy(),
-                **nested.put("clocks", tracker.dated.state()),
-                **({} if tracker.bands is None else nested.put("bands", tracker.bands.state())),
+                **add_prefix("clocks", tracker.dated.state()),
+                **({} if tracker.bands is None else add_prefix("bands", tracker.bands.state())),
             },
         ),
     }
@@ -55,12 +62,12 @@ def read(tracker: BulkTracker, saved: Mapping[str, Any]) -> None:
     ValueError
         If it is not one that such a run leads to.
     """
-    bulk = nested.take("bulk", saved)
+    bulk = strip_prefix("bulk", saved)
     keys = sanity.require_keys(
         json.loads(bulk["keys"]), tracker.settings.key, MOST_KEYS, tracker.fields
     )
     names = keys if len(tracker.settings.key) > 1 else [value for (value,) in keys]
-    tracker.group.loads([(names, bytes_of("bulk.group", bulk["group"]))])
+    tracker.group.loads([(names, as_bytes("bulk.group", bulk["group"]))])
     held = {
         "last": tracker.last_targets,
         "totals": tracker.totals,
@@ -68,7 +75,7 @@ def read(tracker: BulkTracker, saved: Mapping[str, Any]) -> None:
         "sums": tracker.sums,
     }
     ranges = {
-        "last": Range(-LARGEST, LARGEST),
+        "last": Field(-LARGEST, LARGEST),
         "totals": sanity.TOTAL,
         "counts": ROWS,
         "sums": sanity.SUM,
@@ -77,18 +84,18 @@ def read(tracker: BulkTracker, saved: Mapping[str, Any]) -> None:
         values = np.asarray(bulk[name])
         if values.shape != (len(keys), *room.all.shape[1:]) or np.isnan(values).any():
             raise refuse(f"the {name} of the keys have shape {values.shape}")
-        require(name, values, ranges[name])
+        check(name, values, ranges[name])
         room.join(values.astype(room.all.dtype))
     if (np.abs(tracker.totals.all) > LARGEST * tracker.counts.all * (1.0 + SLACK)).any():
         raise refuse("the totals of the keys are more than their rows can have")
-    tracker.dated.load_state(nested.take("clocks", bulk), len(keys))
+    tracker.dated.load_state(strip_prefix("clocks", bulk), len(keys))
     if tracker.bands is not None:
-        tracker.bands.load_state(nested.take("bands", bulk), len(keys))
+        tracker.bands.load_state(strip_prefix("bands", bulk), len(keys))
     for name in COUNTS:
-        require_one(name, saved[name], ROWS)
+        check_number(name, saved[name], ROWS)
         setattr(tracker, name, int(saved[name]))
     tracker.late = [str(name) for name in json.loads(bulk["late"])]
-    encoder = nested.take("encoder", saved)
+    encoder = strip_prefix("encoder", saved)
     tracker.encoder.missing, tracker.encoder.seen = (
         json.loads(encoder["missing"]),
         int(encoder["rows"]),

@@ -10,13 +10,12 @@ from typing import Any, final
 import numpy as np
 import pyarrow as pa
 
-from swordplay.core import nested
+from swordplay.core.state import add_prefix, strip_prefix
 from swordplay.core.types import Matrix, State, Vector
 from swordplay.estimators.classes import OneModelPerClass
-from swordplay.estimators.head import Head, Standing
+from swordplay.estimators.head import Head
 from swordplay.estimators.model import LinearModel
 from swordplay.estimators.raw_units import in_scaled_units
-from swordplay.estimators.scratch import Plans
 from swordplay.tables.categories import codes_of
 from swordplay.tracking.contestants import (
     LEARNER,
@@ -106,17 +105,6 @@ class ClassContestants:
             for k, (sign, head) in enumerate(zip(self.model.signs, heads, strict=True))
         }
 
-    def standing(self) -> Standing | None:
-        """What the certificate of the predictions needs now.
-
-        Of three classes or more each has its own, and they none.
-        """
-        if self.model.classes != 2:
-            return None
-        return self.model.heads[0].standing(
-            None if self.model.second is None else self.model.second.gain
-        )
-
     def targets(self, column: Any) -> Vector:
         """Codes of the classes, NaN where missing; new ones get the next codes."""
         found, values = codes_of(column)
@@ -156,10 +144,9 @@ class ClassContestants:
     def learn(self, rows: Matrix, targets: Vector) -> Answers:
         """Let the learner predict rows, each before it learns it."""
         before, known, told = self.model.counts, ~np.isnan(targets), list[Any]()
-        plans = Plans(lambda *given: told.append(given))
-        learn = functools.partial(self.asking.learn, beside=plans)
+        learn = functools.partial(self.asking.learn, beside=lambda *given: told.append(given))
         chances = interleaved(learn, self.asking.predict, rows, _labels(targets, known), known)
-        return Answers(chances, before, told, plans.plan)
+        return Answers(chances, before, told)
 
     def in_parts(self, rows: Matrix, targets: Vector) -> OneByOne:
         """The same for some rows at a time."""
@@ -225,7 +212,6 @@ class ClassContestants:
             errors.astype(np.float64),
             figures,
             np.empty((len(labels), 0)),
-            answers.plan,
         )
 
     def judge_debut(
@@ -271,7 +257,7 @@ class ClassContestants:
 
     def state(self) -> State:
         """All that the next row needs."""
-        parts = nested.put("model", self.model.state()) | nested.put("rungs", self.rungs.state())
+        parts = add_prefix("model", self.model.state()) | add_prefix("rungs", self.rungs.state())
         return (
             parts
             | {"last": self.last, "places": json.dumps(list(self.codes))}
@@ -281,9 +267,9 @@ class ClassContestants:
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Go on from a saved state."""
         self.codes = {name: code for code, name in enumerate(json.loads(saved["places"]))}
-        self.model.load_state(nested.take("model", saved))
+        self.model.load_state(strip_prefix("model", saved))
         self.rungs.grow(self.model.classes)
-        self.rungs.load_state(nested.take("rungs", saved))
+        self.rungs.load_state(strip_prefix("rungs", saved))
         self.last = float(saved["last"])
         self.asking.load_state(saved)
 

@@ -6,11 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from swordplay.core import nested
-from swordplay.core.checkpoint.facts import Facts, Names
+from swordplay.core.state import Facts, ShortList, strip_prefix
 from swordplay.estimators.description import models_described
-from swordplay.late.description import described as described_late
-from swordplay.late.model import KIND as LATE
 from swordplay.tracking.job import KIND, LEARN
 
 
@@ -18,8 +15,8 @@ def described(kind: str, state: Mapping[str, Any]) -> Facts | None:
     """Table, target, position and pace of a run's state; None if it is no run's."""
     if kind != KIND or "tracker.settings" not in state:
         return None
-    options, position = json.loads(state["essence"]), nested.take("position", state)
-    tracker = nested.take("tracker", state)
+    options, position = json.loads(state["essence"]), strip_prefix("position", state)
+    tracker = strip_prefix("tracker", state)
     task, why = json.loads(tracker["recognised"])[:2]
     place = f"row {int(state['done']):,}" + (
         f", line {position['line']:,}" if position["line"] else ""
@@ -38,17 +35,11 @@ def described(kind: str, state: Mapping[str, Any]) -> Facts | None:
         "unlabelled": int(tracker["unlabelled"]),
         "goes on": f"after {place} of the input (byte {position['offset']:,})",
     }
-    if output := nested.take("output", state):
+    if output := strip_prefix("output", state):
         facts["predictions"] = (
             f"{options['--output']}, {output['rows']:,} rows, {output['offset']:,} bytes"
         )
-    learner = (
-        _of_twice(tracker)
-        if "twice" in tracker
-        else _of_keys(tracker, options)
-        if "keys" in tracker
-        else _of_series(tracker)
-    )
+    learner = _of_keys(tracker, options) if "keys" in tracker else _of_series(tracker)
     return facts | _columns(tracker) | learner | {"seconds": round(state["seconds"], 1)}
 
 
@@ -66,8 +57,8 @@ def _table(position: Mapping[str, Any], options: Mapping[str, Any]) -> str:
 def _columns(tracker: Mapping[str, Any]) -> Facts:
     """Columns that are used, and those that are not."""
     plans = json.loads(tracker["encoder.plans"])
-    facts: Facts = {"columns": Names(plan[0] for plan in plans if plan[1] != "left out")}
-    without = Names(plan[0] for plan in plans if plan[1] == "left out")
+    facts: Facts = {"columns": ShortList(plan[0] for plan in plans if plan[1] != "left out")}
+    without = ShortList(plan[0] for plan in plans if plan[1] == "left out")
     return facts | ({"left out": without} if without else {})
 
 
@@ -76,17 +67,11 @@ def _of_keys(tracker: Mapping[str, Any], options: Mapping[str, Any]) -> Facts:
     return {"keys": f"{len(keys):,} of {', '.join(options['--key'])}, a model each"}
 
 
-def _of_twice(tracker: Mapping[str, Any]) -> Facts:
-    """Rows that come twice: the model, and those that wait."""
-    found = described_late(LATE, nested.take("late", tracker)) or {}
-    return {name: fact for name, fact in found.items() if name not in ("what", "columns")}
-
-
 def _of_series(tracker: Mapping[str, Any]) -> Facts:
     facts: Facts = {}
     if "contestants.places" in tracker:
         names = json.loads(tracker["contestants.places"])
-        facts["classes"] = Names(
+        facts["classes"] = ShortList(
             f"{name:g}" if isinstance(name, float) else str(name) for name in names
         )
-    return facts | models_described(nested.take("contestants.model", tracker))
+    return facts | models_described(strip_prefix("contestants.model", tracker))

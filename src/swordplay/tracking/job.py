@@ -8,18 +8,14 @@ import os
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
-import numpy as np
-
-from swordplay.core import checkpoint, nested
-from swordplay.core.checkpoint.encoding import MAGIC
-from swordplay.core.state import ROWS, require_one
+from swordplay.core import checkpoint
+from swordplay.core.checkpoint import MAGIC
+from swordplay.core.state import ROWS, add_prefix, check_number, strip_prefix
 from swordplay.core.types import State
 from swordplay.tables import Frame, OutputPosition, Position, Refusal
 from swordplay.tables.reading import ReadOptions
 from swordplay.tables.source import is_live
-from swordplay.tables.writing import is_stream
 from swordplay.tracking import job_sanity, trackers
-from swordplay.tracking.early import Early
 from swordplay.tracking.errors import TrackingError
 from swordplay.tracking.ordered import AS_IT_IS, Order
 from swordplay.tracking.settings import Settings
@@ -93,7 +89,6 @@ class Job(NamedTuple):
         return options | {
             "--id": "none" if self.settings.id == () else self.settings.id,
             "--key": self.settings.key or None,
-            "--twice": self.settings.twice or None,
             "--reverse": self.order.reverse or None,
             "--sort": self.order.sort,
             "--output": self.output,
@@ -114,12 +109,8 @@ class Saved(NamedTuple):
     """In the input,"""
     done: int
     """and the number of its row there."""
-    early: Early | None
-    """The first rows, as long as they do not suffice to decide for good."""
     output: OutputPosition | None
     refused: OutputPosition | None
-    schema: Any
-    """Of the predictions as they are written."""
     remarks: tuple[str, ...]
     bad: int
     """Rows that could not be read,"""
@@ -139,15 +130,13 @@ def save(job: Job, saved: Saved) -> None:
         if (one := getattr(saved, name)) is not None
     }
     state: State = {
-        **nested.put("tracker", saved.tracker.state()),
-        **nested.put("position", saved.position._asdict()),
+        **add_prefix("tracker", saved.tracker.state()),
+        **add_prefix("position", saved.position._asdict()),
         **{
             key: value
             for name, one in outputs.items()
-            for key, value in nested.put(name, one).items()
+            for key, value in add_prefix(name, one).items()
         },
-        **({} if saved.early is None else nested.put("early", saved.early.state())),
-        "schema": np.frombuffer(saved.schema.serialize(), np.uint8).copy(),
         "done": saved.done,
         "bad": saved.bad,
         "refusals": json.dumps(saved.refusals),
@@ -250,30 +239,24 @@ def _require_replaceable(path: str) -> None:
 
 
 def _restored(state: Mapping[str, Any], job: Job) -> Saved:
-    outputs = [nested.take(name, state) for name in ("output", "refused")]
-    early = nested.take("early", state)
+    outputs = [strip_prefix(name, state) for name in ("output", "refused")]
     tracker, position = (
-        trackers.resumed(nested.take("tracker", state)),
-        Position(**nested.take("position", state)),
+        trackers.resumed(strip_prefix("tracker", state)),
+        Position(**strip_prefix("position", state)),
     )
     _compare(_plain(tracker.settings), _plain(job.settings), str(job.state))
     job_sanity.require_layout(job_sanity.require_position(position), tracker)
     for name in ("done", "bad"):
-        require_one(name, state[name], ROWS)
-    stream = job.learn or (job.output is not None and (job.output == "-" or is_stream(job.output)))
+        check_number(name, state[name], ROWS)
     return Saved(
         tracker=tracker,
         essence=state["essence"],
         position=position,
         done=int(state["done"]),
-        early=job_sanity.require_early(
-            Early.read(early) if early else None, position, tracker, int(state["done"])
-        ),
         output=job_sanity.require_position(OutputPosition(**outputs[0]))
         if outputs[0] and not job.learn
         else None,
         refused=job_sanity.require_position(OutputPosition(**outputs[1])) if outputs[1] else None,
-        schema=job_sanity.require_schema(state["schema"], tracker, stream=stream),
         remarks=job_sanity.require_remarks(json.loads(state["remarks"])),
         bad=int(state["bad"]),
         refusals=job_sanity.require_refusals(json.loads(state["refusals"])),

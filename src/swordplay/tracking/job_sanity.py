@@ -7,20 +7,15 @@ from __future__ import annotations
 import re
 from typing import Any, TypeVar, get_type_hints
 
-import numpy as np
-import pyarrow as pa
-
-from swordplay.core.arguments import shown
-from swordplay.core.state import COUNT, require
+from swordplay.core.arguments import short_repr
+from swordplay.core.state import COUNT, check
 from swordplay.tables import OutputPosition, Position, Refusal
 from swordplay.tables.encoder_sanity import refuse
-from swordplay.tables.layout import TYPES, Layout
+from swordplay.tables.layout import Layout
 from swordplay.tracking.bulk import BulkTracker
-from swordplay.tracking.early import Early
 from swordplay.tracking.keyed import KeyedTracker
 from swordplay.tracking.sanity import READ_AS, SUM, all_of, type_of
 from swordplay.tracking.trackers import AnyTracker
-from swordplay.tracking.twice import TwiceTracker
 
 FORMATS = ("csv", "ndjson", "parquet", "memory")
 WRITTEN = ("string", "double", "bool", "timestamp", "time64")
@@ -41,10 +36,10 @@ def require_position(position: P) -> P:
     """Where a run is in its input or its output: strings, and numbers that count something."""
     for name, kind in get_type_hints(type(position)).items():
         value = getattr(position, name)
-        if type(value) is not kind or (kind is int and not 0 <= value <= COUNT.most):
-            raise refuse(f"{name} of a position is {shown(value)}")
+        if type(value) is not kind or (kind is int and not 0 <= value <= COUNT.high):
+            raise refuse(f"{name} of a position is {short_repr(value)}")
     if position.format not in FORMATS:
-        raise refuse(f"the format of a position is {shown(position.format)}")
+        raise refuse(f"the format of a position is {short_repr(position.format)}")
     return position
 
 
@@ -56,11 +51,11 @@ def require_layout(position: Position, tracker: AnyTracker) -> None:
         or len(set(layout.names)) < len(layout.names)
         or not all_of(details.values(), (str,))
     ):
-        raise refuse(f"the layout of the input is {shown(position.layout)}")
+        raise refuse(f"the layout of the input is {short_repr(position.layout)}")
     if not re.fullmatch(r"[\t -~]", details.get("delimiter", ";")) or not re.fullmatch(
         "[.,]", details.get("decimal", ".")
     ):
-        raise refuse(f"the layout of the input is {shown(position.layout)}")
+        raise refuse(f"the layout of the input is {short_repr(position.layout)}")
     kinds = {field.name: type_of(field) for field in layout.schema}
     # A column may join between this position and the row that was tracked last.
     nothing = "null" if "grows" in details else None
@@ -68,43 +63,21 @@ def require_layout(position: Position, tracker: AnyTracker) -> None:
     for name, kind in (used | {tracker.settings.target: tracker.kind.partition("[")[0]}).items():
         if kinds.get(name, nothing) not in (kind, "null"):
             raise refuse(
-                f"the column {shown(name)} is read as {kinds.get(name)}, and used as {kind}"
+                f"the column {short_repr(name)} is read as {kinds.get(name)}, and used as {kind}"
             )
     for name, right in watched(tracker).items():
         if kinds.get(name, nothing) not in (*right, "null"):
             raise refuse(
-                f"the column {shown(name)} is read as {kinds.get(name)}, and watched or kept as "
+                f"the column {short_repr(name)} is read as {kinds.get(name)}, and watched or kept "
+                "as "
                 f"{' or '.join(right)}"
             )
-
-
-def require_early(
-    early: Early | None, position: Position, tracker: AnyTracker, done: int
-) -> Early | None:
-    """The first rows are rows of the input that are done."""
-    if early is None:
-        return None
-    kinds = {field.name: field.type for field in Layout.read(position.layout)[0].schema}
-    pairs = [{one.type, kinds.get(one.name, one.type), pa.null()} for one in early.rows.schema]
-    other = any(len(pair) > 2 for pair in pairs)
-    if (
-        other
-        or tracker.settings.target not in early.rows.schema.names
-        or (len(early.numbers) and early.numbers[-1] > done)
-    ):
-        raise refuse(
-            f"the first rows have the columns {shown(early.rows.schema.names)}, or are not those "
-            "of this run"
-        )
-    return early
 
 
 def watched(tracker: AnyTracker) -> dict[str, tuple[str, ...]]:
     """Columns that are looked at whether they are used or not, and what they may be."""
     if isinstance(tracker, KeyedTracker | BulkTracker):
         clocks, fields, series = dict.fromkeys(tracker.clocks), tracker.fields, None
-    elif isinstance(tracker, TwiceTracker):
-        clocks, fields, series = {}, tracker.predictions.carried, None
     else:
         clocks, fields, series = (
             dict.fromkeys(tracker.order.clocks),
@@ -121,49 +94,28 @@ def watched(tracker: AnyTracker) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def require_schema(saved: Any, tracker: AnyTracker, *, stream: bool) -> Any:
-    """The columns of the output: those of the predictions.
-
-    On a stream those that its first rows had.
-    """
-    if type(saved) is not np.ndarray or saved.dtype != np.uint8 or saved.ndim != 1:
-        raise refuse(f"the schema is {shown(saved)}")
-    try:
-        found = pa.ipc.read_schema(pa.py_buffer(saved.tobytes()))
-        fields = {field.name: str(field.type) for field in found}
-    except MemoryError:
-        raise
-    except (pa.ArrowException, OSError, UnicodeError) as error:
-        raise refuse(f"the schema cannot be read ({error})") from error
-    if not stream and not found.equals(tracker.schema, check_metadata=True):
-        raise refuse("the columns of the output are not those of the predictions")
-    if len(fields) < len(found) or not set(fields.values()) <= {*TYPES, "int64"}:
-        raise refuse(f"the columns of the output are {shown(fields)}")
-    return found
-
-
 def require_refusals(saved: Any) -> tuple[Refusal, ...]:
     """The first few rows that were refused."""
     if type(saved) is not list or not all(
         type(one) is list and len(one) == len(REFUSAL) for one in saved
     ):
-        raise refuse(f"the refused rows are {shown(saved)}")
+        raise refuse(f"the refused rows are {short_repr(saved)}")
     for one in saved:
         if any(
             type(value) not in kinds for value, kinds in zip(one, REFUSAL.values(), strict=True)
         ):
-            raise refuse(f"a refused row is {shown(one)}")
+            raise refuse(f"a refused row is {short_repr(one)}")
     return tuple(Refusal(*one) for one in saved)
 
 
 def require_remarks(remarks: Any) -> tuple[str, ...]:
     """Sentences."""
     if type(remarks) is not list or not all_of(remarks, (str,)):
-        raise refuse(f"the remarks are {shown(remarks)}")
+        raise refuse(f"the remarks are {short_repr(remarks)}")
     return tuple(remarks)
 
 
 def require_seconds(seconds: Any) -> float:
     """How long it took."""
-    require("seconds", seconds, SUM)
+    check("seconds", seconds, SUM)
     return float(seconds)

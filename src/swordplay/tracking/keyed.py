@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from swordplay.core import nested
-from swordplay.core.state import ROWS, require_one
+from swordplay.core.arguments import short_repr
+from swordplay.core.state import ROWS, add_prefix, check_number, strip_prefix
 from swordplay.core.types import State
 from swordplay.tables import Refusal
 from swordplay.tables.categories import codes_of
@@ -108,20 +108,24 @@ class KeyedTracker:
         for name in settings.key:
             if name not in names:
                 raise TrackingError(
-                    f"--key names the column {name!r}, which is not there.{nearest(name, names)}"
+                    f"--key names the column {short_repr(name)}, which is not "
+                    f"there.{nearest(name, names)}"
                 )
             if name == settings.target:
                 raise TrackingError(
-                    f"--key names the target {name!r}. Name columns that tell series apart."
+                    f"--key names the target {short_repr(name)}. Name columns that tell series "
+                    "apart."
                 )
             if name in carried.RESERVED:
                 raise TrackingError(
-                    f"--key names {name!r}, which is a column of the predictions themselves. "
+                    f"--key names {short_repr(name)}, which is a column of the predictions "
+                    "themselves. "
                     "Rename it."
                 )
             if pa.types.is_timestamp(head.column(name).type):
                 raise TrackingError(
-                    f"--key names {name!r}, which holds dates. Name columns that tell series apart."
+                    f"--key names {short_repr(name)}, which holds dates. Name columns that tell "
+                    "series apart."
                 )
         target = head.column(settings.target)
         recognised = recognise(settings.target, target, settings.task)
@@ -308,9 +312,9 @@ class KeyedTracker:
     def state(self) -> State:
         """All that the next row needs."""
         return {
-            **nested.put("each", pack([tracker.state() for tracker in self.trackers.values()])),
-            **nested.put("predictions", self.predictions.state()),
-            **nested.put("encoder", self.encoder.state()),
+            **add_prefix("each", pack([tracker.state() for tracker in self.trackers.values()])),
+            **add_prefix("predictions", self.predictions.state()),
+            **add_prefix("encoder", self.encoder.state()),
             "keys": json.dumps(list(self.trackers)),
             "classes": json.dumps(list(self.classes)),
             "fields": carried.text(self.fields),
@@ -333,10 +337,10 @@ class KeyedTracker:
         sanity.require_held(saved, len(plans), settings.columns_of_lags)
         settings = settings._replace(key=tuple(settings.key))
         keyed = cls(settings, recognised, saved["kind"], plans, fields, tuple(clocks))
-        keyed.predictions.load_state(nested.take("predictions", saved))
+        keyed.predictions.load_state(strip_prefix("predictions", saved))
         sanity.require_predictions(keyed.predictions, recognised.of_classes)
         keys = sanity.require_keys(json.loads(saved["keys"]), settings.key, MOST_KEYS, fields)
-        states = unpack(nested.take("each", saved), len(keys))
+        states = unpack(strip_prefix("each", saved), len(keys))
         keyed.trackers = dict(zip(keys, map(Tracker.resumed, states), strict=True))
         for tracker in keyed.trackers.values():
             keyed._require_alike(tracker)
@@ -344,7 +348,7 @@ class KeyedTracker:
             pa.array(sanity.require_classes_of(json.loads(saved["classes"]), saved["kind"]))
         )
         for name in COUNTS:
-            require_one(name, saved[name], ROWS)
+            check_number(name, saved[name], ROWS)
             setattr(keyed, name, int(saved[name]))
         return keyed
 

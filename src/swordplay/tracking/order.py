@@ -16,8 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from swordplay.core import nested
-from swordplay.core.told import read
+from swordplay.core.state import add_prefix, read_json, strip_prefix
 from swordplay.core.types import State
 from swordplay.tracking.clock import dates
 from swordplay.tracking.series import Series, candidates
@@ -110,17 +109,17 @@ class OrderWatch:
     def state(self) -> State:
         """All that the next row needs."""
         clocks = {name: steps.state()["steps"] for name, steps in self.clocks.items()}
-        series = {} if self.series is None else nested.put("series", self.series.state())
+        series = {} if self.series is None else add_prefix("series", self.series.state())
         return {"clocks": json.dumps(clocks), "keyed": self.keyed} | series
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Go on from a saved state."""
-        clocks = read("order.clocks", saved["clocks"], {str: str})
+        clocks = read_json("order.clocks", saved["clocks"], {str: str})
         self.clocks, self.keyed = (
             {name: Steps.resumed({"steps": steps}) for name, steps in clocks.items()},
             saved["keyed"],
         )
-        if series := nested.take("series", saved):
+        if series := strip_prefix("series", saved):
             self.series = Series(())
             self.series.load_state(series)
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from swordplay.core.arguments import shown
+from swordplay.core.arguments import short_repr
 from swordplay.tables import Batch, Position, Refusal, Table, TableError
 from swordplay.tables.columns import Choice
 from swordplay.tables.errors import nearest
@@ -97,9 +97,9 @@ def ordered(
     if order.sort is not None and order.sort not in table.schema.names:
         known = ", ".join(table.schema.names)
         raise TrackingError(
-            f"--sort names the column {order.sort!r}, which is not "
+            f"--sort names the column {short_repr(order.sort)}, which is not "
             f"there.{nearest(order.sort, table.schema.names)} "
-            f"There are: {shown(known, 160)[1:-1]}."
+            f"There are: {short_repr(known, 160)[1:-1]}."
         )
     read = list(batches)
     refusals = tuple(row for batch in read for row in batch.refusals)

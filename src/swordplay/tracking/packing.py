@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.core import told
-from swordplay.core.arguments import shown
-from swordplay.core.state import DAMAGED, ROWS, Range
+from swordplay.core.arguments import short_repr
+from swordplay.core.state import DAMAGED, ROWS, Field, check_json, read_json
 from swordplay.core.types import State
 
 SCALARS: dict[type, Any] = {bool: np.bool_, int: np.int64, float: np.float64}
@@ -64,9 +63,9 @@ def unpack(packed: Mapping[str, Any], count: int) -> list[State]:
         if not named.endswith(":about"):
             continue
         name, _, kind = named.removesuffix(":about").rpartition(":")
-        about = told.read(named, text, {str: list})
+        about = read_json(named, text, {str: list})
         places = about.get("states", list(range(count)))
-        told.require_shape(named, places, [Range(0.0, count - 1.0, whole=True)])
+        check_json(named, places, [Field(0.0, count - 1.0, whole=True)])
         for place, value in zip(
             places, _values(packed.get(f"{name}:{kind}"), kind, about, len(places)), strict=True
         ):
@@ -82,18 +81,20 @@ def _kind(value: Any) -> str:
 def _values(packed: Any, kind: str, about: Mapping[str, Any], count: int) -> list[Any]:
     """The values of one name and kind, of as many states."""
     if kind == "str":
-        told.require_shape("texts", about["texts"], [str])
+        check_json("texts", about["texts"], [str])
         return list(about["texts"] * count if len(about["texts"]) == 1 else about["texts"])
     wanted = kind.removeprefix("array of ") if "shapes" in about else np.dtype(NUMBERS[kind]).name
     if type(packed) is not np.ndarray or packed.ndim != 1 or packed.dtype.name != wanted:
-        raise ValueError(f"values of the kind {kind} are {shown(packed)}. {DAMAGED}")
+        raise ValueError(f"values of the kind {kind} are {short_repr(packed)}. {DAMAGED}")
     if "shapes" not in about:
         return list(packed.tolist())
-    told.require_shape("shapes", about["shapes"], [[ROWS]])
+    check_json("shapes", about["shapes"], [[ROWS]])
     shapes = about["shapes"] * count if len(about["shapes"]) == 1 else about["shapes"]
     sizes = [math.prod(shape) for shape in shapes]
     if sum(sizes) != packed.size:
-        raise ValueError(f"arrays of {sum(sizes)} numbers in all are {shown(packed)}. {DAMAGED}")
+        raise ValueError(
+            f"arrays of {sum(sizes)} numbers in all are {short_repr(packed)}. {DAMAGED}"
+        )
     return [
         part.reshape(shape).copy()
         for part, shape in zip(np.split(packed, np.cumsum(sizes)[:-1]), shapes, strict=True)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from swordplay.core.arguments import shown
-from swordplay.core.state import ROWS, Range, require
+from swordplay.core.arguments import short_repr
+from swordplay.core.state import ROWS, Field, check
 from swordplay.estimators.model import AUTO, LARGEST
 from swordplay.estimators.tuning import RICH
 from swordplay.tables.column_plans import ALL_DIFFERENT, Plan
@@ -20,7 +20,6 @@ from swordplay.tables.encoder_sanity import refuse
 from swordplay.tracking.carried import RESERVED
 from swordplay.tracking.course import ARRAYS, Recorder
 from swordplay.tracking.predictions import Predictions
-from swordplay.tracking.proven import require_windows
 from swordplay.tracking.rungs import COUNT as COUNT_OF_RUNGS
 from swordplay.tracking.rungs import Rungs
 from swordplay.tracking.settings import Settings
@@ -53,21 +52,21 @@ SERIES = ("category", "truth", "number")
 LOSSES = ("squared", "huber")
 LABELS = {"double": (int, float), "bool": (bool,), "string": (str,)}
 """Types of the classes, by pyarrow's name of the target's type."""
-SUM, TOTAL = Range(0.0, VAST), Range(-VAST, VAST)
-SHARE, VALUE = Range(0.0, 1.0 + 1e-6), Range(-LARGEST, LARGEST, missing=True)
+SUM, TOTAL = Field(0.0, VAST), Field(-VAST, VAST)
+SHARE, VALUE = Field(0.0, 1.0 + 1e-6), Field(-LARGEST, LARGEST, nan=True)
 RECORDED = {
     "errors": SUM,
     "rungs": SUM,
-    "highest": Range(-math.inf, VAST),
-    "lowest": Range(0.0, math.inf),
+    "highest": Field(-math.inf, VAST),
+    "lowest": Field(0.0, math.inf),
     "weights": SHARE,
     "effective": SHARE,
     "extra": SHARE,
     "optimism": SHARE,
-    "figures": Range(-VAST, VAST),
-    "low": Range(-VAST, math.inf),
-    "high": Range(-math.inf, VAST),
-    "times": Range(-TIME, TIME, missing=True),
+    "figures": Field(-VAST, VAST),
+    "low": Field(-VAST, math.inf),
+    "high": Field(-math.inf, VAST),
+    "times": Field(-TIME, TIME, nan=True),
 }
 """Of the course of a run, by array."""
 
@@ -89,7 +88,7 @@ def read_decided(saved: Mapping[str, Any]) -> tuple[Settings, Recognised]:
     """What was said about the table, and the task that was recognised, as a tracker saves both."""
     said, task = json.loads(saved["settings"]), json.loads(saved["recognised"])
     if type(said) is not list or type(task) is not list:
-        raise refuse(f"the settings are {shown(said)}, and the task is {shown(task)}")
+        raise refuse(f"the settings are {short_repr(said)}, and the task is {short_repr(task)}")
     settings, recognised = Settings(*said), Recognised(*task)
     require_settings(settings)
     require_recognised(recognised, saved["kind"])
@@ -118,10 +117,9 @@ def require_settings(settings: Settings) -> None:
         and (
             settings.level is None or (type(settings.level) is float and 0.0 < settings.level < 1.0)
         )
-        and (not settings.twice or bool(settings.id))
     )
     if not right:
-        raise refuse(f"the settings are {shown(tuple(settings))}")
+        raise refuse(f"the settings are {short_repr(tuple(settings))}")
 
 
 def require_recognised(recognised: Recognised, kind: Any) -> None:
@@ -129,9 +127,13 @@ def require_recognised(recognised: Recognised, kind: Any) -> None:
     task, *why, whole = recognised
     able = ("double", "bool") if task == "regression" else tuple(LABELS)
     if task not in TASKS or not all_of(why, (str,)) or kind not in able:
-        raise refuse(f"the task is {shown(tuple(recognised))} for a target of type {shown(kind)}")
+        raise refuse(
+            f"the task is {short_repr(tuple(recognised))} for a target of type {short_repr(kind)}"
+        )
     if type(whole) is not bool or (whole and (kind != "double" or task == "regression")):
-        raise refuse(f"the task is {shown(tuple(recognised))} for a target of type {shown(kind)}")
+        raise refuse(
+            f"the task is {short_repr(tuple(recognised))} for a target of type {short_repr(kind)}"
+        )
 
 
 def require_carried(fields: Sequence[Any], plans: Sequence[Plan]) -> None:
@@ -143,14 +145,14 @@ def require_carried(fields: Sequence[Any], plans: Sequence[Plan]) -> None:
         [field.name for field in fields],
     )
     if len(set(names)) < len(names) or not set(names) <= kinds.keys() - set(RESERVED):
-        raise refuse(f"the columns {shown(names)} are to stand beside the predictions")
+        raise refuse(f"the columns {short_repr(names)} are to stand beside the predictions")
     for field in fields:
         wanted = kinds[field.name] or type_of(field).replace(
             "null", "string"
         )  # of what is left out nobody knows the kind
         if type_of(field) not in (wanted, "string"):
             raise refuse(
-                f"the column {shown(field.name)} stands beside the predictions as {field.type}"
+                f"the column {short_repr(field.name)} stands beside the predictions as {field.type}"
             )
 
 
@@ -164,9 +166,9 @@ def require_clocks(clocks: Mapping[str, Steps | None], plans: Sequence[Plan]) ->
             or one.kind not in ("date", "date and time", "number", "left out")
             or one.why == ALL_DIFFERENT
         ):
-            raise refuse(f"the column {shown(name)} is watched, and holds no dates")
+            raise refuse(f"the column {short_repr(name)} is watched, and holds no dates")
         if one.kind.startswith("date") and steps is not None and type(steps.last) is float:
-            raise refuse(f"the last date of {shown(name)} is {steps.last}")
+            raise refuse(f"the last date of {short_repr(name)} is {steps.last}")
 
 
 def require_tracker(tracker: Tracker) -> None:
@@ -179,7 +181,7 @@ def require_tracker(tracker: Tracker) -> None:
         "last": tracker.last,
     }
     for name, count in counts.items():
-        require(name, count, ROWS)
+        check(name, count, ROWS)
     of_classes = tracker.recognised.of_classes
     require_predictions(tracker.predictions, of_classes)
     if tracker.lags.recent.shape != (settings.columns_of_lags,):
@@ -187,14 +189,14 @@ def require_tracker(tracker: Tracker) -> None:
             f"there are lags of shape {tracker.lags.recent.shape} instead of "
             f"{settings.columns_of_lags}"
         )
-    codes = Range(0.0, MOST_CLASSES - 1.0, whole=True, missing=True)
-    require("lags", tracker.lags.recent, codes if of_classes else VALUE)
+    codes = Field(0.0, MOST_CLASSES - 1.0, whole=True, nan=True)
+    check("lags", tracker.lags.recent, codes if of_classes else VALUE)
     require_carried(tracker.predictions.carried, tracker.encoder.plans)
     require_clocks(tracker.order.clocks, tracker.encoder.plans)
     names = {one.name for one in tracker.encoder.plans if one.kind in (*SERIES, "left out")}
     series = set(tracker.order.series.names if tracker.order.series else ())
     if not series <= names or tracker.order.keyed is not bool(settings.key):
-        raise refuse(f"the columns {shown(sorted(series))} are watched, and are not all there")
+        raise refuse(f"the columns {short_repr(sorted(series))} are watched, and are not all there")
     if not tracker.recognised.of_classes:
         # because the task decides which ones they are
         require_value_contestants(tracker.contestants)  # type: ignore[arg-type]
@@ -206,9 +208,6 @@ def require_tracker(tracker: Tracker) -> None:
         classes = len(tracker.contestants.codes)  # type: ignore[attr-defined]
     if isinstance(tracker.recorder, Recorder):
         require_recorder(tracker.recorder)
-        require_windows(
-            tracker.recorder.windows, tracker.recorder.rows, tracker.contestants.standing()
-        )
         require_classes(tracker.tally, classes)
     else:
         require_totals(tracker.recorder)
@@ -216,11 +215,11 @@ def require_tracker(tracker: Tracker) -> None:
 
 def require_predictions(predictions: Predictions, of_classes: bool) -> None:
     """How many rows were judged, and what they cost."""
-    require("predictions.scored", predictions.scored, ROWS)
-    require(
+    check("predictions.scored", predictions.scored, ROWS)
+    check(
         "predictions.total",
         predictions.total,
-        Range(0.0, predictions.scored) if of_classes else SUM,
+        Field(0.0, predictions.scored) if of_classes else SUM,
     )
 
 
@@ -229,22 +228,22 @@ def require_classes(tally: Tally, classes: int) -> None:
     if len(tally.confusion) > classes:
         raise refuse(f"tally.confusion has shape {tally.confusion.shape} for {classes} classes")
     for name in ("predictions", "targets") if classes else ():
-        require(
-            f"tally.last.{name}", getattr(tally.last, name), Range(0.0, classes - 1.0, whole=True)
+        check(
+            f"tally.last.{name}", getattr(tally.last, name), Field(0.0, classes - 1.0, whole=True)
         )
 
 
 def require_recorder(recorder: Recorder) -> None:
     """Stretches of one width, none of them empty but the open one."""
-    require("recorder.width", recorder.width, Range(FIRST_WIDTH, ROWS.most, whole=True))
+    check("recorder.width", recorder.width, Field(FIRST_WIDTH, ROWS.high, whole=True))
     if recorder.width % FIRST_WIDTH or (recorder.width // FIRST_WIDTH).bit_count() != 1:
         raise refuse(f"recorder.width is {recorder.width}")
-    require("recorder.closed", recorder.closed, Range(0, MOST - 1, whole=True))
-    require("recorder.open", recorder.open, Range(0, recorder.width - 1, whole=True))
+    check("recorder.closed", recorder.closed, Field(0, MOST - 1, whole=True))
+    check("recorder.open", recorder.open, Field(0, recorder.width - 1, whole=True))
     stop = recorder.closed + 1
     for name in ARRAYS:
-        require(f"recorder.{name}", getattr(recorder, name)[:stop], RECORDED[name])
-    require("recorder.began", recorder.began, RECORDED["times"])
+        check(f"recorder.{name}", getattr(recorder, name)[:stop], RECORDED[name])
+    check("recorder.began", recorder.began, RECORDED["times"])
     if len(recorder.moments) != stop or not all(
         one is None or _is_moment(one) for one in recorder.moments
     ):
@@ -253,7 +252,7 @@ def require_recorder(recorder: Recorder) -> None:
 
 def require_totals(totals: Totals) -> None:
     """Sums over the rows of one key."""
-    require("recorder.rows", totals.rows, ROWS)
+    check("recorder.rows", totals.rows, ROWS)
     counts = {
         "errors": len(totals.names),
         "open_rungs": COUNT_OF_RUNGS,
@@ -263,12 +262,12 @@ def require_totals(totals: Totals) -> None:
         sums = getattr(totals, name)
         if sums.shape != (count,):
             raise refuse(f"recorder.{name} has shape {sums.shape}")
-        require(f"recorder.{name}", sums, SUM)
+        check(f"recorder.{name}", sums, SUM)
 
 
 def require_rungs(rungs: Rungs, classes: int, width: int) -> None:
     """A point for each class, or one in all."""
-    require("rungs.points", rungs.points, Range(-VAST, VAST))
+    check("rungs.points", rungs.points, Field(-VAST, VAST))
     if rungs.points.shape != (classes if classes > 2 else 1, width, COUNT_OF_RUNGS):
         raise refuse(f"rungs.points has shape {rungs.points.shape}")
 
@@ -283,22 +282,22 @@ def require_class_contestants(contestants: ClassContestants, kind: str) -> None:
             f"there are {len(contestants.codes)} classes for {classes} models, or some of another "
             "type"
         )
-    require("contestants.last", contestants.last, Range(-1, classes - 1, whole=True))
+    check("contestants.last", contestants.last, Field(-1, classes - 1, whole=True))
     require_rungs(contestants.rungs, classes, contestants.dim + 1)
 
 
 def require_classes_of(classes: Any, kind: str) -> list[Any]:
     """Classes of the target's type."""
     if type(classes) is not list or not all_of(classes, LABELS.get(kind, ())):
-        raise refuse(f"the classes are {shown(classes)} for a target of type {kind}")
+        raise refuse(f"the classes are {short_repr(classes)} for a target of type {kind}")
     return classes
 
 
 def require_value_contestants(contestants: ValueContestants) -> None:
     """The last value and the sum of all."""
-    require("contestants.last", contestants.last, VALUE._replace(missing=not contestants.started))
+    check("contestants.last", contestants.last, VALUE._replace(nan=not contestants.started))
     most = LARGEST * max(1, contestants.model.rounds)
-    require("contestants.total", contestants.total, Range(-most, most))
+    check("contestants.total", contestants.total, Field(-most, most))
     require_rungs(contestants.rungs, 1, contestants.model.columns.width)
 
 
@@ -309,14 +308,14 @@ def require_keys(
     each column.
     """
     if type(saved) is not list or not names or len(saved) > most:
-        raise refuse(f"the keys are {shown(saved)}")
+        raise refuse(f"the keys are {short_repr(saved)}")
     for key in saved:
         if (
             type(key) is not list
             or len(key) != len(names)
             or not all_of(key, (str, float, bool, type(None)))
         ):
-            raise refuse(f"a key is {shown(key)}")
+            raise refuse(f"a key is {short_repr(key)}")
     if len({tuple(key) for key in saved}) < len(saved):
         raise refuse("two keys are the same")
     columns = dict(zip(names, zip(*saved, strict=True), strict=True)) if saved else {}
@@ -327,7 +326,8 @@ def require_keys(
         )
         if written in ("double", "bool") and not all_of(known, LABELS[written]):
             raise refuse(
-                f"the keys in {shown(field.name)} are {shown(known)}, and are to be written as "
+                f"the keys in {short_repr(field.name)} are {short_repr(known)}, and are to be "
+                "written as "
                 f"{written}"
             )
     return [tuple(key) for key in saved]

@@ -15,8 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from swordplay.core import told
-from swordplay.core.state import DAMAGED, ROWS, Range, require
+from swordplay.core.state import DAMAGED, ROWS, Field, OneOf, check, read_json
 from swordplay.core.types import State
 from swordplay.tracking.parts import is_named, is_part
 
@@ -44,7 +43,7 @@ and of the keys that came
 with the date before as well."""
 FEWEST_DATES, FEWEST_AGAIN = 5, 30
 """Dates that there must be, and rows that share the date of the row before."""
-FOUND = told.Either((None, ([str], Range(0.0, SAMPLE_ROWS, whole=True), [str])))
+FOUND = OneOf((None, ([str], Field(0.0, SAMPLE_ROWS, whole=True), [str])))
 """What is saved of series side by side."""
 
 
@@ -199,10 +198,10 @@ class Series:
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Go on from a saved state."""
         self.names, self.sealed = (
-            tuple(told.read("order.series.names", saved["names"], [str])),
+            tuple(read_json("order.series.names", saved["names"], [str])),
             saved["sealed"],
         )
-        key, size, parts = told.read("order.series.found", saved["found"], FOUND) or ((), 0, ())
+        key, size, parts = read_json("order.series.found", saved["found"], FOUND) or ((), 0, ())
         self.found = Together(tuple(key), size, tuple(parts)) if key else None
         self.changes, self.sample = np.array(saved["changes"]), np.array(saved["sample"])
         self.turns = {way: np.array(saved[f"turns {way}"]) for way in self.turns}
@@ -233,7 +232,7 @@ class Series:
                 raise ValueError(
                     f"order.series.{name} holds values of type {found.dtype}. {DAMAGED}"
                 )
-        require("order.series.changes", self.changes, ROWS)
+        check("order.series.changes", self.changes, ROWS)
         key, _, parts = self.found or ((), 0, ())
         if len(set(self.names)) < width or not {*key, *parts} <= set(self.names):
             raise ValueError(f"order.series.names are {self.names!r}. {DAMAGED}")

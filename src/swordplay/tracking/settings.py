@@ -45,11 +45,6 @@ class Settings(NamedTuple):
 
     None for no intervals.
     """
-    twice: bool = False
-    """Whether rows come twice, first without and later with their target, and are recognised by
-    ``id``.
-    """
-
     curves: str | None = None
     """``"auto"`` for second-order experts beside the first-order ones.
 

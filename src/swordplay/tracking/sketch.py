@@ -12,7 +12,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from swordplay.core.state import DAMAGED, ROWS, Range, require
+from swordplay.core.state import DAMAGED, ROWS, Field, check
 from swordplay.core.types import State, Vector
 
 PARTS = 16
@@ -97,8 +97,8 @@ class Sketch:
         """Go on from a saved state."""
         both = np.zeros(2 * (COUNT + 1), dtype=np.int64)
         places, counts = np.asarray(saved["places"]), np.asarray(saved["counts"])
-        require("errors.places", places, Range(0, len(both) - 1, whole=True))
-        require("errors.counts", counts, ROWS)
+        check("errors.places", places, Field(0, len(both) - 1, whole=True))
+        check("errors.counts", counts, ROWS)
         if places.ndim != 1 or places.shape != counts.shape:
             raise ValueError(
                 f"errors.places and errors.counts have shapes {places.shape} and {counts.shape}. "

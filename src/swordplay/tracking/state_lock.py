@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from typing import final
 
 from swordplay.core import files
-from swordplay.core.arguments import shown
+from swordplay.core.arguments import short_repr
 from swordplay.tracking.errors import TrackingError
 
 SAY_AFTER_SECONDS = 1.0
@@ -44,7 +44,7 @@ def checked_wait(value: object) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0.0:
         raise TrackingError(
             "wait must be a number of seconds that is at least 0, or None for no limit, got "
-            f"{shown(value)}."
+            f"{short_repr(value)}."
         )
     return float(value)
 
@@ -93,7 +93,7 @@ def _acquire(state: str, wait: float | None, say: Callable[[str], None]) -> _Loc
             )
         try:
             lock = _LockFile.taken(path)
-        except files.Planted as error:
+        except files.PathTaken as error:
             raise TrackingError(
                 f"--state {state} cannot be locked: {path} is a link or no file. Find out who "
                 "made it and remove it."
@@ -153,8 +153,8 @@ class _LockFile:
     def taken(cls, path: str) -> _LockFile | None:
         """Try to take the lock; None if another process, or another thread of this one, has it."""
         try:
-            found = cls(path, files.open_own(path))
-        except FileNotFoundError:  # removed between two calls of open_own
+            found = cls(path, files.open_private(path))
+        except FileNotFoundError:  # removed between two calls of open_private
             return None
         try:
             if files.lock(found._descriptor, wait=False) and found._is_at_path():

@@ -14,18 +14,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from swordplay.core import told
-from swordplay.core.state import DAMAGED, ROWS, Range
+from swordplay.core.state import DAMAGED, ROWS, Field, OneOf, read_json
 from swordplay.core.types import State
 from swordplay.tables.lean import values_of
 
-POSITIVE, ANY = Range(0.0, np.inf), Range(-np.inf, np.inf)
+POSITIVE, ANY = Field(0.0, np.inf), Field(-np.inf, np.inf)
 """What lengths and dates may be in a saved state."""
 SHAPES: dict[str, Any] = {
     **dict.fromkeys(("rows", "ups", "downs", "copies"), ROWS),
     **dict.fromkeys(("risen", "fallen", "highest"), POSITIVE),
     **dict.fromkeys(("low", "high"), ANY),
-    "last": told.Either((ANY, None)),
+    "last": OneOf((ANY, None)),
     "mark": str,
 }
 """What the numbers of :class:`Steps` may be in a saved state."""
@@ -143,7 +142,7 @@ class Steps:
         found = dict(
             zip(
                 _NAMES,
-                told.read("order.steps", saved["steps"], tuple(SHAPES[name] for name in _NAMES)),
+                read_json("order.steps", saved["steps"], tuple(SHAPES[name] for name in _NAMES)),
                 strict=True,
             )
         )

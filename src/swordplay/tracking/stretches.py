@@ -67,11 +67,6 @@ class Grid(NamedTuple):
             closed, width = closed // 2, 2 * width
         return type(self)(width, closed, left)
 
-    def end_from(self, row: int) -> int:
-        """Where the first stretch ends that ends at a row to come or later."""
-        then = self.after(row - self.rows)
-        return row + (then.width - then.open) % then.width
-
     @property
     def _merging(self) -> int:
         """Stretches that are closed when neighbours are merged next."""

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from swordplay.core import nested
-from swordplay.core.state import DAMAGED, ROWS, Range, require
+from swordplay.core.state import DAMAGED, ROWS, Field, add_prefix, check, strip_prefix
 from swordplay.core.types import Matrix, State, Vector
 from swordplay.tracking.sketch import Sketch
 
@@ -38,15 +37,15 @@ class Learned(NamedTuple):
     """Ends of the intervals, NaN where there is none."""
 
 
-VALUE = Range(-1e200, 1e200)
+VALUE = Field(-1e200, 1e200)
 LAST = {
     "numbers": ROWS,
     "predictions": VALUE,
     "targets": VALUE,
-    "probabilities": Range(0.0, 1.0 + 1e-6),
-    "times": Range(-1e15, 1e15, missing=True),
-    "lower": VALUE._replace(missing=True),
-    "upper": VALUE._replace(missing=True),
+    "probabilities": Field(0.0, 1.0 + 1e-6),
+    "times": Field(-1e15, 1e15, nan=True),
+    "lower": VALUE._replace(nan=True),
+    "upper": VALUE._replace(nan=True),
 }
 """What the last rows of a saved state may hold.
 
@@ -120,19 +119,19 @@ class Tally:
 
     def state(self) -> State:
         """All that the next row needs."""
-        parts = nested.put("last", self.last._asdict()) | nested.put(
+        parts = add_prefix("last", self.last._asdict()) | add_prefix(
             "sureness", self.sureness._asdict()
         )
         flat = {name: value.copy() for name, value in parts.items()}
         return (
-            flat | nested.put("errors", self.errors.state()) | {"confusion": self.confusion.copy()}
+            flat | add_prefix("errors", self.errors.state()) | {"confusion": self.confusion.copy()}
         )
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Go on from a saved state."""
-        last, sureness = nested.take("last", saved), nested.take("sureness", saved)
+        last, sureness = strip_prefix("last", saved), strip_prefix("sureness", saved)
         for name in Learned._fields:
-            require(f"tally.last.{name}", last[name], LAST[name])
+            check(f"tally.last.{name}", last[name], LAST[name])
         if {np.shape(values) for values in last.values()} != {
             (rows := np.shape(last["numbers"]))
         } or not _few(rows):
@@ -144,11 +143,11 @@ class Tally:
                 raise ValueError(
                     f"tally.sureness.{name} has shape {np.shape(sureness[name])}. {DAMAGED}"
                 )
-            require(f"tally.sureness.{name}", sureness[name], ROWS._replace(whole=False))
+            check(f"tally.sureness.{name}", sureness[name], ROWS._replace(whole=False))
         shape = np.shape(saved["confusion"])
         if len(shape) != 2 or shape[0] != shape[1]:
             raise ValueError(f"tally.confusion has shape {shape}. {DAMAGED}")
-        require("tally.confusion", saved["confusion"], ROWS)
+        check("tally.confusion", saved["confusion"], ROWS)
         self.last = Learned(
             np.array(last["numbers"], np.int64),
             *(np.array(last[k], np.float64) for k in Learned._fields[1:]),
@@ -156,7 +155,7 @@ class Tally:
         self.sureness = Sureness(
             *(np.array(sureness[name], np.float64) for name in Sureness._fields)
         )
-        self.errors.load_state(nested.take("errors", saved))
+        self.errors.load_state(strip_prefix("errors", saved))
         self.confusion = np.array(saved["confusion"], np.float64)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from swordplay.core.arguments import shown
+from swordplay.core.arguments import short_repr
 from swordplay.tables.lean import values_of
 from swordplay.tables.readings.guess_numbers import shell
 from swordplay.tracking.errors import TrackingError
@@ -77,7 +77,8 @@ def recognise(target: str, values: Any, wanted: Task | None = None, how: str = "
         )
     if wanted == "regression" and kind == "string" and distinct:
         raise TrackingError(
-            f"the target {target!r} holds words such as {shown(distinct[0])}, and a regression "
+            f"the target {target!r} holds words such as {short_repr(distinct[0])}, and a "
+            "regression "
             "needs numbers. "
             "Leave out --task to predict the words; if they are numbers, --types "
             f"{shell(target)}=number says which one is not."
@@ -115,7 +116,7 @@ def too_many(
     """The error for a target with more different values than classes can have."""
     if isinstance(example, str):
         return TrackingError(
-            f"the target {target!r} holds {count}, such as {shown(example)}: too many for "
+            f"the target {target!r} holds {count}, such as {short_repr(example)}: too many for "
             "classes, and no numbers as far as "
             "could be seen.\n"
             "Choose another column as --target; if they are numbers, --types "
@@ -182,7 +183,8 @@ def _listed(distinct: list[Any], most: int = 4) -> str:
     '1, 2.5 and 3'
     """
     parts = [
-        f"{value:g}" if isinstance(value, float) else shown(value, 24) for value in distinct[:most]
+        f"{value:g}" if isinstance(value, float) else short_repr(value, 24)
+        for value in distinct[:most]
     ]
     if len(distinct) > most:
         return f"{', '.join(parts)} and more"

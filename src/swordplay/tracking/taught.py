@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from swordplay.core import checkpoint, nested
+from swordplay.core import checkpoint
+from swordplay.core.state import strip_prefix
 from swordplay.tables import Position, Table
 from swordplay.tables.earlier import Earlier, columns_of
 from swordplay.tables.errors import nearest
@@ -53,8 +54,8 @@ def taught(path: str) -> Taught:
     state = checkpoint.load(path, kind=KIND)
     try:
         tracker, position = (
-            trackers.resumed(nested.take("tracker", state)),
-            Position(**nested.take("position", state)),
+            trackers.resumed(strip_prefix("tracker", state)),
+            Position(**strip_prefix("position", state)),
         )
         job_sanity.require_layout(job_sanity.require_position(position), tracker)
     except (

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from swordplay.core import nested
+from swordplay.core.state import add_prefix, strip_prefix
 from swordplay.core.types import State
 from swordplay.estimators.head import Head
 from swordplay.estimators.summary import looks_back
@@ -309,11 +309,11 @@ class Tracker:
         flat = {
             key: value
             for name, part in parts.items()
-            for key, value in nested.put(name, part).items()
+            for key, value in add_prefix(name, part).items()
         }
         return {
             **flat,
-            **({} if self.band is None else nested.put("band", self.band.state())),
+            **({} if self.band is None else add_prefix("band", self.band.state())),
             "settings": json.dumps(self.settings),
             "recognised": json.dumps(self.recognised),
             "kind": self.kind,
@@ -330,14 +330,14 @@ class Tracker:
         of_classes = recognised.of_classes
         sanity.require_held(saved, saved["encoder.width"], settings.columns_of_lags)
         encoder = Encoder.resumed(
-            nested.take("encoder", saved), settings.columns_of_lags, of_classes, settings.target
+            strip_prefix("encoder", saved), settings.columns_of_lags, of_classes, settings.target
         )
         require_encoder(encoder)
         tracker = cls(settings, recognised, saved["kind"], encoder, carried.read(saved["carried"]))
         for name in _parts(settings)[1:]:
-            getattr(tracker, name).load_state(nested.take(name, saved))
+            getattr(tracker, name).load_state(strip_prefix(name, saved))
         if tracker.band is not None:
-            tracker.band.load_state(nested.take("band", saved))
+            tracker.band.load_state(strip_prefix("band", saved))
         tracker.marks = Marks(tracker.recorder)
         tracker.lags.recent, tracker.clock = (
             np.array(saved["lags"], dtype=np.float64),

@@ -1,6 +1,4 @@
-"""A tracker for a table: of one series, of many that are told apart by a key, or of rows that
-come twice.
-"""
+"""Make or resume the tracker of a table: of one series, or of one series for each key."""
 
 from __future__ import annotations
 
@@ -12,15 +10,12 @@ from swordplay.tracking.bulk import BulkTracker, fits
 from swordplay.tracking.keyed import KeyedTracker
 from swordplay.tracking.settings import Settings
 from swordplay.tracking.tracker import Tracker
-from swordplay.tracking.twice import TwiceTracker
 
-AnyTracker = Tracker | KeyedTracker | BulkTracker | TwiceTracker
+AnyTracker = Tracker | KeyedTracker | BulkTracker
 
 
 def begin(settings: Settings, head: Any) -> AnyTracker:
-    """A tracker of a table that begins with these rows, a pyarrow record batch."""
-    if settings.twice:
-        return TwiceTracker.begin(settings, head)
+    """Make the tracker of a table from its first rows, a pyarrow record batch."""
     if not settings.key:
         return Tracker.begin(settings, head)
     keyed = KeyedTracker.begin(settings, head)
@@ -28,18 +23,14 @@ def begin(settings: Settings, head: Any) -> AnyTracker:
 
 
 def resumed(saved: Mapping[str, Any]) -> AnyTracker:
-    """The tracker that was saved, bit by bit."""
-    if "twice" in saved:
-        return TwiceTracker.resumed(saved)
+    """Restore a tracker from its state; it goes on bit for bit as the saved one would have."""
     if "bulk.keys" in saved:
         return BulkTracker.resumed(saved)
     return KeyedTracker.resumed(saved) if "keys" in saved else Tracker.resumed(saved)
 
 
 def prepare(settings: Settings) -> None:
-    """Import what the first rows need in any case: whoever does so while they are read need not
-    do it afterwards.
-    """
+    """Import the kernels that the first rows need, while these rows are still being read."""
     for name in (
         () if settings.key else ("ladder", *(("curved.rounds",) if settings.curves else ()))
     ):

@@ -16,8 +16,8 @@ from swordplay.tables.column_plans import Plan, how_read, plan
 from swordplay.tables.encoder import Encoder, numbers_of
 from swordplay.tables.reading import ReadOptions
 from swordplay.tables.table import HEAD_ROWS
-from swordplay.tracking.early import together
 from swordplay.tracking.errors import TrackingError
+from swordplay.tracking.first_rows import concat_batches
 from swordplay.tracking.lags import Lags
 from swordplay.tracking.order import OrderWatch
 from swordplay.tracking.ordered import AS_IT_IS, Order, ordered
@@ -120,7 +120,9 @@ def _read(source: str | Frame, order: Order, most: int, options: ReadOptions) ->
                 break
         if not count:
             raise TrackingError(f"{source}: there is no row to learn from. Give a table with rows.")
-        return _Read(pa.Table.from_batches([together(batches)]), tuple(table.remarks), refused)
+        return _Read(
+            pa.Table.from_batches([concat_batches(batches)]), tuple(table.remarks), refused
+        )
 
 
 def _encoded(

@@ -1,14 +1,9 @@
 """Experts: all step sizes of a pool move at once, one row of an ``(N, d)`` array each."""
 
-from swordplay.parts.experts.curved import CurvedExperts, CurvedState
-from swordplay.parts.experts.expert import Experts, ExpertState, Move
-from swordplay.parts.experts.gauge import Gauge, GaugedSteps
-from swordplay.parts.experts.oegd import OEGDExperts
-from swordplay.parts.experts.ogd import OGDExperts
-from swordplay.parts.experts.optimistic import OptimisticExperts
-from swordplay.parts.experts.standing import from_center
-from swordplay.parts.experts.steady import is_steady
-from swordplay.parts.experts.steps import AdaGradNorm, Constant, Steps
+from swordplay.parts.experts.expert import Experts, ExpertState, Move, from_center
+from swordplay.parts.experts.newton import CurvedExperts, CurvedState
+from swordplay.parts.experts.ogd_oegd import OEGDExperts, OGDExperts, OptimisticExperts, is_steady
+from swordplay.parts.experts.step_sizes import AdaGradNorm, Constant, Gauge, GaugedSteps, Steps
 
 __all__ = [
     "AdaGradNorm",

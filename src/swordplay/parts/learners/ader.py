@@ -6,7 +6,7 @@ import math
 from typing import Any, final
 
 from swordplay.core import arguments
-from swordplay.core.representable import representable
+from swordplay.core.arguments import checked
 from swordplay.core.types import Domain, Setting
 from swordplay.parts import pools, rates
 from swordplay.parts.experts import Constant, OGDExperts
@@ -46,7 +46,7 @@ class Ader(Ensemble):
 
     shared = True  # the surrogate loss <g_t, x> has the same gradient everywhere
 
-    @representable
+    @checked
     def __init__(
         self,
         domain: Domain,
@@ -63,8 +63,8 @@ class Ader(Ensemble):
             horizon,
         )
         default_pool = pools.ader(diameter=D, gradient_bound=G, horizon=T)
-        steps = Constant(default_pool if pool is None else arguments.positives("pool", pool))
-        default_rate = rates.Fixed(math.sqrt(2 / (arguments.whole("horizon", T) * (G * D) ** 2)))
+        steps = Constant(default_pool if pool is None else arguments.positive_vector("pool", pool))
+        default_rate = rates.Fixed(math.sqrt(2 / (arguments.integer("horizon", T) * (G * D) ** 2)))
         rate = arguments.rate("learning_rate", learning_rate, default_rate)
         super().__init__(
             domain,

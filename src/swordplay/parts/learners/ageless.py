@@ -8,7 +8,7 @@ from typing import Any, final
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.representable import representable
+from swordplay.core.arguments import checked
 from swordplay.core.types import Domain, Setting
 from swordplay.parts import rates
 from swordplay.parts.experts import Constant, OEGDExperts, OGDExperts
@@ -55,7 +55,7 @@ class SwordAgeless(Ensemble):
         given.
     """
 
-    @representable
+    @checked
     def __init__(
         self,
         domain: Domain,
@@ -67,7 +67,9 @@ class SwordAgeless(Ensemble):
     ) -> None:
         L = arguments.positive("smoothness", smoothness)
         steps = Constant(
-            2.0 ** -np.arange(DEPTH) / L if pool is None else arguments.positives("pool", pool)
+            2.0 ** -np.arange(DEPTH) / L
+            if pool is None
+            else arguments.positive_vector("pool", pool)
         )
         rate = rates.SelfConfident(offset=0.0, factor=SHARPNESS, floor=1e-4, memory=memory)
         super().__init__(

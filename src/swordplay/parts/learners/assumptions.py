@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.state import COUNT, Range, require
+from swordplay.core.state import COUNT, Field, check
 from swordplay.core.types import Array, Gradient, Loss, Matrix, State, Vector
 
 SLACK = 1e-9
@@ -79,20 +79,21 @@ def split(saved: Mapping[str, Any]) -> tuple[State, Seen]:
             f"state must hold all of {[PREFIX + name for name in Seen._fields]}, got "
             f"{sorted(found)} of them."
         )
-    anything = Range(-math.inf, math.inf)
+    anything = Field(-math.inf, math.inf)
     ranges = {
         "rounds": COUNT,
-        "gradient": Range(0.0, math.inf),
-        "smoothness": Range(0.0, math.inf),
+        "gradient": Field(0.0, math.inf),
+        "smoothness": Field(0.0, math.inf),
         "lowest": anything,
     }
     for name, value in found.items():
         if np.ndim(value):
             raise ValueError(
-                f"state[{PREFIX + name!r}] must be one number, got {arguments.shown(value)}. Load "
+                f"state[{PREFIX + name!r}] must be one number, got {arguments.short_repr(value)}. "
+                "Load "
                 "another state."
             )
-        require(PREFIX + name, value, ranges[name])
+        check(PREFIX + name, value, ranges[name])
     return rest, Seen(int(found["rounds"]), *(float(found[name]) for name in Seen._fields[1:]))
 
 
@@ -170,15 +171,6 @@ class Assumptions:
     def __repr__(self) -> str:
         state = "hold" if self.hold else "broken: " + "; ".join(self.broken)
         return f"Assumptions({state}, watched {self.seen.rounds} of {self.rounds} rounds)"
-
-
-def stand(assumptions: Assumptions | None, what: str) -> None:
-    """Refuse a bound whose learner has seen that its assumptions do not hold.
-
-    None are given where nobody asks.
-    """
-    if assumptions is not None:
-        assumptions.require(what)
 
 
 class WatchedLoss:

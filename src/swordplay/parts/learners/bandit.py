@@ -9,9 +9,9 @@ from typing import Any, Literal, final
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.representable import representable
+from swordplay.core.arguments import checked
 from swordplay.core.types import Domain, Loss, Vector
-from swordplay.parts.domains.shrunken import Shrunken, inner_radius
+from swordplay.parts.domains import Shrunken, inner_radius
 from swordplay.parts.learners.ader import Ader
 from swordplay.parts.learners.wrapper import Wrapper
 
@@ -56,7 +56,7 @@ class PBGD(Wrapper):
     Zhao, Wang, Zhang, Zhou (2021), "Bandit convex optimization in non-stationary environments".
     """
 
-    @representable
+    @checked
     def __init__(
         self,
         domain: Domain,
@@ -73,9 +73,9 @@ class PBGD(Wrapper):
             arguments.domain(domain).diameter,
             arguments.positive("gradient_bound", gradient_bound),
         )
-        T = arguments.whole("horizon", horizon)
-        if arguments.whole("points", points) not in (1, 2):
-            raise ValueError(f"points must be 1 or 2, got {arguments.shown(points)}.")
+        T = arguments.integer("horizon", horizon)
+        if arguments.integer("points", points) not in (1, 2):
+            raise ValueError(f"points must be 1 or 2, got {arguments.short_repr(points)}.")
         if points == 1 and value_bound is None:
             raise ValueError(
                 "value_bound must be given where points is 1: no value on the domain may be "
@@ -83,7 +83,7 @@ class PBGD(Wrapper):
             )
         self.points = int(points)
         """How many values are asked for in a round."""
-        self.seed = arguments.whole("seed", seed, least=0)
+        self.seed = arguments.integer("seed", seed, least=0)
         C = 0.0 if value_bound is None else arguments.positive("value_bound", value_bound)
         r = _radius(domain, inner_radius)
         default = one_point_step(D, G, C, r, domain.dim, T) if points == 1 else r / math.sqrt(T)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple, final
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.state import COUNT, DAMAGED, require_one
+from swordplay.core.state import COUNT, DAMAGED, check_number
 from swordplay.core.types import Array, Domain, Gradient, Loss, Matrix, Vector
 from swordplay.parts.experts import AdaGradNorm
 from swordplay.parts.experts.expert import squared_norms, strides
@@ -137,7 +137,7 @@ class _Cover(Baseline):
 
     def _template(self, saved: Mapping[str, Any]) -> CoverState:
         """As many rows as the rounds of a saved state ask for."""
-        require_one("rounds", saved.get("rounds", 0), COUNT)
+        check_number("rounds", saved.get("rounds", 0), COUNT)
         rows = (int(saved.get("rounds", 0)) + 1).bit_length()
         return CoverState(0, np.zeros((rows, self.domain.dim)), np.zeros(rows), np.zeros((rows, 2)))
 

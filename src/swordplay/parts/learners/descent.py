@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.representable import representable
+from swordplay.core.arguments import checked
 from swordplay.core.types import Array, Domain, Gradient, Vector
 from swordplay.parts.learners.assumptions import Told
 from swordplay.parts.learners.baseline import Baseline
@@ -67,7 +67,7 @@ class RestartedOGD(_Descent):
 
     guarantee = "sp.bounds.restarted_ogd"
 
-    @representable
+    @checked
     def __init__(
         self,
         domain: Domain,
@@ -77,14 +77,14 @@ class RestartedOGD(_Descent):
         function_variation: float | None = None,
         every: int | None = None,
     ) -> None:
-        D, T = arguments.domain(domain).diameter, arguments.whole("horizon", horizon)
+        D, T = arguments.domain(domain).diameter, arguments.integer("horizon", horizon)
         G = arguments.positive("gradient_bound", gradient_bound)
         if (function_variation is None) == (every is None):
             raise ValueError("RestartedOGD needs function_variation or every. Give one of them.")
         self.every = (
             restart_period(T, function_variation)
             if every is None
-            else arguments.whole("every", every)
+            else arguments.integer("every", every)
         )
         """Rounds between restarts."""
         self.step_size = D / (G * math.sqrt(self.every))

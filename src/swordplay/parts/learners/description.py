@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from swordplay.core import settings
-from swordplay.core.checkpoint.facts import Facts
+from swordplay.core.state import Facts, describe_settings, split_settings
 
 
 def described(kind: str, state: Mapping[str, Any]) -> Facts | None:
@@ -24,5 +23,5 @@ def described(kind: str, state: Mapping[str, Any]) -> Facts | None:
         "experts": sum(len(value) for value in points),
         "coordinates": int(points[0].shape[1]),
     }
-    _, made_with = settings.split(state)
-    return facts | ({"settings": settings.told(made_with)} if made_with else {})
+    _, settings = split_settings(state)
+    return facts | ({"settings": describe_settings(settings)} if settings else {})

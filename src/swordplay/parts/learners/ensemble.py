@@ -192,13 +192,13 @@ class Ensemble(StatefulLearner[EnsembleState]):
                 "state['hedge.weights'] must be positive with a sum of 1. The state is damaged: "
                 "load an earlier one."
             )
-        fresh = self._template(state.flatten(new)).hedge
+        fresh = self._template(state.save(new)).hedge
         if not np.allclose(new.hedge.log_prior, fresh.log_prior, rtol=SLACK):
             raise ValueError(
                 "state['hedge.log_prior'] is not that of this learner. The state is damaged: load "
                 "an earlier one."
             )
-        require_level(state.flatten(new.hedge), state.flatten(fresh))
+        require_level(state.save(new.hedge), state.save(fresh))
         points, guess = stacked(new.experts), new.optimism.guess
         slack = SLACK * float(np.abs(guess).max() * np.abs(points).max()) * len(guess)
         if not np.allclose(new.hedge.guesses, points @ guess + self._corrections(new), atol=slack):

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.representable import representable
-from swordplay.core.state import COUNT, require_one
+from swordplay.core.arguments import checked
+from swordplay.core.state import COUNT, check_number
 from swordplay.core.types import Array, Domain, Gradient, Matrix, Vector
-from swordplay.parts.domains.enclosures import enclosing_box
+from swordplay.parts.domains import enclosing_box
 from swordplay.parts.learners.baseline import Baseline
 
 LEVELS = 53
@@ -95,14 +95,14 @@ class Arrows(Baseline):
 
     guarantee = "of order T^(1/3) C^(2/3) sigma^(4/3)"
 
-    @representable
+    @checked
     def __init__(
         self, domain: Domain, *, noise: float, horizon: int, threshold: float = THRESHOLD
     ) -> None:
         self.noise = arguments.positive("noise", noise)
         beta = arguments.positive("threshold", threshold)
         self.shrink = self.noise * math.sqrt(
-            beta * math.log(max(arguments.whole("horizon", horizon), 2))
+            beta * math.log(max(arguments.integer("horizon", horizon), 2))
         )
         """What every coefficient is shrunk by."""
         super().__init__(arguments.domain(domain))
@@ -229,7 +229,7 @@ class Aligator(Baseline):
         )
 
     def _template(self, saved: Mapping[str, Any]) -> AligatorState:
-        require_one("rounds", saved.get("rounds", 0), COUNT)
+        check_number("rounds", saved.get("rounds", 0), COUNT)
         empty = np.zeros(((int(saved.get("rounds", 0)) + 1).bit_length(), self.domain.dim))
         return AligatorState(0, empty, empty)
 

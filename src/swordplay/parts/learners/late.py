@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.representable import representable
+from swordplay.core.arguments import checked
 from swordplay.core.state import length
 from swordplay.core.types import Array, Domain, Gradient, Loss, Matrix, Setting, Vector
 from swordplay.parts import pools, rates
@@ -77,16 +77,16 @@ class MildOGD(Baseline):
 
     guarantee = "of order sqrt((1 + delay) T (1 + P_T))"
 
-    @representable
+    @checked
     def __init__(
         self, domain: Domain, *, horizon: int, gradient_bound: float, delay: float = 0.0
     ) -> None:
         D, G = (
             arguments.domain(domain).diameter,
-            arguments.moderate("gradient_bound", gradient_bound),
+            arguments.safe_size("gradient_bound", gradient_bound),
         )
         lasting = math.ceil(
-            arguments.whole("horizon", horizon) * (1 + 2 * arguments.nonnegative("delay", delay))
+            arguments.integer("horizon", horizon) * (1 + 2 * arguments.nonnegative("delay", delay))
         )
         steps = Constant(pools.ader(diameter=D, gradient_bound=G, horizon=lasting))
         self._experts = OGDExperts(domain, steps)
@@ -134,7 +134,7 @@ class MildOGD(Baseline):
         if not place.size:
             raise ValueError(
                 "number must be that of a round whose loss is still to come, got "
-                f"{arguments.shown(number)}."
+                f"{arguments.short_repr(number)}."
             )
         watched = WatchedLoss(loss)
         new = self._arrived(state_, int(place[0]), watched)

@@ -10,9 +10,11 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
-from swordplay.core import arguments, checkpoint, settings, state
+from swordplay.core import arguments, checkpoint, state
+from swordplay.core.state import compare_settings, made_with, settings_entries, split_settings
 from swordplay.core.types import Array, Domain, Gradient, Loss, Matrix, State, Vector
-from swordplay.parts.experts import ExpertState, from_center, standing
+from swordplay.parts.experts import ExpertState, from_center
+from swordplay.parts.experts.expert import renewed, require_inside
 from swordplay.parts.learners import assumptions, certificate, sanity
 from swordplay.parts.learners.assumptions import Assumptions, Seen, Told, WatchedLoss
 from swordplay.parts.learners.certificate import Moment, Surroundings
@@ -151,7 +153,8 @@ class StatefulLearner(ABC, Generic[S]):
             return certificate.value(sums, self._around, path, self._steady, base)
         if not isinstance(since, Moment):
             raise TypeError(
-                f"since must be a moment that learner.moment gave, got {arguments.shown(since)}."
+                "since must be a moment that learner.moment gave, got "
+                f"{arguments.short_repr(since)}."
             )
         then, now, kept = (
             len(since.base),
@@ -212,7 +215,7 @@ class StatefulLearner(ABC, Generic[S]):
         """All that the next round needs and all that the learner was made with, as named arrays
         and numbers.
         """
-        return state.flatten(self._state) | settings.write(self._made_with)
+        return state.save(self._state) | settings_entries(self._made_with)
 
     def load_state(self, state_: Mapping[str, Any]) -> None:
         """Go on from a saved state, bit by bit as the learner that saved it.
@@ -226,14 +229,14 @@ class StatefulLearner(ABC, Generic[S]):
             raise TypeError(
                 f"state must be the dictionary that state() returned, got {type(state_).__name__}."
             )
-        saved, made_with = settings.split(state_)
-        if differ := settings.differences(made_with, self._made_with):
+        saved, settings = split_settings(state_)
+        if differ := compare_settings(settings, self._made_with):
             raise ValueError(f"state was saved with other settings: {differ}. {REMEDY}")
         saved, seen = assumptions.split(saved)
         template = self._template(saved)
-        new = state.restore(
+        new = state.load(
             template,
-            standing.renewed(certificate.renewed(saved), state.flatten(template), self.domain),
+            renewed(certificate.renewed(saved), state.save(template), self.domain),
         )
         self._require_sane(new)
         self._take(new)
@@ -244,7 +247,7 @@ class StatefulLearner(ABC, Generic[S]):
         sanity.require_numbers(new, self.domain.diameter, steady=bool(np.all(self._steady)))
         slack = SLACK * (self.domain.diameter + float(np.linalg.norm(self.domain.center)))
         for kind in new.experts:
-            standing.require_inside(kind, self.domain, slack)
+            require_inside(kind, self.domain, slack)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a checkpoint: the state and the settings in a file, whole or not at all."""
@@ -263,13 +266,13 @@ class StatefulLearner(ABC, Generic[S]):
             settings; nothing changes.
         """
         saved = checkpoint.load(path, kind=type(self).__name__)
-        _, made_with = settings.split(saved)
-        if not made_with:
+        _, settings = split_settings(saved)
+        if not settings:
             raise checkpoint.CheckpointError(
                 f"{os.fspath(path)} does not say what its learner was made with. Save it with "
                 "learner.save."
             )
-        if differ := settings.differences(made_with, self._made_with):
+        if differ := compare_settings(settings, self._made_with):
             raise checkpoint.CheckpointError(
                 f"{os.fspath(path)} was saved with other settings: {differ}. {REMEDY}"
             )
@@ -297,7 +300,7 @@ class StatefulLearner(ABC, Generic[S]):
 
     @cached_property
     def _made_with(self) -> State:
-        return settings.flatten(self.settings())
+        return made_with(self.settings())
 
     def hand_over(self, keeper: Keeper) -> None:
         """Leave the state with a keeper until somebody asks the learner for it."""
@@ -320,9 +323,7 @@ class StatefulLearner(ABC, Generic[S]):
     def _state(self) -> S:
         if self._own is None or self._own.rounds != self.rounds:
             saved = None if self.keeper is None else self.keeper.state()
-            self._own = (
-                self._start() if saved is None else state.restore(self._template(saved), saved)
-            )
+            self._own = self._start() if saved is None else state.load(self._template(saved), saved)
             self._decision = None
         return self._own
 

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.representable import representable
+from swordplay.core.arguments import checked
 from swordplay.core.types import Array, Domain, Gradient, Matrix, Vector
-from swordplay.parts.domains.enclosures import enclosing_ball
+from swordplay.parts.domains import enclosing_ball
 from swordplay.parts.learners.assumptions import Told
 from swordplay.parts.learners.baseline import Baseline
 from swordplay.parts.learners.learner import SLACK, frozen
@@ -68,19 +68,19 @@ class MetaGrad(Baseline):
 
     guarantee = "sp.bounds.metagrad"
 
-    @representable
+    @checked
     def __init__(
         self, domain: Domain, *, horizon: int, gradient_bound: float, diagonal: bool = False
     ) -> None:
         self._ball = enclosing_ball(arguments.domain(domain))
         if not isinstance(diagonal, bool | np.bool_ | int):
             raise TypeError(
-                f"diagonal must be True or False, got {arguments.shown(diagonal)} "
+                f"diagonal must be True or False, got {arguments.short_repr(diagonal)} "
                 f"({type(diagonal).__name__})."
             )
         self.diagonal = bool(diagonal)
         self.rates = metagrad_rates(
-            self._ball.diameter, arguments.moderate("gradient_bound", gradient_bound), horizon
+            self._ball.diameter, arguments.safe_size("gradient_bound", gradient_bound), horizon
         )
         """eta_i, shape ``(N,)``, largest first."""
         super().__init__(domain)
@@ -182,5 +182,5 @@ def _nearest(offsets: Matrix, precision: Matrix, radius: float) -> Matrix:
 
 def metagrad_rates(diameter: float, gradient_bound: float, horizon: int) -> Vector:
     r""":math:`2^{-i}/(5 D G)`, i = 0 .. :math:`\lceil \tfrac12 \log_2 T \rceil`."""
-    count = math.ceil(0.5 * math.log2(arguments.whole("horizon", horizon))) + 1
+    count = math.ceil(0.5 * math.log2(arguments.integer("horizon", horizon))) + 1
     return np.asarray(2.0 ** -np.arange(count) / (5 * diameter * gradient_bound))

@@ -11,8 +11,7 @@ import numpy as np
 
 from swordplay.core import arguments
 from swordplay.core.types import Domain, Loss, Vector
-from swordplay.parts.domains import Ball
-from swordplay.parts.domains.enclosures import ON_THE_DOMAIN, enclosing_ball
+from swordplay.parts.domains import ON_THE_DOMAIN, Ball, enclosing_ball
 from swordplay.parts.learners.certificate import Moment
 from swordplay.parts.learners.wrapper import Wrapper, stateful
 
@@ -56,7 +55,7 @@ class OneProjection(Wrapper):
         if not callable(make):
             raise TypeError(
                 "make must be a function such as lambda ball: sp.Ader(ball, ...), got "
-                f"{arguments.shown(make)}."
+                f"{arguments.short_repr(make)}."
             )
         super().__init__(arguments.domain(domain), stateful(make(enclosing_ball(domain))))
 

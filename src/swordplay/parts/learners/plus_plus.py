@@ -7,7 +7,7 @@ from typing import Any, final
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.representable import representable
+from swordplay.core.arguments import checked
 from swordplay.core.types import Domain, Matrix, Setting, Vector
 from swordplay.parts import pools, rates
 from swordplay.parts.experts import Constant, OEGDExperts
@@ -59,7 +59,7 @@ class SwordPlusPlus(Ensemble):
 
     shared = True  # one gradient: that at the decision
 
-    @representable
+    @checked
     def __init__(
         self,
         domain: Domain,
@@ -80,7 +80,7 @@ class SwordPlusPlus(Ensemble):
         default = pools.plus_plus(
             diameter=D, gradient_bound=G, smoothness=self.smoothness, horizon=horizon
         )
-        steps = Constant(default if pool is None else arguments.positives("pool", pool))
+        steps = Constant(default if pool is None else arguments.positive_vector("pool", pool))
         rates.largest_mismatch(setting := Setting(D, G))  # refuses now what the first round would
         rate = arguments.rate(
             "learning_rate",

@@ -12,17 +12,17 @@ from typing import Any
 import numpy as np
 
 from swordplay.core.arguments import LARGEST_GRADIENT
-from swordplay.core.state import DAMAGED, MOST_ROUNDS, Range, flatten, require
+from swordplay.core.state import DAMAGED, MAX_ROUNDS, Field, check, save
 from swordplay.core.types import Vector
 from swordplay.parts.experts import Gauge
-from swordplay.parts.experts.steps import SMALLEST_ENERGY
+from swordplay.parts.experts.step_sizes import SMALLEST_ENERGY
 from swordplay.parts.learners.certificate import CertificateState
 
 SLACK = 1e-6
 """Rounding of sums, relatively."""
 VAST = 1e300
 """Products of the longest gradients with the largest domains, summed over many rounds."""
-COUNT = Range(0.0, MOST_ROUNDS / 2.0, whole=True)
+COUNT = Field(0.0, MAX_ROUNDS / 2.0, whole=True)
 """So that all rounds that are played on top can be saved again."""
 DEAREST = 1e280
 """D^2 / eta, what a move across the domain costs: beside sums as large as VAST it is nothing,
@@ -34,7 +34,7 @@ LARGEST_SUM = 1e100
 """Of regrets and logarithms of products, which count in units of the largest regret: their
 squares are numbers.
 """
-SIGNED, POSITIVE, SHARE = Range(-VAST, VAST), Range(0.0, VAST), Range(0.0, 1.0)
+SIGNED, POSITIVE, SHARE = Field(-VAST, VAST), Field(0.0, VAST), Field(0.0, 1.0)
 RANGES = {
     "rounds": COUNT,
     "energy": POSITIVE,
@@ -44,33 +44,33 @@ RANGES = {
     "farthest": POSITIVE,
     "turning": POSITIVE,
     "pull": POSITIVE,
-    "log_prior": Range(-1e3, 0.0),
+    "log_prior": Field(-1e3, 0.0),
     "cumulative": POSITIVE,
     "weights": SHARE,
-    "replay": Range(-LARGEST_GRADIENT, LARGEST_GRADIENT),
-    "candidate": Range(-LARGEST_GRADIENT, LARGEST_GRADIENT),
+    "replay": Field(-LARGEST_GRADIENT, LARGEST_GRADIENT),
+    "candidate": Field(-LARGEST_GRADIENT, LARGEST_GRADIENT),
     "total": POSITIVE,
     "level": POSITIVE,
-    "value": Range(0.0, math.inf),
+    "value": Field(0.0, math.inf),
     "trust": SHARE,
     "magnitude": POSITIVE,
     "magnitudes": COUNT._replace(whole=False),
-    "regrets": Range(-LARGEST_SUM, LARGEST_SUM),
-    "log_products": Range(-LARGEST_SUM, LARGEST_SUM),
+    "regrets": Field(-LARGEST_SUM, LARGEST_SUM),
+    "log_products": Field(-LARGEST_SUM, LARGEST_SUM),
     "members": COUNT,
     "passed": POSITIVE,
     "late": COUNT,
-    "squares": Range(
-        0.0, 4.0 * COUNT.most
+    "squares": Field(
+        0.0, 4.0 * COUNT.high
     ),  # a regret and what was expected of it differ by at most two units
-    "posterior": Range(sys.float_info.min, 1.0),
-    "rates": Range(1e-20, 0.5),
+    "posterior": Field(sys.float_info.min, 1.0),
+    "rates": Field(1e-20, 0.5),
     "faded": POSITIVE,
     "unit": POSITIVE,
-    "smoothness": Range(0.0, math.inf),
-    "span": Range(0.0, math.inf),
-    "patience": Range(1.0, 1e9),
-    "caution": Range(1.0, 1e9),
+    "smoothness": Field(0.0, math.inf),
+    "span": Field(0.0, math.inf),
+    "patience": Field(1.0, 1e9),
+    "caution": Field(1.0, 1e9),
 }
 """By the last part of an entry's name; others are any numbers that are not vast."""
 
@@ -83,9 +83,9 @@ def require_ranges(state: Any) -> None:
     state
         The named tuple of a learner.
     """
-    for name, value in flatten(state).items():
+    for name, value in save(state).items():
         last = name.rpartition(".")[2]
-        require(name, value, RANGES.get(last, SIGNED))
+        check(name, value, RANGES.get(last, SIGNED))
         if last == "curvature" and np.ndim(value) > 1:
             _require_convex(name, value)
 
@@ -114,13 +114,13 @@ def require_certificate(sums: CertificateState, diameter: float) -> None:
     """
     wide = max(1.0, diameter)
     for name in ("inverse_step", "inverse_growth", "inverse_largest"):
-        require(f"certificate.{name}", getattr(sums, name), Range(0.0, DEAREST / wide**2))
-    require("certificate.turning", sums.turning, Range(0.0, VAST / wide))
-    require("certificate.heading", sums.heading, Range(-LONGEST, LONGEST))
-    require(
+        check(f"certificate.{name}", getattr(sums, name), Field(0.0, DEAREST / wide**2))
+    check("certificate.turning", sums.turning, Field(0.0, VAST / wide))
+    check("certificate.heading", sums.heading, Field(-LONGEST, LONGEST))
+    check(
         "certificate.pull",
         sums.pull,
-        Range(0.0, 3.0 * LONGEST if len(sums.heading) else VAST / wide),
+        Field(0.0, 3.0 * LONGEST if len(sums.heading) else VAST / wide),
     )
 
 
@@ -140,7 +140,7 @@ def require_energy(name: str, energy: Vector) -> None:
 
     0 is where nothing was met.
     """
-    require(name, energy[energy != 0.0], Range(SMALLEST_ENERGY, VAST))
+    check(name, energy[energy != 0.0], Field(SMALLEST_ENERGY, VAST))
 
 
 def require_gauge(gauge: Gauge, energy: Vector, diameter: float) -> None:
@@ -157,11 +157,11 @@ def require_gauge(gauge: Gauge, energy: Vector, diameter: float) -> None:
         D of the domain.
     """
     most = min(DEAREST, STEEPEST / diameter)
-    average = max(gauge.average(int(COUNT.most)), gauge.rho)
-    require("gauge.smoothness", gauge.smoothness, Range(0.0, most / (2.0 * average)))
+    average = max(gauge.average(int(COUNT.high)), gauge.rho)
+    check("gauge.smoothness", gauge.smoothness, Field(0.0, most / (2.0 * average)))
     if gauge.span != 0.0:
         least = 2.0 * gauge.rho**2 * math.sqrt(max(1.0, float(energy.max()))) / most
-        require("gauge.span", gauge.span, Range(least, math.inf))
+        check("gauge.span", gauge.span, Field(least, math.inf))
 
 
 def _require_convex(name: str, matrices: Any) -> None:

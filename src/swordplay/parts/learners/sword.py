@@ -20,7 +20,7 @@ from swordplay.parts.experts import (
     OGDExperts,
     from_center,
 )
-from swordplay.parts.experts.gauge import caution
+from swordplay.parts.experts.step_sizes import caution
 from swordplay.parts.learners import certificate, sanity
 from swordplay.parts.learners.assumptions import smoothness_of
 from swordplay.parts.learners.ensemble import Ensemble, EnsembleState

@@ -8,7 +8,7 @@ from typing import Any, final
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.representable import representable
+from swordplay.core.arguments import checked
 from swordplay.core.types import Domain, Gradient, Loss, Setting
 from swordplay.parts import pools, rates
 from swordplay.parts.experts import Constant, OGDExperts
@@ -46,7 +46,7 @@ class AderTrueLosses(Ensemble):
     ``bounds.ader_true_losses``.
     """
 
-    @representable
+    @checked
     def __init__(
         self,
         domain: Domain,
@@ -62,8 +62,8 @@ class AderTrueLosses(Ensemble):
             horizon,
         )
         default_pool = pools.ader(diameter=D, gradient_bound=G, horizon=T)
-        steps = Constant(default_pool if pool is None else arguments.positives("pool", pool))
-        rate = rates.Fixed(math.sqrt(8 / arguments.whole("horizon", T)) / (G * D))
+        steps = Constant(default_pool if pool is None else arguments.positive_vector("pool", pool))
+        rate = rates.Fixed(math.sqrt(8 / arguments.integer("horizon", T)) / (G * D))
         super().__init__(
             domain,
             experts=[OGDExperts(domain, steps)],

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, final
 
 from swordplay.core import arguments
-from swordplay.core.representable import representable
+from swordplay.core.arguments import checked
 from swordplay.core.types import Domain, Setting, Vector
 from swordplay.parts import pools, rates
 from swordplay.parts.experts import Constant, Experts, OEGDExperts, OGDExperts
@@ -59,7 +59,7 @@ def _given(
 
 
 def _steps(name: str, pool: Any, default: Vector) -> Constant:
-    return Constant(default if pool is None else arguments.positives(name, pool))
+    return Constant(default if pool is None else arguments.positive_vector(name, pool))
 
 
 @final
@@ -93,7 +93,7 @@ class SwordVar(_Tuned):
     Zhao et al. (2020), Sword_var, Theorem 3. ``bounds.sword_var`` is its bound with every constant.
     """
 
-    @representable
+    @checked
     def __init__(
         self,
         domain: Domain,
@@ -151,7 +151,7 @@ class SwordSmall(_Tuned):
     constant.
     """
 
-    @representable
+    @checked
     def __init__(
         self,
         domain: Domain,
@@ -216,7 +216,7 @@ class SwordBest(_Tuned):
     constant.
     """
 
-    @representable
+    @checked
     def __init__(
         self,
         domain: Domain,

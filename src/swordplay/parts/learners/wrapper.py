@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.core import arguments, settings
+from swordplay.core import arguments
+from swordplay.core.state import compare_settings, made_with, settings_entries, split_settings
 from swordplay.core.types import Domain, Loss, State, Vector
 from swordplay.parts.learners.assumptions import Assumptions
 from swordplay.parts.learners.learner import REMEDY, StatefulLearner
@@ -77,7 +78,7 @@ class Wrapper(ABC):
         """All that the next round needs and all that the learner was made with, as named arrays
         and numbers.
         """
-        return self.inner.state() | settings.write(settings.flatten({AROUND: self.settings()}))
+        return self.inner.state() | settings_entries(made_with({AROUND: self.settings()}))
 
     def load_state(self, state_: Mapping[str, Any]) -> None:
         """Go on from a saved state, bit by bit as the learner that saved it.
@@ -91,14 +92,14 @@ class Wrapper(ABC):
             raise TypeError(
                 f"state must be the dictionary that state() returned, got {type(state_).__name__}."
             )
-        saved, made_with = settings.split(state_)
-        here = _inside(settings.flatten({AROUND: self.settings()}))
-        if differ := settings.differences(_inside(made_with), here):
+        saved, settings = split_settings(state_)
+        here = _inside(made_with({AROUND: self.settings()}))
+        if differ := compare_settings(_inside(settings), here):
             raise ValueError(f"state was saved with other settings: {differ}. {REMEDY}")
         inner = {
-            path: value for path, value in made_with.items() if not path.startswith(f"{AROUND}.")
+            path: value for path, value in settings.items() if not path.startswith(f"{AROUND}.")
         }
-        self.inner.load_state(saved | settings.write(inner))
+        self.inner.load_state(saved | settings_entries(inner))
         self._decision = None
 
     @abstractmethod
@@ -127,7 +128,7 @@ def stateful(value: Any) -> StatefulLearner[Any]:
     """A learner of this package, which says its settings."""
     if not isinstance(value, StatefulLearner):
         raise TypeError(
-            f"make must make a learner such as sp.Ader, got {arguments.shown(value)} "
+            f"make must make a learner such as sp.Ader, got {arguments.short_repr(value)} "
             f"({type(value).__name__})."
         )
     return value

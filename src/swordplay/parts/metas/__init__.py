@@ -1,10 +1,14 @@
 """Metas: the weights of the experts, and the guesses that sharpen them."""
 
-from swordplay.parts.metas.ada_normal_hedge import AdaNormalHedge
-from swordplay.parts.metas.adapt_ml_prod import AdaptMLProd
-from swordplay.parts.metas.fixed_share import FixedShare
-from swordplay.parts.metas.hedge import HedgeState, OptimisticHedge
-from swordplay.parts.metas.meta import Meta, MetaState, OwnRate
+from swordplay.parts.metas.meta import (
+    Meta,
+    MetaState,
+    OwnRate,
+    Parts,
+    telescoping,
+    telescoping_with_tail,
+    uniform,
+)
 from swordplay.parts.metas.optimism import (
     LastGradientOptimism,
     LearnedOptimism,
@@ -13,9 +17,8 @@ from swordplay.parts.metas.optimism import (
     OptimismState,
     VariationOptimism,
 )
-from swordplay.parts.metas.parts import Parts
-from swordplay.parts.metas.priors import telescoping, telescoping_with_tail, uniform
-from swordplay.parts.metas.squint import Squint
+from swordplay.parts.metas.optimistic_hedge import HedgeState, OptimisticHedge
+from swordplay.parts.metas.other_metas import AdaNormalHedge, AdaptMLProd, FixedShare, Squint
 
 __all__ = [
     "AdaNormalHedge",

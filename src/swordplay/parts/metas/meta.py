@@ -1,4 +1,4 @@
-"""What every meta agrees on, and what those that count regrets share."""
+"""The interface of all metas, priors over experts, and regrets in a common unit."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from typing import Any, NamedTuple, Protocol, cast, final
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.types import Setting, Vector
-from swordplay.parts.rates import RateState, Signal
+from swordplay.core.types import Domain, Setting, Vector
+from swordplay.parts.experts import Experts
+from swordplay.parts.metas.optimism import Optimism
+from swordplay.parts.rates import Rate, RateState, Signal
 
 PRIOR_SUM = 1e-9
 """How far from 1 the sum of a prior may be: rounding of thousands of terms."""
@@ -119,7 +121,7 @@ def surprises(weights: Vector, losses: Vector, guesses: Vector, unit: float) -> 
 
 def checked_prior(prior: Vector) -> Vector:
     """A prior with a sum of 1."""
-    prior = arguments.positives("prior", prior)
+    prior = arguments.positive_vector("prior", prior)
     if abs(prior.sum() - 1.0) > PRIOR_SUM:
         raise ValueError(f"prior must have a sum of 1, got {prior.sum()}. Divide it by its sum.")
     return prior
@@ -177,6 +179,55 @@ def chosen(meta: Any, learning_rate: Any, default: Meta) -> Meta:
     if not all(callable(getattr(meta, part, None)) for part in ("start", "learn", "weigh", "fork")):
         raise TypeError(
             "meta must be a meta such as sp.metas.Squint(), with start, learn, weigh and fork; "
-            f"got {arguments.shown(meta)}."
+            f"got {arguments.short_repr(meta)}."
         )
     return cast(Meta, meta)
+
+
+def uniform(experts: int) -> Vector:
+    """1/N each."""
+    return np.full(arguments.integer("experts", experts), 1.0 / experts)
+
+
+def telescoping(experts: int) -> Vector:
+    r""":math:`\pi_i = (1 + 1/N) / (i (i+1))`, i = 1..N: small steps are thought likelier (Ader)."""
+    i = np.arange(1.0, experts + 1.0)
+    return np.asarray((1.0 + 1.0 / experts) / (i * (i + 1.0)))
+
+
+def telescoping_with_tail(experts: int) -> Vector:
+    r""":math:`\pi_i = 1/((i+1)(i+2))`, i = 0..N-1, the last one holding what all later ones would:
+    a sum of 1.
+
+    When an expert is added, the last one's weight 1/N splits into 1/(N (N+1)) and 1/(N+1) and no
+    other changes.
+    """
+    i = np.arange(float(experts))
+    prior = 1.0 / ((i + 1.0) * (i + 2.0))
+    prior[-1] = 1.0 / experts
+    return np.asarray(prior)
+
+
+class Parts(NamedTuple):
+    """The parts of a learner; for a lone expert those of the meta are placeholders."""
+
+    domain: Domain
+    experts: tuple[Experts, ...]
+    """Kinds of experts, in the order in which their points are stacked."""
+    prior: Vector
+    """Weights before the first round, shape ``(N,)``."""
+    rate: Rate
+    setting: Setting
+    optimism: Optimism
+    shared: bool = False
+    """Whether all experts descend along the gradient at the decision."""
+    weighed: bool = True
+    """Whether there is a meta; a lone expert has none."""
+    grows: bool = False
+    """Whether the fastest expert of each kind is forked as rounds go by."""
+    capped: bool = False
+    """Whether the first expert of each kind is capped (``experts.step_sizes``)."""
+    headed: bool = False
+    """Whether the certificate keeps a vector an expert, the sum of its steps over their sizes."""
+    charge: float = 0.0
+    """What the meta charges each expert for the squared distance that it moves; 2L in Sword++."""

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol, final
 import numpy as np
 
 from swordplay.core.types import Matrix, Vector
-from swordplay.parts.metas.ada_normal_hedge import log_potential_slope
+from swordplay.parts.metas.other_metas import log_potential_slope
 
 
 class Life(NamedTuple):

@@ -32,8 +32,7 @@ import numpy as np
 from swordplay.core import arguments
 from swordplay.core.types import Matrix, Vector
 from swordplay.parts.domains import Ball
-from swordplay.parts.streams.linear import LossName
-from swordplay.parts.streams.planted import PlantedStream
+from swordplay.parts.streams.linear import LossName, PlantedStream
 
 REACH = 0.8
 """Comparators that stay at one distance from the origin stay at this share of the radius: inside,
@@ -68,7 +67,7 @@ def rotation(
     >>> stream.comparators.shape, bool(stream.domain.contains(stream.comparators).all())
     ((100, 2), True)
     """
-    T, d = arguments.whole("rounds", rounds), arguments.whole("dim", dim, least=2)
+    T, d = arguments.integer("rounds", rounds), arguments.integer("dim", dim, least=2)
     rng, domain = _world(seed), Ball(d, radius)
     angles = 2 * np.pi * arguments.real("turns", turns) * np.arange(T) / T
     plane = np.linalg.qr(rng.normal(size=(d, 2)))[0]
@@ -98,7 +97,7 @@ def random_walk(
     step
         Length of the move of each round (less where the ball stops it).
     """
-    T, d = arguments.whole("rounds", rounds), arguments.whole("dim", dim)
+    T, d = arguments.integer("rounds", rounds), arguments.integer("dim", dim)
     rng, domain = _world(seed), Ball(d, radius)
     moves = arguments.nonnegative("step", step) * _directions(rng, T, d)
     comparators = np.empty((T, d))
@@ -128,9 +127,9 @@ def jumps(
     every
         Rounds between two jumps.
     """
-    T, d = arguments.whole("rounds", rounds), arguments.whole("dim", dim)
+    T, d = arguments.integer("rounds", rounds), arguments.integer("dim", dim)
     rng, domain = _world(seed), Ball(d, radius)
-    comparators = _jumping(rng, domain, T, arguments.whole("every", every))
+    comparators = _jumping(rng, domain, T, arguments.integer("every", every))
     return _answered(rng, domain, comparators, _directions(rng, T, d), noise, loss, threshold)
 
 
@@ -161,7 +160,7 @@ def noise_then_jumps(
     T, d, loud, quiet, rng, domain = _halves(rounds, dim, radius, seed)
     still = np.repeat(_places(rng, domain, 1), loud, axis=0)
     comparators = np.concatenate(
-        [still, _jumping(rng, domain, quiet, arguments.whole("every", every))]
+        [still, _jumping(rng, domain, quiet, arguments.integer("every", every))]
     )
     levels = np.repeat([_level(noise, loss), 0.0], [loud, quiet])
     return _answered(rng, domain, comparators, _directions(rng, T, d), levels, loss, threshold)
@@ -192,7 +191,7 @@ def jumps_then_noise(
         Of the second half; the first has none. At most 1 for the logistic loss.
     """
     T, d, quiet, loud, rng, domain = _halves(rounds, dim, radius, seed)
-    moving = _jumping(rng, domain, quiet, arguments.whole("every", every))
+    moving = _jumping(rng, domain, quiet, arguments.integer("every", every))
     still = np.repeat(moving[-1:] if quiet else _places(rng, domain, 1), loud, axis=0)
     levels = np.repeat([0.0, _level(noise, loss)], [quiet, loud])
     return _answered(
@@ -230,10 +229,10 @@ def adversarial_alternation(
     every
         Rounds between two swaps.
     """
-    T, d = arguments.whole("rounds", rounds), arguments.whole("dim", dim)
+    T, d = arguments.integer("rounds", rounds), arguments.integer("dim", dim)
     rng, domain = _world(seed), Ball(d, radius)
     direction = _directions(rng, 1, d)
-    sides = np.where(np.arange(T) // arguments.whole("every", every) % 2 == 0, 1.0, -1.0)
+    sides = np.where(np.arange(T) // arguments.integer("every", every) % 2 == 0, 1.0, -1.0)
     comparators = REACH * domain.radius * sides[:, None] * direction
     return _answered(
         rng, domain, comparators, np.repeat(direction, T, axis=0), noise, loss, threshold
@@ -241,14 +240,14 @@ def adversarial_alternation(
 
 
 def _world(seed: int) -> np.random.Generator:
-    return np.random.default_rng(arguments.whole("seed", seed, least=0))
+    return np.random.default_rng(arguments.integer("seed", seed, least=0))
 
 
 def _halves(
     rounds: int, dim: int, radius: float, seed: int
 ) -> tuple[int, int, int, int, np.random.Generator, Ball]:
     """T, d, the lengths of the two halves, and the world."""
-    T, d = arguments.whole("rounds", rounds), arguments.whole("dim", dim)
+    T, d = arguments.integer("rounds", rounds), arguments.integer("dim", dim)
     return T, d, T // 2, T - T // 2, _world(seed), Ball(d, radius)
 
 

@@ -1,15 +1,17 @@
-"""Losses of a linear prediction, from arrays."""
+"""Tables of rows and targets as streams of losses of a linear prediction."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, Literal
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass
+from typing import Any, Literal, final, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from swordplay.core import arguments
-from swordplay.core.types import Array, Domain, Matrix, Vector
+from swordplay.core.types import Array, Domain, Loss, Matrix, Vector
 from swordplay.parts.losses import HuberLoss, LinearLoss, LogisticLoss, PinballLoss, SquaredLoss
 
 LossName = Literal["squared", "logistic", "huber"]
@@ -79,10 +81,12 @@ class LinearStream:
     ) -> None:
         arguments.one_of("loss", loss, _FAMILIES)
         if not isinstance(on_bad, str) or on_bad not in ("raise", "skip"):
-            raise ValueError(f"on_bad must be 'raise' or 'skip', got {arguments.shown(on_bad)}.")
+            raise ValueError(
+                f"on_bad must be 'raise' or 'skip', got {arguments.short_repr(on_bad)}."
+            )
         self.loss: LossName | Literal["pinball"] = loss
         self.threshold = arguments.positive("threshold", threshold)
-        self.level = arguments.share("level", level)
+        self.level = arguments.fraction("level", level)
         self._settings = {
             "huber": {"threshold": self.threshold},
             "pinball": {"level": self.level},
@@ -129,7 +133,7 @@ class LinearStream:
         """Some of the rounds, in order."""
         if not isinstance(rows, slice):
             raise TypeError(
-                f"rows must be a slice such as stream[100:200], got {arguments.shown(rows)}."
+                f"rows must be a slice such as stream[100:200], got {arguments.short_repr(rows)}."
             )
         return LinearStream(
             self.features[rows],
@@ -258,13 +262,13 @@ def _real_csr(value: Any) -> Any:
 
     Scipy itself does not look, and the engine must not stumble.
     """
-    arguments.require_inside("features", value)
+    arguments.check_sparse_indices("features", value)
     rows = value.tocsr()
     if rows.dtype.kind not in "fiub":
         raise TypeError(
             f"features must hold real numbers, got dtype {rows.dtype}. Convert it to float first."
         )
-    arguments.require_inside("features", rows)
+    arguments.check_sparse_indices("features", rows)
     return rows if rows.dtype in (np.float32, np.float64) else rows.astype(np.float64)
 
 
@@ -272,7 +276,7 @@ def _real_table(value: Any) -> Any:
     """A two-dimensional array of real numbers in its own order, and in single precision if it
     came so: no copy.
     """
-    raw = arguments.unmasked("features", value)
+    raw = arguments.without_mask("features", value)
     if raw.dtype.kind not in "fiub":
         raise TypeError(
             f"features must hold real numbers, got dtype {raw.dtype}. Convert it to float first."
@@ -282,7 +286,7 @@ def _real_table(value: Any) -> Any:
 
 def _real_column(value: Any) -> Vector:
     """A one-dimensional array of doubles."""
-    raw = arguments.unmasked("targets", value)
+    raw = arguments.without_mask("targets", value)
     if raw.dtype.kind not in "fiub":
         raise TypeError(
             f"targets must hold real numbers, got dtype {raw.dtype}. Convert it to float first."
@@ -323,3 +327,143 @@ def _squared_norms_of(table: Any) -> Vector:
                 squares = np.multiply(entries, entries, dtype=np.float64)
                 answer[filled] = np.add.reduceat(squares, starts[filled] - starts[first])
     return answer
+
+
+@final
+class PlantedStream(LinearStream):
+    """A linear stream with the domain it is meant for and a comparator sequence worth tracking.
+
+    Parameters
+    ----------
+    features, targets, loss, threshold
+        As in :class:`LinearStream`.
+    domain
+        Where decisions live.
+    comparators
+        u_t, shape ``(T, d)``, all in the domain.
+    """
+
+    def __init__(
+        self,
+        features: Any,
+        targets: Any,
+        loss: LossName = "squared",
+        *,
+        domain: Domain,
+        comparators: Any,
+        threshold: float = 1.0,
+    ) -> None:
+        arguments.one_of(
+            "loss", loss, get_args(LossName)
+        )  # of the pinball loss, no comparator is planted
+        super().__init__(features, targets, loss, threshold=threshold)
+        self.domain = domain
+        self.comparators: Matrix = arguments.array("comparators", comparators, ndim=2)
+        if self.comparators.shape != (len(self), self.dim):
+            raise ValueError(
+                f"comparators must have shape ({len(self)}, {self.dim}), got "
+                f"{self.comparators.shape}."
+            )
+        outside = np.flatnonzero(~domain.contains(self.comparators, atol=1e-9 * domain.diameter))
+        if outside.size:
+            raise ValueError(
+                f"comparators must lie in the domain, got row {outside[0]} outside of {domain!r}. "
+                "Project them first."
+            )
+
+
+FAMILIES = (SquaredLoss, LogisticLoss, HuberLoss)
+"""Losses whose φ works element by element in prediction and target alike."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    r"""Rounds :math:`f_t(x) = \varphi(\langle a_t, x \rangle, y_t)` that share φ.
+
+    Attributes
+    ----------
+    features
+        :math:`a_t` as rows, shape ``(T, d)``: dense, or scipy CSR.
+    targets
+        :math:`y_t`, shape ``(T,)``, or ``(B, m)`` once the rounds are folded into blocks.
+    family
+        Any loss of the family: it lends its φ.
+    """
+
+    features: Any
+    targets: Array
+    family: LinearLoss
+
+    @classmethod
+    def of_stream(cls, stream: LinearStream) -> Rows:
+        """The rounds of a stream that has at least one."""
+        features = stream.features.astype(np.float64) if stream.sparse else stream.features
+        return cls(features, stream.targets, next(iter(stream[:1])))
+
+    @classmethod
+    def of_losses(cls, losses: Sequence[Loss]) -> Rows | None:
+        """The rounds of a list, if they are of one family and width."""
+        first = losses[0]
+        if not isinstance(first, FAMILIES) or any(type(loss) is not type(first) for loss in losses):
+            return None
+        # because their type was just compared
+        alike: list[LinearLoss] = list(losses)  # type: ignore[arg-type]
+        if any(loss.dim != first.dim or _settings(loss) != _settings(first) for loss in alike):
+            return None
+        features = np.array([loss.features for loss in alike])
+        return cls(features, np.array([loss.target for loss in alike]), first)
+
+    def __len__(self) -> int:
+        return len(self.targets)
+
+    def __getitem__(self, rows: slice) -> Rows:
+        return Rows(self.features[rows], self.targets[rows], self.family)
+
+    @property
+    def dim(self) -> int:
+        """Number of coordinates d."""
+        return int(self.features.shape[-1])
+
+    @property
+    def sparse(self) -> bool:
+        """Whether the features are a scipy matrix."""
+        return not isinstance(self.features, np.ndarray)
+
+    def dense(self) -> Rows:
+        """The same rounds with a dense array of features."""
+        return Rows(self.features.toarray(), self.targets, self.family) if self.sparse else self
+
+    def predictions(self, points: Vector | Matrix) -> Vector:
+        r""":math:`\langle a_t, x_t \rangle` at points of shape ``(T, d)``, or at one point
+        ``(d,)``.
+        """
+        return (
+            np.asarray(self.features @ points) if points.ndim == 1 else inner(self.features, points)
+        )
+
+    def values(self, predictions: Array) -> Array:
+        """φ, each round with its own target."""
+        return self._every.phi(predictions)
+
+    def slopes(self, predictions: Array) -> Array:
+        """Derivative of φ, each round with its own target."""
+        return self._every.slope(predictions)
+
+    @property
+    def _every(self) -> LinearLoss:
+        # φ is elementwise, so one loss that holds all the targets is all the losses at once.
+        every = copy(self.family)
+        every.target = self.targets  # type: ignore[assignment]  # an array for a number, on purpose
+        return every
+
+
+def inner(left: Any, right: Any) -> Vector:
+    """Inner products of row with row, dense or sparse."""
+    if isinstance(left, np.ndarray) and isinstance(right, np.ndarray):
+        return np.asarray(np.einsum("ij,ij->i", left, right))
+    sparse, other = (right, left) if isinstance(left, np.ndarray) else (left, right)
+    return np.asarray(sparse.multiply(other).sum(axis=1), dtype=np.float64).ravel()
+
+
+def _settings(loss: LinearLoss) -> float | None:
+    return loss.threshold if isinstance(loss, HuberLoss) else None

@@ -170,4 +170,4 @@ def _broken(points: Array) -> Array:
 
 
 def _bits(expert_state: ExpertState) -> list[bytes]:
-    return [np.asarray(leaf).tobytes() for leaf in state.flatten(expert_state).values()]
+    return [np.asarray(leaf).tobytes() for leaf in state.save(expert_state).values()]

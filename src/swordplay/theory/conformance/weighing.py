@@ -80,4 +80,4 @@ def check_weighing(
 
 
 def _bits(meta_state: Any) -> list[bytes]:
-    return [np.asarray(leaf).tobytes() for leaf in state.flatten(meta_state).values()]
+    return [np.asarray(leaf).tobytes() for leaf in state.save(meta_state).values()]

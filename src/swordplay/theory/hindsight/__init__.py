@@ -3,9 +3,13 @@ and every dynamic regret.
 """
 
 from swordplay.theory.hindsight.fixed import best_fixed, block_minimizers, gap, minimizers
-from swordplay.theory.hindsight.frontier import Frontier, frontier
-from swordplay.theory.hindsight.problem import OutOfTime
-from swordplay.theory.hindsight.sequence import BestSequence, best_sequence
+from swordplay.theory.hindsight.sequence import (
+    BestSequence,
+    Frontier,
+    OutOfTime,
+    best_sequence,
+    frontier,
+)
 
 __all__ = [
     "BestSequence",

@@ -10,7 +10,7 @@ import numpy as np
 
 from swordplay.core.types import Array, Matrix, Vector
 from swordplay.theory.hindsight.cones import inner
-from swordplay.theory.hindsight.dual import balance
+from swordplay.theory.hindsight.duality import balance
 
 WORKSPACE = 1 << 27
 """Numbers kept of all rounds together (1 GB).
@@ -64,10 +64,10 @@ class Chain:
 
     def __init__(self, rounds: int, dim: int) -> None:
         from swordplay.theory.hindsight import (
-            chain_kernels,  # numba is imported with the first problem, not with the package
+            kernels,  # numba is imported with the first problem, not with the package
         )
 
-        self._kernels = chain_kernels
+        self._kernels = kernels
         self._rounds, self._dim = rounds, dim
         length = max(1, min(PIECE // (4 * dim**3 + 16), WORKSPACE // (dim * (dim + 1))))
         self._starts = range(0, rounds, length)

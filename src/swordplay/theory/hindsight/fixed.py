@@ -1,5 +1,8 @@
 """What would have been best, seen from the end: comparators for static, worst-case and piecewise
 regret.
+
+One comparator for all rounds, by the second-order method: for losses so steep or so uneven
+that descent stalls.
 """
 
 from __future__ import annotations
@@ -13,10 +16,11 @@ import numpy as np
 from swordplay.core import arguments
 from swordplay.core.types import Array, Domain, Loss, Matrix, Vector
 from swordplay.parts.streams import LinearStream
-from swordplay.theory import descent
-from swordplay.theory.hindsight import single
-from swordplay.theory.objectives import Objective, objectives, require_dim
-from swordplay.theory.rows import Rows
+from swordplay.parts.streams.linear import Rows
+from swordplay.theory.hindsight import descent, interior_point
+from swordplay.theory.hindsight.blocks import BlockedRounds
+from swordplay.theory.hindsight.descent import Objective, objectives, require_dim
+from swordplay.theory.hindsight.sequence import Problem
 
 TOLERANCE = 1e-9
 """A gap counts as closed at this share of what the losses could change by over the domain."""
@@ -67,7 +71,7 @@ def best_fixed(stream: Iterable[Loss], domain: Domain, *, tolerance: float = TOL
     losses = stream if isinstance(stream, LinearStream) else list(arguments.stream(stream))
     (objective,) = objectives(losses, domain, None)
     minima = descent.minimize(objective, domain, tolerance, EASY_STEPS)
-    if not minima.closed and (point := single.minimize(losses, domain, tolerance)) is not None:
+    if not minima.closed and (point := _by_newton(losses, domain, tolerance)) is not None:
         return point
     if not minima.closed:
         minima = descent.minimize(objective, domain, tolerance, STEPS)
@@ -98,7 +102,8 @@ def gap(stream: Iterable[Loss], domain: Domain, point: Any) -> float:
     x = arguments.vector("point", point, domain.dim)
     if not domain.contains(x):
         raise ValueError(
-            f"point must lie in the domain {domain!r}, got {arguments.shown(x.tolist())}. Project "
+            f"point must lie in the domain {domain!r}, got {arguments.short_repr(x.tolist())}. "
+            "Project "
             "it first."
         )
     (objective,) = objectives(stream, domain, None)
@@ -121,7 +126,7 @@ def block_minimizers(stream: Iterable[Loss], domain: Domain, length: int) -> Mat
         One row per round, shape ``(T, d)``, equal within a block. All lie in the domain; each is
         within ``TOLERANCE`` of the best of its block, or as near as ``STEPS`` steps come.
     """
-    domain, length = arguments.domain(domain), arguments.whole("length", length)
+    domain, length = arguments.domain(domain), arguments.integer("length", length)
     losses = stream if isinstance(stream, LinearStream) else list(stream)
     points: list[Vector] = []
     for some in objectives(losses, domain, length):
@@ -139,7 +144,7 @@ def block_minimizers(stream: Iterable[Loss], domain: Domain, length: int) -> Mat
 
 def _hard(objective: Objective, k: int, losses: Any, domain: Domain) -> Vector:
     """The best decision of block k, where a few steps of descent did not lead to it."""
-    found = single.minimize(losses, domain, TOLERANCE)
+    found = _by_newton(losses, domain, TOLERANCE)
     if found is None:
         found = descent.minimize(objective.take(np.array([k])), domain, TOLERANCE, STEPS).points[0]
     return np.asarray(found)
@@ -259,3 +264,28 @@ def _between(low: Array, high: Array, excess_low: Array, excess_high: Array, sea
     )
     share = -excess_low / (closed_excess - excess_low) if search % 2 else 0.5
     return np.where(open_ended, 2.0 * low, low + share * (closed_high - low))
+
+
+WIDE = 1000
+"""Coordinates up to which a Newton step is a matter of seconds."""
+
+
+def _by_newton(stream: Iterable[Loss], domain: Domain, tolerance: float) -> Vector | None:
+    """The best fixed decision, shape ``(d,)``, or None where this method cannot prove that it is
+    within the tolerance.
+
+    Parameters
+    ----------
+    stream, domain, tolerance
+        As in :func:`best_fixed`.
+    """
+    problem = Problem(stream, domain, tolerance)
+    if not problem.frame.whole or not 0 < problem.frame.dim <= WIDE:
+        return None
+    together = BlockedRounds(problem.rounds, np.zeros(1, dtype=int))
+    answer = interior_point.minimize(together, problem.frame, 1.0, problem.target)
+    return (
+        np.asarray(problem.frame.outward(answer.points)[0])
+        if answer.gap <= problem.target
+        else None
+    )

@@ -1,18 +1,209 @@
-"""The best comparator sequence for a penalty on its path length, or for a budget of it."""
+"""One stream, one domain, any penalty: the right method for it, the tolerance, and what cannot
+be solved.
+
+The best comparator sequence for a penalty on its path length, or for a budget of it.
+
+The frontier: the least loss of every path length.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from typing import NamedTuple
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.types import Domain, Loss, Matrix
+from swordplay.core.types import Array, Domain, Loss, Matrix, Vector
+from swordplay.parts.domains import enclosing_ball
+from swordplay.theory.hindsight import blocks, interior_point, one_dimension, unknown_domains
 from swordplay.theory.hindsight.cones import inner
-from swordplay.theory.hindsight.dual import Answer
-from swordplay.theory.hindsight.problem import Problem, Progress
+from swordplay.theory.hindsight.duality import Answer
+from swordplay.theory.hindsight.losses_in_domain import StrangeRounds, frame_of, rounds_of
+
+Progress = Callable[[int, int, str], None]
+"""Called with what is done, what is planned, and what is going on."""
+
+TOLERANCE, STRANGE_TOLERANCE = 1e-7, 1e-5
+"""Gaps that are asked for unless given, relative to the scale.
+
+The second where only a projection onto the domain is known.
+"""
+ROUNDING = 1e-13
+"""Relative error that sums over the rounds may carry: no gap can be closed below it."""
+BENT = 1e-7
+"""A loss may lie so far below its tangent, relative to what it changes by over the domain.
+
+More is not rounding.
+"""
+
+
+class OutOfTime(RuntimeError):
+    """The seconds that were given are over before the answer is there."""
+
+
+class Problem:
+    r"""Minimise :math:`\sum_t f_t(u_t) + \lambda \sum_t \|u_t - u_{t-1}\|` for any λ.
+
+    Parameters
+    ----------
+    stream, domain, tolerance
+        As in :func:`best_sequence`.
+    deadline
+        When to give up, by ``time.monotonic()``.
+
+    Attributes
+    ----------
+    rounds, frame
+        The losses, and the coordinates they are functions of.
+    scale
+        :math:`D \sum_t \|\nabla f_t(c)\|`: the most by which the losses can fall below those of the
+        centre.
+    target
+        The gap that is asked for.
+    """
+
+    def __init__(
+        self,
+        stream: Iterable[Loss],
+        domain: Domain,
+        tolerance: float | None,
+        *,
+        deadline: float = math.inf,
+    ) -> None:
+        self.deadline = deadline
+        domain = arguments.domain(domain)
+        if not domain.contains(domain.center, atol=1e-9 * domain.diameter):
+            raise ValueError(
+                "domain.center must lie in the domain, got "
+                f"{arguments.short_repr(domain.center.tolist())}."
+            )
+        self.frame = frame_of(domain)
+        usual = TOLERANCE if self.frame.whole or self.frame.dim == 1 else STRANGE_TOLERANCE
+        self.tolerance = usual if tolerance is None else arguments.positive("tolerance", tolerance)
+        # Inside a stranger's domain one cannot stay on the way: its losses are asked in a ball
+        # around it.
+        self.rounds = rounds_of(
+            stream, self.frame if self.frame.whole else frame_of(enclosing_ball(domain))
+        )
+        if (count := len(self.rounds.features)) < 1:
+            raise ValueError(
+                "stream must hold at least one round, got none: there is nothing to minimise."
+            )
+        self._starts: Any = (
+            None  # where the last answer's comparators moved: where the next ones are likely to
+        )
+        center = np.zeros((count, self.frame.dim))
+        gradients = self.rounds.gradients(center)
+        self.scale = domain.diameter * float(np.sqrt(inner(gradients, gradients)).sum())
+        trials = [
+            *(np.tile(pole, (count, 1)) for pole in self._poles[[0, self.frame.dim]]),
+            self._uphill(gradients),
+        ]
+        ends = (self.rounds.gradients(trial) for trial in trials)
+        numbers = domain.diameter * max(float(np.abs(end).sum()) for end in ends) + float(
+            np.abs(self.rounds.values(center)).sum()
+        )
+        self.target = self.tolerance * self.scale + ROUNDING * (self.scale + numbers)
+
+    @property
+    def steps(self) -> int:
+        """T - 1, how often comparators may move."""
+        return len(self.rounds.features) - 1
+
+    @property
+    def longest(self) -> float:
+        """No path is longer: the diameter in every step."""
+        return self.frame.domain.diameter * self.steps
+
+    def solve(self, penalty: float, progress: Progress | None = None, share: float = 1.0) -> Answer:
+        """The best sequence for a penalty, with its gap within a share of the target.
+
+        :class:`OutOfTime` past the deadline.
+        """
+        target, progress = share * self.target, self._watched(progress)
+        if self.frame.dim == 1:
+            answer = one_dimension.minimize(self.rounds, self.frame, penalty, progress)
+        elif self.frame.whole and blocks.is_heavy(self.rounds):
+            answer = blocks.minimize(
+                self.rounds, self.frame, penalty, target, progress, self._starts
+            )
+            self._starts = blocks.moving(answer.points, self.frame.domain.diameter)
+        elif self.frame.whole:
+            answer = interior_point.minimize(self.rounds, self.frame, penalty, target, progress)
+        else:
+            answer = unknown_domains.minimize(self.rounds, self.frame, penalty, target, progress)
+        if isinstance(self.rounds, StrangeRounds):
+            self._require_convex(self.rounds, answer.points)
+        if not answer.gap <= target:
+            raise RuntimeError(
+                f"hindsight stopped with a certified gap of {answer.gap:.3g} at "
+                f"penalty={penalty:.3g}, not within "
+                f"tolerance={self.tolerance:g} ({target:.3g}). Give a larger tolerance; or are "
+                "the losses not smooth "
+                "and convex on the domain?"
+            )
+        return answer
+
+    def _watched(self, progress: Progress | None) -> Progress:
+        """Look at the clock whenever a step is told of."""
+
+        def told(done: int, planned: int, label: str) -> None:
+            if time.monotonic() > self.deadline:
+                raise OutOfTime(
+                    f"hindsight ran out of time ({label}). Give more seconds, fewer rounds or "
+                    "fewer columns."
+                )
+            if progress is not None:
+                progress(done, planned, label)
+
+        return told
+
+    def _require_convex(self, rounds: StrangeRounds, points: Matrix) -> None:
+        """Refuse a stranger's loss that dips under its own tangent.
+
+        Where there is one, a closed gap means nothing.
+        """
+        values, gradients = rounds.values(points), rounds.gradients(points)
+        slack = BENT * (self.scale / len(points) + np.abs(values))
+        poles = (np.broadcast_to(pole, points.shape) for pole in self._poles)
+        for trial in (
+            0.0 * points,
+            np.roll(points, 1, axis=0),
+            np.roll(points, -1, axis=0),
+            *poles,
+        ):
+            short = values + inner(gradients, trial - points) - rounds.values(trial)
+            if (short > slack).any():
+                t = int(np.argmax(short - slack))
+                raise RuntimeError(
+                    f"the loss of round {t + 1} is not convex: at "
+                    f"{arguments.short_repr(self.frame.outward(trial[t]).tolist())} it "
+                    f"lies {short[t]:.3g} below its tangent at "
+                    f"{arguments.short_repr(self.frame.outward(points[t]).tolist())}. "
+                    "Hindsight can only be certified for convex losses."
+                )
+
+    def _uphill(self, gradients: Matrix) -> Matrix:
+        """For each round the point of the boundary that its gradient points to: steep, if it is
+        anywhere.
+        """
+        largest = np.abs(gradients).max(axis=1, keepdims=True)
+        directions = np.divide(
+            gradients, largest, out=np.zeros_like(gradients), where=largest > 0.0
+        )
+        return self.frame.inward(self.frame.outward(self.frame.domain.diameter * directions))
+
+    @property
+    def _poles(self) -> Matrix:
+        """Points of the boundary along every axis, shape ``(2 n, n)``."""
+        axes = self.frame.domain.diameter * np.eye(self.frame.dim)
+        return self.frame.inward(self.frame.outward(np.concatenate([axes, -axes])))
+
 
 SOLVES = 60
 """Penalties that are tried for one budget.
@@ -208,3 +399,176 @@ def _weighed(problem: Problem, points: Matrix) -> tuple[float, float]:
 
 def _named(problem: Problem, best: Vertex, gap: float) -> BestSequence:
     return BestSequence(problem.frame.outward(best.points), best.loss, best.path, best.penalty, gap)
+
+
+@dataclass(frozen=True)
+class Frontier:
+    r"""The curve :math:`P \mapsto \min \{\sum_t f_t(u_t) : \sum_t \|u_t - u_{t-1}\| \le P\}`, from
+    above and from below.
+
+    It is convex and falls. Computed points lie on it up to their gaps; between them the chords
+    bound it from above and the lines of slope -λ through each point, less its gap, from below.
+
+    Attributes
+    ----------
+    path_lengths, losses
+        The computed points, shape ``(K,)`` each, from the best comparator that stands still (path
+        length 0) to one that is all but the best of each round.
+    penalties
+        λ at each: what a unit of path is worth there.
+    gaps
+        How far above the curve each may lie.
+    """
+
+    path_lengths: Vector
+    losses: Vector
+    penalties: Vector
+    gaps: Vector
+
+    @property
+    def hull(self) -> tuple[Vector, Vector]:
+        """Corners of the convex hull of the computed points, as path lengths and losses: an
+        upper bound on the curve.
+        """
+        corners: list[tuple[float, float]] = []
+        for point in sorted(
+            zip(
+                self.path_lengths.tolist(), np.minimum.accumulate(self.losses).tolist(), strict=True
+            )
+        ):
+            while len(corners) > 1 and _above_chord(corners[-2], corners[-1], point):
+                corners.pop()
+            corners.append(point)
+        paths, losses = zip(*corners, strict=True)
+        return np.array(paths), np.array(losses)
+
+    def least_loss(self, path_length: Any) -> Array:
+        """A loss that some sequence of at most that path length reaches: the hull there.
+
+        The shape is that of the argument.
+        """
+        return np.interp(_lengths(path_length), *self.hull)
+
+    def lower_bound(self, path_length: Any) -> Array:
+        """No sequence of at most that path length has a smaller loss.
+
+        The shape is that of the argument.
+        """
+        P, reached = _lengths(path_length), self.losses - self.gaps
+        return np.asarray(
+            (reached + self.penalties * (self.path_lengths - P[..., None])).max(axis=-1)
+        )
+
+
+def frontier(
+    stream: Iterable[Loss],
+    domain: Domain,
+    *,
+    points: int = 12,
+    tolerance: float | None = None,
+    seconds: float | None = None,
+    progress: Progress | None = None,
+) -> Frontier:
+    r"""The least loss of every path length: what perfect tracking would have been worth.
+
+    The two ends come first; then, one by one, the penalties that can move the curve most, given the
+    bounds from above and below so far. It stops early where nothing is left to learn.
+
+    Parameters
+    ----------
+    stream, domain, tolerance, progress
+        As in :func:`best_sequence`.
+    points
+        How many points to compute at the most, 2 or more.
+    seconds
+        How long it may take; as long as it takes unless given. When they are over, the points that
+        are there are the answer: a frontier like any other, with wider gaps between its points.
+
+    Raises
+    ------
+    OutOfTime
+        If the seconds are over before both ends are there.
+    RuntimeError
+        As in :func:`best_sequence`.
+
+    Examples
+    --------
+    >>> import swordplay as sp
+    >>> stream = sp.LinearStream([[1.0]] * 4, [0.0, 0.0, 1.0, 1.0])
+    >>> curve = frontier(stream, sp.Ball(1))
+    >>> curve.least_loss([0.0, 0.5, 1.0]).round(2).tolist()
+    [0.5, 0.13, 0.0]
+    """
+    count = arguments.integer("points", points, least=2)
+    deadline = (
+        math.inf if seconds is None else time.monotonic() + arguments.positive("seconds", seconds)
+    )
+    problem = Problem(stream, domain, tolerance, deadline=deadline)
+    vertices = [_light(standing(problem, SHARE))]
+    if progress is not None:
+        progress(1, count, "path length 0")
+    if problem.steps == 0:  # a single round: nobody moves, and more path is worth nothing
+        (only,) = vertices
+        return Frontier(np.zeros(1), np.array([only.loss]), np.zeros(1), np.array([only.gap]))
+    vertices.append(_light(free(problem, SHARE)))
+    _refine(vertices, problem, count, progress)
+    penalties, paths, losses, gaps = np.array(
+        [(one.penalty, one.path, one.loss, one.gap) for one in vertices]
+    ).T
+    return Frontier(paths, losses, penalties, gaps)
+
+
+def _refine(
+    vertices: list[Vertex], problem: Problem, count: int, progress: Progress | None
+) -> None:
+    """Put vertices where they move the curve most, until there are so many, nothing is left to
+    learn or time is over.
+    """
+    while True:
+        if progress is not None:
+            progress(len(vertices), count, f"path length {vertices[-1].path:.3g}")
+        left, right = max(pairwise(vertices), key=_doubt)
+        if len(vertices) >= count or _doubt((left, right)) <= problem.target:
+            return
+        penalty = between(left, right)
+        try:
+            vertices.append(_light(vertex(problem, penalty, problem.solve(penalty, share=SHARE))))
+        except OutOfTime:
+            return
+        vertices.sort(key=lambda one: (-one.penalty, one.path))
+
+
+def _doubt(pair: tuple[Vertex, Vertex]) -> float:
+    """How far apart the bounds from above and from below are between two vertices: most where
+    their lines meet.
+    """
+    left, right = pair
+    if right.path <= left.path or left.penalty <= right.penalty:
+        return 0.0
+    path = min(
+        max((left.bound - right.bound) / (left.penalty - right.penalty), left.path), right.path
+    )
+    share = (path - left.path) / (right.path - left.path)
+    return (1.0 - share) * left.loss + share * right.loss - max(left.line(path), right.line(path))
+
+
+def _light(one: Vertex) -> Vertex:
+    """The vertex without its comparators, which nobody asks for."""
+    return one._replace(points=one.points[:0].copy())
+
+
+def _lengths(path_length: Any) -> Array:
+    P = arguments.array("path_length", path_length)
+    if (P < 0).any():
+        raise ValueError(
+            f"path_length must be at least 0, got {P.min()}. Give 0 or a positive number."
+        )
+    return P
+
+
+def _above_chord(
+    first: tuple[float, float], middle: tuple[float, float], last: tuple[float, float]
+) -> bool:
+    return (middle[1] - first[1]) * (last[0] - first[0]) >= (last[1] - first[1]) * (
+        middle[0] - first[0]
+    )

@@ -70,7 +70,7 @@ def horizons(largest: int = DEFAULT_ROUNDS) -> list[int]:
     >>> horizons(20_000)
     [100, 1000, 10000, 20000]
     """
-    largest = arguments.whole("largest", largest, least=FEWEST_ROUNDS)
+    largest = arguments.integer("largest", largest, least=FEWEST_ROUNDS)
     powers = (FIRST_HORIZON * 10**k for k in range(len(str(largest))))
     return [*(power for power in powers if power < largest), largest]
 
@@ -96,7 +96,7 @@ def reproduce(
     wanted = (
         horizons()
         if rounds is None
-        else [arguments.whole("rounds", T, least=FEWEST_ROUNDS) for T in rounds]
+        else [arguments.integer("rounds", T, least=FEWEST_ROUNDS) for T in rounds]
     )
     games = [(name, T, make(T)) for T in wanted for name, make in INSTANCES.items()]
     planned = sum(

@@ -163,7 +163,7 @@ def paper_tuned(name: SwordName, stream: PlantedStream) -> PaperSword:
     4.1
     """
     if name not in TUNINGS:
-        raise ValueError(f"name must be one of {list(TUNINGS)}, got {arguments.shown(name)}.")
+        raise ValueError(f"name must be one of {list(TUNINGS)}, got {arguments.short_repr(name)}.")
     tuning = TUNINGS[name](constants.game(stream))
     *_, rate = to_fixed_point(tuning, Meter())
     return tuning.learner(rate)

@@ -1,0 +1,428 @@
+r"""Checkpoints: states as bytes and as files, written atomically and protected by a checksum.
+
+No pickle, and no code is run when a file is read; any change of the bytes is an error. Bytes of a
+checkpoint, all numbers little-endian:
+
+=========== ======== =========================================================================================
+from        length   what
+=========== ======== =========================================================================================
+0           8        ``\x89SWORD\r\n``: not text, and damaged by any program that takes it for text
+8           4        format version
+12          4        length H of the header
+16          8        length N of the whole
+24          H        header, JSON in ASCII: kind, library version, and an entry ``[name, type, detail]`` per value
+24 + H      .        arrays and floats, raw, in the order of the entries
+N - 32      32       SHA-256 of everything before it
+=========== ======== =========================================================================================
+
+Every version of the format keeps the first 24 bytes and the last 32, so that any version can tell
+an intact file of a newer format from a damaged one. Memory is allocated only after the declared
+sizes were compared with the number of bytes.
+"""  # noqa: E501
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import math
+import os
+import stat
+import struct
+from collections.abc import Mapping
+from importlib import metadata
+from itertools import pairwise
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from swordplay.core.arguments import short_repr
+from swordplay.core.files import PRIVATE, write_atomic
+from swordplay.core.types import State
+
+MAGIC = b"\x89SWORD\r\n"
+FORMAT = 1
+"""Version of the format."""
+START = struct.Struct("<8sIIQ")
+DIGEST = 32
+MIN_SIZE = START.size + DIGEST
+MAX_INT_BITS = 2048
+"""617 digits: below the least limit (640) that Python can be given for reading integers."""
+MAX_KIND_LENGTH = 200
+MAX_AXES = 64
+"""Limit of numpy; it also bounds the time to multiply the lengths of a forged shape."""
+
+DTYPES = {
+    name: np.dtype(name).newbyteorder("<")
+    for name in (
+        "bool",
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "uint8",
+        "uint16",
+        "uint32",
+        "uint64",
+        "float32",
+        "float64",
+    )
+}
+"""Types of arrays, by their names in the header."""
+NAMES = {dtype: name for name, dtype in DTYPES.items()} | {
+    dtype.newbyteorder(">"): name for name, dtype in DTYPES.items()
+}
+"""Names in the header by type of array, in either byte order."""
+SCALARS = {"truth": bool, "int": int, "string": str}
+"""Types of the values that the header itself holds, by their names there."""
+
+
+class CheckpointError(ValueError):
+    """A checkpoint cannot be written or must not be used."""
+
+
+class CheckpointMissing(CheckpointError, FileNotFoundError):
+    """There is no checkpoint file, as on a first start."""
+
+
+def dumps(state: Mapping[str, Any], *, kind: str) -> bytes:
+    """Encode a state as bytes; equal states have equal bytes, whatever the order of their entries.
+
+    Parameters
+    ----------
+    state
+        Names to arrays (bool, integers, float32, float64), ints, floats, bools and strings; what
+        ``learner.state()`` returns.
+    kind
+        What the state belongs to, such as ``"Sword"``; :func:`loads` can require it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> data = dumps({"rounds": 3, "points": np.zeros((2, 2))}, kind="example")
+    >>> loads(data, kind="example")["rounds"]
+    3
+    """
+    if not isinstance(kind, str) or not 0 < len(kind) <= MAX_KIND_LENGTH:
+        raise ValueError(
+            f"kind must be a name of 1 to {MAX_KIND_LENGTH} characters, got {short_repr(kind)}. "
+            "Give "
+            "what the state belongs to."
+        )
+    if not isinstance(state, Mapping):
+        raise TypeError(
+            f"state must be a dictionary such as learner.state(), got {short_repr(state)} "
+            f"({type(state).__name__})."
+        )
+    if others := [name for name in state if not isinstance(name, str)]:
+        raise TypeError(f"state must have strings for names, got {short_repr(others[0])}.")
+    entries, parts = [], []
+    for name in sorted(state):
+        type_, detail, raw = _encode(state[name], name)
+        entries.append([name, type_, detail])
+        parts.append(raw)
+    header = json.dumps(
+        {"entries": entries, "kind": kind, "library": _library()}, separators=(",", ":")
+    ).encode("ascii")
+    size = MIN_SIZE + len(header) + sum(map(len, parts))
+    content = b"".join([START.pack(MAGIC, FORMAT, len(header), size), header, *parts])
+    return content + hashlib.sha256(content).digest()
+
+
+def loads(data: bytes | bytearray | memoryview, *, kind: str | None = None) -> State:
+    """Decode the bytes of :func:`dumps`: names in order, arrays new and writable.
+
+    Parameters
+    ----------
+    data
+        What :func:`dumps` returned.
+    kind
+        The kind that the checkpoint must have; any kind if None.
+
+    Raises
+    ------
+    CheckpointError
+        If the bytes are not exactly those of a checkpoint of this kind.
+    """
+    if not isinstance(data, bytes | bytearray | memoryview):
+        raise TypeError(
+            f"data must be the bytes that dumps returned, got {short_repr(data)} "
+            f"({type(data).__name__})."
+        )
+    return parse(bytes(data), kind, "the checkpoint")
+
+
+def save(path: str | os.PathLike[str], state: Mapping[str, Any], *, kind: str) -> None:
+    """Write a checkpoint file atomically: after a crash it is the old one or the new one.
+
+    Temporary files of this checkpoint that a killed process left are removed. Several processes may
+    save to one path at once; the last one wins (see ``swordplay.core.files.write_atomic``). The
+    file has mode 600, as a state holds data that was learned.
+
+    Parameters
+    ----------
+    path
+        File to write; its folder must exist. Through a symbolic link, the file behind it is
+        replaced.
+    state, kind
+        As in :func:`dumps`.
+
+    Raises
+    ------
+    CheckpointError
+        If it could not be written; an earlier checkpoint at the path is unchanged.
+    """
+    data = dumps(state, kind=kind)
+    try:
+        write_atomic(path, data, PRIVATE)
+    except OSError as error:
+        raise CheckpointError(
+            f"{_title(path)} could not be written: {error.strerror or error}. "
+            "Give a path in an existing folder that you may write to, with space left. A "
+            "checkpoint that was there is intact."
+        ) from error
+
+
+def load(path: str | os.PathLike[str], *, kind: str | None = None) -> State:
+    """Read the checkpoint file that :func:`save` wrote.
+
+    Parameters
+    ----------
+    path
+        File to read.
+    kind
+        As in :func:`loads`.
+
+    Raises
+    ------
+    CheckpointMissing
+        If there is no such file (also a ``FileNotFoundError``).
+    CheckpointError
+        If it cannot be read, or is not exactly what was saved, or of another kind.
+    """
+    where = _title(path)
+    try:
+        # Opening a pipe would block, and a device may have no end.
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise_error(where, "is not a file", "Give the path that was saved to")
+        with open(path, "rb") as file:
+            start = file.read(START.size)
+            # before a large file of another program is read
+            check_start(start, os.fstat(file.fileno()).st_size, where)
+            data = start + file.read()
+    except FileNotFoundError as error:
+        raise CheckpointMissing(
+            f"{where} does not exist. Check the path, or save one first."
+        ) from error
+    except OSError as error:
+        raise CheckpointError(
+            f"{where} could not be read: {error.strerror or error}. Check the path and its rights."
+        ) from error
+    return parse(data, kind, where)
+
+
+class Header(NamedTuple):
+    """Kind and origin of a checkpoint."""
+
+    kind: str
+    """Such as ``"track"`` or ``"SwordRegressor"``."""
+    library: str
+    """Version of swordplay that wrote it."""
+
+
+def header(path: str | os.PathLike[str]) -> Header:
+    """Read the header of a checkpoint file that :func:`load` has accepted."""
+    with open(path, "rb") as file:
+        size = START.unpack(file.read(START.size))[2]
+        found = json.loads(file.read(size))
+    return Header(found["kind"], str(found.get("library", "unknown")))
+
+
+def _title(path: str | os.PathLike[str]) -> str:
+    return f"the checkpoint {os.fspath(path)!r}"
+
+
+@functools.singledispatch
+def _encode(value: object, name: str) -> tuple[str, Any, bytes]:
+    """Type and detail of a value, as in the header, and its raw bytes."""
+    raise TypeError(
+        f"state[{name!r}] must be an array of numbers, an int, a float, a bool or a string, "
+        ""
+        f"got {short_repr(value)} ({type(value).__name__}). Convert it, or leave it out of the "
+        "state."
+    )
+
+
+@_encode.register
+def _(value: np.ndarray, name: str) -> tuple[str, Any, bytes]:
+    type_ = NAMES.get(value.dtype)
+    if type_ is None or isinstance(value, np.ma.MaskedArray):
+        raise TypeError(
+            f"state[{name!r}] must be an array of one of {', '.join(DTYPES)}, got "
+            f"{type(value).__name__} of {value.dtype}. "
+            "Convert it with np.asarray(..., dtype=float)."
+        )
+    return type_, value.shape, value.astype(DTYPES[type_], copy=False).tobytes()
+
+
+@_encode.register(bool)
+@_encode.register(np.bool_)
+def _(value: bool | np.bool_, name: str) -> tuple[str, Any, bytes]:
+    return "truth", bool(value), b""
+
+
+@_encode.register(int)
+@_encode.register(np.integer)
+def _(value: int | np.integer[Any], name: str) -> tuple[str, Any, bytes]:
+    if int(value).bit_length() > MAX_INT_BITS:
+        raise ValueError(
+            f"state[{name!r}] must be an int of at most {MAX_INT_BITS} bits. Store it as a "
+            "uint8 array."
+        )
+    return "int", int(value), b""
+
+
+@_encode.register(float)
+@_encode.register(np.float32)
+def _(value: float | np.float32, name: str) -> tuple[str, Any, bytes]:
+    return "float", None, struct.pack("<d", value)  # raw, as JSON has no infinities
+
+
+@_encode.register
+def _(value: str, name: str) -> tuple[str, Any, bytes]:
+    return "string", str(value), b""
+
+
+def parse(data: bytes, kind: str | None, where: str) -> State:
+    """Decode all bytes of a checkpoint; contents are checked even though the checksum is right."""
+    version, header_size = check_start(data[: START.size], len(data), where)
+    if hashlib.sha256(memoryview(data)[:-DIGEST]).digest() != data[-DIGEST:]:
+        raise_error(
+            where,
+            "is damaged: its checksum does not match its content",
+            "Go back to an earlier copy",
+        )
+    if version != FORMAT:
+        raise_error(
+            where,
+            f"has format version {version}, and this library reads {FORMAT}",
+            "Upgrade swordplay to load it",
+        )
+    payload = START.size + header_size
+    if payload > len(data) - DIGEST:
+        _malformed(where, "its header does not fit")
+    written_by, entries = _parse_header(data[START.size : payload], where)
+    if kind is not None and written_by != kind:
+        raise_error(
+            where,
+            f"is of kind {short_repr(written_by)}, not {short_repr(kind)}",
+            f"Load it as a {short_repr(written_by)}",
+        )
+    sizes = [_size(entry, where) for entry in entries]
+    if sum(sizes) != len(data) - DIGEST - payload:
+        _malformed(where, "its arrays do not fill the space they have")
+    names = [entry[0] for entry in entries]
+    if any(name >= following for name, following in pairwise(names)):
+        _malformed(where, "its names are not in order")
+    state: State = {}
+    for entry, size in zip(entries, sizes, strict=True):
+        state[entry[0]] = _decode(entry, data, payload, where)
+        payload += size
+    return state
+
+
+def check_start(start: bytes, size: int, where: str) -> tuple[int, int]:
+    """Read format version and length of the header; the size must be that of the first bytes."""
+    if start[: len(MAGIC)] != MAGIC[: len(start)]:
+        raise_error(where, "is not a checkpoint of swordplay", "Check the path")
+    if size < MIN_SIZE:
+        raise_error(where, f"is truncated: {size} bytes are left", "Go back to an earlier copy")
+    _, version, header_size, full_size = START.unpack(start)
+    if size != full_size:
+        what = "truncated" if size < full_size else "damaged"
+        raise_error(
+            where,
+            f"is {what}: it has {size} bytes and should have {full_size}",
+            "Go back to an earlier copy",
+        )
+    return version, header_size
+
+
+def _parse_header(text: bytes, where: str) -> tuple[str, list[Any]]:
+    try:
+        header = json.loads(text.decode("ascii"))
+        kind, entries = header["kind"], header["entries"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        _malformed(where, "its header is not what dumps writes")
+    if not isinstance(kind, str) or not isinstance(entries, list):
+        _malformed(where, "its header is not what dumps writes")
+    for entry in entries:
+        if (
+            not isinstance(entry, list)
+            or [type(part) for part in entry[:2]] != [str, str]
+            or len(entry) != 3
+        ):
+            _malformed(where, "an entry of its header is not [name, type, detail]")
+    return kind, entries
+
+
+def _size(entry: list[Any], where: str) -> int:
+    """Number of raw bytes of an entry of the header."""
+    name, type_, detail = entry
+    if type_ in DTYPES:
+        if (
+            type(detail) is not list
+            or len(detail) > MAX_AXES
+            or any(type(n) is not int or not 0 <= n < 2**63 for n in detail)
+        ):
+            _malformed(where, f"{short_repr(name)} has the shape {short_repr(detail)}")
+        return math.prod(detail) * DTYPES[type_].itemsize
+    if type_ == "float":
+        return 8
+    if type_ not in SCALARS or type(detail) is not SCALARS[type_]:
+        _malformed(where, f"{short_repr(name)} is {short_repr(detail)} of type {short_repr(type_)}")
+    return 0
+
+
+def _decode(entry: list[Any], data: bytes, first: int, where: str) -> Any:
+    """Decode an entry of the header, whose raw bytes begin at ``first``."""
+    name, type_, detail = entry
+    if type_ == "float":
+        return struct.unpack_from("<d", data, first)[0]
+    if type_ in SCALARS:
+        return detail
+    count = math.prod(detail)
+    if type_ == "bool" and data[first : first + count].translate(None, b"\x00\x01"):
+        _malformed(where, f"{short_repr(name)} has truth values other than 0 and 1")
+    try:
+        flat = (
+            np.frombuffer(data, DTYPES[type_], count, first)
+            if count
+            else np.empty(0, DTYPES[type_])
+        )
+        return flat.reshape(detail).astype(type_)
+    except (ValueError, OverflowError):  # numpy allows no array of this shape
+        _malformed(where, f"{short_repr(name)} has the shape {short_repr(detail)}")
+
+
+@functools.cache
+def _library() -> str:
+    """Version of the library, for ``swordplay inspect``; reading does not depend on it."""
+    try:
+        return metadata.version("swordplay")
+    except metadata.PackageNotFoundError:
+        return "unknown"
+
+
+def raise_error(where: str, what: str, remedy: str) -> NoReturn:
+    """Raise a CheckpointError with the name of the checkpoint, the reason and the remedy."""
+    raise CheckpointError(f"{where} {what}. {remedy}.")
+
+
+def _malformed(where: str, what: str) -> NoReturn:
+    """Raise an error for contents that are wrong though the checksum is right."""
+    raise_error(
+        where,
+        f"is malformed: {what}, though its checksum is right",
+        "Do not use this file: the library did not write it",
+    )

@@ -1,0 +1,382 @@
+"""Sets that decisions live in: ball, box, simplex; their enclosing balls and boxes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import singledispatch
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from swordplay.core import arguments
+from swordplay.core.types import Array, Domain, Vector
+
+
+class Ball:
+    r"""All points within ``radius`` of ``center``.
+
+    .. math:: X = \{x \in \mathbb{R}^d : \|x - c\| \le r\}, \qquad D = 2r
+
+    Parameters
+    ----------
+    dim
+        Number of coordinates d.
+    radius
+        r > 0.
+    center
+        c, shape ``(d,)``; the origin unless given.
+
+    Examples
+    --------
+    >>> Ball(2).project([3.0, 4.0])
+    array([0.6, 0.8])
+    """
+
+    def __init__(self, dim: int, radius: float = 1.0, center: Any = None) -> None:
+        self.dim = arguments.dimension("dim", dim)
+        self.radius = arguments.safe_size("radius", radius)
+        self.center: Vector = (
+            np.zeros(self.dim)
+            if center is None
+            else arguments.vector("center", center, self.dim).copy()
+        )
+        self.center.flags.writeable = False
+
+    def __repr__(self) -> str:
+        at = f", center={self.center.tolist()}" if self.center.any() else ""
+        return f"Ball({self.dim}, radius={self.radius}{at})"
+
+    @property
+    def diameter(self) -> float:
+        """D = 2r."""
+        return 2.0 * self.radius
+
+    def project(self, points: Array) -> Array:
+        r""":math:`\arg\min_{z \in X} \|z - x\| = c + (x - c) \min\{1, r / \|x - c\|\}`, for each
+        point.
+        """
+        points = arguments.points("points", points, self.dim)
+        offset = points - self.center
+        distance = _norms(offset)
+        if not (distance > self.radius).any():
+            if not np.isfinite(distance).all():
+                arguments.check_finite("points", points)
+            return points.copy()
+        shrink = self.radius / np.maximum(distance, self.radius)
+        if not np.isfinite(distance).all():
+            arguments.check_finite("points", points)
+            raise ValueError("points lie too far from the ball for double precision. Rescale them.")
+        # Points inside are returned as they came: center + (x - center) would round them.
+        inside = (distance <= self.radius)[..., None]
+        return np.where(inside, points, self.center + offset * shrink[..., None])
+
+    def project_offset(self, offsets: Array) -> Array:
+        r""":math:`w \min\{1, r / \|w\|\}`, for each w: points and what is nearest to them, both
+        as seen from the centre.
+        """
+        distance = _norms(offsets)
+        if not np.isfinite(distance).all():
+            arguments.check_finite("points", offsets)
+            raise ValueError("points lie too far from the ball for double precision. Rescale them.")
+        outside = distance > self.radius
+        return np.asarray(
+            offsets
+            * np.where(outside, self.radius / np.where(outside, distance, 1.0), 1.0)[..., None]
+        )
+
+    def contains(self, points: Array, atol: float = 1e-9) -> NDArray[np.bool_]:
+        """Whether the distance to the centre is at most the radius plus ``atol``."""
+        points = arguments.points("points", points, self.dim)
+        return np.asarray(_norms(points - self.center) <= self.radius + atol)
+
+    def support(self, directions: Array) -> Array:
+        r""":math:`\max_{x \in X} \langle a, x \rangle = \langle a, c \rangle + r \|a\|`, for
+        each direction.
+        """
+        directions = arguments.points("directions", directions, self.dim)
+        return np.asarray(directions @ self.center + self.radius * _norms(directions))
+
+
+def _norms(offsets: Array) -> Array:
+    """Euclidean norms along the last axis, without overflow for huge entries."""
+    norms = np.sqrt(np.einsum("...i,...i->...", offsets, offsets))
+    if np.isinf(norms).any():
+        scale = np.abs(offsets).max(axis=-1, keepdims=True)
+        scale = np.where((scale > 0) & np.isfinite(scale), scale, 1.0)
+        norms = scale[..., 0] * np.sqrt(np.square(offsets / scale).sum(axis=-1))
+    return np.asarray(norms)
+
+
+class Box:
+    r"""All points between two corners.
+
+    .. math:: X = \{x : l_j \le x_j \le u_j\}, \qquad D = \|u - l\|
+
+    Parameters
+    ----------
+    lower, upper
+        The corners l and u, shape ``(d,)``, l <= u in each coordinate and l < u in at least one.
+
+    Examples
+    --------
+    >>> Box([0.0, 0.0], [1.0, 2.0]).project([-1.0, 5.0])
+    array([0., 2.])
+    """
+
+    def __init__(self, lower: Any, upper: Any) -> None:
+        self.lower: Vector = arguments.vector(
+            "lower", np.atleast_1d(arguments.without_mask("lower", lower))
+        ).copy()
+        self.upper: Vector = arguments.vector(
+            "upper", np.atleast_1d(arguments.without_mask("upper", upper)), len(self.lower)
+        ).copy()
+        crossed = np.flatnonzero(self.lower > self.upper)
+        if crossed.size:
+            j = int(crossed[0])
+            raise ValueError(
+                f"lower must not exceed upper, got lower[{j}] = {self.lower[j]} > upper[{j}] = "
+                f"{self.upper[j]}. "
+                "Swap or correct them."
+            )
+        self.dim = len(self.lower)
+        if (self.lower == self.upper).all():
+            raise ValueError(
+                f"upper must exceed lower somewhere, got lower = upper = {self.lower}: nothing to "
+                "decide."
+            )
+        self.diameter = arguments.safe_size(
+            "upper - lower", float(np.linalg.norm(self.upper / 2 - self.lower / 2)) * 2
+        )
+        """D, the length of the diagonal."""
+        self.center: Vector = self.lower / 2 + self.upper / 2
+        for corner in (self.lower, self.upper, self.center):
+            corner.flags.writeable = False
+
+    def __repr__(self) -> str:
+        return f"Box({self.lower.tolist()}, {self.upper.tolist()})"
+
+    def settings(self) -> Mapping[str, Any]:
+        """Both corners: many boxes have one centre and one diameter."""
+        return {"lower": self.lower, "upper": self.upper}
+
+    def project(self, points: Array) -> Array:
+        r""":math:`\arg\min_{z \in X} \|z - x\|`: clip each coordinate."""
+        points = arguments.points("points", points, self.dim)
+        if not np.isfinite(points).all():
+            arguments.check_finite("points", points)
+        return np.clip(points, self.lower, self.upper)
+
+    def contains(self, points: Array, atol: float = 1e-9) -> NDArray[np.bool_]:
+        """Whether every coordinate lies between the corners, up to ``atol``."""
+        points = arguments.points("points", points, self.dim)
+        return np.asarray(
+            ((points >= self.lower - atol) & (points <= self.upper + atol)).all(axis=-1)
+        )
+
+    def support(self, directions: Array) -> Array:
+        r""":math:`\max_{x \in X} \langle a, x \rangle`: the upper corner where a is positive,
+        else the lower.
+        """
+        directions = arguments.points("directions", directions, self.dim)
+        return np.asarray(np.maximum(directions * self.lower, directions * self.upper).sum(axis=-1))
+
+
+class Simplex:
+    r"""Non-negative coordinates with a given sum.
+
+    .. math:: X = \{x \ge 0 : \textstyle\sum_j x_j = s\}, \qquad D = \sqrt{2}\, s
+
+    Parameters
+    ----------
+    dim
+        Number of coordinates d >= 2.
+    total
+        s > 0.
+
+    Examples
+    --------
+    >>> Simplex(3).project([1.0, 1.0, -5.0])
+    array([0.5, 0.5, 0. ])
+    """
+
+    def __init__(self, dim: int, total: float = 1.0) -> None:
+        self.dim = arguments.dimension("dim", dim, least=2)
+        self.total = arguments.safe_size("total", total)
+        self.center: Vector = np.full(self.dim, self.total / self.dim)
+        self.center.flags.writeable = False
+
+    def __repr__(self) -> str:
+        return f"Simplex({self.dim}, total={self.total})"
+
+    @property
+    def diameter(self) -> float:
+        """D, the distance between two corners."""
+        return float(np.sqrt(2.0) * self.total)
+
+    def project(self, points: Array) -> Array:
+        r""":math:`\arg\min_{z \in X} \|z - x\| = \max\{x - \theta, 0\}` with the θ that makes the
+        sum right.
+
+        References
+        ----------
+        Duchi, Shalev-Shwartz, Singer, Chandra (2008), "Efficient projections onto the l1-ball".
+        """
+        points = arguments.points("points", points, self.dim)
+        if not np.isfinite(points).all():
+            arguments.check_finite("points", points)
+        # The projection ignores a shift of all coordinates; from the largest down nothing cancels.
+        shifted = points - points.max(axis=-1, keepdims=True)
+        descending = -np.sort(-shifted, axis=-1)
+        excess = np.cumsum(descending, axis=-1) - self.total
+        ranks = np.arange(1, self.dim + 1)
+        kept = (descending - excess / ranks > 0).sum(
+            axis=-1, keepdims=True
+        )  # at least 1: the largest
+        threshold = np.take_along_axis(excess, kept - 1, axis=-1) / kept
+        return np.asarray(np.maximum(shifted - threshold, 0.0))
+
+    def contains(self, points: Array, atol: float = 1e-9) -> NDArray[np.bool_]:
+        """Whether no coordinate is below ``-atol`` and the sum is within ``d * atol`` of the
+        total.
+        """
+        points = arguments.points("points", points, self.dim)
+        fits = np.abs(points.sum(axis=-1) - self.total) <= self.dim * atol
+        return np.asarray((points >= -atol).all(axis=-1) & fits)
+
+    def support(self, directions: Array) -> Array:
+        r""":math:`\max_{x \in X} \langle a, x \rangle = s \max_j a_j`, for each direction."""
+        directions = arguments.points("directions", directions, self.dim)
+        return np.asarray(self.total * directions.max(axis=-1))
+
+
+ON_THE_DOMAIN = 1e-12
+"""Distance of a point from its projection that counts as none, relative to the numbers that
+points are made of.
+"""
+
+
+@singledispatch
+def reach(domain: Domain) -> float:
+    r"""Largest distance from the centre, :math:`\max_{x \in X} \|x - c\|`, or a bound on it."""
+    box = enclosing_box(domain)
+    to_corner = np.linalg.norm(np.maximum(box.upper - domain.center, domain.center - box.lower))
+    return min(float(domain.diameter), float(to_corner))
+
+
+@reach.register
+def _(domain: Ball) -> float:
+    return domain.radius
+
+
+@reach.register
+def _(domain: Box) -> float:
+    return domain.diameter / 2
+
+
+@reach.register
+def _(domain: Simplex) -> float:
+    return domain.total * math.sqrt(1.0 - 1.0 / domain.dim)
+
+
+def enclosing_ball(domain: Domain) -> Ball:
+    """A ball around the domain's centre that holds the domain."""
+    return Ball(domain.dim, reach(domain), domain.center)
+
+
+def enclosing_box(domain: Domain) -> Box:
+    """The smallest box that holds the domain; in one dimension the domain itself."""
+    axes = np.eye(domain.dim)
+    lower, upper = -domain.support(-axes), domain.support(axes)
+    return Box(np.minimum(lower, upper), upper)
+
+
+@final
+class Shrunken:
+    r"""All points :math:`c + s (x - c)` for x in a domain of centre c.
+
+    Parameters
+    ----------
+    domain
+        What is made smaller.
+    share
+        s in (0, 1].
+    """
+
+    def __init__(self, domain: Domain, share: float) -> None:
+        self.domain = arguments.domain(domain)
+        self.share = arguments.positive("share", share)
+        if self.share > 1:
+            raise ValueError(f"share must be at most 1, got {self.share}.")
+
+    def __repr__(self) -> str:
+        return f"Shrunken({self.domain!r}, {self.share})"
+
+    def settings(self) -> Mapping[str, Any]:
+        """What is made smaller, and how much."""
+        return {"domain": self.domain, "share": self.share}
+
+    @property
+    def dim(self) -> int:
+        """Number of coordinates d."""
+        return self.domain.dim
+
+    @property
+    def diameter(self) -> float:
+        """s times that of the domain."""
+        return self.share * self.domain.diameter
+
+    @property
+    def center(self) -> Vector:
+        """The domain's."""
+        return self.domain.center
+
+    def project(self, points: Array) -> Array:
+        """Nearest point to each of the points: grow, project, shrink."""
+        c = self.center
+        return np.asarray(
+            c + self.share * (self.domain.project(c + (np.asarray(points) - c) / self.share) - c)
+        )
+
+    def contains(self, points: Array, atol: float = 1e-9) -> NDArray[np.bool_]:
+        """Whether each point, grown, lies in the domain."""
+        c = self.center
+        return self.domain.contains(
+            c + (np.asarray(points) - c) / self.share, atol=atol / self.share
+        )
+
+    def support(self, directions: Array) -> Array:
+        """Largest inner product of each direction with a point."""
+        at_center = np.asarray(directions) @ self.center
+        return np.asarray(at_center + self.share * (self.domain.support(directions) - at_center))
+
+
+@singledispatch
+def inner_radius(domain: Domain) -> float:
+    """Radius of a ball around the centre that lies in the domain.
+
+    Raises
+    ------
+    ValueError
+        If none is known.
+    """
+    raise ValueError(
+        f"inner_radius must be given for {domain!r}: the radius of a ball around its centre that "
+        "lies inside."
+    )
+
+
+@inner_radius.register
+def _(domain: Ball) -> float:
+    return domain.radius
+
+
+@inner_radius.register
+def _(domain: Box) -> float:
+    return float((domain.upper - domain.lower).min()) / 2
+
+
+@inner_radius.register
+def _(domain: Simplex) -> float:
+    return 0.0  # flat: its coordinates have one sum

@@ -1,0 +1,424 @@
+"""Convex losses f_t: of a linear prediction (squared, logistic, ...), quadratic, from functions."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar, Self, final
+
+import numpy as np
+
+from swordplay.core import arguments
+from swordplay.core.types import Array, Loss, Vector
+
+
+class LinearLoss(ABC):
+    r"""A loss of a linear prediction, judged by how far the prediction is off.
+
+    .. math:: f(x) = \varphi(\langle a, x \rangle, y), \qquad \nabla f(x) = \varphi'(\langle a, x
+        \rangle, y)\, a
+
+    A subclass gives :math:`\varphi`, its slope and its largest curvature; the rest follows.
+
+    Parameters
+    ----------
+    features
+        a, shape ``(d,)``, finite.
+    target
+        y, a finite number.
+    """
+
+    __slots__ = ("features", "target")
+    curvature: ClassVar[float]
+    """Largest second derivative of φ in the prediction."""
+
+    features: Vector
+    target: float
+
+    def __init__(self, features: Any, target: Any) -> None:
+        self.features = arguments.vector("features", features).copy()
+        self.features.flags.writeable = False
+        self.target = arguments.real("target", target)
+
+    @classmethod
+    def trusted(cls, features: Vector, target: float, **settings: float) -> Self:
+        """A loss from numbers that were checked before, as a stream does once for all its rows."""
+        loss = cls.__new__(cls)
+        loss.features, loss.target = features, target
+        for name, value in settings.items():
+            setattr(loss, name, value)
+        return loss
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}(features={arguments.short_repr(self.features.tolist())}, "
+            f"target={self.target})"
+        )
+
+    @property
+    def dim(self) -> int:
+        """Number of coordinates d."""
+        return len(self.features)
+
+    @property
+    def smoothness(self) -> float:
+        r""":math:`L = \max \varphi'' \cdot \|a\|^2`."""
+        return self.curvature * float(self.features @ self.features)
+
+    def value(self, points: Array) -> Array:
+        """f at points of shape ``(..., d)``; shape ``(...,)``."""
+        return self.phi(arguments.points("points", points, self.dim) @ self.features)
+
+    def gradient(self, points: Array) -> Array:
+        """Gradients at points of shape ``(..., d)``; the same shape."""
+        prediction = arguments.points("points", points, self.dim) @ self.features
+        return np.multiply.outer(self.slope(prediction), self.features)
+
+    @abstractmethod
+    def phi(self, prediction: Array) -> Array:
+        """φ(z, y) at predictions z of any shape."""
+
+    @abstractmethod
+    def slope(self, prediction: Array) -> Array:
+        """Derivative of φ in z, at predictions z of any shape."""
+
+
+@final
+class SquaredLoss(LinearLoss):
+    r"""Half the squared error of a linear prediction.
+
+    .. math:: f(x) = \tfrac12 (\langle a, x \rangle - y)^2, \qquad L = \|a\|^2
+
+    Examples
+    --------
+    >>> loss = SquaredLoss([1.0, 2.0], target=3.0)
+    >>> float(loss.value([1.0, 0.0])), loss.gradient([1.0, 0.0])
+    (2.0, array([-2., -4.]))
+    """
+
+    __slots__ = ()
+    curvature = 1.0
+
+    def phi(self, prediction: Array) -> Array:
+        """Half the squared residual."""
+        return np.asarray(0.5 * np.square(prediction - self.target))
+
+    def slope(self, prediction: Array) -> Array:
+        """The residual z - y."""
+        return np.asarray(prediction - self.target)
+
+
+@final
+class LogisticLoss(LinearLoss):
+    r"""Minus the log-likelihood of a label under a linear log-odds.
+
+    .. math:: f(x) = \log(1 + e^{-s \langle a, x \rangle}), \quad s = 2y - 1, \qquad L = \tfrac14
+        \|a\|^2
+
+    Parameters
+    ----------
+    features
+        a, shape ``(d,)``.
+    target
+        The label y, 0 or 1.
+
+    Examples
+    --------
+    >>> loss = LogisticLoss([1.0], target=1)
+    >>> float(loss.value([-1e6])), float(loss.value([1e6]))
+    (1000000.0, 0.0)
+    """
+
+    __slots__ = ()
+    curvature = 0.25
+
+    def __init__(self, features: Any, target: Any) -> None:
+        super().__init__(features, float(target) if isinstance(target, bool | np.bool_) else target)
+        if self.target not in (0.0, 1.0):
+            raise ValueError(
+                f"target must be 0 or 1 for the logistic loss, got {self.target}. Encode the two "
+                "labels as 0 and 1."
+            )
+
+    def phi(self, prediction: Array) -> Array:
+        """log(1 + exp(-s z)), exact for margins of any size."""
+        return np.asarray(np.logaddexp(0.0, -self._sign * prediction))
+
+    def slope(self, prediction: Array) -> Array:
+        """-s / (1 + exp(s z)), by way of the logarithm so that nothing overflows."""
+        return np.asarray(-self._sign * np.exp(-np.logaddexp(0.0, self._sign * prediction)))
+
+    @property
+    def _sign(self) -> float:
+        return 2.0 * self.target - 1.0
+
+
+@final
+class HuberLoss(LinearLoss):
+    r"""Squared for small residuals, linear beyond a threshold: outliers pull with bounded force.
+
+    .. math:: f(x) = h(\langle a, x \rangle - y), \quad
+        h(r) = \tfrac12 r^2 \text{ if } |r| \le \delta, \text{ else } \delta |r| - \tfrac12
+        \delta^2, \qquad L = \|a\|^2
+
+    Parameters
+    ----------
+    features, target
+        a, shape ``(d,)``, and y.
+    threshold
+        δ > 0: the largest residual that counts in full.
+    """
+
+    __slots__ = ("threshold",)
+    curvature = 1.0
+    threshold: float
+
+    def __init__(self, features: Any, target: Any, threshold: float = 1.0) -> None:
+        super().__init__(features, target)
+        self.threshold = arguments.positive("threshold", threshold)
+
+    def phi(self, prediction: Array) -> Array:
+        """h of the residual, written with the clipped residual c: c (r - c/2)."""
+        residual: Vector = np.asarray(prediction - self.target)
+        clipped = np.clip(residual, -self.threshold, self.threshold)
+        return np.asarray(clipped * (residual - 0.5 * clipped))
+
+    def slope(self, prediction: Array) -> Array:
+        """The residual, clipped at the threshold."""
+        return np.asarray(np.clip(prediction - self.target, -self.threshold, self.threshold))
+
+
+@final
+class PinballLoss(LinearLoss):
+    r"""What a quantile pays: its expectation is smallest where the target lies below with a chance
+    of ``level``.
+
+    .. math:: f(x) = \max\{\tau\,(y - \langle a, x \rangle),\; (1 - \tau)\,(\langle a, x \rangle -
+        y)\}
+
+    It has a kink, where the gradient is taken as 0, and no smoothness.
+
+    Parameters
+    ----------
+    features, target
+        a, shape ``(d,)``, and y.
+    level
+        τ in (0, 1): 0.5 for a median, 0.9 for a value that nine of ten targets stay below.
+
+    Examples
+    --------
+    >>> loss = PinballLoss([1.0], target=3.0, level=0.9)
+    >>> float(loss.value([1.0])), float(loss.value([4.0])), loss.gradient([1.0])
+    (1.8, 0.09999999999999998, array([-0.9]))
+
+    References
+    ----------
+    Koenker and Bassett (1978).
+    """
+
+    __slots__ = ("level",)
+    curvature = np.inf
+    level: float
+
+    def __init__(self, features: Any, target: Any, level: float = 0.5) -> None:
+        super().__init__(features, target)
+        self.level = arguments.fraction("level", level)
+
+    @property
+    # because the other losses of a linear prediction are smooth
+    def smoothness(self) -> None:  # type: ignore[override]
+        """None: the slope jumps at the kink."""
+        return None
+
+    def phi(self, prediction: Array) -> Array:
+        """τ times what the prediction falls short by, or 1 - τ times what it exceeds by."""
+        short = np.asarray(self.target - prediction)
+        return np.asarray(np.maximum(self.level * short, (self.level - 1.0) * short))
+
+    def slope(self, prediction: Array) -> Array:
+        """-τ below the target, 1 - τ above it, 0 at it."""
+        short = np.asarray(self.target - prediction)
+        return np.where(short > 0.0, -self.level, np.where(short < 0.0, 1.0 - self.level, 0.0))
+
+
+PSD_TOLERANCE = 1e-10
+"""Eigenvalues this far below zero, relative to the largest, are rounding and not curvature."""
+
+
+@final
+class QuadraticLoss:
+    r"""A convex quadratic.
+
+    .. math:: f(x) = \tfrac12 x^\top A x - b^\top x + c, \qquad \nabla f(x) = A x - b, \qquad L =
+        \lambda_{\max}(A)
+
+    Parameters
+    ----------
+    matrix
+        A, shape ``(d, d)``, symmetric and positive semi-definite.
+    vector
+        b, shape ``(d,)``.
+    constant
+        c.
+    """
+
+    def __init__(self, matrix: Any, vector: Any, constant: float = 0.0) -> None:
+        self.vector = arguments.vector("vector", vector).copy()
+        self.matrix = arguments.array("matrix", matrix, ndim=2).copy()
+        self.constant = arguments.real("constant", constant)
+        if self.matrix.shape != (self.dim, self.dim):
+            raise ValueError(
+                f"matrix must have shape ({self.dim}, {self.dim}) to go with vector, got "
+                f"{self.matrix.shape}."
+            )
+        if not np.allclose(self.matrix, self.matrix.T, rtol=1e-10, atol=0.0):
+            raise ValueError(
+                "matrix must be symmetric. Give (A + A.T) / 2: the values of the function are the "
+                "same."
+            )
+        spectrum = np.linalg.eigvalsh(self.matrix)
+        if spectrum[0] < -PSD_TOLERANCE * max(abs(spectrum[-1]), abs(spectrum[0])):
+            raise ValueError(
+                f"matrix must be positive semi-definite, got an eigenvalue of {spectrum[0]}: not "
+                "convex."
+            )
+        self.smoothness = max(float(spectrum[-1]), 0.0)
+        """L, the largest eigenvalue of A."""
+
+    def __repr__(self) -> str:
+        return f"QuadraticLoss(dim={self.dim}, smoothness={self.smoothness:.6g})"
+
+    @property
+    def dim(self) -> int:
+        """Number of coordinates d."""
+        return len(self.vector)
+
+    def value(self, points: Array) -> Array:
+        """f at points of shape ``(..., d)``; shape ``(...,)``."""
+        points = arguments.points("points", points, self.dim)
+        curved = np.einsum("...i,...i->...", points @ self.matrix, points)
+        return np.asarray(0.5 * curved - points @ self.vector + self.constant)
+
+    def gradient(self, points: Array) -> Array:
+        """A x - b at points of shape ``(..., d)``; the same shape."""
+        points = arguments.points("points", points, self.dim)
+        return np.asarray(points @ self.matrix - self.vector)
+
+
+@final
+class FunctionLoss:
+    """A loss made of two callables.
+
+    Parameters
+    ----------
+    value
+        Maps points of shape ``(..., d)`` to values of shape ``(...,)``.
+    gradient
+        Maps points of shape ``(..., d)`` to gradients of the same shape.
+    smoothness
+        Lipschitz constant of the gradient, where it is known.
+    batched
+        False if the callables understand only one point of shape ``(d,)`` at a time.
+
+    Examples
+    --------
+    >>> loss = FunctionLoss(lambda x: (x**2).sum(-1) / 2, lambda x: x, smoothness=1.0)
+    >>> loss.gradient([[1.0, 2.0], [3.0, 4.0]])
+    array([[1., 2.],
+           [3., 4.]])
+    """
+
+    def __init__(
+        self,
+        value: Callable[[Array], Any],
+        gradient: Callable[[Array], Any],
+        smoothness: float | None = None,
+        *,
+        batched: bool = True,
+    ) -> None:
+        for name, function in (("value", value), ("gradient", gradient)):
+            if not callable(function):
+                raise TypeError(
+                    f"{name} must be callable, got {arguments.short_repr(function)}. Give a "
+                    "function of the points."
+                )
+        self.smoothness = (
+            None if smoothness is None else arguments.nonnegative("smoothness", smoothness)
+        )
+        self._value = value if batched else _one_by_one(value)
+        self._gradient = gradient if batched else _one_by_one(gradient)
+
+    def __repr__(self) -> str:
+        return f"FunctionLoss(smoothness={self.smoothness})"
+
+    def value(self, points: Array) -> Array:
+        """f at points of shape ``(..., d)``; shape ``(...,)``."""
+        points = np.asarray(points, dtype=np.float64)
+        return self._answer("value", self._value(points), points.shape[:-1], points.shape)
+
+    def gradient(self, points: Array) -> Array:
+        """Gradients at points of shape ``(..., d)``; the same shape."""
+        points = np.asarray(points, dtype=np.float64)
+        return self._answer("gradient", self._gradient(points), points.shape, points.shape)
+
+    @staticmethod
+    def _answer(name: str, answer: Any, expected: tuple[int, ...], given: tuple[int, ...]) -> Array:
+        clean = np.asarray(answer, dtype=np.float64)
+        if clean.shape != expected:
+            raise ValueError(
+                f"{name} must return shape {expected} for points of shape {given}, got "
+                f"{clean.shape}. "
+                "If it takes one point at a time, say batched=False."
+            )
+        return clean
+
+
+def _one_by_one(function: Callable[[Array], Any]) -> Callable[[Array], Array]:
+    """The same function, called once per point."""
+
+    def looped(points: Array) -> Array:
+        leading = points.shape[:-1]
+        answers = np.array(
+            [function(point) for point in points.reshape(-1, points.shape[-1])], dtype=np.float64
+        )
+        return answers.reshape(leading + answers.shape[1:])
+
+    return looped
+
+
+@final
+class WeightedLoss:
+    r"""A loss times a positive weight.
+
+    .. math:: f(x) = \omega f_0(x), \qquad L = \omega L_0
+
+    With :math:`\omega = 1/L_0` every loss has smoothness 1, and one pool of step sizes serves
+    rounds of any size.
+
+    Parameters
+    ----------
+    loss
+        :math:`f_0`.
+    weight
+        :math:`\omega > 0`.
+    """
+
+    def __init__(self, loss: Loss, weight: Any) -> None:
+        self.loss = loss
+        self.weight = arguments.positive("weight", weight)
+
+    def __repr__(self) -> str:
+        return f"WeightedLoss({self.loss!r}, weight={self.weight})"
+
+    @property
+    def smoothness(self) -> float | None:
+        """L, or None where the loss's own is unknown."""
+        return None if self.loss.smoothness is None else self.weight * self.loss.smoothness
+
+    def value(self, points: Array) -> Array:
+        """f at points of shape ``(..., d)``; shape ``(...,)``."""
+        return np.asarray(self.weight * self.loss.value(points))
+
+    def gradient(self, points: Array) -> Array:
+        """Gradients at points of shape ``(..., d)``; the same shape."""
+        return np.asarray(self.weight * self.loss.gradient(points))

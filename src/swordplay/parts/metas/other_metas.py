@@ -1,0 +1,483 @@
+"""Metas of other papers: FixedShare, AdaNormalHedge, AdaptMLProd and Squint."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple, final
+
+import numpy as np
+
+from swordplay.core import arguments
+from swordplay.core.types import Vector
+from swordplay.parts.metas.meta import (
+    checked_prior,
+    consistent,
+    normalised,
+    shared_among_children,
+    surprises,
+)
+
+SHARE = 0.01
+"""Worlds that change about once in a hundred rounds."""
+
+
+class FixedShareState(NamedTuple):
+    """What the meta needs for the next round; shapes ``(N,)``."""
+
+    log_prior: Vector
+    posterior: Vector
+    """Weights after all losses so far and the sharing, before the guesses."""
+    guesses: Vector
+    weights: Vector
+    """p_t."""
+    unit: float
+    """Losses count relative to this."""
+
+
+@final
+class FixedShare:
+    r"""Exponential weights of which a share is handed out again in every round, so that a change of
+    leader is quick.
+
+    .. math:: v_i \propto q_{t,i}\, e^{-\varepsilon \ell_{t,i}}, \qquad q_{t+1} = (1 - \alpha) v +
+        \alpha \pi, \qquad p_{t+1,i} \propto q_{t+1,i}\, e^{-\varepsilon m_{t+1,i}}
+
+    Against every sequence of experts that changes m times, with losses in units of ``range``:
+    ``bounds.fixed_share``.
+
+    Parameters
+    ----------
+    share
+        :math:`\alpha` in (0, 1): the leader is expected to change once in :math:`1/\alpha` rounds.
+    learning_rate
+        :math:`\varepsilon`, for losses in units of ``range``; :math:`\sqrt{8 \alpha (1 +
+        \ln(N/\alpha))}` unless given, which is best where the leader changes as often as expected.
+    range
+        How far the losses of a round (less their guesses) may lie apart, such as D G. Unless given
+        it is measured: the largest regret so far.
+
+    References
+    ----------
+    Herbster and Warmuth (1998), "Tracking the best expert".
+    """
+
+    def __init__(
+        self,
+        share: float = SHARE,
+        learning_rate: float | None = None,
+        *,
+        range: float | None = None,
+    ) -> None:
+        self.share = arguments.positive("share", share)
+        if self.share >= 1:
+            raise ValueError(f"share must be below 1, got {self.share}. Try {SHARE}.")
+        self.learning_rate = (
+            None if learning_rate is None else arguments.positive("learning_rate", learning_rate)
+        )
+        self.range = None if range is None else arguments.positive("range", range)
+
+    def __repr__(self) -> str:
+        return (
+            f"FixedShare(share={self.share}, learning_rate={self.learning_rate}, "
+            f"range={self.range})"
+        )
+
+    def settings(self) -> Mapping[str, Any]:
+        """All that it was given."""
+        return {"share": self.share, "learning_rate": self.learning_rate, "range": self.range}
+
+    def start(self, prior: Vector) -> FixedShareState:
+        """Weights equal to the prior."""
+        prior = checked_prior(prior)
+        return FixedShareState(np.log(prior), prior, np.zeros_like(prior), prior, self.range or 0.0)
+
+    def learn(self, state: FixedShareState, losses: Vector, surprise: float) -> FixedShareState:
+        """Take in the losses, then share."""
+        unit = surprises(state.weights, losses, state.guesses, state.unit).unit
+        prior = np.exp(state.log_prior)
+        if unit == 0:
+            return state
+        scores = np.log(state.posterior) - self._rate(len(losses)) * (losses - losses.min()) / unit
+        posterior = (1 - self.share) * normalised(scores, state.log_prior) + self.share * prior
+        return state._replace(posterior=posterior, unit=unit)
+
+    def weigh(self, state: FixedShareState, guesses: Vector) -> FixedShareState:
+        """The weights of the coming round."""
+        scores = np.log(state.posterior)
+        if state.unit > 0:
+            scores = scores - self._rate(len(guesses)) * (guesses - guesses.min()) / state.unit
+        return state._replace(guesses=guesses, weights=normalised(scores, state.log_prior))
+
+    def fork(self, state: FixedShareState, parents: Vector, prior: Vector) -> FixedShareState:
+        """More experts, each with a part of its parent's weight."""
+        posterior, weights = (
+            shared_among_children(each, parents, prior) for each in (state.posterior, state.weights)
+        )
+        return FixedShareState(
+            np.log(prior), posterior, state.guesses[parents], weights, state.unit
+        )
+
+    def _rate(self, experts: int) -> float:
+        return (
+            default_rate(self.share, experts) if self.learning_rate is None else self.learning_rate
+        )
+
+
+def default_rate(share: float, experts: int) -> float:
+    r""":math:`\sqrt{8 \alpha (1 + \ln(N/\alpha))}`.
+
+    With a change every :math:`1/\alpha` rounds the bound is at most :math:`\alpha (1 +
+    \ln(N/\alpha))/\varepsilon + \varepsilon/8` a round, and this is where its two terms are equal.
+    """
+    return math.sqrt(8 * share * (1 + math.log(experts / share)))
+
+
+class AdaNormalHedgeState(NamedTuple):
+    """What the meta needs for the next round; shapes ``(N,)``."""
+
+    log_prior: Vector
+    regrets: Vector
+    """R: sum of r_i = <p, l> - l_i so far, in the unit."""
+    magnitudes: Vector
+    """C: sum of abs(r_i) so far, in the unit."""
+    guesses: Vector
+    weights: Vector
+    """p_t."""
+    unit: float
+    """Regrets count relative to this."""
+
+
+@final
+class AdaNormalHedge:
+    r"""Weights from regrets and their magnitudes, with no rate at all.
+
+    .. math:: p_{t+1,i} \propto \tfrac12 \pi_i \big[e^{[R_i + 1]_+^2 / (3 (C_i + 1))} - e^{[R_i -
+        1]_+^2 / (3 (C_i + 1))}\big], \qquad R_i = \sum_s r_{s,i}, \quad C_i = \sum_s |r_{s,i}|
+
+    with regrets in units of ``range``. For every expert :math:`R_i \le \sqrt{3 C_i \ln(B/\pi_i)}`,
+    :math:`B = 1 + \tfrac32 \sum_j \pi_j (1 + \ln(1 + C_j))`: ``bounds.ada_normal_hedge``. The
+    guesses of an optimistic learner are not used: this potential has no optimistic form with a
+    proof.
+
+    Parameters
+    ----------
+    range
+        How far the losses of a round may lie apart, such as D G. Unless given it is measured: the
+        largest regret so far; the bound is proved for a range that is given.
+
+    References
+    ----------
+    Luo and Schapire (2015), "Achieving all with no parameters: AdaNormalHedge".
+    """
+
+    def __init__(self, *, range: float | None = None) -> None:
+        self.range = None if range is None else arguments.positive("range", range)
+
+    def __repr__(self) -> str:
+        return f"AdaNormalHedge(range={self.range})"
+
+    def settings(self) -> Mapping[str, Any]:
+        """The range, if one was given."""
+        return {"range": self.range}
+
+    def start(self, prior: Vector) -> AdaNormalHedgeState:
+        """Weights equal to the prior."""
+        prior = checked_prior(prior)
+        nothing = np.zeros_like(prior)
+        return AdaNormalHedgeState(
+            np.log(prior), nothing, nothing, nothing, prior, self.range or 0.0
+        )
+
+    def learn(
+        self, state: AdaNormalHedgeState, losses: Vector, surprise: float
+    ) -> AdaNormalHedgeState:
+        """Add the regrets of the round."""
+        met = surprises(state.weights, losses, np.zeros_like(losses), state.unit)
+        return state._replace(
+            regrets=met.shrink * state.regrets + met.regrets,
+            magnitudes=met.shrink * state.magnitudes + np.abs(met.regrets),
+            unit=met.unit,
+        )
+
+    def weigh(self, state: AdaNormalHedgeState, guesses: Vector) -> AdaNormalHedgeState:
+        """The weights of the coming round; the guesses are written down and not used."""
+        scores = state.log_prior + log_potential_slope(state.regrets, state.magnitudes)
+        return state._replace(guesses=guesses, weights=normalised(scores, state.log_prior))
+
+    def fork(
+        self, state: AdaNormalHedgeState, parents: Vector, prior: Vector
+    ) -> AdaNormalHedgeState:
+        """More experts, each with the past of its parent."""
+        return AdaNormalHedgeState(
+            np.log(prior),
+            state.regrets[parents],
+            state.magnitudes[parents],
+            state.guesses[parents],
+            shared_among_children(state.weights, parents, prior),
+            state.unit,
+        )
+
+
+def log_potential_slope(regrets: Vector, magnitudes: Vector) -> Vector:
+    r"""Logarithm of :math:`\tfrac12 [e^{[R+1]_+^2/(3(C+1))} - e^{[R-1]_+^2/(3(C+1))}]`.
+
+    Minus infinity where R <= -1.
+    """
+    # One published implementation has C - 1 in the second exponent: it divides by zero in the first
+    # rounds.
+    up, down = (
+        np.maximum(regrets + side, 0.0) ** 2 / (3 * (magnitudes + 1)) for side in (1.0, -1.0)
+    )
+    with np.errstate(divide="ignore"):
+        return np.asarray(up + np.log(-np.expm1(down - up)) - np.log(2.0))
+
+
+LARGEST_RATE = 0.5
+"""ln(1 + x) >= x - x^2 and e^(x - x^2) <= 1 + x hold for x >= -1/2."""
+
+
+class AdaptMLProdState(NamedTuple):
+    """What the meta needs for the next round; shapes ``(N,)``."""
+
+    log_prior: Vector
+    log_products: Vector
+    """Logarithms of the experts' products w."""
+    squares: Vector
+    """V: sum of squared surprises (r_i - rhat_i)^2 so far, in the unit."""
+    rates: Vector
+    """eta_i of the coming round."""
+    guesses: Vector
+    weights: Vector
+    """p_t."""
+    unit: float
+    """Regrets count relative to this."""
+
+
+@final
+class AdaptMLProd:
+    r"""Products of 1 + rate times regret, with one rate per expert.
+
+    .. math:: \eta_{t,i} = \min\Big\{\tfrac12, \sqrt{\frac{\ln N}{1 + V_i}}\Big\}, \quad
+        w_{t+1,i} = \big(w_{t,i} (1 + \eta_{t,i} (r_{t,i} - \hat r_{t,i}))\,
+        e^{\eta_{t,i} \hat r_{t,i}}\big)^{\eta_{t+1,i}/\eta_{t,i}},
+        \quad p_{t,i} \propto \eta_{t,i} w_{t,i} e^{\eta_{t,i} \hat r_{t,i}}
+
+    :math:`V_i = \sum (r_{s,i} - \hat r_{s,i})^2`, where :math:`\hat r` are the regrets that the
+    guesses expect (0 without optimism), all in units of ``range``. Regret of order :math:`\sqrt{V_i
+    \ln N}`: ``bounds.adapt_ml_prod``.
+
+    Parameters
+    ----------
+    range
+        How far the losses of a round (less their guesses) may lie apart, such as D G, and twice
+        that with guesses. Unless given it is measured: the largest surprise so far; the bound is
+        proved for a range that is given.
+
+    References
+    ----------
+    Gaillard, Stoltz, van Erven (2014), "A second-order bound with excess losses"; with guesses Wei,
+    Hong, Lu (2016).
+    """
+
+    def __init__(self, *, range: float | None = None) -> None:
+        self.range = None if range is None else arguments.positive("range", range)
+
+    def __repr__(self) -> str:
+        return f"AdaptMLProd(range={self.range})"
+
+    def settings(self) -> Mapping[str, Any]:
+        """The range, if one was given."""
+        return {"range": self.range}
+
+    def start(self, prior: Vector) -> AdaptMLProdState:
+        """Weights equal to the prior."""
+        prior = checked_prior(prior)
+        nothing = np.zeros_like(prior)
+        rates = _rates(nothing, len(prior))
+        return AdaptMLProdState(
+            np.log(prior), np.log(prior), nothing, rates, nothing, prior, self.range or 0.0
+        )
+
+    def learn(self, state: AdaptMLProdState, losses: Vector, surprise: float) -> AdaptMLProdState:
+        """Multiply, and shrink the rates."""
+        met = surprises(state.weights, losses, state.guesses, state.unit)
+        squares = met.shrink**2 * state.squares + (met.regrets - met.expected) ** 2
+        rates = np.minimum(state.rates, _rates(squares, len(losses)))
+        won = np.log1p(state.rates * (met.regrets - met.expected)) + state.rates * met.expected
+        return state._replace(
+            log_products=rates / state.rates * (state.log_products + won),
+            squares=squares,
+            rates=rates,
+            unit=met.unit,
+        )
+
+    def weigh(self, state: AdaptMLProdState, guesses: Vector) -> AdaptMLProdState:
+        """The weights of the coming round."""
+        scores = np.log(state.rates) + state.log_products
+        unit = state.unit or 1.0
+        weights = consistent(
+            guesses,
+            lambda expected: normalised(scores + state.rates * expected / unit, state.log_prior),
+        )
+        return state._replace(guesses=guesses, weights=weights)
+
+    def fork(self, state: AdaptMLProdState, parents: Vector, prior: Vector) -> AdaptMLProdState:
+        """More experts, each with the past of its parent."""
+        family = np.bincount(parents, weights=prior)[parents]
+        return AdaptMLProdState(
+            np.log(prior),
+            state.log_products[parents] + np.log(prior / family),
+            state.squares[parents],
+            state.rates[parents],
+            state.guesses[parents],
+            shared_among_children(state.weights, parents, prior),
+            state.unit,
+        )
+
+
+def _rates(squares: Vector, experts: int) -> Vector:
+    """min{1/2, sqrt(ln N/(1 + V))}; one expert alone needs no rate and is given that of two."""
+    return np.asarray(np.minimum(LARGEST_RATE, np.sqrt(math.log(max(experts, 2)) / (1 + squares))))
+
+
+FLAT_SQUARES, FLAT_REGRET = 1.0, 50.0
+"""Below both the integrand is so smooth that 32 nodes give the integral to rounding.
+
+Above either nothing cancels.
+"""
+NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(32)
+ASYMPTOTIC = 25.0
+"""From here on six terms of the asymptotic series are exact, and e^(x^2) erfc(x) would soon be
+infinity times 0.
+"""
+
+
+class SquintState(NamedTuple):
+    """What the meta needs for the next round; shapes ``(N,)``."""
+
+    log_prior: Vector
+    regrets: Vector
+    """R: sum of the regrets r_i so far, in the unit."""
+    squares: Vector
+    """V: sum of squared surprises (r_i - rhat_i)^2 so far, in the unit."""
+    guesses: Vector
+    weights: Vector
+    """p_t."""
+    unit: float
+    """Regrets count relative to this."""
+
+
+@final
+class Squint:
+    r"""Exponential weights under every rate up to 1/2, with the improper prior 1/rate.
+
+    .. math:: p_{t+1,i} \propto \pi_i \int_0^{1/2} e^{\eta (R_i + \hat r_i) - \eta^2 V_i}\, d\eta,
+        \qquad R_i = \sum_s r_{s,i}, \quad V_i = \sum_s (r_{s,i} - \hat r_{s,i})^2
+
+    :math:`\hat r` are the regrets that the guesses expect (0 without optimism), all in units of
+    ``range``. Regret of order :math:`\sqrt{V_i (\ln(1/\pi_i) + \ln\ln T)}`: ``bounds.squint``.
+
+    Parameters
+    ----------
+    range
+        How far the losses of a round (less their guesses) may lie apart, such as D G, and twice
+        that with guesses. Unless given it is measured: the largest surprise so far; the bound is
+        proved for a range that is given.
+
+    References
+    ----------
+    Koolen and van Erven (2015), "Second-order quantile methods for experts and combinatorial
+    games".
+    """
+
+    def __init__(self, *, range: float | None = None) -> None:
+        self.range = None if range is None else arguments.positive("range", range)
+
+    def __repr__(self) -> str:
+        return f"Squint(range={self.range})"
+
+    def settings(self) -> Mapping[str, Any]:
+        """The range, if one was given."""
+        return {"range": self.range}
+
+    def start(self, prior: Vector) -> SquintState:
+        """Weights equal to the prior."""
+        prior = checked_prior(prior)
+        nothing = np.zeros_like(prior)
+        return SquintState(np.log(prior), nothing, nothing, nothing, prior, self.range or 0.0)
+
+    def learn(self, state: SquintState, losses: Vector, surprise: float) -> SquintState:
+        """Add the regrets of the round."""
+        met = surprises(state.weights, losses, state.guesses, state.unit)
+        return state._replace(
+            regrets=met.shrink * state.regrets + met.regrets,
+            squares=met.shrink**2 * state.squares + (met.regrets - met.expected) ** 2,
+            unit=met.unit,
+        )
+
+    def weigh(self, state: SquintState, guesses: Vector) -> SquintState:
+        """The weights of the coming round."""
+        unit = state.unit or 1.0  # nothing was met where it is 0
+
+        def weights_for(expected: Vector) -> Vector:
+            scores = [
+                log_integral(R, V)
+                for R, V in zip(state.regrets + expected / unit, state.squares, strict=True)
+            ]
+            return normalised(state.log_prior + np.array(scores), state.log_prior)
+
+        return state._replace(guesses=guesses, weights=consistent(guesses, weights_for))
+
+    def fork(self, state: SquintState, parents: Vector, prior: Vector) -> SquintState:
+        """More experts, each with the past of its parent."""
+        return SquintState(
+            np.log(prior),
+            state.regrets[parents],
+            state.squares[parents],
+            state.guesses[parents],
+            shared_among_children(state.weights, parents, prior),
+            state.unit,
+        )
+
+
+def log_integral(regret: float, squares: float) -> float:
+    r"""Logarithm of :math:`\int_0^{1/2} e^{\eta R - \eta^2 V} d\eta`, for any R and V >= 0.
+
+    With :math:`x = \eta \sqrt V - R/(2 \sqrt V)` the integral is :math:`e^{R^2/(4V)} V^{-1/2}
+    \int_a^b e^{-x^2} dx`, :math:`a = -R/(2 \sqrt V)`, :math:`b = (V - R)/(2 \sqrt V)`. Where a and
+    b have one sign, the factor in front is taken inside scaled error functions, which neither
+    overflow nor vanish.
+    """
+    R, V = float(regret), float(squares)
+    if V <= FLAT_SQUARES and abs(R) <= FLAT_REGRET:
+        eta = LARGEST_RATE * (NODES + 1) / 2
+        exponents = eta * R - eta**2 * V
+        top = float(exponents.max())
+        return top + math.log(LARGEST_RATE / 2 * float(NODE_WEIGHTS @ np.exp(exponents - top)))
+    if V == 0:  # (e^(R/2) - 1)/R
+        return max(R, 0.0) / 2 + math.log(-math.expm1(-abs(R) / 2) / abs(R))
+    root = math.sqrt(V)
+    a, b = -R / (2 * root), (V - R) / (2 * root)
+    front = math.log(math.sqrt(math.pi) / (2 * root))
+    end = R / 2 - V / 4  # the exponent at a rate of 1/2, a^2 - b^2
+    if a >= 0:
+        return front + math.log(_scaled_erfc(a) - _fading(end) * _scaled_erfc(b))
+    if b <= 0:
+        return front + end + math.log(_scaled_erfc(-b) - _fading(-end) * _scaled_erfc(-a))
+    return front + a * a + math.log(math.erf(b) + math.erf(-a))
+
+
+def _fading(exponent: float) -> float:
+    """e^x for x below 0."""
+    return math.exp(min(exponent, 0.0))
+
+
+def _scaled_erfc(x: float) -> float:
+    """e^(x^2) erfc(x) for x >= 0."""
+    if x < ASYMPTOTIC:
+        return math.exp(x * x) * math.erfc(x)
+    u = 1 / (2 * x * x)
+    return (1 - u * (1 - 3 * u * (1 - 5 * u * (1 - 7 * u * (1 - 9 * u))))) / (
+        x * math.sqrt(math.pi)
+    )

@@ -1,0 +1,200 @@
+r"""Bounds of Sword_var, Sword_small and Sword_best: Theorems 3, 5 and 7.
+
+In the formulas D is the diameter, G the gradient bound, L the smoothness, :math:`A = D^2 + 2 D
+P_T`, and :math:`\lambda = \ln N` with N the number of experts.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+from swordplay.parts import pools
+from swordplay.parts.learners.assumptions import Assumptions
+from swordplay.theory.bounds.meta_lemma_1_theorems_2_6 import (
+    OPTIMISM_COST,
+    paper_meta_regret,
+    paper_optimism_term,
+    safe_meta_regret,
+    warn_of_optimism_claim,
+)
+from swordplay.theory.bounds.ogd_oegd_theorems_1_4 import path_term
+from swordplay.theory.bounds.theorem import (
+    CALLER,
+    NonNegative,
+    Positive,
+    PositiveInt,
+    Tuning,
+    theorem,
+)
+
+
+@theorem
+def sword_var(
+    *,
+    diameter: Positive,
+    gradient_bound: Positive,
+    smoothness: Positive,
+    path_length: NonNegative,
+    variation: NonNegative,
+    experts: PositiveInt,
+    tuning: Tuning = "safe",
+    assumptions: Assumptions | None = None,
+) -> float:
+    r"""Regret bound of Sword_var.
+
+    .. math:: \text{safe: } E_v + 2 D \sqrt{\lambda (V_T + 2 G^2)} + 2 L D^2 \lambda, \qquad
+        E_v = \sqrt{\tfrac32 A (V_T + \tfrac34 G^2)} + L A
+
+    The paper's form is its expert bound at the best step of its pool, plus its meta bound at its
+    fixed rate :math:`\varepsilon`,
+
+    .. math:: \tfrac32 \sqrt{2 A V_T} + 4 L A + G D + \frac{2 + \lambda}{\varepsilon} + 2
+        \varepsilon D^2 V_T
+        + \varepsilon D^2 G^2.
+
+    References
+    ----------
+    Zhao et al. (2020), Theorem 3.
+    """
+    D, G, L, lam = diameter, gradient_bound, smoothness, math.log(experts)
+    A, V = path_term(D, path_length), variation
+    if tuning == "paper":
+        return _paper_variation_experts(A, D, G, L, V) + paper_meta_regret(D, G, L, lam, 2 * V)
+    return _safe_variation_experts(A, G, L, V) + safe_meta_regret(D, L, lam, V + 2 * G**2)
+
+
+@theorem
+def sword_small(
+    *,
+    diameter: Positive,
+    gradient_bound: Positive,
+    smoothness: Positive,
+    path_length: NonNegative,
+    comparator_loss: NonNegative,
+    experts: PositiveInt,
+    horizon: PositiveInt | None = None,
+    tuning: Tuning = "safe",
+    assumptions: Assumptions | None = None,
+) -> float:
+    r"""Regret bound of Sword_small, for losses that are nowhere negative.
+
+    .. math:: \text{safe: } c + \tfrac a2 + \sqrt{\tfrac{a^2}{4} + a (F_T + c)}, \qquad
+        a = 2 L D^2 \lambda, \quad c = E_s + D G \sqrt\lambda, \quad E_s = 3 \sqrt{L A F_T} + 2 L A
+
+    The paper's form is the same with :math:`a = 16 L D^2 (2 + \lambda)`: its meta regret is
+    :math:`2 D \sqrt{(2 + \lambda) \bar F_T}` and :math:`\bar F_T \le 4 L F^x_T` by its
+    self-bounding lemma. Its pool assumes :math:`F_T \le G D T`, which is false for some losses with
+    their minimum outside the domain. Given ``horizon``, the bound for those is that of the best
+    step of the pool; without ``horizon`` the function warns.
+
+    References
+    ----------
+    Zhao et al. (2020), Theorem 5; its self-bounding lemma is Lemma 4.
+    """
+    D, G, L, lam = diameter, gradient_bound, smoothness, math.log(experts)
+    A, F = path_term(D, path_length), comparator_loss
+    if tuning == "paper":
+        experts_part = _paper_small_loss_experts("sword_small", A, D, G, L, F, horizon)
+        return _solve_self_bounding(experts_part, 16 * L * D**2 * (2 + lam), F)
+    return _solve_self_bounding(
+        _safe_small_loss_experts(A, L, F) + D * G * math.sqrt(lam), 2 * L * D**2 * lam, F
+    )
+
+
+@theorem
+def sword_best(
+    *,
+    diameter: Positive,
+    gradient_bound: Positive,
+    smoothness: Positive,
+    path_length: NonNegative,
+    variation: NonNegative,
+    comparator_loss: NonNegative,
+    experts: PositiveInt,
+    horizon: PositiveInt | None = None,
+    tuning: Tuning = "safe",
+    assumptions: Assumptions | None = None,
+) -> float:
+    r"""Regret bound of Sword_best for losses that are nowhere negative: the smaller of two forms.
+
+    .. math:: \text{safe: } \min\Big\{ E_v + 2 D \sqrt{\lambda (V_T + (2 + 4 \ln 2) G^2)} + 2 L D^2
+        \lambda, \quad c + \tfrac a2 + \sqrt{\tfrac{a^2}{4} + a (F_T + c)} \Big\}
+
+    with :math:`a = 4 L D^2 \lambda`, :math:`c = E_s + L D^2 \lambda + 2 D G \sqrt{(2 + 4 \ln 2)
+    \lambda}`, :math:`E_v` and :math:`E_s` as in :func:`sword_var` and :func:`sword_small`;
+    ``experts`` counts both kinds. The paper's form assumes the paper's claim about the learned
+    optimism, which holds for G <= 1/4; for larger G the function warns.
+
+    References
+    ----------
+    Zhao et al. (2020), Theorem 7.
+    """
+    D, G, L, lam = diameter, gradient_bound, smoothness, math.log(experts)
+    A, V, F = path_term(D, path_length), variation, comparator_loss
+    if tuning == "paper":
+        warn_of_optimism_claim("sword_best", G)
+        by_variation = _paper_variation_experts(A, D, G, L, V) + paper_meta_regret(
+            D, G, L, lam, 2 * V + math.log(2)
+        )
+        meta = paper_optimism_term(D, L, lam)
+        experts_part = _paper_small_loss_experts("sword_best", A, D, G, L, F, horizon)
+        by_loss = _solve_self_bounding(experts_part + meta, 16 * L * D**2 * (2 + lam), F)
+        return min(by_variation, by_loss)
+    learning = OPTIMISM_COST * G**2
+    by_variation = _safe_variation_experts(A, G, L, V) + safe_meta_regret(D, L, lam, V + learning)
+    constant = (
+        _safe_small_loss_experts(A, L, F) + L * D**2 * lam + 2 * D * math.sqrt(learning * lam)
+    )
+    return min(by_variation, _solve_self_bounding(constant, 4 * L * D**2 * lam, F))
+
+
+def _safe_variation_experts(A: float, G: float, L: float, V: float) -> float:
+    """E_v: regret bound of the best expert of the safe pool, by the gradient variation."""
+    return math.sqrt(1.5 * A * (V + 0.75 * G**2)) + L * A
+
+
+def _safe_small_loss_experts(A: float, L: float, F: float) -> float:
+    """E_s: regret bound of the best expert of the safe pool, by the comparators' loss."""
+    return 3 * math.sqrt(L * A * F) + 2 * L * A
+
+
+def _paper_variation_experts(A: float, D: float, G: float, L: float, V: float) -> float:
+    """Regret bound of the best expert of the paper's pool, by the gradient variation.
+
+    A/(2 eta) + eta V + G D within a factor of two of the best eta is at most 1.5 times its minimum,
+    or 4 L A at the largest step.
+    """
+    return 1.5 * math.sqrt(2 * A * V) + 4 * L * A + G * D
+
+
+def _paper_small_loss_experts(
+    bound: str, A: float, D: float, G: float, L: float, F: float, horizon: int | None
+) -> float:
+    """Regret bound of the best expert of the paper's pool, by the comparators' loss.
+
+    (A/(2 eta) + eta L F) / (1 - eta L) with 1 - eta L >= 1/2, within a factor of two of the best
+    eta, or at the largest step 1/(4L). The smallest step of the pool is the best one for F_T = G D
+    T; if the comparators lose more, the bound is the smallest over the steps of the pool.
+    """
+    if horizon is None:
+        warnings.warn(
+            f"bounds.{bound}(tuning='paper') presumes comparator_loss <= gradient_bound * diameter "
+            "* horizon, as the paper does, and is false otherwise. Give horizon=T, and the bound "
+            "holds in both cases.",
+            UserWarning,
+            stacklevel=CALLER,
+        )
+    elif G * D * horizon < F:
+        steps = pools.small_loss(
+            diameter=D, gradient_bound=G, smoothness=L, horizon=horizon
+        ).tolist()
+        return float(
+            min((A / (2 * eta) + eta * L * F) / (1 - eta * L) for eta in steps if eta * L < 1)
+        )
+    return 3 * math.sqrt(2 * L * A * F) + 6 * L * A
+
+
+def _solve_self_bounding(c: float, a: float, F: float) -> float:
+    """The largest R with R <= c + sqrt(a (F + R)), where F + R is the learner's own loss."""
+    return c + a / 2 + math.sqrt(a**2 / 4 + a * (F + c))

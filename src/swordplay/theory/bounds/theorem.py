@@ -1,0 +1,93 @@
+"""The decorator ``@theorem``, which checks the arguments and assumptions of a bound."""
+
+from __future__ import annotations
+
+import functools
+import types
+import typing
+from collections.abc import Callable
+from typing import Annotated, Any, Literal, TypeVar
+
+from swordplay.core import arguments
+from swordplay.core.arguments import checked
+
+F = TypeVar("F", bound=Callable[..., float])
+
+Positive = Annotated[float, arguments.positive]
+"""A finite number greater than 0."""
+NonNegative = Annotated[float, arguments.nonnegative]
+"""A finite number of at least 0."""
+PositiveInt = Annotated[int, arguments.integer]
+"""A whole number of at least 1."""
+NonNegativeInt = Annotated[int, functools.partial(arguments.integer, least=0)]
+"""A whole number of at least 0."""
+Tuning = Literal["safe", "paper"]
+"""Which constants a bound is for: the library's defaults, or the paper's own pools and rates."""
+
+Check = Callable[[str, Any], Any]
+"""From the name and the value of an argument to the clean value; raises an error in words."""
+
+CALLER = 5
+"""``stacklevel`` of a warning in a helper of a bound that is to name the caller of the bound.
+
+Between them lie the helper, the bound, and the wrappers of ``representable`` and ``theorem``.
+"""
+
+
+def theorem(bound: F) -> F:
+    """Check the arguments of a bound before it is computed, and its result for overflow.
+
+    Every parameter annotated by ``Positive``, ``NonNegative``, ``PositiveInt``,
+    ``NonNegativeInt``, a ``Literal`` of strings, or another ``Annotated`` type that carries a check
+    is checked and converted to a float or an int. ``None`` passes where the annotation is
+    ``... | None``. If ``assumptions`` are given, they must hold. Numbers whose formula overflows or
+    divides by an underflowed zero raise a ``ValueError`` that names them.
+
+    >>> @theorem
+    ... def half(*, diameter: Positive) -> float:
+    ...     return diameter / 2
+    >>> half(diameter=-1.0)
+    Traceback (most recent call last):
+        ...
+    ValueError: diameter must be greater than 0, got -1.0. Give a positive number.
+    """
+    hints = typing.get_type_hints(bound, include_extras=True)
+    checks = {name: check for name, hint in hints.items() if (check := _check_of(hint)) is not None}
+    computed = checked(bound)
+
+    @functools.wraps(bound)
+    def checked_bound(*given: Any, **named: Any) -> float:
+        if named.get("assumptions") is not None:
+            named["assumptions"].require(f"bounds.{bound.__name__}")
+        for name, check in checks.items():
+            if name in named:
+                named[name] = check(name, named[name])
+        return computed(*given, **named)
+
+    return checked_bound  # type: ignore[return-value]  # functools.wraps keeps the signature
+
+
+def _check_of(hint: Any) -> Check | None:
+    """The check that an annotation asks for, or None."""
+    origin, members = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        alternatives = [member for member in members if member is not types.NoneType]
+        check = _check_of(alternatives[0]) if len(alternatives) == 1 else None
+        return None if check is None else functools.partial(_check_unless_none, check)
+    if origin is Annotated:
+        limit: Check = members[1]
+        return limit
+    if origin is Literal:
+        return functools.partial(_check_choice, members)
+    return None
+
+
+def _check_unless_none(check: Check, name: str, value: Any) -> Any:
+    return None if value is None else check(name, value)
+
+
+def _check_choice(choices: tuple[str, ...], name: str, value: Any) -> str:
+    if not (isinstance(value, str) and value in choices):
+        allowed = " or ".join(map(repr, choices))
+        raise ValueError(f"{name} must be {allowed}, got {arguments.short_repr(value)}.")
+    return value
