@@ -595,6 +595,28 @@ MUTANTS = [
         ("penalty / np.maximum(lengths, penalty)", "1.0 + 0 * lengths"),
     ),
     *_in(
+        "theory/hindsight/duality.py",
+        ("tests/theory/hindsight/test_duality.py",),
+        ("residuals[1:] += duals", "residuals[1:] -= duals"),
+        ("min((self[:2], other[:2])", "max((self[:2], other[:2])"),
+    ),
+    *_in(
+        "theory/hindsight/one_dimension.py",
+        ("tests/theory/hindsight/test_one_dimension.py",),
+        ("HALVINGS = 56", "HALVINGS = 26"),
+    ),
+    *_in(
+        "theory/plane_projection.py",
+        ("tests/theory/test_plane_projection.py",),
+        ("2.0 * (sums - axes) - sums[-1]", "2.0 * (sums - 0.5 * axes) - sums[-1]"),
+        ("np.where(points_down, -e_axes, e_axes)", "e_axes + 0 * v_axes"),
+    ),
+    *_in(
+        "theory/variation_quadratic.py",
+        ("tests/theory/test_variation_quadratic.py",),
+        ("BISECTIONS = 64", "BISECTIONS = 8"),
+    ),
+    *_in(
         "theory/variation_search.py",
         ("tests/theory/test_variation.py",),
         ("np.square(pieces.end - pieces.start) / 8", "np.square(pieces.end - pieces.start) / 800"),
