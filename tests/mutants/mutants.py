@@ -944,7 +944,7 @@ MUTANTS = [
     *_in(
         "parts/metas/other_metas.py",
         (METAS,),
-        ("+ state.rates * met.expected", ""),
+        ("+ state.rates * scaled.expected", ""),
         ("rates / state.rates * (state.log_products", "(state.log_products"),
         ("scores = np.log(state.rates) + state.log_products", "scores = state.log_products"),
     ),
@@ -954,8 +954,8 @@ MUTANTS = [
         ("front + end + math.log", "front + math.log"),
         ("return front + a * a + math.log", "return front + math.log"),
         (
-            "(met.regrets - met.expected) ** 2, unit=met.unit",
-            "met.regrets**2, unit=met.unit",
+            "(scaled.regrets - scaled.expected) ** 2, unit=scaled.unit",
+            "scaled.regrets**2, unit=scaled.unit",
         ),
     ),
     *_in(
