@@ -28,13 +28,11 @@ from checkpoint.kinds import (
 )
 from checkpoint.kinds_of_runs import (
     bulk_kind,
-    early_kind,
     job_kind,
     keyed_kind,
     spark_kind,
     taught_kind,
     tracker_kind,
-    twice_kind,
 )
 from checkpoint.kinds_of_services import folder_kind, late_kind, server_kind
 
@@ -102,9 +100,6 @@ KINDS: dict[str, Callable[[], Kind]] = {
     "tracker of keys, values": lambda: keyed_kind("regression"),
     "tracker of keys, classes": lambda: keyed_kind("multi-class"),
     "tracker of keys in bulk": bulk_kind,
-    "tracker of rows that come twice, values": lambda: twice_kind("regression"),
-    "tracker of rows that come twice, classes": lambda: twice_kind("multi-class"),
-    "first rows of a pipe": early_kind,
     "file of track": job_kind,
     "file of learn": taught_kind,
     "Spark, values": lambda: spark_kind("squared", 0, single=False),
@@ -139,8 +134,6 @@ MILLISECONDS = {
     "tracker of keys, values": 17,
     "tracker of keys, classes": 22,
     "tracker of keys in bulk": 7,
-    "tracker of rows that come twice, values": 20,
-    "tracker of rows that come twice, classes": 20,
     "first rows of a pipe": 2,
     "file of track": 14,
     "file of learn": 11,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from checkpoint.kinds import LARGEST_PREDICTION, Kind, Refused, bounded, refusing, rows, sane
+from checkpoint.kinds import LARGEST_PREDICTION, Kind, bounded, refusing, rows, sane
 from checkpoint.structured import in_bytes
 from swordplay.core import checkpoint
 from swordplay.core.types import State
@@ -87,40 +87,6 @@ def keyed_kind(task: str) -> Kind:
     return Kind(keyed.state(), use)
 
 
-def twice_kind(task: str) -> Kind:
-    """A tracker of rows that come twice, some of which wait for their targets."""
-    import pyarrow as pa
-
-    from swordplay.tracking import Settings, trackers
-    from tracking.worlds import column, twice, world
-
-    batch = twice(world(task, 60, seed=3), delay=10)
-    tracker = trackers.begin(Settings("y", task, id=("name",), twice=True, level=0.9), batch)
-    tracker.track(batch.slice(0, 80), np.arange(1, 81))
-    more, numbers = batch.slice(80), np.arange(81, len(batch) + 1)
-
-    def use(state: State, path: str) -> None:
-        checkpoint.save(path, state, kind="track")
-        with refusing(
-            KeyError,
-            TypeError,
-            ValueError,
-            LookupError,
-            OverflowError,
-            AttributeError,
-            RecursionError,
-        ):
-            loaded = trackers.resumed(checkpoint.load(path))
-        with refusing(KeyError):
-            answers = pa.Table.from_batches([loaded.track(more, numbers).predictions])
-        found = column(answers, "loss")
-        assert (np.abs(found[~np.isnan(found)]) <= LARGEST_PREDICTION**2).all()
-        loaded.story("x")
-        trackers.resumed(loaded.state())
-
-    return Kind(tracker.state(), use)
-
-
 SHOPS = 4
 
 
@@ -159,28 +125,6 @@ def bulk_kind() -> Kind:
         trackers.resumed(loaded.state())
 
     return Kind(bulk.state(), use)
-
-
-def early_kind() -> Kind:
-    """The first rows of a pipe, kept until there are enough of them."""
-    from swordplay.tracking.early import Early
-    from tracking.worlds import world
-
-    batch = world("regression", 60, seed=3)
-    more, numbers = batch.slice(40), np.arange(41, 61)
-
-    def use(state: State, path: str) -> None:
-        checkpoint.save(path, state, kind="track")
-        with refusing(KeyError, TypeError, ValueError):
-            loaded = Early.read(checkpoint.load(path))
-        if not loaded.rows.schema.equals(batch.schema) or loaded.numbers[-1:] > 40:
-            raise Refused("a run compares them with its columns and with the rows that it has done")
-        together = loaded.and_(more, numbers)
-        together.enough("y")
-        together.rows.to_pylist()
-        Early.read(together.state())
-
-    return Kind(Early(batch.slice(0, 40), np.arange(1, 41)).state(), use)
 
 
 def job_kind() -> Kind:

@@ -11,19 +11,16 @@ from swordplay.core.state import Field, check, check_number
 from swordplay.keyed import Keyed
 from swordplay.keyed.folder import Folder
 from swordplay.late import LateModel
-from swordplay.parts.metas.sleeping import CoinBetting, Life, Multiplicative, Normal
+from swordplay.parts.learners.saol_cbce_sacs import CoinBetting, Life, Multiplicative, Normal
 from swordplay.serving.limits import Bounds
 from swordplay.serving.models import Models
 from swordplay.sklearn import SwordClassifier, SwordRegressor
 from swordplay.tracking import Settings, trackers
-from swordplay.tracking.early import Early
 from swordplay.tracking.packing import pack, unpack
-from swordplay.tracking.parts import is_part
 from swordplay.tracking.rungs import COUNT, Rungs
-from swordplay.tracking.steps import Steps
+from swordplay.tracking.series_detection import is_part
 from swordplay.tracking.totals import Totals
 from tracking.test_bulk import table
-from tracking.worlds import world
 
 BALL = sp.Ball(2)
 
@@ -135,20 +132,6 @@ def test_sums_that_no_game_leads_to(meta, entry, place, value):
         fresh.load_state(good | {entry: changed})
 
 
-STEPS = [3, 2, 0, 0, 5.0, 0.0, 4.0, 9, 1.0, 9.0, "mark"]
-
-
-@pytest.mark.parametrize(
-    ("place", "value"),
-    [(0, []), (0, 3.0), (6, [[]]), (4, None), (7, 2**63), (7, "9"), (8, None), (10, 1)],
-)
-def test_steps_of_time(place, value):
-    Steps.resumed({"steps": json.dumps(STEPS)})
-    changed = [*STEPS[:place], value, *STEPS[place + 1 :]]
-    with pytest.raises(ValueError, match=r"order\.steps|last of the dates"):
-        Steps.resumed({"steps": json.dumps(changed)})
-
-
 STATES = [
     {"a": np.arange(6.0).reshape(2, 3), "n": 1, "t": "x"},
     {"a": np.arange(2.0).reshape(1, 2), "n": 2, "t": "y"},
@@ -194,15 +177,6 @@ def test_sums_and_points_are_doubles_whatever_the_file_says():
     assert {
         one.dtype for one in (totals.errors, totals.open_rungs, totals.figures, rungs.points)
     } == {np.dtype(np.float64)}
-
-
-@pytest.mark.parametrize("last", [-(2**63), 0, 4, 5.0])
-def test_numbers_of_first_rows_ascend(last):
-    saved = Early(world("regression", 5, seed=3), np.arange(1, 6)).state()
-    Early.read(saved)
-    for numbers in (np.array([1, 2, 3, 4, last]), np.array(3), np.arange(1, 5)):
-        with pytest.raises(ValueError, match="no numbers that ascend"):
-            Early.read(saved | {"numbers": numbers})
 
 
 @pytest.mark.parametrize("change", [{"dim": 2}, {"dim": 4}, {"lags": 1}])

@@ -2,7 +2,6 @@
 none of it.
 """
 
-import json
 import re
 
 import numpy as np
@@ -14,8 +13,6 @@ from swordplay.engine.saved import KEPT_OF_ROUND
 from swordplay.intervals import layout
 from swordplay.keyed.bands import BandForm
 from swordplay.sklearn import SwordRegressor
-from swordplay.tracking import Settings, trackers
-from tracking.worlds import twice, world
 
 BALL = sp.Ball(2)
 
@@ -72,24 +69,6 @@ def test_steps_are_not_made_of_sums_that_lost_their_digits(make):
     learner.load_state(learner.state())
     with pytest.raises(ValueError, match=rf"state\['{name}'\] must hold numbers from 1e-300"):
         learner.load_state(learner.state() | {name: np.full_like(energy, 1e-310)})
-
-
-def test_sums_of_before_that_are_not_finite_are_refused_by_name():
-    learner = taught(sp.OGD(BALL, 0.1))
-    before = {
-        name: value
-        for name, value in learner.state().items()
-        if not name.endswith(("turning", "pull"))
-    }
-    learner.load_state(before)
-    with pytest.raises(ValueError, match=r"state\['certificate.*must hold numbers"):
-        learner.load_state(
-            before
-            | {
-                "certificate.inverse_growth": np.array([1e300]),
-                "certificate.farthest": np.array([1e140]),
-            }
-        )
 
 
 @pytest.mark.parametrize(
@@ -159,36 +138,6 @@ def test_records_of_intervals_hold_what_intervals_do(place, value, told):
     records[1, where] = value
     with pytest.raises(ValueError, match=told):
         form.require_sane(records)
-
-
-@pytest.mark.parametrize(
-    ("change", "told"),
-    [
-        (
-            lambda said, answered, score: said[-1][1].__setitem__(0, 1e200),
-            r"said\.last",
-        ),  # its square is no number
-        (lambda said, answered, score: said[-1][1].__setitem__(1, "x"), r"said\.usual"),
-        (lambda said, answered, score: answered[0].__setitem__(1, "x"), "answered"),
-        (
-            lambda said, answered, score: score[2].__setitem__(1, -1.0),
-            r"score\.no change",
-        ),  # it has no root
-        (lambda said, answered, score: score.__setitem__(3, None), r"said\.last"),
-        (lambda said, answered, score: score.__setitem__(4, 1e300), r"score\.total"),
-        (lambda said, answered, score: score.__setitem__(5, [["x", 3]]), "sums over its answers"),
-    ],
-)
-def test_rows_that_come_twice(change, told):
-    rows = twice(world("regression", 40, seed=3), delay=5)
-    tracker = trackers.begin(Settings("y", id=("name",), twice=True), rows)
-    tracker.track(rows.slice(0, 60), np.arange(1, 61))
-    state = tracker.state()
-    trackers.resumed(state)
-    parts = json.loads(state["twice"])
-    change(*parts)
-    with pytest.raises(ValueError, match=told):
-        trackers.resumed(state | {"twice": json.dumps(parts)})
 
 
 def test_a_guess_that_is_doubled_is_not_below_the_first_one():

@@ -64,7 +64,7 @@ def test_learning_a_file_that_shares_its_first_rows_is_refused(tmp_path, capsys,
     said = capsys.readouterr().err
     assert 2800 <= first_row(said) <= 3001
     assert f"swordplay learn - --state m.state < new.{format}" in said
-    assert "--id" in said
+    assert "swordplay serve" in said
     assert "LateModel" in said
     assert (tmp_path / "m.state").read_bytes() == before
     write(tmp_path / f"short.{format}", table().slice(0, 4000))
@@ -104,7 +104,7 @@ def test_a_file_that_is_exported_again_with_late_targets_is_refused(tmp_path, ca
     assert run(command) == 2
     said = capsys.readouterr().err
     assert 4500 <= first_row(said) <= ROWS - 124
-    assert "--twice and --id" in said
+    assert "swordplay.late.LateModel" in said
     for name, content in before.items():
         assert (tmp_path / name).read_bytes() == content
 

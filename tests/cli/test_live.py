@@ -185,21 +185,6 @@ def test_ids_on_the_command_line(piped):
         assert list(table(out)[0])[: len(names) + 2] == ["row", *names, "prediction"]
 
 
-def test_a_task_that_changes_is_said(piped):
-    rows = ["x,y\n", "1,0\n", "2,1\n", "3,0.37\n", "4,1.5\n", "5,2\n"]
-    code, _, err = piped(rows, size=3, seconds=1.6)
-    assert code == 0
-    assert "y: binary, as all values are 0 or 1 (only 2 rows to tell by; --task insists)." in err
-    assert "y: regression and not binary, as the values are numbers, not all of them whole" in err
-
-
-def test_what_is_confirmed_at_the_end_of_a_short_pipe_is_said(piped):
-    rows = ["x,y\n", *(f"{k % 7},{k % 5}.5\n" for k in range(69))]
-    code, _, err = piped(rows, size=40, seconds=1.3)
-    assert code == 0
-    assert err.count("y: regression is confirmed by the first 69 rows.") == 1
-
-
 def test_hints_for_counts_and_classes(piped):
     rows = ["x,y\n", *(f"{k % 7},{k % 9}\n" for k in range(300))]
     _, out, err = piped(rows, "--json")

@@ -123,50 +123,33 @@ def test_json(capsys, tmp_path, task):
     ]
 
 
-def test_the_report_says_that_it_does_not_look_back(capsys, prices):
-    assert (
-        run(["track", "prices.csv", "--target", "price", "--report", "r.html", "--no-hindsight"])
-        == 0
-    )
-    page = (prices.parent / "r.html").read_text(encoding="utf-8")
-    assert "is left out, because it was not asked for (--no-hindsight)." in page
+def test_the_report_has_the_regret_only_with_hindsight(capsys, prices):
+    track = ["track", "prices.csv", "--target", "price", "--report", "r.html"]
+    page = prices.parent / "r.html"
+    assert run(track) == 0
     captured = capsys.readouterr()
-    assert "looks back" not in captured.err
+    assert "hindsight" not in captured.err
     assert re.search(r"RMSE +MAE", captured.out)
+    assert "Regret against every comparator" not in page.read_text(encoding="utf-8")
+    assert run([*track, "--hindsight"]) == 0
+    # said though standard error is no terminal
+    assert "The best models of hindsight are computed" in capsys.readouterr().err
+    assert "Regret against every comparator" in page.read_text(encoding="utf-8")
 
 
 def test_examples_of_the_help_run(capsys, prices, monkeypatch):
     examples = [line.strip() for line in track.EXAMPLES.splitlines() if "swordplay track" in line]
-    assert len(examples) == 6
-    flights = {"flight": [*"abcdefabc"], "wind": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 1.0, 2.0, 3.0]}
-    delays = [None, None, None, 8.0, 10.0, 12.0, 2.0, 4.0, 6.0]
-    write(prices.parent / "flights.csv", pa.record_batch(flights | {"delay": delays}))
+    assert len(examples) == 5
     for example in examples[:-1]:
         assert run([*shlex.split(example.split(">")[0])[1:], "--force"]) == 0, (
             capsys.readouterr().err
         )
-        told = capsys.readouterr().err
-        assert ("The report looks back" in told) == (
-            "--report" in example
-        )  # said though standard error is no terminal
     assert {
         "predictions.parquet",
         "predictions.csv",
         "prices.state",
         "report.html",
-        "late.state",
     } <= set(os.listdir())
-    assert [line["truth"] for line in lines("late.csv")] == [
-        "",
-        "",
-        "",
-        "8",
-        "10",
-        "12",
-        "2",
-        "4",
-        "6",
-    ]
     assert "<html" in (prices.parent / "report.html").read_text()[:1000]
     pipe = examples[-1].replace("tail -n +1 -f", "cat").replace("swordplay", shlex.join(COMMAND))
     done = subprocess.run(pipe, shell=True, capture_output=True, text=True, check=True)
@@ -178,6 +161,14 @@ def test_examples_of_the_help_run(capsys, prices, monkeypatch):
     ("arguments", "told"),
     [
         (["prices.csv"], "Missing option '--target'"),
+        (["prices.csv", "--target", "price", "--hindsight"], "Give --report as well"),
+        (
+            [
+                *("prices.csv", "--target", "price", "--report", "r.html"),
+                *("--hindsight", "--key", "colour"),
+            ],
+            "does not go together with --key",
+        ),
         (["--target", "price"], "Missing argument 'FILE'"),
         (["nothing.csv", "--target", "price"], "nothing.csv"),
         (["prices.csv", "--target", "prise"], "Did you mean 'price'?"),

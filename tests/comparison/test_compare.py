@@ -157,52 +157,6 @@ def test_only_those_asked_for_take_part_beside_the_estimator(table):
         compare(field(*table), only=["Swort"])
 
 
-def test_all_brings_the_rest_of_the_field(table):
-    """Everybody unasked and the baselines of the literature.
-
-    Each says what the same learner says by hand.
-    """
-    rows, targets = table[0][:120], table[1][:120]
-    place = field(rows, targets)
-    usual = {one.name for one in compare(place).results}
-    found = compare(place, only=["all"])
-    others = {one.name for one in found.results} - usual
-    assert usual < {one.name for one in found.results}
-    classes = {
-        "SwordPlusPlus",
-        "AderTrueLosses",
-        "OptimisticOGD",
-        "SAOL",
-        "CBCE",
-        "SACS",
-        "MetaGrad",
-        "PBGD",
-    }
-    swapped = {
-        f"SwordBest+{name}" for name in ("fixed share", "AdaNormalHedge", "Adapt-ML-Prod", "Squint")
-    }
-    assert others == {f"sp.{name}" for name in classes} | {"best sp.RestartedOGD"} | swapped
-    assert result(found, "best sp.RestartedOGD").setting in ("10", "100")
-    assert [one.name for one in compare(place, only=["cbce"]).of("learner")] == ["sp.CBCE"]
-
-    (stream,) = place.streams
-    bound = place.gradient_bound
-    by_hand = {
-        "sp.CBCE": sp.CBCE(place.domain, gradient_bound=bound),
-        "sp.SwordPlusPlus": sp.SwordPlusPlus(
-            place.domain, horizon=120, gradient_bound=bound, smoothness=place.smoothness
-        ),
-    }
-    for name, learner in by_hand.items():
-        said = []
-        for row, loss in zip(stream.features, stream, strict=True):
-            said.append(row @ learner.decision)
-            learner.observe(loss)
-        predictions = np.array(said) * place.unit + place.centers
-        rmse = np.sqrt(np.mean((predictions - targets)[1:] ** 2))
-        assert result(found, name).error == pytest.approx(rmse, rel=ROUNDING)
-
-
 def test_progress_reaches_its_plan(table):
     calls = []
     compare(

@@ -1,4 +1,4 @@
-"""Parts that the engine does not know: left to choose, play goes on readably.
+"""Composition that the engine does not know: left to choose, play goes on readably.
 
 Asked for the engine, it says why not.
 """
@@ -15,7 +15,7 @@ import swordplay as sp
 from engine.duels import duel
 from swordplay.core.types import GameConstants
 from swordplay.engine import NotCompilable
-from swordplay.parts.learners.ensemble import Ensemble
+from swordplay.parts.learners.meta_expert import MetaExpertLearner
 
 GAME = duel(0, "squared", rounds=30)
 BALL, DIM = GAME.domain, GAME.domain.dim
@@ -102,7 +102,7 @@ def with_part(**changed: Any) -> Callable[[], Any]:
         plain = sp.SwordBest(BALL, **GAME.constants).parts
         parts = plain._replace(**changed)
         hedge = sp.metas.OptimisticHedge(parts.rate, parts.constants)
-        return Ensemble(parts.domain, parts.experts, parts.prior, hedge, parts.optimism)
+        return MetaExpertLearner(parts.domain, parts.experts, parts.prior, hedge, parts.optimism)
 
     return make
 

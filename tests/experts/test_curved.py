@@ -11,7 +11,7 @@ from tests.tolerances import TWIN
 import swordplay as sp
 from swordplay import bounds
 from swordplay.parts.experts import NewtonExperts
-from swordplay.parts.learners.curved import RIDGE, curved_discounts
+from swordplay.parts.learners.metagrad_curved import RIDGE, curved_discounts
 
 DISCOUNTS = [0.5, 0.9, 0.99]
 

@@ -14,26 +14,24 @@ from tolerances import ROUNDING, TWIN
 
 def test_a_gauge_by_hand():
     scale = DomainScale().after(2.0, 0.0, 0.0)
-    assert scale == (2.0, 0.0, (), ())  # no gradient: nobody knows how wide
+    assert scale == (2.0, 0.0, 1.0)  # no gradient: nobody knows how wide
     scale = scale.after(1.0, 3.0, 0.0)
-    assert scale == (2.0, 3.0, (), ())  # 2 |g| / L = 2 * 3 / 2, L the largest so far
+    assert scale == (2.0, 3.0, 1.0)  # 2 |g| / L = 2 * 3 / 2, L the largest so far
     assert scale.after(4.0, 90.0, 1.25) == (
         4.0,
         3.0,
-        (),
-        (),
+        1.0,
     )  # only the first gradient starts it; 2 * 1.25 and 90 / (4 * 8) are less
     assert scale.after(2.0, 80.0, 1.25) == (
         2.0,
         5.0,
-        (),
-        (),
+        1.0,
     )  # 80 / (2 * 8): two steps of the capped descent expert
-    assert scale.after(0.5, 1.0, 1.75) == (2.0, 3.5, (), ())  # 2 * 1.75
+    assert scale.after(0.5, 1.0, 1.75) == (2.0, 3.5, 1.0)  # 2 * 1.75
 
 
 def test_of_losses_without_a_smoothness_the_whole_domain_is_of_use():
-    assert DomainScale().after(0.0, 1e-9, 0.0) == (0.0, math.inf, (), ())
+    assert DomainScale().after(0.0, 1e-9, 0.0) == (0.0, math.inf, 1.0)
 
 
 def test_steps_by_hand():
@@ -142,13 +140,6 @@ def test_the_patient_expert_waits_for_eight_rounds_and_no_longer():
     assert AVERAGED_ROUNDS == 8
 
 
-def states_of_before(dim):
-    """A fresh state, one of before that says a patience, and one that says neither."""
-    now = sp.Sword(sp.Ball(dim, 1e6)).state()
-    neither = {name: value for name, value in now.items() if name != "domain_scale.step_shrink"}
-    return {"now": now, "patience": {**neither, "domain_scale.patience": 10.0}, "neither": neither}
-
-
 def test_many_coordinates_ask_for_caution():
     """The root of 64ths of their number: capped extra-gradient steps are as much shorter, the
     others by its square.
@@ -173,15 +164,10 @@ def test_many_coordinates_ask_for_caution():
     )
 
 
-@pytest.mark.parametrize("of", ["now", "patience", "neither"])
-def test_states_of_before_go_on_as_they_were(of):
-    """With what they say of the patience (else eight rounds), and without step_shrink.
-
-    Readable learner and engine alike.
-    """
-    assert [DomainScale(patience=10.0).average(t) for t in (0, 4, 9, 50)] == [1.0, 5.0, 10.0, 10.0]
+def test_states_keep_the_caution():
+    """The readable learner and the engine go on from a state with the same steps."""
     assert [DomainScale().average(t) for t in (0, 4, 9, 50)] == [1.0, 5.0, 8.0, 8.0]
-    row, saved = np.eye(256)[0], states_of_before(256)[of]
+    row, saved = np.eye(256)[0], sp.Sword(sp.Ball(256, 1e6)).state()
     learner, other = sp.Sword(sp.Ball(256, 1e6)), sp.Sword(sp.Ball(256, 1e6))
     learner.load_state(saved)
     other.load_state(saved)
@@ -196,10 +182,9 @@ def test_states_of_before_go_on_as_they_were(of):
         }
         half = len(learner.weights) // 2
         inverse = found["certificate.inverse_step"]
-        assert inverse[half] == pytest.approx(2 * (10 if of == "patience" else 8), rel=ROUNDING)
+        assert inverse[half] == pytest.approx(2 * 8, rel=ROUNDING)
         np.testing.assert_allclose(inverse, learner.state()["certificate.inverse_step"], rtol=TWIN)
-        assert inverse[0] >= 2 * (2.0 if of == "now" else 1.0) * (1 - ROUNDING)
+        assert inverse[0] >= 2 * 2.0 * (1 - ROUNDING)
     again = sp.engine.twin(sp.Sword(sp.Ball(256, 1e6)), "squared")
     again.load_compact_state(compiled.compact_state())
-    assert again.memory.live[LIVE.patience] == saved.get("domain_scale.patience", 0.0)
-    assert again.memory.live[LIVE.caution] == saved.get("domain_scale.step_shrink", 0.0)
+    assert again.memory.live[LIVE.caution] == saved["domain_scale.step_shrink"] == 2.0

@@ -313,6 +313,12 @@ def test_remarks_and_keys_are_shown_in_the_words_of_python():
         (lambda t: t, {"target": "price", "types": {"size": "amount"}}, "'size' the kind 'amount'"),
         (lambda t: t, {"target": "price", "missing": "gone"}, "missing must be a list"),
         (lambda t: t, {"target": "price", "report": "r.pdf"}, "report must end in .html"),
+        (lambda t: t, {"target": "price", "hindsight": True}, "Give report as well"),
+        (
+            lambda t: t,
+            {"target": "price", "key": "day", "report": "r.html", "hindsight": True},
+            "does not go together with key",
+        ),
         (
             lambda t: t,
             {"target": "price", "report": "nowhere/r.html"},

@@ -68,7 +68,7 @@ def test_headline_tables_and_still_pictures_need_no_script(page):
         reader.texts("p", "lead")[0],
     )
     assert len(reader.all("svg")) == len(reader.all("figure", "chart")) == len(reader.charts()) == 8
-    assert len(reader.all("table")) == 7
+    assert len(reader.all("table")) == 6
     order = [
         "In short",
         "Actual and predicted",

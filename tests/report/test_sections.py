@@ -2,27 +2,23 @@
 comparator.
 """
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 import swordplay as sp
 from report.reading import Reader, table
-from report.stories import dated, drifting, told
+from report.stories import drifting
 from swordplay.comparison import LeftOut, compare, field, perspective
 from swordplay.report import (
     Page,
     compare_section,
     perspective_section,
-    proven,
     regret_section,
     render,
     reproduce_section,
     write_compare,
 )
 from swordplay.theory.reproduce import reproduce
-from swordplay.tracking.story import Proven
 from tolerances import DRAWN
 
 
@@ -191,43 +187,3 @@ def test_who_diverged_does_not_flatten_the_others():
     assert f"{last.name} ↑" in [name for name, _ in drawn.keys]
     (still,) = [one for one in found.results if one.name == "no change"]
     assert ends[0] >= still.course[-1]
-
-
-STRETCHES = (
-    Proven(1, 256, 0.0, 4e9, 10.0, 4.0, 2.0),
-    Proven(257, 512, 4e9, 8e9, 10.0, 10.0, 2.0),
-    Proven(513, 600, 8e9, 9e9, 8.0, -2.0, 2.0),
-)
-"""Two that say something, at least 60 % and 125 %, and one between them that does not."""
-
-
-def test_stretches_are_told_where_their_proofs_say_something():
-    (section,) = proven.section(replace(told(), proven=STRETCHES))
-    text, table = section.blocks
-    assert (
-        "In 2 of 3 stretches that says something; in 1 of them every such model lost more than "
-        "swordplay." in text.text
-    )
-    assert table.rows == (("1 to 256", "60\u202f%"), ("513 to 600", "125\u202f%"))
-    (section,) = proven.section(replace(dated(), proven=STRETCHES))
-    assert section.blocks[1].rows[0] == (
-        "1 January 1970",
-        "16 February 1970",
-        "1 to 256",
-        "60\u202f%",
-    )
-
-
-def test_proofs_that_say_nothing_are_one_line_and_none_are_nothing():
-    (section,) = proven.section(replace(told(), proven=STRETCHES[1:2]))
-    assert len(section.blocks) == 1
-    assert "In none of 1 stretch does that say anything here" in section.blocks[0].text
-    assert proven.section(replace(told(), proven=())) == ()
-    assert told(task="multi-class").proven == ()
-
-
-def test_of_many_stretches_those_with_the_strongest_proof_are_told_in_their_order():
-    many = tuple(Proven(k, k, 0.0, 0.0, 100.0, float(k), 1.0) for k in range(30, 0, -1))
-    (section,) = proven.section(replace(told(), proven=many))
-    assert section.blocks[1].caption == "The 12 stretches with the strongest proof, of 30"
-    assert [row[0] for row in section.blocks[1].rows] == [f"{k} to {k}" for k in range(12, 0, -1)]

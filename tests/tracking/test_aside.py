@@ -70,10 +70,8 @@ def test_the_same_with_and_without_the_thread(tmp_path, monkeypatch, task, curve
 def test_the_learner_counts_as_the_recorder_does(task):
     tracker, _ = tracked(world(task, 20_000, seed=4), Settings("y", curves="auto"), [700])
     there = Marks(tracker.recorder)
-    assert vars(tracker.marks) | {"due": None} == vars(there) | {"due": None}
-    assert vars(tracker.marks.due) == vars(there.due)
+    assert vars(tracker.marks) == vars(there)
     assert tracker.recorder.width > 16
-    assert task == "multi-class" or there.due.width > 256  # of three classes nothing is proven
 
 
 @pytest.mark.parametrize("options", [{}, {"curves": "auto", "lags": "auto", "level": 0.9}])

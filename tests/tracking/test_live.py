@@ -1,11 +1,10 @@
-"""Pipes, bad rows in mid-run, first guesses that are looked at again, ids beside predictions."""
+"""Pipes, bad rows in the middle of a run, the first rows of a table, ids beside predictions."""
 
 from __future__ import annotations
 
 import csv
 import gzip
 import os
-import sys
 import threading
 import time
 
@@ -16,7 +15,7 @@ from pyarrow import parquet
 
 import pairs
 from swordplay.tables import TableError
-from swordplay.tracking import Job, Settings, TrackingError, early, run
+from swordplay.tracking import Job, Settings, TrackingError, first_rows, run
 from swordplay.tracking.pieces import PIECE, pieces
 from tracking.files import FORMATS, write
 from tracking.test_run import files, job, stopped_after
@@ -28,8 +27,7 @@ HEAD = 300
 
 @pytest.fixture
 def small_head(monkeypatch):
-    for module in ("early", "run"):  # the function run stands before its module
-        monkeypatch.setattr(sys.modules[f"swordplay.tracking.{module}"], "HEAD_ROWS", HEAD)
+    monkeypatch.setattr(first_rows, "HEAD_ROWS", HEAD)
 
 
 class Pipe:
@@ -250,8 +248,7 @@ def test_progress_is_the_share_of_the_rows(tmp_path, ending):
         assert share == pytest.approx(done / rows, abs=0.03)
 
 
-# ---------------------------------------------------------------------- a first guess is looked at
-# again
+# ---------------------------------------------------------------------- the first rows
 
 
 def counted(values, xs=None):
@@ -268,104 +265,9 @@ def in_chunks(text, sizes, wait):
     return chunks
 
 
-@pytest.mark.parametrize("output", ["out.csv", "out.parquet"])
-def test_two_classes_that_turn_out_to_be_amounts(tmp_path, output):
-    rng = np.random.default_rng(5)
-    text = counted([0, 1, 1, 0, *rng.normal(size=300).round(3)])
-    found = piped(tmp_path, in_chunks(text, [4], 1.6), output=output)
-    assert found.tracker.task == "regression"
-    (remark,) = (one for one in found.remarks if "and not" in one)
-    assert remark.startswith(
-        "y: regression and not binary, as the values are numbers, not all of them whole"
-    )
-    assert "The 3 rows so far are learned anew. Their predictions are written anew." in remark
-    (tmp_path / "table.csv").write_text(text)
-    run(job(tmp_path / "table.csv", output=tmp_path / f"straight_{output}", task="regression"))
-    assert (tmp_path / output).read_bytes() == (tmp_path / f"straight_{output}").read_bytes()
-
-
-def test_amounts_that_turn_out_to_be_classes_and_columns_that_turn_out_to_be_names(tmp_path):
-    rng = np.random.default_rng(6)
-    text = "name,when,y\n" + "".join(
-        f"#{k},2024-01-01 {k % 24:02d}:00,{rng.integers(3)}\n" for k in range(400)
-    )
-    found = piped(tmp_path, in_chunks(text, [2, 12], 1.6), output="out.csv")
-    assert found.tracker.task == "multi-class"
-    assert any(one.startswith("y: multi-class and not regression") for one in found.remarks) or any(
-        one.startswith("y: multi-class and not binary") for one in found.remarks
-    )
-    assert (
-        "The target 'y' has the whole numbers 0 to 2: taken for classes. If they are amounts or "
-        "ratings, say --task regression."
-    ) in found.remarks
-    (tmp_path / "table.csv").write_text(text)
-    straight = run(job(tmp_path / "table.csv", output=tmp_path / "straight.csv"))
-    assert straight.tracker.encoder.plans == found.tracker.encoder.plans
-    assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "straight.csv").read_bytes()
-
-
-def test_a_stream_keeps_its_columns_when_the_task_changes(tmp_path):
-    os.mkfifo(tmp_path / "out")
-    got = []
-    thread = threading.Thread(
-        target=lambda: got.extend((tmp_path / "out").read_text().splitlines())
-    )
-    thread.start()
-    found = piped(
-        tmp_path,
-        in_chunks(counted([0, 1, 0, 1, 0.37, 2.5, 3.5, 1.25]), [5], 1.6),
-        output="out",
-        state="state",
-    )
-    thread.join()
-    assert found.tracker.task == "regression"
-    assert any(
-        "Predictions that were sent before stay as they are." in one for one in found.remarks
-    )
-    table = list(csv.DictReader(got))
-    assert [row["row"] for row in table] == [str(k) for k in range(1, 9)]
-    assert [row["probability"] != "" for row in table] == [
-        False,
-        True,
-        True,
-        True,
-        False,
-        False,
-        False,
-        False,
-    ]
-    assert [row["truth"] for row in table] == ["0", "1", "0", "1", "0.37", "2.5", "3.5", "1.25"]
-
-
-def test_a_first_guess_survives_a_stop(tmp_path):
-    """The rows so far are in the state, so that the decision is the same as if nothing had
-    happened.
-    """
-    rng = np.random.default_rng(7)
-    text = counted([0, 1, *rng.integers(0, 5, 300)])
-    pipe = Pipe(tmp_path, [(0.0, "".join(text.splitlines(keepends=True)[:3])), (1.6, "")])
-    reports = []
-    options = {"output": str(tmp_path / "out.csv"), "state": str(tmp_path / "state")}
-    stopped = run(
-        Job(str(pipe.path), Settings("y"), **options),
-        watch=reports.append,
-        told=lambda: bool(reports),
-    )
-    pipe.thread.join()
-    pipe.path.unlink()
-    assert stopped.stopped
-    assert stopped.tracker.task == "binary"
-    found = piped(tmp_path, [(0.0, text)], output="out.csv", state="state")
-    assert found.resumed == 2
-    assert found.tracker.task == "multi-class"
-    (tmp_path / "table.csv").write_text(text)
-    run(job(tmp_path / "table.csv", output=tmp_path / "straight.csv"))
-    assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "straight.csv").read_bytes()
-
-
-def test_when_it_is_decided_for_good_a_number_that_is_not_whole_is_no_class(tmp_path):
+def test_among_classes_a_number_that_is_not_whole_is_a_bad_row(tmp_path):
     path = tmp_path / "table.csv"
-    path.write_text(counted([k % 2 for k in range(early.HEAD_ROWS)] + [0.37, 1]))
+    path.write_text(counted([k % 2 for k in range(first_rows.HEAD_ROWS)] + [0.37, 1]))
     with pytest.raises(
         TrackingError,
         match=r"row 10001, column 'y': 0\.37 is not a whole number.*--task regression",
@@ -375,21 +277,21 @@ def test_when_it_is_decided_for_good_a_number_that_is_not_whole_is_no_class(tmp_
     assert run(job(path, task="multi-class")).tracker.task == "multi-class"
 
 
+def test_the_rows_of_the_first_second_of_a_pipe_decide_the_task(tmp_path):
+    """With classes 0 and 1 a later 0.37 is a bad row; --task says that amounts are meant."""
+    text = counted([0, 1, 0, 1, 0.37, 1])
+    options = {"refused": "bad.csv", "output": "out.csv"}
+    found = piped(tmp_path, in_chunks(text, [5], 1.6), **options)
+    assert (found.tracker.task, found.refused) == ("binary", 1)
+    assert "only 4 rows to tell by; --task insists" in found.tracker.recognised.why
+    found = piped(tmp_path, in_chunks(text, [5], 1.6), task="regression", force=True, **options)
+    assert (found.tracker.task, found.refused) == ("regression", 0)
+
+
 def test_a_pipe_without_a_target_at_first_is_waited_for(tmp_path):
     text = "x,y\n1,\n2,\n3,4.5\n4,5.5\n"
     found = piped(tmp_path, in_chunks(text, [3], 1.6), output="out.csv")
     assert (found.tracker.rows, found.tracker.unlabelled) == (4, 2)
-
-
-def test_enough_is_counted_in_targets():
-    batch = pa.record_batch({"y": [1.0 if k % 2 else None for k in range(500)]})
-    some = early.Early(batch, np.arange(1, 501))
-    assert early.SURE == 200
-    assert some.enough("y") == 400
-    assert some._replace(rows=batch.slice(0, 399)).enough("y") is None
-    restored = early.Early.read(some.state())
-    assert restored.rows.equals(some.rows)
-    assert restored.numbers.tolist() == some.numbers.tolist()
 
 
 # ---------------------------------------------------------------------- ids

@@ -77,19 +77,3 @@ def tracked(
 def column(table: pa.Table, name: str) -> np.ndarray:
     """A column as numbers, NaN where missing."""
     return table[name].combine_chunks().cast(pa.float64()).to_numpy(zero_copy_only=False)
-
-
-def twice(batch: pa.RecordBatch, *, delay: int, target: str = "y") -> pa.RecordBatch:
-    """The rows of a table as they come in time: each without its target, and so many rows later
-    its name and target alone.
-    """
-    rows, known = batch.to_pylist(), ("name", target)
-    come = [(t, 0, row | {target: None}) for t, row in enumerate(rows)]
-    come += [
-        (t + delay, 1, {name: row[name] if name in known else None for name in row})
-        for t, row in enumerate(rows)
-    ]
-    come = [one for one in come if one[1] == 0 or one[2][target] is not None]
-    return pa.RecordBatch.from_pylist(
-        [row for _, _, row in sorted(come, key=lambda one: one[:2])], schema=batch.schema
-    )

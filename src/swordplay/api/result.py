@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 from swordplay.api.words import translated
 from swordplay.tracking import Story
 from swordplay.tracking.keyed_story import KeyedStory
-from swordplay.tracking.twice_story import TwiceStory
 
 
 class TrackResult(NamedTuple):
@@ -27,7 +26,7 @@ class TrackResult(NamedTuple):
     """The figures that ``swordplay track --json`` prints: task, rows, errors beside those of the
     baselines, columns, ...
     """
-    story: Story | KeyedStory | TwiceStory
+    story: Story | KeyedStory
     """All that a report needs."""
     refused: Any
     """A pyarrow table of the rows that could not be used, with the reasons (``on_bad="skip"``)."""

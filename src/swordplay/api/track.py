@@ -60,9 +60,6 @@ class TrackOptions(TypedDict, total=False):
     id
         One or more columns that the predictions carry; the date of the row unless given, none for
         ``()``.
-    twice
-        Whether rows come twice, recognised by ``id``: first without their target, and again with it
-        once it is known.
     types
         What columns are, such as ``{"price": "number", "day": "day-first"}``, where that was not
         recognised.
@@ -85,6 +82,9 @@ class TrackOptions(TypedDict, total=False):
     format, encoding, header
         Of a file: its format, the encoding of its text, and whether CSV begins with names;
         recognised unless given.
+    hindsight
+        Whether the report has a section on the regret against the best models of hindsight, which
+        takes up to 10 seconds. It needs ``report``, and a single series.
     force
         Whether to replace an output that exists, and begin anew whatever the state says.
     """
@@ -100,7 +100,6 @@ class TrackOptions(TypedDict, total=False):
     sort: str | None
     reverse: bool
     id: str | Sequence[str] | None
-    twice: bool
     types: Mapping[str, str] | None
     missing: Sequence[str]
     on_bad: Literal["stop", "skip"]
@@ -111,6 +110,7 @@ class TrackOptions(TypedDict, total=False):
     format: str | None
     encoding: str
     header: bool | None
+    hindsight: bool
     force: bool
 
 
@@ -126,7 +126,6 @@ USUAL: TrackOptions = {
     "sort": None,
     "reverse": False,
     "id": None,
-    "twice": False,
     "types": None,
     "missing": (),
     "on_bad": "stop",
@@ -137,6 +136,7 @@ USUAL: TrackOptions = {
     "format": None,
     "encoding": "utf-8",
     "header": None,
+    "hindsight": False,
     "force": False,
 }
 """What holds unless something is said."""
@@ -187,12 +187,18 @@ def track(
         job = _job(_source(table), settings, asked)
         skip = _one_of("on_bad", asked["on_bad"], ("stop", "skip")) == "skip"
         page = None if report is None else _report_path(report)
+        _require_report(asked, page)
         with (
             locked(job.state, job.wait),
             _predictions_path(asked["output"], asked["state"]) as kept,
         ):
             refused = f"{kept}.refused.csv" if skip else None
-            return _tracked(job._replace(output=kept, refused=refused), page, asked["output"])
+            return _tracked(
+                job._replace(output=kept, refused=refused),
+                page,
+                asked["output"],
+                hindsight=asked["hindsight"],
+            )
 
 
 def _settings(target: str, asked: TrackOptions) -> Settings:
@@ -220,7 +226,6 @@ def _settings(target: str, asked: TrackOptions) -> Settings:
         asked["header"],
         None if names is None else _one_or_more("id", names),
         _level(asked["level"]),
-        bool(asked["twice"]),
         curves,
     )
 
@@ -265,8 +270,19 @@ def _job(source: str | Frame, settings: Settings, asked: TrackOptions) -> Job:
     return job
 
 
-def _tracked(job: Job, report: str | None, output: Path_ | None) -> TrackResult:
-    """Run a job and gather what it gives."""
+def _require_report(asked: TrackOptions, report: str | None) -> None:
+    """Raise an error if a section was asked for that no report will have."""
+    if asked["hindsight"] and report is None:
+        raise TrackingError("hindsight adds a section to the report. Give report as well.")
+    if asked["hindsight"] and asked["key"]:
+        raise TrackingError(
+            "hindsight needs a single series and does not go together with key. Leave out one of "
+            "them."
+        )
+
+
+def _tracked(job: Job, report: str | None, output: Path_ | None, *, hindsight: bool) -> TrackResult:
+    """Run a job, write its report and return its results."""
     outcome = run(job, is_locked=True)
     name = NAME if isinstance(job.source, Frame) else os.path.basename(job.source)
     story = outcome.tracker.story(name, refused=outcome.refused, seconds=outcome.seconds)
@@ -276,11 +292,16 @@ def _tracked(job: Job, report: str | None, output: Path_ | None) -> TrackResult:
     if job.refused is not None and os.path.exists(job.refused):
         refused = read_back(job.refused, REFUSED)
     if report is not None:
-        from swordplay.report import (
-            write_story,
-        )  # with vl-convert, which nothing else here needs
+        # A run imports the report, and with it vl-convert, only in order to write one.
+        from swordplay.comparison import perspective_of_run
+        from swordplay.report import perspective_section, write_story
 
-        write_story(story, report, command=COMMAND)
+        more = (
+            (perspective_section(perspective_of_run(job, outcome.tracker), story.learner),)
+            if hindsight
+            else ()
+        )
+        write_story(story, report, command=COMMAND, more=more)
     if output is None and job.state is None:  # they go with the folder they are in
         job = job._replace(output=None, refused=None)
     files = written_files(job, report, story.refused)

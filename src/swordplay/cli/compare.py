@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -15,7 +16,8 @@ from swordplay.cli.words import echo
 from swordplay.core import arguments
 
 if TYPE_CHECKING:  # with pyarrow and the engine, which --help does without
-    from swordplay.comparison import Comparison, LeftOut, Perspective
+    from swordplay.comparison import Comparison
+    from swordplay.report import Section
     from swordplay.tracking.whole import Whole
 
 HELP = """Let everybody predict the table in FILE: the estimator, baselines, others.
@@ -105,8 +107,7 @@ class Asked(NamedTuple):
     "--learners",
     callback=options.names,
     metavar="A,B",
-    help="Who takes part beside the estimator, by the names in the table; all adds slow "
-    "baselines of the literature.",
+    help="Participants beside the estimator, by their names in the table.  [default: all]",
 )
 @options.HINDSIGHT
 @click.option(
@@ -149,18 +150,20 @@ def compare_command(**options_typed: Any) -> None:
     from swordplay.comparison import figures
 
     asked = Asked(**options_typed)
+    if asked.hindsight and asked.report is None:
+        raise click.UsageError("--hindsight adds a section to the report. Give --report as well.")
     table = _table(asked)
     with console.progress(
         asked.quiet, "All learners play the table, one after the other."
     ) as progress:
-        found, view = _compared(table, asked, progress)
+        found, more = _compared(table, asked, progress)
     name = "standard input" if asked.file == "-" else os.path.basename(asked.file)
     if asked.as_json:
         click.echo(json.dumps(figures(found, name, asked.target), indent=2, allow_nan=False))
     else:
         comparison.show(found, console.results())
-    if asked.report is not None and view is not None:
-        _write(found, view, f"{name}: {asked.target}", asked.report)
+    if asked.report is not None:
+        _write(found, f"{name}: {asked.target}", asked.report, more)
         if not asked.quiet:
             echo(f"The report is in {asked.report}.", err=True)
 
@@ -209,13 +212,10 @@ def _table(asked: Asked) -> Whole:
     return table
 
 
-def _compared(
-    table: Whole, asked: Asked, progress: Any
-) -> tuple[Comparison, Perspective | LeftOut | None]:
-    """How everybody did and, for a report, what perfect tracking was worth."""
+def _compared(table: Whole, asked: Asked, progress: Any) -> tuple[Comparison, tuple[Section, ...]]:
+    """The results of all participants, and the section that --hindsight adds to the report."""
     from swordplay.cli.errors import Refused
     from swordplay.comparison import (
-        LeftOut,
         UnknownLearner,
         compare,
         field,
@@ -230,11 +230,11 @@ def _compared(
         found = compare(game, step_sizes=asked.step_sizes, only=asked.learners, progress=progress)
     except UnknownLearner as error:
         raise Refused(f"--learners: {error}") from error
-    if asked.report is None:
-        return found, None
-    return found, perspective(game, progress=progress) if asked.hindsight else LeftOut(
-        options.NOT_ASKED
-    )
+    if not asked.hindsight:
+        return found, ()
+    from swordplay.report import perspective_section
+
+    return found, (perspective_section(perspective(game, progress=progress)),)
 
 
 def _say(table: Whole, target: str, rows: int) -> None:
@@ -248,12 +248,12 @@ def _say(table: Whole, target: str, rows: int) -> None:
         click.echo(printable(line), err=True)
 
 
-def _write(found: Comparison, view: Perspective | LeftOut, title: str, path: str) -> None:
+def _write(found: Comparison, title: str, path: str, more: Sequence[Section]) -> None:
     from swordplay.cli.errors import Failed
-    from swordplay.report import perspective_section, write_compare
+    from swordplay.report import write_compare
 
     try:
-        write_compare(found, title, path, more=(perspective_section(view),))
+        write_compare(found, title, path, more=more)
     except OSError as error:
         raise Failed(
             f"could not write {path}: {error.strerror}. Everything else is done."

@@ -45,7 +45,6 @@ TOLD = {
     "drop": "--drop",
     "key": "--key",
     "ids": "--id",
-    "twice": "--twice",
     "types": "--types",
     "missing": "--missing",
     "header": "--header",
@@ -63,7 +62,6 @@ TOLD = {
 @options.of_learning
 @options.KEY
 @options.IDS
-@options.TWICE
 @options.LOSS
 @options.LEVEL
 @options.NO_INTERVAL

@@ -24,18 +24,14 @@ MOST_ROUNDS = 10_000_000
 """Beyond this a run takes days: more likely a slip of the keyboard than a wish."""
 MOST_LAGS = 1000
 AUTO, NONE = "auto", "none"
-NOT_ASKED = "it was not asked for (--no-hindsight)"
-"""Why a report does not look back,"""
-TOLD_LATER = "rows come twice (--twice)"
-"""and another reason."""
 
 
 TARGET = click.option("--target", required=True, metavar="COLUMN", help="The column to predict.")
 HINDSIGHT = click.option(
-    "--hindsight/--no-hindsight",
-    default=True,
-    help="Whether the report looks back at what perfect tracking was worth (10 seconds at the "
-    "most).  [default: hindsight]",
+    "--hindsight",
+    is_flag=True,
+    help="Add the regret against the best models of hindsight to the report. This takes up to 10 "
+    "seconds.",
 )
 MODEL = click.option(
     "--state",
@@ -132,8 +128,7 @@ def figure_path(context: click.Context, option: click.Parameter, value: str | No
     path = Path(value)
     if path.suffix.lower() not in SUFFIXES:
         raise click.BadParameter(f"must end in {' or '.join(SUFFIXES)}, got {value!r}.")
-    if importlib.util.find_spec("matplotlib") is None:
-        raise click.BadParameter(f"needs matplotlib. Install it with: {extras.pip_command('cli')}")
+    _require_vl_convert()
     try_to_write(path)
     return path
 
@@ -143,12 +138,17 @@ def report_path(context: click.Context, option: click.Parameter, value: str | No
     if value is not None:
         if Path(value).suffix.lower() not in (".html", ".htm"):
             raise click.BadParameter(f"must end in .html, got {value!r}.")
-        if importlib.util.find_spec("vl_convert") is None:
-            raise click.BadParameter(
-                f"needs vl-convert-python. Install it with: {extras.pip_command('cli')}"
-            )
+        _require_vl_convert()
         try_to_write(Path(value))
     return value
+
+
+def _require_vl_convert() -> None:
+    """Raise a usage error unless the package that draws charts is installed."""
+    if importlib.util.find_spec("vl_convert") is None:
+        raise click.BadParameter(
+            f"needs vl-convert-python. Install it with: {extras.pip_command('cli')}"
+        )
 
 
 def try_to_write(path: Path) -> None:
@@ -241,12 +241,6 @@ IDS = click.option(
     help="Columns that the predictions carry, such as a key; by default the date of the row. "
     "none for none.",
 )
-TWICE = click.option(
-    "--twice",
-    is_flag=True,
-    help="Rows come twice, recognised by --id: first without their target, and again with it "
-    "once it is known.",
-)
 KEY = click.option(
     "--key",
     callback=names,
@@ -307,8 +301,12 @@ def settings(typed: Mapping[str, Any]) -> Settings:
         for name in ("target", "task", "features", "loss", "types", "missing", "header")
     }
     more = {"drop": typed["drop"] or (), "key": typed["key"] or (), "id": typed["ids"]}
-    more |= {"level": level(typed), "twice": typed["twice"]}
-    return Settings(**plain, **more, **of_model(typed["lags"], typed["curves"], typed["key"]))
+    return Settings(
+        **plain,
+        **more,
+        level=level(typed),
+        **of_model(typed["lags"], typed["curves"], typed["key"]),
+    )
 
 
 def of_model(lags: Any, curves: Any, key: Any = None) -> dict[str, Any]:

@@ -19,7 +19,6 @@ from swordplay.tracking.figures import AnyStory, verdict_of
 from swordplay.tracking.keyed_story import KeyedStory
 from swordplay.tracking.story import Intervals
 from swordplay.tracking.tracker import Tracker
-from swordplay.tracking.twice_story import TwiceStory
 from swordplay.tracking.verdict import figure
 
 MEANINGS = {
@@ -86,12 +85,6 @@ def _table(story: AnyStory) -> Table:
 def _meaning(story: AnyStory, name: str) -> str:
     if isinstance(story, KeyedStory):
         return f"{MEANINGS[name]}, of the same key" if MEANINGS.get(name) else "over all keys"
-    if isinstance(story, TwiceStory):
-        return (
-            f"{MEANINGS[name]}, when the row was new"
-            if MEANINGS.get(name)
-            else "when the row was new"
-        )
     return MEANINGS.get(name, f"one learning rate ({step(story.best_step)}), best in hindsight")
 
 
@@ -110,12 +103,7 @@ def _lines(outcome: Outcome, story: AnyStory) -> list[str]:
             f"{counted(outcome.news, 'row')} of the input were new, after {outcome.resumed:,} of "
             "earlier runs."
         )
-    if isinstance(story, TwiceStory):
-        lines.append(
-            f"{counted(story.asked, 'row')} predicted, {story.answered:,} answered, "
-            f"{story.pending:,} pending."
-        )
-    elif story.unlabelled:
+    if story.unlabelled:
         lines.append(
             f"{counted(story.unlabelled, 'row')} without a target: predicted, not learned."
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -13,7 +14,7 @@ from swordplay.cli import options
 from swordplay.cli.words import echo
 
 if TYPE_CHECKING:  # with pyarrow and the engine, which --help does without
-    from swordplay.comparison import LeftOut, Perspective
+    from swordplay.report import Section
     from swordplay.tracking import Job, Outcome
     from swordplay.tracking.figures import AnyStory
 
@@ -40,10 +41,6 @@ respected.
 Rows that are not in the order of time are noticed by their dates and said, with the option that
 helps: --reverse, --sort or --key. The first two read FILE whole; row is the number in FILE all the
 same. With --key the predictions carry the key, and each key is compared with its own past.
-
-With --twice answers may come late: a row without a target is predicted and waits, and when its --id
-comes again with the target, what was predicted is judged and learned, in whatever order. Rows that
-wait are saved with --state.
 """
 # click keeps the lines of a paragraph that begins with a backspace as they are.
 EXAMPLES = """\b
@@ -52,7 +49,6 @@ Examples:
   swordplay track prices.csv --target price -o predictions.parquet --report report.html
   swordplay track prices.csv --target price -o predictions.csv --state prices.state
   swordplay track prices.csv --target price --lags 2 --drop id,note --json --quiet > summary.json
-  swordplay track flights.csv --target delay --id flight --twice -o late.csv --state late.state
   tail -n +1 -f prices.csv | swordplay track - --target price -o -
 """
 
@@ -65,7 +61,6 @@ class Asked(NamedTuple):
     output: str | None
     output_format: str | None
     ids: tuple[str, ...] | None
-    twice: bool
     report: str | None
     hindsight: bool
     state: str | None
@@ -106,7 +101,6 @@ class Asked(NamedTuple):
 )
 @options.OUTPUT_FORMAT
 @options.IDS
-@options.TWICE
 @click.option(
     "--report",
     callback=options.report_path,
@@ -175,19 +169,16 @@ def _require_sense(asked: Asked) -> None:
         raise click.UsageError(
             "--json and -o - would both go to standard output. Give a file to one of them."
         )
-    if asked.twice and not asked.ids:
-        raise click.UsageError(
-            "--twice needs --id: the column, or columns, by which a row is recognised when it "
-            "comes again."
-        )
-    if asked.twice and asked.key:
-        raise click.UsageError(
-            "--twice does not go together with --key. Leave out one of them, or use swordplay "
-            "serve."
-        )
     if asked.level is not None and asked.no_interval:
         raise click.UsageError(
             "--level does not go together with --no-interval. Leave out one of them."
+        )
+    if asked.hindsight and asked.report is None:
+        raise click.UsageError("--hindsight adds a section to the report. Give --report as well.")
+    if asked.hindsight and asked.key:
+        raise click.UsageError(
+            "--hindsight needs a single series and does not go together with --key. Leave out one "
+            "of them."
         )
     if asked.show_keys and not asked.key:
         raise click.UsageError(
@@ -266,7 +257,8 @@ def _track(job: Job, asked: Asked, remark: str) -> int:
         echo(_stopped(job, found), err=True)
         return interrupts.exit_code
     if asked.report is not None:
-        _write(story, _view(job, found, asked), asked.report)
+        more = (_hindsight(job, found, asked.quiet),) if asked.hindsight else ()
+        _write(story, asked.report, more)
     files = written_files(job, asked.report, story.refused)
     if asked.as_json:
         click.echo(outcome.as_json(found, story, files))
@@ -289,30 +281,26 @@ def _story(found: Outcome, name: str, show_keys: tuple[str, ...]) -> AnyStory:
     return story
 
 
-def _view(job: Job, found: Outcome, asked: Asked) -> Perspective | LeftOut:
-    """The first rows once more, seen from their end; or why not."""
+def _hindsight(job: Job, found: Outcome, quiet: bool) -> Section:
+    """The section with the regret of the run against the best models of hindsight."""
     from swordplay.cli import console
-    from swordplay.comparison import LeftOut, game_of_run, perspective_of_run
+    from swordplay.comparison import perspective_of_run
+    from swordplay.report import perspective_section
+    from swordplay.tracking.contestants import LEARNER
 
-    if asked.twice:
-        return LeftOut(options.TOLD_LATER)
-    game = game_of_run(job) if asked.hindsight else LeftOut(options.NOT_ASKED)
-    if isinstance(game, LeftOut):
-        return game
-    about = (
-        "The report looks back at what perfect tracking was worth; --no-hindsight leaves it out."
-    )
-    with console.progress(asked.quiet, about) as told:
-        return perspective_of_run(game, found.tracker, progress=told)
+    about = "The best models of hindsight are computed for the report."
+    with console.progress(quiet, about) as progress:
+        view = perspective_of_run(job, found.tracker, progress=progress)
+    return perspective_section(view, LEARNER)
 
 
-def _write(story: AnyStory, view: Perspective | LeftOut, path: str) -> None:
+def _write(story: AnyStory, path: str, more: Sequence[Section]) -> None:
     from swordplay.cli.errors import Failed
-    from swordplay.report import perspective_section, write_story
+    from swordplay.report import write_story
 
     command = shlex.join(["swordplay", *sys.argv[1:]])
     try:
-        write_story(story, path, command=command, more=(perspective_section(view, story.learner),))
+        write_story(story, path, command=command, more=more)
     except OSError as error:
         raise Failed(
             f"could not write {path}: {error.strerror}. Everything else is done."

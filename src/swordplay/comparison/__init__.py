@@ -13,7 +13,7 @@ from swordplay.comparison.compare import (
 )
 from swordplay.comparison.field import FEWEST_ROWS, Field, field
 from swordplay.comparison.figures import figures
-from swordplay.comparison.looking_back import game_of_run, perspective_of_run
+from swordplay.comparison.looking_back import perspective_of_run
 from swordplay.comparison.participants import Participant, participants
 from swordplay.comparison.perspective import LeftOut, Perspective, perspective
 
@@ -31,7 +31,6 @@ __all__ = [
     "compare",
     "field",
     "figures",
-    "game_of_run",
     "participants",
     "perspective",
     "perspective_of_run",

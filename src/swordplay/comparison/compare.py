@@ -28,12 +28,8 @@ STRETCHES = 500
 """Points of a participant's course."""
 
 
-EVERYBODY = "all"
-"""Asks for the rest of the field as well."""
-
-
 class UnknownLearner(ValueError):
-    """A name that nobody has; says who there is."""
+    """A name that no participant has. The message lists the names."""
 
 
 class Benchmark(NamedTuple):
@@ -111,8 +107,7 @@ def compare(
     step_sizes
         Of OGD learners to be added.
     only
-        Names of those who take part beside the estimator (see :func:`chosen`); the usual ones
-        unless given.
+        Names of the participants beside the estimator (see :func:`chosen`); all unless given.
     progress
         See :data:`Progress`.
     """
@@ -153,35 +148,33 @@ def compare(
 
 
 def chosen(entered: Iterable[Participant], only: Collection[str] | None) -> list[Participant]:
-    """The estimator, and those of the others that are asked for, such as ``"Sword"`` or
-    ``"sp.Sword"`` or ``"river"``.
+    """Return the estimator and those of the other participants that were asked for.
 
     Parameters
     ----------
     entered
-        Everybody.
+        All participants.
     only
-        Names as they are shown, with or without what stands around the name of the class or
-        package; ``"all"`` for everybody; the usual ones unless given.
+        Names as they are shown (``"sp.Sword"``), or the class or package alone (``"Sword"``,
+        ``"river"``); all participants unless given.
+
+    Raises
+    ------
+    UnknownLearner
+        If a name is none of these.
     """
-    everybody = list(entered)
+    known = list(entered)
     if only is None:
-        return [one for one in everybody if one.usual]
+        return known
     asked = {name.strip().casefold(): name for name in only}
-    if asked.pop(EVERYBODY, None) is not None:
-        asked |= {one.name.casefold(): one.name for one in everybody}
-    names = {
-        short: one.name for one in everybody for short in (one.name.casefold(), _short(one.name))
-    }
+    names = {short: one.name for one in known for short in (one.name.casefold(), _short(one.name))}
     for name in (asked[folded] for folded in asked if folded not in names):
-        usual = ", ".join(one.name for one in everybody if one.kind != "estimator" and one.usual)
-        more = ", ".join(one.name for one in everybody if not one.usual)
+        listed = ", ".join(one.name for one in known if one.kind != "estimator")
         raise UnknownLearner(
-            f"there is none called {name!r}.{nearest(name, names)} There are: {usual}. And, for "
-            f"the patient: {more}; or all."
+            f"there is none called {name!r}.{nearest(name, names)} There are: {listed}."
         )
     wanted = {names[name] for name in asked}
-    return [one for one in everybody if one.kind == "estimator" or one.name in wanted]
+    return [one for one in known if one.kind == "estimator" or one.name in wanted]
 
 
 def _short(name: str) -> str:

@@ -1,25 +1,42 @@
-"""What perfect tracking of a table would have been worth, for the report of a run over it."""
+"""The regret of a run against the best models of hindsight, for the section --hindsight adds."""
 
 from __future__ import annotations
 
 from swordplay.comparison.field import FEWEST_ROWS, Field, field
 from swordplay.comparison.perspective import ROWS, LeftOut, Perspective, perspective
 from swordplay.tables import TableError
-from swordplay.theory.hindsight.sequence import Progress
+from swordplay.theory.hindsight import Progress
 from swordplay.tracking import Job, TrackingError
 from swordplay.tracking.trackers import AnyTracker
 from swordplay.tracking.whole import whole
 
 
-def game_of_run(job: Job) -> Field | LeftOut:
-    """The first rows of the table once more, as a game to be looked at from its end.
+def perspective_of_run(
+    job: Job, tracker: AnyTracker, *, progress: Progress | None = None
+) -> Perspective | LeftOut:
+    """Compute the regret on the first rows of a run, or say why that is not possible.
 
-    Or why that cannot be.
+    The table of the run is read a second time.
+
+    Parameters
+    ----------
+    job, tracker
+        The run, over one series, and its tracker at the end.
+    progress
+        As for :func:`perspective`.
     """
+    game = game_of_run(job)
+    if isinstance(game, LeftOut):
+        return game
+    view = perspective(game, progress=progress)
+    learned = tracker.rows - tracker.unlabelled
+    return view if isinstance(view, LeftOut) else view._replace(of=max(view.rows, learned))
+
+
+def game_of_run(job: Job) -> Field | LeftOut:
+    """Read the first rows of the table of a run as a game, or say why that is not possible."""
     if job.source == "-":
         return LeftOut("the rows came through a pipe and cannot be read again")
-    if job.settings.key:
-        return LeftOut("every key has a stream of its own")
     try:
         most = ROWS if job.rows is None else min(ROWS, job.rows)
         how = {"encoding": job.encoding, "on_bad": job.on_bad}
@@ -32,22 +49,3 @@ def game_of_run(job: Job) -> Field | LeftOut:
     if len(table.rows) < FEWEST_ROWS:
         return LeftOut(f"there are fewer than {FEWEST_ROWS} rows")
     return field(table.rows, table.targets, len(table.classes))._replace(model=job.settings.model)
-
-
-def perspective_of_run(
-    game: Field, tracker: AnyTracker, *, progress: Progress | None = None
-) -> Perspective | LeftOut:
-    """The first rows of a run beside the best sequences of hindsight.
-
-    Parameters
-    ----------
-    game
-        What :func:`game_of_run` made of them.
-    tracker
-        Of the run, as it ended.
-    progress
-        See :func:`perspective`.
-    """
-    view = perspective(game, progress=progress)
-    learned = tracker.rows - tracker.unlabelled
-    return view if isinstance(view, LeftOut) else view._replace(of=max(view.rows, learned))

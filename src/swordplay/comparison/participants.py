@@ -10,8 +10,6 @@ import numpy as np
 from swordplay.comparison import baselines, rivals
 from swordplay.comparison.estimator import estimator
 from swordplay.comparison.field import Field, Said
-from swordplay.comparison.others import others
-from swordplay.comparison.others import player as readable_player
 from swordplay.core import arguments
 from swordplay.engine import twin
 from swordplay.parts.domains import Ball
@@ -22,7 +20,6 @@ from swordplay.parts.learners import (
     Sword,
     SwordAgeless,
     SwordBest,
-    SwordPlusPlus,
     SwordSmall,
     SwordVar,
 )
@@ -33,9 +30,7 @@ Kind = Literal["estimator", "baseline", "rival", "learner"]
 """What ``swordplay track`` runs, what anybody could do, packages from outside, and learners of
 the game on a ball.
 """
-Learner = (
-    OGD | OEGD | Ader | SwordVar | SwordSmall | SwordBest | SwordPlusPlus | Sword | SwordAgeless
-)
+Learner = OGD | OEGD | Ader | SwordVar | SwordSmall | SwordBest | Sword | SwordAgeless
 
 
 class Participant(NamedTuple):
@@ -49,13 +44,10 @@ class Participant(NamedTuple):
     """Each plays the field; of several, the one with the least error counts."""
     settings: tuple[str, ...] = ()
     """What tells the entries apart, such as their step size."""
-    usual: bool = True
-    """Whether it takes part unasked."""
 
 
 def participants(field: Field) -> Iterator[Participant]:
-    """The estimator, the baselines, rivals from outside, and all learners of the package, the usual
-    ones first.
+    """Yield the estimator, the baselines, models of other packages, and learners of this package.
 
     Parameters
     ----------
@@ -91,10 +83,6 @@ def participants(field: Field) -> Iterator[Participant]:
             tuple(_descent(kind, step) for step in steps),
             tuple(f"{s:.2g}" for s in steps),
         )
-    yield learner("sp.SwordPlusPlus", "T, G, L", _tuned(SwordPlusPlus, field), usual=False)
-    for name, other in others(field).items():
-        entries = tuple(readable_player(make) for make in other.makes.values())
-        yield Participant(name, "learner", other.told, entries, tuple(other.makes), usual=False)
 
 
 def descents(step_sizes: Iterable[float]) -> Iterator[Participant]:
@@ -104,15 +92,13 @@ def descents(step_sizes: Iterable[float]) -> Iterator[Participant]:
         yield Participant(f"OGD, step {step:.3g}", "learner", "", (_descent(OGD, step),))
 
 
-def learner(
-    name: str, told: str, make: Callable[[Ball], Learner], *, usual: bool = True
-) -> Participant:
-    """A learner of the package, which plays the game on the ball."""
-    return Participant(name, "learner", told, (_player(make),), usual=usual)
+def learner(name: str, told: str, make: Callable[[Ball], Learner]) -> Participant:
+    """Return a participant that is a learner of this package, which plays the game on a ball."""
+    return Participant(name, "learner", told, (_player(make),))
 
 
 def _tuned(
-    kind: type[SwordVar | SwordSmall | SwordBest | SwordPlusPlus], field: Field
+    kind: type[SwordVar | SwordSmall | SwordBest], field: Field
 ) -> Callable[[Ball], Learner]:
     T, G, L = len(field.rows), field.gradient_bound, field.smoothness
     return lambda domain: kind(domain, horizon=T, gradient_bound=G, smoothness=L)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.core.types import Matrix, State, Vector
+from swordplay.core.types import State, Vector
 from swordplay.engine import readable, saved
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE
 from swordplay.engine.memory import Memory
@@ -73,19 +73,11 @@ class Facts:
         sums = {name: self.memory.of_experts(place) for name, place in readable.CERTIFICATE.items()}
         return sums | {"pull": np.sqrt(sums["pull"])} if self.memory.headed else sums
 
-    def owed(self) -> Vector:
-        """Advantage and drift of each expert together, in the readable learner's order."""
-        return self.memory.of_experts(EXPERT.advantage) + self.memory.of_experts(EXPERT.drift)
-
     def base_lengths(self) -> Vector:
         """How far the base point of each expert is from the centre of the ball, in the readable
         learner's order.
         """
         return np.sqrt(self.memory.of_experts(EXPERT.norm))
-
-    def base_points(self) -> Matrix:
-        """The base point of each expert, shape ``(N, d)``, in the readable learner's order."""
-        return np.asarray(self.memory.base_points()[self.memory.order])
 
     def state(self) -> State:
         """The readable learner's state."""

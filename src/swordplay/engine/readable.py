@@ -219,7 +219,7 @@ def _lookahead(memory: Memory, norm: Vector, offset: Matrix, order: Any) -> tupl
                 now[LIVE.smoothness], now[LIVE.span], step_shrink=float(now[LIVE.caution]) or 1.0
             )
             ahead = _kinds(memory)[0]  # the others do not look ahead
-            eta[ahead] = CappedAdaGrad(config[CONFIG.diameter], gauge, gauge.rho).sizes(
+            eta[ahead] = CappedAdaGrad(config[CONFIG.diameter], gauge, gauge.step_shrink).sizes(
                 energy[ahead]
             )
     stride = np.where(np.isinf(eta), 0.0, eta) * numbers[EXPERT.replay, order]

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from swordplay.core.state import DAMAGED
-from swordplay.core.types import Matrix, Vector
+from swordplay.core.types import Vector
 from swordplay.engine.driver import Engine
 from swordplay.estimators.scaler import SLACK, Locator, Scaler
 from swordplay.estimators.tuning import EARLIER_SHARPNESS, FLOOR, SHARPNESS, LossName
 from swordplay.parts.domains import Ball
-from swordplay.parts.learners import SwordAgeless, certificate
-from swordplay.parts.learners.certificate import CertificateState, Surroundings
+from swordplay.parts.learners import SwordAgeless
+from swordplay.parts.learners.certificate import CertificateState, DomainGeometry
 from swordplay.parts.metas import Composition
 from swordplay.parts.rates import SelfConfident
 
@@ -52,26 +52,6 @@ def load(engine: Engine, saved: Mapping[str, Any], reach: float | None, radius: 
             f"state has a ball of radius {engine.size:g} for a model with the radius {radius:g}. "
             f"{DAMAGED}"
         )
-
-
-class Standing(NamedTuple):
-    """What the certificate of a window needs to know at its two ends: of every expert, and of
-    the ball.
-    """
-
-    owed: Vector
-    """What the predictions lost to it and its own account, over all rounds so far, shape
-    ``(N,)``.
-    """
-    base: Matrix
-    """Where it steps from, seen from the centre, shape ``(N, w)``."""
-    inverse: Vector
-    """1/η, shape ``(N,)``."""
-    radius: float
-    mixed: float = 0.0
-    """1 where the predictions are those of a mixture with second-order experts, and owed counts
-    what it lost more; else 0.
-    """
 
 
 class Head(NamedTuple):
@@ -128,23 +108,8 @@ class Head(NamedTuple):
         """Bound on the regret so far, in losses of smoothness 1, against any coefficients that
         travel this far.
         """
-        sums, around = (
-            CertificateState(**self.engine.certificate_sums()),
-            Surroundings.of_ball(self.engine.diameter / 2),
-        )
-        # On a ball only the lengths of the base points count: as well they might lie on a line.
-        return certificate.value(
-            sums, around, path_length, steady=True, base=self.engine.base_lengths()[:, None]
-        )
-
-    def standing(self, gain: float | None) -> Standing:
-        """Now.
-
-        ``gain`` is what the predictions lost more than this model's own, None where they are its
-        own.
-        """
-        engine, mixed = self.engine, float(gain is not None)
-        owed = engine.owed() + (gain or 0.0)
-        return Standing(
-            owed, engine.base_points(), 1.0 / engine.step_sizes, engine.diameter / 2, mixed
-        )
+        sums = CertificateState(**self.engine.certificate_sums())
+        ball = DomainGeometry.of_ball(self.engine.diameter / 2)
+        # On a ball only the norms of the base points matter, so they may lie on a line.
+        line = self.engine.base_lengths()[:, None]
+        return sums.bound(ball, path_length, line, constant_steps=True)

@@ -1,4 +1,4 @@
-"""The report of a run, of one series, of many, or of rows that come twice."""
+"""Write the report of a run, over one series or over many keys."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from collections.abc import Sequence
 from swordplay.report.keys import write_keys
 from swordplay.report.page import Section
 from swordplay.report.track import write_track
-from swordplay.report.twice import write_twice
 from swordplay.tracking.figures import AnyStory
 from swordplay.tracking.keyed_story import KeyedStory
-from swordplay.tracking.twice_story import TwiceStory
 
 
 def write_story(
@@ -26,13 +24,11 @@ def write_story(
     Parameters
     ----------
     story, path, command
-        As for ``write_track``, ``write_keys`` and ``write_twice``.
+        As for ``write_track`` and ``write_keys``.
     more
-        Further sections; there are none in the report of many keys, or of rows that come twice.
+        Further sections of the report over one series; a report over keys has none.
     """
     if isinstance(story, KeyedStory):
         write_keys(story, path, command=command)
-    elif isinstance(story, TwiceStory):
-        write_twice(story, path, command=command)
     else:
         write_track(story, path, command=command, more=more)

@@ -13,7 +13,6 @@ from swordplay.report import (
     first_screen,
     interval_charts,
     over_time,
-    proven,
     result_charts,
     track_charts,
     words,
@@ -117,7 +116,6 @@ def track_sections(story: Story, *, command: str = "", date: str = "") -> tuple[
         _curious(),
         _pace(story),
         _trust(story),
-        *proven.section(story),
     ]
     return (*results, *worked, _columns(story), _making(story, command, date))
 

@@ -35,9 +35,8 @@ class TableChanged(TableError):
 
 
 LATE_TARGETS = (
-    "Targets that are filled in later are learned with --twice and --id, in rows of their own (in "
-    "Python, by "
-    "swordplay.late.LateModel)."
+    "If targets are filled in later, learn them with `swordplay serve`, or in Python with "
+    "swordplay.late.LateModel."
 )
 
 

@@ -69,10 +69,6 @@ class Output(ABC):
         """
 
     @abstractmethod
-    def discard(self) -> None:
-        """Remove what was written, even if somebody could go on from it."""
-
-    @abstractmethod
     def close(self) -> None:
         """Let go of the file; the ``with`` statement does it."""
 
@@ -137,10 +133,6 @@ class TextOutput(Output):
         """Leave the lines there."""
         self._file.sync()
         self._file.close()
-
-    def discard(self) -> None:
-        """Remove the partial file."""
-        self._file.discard()
 
     def close(self) -> None:
         """Let go of the file."""
@@ -209,10 +201,6 @@ class StreamOutput(Output):
 
     def keep(self) -> None:
         """What was sent is sent."""
-        self.close()
-
-    def discard(self) -> None:
-        """What was sent cannot be taken back."""
         self.close()
 
     def close(self) -> None:

@@ -130,10 +130,6 @@ class ParquetOutput(Output):
         self._file.sync()
         self._file.close()
 
-    def discard(self) -> None:
-        """Remove the file."""
-        self.close()
-
     def close(self) -> None:
         """Let go of the file, and remove it unless it was finished."""
         self._groups.abandon()
@@ -203,10 +199,6 @@ class SpooledParquet(Output):
         """Leave the spool, from which the run can go on."""
         self._spool.sync()
         self._spool.close()
-
-    def discard(self) -> None:
-        """Remove the spool."""
-        self._spool.discard()
 
     def close(self) -> None:
         """Let go of the spool."""

@@ -10,13 +10,12 @@ from typing import Any, final
 import numpy as np
 import pyarrow as pa
 
-from swordplay.core.state import add_prefix, strip_prefix
+from swordplay.core.state import Field, add_prefix, check, damaged, strip_prefix
 from swordplay.core.types import Matrix, State, Vector
 from swordplay.estimators.classes import OneModelPerClass
-from swordplay.estimators.head import Head, Standing
+from swordplay.estimators.head import Head
 from swordplay.estimators.model import LinearModel
 from swordplay.estimators.raw_units import in_scaled_units
-from swordplay.estimators.scratch import Plans
 from swordplay.tables.categories import codes_of
 from swordplay.tracking.contestants import (
     LEARNER,
@@ -32,7 +31,7 @@ from swordplay.tracking.contestants import (
     interleaved,
 )
 from swordplay.tracking.rungs import COUNT, Places, Rungs
-from swordplay.tracking.task import MOST_CLASSES
+from swordplay.tracking.task import MOST_CLASSES, check_classes
 
 NOT_WHOLE = (
     "is not a whole number, and those before it were taken for classes; if it is an amount, "
@@ -106,17 +105,6 @@ class ClassContestants:
             for k, (sign, head) in enumerate(zip(self.model.signs, heads, strict=True))
         }
 
-    def standing(self) -> Standing | None:
-        """What the certificate of the predictions needs now.
-
-        Of three classes or more each has its own, and they none.
-        """
-        if self.model.classes != 2:
-            return None
-        return self.model.heads[0].standing(
-            None if self.model.second is None else self.model.second.gain
-        )
-
     def targets(self, column: Any) -> Vector:
         """Codes of the classes, NaN where missing; new ones get the next codes."""
         found, values = codes_of(column)
@@ -156,10 +144,9 @@ class ClassContestants:
     def learn(self, rows: Matrix, targets: Vector) -> Answers:
         """Let the learner predict rows, each before it learns it."""
         before, known, told = self.model.counts, ~np.isnan(targets), list[Any]()
-        plans = Plans(lambda *given: told.append(given))
-        learn = functools.partial(self.asking.learn, beside=plans)
+        learn = functools.partial(self.asking.learn, beside=lambda *given: told.append(given))
         chances = interleaved(learn, self.asking.predict, rows, _labels(targets, known), known)
-        return Answers(chances, before, told, plans.plan)
+        return Answers(chances, before, told)
 
     def in_parts(self, rows: Matrix, targets: Vector) -> OneByOne:
         """The same for some rows at a time."""
@@ -225,7 +212,6 @@ class ClassContestants:
             errors.astype(np.float64),
             figures,
             np.empty((len(labels), 0)),
-            answers.plan,
         )
 
     def judge_debut(
@@ -286,6 +272,26 @@ class ClassContestants:
         self.rungs.load_state(strip_prefix("rungs", saved))
         self.last = float(saved["last"])
         self.asking.load_state(saved)
+
+    def check(self, kind: str) -> None:
+        """Check that saved classes are those of the model, and values of the target's type.
+
+        Parameters
+        ----------
+        kind
+            Name of the target's Arrow type.
+
+        Raises
+        ------
+        ValueError
+            Names what is wrong.
+        """
+        classes = self.model.classes
+        if list(self.codes.values()) != list(range(classes)):
+            raise damaged(f"there are {len(self.codes)} classes for {classes} models")
+        check_classes(list(self.codes), kind)
+        check("contestants.last", self.last, Field(-1, classes - 1, whole=True))
+        self.rungs.check(classes, self.dim + 1)
 
 
 def _labels(targets: Vector, known: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol, final
 import numpy as np
 
 from swordplay.core.types import Matrix, State, Vector
-from swordplay.estimators.head import Head, Standing
+from swordplay.estimators.head import Head
 from swordplay.tracking.rungs import Places
 
 LEARNER, NO_CHANGE, BEST_STEP = "swordplay", "no change", "best step size"
@@ -17,7 +17,6 @@ LEARNER, NO_CHANGE, BEST_STEP = "swordplay", "no change", "best step size"
 SwordClassifier, not ``sp.Sword``.
 """
 SAID, WAS = "predicted", "actual"
-NO_PLAN: Matrix = np.empty((0, 2))
 
 
 class Said(NamedTuple):
@@ -51,11 +50,6 @@ class Played(NamedTuple):
 
     ``(n, 0)`` for classes.
     """
-    plan: Matrix = NO_PLAN
-    """Weight and threshold of each row's loss as the learner counts it, shape ``(n, 2)``.
-
-    No rows where nobody knows.
-    """
 
     def part(self, first: int, stop: int) -> Played:
         """Some of the rows that were learned, without what was said of them."""
@@ -73,8 +67,6 @@ class Answers(NamedTuple):
     """What single step sizes learn from: pairs of scaled rows (``Scratch``) and labels, which a
     regression passes over.
     """
-    plan: Matrix
-    """As in :class:`Played`."""
 
 
 class InParts(Protocol):
@@ -126,13 +118,6 @@ class Contestants(Protocol):
         """Of the scaled columns, for each model by the code of its class (0 for a regression).
 
         Shape ``(d,)`` each.
-        """
-        ...
-
-    def standing(self) -> Standing | None:
-        """What the certificate of the predictions needs now.
-
-        None where they have none, as those of three classes.
         """
         ...
 
@@ -240,11 +225,8 @@ class OneByOne:
         found = self._found
         if len(found) == 1:
             return found[0]
-        said, plan = (
-            np.concatenate(parts)
-            for parts in ([one.said for one in found], [one.plan for one in found])
-        )
-        return Answers(said, found[0].before, [part for one in found for part in one.told], plan)
+        said = np.concatenate([one.said for one in found])
+        return Answers(said, found[0].before, [part for one in found for part in one.told])
 
 
 class Asking:
@@ -275,12 +257,12 @@ class Asking:
         return self._model.predict(rows, following)
 
     def state(self) -> State:
-        """What the next row needs; nothing where it follows."""
-        return {"apart": True} if self.apart else {}
+        """Return what the next row needs."""
+        return {"apart": self.apart}
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Go on from a saved state."""
-        self.apart = bool(saved.get("apart", False))
+        self.apart = bool(saved["apart"])
 
 
 def interleaved(

@@ -10,20 +10,21 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, final
 
 import numpy as np
 
-from swordplay.core.state import add_prefix, strip_prefix
+from swordplay.core.state import ROWS, Field, OneOf, check, damaged, fits_json
 from swordplay.core.types import Matrix, State, Vector
 from swordplay.tracking.coefficients import Now, Paths
 from swordplay.tracking.contestants import BEST_STEP, Played
 from swordplay.tracking.looks import POOL, Look, Sample
-from swordplay.tracking.proven import Windows
+from swordplay.tracking.ranges import SHARE, SUM, TIME, TOTAL, VAST
 from swordplay.tracking.rungs import COUNT, STEP_SIZES, Places
 from swordplay.tracking.story import Course, Moment
-from swordplay.tracking.stretches import EVERY, FIRST_WIDTH, MOST, Grid, is_full
+from swordplay.tracking.stretches import EVERY, FIRST_WIDTH, MOST, Grid, is_full, room_for
 
 MOST_MOMENTS = 20
 NEIGHBOURHOOD = 1.0 / 200.0
@@ -32,6 +33,24 @@ SUMS = ("errors", "rungs", "figures")
 LOWS, HIGHS = ("lowest", "low"), ("highest", "high")
 LATEST = ("times", *Sample._fields)
 ARRAYS = (*SUMS, *LOWS, *HIGHS, *LATEST)
+RANGES = {
+    "errors": SUM,
+    "rungs": SUM,
+    "figures": TOTAL,
+    "lowest": Field(0.0, math.inf),
+    "low": Field(-VAST, math.inf),
+    "highest": Field(-math.inf, VAST),
+    "high": Field(-math.inf, VAST),
+    "times": TIME,
+    "weights": SHARE,
+    "effective": SHARE,
+    "extra": SHARE,
+    "optimism": SHARE,
+}
+"""Values of each array in a saved state."""
+FINITE = Field(-sys.float_info.max, sys.float_info.max)
+MOMENT = (int, str, str, FINITE, {str: str}, int, OneOf((None, FINITE)))
+"""Shape of a saved :class:`Moment`, in the order of its fields."""
 
 
 @final
@@ -77,8 +96,6 @@ class Recorder:
         """and its place, by that of the stretch, where it has still to be told of."""
         self.open = 0
         """Rows in the open stretch."""
-        self.windows = Windows()
-        """What was proven of larger stretches."""
 
     @property
     def rows(self) -> int:
@@ -140,7 +157,6 @@ class Recorder:
             self._untold[self.closed + k] = at + k * wide + int(worst[k])
         np.minimum(self.lowest[here], losses.min(axis=1), out=self.lowest[here])
         self.open += count
-        self.windows.add(played)
 
     def _date(self, times: Matrix) -> None:
         """When the stretches of rows, shape ``(n, w)``, ended, as far as anybody knows."""
@@ -165,16 +181,13 @@ class Recorder:
         first = self.rows - self.open
         for here in range(self.closed, self.closed + count):
             look = looks.get(first + (here + 1 - self.closed) * self.width)
-            if look is not None and look.sample is not None:
+            if look is not None:
                 self.weights[here], self.effective[here], self.extra[here], self.optimism[here] = (
                     look.sample
                 )
             if look is not None and look.coefficients is not None and not (here + 1) % EVERY:
                 self.paths.put((here + 1) // EVERY - 1, look.coefficients)
         self.closed, self.open = self.closed + count, self.open % self.width
-        self.windows.look(
-            self.rows, float(self.times[self.closed - 1]), lambda: looks[self.rows].standing[0]
-        )
         self.moments += [None] * count
         while is_full(self.width, self.closed):
             self._merge()
@@ -280,13 +293,11 @@ class Recorder:
             "open": self.open,
             "began": self.began,
         }
-        windows = add_prefix("windows", self.windows.state())
         return {
             **arrays,
             **self.paths.state(self.closed // EVERY),
             **counts,
             "moments": moments,
-            **windows,
         }
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
@@ -302,29 +313,33 @@ class Recorder:
                     f"recorder.{name} has shape {np.shape(saved[name])} instead of {mine.shape}."
                 )
             mine[:] = saved[name]
-        self.paths.load_state(_looked(saved, self.closed), self.closed // EVERY)
-        self.windows.load_state(strip_prefix("windows", saved))
+        self.paths.load_state(saved, self.closed // EVERY)
         self.moments = [
             None if one is None else Moment(*one) for one in json.loads(saved["moments"])
         ]
         self._untold = {}
 
+    def check(self) -> None:
+        """Check a saved recorder: stretches of one width, none of them empty but the open one.
+
+        Raises
+        ------
+        ValueError
+            Names what is wrong.
+        """
+        check("recorder.width", self.width, Field(FIRST_WIDTH, ROWS.high, whole=True))
+        if self.width % FIRST_WIDTH or (self.width // FIRST_WIDTH).bit_count() != 1:
+            raise damaged(f"recorder.width is {self.width}")
+        check("recorder.closed", self.closed, Field(0, room_for(self.width) - 1, whole=True))
+        check("recorder.open", self.open, Field(0, self.width - 1, whole=True))
+        stop = self.closed + 1
+        for name in ARRAYS:
+            check(f"recorder.{name}", getattr(self, name)[:stop], RANGES[name])
+        check("recorder.began", self.began, TIME)
+        moments = [None if one is None else list(one) for one in self.moments]
+        if len(moments) != stop or not fits_json(moments, [OneOf((None, MOMENT))]):
+            raise damaged("recorder.moments are not those of its stretches")
+
 
 def _later(earlier: Vector, later: Vector) -> Vector:
     return later
-
-
-def _looked(saved: Mapping[str, Any], closed: int) -> Mapping[str, Any]:
-    """A state with a look at the coefficients after EVERY stretches.
-
-    Earlier ones were taken half as often.
-
-    Such a look stands for the one before it, too, and the last one for what came after it.
-    """
-    given = np.asarray(saved["coefficients"])
-    if given.ndim != 3 or len(given) == closed // EVERY or len(given) != closed // (2 * EVERY):
-        return saved
-    looks = np.full((closed // EVERY, *given.shape[1:]), np.nan, dtype=given.dtype)
-    looks[: 2 * len(given)] = np.repeat(given, 2, axis=0)
-    looks[2 * len(given) :] = given[-1] if len(given) else np.nan
-    return {**saved, "coefficients": looks}

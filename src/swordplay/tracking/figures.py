@@ -11,11 +11,10 @@ from swordplay.tracking.accounts import Outcome
 from swordplay.tracking.changes import changes
 from swordplay.tracking.keyed_story import KeyedStory, KeyLine
 from swordplay.tracking.story import Story
-from swordplay.tracking.twice_story import TwiceStory
 from swordplay.tracking.verdict import verdict
 
-AnyStory = Story | KeyedStory | TwiceStory
-"""What a run has to tell, of one series, of many, or of rows that come twice."""
+AnyStory = Story | KeyedStory
+"""The results of a run over one series, or over many keys."""
 
 
 def figures(outcome: Outcome, story: AnyStory, files: Mapping[str, str]) -> dict[str, Any]:
@@ -33,8 +32,6 @@ def figures(outcome: Outcome, story: AnyStory, files: Mapping[str, str]) -> dict
     match story:
         case KeyedStory():
             own = _of_keys(story)
-        case TwiceStory():
-            own = _of_twice(story)
         case _:
             own = _of_series(outcome, story)
     return _run(outcome, story) | own | _end(outcome, files)
@@ -89,11 +86,6 @@ def _of_series(outcome: Outcome, story: Story) -> dict[str, Any]:
         "changes": [one._asdict() for one in changes(story)],
         "columns": [column._asdict() for column in story.columns],
         "worst": [moment._asdict() for moment in story.worst],
-        "proven": [
-            {"first": p.first, "last": p.last, "at_least": p.at_least}
-            for p in story.proven
-            if p.says_something
-        ],
     }
 
 
@@ -125,16 +117,6 @@ def _of_keys(story: KeyedStory) -> dict[str, Any]:
             name: [_line(line, story.key) for line in getattr(story, name)]
             for name in ("asked", "best", "worst", "largest")
         },
-    }
-
-
-def _of_twice(story: TwiceStory) -> dict[str, Any]:
-    """Of a run over rows that come twice."""
-    return {
-        "columns": [column._asdict() for column in story.columns],
-        "id": list(story.id),
-        **{name: getattr(story, name) for name in ("asked", "answered", "pending", "dropped")},
-        **_intervals(story),
     }
 
 

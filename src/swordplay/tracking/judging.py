@@ -47,18 +47,14 @@ def _record(
     recorder, page, count = tracker.recorder, learnt.page, len(learned)
     times = page.times[learned] if learnt.clock else None
     told = _Told(passage.answers.told if passage.debut is None else [])
-    asked = [row for row, look in passage.looks.items() if look.standing]
     before = recorder.rows
     start = 0
-    for end in (*asked, before + count):
-        while start < end - before:
-            stop = start + recorder.together(end - before - start)
-            tracker.contestants.climb(told.take(stop - start), recorder.rungs_of(stop - start))
-            recorder.add(
-                played.part(start, stop), None if times is None else times[start:stop], start
-            )
-            recorder.close(passage.looks)
-            start = stop
+    while start < count:
+        stop = start + recorder.together(count - start)
+        tracker.contestants.climb(told.take(stop - start), recorder.rungs_of(stop - start))
+        recorder.add(played.part(start, stop), None if times is None else times[start:stop], start)
+        recorder.close(passage.looks)
+        start = stop
 
     def moments(places: list[int]) -> Iterator[Moment]:
         rows = learned[places]

@@ -70,7 +70,6 @@ def opened(
     return table, saved._replace(
         position=table.start,
         done=0,
-        early=None,
         refused=None,
         remarks=tuple(table.remarks),
         bad=0,

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import NoReturn
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from swordplay.core.checkpoint import CheckpointError
@@ -62,7 +61,6 @@ class Life(ABC):
         self.learned = self.rows
         """and those that are learned, the last of which may still have to be judged."""
         self.judging = Aside(self._judged)
-        self.early = saved.early if saved else None
         self.bad = saved.bad if saved else 0
         self.refusals, self.remarks = (saved.refusals, saved.remarks) if saved else ((), ())
         self.broken = (
@@ -79,10 +77,6 @@ class Life(ABC):
         """Write what has come of a piece, and tell, unless ``told`` says no."""
         refusals = tuple(sorted(piece.refusals + tracked.refusals))
         self.outputs.write(tracked.predictions, refusals)
-        if self.early is not None:
-            used = ~np.isin(piece.numbers, [one.row for one in tracked.refusals])
-            early = self.early.and_(piece.rows.filter(pa.array(used)), piece.numbers[used])
-            self.early = None if early.enough(self.job.settings.target) is not None else early
         self.remarks += tracked.remarks
         self.bad, self.refusals = self.bad + len(piece.refusals), (self.refusals + refusals)[:FEW]
         self.rows, self.position = piece.last, piece.position or self.position
@@ -112,23 +106,17 @@ class Life(ABC):
         position = self.position if self.rows <= self.position.row else self.position_at(self.rows)
         output, refused = self.outputs.sync()
         saved = Saved(
-            *(
-                self.tracker,
-                json.dumps(self.job.essence()),
-                position,
-                self.rows,
-                self.early,
-                output,
-                refused,
-            ),
-            *(
-                self.outputs.schema,
-                self.remarks,
-                self.bad,
-                self.refusals,
-                self._seconds(),
-                finished,
-            ),
+            tracker=self.tracker,
+            essence=json.dumps(self.job.essence()),
+            position=position,
+            done=self.rows,
+            output=output,
+            refused=refused,
+            remarks=self.remarks,
+            bad=self.bad,
+            refusals=self.refusals,
+            seconds=self._seconds(),
+            finished=finished,
         )
         jobs.save(self.job, saved)
         self.clock.saved(self.rows)
@@ -146,7 +134,7 @@ class Life(ABC):
             return self.outputs.keep() if self.job.state is None and self.table.live else None
         if not self.tracker.started:
             raise self._useless(self._refused())
-        self.outputs.finish(self.tracker.schema)
+        self.outputs.finish()
         if self.job.state is not None:
             self._save(finished=True)
         return None

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from swordplay.core.types import Vector
-from swordplay.estimators.head import Head, Standing
-from swordplay.parts.learners.ageless import DEPTH
+from swordplay.estimators.head import Head
+from swordplay.parts.learners.sword import DEPTH
 
 POOL: Vector = 2.0 ** np.arange(1.0 - DEPTH, 1.0)
 """Step sizes of the learner's experts, ascending,"""
@@ -30,12 +30,9 @@ class Sample(NamedTuple):
 class Look(NamedTuple):
     """The learner at the end of a stretch, as far as the recorder will ask."""
 
-    sample: Sample | None
-    """None where the stretch is merged with the next one before anybody asks."""
+    sample: Sample
     coefficients: dict[int, Vector] | None
-    """None where nobody will ask."""
-    standing: tuple[Standing | None, ...]
-    """Nothing where nobody will ask, or the one answer."""
+    """None where the recorder keeps no coefficients."""
 
 
 def sample(models: Sequence[Head]) -> Sample:

@@ -46,7 +46,7 @@ class Outputs:
         self.follows = "csv"
         """The format of a stream whose name says nothing: that of the input, if it is text."""
         self.schema: Any = None
-        """Columns of the predictions, which a stream keeps even if those of the tracker change."""
+        """The pyarrow schema of the predictions."""
         self.positions: dict[str, OutputPosition | None] = {
             name: getattr(saved, name, None) for name in NAMES
         }
@@ -96,23 +96,10 @@ class Outputs:
     def write(self, predictions: Any, refusals: Sequence[Refusal]) -> None:
         """Append predictions and refusals; predictions on a stream are there when this returns."""
         if self.job.output is not None:
-            self.behind.call(self._append, "output", _in_schema(predictions, self.schema))
+            self.behind.call(self._append, "output", predictions)
             if self.stream:
                 self.behind.drain()
         self.refuse(refusals)
-
-    def restart(self, schema: Any) -> None:
-        """Forget the predictions and write others, in this schema.
-
-        What a stream has got cannot be taken back.
-        """
-        if self.job.output is None or self.stream:
-            return
-        self.behind.drain()
-        if "output" in self.open:
-            self.open.pop("output").discard()
-        self.positions["output"], self.schema = None, schema
-        self._opened("output", schema)
 
     def refuse(self, refusals: Sequence[Refusal]) -> None:
         """Append refusals."""
@@ -147,11 +134,11 @@ class Outputs:
             self.positions[name] = output.sync()
         return self.positions["output"], self.positions["refused"]
 
-    def finish(self, schema: Any) -> None:
-        """Give the files their names; ``schema`` is that of the predictions."""
+    def finish(self) -> None:
+        """Give the files their names."""
         self.behind.drain()
         if self.job.output is not None:
-            self._opened("output", schema).finish()
+            self._opened("output", self.schema).finish()
         self.finish_refused()
         self._close()
 
@@ -183,18 +170,6 @@ class Outputs:
     def _close(self) -> None:
         while self.open:
             self.open.popitem()[1].close()
-
-
-def _in_schema(rows: Any, schema: Any) -> Any:
-    """The same rows in other columns: those that are not there are missing."""
-    if rows.schema.equals(schema):
-        return rows
-    has = set(rows.schema.names)
-    columns = [
-        rows.column(one.name).cast(one.type) if one.name in has else pa.nulls(len(rows), one.type)
-        for one in schema
-    ]
-    return pa.record_batch(columns, schema=schema)
 
 
 def _table(refusals: Sequence[Refusal]) -> Any:

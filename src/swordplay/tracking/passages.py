@@ -19,7 +19,6 @@ from swordplay.tracking.contestants import Answers, Contestants, Debut
 from swordplay.tracking.course import Recorder
 from swordplay.tracking.looks import Look, sample
 from swordplay.tracking.predictions import Page
-from swordplay.tracking.proven import Due
 from swordplay.tracking.rungs import NO_END
 from swordplay.tracking.stretches import EVERY
 from swordplay.tracking.totals import Totals
@@ -71,8 +70,7 @@ class Marks:
     def __init__(self, recorder: Recorder | Totals) -> None:
         self.endless = isinstance(recorder, Totals)
         if isinstance(recorder, Recorder):
-            self.grid, self.due = recorder.grid, Due.of(recorder.windows)
-            self.asked = self.due.after(self.grid)
+            self.grid = recorder.grid
 
     def lasting(self, rows: int) -> int:
         """Of so many rows to come: how wide stretches are behind them.
@@ -85,8 +83,7 @@ class Marks:
         """Rows up to the next look."""
         if self.endless:
             return NO_END
-        rows = self.grid.rows
-        return min(rows + lasting - rows % lasting, self.asked) - rows
+        return lasting - self.grid.rows % lasting
 
     def passed(self, rows: int, lasting: int, contestants: Contestants) -> dict[int, Look]:
         """So many rows were learned, no more than up to the next look, which is taken if it is
@@ -96,13 +93,10 @@ class Marks:
             return {}
         self.grid = self.grid.after(rows)
         at = self.grid.rows
-        now = None if at % lasting else sample(list(contestants.models.values()))
+        if at % lasting:
+            return {}
         coefficients = None if at % (EVERY * lasting) else contestants.coefficients
-        if at < self.asked:
-            return {} if now is None else {at: Look(now, coefficients, ())}
-        standing = self.due.at(at, contestants.standing)
-        self.asked = self.due.after(self.grid)
-        return {at: Look(now, coefficients, standing)}
+        return {at: Look(sample(list(contestants.models.values())), coefficients)}
 
 
 def learn_debut(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from swordplay.tables import Batch, Position, Refusal, TableError
 from swordplay.tables.table import not_resumable
 from swordplay.tracking.bulk import AT_ONCE, BulkTracker
-from swordplay.tracking.early import together
+from swordplay.tracking.first_rows import concat_batches
 from swordplay.tracking.trackers import AnyTracker
 
 PIECE = 1 << 13
@@ -119,7 +119,7 @@ def _joined(batches: list[Batch]) -> Batch:
     if len(batches) == 1:
         return batches[0]
     rows, numbers = (
-        together([one.rows for one in batches]),
+        concat_batches([one.rows for one in batches]),
         np.concatenate([one.numbers for one in batches]),
     )
     refusals = tuple(refusal for one in batches for refusal in one.refusals)

@@ -29,7 +29,6 @@ from swordplay.tracking.taught import Taught, require_columns, unknown, without_
 from swordplay.tracking.threads import GLANCE, Ahead
 from swordplay.tracking.tracker import Tracker
 from swordplay.tracking.trackers import AnyTracker
-from swordplay.tracking.twice import TwiceTracker
 
 ANSWERS = ("truth", "loss", "running_error")
 """Columns that predictions have only where targets are known."""
@@ -70,9 +69,7 @@ def predict(
 ) -> Predicted:
     """Predict the rows of a table, each as the row that comes next.
 
-    Only the first row has an interval, or with a key the first row of each key. Where rows come
-    twice (``--twice``), every row has one: these are calibrated at the distance at which the
-    answers came.
+    Only the first row has an interval, or with a key the first row of each key.
 
     Parameters
     ----------
@@ -123,7 +120,7 @@ def predict(
                 answers = tracker.track(
                     without_target(batch.rows, model), batch.numbers
                 ).predictions.select(names)
-                if "lower" in names and not isinstance(tracker, TwiceTracker):
+                if "lower" in names:
                     is_first = _first_rows(answers, model.settings.key, known_keys)
                     far += int(
                         np.count_nonzero(
@@ -143,7 +140,7 @@ def predict(
             raise nothing_to_predict(table.name, len(refusals))
         partial = outputs.keep() if stopped else None
         if not stopped:
-            outputs.finish(schema)
+            outputs.finish()
     news = tuple(unknown(table, before))
     return Predicted(
         rows, len(refusals), tuple(refusals[:FEW]), silent, news, far, lag_weight, stopped, partial
@@ -213,14 +210,12 @@ def weight_of_last_targets(tracker: AnyTracker) -> float:
 
 
 def _require_learned(tracker: AnyTracker, state: str) -> None:
-    """Refuse a model that knows nothing; one whose rows come twice predicts them as they come."""
+    """Raise an error if the model has not learned any row."""
     if not tracker.started:
         raise TrackingError(
             f"the model in {state} has not learned anything yet. Let it learn first: swordplay "
             "learn."
         )
-    if isinstance(tracker, TwiceTracker):
-        tracker.only_predicts = True
 
 
 def without_answers(names: Any) -> list[str]:

@@ -9,13 +9,12 @@ from typing import Any, final
 
 from swordplay.tables import Batch, Table, TableError, open_table
 from swordplay.tables.reading import BLOCK
-from swordplay.tables.table import HEAD_ROWS
 from swordplay.tables.typed import BATCH_ROWS
-from swordplay.tracking import decision, trackers
 from swordplay.tracking import job as jobs
+from swordplay.tracking import trackers
 from swordplay.tracking.accounts import Outcome, Progress
-from swordplay.tracking.early import Early, gathered, together
 from swordplay.tracking.errors import TrackingError, unusable
+from swordplay.tracking.first_rows import begin_tracker, collect_first_rows, concat_batches
 from swordplay.tracking.job import Job
 from swordplay.tracking.life import FEW, Life
 from swordplay.tracking.ordered import everything, ordered
@@ -96,8 +95,8 @@ class _Run(Life):
             batches = reader.arriving(GLANCE)
             waiting, self.tracker = self._begin(batches)
             self.tracker.numbering = self.numbering
-            schema = self.saved.schema if self.saved else self.tracker.schema
-            self.outputs.begin(schema, self.position.format if self.position else "csv")
+            format = self.position.format if self.position else "csv"
+            self.outputs.begin(self.tracker.schema, format)
             jobs.forget(self.job)
             if self.saved:
                 self._tell()
@@ -136,27 +135,25 @@ class _Run(Life):
         return found.table
 
     def _begin(self, batches: Iterator[Batch | None]) -> tuple[list[Batch], AnyTracker]:
-        """A tracker, and the batches that had to be looked at in order to make one."""
+        """Return a tracker and, if it is new, the batches that it was made from."""
         if self.saved:
             return [], self.saved.tracker
         self.remarks = tuple(self.table.remarks)
-        waiting, ended, self.trouble = gathered(
-            batches, self.job.settings.target, live=self.table.live, told=self.told
+        waiting, self.trouble = collect_first_rows(
+            batches, self.job.settings.target, live=self.table.live, should_stop=self.told
         )
         if not any(len(one.rows) for one in waiting):
             refusals = [row for one in waiting for row in one.refusals]
             self.outputs.refuse(refusals)
             raise self._useless(len(refusals))
-        rows = together([one.rows for one in waiting])
+        rows = concat_batches([one.rows for one in waiting])
+        # Columns may have joined: every batch gets the columns of all.
         waiting = [
-            one._replace(rows=together([rows.slice(0, 0), one.rows])) for one in waiting
-        ]  # columns may have joined
-        head = Early(rows.slice(0, HEAD_ROWS), waiting[0].numbers[:0])
-        tracker = decision.begin(self.job.settings, head.rows, self.schema)
-        if ended or head.enough(self.job.settings.target) is not None:
-            self.remarks += decision.hints(tracker)
-        else:
-            self.early = head._replace(rows=head.rows.slice(0, 0))
+            one._replace(rows=concat_batches([rows.slice(0, 0), one.rows])) for one in waiting
+        ]
+        tracker = begin_tracker(self.job.settings, rows, self.schema)
+        if tracker.recognised.hint:
+            self.remarks += (tracker.recognised.hint,)
         return waiting, tracker
 
     def _all(self, batches: Iterable[Batch | None]) -> bool:
@@ -171,10 +168,6 @@ class _Run(Life):
             return True
         if self.trouble is not None:
             raise self.trouble
-        if self.early is not None:
-            self._decide(self.early)
-            self.early = None
-            self._tell()  # what was decided at the end is said as well
         return False
 
     def _each(self, batches: Iterable[Batch | None]) -> bool:
@@ -200,8 +193,6 @@ class _Run(Life):
 
     def _one(self, piece: Piece) -> None:
         """Track a piece; with ``--on-bad stop`` up to the first row that cannot be used."""
-        if self.early is not None:
-            self._decide(self.early.and_(piece.rows, piece.numbers), new=piece.rows)
         found = self.tracker.strange(piece.rows) if self.job.refused is None else {}
         if not found:
             self._learn(piece)
@@ -249,47 +240,4 @@ class _Run(Life):
         Whoever reads a pipe waits for nothing, and the first piece decides much and has kernels
         compiled.
         """
-        return (
-            self.rows > self.before
-            and self.early is None
-            and not self.table.live
-            and not self.outputs.stream
-        )
-
-    def _decide(self, early: Early, new: Any = None) -> None:
-        """Look again at the first guess at task and columns.
-
-        ``new`` rows are about to be learned, or there are no more.
-        """
-        assert self.early is not None
-        target = self.job.settings.target
-        count = len(early.rows) if new is None else early.enough(target)
-        if count is None and decision.contradicted(self.tracker, new.column(target)) is None:
-            return
-        now = decision.begin(self.job.settings, early.rows.slice(0, count), self.schema)
-        if decision.same(self.tracker, now):
-            self.tracker.recognised = now.recognised
-            self.remarks += (decision.confirmed(now, count),) if count is not None else ()
-        else:
-            self.remarks += (
-                decision.changed(self.tracker, now, len(self.early.rows), sent=self.outputs.stream),
-            )
-            self._learn_anew(now)
-        if count is not None:
-            self.remarks += decision.hints(now)
-
-    def _learn_anew(self, now: AnyTracker) -> None:
-        """Let another tracker learn the first rows."""
-        assert self.early is not None
-        now.refused, self.tracker = self.tracker.refused, now
-        self.outputs.restart(now.schema)
-        if len(self.early.rows):
-            tracked = now.track(*self.early)
-            (
-                self.outputs.refuse(tracked.refusals)
-                if self.outputs.stream
-                else self.outputs.write(*tracked[:2])
-            )
-            self.refusals = (self.refusals + tracked.refusals)[:FEW]
-        if self.job.state is not None:  # the state on disk belongs to predictions that are gone
-            self._save(finished=False)
+        return self.rows > self.before and not self.table.live and not self.outputs.stream

@@ -4,7 +4,6 @@ needs.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, final
@@ -137,40 +136,6 @@ class Intervals(NamedTuple):
     """How many have none: the first five, and those after far too many misses."""
 
 
-class Proven(NamedTuple):
-    """What was proven of the rows between two moments."""
-
-    first: int
-    last: int
-    """Rows, as ``Course.ends`` counts them."""
-    began: float
-    ended: float
-    """When the row before the first one and the last one happened, in milliseconds since 1970.
-
-    NaN where nobody knows.
-    """
-    lost: float
-    """All that the predictions lost, in losses of smoothness 1,"""
-    bound: float
-    """and how much less than that any fixed coefficients of the scaled columns can have lost at
-    the most,
-    """
-    reach: float
-    """if they are no longer than this, the longest of any first-order expert at either end of
-    the rows.
-    """
-
-    @property
-    def says_something(self) -> bool:
-        """Whether the bound is smaller than all that was lost: nobody loses less than nothing."""
-        return math.isfinite(self.bound) and self.bound < self.lost
-
-    @property
-    def at_least(self) -> float:
-        """What every such model lost, as a share of what the predictions lost."""
-        return 1.0 - self.bound / self.lost
-
-
 @dataclass(frozen=True, kw_only=True)
 class RunStory:
     """What every run of ``swordplay track`` has to tell, of one series or of many; abstract."""
@@ -246,5 +211,3 @@ class Story(RunStory):
     """The rows of largest loss, largest first."""
     summary: str
     """The estimator's own words."""
-    proven: tuple[Proven, ...] = ()
-    """Certificates of some stretches of rows, oldest first; none of three classes or more."""

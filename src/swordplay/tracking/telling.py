@@ -157,9 +157,6 @@ def story(tracker: Tracker, source: str, refused: int, seconds: float) -> Story:
         sureness=tracker.tally.sureness,
         worst=tracker.recorder.worst(tracker.last),
         summary=summary.text(LEARNER, tracker.contestants.models, bound=False),
-        proven=tracker.recorder.windows.told(
-            tracker.recorder.rows, float(course.times[-1]), tracker.contestants.standing()
-        ),
         remarks=(
             *(remark.text for remark in tracker.remarks()),
             *((verdict.BLOCKS,) if blocks else ()),

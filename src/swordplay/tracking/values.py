@@ -9,13 +9,12 @@ from typing import Any, final
 import numpy as np
 import pyarrow as pa
 
-from swordplay.core.state import add_prefix, strip_prefix
+from swordplay.core.state import Field, add_prefix, check, strip_prefix
 from swordplay.core.types import Matrix, State, Vector
-from swordplay.estimators.head import Head, Standing
+from swordplay.estimators.head import Head
 from swordplay.estimators.in_parts import InParts
 from swordplay.estimators.model import LARGEST, LinearModel, LossName
 from swordplay.estimators.raw_units import in_scaled_units
-from swordplay.estimators.scratch import Plans
 from swordplay.tables.encoder import numbers_of
 from swordplay.tracking.contestants import (
     LEARNER,
@@ -30,6 +29,7 @@ from swordplay.tracking.contestants import (
     Said,
     interleaved,
 )
+from swordplay.tracking.ranges import VALUE
 from swordplay.tracking.rungs import COUNT, Places, Rungs
 
 TOO_LARGE = f"must not pass {LARGEST:g} in magnitude"
@@ -90,10 +90,6 @@ class ValueContestants:
         """Those of the one model."""
         return {0: in_scaled_units(self.model.head, self.model.second)}
 
-    def standing(self) -> Standing | None:
-        """What the certificate of the predictions needs now."""
-        return self.model.head.standing(None if self.model.second is None else self.model.gain)
-
     def targets(self, column: Any) -> Vector:
         """Targets as numbers, NaN where missing."""
         return np.ascontiguousarray(numbers_of(column))
@@ -112,10 +108,9 @@ class ValueContestants:
     def learn(self, rows: Matrix, targets: Vector) -> Answers:
         """Let the learner predict rows, each before it learns it."""
         before, told = self.model.rounds, list[Any]()
-        plans = Plans(lambda *given: told.append(given))
-        learn = functools.partial(self.asking.learn, beside=plans)
+        learn = functools.partial(self.asking.learn, beside=lambda *given: told.append(given))
         predictions = interleaved(learn, self.asking.predict, rows, targets, ~np.isnan(targets))
-        return Answers(predictions, before, told, plans.plan)
+        return Answers(predictions, before, told)
 
     def in_parts(self, rows: Matrix, targets: Vector) -> OneByOne | _Usual:
         """The same for some rows at a time."""
@@ -163,9 +158,7 @@ class ValueContestants:
         table[6], table[7], table[8] = said, targets, off[0]
         np.abs(off, out=table[3:6])
         np.square(off, out=off)
-        return Played(
-            Said(predictions, NONE), table[0], table[:3].T, table[3:8].T, table[6:].T, answers.plan
-        )
+        return Played(Said(predictions, NONE), table[0], table[:3].T, table[3:8].T, table[6:].T)
 
     def judge_debut(self, debut: Debut, answers: Answers, target: Vector, losses: Vector) -> None:
         """Nobody predicts the first row."""
@@ -196,6 +189,19 @@ class ValueContestants:
         self.last, self.total = float(saved["last"]), float(saved["total"])
         self.asking.load_state(saved)
 
+    def check(self) -> None:
+        """Check the saved last value and sum of all values.
+
+        Raises
+        ------
+        ValueError
+            Names the number that is wrong.
+        """
+        check("contestants.last", self.last, VALUE._replace(nan=not self.started))
+        most = LARGEST * max(1, self.model.rounds)
+        check("contestants.total", self.total, Field(-most, most))
+        self.rungs.check(1, self.model.columns.width)
+
 
 @final
 class _Usual:
@@ -218,6 +224,4 @@ class _Usual:
 
     def answers(self) -> Answers:
         """For all rows."""
-        return Answers(
-            self._rows.scores, self._before, [(self._rows.scratch, self._targets)], self._rows.plan
-        )
+        return Answers(self._rows.scores, self._before, [(self._rows.scratch, self._targets)])

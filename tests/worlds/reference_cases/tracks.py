@@ -226,7 +226,6 @@ def compare(task: str, folder: Path) -> Mapping[str, Any]:
             "y",
             "--json",
             "--quiet",
-            "--no-hindsight",
             folder=folder,
         )
     )

@@ -8,17 +8,13 @@ adds such an error. The offset does not have this rounding error.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from swordplay.core.types import Domain, Gradient, Matrix, State, Vector
+from swordplay.core.types import Domain, Gradient, Matrix, Vector
 from swordplay.parts.domains import Ball
 from swordplay.parts.experts.step_sizes import too_short
-
-OFFSET = "offset"
-"""Name of the entry of a saved state that holds the offsets."""
 
 
 class ExpertState(NamedTuple):
@@ -144,7 +140,7 @@ def projected_step(
 
 def base_offset(experts: Any, domain: Domain) -> Matrix:
     """xhat - c of a state of experts of any kind, shape ``(N, d)``."""
-    offset = getattr(experts, OFFSET, ())
+    offset = getattr(experts, "offset", ())
     return np.asarray(offset if len(offset) else experts.base - domain.center)
 
 
@@ -167,17 +163,3 @@ def require_inside(experts: Any, domain: Domain, slack: float) -> None:
             "state has offsets that are not those of its points. The state is damaged: load an "
             "earlier one."
         )
-
-
-def renewed(saved: Mapping[str, Any], wanted: State, domain: Domain) -> State:
-    """A saved state, with the offsets that states of before did not hold: what their points say."""
-    lacking = [name for name in wanted if name.rpartition(".")[2] == OFFSET and name not in saved]
-    bases = {
-        name: np.asarray(saved.get(name.removesuffix(OFFSET) + "base", ())) for name in lacking
-    }
-    known = {
-        name: base
-        for name, base in bases.items()
-        if base.shape == wanted[name].shape and base.dtype.kind in "fiu"
-    }
-    return {**saved, **{name: base - domain.center for name, base in known.items()}}

@@ -30,11 +30,11 @@ WIDE_DOMAIN_RATIO = 8.0
 
 
 def too_short(length: float) -> str:
-    """Error message for gradients, of at most this length, whose squares underflow."""
+    """Return the message about gradients whose squares underflow."""
     return (
         f"the gradients so far are no longer than {length:.1e}: their squares vanish, and steps "
-        "cannot be measured by them. "
-        "Multiply the losses by a constant, such as 1e100; no decision depends on it."
+        "and certificates are made of them. Multiply the losses by a constant, such as 1e100, and "
+        "constants that the learner was made with, such as smoothness, accordingly."
     )
 
 
@@ -150,25 +150,12 @@ class DomainScale(NamedTuple):
     """L, the largest smoothness among the losses that know theirs."""
     width: float = 0.0
     """Width of the part of the domain in use; 0 before the first gradient."""
-    patience: float | tuple[()] = ()
-    """Rounds over which the capped descent expert averages, in some states of before.
-
-    The others do not say: ``AVERAGED_ROUNDS``.
-    """
-    step_shrink: float | tuple[()] = ()
-    """ρ, see :func:`step_shrink`; states of before do not say, and go on with 1."""
+    step_shrink: float = 1.0
+    """ρ, see :func:`step_shrink`: m of the capped extra-gradient expert."""
 
     def average(self, rounds: int) -> float:
         """m of the capped descent expert: the number of rounds over which it averages."""
-        return min(
-            rounds + 1.0,
-            self.patience if isinstance(self.patience, float) else float(AVERAGED_ROUNDS),
-        )
-
-    @property
-    def rho(self) -> float:
-        """ρ: m of the capped extra-gradient expert; the width is divided by its square."""
-        return self.step_shrink if isinstance(self.step_shrink, float) else 1.0
+        return min(rounds + 1.0, float(AVERAGED_ROUNDS))
 
     def after(self, smoothness: float, gradient: float, farthest: float) -> DomainScale:
         r"""Return the scale with one more loss included.
@@ -216,7 +203,7 @@ class CappedAdaGrad:
     def __init__(self, diameter: float, scale: DomainScale, average: float = 1.0) -> None:
         self._scale, self._whole = scale, AdaGradNorm(diameter)
         # A width of 0 occurs only before the first step, when no step size is used.
-        self._used = AdaGradNorm(min(diameter, scale.width / scale.rho**2) or diameter)
+        self._used = AdaGradNorm(min(diameter, scale.width / scale.step_shrink**2) or diameter)
         bend = 2.0 * scale.smoothness * average
         self._ceiling = 1.0 / bend if bend > 0.0 else math.inf
 

@@ -70,7 +70,6 @@ RANGES = {
     "unit": POSITIVE,
     "smoothness": Field(0.0, math.inf),
     "width": Field(0.0, math.inf),
-    "patience": Field(1.0, 1e9),
     "step_shrink": Field(1.0, 1e9),
 }
 """By the last part of an entry's name; others are any numbers that are not vast."""
@@ -158,10 +157,10 @@ def require_scale(scale: DomainScale, energy: Vector, diameter: float) -> None:
         D of the domain.
     """
     most = min(DEAREST, STEEPEST / diameter)
-    average = max(scale.average(int(COUNT.high)), scale.rho)
+    average = max(scale.average(int(COUNT.high)), scale.step_shrink)
     check("domain_scale.smoothness", scale.smoothness, Field(0.0, most / (2.0 * average)))
     if scale.width != 0.0:
-        least = 2.0 * scale.rho**2 * math.sqrt(max(1.0, float(energy.max()))) / most
+        least = 2.0 * scale.step_shrink**2 * math.sqrt(max(1.0, float(energy.max()))) / most
         check("domain_scale.width", scale.width, Field(least, math.inf))
 
 
