@@ -18,15 +18,15 @@ DEFAULTS = "tests/learners/test_defaults.py"
 CERTIFICATE = "tests/parts/learners/test_certificate.py"
 TWINS = "tests/learners/test_twins.py"
 PASSES = "tests/engine/test_passes.py"
-GAUGE = "tests/experts/test_gauge.py"
+GAUGE = "tests/parts/experts/test_step_sizes.py"
 LOADING = "tests/learners/test_save_and_load.py"
 FOUND = "tests/checkpoint/test_found.py"
 NUMBERS = "tests/checkpoint/test_found_numbers.py"
-OPTIMISM = "tests/metas/test_optimism.py"
-HEDGE = "tests/metas/test_hedge.py"
-RATES = "tests/test_rates.py"
+OPTIMISM = "tests/parts/metas/test_optimism.py"
+HEDGE = "tests/parts/metas/test_optimistic_hedge.py"
+RATES = "tests/parts/test_rates.py"
 SYNCED = "tests/test_synced.py"
-METAS = "tests/metas/test_other_metas.py"
+METAS = "tests/parts/metas/test_other_metas.py"
 BACK_AT_THE_CENTRE = (
     "tests/engine/test_projected.py::test_they_agree_where_an_expert_steps_back_to_the_centre"
 )
@@ -846,7 +846,7 @@ MUTANTS = [
     ),
     *_in(
         "parts/metas/meta.py",
-        (f"{HEDGE}::test_priors_are_their_formulas",),
+        ("tests/parts/metas/test_meta.py::test_priors_are_their_formulas",),
         ("(1.0 + 1.0 / experts) / (i", "1.0 / (i"),
         ("prior[-1] = 1.0 / experts", "prior[-1] *= 1.0"),
     ),
