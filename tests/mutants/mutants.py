@@ -18,15 +18,15 @@ DEFAULTS = "tests/learners/test_defaults.py"
 CERTIFICATE = "tests/parts/learners/test_certificate.py"
 TWINS = "tests/learners/test_twins.py"
 PASSES = "tests/engine/test_passes.py"
-GAUGE = "tests/experts/test_gauge.py"
+GAUGE = "tests/parts/experts/test_step_sizes.py"
 LOADING = "tests/learners/test_save_and_load.py"
 FOUND = "tests/checkpoint/test_found.py"
 NUMBERS = "tests/checkpoint/test_found_numbers.py"
-OPTIMISM = "tests/metas/test_optimism.py"
-HEDGE = "tests/metas/test_hedge.py"
-RATES = "tests/test_rates.py"
+OPTIMISM = "tests/parts/metas/test_optimism.py"
+HEDGE = "tests/parts/metas/test_optimistic_hedge.py"
+RATES = "tests/parts/test_rates.py"
 SYNCED = "tests/test_synced.py"
-METAS = "tests/metas/test_other_metas.py"
+METAS = "tests/parts/metas/test_other_metas.py"
 BACK_AT_THE_CENTRE = (
     "tests/engine/test_twins.py::test_they_agree_where_an_expert_steps_back_to_the_centre"
 )
@@ -854,7 +854,7 @@ MUTANTS = [
     ),
     *_in(
         "parts/metas/meta.py",
-        (f"{HEDGE}::test_priors_are_their_formulas",),
+        ("tests/parts/metas/test_meta.py::test_priors_are_their_formulas",),
         ("(1.0 + 1.0 / experts) / (i", "1.0 / (i"),
         ("prior[-1] = 1.0 / experts", "prior[-1] *= 1.0"),
     ),
@@ -975,7 +975,7 @@ MUTANTS = [
     *_in(
         "parts/metas/other_metas.py",
         (METAS,),
-        ("+ state.rates * met.expected", ""),
+        ("+ state.rates * scaled.expected", ""),
         ("rates / state.rates * (state.log_products", "(state.log_products"),
         ("scores = np.log(state.rates) + state.log_products", "scores = state.log_products"),
     ),
@@ -985,8 +985,8 @@ MUTANTS = [
         ("front + end + math.log", "front + math.log"),
         ("return front + a * a + math.log", "return front + math.log"),
         (
-            "(met.regrets - met.expected) ** 2, unit=met.unit",
-            "met.regrets**2, unit=met.unit",
+            "(scaled.regrets - scaled.expected) ** 2, unit=scaled.unit",
+            "scaled.regrets**2, unit=scaled.unit",
         ),
     ),
     *_in(

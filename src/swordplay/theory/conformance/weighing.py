@@ -56,7 +56,7 @@ def check_weighing(
         weighed = meta.weigh(learned, guess)
         promise(
             np.array_equal(weighed.optimism, guess),
-            "the optimism are written down",
+            "the optimism is stored",
             f"in round {t}",
         )
         p = weighed.weights
@@ -77,7 +77,7 @@ def check_weighing(
     forked = meta.copy_experts(now, parents, split).weights
     expected = np.append(now.weights, now.weights[-1] / 2)
     expected[experts - 1] /= 2
-    at_most(np.abs(forked - expected), ROUNDING, "a copy_experts shares the weight of its parent")
+    at_most(np.abs(forked - expected), ROUNDING, "copies share the weight of their parent")
     is_refused(lambda: meta.start(prior / 2), "a prior whose sum is not 1 is refused")
 
 
