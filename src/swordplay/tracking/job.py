@@ -13,7 +13,6 @@ from swordplay.core.checkpoint import MAGIC
 from swordplay.core.state import ROWS, add_prefix, check_number, strip_prefix
 from swordplay.core.types import State
 from swordplay.tables import Frame, OutputPosition, Position, Refusal
-from swordplay.tables.reading import ReadOptions
 from swordplay.tables.source import is_live
 from swordplay.tracking import job_sanity, trackers
 from swordplay.tracking.errors import TrackingError
@@ -76,7 +75,7 @@ class Job(NamedTuple):
         return isinstance(self.source, str) and (self.source == "-" or is_live(self.source))
 
     @property
-    def reading(self) -> ReadOptions:
+    def reading(self) -> dict[str, Any]:
         """How the table is read."""
         read = self.settings.reading(
             self.order, format=self.format, encoding=self.encoding, on_bad=self.on_bad

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from swordplay.estimators.model import AUTO, LossName
-from swordplay.tables.reading import ReadOptions
 from swordplay.tracking.ordered import AS_IT_IS, Order
 from swordplay.tracking.story import Task
 
@@ -82,7 +81,7 @@ class Settings(NamedTuple):
         format: str | None = None,
         encoding: str = "utf-8",
         on_bad: str = "stop",
-    ) -> ReadOptions:
+    ) -> dict[str, Any]:
         """How a table is to be read so that these columns are there, and the one to sort by."""
         return {
             "format": format,
