@@ -164,11 +164,15 @@ def resumed_with(**changes):
         (
             "encoder.missing",
             lambda text: text.replace(": ", ': "', 1).replace(",", '",', 1),
-            "counts of missing values",
+            "does not count missing values",
         ),
         ("encoder.width", lambda width: width + 1, "do not fill columns"),
         ("recognised", lambda text: text.replace("false]", "true]"), "the task is"),
-        ("settings", lambda text: text.replace('"squared"', '"cubed"'), "the settings are"),
+        (
+            "settings",
+            lambda text: text.replace('"squared"', '"cubed"'),
+            "holds something else than it should",
+        ),
         ("carried", lambda text: text.replace('"when"', '"loss"'), "beside the predictions"),
         (
             "carried",
@@ -186,7 +190,7 @@ def resumed_with(**changes):
         (
             "contestants.places",
             lambda text: json.dumps(["\ud800", *json.loads(text)[1:]]),
-            "some of another type",
+            "the classes are",
         ),
     ],
 )
@@ -293,7 +297,7 @@ def test_a_word_in_place_of_settings_is_refused(kind, entry, tmp_path):
     found = KINDS[kind]()
     with pytest.raises(Refused) as caught:
         found.use(dict(found.state) | {entry: '"y"'}, str(tmp_path / "x"))
-    assert "the settings are" in str(caught.value.__cause__)
+    assert f"state[{entry!r}] holds something else" in str(caught.value.__cause__)
 
 
 def test_classes_of_another_type_than_the_target_are_refused(tmp_path):

@@ -467,7 +467,7 @@ DAMAGE = [
     ("first", (0, 0), 1e200, "first"),
     ("given.bounds", (0, 0, 1), -50.0, "does not hold its prediction"),
     ("given.predictions", 0, 1e80, "given.predictions"),
-    ("location", (0, 0, 0), np.nan, "NaN"),
+    ("location", (0, 0, 0), np.nan, "got nan"),
 ]
 
 

@@ -1,7 +1,7 @@
 """One projection a round: a learner of a ball, and decisions projected from there on a domain
 inside it.
 
-Twin of ``parts.learners.one_projection``. The round of the learner inside is that of ``rounds``,
+Twin of ``OneProjection``. The round of the learner inside is that of ``rounds``,
 for the linear loss whose features are the bent gradient; they are known only after the decision was
 formed and projected.
 """

@@ -17,9 +17,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from swordplay.core.state import ROWS, check_number, number, read_json
+from swordplay.core.arguments import short_repr
+from swordplay.core.state import ROWS, check_number, damaged, number, read_json
 from swordplay.core.types import State
 from swordplay.tables.categories import codes_of
+from swordplay.tables.column_plans import ALL_DIFFERENT, Plan
 from swordplay.tables.table import HEAD_ROWS
 from swordplay.tracking.clock import dates
 from swordplay.tracking.series_detection import key_candidates, side_by_side, stacked_key
@@ -121,6 +123,22 @@ class DateOrder:
         if steps >= FEWEST_STEPS and self.downs >= MANY and self.downs >= MANY_SHARE * rows:
             return (_late_rows(self.clock, self.downs, rows),)
         return ()
+
+    def check(self, plans: Sequence[Plan]) -> None:
+        """Check that the column of a saved state whose steps are counted holds dates or years.
+
+        Raises
+        ------
+        ValueError
+            Names the column.
+        """
+        one = next((one for one in plans if one.name == self.clock), None)
+        if self.clock and (
+            one is None
+            or one.kind not in ("date", "date and time", "number", "left out")
+            or one.why == ALL_DIFFERENT
+        ):
+            raise damaged(f"the column {short_repr(self.clock)} is watched, and holds no dates")
 
     def state(self) -> State:
         """Return what the next rows and the remarks need."""

@@ -6,20 +6,33 @@ import contextlib
 import json
 import os
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_type_hints
 
 from swordplay.core import checkpoint
 from swordplay.core.checkpoint import MAGIC
-from swordplay.core.state import ROWS, add_prefix, check_number, strip_prefix
+from swordplay.core.state import (
+    COUNT,
+    ROWS,
+    OneOf,
+    add_prefix,
+    check_json,
+    check_number,
+    read_json,
+    strip_prefix,
+)
 from swordplay.core.types import State
 from swordplay.tables import Frame, OutputPosition, Position, Refusal
 from swordplay.tables.source import is_live
-from swordplay.tracking import job_sanity, trackers
+from swordplay.tracking import trackers
 from swordplay.tracking.errors import TrackingError
 from swordplay.tracking.ordered import AS_IT_IS, Order
+from swordplay.tracking.ranges import SUM
 from swordplay.tracking.settings import Settings
 from swordplay.tracking.trackers import AnyTracker
 
+FORMATS = ("csv", "ndjson", "parquet", "memory")
+REFUSAL = (int, OneOf((None, int)), OneOf((None, str)), str, str)
+"""Shape of a saved :class:`~swordplay.tables.Refusal`, in the order of its fields."""
 KIND = "track"
 """Of a checkpoint of a run."""
 LEARN, PIPE = "learn", "pipe"
@@ -244,24 +257,44 @@ def _restored(state: Mapping[str, Any], job: Job) -> Saved:
         Position(**strip_prefix("position", state)),
     )
     _compare(_plain(tracker.settings), _plain(job.settings), str(job.state))
-    job_sanity.require_layout(job_sanity.require_position(position), tracker)
+    check_position(position)
+    trackers.check_layout(position.layout, tracker)
     for name in ("done", "bad"):
         check_number(name, state[name], ROWS)
+    check_number("seconds", state["seconds"], SUM)
+    positions = [OutputPosition(**one) if one else None for one in outputs]
+    for one in positions:
+        if one is not None:
+            check_position(one)
     return Saved(
         tracker=tracker,
         essence=state["essence"],
         position=position,
         done=int(state["done"]),
-        output=job_sanity.require_position(OutputPosition(**outputs[0]))
-        if outputs[0] and not job.learn
-        else None,
-        refused=job_sanity.require_position(OutputPosition(**outputs[1])) if outputs[1] else None,
-        remarks=job_sanity.require_remarks(json.loads(state["remarks"])),
+        output=None if job.learn else positions[0],
+        refused=positions[1],
+        remarks=tuple(read_json("remarks", state["remarks"], [str])),
         bad=int(state["bad"]),
-        refusals=job_sanity.require_refusals(json.loads(state["refusals"])),
-        seconds=job_sanity.require_seconds(state["seconds"]),
+        refusals=tuple(
+            Refusal(*one) for one in read_json("refusals", state["refusals"], [REFUSAL])
+        ),
+        seconds=float(state["seconds"]),
         finished=bool(state["finished"]),
     )
+
+
+def check_position(position: Position | OutputPosition) -> None:
+    """Check a saved position: texts, and numbers of bytes, lines and rows.
+
+    Raises
+    ------
+    ValueError
+        Names the field.
+    """
+    shapes = {str: str, int: COUNT, bool: bool}
+    for name, kind in get_type_hints(type(position)).items():
+        check_json(f"position.{name}", getattr(position, name), shapes[kind])
+    check_json("position.format", position.format, OneOf(FORMATS))
 
 
 def _plain(settings: Settings) -> dict[str, Any]:

@@ -12,24 +12,25 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from swordplay.core.state import ROWS, add_prefix, check_number, strip_prefix
+from swordplay.core.arguments import short_repr
+from swordplay.core.state import ROWS, add_prefix, check_number, damaged, strip_prefix
 from swordplay.core.types import State
 from swordplay.tables import Refusal
 from swordplay.tables.categories import codes_of
-from swordplay.tables.column_plans import EMPTY, Plan, plan
+from swordplay.tables.column_plans import EMPTY, Plan, check_plans, plan
 from swordplay.tables.encoder import Encoder
-from swordplay.tables.encoder_sanity import refuse, require_plans
 from swordplay.tables.errors import nearest
-from swordplay.tracking import carried, keyed_story, sanity
+from swordplay.tracking import carried, keyed_story
 from swordplay.tracking.date_order import OrderRemark, from_json, order_remarks, to_json
 from swordplay.tracking.errors import TrackingError
 from swordplay.tracking.keyed_story import Key, KeyedStory, Lines
+from swordplay.tracking.known_keys import read_keys
 from swordplay.tracking.packing import pack, unpack
 from swordplay.tracking.predictions import Predictions
 from swordplay.tracking.settings import Settings
 from swordplay.tracking.story import Intervals, Task
-from swordplay.tracking.task import Recognised, recognise
-from swordplay.tracking.tracker import Tracked, Tracker
+from swordplay.tracking.task import Recognised, check_classes, read_task, recognise
+from swordplay.tracking.tracker import Tracked, Tracker, check_sizes
 
 MOST_KEYS = 10_000
 """Each key has a learner of its own in memory: 40 kB with a dozen columns, 0.4 GB for so many
@@ -104,20 +105,24 @@ class KeyedTracker:
         for name in settings.key:
             if name not in names:
                 raise TrackingError(
-                    f"--key names the column {name!r}, which is not there.{nearest(name, names)}"
+                    f"--key names the column {short_repr(name)}, which is not "
+                    f"there.{nearest(name, names)}"
                 )
             if name == settings.target:
                 raise TrackingError(
-                    f"--key names the target {name!r}. Name columns that tell series apart."
+                    f"--key names the target {short_repr(name)}. Name columns that tell series "
+                    "apart."
                 )
             if name in carried.RESERVED:
                 raise TrackingError(
-                    f"--key names {name!r}, which is a column of the predictions themselves. "
+                    f"--key names {short_repr(name)}, which is a column of the predictions "
+                    "themselves. "
                     "Rename it."
                 )
             if pa.types.is_timestamp(head.column(name).type):
                 raise TrackingError(
-                    f"--key names {name!r}, which holds dates. Name columns that tell series apart."
+                    f"--key names {short_repr(name)}, which holds dates. Name columns that tell "
+                    "series apart."
                 )
         target = head.column(settings.target)
         recognised = recognise(settings.target, target, settings.task)
@@ -314,25 +319,26 @@ class KeyedTracker:
     @classmethod
     def resumed(cls, saved: Mapping[str, Any]) -> Self:
         """The trackers that were saved, bit by bit."""
-        settings, recognised = sanity.read_decided(saved)
+        settings = Settings.from_json(saved["settings"])
+        recognised = read_task(saved["recognised"], saved["kind"])
         plans = tuple(Plan(*one) for one in json.loads(saved["encoder.plans"]))
-        require_plans(plans)
+        check_plans(plans)
         fields = carried.read(saved["fields"])
-        sanity.require_carried(fields, plans)
-        sanity.require_held(saved, len(plans), settings.columns_of_lags)
+        carried.check_fields(fields, plans)
+        check_sizes(saved, len(plans), settings.columns_of_lags)
         settings = settings._replace(key=tuple(settings.key))
         order = from_json(saved["order"])
         keyed = cls(settings, recognised, saved["kind"], plans, fields, order)
         keyed.predictions.load_state(strip_prefix("predictions", saved))
-        sanity.require_predictions(keyed.predictions, recognised.of_classes)
-        keys = sanity.require_keys(json.loads(saved["keys"]), settings.key, MOST_KEYS, fields)
+        keyed.predictions.check(recognised.of_classes)
+        keys = read_keys(saved["keys"], settings.key, MOST_KEYS, fields)
         states = unpack(strip_prefix("each", saved), len(keys))
         keyed.trackers = dict(zip(keys, map(Tracker.resumed, states), strict=True))
         for tracker in keyed.trackers.values():
             keyed._require_alike(tracker)
-        keyed._learn_classes(
-            pa.array(sanity.require_classes_of(json.loads(saved["classes"]), saved["kind"]))
-        )
+        classes = json.loads(saved["classes"])
+        check_classes(classes, saved["kind"])
+        keyed._learn_classes(pa.array(classes))
         for name in COUNTS:
             check_number(name, saved[name], ROWS)
             setattr(keyed, name, int(saved[name]))
@@ -346,7 +352,7 @@ class KeyedTracker:
             and not tracker.predictions.carried
         )
         if not same:
-            raise refuse("the run of one key is not like the others")
+            raise damaged("the run of one key is not like the others")
 
 
 def _value(code: int, values: list[Any]) -> Any:
