@@ -312,7 +312,7 @@ def test_states_of_other_settings_are_refused(what):
 
 DAMAGED = {
     "points outside": (lambda: sp.SAOL(BALL, gradient_bound=3.0), "points", 9.0),
-    "negative energy": (lambda: sp.SAOL(BALL, gradient_bound=3.0), "energy", -1.0),
+    "negative energy": (lambda: sp.SAOL(BALL, gradient_bound=3.0), "squared_gradient_sum", -1.0),
     "no rounds": (lambda: sp.SACS(BALL, gradient_bound=3.0), "rounds", -3),
     "half rounds": (lambda: sp.CBCE(BALL, gradient_bound=3.0), "rounds", 2.5),
     "more rounds than rows": (lambda: sp.CBCE(BALL, gradient_bound=3.0), "rounds", 1000),

@@ -724,9 +724,9 @@ MUTANTS = [
         "parts/learners/saol_cbce_sacs.py",
         (f"{FOUND}::test_memories_of_experts_that_sleep",),
         (" & (memory[:, 1] == 0.0)", ""),
-        ("<= life.age - 1.0", "<= life.age"),
+        ("<= position.age - 1.0", "<= position.age"),
         ("np.abs(memory[:, 0]) <= memory[:, 1]", "memory[:, 0] <= memory[:, 1]"),
-        (" & (memory[:, 1] <= life.length)", ""),
+        (" & (memory[:, 1] <= position.length)", ""),
     ),
     *_in(
         "parts/learners/meta_expert.py",
@@ -1170,16 +1170,16 @@ MUTANTS = [
     *_in(
         "parts/learners/saol_cbce_sacs.py",
         (f"{FIELD_TWINS}::test_covers",),
-        ("np.minimum(0.5, life.length**-0.5)", "np.minimum(1.0, life.length**-0.5)"),
+        ("np.minimum(0.5, position.length**-0.5)", "np.minimum(1.0, position.length**-0.5)"),
         ("np.where(fraction > 0, regrets, np.maximum(regrets, 0.0))", "regrets"),
-        ("-2 * np.log(life.started)", "-np.log(life.started)"),
+        ("-2 * np.log(position.start)", "-np.log(position.start)"),
     ),
     *_in(
         "parts/learners/saol_cbce_sacs.py",
         (f"{FIELD_TWINS}::test_covers",),
-        ("not self.compact or (t >> k) % 2", "True"),
+        ("not self.is_compact or (t >> k) % 2", "True"),
         (
-            "points[begins], energy[begins], memory[begins] = self.domain.center, 0.0, 0.0",
+            "points[begins], sums[begins], memory[begins] = self.domain.center, 0.0, 0.0",
             "points[begins] = self.domain.center",
         ),
     ),

@@ -37,7 +37,7 @@ squares are numbers.
 SIGNED, POSITIVE, SHARE = Field(-VAST, VAST), Field(0.0, VAST), Field(0.0, 1.0)
 RANGES = {
     "rounds": COUNT,
-    "energy": POSITIVE,
+    "squared_gradient_sum": POSITIVE,
     "squared_error_sum": POSITIVE,
     "inverse_step": POSITIVE,
     "inverse_growth": POSITIVE,
