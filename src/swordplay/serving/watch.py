@@ -200,11 +200,8 @@ class Watch:
             watch.covered,
             watch.bounded,
             watch.stretch,
-            *more,
+            watch.judged,
         ) = counts
-        (watch.judged,) = more or [
-            watch.tells
-        ]  # where every answer counted, there is no such number
         watch.points = [Point(*point) for point in points]
         watch._open = tuple(open_)
         watch._now.extend(tuple(one) for one in now)

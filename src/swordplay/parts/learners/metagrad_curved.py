@@ -17,7 +17,7 @@ from swordplay.parts.experts import NewtonExperts
 from swordplay.parts.learners.assumptions import ObservedLoss, Told
 from swordplay.parts.learners.learner import SLACK, UncertifiedLearner, frozen
 from swordplay.parts.learners.meta_expert import MetaExpertLearner
-from swordplay.parts.learners.one_projection_pbgd import bent
+from swordplay.parts.learners.one_projection_pbgd import surrogate_gradient
 from swordplay.parts.learners.sword import FLOOR
 from swordplay.parts.metas import LearnedOptimism, Meta, OptimisticHedge, telescoping, uniform
 from swordplay.parts.metas.meta import meta_or_default, normalized_weights
@@ -112,7 +112,7 @@ class MetaGrad(UncertifiedLearner):
     def _advance(self, state_: MetaGradState, loss: ObservedLoss) -> MetaGradState:
         mean = self._weigh(state_) @ state_.points  # y_t
         decision = self.domain.project(mean)
-        g = bent(loss.gradient(decision), mean - decision, self.domain)
+        g = surrogate_gradient(loss.gradient(decision), mean - decision, self.domain)
         eta = self.rates[:, None]
         ahead = state_.points - mean  # w_i - y_t
         if self.diagonal:
