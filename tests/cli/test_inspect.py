@@ -9,8 +9,8 @@ import pytest
 
 import swordplay as sp
 from swordplay.cli import run
+from swordplay.cli.inspection import DESCRIBERS
 from swordplay.core import checkpoint
-from swordplay.core.checkpoint import header
 from tracking.files import write
 from tracking.worlds import TASKS, world
 
@@ -102,11 +102,8 @@ def test_a_learner_and_an_engine(capsys, tmp_path):
     assert float(found["effective step size"]) > 0
 
 
-def test_each_room_knows_its_own_states_and_no_other(tmp_path):
-    from swordplay.estimators import description as estimator_room
-    from swordplay.parts.learners import description as learner_room
+def test_each_state_is_described_by_one_function(tmp_path):
     from swordplay.sklearn import SwordRegressor
-    from swordplay.tracking import description as run_room
 
     path = write(tmp_path / "table.csv", world("regression", 60, seed=1))
     assert (
@@ -117,20 +114,15 @@ def test_each_room_knows_its_own_states_and_no_other(tmp_path):
     checkpoint.save(
         tmp_path / "engine", sp.engine.online(sp.Sword(sp.Ball(2))).compact_state(), kind="engine"
     )
-    rooms = {
-        "run": run_room.described,
-        "estimator": estimator_room.described,
-        "engine": estimator_room.engine_alone,
-        "learner": learner_room.described,
-    }
-    for name in rooms:
+    for name in ("run", "estimator", "engine", "learner"):
         state = checkpoint.load(tmp_path / name)
-        answers = {
-            who
-            for who, described in rooms.items()
-            if described(header(tmp_path / name).kind, state) is not None
+        kind = checkpoint.header(tmp_path / name).kind
+        found = {
+            each
+            for each, describe_state in DESCRIBERS.items()
+            if describe_state(kind, state) is not None
         }
-        assert answers == {name}
+        assert found == {name}
 
 
 @pytest.mark.parametrize(

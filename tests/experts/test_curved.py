@@ -257,5 +257,5 @@ def test_what_makes_no_sense_is_refused(discounts, ridge, words):
 
 def test_a_grid_does_not_grow():
     experts = NewtonExperts(sp.Ball(2), [0.5], 1.0)
-    with pytest.raises(NotImplementedError, match="all there from the start"):
+    with pytest.raises(NotImplementedError, match="cannot be copied"):
         experts.copy_last(experts.start())

@@ -179,7 +179,7 @@ MUTANTS = [
     *_in(
         "tracking/stretches.py",
         ("tests/tracking/test_course.py::test_a_grid_counts_as_one_does_row_by_row",),
-        ("max(room_for(self.width), self.closed + 1)", "room_for(self.width)"),
+        ("room_for(self.width) - self.closed)", "room_for(self.width))"),
     ),
     *_in(
         "tracking/course.py",
@@ -317,7 +317,7 @@ MUTANTS = [
     *_in(
         "parts/experts/expert.py",
         ("tests/engine/test_twins.py::test_short_steps_far_from_the_origin",),
-        ("nothing if away else ()", "()"),
+        ("zeros if has_offset else ()", "()"),
         ("(offset - reached) - step_vectors", "(offset - reached) + step_vectors"),
     ),
     *_in(
@@ -590,14 +590,14 @@ MUTANTS = [
         ("seen.gradient > told.gradient_bound", "seen.gradient > 2 * told.gradient_bound"),
     ),
     *_in(
-        "theory/hindsight/blocks.py",
-        ("tests/regret/test_hindsight_at_scale.py",),
+        "theory/hindsight/duality.py",
+        ("tests/theory/hindsight/test_blocks.py", "tests/theory/hindsight/test_duality.py"),
         ("penalty / np.maximum(lengths, penalty)", "1.0 + 0 * lengths"),
     ),
     *_in(
         "theory/variation_search.py",
-        ("tests/regret/test_variation.py",),
-        ("np.square(rim.end - rim.start) / 8", "np.square(rim.end - rim.start) / 800"),
+        ("tests/theory/test_variation.py",),
+        ("np.square(pieces.end - pieces.start) / 8", "np.square(pieces.end - pieces.start) / 800"),
     ),
     *_in(
         "parts/learners/meta_expert.py",
@@ -666,13 +666,25 @@ MUTANTS = [
         (" or values.dtype != np.uint8 or values.ndim != 1", ""),
     ),
     *_in(
-        "tracking/sanity.py",
+        "tracking/carried.py",
         (f"{FOUND}::test_keys_in_bulk",),
         ('.replace("null", "string")', ""),
-        ("not all_of(known, LABELS[written])", "False"),
     ),
     *_in(
-        "tracking/parts.py",
+        "tracking/known_keys.py",
+        (f"{FOUND}::test_keys_in_bulk",),
+        ("not fits_json(known, [OneOf(LABELS[kind])])", "False"),
+    ),
+    *_in(
+        "tracking/date_order.py",
+        ("tests/tracking/test_date_order.py",),
+        ("        ways[self.starts] = 0\n", ""),
+        ("np.concatenate([[self.last], times[:-1]])", "np.concatenate([times[:1], times[:-1]])"),
+        ("self.downs >= MANY_SHARE * rows", "self.downs >= 4 * MANY_SHARE * rows"),
+        (", rows.slice(0, HEAD_ROWS)", ", rows"),
+    ),
+    *_in(
+        "tracking/series_detection.py",
         (f"{FOUND}::test_the_first_of_all_dates_is_a_date",),
         (
             "np.concatenate([[True], times[1:] != times[:-1]])",
@@ -839,8 +851,8 @@ MUTANTS = [
         ),
         ("1.0 - 1.0 / self.memory", "1.0 - 2.0 / self.memory"),
         (
-            "max(self.decay * state.level, signal.gradient_error)",
-            "max(state.level, signal.gradient_error)",
+            "max(self.decay * state.level, error.gradient_error)",
+            "max(state.level, error.gradient_error)",
         ),
         ("smaller + math.log(2)", "smaller"),
         ("cap = 1 / (math.sqrt(8) * D**2", "cap = 1 / (math.sqrt(2) * D**2"),
@@ -885,18 +897,18 @@ MUTANTS = [
     *_in(
         "theory/sweeps.py",
         (f"{SYNCED}::test_a_sweep_notes_each_game_on_the_disk",),
-        ("            os.fsync(book.fileno())\n", ""),
+        ("            os.fsync(opened.fileno())\n", ""),
     ),
     *_in(
         "theory/sweeps.py",
         (
-            "tests/test_sweep.py::test_games_of_another_version_are_played_again",
-            "tests/test_sweep.py::test_games_of_another_measure_or_engine_are_played_again",
+            "tests/theory/test_sweeps.py::test_games_of_another_version_are_played_again",
+            "tests/theory/test_sweeps.py::test_games_of_another_measure_or_engine_are_played_again",
         ),
-        ("named, str(version))", 'named, "1")'),
-        ("named, str(version))", "named, version)"),
-        ("*names, engine, named", "*names, engine, None"),
-        ("*names, engine, named", '*names, "auto", named'),
+        ("measure_name, str(version))", 'measure_name, "1")'),
+        ("measure_name, str(version))", "measure_name, version)"),
+        ("*names, engine, measure_name", "*names, engine, None"),
+        ("*names, engine, measure_name", '*names, "auto", measure_name'),
     ),
     *_in(
         "theory/bounds/other_learners.py",
@@ -1005,7 +1017,7 @@ MUTANTS = [
     ),
     *_in(
         "theory/bounds/theorem.py",
-        ("tests/learners/test_assumptions.py",),
+        ("tests/theory/bounds/test_theorem.py",),
         ('named["assumptions"].require(f"bounds.{bound.__name__}")', "pass"),
     ),
     *_in(
@@ -1238,9 +1250,9 @@ MUTANTS = [
     ),
     *_in(
         "theory/hindsight/interior_point.py",
-        ("tests/regret/test_hindsight_at_scale.py",),
-        ("SATURATED = 1e-3", "SATURATED = 0.0"),
-        ("starts[off.argmin(axis=0),", "starts[off.argmax(axis=0),"),
+        ("tests/theory/hindsight/test_interior_point.py",),
+        ("SATURATED_SLOPE = 1e-3", "SATURATED_SLOPE = 0.0"),
+        ("starts[errors.argmin(axis=0),", "starts[errors.argmax(axis=0),"),
     ),
     *_in(
         "late/pending.py",

@@ -95,7 +95,7 @@ def test_a_batch_that_comes_again_is_not_searched_for_every_ticket():
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda rows: [*rows, rows[0]], "an answered ticket"),
+        (lambda rows: [*rows, rows[0]], "an answered ticket occurs twice"),
         (lambda rows: [[True, *rows[0][1:]], *rows[1:]], "the series of an answered ticket"),
         (lambda rows: [["0", *rows[0][1:]], *rows[1:]], "the series of an answered ticket"),
     ],

@@ -19,7 +19,7 @@ from swordplay.serving.limits import Bounds, Limits
 from swordplay.serving.log import Event
 from swordplay.serving.metrics import BUCKETS, Durations
 from swordplay.serving.models import Models, failed
-from swordplay.serving.recognition import fingerprint, fingerprints, is_same
+from swordplay.serving.recognition import fingerprint, fingerprints, is_same, mixed
 from swordplay.serving.refusals import Refusal
 from swordplay.serving.requests import read
 from swordplay.serving.series import Told
@@ -206,6 +206,9 @@ def test_rows_are_recognised_as_they_were_written():
     turned = PlainRows(["b", "a"], table.values[:, ::-1])
     assert fingerprints(turned).tolist() == prints
     assert is_same(prints[0], {"b": 2.0, "a": 1.0})
+    assert all(
+        is_same(int(mixed(turned)[k]), row) for k, row in enumerate(turned)
+    )  # rows of files of before
     for other in (
         {"b": 1.0, "a": 2.0},
         {"a": 1.0},
@@ -289,20 +292,23 @@ def with_counts(place, value):
     return change
 
 
+SHAPE = r"state\['watch'\] holds something else"
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (with_counts(0, "x"), "the counts of a series"),
-        (with_counts(1, -1), "the counts of a series"),
-        (with_counts(4, 99), "the counts of a series"),
-        (with_counts(3, math.nan), "the sum of errors"),
-        (with_counts(6, 0), "the length of a stretch"),
-        (lambda watch: watch[1].append([1, -1.0, None, None]), "a point"),
-        (lambda watch: watch[1].append([1, 1.0, 2.0, None]), "a point"),
-        (lambda watch: watch[1].extend(watch[1][:1] * MOST_POINTS), "the number of points"),
-        (lambda watch: watch[2].__setitem__(0, "x"), "the last stretch"),
-        (lambda watch: watch[3].append([1.0, 2]), "an error"),
-        (lambda watch: watch[4].append(["id", [], None, None, 1.0, 1.0]), "one of the last rows"),
+        (with_counts(0, "x"), SHAPE),
+        (with_counts(1, -1), SHAPE),
+        (with_counts(4, 99), "counts that contradict each other"),
+        (with_counts(3, math.nan), SHAPE),
+        (with_counts(6, 0), SHAPE),
+        (lambda watch: watch[1].append([1, -1.0, None, None]), SHAPE),
+        (lambda watch: watch[1].append([1, 1.0, 2.0, None]), SHAPE),
+        (lambda watch: watch[1].extend(watch[1][:1] * MOST_POINTS), "fewer than 200 points"),
+        (lambda watch: watch[2].__setitem__(0, "x"), SHAPE),
+        (lambda watch: watch[3].append([1.0, 2]), SHAPE),
+        (lambda watch: watch[4].append(["id", [], None, None, 1.0, 1.0]), SHAPE),
     ],
 )
 def test_sums_that_no_rows_lead_to(change, words):
@@ -328,23 +334,23 @@ def test_checkpoints_that_no_events_lead_to():
         with pytest.raises(checkpoint.CheckpointError, match=words):
             Models.of_state(forged)
 
-    refused("about", lambda about: about | {"bounds": [1, 2, 3, -1]}, "a limit")
-    refused("about", lambda about: about | {"kinds": {"m": "classes"}}, "what a series predicts")
-    refused("about", lambda about: about | {"kinds": {"m": "colour"}}, "the kind of a model")
+    refused("about", lambda about: about | {"bounds": [1, 2, 3, -1]}, r"state\['about'\] holds")
+    refused("about", lambda about: about | {"kinds": {"m": "classes"}}, "cannot predict 'classes'")
+    refused("about", lambda about: about | {"kinds": {"m": "colour"}}, "cannot have the models")
     refused(
         "about",
         lambda about: about | {"kinds": {"m": "number", "../m": "number"}},
-        "the name of a model",
+        "cannot have the models",
     )
-    refused("rows.0", lambda rows: {"j": -3}, "what rows are recognised by")
-    refused("rows.0", lambda rows: {"j": 2**64}, "what rows are recognised by")
-    refused("rows.0", lambda rows: {"j": 3.0}, "what rows are recognised by")
-    refused("rows.0", lambda rows: [["j", "x"]], "what rows are recognised by")
+    refused("rows.0", lambda rows: {"j": -3}, r"state\['rows.0'\] holds")
+    refused("rows.0", lambda rows: {"j": 2**64}, r"state\['rows.0'\] holds")
+    refused("rows.0", lambda rows: {"j": 3.0}, r"state\['rows.0'\] holds")
+    refused("rows.0", lambda rows: [["j", "x"]], r"state\['rows.0'\] holds")
     for place, value in ((2, -3), (3, []), (4, "low"), (6, [["a", 2.0]]), (7, {}), (8, -1.0)):
         refused(
             "memory",
             lambda memory, p=place, v=value: [[*memory[0][:p], v, *memory[0][p + 1 :]]],
-            "ticket that was answered",
+            "an answered ticket cannot be",
         )
     refused("memory", lambda memory: [["0", *memory[0][1:]]], "the series of an answered")
     assert snapshot(Models.of_state(state)) == snapshot(do.models)
@@ -545,7 +551,7 @@ def test_rows_that_came_one_by_one_are_recognised_in_a_batch():
         do("ask", [rows[0] | {"x": rows[0]["x"] | {"a": 99}}, *rows[1:]])
 
 
-def test_answers_without_a_prediction_are_not_judged():
+def test_rows_without_a_prediction_count_for_no_error():
     watch = Watch()
     watch.told(
         [Ticket("a", 1.0), Ticket("b", None), Ticket("c", 2.0)],
@@ -554,4 +560,4 @@ def test_answers_without_a_prediction_are_not_judged():
         lambda: 0.5,
     )
     assert (watch.tells, watch.judged, watch.ever()["error"], watch.now()["rows"]) == (3, 2, 1.5, 2)
-    assert Watch.loads(watch.dumps()).judged == 2
+    assert json.loads(watch.dumps())[0][7] == 2

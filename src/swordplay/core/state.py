@@ -20,11 +20,12 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from numbers import Real
-from typing import Annotated, Any, NamedTuple, Protocol, TypeVar, cast, runtime_checkable
+from typing import Annotated, Any, NamedTuple, Protocol, TypeVar, overload, runtime_checkable
 
 import numpy as np
 
@@ -32,6 +33,8 @@ from swordplay.core.arguments import short_repr
 from swordplay.core.types import Array, State
 
 S = TypeVar("S")
+Sizes = Mapping[str, int] | None
+"""Lengths of axes by name."""
 
 LARGE = 1e300
 """Largest magnitude of numbers whose declaration sets no other limit."""
@@ -47,8 +50,6 @@ SETTINGS = "settings."
 """Prefix of the settings in a saved state."""
 MAX_DIFFERENCES = 6
 """Differences between two sets of settings that a message lists."""
-MAX_ENTRIES = 12
-"""Entries of a state of unknown kind that :func:`describe_entries` lists."""
 
 
 # ------------------------------------------------------------------- declarations
@@ -126,6 +127,15 @@ def _declaration(hint: Any) -> Any:
     return None
 
 
+def ranges(kind: Any) -> dict[str, Field]:
+    """Declared ranges of the fields of a named tuple, for arrays that hold many such states."""
+    return {
+        name: field._replace(shape=None)
+        for name, field in schema(kind).items()
+        if isinstance(field, Field)
+    }
+
+
 # ------------------------------------------------------------------- saving and loading
 
 
@@ -156,7 +166,17 @@ def _save_into(flat: State, name: str, value: Any) -> None:
         flat[name] = value.copy() if isinstance(value, np.ndarray) else value
 
 
-def load(kind: type[S] | S, saved: Mapping[str, Any], sizes: Mapping[str, int] | None = None) -> S:
+@overload
+def load(
+    kind: type[S], saved: Mapping[str, Any], sizes: Sizes = None, *, within: str = ""
+) -> S: ...
+
+
+@overload
+def load(kind: S, saved: Mapping[str, Any], sizes: Sizes = None, *, within: str = "") -> S: ...
+
+
+def load(kind: Any, saved: Mapping[str, Any], sizes: Sizes = None, *, within: str = "") -> Any:
     """Make a named tuple from the dictionary that :func:`save` returned.
 
     Parameters
@@ -169,6 +189,8 @@ def load(kind: type[S] | S, saved: Mapping[str, Any], sizes: Mapping[str, int] |
     sizes
         Lengths of axes by name. The first array that has any other axis sets its length; within
         the elements of a tuple, for that element alone.
+    within
+        What messages put before the names of entries, such as ``"rate."``.
 
     Returns
     -------
@@ -188,22 +210,22 @@ def load(kind: type[S] | S, saved: Mapping[str, Any], sizes: Mapping[str, int] |
     ValueError: state['place'] must hold numbers from -1 to 1, got 2 at 1. The state is damaged:
     load an earlier one.
     """
-    reader = _Reader(saved)
+    reader = _Reader(saved, within)
     state = reader.read(kind, "", dict(sizes or {}))
     if reader.missing:
         raise ValueError(f"state lacks {sorted(reader.missing)}. {OTHER_LEARNER}")
-    if unknown := sorted(map(str, saved.keys() - reader.found)):
+    if unknown := sorted(f"{within}{name}" for name in saved.keys() - reader.found):
         raise ValueError(f"state has unknown entries {unknown}. {OTHER_LEARNER}")
     if reader.error is not None:
         raise reader.error
-    return cast(S, state)
+    return state
 
 
 class _Reader:
     """Reads the entries of one saved state to the end, and notes what is wrong with them."""
 
-    def __init__(self, saved: Mapping[str, Any]) -> None:
-        self.saved = saved
+    def __init__(self, saved: Mapping[str, Any], within: str) -> None:
+        self.saved, self.within = saved, within
         self.found: set[str] = set()
         self.missing: list[str] = []
         self.error: ValueError | None = None
@@ -245,12 +267,12 @@ class _Reader:
         """Read one value: a new array, an int or a float."""
         if name not in self.saved:
             if not field.optional:
-                self.missing.append(name)
+                self.missing.append(self.within + name)
             return None
         self.found.add(name)
         value = self.saved[name]
         try:
-            check(name, value, field, sizes)
+            check(self.within + name, value, field, sizes)
         except ValueError as error:
             self.error = self.error or error
             return None
@@ -321,8 +343,17 @@ def check(name: str, values: Any, field: Field, sizes: dict[str, int] | None = N
         )
 
 
+def damaged(problem: str) -> ValueError:
+    """Error for a state that no sequence of losses or rows leads to.
+
+    >>> damaged("two columns have the same name")
+    ValueError('two columns have the same name. The state is damaged: load an earlier one.')
+    """
+    return ValueError(f"{problem}. {DAMAGED}")
+
+
 def _not_numbers(name: str, values: Any) -> ValueError:
-    return ValueError(f"state[{name!r}] must hold numbers, got {short_repr(values)}. {DAMAGED}")
+    return damaged(f"state[{name!r}] must hold numbers, got {short_repr(values)}")
 
 
 def _check_shape(
@@ -459,9 +490,11 @@ def read_json(name: str, text: Any, shape: Any) -> Any:
     text
         As it was saved.
     shape
-        What the value must be: a type, ``None``, or a :class:`Field` of numbers (of ints, if it is
-        ``whole``); ``[shape]`` is a list of any length, ``(shape, shape)`` a list of this length,
-        ``{str: shape}`` an object, and ``OneOf((shape, shape))`` one of several.
+        What the value must be: a type (``float`` for finite ones), ``None``, a string for itself,
+        or a :class:`Field` of numbers (of ints, if it is ``whole``); ``[shape]`` is a list of any
+        length, ``(shape, shape)`` a list of this length, ``{str: shape}`` an object with any keys,
+        ``{"a": shape, "b": shape}`` one with these keys, and ``OneOf((shape, shape))`` one of
+        several.
 
     Raises
     ------
@@ -491,18 +524,39 @@ def check_json(name: str, value: Any, shape: Any) -> None:
 
 def fits_json(value: Any, shape: Any) -> bool:
     """Whether a parsed JSON value has a shape, as described for :func:`read_json`."""
-    if shape is None or isinstance(shape, type):
-        return value is None if shape is None else type(value) is shape
+    if shape is None:
+        return value is None
+    if isinstance(shape, type):
+        if type(value) is not shape:
+            return False
+        if isinstance(value, str):
+            return _is_text(value)
+        return not isinstance(value, float) or math.isfinite(value)
+    if isinstance(shape, str):
+        return type(value) is str and value == shape
     if isinstance(shape, Field):
         kinds = (int,) if shape.whole else (int, float)
         return type(value) in kinds and shape.low <= value <= shape.high
     if isinstance(shape, OneOf):
         return any(fits_json(value, one) for one in shape)
     if isinstance(shape, dict):
-        return type(value) is dict and all(fits_json(one, shape[str]) for one in value.values())
+        if str in shape:
+            return type(value) is dict and all(
+                fits_json(name, str) and fits_json(one, shape[str]) for name, one in value.items()
+            )
+        return (
+            type(value) is dict
+            and value.keys() == shape.keys()
+            and all(fits_json(value[name], one) for name, one in shape.items())
+        )
     if isinstance(shape, list):
         return type(value) is list and all(fits_json(one, shape[0]) for one in value)
     return type(value) is list and len(value) == len(shape) and all(map(fits_json, value, shape))
+
+
+def _is_text(text: str) -> bool:
+    """Whether a string can be encoded; JSON can hold halves of surrogate pairs."""
+    return text.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 # ------------------------------------------------------------------- settings
@@ -652,38 +706,3 @@ def _difference(path: str, saved: Mapping[str, Any], present: Mapping[str, Any])
 def _setting_repr(flat: Mapping[str, Any], path: str) -> str:
     value = flat.get(path, "not set")
     return value if isinstance(value, str) else short_repr(value)
-
-
-# ------------------------------------------------------------------- description
-
-
-class ShortList(tuple[str, ...]):
-    """Strings of which ``swordplay inspect`` prints the first few in one line."""
-
-
-Facts = dict[str, str | int | float | list[str] | ShortList]
-"""What ``swordplay inspect`` prints about a state, by name: values, lines, or a short list."""
-Describer = Callable[[str, Mapping[str, Any]], Facts | None]
-"""Describes a state, given its kind and its entries; None if it is of another package.
-
-A damaged state may raise any exception.
-"""
-
-
-def describe_entries(state: Mapping[str, Any]) -> list[str]:
-    """Names and shapes of the first entries of a state of unknown kind.
-
-    >>> describe_entries({"points": np.zeros((2, 3)), "rounds": 4})
-    ['points: float64 of shape (2, 3)', 'rounds: 4']
-    """
-    lines = [f"{name}: {_shape_text(value)}" for name, value in list(state.items())[:MAX_ENTRIES]]
-    more = len(state) - len(lines)
-    return lines + ([f"and {more:,} more"] if more else [])
-
-
-def _shape_text(value: Any) -> str:
-    return (
-        f"{value.dtype} of shape {value.shape}"
-        if isinstance(value, np.ndarray)
-        else short_repr(value, 60)
-    )

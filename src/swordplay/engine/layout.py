@@ -25,28 +25,51 @@ Places may change from one version to the next; names stay.
 from __future__ import annotations
 
 import functools
+import math
 from typing import Annotated, Any, NamedTuple, get_type_hints
 
+VAST = 1e160
+"""Sums of squared gradients: each is below 1e150, and there are fewer than 2^53 rounds."""
+SLACK = 1e-6
+"""Rounding of sums that are 1, and of points at the edge of their domain, in single precision."""
+SLOPE = 1e100
+"""Largest derivative of a loss."""
+LOSS = 1e139
+"""Largest loss and sum of losses: their squares are summed."""
 
-class Field(NamedTuple):
-    """What becomes of a number when its learner is saved."""
+
+class Number(NamedTuple):
+    """What becomes of a number when its learner is saved, and which values it may have."""
 
     kept: bool
     """Whether a saved state holds it."""
     when: str = ""
-    """Which learners need it to go on; all of them unless said."""
+    """Which learners need it to continue; all of them unless given."""
     readable: str = ""
-    """Its name in the readable state, where it has one."""
+    """Its name in the readable state, if it has one."""
+    low: float = -VAST
+    """Least value in a saved state."""
+    high: float = VAST
+    """Largest value in a saved state."""
+    whole: bool = False
+    """Whether it is a whole number."""
 
 
-def kept(readable: str = "", when: str = "") -> Field:
-    """A number that is saved."""
-    return Field(True, when, readable)
+def kept(
+    readable: str = "",
+    when: str = "",
+    *,
+    low: float = -VAST,
+    high: float = VAST,
+    whole: bool = False,
+) -> Number:
+    """Declare a number that is saved, and the range that is accepted when it is loaded."""
+    return Number(True, when, readable, low, high, whole)
 
 
-MADE = Field(False)
-"""Follows from the learner's parts and from the numbers that are saved: it is made again."""
-SCRATCH = Field(False)
+MADE = Number(False)
+"""Follows from the learner's parts and the saved numbers: computed again."""
+SCRATCH = Number(False)
 """Written in each round before it is read."""
 
 PROOF = "proof"
@@ -62,40 +85,40 @@ SCHEDULED = "scheduled"
 CHARGED = "charged"
 """For metas that charge experts for moving."""
 SHOWN = "shown"
-"""Not needed to go on: saved for whoever looks into a state."""
+"""Not needed to continue: saved for readers of a state."""
 
 
 class _Expert(NamedTuple):
     """Numbers of each expert: rows of ``numbers``."""
 
-    weight: Annotated[int, kept("hedge.weights")]  # p_t
-    cumulative: Annotated[
-        int, kept("hedge.cumulative")
-    ]  # sum of losses, up to a number common to all
-    guess: Annotated[int, kept("hedge.optimism")]  # m_t
-    replay: Annotated[int, kept()]  # M_t = replay * last features
+    weight: Annotated[int, kept("hedge.weights", low=0.0, high=1.0 + SLACK)]  # p_t
+    # sum of losses, up to a number common to all
+    cumulative: Annotated[int, kept("hedge.cumulative", low=-LOSS, high=LOSS)]
+    guess: Annotated[int, kept("hedge.optimism", low=-LOSS, high=LOSS)]  # m_t
+    replay: Annotated[int, kept(low=-SLOPE, high=SLOPE)]  # M_t = replay * last features
     # The ball's lazy coordinates: xhat = scale (coords + coefficient * last features), x = alpha
     # xhat - gamma * last features.
-    alpha: Annotated[int, kept()]
+    alpha: Annotated[int, kept(low=0.0, high=1.0 + SLACK)]
     gamma: Annotated[int, kept()]
-    scale: Annotated[int, kept()]
+    scale: Annotated[int, kept(low=1e-60, high=1.0)]
     coefficient: Annotated[int, kept()]
-    norm: Annotated[int, kept()]  # norm(xhat)^2
-    energy: Annotated[int, kept(when=ADAPTIVE)]  # sum of squared surprises
-    log_prior: Annotated[int, kept("hedge.log_prior", when=GROWING)]
+    norm: Annotated[int, kept(low=0.0)]  # norm(xhat)^2
+    energy: Annotated[int, kept(when=ADAPTIVE, low=0.0)]  # sum of squared surprises
+    log_prior: Annotated[int, kept("hedge.log_prior", when=GROWING, low=-1e3, high=0.0)]
     # The certificate's sums, and what they need.
-    lead: Annotated[int, kept(when=PROOF)]  # norm(x_t - xhat_t)^2
+    lead: Annotated[int, kept(when=PROOF, low=0.0)]  # norm(x_t - xhat_t)^2
     advantage: Annotated[int, kept("certificate.advantage", when=PROOF)]
     drift: Annotated[int, kept("certificate.drift", when=PROOF)]
     inverse: Annotated[int, kept("certificate.inverse_step", when=PROOF)]
     growth: Annotated[int, kept("certificate.inverse_growth", when=PROOF)]
     largest: Annotated[int, kept("certificate.inverse_largest", when=PROOF)]
     swing: Annotated[int, kept("certificate.swing", when=SHARPER)]
-    farthest: Annotated[int, kept("certificate.farthest", when=SHARPER)]
-    turning: Annotated[int, kept("certificate.turning", when=SHARPER)]
-    pull: Annotated[int, kept("certificate.pull", when=SHARPER)]  # its square where S is kept
+    farthest: Annotated[int, kept("certificate.farthest", when=SHARPER, low=0.0)]
+    turning: Annotated[int, kept("certificate.turning", when=SHARPER, low=0.0)]
+    # its square where S is kept
+    pull: Annotated[int, kept("certificate.pull", when=SHARPER, low=0.0)]
     # What a meta charges for moving, and what that needs.
-    charge: Annotated[int, kept(when=CHARGED)]  # 2L norm(x_t - x_{t-1})^2
+    charge: Annotated[int, kept(when=CHARGED, low=0.0, high=LOSS)]  # 2L norm(x_t - x_{t-1})^2
     turned: Annotated[int, kept(when=CHARGED)]  # <a', xhat_t>
     step: Annotated[int, kept(when=SHOWN)]  # step size, or the multiplier c of an adaptive one
     extra: Annotated[int, MADE]  # 1 for extra-gradient experts, 0 for gradient descent
@@ -114,12 +137,10 @@ class _Expert(NamedTuple):
     coming: Annotated[int, MADE]  # step of the coming round; a constant step is always here
     coming_inverse: Annotated[int, SCRATCH]  # 1 / coming
     away: Annotated[int, SCRATCH]  # norm(xhat), where the certificate needs it
-    push: Annotated[
-        int, SCRATCH
-    ]  # 1/f - 1 where the base point was projected by the factor f in this round
-    peak: Annotated[
-        int, SCRATCH
-    ]  # the longest gradient that it met since a call began, as a square
+    # 1/f - 1 where the base point was projected by the factor f in this round
+    push: Annotated[int, SCRATCH]
+    # the longest gradient that it met since a call began, as a square
+    peak: Annotated[int, SCRATCH]
     scratch: Annotated[int, SCRATCH]
 
 
@@ -135,68 +156,64 @@ class _Vector(NamedTuple):
 class _Live(NamedTuple):
     """Numbers that change each round: places in ``live``."""
 
-    rounds: Annotated[int, kept("rounds")]
-    last_norm: Annotated[int, kept()]  # squared norm of the last features
-    candidate: Annotated[int, kept()]  # replayed gradient = candidate * last features
+    rounds: Annotated[int, kept("rounds", low=0.0, high=2.0**53, whole=True)]
+    last_norm: Annotated[int, kept(low=0.0)]  # squared norm of the last features
+    # replayed gradient = candidate * last features
+    candidate: Annotated[int, kept(low=-SLOPE, high=SLOPE)]
     difference: Annotated[int, kept("optimism.difference")]
-    magnitude: Annotated[int, kept("optimism.magnitude")]
-    trust: Annotated[int, kept("optimism.trust")]
-    total: Annotated[int, kept("hedge.rate.total")]
-    level: Annotated[int, kept("hedge.rate.level")]
-    rate: Annotated[int, kept("hedge.rate.value")]
+    magnitude: Annotated[int, kept("optimism.magnitude", low=0.0)]
+    trust: Annotated[int, kept("optimism.trust", low=0.0, high=1.0 + SLACK)]
+    total: Annotated[int, kept("hedge.rate.total", low=0.0, high=1e300)]
+    level: Annotated[int, kept("hedge.rate.level", low=0.0)]
+    rate: Annotated[int, kept("hedge.rate.value", low=0.0, high=math.inf)]
     smallest: Annotated[int, kept()]  # smallest cumulative loss, to be taken off all of them
-    refresh_at: Annotated[int, kept()]  # round after which the norms are recomputed
-    weight: Annotated[int, kept(when=SCHEDULED)]  # of the round's loss
-    smoothness: Annotated[int, kept("domain_scale.smoothness", when=GROWING)]  # the largest so far
-    span: Annotated[
-        int, kept("domain_scale.width", when=GROWING)
-    ]  # how wide the part of the domain is that has been of use
-    patience: Annotated[
-        int, kept("domain_scale.patience", when=GROWING)
-    ]  # rounds that the capped descent expert averages over; 0: 8
-    caution: Annotated[
-        int, kept("domain_scale.step_shrink", when=GROWING)
-    ]  # how much shorter steps are for many coordinates; 0: not
+    # round after which the norms are recomputed
+    refresh_at: Annotated[int, kept(low=0.0, high=2.0**54, whole=True)]
+    weight: Annotated[int, kept(when=SCHEDULED, low=0.0, high=1e60)]  # of the round's loss
+    # the largest so far
+    smoothness: Annotated[
+        int, kept("domain_scale.smoothness", when=GROWING, low=0.0, high=math.inf)
+    ]
+    # how wide the part of the domain is that has been of use
+    span: Annotated[int, kept("domain_scale.width", when=GROWING, low=0.0, high=math.inf)]
+    # rounds that the capped descent expert averages over; 0: 8
+    patience: Annotated[int, kept("domain_scale.patience", when=GROWING, low=0.0, high=1e9)]
+    # how much shorter steps are for many coordinates; 0: not
+    caution: Annotated[int, kept("domain_scale.step_shrink", when=GROWING, low=0.0, high=1e9)]
     experts: Annotated[int, MADE]  # columns in use
     entropy: Annotated[int, MADE]  # ln(1 / smallest prior)
-    prepared: Annotated[
-        int, SCRATCH
-    ]  # 1 if a prediction has left the products of its row below and in the scratch rows
+    # 1 if a prediction has left the products of its row below and in the scratch rows
+    prepared: Annotated[int, SCRATCH]
     norm: Annotated[int, SCRATCH]
     cross: Annotated[int, SCRATCH]
     turn: Annotated[int, SCRATCH]
     gap: Annotated[int, SCRATCH]
     offset: Annotated[int, SCRATCH]
     prediction: Annotated[int, SCRATCH]
-    late: Annotated[
-        int, SCRATCH
-    ]  # rounds since the coming row was asked: the meta is judged by what was said then
+    # rounds since the coming row was asked: the meta is judged by what was said then
+    late: Annotated[int, SCRATCH]
     asked: Annotated[int, SCRATCH]  # the decision's prediction then
-    share: Annotated[
-        int, SCRATCH
-    ]  # what the weights are still to be multiplied by; 0 for nothing, as between two calls
-    stepped: Annotated[
-        int, SCRATCH
-    ]  # 1 if the last round has left what adaptive steps of the next one need
+    # what the weights are still to be multiplied by; 0 for nothing, as between two calls
+    share: Annotated[int, SCRATCH]
+    # 1 if the last round has left what adaptive steps of the next one need
+    stepped: Annotated[int, SCRATCH]
     width: Annotated[int, SCRATCH]  # W that they were made of
-    peak: Annotated[
-        int, SCRATCH
-    ]  # the longest gradient that was replayed for the meta since a call began, as a square
-    longest: Annotated[
-        int, SCRATCH
-    ]  # the longest row that was played since a call began, as a square
+    # the longest gradient that was replayed for the meta since a call began, as a square
+    peak: Annotated[int, SCRATCH]
+    # the longest row that was played since a call began, as a square
+    longest: Annotated[int, SCRATCH]
 
 
 class _Config(NamedTuple):
     """Settings: places in ``config``. Those that are made tell learners of one make from others."""
 
     loss: Annotated[int, MADE]
-    threshold: Annotated[int, kept(when=SCHEDULED)]  # of the Huber loss; level of the pinball loss
+    # of the Huber loss; level of the pinball loss
+    threshold: Annotated[int, kept(when=SCHEDULED, low=0.0)]
     domain: Annotated[int, MADE]  # where points are explicit: SIMPLEX or BOX
-    size: Annotated[
-        int, kept(when=SCHEDULED)
-    ]  # radius of the ball, total of the simplex, farthest corner of the box
-    diameter: Annotated[int, kept(when=SCHEDULED)]
+    # radius of the ball, total of the simplex, farthest corner of the box
+    size: Annotated[int, kept(when=SCHEDULED, low=0.0, high=1e165)]
+    diameter: Annotated[int, kept(when=SCHEDULED, low=0.0, high=2e165)]
     centered: Annotated[int, MADE]  # 1 if the ball's centre is not the origin
     adaptive: Annotated[int, MADE]  # 1 if steps are c D / sqrt(energy)
     shared: Annotated[int, MADE]  # 1 if all experts descend along the gradient at the decision
@@ -209,13 +226,13 @@ class _Config(NamedTuple):
     floor: Annotated[int, MADE]
     optimism: Annotated[int, MADE]
     kappa: Annotated[int, MADE]
-    refresh: Annotated[int, kept(when=SCHEDULED)]  # rounds between two recomputations of the norms
+    # rounds between two recomputations of the norms
+    refresh: Annotated[int, kept(when=SCHEDULED, low=1.0, high=1e15, whole=True)]
     smallest_scale: Annotated[int, MADE]  # columns are rescaled before they get here
     retention: Annotated[int, MADE]  # what is kept of the past losses from one round to the next
     diameter_per_size: Annotated[int, MADE]  # 2 on a ball
-    charge: Annotated[
-        int, MADE
-    ]  # what the meta charges for a squared distance; 0 for metas that do not
+    # what the meta charges for a squared distance; 0 for metas that do not
+    charge: Annotated[int, MADE]
 
 
 EXPERT = _Expert(*range(len(_Expert._fields)))
@@ -228,7 +245,7 @@ CONFIG = _Config(*range(len(_Config._fields)))
 """Places in the array ``config``: ``config[CONFIG.size]``."""
 
 
-def fields(places: Any) -> dict[str, Field]:
+def fields(places: Any) -> dict[str, Number]:
     """The declaration of every number of ``EXPERT``, ``VECTOR``, ``LIVE`` or ``CONFIG``, by
     name, in their order.
     """
@@ -236,7 +253,7 @@ def fields(places: Any) -> dict[str, Field]:
 
 
 @functools.cache
-def _declared(kind: Any) -> dict[str, Field]:
+def _declared(kind: Any) -> dict[str, Number]:
     """Read once: a checkpoint of many keys asks for them thousands of times."""
     hints = get_type_hints(kind, include_extras=True)
     return {name: hints[name].__metadata__[0] for name in kind._fields}

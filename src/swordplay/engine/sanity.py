@@ -1,8 +1,7 @@
-"""What the arrays of a saved learner may hold.
+"""Checks of the numbers of a saved learner, before kernels compute with them.
 
-Kernels take their arrays at their word: the number of experts is a place in memory, and a number
-that is not finite spoils all others. So each number is looked at before a saved learner plays.
-Ranges are wide enough for every game that there is.
+The number of experts is used as an index of memory, and a number that is not finite would spread to
+all others. Ranges of single numbers are declared in ``layout``; here are the rules over several.
 """
 
 from __future__ import annotations
@@ -13,90 +12,49 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.core.state import COUNT, DAMAGED, Field, check
+from swordplay.core.state import DAMAGED, Field, check
 from swordplay.core.types import Matrix, Vector
-from swordplay.engine.layout import BOX, CONFIG, EXPERT, LIVE, kept_names
+from swordplay.engine.layout import (
+    BOX,
+    CONFIG,
+    EXPERT,
+    LIVE,
+    SLACK,
+    VAST,
+    fields,
+    kept_names,
+)
 from swordplay.engine.recipe import Recipe
 from swordplay.engine.saved import Numbers
 from swordplay.parts.experts.step_sizes import AVERAGED_ROUNDS
 
-VAST = 1e160
-"""Sums of squared gradients, each below 1e150, over as many rounds as anybody plays."""
-SLACK = 1e-6
-"""Of sums that are 1, and of points on the edge of their domain: rounding, also of what was kept
-in single precision.
-"""
 TINIEST = 1e-300
 """Squares below this have lost their digits."""
-STEEPEST, LONGEST_SQUARE = 1e100, 1e151
-"""Slopes of losses, and squares of the gradients that they make: rounds with squares beyond
-1e150 are not played.
-"""
-SLOPES = Field(-STEEPEST, STEEPEST)
-LOSSES = Field(-1e139, 1e139)
-"""Their squares are added up."""
-SIGNED, POSITIVE, SHARE = Field(-VAST, VAST), Field(0.0, VAST), Field(0.0, 1.0 + SLACK)
+LONGEST_SQUARE = 1e151
+"""Squares of gradients of saved learners: rounds with squares beyond 1e150 are not played."""
+SIGNED = Field(-VAST, VAST)
 ROW, HEADINGS = Field(-1e81, 1e81), Field(-1e79, 1e79)
-"""Entries of rows, and of S of a certificate: their squares are added up, and what comes out is
-not vast.
+"""Entries of rows, and of S of a certificate: their squares are summed, and the sums are at most
+``VAST``.
 """
-
-ROUND_RANGES = {
-    "rounds": COUNT,
-    "last_norm": POSITIVE,
-    "candidate": SLOPES,
-    "trust": SHARE,
-    "total": Field(0.0, 1e300),
-    "level": POSITIVE,
-    "rate": Field(0.0, np.inf),
-    "refresh_at": Field(0.0, 2.0 * COUNT.high, whole=True),  # rounds, and some more
-    "magnitude": POSITIVE,
-    "weight": Field(0.0, 1e60),
-    "smoothness": Field(0.0, np.inf),
-    "span": Field(0.0, np.inf),
-    "patience": Field(0.0, 1e9),
-    "caution": Field(0.0, 1e9),
-}
-"""Of the numbers that change each round; what is not named here is any number that is not vast.
-
-The total is one of squared losses, 1e240 for targets of 1e60, and wider than what many rounds can
-add: what is accepted can be saved again."""
-EXPERT_RANGES = {
-    "cumulative": LOSSES,
-    "guess": LOSSES,
-    "log_prior": Field(-1e3, 0.0),
-    "weight": SHARE,
-    "energy": POSITIVE,
-    "replay": SLOPES,
-    "lead": POSITIVE,
-    "scale": Field(1e-60, 1.0),
-    "norm": POSITIVE,
-    "farthest": POSITIVE,
-    "turning": POSITIVE,
-    "pull": POSITIVE,
-    "alpha": SHARE,
-    "charge": Field(0.0, 1e139),
-}
-"""Of each kind of number of an expert; the others are any numbers that are not vast."""
-SETTING_RANGES = {
-    "threshold": POSITIVE,
-    "size": Field(0.0, 1e165),
-    "diameter": Field(0.0, 2e165),
-    "refresh": Field(1.0, 1e15, True),
-}
-"""Settings that rounds bring with them."""
 MOST_EXPERTS = 128
 """Of a pool that grows: one that has played for 2^53 rounds has 56."""
 
 
+def range_of(places: Any, name: str) -> Field:
+    """The declared range of a number of ``EXPERT``, ``LIVE`` or ``CONFIG``."""
+    number = fields(places)[name]
+    return Field(number.low, number.high, number.whole)
+
+
 def round_range(name: str) -> Field:
-    """What a number that changes each round may be."""
-    return ROUND_RANGES.get(name, SIGNED)
+    """The declared range of a number that changes each round."""
+    return range_of(LIVE, name)
 
 
 def expert_range(name: str) -> Field:
-    """What a number of an expert may be."""
-    return EXPERT_RANGES.get(name, SIGNED)
+    """The declared range of a number of an expert."""
+    return range_of(EXPERT, name)
 
 
 def require_sane(recipe: Recipe, frame: Matrix, saved: Numbers, reach: float | None = None) -> None:
@@ -121,11 +79,11 @@ def require_sane(recipe: Recipe, frame: Matrix, saved: Numbers, reach: float | N
     """
     experts, now, settings = saved.experts, saved.round, saved.settings
     for name in kept_names(LIVE):
-        check(f"round.{name}", now[name], round_range(name))
+        check(f"round.{name}", now[name], range_of(LIVE, name))
     for name in kept_names(EXPERT):
-        check(f"experts.{name}", experts[name], expert_range(name))
-    for name, allowed in SETTING_RANGES.items():
-        check(f"settings.{name}", settings[name], allowed)
+        check(f"experts.{name}", experts[name], range_of(EXPERT, name))
+    for name in kept_names(CONFIG):
+        check(f"settings.{name}", settings[name], range_of(CONFIG, name))
     check("last", saved.last, ROW)
     for name, values, allowed in (
         ("points", saved.points, SIGNED),
@@ -143,7 +101,7 @@ def require_sane(recipe: Recipe, frame: Matrix, saved: Numbers, reach: float | N
     if settings["capped"] == 1.0:
         _require_gauge(now, experts["energy"])
     # A guess that is doubled never falls below the first one; other levels begin at 0.
-    check("round.level", now["level"], Field(recipe.level * (1.0 - SLACK), POSITIVE.high))
+    check("round.level", now["level"], Field(recipe.level * (1.0 - SLACK), VAST))
     _equal("a diameter", settings["diameter"], recipe.config[CONFIG.diameter_per_size] * size)
     _equal("a norm of the last row", now["last_norm"], saved.last @ saved.last)
     _equal("weights", experts["weight"].sum(), 1.0)

@@ -1,81 +1,88 @@
-"""A scaler that follows its columns."""
+"""Running centres and spreads of columns, robust to outliers (``Scaler``, ``Locator``)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, final
+from typing import Annotated, Any, NamedTuple, final
 
 import numpy as np
 
 from swordplay.core import state
-from swordplay.core.state import COUNT, Field
+from swordplay.core.state import MAX_ROUNDS, array, ranges
 from swordplay.core.types import Matrix, State, Vector
 
 FARTHEST = 1e63
-"""Values have magnitudes of 1e60 at the most.
-
-Lengths of rows of differences, as the aggregator has them, somewhat more.
+"""Largest centre and spread: values have magnitudes up to 1e60, and lengths of rows of differences,
+which the aggregator scales, somewhat more.
 """
-RANGES = {"centers": Field(-FARTHEST, FARTHEST), "spreads": Field(0.0, FARTHEST), "counts": COUNT}
-"""What a saved state may hold. Counts are places in ``first`` as long as they are small."""
-
 SLACK = 1e-6
-"""How far a spread may lie beyond the distance between two values, relatively: rounding."""
+"""Relative rounding of a spread, compared with the distance between two values."""
 
 
 class ScalerState(NamedTuple):
-    """What the scaler knows of d columns."""
+    """Centres and spreads of d columns, and the first values that they were made of."""
 
-    centers: Vector
-    spreads: Vector
-    counts: Vector
-    """Rows seen by each column."""
-    first: Matrix
-    """The first values of each column, sorted, shape ``(WARM_UP, d)``."""
+    centers: Annotated[Vector, array("columns", low=-FARTHEST, high=FARTHEST)]
+    spreads: Annotated[Vector, array("spreads", low=0.0, high=FARTHEST)]
+    counts: Annotated[Vector, array("columns", low=0.0, high=MAX_ROUNDS, whole=True)]
+    """Rows seen by each column; small counts are indices of ``first``."""
+    first: Annotated[Matrix, array("first values", "columns")]
+    """The first values of each column, sorted, shape ``(WARM_UP, d)``.
+
+    ``SETTLED`` in the middle row marks a column that no longer needs them.
+    """
+
+    def check(self) -> None:
+        """Refuse first values that do not lead to the centres and spreads.
+
+        Raises
+        ------
+        ValueError
+            Names the column.
+        """
+        kernels = _kernels()
+        middle_row = kernels.WARM_UP // 2
+        settled = (self.counts >= kernels.WARM_UP) & (self.first[middle_row] == kernels.SETTLED)
+        values = self.first.copy()
+        values[middle_row, settled] = 0.0
+        state.check("first", values, ranges(ScalerState)["centers"])
+        warming_up = (self.counts > 0) & (self.counts <= kernels.WARM_UP) & ~settled
+        for j in np.flatnonzero(warming_up).tolist():
+            known = values[: int(self.counts[j]), j]
+            median = 0.5 * (known[(len(known) - 1) // 2] + known[len(known) // 2])
+            apart = (known[-1] - known[0]) * (1.0 + SLACK)
+            if (
+                (np.diff(known) < 0).any()
+                or median != self.centers[j]
+                or not self.spreads[j] <= apart
+            ):
+                raise ValueError(
+                    f"state['first'] has values in column {j} that do not lead to its centre and "
+                    f"spread. {state.DAMAGED}"
+                )
+
+
+def _load(saved: Mapping[str, Any], columns: int, spreads: int) -> ScalerState:
+    """Check and make the saved state of a scaler or locator of this size."""
+    sizes = {"columns": columns, "spreads": spreads, "first values": _kernels().WARM_UP}
+    found = state.load(ScalerState, saved, sizes)
+    found.check()
+    return found
 
 
 def _kernels() -> Any:
-    """Looked up and never kept: a module cannot be pickled, and numba is imported with the first
-    estimator only.
+    """The compiled functions: imported when first used, as numba is slow to import.
+
+    They are looked up each time, as a module cannot be pickled with the objects that use it.
     """
     from swordplay.engine import scaling
 
     return scaling
 
 
-def _sane(saved: ScalerState) -> ScalerState:
-    """Refuse numbers that no rows lead to."""
-    for name, allowed in RANGES.items():
-        state.check(name, getattr(saved, name), allowed)
-    kernels = _kernels()
-    # In a column that is past its first values, the middle one may be a mark that is no value.
-    settled = (saved.counts >= kernels.WARM_UP) & (
-        saved.first[kernels.WARM_UP // 2] == kernels.SETTLED
-    )
-    values = saved.first.copy()
-    values[kernels.WARM_UP // 2, settled] = 0.0
-    state.check("first", values, RANGES["centers"])
-    for j in np.flatnonzero(
-        (saved.counts > 0) & (saved.counts <= kernels.WARM_UP) & ~settled
-    ).tolist():
-        known = values[: int(saved.counts[j]), j]
-        middle = 0.5 * (known[(len(known) - 1) // 2] + known[len(known) // 2])
-        apart = (known[-1] - known[0]) * (1.0 + SLACK)
-        if (
-            (np.diff(known) < 0).any()
-            or middle != saved.centers[j]
-            or not saved.spreads[j] <= apart
-        ):
-            raise ValueError(
-                f"state['first'] has values in column {j} that do not lead to its centre and "
-                f"spread. {state.DAMAGED}"
-            )
-    return saved
-
-
 @final
 class Scaler:
-    """Centre and spread of columns, followed robustly (see ``engine.scaling``).
+    """Follows the centre and spread of columns robustly, and scales rows (``engine.scaling``).
 
     Parameters
     ----------
@@ -97,27 +104,27 @@ class Scaler:
         self._hold(self._fresh(dim))
 
     def _fresh(self, dim: int) -> ScalerState:
-        """What is known of columns before their first row."""
+        """State of columns before their first row."""
         spreads = np.zeros(dim) if self.follow else np.ones(dim)
         return ScalerState(
             np.zeros(dim), spreads, np.zeros(dim), np.zeros((_kernels().WARM_UP, dim))
         )
 
     def _hold(self, known: ScalerState, room: int = 1) -> None:
-        """Keep what is known, with room for more columns.
+        """Store a state in larger arrays, with room for more columns.
 
-        There is always some: as a view, ``first`` then has the same layout whatever its width, and
-        no kernel is compiled twice.
+        There is always room for one: as a view, ``first`` then has the same layout whatever its
+        width, and no kernel is compiled twice.
         """
         dim = len(known.centers)
         room = max(room, 2 - dim)
         self._room = ScalerState(
             *(np.concatenate(pair, axis=-1) for pair in zip(known, self._fresh(room), strict=True))
         )
-        self._look(dim)
+        self._use(dim)
 
-    def _look(self, dim: int) -> None:
-        """Let so many columns be seen."""
+    def _use(self, dim: int) -> None:
+        """Use the first ``dim`` columns of the larger arrays."""
         self._dim = dim
         self._state = ScalerState(*(array[..., :dim] for array in self._room))
 
@@ -126,29 +133,26 @@ class Scaler:
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
         vars(self).update(kept)
-        self._look(self._dim)
+        self._use(self._dim)
 
     @property
     def dim(self) -> int:
-        """Number of columns that come in."""
+        """Number of columns of the rows to be scaled."""
         return self._dim
 
     @property
     def width(self) -> int:
-        """Number of columns that go out."""
+        """Number of columns of scaled rows."""
         return self.dim + int(self.intercept)
 
     def scale(self, rows: Matrix) -> Matrix:
-        """Rows scaled by what is known; nothing is learned."""
+        """Scale rows by the present centres and spreads, which do not change."""
         now, answer = self._state, np.empty((len(rows), self.width))
         _kernels().scale_rows(rows, now.centers, now.spreads, self.clip, answer)
         return answer
 
     def scale_and_follow(self, rows: Matrix) -> tuple[Matrix, Vector]:
-        """Each row scaled by what was known before it, then learned from.
-
-        And their squared norms.
-        """
+        """Scale each row by the rows before it, then learn it; also the squared norms."""
         answer, norms = np.empty((len(rows), self.width)), np.empty(len(rows))
         if self.follow:
             _kernels().scale_and_follow(rows, *self.arrays, self.clip, answer, norms)
@@ -157,10 +161,9 @@ class Scaler:
         return answer, np.einsum("ij,ij->i", answer, answer)
 
     def middles(self, rows: Matrix, lags: int) -> Matrix:
-        """Where the columns behind the lags lie before each of some rows that are about to be
-        followed; nothing is learned.
+        """Centres, before each row, of the columns after the lags; nothing is learned.
 
-        NaN for a column before its first value; 0 throughout where columns are left as they are.
+        NaN for a column before its first value; 0 if columns are not scaled.
         """
         answer = np.zeros((len(rows), self.dim - lags))
         if self.follow:
@@ -171,7 +174,7 @@ class Scaler:
         return answer
 
     def middle(self, lags: int) -> Vector:
-        """Where they lie now."""
+        """Present centres of the columns after the lags; NaN before a first value."""
         now = self._state
         return np.where((now.counts > 0.0) | (not self.follow), now.centers, np.nan)[lags:]
 
@@ -181,61 +184,57 @@ class Scaler:
         return self._state.centers, self._state.spreads
 
     def widen(self, dim: int) -> None:
-        """Make room for more columns."""
+        """Add columns up to ``dim``."""
         if dim >= len(self._room.centers):
             self._hold(self._state, room=2 * dim - self.dim)
-        self._look(dim)
+        self._use(dim)
 
     def copy_columns(self, other: Scaler, first: int) -> None:
-        """Take over what another scaler of the same width knows of the columns from the first
-        one on.
-        """
+        """Copy the state of columns from ``first`` on from another scaler of the same width."""
         for mine, theirs in zip(self._state, other._state, strict=True):
             mine[..., first:] = theirs[..., first:]
 
     @property
     def arrays(self) -> ScalerState:
-        """What kernels take.
+        """Arrays for the kernels.
 
-        They look at ``first`` column by column; an array without columns would count as another
-        type.
+        Without columns ``first`` still has one: an empty array would have another layout, for which
+        the kernels would be compiled again.
         """
         return self._state if self._dim else self._state._replace(first=self._room.first[:, :1])
 
     def state(self) -> State:
-        """All that the next row needs."""
+        """State to continue from, as named arrays."""
         return state.save(self._state)
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
-        """Go on from a saved state."""
-        self._hold(_sane(state.load(self._state, saved)))
+        """Continue from a saved state."""
+        self._hold(_load(saved, self.dim, self.dim))
 
 
 @final
 class Locator:
-    """Where a target usually lies and how far it spreads, followed robustly.
-
-    The largest spread is remembered.
+    """Follows the centre and spread of a target robustly, and keeps its largest spread.
 
     Parameters
     ----------
     clip
-        No value pulls harder than so many spreads.
+        Values are clipped at this many spreads from the centre.
     """
 
     def __init__(self, clip: float) -> None:
         self.clip = clip
-        # The second spread is the largest so far.
+        # Two spreads: the present one and the largest so far.
         self._state = ScalerState(
             np.zeros(1), np.zeros(2), np.zeros(1), np.zeros((_kernels().WARM_UP, 1))
         )
 
     @property
     def widest(self) -> float:
-        """A bound on all spreads so far; 0 if the next value meets none.
+        """A bound on all spreads so far; 0 before the first spread.
 
-        A spread may fall as long as few values are known. It is never larger than what lies between
-        two of the first ones.
+        While few values are known a spread may fall; it is at most the distance between two of the
+        first values.
         """
         kernels, known = _kernels(), self._state
         if known.counts[0] < kernels.TRUSTED or not known.spreads[1] > 0.0:
@@ -246,27 +245,24 @@ class Locator:
 
     @property
     def center(self) -> float:
-        """Where the next value is expected."""
+        """Centre of the values so far."""
         return float(self._state.centers[0])
 
     def locate_and_follow(self, values: Vector) -> Matrix:
-        """Centre, spread and largest spread before each value, which is then learned from.
-
-        Shape ``(T, 3)``.
-        """
+        """Centre, spread and largest spread before each value, then learned; ``(T, 3)``."""
         where = np.empty((len(values), 3))
         _kernels().locate_and_follow(values, *self._state, self.clip, where)
         return where
 
     @property
     def arrays(self) -> ScalerState:
-        """What kernels take."""
+        """Arrays for the kernels."""
         return self._state
 
     def state(self) -> State:
-        """All that the next value needs."""
+        """State to continue from, as named arrays."""
         return state.save(self._state)
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
-        """Go on from a saved state."""
-        self._state = _sane(state.load(self._state, saved))
+        """Continue from a saved state."""
+        self._state = _load(saved, 1, 2)

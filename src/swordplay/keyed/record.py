@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from swordplay.core.state import Field, check
+from swordplay.core.state import Field, check, ranges
 from swordplay.core.types import Matrix, Vector
 from swordplay.engine.plan import SETTING
 from swordplay.engine.record import (
@@ -38,7 +38,7 @@ from swordplay.estimators.model import (
     LinearModel,
     LossName,
 )
-from swordplay.estimators.scaler import FARTHEST, RANGES
+from swordplay.estimators.scaler import FARTHEST, ScalerState
 from swordplay.keyed import kernel
 
 
@@ -131,13 +131,18 @@ class Form:
             slice(ends[3] - (3 - k) * (dim + lags), ends[3] - (2 - k) * (dim + lags))
             for k in range(3)
         ]
+        scaler = ranges(ScalerState)
+        names_of_columns = ("centers", "spreads", "counts")
         self._ranges: list[tuple[str, Any, Field]] = [
             *meta,
             ("recent", slice(ends[0], ends[1]), Field(-LARGEST, LARGEST, nan=True)),
-            ("target's centre", int(ends[1]), RANGES["centers"]),
-            ("target's spreads", slice(ends[1] + 1, ends[1] + 3), RANGES["spreads"]),
-            ("target's count", self._place_count, RANGES["counts"]),
-            *zip(RANGES, columns_, RANGES.values(), strict=True),
+            ("target's centre", int(ends[1]), scaler["centers"]),
+            ("target's spreads", slice(ends[1] + 1, ends[1] + 3), scaler["spreads"]),
+            ("target's count", self._place_count, scaler["counts"]),
+            *(
+                (name, where, scaler[name])
+                for name, where in zip(names_of_columns, columns_, strict=True)
+            ),
             ("last row", self._last, ROW),
             *(
                 (f"experts.{name}", where, expert_range(name))
@@ -189,7 +194,7 @@ class Form:
             values[:, WARM_UP // 2][(values[:, WARM_UP // 2] == SETTLED) & (counts >= WARM_UP)] = (
                 0.0  # a mark, see scaling
             )
-            check("first rows", values, RANGES["centers"])
+            check("first rows", values, ranges(ScalerState)["centers"])
         numbers, last = (
             {name: records[:, where] for name, where in self._numbers.items()},
             np.abs(records[:, self._last]).max(axis=1),

@@ -5,17 +5,21 @@ recognised.
 from __future__ import annotations
 
 import functools
+import math
 from collections import deque
 from collections.abc import Iterable, Iterator, KeysView, Sequence
 from typing import Any, NamedTuple, final
 
+from swordplay.core.arguments import short_repr
+from swordplay.core.state import damaged
 from swordplay.core.types import Matrix, Vector
 from swordplay.serving import replies
 from swordplay.serving.learning import Ticket
 from swordplay.serving.recognition import Print, Prints, is_print
 from swordplay.serving.replies import Reply
-from swordplay.serving.sanity import is_end, is_plain, is_share, is_size, require
 
+PLAIN = (str, bool, int, float, type(None))
+"""Types of predictions and targets."""
 _endless = replies.ENDLESS.get
 
 
@@ -47,30 +51,50 @@ class Told(NamedTuple):
 
     @classmethod
     def of_saved(cls, name: str, row: Print, *saved: Any) -> Told:
-        """And back, checked."""
+        """Check and make a ticket that was saved.
+
+        Raises
+        ------
+        ValueError
+            If it holds other values than a ticket does.
+        """
         prediction, lower, upper, probabilities, y, error = saved
-        right = (
+        is_right = (
             type(name) is str
             and is_print(row)
-            and is_plain(prediction)
-            and is_plain(y)
-            and is_end(lower)
-            and is_end(upper)
+            and _is_plain(prediction)
+            and _is_plain(y)
+            and _is_end(lower)
+            and _is_end(upper)
+            and (error is None or _is_error(error))
         )
-        shares = probabilities is None or all(
-            is_plain(label) and is_share(share) for label, share in probabilities
-        )
-        require(
-            "a ticket that was answered",
-            right and shares and (error is None or is_size(error)),
-            [name, row, *saved],
-        )
+        if not is_right or not all(
+            _is_plain(label) and (share is None or (_is_error(share) and share <= 1))
+            for label, share in probabilities or ()
+        ):
+            raise damaged(f"an answered ticket cannot be {short_repr([name, row, *saved])}")
         return cls(
             row,
             Ticket(name, prediction, lower, upper, probabilities and dict(probabilities)),
             y,
             error,
         )
+
+
+# Functions and no shape of core.state.read_json, as a server may remember a million tickets.
+def _is_plain(value: Any) -> bool:
+    """Whether a value is a prediction or a target: a string, a finite number, a boolean or None."""
+    return type(value) in PLAIN and not (type(value) is float and not math.isfinite(value))
+
+
+def _is_error(value: Any) -> bool:
+    """Whether a value is a finite number, 0 or above."""
+    return type(value) in (int, float) and math.isfinite(value) and value >= 0
+
+
+def _is_end(value: Any) -> bool:
+    """Whether a value is an end of an interval, which may be infinite, or None."""
+    return value is None or (type(value) in (int, float) and value == value)
 
 
 made = functools.partial(tuple.__new__, Told)

@@ -28,7 +28,6 @@ from swordplay.core.files import PRIVATE, lock, open_private
 from swordplay.core.state import as_bytes
 from swordplay.core.types import State
 from swordplay.serving import groups
-from swordplay.serving.description import KIND
 from swordplay.serving.limits import UNLIMITED, Bounds, Limits, bounds
 from swordplay.serving.log import NO_ROOM, RESTORE, Event, Log, LogError
 from swordplay.serving.log_format import IDENTITY_BYTES, Boundary
@@ -37,6 +36,8 @@ from swordplay.serving.refusals import Refusal
 from swordplay.serving.repair import SavedCheckpoint, repair
 from swordplay.serving.requests import KINDS, Change, read
 
+KIND = "serve"
+"""Kind of the checkpoints of a server."""
 KEPT = 2
 """Checkpoints that stay: should the newest be damaged, the one before it and the log lead to the
 same models.

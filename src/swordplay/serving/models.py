@@ -16,18 +16,26 @@ import numpy as np
 
 from swordplay.core.arguments import short_repr
 from swordplay.core.checkpoint import CheckpointError
-from swordplay.core.state import add_prefix, as_bytes, part_of, split_parts
+from swordplay.core.state import (
+    COUNT,
+    Field,
+    OneOf,
+    add_prefix,
+    as_bytes,
+    check_json,
+    damaged,
+    part_of,
+    split_parts,
+)
 from swordplay.core.types import State
 from swordplay.serving import replies
 from swordplay.serving.answered import Memory, Told
 from swordplay.serving.learning import LateModel
 from swordplay.serving.limits import UNLIMITED, Bounds
 from swordplay.serving.log import Event
-from swordplay.serving.recognition import is_print
 from swordplay.serving.refusals import Refusal
 from swordplay.serving.replies import Reply
 from swordplay.serving.requests import KINDS, MODEL, Change, Declaration, Wanted, by_row
-from swordplay.serving.sanity import is_count, require
 from swordplay.serving.series import Plan, Series
 from swordplay.serving.sizes import require_size
 from swordplay.serving.watch import Watch
@@ -36,6 +44,10 @@ logger = logging.getLogger("swordplay.serve")
 
 SOME = 1_000
 """Answered tickets that are written at a time."""
+FINGERPRINT = OneOf((str, Field(0, 2**64 - 1, whole=True)))
+"""Shape of what the rows of an id are recognised by (see ``recognition``)."""
+ABOUT = {"bounds": [COUNT], "kinds": {str: str}, "series": [(str, str)]}
+"""Shape of the entry ``about``: bounds, kinds of models by name, names of series."""
 _dumped = json.JSONEncoder(separators=(",", ":")).encode
 Replies = Sequence[Reply | None]
 """Answers of one part of a request."""
@@ -271,39 +283,34 @@ class Models:
     @classmethod
     def _of_state(cls, parts: dict[str, Any]) -> Models:
         about = _unpacked("about", parts["about"])
+        check_json("about", about, ABOUT)
         models = cls(Bounds(*about["bounds"]))
-        require("a limit", all(map(is_count, models.bounds)), models.bounds)
-        models.kinds = dict(about["kinds"])
-        require("the kind of a model", set(models.kinds.values()) <= set(KINDS), models.kinds)
-        require("the name of a model", all(map(MODEL.fullmatch, models.kinds)), models.kinds)
+        models.kinds = about["kinds"]
+        if not all(map(MODEL.fullmatch, models.kinds)) or not set(models.kinds.values()) <= {
+            *KINDS
+        }:
+            raise damaged(f"a server cannot have the models {short_repr(models.kinds)}")
         for series_place, name, *told in _unpacked("memory", parts["memory"]):
-            require("the series of an answered ticket", type(series_place) is int, series_place)
-            require(
-                "an answered ticket",
-                name not in models.memory.names(series_place),
-                [series_place, name],
-            )
+            if type(series_place) is not int:
+                raise damaged(
+                    f"the series of an answered ticket cannot be {short_repr(series_place)}"
+                )
+            if name in models.memory.names(series_place):
+                raise damaged(f"an answered ticket occurs twice, {short_repr(name)}")
             models.memory.put(series_place, [name], [Told.of_saved(name, *told)])
         states = split_parts(part_of("late", parts)) if about["series"] else {}
         for place, (model, key) in enumerate(about["series"]):
             kind = models.kinds[model]
             late = LateModel.from_state(states[str(place)])
-            require(
-                "what a series predicts",
-                type(key) is str and late.of_classes == (kind != KINDS[0]),
-                (key, kind),
-            )
+            if late.of_classes != (kind != KINDS[0]):
+                raise damaged(f"the series {short_repr(key)} cannot predict {short_repr(kind)}")
             series = Series(kind, place, models.memory, late)
             series.rows = _unpacked(f"rows.{place}", parts["rows"][str(place)])
-            right = all(
-                type(name) is str and is_print(one) for name, one in dict(series.rows).items()
-            )
-            require("what rows are recognised by", type(series.rows) is dict and right, series.rows)
+            check_json(f"rows.{place}", series.rows, {str: FINGERPRINT})
             series.watch = Watch.loads(_unpacked(f"watch.{place}", parts["watch"][str(place)]))
             models.series[model, key] = series
-        require(
-            "the names of the series", len(models.series) == len(about["series"]), about["series"]
-        )
+        if len(models.series) < len(about["series"]):
+            raise damaged(f"two series have the same name in {short_repr(about['series'])}")
         return models
 
 

@@ -9,14 +9,16 @@ import functools
 import json
 import math
 import operator
+import sys
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, final
 
 import numpy as np
 
+from swordplay.core.arguments import short_repr
+from swordplay.core.state import COUNT, Field, OneOf, damaged, read_json
 from swordplay.core.types import Matrix, Vector
-from swordplay.serving.sanity import is_count, is_end, is_plain, is_share, is_size, require
 
 MOST_POINTS = 200
 """Points of a line over time: when there are more, two and two become one."""
@@ -37,6 +39,30 @@ class Point(NamedTuple):
     """The share of truths inside their intervals; None where there are none."""
     step: float | None
     """The effective step size at its end."""
+
+
+LARGEST = sys.float_info.max
+LENGTH = COUNT._replace(low=1.0)
+"""A number of rows, one or more."""
+SIZE = Field(0.0, LARGEST)
+"""A finite number, 0 or above, such as an error."""
+END = OneOf((None, Field(-math.inf, math.inf)))
+"""An end of an interval, which may be infinite; None without intervals."""
+PLAIN = OneOf((None, str, bool, int, Field(-LARGEST, LARGEST)))
+"""A prediction or a target."""
+SHARE = OneOf((None, Field(0.0, 1.0)))
+"""A share of rows; None without intervals."""
+SAVED = (
+    # asks, tells, drops, error, covered, bounded, stretch, judged
+    (COUNT, COUNT, COUNT, SIZE, COUNT, COUNT, LENGTH, COUNT),
+    [(LENGTH, SIZE, SHARE, OneOf((None, SIZE)))],  # points
+    (COUNT, SIZE, COUNT, COUNT),  # the stretch at the end: rows, errors, covered, bounded
+    [
+        (SIZE, Field(-1.0, 1.0, whole=True))
+    ],  # newest errors; whether the truth was inside, -1 for no interval
+    [(str, PLAIN, END, END, PLAIN, OneOf((None, SIZE)))],  # newest rows
+)
+"""Shape of the JSON text of a series."""
 
 
 @final
@@ -168,7 +194,7 @@ class Watch:
         return [dict(zip(names, map(_plain, row), strict=True)) for row in reversed(self._last)]
 
     def dumps(self) -> str:
-        """All of it, as text."""
+        """Write all sums as JSON."""
         counts = [
             self.asks,
             self.tells,
@@ -183,63 +209,36 @@ class Watch:
 
     @classmethod
     def loads(cls, text: str) -> Watch:
-        """And back, checked.
+        """Read what :meth:`dumps` wrote.
 
         Raises
         ------
         ValueError
-            If no rows lead to it.
+            If it has another shape, or counts that contradict each other.
         """
+        counts, points, open_, now, last = read_json("watch", text, SAVED)
         watch = cls()
-        counts, points, open_, now, last = json.loads(text)
-        (
-            watch.asks,
-            watch.tells,
-            watch.drops,
-            watch.error,
-            watch.covered,
-            watch.bounded,
-            watch.stretch,
-            watch.judged,
-        ) = counts
+        watch.asks, watch.tells, watch.drops, watch.error, *more = counts
+        watch.covered, watch.bounded, watch.stretch, watch.judged = more
         watch.points = [Point(*point) for point in points]
         watch._open = tuple(open_)
         watch._now.extend(tuple(one) for one in now)
         watch._last.extend(last)
-        watch._require_sane()
+        if not watch.covered <= watch.bounded <= watch.judged <= watch.tells:
+            raise damaged(
+                f"state['watch'] has counts that contradict each other, {short_repr(counts)}"
+            )
+        if len(points) >= MOST_POINTS:
+            raise damaged(
+                f"state['watch'] must have fewer than {MOST_POINTS} points, got {len(points)}"
+            )
+        rows, _, covered, bounded = open_
+        if not covered <= bounded <= rows:
+            raise damaged(
+                "state['watch'] has counts of the last stretch that contradict each other, "
+                f"{short_repr(open_)}"
+            )
         return watch
-
-    def _require_sane(self) -> None:
-        counts = (self.asks, self.tells, self.drops, self.judged, self.covered, self.bounded)
-        nested = (
-            all(map(is_count, counts)) and self.covered <= self.bounded <= self.judged <= self.tells
-        )
-        require("the counts of a series", nested, counts)
-        require("the sum of errors", is_size(self.error), self.error)
-        require("the length of a stretch", is_count(self.stretch, 1), self.stretch)
-        require("the number of points", len(self.points) < MOST_POINTS, len(self.points))
-        for point in self.points:
-            right = is_count(point.rows, 1) and is_size(point.error) and is_share(point.coverage)
-            require("a point", right and (point.step is None or is_size(point.step)), point)
-        count, total, covered, bounded = self._open
-        inner = all(map(is_count, (count, covered, bounded))) and covered <= bounded <= count
-        require("the last stretch", inner and is_size(total), self._open)
-        for error, inside in self._now:
-            require(
-                "an error",
-                is_size(error) and type(inside) is int and inside in (-1, 0, 1),
-                (error, inside),
-            )
-        for row in self._last:
-            id_, prediction, lower, upper, y, error = row
-            right = (
-                type(id_) is str
-                and is_plain(prediction)
-                and is_plain(y)
-                and is_end(lower)
-                and is_end(upper)
-            )
-            require("one of the last rows", right and (error is None or is_size(error)), row)
 
 
 def _merged(first: Point, second: Point) -> Point:

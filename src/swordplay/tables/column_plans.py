@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from swordplay.core.arguments import short_repr
+from swordplay.core.state import OneOf, damaged, fits_json
 from swordplay.tables import date_features
 from swordplay.tables.errors import TableError, nearest
 from swordplay.tables.layout import HOW, LEFT
@@ -52,6 +54,25 @@ class Plan(NamedTuple):
     """Whether it joined later than the others, with its first value that was learned."""
     many: bool = False
     """Whether the first rows hold more different words than have a column of their own."""
+
+
+KINDS = (*WIDTHS, "category", "left out")
+"""Kinds of columns."""
+
+
+def check_plans(plans: Sequence[Plan]) -> None:
+    """Check saved plans: each column has a name of its own and a kind that exists.
+
+    Raises
+    ------
+    ValueError
+        Names the plan that is wrong.
+    """
+    for one in plans:
+        if not fits_json(list(one), (str, OneOf(KINDS), str, str, bool, bool)):
+            raise damaged(f"the plan of a column is {short_repr(tuple(one))}")
+    if len({one.name for one in plans}) < len(plans):
+        raise damaged("two columns have the same name")
 
 
 def plan(

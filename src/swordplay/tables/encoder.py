@@ -14,11 +14,19 @@ from typing import Any, NamedTuple, final
 import numpy as np
 import pyarrow as pa
 
-from swordplay.core.arguments import LARGEST
+from swordplay.core.arguments import LARGEST, short_repr
+from swordplay.core.state import ROWS, check, damaged, fits_json
 from swordplay.core.types import Matrix, State
 from swordplay.tables import date_features
 from swordplay.tables.categories import Categories, class_codes, codes_of
-from swordplay.tables.column_plans import EMPTY, WIDTHS, Plan, how_read
+from swordplay.tables.column_plans import (
+    EMPTY,
+    MOST_CATEGORIES,
+    WIDTHS,
+    Plan,
+    check_plans,
+    how_read,
+)
 
 NOTHING = {
     "number": pa.float64(),
@@ -279,14 +287,73 @@ class Encoder:
     def resumed(
         cls, saved: Mapping[str, Any], lags: int, of_classes: bool, target: str | None = None
     ) -> Encoder:
-        """The encoder that was saved."""
+        """Restore an encoder from its state.
+
+        Raises
+        ------
+        ValueError
+            If the parts of the state do not belong to one encoder.
+        """
         encoder = cls([Plan(*one) for one in json.loads(saved["plans"])], lags, of_classes, target)
         encoder.missing, encoder.starts = json.loads(saved["missing"]), json.loads(saved["starts"])
         encoder.width, encoder.seen = int(saved["width"]), int(saved["rows"])
         groups = [*encoder.categories.values(), *encoder.lagged]
         for one, (places, other) in zip(groups, json.loads(saved["categories"]), strict=True):
             one.places, one.other = dict(map(tuple, places)), other
+        encoder.check()
         return encoder
+
+    def check(self) -> None:
+        """Check that each column of numbers belongs to one column of the table or one category.
+
+        Raises
+        ------
+        ValueError
+            Names what does not fit.
+        """
+        check_plans(self.plans)
+        counts = list(self.missing.values()) if type(self.missing) is dict else []
+        if list(self.missing) != [one.name for one in self.plans] or not fits_json(counts, [ROWS]):
+            raise damaged(
+                f"state['encoder.missing'] does not count missing values of the columns, "
+                f"{short_repr(self.missing)}"
+            )
+        check("encoder.rows", self.seen, ROWS)
+        for groups, kind in ((self.categories.values(), str), (self.lagged, int)):
+            for one in groups:
+                values = list(one.places)
+                if len(values) > MOST_CATEGORIES or not fits_json(values, [kind]):
+                    raise damaged(f"the categories of a column are {short_repr(values)}")
+        self._check_starts()
+        self._check_places()
+
+    def _check_starts(self) -> None:
+        """Columns of the first rows begin where a fresh encoder has them."""
+        numeric = {one.name for one in self.plans if one.kind in WIDTHS}
+        first = Encoder(self.plans, self.lags, self.of_classes).starts
+        if (
+            not fits_json(self.starts, {str: int})
+            or self.starts.keys() != numeric
+            or any(self.starts[name] != start for name, start in first.items())
+        ):
+            raise damaged(f"the places where columns begin are {short_repr(self.starts)}")
+
+    def _check_places(self) -> None:
+        """Categories and columns that joined later fill the places after the first ones."""
+        groups = [*self.categories.values(), *self.lagged]
+        places = [place for one in groups for place in one.all()]
+        for one in self.plans:
+            if one.late and one.kind in WIDTHS:
+                start = self.starts[one.name]
+                places += range(start, start + WIDTHS[one.kind])
+        if (
+            len(places) != self.width - self.fixed
+            or not fits_json(places, [int])
+            or sorted(places) != list(range(self.fixed, self.width))
+        ):
+            raise damaged(
+                f"the places of categories do not fill columns {self.fixed} to {self.width}"
+            )
 
 
 def _column(batch: Any, name: str, kind: str) -> Any:

@@ -16,8 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from swordplay.core.arguments import short_repr
+from swordplay.core.state import damaged
 from swordplay.core.types import Matrix, State
-from swordplay.tables import encoder_sanity, typed
+from swordplay.tables import typed
 from swordplay.tables.column_plans import Plan, planned
 from swordplay.tables.columns import Choice, finite, infinite
 from swordplay.tables.digests import piece
@@ -207,16 +208,13 @@ class FrameEncoder:
         """The one that was saved."""
         layout = Layout.read(saved["layout"])[0]
         encoder = Encoder.resumed(saved, 0, of_classes=False)
-        encoder_sanity.require_encoder(encoder)
         types = {field.name: _family(field.type) for field in layout.schema}
         kinds = {one.name: NOTHING.get(one.kind) for one in encoder.plans}
         used = {name: _family(kind) for name, kind in kinds.items() if kind is not None}
         if not set(kinds) <= set(layout.names) or any(
             types.get(name) != family for name, family in used.items()
         ):
-            raise encoder_sanity.refuse(
-                f"the layout of the columns is {short_repr(saved['layout'])}"
-            )
+            raise damaged(f"the layout of the columns is {short_repr(saved['layout'])}")
         return cls(encoder, layout)
 
 

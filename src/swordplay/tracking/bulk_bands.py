@@ -7,16 +7,15 @@ from typing import Any, final
 
 import numpy as np
 
-from swordplay.core.state import check
+from swordplay.core.state import check, damaged
 from swordplay.core.types import Array, State, Vector
 from swordplay.keyed.bands import BandForm
 from swordplay.keyed.crew import Crew
 from swordplay.keyed.group import runs
 from swordplay.keyed.growing import Growing
 from swordplay.keyed.playing import parts
-from swordplay.tables.encoder_sanity import refuse
 from swordplay.tracking.band import FIGURES
-from swordplay.tracking.sanity import SUM
+from swordplay.tracking.ranges import SUM
 
 
 @final
@@ -110,12 +109,12 @@ class BulkBands:
             count,
             len(FIGURES),
         ):
-            raise refuse(
+            raise damaged(
                 f"the intervals of the keys have shapes {records.shape} and {figures.shape}"
             )
         self._form.require_sane(records)
         if (records[:, 0] != self._form.level).any():
-            raise refuse("the intervals of a key have another level")
+            raise damaged("the intervals of a key have another level")
         check("figures", figures, SUM)
         self._records.join(records)
         self.figures.join(figures)

@@ -15,12 +15,13 @@ from swordplay.core.state import (
     as_bytes,
     check,
     check_number,
+    damaged,
     strip_prefix,
 )
 from swordplay.core.types import State
 from swordplay.estimators.model import LARGEST
-from swordplay.tables.encoder_sanity import refuse, require_encoder
-from swordplay.tracking import sanity
+from swordplay.tracking.known_keys import read_keys
+from swordplay.tracking.ranges import SUM, TOTAL
 
 if TYPE_CHECKING:
     from swordplay.tracking.bulk import BulkTracker
@@ -47,7 +48,6 @@ def written(tracker: BulkTracker) -> State:
                 "totals": tracker.totals.all.copy(),
                 "counts": tracker.counts.all.copy(),
                 "sums": tracker.sums.all.copy(),
-                **add_prefix("clocks", tracker.dated.state()),
                 **({} if tracker.bands is None else add_prefix("bands", tracker.bands.state())),
             },
         ),
@@ -63,9 +63,7 @@ def read(tracker: BulkTracker, saved: Mapping[str, Any]) -> None:
         If it is not one that such a run leads to.
     """
     bulk = strip_prefix("bulk", saved)
-    keys = sanity.require_keys(
-        json.loads(bulk["keys"]), tracker.settings.key, MOST_KEYS, tracker.fields
-    )
+    keys = read_keys(bulk["keys"], tracker.settings.key, MOST_KEYS, tracker.fields)
     names = keys if len(tracker.settings.key) > 1 else [value for (value,) in keys]
     tracker.group.loads([(names, as_bytes("bulk.group", bulk["group"]))])
     held = {
@@ -76,19 +74,18 @@ def read(tracker: BulkTracker, saved: Mapping[str, Any]) -> None:
     }
     ranges = {
         "last": Field(-LARGEST, LARGEST),
-        "totals": sanity.TOTAL,
+        "totals": TOTAL,
         "counts": ROWS,
-        "sums": sanity.SUM,
+        "sums": SUM,
     }
     for name, room in held.items():
         values = np.asarray(bulk[name])
         if values.shape != (len(keys), *room.all.shape[1:]) or np.isnan(values).any():
-            raise refuse(f"the {name} of the keys have shape {values.shape}")
+            raise damaged(f"the {name} of the keys have shape {values.shape}")
         check(name, values, ranges[name])
         room.join(values.astype(room.all.dtype))
     if (np.abs(tracker.totals.all) > LARGEST * tracker.counts.all * (1.0 + SLACK)).any():
-        raise refuse("the totals of the keys are more than their rows can have")
-    tracker.dated.load_state(strip_prefix("clocks", bulk), len(keys))
+        raise damaged("the totals of the keys are more than their rows can have")
     if tracker.bands is not None:
         tracker.bands.load_state(strip_prefix("bands", bulk), len(keys))
     for name in COUNTS:
@@ -100,4 +97,4 @@ def read(tracker: BulkTracker, saved: Mapping[str, Any]) -> None:
         json.loads(encoder["missing"]),
         int(encoder["rows"]),
     )
-    require_encoder(tracker.encoder)
+    tracker.encoder.check()

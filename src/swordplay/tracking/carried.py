@@ -11,7 +11,10 @@ from typing import Any
 import pyarrow as pa
 
 from swordplay.core.arguments import short_repr
+from swordplay.core.state import damaged
 from swordplay.tables import date_features
+from swordplay.tables.column_plans import Plan
+from swordplay.tables.encoder import NOTHING
 from swordplay.tables.errors import nearest
 from swordplay.tables.layout import TYPES
 from swordplay.tables.row_text import DAYS
@@ -20,6 +23,36 @@ from swordplay.tracking.errors import TrackingError
 
 RESERVED = ("row", "prediction", "lower", "upper", "probability", "truth", "loss", "running_error")
 """Names that the predictions need themselves."""
+
+
+ARROW_TYPES = {kind: str(one).partition("[")[0] for kind, one in NOTHING.items()}
+"""Name of the Arrow type of each kind of column, without unit and zone."""
+
+
+def arrow_type(field: Any) -> str:
+    """Name of the Arrow type of a field, without unit and zone."""
+    return str(field.type).partition("[")[0]
+
+
+def check_fields(fields: Sequence[Any], plans: Sequence[Plan]) -> None:
+    """Check that saved fields are columns of the table, each of its type or written as text.
+
+    Raises
+    ------
+    ValueError
+        Names the column.
+    """
+    kinds = {one.name: ARROW_TYPES.get(one.kind) for one in plans}
+    names = [field.name for field in fields]
+    if len(set(names)) < len(names) or not set(names) <= kinds.keys() - set(RESERVED):
+        raise damaged(f"the columns {short_repr(names)} are to stand beside the predictions")
+    for field in fields:
+        # The type of a column that is not used is not known from its plan.
+        wanted = kinds[field.name] or arrow_type(field).replace("null", "string")
+        if arrow_type(field) not in (wanted, "string"):
+            raise damaged(
+                f"the column {short_repr(field.name)} stands beside the predictions as {field.type}"
+            )
 
 
 def carried(head: Any, target: str, ids: Sequence[str] | None) -> tuple[Any, ...]:

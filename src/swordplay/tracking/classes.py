@@ -10,7 +10,7 @@ from typing import Any, final
 import numpy as np
 import pyarrow as pa
 
-from swordplay.core.state import add_prefix, strip_prefix
+from swordplay.core.state import Field, add_prefix, check, damaged, strip_prefix
 from swordplay.core.types import Matrix, State, Vector
 from swordplay.estimators.classes import OneModelPerClass
 from swordplay.estimators.head import Head
@@ -31,7 +31,7 @@ from swordplay.tracking.contestants import (
     interleaved,
 )
 from swordplay.tracking.rungs import COUNT, Places, Rungs
-from swordplay.tracking.task import MOST_CLASSES
+from swordplay.tracking.task import MOST_CLASSES, check_classes
 
 NOT_WHOLE = (
     "is not a whole number, and those before it were taken for classes; if it is an amount, "
@@ -272,6 +272,26 @@ class ClassContestants:
         self.rungs.load_state(strip_prefix("rungs", saved))
         self.last = float(saved["last"])
         self.asking.load_state(saved)
+
+    def check(self, kind: str) -> None:
+        """Check that saved classes are those of the model, and values of the target's type.
+
+        Parameters
+        ----------
+        kind
+            Name of the target's Arrow type.
+
+        Raises
+        ------
+        ValueError
+            Names what is wrong.
+        """
+        classes = self.model.classes
+        if list(self.codes.values()) != list(range(classes)):
+            raise damaged(f"there are {len(self.codes)} classes for {classes} models")
+        check_classes(list(self.codes), kind)
+        check("contestants.last", self.last, Field(-1, classes - 1, whole=True))
+        self.rungs.check(classes, self.dim + 1)
 
 
 def _labels(targets: Vector, known: Any) -> Any:

@@ -10,18 +10,21 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, final
 
 import numpy as np
 
+from swordplay.core.state import ROWS, Field, OneOf, check, damaged, fits_json
 from swordplay.core.types import Matrix, State, Vector
 from swordplay.tracking.coefficients import Now, Paths
 from swordplay.tracking.contestants import BEST_STEP, Played
 from swordplay.tracking.looks import POOL, Look, Sample
+from swordplay.tracking.ranges import SHARE, SUM, TIME, TOTAL, VAST
 from swordplay.tracking.rungs import COUNT, STEP_SIZES, Places
 from swordplay.tracking.story import Course, Moment
-from swordplay.tracking.stretches import EVERY, FIRST_WIDTH, MOST, Grid, is_full
+from swordplay.tracking.stretches import EVERY, FIRST_WIDTH, MOST, Grid, is_full, room_for
 
 MOST_MOMENTS = 20
 NEIGHBOURHOOD = 1.0 / 200.0
@@ -30,6 +33,24 @@ SUMS = ("errors", "rungs", "figures")
 LOWS, HIGHS = ("lowest", "low"), ("highest", "high")
 LATEST = ("times", *Sample._fields)
 ARRAYS = (*SUMS, *LOWS, *HIGHS, *LATEST)
+RANGES = {
+    "errors": SUM,
+    "rungs": SUM,
+    "figures": TOTAL,
+    "lowest": Field(0.0, math.inf),
+    "low": Field(-VAST, math.inf),
+    "highest": Field(-math.inf, VAST),
+    "high": Field(-math.inf, VAST),
+    "times": TIME,
+    "weights": SHARE,
+    "effective": SHARE,
+    "extra": SHARE,
+    "optimism": SHARE,
+}
+"""Values of each array in a saved state."""
+FINITE = Field(-sys.float_info.max, sys.float_info.max)
+MOMENT = (int, str, str, FINITE, {str: str}, int, OneOf((None, FINITE)))
+"""Shape of a saved :class:`Moment`, in the order of its fields."""
 
 
 @final
@@ -297,6 +318,27 @@ class Recorder:
             None if one is None else Moment(*one) for one in json.loads(saved["moments"])
         ]
         self._untold = {}
+
+    def check(self) -> None:
+        """Check a saved recorder: stretches of one width, none of them empty but the open one.
+
+        Raises
+        ------
+        ValueError
+            Names what is wrong.
+        """
+        check("recorder.width", self.width, Field(FIRST_WIDTH, ROWS.high, whole=True))
+        if self.width % FIRST_WIDTH or (self.width // FIRST_WIDTH).bit_count() != 1:
+            raise damaged(f"recorder.width is {self.width}")
+        check("recorder.closed", self.closed, Field(0, room_for(self.width) - 1, whole=True))
+        check("recorder.open", self.open, Field(0, self.width - 1, whole=True))
+        stop = self.closed + 1
+        for name in ARRAYS:
+            check(f"recorder.{name}", getattr(self, name)[:stop], RANGES[name])
+        check("recorder.began", self.began, TIME)
+        moments = [None if one is None else list(one) for one in self.moments]
+        if len(moments) != stop or not fits_json(moments, [OneOf((None, MOMENT))]):
+            raise damaged("recorder.moments are not those of its stretches")
 
 
 def _later(earlier: Vector, later: Vector) -> Vector:

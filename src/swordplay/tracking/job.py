@@ -6,21 +6,34 @@ import contextlib
 import json
 import os
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_type_hints
 
 from swordplay.core import checkpoint
 from swordplay.core.checkpoint import MAGIC
-from swordplay.core.state import ROWS, add_prefix, check_number, strip_prefix
+from swordplay.core.state import (
+    COUNT,
+    ROWS,
+    OneOf,
+    add_prefix,
+    check_json,
+    check_number,
+    read_json,
+    strip_prefix,
+)
 from swordplay.core.types import State
 from swordplay.tables import Frame, OutputPosition, Position, Refusal
 from swordplay.tables.reading import ReadOptions
 from swordplay.tables.source import is_live
-from swordplay.tracking import job_sanity, trackers
+from swordplay.tracking import trackers
 from swordplay.tracking.errors import TrackingError
 from swordplay.tracking.ordered import AS_IT_IS, Order
+from swordplay.tracking.ranges import SUM
 from swordplay.tracking.settings import Settings
 from swordplay.tracking.trackers import AnyTracker
 
+FORMATS = ("csv", "ndjson", "parquet", "memory")
+REFUSAL = (int, OneOf((None, int)), OneOf((None, str)), str, str)
+"""Shape of a saved :class:`~swordplay.tables.Refusal`, in the order of its fields."""
 KIND = "track"
 """Of a checkpoint of a run."""
 LEARN, PIPE = "learn", "pipe"
@@ -245,24 +258,44 @@ def _restored(state: Mapping[str, Any], job: Job) -> Saved:
         Position(**strip_prefix("position", state)),
     )
     _compare(_plain(tracker.settings), _plain(job.settings), str(job.state))
-    job_sanity.require_layout(job_sanity.require_position(position), tracker)
+    check_position(position)
+    trackers.check_layout(position.layout, tracker)
     for name in ("done", "bad"):
         check_number(name, state[name], ROWS)
+    check_number("seconds", state["seconds"], SUM)
+    positions = [OutputPosition(**one) if one else None for one in outputs]
+    for one in positions:
+        if one is not None:
+            check_position(one)
     return Saved(
         tracker=tracker,
         essence=state["essence"],
         position=position,
         done=int(state["done"]),
-        output=job_sanity.require_position(OutputPosition(**outputs[0]))
-        if outputs[0] and not job.learn
-        else None,
-        refused=job_sanity.require_position(OutputPosition(**outputs[1])) if outputs[1] else None,
-        remarks=job_sanity.require_remarks(json.loads(state["remarks"])),
+        output=None if job.learn else positions[0],
+        refused=positions[1],
+        remarks=tuple(read_json("remarks", state["remarks"], [str])),
         bad=int(state["bad"]),
-        refusals=job_sanity.require_refusals(json.loads(state["refusals"])),
-        seconds=job_sanity.require_seconds(state["seconds"]),
+        refusals=tuple(
+            Refusal(*one) for one in read_json("refusals", state["refusals"], [REFUSAL])
+        ),
+        seconds=float(state["seconds"]),
         finished=bool(state["finished"]),
     )
+
+
+def check_position(position: Position | OutputPosition) -> None:
+    """Check a saved position: texts, and numbers of bytes, lines and rows.
+
+    Raises
+    ------
+    ValueError
+        Names the field.
+    """
+    shapes = {str: str, int: COUNT, bool: bool}
+    for name, kind in get_type_hints(type(position)).items():
+        check_json(f"position.{name}", getattr(position, name), shapes[kind])
+    check_json("position.format", position.format, OneOf(FORMATS))
 
 
 def _plain(settings: Settings) -> dict[str, Any]:
@@ -273,34 +306,27 @@ def _plain(settings: Settings) -> dict[str, Any]:
 
 def _compare(before: Mapping[str, Any], now: Mapping[str, Any], path: str) -> None:
     for option, value in now.items():
-        if (
-            option == "--on-bad" and value == "skip"
-        ):  # whoever was stopped by a bad row may leave it out from now on
+        # A run that a bad row has stopped may leave bad rows out from now on.
+        if option == "--on-bad" and value == "skip":
             continue
-        if _unsaid(before.get(option)) != _unsaid(value):
+        if _or_none(before[option]) != _or_none(value):
             raise TrackingError(
-                f"the state {path} was saved with {_said(option, before.get(option))}, and now it "
-                f"is {_said(option, value)}. "
-                "Repeat the options of the first run, give another --state, or begin anew with "
-                "--force."
+                f"the state {path} was saved with {_said(option, before[option])}, and now it is "
+                f"{_said(option, value)}. Repeat the options of the first run, give another "
+                "--state, or begin anew with --force."
             )
 
 
-def _unsaid(value: Any) -> Any:
-    """A value of an option.
-
-    None for one that names nothing, which a state of an older version does not know.
-    """
-    return (
-        None if value is False or value in ([], {}) else value
-    )  # 0 equals False, and is no such value
+def _or_none(value: Any) -> Any:
+    """Return the value of an option, or None if it names nothing, as ``[]`` and False do."""
+    return None if value is False or value in ([], {}) else value  # 0 is a value
 
 
 def _said(option: str, value: Any) -> str:
     """An option as it is typed."""
     if option == "--curves" and value is None:  # unlike others: not to type it is to have some
         return "--curves none"
-    if _unsaid(value) is None:
+    if _or_none(value) is None:
         return f"no {option}"
     if value is True:
         return option

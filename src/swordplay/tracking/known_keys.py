@@ -9,8 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from swordplay.core.arguments import short_repr
+from swordplay.core.state import OneOf, damaged, fits_json, read_json
 from swordplay.keyed.group import Group
 from swordplay.tables.categories import codes_of
+from swordplay.tracking.carried import arrow_type
+from swordplay.tracking.task import LABELS
 
 
 @final
@@ -72,3 +76,44 @@ def combined(coded: list[tuple[Any, list[Any]]]) -> tuple[Any, list[Any]]:
         for k in first[turn].tolist()
     ]
     return rank[whole], [tuple(key) if len(key) > 1 else key[0] for key in keys]
+
+
+def read_keys(
+    text: Any, names: Sequence[str], most: int, fields: Sequence[Any]
+) -> list[tuple[Any, ...]]:
+    """Read the keys of a run that were saved as JSON.
+
+    Parameters
+    ----------
+    text
+        As it was saved.
+    names
+        Columns of the keys.
+    most
+        Largest number of keys.
+    fields
+        Arrow fields that stand beside the predictions; a key must have values of their types.
+
+    Raises
+    ------
+    ValueError
+        If there are too many keys, equal keys, or values of other types.
+    """
+    saved = read_json("keys", text, [[OneOf((None, str, float, bool))]])
+    if not names or len(saved) > most:
+        raise damaged(f"there are {len(saved)} keys of {short_repr(list(names))}")
+    if any(len(key) != len(names) for key in saved):
+        raise damaged(f"the keys are {short_repr(saved)}, of {short_repr(list(names))}")
+    keys = [tuple(key) for key in saved]
+    if len(set(keys)) < len(keys):
+        raise damaged("two keys are the same")
+    columns = dict(zip(names, zip(*keys, strict=True), strict=True)) if keys else {}
+    for field in fields:
+        kind = arrow_type(field)
+        known = [value for value in columns.get(field.name, ()) if value is not None]
+        if kind in ("double", "bool") and not fits_json(known, [OneOf(LABELS[kind])]):
+            raise damaged(
+                f"the keys in {short_repr(field.name)} are {short_repr(known)}, and are to be "
+                f"written as {kind}"
+            )
+    return keys

@@ -11,9 +11,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from swordplay.core.state import ROWS, Field, check
 from swordplay.core.types import State, Vector
 from swordplay.tables.lean import values_of
 from swordplay.tracking.contestants import Contestants, Played
+from swordplay.tracking.ranges import SUM
 from swordplay.tracking.tally import Learned
 
 MOST_VALUES, LONGEST_VALUE = 12, 40
@@ -187,6 +189,17 @@ class Predictions:
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Go on from a saved state."""
         self.total, self.scored = float(saved["total"]), int(saved["scored"])
+
+    def check(self, of_classes: bool) -> None:
+        """Check the saved number of rows and their loss: of classes, at most 1 for each row.
+
+        Raises
+        ------
+        ValueError
+            Names the number that is wrong.
+        """
+        check("predictions.scored", self.scored, ROWS)
+        check("predictions.total", self.total, Field(0.0, self.scored) if of_classes else SUM)
 
 
 def _numbers(values: Vector, known: Any) -> Any:

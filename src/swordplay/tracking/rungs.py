@@ -7,9 +7,11 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
+from swordplay.core.state import array, check
 from swordplay.core.types import Matrix, State, Vector
 from swordplay.estimators.model import THRESHOLDS
 from swordplay.estimators.scratch import Scratch
+from swordplay.tracking.ranges import VAST
 
 COUNT = 16
 """Step sizes: two whole vector registers of them."""
@@ -105,6 +107,17 @@ class Rungs:
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Go on from a saved state."""
         self.points = np.array(saved["points"], dtype=np.float64)
+
+    def check(self, classes: int, width: int) -> None:
+        """Check saved points: one for each of three or more classes, or one in all.
+
+        Raises
+        ------
+        ValueError
+            Names what is wrong.
+        """
+        count = classes if classes > 2 else 1
+        check("rungs.points", self.points, array(count, width, COUNT, low=-VAST, high=VAST))
 
     def _scratch(self) -> Matrix:
         return np.empty((len(self.points), COUNT))

@@ -2,13 +2,36 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from swordplay.core.state import Field, OneOf, read_json
 from swordplay.estimators.model import AUTO, LossName
+from swordplay.estimators.tuning import RICH
 from swordplay.tables.reading import ReadOptions
 from swordplay.tracking.ordered import AS_IT_IS, Order
 from swordplay.tracking.story import Task
+from swordplay.tracking.task import TASKS
+
+LOSSES = ("squared", "huber")
+NAMES = [str]
+SAVED = (
+    str,  # target
+    OneOf((None, *TASKS)),  # task
+    OneOf((AUTO, int)),  # lags
+    OneOf((None, NAMES)),  # features
+    NAMES,  # drop
+    OneOf(LOSSES),  # loss
+    NAMES,  # key
+    OneOf((None, {str: str})),  # types
+    NAMES,  # missing
+    OneOf((None, bool)),  # header
+    OneOf((None, NAMES)),  # id
+    OneOf((None, Field(math.nextafter(0.0, 1.0), math.nextafter(1.0, 0.0)))),  # level
+    OneOf((None, AUTO, RICH)),  # curves
+)
+"""Shape of the JSON text of :class:`Settings`, in the order of its fields."""
 
 
 class Settings(NamedTuple):
@@ -46,10 +69,19 @@ class Settings(NamedTuple):
     None for no intervals.
     """
     curves: str | None = None
-    """``"auto"`` for second-order experts beside the first-order ones.
-
-    None for none, as in older states.
+    """``"auto"`` or ``"rich"`` for second-order experts beside the first-order ones; None for none.
     """
+
+    @classmethod
+    def from_json(cls, text: Any) -> Settings:
+        """Read settings that were saved as a JSON list of their fields.
+
+        Raises
+        ------
+        ValueError
+            If a field is missing or has a value that it cannot have.
+        """
+        return cls(*read_json("settings", text, SAVED))
 
     @property
     def columns_of_lags(self) -> int:

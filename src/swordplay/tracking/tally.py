@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from swordplay.core.state import DAMAGED, ROWS, Field, add_prefix, check, strip_prefix
+from swordplay.core.state import DAMAGED, ROWS, Field, add_prefix, check, damaged, strip_prefix
 from swordplay.core.types import Matrix, State, Vector
 from swordplay.tracking.sketch import Sketch
 
@@ -157,6 +157,21 @@ class Tally:
         )
         self.errors.load_state(strip_prefix("errors", saved))
         self.confusion = np.array(saved["confusion"], np.float64)
+
+    def check(self, classes: int) -> None:
+        """Check that saved counts are of classes that exist; 0 classes for a regression.
+
+        Raises
+        ------
+        ValueError
+            Names what is wrong.
+        """
+        if len(self.confusion) > classes:
+            raise damaged(f"tally.confusion has shape {self.confusion.shape} for {classes} classes")
+        if classes:
+            codes = Field(0.0, classes - 1.0, whole=True)
+            check("tally.last.predictions", self.last.predictions, codes)
+            check("tally.last.targets", self.last.targets, codes)
 
 
 def _few(shape: tuple[int, ...]) -> bool:

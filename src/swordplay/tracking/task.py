@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from swordplay.core.arguments import short_repr
+from swordplay.core.state import OneOf, damaged, fits_json, read_json
 from swordplay.tables.lean import values_of
 from swordplay.tables.readings.guess_numbers import shell
 from swordplay.tracking.errors import TrackingError
@@ -39,6 +40,44 @@ class Recognised(NamedTuple):
     def of_classes(self) -> bool:
         """Whether classes are predicted, two or more; otherwise amounts."""
         return self.task != "regression"
+
+
+LABELS = {"double": (int, float), "bool": (bool,), "string": (str,)}
+"""Types of classes, by the name of the target's Arrow type."""
+
+
+def read_task(text: Any, kind: Any) -> Recognised:
+    """Read a task that was saved as a JSON list of its fields.
+
+    Parameters
+    ----------
+    text
+        As it was saved.
+    kind
+        Name of the target's Arrow type, which must be able to have the task.
+
+    Raises
+    ------
+    ValueError
+        If a field has a value that it cannot have, or the target another type.
+    """
+    found = Recognised(*read_json("recognised", text, (OneOf(TASKS), str, str, bool)))
+    kinds = ("double", "bool") if found.task == "regression" else tuple(LABELS)
+    if kind not in kinds or (found.whole and (kind != "double" or not found.of_classes)):
+        raise damaged(f"the task is {tuple(found)} for a target of type {short_repr(kind)}")
+    return found
+
+
+def check_classes(classes: Any, kind: str) -> None:
+    """Check that saved classes are a list of values of the target's Arrow type.
+
+    Raises
+    ------
+    ValueError
+        Names the classes.
+    """
+    if not fits_json(classes, [OneOf(LABELS.get(kind, ()))]):
+        raise damaged(f"the classes are {short_repr(classes)} for a target of type {kind}")
 
 
 def recognise(target: str, values: Any, wanted: Task | None = None, how: str = "") -> Recognised:

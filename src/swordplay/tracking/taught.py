@@ -4,7 +4,6 @@ are read.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -16,9 +15,9 @@ from swordplay.tables import Position, Table
 from swordplay.tables.earlier import Earlier, columns_of
 from swordplay.tables.errors import nearest
 from swordplay.tables.layout import Layout
-from swordplay.tracking import job_sanity, trackers
+from swordplay.tracking import trackers
 from swordplay.tracking.errors import TrackingError
-from swordplay.tracking.job import KIND
+from swordplay.tracking.job import KIND, check_position
 from swordplay.tracking.settings import Settings
 from swordplay.tracking.trackers import AnyTracker
 
@@ -57,7 +56,8 @@ def taught(path: str) -> Taught:
             trackers.resumed(strip_prefix("tracker", state)),
             Position(**strip_prefix("position", state)),
         )
-        job_sanity.require_layout(job_sanity.require_position(position), tracker)
+        check_position(position)
+        trackers.check_layout(position.layout, tracker)
     except (
         LookupError,
         TypeError,
@@ -77,7 +77,7 @@ def settings_in(path: str) -> Settings | None:
     """What was said about the table of a state; None if there is no state yet."""
     try:
         state = checkpoint.load(path, kind=KIND)
-        return Settings(*json.loads(state["tracker.settings"]))
+        return Settings.from_json(state["tracker.settings"])
     except checkpoint.CheckpointMissing:
         return None
     except (LookupError, TypeError, ValueError) as error:
@@ -104,7 +104,7 @@ def require_columns(table: Table, tracker: AnyTracker, state: str, *, joined: bo
     plans = (one for one in tracker.encoder.plans if one.kind != "left out")
     used = [one.name for one in plans if joined or not one.late]
     names = dict.fromkeys(table.schema.names)
-    for name in dict.fromkeys([*used, *tracker.settings.key, *job_sanity.watched(tracker)]):
+    for name in dict.fromkeys([*used, *tracker.settings.key, *trackers.watched_types(tracker)]):
         if name not in names:
             has = nearest(name, names)
             raise TrackingError(

@@ -7,8 +7,10 @@ from typing import Any, final
 
 import numpy as np
 
+from swordplay.core.state import ROWS, array, check
 from swordplay.core.types import State, Vector
 from swordplay.tracking.contestants import BEST_STEP, Played
+from swordplay.tracking.ranges import SUM
 from swordplay.tracking.rungs import COUNT, STEP_SIZES, Places
 
 
@@ -83,3 +85,19 @@ class Totals:
         self.rows = int(saved["rows"])
         if self.figure_names:
             self.figures = np.array(saved["figures"], dtype=np.float64)
+
+    def check(self) -> None:
+        """Check saved sums over the rows of one key.
+
+        Raises
+        ------
+        ValueError
+            Names what is wrong.
+        """
+        check("recorder.rows", self.rows, ROWS)
+        for name, sums, count in (
+            ("errors", self.errors, len(self.names)),
+            ("rungs", self.open_rungs, COUNT),
+            ("figures", self.figures, len(self.figure_names)),
+        ):
+            check(f"recorder.{name}", sums, array(count, low=SUM.low, high=SUM.high))

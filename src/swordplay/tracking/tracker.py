@@ -12,29 +12,29 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from swordplay.core.state import add_prefix, strip_prefix
+from swordplay.core.state import ROWS, Field, add_prefix, check, damaged, strip_prefix
 from swordplay.core.types import State
 from swordplay.estimators.head import Head
 from swordplay.estimators.summary import looks_back
 from swordplay.tables import Refusal, date_features
 from swordplay.tables.column_plans import EMPTY, how_read, plan
 from swordplay.tables.encoder import Encoder
-from swordplay.tables.encoder_sanity import require_encoder
-from swordplay.tracking import carried, judging, sanity, telling
+from swordplay.tracking import carried, judging, telling
 from swordplay.tracking.band import FIGURES, Band
 from swordplay.tracking.classes import ClassContestants
 from swordplay.tracking.clock import time_column
 from swordplay.tracking.contestants import Contestants
 from swordplay.tracking.course import Recorder
+from swordplay.tracking.date_order import DateOrder, OrderRemark
 from swordplay.tracking.lags import Lags
 from swordplay.tracking.looks import sample
-from swordplay.tracking.order import OrderWatch, Remark
 from swordplay.tracking.passages import Learnt, Marks, Passage, learn_debut, learn_rows
 from swordplay.tracking.predictions import Page, Predictions, shortened
+from swordplay.tracking.ranges import VALUE
 from swordplay.tracking.settings import Settings
 from swordplay.tracking.story import Story, Task
 from swordplay.tracking.tally import Tally
-from swordplay.tracking.task import Recognised, recognise
+from swordplay.tracking.task import MOST_CLASSES, Recognised, read_task, recognise
 from swordplay.tracking.totals import Totals
 from swordplay.tracking.values import ValueContestants
 
@@ -105,7 +105,7 @@ class Tracker:
         )
         self.marks = Marks(self.recorder)
         self.tally = NO_TALLY if settings.key else Tally(of_classes)
-        self.order = OrderWatch(keyed=bool(settings.key))
+        self.order = DateOrder()
         self.rows = self.unlabelled = self.refused = 0
         """Rows that were tracked, those of them whose target was missing, and rows that could
         not be used.
@@ -140,7 +140,7 @@ class Tracker:
         encoder = Encoder(plans, settings.columns_of_lags, recognised.of_classes, settings.target)
         beside = carried.carried(head, settings.target, settings.id)
         tracker = cls(settings, recognised, str(target.type), encoder, beside)
-        tracker.order.begin(head, settings.target)
+        tracker.order = DateOrder.begin(head, settings.target)
         return tracker
 
     @property
@@ -279,9 +279,9 @@ class Tracker:
 
     # ------------------------------------------------------------------ what there is to tell
 
-    def remarks(self) -> tuple[Remark, ...]:
-        """What the order of the rows so far calls for."""
-        return self.order.remarks()
+    def remarks(self) -> tuple[OrderRemark, ...]:
+        """Return the remarks on the order of the rows so far."""
+        return self.order.remarks(self.rows)
 
     def errors(self) -> tuple[dict[str, float], float]:
         """RMSE or share of mistakes of the learner and of all baselines, and the best single
@@ -326,13 +326,13 @@ class Tracker:
     @classmethod
     def resumed(cls, saved: Mapping[str, Any]) -> Self:
         """The tracker that was saved, bit by bit."""
-        settings, recognised = sanity.read_decided(saved)
+        settings = Settings.from_json(saved["settings"])
+        recognised = read_task(saved["recognised"], saved["kind"])
         of_classes = recognised.of_classes
-        sanity.require_held(saved, saved["encoder.width"], settings.columns_of_lags)
+        check_sizes(saved, saved["encoder.width"], settings.columns_of_lags)
         encoder = Encoder.resumed(
             strip_prefix("encoder", saved), settings.columns_of_lags, of_classes, settings.target
         )
-        require_encoder(encoder)
         tracker = cls(settings, recognised, saved["kind"], encoder, carried.read(saved["carried"]))
         for name in _parts(settings)[1:]:
             getattr(tracker, name).load_state(strip_prefix(name, saved))
@@ -345,10 +345,51 @@ class Tracker:
         )
         for name in COUNTS:
             setattr(tracker, name, int(saved[name]))
-        sanity.require_tracker(tracker)
+        tracker._check()
         return tracker
+
+    def _check(self) -> None:
+        """Check a saved tracker for numbers that no table leads to.
+
+        Raises
+        ------
+        ValueError
+            Names what is wrong.
+        """
+        settings, of_classes = self.settings, self.recognised.of_classes
+        for name in COUNTS:
+            check(name, getattr(self, name), ROWS)
+        self.predictions.check(of_classes)
+        codes = Field(0.0, MOST_CLASSES - 1.0, whole=True, nan=True)
+        lags = (codes if of_classes else VALUE)._replace(shape=(settings.columns_of_lags,))
+        check("lags", self.lags.recent, lags)
+        carried.check_fields(self.predictions.carried, self.encoder.plans)
+        self.order.check(self.encoder.plans)
+        classes = 0
+        if isinstance(self.contestants, ClassContestants):
+            self.contestants.check(self.kind)
+            classes = len(self.contestants.codes)
+        elif isinstance(self.contestants, ValueContestants):
+            self.contestants.check()
+        self.recorder.check()
+        if isinstance(self.recorder, Recorder):
+            self.tally.check(classes)
+
+
+def check_sizes(saved: Mapping[str, Any], width: Any, lags: int) -> None:
+    """Check sizes against the number of saved values, before arrays of these sizes are allocated.
+
+    Raises
+    ------
+    ValueError
+        Names the size.
+    """
+    numbers = sum(np.size(value) for value in saved.values())
+    for name, size in (("encoder.width", width), ("lags", lags)):
+        if type(size) is not int or not 0 <= size <= numbers:
+            raise damaged(f"{name} is {size!r}, and there are {numbers} numbers in all")
 
 
 def _parts(settings: Settings) -> tuple[str, ...]:
-    """The parts of a tracker that have a state; one of many keys keeps no tally."""
-    return tuple(name for name in PARTS if name != "tally" or not settings.key)
+    """Return the parts of a tracker that have a state; one of many keys has no tally or order."""
+    return tuple(name for name in PARTS if name not in ("tally", "order") or not settings.key)

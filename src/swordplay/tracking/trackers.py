@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Mapping
 from typing import Any
 
+from swordplay.core.arguments import short_repr
+from swordplay.core.state import damaged, fits_json
+from swordplay.tables.layout import Layout
 from swordplay.tracking.bulk import BulkTracker, fits
+from swordplay.tracking.carried import ARROW_TYPES, arrow_type
 from swordplay.tracking.keyed import KeyedTracker
 from swordplay.tracking.settings import Settings
 from swordplay.tracking.tracker import Tracker
+
+TEXT_TYPES = ("string", "double", "bool", "timestamp", "time64")
+"""Arrow types that can be written as text."""
 
 AnyTracker = Tracker | KeyedTracker | BulkTracker
 
@@ -35,3 +43,56 @@ def prepare(settings: Settings) -> None:
         () if settings.key else ("ladder", *(("curved.rounds",) if settings.curves else ()))
     ):
         importlib.import_module(f"swordplay.engine.{name}")
+
+
+def check_layout(text: str, tracker: AnyTracker) -> None:
+    """Check that the saved columns of a table are those that a tracker uses, and of their types.
+
+    Raises
+    ------
+    ValueError
+        Names the column that does not fit.
+    """
+    layout, details = Layout.read(text)
+    names = list(layout.names)
+    if (
+        not fits_json(names, [str])
+        or len(set(names)) < len(names)
+        or not fits_json(details, {str: str})
+        or not re.fullmatch(r"[\t -~]", details.get("delimiter", ";"))
+        or not re.fullmatch("[.,]", details.get("decimal", "."))
+    ):
+        raise damaged(f"the layout of the input is {short_repr(text)}")
+    kinds = {field.name: arrow_type(field) for field in layout.schema}
+    # A column may join between this position and the row that was tracked last.
+    absent = "null" if "grows" in details else None
+    used = {
+        one.name: ARROW_TYPES[one.kind] for one in tracker.encoder.plans if one.kind != "left out"
+    }
+    used[tracker.settings.target] = tracker.kind.partition("[")[0]
+    for name, kind in used.items():
+        if kinds.get(name, absent) not in (kind, "null"):
+            raise damaged(
+                f"the column {short_repr(name)} is read as {kinds.get(name)}, and used as {kind}"
+            )
+    for name, allowed in watched_types(tracker).items():
+        if kinds.get(name, absent) not in (*allowed, "null"):
+            raise damaged(
+                f"the column {short_repr(name)} is read as {kinds.get(name)}, and watched or kept "
+                f"as {' or '.join(allowed)}"
+            )
+
+
+def watched_types(tracker: AnyTracker) -> dict[str, tuple[str, ...]]:
+    """Return the columns that are read whether they are features or not, with their Arrow types."""
+    types: dict[str, tuple[str, ...]] = {}
+    if isinstance(tracker, KeyedTracker | BulkTracker):
+        fields = tracker.fields
+    else:
+        fields = tracker.predictions.carried
+        if tracker.order.clock:
+            types[tracker.order.clock] = ("timestamp", "double")
+    for field in fields:
+        kind = arrow_type(field)
+        types[field.name] = TEXT_TYPES if kind == "string" else (kind,)
+    return types

@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 import pyarrow as pa
 
-from swordplay.core.state import add_prefix, strip_prefix
+from swordplay.core.state import Field, add_prefix, check, strip_prefix
 from swordplay.core.types import Matrix, State, Vector
 from swordplay.estimators.head import Head
 from swordplay.estimators.in_parts import InParts
@@ -29,6 +29,7 @@ from swordplay.tracking.contestants import (
     Said,
     interleaved,
 )
+from swordplay.tracking.ranges import VALUE
 from swordplay.tracking.rungs import COUNT, Places, Rungs
 
 TOO_LARGE = f"must not pass {LARGEST:g} in magnitude"
@@ -187,6 +188,19 @@ class ValueContestants:
         self.rungs.load_state(strip_prefix("rungs", saved))
         self.last, self.total = float(saved["last"]), float(saved["total"])
         self.asking.load_state(saved)
+
+    def check(self) -> None:
+        """Check the saved last value and sum of all values.
+
+        Raises
+        ------
+        ValueError
+            Names the number that is wrong.
+        """
+        check("contestants.last", self.last, VALUE._replace(nan=not self.started))
+        most = LARGEST * max(1, self.model.rounds)
+        check("contestants.total", self.total, Field(-most, most))
+        self.rungs.check(1, self.model.columns.width)
 
 
 @final

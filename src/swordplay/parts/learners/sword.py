@@ -75,9 +75,9 @@ class Sword(MetaExpertLearner):
     --------
     >>> from swordplay import Ball, SquaredLoss
     >>> learner = Sword(Ball(dim=1))
-    >>> for _ in range(50):
+    >>> for _ in range(100):
     ...     learner.observe(SquaredLoss([1.0], target=0.5))
-    >>> round(float(learner.decision[0]), 3)
+    >>> round(float(learner.decision[0]), 2)
     0.5
     """
 
