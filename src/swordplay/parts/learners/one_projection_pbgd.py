@@ -246,7 +246,7 @@ class PBGD(SurrogateLearner):
     horizon
         T, how many rounds will be played.
     gradient_bound
-        G, no gradient on the domain is longer.
+        G, largest norm of a gradient on the domain.
     value_bound
         C, no value on the domain is larger in magnitude; needed for one point only.
     points

@@ -311,7 +311,7 @@ class SAOL(_CoverLearner):
     domain
         Where decisions live.
     gradient_bound
-        G, no gradient on the domain is longer.
+        G, largest norm of a gradient on the domain.
 
     References
     ----------
@@ -336,7 +336,7 @@ class CBCE(_CoverLearner):
     domain
         Where decisions live.
     gradient_bound
-        G, no gradient on the domain is longer.
+        G, largest norm of a gradient on the domain.
 
     References
     ----------
@@ -363,7 +363,7 @@ class SACS(_CoverLearner):
     domain
         Where decisions live.
     gradient_bound
-        G, no gradient on the domain is longer.
+        G, largest norm of a gradient on the domain.
 
     References
     ----------
