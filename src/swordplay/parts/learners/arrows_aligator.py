@@ -134,9 +134,7 @@ class Arrows(UncertifiedLearner):
         count, total = int(now.members[j]) + 1, float(now.summed[j]) + y
         blocks, passed = now.blocks[j].copy(), now.passed[j].copy()
         carry, level = y, 0
-        while (
-            count - 1
-        ) >> level & 1:  # a block of this level is complete: it joins the other half
+        while (count - 1) >> level & 1:  # two blocks of this level make one of the next
             passed[level] += self._shrunken(blocks[level] - carry, level)
             carry, blocks[level] = carry + blocks[level], 0.0
             level += 1
