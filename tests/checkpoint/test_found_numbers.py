@@ -38,9 +38,9 @@ SUMS_OF_SWORD = [
     ("certificate.inverse_step", 0, 1e300),  # what comes of it cannot be saved again
     ("certificate.inverse_growth", 0, 1e290),
     ("certificate.inverse_largest", 0, 1e290),
-    ("certificate.turning", 0, 1e300),
-    ("certificate.heading", (0, 1), 1e200),  # squared
-    ("certificate.pull", 0, 1e300),
+    ("certificate.weighted_norm_change", 0, 1e300),
+    ("certificate.dual_sum", (0, 1), 1e200),  # squared
+    ("certificate.max_dual_norm", 0, 1e300),
 ]
 
 

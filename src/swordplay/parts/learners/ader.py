@@ -54,7 +54,7 @@ class Ader(MetaExpertLearner):
     surrogate losses.
     """
 
-    shared = True  # the surrogate loss <g_t, x> has the same gradient everywhere
+    shared_gradient = True  # the surrogate loss <g_t, x> has the same gradient everywhere
 
     @checked
     def __init__(

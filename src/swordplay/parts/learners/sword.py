@@ -24,7 +24,7 @@ from swordplay.parts.experts import (
 from swordplay.parts.experts.step_sizes import step_shrink
 from swordplay.parts.learners import sanity
 from swordplay.parts.learners.assumptions import Told
-from swordplay.parts.learners.certificate import WIDEST
+from swordplay.parts.learners.certificate import MAX_DIM_OF_DUAL_SUM
 from swordplay.parts.learners.meta_expert import MetaExpertLearner, MetaExpertState
 from swordplay.parts.metas import (
     LearnedOptimism,
@@ -82,7 +82,7 @@ class Sword(MetaExpertLearner):
     """
 
     grows = True
-    capped = True
+    uses_domain_scale = True
 
     def __init__(self, domain: Domain, *, meta: Meta | None = None) -> None:
         steps = AdaGradNorm(arguments.domain(domain).diameter)
@@ -110,9 +110,9 @@ class Sword(MetaExpertLearner):
         return self._with_copies(fresh)
 
     @property
-    def headed(self) -> bool:
+    def keeps_dual_sum(self) -> bool:
         """Whether the certificate keeps S of every expert: in few dimensions."""
-        return self.domain.dim <= WIDEST
+        return self.domain.dim <= MAX_DIM_OF_DUAL_SUM
 
     def _step_rule(
         self, before: DomainScale | tuple[()], now: DomainScale | tuple[()], rounds: int

@@ -54,7 +54,7 @@ class SwordPlusPlus(MetaExpertLearner):
     every constant.
     """
 
-    shared = True  # one gradient: that at the decision
+    shared_gradient = True  # one gradient: that at the decision
 
     @checked
     def __init__(
