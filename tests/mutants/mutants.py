@@ -1191,7 +1191,7 @@ MUTANTS = [
         (f"{FIELD_TWINS}::test_covers",),
         ("not self.compact or (t >> k) % 2", "True"),
         (
-            "points[begins], squared_error_sum[begins], memory[begins] = self.domain.center, 0.0, 0.0",
+            "points[begins], energy[begins], memory[begins] = self.domain.center, 0.0, 0.0",
             "points[begins] = self.domain.center",
         ),
     ),
