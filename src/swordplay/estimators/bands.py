@@ -18,7 +18,6 @@ from swordplay.core.arguments import LARGEST
 from swordplay.core.state import Field
 from swordplay.core.types import Array, Matrix, State, Vector
 from swordplay.intervals import SwordIntervals
-from swordplay.intervals.memory import is_earlier
 
 MOST_PAIRS = 1000
 """Predictions and truths that are remembered."""
@@ -129,10 +128,8 @@ class Bands:
 
     @classmethod
     def of_state(cls, saved: Mapping[str, Any]) -> Bands:
-        """What was saved; files from before there were intervals have nothing of the kind."""
+        """The intervals of a saved state, checked."""
         bands = cls()
-        if f"{PREFIX}pairs" not in saved:
-            return bands
         pairs = np.array(saved[f"{PREFIX}pairs"], dtype=np.float64)
         if pairs.ndim != 2 or pairs.shape[1] != 2 or len(pairs) > MOST_PAIRS:
             raise ValueError(
@@ -152,11 +149,8 @@ class Bands:
             }
             del entries["level"]
             place += 1
-            if not is_earlier(
-                entries
-            ):  # those of an earlier swordplay begin anew, with the pairs, when they are asked for
-                band.load_state(entries)
-                bands.by_level[band.level] = band
+            band.load_state(entries)
+            bands.by_level[band.level] = band
         return bands
 
     def _band(self, level: Any, rows: Any) -> SwordIntervals:

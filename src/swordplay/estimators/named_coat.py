@@ -33,8 +33,7 @@ class NamedCoat(Explained, Saved):
     """Columns that join late: what all of them share."""
 
     loss: LossName
-    curves: Any = None
-    """What a model that was pickled before there was this parameter has."""
+    curves: Any
     _own_bands: Bands | None = None
 
     def __init__(
@@ -182,10 +181,7 @@ class NamedCoat(Explained, Saved):
 
     @property
     def _bands(self) -> Bands:
-        """Intervals, or sets, of the levels that were asked for.
-
-        None in a model that was pickled before there were any.
-        """
+        """Intervals, or sets, of the levels that were asked for; made at the first use."""
         if self._own_bands is None:
             self._own_bands = Bands()
         return self._own_bands
