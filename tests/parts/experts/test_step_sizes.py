@@ -13,25 +13,25 @@ from tolerances import ROUNDING, TWIN
 
 
 def test_domain_scale_by_hand():
-    scale = DomainScale().after(2.0, 0.0, 0.0)
+    scale = DomainScale().with_loss(2.0, 0.0, 0.0)
     assert scale == (2.0, 0.0, 1.0)  # no gradient: the width is unknown
-    scale = scale.after(1.0, 3.0, 0.0)
+    scale = scale.with_loss(1.0, 3.0, 0.0)
     assert scale == (2.0, 3.0, 1.0)  # 2 |g| / L = 2 * 3 / 2, L the largest so far
-    assert scale.after(4.0, 90.0, 1.25) == (
+    assert scale.with_loss(4.0, 90.0, 1.25) == (
         4.0,
         3.0,
         1.0,
     )  # only the first gradient starts it; 2 * 1.25 and 90 / (4 * 8) are less
-    assert scale.after(2.0, 80.0, 1.25) == (
+    assert scale.with_loss(2.0, 80.0, 1.25) == (
         2.0,
         5.0,
         1.0,
     )  # 80 / (2 * 8): two steps of the capped descent expert
-    assert scale.after(0.5, 1.0, 1.75) == (2.0, 3.5, 1.0)  # 2 * 1.75
+    assert scale.with_loss(0.5, 1.0, 1.75) == (2.0, 3.5, 1.0)  # 2 * 1.75
 
 
 def test_width_is_infinite_without_a_smoothness():
-    assert DomainScale().after(0.0, 1e-9, 0.0) == (0.0, math.inf, 1.0)
+    assert DomainScale().with_loss(0.0, 1e-9, 0.0) == (0.0, math.inf, 1.0)
 
 
 def test_steps_by_hand():
@@ -164,7 +164,7 @@ def test_many_coordinates_shorten_steps():
 
 def test_states_keep_the_step_shrink():
     """The readable learner and the engine go on from a state with the same steps."""
-    assert [DomainScale().average(t) for t in (0, 4, 9, 50)] == [1.0, 5.0, 8.0, 8.0]
+    assert [DomainScale().averaged_rounds(t) for t in (0, 4, 9, 50)] == [1.0, 5.0, 8.0, 8.0]
     row, saved = np.eye(256)[0], sp.Sword(sp.Ball(256, 1e6)).state()
     learner, other = sp.Sword(sp.Ball(256, 1e6)), sp.Sword(sp.Ball(256, 1e6))
     learner.load_state(saved)
