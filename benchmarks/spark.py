@@ -127,13 +127,11 @@ def processors() -> dict[str, float]:
 
 
 def engine_alone(folder: Path) -> dict[str, float]:
-    """What the tracker does between two conversations with Spark, in processor time: judge,
-    sort, play; to bytes and back.
-    """
+    """Processor time of the work beside Spark: check, sort, learn; state to bytes and back."""
     from swordplay.spark.plan import Plan
     from swordplay.spark.rows import track
 
-    plan = Plan(tuple(FEATURES), "squared", 0, 0, 1, "packed", single=False)
+    plan = Plan(tuple(FEATURES), "squared", 0, 0, 1)
     group = plan.group()
     times = {"play": 0.0, "dump": 0.0, "load": 0.0, "rows": 0.0}
     for number, file in enumerate(sorted(folder.glob("*.parquet"))):
@@ -156,7 +154,6 @@ def engine_alone(folder: Path) -> dict[str, float]:
     again.loads([(list(group.places), data)])
     times["load"] = time.process_time() - start
     times["bytes"] = len(data) / len(group.places)
-    times["single bytes"] = len(group.dumps(single=True)) / len(group.places)
     return times
 
 
@@ -179,8 +176,6 @@ def stream(
         target="y",
         order="t",
         buckets=options.buckets,
-        layout=options.layout,
-        precision=options.precision,
     )
     writer = tracked.writeStream.format("parquet").option("path", str(folder / "out"))
     query = (
@@ -227,13 +222,12 @@ def print_report(
     lines = {
         "keys, rows, d": f"{options.keys:,} keys x {options.rows:,} rows, d = {DIM}",
         "micro-batches": f"{len(progress)}, the last of {share:,.0f} rows",
-        "buckets, layout, precision": f"{options.buckets}, {options.layout}, {options.precision}",
+        "buckets": str(options.buckets),
         "engine alone, one thread": f"{alone['play'] / alone['rows'] * 1e6:.2f} us a row "
-        "(judge, sort, play)",
+        "(check, sort, learn)",
         "state to bytes": f"{alone['dump'] / options.keys * 1e6:.1f} us a key",
         "state from bytes": f"{alone['load'] / options.keys * 1e6:.1f} us a key",
-        "state of a key": f"{alone['bytes']:,.0f} bytes, {alone['single bytes']:,.0f} in "
-        "single precision",
+        "state of a key": f"{alone['bytes']:,.0f} bytes",
         "start of Spark": f"{report['session']:.1f} s",
         "first micro-batch": f"{seconds[0]:.1f} s (starts the workers)",
         "the others": f"{usual:.2f} s each, {usual / share * 1e6:.2f} us a row, "
@@ -268,8 +262,6 @@ def main() -> None:
         help="share of the keys that have rows after the first batch",
     )
     parser.add_argument("--buckets", type=int, default=64)
-    parser.add_argument("--layout", choices=("packed", "map"), default="packed")
-    parser.add_argument("--precision", choices=("float64", "float32"), default="float64")
     parser.add_argument("--skip-table", action="store_true")
     options = parser.parse_args()
     for name, value in description().items():

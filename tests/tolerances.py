@@ -139,11 +139,6 @@ SCALED_FORECASTS = 1e-6
 carry it on.
 """
 
-PACKED_SINGLE = 1e-4
-"""Scores of learners whose states pass through single precision every few rows, relative to the
-targets; measured: 3e-6.
-"""
-
 THREE_DIGITS = 5.001e-3
 """Half a unit in the third digit, relative to the smallest number that has three, and the
 rounding of a decimal half.

@@ -102,9 +102,9 @@ KINDS: dict[str, Callable[[], Kind]] = {
     "tracker of keys in bulk": bulk_kind,
     "file of track": job_kind,
     "file of learn": taught_kind,
-    "Spark, values": lambda: spark_kind("squared", 0, single=False),
-    "Spark, values with intervals": lambda: spark_kind("squared", 0, single=False, level=0.9),
-    "Spark, classes": lambda: spark_kind("logistic", 2, single=True),
+    "Spark, values": lambda: spark_kind("squared", 0),
+    "Spark, values with intervals": lambda: spark_kind("squared", 0, level=0.9),
+    "Spark, classes": lambda: spark_kind("logistic", 2),
 }
 MILLISECONDS = {
     "sklearn regressor": 7,

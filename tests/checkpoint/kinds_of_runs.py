@@ -189,11 +189,11 @@ def taught_kind() -> Kind:
     return Kind(checkpoint.load(state_file), use)
 
 
-def spark_kind(loss: str, classes: int, single: bool, level: float | None = None) -> Kind:
+def spark_kind(loss: str, classes: int, level: float | None = None) -> Kind:
     from swordplay.keyed.group import HEADER
     from swordplay.spark.plan import Plan
 
-    plan = Plan(("a", "b", "c"), loss, classes, 2, 4, layout="packed", single=single, level=level)
+    plan = Plan(("a", "b", "c"), loss, classes, 2, 4, level=level)
     X, y = rows(60, seed=5)
     targets = (y > np.median(y)).astype(float) if classes else y
     group, numbers = plan.group(), np.repeat([0, 1], [50, 10])
@@ -214,4 +214,4 @@ def spark_kind(loss: str, classes: int, single: bool, level: float | None = None
     def change(data: bytes, rng: np.random.Generator) -> tuple[bytes, str]:
         return in_bytes(data, HEADER.size + 16 + 2, rng)
 
-    return Kind(group.dumps(single=single), use, change)
+    return Kind(group.dumps(), use, change)

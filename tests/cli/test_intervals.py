@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import swordplay
-from intervals.before_bins import before_bins
 from swordplay.cli import run
+from swordplay.intervals import SwordIntervals
 from swordplay.tracking import TrackingError
 from tracking.files import write
 
@@ -115,7 +115,7 @@ def test_each_key_has_intervals_of_its_own(prices, capsys):
     ]
     own = [line for line in found if line["shop"] == "b" and line["prediction"]]
     said_of, truths = ([float(line[name]) for line in own] for name in ("prediction", "truth"))
-    alone = before_bins(0.8).interval_then_learn(
+    alone = SwordIntervals(0.8).interval_then_learn(
         said_of, truths
     )  # they look at predictions and truths, not at columns
     assert [(line["lower"], line["upper"]) for line in own[5:]] == [

@@ -216,3 +216,15 @@ def test_a_stream_of_another_width_is_refused_whoever_plays() -> None:
         with pytest.raises(ValueError, match=rf"{DIM}"):
             sp.play(learner, GAME.stream, engine=engine)
         assert learner.rounds == 0
+
+
+def test_one_projection_is_played_readably() -> None:
+    """On a simplex, a box and a ball: ``play`` takes the readable learner, ``online`` refuses."""
+    for domain in (sp.Simplex(DIM), sp.Box(-np.ones(DIM), np.ones(DIM)), BALL):
+        learner = sp.OneProjection(domain, sp.Sword)
+        with pytest.raises(NotCompilable, match="type OneProjection"):
+            sp.engine.online(learner)
+        with pytest.raises(NotCompilable, match="Use engine='python'"):
+            sp.play(learner, GAME.stream, engine="compiled")
+        assert sp.play(learner, GAME.stream).rounds == GAME.horizon
+        assert learner.inner.keeper is None

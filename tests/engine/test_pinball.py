@@ -16,7 +16,7 @@ import swordplay as sp
 from engine.duels import gap
 from swordplay.compile import uncompiled
 from swordplay.engine import scalar
-from swordplay.engine.layout import LINEAR, PINBALL
+from swordplay.engine.layout import PINBALL
 from swordplay.theory import hindsight
 from tolerances import DRIVEN, LAST_BIT, ROUNDING, TWIN
 
@@ -56,8 +56,6 @@ def test_value_and_slope_are_those_of_the_loss(level: float) -> None:
         assert uncompiled(scalar.slope)(PINBALL, level, prediction, 0.25) == loss.slope(
             np.array(prediction)
         )
-    assert uncompiled(scalar.phi)(LINEAR, 1.0, 3.0, 9.0) == 3.0
-    assert uncompiled(scalar.slope)(LINEAR, 1.0, 3.0, 9.0) == 1.0
 
 
 def test_by_hand() -> None:

@@ -114,6 +114,24 @@ def test_they_agree_when_features_jump(learner: str, lengths: tuple[float, float
     agree(learner, [small_rows(*lengths)])
 
 
+def alternating_game(loss: str, pattern: list[int], dim: int) -> Duel:
+    """One row again and again, with far targets on both sides: equal steps to and fro."""
+    rows = np.tile(np.random.default_rng(0).normal(size=dim), (40, 1))
+    stream = sp.LinearStream(rows, 1e3 * np.resize(pattern, 40), loss, threshold=1e-3, level=0.5)
+    return Duel(sp.Ball(dim, 0.3), stream, f"{loss}, {pattern}, d={dim}")
+
+
+@pytest.mark.parametrize("dim", [9, 20])
+@pytest.mark.parametrize("loss", ["huber", "pinball"])
+@pytest.mark.parametrize("pattern", [[1, -1], [1, -1, -1, 1]])
+def test_they_agree_where_an_expert_steps_back_to_the_centre(
+    pattern: list[int], loss: str, dim: int
+) -> None:
+    """The square of its distance is rounding error there, and counts as zero in certificates."""
+    found = gaps(alternating_game(loss, pattern, dim), LEARNERS["Sword"])
+    assert max(found.values()) <= TWIN, found
+
+
 def test_projections_are_active_in_many_games() -> None:
     """Else agreement would say little about them: experts on the sphere, at the end of a third
     of the games at least.

@@ -1,8 +1,4 @@
-"""Bins of columns: where a value lies, what they are good for, and states of before there were
-any.
-"""
-
-from pathlib import Path
+"""Bins of columns: the bin of a value, spreads that are no lines, and saved states."""
 
 import numpy as np
 import pytest
@@ -10,10 +6,6 @@ import pytest
 from swordplay.intervals import SwordIntervals, bins, layout, memory
 from swordplay.intervals.hedge import halved
 from swordplay.intervals.shape import middle_of_five, middle_of_newest
-from tolerances import ANOTHER_MACHINE
-
-GOLDEN = Path(__file__).parent / "golden"
-LEVELS = (0.9, 0.5)
 
 
 def test_where_a_column_lies_by_hand():
@@ -70,39 +62,8 @@ def test_a_spread_that_is_no_line_in_its_column_is_found():
     assert width < 0.75 * blind
 
 
-def golden_world():
-    rng = np.random.default_rng(7)
-    columns = rng.normal(size=(500, 3))
-    columns[rng.random((500, 3)) < 0.05] = np.nan
-    columns[:, 2] = columns[:, 2] > 0.5
-    forecasts = np.sin(np.arange(500) / 20)
-    noise = np.exp(np.nan_to_num(columns[:, 0]) / 2) * rng.standard_t(4, size=500)
-    return forecasts[300:], (forecasts + 0.3 * np.roll(noise, 1) + noise)[300:], columns[300:]
-
-
-@pytest.mark.parametrize("saved_again", [False, True])
-def test_a_state_of_before_bins_goes_on_as_it_began(tmp_path, saved_again):
-    """Written by the version before (commit 4428028) after 300 rows, one interval of which waits
-    for its truth.
-    """
-    forecasts, truths, columns = golden_world()
-    intervals = SwordIntervals(LEVELS)
-    intervals.load(GOLDEN / "before-bins.ckpt")
-    wanted = np.loadtxt(GOLDEN / "before-bins.csv", delimiter=",").reshape(-1, 2, 2)
-    first = intervals.interval_then_learn(forecasts[:80], truths[:80], columns[:80])
-    if saved_again:
-        intervals.save(tmp_path / "again.ckpt")
-        intervals = SwordIntervals(LEVELS)
-        intervals.load(tmp_path / "again.ckpt")
-    rest = intervals.interval_then_learn(forecasts[80:], truths[80:], columns[80:])
-    np.testing.assert_allclose(
-        np.concatenate([first, rest]), wanted, rtol=ANOTHER_MACHINE, atol=ANOTHER_MACHINE
-    )
-    assert intervals.state()["bins"].shape == (2, 3, 0, 8)
-
-
 @pytest.mark.parametrize("columns", [0, 2])
-def test_new_states_have_bins_even_without_columns(tmp_path, columns):
+def test_states_have_bins_even_without_columns(tmp_path, columns):
     rng = np.random.default_rng(2)
     rows, forecasts, truths = (
         rng.normal(size=(60, columns)),

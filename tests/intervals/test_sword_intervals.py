@@ -484,10 +484,7 @@ def test_numbers_that_no_rows_lead_to_are_refused(name, place, value, words):
 def test_entries_that_are_missing_or_misshapen_are_refused():
     saved = grown().state()
     for name in saved:
-        if not name.startswith("settings.") and name not in (
-            "bins",
-            "given.rows",
-        ):  # states of before lack them
+        if not name.startswith("settings."):
             with pytest.raises(ValueError, match=r"state|lacks"):
                 SwordIntervals(LEVELS).load_state(
                     {key: value for key, value in saved.items() if key != name}
@@ -497,17 +494,6 @@ def test_entries_that_are_missing_or_misshapen_are_refused():
             SwordIntervals(LEVELS).load_state(
                 saved | {name: saved[name][:-1] if name != "given.bounds" else np.zeros((1, 1, 2))}
             )
-
-
-def test_a_state_of_intervals_that_looked_at_other_columns_is_refused_in_words():
-    saved = grown().state()
-    of_before = (
-        saved
-        | {name: saved[name][:, :8] for name in ("location", "spread")}
-        | {"centers": np.zeros(3)}
-    )
-    with pytest.raises(ValueError, match="saved by an earlier swordplay"):
-        SwordIntervals(LEVELS).load_state(of_before)
 
 
 def test_copies_and_pickles_go_their_own_way():

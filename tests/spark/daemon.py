@@ -16,9 +16,7 @@ def load():
     from swordplay.spark import stages  # noqa: F401  # for those that are forked later
     from swordplay.spark.plan import Plan
 
-    group = Plan(
-        ("x",), "squared", 0, 0, buckets=1, layout="packed", single=False, level=0.9
-    ).group()
+    group = Plan(("x",), "squared", 0, 0, buckets=1, level=0.9).group()
     group.admit(["one"])
     one = np.zeros(1, dtype=np.int64)
     group.intervals(one, group.play(one, one, np.ones((1, 1)), np.ones(1))[:, 0], np.ones(1))

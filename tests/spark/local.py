@@ -1,6 +1,4 @@
-"""A Spark of one machine, and a program to kill: ``python local.py FOLDER LAYOUT`` tracks all
-rows in FOLDER/in.
-"""
+"""A local Spark, and a program to kill: ``python local.py FOLDER`` tracks the rows of FOLDER/in."""
 
 import os
 import sys
@@ -102,7 +100,6 @@ if __name__ == "__main__":
         target="y",
         order="at",
         buckets=BUCKETS,
-        layout=sys.argv[2],
     )
     run(tracked, home)
     spark.stop()

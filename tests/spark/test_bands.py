@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from intervals.before_bins import before_bins
 from spark.test_rows import tracked
 from spark.worlds import FEATURES, world
+from swordplay.intervals import SwordIntervals
 from swordplay.keyed.bands import NUMBERS_OF_BANDS, BandForm
 from swordplay.keyed.group import FORMAT
 from swordplay.spark.bucket import WITH_BANDS
@@ -17,10 +17,8 @@ from swordplay.spark.plan import Plan
 pytestmark = pytest.mark.xdist_group("spark")  # one process compiles, and the others need not
 
 
-def plan(level=0.9, single=False):
-    return Plan(
-        tuple(FEATURES), "squared", 0, 0, buckets=1, layout="packed", single=single, level=level
-    )
+def plan(level=0.9):
+    return Plan(tuple(FEATURES), "squared", 0, 0, buckets=1, level=level)
 
 
 def played(rows, settings, restart):
@@ -32,7 +30,7 @@ def played(rows, settings, restart):
     for number, part in rows.groupby("batch"):
         answers.append(tracked(part, group, settings))
         if restart(number):
-            names, saved = list(group.places), group.dumps(single=settings.single)
+            names, saved = list(group.places), group.dumps()
             group = settings.group()
             group.loads([(names, saved)])
     return group, pd.concat(answers, ignore_index=True)
@@ -42,7 +40,7 @@ def around(answers, level=0.9):
     """The intervals that each key alone would have, in the order of the answers."""
     found = np.full((len(answers), 2), np.nan)
     for _, mine in answers.sort_values("order", kind="stable").groupby("key"):
-        bounds = before_bins(level).interval_then_learn(
+        bounds = SwordIntervals(level).interval_then_learn(
             mine["prediction"].to_numpy(), mine["target"].to_numpy()
         )
         found[mine.index] = np.where(np.isfinite(bounds), bounds, np.nan)
@@ -69,13 +67,7 @@ def test_each_key_has_the_intervals_that_it_would_have_alone(every):
     np.testing.assert_array_equal(answers["prediction"], without["prediction"])
 
 
-def test_in_single_precision_intervals_stay_doubles():
-    rows = world(5, 20, seed=5, most=6)
-    _, answers = played(rows, plan(single=True), lambda number: True)
-    np.testing.assert_array_equal(answers[["lower", "upper"]], around(answers))
-
-
-def test_a_state_of_before_goes_on_and_its_intervals_begin():
+def test_a_state_without_intervals_goes_on_and_its_intervals_begin():
     rows = world(4, 20, seed=6, most=6)
     first, rest = rows[rows["batch"] < 10], rows[rows["batch"] >= 10]
     old, _ = played(first, plan(None), lambda number: False)
@@ -104,9 +96,9 @@ def test_without_a_level_and_under_another_one_intervals_are_left_behind():
 
 
 def test_a_record_keeps_nothing_twice():
-    # Level, 14 numbers of the residuals, twice 8 + 56 coefficients and 16 losses, 8 radii, 8 debts,
-    # a balance, and what is known of the forecasts: 3 numbers and their first 32.
-    assert NUMBERS_OF_BANDS == 1 + 14 + 2 * (8 + 56 + 16) + 8 + 8 + 1 + 3 + 32 == 227
+    # Level, 15 numbers of the residuals, twice 8 + 56 coefficients and 24 losses, 8 radii, 8 debts,
+    # a balance, and the statistics of the forecasts: 3 numbers and their first 32.
+    assert NUMBERS_OF_BANDS == 1 + 15 + 2 * (8 + 56 + 24) + 8 + 8 + 1 + 3 + 32 == 244
 
 
 @pytest.mark.parametrize(

@@ -27,16 +27,13 @@ class Value:
     """Spark's state of one value, as Spark would keep it in one place."""
 
     def __init__(self):
-        self.value, self.written = None, 0
+        self.value = None
 
     def get(self):
         return self.value
 
-    def exists(self):
-        return self.value is not None
-
     def update(self, value):
-        self.value, self.written = value, self.written + len(value[1]) + len(value[2])
+        self.value = value
 
 
 class Map:
@@ -57,30 +54,25 @@ class Map:
     def removeKey(self, key):
         del self.all[key]
 
-    def keys(self):
-        return iter(self.all)
-
 
 class Handle:
     def __init__(self):
-        self.packed, self.map = Value(), Map()
+        self.pages, self.map = Value(), Map()
 
     def getValueState(self, name, schema):
-        return self.packed
+        return self.pages
 
     def getMapState(self, name, *schemas):
         return self.map
 
 
-def plan(layout="paged", **more):
+def plan(**more):
     return Plan(
         tuple(FEATURES),
         "squared",
         0,
         0,
         buckets=1,
-        layout=layout,
-        single=False,
         **({"level": 0.9} | more),
     )
 
@@ -91,7 +83,7 @@ def run(frame, settings, handle=None):
     """
     handle, answers = handle or Handle(), []
     for _, part in frame.groupby("batch"):
-        tracker = stages.TRACKERS[settings.layout](settings)
+        tracker = stages.BucketProcessor(settings)
         tracker.init(handle)
         packet = batch(part, settings).serialize().to_pybytes()
         answers += list(
@@ -118,17 +110,14 @@ def test_pages_are_split_and_every_key_is_on_one():
     assert len({page.name for page in pages.all}) == len(pages.all)
 
 
-@pytest.mark.parametrize("layout", ["paged", "packed"])
-def test_whatever_the_layout_the_answers_are_those_of_each_key_alone(layout):
+def test_the_answers_are_those_of_each_key_alone():
     rows = world(150, 6, seed=3)
-    handle, answers = run(rows, plan(layout))
+    handle, answers = run(rows, plan())
     found = rows.merge(
         answers.rename(columns={"order": "at"}), on=["key", "at"], validate="one_to_one"
     )
     assert np.array_equal(found["prediction"], alone(rows))
-    if layout == "paged":
-        assert handle.packed.value[0] == stages.PAGED
-        assert len(handle.map.all) > 4
+    assert len(handle.map.all) > 4
 
 
 def test_few_rows_write_few_pages():
@@ -140,19 +129,7 @@ def test_few_rows_write_few_pages():
     assert 0 < handle.map.written - before <= whole / 8
 
 
-def test_what_was_packed_goes_on_in_pages():
-    rows = world(150, 6, seed=5)
-    handle, first = run(rows[rows["batch"] < 3], plan("packed"))
-    _, second = run(rows[rows["batch"] >= 3], plan(), handle)
-    _, straight = run(rows, plan())
-    pd.testing.assert_frame_equal(
-        in_order(pd.concat([first, second])), in_order(straight), check_exact=True
-    )
-    assert handle.packed.value[0] == stages.PAGED
-
-
-@pytest.mark.parametrize("layout", ["paged", "packed", "map"])
-def test_rows_wait_for_earlier_ones(layout):
+def test_rows_wait_for_earlier_ones():
     """Delivered up to 4 units late, and learned in their order all the same.
 
     The newest ones still wait at the end.
@@ -164,9 +141,9 @@ def test_rows_wait_for_earlier_ones(layout):
     frame["key"] = [f"key {k}" for k in rng.integers(0, 5, 400)]
     frame["batch"] = (frame["at"] + rng.integers(0, 5, 400)) // 7
     frame = frame.sort_values("batch", kind="stable", ignore_index=True)
-    _, hasty = run(frame, plan(layout, level=None))
+    _, hasty = run(frame, plan(level=None))
     assert hasty["error"].notna().sum() > 5
-    handle, patient = run(frame, plan(layout, level=None, delay=6))
+    handle, patient = run(frame, plan(level=None, delay=6))
     assert patient["error"].isna().all()
     assert sorted(set(frame["at"]) - set(patient["order"])) == list(range(394, 400))
     found = frame.merge(
@@ -174,37 +151,35 @@ def test_rows_wait_for_earlier_ones(layout):
     )
     assert np.array_equal(found["prediction"], alone(frame[frame["at"] < 394]))
     asked = frame.tail(1).assign(at=500, y=np.nan, batch=99)
-    _, answer = run(asked, plan(layout, level=None, delay=6), handle)
+    _, answer = run(asked, plan(level=None, delay=6), handle)
     assert answer["order"].tolist()[-1] == 500  # who only asks does not wait
 
 
-@pytest.mark.parametrize("layout", ["paged", "packed"])
-def test_idle_keys_are_forgotten(layout):
+def test_idle_keys_are_forgotten():
     rng = np.random.default_rng(7)
     rows = pd.DataFrame(rng.normal(size=(40, 4)), columns=[*FEATURES, "y"]).assign(
         key="busy", at=np.arange(40) * 10
     )
     rows.loc[[0, 1, 39], "key"] = "idle"
-    _, answers = run(rows.assign(batch=np.arange(40)), plan(layout, forget=100))
+    _, answers = run(rows.assign(batch=np.arange(40)), plan(forget=100))
     fresh = LinearModel(len(FEATURES)).predict_then_learn(
         rows[FEATURES].to_numpy()[39:], rows["y"].to_numpy()[39:]
     )
     assert answers["prediction"].tolist()[-1] == fresh[0] == 0.0
-    _, kept = run(rows.assign(batch=np.arange(40)), plan(layout))
+    _, kept = run(rows.assign(batch=np.arange(40)), plan())
     assert kept["prediction"].tolist()[-1] != 0.0
 
 
-@pytest.mark.parametrize("layout", ["paged", "packed", "map"])
-def test_a_bucket_names_the_setting_that_has_changed(layout):
+def test_a_bucket_names_the_setting_that_has_changed():
     """Data may be read before the settings are, and in another task: whoever refuses first says
     what has changed.
     """
     rows, first = (
         world(5, 2, seed=8, most=9),
-        plan(layout, frozen=(("classes", "null"), ("target", '"y"'))),
+        plan(frozen=(("classes", "null"), ("target", '"y"'))),
     )
     handle, _ = run(rows, first)
-    before = dict(handle.map.all), handle.packed.value
+    before = dict(handle.map.all), handle.pages.value
     for changed in (
         {"frozen": (("classes", "null"), ("target", '"z"'))},
         {"frozen": first.frozen[:1], "loss": "huber"},
@@ -214,16 +189,9 @@ def test_a_bucket_names_the_setting_that_has_changed(layout):
             match=r'saved with other settings: target was "y" and is ("z"|None)\. Start the query',
         ):
             run(rows, replace(first, **changed), handle)
-        assert (handle.map.all, handle.packed.value) == before
-    del handle.map.all[
-        stages.TOLD,
-    ]  # as in a checkpoint of an earlier version, which goes on and is told its settings then
-    with pytest.raises(
-        ValueError, match=r"saved with other settings\. Start the query with the key, features"
-    ):
-        run(rows, plan(layout, frozen=(("target", '"z"'),)), handle)
+        assert (handle.map.all, handle.pages.value) == before
     run(rows.assign(at=rows["at"] + 10**6), first, handle)
-    assert handle.map.all[stages.TOLD,] == (4, b'{"classes": "null", "target": "\\"y\\""}')
+    assert handle.map.all[stages.SETTINGS_TEXT,] == (4, b'{"classes": "null", "target": "\\"y\\""}')
 
 
 def test_a_state_opened_is_an_ordinary_estimator():
@@ -231,7 +199,7 @@ def test_a_state_opened_is_an_ordinary_estimator():
     handle, _ = run(rows, plan())
     learned = {}
     for (name,), (fmt, blob) in handle.map.all.items():
-        assert ":" in name or (name, fmt) == (stages.TOLD, 4)  # which holds no learner
+        assert ":" in name or (name, fmt) == (stages.SETTINGS_TEXT, 4)  # which holds no learner
         learned |= open_state(fmt, blob, features=FEATURES)
     for key, mine in rows.sort_values("at").groupby("key"):
         model = LinearModel(len(FEATURES))
@@ -239,15 +207,13 @@ def test_a_state_opened_is_an_ordinary_estimator():
         assert np.array_equal(
             learned[key].predict(mine[FEATURES]), model.predict(mine[FEATURES].to_numpy(copy=True))
         )
-    packed, _ = run(rows, plan("packed"))
-    fmt, ids, blob = packed.packed.value
-    assert open_state(fmt, blob, ids, features=FEATURES).keys() == learned.keys()
     with pytest.raises(
         ValueError, match="fmt must be 1 or 2, which values with learners have, got 3"
     ):
         open_state(3, blob, features=FEATURES)
+    fmt, blob = next(page for (name,), page in handle.map.all.items() if ":" in name)
     with pytest.raises(ValueError, match="damaged"):
-        open_state(fmt, blob, ids, features=FEATURES[:2])
+        open_state(fmt, blob, features=FEATURES[:2])
 
 
 def test_spans_of_time_are_in_units_of_the_order():

@@ -18,7 +18,6 @@ from swordplay.keyed.group import HEADER
 from swordplay.keyed.key_text import join, split
 from swordplay.keyed.record import Form
 from swordplay.spark.plan import Plan
-from tolerances import PACKED_SINGLE
 
 pytestmark = pytest.mark.xdist_group("spark")  # one process compiles, and the others need not
 
@@ -27,7 +26,7 @@ KINDS = [("squared", 0), ("huber", 0), ("squared", 3), ("logistic", 0), ("logist
 
 def plan(dim, loss="squared", classes=0, lags=0, buckets=4):
     names = tuple(f"f{j}" for j in range(dim))
-    return Plan(names, loss, classes, lags, buckets, layout="packed", single=False)
+    return Plan(names, loss, classes, lags, buckets)
 
 
 class World:
@@ -129,48 +128,15 @@ def test_a_record_holds_fewer_numbers_than_a_checkpoint_of_the_model():
     young = len(group.dumps())
     rows = rng.normal(size=(100, 10))
     group.play(np.zeros(100, dtype=np.int64), np.arange(100), rows, rows[:, 0])
-    grown, single = len(group.dumps()), len(group.dumps(single=True))
+    grown = len(group.dumps())
     around = HEADER.size + 9  # the order, and whether it is young
-    assert (young - around, grown - around, single - around) == (
+    assert (young - around, grown - around) == (
         8 * (616 + 32 * 11),
         8 * 616,
-        8 * 45 + 4 * 487,
     )
     model = LinearModel(10)
     model.predict_then_learn(rows, rows[:, 0])
     assert len(checkpoint.dumps(model.state(), kind="model")) > 2 * grown
-
-
-@pytest.mark.parametrize(("loss", "lags"), KINDS)
-def test_single_precision_goes_on_nearly_as_before(loss, lags):
-    world, settings = (
-        World(loss, seed=5),
-        plan(4, loss, classes=2 * (loss == "logistic"), lags=lags),
-    )
-    group, rounded = settings.group(), settings.group()
-    group.admit(world.names)
-    rounded.admit(world.names)
-    for time in range(25):
-        numbers, rows, targets = world.turn()
-        orders = np.full(len(numbers), time)
-        scores, nearly = (
-            group.play(numbers, orders, rows, targets),
-            rounded.play(numbers, orders, rows, targets),
-        )
-        assert np.abs(scores - nearly).max() <= PACKED_SINGLE * max(1.0, np.abs(targets).max())
-        data = rounded.dumps(single=True)
-        rounded = settings.group()
-        rounded.loads([(world.names, data)])
-
-
-@pytest.mark.parametrize("unit", [1e30, 1e-30])
-def test_numbers_beyond_single_precision_stay_doubles(unit):
-    settings, rng = plan(4), np.random.default_rng(0)
-    group = settings.group()
-    group.admit(["one"])
-    numbers, rows = np.zeros(50, dtype=np.int64), rng.normal(size=(50, 4))
-    group.play(numbers, np.arange(50), rows, unit * rows[:, 0])
-    assert group.dumps(single=True) == group.dumps()
 
 
 def test_classes_have_a_model_each():

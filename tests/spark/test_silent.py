@@ -30,12 +30,7 @@ CHANGES = {
     "buckets": {"buckets": 64},
     "features": {"features": ["x1", "x0", "x2"]},
 }
-"""What was changed, one at a time.
-
-All but the features went through without a word with the layout ``"packed"``; those did with
-``"map"``, which looks at the keys that have rows and at no others, and afterwards no settings
-started any more."""
-LAYOUTS = {name: "map" if name == "features" else "packed" for name in CHANGES}
+"""What is changed, one at a time."""
 
 
 def labelled(seed, prefix):
@@ -49,8 +44,8 @@ def labelled(seed, prefix):
     return frame.assign(place=frame["key"].str[-1], later=frame["at"] + 5)
 
 
-@pytest.fixture(scope="module", params=sorted(set(LAYOUTS.values())))
-def tracked(spark, tmp_path_factory, request):
+@pytest.fixture(scope="module")
+def tracked(spark, tmp_path_factory):
     """A folder with rows that were tracked, and others that wait: of new keys only."""
     from swordplay.spark import track_stream
 
@@ -59,26 +54,26 @@ def tracked(spark, tmp_path_factory, request):
 
     def run(**settings):
         stream = local.rows_of(spark, folder / "in")
-        local.run(track_stream(stream, layout=request.param, **{**FIRST, **settings}), folder)
+        local.run(track_stream(stream, **{**FIRST, **settings}), folder)
 
     run()
     write(labelled(2, "new "), folder / "in", first=1)
-    return spark, folder, run, [name for name in CHANGES if LAYOUTS[name] == request.param]
+    return spark, folder, run
 
 
 def test_settings_that_have_changed_are_refused_and_named(tracked):
-    spark, folder, run, names = tracked
+    spark, folder, run = tracked
     before = spark.read.parquet(str(folder / "out")).count()
-    for name in names:
+    for name, change in CHANGES.items():
         with pytest.raises(
             StreamingQueryException, match=f"was saved with other settings: {name} was .* and is "
         ):
-            run(**CHANGES[name])
+            run(**change)
         assert spark.read.parquet(str(folder / "out")).count() == before
 
 
 def test_the_settings_of_before_go_on_after_all_that(tracked):
-    spark, folder, run, _ = tracked
+    spark, folder, run = tracked
     run()
     assert spark.read.parquet(str(folder / "out")).count() == len(labelled(1, "")) + len(
         labelled(2, "new ")

@@ -47,13 +47,10 @@ def test_no_bucket_is_called_like_the_one_of_the_settings():
     assert stages.SETTINGS not in called(np.arange(MOST_BUCKETS))
 
 
-@pytest.mark.parametrize("even", [True, False])
-def test_packets_are_for_the_groups_as_they_are_called(even):
-    plan = Plan(
-        tuple(FEATURES), "squared", 0, 0, buckets=4, layout="paged", single=False, even=even
-    )
+def test_packets_are_for_the_groups_as_they_are_called():
+    plan = Plan(tuple(FEATURES), "squared", 0, 0, buckets=4)
     rows = {"bucket": np.arange(8, dtype=np.int32) % 4, "key": ["k"] * 8, "order": np.arange(8)}
     frame = pd.DataFrame(rows | {f"x{j}": 0.5 for j in range(len(FEATURES))} | {"target": 1.0})
     [sent] = stages.packets(plan)(iter([pa.RecordBatch.from_pandas(frame, preserve_index=False)]))
-    expected = called(np.arange(4)).tolist() if even else [0, 1, 2, 3]
+    expected = called(np.arange(4)).tolist()
     assert sent.column("bucket").to_pylist() == [*expected, stages.SETTINGS]

@@ -85,18 +85,17 @@ def test_what_was_learned_with_other_settings_is_refused(spark, learned):
         track_stream(stream, **NAMES, start=3)
 
 
-@pytest.mark.parametrize("layout", ["paged", "packed", "map"])
-def test_whatever_the_layout_keys_begin_with_their_states(layout):
+def test_keys_begin_with_their_states():
     rows = world(70, 4, seed=12, most=9)
     first, rest = rows[rows["batch"] < 2], rows[rows["batch"] >= 2]
-    settings = plan(layout, frozen=(("lags", "0"), ("buckets", "1"), ("layout", f'"{layout}"')))
+    settings = plan(frozen=(("lags", "0"), ("buckets", "1")))
     table = settings.portable()
     group = table.group()
     for _, part in first.groupby("batch"):
         tracked(part, group, table)
     states = pd.DataFrame({"key": list(group.places), "fmt": group.format})
     states["blob"] = [group.dumps([group.places[key]]) for key in states["key"]]
-    handle, tracker = Handle(), stages.TRACKERS[layout](settings)
+    handle, tracker = Handle(), stages.BucketProcessor(settings)
     tracker.init(handle)
     for some in (states[:40], states[40:]):  # Spark may hand them over in pieces
         tracker.handleInitialState((0,), some, None)
@@ -107,7 +106,7 @@ def test_whatever_the_layout_keys_begin_with_their_states(layout):
     assert np.array_equal(found["prediction"], pd.Series(alone(rows), index=rows.index)[rest.index])
     with pytest.raises(ValueError, match=r"start holds the key 'key .*' more than once"):
         tracker.handleInitialState((0,), states, None)
-    foreign = plan(layout, frozen=(("lags", "1"),)).portable().group()
+    foreign = plan(frozen=(("lags", "1"),)).portable().group()
     foreign.admit(["stranger"])
     with pytest.raises(ValueError, match="other settings"):
         tracker.handleInitialState(
@@ -122,12 +121,6 @@ def test_a_start_that_comes_too_late_is_refused_and_one_that_is_left_out_later_i
     ]
     assert changes(plain | {"start": "given"}, plain) == []
     assert changes(plain | {"start": "given"}, plain | {"start": "given"}) == []
-
-
-def test_a_checkpoint_of_before_is_taken_up_with_its_own_spread():
-    before, now = {"key": '"a"'}, {"key": '"a"', "spread": '"even"'}
-    assert changes(before, now) == ['spread was "hashed" and is "even"']
-    assert changes(before, before) == changes(now, now) == []
 
 
 @pytest.mark.deep

@@ -22,7 +22,7 @@ from spark.worlds import FEATURES, alone, matched, world, write
 from swordplay.estimators.classes import OneModelPerClass
 from swordplay.estimators.model import LinearModel
 from swordplay.spark.rows import LATE
-from tolerances import PACKED_SINGLE, TWIN
+from tolerances import TWIN
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -91,14 +91,13 @@ def children(parent):
     return found
 
 
-@pytest.mark.parametrize("layout", ["paged", pytest.param("map", marks=pytest.mark.deep)])
 def test_a_stream_whose_workers_are_killed_says_what_each_key_says_alone(
-    spark, swordplay_spark, rows, tmp_path, layout
+    spark, swordplay_spark, rows, tmp_path
 ):
     """Rows that cannot be learned come out with a reason."""
     frame, source, reasons = rows
     tracked = swordplay_spark.track_stream(
-        local.rows_of(spark, source), **NAMES, buckets=local.BUCKETS, layout=layout
+        local.rows_of(spark, source), **NAMES, buckets=local.BUCKETS
     )
     kill_workers(spark, local.start(tracked, tmp_path), tmp_path / "checkpoint")
     local.run(tracked, tmp_path)
@@ -185,20 +184,6 @@ def test_several_keys_kept_columns_times_without_a_zone_and_rows_without_a_targe
         <= TWIN * np.abs(rest["prediction_y"]).max()
     )
     assert rest["note_x"].isna().all()
-
-
-@pytest.mark.deep
-def test_single_precision_is_near(spark, swordplay_spark, tmp_path):
-    frame = world(20, 3, seed=5, most=40)
-    write(frame, tmp_path / "in")
-    stream = local.rows_of(spark, tmp_path / "in")
-    tracked = swordplay_spark.track_stream(
-        stream, **NAMES, buckets=2, precision="float32", loss="huber"
-    )
-    local.run(tracked, tmp_path)
-    found = matched(spark.read.parquet(str(tmp_path / "out")).toPandas(), frame)
-    gap = np.abs(found["prediction"] - alone(frame, loss="huber")).max()
-    assert 0.0 < gap <= PACKED_SINGLE * np.abs(frame["y"]).max()
 
 
 LABELS = ["no", "perhaps", "yes"]
@@ -302,8 +287,6 @@ REFUSED = [
 REFUSED_IN_STREAMS = [
     ({"buckets": 0}, ValueError, "buckets must be at least 1"),
     ({"buckets": 2**21}, ValueError, "buckets must be at most"),
-    ({"layout": "heap"}, ValueError, "layout must be one of"),
-    ({"precision": "half"}, ValueError, "precision must be"),
 ]
 
 

@@ -36,9 +36,9 @@ def begun(folder):
     return sum(name.isdigit() for name in os.listdir(offsets)) if offsets.exists() else 0
 
 
-def start(folder, layout):
+def start(folder):
     """A driver with its Java and its workers, in a group of processes of its own."""
-    program = [sys.executable, local.__file__, str(folder), layout]
+    program = [sys.executable, local.__file__, str(folder)]
     with open(folder / "log", "ab") as log:
         return subprocess.Popen(program, stdout=log, stderr=log, start_new_session=True)
 
@@ -63,7 +63,7 @@ def kill_in_the_middle(driver, folder, rng):
     kill(driver)
 
 
-def assert_survives(spark, folder, layout, kills, seed):
+def assert_survives(spark, folder, kills, seed):
     batches = (
         2 * kills + SPARE
     )  # a kill may come in the middle of the one that begins after it was decided
@@ -72,13 +72,13 @@ def assert_survives(spark, folder, layout, kills, seed):
     (folder / "scratch").mkdir()
     unfinished = 0
     for _ in range(kills):
-        kill_in_the_middle(start(folder, layout), folder, rng)
+        kill_in_the_middle(start(folder), folder, rng)
         commits = folder / "checkpoint" / "commits"
         unfinished += begun(folder) > (
             sum(name.isdigit() for name in os.listdir(commits)) if commits.exists() else 0
         )
     assert begun(folder) < batches, "the driver was done before it could be killed"
-    driver = start(folder, layout)
+    driver = start(folder)
     try:
         assert driver.wait(PATIENCE) == 0, (folder / "log").read_text()
     finally:
@@ -94,7 +94,6 @@ def assert_survives(spark, folder, layout, kills, seed):
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize("layout", ["paged", "packed", "map"])
-def test_a_driver_killed_many_times_goes_on_as_if_nothing_had_happened(spark, tmp_path, layout):
-    unfinished = assert_survives(spark, tmp_path, layout, KILLS, seed=2)
+def test_a_driver_killed_many_times_goes_on_as_if_nothing_had_happened(spark, tmp_path):
+    unfinished = assert_survives(spark, tmp_path, KILLS, seed=2)
     assert unfinished > 0  # or no kill came in the middle of a micro-batch, and this proved little

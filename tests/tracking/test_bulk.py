@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from intervals.before_bins import before_bins
+from swordplay.intervals import SwordIntervals
 from swordplay.keyed import playing
 from swordplay.keyed.group import Group
 from swordplay.keyed.record import Form
@@ -101,7 +101,7 @@ def around(answers, key, level):
     frame = answers.to_pandas()
     found = np.full((len(frame), 2), np.nan)
     for _, mine in frame[frame["prediction"].notna()].groupby(list(key), dropna=False):
-        one = before_bins(level)
+        one = SwordIntervals(level)
         for place, row in mine.iterrows():
             truth = row["truth"]
             bounds = (

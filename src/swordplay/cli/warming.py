@@ -150,9 +150,6 @@ def _field(features: Matrix, targets: Vector) -> None:
     sp.play(make(), sp.LinearStream(features, targets), engine="compiled")
     sp.engine.online(make()).learn(features[0], float(targets[0]))
     sp.engine.play_many([make()], features[None], targets[None])
-    one = sp.OneProjection(sp.Simplex(features.shape[1]), sp.Sword)
-    sp.play(one, sp.LinearStream(features, targets), engine="compiled")
-    sp.engine.online(one).learn(features[0], float(targets[0]))
 
 
 def _sparse(features: Matrix, targets: Vector) -> None:

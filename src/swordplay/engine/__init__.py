@@ -21,7 +21,6 @@ from swordplay.parts.metas import Parts
 __all__ = [
     "LARGEST_EXPLICIT",
     "Assembled",
-    "Enclosed",
     "NotCompilable",
     "describe",
     "is_state",
@@ -53,22 +52,6 @@ class Assembled(Protocol):
 
     def hand_over(self, keeper: Any) -> None:
         """Leave the state with a keeper."""
-        ...
-
-
-@runtime_checkable
-class Enclosed(Protocol):
-    """A learner that projects the decisions of one that lives on a ball around its domain."""
-
-    domain: Any
-
-    @property
-    def enclosed(self) -> Any:
-        """The learner of the ball."""
-        ...
-
-    def moved(self) -> None:
-        """The learner of the ball has played: its decision is another one."""
         ...
 
 
@@ -112,14 +95,6 @@ def _twin(learner: Any, loss: str, threshold: float, precision: str) -> Any:
         precision,
     ):
         return keeper
-    if isinstance(
-        learner, Enclosed
-    ):  # after the look at the keeper, which takes a fraction of its time
-        from swordplay.engine.projected import Projected
-
-        return Projected(
-            learner, _twin(learner.enclosed, "linear", 1.0, precision), loss, threshold
-        )
     if not isinstance(learner, Assembled):
         raise NotCompilable(
             f"a learner of type {type(learner).__name__} does not say what it is made of (no "

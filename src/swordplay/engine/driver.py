@@ -33,13 +33,10 @@ class Played(NamedTuple):
     losses: Vector
     decisions: Matrix | None
     weights: list[Vector] | None
-    steepest: float | None = None
-    """Norm of the longest gradient that was asked for, at any point.
-
-    None where that was not noted.
-    """
-    longest: float | None = None
-    """Squared norm of the longest row; None where that was not noted."""
+    steepest: float
+    """Norm of the longest gradient that was evaluated, at any point."""
+    longest: float
+    """Squared norm of the longest row."""
 
 
 class Engine(Facts, LockedModel):

@@ -282,7 +282,7 @@ def readable_names(places: Any, room: str) -> dict[str, str]:
 BLOCK = 8
 """Experts per block: one vector register of 512 bits, two of 256."""
 
-SQUARED, LOGISTIC, HUBER, PINBALL, LINEAR = 0, 1, 2, 3, 4
+SQUARED, LOGISTIC, HUBER, PINBALL = 0, 1, 2, 3
 FIXED, SELF_CONFIDENT, DOUBLING = 0, 1, 2
 NO_OPTIMISM, REPLAYED, LEARNED, LAST = 0, 1, 2, 3
 SIMPLEX, BOX = 0, 1

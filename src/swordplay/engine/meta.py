@@ -14,7 +14,7 @@ from swordplay.compile import expert_loop, inline, larger, smaller
 from swordplay.core.types import Vector
 from swordplay.engine.adapting import adapt, begin
 from swordplay.engine.blocks import columns_of
-from swordplay.engine.layout import CONFIG, EXPERT, LINEAR, LIVE, SQUARED, Arrays, Products
+from swordplay.engine.layout import CONFIG, EXPERT, LIVE, SQUARED, Arrays, Products
 from swordplay.engine.rates import retune
 from swordplay.engine.scalar import level, slope
 
@@ -101,7 +101,7 @@ def judge(me: Arrays, of: Products, prediction: float, target: float) -> float:
         numbers[EXPERT.drift],
         numbers[EXPERT.cumulative],
     )
-    if loss != SQUARED and loss != LINEAR and not shared:
+    if loss != SQUARED and not shared:
         bend(me, of, h, prediction, target)
     settle(me, of, h, late, seen)
     return float(h)

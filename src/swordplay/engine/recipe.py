@@ -28,10 +28,7 @@ LOSSES = {
     "logistic": layout.LOGISTIC,
     "huber": layout.HUBER,
     "pinball": layout.PINBALL,
-    "linear": layout.LINEAR,  # of whoever forms gradients itself (``projected``)
 }
-OF_ROWS = tuple(sorted(set(LOSSES) - {"linear"}))
-"""Losses that a caller may name."""
 WITH_A_NUMBER = ("huber", "pinball")
 """Losses that have a threshold or a level."""
 
@@ -92,7 +89,7 @@ def recipe(parts: Parts, loss: str, threshold: float = 1.0, dtype: Any = np.floa
     """
     if loss not in LOSSES:
         raise NotCompilable(
-            f"loss must be one of {list(OF_ROWS)} for the engine, got {short_repr(loss)}."
+            f"loss must be one of {sorted(LOSSES)} for the engine, got {short_repr(loss)}."
         )
     config = np.zeros(len(CONFIG))
     config[CONFIG.loss], config[CONFIG.retention] = LOSSES[loss], 1.0

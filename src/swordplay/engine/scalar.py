@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from swordplay.compile import bits_to_float, float_to_bits, inline, inline_exact
-from swordplay.engine.layout import HUBER, LINEAR, PINBALL, SQUARED
+from swordplay.engine.layout import HUBER, PINBALL, SQUARED
 
 # 1.5 * 2^52: adding it rounds to a whole number and leaves that in the low bits
 SHIFTER = 6755399441055744.0
@@ -20,9 +20,7 @@ SMALLEST_EXPONENT = -500.0
 def phi(loss: int, threshold: float, prediction: float, target: float) -> float:
     """φ(z, y) of ``losses.SquaredLoss``, ``HuberLoss``, ``PinballLoss`` or ``LogisticLoss``.
 
-    Z itself of a linear one.
-
-    ``threshold`` is the Huber loss's, or the pinball loss's level.
+    ``threshold`` is that of the Huber loss, or the level of the pinball loss.
     """
     residual = prediction - target
     if loss == SQUARED:
@@ -32,8 +30,6 @@ def phi(loss: int, threshold: float, prediction: float, target: float) -> float:
         return clipped * (residual - 0.5 * clipped)
     if loss == PINBALL:
         return max(-threshold * residual, (1.0 - threshold) * residual)
-    if loss == LINEAR:
-        return prediction
     margin = (2.0 * target - 1.0) * prediction
     # log(1 + exp(-m)) without overflow: the larger exponent is taken out first.
     return max(-margin, 0.0) + math.log1p(math.exp(-abs(margin)))
@@ -41,9 +37,7 @@ def phi(loss: int, threshold: float, prediction: float, target: float) -> float:
 
 @inline
 def level(loss: int, threshold: float, prediction: float, target: float) -> float:
-    """φ(z, y) again, of the losses that are neither squares nor linear, in a form that vector
-    instructions can hold.
-    """
+    """φ(z, y) of every loss but the squared one, in a form that vectorizes."""
     residual = prediction - target
     if loss == HUBER:
         clipped = min(max(residual, -threshold), threshold)
@@ -64,8 +58,6 @@ def slope(loss: int, threshold: float, prediction: float, target: float) -> floa
         return min(max(residual, -threshold), threshold)
     if loss == PINBALL:
         return (1.0 - threshold if residual > 0.0 else 0.0) - (threshold if residual < 0.0 else 0.0)
-    if loss == LINEAR:
-        return 1.0
     # -s / (1 + exp(m)); for m > 0 written with exp(-m), so that it fades to 0 instead of
     # overflowing.
     sign = 2.0 * target - 1.0
@@ -76,11 +68,8 @@ def slope(loss: int, threshold: float, prediction: float, target: float) -> floa
 
 @inline
 def curvature(loss: int) -> float:
-    """The largest second derivative of φ in the prediction.
-
-    0 where there is none, or none is known.
-    """
-    if loss in (PINBALL, LINEAR):
+    """The largest second derivative of φ in the prediction; 0 for the pinball loss."""
+    if loss == PINBALL:
         return 0.0
     return 1.0 if loss in (SQUARED, HUBER) else 0.25
 

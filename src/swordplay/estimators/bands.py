@@ -18,7 +18,6 @@ from swordplay.core.arguments import LARGEST
 from swordplay.core.state import Field
 from swordplay.core.types import Array, Matrix, State, Vector
 from swordplay.intervals import SwordIntervals
-from swordplay.intervals.memory import is_earlier
 
 MOST_PAIRS = 1000
 """Predictions and truths that are remembered."""
@@ -152,11 +151,8 @@ class Bands:
             }
             del entries["level"]
             place += 1
-            if not is_earlier(
-                entries
-            ):  # those of an earlier swordplay begin anew, with the pairs, when they are asked for
-                band.load_state(entries)
-                bands.by_level[band.level] = band
+            band.load_state(entries)
+            bands.by_level[band.level] = band
         return bands
 
     def _band(self, level: Any, rows: Any) -> SwordIntervals:

@@ -9,15 +9,11 @@ from typing import Any
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.state import DAMAGED, Field, check
+from swordplay.core.state import COUNT, DAMAGED, Field, check
 from swordplay.core.types import Array, State, Vector
 
 MOST = 4096
 """Intervals that are remembered; older ones are forgotten."""
-UNKNOWN = 2**53
-"""Rows that were learned when an interval of an earlier file was given: as many as when its
-truth comes, so it is not late.
-"""
 
 
 class Given:
@@ -100,13 +96,13 @@ class Given:
             )
         check("given.predictions", predictions, Field(-arguments.LARGEST, arguments.LARGEST))
         check("given.bounds", bounds, Field(-np.inf, np.inf))
-        rows = np.array(saved.get("rows", np.full(len(predictions), UNKNOWN)))
+        rows = np.array(saved["rows"])
         if rows.shape != predictions.shape:
             raise ValueError(
                 f"state['given.rows'] must have shape {predictions.shape}, got {rows.shape}. "
                 f"{DAMAGED}"
             )
-        check("given.rows", rows, Field(0, UNKNOWN, whole=True))
+        check("given.rows", rows, COUNT)
         if not (
             (bounds[..., 0] <= predictions[:, None]) & (predictions[:, None] <= bounds[..., 1])
         ).all():

@@ -31,7 +31,7 @@ def answer(balance: float) -> float:
 @inline
 def haste(alpha: float, balance: float, live: Vector) -> float:
     """How much more than that an interval narrows, where there were hits too many."""
-    return float(live[HASTE] * alpha * alpha) if balance < 0.0 and len(live) > HASTE else 0.0
+    return float(live[HASTE] * alpha * alpha) if balance < 0.0 else 0.0
 
 
 @inline

@@ -1,4 +1,4 @@
-"""How the intervals' knowledge lies in memory, and the constants of their parts.
+"""Layout of the state of intervals in memory, and the constants of their parts.
 
 ========= ========================= ===========================================================================
 array     shape                     what
@@ -14,10 +14,8 @@ balances  ``(levels,)``             misses so far beyond those that each level a
 ========= ========================= ===========================================================================
 
 The width is that of a row of the shape: a 1, six columns made of the forecast and of what came
-before, then the caller's columns, scaled. A state of before bins has none (``(2, d, 0, STEPS)``),
-one of before there were experts who expect nothing has losses of ``(2, SETS, STEPS)``, one of
-before haste has no such number in ``live``: they go on without. The arrays of ``engine.scaling``
-follow the forecast first, then the caller's columns.
+before, then the caller's columns, scaled. The arrays of ``engine.scaling`` follow the forecast
+first, then the caller's columns.
 """  # noqa: E501
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""What intervals know, as a named tuple of arrays that the kernel writes into, and what a saved
-one may hold.
-"""
+"""The state of intervals: a named tuple of arrays for the kernel, and the ranges of saved ones."""
 
 from __future__ import annotations
 
@@ -69,29 +67,19 @@ class Memory(NamedTuple):
     """The first values of each column, sorted."""
 
     @classmethod
-    def fresh(
-        cls,
-        levels: int,
-        columns: int,
-        bins: int = layout.BINS,
-        kinds: int = layout.SETS + 1,
-        live: int = layout.LIVE,
-    ) -> Memory:
-        """What is known before the first row.
-
-        Without bins or haste, or with fewer kinds of experts, as in earlier states.
-        """
+    def fresh(cls, levels: int, columns: int) -> Memory:
+        """The arrays before the first row."""
         from swordplay.engine.scaling import WARM_UP  # numba is imported with the first row
 
         shape = layout.SETS, layout.OWN + columns, layout.STEPS
-        numbers = np.zeros(live)
-        numbers[layout.HASTE :] = layout.NARROWING
+        numbers = np.zeros(layout.LIVE)
+        numbers[layout.HASTE] = layout.NARROWING
         return cls(
             live=numbers,
             location=np.zeros(shape),
             spread=np.zeros(shape),
-            bins=np.zeros((2, columns, bins, layout.STEPS)),
-            losses=np.zeros((2, kinds, layout.STEPS)),
+            bins=np.zeros((2, columns, layout.BINS, layout.STEPS)),
+            losses=np.zeros((2, layout.SETS + 1, layout.STEPS)),
             radii=np.zeros((levels, layout.STEPS)),
             debts=np.zeros((levels, layout.STEPS)),
             balances=np.zeros(levels),
@@ -108,7 +96,7 @@ class Memory(NamedTuple):
 
     def widened(self, columns: int) -> Memory:
         """The same knowledge with room for more columns, behind the others."""
-        new = Memory.fresh(len(self.balances), columns, self.bins.shape[2], self.losses.shape[1])
+        new = Memory.fresh(len(self.balances), columns)
         for name in ("centers", "spreads", "counts"):
             getattr(new, name)[: len(self.centers)] = getattr(self, name)
         new.first[:, : len(self.centers)] = self.first
@@ -140,26 +128,13 @@ class Memory(NamedTuple):
         ValueError
             If an entry is missing, of another shape, or holds a number that no rows lead to.
         """
-        if is_earlier(saved):
-            raise ValueError(
-                "state was saved by an earlier swordplay, whose intervals look at other columns. "
-                "Begin them anew."
-            )
         columns = state.length("centers", saved) - 1
         if not 0 <= columns <= np.size(saved.get("location", ())):  # room is made for so many
             raise ValueError(
                 f"state['centers'] has {columns} columns, and there are coefficients for others. "
                 f"{state.DAMAGED}"
             )
-        before_bins = np.shape(saved.get("bins", np.empty((2, columns, 0))))[2:3] == (0,)
-        kinds = (
-            layout.SETS
-            if np.shape(saved.get("losses", ()))[1:2] == (layout.SETS,)
-            else layout.SETS + 1
-        )
-        live = layout.HASTE if np.shape(saved.get("live", ())) == (layout.HASTE,) else layout.LIVE
-        empty = cls.fresh(levels, columns, 0 if before_bins else layout.BINS, kinds, live)
-        memory = state.load(empty, {"bins": empty.bins} | dict(saved))
+        memory = state.load(cls.fresh(levels, columns), saved)
         for name, allowed in RANGES.items():
             check(name, getattr(memory, name), allowed)
         require_live("live", memory.live)
@@ -168,10 +143,7 @@ class Memory(NamedTuple):
 
 
 def require_live(name: str, live: Array) -> None:
-    """Refuse numbers about residuals, shape ``(..., LIVE)``, that no rows lead to.
-
-    They are told under this name.
-    """
+    """Refuse numbers about residuals, shape ``(..., LIVE)``, that no rows lead to."""
     for which, where, allowed in LIVE_RANGES:
         check(f"{name}: {which}", live[..., where], allowed)
     usual = live[..., layout.SCORE]
@@ -191,12 +163,3 @@ def require_first(name: str, first: Array, counts: Array) -> None:
 
     marked = (first == SETTLED) & (counts >= WARM_UP)
     check(name, np.where(marked, 0.0, first), Field(-arguments.LARGEST, arguments.LARGEST))
-
-
-def is_earlier(saved: Mapping[str, Any]) -> bool:
-    """Whether a state is of intervals that looked at five columns of their own, and followed no
-    forecasts.
-    """
-    return bool(
-        np.shape(saved.get("location", ()))[1:2] == (5 + np.size(saved.get("centers", ())),)
-    )

@@ -81,7 +81,7 @@ def learn(
     begun = not first and live[TYPICAL] > TINY
     shape.remember(residual, live)
     if not first:
-        seen = shape.clipped(residual, live, shape.expects_nothing(losses[0]))
+        seen = shape.clipped(residual, live)
         unit = live[TYPICAL]
         score = scale.score_of(seen - location, spread)
         usual = live[SCORE]
@@ -92,8 +92,7 @@ def learn(
             scale.follow_score(score, live)
         if unit > TINY:
             own, others = shape.squares(row, 0, OWN), shape.squares(row, OWN, len(row)) + inside
-            if steps.shape[2]:  # else it is a state of before bins, which goes on as it began
-                unit = math.sqrt(unit * spread)
+            unit = math.sqrt(unit * spread)
             shape.learn(
                 places, steps[0], losses[0], row, where, seen, unit, own, others, answers[0]
             )

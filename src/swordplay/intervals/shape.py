@@ -170,17 +170,7 @@ def learn(
         norm = 1.0 if i == 0 else own if i == 1 else own + others
         moves(weights[i], row, columns_of(i, len(row)), seen, norm, answers[i])
     bins.move(steps, places, answers[SETS - 1])
-    if expects_nothing(losses):
-        pay(losses[SETS], answers[SETS], seen, unit)
-
-
-@inline
-def expects_nothing(losses: Matrix) -> bool:
-    """Whether there are experts who expect nothing.
-
-    In a state of before there are not, and it goes on as it began.
-    """
-    return len(losses) > SETS
+    pay(losses[SETS], answers[SETS], seen, unit)
 
 
 @inline
@@ -228,18 +218,15 @@ def middle_of_five(live: Vector) -> float:
 
 
 @inline
-def clipped(residual: float, live: Vector, paired: bool) -> float:
-    """A residual as it is learned from: at most ``OUTLIER`` usual ones, or ``LATELY`` of the last
-    few.
+def clipped(residual: float, live: Vector) -> float:
+    """A residual, clipped at ``OUTLIER`` usual ones or ``LATELY`` of the last few.
 
-    Where ``paired``, or as far as the one before went: one alone is an outlier, two in a row are no
-    accident.
+    It may be as large as the one before: one alone is an outlier, two in a row are no accident.
     """
     if not live[TYPICAL] > TINY:  # all were 0 so far
         return residual
     most = max(OUTLIER * live[TYPICAL], LATELY * middle_of_five(live))
-    if paired:
-        most = max(most, live[NEWEST + (int(live[ROWS]) - 1) % FEW])
+    most = max(most, live[NEWEST + (int(live[ROWS]) - 1) % FEW])
     return float(min(max(residual, -most), most))
 
 

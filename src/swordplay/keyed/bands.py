@@ -1,12 +1,10 @@
 """The intervals of one key as a row of numbers, and many keys in one compiled call.
 
 They are those of :class:`swordplay.intervals.SwordIntervals` around the key's predictions, without
-columns: the forecasts and truths tell most of it, and the record stays a third of the learner's.
-And they are as they were before columns had bins, when experts were weighed in other units and none
-expected nothing: a record cannot tell how it began, and those that were saved go on bit by bit.
-Without columns the experts that look at all of them are those that look at the columns made of
-residuals, and the ones that look at the 1 alone have one coefficient: neither is kept twice. The
-first number of a record is its level: under another one the intervals of a key begin anew.
+columns, so that a record stays a third of the learner's. Without columns the experts that look at
+all of them equal those that look at the columns made of residuals, and the ones that look at the 1
+alone have one coefficient: a record keeps neither twice. The first number of a record is its level;
+under another level the intervals of a key begin anew.
 """
 
 from __future__ import annotations
@@ -37,8 +35,7 @@ class BandForm:
     def __init__(self, level: float) -> None:
         self.level = level
         self._alphas = np.array([1.0 - level])
-        # No columns, no bins, no haste: records are as they always were.
-        fresh = Memory.fresh(1, 0, bins=0, kinds=layout.SETS, live=layout.HASTE)
+        fresh = Memory.fresh(1, 0)
         self._flat = np.concatenate([array.ravel() for array in fresh])
         ends = np.cumsum([array.size for array in fresh])
         parts = [

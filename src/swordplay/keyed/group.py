@@ -17,10 +17,8 @@ from swordplay.keyed.record import Form, Young
 
 FORMAT = 1
 """Version of what :meth:`Group.dumps` writes."""
-HEADER = struct.Struct("<8sIIB")
-"""Fingerprint of the settings, keys, young keys, and whether records are settled and in single
-precision.
-"""
+HEADER = struct.Struct("<8sII")
+"""Fingerprint of the settings, number of keys, number of keys with first rows."""
 TIDY_FROM = 1000
 """First rows of keys that have grown are given up when there are so many twice, and then
 whenever they have doubled.
@@ -59,9 +57,8 @@ class Group:
     fingerprint
         Eight bytes that stand for the settings: a state that was saved with others is refused. None
         takes all.
-    earlier
-        Another fingerprint that states may have: that of earlier versions, which knew less of the
-        settings.
+    other_fingerprint
+        Another fingerprint that states may have, such as that of states learned from a table.
     begins
         A form for each model, of which a new key takes what it begins with; the same for all unless
         given.
@@ -72,16 +69,12 @@ class Group:
         form: Form,
         models: int,
         fingerprint: bytes | None = bytes(8),
-        earlier: bytes = bytes(8),
+        other_fingerprint: bytes | None = None,
         begins: Sequence[Form] = (),
     ) -> None:
         self._begins = begins or [form] * models
-        self.form, self._models, self.fingerprint, self._earlier = (
-            form,
-            range(models),
-            fingerprint,
-            earlier,
-        )
+        self.form, self._models = form, range(models)
+        self.fingerprint, self._other_fingerprint = fingerprint, other_fingerprint
         self.places: dict[Any, int] = {}
         """Number of each key."""
         self._orders = Growing(np.empty(0, dtype=np.int64))
@@ -249,15 +242,8 @@ class Group:
             still |= self.form.are_young(records.all, self._first(k), numbers, slots)
         return still
 
-    def dumps(self, numbers: Any = slice(None), *, single: bool = False) -> bytes:
-        """The state of some keys, or of all, in their order.
-
-        Parameters
-        ----------
-        single
-            Whether to write single precision, at less than half the size; if one of the keys does
-            not fit, all stay doubles.
-        """
+    def dumps(self, numbers: Any = slice(None)) -> bytes:
+        """The state of some keys, or of all, in their order."""
         some = np.arange(len(self.orders))[numbers]
         records, orders, slots = (
             [every.all[some] for every in self._records],
@@ -267,11 +253,8 @@ class Group:
         young = slots > 0
         young[young] = self._still_young(some[young])
         kept = [first.all[slots[young]] for every in self._young for first in every]
-        settled = [self.form.settle(some) for some in records] if single else []
-        single = single and all(self.form.fits_single(*halves) for halves in settled)
-        header = HEADER.pack(self.fingerprint or bytes(8), len(orders), int(young.sum()), single)
-        numbered = [half for halves in settled for half in halves] if single else records
-        return b"".join([header, *(part.tobytes() for part in (orders, young, *numbered, *kept))])
+        header = HEADER.pack(self.fingerprint or bytes(8), len(orders), int(young.sum()))
+        return b"".join([header, *(part.tobytes() for part in (orders, young, *records, *kept))])
 
     def loads(self, saved: Iterable[tuple[Sequence[Any], bytes]]) -> None:
         """Let keys join with the states that they were saved with: keys, and the bytes that
@@ -287,8 +270,9 @@ class Group:
     def _read(self, keys: Sequence[Any], data: bytes) -> Piece:
         if len(data) < HEADER.size:
             raise damaged(len(data), len(keys))
-        fingerprint, count, early, single = HEADER.unpack_from(data)
-        if self.fingerprint is not None and fingerprint not in (self.fingerprint, self._earlier):
+        fingerprint, count, early = HEADER.unpack_from(data)
+        accepted = (self.fingerprint, self._other_fingerprint)
+        if self.fingerprint is not None and fingerprint not in accepted:
             raise OtherSettings(
                 "the state in this checkpointLocation was saved with other settings. Start the "
                 "query with the key, features, "
@@ -297,15 +281,7 @@ class Group:
             )
         form, reader = self.form, Reader(data, HEADER.size, len(keys))
         orders, young = reader.take(np.int64, (count,)), reader.take(np.bool_, (count,))
-        records = [
-            form.unsettle(
-                reader.take(np.float64, (count, form.head)),
-                reader.take(np.float32, (count, form.tail)),
-            )
-            if single
-            else reader.take(np.float64, (count, len(form.fresh)))
-            for _ in self._models
-        ]
+        records = [reader.take(np.float64, (count, len(form.fresh))) for _ in self._models]
         shapes = [(early, *room.shape[1:]) for room in form.young(0)]
         firsts = [
             Young(*(reader.take(np.float64, shape) for shape in shapes)) for _ in self._models

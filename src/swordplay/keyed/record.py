@@ -41,11 +41,6 @@ from swordplay.estimators.model import (
 from swordplay.estimators.scaler import FARTHEST, ScalerState
 from swordplay.keyed import kernel
 
-SINGLE_SPREADS = (1e-15, 1e15)
-"""Spreads of the target whose squares, and sums of millions of them, are numbers of single
-precision too.
-"""
-
 
 class Young(NamedTuple):
     """The first rows of K keys."""
@@ -157,14 +152,6 @@ class Form:
             ("certificate", self._proof, SIGNED),
         ]
         """What a saved record may hold, and where it stands."""
-        self.head = int(ends[3])
-        """Numbers of a record that stay doubles in any case: a column that lies far from 0 would
-        lose its spread.
-        """
-        derived = np.r_[tuple(self._numbers[row] for row in ("scale", "coefficient", "norm"))]
-        self._tail = np.setdiff1d(np.arange(self.head, len(self.fresh)), derived)
-        self.tail = len(self._tail)
-        """Numbers of a settled record that may be in single precision."""
 
     def parts(self, record: Vector) -> dict[str, Vector]:
         """The parts of one record by name."""
@@ -338,40 +325,6 @@ class Form:
             self._recent.copy(),
         )
         return other
-
-    def settle(self, records: Matrix) -> tuple[Matrix, Any]:
-        """Records with nothing pending: their heads, and their tails in single precision.
-
-        Points are written out, so that scales are 1 and norms can be measured again: numbers that
-        need not be kept.
-        """
-        settled = records.copy()
-        points = self._points(settled)
-        points += settled[:, None, self._numbers["coefficient"]] * settled[:, self._last, None]
-        points *= settled[:, None, self._numbers["scale"]]
-        with np.errstate(over="ignore"):
-            return records[:, : self.head], settled[:, self._tail].astype(np.float32)
-
-    def fits_single(self, head: Matrix, tail: Any) -> bool:
-        """Whether these settled records lose digits only: the largest spread of every target is
-        0 or moderate.
-        """
-        spreads = head[:, self._place_count - 1]
-        least, most = SINGLE_SPREADS
-        return bool(
-            np.isfinite(tail).all()
-            and ((spreads == 0.0) | ((spreads >= least) & (spreads <= most))).all()
-        )
-
-    def unsettle(self, head: Matrix, tail: Any) -> Matrix:
-        """Whole records from settled ones."""
-        records = np.empty((len(head), len(self.fresh)))
-        with np.errstate(invalid="ignore"):  # what is not a number is refused later
-            records[:, : self.head], records[:, self._tail] = head, tail
-        records[:, self._numbers["scale"]], records[:, self._numbers["coefficient"]] = 1.0, 0.0
-        points = self._points(records)
-        records[:, self._numbers["norm"]] = np.einsum("kji,kji->ki", points, points)
-        return records
 
     def _points(self, records: Matrix) -> Any:
         """The experts' coordinates, a view of shape ``(K, w, N)``."""

@@ -111,15 +111,9 @@ class Bucket:
         """How the learners' records are laid out."""
         return self._group.form
 
-    def dumps(self, numbers: Any = slice(None), *, single: bool = False) -> bytes:
-        """The state of some keys, or of all, in their order (see ``Group.dumps``).
-
-        Intervals stay doubles in any case.
-        """
-        return (
-            self._group.dumps(numbers, single=single)
-            + np.ascontiguousarray(self._bands.all[numbers]).tobytes()
-        )
+    def dumps(self, numbers: Any = slice(None)) -> bytes:
+        """The state of some keys, or of all, in their order: learners, then intervals."""
+        return self._group.dumps(numbers) + np.ascontiguousarray(self._bands.all[numbers]).tobytes()
 
     def loads(
         self, saved: Iterable[tuple[Sequence[Any], bytes]], version: int | None = None
@@ -130,8 +124,8 @@ class Bucket:
         Parameters
         ----------
         version
-            Of the bytes; that of today unless given. Intervals that are not there, or that are of
-            another level, begin anew.
+            Of the bytes: ``FORMAT`` without intervals, ``WITH_BANDS`` with them; that of this
+            bucket unless given. Intervals that are not there, or of another level, begin anew.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""What a query does to its rows: fixed before it starts, the same on every machine."""
+"""The settings of a query in plain values, and the arrays and schemas that follow from them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 import json
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any
 
 import pyarrow as pa
 
@@ -15,10 +15,6 @@ from swordplay.keyed.bands import BandForm
 from swordplay.keyed.group import Group
 from swordplay.keyed.record import Form
 from swordplay.spark.bucket import Bucket
-
-Layout = Literal["paged", "packed", "map"]
-OF_A_STREAM = ("buckets", "layout", "spread")
-"""Settings that a table does not have."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +27,6 @@ class Plan:
     """How many; 0 for a regression."""
     lags: int
     buckets: int
-    layout: Layout
-    single: bool
-    """Whether states are kept in single precision."""
     frozen: tuple[tuple[str, str], ...] = ()
     """What must be the same whenever a checkpoint is taken up again, by name, in words (see
     ``settings``).
@@ -53,8 +46,6 @@ class Plan:
     """
     delay: int = 0
     """How long rows wait for earlier ones, in units of the order."""
-    even: bool = False
-    """Whether buckets are spread evenly over partitions (see ``spread``)."""
     begun: bool = False
     """Whether keys begin with what they have learned from a table."""
 
@@ -76,24 +67,13 @@ class Plan:
         form = _form(len(self.features), self.loss, self.lags)
         essence = [self.features, self.loss, self.classes, self.lags, self.buckets, len(form.fresh)]
         digest = None if any_settings else _digest([*essence, *self.frozen])
-        earlier = self.portable().group().fingerprint if begun else _digest(essence)
-        return Bucket(Group(form, self.models, digest, earlier), _bands(self.level))
+        other = self.portable().group().fingerprint if begun else None
+        return Bucket(Group(form, self.models, digest, other), _bands(self.level))
 
     def portable(self) -> Plan:
-        """The same learners without what only a stream has: their states fit every stream with
-        the same settings.
-        """
-        kept = tuple((name, value) for name, value in self.frozen if name not in OF_A_STREAM)
-        return replace(
-            self,
-            buckets=1,
-            layout="packed",
-            single=False,
-            frozen=kept,
-            keeps=False,
-            forget=None,
-            delay=0,
-        )
+        """The plan without settings of a stream: its states fit every stream with the others."""
+        kept = tuple((name, value) for name, value in self.frozen if name != "buckets")
+        return replace(self, buckets=1, frozen=kept, keeps=False, forget=None, delay=0)
 
     @property
     def schema(self) -> pa.Schema:

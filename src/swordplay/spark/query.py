@@ -25,7 +25,7 @@ from swordplay.spark.options import (
     TableOptions,
 )
 from swordplay.spark.plan import Plan
-from swordplay.spark.stages import PACKETS, TRACKERS, packets
+from swordplay.spark.stages import PACKETS, BucketProcessor, packets
 from swordplay.spark.walking import states, walk
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
@@ -97,7 +97,7 @@ def track_stream(
     rows = df.select(*columns.inwards()).select(bucket, "*")
     packed = rows.mapInArrow(packets(plan), PACKETS)
     answers = packed.groupBy("bucket").transformWithStateInPandas(
-        statefulProcessor=TRACKERS[plan.layout](plan),
+        statefulProcessor=BucketProcessor(plan),
         outputStructType=_answers(plan),
         outputMode="Append",
         timeMode="None",
@@ -196,7 +196,7 @@ def _sorted(
             "use track_stream."
         )
     columns = Columns(df, *names, labels(asked["classes"]), asked["keep"])
-    plan = _plan(columns, {**USUAL, **asked, "buckets": 1, "layout": "packed"})
+    plan = _plan(columns, {**USUAL, **asked, "buckets": 1})
     return (
         df.select(*columns.inwards()).repartition("key").sortWithinPartitions(*plan.schema.names),
         columns,
@@ -206,30 +206,8 @@ def _sorted(
 
 def _plan(columns: Columns, asked: StreamOptions) -> Plan:
     """Settings that make sense, for columns that are there."""
-    layout, precision, buckets, spread = (
-        asked["layout"],
-        asked["precision"],
-        asked["buckets"],
-        asked["spread"],
-    )
-    if layout not in TRACKERS:
-        raise ValueError(
-            f"layout must be one of {sorted(TRACKERS)}, got {arguments.short_repr(layout)}."
-        )
-    if layout == "map" and asked["forget"] is not None:
-        raise ValueError(
-            "forget does not go together with layout='map', which never sees its idle keys. Take "
-            "'paged'."
-        )
-    if precision not in ("float64", "float32"):
-        raise ValueError(
-            f"precision must be 'float64' or 'float32', got {arguments.short_repr(precision)}."
-        )
-    if spread not in settings.SPREADS:
-        raise ValueError(
-            f"spread must be one of {sorted(settings.SPREADS)}, got {arguments.short_repr(spread)}."
-        )
-    if arguments.integer("buckets", buckets) > MOST_BUCKETS:
+    buckets = arguments.integer("buckets", asked["buckets"])
+    if buckets > MOST_BUCKETS:
         raise ValueError(
             f"buckets must be at most {MOST_BUCKETS}, got {buckets}. Some hundred keys in each "
             "are a good number."
@@ -245,14 +223,11 @@ def _plan(columns: Columns, asked: StreamOptions) -> Plan:
         classes=len(columns.classes or ()),
         lags=lags,
         buckets=buckets,
-        layout=layout,
-        single=precision == "float32",
-        frozen=settings.frozen(columns, loss, lags, buckets, layout, spread),
+        frozen=settings.frozen(columns, loss, lags, buckets),
         level=None if columns.classes else _level(asked["level"]),
         keeps=bool(columns.keep),
         forget=None if asked["forget"] is None else _span("forget", asked["forget"], columns),
         delay=_span("delay", asked["delay"], columns),
-        even=spread == settings.EVEN,
         begun=asked["start"] is not None,
     )
 

@@ -1,6 +1,4 @@
-"""What a checkpoint belongs to: settings of a query that must not change between two starts, in
-words.
-"""
+"""Settings of a query that must not change between two starts, and their comparison."""
 
 from __future__ import annotations
 
@@ -16,26 +14,17 @@ ORDERS = {
 }
 """Types of orders that are not whole numbers: these count in units of their own."""
 
-
-EVEN, HASHED = "even", "hashed"
-SPREADS = (EVEN, HASHED)
-EARLIER = {"spread": json.dumps(HASHED)}
-"""What was the case before it was said."""
 START = "start"
-"""Whether keys began with what they had learned from a table.
+"""Name of the setting that says whether keys began with states learned from a table.
 
-Of the settings the only one that may be left out later.
+It is the only setting that may be left out later.
 """
 
 
-def frozen(
-    columns: Columns, loss: str, lags: int, buckets: int, layout: str, spread: str = HASHED
-) -> tuple[tuple[str, str], ...]:
-    """All that decides which learner a row goes to, and what this makes of it.
+def frozen(columns: Columns, loss: str, lags: int, buckets: int) -> tuple[tuple[str, str], ...]:
+    """Names and JSON values of the settings that a checkpoint is bound to.
 
-    The precision may change.
-
-    Labels come in their order, because learners know them by their places.
+    The order of the labels counts, because learners know labels by their positions.
     """
     told = {
         "key": columns.keys if len(columns.keys) > 1 else columns.keys[0],
@@ -47,31 +36,25 @@ def frozen(
         "classes": columns.classes,
         "lags": lags,
         "buckets": buckets,
-        "layout": layout,
-        **(
-            {} if spread == HASHED else {"spread": spread}
-        ),  # states know these settings by their digest
     }
     return tuple((name, json.dumps(value)) for name, value in told.items())
 
 
 def changes(saved: Mapping[str, str], mine: Mapping[str, str]) -> list[str]:
-    """What has changed, as it was and as it is."""
-    was, now = EARLIER | dict(saved), EARLIER | dict(mine)
-    if was.get("layout") == '"packed"' and now.get("layout") == '"paged"':
-        was.pop("layout")  # pages take over from packed states
+    """Sentences about every setting that differs: its saved and its present value."""
+    was = dict(saved)
     begun = was.pop(START, None)
     found = [
-        f"{name} was {was[name]} and is {now.get(name)}"
+        f"{name} was {was[name]} and is {mine.get(name)}"
         for name in was
-        if was[name] != now.get(name)
+        if was[name] != mine.get(name)
     ]
-    late = START in now and begun is None
+    is_late = START in mine and begun is None
     return [
         *found,
         *(
             ["start was not given, and is given now that keys have begun without it"]
-            if late
+            if is_late
             else []
         ),
     ]

@@ -1,4 +1,4 @@
-"""Which partition a bucket goes to: as many buckets to each, whatever the number of partitions.
+"""Keys of groups that spread buckets evenly over the partitions, whatever their number.
 
 Spark sends a group to the partition ``hash(key) mod P``, where the hash of a whole number is
 Murmur3. Of 64 numbers, hashed into 16 partitions, one gets up to four times its share. So groups

@@ -1,11 +1,8 @@
-"""What Spark's Python workers run: rows into packets, packets into predictions, sorted tables
-into predictions.
-"""
+"""What Spark's Python workers run on a stream: rows into packets, packets into predictions."""
 
 from __future__ import annotations
 
 import json
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any
@@ -39,12 +36,12 @@ SETTINGS = -1
 Every task that has rows sends it a packet, so that it is asked in every micro-batch: one that was
 started with other settings fails before it has changed anything."""
 
-PAGED = 3
-"""Version of the list of pages, in the place of a packed state."""
-WAITING, TOLD = "\0waiting", "\0settings"
-"""Where rows are kept that wait for earlier ones, and the settings in words: should a bucket be
-asked before the settings are,
-it can name the one that has changed."""
+WAITING_ROWS, SETTINGS_TEXT = "\0waiting", "\0settings"
+"""Names of map entries: rows that wait for earlier ones, and the settings of the query.
+
+Every bucket keeps the settings, so that it can name one that has changed even if its rows are
+processed before the bucket of the settings is.
+"""
 
 
 def packets(plan: Plan) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
@@ -76,7 +73,7 @@ def _by_bucket(batches: list[pa.RecordBatch], plan: Plan) -> pa.RecordBatch:
     edges = [0, *(np.flatnonzero(np.diff(buckets[turn])) + 1).tolist(), len(turn)]
     contents = [rows.slice(a, b - a).serialize().to_pybytes() for a, b in pairwise(edges)]
     found = buckets[turn[edges[:-1]]]
-    numbers = [*(called(found) if plan.even else found).tolist(), SETTINGS]
+    numbers = [*called(found).tolist(), SETTINGS]
     return pa.RecordBatch.from_arrays(
         [pa.array(numbers, type=pa.int32()), pa.array([*contents, b""], type=pa.binary())],
         ["bucket", "rows"],
@@ -91,26 +88,19 @@ def together(rows: pa.Table, plan: Plan) -> pa.RecordBatch:
     return batch
 
 
-class Tracker(StatefulProcessor, ABC):
-    """A bucket's packets into predictions; a subclass says how the bucket's state is kept."""
+class BucketProcessor(StatefulProcessor):
+    """Predictions for the packets of a bucket; its state is kept in pages of some dozen keys.
+
+    A micro-batch reads and writes the pages whose keys have rows, and the list of the pages.
+    """
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Ask Spark for the state: in both layouts, so that the one finds out that the other was
-        there before.
-        """
-        self._packed = handle.getValueState("packed", "fmt int, ids binary, blob binary")
+        """Ask Spark for the state: the list of the pages, and the pages by name."""
+        self._list = handle.getValueState("pages", "pages binary, turn long")
         self._map = handle.getMapState("map", "key string", "fmt int, blob binary")
-
-    @abstractmethod
-    def load(self, group: Bucket, keys: list[str]) -> None:
-        """Bring keys that were seen before into a group."""
-
-    @abstractmethod
-    def save(self, group: Bucket, numbers: Any) -> None:
-        """Keep the state of a group in which these keys have learned."""
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:
         """Predictions for the rows of one bucket and one micro-batch."""
@@ -123,9 +113,9 @@ class Tracker(StatefulProcessor, ABC):
         batch = self._released(together(pa.Table.from_batches(parts, schema), self._plan))
         answers, learned = track(batch, self._plan, group, lambda keys: self._load(group, keys))
         if len(learned):
-            self.save(group, learned)
-            if not self._map.containsKey((TOLD,)):
-                self._map.updateValue((TOLD,), (WORDS, json.dumps(self._settings()).encode()))
+            self._save(group, learned)
+            if not self._map.containsKey((SETTINGS_TEXT,)):
+                self._save_settings()
         size = max(1, len(answers) * LARGEST_FRAME // max(1, answers.nbytes))
         for first in range(0, len(answers), size):
             yield _frame(answers.slice(first, size))
@@ -135,21 +125,21 @@ class Tracker(StatefulProcessor, ABC):
         keys = initialState["key"].tolist()
         group = self._plan.group(begun=True)
         self._load(group, keys)
-        self.save(
+        self._save(
             group, joined(group, keys, initialState["fmt"].tolist(), initialState["blob"].tolist())
         )
 
     def _load(self, group: Bucket, keys: list[str]) -> None:
         """Bring keys into a group; settings that have changed since they were saved are named."""
         try:
-            self.load(group, keys)
+            self._load_pages(group, keys)
         except OtherSettings:
-            if (saved := self._map.getValue((TOLD,))) is not None:
+            if (saved := self._map.getValue((SETTINGS_TEXT,))) is not None:
                 settings.require_same(json.loads(bytes(saved[1])), self._settings())
             raise
 
     def _settings(self) -> dict[str, str]:
-        """What must not change between two starts, in words."""
+        """Names and JSON values of the settings that must not change between two starts."""
         return dict(self._plan.frozen) | ({settings.START: "given"} if self._plan.begun else {})
 
     def _released(self, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -157,7 +147,7 @@ class Tracker(StatefulProcessor, ABC):
 
         The others are kept.
         """
-        if (before := self._map.getValue((WAITING,))) is not None:
+        if (before := self._map.getValue((WAITING_ROWS,))) is not None:
             try:
                 earlier = pa.ipc.read_record_batch(
                     pa.py_buffer(bytes(before[1])), self._plan.schema
@@ -171,9 +161,9 @@ class Tracker(StatefulProcessor, ABC):
         held = waits(batch, self._plan.delay)
         if held.any():
             later = batch.filter(pa.array(held))
-            self._map.updateValue((WAITING,), (FORMAT, later.serialize().to_pybytes()))
+            self._map.updateValue((WAITING_ROWS,), (FORMAT, later.serialize().to_pybytes()))
         elif before is not None:
-            self._map.removeKey((WAITING,))
+            self._map.removeKey((WAITING_ROWS,))
         return batch.filter(pa.array(~held)) if held.any() else batch
 
     def _forgotten(self, group: Bucket) -> bool:
@@ -183,91 +173,25 @@ class Tracker(StatefulProcessor, ABC):
         )
 
     def _require_settings(self) -> None:
-        """Refuse to go on with other settings.
+        """Refuse to go on with other settings than those of the first start, which are kept."""
+        if (saved := self._map.getValue((SETTINGS_TEXT,))) is None:
+            self._save_settings()
+        else:
+            settings.require_same(json.loads(bytes(saved[1])), self._settings())
 
-        Those of a first start are kept, and so are those of an earlier version's.
-        """
-        mine = self._settings()
-        if (saved := self._packed.get()) is None:
-            self._packed.update((FORMAT, b"", json.dumps(mine).encode()))
-            return
-        settings.require_same(json.loads(bytes(saved[2])), mine)
+    def _save_settings(self) -> None:
+        self._map.updateValue((SETTINGS_TEXT,), (WORDS, json.dumps(self._settings()).encode()))
 
-    def close(self) -> None:
-        """Nothing is open."""
-
-
-class Packed(Tracker):
-    """All keys of a bucket in one value: the cheapest where most of them have rows in a
-    micro-batch.
-    """
-
-    def load(self, group: Bucket, keys: list[str]) -> None:
-        """All keys, whichever are asked for: they are saved together."""
-        if (saved := self._packed.get()) is not None:
-            version, ids, blob = saved
-            _require(version)
-            group.loads([(split(bytes(ids)), bytes(blob))], version)
-        # because it is a method of Spark's
-        elif any(name not in (WAITING, TOLD) for (name,) in self._map.keys()):  # noqa: SIM118
-            raise ValueError(OTHER_LAYOUT.format("map"))
-
-    def save(self, group: Bucket, numbers: Any) -> None:
-        """All keys."""
-        self._forgotten(group)
-        self._packed.update(
-            (group.format, join(list(group.places)), group.dumps(single=self._plan.single))
-        )
-
-
-class Mapped(Tracker):
-    """A value for each key: the cheapest where few keys of a bucket have rows in a micro-batch."""
-
-    def load(self, group: Bucket, keys: list[str]) -> None:
-        """Those that are asked for."""
-        found = [(key, saved) for key in keys if (saved := self._map.getValue((key,))) is not None]
-        for _, (version, _) in found:
-            _require(version)
-        if len(found) < len(keys) and self._packed.exists():
-            raise ValueError(OTHER_LAYOUT.format("packed"))
-        for format in (FORMAT, WITH_BANDS):
-            group.loads(
-                [([key], bytes(blob)) for key, (version, blob) in found if version == format],
-                format,
-            )
-
-    def save(self, group: Bucket, numbers: Any) -> None:
-        """Those that have learned."""
-        names = list(group.places)
-        for number in numbers.tolist():
-            self._map.updateValue(
-                (names[number],), (group.format, group.dumps([number], single=self._plan.single))
-            )
-
-
-class Paged(Tracker):
-    """A value for each few dozen keys, and a list of these pages: what is read and written
-    follows the keys that have rows.
-    """
-
-    def load(self, group: Bucket, keys: list[str]) -> None:
-        """All keys of the pages that are asked for.
-
-        What is packed yet is taken whole, and becomes pages when it is saved.
-        """
-        saved = self._packed.get()
-        self._pages, self._turn, self._fresh = Pages(), 0, saved is None or saved[0] != PAGED
+    def _load_pages(self, group: Bucket, keys: list[str]) -> None:
+        """Bring all keys of the pages that hold these keys into a group."""
+        saved = self._list.get()
+        self._is_new = saved is None
+        self._pages, self._turn = Pages(), 0
         if saved is None:
             return
-        if self._fresh:
-            _require(saved[0])
-            group.loads([(split(bytes(saved[1])), bytes(saved[2]))], saved[0])
-            return
-        self._pages, self._turn = Pages(bytes(saved[1])), int.from_bytes(bytes(saved[2]), "little")
+        self._pages, self._turn = Pages(bytes(saved[0])), int(saved[1])
         wanted = set(self._pages.of(keys))
-        if (
-            self._plan.forget is not None
-        ):  # and one more, in turn, where nobody may have learned for long
+        if self._plan.forget is not None:  # one more page in turn, to find idle keys
             wanted.add(sorted(self._pages.all)[self._turn % len(self._pages.all)])
         for page in sorted(wanted):
             if (found := self._map.getValue((page.name,))) is not None:
@@ -276,11 +200,11 @@ class Paged(Tracker):
                 names = split(bytes(data))
                 group.loads([(names, bytes(data)[len(join(names)) :])], version)
 
-    def save(self, group: Bucket, numbers: Any) -> None:
-        """The pages of those that have learned, and of those that were forgotten."""
+    def _save(self, group: Bucket, numbers: Any) -> None:
+        """Write the pages of the keys that have learned, and of those that were forgotten."""
         before, names = self._pages.of(group.places), list(group.places)
         touched = self._pages.of(names[number] for number in numbers.tolist())
-        if self._forgotten(group) or self._fresh:
+        if self._forgotten(group):
             touched = before
         left, size = self._pages.of(group.places), len(self._pages.all)
         for page in sorted(touched):
@@ -289,20 +213,13 @@ class Paged(Tracker):
                 self._map.removeKey((page.name,))
             for part, keys in parts.items():
                 if keys:
-                    blob = group.dumps(
-                        [group.places[key] for key in keys], single=self._plan.single
-                    )
+                    blob = group.dumps([group.places[key] for key in keys])
                     self._map.updateValue((part.name,), (group.format, join(keys) + blob))
-        if self._fresh or len(self._pages.all) > size or self._plan.forget is not None:
-            turn = (self._turn + 1).to_bytes(8, "little")
-            self._packed.update((PAGED, self._pages.dumps(), turn))
+        if self._is_new or len(self._pages.all) > size or self._plan.forget is not None:
+            self._list.update((self._pages.dumps(), self._turn + 1))
 
-
-OTHER_LAYOUT = (
-    "the state in this checkpointLocation has the layout {!r}. Start the query with it, or "
-    "give it a new checkpointLocation."
-)
-TRACKERS: dict[str, type[Tracker]] = {"paged": Paged, "packed": Packed, "map": Mapped}
+    def close(self) -> None:
+        """Nothing is open."""
 
 
 def waits(batch: pa.RecordBatch, delay: int) -> Any:
@@ -337,7 +254,6 @@ def _require(version: int) -> None:
     if version not in (FORMAT, WITH_BANDS):
         raise ValueError(
             f"the state in this checkpointLocation has format {version}, and this version of "
-            f"swordplay reads {FORMAT} and "
-            f"{WITH_BANDS}. "
+            f"swordplay reads {FORMAT} and {WITH_BANDS}. "
             "Go on with the version that wrote it, or give the query a new checkpointLocation."
         )

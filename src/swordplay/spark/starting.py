@@ -49,26 +49,16 @@ def grouped(start: Any, bucket: Any, plan: Plan) -> Any:
             f"start was learned with other settings: {'; '.join(changed)}. Let learn_table learn "
             "with those of the stream."
         )
-    return (
-        start.select(bucket, "*")
-        .mapInArrow(_called(plan), f"bucket int, {STATES}")
-        .groupBy("bucket")
-    )
+    return start.select(bucket, "*").mapInArrow(_called, f"bucket int, {STATES}").groupBy("bucket")
 
 
-def _called(plan: Plan) -> Any:
-    """Buckets by the numbers that their groups are called."""
+def _called(batches: Any) -> Any:
+    """Replace numbers of buckets by the keys of their groups (see ``spread``)."""
+    import pyarrow as pa
 
-    def rename(batches: Any) -> Any:
-        import pyarrow as pa
-
-        for batch in batches:
-            numbers = batch.column("bucket").to_numpy()
-            yield batch.set_column(
-                0, "bucket", pa.array(called(numbers) if plan.even else numbers, type=pa.int32())
-            )
-
-    return rename
+    for batch in batches:
+        numbers = batch.column("bucket").to_numpy()
+        yield batch.set_column(0, "bucket", pa.array(called(numbers), type=pa.int32()))
 
 
 def joined(

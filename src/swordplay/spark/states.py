@@ -1,6 +1,4 @@
-"""The state of a query, as Spark's own reader of states shows it, opened: keys and their
-learners.
-"""
+"""Estimators out of the state of a query, as Spark's reader of states shows it."""
 
 from __future__ import annotations
 
@@ -19,7 +17,6 @@ from swordplay.spark.plan import Plan
 def open_state(
     fmt: int,
     blob: bytes,
-    ids: bytes | None = None,
     *,
     key: str | None = None,
     features: Sequence[str],
@@ -34,13 +31,11 @@ def open_state(
 
     Parameters
     ----------
-    fmt, blob, ids
-        As ``spark.read.format("statestore")`` shows a value: with ``stateVarName`` ``"map"`` of the
-        layout ``"paged"`` it is a page (``fmt`` and ``blob``), with ``"packed"`` of the layout
-        ``"packed"`` a bucket (``ids`` too).
+    fmt, blob
+        A page of keys, as ``spark.read.format("statestore")`` shows it with ``stateVarName``
+        ``"map"``, or a row that :func:`learn_table` has made.
     key
-        Whose learner it is, where a value holds one: of the layout ``"map"``, and of the rows of
-        :func:`learn_table`.
+        The key of the row that :func:`learn_table` has made; None for a page.
     features, loss, lags
         As the query has them.
 
@@ -57,10 +52,10 @@ def open_state(
             f"{arguments.short_repr(fmt)}."
         )
     data = bytes(blob)
-    names = [key] if key is not None else split(data) if ids is None else split(bytes(ids))
-    plan = Plan(tuple(features), loss, 0, lags, buckets=1, layout="packed", single=False)
+    names = split(data) if key is None else [key]
+    plan = Plan(tuple(features), loss, 0, lags, buckets=1)
     group = plan.group(any_settings=True)
-    group.loads([(names, data[len(join(names)) :] if ids is None and key is None else data)], fmt)
+    group.loads([(names, data[len(join(names)) :] if key is None else data)], fmt)
     return {
         key: opening.regressor(group.learner, group.record(number)[0], plan.features)
         for key, number in group.places.items()

@@ -11,7 +11,7 @@ import numpy as np
 
 from swordplay.core import arguments
 from swordplay.core.types import Domain, Learner, Loss, Vector
-from swordplay.engine import Assembled, Enclosed, NotCompilable, twin
+from swordplay.engine import Assembled, NotCompilable, twin
 from swordplay.parts.streams import LinearStream
 from swordplay.theory.ledger import Ledger
 
@@ -141,14 +141,7 @@ def _compiled(
 ) -> Ledger:
     if not isinstance(stream, LinearStream):
         raise NotCompilable("the engine plays a LinearStream; this stream is something else.")
-    domain = (
-        learner.parts.domain
-        if isinstance(learner, Assembled)
-        else learner.domain
-        if isinstance(learner, Enclosed)
-        else None
-    )
-    if domain is not None and stream.dim != (dim := domain.dim):
+    if isinstance(learner, Assembled) and stream.dim != (dim := learner.parts.domain.dim):
         raise ValueError(
             f"stream has {stream.dim} feature(s), but the learner's domain has {dim}. Make them "
             "agree."
@@ -177,15 +170,8 @@ def _compiled(
         progress=progress,
     )
     if isinstance(learner, RecordsExtremes) and len(part):
-        steepest, longest = played.steepest, played.longest
-        if steepest is None:
-            steepest = part.steepest(played.losses, part.squared_norms(), played.predictions)
-        smoothness = (
-            curvature * (_max_squared_norm(part) if longest is None else longest)
-            if math.isfinite(curvature)
-            else curvature
-        )
-        learner.watch(len(part), steepest, smoothness, float(played.losses.min()))
+        smoothness = curvature * played.longest if math.isfinite(curvature) else curvature
+        learner.watch(len(part), played.steepest, smoothness, float(played.losses.min()))
     return Ledger(
         rounds=len(part),
         total_loss=float(played.losses.sum()),

@@ -11,7 +11,6 @@ import numpy as np
 from swordplay.core.types import Array, Matrix, State, Vector
 from swordplay.estimators.bands import columns_for, tame
 from swordplay.intervals import SwordIntervals
-from swordplay.intervals.memory import is_earlier
 from swordplay.tracking.contestants import Played
 
 COVERED, WIDTH, BOUNDED = "covered", "width of intervals", "intervals with ends"
@@ -71,12 +70,8 @@ class Band:
         return self.intervals.state()
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
-        """Go on from a saved state.
-
-        Intervals of an earlier swordplay, which looked at other columns, begin anew.
-        """
-        if not is_earlier(saved):
-            self.intervals.load_state(saved)
+        """Go on from a saved state."""
+        self.intervals.load_state(saved)
 
 
 def judged(bounds: Array, targets: Vector) -> Matrix:

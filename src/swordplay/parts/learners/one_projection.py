@@ -68,15 +68,6 @@ class OneProjection(Wrapper):
         return self.inner.certificate(path_length, since)
 
     @property
-    def enclosed(self) -> Any:
-        """The learner of the ball, for an engine that plays it."""
-        return self.inner
-
-    def moved(self) -> None:
-        """Take note that the learner of the ball was played by somebody else."""
-        self._decision = None
-
-    @property
     def moment(self) -> Moment:
         """Now, for a certificate of the rounds to come."""
         return self.inner.moment
