@@ -15,9 +15,9 @@ def normalised(raw):
     return [r / sum(raw) for r in raw]
 
 
-def fixed_share(prior, losses, guesses, *, share, rate, range):
+def fixed_share(prior, losses, optimism, *, share, rate, range):
     q, history = list(prior), [list(prior)]
-    for loss, guess in zip(losses, guesses, strict=True):
+    for loss, guess in zip(losses, optimism, strict=True):
         v = normalised([qi * math.exp(-rate * li / range) for qi, li in zip(q, loss, strict=True)])
         q = [(1 - share) * vi + share * pi for vi, pi in zip(v, prior, strict=True)]
         history.append(
@@ -26,7 +26,7 @@ def fixed_share(prior, losses, guesses, *, share, rate, range):
     return history
 
 
-def ada_normal_hedge(prior, losses, guesses, *, range):
+def ada_normal_hedge(prior, losses, optimism, *, range):
     R, C, p, history = [0.0] * len(prior), [0.0] * len(prior), list(prior), [list(prior)]
     for loss in losses:
         r = [(dot(p, loss) - li) / range for li in loss]
@@ -62,12 +62,12 @@ def agreeing(guess, weights_for):
     return weights_for([low - m for m in guess])
 
 
-def adapt_ml_prod(prior, losses, guesses, *, range):
+def adapt_ml_prod(prior, losses, optimism, *, range):
     N = len(prior)
     w, V, p, expected = list(prior), [0.0] * N, list(prior), [0.0] * N
     eta = [min(0.5, math.sqrt(math.log(max(N, 2))))] * N
     history = [p]
-    for loss, guess in zip(losses, guesses, strict=True):
+    for loss, guess in zip(losses, optimism, strict=True):
         r = [(dot(p, loss) - li) / range for li in loss]
         V = [v + (ri - ei) ** 2 for v, ri, ei in zip(V, r, expected, strict=True)]
         after = [min(0.5, math.sqrt(math.log(max(N, 2)) / (1 + v))) for v in V]
@@ -94,11 +94,11 @@ def integral(R, V):
     )[0]
 
 
-def squint(prior, losses, guesses, *, range):
+def squint(prior, losses, optimism, *, range):
     N = len(prior)
     R, V, p, expected = [0.0] * N, [0.0] * N, list(prior), [0.0] * N
     history = [p]
-    for loss, guess in zip(losses, guesses, strict=True):
+    for loss, guess in zip(losses, optimism, strict=True):
         r = [(dot(p, loss) - li) / range for li in loss]
         R = [a + b for a, b in zip(R, r, strict=True)]
         V = [v + (ri - ei) ** 2 for v, ri, ei in zip(V, r, expected, strict=True)]

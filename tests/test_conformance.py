@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 import swordplay as sp
-from swordplay.core.types import Setting
+from swordplay.core.types import GameConstants
 from swordplay.parts import rates
 from swordplay.parts.domains import Shrunken
 from swordplay.parts.experts import (
     AdaGradNorm,
     Constant,
-    CurvedExperts,
+    NewtonExperts,
     OEGDExperts,
     OGDExperts,
     OptimisticExperts,
@@ -86,7 +86,7 @@ EXPERTS = {
     "OEGD, adaptive": lambda domain: OEGDExperts(domain, AdaGradNorm(domain.diameter)),
     "optimistic": lambda domain: OptimisticExperts(domain, Constant([0.01, 0.1, 1.0])),
     "optimistic, adaptive": lambda domain: OptimisticExperts(domain, AdaGradNorm(domain.diameter)),
-    "curved": lambda domain: CurvedExperts(domain, [0.5, 0.9, 0.999], 0.1),
+    "curved": lambda domain: NewtonExperts(domain, [0.5, 0.9, 0.999], 0.1),
 }
 TOLD = {"horizon": 40, "gradient_bound": 5.0, "smoothness": 3.0}
 SINGLES = {
@@ -147,7 +147,7 @@ METAS = {
     ),
 }
 WEIGHING = {
-    "Hedge": lambda: sp.metas.OptimisticHedge(rates.Fixed(0.3), Setting(1.0)),
+    "Hedge": lambda: sp.metas.OptimisticHedge(rates.Fixed(0.3), GameConstants(1.0)),
     "fixed share": sp.metas.FixedShare,
     "AdaNormalHedge": sp.metas.AdaNormalHedge,
     "Adapt-ML-Prod": sp.metas.AdaptMLProd,
@@ -354,14 +354,14 @@ class WrongExperts(OGDExperts):
             case "feasible":
                 moved = moved._replace(points=moved.points + 0.5)
             case "writes":
-                state.energy[:] += 1.0
-            case "surprise":
-                move = move._replace(surprise=0.01 * move.surprise)
+                state.squared_error_sum[:] += 1.0
+            case "squared_error":
+                move = move._replace(squared_error=0.01 * move.squared_error)
             case "uphill":
                 uphill = self.domain.project(2 * state.points - moved.points)
                 moved = moved._replace(points=uphill, base=uphill)
             case "negative":
-                move = move._replace(lead=-np.ones(2))
+                move = move._replace(squared_lookahead=-np.ones(2))
         return moved, move
 
 
@@ -372,9 +372,9 @@ class WrongExperts(OGDExperts):
         ("outside", "asked for in the domain only"),
         ("feasible", "the points stay in the domain|asked for in the domain only"),
         ("writes", "writes into no state"),
-        ("surprise", "regret stays below"),
+        ("squared_error", "regret stays below"),
         ("uphill", "regret stays below"),
-        ("negative", "lead is never negative"),
+        ("negative", "squared_lookahead is never negative"),
     ],
 )
 def test_wrong_experts_are_caught(wrong, promise):

@@ -10,28 +10,30 @@ from hypothesis import strategies as st
 
 import swordplay as sp
 from strategies import tracking
-from swordplay.core.types import Setting
+from swordplay.core.types import GameConstants
 from swordplay.parts import rates
-from swordplay.parts.rates import Signal
+from swordplay.parts.rates import OptimismError
 from swordplay.parts.streams import drift
 from tolerances import ROUNDING
 
-SETTING = Setting(diameter=2.0, gradient_bound=3.0)
+CONSTANTS = GameConstants(diameter=2.0, gradient_bound=3.0)
 LAM = math.log(5)
 
 
-def run(rate, signals, setting=SETTING, entropy=LAM):
-    """States before round 1, 2, ..., and the rounds after which the meta was to start afresh."""
-    states, restarts = [rate.start(setting, entropy)], []
+def run(rate, signals, constants=CONSTANTS, entropy=LAM):
+    """States before round 1, 2, ..., and the rounds after which the meta was to start restart."""
+    states, restarts = [rate.start(constants, entropy)], []
     for t, signal in enumerate(signals, start=1):
-        state, afresh = rate.step(states[-1], signal, setting, entropy)
+        state, restart = rate.step(states[-1], signal, constants, entropy)
         states.append(state)
-        if afresh:
+        if restart:
             restarts.append(t)
     return states, restarts
 
 
-signals = st.lists(st.builds(Signal, st.floats(0.0, 10.0), st.floats(0.0, 10.0)), max_size=40)
+signals = st.lists(
+    st.builds(OptimismError, st.floats(0.0, 10.0), st.floats(0.0, 10.0)), max_size=40
+)
 
 
 @given(signals, st.floats(1e-3, 1e3))
@@ -43,7 +45,7 @@ def test_a_fixed_rate_is_fixed(seen, value):
 
 @given(signals)
 def test_the_self_confident_rate_is_its_formula(seen):
-    A = np.concatenate([[0.0], np.cumsum([signal.mismatch for signal in seen])])
+    A = np.concatenate([[0.0], np.cumsum([signal.loss_error for signal in seen])])
     states, restarts = run(rates.SelfConfident(cap=0.2), seen)
     expected = np.minimum(0.2, np.sqrt(LAM / (2 * (36.0 + A))))
     np.testing.assert_allclose([state.value for state in states], expected, rtol=ROUNDING)
@@ -57,14 +59,16 @@ def test_the_self_confident_rate_never_rises(seen, offset, factor):
     ]
     assert all(later <= earlier for earlier, later in pairwise(values))
     grown = rates.SelfConfident(offset=1.0)
-    state = grown.start(SETTING, LAM)
-    after, _ = grown.step(state, Signal(1e-9, 0.0), SETTING, entropy=10 * LAM)
+    state = grown.start(CONSTANTS, LAM)
+    after, _ = grown.step(state, OptimismError(1e-9, 0.0), CONSTANTS, entropy=10 * LAM)
     assert after.value <= state.value
 
 
 def test_without_an_offset_the_rate_is_infinite_until_losses_differ_from_guesses():
     states, _ = run(
-        rates.SelfConfident(offset=0.0), [Signal(0.0, 1.0), Signal(0.5, 0.0)], Setting(2.0)
+        rates.SelfConfident(offset=0.0),
+        [OptimismError(0.0, 1.0), OptimismError(0.5, 0.0)],
+        GameConstants(2.0),
     )
     assert [state.value for state in states[:2]] == [math.inf, math.inf]
     assert states[2].value == pytest.approx(math.sqrt(LAM))
@@ -72,9 +76,9 @@ def test_without_an_offset_the_rate_is_infinite_until_losses_differ_from_guesses
 
 @given(signals, st.floats(1e-3, 1.0))
 def test_a_floor_counts_the_largest_surprise(seen, floor):
-    A = np.concatenate([[0.0], np.cumsum([signal.mismatch for signal in seen])])
-    largest = np.maximum.accumulate([0.0] + [signal.surprise for signal in seen])
-    states, _ = run(rates.SelfConfident(offset=1.0, floor=floor), seen, Setting(2.0))
+    A = np.concatenate([[0.0], np.cumsum([signal.loss_error for signal in seen])])
+    largest = np.maximum.accumulate([0.0] + [signal.gradient_error for signal in seen])
+    states, _ = run(rates.SelfConfident(offset=1.0, floor=floor), seen, GameConstants(2.0))
     np.testing.assert_allclose(
         [s.value for s in states],
         np.sqrt(LAM / (2 * (1 + A + 4 * floor**2 * largest))),
@@ -87,7 +91,7 @@ def test_doubling_restarts_exactly_when_the_total_passes_the_guess(seen, initial
     states, restarts = run(rates.Doubling(initial), seen)
     total, guess, expected = 0.0, initial, []
     for t, signal in enumerate(seen, start=1):
-        total += signal.surprise
+        total += signal.gradient_error
         passed = guess * (
             1 + rates.TIE
         )  # a total that meets its guess exactly has not passed it, whatever the rounding
@@ -102,13 +106,13 @@ def test_doubling_restarts_exactly_when_the_total_passes_the_guess(seen, initial
 
 
 def test_a_memory_fades_every_sum_and_lets_the_rate_rise():
-    """M = 4 keeps three quarters: a mismatch of 4 and a surprise of 16, then nothing.
+    """M = 4 keeps three quarters: a loss_error of 4 and a gradient_error of 16, then nothing.
 
     (floor D)^2 = 1.
     """
     rate = rates.SelfConfident(offset=0.0, factor=8.0, floor=0.5, memory=4.0)
-    assert rate.retention == 0.75
-    states, _ = run(rate, [Signal(4.0, 16.0), Signal(0.0, 0.0)])
+    assert rate.decay == 0.75
+    states, _ = run(rate, [OptimismError(4.0, 16.0), OptimismError(0.0, 0.0)])
     assert [(state.total, state.level) for state in states] == [
         (0.0, 0.0),
         (4.0, 16.0),
@@ -120,7 +124,7 @@ def test_a_memory_fades_every_sum_and_lets_the_rate_rise():
 
 @pytest.mark.parametrize(("passed", "restarts"), [(1e-13, []), (1e-11, [1])])
 def test_a_total_that_meets_its_guess_up_to_rounding_has_not_passed_it(passed, restarts):
-    assert run(rates.Doubling(4.0), [Signal(0.0, 4.0 * (1 + passed))])[1] == restarts
+    assert run(rates.Doubling(4.0), [OptimismError(0.0, 4.0 * (1 + passed))])[1] == restarts
 
 
 def test_doubling_starts_from_the_squared_gradient_bound():
@@ -139,21 +143,21 @@ def test_a_doubling_learner_watches_the_right_total_and_starts_afresh(learner):
         smoothness=1.0,
         learning_rate=rates.Doubling(initial=0.05),
     )
-    total, guesses, afresh = 0.0, [0.05], 0
+    total, optimism, restart = 0.0, [0.05], 0
     for loss in stream:
         before = made.state()
-        guess = before["optimism.trust"] * before["optimism.candidate"]
+        guess = before["optimism.trust"] * before["optimism.replayed_gradient"]
         total += float(np.square(loss.gradient(made.decision) - guess).sum())
         made.observe(loss)
         after = made.state()
         assert after["hedge.rate.total"] == pytest.approx(total)
-        if after["hedge.rate.level"] != guesses[-1]:
-            guesses.append(after["hedge.rate.level"])
+        if after["hedge.rate.level"] != optimism[-1]:
+            optimism.append(after["hedge.rate.level"])
             assert not after["hedge.cumulative"].any()  # the past is forgotten
-            afresh += 1
+            restart += 1
         assert after["hedge.rate.total"] <= after["hedge.rate.level"]
-    assert afresh >= 5
-    assert all(math.log2(b / a).is_integer() for a, b in pairwise(guesses))
+    assert restart >= 5
+    assert all(math.log2(b / a).is_integer() for a, b in pairwise(optimism))
     if (
         learner is sp.SwordSmall
     ):  # without a guess the total is the squared gradients of the run itself
@@ -208,9 +212,12 @@ def test_the_papers_rates_are_its_formulas():
         (lambda: rates.SelfConfident(floor=-1.0), "floor must be at least 0, got -1.0"),
         (lambda: rates.Doubling(0.0), "initial must be greater than 0, got 0.0"),
         (lambda: rates.Doubling(cap="x"), "cap must be a real number, got 'x'"),
-        (lambda: rates.Doubling().start(Setting(1.0), LAM), "initial must be given to Doubling"),
         (
-            lambda: rates.SelfConfident().start(Setting(1.0), LAM),
+            lambda: rates.Doubling().start(GameConstants(1.0), LAM),
+            "initial must be given to Doubling",
+        ),
+        (
+            lambda: rates.SelfConfident().start(GameConstants(1.0), LAM),
             "offset must be given to SelfConfident",
         ),
         (

@@ -55,14 +55,15 @@ if _TYPE_CHECKING:
     )
     from swordplay.parts.streams import LinearStream, PlantedStream
     from swordplay.theory import bounds, hindsight
-    from swordplay.theory.constants import gradient_bound, smoothness
     from swordplay.theory.game import Round, play, rounds
     from swordplay.theory.ledger import Ledger
     from swordplay.theory.quantities import (
         Quantity,
         comparator_loss,
         empirical_gradient_variation,
+        gradient_bound,
         path_length,
+        smoothness,
         squared_gradients,
         squared_path_length,
     )
@@ -146,11 +147,10 @@ _HOMES = {
         SquaredLoss WeightedLoss""",
     "swordplay.parts.streams": "LinearStream PlantedStream",
     "swordplay.theory": "bounds hindsight",
-    "swordplay.theory.constants": "gradient_bound smoothness",
     "swordplay.theory.game": "Round play rounds",
     "swordplay.theory.ledger": "Ledger",
     "swordplay.theory.quantities": """Quantity comparator_loss empirical_gradient_variation
-        path_length squared_gradients squared_path_length""",
+        gradient_bound path_length smoothness squared_gradients squared_path_length""",
     "swordplay.theory.variation": "function_variation gradient_variation",
     "swordplay.api": "track",
 }

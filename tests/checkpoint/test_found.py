@@ -11,7 +11,7 @@ from swordplay.core.state import Field, check, check_number
 from swordplay.keyed import Keyed
 from swordplay.keyed.folder import Folder
 from swordplay.late import LateModel
-from swordplay.parts.metas.sleeping import CoinBetting, Life, Multiplicative, Normal
+from swordplay.parts.learners.saol_cbce_sacs import CoinBetting, Life, Multiplicative, Normal
 from swordplay.serving.limits import Bounds
 from swordplay.serving.models import Models
 from swordplay.sklearn import SwordClassifier, SwordRegressor
@@ -113,7 +113,7 @@ def curved(meta=None):
 @pytest.mark.parametrize(
     ("meta", "entry", "place", "value"),
     [
-        (None, "experts.0.faded", 0, -1.0),
+        (None, "experts.0.discounted_squares", 0, -1.0),
         (None, "experts.0.curvature", (0, 0, 1), 1e9),  # not symmetric
         (None, "experts.0.curvature", (0, 0, 0), -1e3),  # bent downwards
         (sp.metas.AdaNormalHedge, "hedge.regrets", 0, 1e101),

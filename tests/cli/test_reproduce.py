@@ -12,8 +12,7 @@ from rich.console import Console
 
 import swordplay
 from swordplay.cli import reproduction, run, tables
-from swordplay.theory.reproduce import INSTANCES, Row, horizons, reproduce
-from swordplay.theory.reproduce.entries import ENTRIES
+from swordplay.theory.reproduce import ENTRIES, INSTANCES, Row, horizons, reproduce
 
 SHORT = "20"
 COLOURED = re.compile(r"\x1b\[[0-9;]*3[0-8]")

@@ -145,7 +145,7 @@ def test_a_changed_constant_reaches_the_machine_code_on_disk(tmp_path):
     (package / "probe.py").write_text(KERNEL, encoding="utf-8")
     assert fresh(package, ASK) == [2e-12, 0]
     changed(
-        package / "theory" / "game.py", "The repeated game,", "The game, repeated,"
+        package / "theory" / "game.py", "The repeated game between", "The game, repeated, between"
     )  # nothing of it can be frozen
     with (package / "parts" / "rates.py").open("a", encoding="utf-8") as rates:
         rates.write("# a comment\n")

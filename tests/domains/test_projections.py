@@ -148,7 +148,10 @@ class TestRefusals:
         ),
         (lambda: sp.Box([0.0], [1.0, 1.0]), "upper must have length 1, got length 2"),
         (lambda: sp.Box([0.0], [np.inf]), "upper must be finite, got inf"),
-        (lambda: sp.Box([1.0, 1.0], [1.0, 1.0]), "upper must exceed lower somewhere"),
+        (
+            lambda: sp.Box([1.0, 1.0], [1.0, 1.0]),
+            "upper must exceed lower in at least one",
+        ),
         (lambda: sp.Box([], []), "lower must not be empty"),
         (lambda: sp.Simplex(1), "dim must be at least 2, got 1"),
         (lambda: sp.Simplex(3, 0.0), "total must be greater than 0"),

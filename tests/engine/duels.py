@@ -17,7 +17,7 @@ import scipy.sparse
 
 import swordplay as sp
 from swordplay.core.types import Domain, State
-from swordplay.parts.learners import certificate
+from swordplay.parts.learners.certificate import CertificateState
 from tolerances import HALF_A_BIT, LAST_BIT, OWN_SPREAD, TWIN
 
 LOSSES = ("squared", "logistic", "huber")
@@ -76,8 +76,8 @@ class Duel:
             "points": reach,
             "base": reach,
             "offset": D,
-            "replay": G,
-            "energy": G**2,
+            "expected_gradient": G,
+            "squared_error_sum": G**2,
             "advantage": G * D,
             "drift": G * D,
             "swing": G * D,
@@ -86,11 +86,11 @@ class Duel:
             "heading": G,
             "farthest": D**2,
             "cumulative": G * D,
-            "guesses": G * reach,
+            "optimism": G * reach,
             "weights": 1.0,
             "total": min((G * D) ** 2, G**2),
             "level": G**2,
-            "candidate": G,
+            "replayed_gradient": G,
             "difference": G**2,
             "magnitude": G**2,
             "trust": 1.0,
@@ -311,11 +311,11 @@ def cancelled(duel: Duel, learner: Any, path: float) -> float:
     """
     inside = getattr(learner, "inner", learner)
     sums, base = inside._state.certificate, inside._base
-    steady = np.broadcast_to(inside._steady, len(base))
+    constant = np.broadcast_to(inside._constant_steps, len(base))
 
     def value(k: int) -> float:
-        own = certificate.CertificateState(*(part[k : k + 1] for part in sums))
-        return certificate.value(own, inside._around, path, steady[k : k + 1], base[k : k + 1])
+        own = CertificateState(*(part[k : k + 1] for part in sums))
+        return own.bound(inside._geometry, path, base[k : k + 1], constant[k : k + 1])
 
     best = min(range(len(base)), key=value)
     if sums.swing[best] == 0.0:

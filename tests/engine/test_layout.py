@@ -11,7 +11,6 @@ import pytest
 import swordplay as sp
 from swordplay import river
 from swordplay.core import checkpoint
-from swordplay.core.state import save
 from swordplay.engine import record, saved
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE, VECTOR, fields, kept_names
 from swordplay.estimators.mixture import Mixture
@@ -44,12 +43,11 @@ MAKES = {
 }
 
 
-def engine_of(make, of_before=False):
-    """``of_before``: as it was when states held arrays, a ``Sword`` without capped experts."""
-    learner = MAKES[make]()
-    if of_before and isinstance(learner, sp.Sword):
-        learner.load_state(save(learner._begun(())))
-    return sp.engine.twin(learner, "squared")
+FIXED_POOLS = [name for name in MAKES if name not in ("Sword", "Simplex")]
+
+
+def engine_of(make):
+    return sp.engine.twin(MAKES[make](), "squared")
 
 
 def arrays_of(engine):
@@ -73,12 +71,16 @@ def arrays_of(engine):
     }
 
 
+def names_of(engine):
+    return engine.compact_state()
+
+
 @pytest.mark.parametrize(
-    "write", [arrays_of, lambda engine: engine.compact_state()], ids=["arrays", "names"]
+    ("make", "write"),
+    [(make, arrays_of) for make in FIXED_POOLS] + [(make, names_of) for make in MAKES],
 )
-@pytest.mark.parametrize("make", MAKES)
 def test_a_saved_engine_goes_on_bit_by_bit(make, write):
-    first, second = engine_of(make, of_before=write is arrays_of), engine_of(make)
+    first, second = engine_of(make), engine_of(make)
     first.play(FEATURES[:LEARNED], TARGETS[:LEARNED])
     if make != "Simplex":
         first.predict(
@@ -94,9 +96,9 @@ def test_a_saved_engine_goes_on_bit_by_bit(make, write):
     assert all(np.array_equal(ours[name], theirs[name]) for name in ours)
 
 
-@pytest.mark.parametrize("make", MAKES)
+@pytest.mark.parametrize("make", FIXED_POOLS)
 def test_engines_that_were_saved_before_go_on(make):
-    fresh, loaded = engine_of(make, of_before=True), engine_of(make)
+    fresh, loaded = engine_of(make), engine_of(make)
     fresh.play(FEATURES[:LEARNED], TARGETS[:LEARNED])
     loaded.load_compact_state(checkpoint.load(GOLDEN / f"{make}.ckpt", kind="engine"))
     a, b = (engine.play(FEATURES[LEARNED:], TARGETS[LEARNED:]) for engine in (fresh, loaded))
@@ -108,19 +110,7 @@ def test_engines_that_were_saved_before_go_on(make):
     )
 
 
-def test_which_experts_a_sword_began_with_stands_in_its_state():
-    """A Sword of before goes on without capped experts, and an engine that has loaded one loads
-    one of today as well.
-    """
-    old, new, loads = engine_of("Sword", of_before=True), engine_of("Sword"), engine_of("Sword")
-    for engine in (old, new):
-        engine.play(FEATURES[:LEARNED], TARGETS[:LEARNED])
-    for engine in (old, new, old):
-        loads.load_compact_state(engine.compact_state())
-        assert loads.memory.experts == engine.memory.experts
-        assert loads.memory.config[CONFIG.capped] == engine.memory.config[CONFIG.capped]
-        assert loads.memory.make == engine.memory.make
-    assert old.memory.make != new.memory.make
+def test_a_pool_of_fixed_size_has_no_capped_experts():
     other = engine_of("OGD")
     settings = dict(
         zip(

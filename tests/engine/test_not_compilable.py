@@ -1,4 +1,4 @@
-"""Parts that the engine does not know: left to choose, play goes on readably.
+"""Composition that the engine does not know: left to choose, play goes on readably.
 
 Asked for the engine, it says why not.
 """
@@ -13,9 +13,9 @@ import pytest
 
 import swordplay as sp
 from engine.duels import duel
-from swordplay.core.types import Setting
+from swordplay.core.types import GameConstants
 from swordplay.engine import NotCompilable
-from swordplay.parts.learners.ensemble import Ensemble
+from swordplay.parts.learners.meta_expert import MetaExpertLearner
 
 GAME = duel(0, "squared", rounds=30)
 BALL, DIM = GAME.domain, GAME.domain.dim
@@ -24,16 +24,16 @@ BALL, DIM = GAME.domain, GAME.domain.dim
 class Steady:
     """A rate of a stranger's own, which happens to be fixed."""
 
-    retention = 1.0
+    decay = 1.0
 
     def __init__(self) -> None:
         self._fixed = sp.rates.Fixed(0.5)
 
-    def start(self, setting: Setting, entropy: float) -> Any:
-        return self._fixed.start(setting, entropy)
+    def start(self, constants: GameConstants, entropy: float) -> Any:
+        return self._fixed.start(constants, entropy)
 
-    def step(self, state: Any, signal: Any, setting: Setting, entropy: float) -> Any:
-        return self._fixed.step(state, signal, setting, entropy)
+    def step(self, state: Any, signal: Any, constants: GameConstants, entropy: float) -> Any:
+        return self._fixed.step(state, signal, constants, entropy)
 
 
 class HalfSpace:
@@ -101,8 +101,8 @@ def with_part(**changed: Any) -> Callable[[], Any]:
     def make() -> Any:
         plain = sp.SwordBest(BALL, **GAME.constants).parts
         parts = plain._replace(**changed)
-        hedge = sp.metas.OptimisticHedge(parts.rate, parts.setting)
-        return Ensemble(parts.domain, parts.experts, parts.prior, hedge, parts.optimism)
+        hedge = sp.metas.OptimisticHedge(parts.rate, parts.constants)
+        return MetaExpertLearner(parts.domain, parts.experts, parts.prior, hedge, parts.optimism)
 
     return make
 

@@ -157,5 +157,5 @@ def energies(now: float, before: float, a: np.ndarray, b: np.ndarray) -> tuple[f
     found = []
     for row, target in ((b, -before), (a, -now)):
         model.learn(row, target)
-        found.append(float(model.state()["experts.0.energy"][0]))
+        found.append(float(model.state()["experts.0.squared_error_sum"][0]))
     return found[0], found[1]

@@ -10,8 +10,8 @@ from tests.tolerances import TWIN
 
 import swordplay as sp
 from swordplay import bounds
-from swordplay.parts.experts import CurvedExperts
-from swordplay.parts.learners.curved import RIDGE, curved_discounts
+from swordplay.parts.experts import NewtonExperts
+from swordplay.parts.learners.metagrad_curved import RIDGE, curved_discounts
 
 DISCOUNTS = [0.5, 0.9, 0.99]
 
@@ -62,7 +62,7 @@ def naive_step(expert, gamma, rho, domain, gradient):
     "domain", [sp.Ball(3, 3.0), sp.Box([-1.0, 0.0, 0.0], [1.0, 2.0, 0.5])], ids=["ball", "box"]
 )
 def test_beside_plain_python(kind, domain):
-    experts = CurvedExperts(domain, DISCOUNTS, 0.3)
+    experts = NewtonExperts(domain, DISCOUNTS, 0.3)
     state = experts.start()
     naive = [(domain.center.copy(), [[0.0] * 3 for _ in range(3)], 0.0) for _ in DISCOUNTS]
     for loss in losses(kind, np.random.default_rng(1), 60, 3):
@@ -72,14 +72,14 @@ def test_beside_plain_python(kind, domain):
             for one, g in zip(naive, DISCOUNTS, strict=True)
         ]
         np.testing.assert_allclose(state.points, [x for x, _, _ in naive], rtol=0, atol=1e4 * TWIN)
-        np.testing.assert_allclose(state.faded, [E for _, _, E in naive], rtol=1e-9)
+        np.testing.assert_allclose(state.discounted_squares, [E for _, _, E in naive], rtol=1e-9)
 
 
 def test_squared_losses_are_discounted_least_squares():
     rng, gamma = np.random.default_rng(2), 0.95
     rows = rng.normal(size=(80, 4))
     targets = rows @ np.array([0.5, -0.2, 0.1, 0.3])
-    experts = CurvedExperts(sp.Ball(4, 100.0), [gamma], 1e-9)
+    experts = NewtonExperts(sp.Ball(4, 100.0), [gamma], 1e-9)
     state = experts.start()
     for a, y in zip(rows, targets, strict=True):
         state, _ = experts.step(state, sp.SquaredLoss(a, y).gradient)
@@ -95,7 +95,7 @@ def share_used(seed):
     """
     rng = np.random.default_rng(seed)
     domain, T = sp.Ball(3, 50.0), 90
-    experts, gammas = CurvedExperts(domain, DISCOUNTS, 0.1), np.array(DISCOUNTS)
+    experts, gammas = NewtonExperts(domain, DISCOUNTS, 0.1), np.array(DISCOUNTS)
     comparators = rng.normal(size=(3, 3))[np.minimum(np.arange(T) // 30, rng.integers(0, 3))]
     rows = rng.normal(size=(T, 3)) * [1.0, 0.1, 3.0]
     targets = np.einsum("ij,ij->i", rows, comparators) + 0.1 * rng.normal(size=T)
@@ -135,7 +135,7 @@ def test_regret_stays_below_the_bound():
 @pytest.mark.parametrize("first", range(QUICK, QUICK + DEEP, CHUNK))
 def test_regret_stays_below_the_bound_in_the_campaign(first, record_property):
     used = max(share_used(seed) for seed in range(first, first + CHUNK))
-    record_property("used", {"CurvedExperts": float(used)})
+    record_property("used", {"NewtonExperts": float(used)})
     assert used <= 1.0
 
 
@@ -188,7 +188,7 @@ def test_the_bound_refuses_what_makes_no_sense():
 
 def test_no_step_is_longer_than_the_diameter_over_the_ridge():
     domain = sp.Ball(2, 1e6)
-    experts = CurvedExperts(domain, [0.5], 4.0)
+    experts = NewtonExperts(domain, [0.5], 4.0)
     state = experts.start()
     for t in range(2500):  # the second column stands still until its past has faded to nothing
         row = [1.0, 0.0] if t < 2400 else [1.0, (-1.0) ** t]
@@ -252,10 +252,10 @@ def test_the_grid():
 )
 def test_what_makes_no_sense_is_refused(discounts, ridge, words):
     with pytest.raises(ValueError, match=words):
-        CurvedExperts(sp.Ball(2), discounts, ridge)
+        NewtonExperts(sp.Ball(2), discounts, ridge)
 
 
 def test_a_grid_does_not_grow():
-    experts = CurvedExperts(sp.Ball(2), [0.5], 1.0)
-    with pytest.raises(NotImplementedError, match="all there from the start"):
-        experts.fork(experts.start())
+    experts = NewtonExperts(sp.Ball(2), [0.5], 1.0)
+    with pytest.raises(NotImplementedError, match="cannot be copied"):
+        experts.copy_last(experts.start())

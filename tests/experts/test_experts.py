@@ -10,7 +10,7 @@ import naive
 import swordplay as sp
 from strategies import seeds, tracking, tracking_losses
 from swordplay.parts.experts import AdaGradNorm, Constant, OEGDExperts, OGDExperts
-from swordplay.parts.experts.expert import strides
+from swordplay.parts.experts.expert import step_vectors
 from tolerances import ROUNDING, TWIN
 
 POOL = [0.01, 0.1, 0.5]
@@ -45,19 +45,23 @@ def test_a_move_reports_what_happened(kind):
         after, move = experts.step(state, loss.gradient)
         gradients = loss.gradient(state.points)
         np.testing.assert_allclose(
-            move.surprise, np.square(gradients - state.replay).sum(axis=1), rtol=ROUNDING
+            move.squared_error,
+            np.square(gradients - state.expected_gradient).sum(axis=1),
+            rtol=ROUNDING,
         )
         np.testing.assert_allclose(
-            move.lead, np.square(state.points - state.base).sum(axis=1), rtol=ROUNDING
+            move.squared_lookahead, np.square(state.points - state.base).sum(axis=1), rtol=ROUNDING
         )
-        np.testing.assert_allclose(after.energy, state.energy + move.surprise, rtol=ROUNDING)
+        np.testing.assert_allclose(
+            after.squared_error_sum, state.squared_error_sum + move.squared_error, rtol=ROUNDING
+        )
         np.testing.assert_array_equal(move.step_sizes, POOL)
         state = after
     if kind is OGDExperts:
-        assert not move.lead.any()
-        assert not state.replay.any()
+        assert not move.squared_lookahead.any()
+        assert not state.expected_gradient.any()
     else:
-        np.testing.assert_array_equal(state.replay, loss.gradient(state.base))
+        np.testing.assert_array_equal(state.expected_gradient, loss.gradient(state.base))
 
 
 @both_kinds
@@ -66,17 +70,21 @@ def test_adaptive_steps_measure_the_gradients(kind, seed):
     """OGD's step of round t already knows q_t; OEGD's knows q_{t-1}, except where that is 0."""
     domain = sp.Ball(2, 3.0)
     experts = kind(domain, AdaGradNorm(domain.diameter))
-    state, energy = experts.fork(experts.fork(experts.start())), np.zeros(3)
+    state, squared_error_sum = experts.copy_last(experts.copy_last(experts.start())), np.zeros(3)
     multipliers = np.array([0.5, 1.0, 2.0])
     for loss in tracking_losses(domain, 6, np.random.default_rng(seed)):
         state, move = experts.step(state, loss.gradient)
-        used = energy + move.surprise if kind is OGDExperts or not energy.all() else energy
+        used = (
+            squared_error_sum + move.squared_error
+            if kind is OGDExperts or not squared_error_sum.all()
+            else squared_error_sum
+        )
         np.testing.assert_allclose(
             move.step_sizes, multipliers * 6.0 / np.sqrt(used), rtol=ROUNDING
         )
-        energy = energy + move.surprise
+        squared_error_sum = squared_error_sum + move.squared_error
         np.testing.assert_allclose(
-            experts.step_sizes(state), multipliers * 6.0 / np.sqrt(energy), rtol=ROUNDING
+            experts.step_sizes(state), multipliers * 6.0 / np.sqrt(squared_error_sum), rtol=ROUNDING
         )
 
 
@@ -97,19 +105,22 @@ def test_a_fork_copies_the_fastest_and_doubles_its_step(kind):
     state = experts.start()
     for loss in tracking_losses(domain, 5, np.random.default_rng(1)):
         state, _ = experts.step(state, loss.gradient)
-    forked = experts.fork(state)
+    forked = experts.copy_last(state)
     np.testing.assert_allclose(forked.points[0], state.points[0], rtol=ROUNDING)
     np.testing.assert_array_equal(forked.base, np.repeat(state.base, 2, axis=0))
-    np.testing.assert_array_equal(forked.energy, np.repeat(state.energy, 2))
+    np.testing.assert_array_equal(forked.squared_error_sum, np.repeat(state.squared_error_sum, 2))
     slow, fast = experts.step_sizes(forked)
     assert fast == 2 * slow
-    expected = domain.project(forked.base[1] - fast * forked.replay[1])  # for OGD the replay is 0
+    expected = domain.project(
+        forked.base[1] - fast * forked.expected_gradient[1]
+    )  # for OGD the expected_gradient is 0
     np.testing.assert_allclose(forked.points[1], expected, rtol=ROUNDING)
 
 
 def test_an_infinite_step_stands_still():
     np.testing.assert_array_equal(
-        strides(np.array([np.inf, 2.0]), np.array([[0.0, 0.0], [1.0, 1.0]])), [[0, 0], [2.0, 2.0]]
+        step_vectors(np.array([np.inf, 2.0]), np.array([[0.0, 0.0], [1.0, 1.0]])),
+        [[0, 0], [2.0, 2.0]],
     )
 
 

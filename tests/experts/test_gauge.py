@@ -1,4 +1,4 @@
-"""The gauge and the steps that are made of it, beside values computed by hand."""
+"""The scale and the steps that are made of it, beside values computed by hand."""
 
 import math
 
@@ -7,77 +7,83 @@ import pytest
 
 import swordplay as sp
 from swordplay.engine.layout import LIVE
-from swordplay.parts.experts import AdaGradNorm, Gauge, GaugedSteps
-from swordplay.parts.experts.step_sizes import PATIENCE, caution
+from swordplay.parts.experts import AdaGradNorm, CappedAdaGrad, DomainScale
+from swordplay.parts.experts.step_sizes import AVERAGED_ROUNDS, step_shrink
 from tolerances import ROUNDING, TWIN
 
 
 def test_a_gauge_by_hand():
-    gauge = Gauge().after(2.0, 0.0, 0.0)
-    assert gauge == (2.0, 0.0, (), ())  # no gradient: nobody knows how wide
-    gauge = gauge.after(1.0, 3.0, 0.0)
-    assert gauge == (2.0, 3.0, (), ())  # 2 |g| / L = 2 * 3 / 2, L the largest so far
-    assert gauge.after(4.0, 90.0, 1.25) == (
+    scale = DomainScale().after(2.0, 0.0, 0.0)
+    assert scale == (2.0, 0.0, 1.0)  # no gradient: nobody knows how wide
+    scale = scale.after(1.0, 3.0, 0.0)
+    assert scale == (2.0, 3.0, 1.0)  # 2 |g| / L = 2 * 3 / 2, L the largest so far
+    assert scale.after(4.0, 90.0, 1.25) == (
         4.0,
         3.0,
-        (),
-        (),
+        1.0,
     )  # only the first gradient starts it; 2 * 1.25 and 90 / (4 * 8) are less
-    assert gauge.after(2.0, 80.0, 1.25) == (
+    assert scale.after(2.0, 80.0, 1.25) == (
         2.0,
         5.0,
-        (),
-        (),
+        1.0,
     )  # 80 / (2 * 8): two steps of the capped descent expert
-    assert gauge.after(0.5, 1.0, 1.75) == (2.0, 3.5, (), ())  # 2 * 1.75
+    assert scale.after(0.5, 1.0, 1.75) == (2.0, 3.5, 1.0)  # 2 * 1.75
 
 
 def test_of_losses_without_a_smoothness_the_whole_domain_is_of_use():
-    assert Gauge().after(0.0, 1e-9, 0.0) == (0.0, math.inf, (), ())
+    assert DomainScale().after(0.0, 1e-9, 0.0) == (0.0, math.inf, 1.0)
 
 
 def test_steps_by_hand():
-    energy = np.array([4.0, 4.0, 16.0])
+    squared_error_sum = np.array([4.0, 4.0, 16.0])
     # D = 10: the capped step is min(10 / (2 * 2), 1 / (2 * 0.25)) = min(2.5, 2); the others are
-    # made for a span of 6.
+    # made for a width of 6.
     np.testing.assert_allclose(
-        GaugedSteps(10.0, Gauge(0.25, 6.0)).sizes(energy), [2.0, 3.0, 3.0], rtol=ROUNDING
+        CappedAdaGrad(10.0, DomainScale(0.25, 6.0)).sizes(squared_error_sum),
+        [2.0, 3.0, 3.0],
+        rtol=ROUNDING,
     )
-    # L = 0.1: 1 / (2 * 0.1) = 5 is no cap; averaged over 8 rounds it is 0.625. A span beyond D is
+    # L = 0.1: 1 / (2 * 0.1) = 5 is no cap; averaged over 8 rounds it is 0.625. A width beyond D is
     # D.
     np.testing.assert_allclose(
-        GaugedSteps(10.0, Gauge(0.1, 60.0)).sizes(energy), [2.5, 5.0, 5.0], rtol=ROUNDING
+        CappedAdaGrad(10.0, DomainScale(0.1, 60.0)).sizes(squared_error_sum),
+        [2.5, 5.0, 5.0],
+        rtol=ROUNDING,
     )
     np.testing.assert_allclose(
-        GaugedSteps(10.0, Gauge(0.1, 60.0), 8).sizes(energy), [0.625, 5.0, 5.0], rtol=ROUNDING
+        CappedAdaGrad(10.0, DomainScale(0.1, 60.0), 8).sizes(squared_error_sum),
+        [0.625, 5.0, 5.0],
+        rtol=ROUNDING,
     )
     # Nobody knows the smoothness: the steps of AdaGradNorm.
     np.testing.assert_array_equal(
-        GaugedSteps(10.0, Gauge(0.0, math.inf)).sizes(energy), AdaGradNorm(10.0).sizes(energy)
+        CappedAdaGrad(10.0, DomainScale(0.0, math.inf)).sizes(squared_error_sum),
+        AdaGradNorm(10.0).sizes(squared_error_sum),
     )
-    assert GaugedSteps(10.0, Gauge()).count() == 1
-    assert np.isinf(GaugedSteps(10.0, Gauge(3.0, 0.0)).sizes(np.zeros(4))).all()
+    assert CappedAdaGrad(10.0, DomainScale()).count() == 1
+    assert np.isinf(CappedAdaGrad(10.0, DomainScale(3.0, 0.0)).sizes(np.zeros(4))).all()
 
 
 def test_what_a_copy_inherits_by_hand():
-    """Of a pool of two the copy has c = 2: with a span of 3 and L = 0.5 an energy of (2 * 3 *
-    0.5)^2 is a step of 1/L.
+    """Of a pool of two the copy has c = 2: with a width of 3 and L = 0.5 a sum of
+    (2 * 3 * 0.5)^2 is a step of 1/L.
     """
-    energy, gauge = np.array([1.0, 4.0]), Gauge(0.5, 3.0)
-    assert GaugedSteps(25.0, gauge).inherited(energy) == 9.0
-    assert GaugedSteps(25.0, gauge).sizes(np.append(energy, 9.0))[2] == 2.0
+    squared_error_sum, scale = np.array([1.0, 4.0]), DomainScale(0.5, 3.0)
+    assert CappedAdaGrad(25.0, scale).sum_of_copy(squared_error_sum) == 9.0
+    assert CappedAdaGrad(25.0, scale).sizes(np.append(squared_error_sum, 9.0))[2] == 2.0
     assert (
-        GaugedSteps(24.0, gauge).inherited(energy) == 4.0
+        CappedAdaGrad(24.0, scale).sum_of_copy(squared_error_sum) == 4.0
     )  # no more than eight spans: walls are near
     assert (
-        GaugedSteps(25.0, gauge).inherited(np.array([1.0, 16.0])) == 16.0
+        CappedAdaGrad(25.0, scale).sum_of_copy(np.array([1.0, 16.0])) == 16.0
     )  # shorter steps than that are its own affair
     assert (
-        GaugedSteps(25.0, Gauge(0.5, 3.0, caution=2.0)).inherited(energy) == 4.0
+        CappedAdaGrad(25.0, DomainScale(0.5, 3.0, step_shrink=2.0)).sum_of_copy(squared_error_sum)
+        == 4.0
     )  # (2 * 3/4 * 0.5)^2 is less
-    assert GaugedSteps(25.0, gauge).inherited(np.zeros(2)) == 0.0  # nothing was met
-    assert GaugedSteps(25.0, Gauge(0.5, 0.0)).inherited(energy) == 4.0
-    assert AdaGradNorm(25.0).inherited(energy) == 4.0
+    assert CappedAdaGrad(25.0, scale).sum_of_copy(np.zeros(2)) == 0.0  # nothing was met
+    assert CappedAdaGrad(25.0, DomainScale(0.5, 0.0)).sum_of_copy(squared_error_sum) == 4.0
+    assert AdaGradNorm(25.0).sum_of_copy(squared_error_sum) == 4.0
 
 
 def test_copies_are_tamed_in_the_engine_as_well():
@@ -91,26 +97,26 @@ def test_copies_are_tamed_in_the_engine_as_well():
         before = len(readable.weights) // 2
         readable.observe(loss)
         if len(readable.weights) // 2 > before:
-            energy = readable.state()["experts.1.energy"]
-            grown.append((t + 1, bool(energy[-1] > energy[-2])))
+            squared_error_sum = readable.state()["experts.1.squared_error_sum"]
+            grown.append((t + 1, bool(squared_error_sum[-1] > squared_error_sum[-2])))
     sp.play(compiled, stream, engine="compiled", keep=())
     assert [rounds for rounds, _ in grown] == [2, 8, 32, 128]
     assert grown[-1] == (128, True)
     for kind in (0, 1):
         ours, theirs = (
-            learner.state()[f"experts.{kind}.energy"] for learner in (compiled, readable)
+            learner.state()[f"experts.{kind}.squared_error_sum"] for learner in (compiled, readable)
         )
         np.testing.assert_allclose(ours, theirs, rtol=TWIN)
 
 
 def test_the_first_rounds_of_a_sword_by_hand():
-    """f(x) = (2 x - 4)^2 / 2, on a ball of radius 100: g = -8 and L = 4 at 0, so that the span
+    """f(x) = (2 x - 4)^2 / 2, on a ball of radius 100: g = -8 and L = 4 at 0, so that the width
     is 2 * 8 / 4 = 4.
     """
     learner = sp.Sword(sp.Ball(1, 100.0))
     learner.observe(sp.SquaredLoss([2.0], 4.0))
     state = learner.state()
-    assert (state["gauge.smoothness"], state["gauge.span"]) == (4.0, 4.0)
+    assert (state["domain_scale.smoothness"], state["domain_scale.width"]) == (4.0, 4.0)
     # The capped step is 1/8, the other one's 1 * 4 / 8.
     np.testing.assert_allclose(state["experts.1.base"][:, 0], [1.0, 4.0], rtol=ROUNDING)
     # Extra-gradient experts look ahead along 2 (2 * 1 - 4) = -4 and 2 (2 * 4 - 4) = 8, by 1/8 and
@@ -131,23 +137,18 @@ def test_the_patient_expert_waits_for_eight_rounds_and_no_longer():
         learner.observe(sp.SquaredLoss([1.0], 5.0 + t))
         steps.append(1 / learner._state.certificate.inverse_step[len(learner.weights) // 2])
     np.testing.assert_allclose(steps, [0.5 / min(t, 8) for t in range(1, 13)], rtol=ROUNDING)
-    assert PATIENCE == 8
-
-
-def states_of_before(dim):
-    """A fresh state, one of before that says a patience, and one that says neither."""
-    now = sp.Sword(sp.Ball(dim, 1e6)).state()
-    neither = {name: value for name, value in now.items() if name != "gauge.caution"}
-    return {"now": now, "patience": {**neither, "gauge.patience": 10.0}, "neither": neither}
+    assert AVERAGED_ROUNDS == 8
 
 
 def test_many_coordinates_ask_for_caution():
     """The root of 64ths of their number: capped extra-gradient steps are as much shorter, the
     others by its square.
     """
-    assert [caution(d) for d in (1, 64, 100, 256, 1024)] == [1.0, 1.0, 1.25, 2.0, 4.0]
-    energy = np.array([4.0, 4.0])
-    found = GaugedSteps(10.0, Gauge(0.25, 6.0, caution=2.0), 2.0).sizes(energy)
+    assert [step_shrink(d) for d in (1, 64, 100, 256, 1024)] == [1.0, 1.0, 1.25, 2.0, 4.0]
+    squared_error_sum = np.array([4.0, 4.0])
+    found = CappedAdaGrad(10.0, DomainScale(0.25, 6.0, step_shrink=2.0), 2.0).sizes(
+        squared_error_sum
+    )
     np.testing.assert_allclose(
         found, [1.0, 0.75], rtol=ROUNDING
     )  # 1 / (2 * 0.25 * 2) and 6 / 4 / 2
@@ -163,15 +164,10 @@ def test_many_coordinates_ask_for_caution():
     )
 
 
-@pytest.mark.parametrize("of", ["now", "patience", "neither"])
-def test_states_of_before_go_on_as_they_were(of):
-    """With what they say of the patience (else eight rounds), and without caution.
-
-    Readable learner and engine alike.
-    """
-    assert [Gauge(patience=10.0).average(t) for t in (0, 4, 9, 50)] == [1.0, 5.0, 10.0, 10.0]
-    assert [Gauge().average(t) for t in (0, 4, 9, 50)] == [1.0, 5.0, 8.0, 8.0]
-    row, saved = np.eye(256)[0], states_of_before(256)[of]
+def test_states_keep_the_caution():
+    """The readable learner and the engine go on from a state with the same steps."""
+    assert [DomainScale().average(t) for t in (0, 4, 9, 50)] == [1.0, 5.0, 8.0, 8.0]
+    row, saved = np.eye(256)[0], sp.Sword(sp.Ball(256, 1e6)).state()
     learner, other = sp.Sword(sp.Ball(256, 1e6)), sp.Sword(sp.Ball(256, 1e6))
     learner.load_state(saved)
     other.load_state(saved)
@@ -181,15 +177,14 @@ def test_states_of_before_go_on_as_they_were(of):
         learner.observe(sp.SquaredLoss(row, target))
     compiled.play(np.tile(row, (12, 1)), targets)
     for found in (learner.state(), compiled.state()):
-        assert {name for name in found if name.startswith("gauge.")} == {
-            name for name in saved if name.startswith("gauge.")
+        assert {name for name in found if name.startswith("scale.")} == {
+            name for name in saved if name.startswith("scale.")
         }
         half = len(learner.weights) // 2
         inverse = found["certificate.inverse_step"]
-        assert inverse[half] == pytest.approx(2 * (10 if of == "patience" else 8), rel=ROUNDING)
+        assert inverse[half] == pytest.approx(2 * 8, rel=ROUNDING)
         np.testing.assert_allclose(inverse, learner.state()["certificate.inverse_step"], rtol=TWIN)
-        assert inverse[0] >= 2 * (2.0 if of == "now" else 1.0) * (1 - ROUNDING)
+        assert inverse[0] >= 2 * 2.0 * (1 - ROUNDING)
     again = sp.engine.twin(sp.Sword(sp.Ball(256, 1e6)), "squared")
     again.load_compact_state(compiled.compact_state())
-    assert again.memory.live[LIVE.patience] == saved.get("gauge.patience", 0.0)
-    assert again.memory.live[LIVE.caution] == saved.get("gauge.caution", 0.0)
+    assert again.memory.live[LIVE.caution] == saved["domain_scale.step_shrink"] == 2.0

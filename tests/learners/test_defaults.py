@@ -117,7 +117,7 @@ def test_ader(domain):
     assert type(learner.parts.rate) is rates.Fixed
     assert first_rate(learner) == is_close(epsilon)
     assert type(learner.parts.optimism) is metas.NullOptimism
-    assert learner.parts.shared
+    assert learner.parts.shared_gradient
 
 
 @pytest.mark.parametrize(("smoothness", "largest"), [(0.5, 2.0), (4.0, 0.25)])
@@ -127,7 +127,7 @@ def test_sword_ageless(smoothness, largest):
     assert kinds(learner) == [experts.OEGDExperts, experts.OGDExperts]
     np.testing.assert_allclose(learner.weights, np.full(28, 1 / 28), rtol=ROUNDING)
     made_of(learner.parts.rate, offset=0.0, factor=8.0, floor=1e-4, memory=2000.0)
-    assert learner.parts.rate.retention == 0.9995
+    assert learner.parts.rate.decay == 0.9995
     assert type(learner.parts.optimism) is metas.LearnedOptimism
     assert learner.parts.optimism.rate == math.inf
 
@@ -140,7 +140,7 @@ def test_sword():
         for kind in learner.parts.experts
     )
     np.testing.assert_array_equal(learner.weights, [0.25, 0.25, 0.25, 0.25])
-    assert learner.parts.capped
+    assert learner.parts.uses_domain_scale
     assert learner.parts.grows
     made_of(learner.parts.rate, offset=0.0, floor=1e-4)
     assert learner.parts.optimism.rate == math.inf
@@ -170,12 +170,7 @@ def test_single_experts(learner, kind):
 def test_rates_unless_told_otherwise():
     made_of(rates.SelfConfident())
     assert (rates.Doubling().initial, rates.Doubling().cap) == (None, None)
-    assert (
-        rates.Fixed(0.5).retention
-        == rates.Doubling().retention
-        == rates.SelfConfident().retention
-        == 1.0
-    )
+    assert rates.Fixed(0.5).decay == rates.Doubling().decay == rates.SelfConfident().decay == 1.0
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 import swordplay as sp
 from swordplay.parts.domains import inner_radius
-from swordplay.parts.learners.bandit import one_point_step
+from swordplay.parts.learners.one_projection_pbgd import one_point_step
 from tolerances import ROUNDING, TWIN
 
 BALL = sp.Ball(2)

@@ -44,7 +44,7 @@ def test_defaults():
         math.sqrt(math.log(5) / 72), rel=ROUNDING
     )
     assert type(learner.parts.optimism) is metas.LastGradientOptimism
-    assert learner.parts.shared
+    assert learner.parts.shared_gradient
     assert len(pools.plus_plus(diameter=2.0, gradient_bound=1e-9, smoothness=1.0, horizon=4)) == 1
 
 
@@ -66,9 +66,9 @@ def test_states_must_fit():
     saved = learner.state()
     for change in (-1.0, 5.0):  # below 0, and above 2 L D^2 = 4
         with pytest.raises(
-            ValueError, match=r"state\['hedge.guesses'\] do not fit its points and its optimism"
+            ValueError, match=r"state\['hedge.optimism'\] do not fit its points and its optimism"
         ):
-            learner.load_state({**saved, "hedge.guesses": saved["hedge.guesses"] + change})
+            learner.load_state({**saved, "hedge.optimism": saved["hedge.optimism"] + change})
     made = {**GIVEN, "pool": learner.step_sizes, "learning_rate": rates.Fixed(1.0)}
     other = sp.SwordPlusPlus(sp.Ball(1), **{**made, "smoothness": 0.6})
     with pytest.raises(ValueError, match=r"smoothness was 0.5 and is 0.6 here"):

@@ -29,7 +29,7 @@ def test_null_optimism_guesses_nothing_and_asks_nothing():
         raise AssertionError("no gradient was to be asked for")
 
     state = step(rule, rule.start(2), np.ones(2), never)
-    np.testing.assert_array_equal(state.guess, [0.0, 0.0])
+    np.testing.assert_array_equal(state.expected_gradient, [0.0, 0.0])
 
 
 def test_variation_optimism_replays_the_field_at_the_old_weights_on_the_new_points():
@@ -39,10 +39,10 @@ def test_variation_optimism_replays_the_field_at_the_old_weights_on_the_new_poin
         asked.append(point)
         return 2 * point
 
-    np.testing.assert_array_equal(rule.start(2).guess, [0.0, 0.0])
+    np.testing.assert_array_equal(rule.start(2).expected_gradient, [0.0, 0.0])
     state = step(rule, rule.start(2), np.ones(2), field)
     np.testing.assert_array_equal(asked, [[0.25, 0.75]])
-    np.testing.assert_array_equal(state.guess, [0.5, 1.5])
+    np.testing.assert_array_equal(state.expected_gradient, [0.5, 1.5])
 
 
 @given(arrays(np.float64, (12, 2), elements=numbers(1.0)), st.floats(1e-2, 10.0))
@@ -57,7 +57,7 @@ def test_learned_optimism_is_its_formula(gradients, kappa):
             Ds += float(np.square(g).sum())
         state = step(rule, state, g, lambda points, g=g: np.broadcast_to(g, points.shape))
         assert state.trust == pytest.approx(1 / (1 + math.exp(kappa * (Dv - Ds))), rel=1e-9)
-        np.testing.assert_allclose(state.guess, state.trust * g)
+        np.testing.assert_allclose(state.expected_gradient, state.trust * g)
 
 
 @given(st.floats(-1e300, 1e300), st.floats(1e-300, 1e300) | st.just(math.inf))
@@ -100,7 +100,7 @@ def test_trust_in_numbers():
 
 
 def test_the_tie_rule_is_that_of_the_sums_of_a_run():
-    """Slopes 1, 2, 2: the replayed guess was wrong by 1 + 1 + 0 and nothing by 1 + 4 + 4.
+    """Slopes 1, 2, 2: the replay_gradient guess was wrong by 1 + 1 + 0 and nothing by 1 + 4 + 4.
 
     Then 1, 1/2: a tie.
     """
@@ -140,8 +140,8 @@ def excess(kappa: float, G: float, rounds: int = 5000) -> float:
             sign = -sign
         g = np.array([G * sign if t > 0 else FIRST_SLOPE * G])
         if t > 0:
-            paid += float((g - state.guess) @ (g - state.guess))
-            Dv += float((g - state.candidate) @ (g - state.candidate))
+            paid += float((g - state.expected_gradient) @ (g - state.expected_gradient))
+            Dv += float((g - state.replayed_gradient) @ (g - state.replayed_gradient))
             Ds += float(g @ g)
         state = rule.step(state, g, lambda x, g=g: g, np.ones(1), np.zeros((1, 1)))
     return paid - min(Dv, Ds)
@@ -186,8 +186,8 @@ def test_what_learned_optimism_may_lose(drawn, G, kappa):
         state, paid, Dv, Ds = rule.start(2), 0.0, 0.0, 0.0
         for t, g in enumerate(gradients):
             if t > 0:
-                paid += float(np.square(g - state.guess).sum())
-                Dv += float(np.square(g - state.candidate).sum())
+                paid += float(np.square(g - state.expected_gradient).sum())
+                Dv += float(np.square(g - state.replayed_gradient).sum())
                 Ds += float(np.square(g).sum())
             state = step(rule, state, g, lambda points, t=t: candidates[t])
         return paid, min(Dv, Ds)

@@ -13,7 +13,7 @@ import naive_metas
 import swordplay as sp
 from swordplay.parts import metas
 from swordplay.parts.metas import AdaNormalHedge, AdaptMLProd, FixedShare, Squint
-from swordplay.parts.metas.meta import consistent, surprises
+from swordplay.parts.metas.meta import scaled_regrets, solve_self_consistent
 from swordplay.parts.metas.other_metas import default_rate, log_integral
 from swordplay.theory import bounds
 from tolerances import ROUNDING, SHIFTED_HEDGE, TWIN, WEIGHT_SUM
@@ -35,11 +35,11 @@ TWINS = {
 every_meta = pytest.mark.parametrize("name", METAS)
 
 
-def run(meta, prior, losses, guesses):
+def run(meta, prior, losses, optimism):
     """Weights p_1 .. p_{T+1}."""
     state = meta.start(np.array(prior))
     weights = [state.weights]
-    for loss, guess in zip(losses, guesses, strict=True):
+    for loss, guess in zip(losses, optimism, strict=True):
         state = meta.weigh(meta.learn(state, np.array(loss), 0.0), np.array(guess))
         weights.append(state.weights)
     return np.array(weights)
@@ -64,12 +64,12 @@ def test_weights_are_those_of_plain_loops(name, optimistic):
     rng = np.random.default_rng(len(name))
     for rounds, experts in [(1, 1), (4, 1), (12, 2), (6, 3)]:
         losses = random_losses(rng, rounds, experts)
-        guesses = rng.uniform(0, RANGE / 2, losses.shape) if optimistic else np.zeros_like(losses)
+        optimism = rng.uniform(0, RANGE / 2, losses.shape) if optimistic else np.zeros_like(losses)
         prior = rng.uniform(0.1, 1.0, experts)
         prior /= prior.sum()
-        plain = TWINS[name](prior.tolist(), losses.tolist(), guesses.tolist())
+        plain = TWINS[name](prior.tolist(), losses.tolist(), optimism.tolist())
         np.testing.assert_allclose(
-            run(METAS[name](RANGE), prior, losses, guesses), plain, rtol=0, atol=TWIN
+            run(METAS[name](RANGE), prior, losses, optimism), plain, rtol=0, atol=TWIN
         )
 
 
@@ -207,8 +207,8 @@ def test_weights_are_positive_and_sum_to_one_whatever_comes(name):
     """A range that is far too small is outgrown, and losses of 1e200 are only losses."""
     rng = np.random.default_rng(1)
     losses = rng.normal(size=(60, 5)) * 10.0 ** rng.integers(-200, 200, (60, 1))
-    guesses = np.where(rng.random((60, 1)) < 0.5, losses * rng.normal(size=(60, 5)), 0.0)
-    weights = run(METAS[name](1e-3), metas.telescoping(5), losses, guesses)
+    optimism = np.where(rng.random((60, 1)) < 0.5, losses * rng.normal(size=(60, 5)), 0.0)
+    weights = run(METAS[name](1e-3), metas.telescoping(5), losses, optimism)
     assert (weights > 0).all()
     assert np.abs(weights.sum(axis=1) - 1).max() <= WEIGHT_SUM
 
@@ -242,7 +242,7 @@ def test_a_good_expert_is_found_and_a_new_one_too():
 
 
 def test_guesses_that_come_true_cost_nothing():
-    """With l = m the surprises are 0, and the regret stays below what the first round may cost."""
+    """With l = m no regret is unexpected: the total is below what the first round may cost."""
     rng = np.random.default_rng(2)
     losses = rng.uniform(0, 1, (200, 4))
     ahead = np.vstack([losses[1:], np.zeros((1, 4))])
@@ -257,9 +257,9 @@ def test_guesses_that_come_true_cost_nothing():
 
 
 def test_consistent_weights_agree_with_what_they_expect():
-    guesses = np.array([0.3, -1.0, 2.0])
-    p = consistent(guesses, lambda expected: np.exp(expected) / np.exp(expected).sum())
-    hoped = p @ guesses - guesses
+    optimism = np.array([0.3, -1.0, 2.0])
+    p = solve_self_consistent(optimism, lambda expected: np.exp(expected) / np.exp(expected).sum())
+    hoped = p @ optimism - optimism
     np.testing.assert_allclose(p, np.exp(hoped) / np.exp(hoped).sum(), rtol=1e-12)
 
 
@@ -280,7 +280,7 @@ def test_a_fork_shares_the_weight_of_its_parent(name):
     state = meta.start(prior)
     for loss in rng.uniform(size=(20, 3)):
         state = meta.weigh(meta.learn(state, loss, 0.0), np.zeros(3))
-    forked = meta.fork(state, np.array([0, 1, 2, 2]), np.array([0.2, 0.3, 0.1, 0.4]))
+    forked = meta.copy_experts(state, np.array([0, 1, 2, 2]), np.array([0.2, 0.3, 0.1, 0.4]))
     np.testing.assert_allclose(
         forked.weights,
         np.append(state.weights[:2], state.weights[2] * np.array([0.2, 0.8])),
@@ -302,7 +302,7 @@ def test_a_fork_shares_the_weight_of_its_parent(name):
 )
 def test_the_engine_says_that_it_does_not_know_them(make):
     stream = sp.streams.drift.jumps(20, 2)
-    with pytest.raises(sp.engine.NotCompilable, match="OwnRate is not known to the engine"):
+    with pytest.raises(sp.engine.NotCompilable, match="NoLearningRate is not known to the engine"):
         sp.play(make(Squint()), stream, engine="compiled")
     assert sp.play(make(Squint()), stream).rounds == 20
 
@@ -364,13 +364,13 @@ def test_settings_are_compared():
 def test_sums_of_before_shrink_when_the_unit_grows():
     """By hand: regrets are 2 and -2, so that a unit of 1 grows to 2, and one of 4 stays."""
     weights, losses, none = np.array([0.5, 0.5]), np.array([0.0, 4.0]), np.zeros(2)
-    grown = surprises(weights, losses, none, 1.0)
+    grown = scaled_regrets(weights, losses, none, 1.0)
     assert (grown.unit, grown.shrink, grown.regrets.tolist()) == (2.0, 0.5, [1.0, -1.0])
-    kept = surprises(weights, losses, none, 4.0)
+    kept = scaled_regrets(weights, losses, none, 4.0)
     assert (kept.unit, kept.shrink, kept.regrets.tolist()) == (4.0, 1.0, [0.5, -0.5])
-    first = surprises(weights, losses, none, 0.0)
+    first = scaled_regrets(weights, losses, none, 0.0)
     assert (first.unit, first.shrink) == (2.0, 0.0)
-    nothing = surprises(weights, none, none, 0.0)
+    nothing = scaled_regrets(weights, none, none, 0.0)
     assert (nothing.unit, nothing.shrink, nothing.regrets.tolist()) == (0.0, 1.0, [0.0, 0.0])
 
 

@@ -12,7 +12,7 @@ import pytest
 import swordplay as sp
 from games import random_game
 from swordplay.parts.domains import enclosing_ball
-from swordplay.parts.learners.one_projection import bent
+from swordplay.parts.learners.one_projection_pbgd import bent
 from swordplay.theory import bounds
 from theorems.test_field_bounds import short_games
 from tolerances import THEOREM

@@ -89,7 +89,7 @@ def entrants(game: Game) -> Iterator[Entrant]:
             "bound": lambda f: bounds.optimistic_ogd(
                 diameter=D,
                 path_length=f.path_length,
-                surprise=optimistic.state()["experts.0.energy"][0],
+                surprise=optimistic.state()["experts.0.squared_error_sum"][0],
             ),
             "certificate": lambda f: optimistic.certificate(f.path_length),
         },

@@ -1,4 +1,4 @@
-"""The game is the loop that anyone can write, on any stream, in constant memory."""
+"""play equals the loop of its documentation, on any stream, in constant memory."""
 
 import gc
 import itertools
@@ -27,10 +27,10 @@ MAKES = {
 every_learner = pytest.mark.parametrize("make", MAKES.values(), ids=MAKES.keys())
 
 
-def test_checking_a_learner_does_not_write_out_its_points():
+def test_checking_a_learner_does_not_compute_its_points():
     learner = sp.SwordBest(sp.Ball(3), horizon=10, gradient_bound=1.0, smoothness=1.0)
     assert arguments.learner(learner) is learner
-    assert learner.untouched  # wide learners that only the engine plays never have readable points
+    assert learner.is_fresh  # wide learners that only the engine plays never have readable points
 
 
 @every_learner
@@ -98,9 +98,8 @@ def test_with_nothing_kept_memory_does_not_grow():
     sp.play(learner, endless(), max_rounds=many, keep=())
     tracemalloc.start()
     peaks = {few: [], many: []}
-    for seed in range(
-        1, 4
-    ):  # the least of three: what others do in this process can only add to it
+    # The least of three: other work of this process can only add to it.
+    for seed in range(1, 4):
         for rounds, found in peaks.items():
             tracemalloc.reset_peak()
             before = tracemalloc.get_traced_memory()[0]
@@ -113,14 +112,14 @@ def test_with_nothing_kept_memory_does_not_grow():
     assert min(peaks[many]) < min(peaks[few]) + 4 * (many - few)
 
 
-def test_rounds_are_yielded_after_they_were_learned():
+def test_rounds_are_yielded_after_they_were_observed():
     learner = sp.OGD(sp.Ball(2), 0.1)
     for number, played in enumerate(sp.rounds(learner, itertools.islice(endless(), 10)), start=1):
         assert played.number == number == learner.rounds
         assert played.value == float(played.loss.value(played.decision))
 
 
-def test_what_is_kept_is_what_was_asked_for():
+def test_keep_chooses_what_is_kept():
     ledger = sp.play(sp.Sword(STREAM.domain), STREAM, engine="python", keep=("weights",))
     assert ledger.losses is None
     assert ledger.decisions is None
@@ -128,11 +127,11 @@ def test_what_is_kept_is_what_was_asked_for():
     assert all(w.sum() == pytest.approx(1.0) for w in ledger.weights)
 
 
-def test_progress_hears_of_every_round():
-    heard = []
-    sp.play(sp.OGD(STREAM.domain, 0.1), list(STREAM), engine="python", progress=heard.append)
-    assert heard[-1] == 120
-    assert heard == sorted(heard)
+def test_progress_is_called_up_to_the_last_round():
+    reported = []
+    sp.play(sp.OGD(STREAM.domain, 0.1), list(STREAM), engine="python", progress=reported.append)
+    assert reported[-1] == 120
+    assert reported == sorted(reported)
 
 
 def test_an_empty_stream_is_a_game_of_no_rounds():
@@ -142,7 +141,7 @@ def test_an_empty_stream_is_a_game_of_no_rounds():
     assert ledger.decisions.shape == (0, 2)
 
 
-def test_regret_is_what_was_lost_less_what_comparators_lose():
+def test_regret_is_the_loss_of_decisions_less_that_of_comparators():
     ledger = sp.play(sp.Sword(STREAM.domain), STREAM, engine="python")
     expected = sum(
         float(loss.value(x) - loss.value(u))
@@ -214,7 +213,7 @@ def test_weights_of_a_learner_without_any_are_refused_in_words():
         (lambda: None, [], "learner must have"),
     ],
 )
-def test_what_cannot_play_is_named(make, stream, message):
+def test_learners_and_streams_of_wrong_types_are_refused(make, stream, message):
     with pytest.raises(TypeError, match=message):
         sp.play(make(), stream)
 
@@ -227,8 +226,8 @@ print(*(name for name in sys.modules if name.startswith("swordplay")))
 """
 
 
-@pytest.mark.parametrize("engine", ["python", "compiled"])
-def test_play_imports_game_and_ledger_of_theory_only(engine):
+@pytest.mark.parametrize(("engine", "limit"), [("python", 60), ("compiled", 90)])
+def test_play_imports_few_modules_and_of_theory_only_game_and_ledger(engine, limit):
     code = LOADED.format(engine=engine)
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = run.stdout.split()
@@ -237,3 +236,4 @@ def test_play_imports_game_and_ledger_of_theory_only(engine):
         "swordplay.theory.ledger",
     }
     assert not {"swordplay.report", "swordplay.tables", "swordplay.tracking"} & set(loaded)
+    assert len(loaded) < limit

@@ -1,5 +1,6 @@
-"""Regret as a curve: what a run lost against the best sequences of every path length."""
+"""Regret against comparators in the domain, and regret as a curve over path lengths."""
 
+import math
 from functools import partial
 from itertools import islice
 
@@ -11,6 +12,10 @@ from swordplay.theory.ledger import regret_curve
 from tolerances import ROUNDING
 
 WORLD = sp.streams.drift.jumps(400, dim=2, every=80, noise=0.1, seed=0)
+
+
+BALL = sp.Ball(2)
+STREAM = sp.LinearStream([[3.0, 4.0], [1.0, 0.0], [0.0, 2.0]], [1.0, -2.0, 0.5])
 
 
 def played(learner, stream=WORLD):
@@ -93,3 +98,31 @@ def test_refusals():
         spent.regret_curve(other)
     with pytest.raises(ValueError, match="path_length must be at least 0"):
         ledger.regret_curve(learner, path_lengths=[-1.0], points=2)
+
+
+class TestComparatorsOutside:
+    @pytest.mark.parametrize("engine", ["python", "compiled"])
+    def test_are_refused_unless_asked_for(self, engine):
+        ledger = sp.play(sp.Sword(BALL), STREAM, engine=engine)
+        outside = np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 3.0]])
+        with pytest.raises(
+            ValueError, match=r"2 of 3 do not, first number 1 by 1: .*anywhere=True"
+        ):
+            ledger.regret(outside)
+        expected = ledger.total_loss - sp.comparator_loss(STREAM, outside)
+        assert ledger.regret(outside, anywhere=True) == expected
+        with pytest.raises(ValueError, match="must lie in the domain"):
+            ledger.regret([0.0, 1.5])
+
+    def test_rounding_is_forgiven_and_a_wrong_width_named(self):
+        ledger = sp.play(sp.Sword(BALL), STREAM)
+        assert math.isfinite(ledger.regret([1.0 + 1e-12, 0.0]))
+        with pytest.raises(ValueError, match="2 coordinate"):
+            ledger.regret([0.0, 0.0, 0.0])
+
+
+def test_a_learner_without_experts_has_no_split():
+    learner = sp.OGD(BALL, 0.1)
+    ledger = sp.play(learner, STREAM)
+    with pytest.raises(TypeError, match="learner must weigh experts, got OGD"):
+        ledger.split(learner, np.zeros(2))

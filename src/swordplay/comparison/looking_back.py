@@ -5,7 +5,7 @@ from __future__ import annotations
 from swordplay.comparison.field import FEWEST_ROWS, Field, field
 from swordplay.comparison.perspective import ROWS, LeftOut, Perspective, perspective
 from swordplay.tables import TableError
-from swordplay.theory.hindsight.sequence import Progress
+from swordplay.theory.hindsight import Progress
 from swordplay.tracking import Job, TrackingError
 from swordplay.tracking.trackers import AnyTracker
 from swordplay.tracking.whole import whole

@@ -19,7 +19,7 @@ from swordplay.core.types import Vector
 from swordplay.parts.learners import Sword
 from swordplay.theory import hindsight
 from swordplay.theory.game import play
-from swordplay.theory.hindsight.sequence import Progress
+from swordplay.theory.hindsight import Progress
 from swordplay.theory.ledger import RegretCurve
 
 ROWS = 3000

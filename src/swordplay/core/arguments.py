@@ -10,7 +10,7 @@ import math
 import numbers
 from collections.abc import Callable, Iterable
 from decimal import Decimal
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -406,58 +406,64 @@ def loss_type_error(value: Any) -> TypeError:
 
 
 def gradient_of(loss: Any) -> Gradient:
-    """Wrap the gradient of a loss with a check of the shape and size of its results."""
-    return _answer_of(
-        loss, "gradient", lambda shape: shape, ": the same shape", ": its square overflows"
-    )
-
-
-def values_of(loss: Any) -> Gradient:
-    """Wrap the values of a loss with a check of the shape and size of its results."""
-    return _answer_of(loss, "value", lambda shape: shape[:-1])
-
-
-def _answer_of(
-    loss: Any, what: str, wanted: Callable[[Any], Any], which: str = "", why: str = ""
-) -> Gradient:
-    """Wrap a method of a loss; ``wanted`` maps the shape of points to that of the result."""
-    function = getattr(loss, what, None)
-    if not callable(function):
+    """Return the gradient field of a loss, each answer checked by :func:`loss_answer`."""
+    if not callable(getattr(loss, "gradient", None)):
         raise loss_type_error(loss)
+    return lambda points: loss_answer(loss, "gradient", points)
 
-    def ask(where: Array) -> Array:
-        view = where.view()
-        view.flags.writeable = False  # the loss must not change the learner's points
-        raw = function(view)
-        try:
-            answer = np.array(raw, dtype=np.float64)  # a copy: the loss may reuse its array
-        except (TypeError, ValueError):
-            raise TypeError(
-                f"loss.{what} must return numbers, got {short_repr(raw)}. "
-                f"Return one {what} per point."
-            ) from None
-        if answer.shape != wanted(where.shape):
-            raise ValueError(
-                f"loss.{what} returned shape {answer.shape} for points of shape {where.shape}. "
-                f"It must return one {what} per point{which}."
-            )
-        if not (np.abs(answer) <= LARGEST_GRADIENT).all():
-            check_finite(f"loss.{what}'s answer", answer)
-            raise ValueError(
-                f"loss.{what}'s answer must not pass {LARGEST_GRADIENT:g}{why}. Rescale the loss."
-            )
-        return answer
 
-    return ask
+def loss_answer(
+    loss: Any,
+    method: Literal["gradient", "value"],
+    points: Array,
+    largest: float = LARGEST_GRADIENT,
+) -> Array:
+    """Return the gradients or values of a loss at points, checked for kind, shape and size.
+
+    Parameters
+    ----------
+    loss
+        The loss that is asked.
+    method
+        ``"gradient"`` for an answer of shape ``(..., d)``, ``"value"`` for one of shape ``(...,)``.
+    points
+        Shape ``(..., d)``; the loss gets a read-only view.
+    largest
+        Entries of the answer of a larger magnitude are refused, as are those that are not finite.
+    """
+    view = points.view()
+    view.flags.writeable = False  # the points are the learner's own
+    raw = getattr(loss, method)(view)
+    try:
+        answer = np.array(raw, dtype=np.float64)  # a copy: the loss may use its array again
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"loss.{method} must return numbers, got {short_repr(raw)}. Return one {method} per "
+            "point."
+        ) from None
+    expected = points.shape if method == "gradient" else points.shape[:-1]
+    if answer.shape != expected:
+        same = ": the same shape" if method == "gradient" else ""
+        raise ValueError(
+            f"loss.{method} returned shape {answer.shape} for points of shape {points.shape}. "
+            f"It must return one {method} per point{same}."
+        )
+    if not (np.abs(answer) <= largest).all():  # not: NaN compares as False
+        check_finite(f"loss.{method}'s answer", answer)
+        why = ": its square overflows" if method == "gradient" else ""
+        raise ValueError(
+            f"loss.{method}'s answer must not pass {largest:g}{why}. Rescale the loss."
+        )
+    return answer
 
 
 def rate(name: str, value: Any, default: Any) -> Any:
     """Check that a value is a learning-rate rule; the default if it is None."""
     if value is None:
         return default
-    if not all(hasattr(value, part) for part in ("start", "step", "retention")):
+    if not all(hasattr(value, part) for part in ("start", "step", "decay")):
         raise TypeError(
-            f"{name} must be a rate such as sp.rates.Fixed(0.1), with start, step and retention; "
+            f"{name} must be a rate such as sp.rates.Fixed(0.1), with start, step and decay; "
             f"got {short_repr(value)}."
         )
     return value

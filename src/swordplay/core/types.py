@@ -23,7 +23,7 @@ State = dict[str, Any]
 """Named arrays, numbers and strings from which a learner or model continues."""
 
 
-class Setting(NamedTuple):
+class GameConstants(NamedTuple):
     """Constants of a game from which learners choose step sizes and learning rates."""
 
     diameter: float

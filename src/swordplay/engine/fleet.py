@@ -36,6 +36,7 @@ class Fleet:
     def __init__(self, engines: Sequence[Engine]) -> None:
         if not engines:
             raise ValueError("learners must not be empty. Give at least one.")
+        self._engines = list(engines)
         self._engine, self._memories = engines[0], [engine.memory for engine in engines]
         if len({id(memory) for memory in self._memories}) < len(engines):
             raise ValueError(
@@ -91,6 +92,8 @@ class Fleet:
         workers = min(
             count, arguments.integer("threads", os.cpu_count() or 1 if threads is None else threads)
         )
+        for engine, own_rows, own_targets in zip(self._engines, rows, wanted, strict=True):
+            engine.require_measurable(own_rows, own_targets)
         predictions, losses = np.empty(wanted.shape), np.empty(wanted.shape)
         calls = 1 if workers == 1 else min(count, SHARES * workers)
         edges = np.linspace(0, count, calls + 1).astype(int).tolist()

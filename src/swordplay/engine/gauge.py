@@ -14,7 +14,7 @@ from swordplay.core.types import Vector
 from swordplay.engine.blocks import columns_of
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE, Arrays, Products
 from swordplay.engine.scalar import curvature
-from swordplay.parts.experts.step_sizes import PATIENCE
+from swordplay.parts.experts.step_sizes import AVERAGED_ROUNDS
 
 
 @inline
@@ -27,10 +27,10 @@ def is_news(me: Arrays, of: Products, h: float) -> bool:
     known = (
         bend <= L
         and 4.0 * me.numbers[EXPERT.norm, 1] <= span * span
-        and abs(h) * math.sqrt(of.norm) <= PATIENCE * L * span
+        and abs(h) * math.sqrt(of.norm) <= AVERAGED_ROUNDS * L * span
     )
     return not known or live[LIVE.rounds] < max(
-        live[LIVE.patience], float(PATIENCE)
+        live[LIVE.patience], float(AVERAGED_ROUNDS)
     )  # until then averages get longer
 
 
@@ -50,8 +50,8 @@ def measure(me: Arrays, of: Products, h: float) -> None:
     reached = me.numbers[EXPERT.norm, 1]
     if 4.0 * reached > span * span:
         span = max(span, 2.0 * math.sqrt(reached))
-    if length > PATIENCE * L * span and L > 0.0:
-        span = max(span, length / (L * PATIENCE))
+    if length > AVERAGED_ROUNDS * L * span and L > 0.0:
+        span = max(span, length / (L * AVERAGED_ROUNDS))
     live[LIVE.span] = span
 
 
@@ -77,7 +77,9 @@ def prepare(me: Arrays) -> None:
             numbers[EXPERT.narrowness, 0] = numbers[EXPERT.narrowness, 1] = 2.0 / diameter
     if capped:
         patience, bend = live[LIVE.patience], 2.0 * live[LIVE.smoothness]
-        slow = bend * min(live[LIVE.rounds] + 1.0, patience if patience > 0.0 else float(PATIENCE))
+        slow = bend * min(
+            live[LIVE.rounds] + 1.0, patience if patience > 0.0 else float(AVERAGED_ROUNDS)
+        )
         if numbers[EXPERT.floor, 0] != rho * bend or numbers[EXPERT.floor, 1] != slow:
             numbers[EXPERT.floor, 0], numbers[EXPERT.floor, 1] = rho * bend, slow
 

@@ -7,7 +7,7 @@ import math
 from swordplay.compile import inline
 from swordplay.core.types import Matrix, Vector
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE
-from swordplay.parts.experts.step_sizes import ROOMY
+from swordplay.parts.experts.step_sizes import WIDE_DOMAIN_RATIO
 
 
 @inline
@@ -56,14 +56,14 @@ def fork_numbers(numbers: Matrix, live: Vector, config: Vector) -> None:
 @inline
 def tame(numbers: Matrix, live: Vector, config: Vector, child: int) -> None:
     """Leave a copy a step of 1/L at the most where no wall is near: twin of
-    ``GaugedSteps.inherited``.
+    ``CappedAdaGrad.sum_of_copy``.
     """
     energy, span = numbers[EXPERT.energy, child], live[LIVE.span]
     if not (
         config[CONFIG.capped] == 1.0
         and energy > 0.0
         and span > 0.0
-        and config[CONFIG.diameter] > ROOMY * span
+        and config[CONFIG.diameter] > WIDE_DOMAIN_RATIO * span
     ):
         return
     least = numbers[EXPERT.step, child] * live[LIVE.width] * live[LIVE.smoothness]

@@ -4,13 +4,19 @@ is learned.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from swordplay.core import arguments
-from swordplay.core.types import Vector
+from swordplay.core.types import Array, Vector
+from swordplay.parts.experts.step_sizes import SMALLEST_SUM, too_short
+from swordplay.parts.losses import HuberLoss, LogisticLoss, PinballLoss, SquaredLoss
+
+ROWS_AT_ONCE = 4096
+"""Rows of a block in which the first gradient other than 0 is looked for."""
 
 
 def is_sparse(features: Any) -> bool:
@@ -63,6 +69,64 @@ def sparse_rows(features: Any, rows: slice) -> tuple[Vector, NDArray[np.int64], 
         indices.astype(np.int64),
         starts,
     )
+
+
+def require_measurable(
+    features: Any, targets: Vector, loss: str, number: Any, weights: Any, decision: Vector
+) -> None:
+    """Refuse rows whose first gradient other than 0 has a square that underflows.
+
+    Steps and certificates are made of these squares. A learner that has met no gradient stands at
+    one point with all its experts, so that this gradient is known before the rows are played.
+
+    Parameters
+    ----------
+    features, targets
+        Rows that were checked, dense or CSR, shape ``(T, d)``, and their targets, shape ``(T,)``.
+    loss, number
+        Name of the loss, and its threshold or level, for all rows or one for each.
+    weights
+        Weight of the loss, for all rows or one for each.
+    decision
+        Where the learner and its experts stand, shape ``(d,)``.
+
+    Raises
+    ------
+    ValueError
+        Names the largest entry of the gradient, and the remedy.
+    """
+    # The first row alone, as it is nearly always the one, and then blocks of rows.
+    edges = [0, *range(1, len(targets), ROWS_AT_ONCE), len(targets)]
+    for first, stop in pairwise(edges):
+        block = slice(first, stop)
+        part = features[block]
+        largest = abs(part).max(axis=1)
+        largest = largest.toarray()[:, 0] if is_sparse(largest) or is_sparse(part) else largest
+        some = number[block] if np.ndim(number) else number
+        slopes = np.abs(slopes_of(loss, some, part @ decision, targets[block]))
+        slopes = slopes * (weights[block] if np.ndim(weights) else weights)
+        met = slopes * largest > 0.0
+        if not met.any():
+            continue
+        k = int(met.argmax())
+        row = part[[k]].toarray()[0] if is_sparse(part) else part[k]
+        gradient = slopes[k] * np.asarray(row, dtype=np.float64)
+        if gradient @ gradient < SMALLEST_SUM:
+            raise ValueError(too_short(float(np.abs(gradient).max())))
+        return
+
+
+def slopes_of(loss: str, number: Any, predictions: Array, targets: Vector) -> Array:
+    """Return the derivative of a loss in the prediction, for each row, shape ``(T,)``."""
+    # The losses are elementwise, so one loss with all targets stands for all rows.
+    one: Any = np.ones(1)
+    every: Any = targets
+    if loss == "huber":
+        return HuberLoss.trusted(one, every, threshold=number).slope(predictions)
+    if loss == "pinball":
+        return PinballLoss.trusted(one, every, level=number).slope(predictions)
+    family = SquaredLoss if loss == "squared" else LogisticLoss
+    return family.trusted(one, every).slope(predictions)
 
 
 def row(features: Any, dim: int) -> Vector:

@@ -97,7 +97,7 @@ class _Expert(NamedTuple):
     weight: Annotated[int, kept("hedge.weights", low=0.0, high=1.0 + SLACK)]  # p_t
     # sum of losses, up to a number common to all
     cumulative: Annotated[int, kept("hedge.cumulative", low=-LOSS, high=LOSS)]
-    guess: Annotated[int, kept("hedge.guesses", low=-LOSS, high=LOSS)]  # m_t
+    guess: Annotated[int, kept("hedge.optimism", low=-LOSS, high=LOSS)]  # m_t
     replay: Annotated[int, kept(low=-SLOPE, high=SLOPE)]  # M_t = replay * last features
     # The ball's lazy coordinates: xhat = scale (coords + coefficient * last features), x = alpha
     # xhat - gamma * last features.
@@ -174,13 +174,15 @@ class _Live(NamedTuple):
     refresh_at: Annotated[int, kept(low=0.0, high=2.0**54, whole=True)]
     weight: Annotated[int, kept(when=SCHEDULED, low=0.0, high=1e60)]  # of the round's loss
     # the largest so far
-    smoothness: Annotated[int, kept("gauge.smoothness", when=GROWING, low=0.0, high=math.inf)]
+    smoothness: Annotated[
+        int, kept("domain_scale.smoothness", when=GROWING, low=0.0, high=math.inf)
+    ]
     # how wide the part of the domain is that has been of use
-    span: Annotated[int, kept("gauge.span", when=GROWING, low=0.0, high=math.inf)]
+    span: Annotated[int, kept("domain_scale.width", when=GROWING, low=0.0, high=math.inf)]
     # rounds that the capped descent expert averages over; 0: 8
-    patience: Annotated[int, kept("gauge.patience", when=GROWING, low=0.0, high=1e9)]
+    patience: Annotated[int, kept("domain_scale.patience", when=GROWING, low=0.0, high=1e9)]
     # how much shorter steps are for many coordinates; 0: not
-    caution: Annotated[int, kept("gauge.caution", when=GROWING, low=0.0, high=1e9)]
+    caution: Annotated[int, kept("domain_scale.step_shrink", when=GROWING, low=0.0, high=1e9)]
     experts: Annotated[int, MADE]  # columns in use
     entropy: Annotated[int, MADE]  # ln(1 / smallest prior)
     # 1 if a prediction has left the products of its row below and in the scratch rows

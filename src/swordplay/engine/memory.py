@@ -11,7 +11,7 @@ from swordplay.core.types import Matrix, Vector
 from swordplay.engine import layout
 from swordplay.engine.layout import BLOCK, CONFIG, EXPERT, LIVE, VECTOR, Arrays
 from swordplay.engine.recipe import Recipe
-from swordplay.parts.experts.step_sizes import caution
+from swordplay.parts.experts.step_sizes import step_shrink
 
 FEWEST_COLUMNS = 16
 """Of a pool that grows.
@@ -241,7 +241,9 @@ class Memory:
             recipe.level,
             recipe.trust,
         )
-        now[LIVE.caution] = caution(recipe.frame.shape[1]) if self.config[CONFIG.capped] else 0.0
+        now[LIVE.caution] = (
+            step_shrink(recipe.frame.shape[1]) if self.config[CONFIG.capped] else 0.0
+        )
         numbers[EXPERT.log_prior, :experts] = np.log(recipe.prior)
         numbers[EXPERT.weight, :experts] = recipe.prior
         numbers[EXPERT.scale, :experts] = 1.0

@@ -12,7 +12,7 @@ from swordplay.core.types import Matrix, State, Vector
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE, VECTOR, readable_names
 from swordplay.engine.memory import Memory
 from swordplay.engine.recipe import NotCompilable
-from swordplay.parts.experts import Gauge, GaugedSteps
+from swordplay.parts.experts import CappedAdaGrad, DomainScale
 
 COLLINEAR = 1e-9
 """Replayed gradients of a linear prediction are multiples of one row.
@@ -30,7 +30,10 @@ HEDGE = {
 RATE = {
     name: LIVE._fields.index(number) for name, number in readable_names(LIVE, "hedge.rate").items()
 }
-GAUGE = {name: LIVE._fields.index(number) for name, number in readable_names(LIVE, "gauge").items()}
+GAUGE = {
+    name: LIVE._fields.index(number)
+    for name, number in readable_names(LIVE, "domain_scale").items()
+}
 OPTIMISM = {
     name: LIVE._fields.index(number) for name, number in readable_names(LIVE, "optimism").items()
 }
@@ -50,16 +53,16 @@ def state_of(memory: Memory) -> State:
         # states of before may have a patience and no caution; those of now have a caution and no
         # patience
         flat |= {
-            f"gauge.{name}": value
+            f"domain_scale.{name}": value
             for name, value in said.items()
-            if value or name not in ("patience", "caution")
+            if value or name not in ("patience", "step_shrink")
         }
     for k, kind in enumerate(_kinds(memory)):
         flat |= {
             f"experts.{k}.points": points[kind],
             f"experts.{k}.base": base[kind],
-            f"experts.{k}.replay": replay[kind],
-            f"experts.{k}.energy": numbers[EXPERT.energy, order][kind],
+            f"experts.{k}.expected_gradient": replay[kind],
+            f"experts.{k}.squared_error_sum": numbers[EXPERT.energy, order][kind],
         }
         if memory.recipe.on_ball and memory.center.any():
             flat[f"experts.{k}.offset"] = memory.offsets()[order][kind]
@@ -78,11 +81,11 @@ def state_of(memory: Memory) -> State:
         return flat
     flat |= {f"hedge.{name}": numbers[place, order] for name, place in HEDGE.items()}
     flat["hedge.cumulative"] = flat["hedge.cumulative"] - flat["hedge.cumulative"].min()
-    flat["hedge.guesses"] = flat["hedge.guesses"] + _shift(memory, last)
+    flat["hedge.optimism"] = flat["hedge.optimism"] + _shift(memory, last)
     flat |= {f"hedge.rate.{name}": float(now[place]) for name, place in RATE.items()}
     flat |= {f"optimism.{name}": float(now[place]) for name, place in OPTIMISM.items()}
     return flat | {
-        "optimism.candidate": now[LIVE.candidate] * last
+        "optimism.replayed_gradient": now[LIVE.candidate] * last
         if now[LIVE.rounds]
         else np.zeros_like(last)
     }
@@ -97,29 +100,32 @@ def load(memory: Memory, state: Mapping[str, Any]) -> None:
         If the last loss was not one of a linear prediction, so that the replayed gradients are not
         multiples of a row.
     """
-    kinds = [key.split(".")[1] for key in state if key.endswith(".energy")]
+    kinds = [key.split(".")[1] for key in state if key.endswith(".squared_error_sum")]
     stacked = {
         name: np.concatenate([state[f"experts.{k}.{name}"] for k in kinds])
-        for name in ("points", "base", "replay", "energy")
+        for name in ("points", "base", "expected_gradient", "squared_error_sum")
     }
     experts, known = (
-        len(stacked["energy"]),
+        len(stacked["squared_error_sum"]),
         [state[name] for k in kinds if (name := f"experts.{k}.offset") in state],
     )
     stacked["offset"] = np.concatenate(known) if known else stacked["base"] - memory.center
     memory.keep_heading("certificate.heading" in state)
     memory.reserve(experts)
     now, numbers = memory.live, memory.numbers
-    candidate = state.get("optimism.candidate", np.zeros(stacked["base"].shape[1]))
-    last, multiples = _common_row(np.vstack([stacked["replay"], candidate]))
+    candidate = state.get("optimism.replayed_gradient", np.zeros(stacked["base"].shape[1]))
+    last, multiples = _common_row(np.vstack([stacked["expected_gradient"], candidate]))
     now[LIVE.experts], now[LIVE.rounds], now[LIVE.smallest] = experts, state["rounds"], 0.0
     now[LIVE.refresh_at] = now[LIVE.rounds] + memory.config[CONFIG.refresh]
     now[LIVE.last_norm], now[LIVE.candidate] = float(last @ last), multiples[-1]
-    memory.config[CONFIG.capped] = "gauge.span" in state
+    memory.config[CONFIG.capped] = "domain_scale.width" in state
     for name, place in GAUGE.items():
-        now[place] = float(state.get(f"gauge.{name}", 0.0))
+        now[place] = float(state.get(f"domain_scale.{name}", 0.0))
     order = memory.order
-    numbers[EXPERT.energy, order], numbers[EXPERT.replay, order] = stacked["energy"], multiples[:-1]
+    numbers[EXPERT.energy, order], numbers[EXPERT.replay, order] = (
+        stacked["squared_error_sum"],
+        multiples[:-1],
+    )
     lead = stacked["points"] - stacked["base"]
     numbers[EXPERT.lead, order] = np.einsum("ij,ij->i", lead, lead)
     for name, place in CERTIFICATE.items():
@@ -209,11 +215,13 @@ def _lookahead(memory: Memory, norm: Vector, offset: Matrix, order: Any) -> tupl
             eta = eta * config[CONFIG.diameter] / np.sqrt(energy)
         if config[CONFIG.capped]:
             now = memory.live
-            gauge = Gauge(
-                now[LIVE.smoothness], now[LIVE.span], caution=float(now[LIVE.caution]) or 1.0
+            gauge = DomainScale(
+                now[LIVE.smoothness], now[LIVE.span], step_shrink=float(now[LIVE.caution]) or 1.0
             )
             ahead = _kinds(memory)[0]  # the others do not look ahead
-            eta[ahead] = GaugedSteps(config[CONFIG.diameter], gauge, gauge.rho).sizes(energy[ahead])
+            eta[ahead] = CappedAdaGrad(config[CONFIG.diameter], gauge, gauge.step_shrink).sizes(
+                energy[ahead]
+            )
     stride = np.where(np.isinf(eta), 0.0, eta) * numbers[EXPERT.replay, order]
     reached = (
         norm

@@ -15,10 +15,10 @@ from swordplay.engine.layout import CONFIG
 from swordplay.parts.domains import Ball, Box, Simplex
 from swordplay.parts.experts import AdaGradNorm, Constant, OEGDExperts, OGDExperts
 from swordplay.parts.metas import (
+    Composition,
     LastGradientOptimism,
     LearnedOptimism,
     NullOptimism,
-    Parts,
     VariationOptimism,
 )
 from swordplay.parts.rates import Doubling, Fixed, SelfConfident
@@ -79,7 +79,9 @@ class Recipe(NamedTuple):
     """Whether S is kept (``heading``)."""
 
 
-def recipe(parts: Parts, loss: str, threshold: float = 1.0, dtype: Any = np.float64) -> Recipe:
+def recipe(
+    parts: Composition, loss: str, threshold: float = 1.0, dtype: Any = np.float64
+) -> Recipe:
     """Translate the parts of a learner.
 
     Raises
@@ -98,9 +100,9 @@ def recipe(parts: Parts, loss: str, threshold: float = 1.0, dtype: Any = np.floa
     )  # else one make would look like two
     config[CONFIG.diameter] = parts.domain.diameter
     config[CONFIG.shared], config[CONFIG.grows], config[CONFIG.capped] = (
-        parts.shared,
+        parts.shared_gradient,
         parts.grows,
-        parts.capped,
+        parts.uses_domain_scale,
     )
     config[CONFIG.refresh], config[CONFIG.smallest_scale] = REFRESH, SMALLEST_SCALE[np.dtype(dtype)]
     if type(parts.domain) not in (Ball, Simplex, Box):
@@ -109,12 +111,12 @@ def recipe(parts: Parts, loss: str, threshold: float = 1.0, dtype: Any = np.floa
     config[CONFIG.diameter_per_size] = config[CONFIG.diameter] / config[CONFIG.size]
     steps, extra = _experts(parts, config)
     prior = (
-        np.full(4, 0.25) if parts.capped else parts.prior
+        np.full(4, 0.25) if parts.uses_domain_scale else parts.prior
     )  # who is capped has another expert beside it from the start
-    rate = parts.rate.start(parts.setting, float(-np.log(prior.min())))
+    rate = parts.rate.start(parts.constants, float(-np.log(prior.min())))
     _rate(parts.rate, config, parts)
     _optimism(parts.optimism, config)
-    config[CONFIG.charge] = parts.charge
+    config[CONFIG.charge] = parts.movement_charge
     _require_one_gradient(parts, config, bool(on_ball and extra.all()))
     trust = parts.optimism.start(1).trust
     return Recipe(
@@ -124,15 +126,15 @@ def recipe(parts: Parts, loss: str, threshold: float = 1.0, dtype: Any = np.floa
         prior,
         frame,
         on_ball,
-        parts.weighed,
+        parts.has_meta,
         rate.value,
         rate.level,
         trust,
-        parts.headed,
+        parts.keeps_dual_sum,
     )
 
 
-def _experts(parts: Parts, config: Vector) -> tuple[Vector, Vector]:
+def _experts(parts: Composition, config: Vector) -> tuple[Vector, Vector]:
     steps, extra = [], []
     for kind in parts.experts:
         if not isinstance(kind, OGDExperts | OEGDExperts):
@@ -145,13 +147,13 @@ def _experts(parts: Parts, config: Vector) -> tuple[Vector, Vector]:
     return np.concatenate(steps), np.concatenate(extra)
 
 
-def _require_one_gradient(parts: Parts, config: Vector, fits: bool) -> None:
+def _require_one_gradient(parts: Composition, config: Vector, fits: bool) -> None:
     """A meta that charges for moving, and a guess of the last gradient, are known together: as
     Sword++ on a ball has them.
     """
-    charged = parts.charge > 0.0
+    charged = parts.movement_charge > 0.0
     if charged != (config[CONFIG.optimism] == layout.LAST) or (
-        charged and (config[CONFIG.adaptive] or not parts.shared)
+        charged and (config[CONFIG.adaptive] or not parts.shared_gradient)
     ):
         raise NotCompilable(
             "charges for moving and the guess that the last gradient comes back are known to the "
@@ -228,38 +230,38 @@ def _(steps: AdaGradNorm, config: Vector) -> Vector:
 
 
 @singledispatch
-def _rate(rate: Any, config: Vector, parts: Parts) -> None:
+def _rate(rate: Any, config: Vector, parts: Composition) -> None:
     raise NotCompilable(
         f"a learning rate of type {type(rate).__name__} is not known to the engine."
     )
 
 
 @_rate.register
-def _(rate: Fixed, config: Vector, parts: Parts) -> None:
+def _(rate: Fixed, config: Vector, parts: Composition) -> None:
     config[CONFIG.rate] = layout.FIXED
 
 
 @_rate.register
-def _(rate: SelfConfident, config: Vector, parts: Parts) -> None:
+def _(rate: SelfConfident, config: Vector, parts: Composition) -> None:
     config[CONFIG.rate], config[CONFIG.factor], config[CONFIG.floor] = (
         layout.SELF_CONFIDENT,
         rate.factor,
         rate.floor,
     )
     config[CONFIG.retention], config[CONFIG.cap] = (
-        rate.retention,
+        rate.decay,
         math.inf if rate.cap is None else rate.cap,
     )
     if rate.offset is None:
         config[CONFIG.offset] = (
-            parts.setting.diameter * float(parts.setting.gradient_bound or 0.0)
+            parts.constants.diameter * float(parts.constants.gradient_bound or 0.0)
         ) ** 2
     else:
         config[CONFIG.offset] = rate.offset
 
 
 @_rate.register
-def _(rate: Doubling, config: Vector, parts: Parts) -> None:
+def _(rate: Doubling, config: Vector, parts: Composition) -> None:
     config[CONFIG.rate], config[CONFIG.cap] = (
         layout.DOUBLING,
         math.inf if rate.cap is None else rate.cap,

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from swordplay.compile import inline
-from swordplay.core.state import UNKNOWN
 from swordplay.core.types import Vector
 from swordplay.engine.layout import (
     ADAPTIVE,
@@ -192,7 +191,8 @@ def read_proof(record: Vector, at: int, me: Arrays) -> int:
         0.0,
         0.0,
     )  # of steps that change
-    me.numbers[EXPERT.farthest] = UNKNOWN
+    # A record does not tell how far an expert has been: not beyond the domain of its last round.
+    me.numbers[EXPERT.farthest] = me.config[CONFIG.size] * me.config[CONFIG.size]
     return at
 
 

@@ -26,7 +26,7 @@ from swordplay.engine.layout import (
 )
 from swordplay.engine.recipe import Recipe
 from swordplay.engine.saved import Numbers
-from swordplay.parts.experts.step_sizes import PATIENCE
+from swordplay.parts.experts.step_sizes import AVERAGED_ROUNDS
 
 TINIEST = 1e-300
 """Squares below this have lost their digits."""
@@ -128,7 +128,7 @@ def _require_gauge(now: Mapping[str, float], energy: Vector) -> None:
     root(energy) / (c W) for others.
     """
     rho, span = max(1.0, float(now["caution"])), float(now["span"])
-    most = VAST / (2.0 * max(rho, PATIENCE, float(now["patience"])))
+    most = VAST / (2.0 * max(rho, AVERAGED_ROUNDS, float(now["patience"])))
     check("round.smoothness", now["smoothness"], Field(0.0, most))
     if span != 0.0:
         least = 2.0 * rho**2 * math.sqrt(max(1.0, float(energy.max()))) / VAST

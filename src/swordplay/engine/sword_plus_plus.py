@@ -1,6 +1,6 @@
 """Sword++ on a ball in kernels: one shared gradient a round, and a meta that charges for movement.
 
-Twin of ``parts.learners.plus_plus``. A round needs one gradient, g_t = h a, taken at the decision.
+Twin of ``SwordPlusPlus``. A round needs one gradient, g_t = h a, taken at the decision.
 It moves every base point and is the optimism of experts and meta for the coming round, so that
 norm(g_t - g_{t-1})^2 is one number for all experts. The meta adds the movement cost
 2L norm(x_{t+1} - x_t)^2 to the losses and to the optimism. With k = eta h, a' the features of the

@@ -43,7 +43,7 @@ class SwordAggregator(Regression):
     >>> y = np.random.default_rng(0).normal(size=300).cumsum()
     >>> forecasts = np.column_stack([y + 1.0, y - 1.0, y + 20.0])
     >>> SwordAggregator().fit(forecasts, y).weights_.round(1)
-    array([0.5, 0.5, 0. ])
+    array([0.4, 0.6, 0. ])
     """
 
     def __init__(self, loss: str = "squared", memory: float = 2000.0) -> None:

@@ -14,14 +14,14 @@ from swordplay.engine.driver import Engine
 from swordplay.estimators.scaler import SLACK, Locator, Scaler
 from swordplay.estimators.tuning import EARLIER_SHARPNESS, FLOOR, SHARPNESS, LossName
 from swordplay.parts.domains import Ball
-from swordplay.parts.learners import SwordAgeless, certificate
-from swordplay.parts.learners.certificate import CertificateState, Surroundings
-from swordplay.parts.metas import Parts
+from swordplay.parts.learners import SwordAgeless
+from swordplay.parts.learners.certificate import CertificateState, DomainGeometry
+from swordplay.parts.metas import Composition
 from swordplay.parts.rates import SelfConfident
 
 
 @functools.lru_cache(maxsize=4)
-def _parts(width: int, radius: float, memory: float) -> Parts:
+def _parts(width: int, radius: float, memory: float) -> Composition:
     """What the learner is made of; the same for every class, of which there may be thousands."""
     rate = SelfConfident(offset=0.0, factor=SHARPNESS, floor=FLOOR, memory=memory)
     return SwordAgeless(Ball(width, radius), smoothness=1.0, memory=memory).parts._replace(
@@ -108,11 +108,8 @@ class Head(NamedTuple):
         """Bound on the regret so far, in losses of smoothness 1, against any coefficients that
         travel this far.
         """
-        sums, around = (
-            CertificateState(**self.engine.certificate_sums()),
-            Surroundings.of_ball(self.engine.diameter / 2),
-        )
-        # On a ball only the lengths of the base points count: as well they might lie on a line.
-        return certificate.value(
-            sums, around, path_length, steady=True, base=self.engine.base_lengths()[:, None]
-        )
+        sums = CertificateState(**self.engine.certificate_sums())
+        ball = DomainGeometry.of_ball(self.engine.diameter / 2)
+        # On a ball only the norms of the base points matter, so they may lie on a line.
+        line = self.engine.base_lengths()[:, None]
+        return sums.bound(ball, path_length, line, constant_steps=True)

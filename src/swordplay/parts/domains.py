@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 from swordplay.core import arguments
 from swordplay.core.types import Array, Domain, Vector
 
+ON_THE_DOMAIN = 1e-12
+"""Relative distance from its projection up to which a point counts as a point of the domain."""
+
 
 class Ball:
     r"""All points within ``radius`` of ``center``.
@@ -54,9 +57,7 @@ class Ball:
         return 2.0 * self.radius
 
     def project(self, points: Array) -> Array:
-        r""":math:`\arg\min_{z \in X} \|z - x\| = c + (x - c) \min\{1, r / \|x - c\|\}`, for each
-        point.
-        """
+        r"""Nearest point of the ball: :math:`c + (x - c) \min\{1, r / \|x - c\|\}`."""
         points = arguments.points("points", points, self.dim)
         offset = points - self.center
         distance = _norms(offset)
@@ -68,14 +69,12 @@ class Ball:
         if not np.isfinite(distance).all():
             arguments.check_finite("points", points)
             raise ValueError("points lie too far from the ball for double precision. Rescale them.")
-        # Points inside are returned as they came: center + (x - center) would round them.
+        # A point inside is returned unchanged: center + (x - center) would round it.
         inside = (distance <= self.radius)[..., None]
         return np.where(inside, points, self.center + offset * shrink[..., None])
 
     def project_offset(self, offsets: Array) -> Array:
-        r""":math:`w \min\{1, r / \|w\|\}`, for each w: points and what is nearest to them, both
-        as seen from the centre.
-        """
+        r"""Project offsets w = x - c instead of points: :math:`w \min\{1, r / \|w\|\}`."""
         distance = _norms(offsets)
         if not np.isfinite(distance).all():
             arguments.check_finite("points", offsets)
@@ -92,21 +91,9 @@ class Ball:
         return np.asarray(_norms(points - self.center) <= self.radius + atol)
 
     def support(self, directions: Array) -> Array:
-        r""":math:`\max_{x \in X} \langle a, x \rangle = \langle a, c \rangle + r \|a\|`, for
-        each direction.
-        """
+        r""":math:`\max_{x \in X} \langle a, x \rangle = \langle a, c \rangle + r \|a\|`."""
         directions = arguments.points("directions", directions, self.dim)
         return np.asarray(directions @ self.center + self.radius * _norms(directions))
-
-
-def _norms(offsets: Array) -> Array:
-    """Euclidean norms along the last axis, without overflow for huge entries."""
-    norms = np.sqrt(np.einsum("...i,...i->...", offsets, offsets))
-    if np.isinf(norms).any():
-        scale = np.abs(offsets).max(axis=-1, keepdims=True)
-        scale = np.where((scale > 0) & np.isfinite(scale), scale, 1.0)
-        norms = scale[..., 0] * np.sqrt(np.square(offsets / scale).sum(axis=-1))
-    return np.asarray(norms)
 
 
 class Box:
@@ -143,8 +130,8 @@ class Box:
         self.dim = len(self.lower)
         if (self.lower == self.upper).all():
             raise ValueError(
-                f"upper must exceed lower somewhere, got lower = upper = {self.lower}: nothing to "
-                "decide."
+                f"upper must exceed lower in at least one coordinate, got lower = upper = "
+                f"{self.lower}. Widen the box."
             )
         self.diameter = arguments.safe_size(
             "upper - lower", float(np.linalg.norm(self.upper / 2 - self.lower / 2)) * 2
@@ -158,11 +145,11 @@ class Box:
         return f"Box({self.lower.tolist()}, {self.upper.tolist()})"
 
     def settings(self) -> Mapping[str, Any]:
-        """Both corners: many boxes have one centre and one diameter."""
+        """Both corners, saved with a state: centre and diameter do not determine a box."""
         return {"lower": self.lower, "upper": self.upper}
 
     def project(self, points: Array) -> Array:
-        r""":math:`\arg\min_{z \in X} \|z - x\|`: clip each coordinate."""
+        r"""Nearest point of the box: each coordinate clipped to its interval."""
         points = arguments.points("points", points, self.dim)
         if not np.isfinite(points).all():
             arguments.check_finite("points", points)
@@ -176,9 +163,7 @@ class Box:
         )
 
     def support(self, directions: Array) -> Array:
-        r""":math:`\max_{x \in X} \langle a, x \rangle`: the upper corner where a is positive,
-        else the lower.
-        """
+        r""":math:`\max_{x \in X} \langle a, x \rangle = \sum_j \max\{a_j l_j, a_j u_j\}`."""
         directions = arguments.points("directions", directions, self.dim)
         return np.asarray(np.maximum(directions * self.lower, directions * self.upper).sum(axis=-1))
 
@@ -216,8 +201,7 @@ class Simplex:
         return float(np.sqrt(2.0) * self.total)
 
     def project(self, points: Array) -> Array:
-        r""":math:`\arg\min_{z \in X} \|z - x\| = \max\{x - \theta, 0\}` with the θ that makes the
-        sum right.
+        r"""Nearest point of the simplex: :math:`\max\{x - \theta, 0\}`, θ such that the sum is s.
 
         References
         ----------
@@ -226,40 +210,92 @@ class Simplex:
         points = arguments.points("points", points, self.dim)
         if not np.isfinite(points).all():
             arguments.check_finite("points", points)
-        # The projection ignores a shift of all coordinates; from the largest down nothing cancels.
+        # The projection does not change when all coordinates are shifted. With the largest at 0 all
+        # terms of the cumulative sum have one sign, so that it has no cancellation.
         shifted = points - points.max(axis=-1, keepdims=True)
         descending = -np.sort(-shifted, axis=-1)
         excess = np.cumsum(descending, axis=-1) - self.total
         ranks = np.arange(1, self.dim + 1)
-        kept = (descending - excess / ranks > 0).sum(
-            axis=-1, keepdims=True
-        )  # at least 1: the largest
+        # Number of positive coordinates of the projection, at least 1: the largest.
+        kept = (descending - excess / ranks > 0).sum(axis=-1, keepdims=True)
         threshold = np.take_along_axis(excess, kept - 1, axis=-1) / kept
         return np.asarray(np.maximum(shifted - threshold, 0.0))
 
     def contains(self, points: Array, atol: float = 1e-9) -> NDArray[np.bool_]:
-        """Whether no coordinate is below ``-atol`` and the sum is within ``d * atol`` of the
-        total.
-        """
+        """Whether all coordinates are at least ``-atol`` and the sum is s up to ``d * atol``."""
         points = arguments.points("points", points, self.dim)
         fits = np.abs(points.sum(axis=-1) - self.total) <= self.dim * atol
         return np.asarray((points >= -atol).all(axis=-1) & fits)
 
     def support(self, directions: Array) -> Array:
-        r""":math:`\max_{x \in X} \langle a, x \rangle = s \max_j a_j`, for each direction."""
+        r""":math:`\max_{x \in X} \langle a, x \rangle = s \max_j a_j`."""
         directions = arguments.points("directions", directions, self.dim)
         return np.asarray(self.total * directions.max(axis=-1))
 
 
-ON_THE_DOMAIN = 1e-12
-"""Distance of a point from its projection that counts as none, relative to the numbers that
-points are made of.
-"""
+@final
+class Shrunken:
+    r"""A domain scaled towards its centre c: all points :math:`c + s (x - c)` with x in it.
+
+    Parameters
+    ----------
+    domain
+        The domain that is scaled.
+    factor
+        Scale factor s in (0, 1].
+    """
+
+    def __init__(self, domain: Domain, factor: float) -> None:
+        self.domain = arguments.domain(domain)
+        self.factor = arguments.positive("factor", factor)
+        if self.factor > 1:
+            raise ValueError(f"factor must be at most 1, got {self.factor}.")
+
+    def __repr__(self) -> str:
+        return f"Shrunken({self.domain!r}, {self.factor})"
+
+    def settings(self) -> Mapping[str, Any]:
+        """Domain and scale factor, saved with a state."""
+        return {"domain": self.domain, "factor": self.factor}
+
+    @property
+    def dim(self) -> int:
+        """Number of coordinates d."""
+        return self.domain.dim
+
+    @property
+    def diameter(self) -> float:
+        """s times the diameter of the domain."""
+        return self.factor * self.domain.diameter
+
+    @property
+    def center(self) -> Vector:
+        """Centre of the domain."""
+        return self.domain.center
+
+    def project(self, points: Array) -> Array:
+        """Nearest point to each of the points: scale up by 1/s, project, scale down by s."""
+        c = self.center
+        return np.asarray(
+            c + self.factor * (self.domain.project(c + (np.asarray(points) - c) / self.factor) - c)
+        )
+
+    def contains(self, points: Array, atol: float = 1e-9) -> NDArray[np.bool_]:
+        """Whether each point, scaled up by 1/s, lies in the domain."""
+        c = self.center
+        return self.domain.contains(
+            c + (np.asarray(points) - c) / self.factor, atol=atol / self.factor
+        )
+
+    def support(self, directions: Array) -> Array:
+        """Largest inner product of each direction with a point of the set."""
+        at_center = np.asarray(directions) @ self.center
+        return np.asarray(at_center + self.factor * (self.domain.support(directions) - at_center))
 
 
 @singledispatch
 def reach(domain: Domain) -> float:
-    r"""Largest distance from the centre, :math:`\max_{x \in X} \|x - c\|`, or a bound on it."""
+    r"""Upper bound on the distance of a point from the centre, :math:`\max_{x \in X} \|x - c\|`."""
     box = enclosing_box(domain)
     to_corner = np.linalg.norm(np.maximum(box.upper - domain.center, domain.center - box.lower))
     return min(float(domain.diameter), float(to_corner))
@@ -281,75 +317,15 @@ def _(domain: Simplex) -> float:
 
 
 def enclosing_ball(domain: Domain) -> Ball:
-    """A ball around the domain's centre that holds the domain."""
+    """Ball around the domain's centre that contains the domain."""
     return Ball(domain.dim, reach(domain), domain.center)
 
 
 def enclosing_box(domain: Domain) -> Box:
-    """The smallest box that holds the domain; in one dimension the domain itself."""
+    """Smallest box that contains the domain; in one dimension the domain itself."""
     axes = np.eye(domain.dim)
     lower, upper = -domain.support(-axes), domain.support(axes)
     return Box(np.minimum(lower, upper), upper)
-
-
-@final
-class Shrunken:
-    r"""All points :math:`c + s (x - c)` for x in a domain of centre c.
-
-    Parameters
-    ----------
-    domain
-        What is made smaller.
-    share
-        s in (0, 1].
-    """
-
-    def __init__(self, domain: Domain, share: float) -> None:
-        self.domain = arguments.domain(domain)
-        self.share = arguments.positive("share", share)
-        if self.share > 1:
-            raise ValueError(f"share must be at most 1, got {self.share}.")
-
-    def __repr__(self) -> str:
-        return f"Shrunken({self.domain!r}, {self.share})"
-
-    def settings(self) -> Mapping[str, Any]:
-        """What is made smaller, and how much."""
-        return {"domain": self.domain, "share": self.share}
-
-    @property
-    def dim(self) -> int:
-        """Number of coordinates d."""
-        return self.domain.dim
-
-    @property
-    def diameter(self) -> float:
-        """s times that of the domain."""
-        return self.share * self.domain.diameter
-
-    @property
-    def center(self) -> Vector:
-        """The domain's."""
-        return self.domain.center
-
-    def project(self, points: Array) -> Array:
-        """Nearest point to each of the points: grow, project, shrink."""
-        c = self.center
-        return np.asarray(
-            c + self.share * (self.domain.project(c + (np.asarray(points) - c) / self.share) - c)
-        )
-
-    def contains(self, points: Array, atol: float = 1e-9) -> NDArray[np.bool_]:
-        """Whether each point, grown, lies in the domain."""
-        c = self.center
-        return self.domain.contains(
-            c + (np.asarray(points) - c) / self.share, atol=atol / self.share
-        )
-
-    def support(self, directions: Array) -> Array:
-        """Largest inner product of each direction with a point."""
-        at_center = np.asarray(directions) @ self.center
-        return np.asarray(at_center + self.share * (self.domain.support(directions) - at_center))
 
 
 @singledispatch
@@ -359,7 +335,7 @@ def inner_radius(domain: Domain) -> float:
     Raises
     ------
     ValueError
-        If none is known.
+        If the domain is not a ball, box or simplex: no formula is known.
     """
     raise ValueError(
         f"inner_radius must be given for {domain!r}: the radius of a ball around its centre that "
@@ -379,4 +355,14 @@ def _(domain: Box) -> float:
 
 @inner_radius.register
 def _(domain: Simplex) -> float:
-    return 0.0  # flat: its coordinates have one sum
+    return 0.0  # the coordinates have a fixed sum, so that no ball lies in the simplex
+
+
+def _norms(offsets: Array) -> Array:
+    """Euclidean norms along the last axis, without overflow of squares of huge entries."""
+    norms = np.sqrt(np.einsum("...i,...i->...", offsets, offsets))
+    if np.isinf(norms).any():
+        scale = np.abs(offsets).max(axis=-1, keepdims=True)
+        scale = np.where((scale > 0) & np.isfinite(scale), scale, 1.0)
+        norms = scale[..., 0] * np.sqrt(np.square(offsets / scale).sum(axis=-1))
+    return np.asarray(norms)

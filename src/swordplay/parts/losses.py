@@ -11,14 +11,18 @@ import numpy as np
 from swordplay.core import arguments
 from swordplay.core.types import Array, Loss, Vector
 
+PSD_TOLERANCE = 1e-10
+"""Negative eigenvalues down to this size, relative to the largest, are taken for rounding."""
+
 
 class LinearLoss(ABC):
-    r"""A loss of a linear prediction, judged by how far the prediction is off.
+    r"""Base class of losses that depend on a linear prediction and a target.
 
     .. math:: f(x) = \varphi(\langle a, x \rangle, y), \qquad \nabla f(x) = \varphi'(\langle a, x
         \rangle, y)\, a
 
-    A subclass gives :math:`\varphi`, its slope and its largest curvature; the rest follows.
+    A subclass defines :math:`\varphi`, its slope and its largest curvature. Values, gradients and
+    smoothness are computed from these.
 
     Parameters
     ----------
@@ -42,7 +46,7 @@ class LinearLoss(ABC):
 
     @classmethod
     def trusted(cls, features: Vector, target: float, **settings: float) -> Self:
-        """A loss from numbers that were checked before, as a stream does once for all its rows."""
+        """Make a loss without checks, from numbers that a stream has checked for all its rows."""
         loss = cls.__new__(cls)
         loss.features, loss.target = features, target
         for name, value in settings.items():
@@ -80,7 +84,7 @@ class LinearLoss(ABC):
 
     @abstractmethod
     def slope(self, prediction: Array) -> Array:
-        """Derivative of φ in z, at predictions z of any shape."""
+        """Derivative of φ(z, y) in z, at predictions z of any shape."""
 
 
 @final
@@ -145,7 +149,7 @@ class LogisticLoss(LinearLoss):
         return np.asarray(np.logaddexp(0.0, -self._sign * prediction))
 
     def slope(self, prediction: Array) -> Array:
-        """-s / (1 + exp(s z)), by way of the logarithm so that nothing overflows."""
+        """-s / (1 + exp(s z)), computed through the logarithm so that nothing overflows."""
         return np.asarray(-self._sign * np.exp(-np.logaddexp(0.0, self._sign * prediction)))
 
     @property
@@ -155,7 +159,7 @@ class LogisticLoss(LinearLoss):
 
 @final
 class HuberLoss(LinearLoss):
-    r"""Squared for small residuals, linear beyond a threshold: outliers pull with bounded force.
+    r"""Squared loss of small residuals, linear beyond a threshold: outliers have a bounded slope.
 
     .. math:: f(x) = h(\langle a, x \rangle - y), \quad
         h(r) = \tfrac12 r^2 \text{ if } |r| \le \delta, \text{ else } \delta |r| - \tfrac12
@@ -166,7 +170,7 @@ class HuberLoss(LinearLoss):
     features, target
         a, shape ``(d,)``, and y.
     threshold
-        δ > 0: the largest residual that counts in full.
+        δ > 0, the residual at which the loss turns linear.
     """
 
     __slots__ = ("threshold",)
@@ -190,20 +194,19 @@ class HuberLoss(LinearLoss):
 
 @final
 class PinballLoss(LinearLoss):
-    r"""What a quantile pays: its expectation is smallest where the target lies below with a chance
-    of ``level``.
+    r"""Loss of a quantile forecast (quantile loss); its expectation is least at that quantile.
 
     .. math:: f(x) = \max\{\tau\,(y - \langle a, x \rangle),\; (1 - \tau)\,(\langle a, x \rangle -
         y)\}
 
-    It has a kink, where the gradient is taken as 0, and no smoothness.
+    It has a kink at y, where the gradient is taken as 0, and therefore no smoothness.
 
     Parameters
     ----------
     features, target
         a, shape ``(d,)``, and y.
     level
-        τ in (0, 1): 0.5 for a median, 0.9 for a value that nine of ten targets stay below.
+        τ in (0, 1), such as 0.5 for a median, or 0.9 for a value above nine of ten targets.
 
     Examples
     --------
@@ -231,7 +234,7 @@ class PinballLoss(LinearLoss):
         return None
 
     def phi(self, prediction: Array) -> Array:
-        """τ times what the prediction falls short by, or 1 - τ times what it exceeds by."""
+        """τ (y - z) where the prediction is below the target, (1 - τ)(z - y) where it is above."""
         short = np.asarray(self.target - prediction)
         return np.asarray(np.maximum(self.level * short, (self.level - 1.0) * short))
 
@@ -239,10 +242,6 @@ class PinballLoss(LinearLoss):
         """-τ below the target, 1 - τ above it, 0 at it."""
         short = np.asarray(self.target - prediction)
         return np.where(short > 0.0, -self.level, np.where(short < 0.0, 1.0 - self.level, 0.0))
-
-
-PSD_TOLERANCE = 1e-10
-"""Eigenvalues this far below zero, relative to the largest, are rounding and not curvature."""
 
 
 @final
@@ -273,14 +272,13 @@ class QuadraticLoss:
             )
         if not np.allclose(self.matrix, self.matrix.T, rtol=1e-10, atol=0.0):
             raise ValueError(
-                "matrix must be symmetric. Give (A + A.T) / 2: the values of the function are the "
-                "same."
+                "matrix must be symmetric. Give (A + A.T) / 2, which defines the same function."
             )
         spectrum = np.linalg.eigvalsh(self.matrix)
         if spectrum[0] < -PSD_TOLERANCE * max(abs(spectrum[-1]), abs(spectrum[0])):
             raise ValueError(
-                f"matrix must be positive semi-definite, got an eigenvalue of {spectrum[0]}: not "
-                "convex."
+                f"matrix must be positive semi-definite, got an eigenvalue of {spectrum[0]}. Give "
+                "the matrix of a convex function."
             )
         self.smoothness = max(float(spectrum[-1]), 0.0)
         """L, the largest eigenvalue of A."""
@@ -307,7 +305,7 @@ class QuadraticLoss:
 
 @final
 class FunctionLoss:
-    """A loss made of two callables.
+    """A loss given by two functions: its value and its gradient.
 
     Parameters
     ----------
@@ -316,9 +314,9 @@ class FunctionLoss:
     gradient
         Maps points of shape ``(..., d)`` to gradients of the same shape.
     smoothness
-        Lipschitz constant of the gradient, where it is known.
+        Lipschitz constant of the gradient; None where it is unknown.
     batched
-        False if the callables understand only one point of shape ``(d,)`` at a time.
+        False if the functions take only one point of shape ``(d,)`` at a time.
 
     Examples
     --------
@@ -368,22 +366,9 @@ class FunctionLoss:
             raise ValueError(
                 f"{name} must return shape {expected} for points of shape {given}, got "
                 f"{clean.shape}. "
-                "If it takes one point at a time, say batched=False."
+                "If it takes one point at a time, give batched=False."
             )
         return clean
-
-
-def _one_by_one(function: Callable[[Array], Any]) -> Callable[[Array], Array]:
-    """The same function, called once per point."""
-
-    def looped(points: Array) -> Array:
-        leading = points.shape[:-1]
-        answers = np.array(
-            [function(point) for point in points.reshape(-1, points.shape[-1])], dtype=np.float64
-        )
-        return answers.reshape(leading + answers.shape[1:])
-
-    return looped
 
 
 @final
@@ -392,8 +377,8 @@ class WeightedLoss:
 
     .. math:: f(x) = \omega f_0(x), \qquad L = \omega L_0
 
-    With :math:`\omega = 1/L_0` every loss has smoothness 1, and one pool of step sizes serves
-    rounds of any size.
+    With :math:`\omega = 1/L_0` every loss has smoothness 1, so that one pool of step sizes fits
+    rounds of any scale.
 
     Parameters
     ----------
@@ -412,7 +397,7 @@ class WeightedLoss:
 
     @property
     def smoothness(self) -> float | None:
-        """L, or None where the loss's own is unknown."""
+        """L, or None where the smoothness of the loss is unknown."""
         return None if self.loss.smoothness is None else self.weight * self.loss.smoothness
 
     def value(self, points: Array) -> Array:
@@ -422,3 +407,16 @@ class WeightedLoss:
     def gradient(self, points: Array) -> Array:
         """Gradients at points of shape ``(..., d)``; the same shape."""
         return np.asarray(self.weight * self.loss.gradient(points))
+
+
+def _one_by_one(function: Callable[[Array], Any]) -> Callable[[Array], Array]:
+    """Wrap a function of one point as a function of many points, called once per point."""
+
+    def looped(points: Array) -> Array:
+        leading = points.shape[:-1]
+        answers = np.array(
+            [function(point) for point in points.reshape(-1, points.shape[-1])], dtype=np.float64
+        )
+        return answers.reshape(leading + answers.shape[1:])
+
+    return looped

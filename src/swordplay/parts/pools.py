@@ -1,11 +1,11 @@
-r"""Step-size pools: geometric grids that hold a nearly best step for every comparator.
+r"""Step-size pools: geometric grids that contain a nearly best step size for every comparator.
 
-The best step of an expert depends on the path length of a comparator that nobody has named yet. A
-grid that doubles covers every case within a factor of two, and its length costs the meta only
-:math:`\ln N`.
+The best step size of an expert depends on the path length of the comparator, which is unknown. A
+grid in which each step is twice the one before contains a step within a factor of two of the best,
+and its length N adds only :math:`\ln N` to the regret of the meta.
 
-All pools are ascending arrays of shape ``(N,)``. In the formulas D is the domain's diameter, G
-bounds the gradients, L is the smoothness, T the horizon.
+All pools are ascending arrays of shape ``(N,)``. In the formulas D is the diameter of the domain, G
+a bound on the norms of gradients, L the smoothness and T the horizon.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def variation(*, diameter: float, gradient_bound: float, smoothness: float, hori
     .. math:: \eta_i = 2^{i-1} \sqrt{\frac{D^2}{8 G^2 T}}, \qquad
         N_1 = \left\lceil \tfrac12 \log_2 \frac{G^2 T}{2 D^2 L^2} \right\rceil + 1
 
-    The ceiling lifts the top step above 1/(4L) by up to a factor of two, which is harmless below
-    1/L.
+    Because of the ceiling the largest step can be up to twice 1/(4L), which is below 1/L as the
+    proof needs.
 
     References
     ----------
@@ -57,7 +57,7 @@ def small_loss(
 
 @checked
 def safe(*, diameter: float, gradient_bound: float, smoothness: float, horizon: int) -> Vector:
-    r"""The pool whose bounds hold with every constant, for both kinds of experts: the default.
+    r"""The default pool: its bounds hold for all constants and for both kinds of experts.
 
     .. math:: \eta_i = \frac{2^{-(i-1)}}{2L}, \qquad
         N = 1 + \max\left\{0, \left\lceil \log_2 \frac{G \sqrt T}{0.8\, L D} \right\rceil \right\}
@@ -69,7 +69,7 @@ def safe(*, diameter: float, gradient_bound: float, smoothness: float, horizon: 
 
 @checked
 def plus_plus(*, diameter: float, gradient_bound: float, smoothness: float, horizon: int) -> Vector:
-    r"""The pool of Sword++, whose steps must not pass 1/(8L) for the corrections to pay for them.
+    r"""The pool of Sword++: steps of at most 1/(8L), as the correction terms of its proof need.
 
     .. math:: \eta_i = \frac{2^{-(i-1)}}{8L}, \qquad
         N = 1 + \max\left\{0, \left\lceil \log_2 \frac{G \sqrt T}{2 L D} \right\rceil \right\}
@@ -98,11 +98,10 @@ def ader(*, diameter: float, gradient_bound: float, horizon: int) -> Vector:
 
 
 def longer(pool: Any, *, below: int = 0, above: int = 0) -> Vector:
-    """A pool with ``below`` halvings added under its smallest step and ``above`` doublings over its
-    largest.
+    """A pool extended by ``below`` halvings of its smallest and ``above`` doublings of its largest.
 
-    Extra experts never break a guarantee: their points stay in the domain and they cost the
-    logarithm of their number. On real streams the best step often stood 4 to 30 times above 1/(4L).
+    Further experts keep every guarantee: their points are in the domain, and they add the logarithm
+    of their number to the regret. On real streams the best step was often 4 to 30 times 1/(4L).
     """
     steps = np.sort(arguments.positive_vector("pool", pool))
     lower = steps[0] * 2.0 ** -np.arange(arguments.integer("below", below, least=0), 0, -1.0)
@@ -113,6 +112,7 @@ def longer(pool: Any, *, below: int = 0, above: int = 0) -> Vector:
 def _constants(
     diameter: float, gradient_bound: float, smoothness: float, horizon: int
 ) -> tuple[float, float, float, int]:
+    """D, G, L and T, checked."""
     return (
         arguments.positive("diameter", diameter),
         arguments.positive("gradient_bound", gradient_bound),
@@ -121,7 +121,7 @@ def _constants(
     )
 
 
-def _doubling(first: float, span: float) -> Vector:
-    """``first`` doubled as often as the square root of ``span`` asks for, at least one step."""
-    experts = max(1, math.ceil(0.5 * math.log2(span)) + 1)
+def _doubling(first: float, squared_ratio: float) -> Vector:
+    r"""``first`` doubled :math:`\lceil \tfrac12 \log_2 r^2 \rceil` times, r the ratio to cover."""
+    experts = max(1, math.ceil(0.5 * math.log2(squared_ratio)) + 1)
     return np.asarray(first * 2.0 ** np.arange(experts))

@@ -1,9 +1,10 @@
-r"""Learning rates of the metas: how sharply the weights follow the losses.
+r"""Learning rates of the metas: fixed, self-confident, doubling, and those of the paper.
 
-A rate sees, after each round, how wrong the optimism was, and answers with the rate of the next
-round. In the formulas :math:`\lambda = \ln(1/\min_i \pi_i)` is the entropy of the prior (:math:`\ln
-N` if uniform) and :math:`A_t = \sum_{s \le t} \mathrm{hr}(\ell_s - m_s)^2` with the half range
-:math:`\mathrm{hr}(v) = (\max v - \min v)/2`, which is all that a Hedge feels of its losses.
+After each round a rate is given the errors of the optimism of this round, and returns the learning
+rate of the next round. In the formulas :math:`\lambda = \ln(1/\min_i \pi_i)` depends on the prior
+(:math:`\ln N` if it is uniform), and :math:`A_t = \sum_{s \le t} \mathrm{hr}(\ell_s - m_s)^2` with
+the half range :math:`\mathrm{hr}(v) = (\max v - \min v)/2`: a Hedge does not change when a constant
+is added to all losses.
 """
 
 from __future__ import annotations
@@ -14,67 +15,62 @@ from typing import Any, NamedTuple, Protocol, final
 
 from swordplay.core import arguments
 from swordplay.core.arguments import checked
-from swordplay.core.types import Setting
+from swordplay.core.types import GameConstants
 
 TIE = 1e-12
-"""Sums that differ by less than this, relatively, differ by rounding."""
+"""Relative difference of two sums up to which they count as equal: rounding."""
 
 
 class RateState(NamedTuple):
-    """What a rate remembers."""
+    """State of a rate between two rounds."""
 
     total: float
-    """The quantity watched so far: A_t, or the squared surprise of the gradients."""
+    """Sum so far: A_t (:class:`SelfConfident`), or that of gradient errors (:class:`Doubling`)."""
     level: float
-    """What the total is presumed to stay below, where the rate guesses.
-
-    Else the largest surprise so far.
-    """
+    """Largest gradient error so far (:class:`SelfConfident`), or B (:class:`Doubling`)."""
     value: float
-    """The rate of the coming round."""
+    """Learning rate of the coming round."""
 
 
-class Signal(NamedTuple):
-    """How wrong the optimism of a round was, in the two units that rates are made of."""
+class OptimismError(NamedTuple):
+    """Errors of the optimism of one round."""
 
-    mismatch: float
-    """Squared half range of losses minus guesses, hr(l_t - m_t)^2."""
-    surprise: float
-    """Squared distance of the gradient from its guess, norm(g_t - M_t)^2."""
+    loss_error: float
+    """Squared half range of losses minus optimism, hr(l_t - m_t)^2."""
+    gradient_error: float
+    """Squared distance of the gradient from the expected one, norm(g_t - M_t)^2."""
 
 
 class Rate(Protocol):
-    """A schedule of learning rates, never increasing within one life of the meta."""
+    """A schedule of learning rates that, without decay, never increase between two restarts."""
 
     @property
-    def retention(self) -> float:
-        """What the meta keeps of its past losses from one round to the next: 1, or a little less
-        to stay young.
-        """
+    def decay(self) -> float:
+        """Factor in (0, 1] by which the sums of the meta are multiplied in every round."""
         ...
 
-    def start(self, setting: Setting, entropy: float) -> RateState:
-        """The state before the first round."""
+    def start(self, constants: GameConstants, entropy: float) -> RateState:
+        """State before the first round; ``entropy`` is λ."""
         ...
 
     def step(
-        self, state: RateState, signal: Signal, setting: Setting, entropy: float
+        self, state: RateState, error: OptimismError, constants: GameConstants, entropy: float
     ) -> tuple[RateState, bool]:
-        """The next state, and whether the meta has to start afresh with it."""
+        """Return the next state, and whether the meta restarts with it."""
         ...
 
 
 @final
 class Fixed:
-    """One rate for ever, such as the paper's, which knows the future.
+    """One learning rate that never changes, such as the rates of the paper.
 
     Parameters
     ----------
     value
-        The rate, greater than 0.
+        The learning rate, greater than 0.
     """
 
-    retention = 1.0
+    decay = 1.0
 
     def __init__(self, value: float) -> None:
         self.value = arguments.positive("value", value)
@@ -83,23 +79,23 @@ class Fixed:
         return f"Fixed({self.value})"
 
     def settings(self) -> Mapping[str, Any]:
-        """The one rate."""
+        """Constructor arguments, saved with a learner's state."""
         return {"value": self.value}
 
-    def start(self, setting: Setting, entropy: float) -> RateState:
-        """The one rate."""
+    def start(self, constants: GameConstants, entropy: float) -> RateState:
+        """State with the given rate."""
         return RateState(total=0.0, level=0.0, value=self.value)
 
     def step(
-        self, state: RateState, signal: Signal, setting: Setting, entropy: float
+        self, state: RateState, error: OptimismError, constants: GameConstants, entropy: float
     ) -> tuple[RateState, bool]:
-        """The same again."""
+        """Return the state unchanged."""
         return state, False
 
 
 @final
 class SelfConfident:
-    r"""A rate tuned by the run itself, as if its past were all there is.
+    r"""A rate tuned by the errors so far, without knowledge of later rounds.
 
     .. math:: \varepsilon_t = \min\Big\{c, \sqrt{\frac{f \lambda}{o + A_{t-1} + \rho^2 D^2
         \max_{s<t} \|g_s - M_s\|^2}}\Big\}, \text{ never above } \varepsilon_{t-1}
@@ -109,19 +105,20 @@ class SelfConfident:
     cap
         c; none unless given. Sword_var and Sword_best use 1/(L D^2) by default.
     offset
-        o; :math:`D^2 G^2` unless given, what the first round may bring. With 0 the rate is infinite
-        until the losses first differ from the guesses: follow the leader.
+        o; :math:`D^2 G^2` unless given, the largest possible error of the first round. With 0 the
+        rate is infinite until the losses first differ from the optimism (follow the leader).
     factor
         f.
     memory
-        How many rounds the meta remembers; all unless given. With a memory M every sum, that of the
-        experts' losses included, fades by 1 - 1/M a round, and the rate may rise again: the time to
-        change one's mind after a jump then does not grow with age. The price is a regret that grows
-        with the number of memories that have passed.
+        M, the number of rounds that the meta remembers; all unless given. Every sum, including that
+        of the losses of the experts, is multiplied by 1 - 1/M in each round, and the rate can rise
+        again. The time that the weights need to change after a jump then does not grow with the
+        number of rounds. In return the regret grows with the number of rounds over M.
     floor
-        :math:`\rho`; for an offset of 0. Following the leader exactly would follow rounding errors
-        wherever the leaders tie. A floor of 1e-4 blurs differences below a ten-thousandth of the
-        largest surprise and costs the regret as much.
+        :math:`\rho`, for an offset of 0. Where several experts lead, following the leader exactly
+        would follow rounding errors. With a floor of 1e-4, experts whose losses differ by less than
+        1e-4 times :math:`D \max_s \|g_s - M_s\|` have similar weights, which adds as much to the
+        regret.
     """
 
     def __init__(
@@ -150,65 +147,66 @@ class SelfConfident:
         return f"SelfConfident(cap={self.cap}, {settings})"
 
     def settings(self) -> Mapping[str, Any]:
-        """All that it was given."""
+        """Constructor arguments, saved with a learner's state."""
         return {
             name: getattr(self, name) for name in ("cap", "offset", "factor", "floor", "memory")
         }
 
-    def start(self, setting: Setting, entropy: float) -> RateState:
-        """The rate before anything was seen."""
+    def start(self, constants: GameConstants, entropy: float) -> RateState:
+        """State with the rate of the first round."""
         ceiling = math.inf if self.cap is None else self.cap
-        return self._tuned(0.0, 0.0, ceiling, setting, entropy)
+        return self._tuned(0.0, 0.0, ceiling, constants, entropy)
 
     def step(
-        self, state: RateState, signal: Signal, setting: Setting, entropy: float
+        self, state: RateState, error: OptimismError, constants: GameConstants, entropy: float
     ) -> tuple[RateState, bool]:
-        """Add the round's mismatch and retune."""
-        total = self.retention * state.total + signal.mismatch
-        level = max(self.retention * state.level, signal.surprise)
-        return self._tuned(total, level, self._ceiling(state.value), setting, entropy), False
+        """Add the error of the round and compute the next rate."""
+        total = self.decay * state.total + error.loss_error
+        level = max(self.decay * state.level, error.gradient_error)
+        return self._tuned(total, level, self._ceiling(state.value), constants, entropy), False
 
     @property
-    def retention(self) -> float:
+    def decay(self) -> float:
         """1, or 1 - 1/M with a memory M."""
         return 1.0 if self.memory is None else 1.0 - 1.0 / self.memory
 
     def _ceiling(self, last: float) -> float:
-        """Without a memory the rate never rises; with one, only the cap holds it."""
+        """Upper bound on the next rate: the last rate, or with a memory the cap."""
         if self.memory is None:
             return last
         return math.inf if self.cap is None else self.cap
 
     def _tuned(
-        self, total: float, level: float, ceiling: float, setting: Setting, entropy: float
+        self, total: float, level: float, ceiling: float, constants: GameConstants, entropy: float
     ) -> RateState:
-        offset = largest_mismatch(setting) if self.offset is None else self.offset
-        denominator = offset + total + (self.floor * setting.diameter) ** 2 * level
+        """State with the rate of the formula, at most ``ceiling``."""
+        offset = max_loss_error(constants) if self.offset is None else self.offset
+        denominator = offset + total + (self.floor * constants.diameter) ** 2 * level
         tuned = math.sqrt(self.factor * entropy / denominator) if denominator > 0 else math.inf
         return RateState(total=total, level=level, value=min(ceiling, tuned))
 
 
 @final
 class Doubling:
-    r"""The doubling trick: guess the total surprise, and start the meta afresh when the guess is
-    passed.
+    r"""The doubling trick: restart the meta whenever the summed gradient error passes a guess.
+
 
     .. math:: \varepsilon = \min\Big\{c, \sqrt{\frac{2 + \lambda}{D^2 B}}\Big\}
         \text{ while } \textstyle\sum_{s \le t} \|g_s - M_s\|^2 \le B, \text{ then } B \leftarrow 2B
 
-    The surprise is what each paper rate is made of: for Sword_small (M = 0) it is :math:`\bar F_T`,
-    for Sword_var it stands in for :math:`2 V_T`, for Sword_best for their minimum. Nothing of the
-    future is needed.
+    The sum replaces the quantity of each paper rate: for Sword_small (M = 0) it is :math:`\bar
+    F_T`, for Sword_var it stands in for :math:`2 V_T`, for Sword_best for their minimum. No
+    knowledge of the future is needed.
 
     Parameters
     ----------
     initial
-        The first guess B; :math:`G^2` unless given.
+        First value of B; :math:`G^2` unless given.
     cap
         c; none unless given. The paper's is :math:`1/(\sqrt 8 D^2 L)`.
     """
 
-    retention = 1.0
+    decay = 1.0
 
     def __init__(self, initial: float | None = None, cap: float | None = None) -> None:
         self.initial = None if initial is None else arguments.positive("initial", initial)
@@ -218,35 +216,38 @@ class Doubling:
         return f"Doubling(initial={self.initial}, cap={self.cap})"
 
     def settings(self) -> Mapping[str, Any]:
-        """The first guess and the cap."""
+        """Constructor arguments, saved with a learner's state."""
         return {"initial": self.initial, "cap": self.cap}
 
-    def start(self, setting: Setting, entropy: float) -> RateState:
-        """The rate of the first guess."""
-        if self.initial is None and setting.gradient_bound is None:
+    def start(self, constants: GameConstants, entropy: float) -> RateState:
+        """State with the rate of the first B."""
+        if self.initial is None and constants.gradient_bound is None:
             raise ValueError(
                 "initial must be given to Doubling where the learner has no gradient_bound. Try "
                 "initial=1.0."
             )
-        guess = float(setting.gradient_bound or 0.0) ** 2 if self.initial is None else self.initial
-        return self._guessed(0.0, guess, setting, entropy)
+        guess = (
+            float(constants.gradient_bound or 0.0) ** 2 if self.initial is None else self.initial
+        )
+        return self._guessed(0.0, guess, constants, entropy)
 
     def step(
-        self, state: RateState, signal: Signal, setting: Setting, entropy: float
+        self, state: RateState, error: OptimismError, constants: GameConstants, entropy: float
     ) -> tuple[RateState, bool]:
-        """Add the round's surprise; double the guess as often as it takes to hold."""
-        total = state.total + signal.surprise
-        if total <= state.level * (
-            1.0 + TIE
-        ):  # a sum that meets its guess exactly must not be decided by rounding
+        """Add the error of the round; double B until it is at least the sum."""
+        total = state.total + error.gradient_error
+        # The tolerance keeps rounding from deciding where the sum equals B.
+        if total <= state.level * (1.0 + TIE):
             return state._replace(total=total), False
-        # The smallest doubling that holds; the exponent is bounded because both numbers are finite
-        # doubles.
+        # The smallest 2^k B that is at least the sum; k is bounded, as both are finite doubles.
         guess = math.ldexp(state.level, math.ceil(math.log2(total) - math.log2(state.level) - TIE))
-        return self._guessed(total, guess, setting, entropy), True
+        return self._guessed(total, guess, constants, entropy), True
 
-    def _guessed(self, total: float, guess: float, setting: Setting, entropy: float) -> RateState:
-        tuned = math.sqrt((2 + entropy) / (setting.diameter**2 * guess))
+    def _guessed(
+        self, total: float, guess: float, constants: GameConstants, entropy: float
+    ) -> RateState:
+        """State with the rate that belongs to a guess B."""
+        tuned = math.sqrt((2 + entropy) / (constants.diameter**2 * guess))
         return RateState(
             total=total, level=guess, value=tuned if self.cap is None else min(self.cap, tuned)
         )
@@ -254,16 +255,18 @@ class Doubling:
 
 @checked
 def paper_variation(*, diameter: float, smoothness: float, experts: int, variation: float) -> float:
-    r"""The paper's rate of Sword_var, :math:`\min\{1/(\sqrt8 D^2 L), \sqrt{(2 + \ln N)/(2 D^2
-    V_T)}\}`.
+    r"""The paper's rate of Sword_var.
+
+    .. math:: \min\Big\{\frac{1}{\sqrt8 D^2 L}, \sqrt{\frac{2 + \ln N}{2 D^2 V_T}}\Big\}
     """
     return _capped(diameter, smoothness, experts, 2 * arguments.nonnegative("variation", variation))
 
 
 @checked
 def paper_small_loss(*, diameter: float, experts: int, squared_gradients: float) -> float:
-    r"""The paper's rate of Sword_small, :math:`\sqrt{(2 + \ln N)/(D^2 \bar F_T)}`, with the
-    run's own :math:`\bar F_T`.
+    r"""The paper's rate of Sword_small, from :math:`\bar F_T` of the run itself.
+
+    .. math:: \sqrt{(2 + \ln N) / (D^2 \bar F_T)}
     """
     D = arguments.positive("diameter", diameter)
     total = arguments.positive("squared_gradients", squared_gradients)
@@ -274,8 +277,9 @@ def paper_small_loss(*, diameter: float, experts: int, squared_gradients: float)
 def paper_best(
     *, diameter: float, smoothness: float, experts: int, variation: float, squared_gradients: float
 ) -> float:
-    r"""The paper's rate of Sword_best, that of Sword_var with :math:`\min\{2 V_T, \bar F_T\} +
-    \ln 2` for :math:`2 V_T`.
+    r"""The paper's rate of Sword_best.
+
+    It is that of Sword_var with :math:`\min\{2 V_T, \bar F_T\} + \ln 2` in place of :math:`2 V_T`.
     """
     smaller = min(
         2 * arguments.nonnegative("variation", variation),
@@ -285,17 +289,18 @@ def paper_best(
 
 
 def _capped(diameter: float, smoothness: float, experts: int, total: float) -> float:
+    r""":math:`\min\{1/(\sqrt8 D^2 L), \sqrt{(2 + \ln N) / (D^2 q)}\}` for the total q."""
     D = arguments.positive("diameter", diameter)
     cap = 1 / (math.sqrt(8) * D**2 * arguments.positive("smoothness", smoothness))
     entropy = math.log(arguments.integer("experts", experts))
     return min(cap, math.sqrt((2 + entropy) / (D**2 * total))) if total > 0 else cap
 
 
-def largest_mismatch(setting: Setting) -> float:
-    """(D G)^2, which no round can pass: losses and guesses each range over at most D G."""
-    if setting.gradient_bound is None:
+def max_loss_error(constants: GameConstants) -> float:
+    """(D G)^2, the largest loss error: losses and optimism both have a range of at most D G."""
+    if constants.gradient_bound is None:
         raise ValueError(
             "offset must be given to SelfConfident where the learner has no gradient_bound. Try "
             "offset=0."
         )
-    return (setting.diameter * setting.gradient_bound) ** 2
+    return (constants.diameter * constants.gradient_bound) ** 2

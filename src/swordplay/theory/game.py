@@ -103,7 +103,7 @@ def play(
     >>> stream = sp.streams.paper.alternating(100)
     >>> ledger = sp.play(sp.Sword(stream.domain), stream)
     >>> round(ledger.regret(stream.comparators), 2)
-    2.53
+    2.56
     """
     if engine not in ("auto", "python", "compiled"):
         raise ValueError(

@@ -14,7 +14,7 @@ from swordplay.parts.streams import LinearStream
 
 if TYPE_CHECKING:
     from swordplay.parts.learners.assumptions import Assumptions
-    from swordplay.theory.hindsight.sequence import Progress
+    from swordplay.theory.hindsight import Progress
 
 FEASIBILITY_SLACK = 1e-9
 """Distance outside the domain that a comparator may have by rounding, relative to its size."""

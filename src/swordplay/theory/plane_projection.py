@@ -1,4 +1,9 @@
-"""What changes between two rows see of a domain: its shadow in the plane of the two."""
+r"""Projection of a domain onto the plane spanned by two consecutive rows of features.
+
+The change between two losses of linear predictions depends on x only through two inner products,
+with the row :math:`a = a_t` and with the difference :math:`\delta = a_t - a_{t-1}`. The differences
+are kept as such, not as differences of large numbers: with slow drift they are all that matters.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +18,9 @@ from swordplay.parts.streams.linear import Rows, inner
 
 
 class Plane(NamedTuple):
-    r"""Coordinates in which :math:`a = (\text{length}, 0)` and :math:`\delta = (\text{along},
-    -\text{across})`.
+    r"""Coordinates of the plane of B pairs of rows, shape ``(B,)`` each.
+
+    In them :math:`a = (\text{length}, 0)` and :math:`\delta = (\text{along}, -\text{across})`.
     """
 
     length: Vector
@@ -26,99 +32,99 @@ class Plane(NamedTuple):
         return np.asarray(np.square(e * self.length + v * self.along) + np.square(v * self.across))
 
 
-class Pairs(NamedTuple):
-    """B pairs of rows that follow each other, dense."""
+class RowPairs(NamedTuple):
+    """B pairs of consecutive rows, dense, with their targets."""
 
     now: Matrix
-    """a, shape ``(B, d)``."""
+    """Rows a, shape ``(B, d)``."""
     before: Matrix
-    """b, shape ``(B, d)``."""
+    """Previous rows, shape ``(B, d)``."""
     targets: Vector
+    """Targets of the rows, shape ``(B,)``."""
     targets_before: Vector
+    """Targets of the previous rows, shape ``(B,)``."""
 
     @classmethod
-    def of_rows(cls, rows: Rows) -> Pairs:
-        """Each row with the one before it."""
+    def of_rows(cls, rows: Rows) -> RowPairs:
+        """Each row but the first, with the row before it."""
         rows = rows.dense()
         return cls(rows.features[1:], rows.features[:-1], rows.targets[1:], rows.targets[:-1])
 
     @property
-    def steps(self) -> Matrix:
+    def differences(self) -> Matrix:
         """δ, shape ``(B, d)``."""
         return self.now - self.before
 
     @property
-    def shifts(self) -> Vector:
-        """What moving targets add to the residuals."""
+    def target_decreases(self) -> Vector:
+        """y_{t-1} - y_t, the part of the residuals' change that the targets cause, ``(B,)``."""
         return self.targets_before - self.targets
 
 
-def plane_of(now: Any, steps: Any) -> Plane:
-    """The plane of each change, for rows dense or sparse."""
+def plane_of(now: Any, differences: Any) -> Plane:
+    """The plane of rows a and differences δ, shape ``(B, d)``, both dense or both sparse."""
     length = np.sqrt(inner(now, now))
     inverse = np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
-    along = inner(now, steps) * inverse
-    rest = steps - _scaled(now, along * inverse)
+    along = inner(now, differences) * inverse
+    rest = differences - _scale_rows(now, along * inverse)
     return Plane(length, along, np.sqrt(inner(rest, rest)))
 
 
 @singledispatch
-def shadow(domain: Any, pairs: Pairs) -> tuple[Array, Array]:
-    r"""Images (e, v) of the domain's extreme points, shape ``(V, B)`` each.
+def project_corners(domain: Any, pairs: RowPairs) -> tuple[Array, Array]:
+    r"""Images (e, v) of a box's or simplex's corners that span its projection.
 
     .. math:: e = \langle \delta, x \rangle + y_{t-1} - y_t, \qquad v = \langle a_{t-1}, x \rangle -
         y_{t-1}
+
+    Returns
+    -------
+    tuple
+        e and v, shape ``(V, B)`` each. For a box they are in order around the polygon.
     """
     raise NotImplementedError(type(domain))
 
 
-@shadow.register
-def _(domain: Simplex, pairs: Pairs) -> tuple[Array, Array]:
+@project_corners.register
+def _(domain: Simplex, pairs: RowPairs) -> tuple[Array, Array]:
     return (
-        domain.total * pairs.steps.T + pairs.shifts,
+        domain.total * pairs.differences.T + pairs.target_decreases,
         domain.total * pairs.before.T - pairs.targets_before,
     )
 
 
-@shadow.register
-def _(domain: Box, pairs: Pairs) -> tuple[Array, Array]:
-    # A box has 2^d corners, but its shadow in a plane is a zonogon of 2d: walk along the shadows of
-    # the axes in the order of their angles, and back on the other side.
-    steps, before = pairs.steps, pairs.before
+@project_corners.register
+def _(domain: Box, pairs: RowPairs) -> tuple[Array, Array]:
+    # A box has 2^d corners, but its projection onto a plane is a zonogon of 2d: the path along the
+    # projected axes in the order of their angles, and the opposite path back.
+    differences, before = pairs.differences, pairs.before
     half = (domain.upper - domain.lower) / 2
-    e_center, v_center = (
-        steps @ domain.center + pairs.shifts,
-        before @ domain.center - pairs.targets_before,
-    )
-    e_axes, v_axes = (steps * half).T, (before * half).T
-    down = (v_axes < 0) | ((v_axes == 0) & (e_axes < 0))
-    e_axes, v_axes = np.where(down, -e_axes, e_axes), np.where(down, -v_axes, v_axes)
-    order = np.argsort(np.arctan2(_unit(v_axes), _unit(e_axes)), axis=0)
-    e_path, v_path = (
-        _walk(np.take_along_axis(e_axes, order, axis=0)),
-        _walk(np.take_along_axis(v_axes, order, axis=0)),
-    )
+    e_center = differences @ domain.center + pairs.target_decreases
+    v_center = before @ domain.center - pairs.targets_before
+    e_axes, v_axes = (differences * half).T, (before * half).T
+    points_down = (v_axes < 0) | ((v_axes == 0) & (e_axes < 0))
+    e_axes, v_axes = np.where(points_down, -e_axes, e_axes), np.where(points_down, -v_axes, v_axes)
+    order = np.argsort(np.arctan2(_normalize(v_axes), _normalize(e_axes)), axis=0)
+    e_path = _corners_along(np.take_along_axis(e_axes, order, axis=0))
+    v_path = _corners_along(np.take_along_axis(v_axes, order, axis=0))
     return np.concatenate([e_center + e_path, e_center - e_path]), np.concatenate(
         [v_center + v_path, v_center - v_path]
     )
 
 
-def _walk(axes: Array) -> Array:
-    """From -sum of all axes, the first d corners along one side of the zonogon."""
-    travelled = np.cumsum(axes, axis=0)
-    return np.asarray(2.0 * (travelled - axes) - travelled[-1])
+def _corners_along(axes: Array) -> Array:
+    """The first d corners of a zonogon, from minus the sum of all axes, along one side."""
+    sums = np.cumsum(axes, axis=0)
+    return np.asarray(2.0 * (sums - axes) - sums[-1])
 
 
-def _unit(axes: Array) -> Array:
-    """Scaled so that tiny components still tell angles apart.
-
-    The order of angles does not change.
-    """
+def _normalize(axes: Array) -> Array:
+    """Scale so that tiny components still have distinct angles; keeps the order of the angles."""
     largest = np.abs(axes).max(axis=0)
     return np.asarray(axes / np.where(largest > 0, largest, 1.0))
 
 
-def _scaled(rows: Any, factors: Vector) -> Any:
+def _scale_rows(rows: Any, factors: Vector) -> Any:
     """Each row times its factor, dense or sparse."""
     return (
         rows * factors[:, None]

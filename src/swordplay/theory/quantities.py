@@ -1,32 +1,38 @@
-"""The quantities that regret bounds are made of: path lengths, variations, cumulative losses."""
+"""Quantities and constants of a stream: path lengths, losses, gradients, G and L."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
+from functools import singledispatch
 from itertools import islice, pairwise
 from typing import Any
 
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.types import Loss, Matrix, Vector
+from swordplay.core.types import Domain, Loss, Matrix, Vector
+from swordplay.parts.domains import reach
+from swordplay.parts.losses import LinearLoss, WeightedLoss
 from swordplay.parts.streams import LinearStream
 from swordplay.parts.streams.linear import Rows, inner
 from swordplay.theory.variation_linear import LinearChange
+from swordplay.theory.variation_quadratic import QuadraticChange, as_quadratic
 
 
 class Quantity(float):
-    """A number that says whether it is exact or a certified upper bound."""
+    """A number that is exact or a certified upper bound, as its attribute ``exact`` says."""
 
     exact: bool
+    """Whether the number is exact."""
 
     def __new__(cls, value: float, exact: bool) -> Quantity:
-        """A float with a flag; arithmetic on it gives plain floats, which claim nothing."""
+        """A float with a flag; arithmetic on it gives plain floats without."""
         number = super().__new__(cls, value)
         number.exact = exact
         return number
 
-    # because float's own has one entry
+    # for copy and pickle; that of float has one entry
     def __getnewargs__(self) -> tuple[float, bool]:  # type: ignore[override]
         return float(self), self.exact
 
@@ -50,21 +56,21 @@ def comparator_loss(stream: Iterable[Loss], comparators: Any, rounds: int | None
     Parameters
     ----------
     stream
-        The losses; something that can be looped over again.
+        The losses; an iterator is exhausted.
     comparators
         u_t, shape ``(T, d)``, or one point ``(d,)`` for all rounds.
     rounds
-        How many rounds of the stream count; all unless given.
+        Number of rounds of the stream that count; all by default.
     """
     points = arguments.array("comparators", comparators)
     if points.ndim not in (1, 2):
         raise ValueError(f"comparators must have shape (T, d) or (d,), got {points.shape}.")
     if isinstance(stream, LinearStream):
         part = stream if rounds is None or rounds == len(stream) else stream[:rounds]
-        _fits("comparators", points, len(part), part.dim)
+        _require_fit("comparators", points, len(part), part.dim)
         return float(part.values(points).sum())
     losses = list(islice(arguments.stream(stream), rounds))
-    _fits("comparators", points, len(losses))
+    _require_fit("comparators", points, len(losses))
     each = np.broadcast_to(points, (len(losses), points.shape[-1]))
     return float(sum(float(loss.value(point)) for loss, point in zip(losses, each, strict=True)))
 
@@ -73,7 +79,7 @@ def squared_gradients(stream: Iterable[Loss], decisions: Any) -> float:
     r""":math:`\bar F_T = \sum_t \|\nabla f_t(x_t)\|^2` at decisions of shape ``(T, d)``."""
     points = arguments.array("decisions", decisions, ndim=2)
     if isinstance(stream, LinearStream):
-        _fits("decisions", points, len(stream), stream.dim)
+        _require_fit("decisions", points, len(stream), stream.dim)
         if not len(stream):
             return 0.0
         rows = Rows.of_stream(stream)
@@ -81,14 +87,14 @@ def squared_gradients(stream: Iterable[Loss], decisions: Any) -> float:
             np.square(rows.slopes(rows.predictions(points))) @ inner(rows.features, rows.features)
         )
     losses = list(arguments.stream(stream))
-    _fits("decisions", points, len(losses))
+    _require_fit("decisions", points, len(losses))
     return float(
         sum(np.square(loss.gradient(x)).sum() for loss, x in zip(losses, points, strict=True))
     )
 
 
 def empirical_gradient_variation(stream: Iterable[Loss], decisions: Any) -> float:
-    r"""Gradient variation where the learner stood: no supremum, any loss, any domain.
+    r"""Gradient variation at the decisions: without a supremum, for any loss and domain.
 
     .. math:: \hat V_T = \sum_{t \ge 2} \|\nabla f_t(x_t) - \nabla f_{t-1}(x_t)\|^2 \le V_T
 
@@ -101,18 +107,76 @@ def empirical_gradient_variation(stream: Iterable[Loss], decisions: Any) -> floa
     """
     points = arguments.array("decisions", decisions, ndim=2)
     if isinstance(stream, LinearStream):
-        _fits("decisions", points, len(stream), stream.dim)
+        _require_fit("decisions", points, len(stream), stream.dim)
         return (
             float(LinearChange(Rows.of_stream(stream)).squared_gradients(points[1:]).sum())
             if len(stream) > 1
             else 0.0
         )
     losses = list(arguments.stream(stream))
-    _fits("decisions", points, len(losses))
+    _require_fit("decisions", points, len(losses))
     pairs = zip(pairwise(losses), points[1:], strict=True) if losses else ()
     return float(
         sum(np.square(now.gradient(x) - before.gradient(x)).sum() for (before, now), x in pairs)
     )
+
+
+def smoothness(stream: Iterable[Loss]) -> float:
+    """L: the largest smoothness of a loss of a finite stream.
+
+    Raises
+    ------
+    ValueError
+        If the smoothness of a loss is None.
+
+    Examples
+    --------
+    >>> from swordplay.parts.losses import LogisticLoss, SquaredLoss
+    >>> smoothness([SquaredLoss([3.0, 4.0], 1.0), LogisticLoss([2.0, 0.0], 1)])
+    25.0
+    """
+    if isinstance(stream, LinearStream):
+        return stream.smoothness
+    return max(
+        (_known_smoothness(t, loss) for t, loss in enumerate(arguments.stream(stream))), default=0.0
+    )
+
+
+def gradient_bound(stream: Iterable[Loss], domain: Domain) -> Quantity:
+    r"""G: the norm of the longest gradient of a finite stream on a domain.
+
+    .. math:: \max_t \sup_{x \in X} \|\nabla f_t(x)\|
+
+    Exact for losses of a linear prediction on every domain, and for quadratics where the gradient
+    variation is exact; otherwise the certified bound :math:`\|\nabla f(c)\| + L r` with c the
+    centre and r the largest distance of a point of the domain from it.
+
+    Parameters
+    ----------
+    stream
+        The losses, of any classes, weighted or not.
+    domain
+        X.
+
+    Returns
+    -------
+    Quantity
+        A float whose ``exact`` says whether it is attained.
+
+    Raises
+    ------
+    ValueError
+        If a loss is none of these and its smoothness is None.
+    """
+    domain = arguments.domain(domain)
+    if isinstance(stream, LinearStream):
+        return Quantity(stream.gradient_bound(domain), exact=True)
+    largest, exact = 0.0, True
+    for t, loss in enumerate(arguments.stream(stream)):
+        found = _max_gradient_norm(loss, t, domain)
+        if found > largest:
+            largest, exact = float(found), found.exact
+    return Quantity(largest, exact)
 
 
 def _steps(comparators: Any) -> Matrix:
@@ -124,13 +188,51 @@ def _steps(comparators: Any) -> Matrix:
     return np.asarray(np.diff(points, axis=0))
 
 
-def _fits(name: str, points: Vector | Matrix, rounds: int, dim: int | None = None) -> None:
-    """Refuse points that are not one per round, or of another width than the stream's where that
-    is known.
-    """
+def _require_fit(name: str, points: Vector | Matrix, rounds: int, dim: int | None = None) -> None:
+    """Refuse points that are not one per round, or that have not ``dim`` coordinates."""
     if points.ndim == 2 and len(points) != rounds:
         raise ValueError(f"{name} must have one row per round ({rounds}), got {len(points)}.")
     if dim is not None and points.shape[-1] != dim:
         raise ValueError(
             f"{name} must have the stream's {dim} coordinate(s), got {points.shape[-1]}."
         )
+
+
+@singledispatch
+def _max_gradient_norm(loss: Any, t: int, domain: Domain) -> Quantity:
+    """Norm of the longest gradient of loss number t on the domain, or a bound on it."""
+    form = as_quadratic(loss)
+    if form is not None:
+        alone = QuadraticChange(form.matrix[None], form.vector[None], np.array([form.constant]))
+        values, exact = alone.gradient_suprema(domain)
+        return Quantity(math.sqrt(float(values[0])), exact)
+    # Lipschitz gradients: |g(x)| <= |g(c)| + L |x - c|
+    at_center = float(np.linalg.norm(arguments.gradient_of(loss)(domain.center)))
+    return Quantity(at_center + _known_smoothness(t, loss) * reach(domain), exact=False)
+
+
+@_max_gradient_norm.register
+def _(loss: LinearLoss, t: int, domain: Domain) -> Quantity:
+    # phi is convex: |phi'| is largest at an end of the range of predictions.
+    ends = np.array([-domain.support(-loss.features), domain.support(loss.features)])
+    return Quantity(
+        float(np.abs(loss.slope(ends)).max() * np.linalg.norm(loss.features)), exact=True
+    )
+
+
+@_max_gradient_norm.register
+def _(loss: WeightedLoss, t: int, domain: Domain) -> Quantity:
+    inside = _max_gradient_norm(loss.loss, t, domain)
+    return Quantity(loss.weight * inside, inside.exact)
+
+
+def _known_smoothness(t: int, loss: Any) -> float:
+    """Smoothness of loss number t; an error if it is None."""
+    own = loss.smoothness
+    if own is None:
+        raise ValueError(
+            "stream holds a loss whose smoothness is None, "
+            f"number {t}: {arguments.short_repr(loss)}. "
+            "Give FunctionLoss(value, gradient, smoothness=L)."
+        )
+    return float(own)

@@ -1,6 +1,4 @@
-"""Many learners on many streams with many seeds, over all the cores or machines that joblib can
-reach.
-"""
+"""Sweeps: many learners on many streams with many seeds, in parallel by joblib."""
 
 from __future__ import annotations
 
@@ -19,23 +17,24 @@ from swordplay.theory.ledger import Ledger
 from swordplay.theory.quantities import path_length
 
 MakeLearner = Callable[[Any], Any]
-"""A fresh learner for a stream."""
+"""Makes a new learner for a stream."""
 MakeStream = Callable[..., Any]
-"""A stream, called with ``seed=...``."""
+"""Makes a stream from ``seed=...``."""
 Measure = Callable[[Ledger, Any, Any], Mapping[str, Any]]
-"""More columns, from a ledger, its learner and its stream."""
+"""Computes more columns from a ledger, its learner and its stream."""
 Row = dict[str, Any]
+"""One line of the table: values by column."""
 
 
-class Game(NamedTuple):
-    """What identifies a game of a sweep, in memory and in its file."""
+class GameKey(NamedTuple):
+    """Identifies a game of a sweep, in memory and in the results file."""
 
     learner: str
     stream: str
     seed: int
     engine: str
     measure: str | None
-    """Name of the function."""
+    """Name of the function, or None."""
     version: str
 
 
@@ -51,42 +50,42 @@ def sweep(
     version: str | int = 1,
     progress: bool = True,
 ) -> list[Row]:
-    """Let every learner play every stream with every seed.
+    """Play every stream with every learner and every seed, and return a table.
 
     Parameters
     ----------
     learners
-        By name, functions that make a fresh learner for a stream: ``lambda stream:
+        Functions that make a new learner for a stream, by name: ``lambda stream:
         sp.Sword(stream.domain)``.
     streams
-        By name, functions that make a stream from ``seed=...``:
+        Functions that make a stream from ``seed=...``, by name:
         ``functools.partial(sp.streams.drift.jumps, 1000)``.
     seeds
         Whole numbers.
     measure
-        Called with ledger, learner and stream after each game; its answer, numbers and strings by
-        name, becomes more columns.
+        Called with ledger, learner and stream after each game; returns further columns, numbers and
+        strings by name.
     engine
         As in :func:`swordplay.play`.
     jobs
-        How many games at once; unless given, what ``joblib.parallel_config`` says (also of threads,
-        processes, clusters), or 1.
+        Number of games at once; by default that of ``joblib.parallel_config`` (which also chooses
+        threads, processes or a cluster), or 1.
     file
-        Where finished games are noted, a line of JSON each. A sweep that was killed goes on from
-        there: a game whose line is in the file is not played again. Its line names learner, stream,
+        File of results, a line of JSON for each finished game. A sweep that was killed resumes from
+        it: a game whose line is in the file is not played again. The line names learner, stream,
         seed, engine, the function ``measure`` and ``version``.
     version
-        Of your learners, streams and ``measure``. Changed code is not noticed: give another version
-        with it, and all games are played with the new code. Lines of other versions stay in the
-        file and are not used.
+        Version of your learners, streams and ``measure``. Changed code is not detected: give it
+        another version, and all games are played with the new code. Lines of other versions stay in
+        the file and are not used.
     progress
-        Whether to show a bar, where standard error is a terminal and rich is installed.
+        Whether to show a progress bar if standard error is a terminal and rich is installed.
 
     Returns
     -------
-    A tidy table, one dictionary a game in the order of learners, streams and seeds, whoever played
-    them: learner, stream, seed, rounds, total_loss; regret and path_length where the stream knows
-    comparators; and what ``measure`` adds.
+    A tidy table, one dictionary a game in the order of learners, streams and seeds: learner,
+    stream, seed, rounds, total_loss; regret and path_length if the stream has comparators; and the
+    columns of ``measure``.
 
     Examples
     --------
@@ -101,16 +100,17 @@ def sweep(
     [('Sword', 0, 200), ('Sword', 1, 200)]
     """
     games = _games(learners, streams, seeds, engine, measure, version)
-    with _notebook(file) as (known, note), _bar(progress, len(games)) as advance:
-        left = [game for game in games if game not in known]
-        advance(len(games) - len(left))
+    with _results_file(file) as (results, write), _progress_bar(progress, len(games)) as advance:
+        missing = [game for game in games if game not in results]
+        advance(len(games) - len(missing))
         tasks = [
-            (game, learners[game.learner], streams[game.stream], measure, engine) for game in left
+            (game, learners[game.learner], streams[game.stream], measure, engine)
+            for game in missing
         ]
-        for game, row in _played(tasks, jobs):
-            known[game] = note(game, row)
+        for game, row in _play_all(tasks, jobs):
+            results[game] = write(game, row)
             advance(1)
-    return [known[game] for game in games]
+    return [results[game] for game in games]
 
 
 def _games(
@@ -120,20 +120,21 @@ def _games(
     engine: str,
     measure: Measure | None,
     version: str | int,
-) -> list[Game]:
-    """All games, in the order of the table."""
+) -> list[GameKey]:
+    """The keys of all games, in the order of the table."""
     numbers = [arguments.integer("seeds", seed, least=0) for seed in seeds]
-    _require_makers("learners", learners)
-    _require_makers("streams", streams)
+    _require_functions("learners", learners)
+    _require_functions("streams", streams)
     if not isinstance(version, str | int) or isinstance(version, bool):
         raise TypeError(
             f"version must be a string or a whole number, got {arguments.short_repr(version)}."
         )
-    named = (
+    measure_name = (
         None if measure is None else getattr(measure, "__qualname__", type(measure).__qualname__)
     )
     games = [
-        Game(*names, engine, named, str(version)) for names in product(learners, streams, numbers)
+        GameKey(*names, engine, measure_name, str(version))
+        for names in product(learners, streams, numbers)
     ]
     if len(set(games)) < len(games) or not games:
         raise ValueError(
@@ -143,22 +144,22 @@ def _games(
 
 
 def _play(
-    game: Game,
+    game: GameKey,
     learner: MakeLearner,
     stream: MakeStream,
     measure: Measure | None,
     engine: Literal["auto", "python", "compiled"],
-) -> tuple[Game, Row]:
-    """Play one game and return its row with it: rows arrive in any order."""
+) -> tuple[GameKey, Row]:
+    """Play one game; returns its key, too, as rows arrive in any order."""
     try:
-        world = stream(seed=game.seed)
-        player = learner(world)
-        ledger = play(player, world, engine, keep=() if measure is None else None)
+        losses = stream(seed=game.seed)
+        player = learner(losses)
+        ledger = play(player, losses, engine, keep=() if measure is None else None)
         row: Row = {"learner": game.learner, "stream": game.stream, "seed": game.seed}
         row |= {"rounds": ledger.rounds, "total_loss": ledger.total_loss}
-        if (comparators := getattr(world, "comparators", None)) is not None:
+        if (comparators := getattr(losses, "comparators", None)) is not None:
             row |= {"regret": ledger.regret(comparators), "path_length": path_length(comparators)}
-        return game, row if measure is None else row | dict(measure(ledger, player, world))
+        return game, row if measure is None else row | dict(measure(ledger, player, losses))
     except Exception as error:
         raise RuntimeError(
             f"the game of learner {game.learner!r} on stream {game.stream!r} with seed "
@@ -166,8 +167,8 @@ def _play(
         ) from error
 
 
-def _played(games: Sequence[tuple[Any, ...]], jobs: int | None) -> Iterator[tuple[Game, Row]]:
-    """Rows as they come in, in any order."""
+def _play_all(games: Sequence[tuple[Any, ...]], jobs: int | None) -> Iterator[tuple[GameKey, Row]]:
+    """Play games in parallel; yields rows as they are finished, in any order."""
     try:
         import joblib
         from joblib.parallel import get_active_backend
@@ -175,66 +176,67 @@ def _played(games: Sequence[tuple[Any, ...]], jobs: int | None) -> Iterator[tupl
         raise ImportError(
             f"sweep needs joblib. Install it with: {extras.pip_command('sweep')}"
         ) from None
-    backend, usual = get_active_backend()
-    count = usual if jobs is None else jobs
+    backend, default_jobs = get_active_backend()
+    count = default_jobs if jobs is None else jobs
     tasks = [joblib.delayed(_play)(*game) for game in games]
     if backend.supports_return_generator:
         yield from joblib.Parallel(n_jobs=count, return_as="generator_unordered")(tasks)
         return
-    # Such a backend answers when all of a call is done: calls of a few games each, so that a kill
-    # costs no more than these.
+    # Such a backend returns when all games of a call are done: a kill loses the games of one call.
     size = 4 * backend.effective_n_jobs(count)
     for first in range(0, len(tasks), size):
         yield from joblib.Parallel(n_jobs=count)(tasks[first : first + size])
 
 
 @contextmanager
-def _notebook(
+def _results_file(
     file: str | os.PathLike[str] | None,
-) -> Iterator[tuple[dict[Game, Row], Callable[[Game, Row], Row]]]:
-    """What is known already, and a function that writes a row down and returns it as it would be
-    read again.
+) -> Iterator[tuple[dict[GameKey, Row], Callable[[GameKey, Row], Row]]]:
+    """Open the results file.
+
+    Yields the results in it, and a function that appends a row and returns it as it will be read.
     """
-    known: dict[Game, Row] = {}
+    results: dict[GameKey, Row] = {}
     if file is None:
-        yield known, lambda game, row: _plain(game, row)[1]
+        yield results, lambda game, row: _encode(game, row)[1]
         return
-    with open(file, "a+b") as book:
-        book.seek(0)
-        lines = book.read().splitlines(keepends=True)
-        if lines and not lines[-1].endswith(b"\n"):  # whoever wrote it was killed in the middle
-            book.truncate(sum(map(len, lines[:-1])))
+    with open(file, "a+b") as opened:
+        opened.seek(0)
+        lines = opened.read().splitlines(keepends=True)
+        if lines and not lines[-1].endswith(b"\n"):  # the sweep was killed while it wrote the line
+            opened.truncate(sum(map(len, lines[:-1])))
             lines.pop()
-        for place, line in enumerate(lines, start=1):
+        for number, line in enumerate(lines, start=1):
             try:
                 entry = json.loads(line)
-                known[Game(**entry["game"])] = dict(entry["row"])
+                results[GameKey(**entry["game"])] = dict(entry["row"])
             except (ValueError, KeyError, TypeError):
                 raise ValueError(
-                    f"line {place} of {os.fspath(file)!r} is not one that sweep wrote. Give "
+                    f"line {number} of {os.fspath(file)!r} is not one that sweep wrote. Give "
                     "another file, or delete the line."
                 ) from None
 
-        def note(game: Game, row: Row) -> Row:
-            line, plain = _plain(game, row)
-            book.write(line)
-            book.flush()
-            os.fsync(book.fileno())
-            return plain
+        def write(game: GameKey, row: Row) -> Row:
+            line, decoded = _encode(game, row)
+            opened.write(line)
+            opened.flush()
+            os.fsync(opened.fileno())
+            return decoded
 
-        yield known, note
+        yield results, write
 
 
-def _plain(game: Game, row: Row) -> tuple[bytes, Row]:
-    """A line of the notebook, and the row as it will be read from it: a resumed table must not
-    differ from a fresh one.
+def _encode(game: GameKey, row: Row) -> tuple[bytes, Row]:
+    """A line of the results file, and the row as it will be read from it.
+
+    Rows are returned as they will be read, so that a resumed table equals an uninterrupted one.
     """
-    line = json.dumps({"game": game._asdict(), "row": row}, default=_number)
+    line = json.dumps({"game": game._asdict(), "row": row}, default=_plain_number)
     return line.encode() + b"\n", json.loads(line)["row"]
 
 
-def _number(value: Any) -> Any:
-    """Numbers of numpy as plain ones."""
+def _plain_number(value: Any) -> Any:
+    """A numpy scalar as a Python number."""
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError(
@@ -244,15 +246,15 @@ def _number(value: Any) -> Any:
 
 
 @contextmanager
-def _bar(wanted: bool, total: int) -> Iterator[Callable[[int], None]]:
-    """A bar on standard error, if somebody can see it and rich, which draws it, is there."""
-    if not wanted or not os.isatty(2):
+def _progress_bar(is_wanted: bool, total: int) -> Iterator[Callable[[int], None]]:
+    """A progress bar, if standard error is a terminal and rich is installed."""
+    if not is_wanted or not os.isatty(2):
         yield lambda steps: None
         return
     try:
         from rich.console import Console
         from rich.progress import Progress
-    except ImportError:  # a picture is no reason to refuse the work
+    except ImportError:  # the bar is optional
         yield lambda steps: None
         return
     with Progress(console=Console(stderr=True), transient=True) as bar:
@@ -260,9 +262,12 @@ def _bar(wanted: bool, total: int) -> Iterator[Callable[[int], None]]:
         yield lambda steps: bar.advance(task, steps)
 
 
-def _require_makers(name: str, makers: Any) -> None:
-    fine = isinstance(makers, Mapping) and makers
-    if not fine or not all(isinstance(key, str) and callable(make) for key, make in makers.items()):
+def _require_functions(name: str, functions: Any) -> None:
+    """Refuse anything but a dictionary of functions by name that is not empty."""
+    if not (isinstance(functions, Mapping) and functions) or not all(
+        isinstance(key, str) and callable(make) for key, make in functions.items()
+    ):
         raise TypeError(
-            f"{name} must be a dictionary of functions by name, got {arguments.short_repr(makers)}."
+            f"{name} must be a dictionary of functions by name, "
+            f"got {arguments.short_repr(functions)}."
         )

@@ -1,22 +1,22 @@
-r"""Variations: how much the losses themselves change from round to round.
+r"""Gradient and function variation of a stream over a domain, :math:`V_T` and :math:`V^f_T`.
 
 Each term is a supremum over the domain. It is exact for quadratics (squared losses among them)
-wherever a formula or a finite list of candidates exists, and elsewhere a certified upper bound; the
-answer says which.
+wherever a formula or a finite list of candidates exists, and elsewhere a certified upper bound. The
+result tells which.
 
 =================================  ==========================  ===========================================
 losses                             gradient variation          function variation
 =================================  ==========================  ===========================================
 all squared                        exact on all three domains  exact on all three domains
 quadratics, ball                   exact                       exact
-quadratics, simplex                exact                       exact where a vertex is worst
+quadratics, simplex                exact                       exact if a vertex is worst in every round
 quadratics, box                    exact: diagonal or d <= 10  exact: diagonal
 all logistic, or all Huber         exact (simplex: d <= 24)    upper bound
 others, with a known smoothness    upper bound                 upper bound
 =================================  ==========================  ===========================================
 
-On a domain of another kind the smallest box and a ball around it stand in: an upper bound, exact in
-one dimension.
+For a domain of another kind the suprema over an enclosing ball and an enclosing box are upper
+bounds, exact in one dimension.
 """  # noqa: E501
 
 from __future__ import annotations
@@ -36,16 +36,14 @@ from swordplay.parts.streams import LinearStream
 from swordplay.parts.streams.linear import Rows
 from swordplay.theory.quantities import Quantity
 from swordplay.theory.variation_linear import LinearChange
-from swordplay.theory.variation_quadratic import AffineChange, Suprema
+from swordplay.theory.variation_quadratic import QuadraticChange, Suprema
 
 CHUNK = 1 << 19
-"""Numbers of a stream that are looked at together (4 MB), so that memory does not grow with the
-rounds.
-"""
+"""Numbers of a stream that are processed at a time (4 MB); memory does not grow with the rounds."""
 
 
 class Change(Protocol):
-    """Some rounds, each compared with the one before."""
+    """B changes from one loss to the next."""
 
     @property
     def dim(self) -> int:
@@ -53,11 +51,11 @@ class Change(Protocol):
         ...
 
     def gradient_suprema(self, domain: Domain) -> Suprema:
-        """Largest squared norm of the gradients' change over the domain."""
+        """Largest squared norm of each change's gradient over the domain."""
         ...
 
     def function_suprema(self, domain: Domain) -> Suprema:
-        """Largest change of value over the domain."""
+        """Largest absolute value of each change over the domain."""
         ...
 
 
@@ -69,14 +67,14 @@ def gradient_variation(stream: Iterable[Loss], domain: Domain) -> Quantity:
     Parameters
     ----------
     stream
-        The losses; a finite one.
+        The losses; a finite stream.
     domain
         X.
 
     Returns
     -------
     Quantity
-        A float whose ``exact`` says whether it is V_T or an upper bound on it (see the table of
+        A float whose ``exact`` tells whether it is V_T or an upper bound on it (see the table of
         this module).
 
     Examples
@@ -111,6 +109,7 @@ def function_variation(stream: Iterable[Loss], domain: Domain) -> Quantity:
 def _total(
     stream: Iterable[Loss], domain: Domain, suprema: Callable[[Change, Domain], Suprema]
 ) -> Quantity:
+    """Sum of the suprema of all changes, exact if all of them are."""
     domain = arguments.domain(domain)
     total, exact = 0.0, True
     for change in _changes(stream, domain.dim):
@@ -119,19 +118,19 @@ def _total(
                 f"domain must have the stream's dimension {change.dim}, got {domain!r} of "
                 f"{domain.dim}."
             )
-        values, sharp = suprema(change, domain)
-        total, exact = total + float(values.sum()), exact and sharp
+        values, is_exact = suprema(change, domain)
+        total, exact = total + float(values.sum()), exact and is_exact
     return Quantity(total, exact)
 
 
 @singledispatch
 def _changes(stream: Iterable[Loss], dim: int) -> Iterator[Change]:
-    """The changes of a stream, some rounds at a time; the last round of a chunk opens the next."""
+    """The changes of a stream, in chunks of rounds; consecutive chunks share one loss."""
     losses = iter(stream)
     chunk = list(islice(losses, 1))
-    while chunk and (fresh := list(islice(losses, max(1, CHUNK // dim**2)))):
-        yield from _between([*chunk, *fresh], dim)
-        chunk = fresh[-1:]
+    while chunk and (new := list(islice(losses, max(1, CHUNK // dim**2)))):
+        yield from _changes_between([*chunk, *new], dim)
+        chunk = new[-1:]
 
 
 @_changes.register
@@ -141,55 +140,54 @@ def _(stream: LinearStream, dim: int) -> Iterator[Change]:
         yield LinearChange(Rows.of_stream(stream[start : start + size + 1]))
 
 
-def _between(losses: Sequence[Loss], dim: int) -> Iterator[Change]:
-    """The changes among some losses, in the best form that all of them share."""
+def _changes_between(losses: Sequence[Loss], dim: int) -> Iterator[Change]:
+    """The changes between some losses, in the most specific form that fits all of them.
+
+    If none fits all, each pair of consecutive losses is a chunk of its own.
+    """
     rows = Rows.of_losses(losses)
-    change = LinearChange(rows) if rows is not None else AffineChange.between(losses)
+    change = LinearChange(rows) if rows is not None else QuadraticChange.between(losses)
     if change is not None:
         yield change
     elif len(losses) > 2:
         for pair in pairwise(losses):
-            yield from _between(pair, dim)
+            yield from _changes_between(pair, dim)
     else:
         yield SmoothChange(losses[0], losses[1], dim)
 
 
 @dataclass(frozen=True)
 class SmoothChange:
-    """From one loss to another of which only values, gradients and smoothness are known."""
+    """The change h between two losses of which only values, gradients and smoothness are known."""
 
     before: Loss
     now: Loss
     dim: int
 
     def gradient_suprema(self, domain: Domain) -> Suprema:
-        r""":math:`(\|\nabla h(c)\| + L r)^2` with h the change, c the centre, r the domain's
-        reach.
-        """
+        r""":math:`(\|\nabla h(c)\| + L r)^2` with c the centre and r the domain's reach."""
         if self.now is self.before:
-            return Suprema(np.zeros(1), exact=True)
-        slope = float(
-            np.linalg.norm(self.now.gradient(domain.center) - self.before.gradient(domain.center))
-        )
-        return Suprema(np.array([(slope + self._smoothness() * reach(domain)) ** 2]), exact=False)
+            return Suprema(np.zeros(1), is_exact=True)
+        bound = (self._gradient_norm(domain) + self._smoothness() * reach(domain)) ** 2
+        return Suprema(np.array([bound]), is_exact=False)
 
     def function_suprema(self, domain: Domain) -> Suprema:
         r""":math:`|h(c)| + \|\nabla h(c)\| r + \tfrac12 L r^2`."""
         if self.now is self.before:
-            return Suprema(np.zeros(1), exact=True)
+            return Suprema(np.zeros(1), is_exact=True)
         value = abs(float(self.now.value(domain.center)) - float(self.before.value(domain.center)))
-        slope = float(
+        gradient_norm, r = self._gradient_norm(domain), reach(domain)
+        bound = value + gradient_norm * r + 0.5 * self._smoothness() * r**2
+        return Suprema(np.array([bound]), is_exact=False)
+
+    def _gradient_norm(self, domain: Domain) -> float:
+        """Norm of h's gradient at the centre."""
+        return float(
             np.linalg.norm(self.now.gradient(domain.center) - self.before.gradient(domain.center))
-        )
-        far = reach(domain)
-        return Suprema(
-            np.array([value + slope * far + 0.5 * self._smoothness() * far**2]), exact=False
         )
 
     def _smoothness(self) -> float:
-        """The larger L of the two: both are convex, so the Hessian of h lies between -L_{t-1}
-        and L_t.
-        """
+        """max{L_t, L_{t-1}}: for convex losses the Hessian of h lies between -L_{t-1} and L_t."""
         each = []
         for loss in (self.before, self.now):
             if loss.smoothness is None:

@@ -1,12 +1,14 @@
-r"""From one loss of a linear prediction to the next, many rounds at once.
+r"""Changes between losses of linear predictions, many rounds at once.
 
-Everything happens in the plane spanned by :math:`a = a_t` and :math:`\delta = a_t - a_{t-1}`. With
-the slopes :math:`u = \varphi'_t`, :math:`v = \varphi'_{t-1}` and :math:`e = u - v`,
+A change is a function on the plane spanned by :math:`a = a_t` and :math:`\delta = a_t - a_{t-1}`
+(see :mod:`swordplay.theory.plane_projection`). With the slopes :math:`u = \varphi'_t`, :math:`v =
+\varphi'_{t-1}` and :math:`e = u - v`,
 
 .. math:: \nabla f_t - \nabla f_{t-1} = u\, a_t - v\, a_{t-1} = e\, a + v\, \delta .
 
-The differences e and δ are carried as such, not as differences of large numbers: on a slow drift
-they are all there is.
+Squared losses are exact: u and v are the residuals, affine in x, so that the projection of the
+domain onto the plane determines everything. For logistic and Huber losses the gradient's change is
+searched for (:mod:`swordplay.theory.variation_search`), and bounded from the ranges of u, v and e.
 """
 
 from __future__ import annotations
@@ -21,18 +23,24 @@ from swordplay.core.types import Array, Domain, Vector
 from swordplay.parts.domains import Ball, Box, Simplex, enclosing_ball, enclosing_box, reach
 from swordplay.parts.losses import HuberLoss, LinearLoss, LogisticLoss, SquaredLoss
 from swordplay.parts.streams.linear import Rows, inner
-from swordplay.theory.plane_projection import Pairs, Plane, plane_of, shadow
+from swordplay.theory.plane_projection import Plane, RowPairs, plane_of, project_corners
 from swordplay.theory.variation_quadratic import (
     Suprema,
     largest_magnitude,
     largest_squared_gradient,
 )
-from swordplay.theory.variation_search import gradients_on_rims
+from swordplay.theory.variation_search import search_gradient_suprema
 
 
 @dataclass(frozen=True)
 class LinearChange:
-    """The changes from each of B + 1 rounds to the next."""
+    """The changes from each of B + 1 rows to the next.
+
+    Attributes
+    ----------
+    rows
+        The losses.
+    """
 
     rows: Rows
 
@@ -42,143 +50,148 @@ class LinearChange:
         return self.rows.dim
 
     @property
-    def steps(self) -> Any:
+    def differences(self) -> Any:
         """δ, shape ``(B, d)``, dense or sparse."""
         return self.rows.features[1:] - self.rows.features[:-1]
 
     @property
-    def shifts(self) -> Vector:
-        """What moving targets add to the residuals, y_{t-1} - y_t."""
+    def target_decreases(self) -> Vector:
+        """y_{t-1} - y_t, the part of the residuals' change that the targets cause, ``(B,)``."""
         return -np.diff(self.rows.targets)
 
     @property
     def plane(self) -> Plane:
         """The plane of each change."""
-        return plane_of(self.rows.features[1:], self.steps)
+        return plane_of(self.rows.features[1:], self.differences)
 
     def squared_gradients(self, points: Array) -> Vector:
-        """Squared norm of the gradients' change at one point ``(d,)``, or at each change's own,
-        shape ``(B, d)``.
+        """Squared norm of each change's gradient, shape ``(B,)``.
+
+        At one point, shape ``(d,)``, or at a point for each change, shape ``(B, d)``.
         """
-        u, v = self._sides(points, Rows.slopes)
+        u, v = self._now_and_before(points, Rows.slopes)
         return self.plane.squared_norms(u - v, v)
 
     def values(self, point: Vector) -> Vector:
-        """f_t(x) - f_{t-1}(x)."""
-        now, before = self._sides(point, Rows.values)
+        """f_t(x) - f_{t-1}(x) at one point, shape ``(B,)``."""
+        now, before = self._now_and_before(point, Rows.values)
         return np.asarray(now - before)
 
     def gradient_suprema(self, domain: Domain) -> Suprema:
-        """Largest squared norm of the gradients' change over the domain."""
+        """Largest squared norm of each change's gradient over the domain."""
         if isinstance(self.rows.family, SquaredLoss):
-            return _squared_gradient(domain, self)
-        found = gradients_on_rims(domain, self.rows)
-        return (
-            found
-            if found.exact
-            else Suprema(np.minimum(found.values, _any_gradient(domain, self).values), exact=False)
-        )
+            return _squared_gradient_suprema(domain, self)
+        found = search_gradient_suprema(domain, self.rows)
+        if found.is_exact:
+            return found
+        bound = _gradient_bound(domain, self)
+        return Suprema(np.minimum(found.values, bound.values), is_exact=False)
 
     def function_suprema(self, domain: Domain) -> Suprema:
-        """Largest change of value over the domain."""
+        """Largest absolute value of each change over the domain."""
         return (
-            _squared_value(domain, self)
+            _squared_function_suprema(domain, self)
             if isinstance(self.rows.family, SquaredLoss)
-            else _any_value(domain, self)
+            else _function_bound(domain, self)
         )
 
-    def _sides(self, points: Array, what: Any) -> tuple[Vector, Vector]:
+    def _now_and_before(self, points: Array, evaluate: Any) -> tuple[Vector, Vector]:
+        """A function of rows and predictions, for the later and for the earlier rows."""
         now, before = self.rows[1:], self.rows[:-1]
-        return what(now, now.predictions(points)), what(before, before.predictions(points))
-
-
-# Squared losses: u and v are the residuals, affine in x, so that the shadow of the domain in the
-# plane tells all.
+        return (
+            evaluate(now, now.predictions(points)),
+            evaluate(before, before.predictions(points)),
+        )
 
 
 @singledispatch
-def _squared_gradient(domain: Domain, change: LinearChange) -> Suprema:
-    by_ball, by_box = (
-        _squared_gradient(enclosing_ball(domain), change),
-        _squared_gradient(enclosing_box(domain), change),
-    )
-    by_slopes = _any_gradient(domain, change)
+def _squared_gradient_suprema(domain: Domain, change: LinearChange) -> Suprema:
+    # Domains of other kinds: the best of the bounds for an enclosing ball, an enclosing box and the
+    # ranges of the slopes.
+    by_ball = _squared_gradient_suprema(enclosing_ball(domain), change)
+    by_box = _squared_gradient_suprema(enclosing_box(domain), change)
+    by_slopes = _gradient_bound(domain, change)
     return Suprema(
         np.minimum(np.minimum(by_ball.values, by_box.values), by_slopes.values),
-        exact=domain.dim == 1,
+        is_exact=domain.dim == 1,
     )
 
 
-@_squared_gradient.register
+@_squared_gradient_suprema.register
 def _(domain: Ball, change: LinearChange) -> Suprema:
-    hessians, gradients, _ = _at_center(domain, change)
-    return Suprema(largest_squared_gradient(hessians, gradients, domain.radius), exact=True)
+    hessians, gradients, _ = _quadratic_in_plane(domain, change)
+    return Suprema(largest_squared_gradient(hessians, gradients, domain.radius), is_exact=True)
 
 
-@_squared_gradient.register(Box)
-@_squared_gradient.register(Simplex)
+@_squared_gradient_suprema.register(Box)
+@_squared_gradient_suprema.register(Simplex)
 def _(domain: Box | Simplex, change: LinearChange) -> Suprema:
-    return Suprema(
-        change.plane.squared_norms(*shadow(domain, Pairs.of_rows(change.rows))).max(axis=0),
-        exact=True,
-    )
+    # Convex in (e, v), so largest at a corner of the projection.
+    e, v = project_corners(domain, RowPairs.of_rows(change.rows))
+    return Suprema(change.plane.squared_norms(e, v).max(axis=0), is_exact=True)
 
 
 @singledispatch
-def _squared_value(domain: Domain, change: LinearChange) -> Suprema:
-    by_ball, by_box = (
-        _squared_value(enclosing_ball(domain), change),
-        _squared_value(enclosing_box(domain), change),
-    )
-    return Suprema(np.minimum(by_ball.values, by_box.values), exact=domain.dim == 1)
+def _squared_function_suprema(domain: Domain, change: LinearChange) -> Suprema:
+    # Domains of other kinds: the better of the bounds for an enclosing ball and an enclosing box.
+    by_ball = _squared_function_suprema(enclosing_ball(domain), change)
+    by_box = _squared_function_suprema(enclosing_box(domain), change)
+    return Suprema(np.minimum(by_ball.values, by_box.values), is_exact=domain.dim == 1)
 
 
-@_squared_value.register
+@_squared_function_suprema.register
 def _(domain: Ball, change: LinearChange) -> Suprema:
-    return Suprema(largest_magnitude(*_at_center(domain, change), domain.radius), exact=True)
-
-
-@_squared_value.register
-def _(domain: Box, change: LinearChange) -> Suprema:
-    e, v = shadow(domain, Pairs.of_rows(change.rows))
     return Suprema(
-        _largest_on_edges(e, v, np.roll(e, -1, axis=0), np.roll(v, -1, axis=0)), exact=True
+        largest_magnitude(*_quadratic_in_plane(domain, change), domain.radius), is_exact=True
     )
 
 
-@_squared_value.register
+@_squared_function_suprema.register
+def _(domain: Box, change: LinearChange) -> Suprema:
+    e, v = project_corners(domain, RowPairs.of_rows(change.rows))
+    return Suprema(
+        _largest_on_segments(e, v, np.roll(e, -1, axis=0), np.roll(v, -1, axis=0)), is_exact=True
+    )
+
+
+@_squared_function_suprema.register
 def _(domain: Simplex, change: LinearChange) -> Suprema:
-    # The shadow's edges are among the segments between any two of its vertices' images, and all of
-    # these lie inside.
-    e, v = shadow(domain, Pairs.of_rows(change.rows))
+    # The edges of the projection are among the segments between the images of any two corners, and
+    # all of these segments lie in the projection.
+    e, v = project_corners(domain, RowPairs.of_rows(change.rows))
     largest = np.zeros(e.shape[1])
     for apart in range(1, domain.dim):
         largest = np.maximum(
-            largest, _largest_on_edges(e[apart:], v[apart:], e[:-apart], v[:-apart])
+            largest, _largest_on_segments(e[apart:], v[apart:], e[:-apart], v[:-apart])
         )
-    return Suprema(largest, exact=True)
+    return Suprema(largest, is_exact=True)
 
 
-def _at_center(domain: Ball, change: LinearChange) -> tuple[Array, Array, Vector]:
-    """Hessian a a' - b b' in the plane, gradient and value of f_t - f_{t-1} at the centre."""
+def _quadratic_in_plane(domain: Ball, change: LinearChange) -> tuple[Array, Array, Vector]:
+    """Hessian, gradient and value at the centre of f_t - f_{t-1}, in coordinates of the plane.
+
+    Shapes ``(B, 2, 2)``, ``(B, 2)`` and ``(B,)``. With b = a_{t-1} the Hessian is a a' - b b'.
+    """
     length, along, across = change.plane
     before = change.rows[:-1]
-    e = np.asarray(change.steps @ domain.center) + change.shifts
+    e = np.asarray(change.differences @ domain.center) + change.target_decreases
     v = before.slopes(before.predictions(domain.center))
-    shadow = length - along  # the first coordinate of b = a_{t-1}; its second is `across`
+    b_along = length - along  # the first coordinate of b; its second is `across`
     hessians = np.empty((len(e), 2, 2))
-    hessians[:, 0, 0] = along * (length + shadow)  # length^2 - shadow^2
-    hessians[:, 0, 1] = hessians[:, 1, 0] = -shadow * across
+    hessians[:, 0, 0] = along * (length + b_along)  # length^2 - b_along^2, without cancellation
+    hessians[:, 0, 1] = hessians[:, 1, 0] = -b_along * across
     hessians[:, 1, 1] = -np.square(across)
     gradients = np.stack([e * length + v * along, -v * across], axis=1)
     return hessians, gradients, 0.5 * e * (e + 2.0 * v)
 
 
-def _largest_on_edges(e0: Array, v0: Array, e1: Array, v1: Array) -> Vector:
-    """Largest |u^2 - v^2| / 2 = |e (e + 2 v)| / 2 over segments: a saddle, so on a polygon's
-    edges all is decided.
+def _largest_on_segments(e0: Array, v0: Array, e1: Array, v1: Array) -> Vector:
+    """Largest |u^2 - v^2| / 2 = |e (e + 2 v)| / 2 over segments, maximum over each column.
+
+    The function is a saddle in (e, v), so that over a polygon it is largest on an edge.
     """
     de, dv = e1 - e0, v1 - v0
+    # Along a segment it is a parabola: second derivative `curved`, slope `sloped` at the start.
     curved, sloped = de * (de + 2.0 * dv), e0 * (de + dv) + v0 * de
     turn = np.divide(
         -sloped, curved, out=np.zeros_like(sloped), where=np.abs(curved) > np.abs(sloped)
@@ -190,25 +203,25 @@ def _largest_on_edges(e0: Array, v0: Array, e1: Array, v1: Array) -> Vector:
     return largest
 
 
-# Any family: what the ranges of u, v and e allow.
+def _gradient_bound(domain: Domain, change: LinearChange) -> Suprema:
+    """Upper bounds on squared gradients of the changes, for any family and domain.
 
-
-def _any_gradient(domain: Domain, change: LinearChange) -> Suprema:
+    The smaller of a bound by the ranges of the slopes and one by the smoothness of the losses.
+    """
     now, before = change.rows[1:].dense(), change.rows[:-1].dense()
-    u_low, u_high = (
-        now.slopes(-domain.support(-now.features)),
-        now.slopes(domain.support(now.features)),
+    u_low = now.slopes(-domain.support(-now.features))
+    u_high = now.slopes(domain.support(now.features))
+    v_low = before.slopes(-domain.support(-before.features))
+    v_high = before.slopes(domain.support(before.features))
+    differences = now.features - before.features
+    e_low, e_high = _slope_change_range(
+        now.family,
+        -domain.support(-differences),
+        domain.support(differences),
+        change.target_decreases,
     )
-    v_low, v_high = (
-        before.slopes(-domain.support(-before.features)),
-        before.slopes(domain.support(before.features)),
-    )
-    steps = now.features - before.features
-    e_low, e_high = _slope_change(
-        now.family, -domain.support(-steps), domain.support(steps), change.shifts
-    )
-    # (u, v) lies in a rectangle cut by the strip e_low <= u - v <= e_high; a convex function is
-    # largest at a corner.
+    # (u, v) lies in a rectangle intersected with the strip e_low <= u - v <= e_high. A convex
+    # function is largest at a corner; the list holds all corners and may hold other points.
     corners = [
         (u, v)
         for u in (u_low, u_high)
@@ -224,57 +237,63 @@ def _any_gradient(domain: Domain, change: LinearChange) -> Suprema:
     by_smoothness = np.square(
         np.sqrt(change.squared_gradients(domain.center)) + _smoothness(change) * reach(domain)
     )
-    return Suprema(np.minimum(by_slopes, by_smoothness), exact=False)
+    return Suprema(np.minimum(by_slopes, by_smoothness), is_exact=False)
 
 
-def _any_value(domain: Domain, change: LinearChange) -> Suprema:
-    far, at_center = reach(domain), np.abs(change.values(domain.center))
-    by_slopes = np.sqrt(_any_gradient(domain, change).values) * far
+def _function_bound(domain: Domain, change: LinearChange) -> Suprema:
+    """Upper bounds on absolute values of the changes, for any family and domain."""
+    r, at_center = reach(domain), np.abs(change.values(domain.center))
+    by_slopes = np.sqrt(_gradient_bound(domain, change).values) * r
     by_smoothness = (
-        np.sqrt(change.squared_gradients(domain.center)) * far + 0.5 * _smoothness(change) * far**2
+        np.sqrt(change.squared_gradients(domain.center)) * r + 0.5 * _smoothness(change) * r**2
     )
-    # No loss of these families is negative, so two of them differ by no more than the larger;
-    # convex, at an end.
+    # Losses are non-negative, so |f - g| <= max(f, g); each is convex in the prediction, so its
+    # maximum is at an end of the range.
     rows = change.rows.dense()
     ends = rows.values(-domain.support(-rows.features)), rows.values(domain.support(rows.features))
     largest = np.maximum(*ends)
+    by_sizes = np.maximum(largest[1:], largest[:-1])
     return Suprema(
-        np.minimum(
-            at_center + np.minimum(by_slopes, by_smoothness), np.maximum(largest[1:], largest[:-1])
-        ),
-        False,
+        np.minimum(at_center + np.minimum(by_slopes, by_smoothness), by_sizes), is_exact=False
     )
 
 
 def _smoothness(change: LinearChange) -> Vector:
-    """max{L_t, L_{t-1}}: how fast the gradient of a difference of convex functions can change."""
+    """max{L_t, L_{t-1}}: smoothness of the difference of two convex functions, shape ``(B,)``."""
     norms = change.rows.family.curvature * inner(change.rows.features, change.rows.features)
     return np.maximum(norms[1:], norms[:-1])
 
 
 @singledispatch
-def _slope_change(
-    family: LinearLoss, low: Vector, high: Vector, shifts: Vector
+def _slope_change_range(
+    family: LinearLoss, low: Vector, high: Vector, target_decreases: Vector
 ) -> tuple[Vector, Vector]:
-    """Range of e = φ'(z, y) - φ'(z', y') when z - z' is between low and high, and y' - y is the
-    shift.
-    """
+    """Range of e = φ'(z, y) - φ'(z', y') for z - z' between low and high and given y' - y."""
     raise NotImplementedError(type(family))
 
 
-@_slope_change.register
-def _(family: SquaredLoss, low: Vector, high: Vector, shifts: Vector) -> tuple[Vector, Vector]:
-    return low + shifts, high + shifts  # the slope is the residual itself
+@_slope_change_range.register
+def _(
+    family: SquaredLoss, low: Vector, high: Vector, target_decreases: Vector
+) -> tuple[Vector, Vector]:
+    # The slope is the residual.
+    return low + target_decreases, high + target_decreases
 
 
-@_slope_change.register
-def _(family: HuberLoss, low: Vector, high: Vector, shifts: Vector) -> tuple[Vector, Vector]:
-    return np.minimum(low + shifts, 0.0), np.maximum(
-        high + shifts, 0.0
-    )  # clipping keeps signs and shrinks distances
+@_slope_change_range.register
+def _(
+    family: HuberLoss, low: Vector, high: Vector, target_decreases: Vector
+) -> tuple[Vector, Vector]:
+    # The slope is the clipped residual; clipping keeps signs of differences and shrinks them.
+    return np.minimum(low + target_decreases, 0.0), np.maximum(high + target_decreases, 0.0)
 
 
-@_slope_change.register
-def _(family: LogisticLoss, low: Vector, high: Vector, shifts: Vector) -> tuple[Vector, Vector]:
-    # The slope is sigmoid(z) - y, and a sigmoid rises by at most a quarter of any distance.
-    return 0.25 * np.minimum(low, 0.0) + shifts, 0.25 * np.maximum(high, 0.0) + shifts
+@_slope_change_range.register
+def _(
+    family: LogisticLoss, low: Vector, high: Vector, target_decreases: Vector
+) -> tuple[Vector, Vector]:
+    # The slope is sigmoid(z) - y, and the sigmoid increases by at most a quarter of any distance.
+    return (
+        0.25 * np.minimum(low, 0.0) + target_decreases,
+        0.25 * np.maximum(high, 0.0) + target_decreases,
+    )

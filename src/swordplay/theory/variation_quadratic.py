@@ -1,11 +1,7 @@
-r"""From one quadratic to the next: :math:`f_t(x) - f_{t-1}(x) = c - \langle b, x \rangle +
-\tfrac12 x^\top M x`.
+r"""Changes between quadratic losses, and the largest values of quadratics over a ball.
 
-Quadratics over a ball, from above.
-
-The largest value of a quadratic over a ball, convex or not, is the smallest value of its
-one-dimensional dual, and *every* dual value is an upper bound: where the search stops early the
-answer errs on the safe side.
+The change of two quadratics is again one, :math:`f_t(x) - f_{t-1}(x) = c - \langle b, x \rangle +
+\tfrac12 x^\top M x`, with an M that need not be definite.
 """
 
 from __future__ import annotations
@@ -23,25 +19,32 @@ from swordplay.core.types import Array, Domain, Loss, Matrix, Vector
 from swordplay.parts.domains import Ball, Box, Simplex, enclosing_ball, enclosing_box
 from swordplay.parts.losses import QuadraticLoss, SquaredLoss
 
-CORNER_DIM = 10
-"""Boxes of at most so many coordinates have their corners visited one by one: 1024 of them."""
-CORNER_BUDGET = 1 << 20
-"""Numbers that may be held at once while corners are visited (8 MB)."""
+MAX_CORNER_DIM = 10
+"""Largest dimension of boxes of which every corner is evaluated: 1,024 of them."""
+MAX_CORNER_NUMBERS = 1 << 20
+"""Most numbers held at once while corners are evaluated (8 MB)."""
+BISECTIONS = 64
+"""Halvings of the dual bracket: each leaves half of the error, and a double has 53 bits."""
 
 
 class Suprema(NamedTuple):
-    """One supremum per change, and whether they are exact or upper bounds."""
+    """The supremum of each of B changes over a domain."""
 
     values: Vector
-    exact: bool
+    """Shape ``(B,)``."""
+    is_exact: bool
+    """Whether the values are exact; otherwise they are upper bounds."""
 
 
 class Quadratic(NamedTuple):
-    r""":math:`\tfrac12 x^\top A x - b^\top x + c`."""
+    r"""The function :math:`\tfrac12 x^\top A x - b^\top x + c`."""
 
     matrix: Matrix
+    """A."""
     vector: Vector
+    """b."""
     constant: float
+    """c."""
 
 
 @singledispatch
@@ -62,16 +65,22 @@ def _(loss: SquaredLoss) -> Quadratic:
 
 
 @dataclass(frozen=True)
-class AffineChange:
-    """B changes between quadratics: M, b and c of shapes ``(B, d, d)``, ``(B, d)`` and ``(B,)``."""
+class QuadraticChange:
+    r"""B changes :math:`h(x) = c - \langle b, x \rangle + \tfrac12 x^\top M x` between quadratics.
+
+    Attributes
+    ----------
+    matrices, vectors, constants
+        M, b and c, shapes ``(B, d, d)``, ``(B, d)`` and ``(B,)``.
+    """
 
     matrices: Array
     vectors: Matrix
     constants: Vector
 
     @classmethod
-    def between(cls, losses: Sequence[Loss]) -> AffineChange | None:
-        """The changes from each loss to the next, if all are quadratics of one width."""
+    def between(cls, losses: Sequence[Loss]) -> QuadraticChange | None:
+        """The changes from each loss to the next; None unless all are quadratics of one width."""
         forms = [form for form in map(as_quadratic, losses) if form is not None]
         if len(forms) < len(losses) or len({len(form.vector) for form in forms}) > 1:
             return None
@@ -84,64 +93,63 @@ class AffineChange:
         return int(self.vectors.shape[1])
 
     def gradients(self, point: Vector) -> Matrix:
-        """M x - b."""
+        """M x - b at one point, shape ``(B, d)``."""
         return np.asarray(self.matrices @ point - self.vectors)
 
     def values(self, point: Vector) -> Vector:
-        """Change of value, c - <b, x> + x'Mx/2."""
+        """c - <b, x> + x'Mx/2 at one point, shape ``(B,)``."""
         return np.asarray(self.constants + 0.5 * (self.gradients(point) - self.vectors) @ point)
 
     def gradient_suprema(self, domain: Domain) -> Suprema:
-        """Largest squared norm of the gradients' change over the domain."""
-        return _largest_gradient(domain, self)
+        r""":math:`\sup_{x \in X} \|M x - b\|^2` of each change."""
+        return _gradient_suprema(domain, self)
 
     def function_suprema(self, domain: Domain) -> Suprema:
-        """Largest change of value over the domain."""
-        return _largest_value(domain, self)
+        r""":math:`\sup_{x \in X} |h(x)|` of each change."""
+        return _function_suprema(domain, self)
 
 
 @singledispatch
-def _largest_gradient(domain: Domain, change: AffineChange) -> Suprema:
-    by_ball, by_box = (
-        _largest_gradient(enclosing_ball(domain), change),
-        _largest_gradient(enclosing_box(domain), change),
-    )
-    return Suprema(np.minimum(by_ball.values, by_box.values), exact=domain.dim == 1)
+def _gradient_suprema(domain: Domain, change: QuadraticChange) -> Suprema:
+    # Domains of other kinds: the better of the bounds for an enclosing ball and an enclosing box.
+    by_ball = _gradient_suprema(enclosing_ball(domain), change)
+    by_box = _gradient_suprema(enclosing_box(domain), change)
+    return Suprema(np.minimum(by_ball.values, by_box.values), is_exact=domain.dim == 1)
 
 
-@_largest_gradient.register
-def _(domain: Ball, change: AffineChange) -> Suprema:
+@_gradient_suprema.register
+def _(domain: Ball, change: QuadraticChange) -> Suprema:
     return Suprema(
         largest_squared_gradient(change.matrices, change.gradients(domain.center), domain.radius),
-        exact=True,
+        is_exact=True,
     )
 
 
-@_largest_gradient.register
-def _(domain: Simplex, change: AffineChange) -> Suprema:
-    # Convex in x, so largest at a vertex s e_j, where the gradient is a column of s M less b.
+@_gradient_suprema.register
+def _(domain: Simplex, change: QuadraticChange) -> Suprema:
+    # Convex in x, so largest at a vertex s e_j, where the gradient is column j of s M less b.
     at_vertices = domain.total * change.matrices - change.vectors[:, :, None]
-    return Suprema(np.square(at_vertices).sum(axis=1).max(axis=1), exact=True)
+    return Suprema(np.square(at_vertices).sum(axis=1).max(axis=1), is_exact=True)
 
 
-@_largest_gradient.register
-def _(domain: Box, change: AffineChange) -> Suprema:
+@_gradient_suprema.register
+def _(domain: Box, change: QuadraticChange) -> Suprema:
     half, at_center = (domain.upper - domain.lower) / 2, change.gradients(domain.center)
-    # Row i of |M z + g| is at most |g_i| + sum_j |M_ij| h_j; with a diagonal M one corner attains
-    # all rows at once.
+    # Row i of |M z + g| is at most |g_i| + sum_j |M_ij| h_j. With a diagonal M one corner attains
+    # the maxima of all rows.
     by_rows = np.square(np.abs(at_center) + np.abs(change.matrices) @ half).sum(axis=1)
     if not _off_diagonal(change.matrices).any():
-        return Suprema(by_rows, exact=True)
-    if domain.dim <= CORNER_DIM:
-        return Suprema(_largest_at_corners(change.matrices, at_center, half), exact=True)
+        return Suprema(by_rows, is_exact=True)
+    if domain.dim <= MAX_CORNER_DIM:
+        return Suprema(_largest_at_corners(change.matrices, at_center, half), is_exact=True)
     by_ball = largest_squared_gradient(change.matrices, at_center, domain.diameter / 2)
-    return Suprema(np.minimum(by_rows, by_ball), exact=False)
+    return Suprema(np.minimum(by_rows, by_ball), is_exact=False)
 
 
 def _largest_at_corners(matrices: Array, gradients: Matrix, half: Vector) -> Vector:
-    """Largest |M z + g|^2 over z = (±h_1, ..., ±h_d): a convex function is largest at a corner."""
+    """Largest |M z + g|^2 over the box |z_i| <= h_i: convex in z, so largest at a corner."""
     corners = np.array(list(product((-1.0, 1.0), repeat=len(half)))).T * half[:, None]
-    batch = max(1, CORNER_BUDGET // corners.size)
+    batch = max(1, MAX_CORNER_NUMBERS // corners.size)
     largest = [
         np.square(M @ corners + g[:, :, None]).sum(axis=1).max(axis=1)
         for M, g in (
@@ -153,24 +161,23 @@ def _largest_at_corners(matrices: Array, gradients: Matrix, half: Vector) -> Vec
 
 
 @singledispatch
-def _largest_value(domain: Domain, change: AffineChange) -> Suprema:
-    by_ball, by_box = (
-        _largest_value(enclosing_ball(domain), change),
-        _largest_value(enclosing_box(domain), change),
-    )
-    return Suprema(np.minimum(by_ball.values, by_box.values), exact=domain.dim == 1)
+def _function_suprema(domain: Domain, change: QuadraticChange) -> Suprema:
+    # Domains of other kinds: the better of the bounds for an enclosing ball and an enclosing box.
+    by_ball = _function_suprema(enclosing_ball(domain), change)
+    by_box = _function_suprema(enclosing_box(domain), change)
+    return Suprema(np.minimum(by_ball.values, by_box.values), is_exact=domain.dim == 1)
 
 
-@_largest_value.register
-def _(domain: Ball, change: AffineChange) -> Suprema:
+@_function_suprema.register
+def _(domain: Ball, change: QuadraticChange) -> Suprema:
     at_center = change.gradients(domain.center), change.values(domain.center)
-    return Suprema(largest_magnitude(change.matrices, *at_center, domain.radius), exact=True)
+    return Suprema(largest_magnitude(change.matrices, *at_center, domain.radius), is_exact=True)
 
 
-@_largest_value.register
-def _(domain: Simplex, change: AffineChange) -> Suprema:
-    # With sum_j x_j = s the change is x'Qx, an average of the entries of s^2 Q: at most the largest
-    # entry, which is attained where that entry stands on the diagonal.
+@_function_suprema.register
+def _(domain: Simplex, change: QuadraticChange) -> Suprema:
+    # With sum_j x_j = s the change is x'Qx, an average of the entries of s^2 Q. It is at most the
+    # largest of them, which is attained if it stands on the diagonal.
     b, s = change.vectors, domain.total
     entries = (
         s**2 / 2 * change.matrices
@@ -178,66 +185,98 @@ def _(domain: Simplex, change: AffineChange) -> Suprema:
         + change.constants[:, None, None]
     )
     largest = np.abs(entries).max(axis=(1, 2))
-    attained = np.abs(np.diagonal(entries, axis1=1, axis2=2)).max(axis=1) == largest
-    by_ball = _largest_value(enclosing_ball(domain), change).values
+    is_attained = np.abs(np.diagonal(entries, axis1=1, axis2=2)).max(axis=1) == largest
+    by_ball = _function_suprema(enclosing_ball(domain), change).values
     return Suprema(
-        np.where(attained, largest, np.minimum(largest, by_ball)), exact=bool(attained.all())
+        np.where(is_attained, largest, np.minimum(largest, by_ball)),
+        is_exact=bool(is_attained.all()),
     )
 
 
-@_largest_value.register
-def _(domain: Box, change: AffineChange) -> Suprema:
-    half, g, c = (
-        (domain.upper - domain.lower) / 2,
-        change.gradients(domain.center),
-        change.values(domain.center),
-    )
+@_function_suprema.register
+def _(domain: Box, change: QuadraticChange) -> Suprema:
+    half = (domain.upper - domain.lower) / 2
+    g, c = change.gradients(domain.center), change.values(domain.center)
+    # The diagonal part is maximised coordinate by coordinate, the rest by its absolute values.
     curvatures = np.diagonal(change.matrices, axis1=1, axis2=2)
     off_diagonal = _off_diagonal(change.matrices)
     coupling = 0.5 * np.einsum("bij,i,j->b", np.abs(off_diagonal), half, half)
     highest = c + _interval_maximum(curvatures, g, half).sum(axis=1)
     lowest = c - _interval_maximum(-curvatures, g, half).sum(axis=1)
-    separable = np.maximum(highest, -lowest) + coupling
+    by_coordinates = np.maximum(highest, -lowest) + coupling
     if not off_diagonal.any():
-        return Suprema(separable, exact=True)
-    return Suprema(
-        np.minimum(separable, largest_magnitude(change.matrices, g, c, domain.diameter / 2)),
-        exact=False,
-    )
+        return Suprema(by_coordinates, is_exact=True)
+    by_ball = largest_magnitude(change.matrices, g, c, domain.diameter / 2)
+    return Suprema(np.minimum(by_coordinates, by_ball), is_exact=False)
 
 
 def _interval_maximum(curvatures: Matrix, slopes: Matrix, half: Vector) -> Matrix:
-    """Largest m z^2 / 2 + g z for |z| <= h: at an end, or at the top z = |g| / |m| of a parabola
-    that opens down.
+    """Largest m z^2 / 2 + g z for |z| <= h.
+
+    Attained at an end, or, for m < 0, at the top z = |g| / |m| of the parabola if it lies inside.
     """
-    pull = np.abs(slopes)
-    inside = pull < -curvatures * half
-    top = np.divide(pull, -curvatures, out=np.broadcast_to(half, pull.shape).copy(), where=inside)
-    return np.asarray(0.5 * curvatures * top**2 + pull * top)
+    steepness = np.abs(slopes)
+    inside = steepness < -curvatures * half
+    top = np.divide(
+        steepness, -curvatures, out=np.broadcast_to(half, steepness.shape).copy(), where=inside
+    )
+    return np.asarray(0.5 * curvatures * top**2 + steepness * top)
 
 
 def _off_diagonal(matrices: Array) -> Array:
     return np.asarray(matrices * (1.0 - np.eye(matrices.shape[-1])))
 
 
-BISECTIONS = 64
-"""Halvings of the dual bracket: each leaves half of the error, and a double has 53 bits."""
+def largest_squared_gradient(hessians: Array, gradients: Matrix, radius: float) -> Vector:
+    r""":math:`\max_{\|z\| \le r} \|g + M z\|^2` of B affine functions over a ball.
+
+    Parameters
+    ----------
+    hessians, gradients
+        Symmetric M, shape ``(B, k, k)``, and g, shape ``(B, k)``.
+    radius
+        r.
+    """
+    eigenvalues, rotated = _diagonalized(hessians, gradients)
+    return np.asarray(
+        np.square(gradients).sum(axis=1)
+        + ball_maximum(np.square(eigenvalues), eigenvalues * rotated, radius)
+    )
+
+
+def largest_magnitude(
+    hessians: Array, gradients: Matrix, constants: Vector, radius: float
+) -> Vector:
+    r""":math:`\max_{\|z\| \le r} |c + \langle g, z \rangle + \tfrac12 z^\top M z|` of B quadratics.
+
+    Parameters
+    ----------
+    hessians, gradients, constants
+        Symmetric M, shape ``(B, k, k)``, g, shape ``(B, k)``, and c, shape ``(B,)``.
+    radius
+        r.
+    """
+    eigenvalues, rotated = _diagonalized(hessians, gradients)
+    highest = constants + ball_maximum(0.5 * eigenvalues, 0.5 * rotated, radius)
+    lowest = constants - ball_maximum(-0.5 * eigenvalues, 0.5 * rotated, radius)
+    return np.asarray(np.maximum(highest, -lowest))
 
 
 def ball_maximum(curvatures: Matrix, slopes: Matrix, radius: float) -> Vector:
-    r"""Largest value of many separable quadratics over the ball of radius r around the origin.
+    r"""Largest value of B separable quadratics over the ball of radius r around the origin.
 
     .. math:: \max_{\|z\| \le r} \sum_i q_i z_i^2 + 2 p_i z_i
         = \min_{\mu \ge \max(q_1, \dots, q_k, 0)} \mu r^2 + \sum_i \frac{p_i^2}{\mu - q_i}, \qquad
         \tfrac00 = 0
 
-    Coordinates with q = p = 0 may be left out. The hard case (p vanishes where q is largest) is the
-    left end of the dual's range and needs no care of its own.
+    Every value of this one-dimensional dual is an upper bound, so that a search that stops early
+    errs on the safe side. Coordinates with q = p = 0 may be left out. The hard case of trust
+    regions (p vanishes where q is largest) is the left end of the dual's range.
 
     Parameters
     ----------
     curvatures, slopes
-        q and p, shape ``(B, k)``: B problems.
+        q and p, shape ``(B, k)``.
     radius
         r.
 
@@ -254,51 +293,27 @@ def ball_maximum(curvatures: Matrix, slopes: Matrix, radius: float) -> Vector:
     room = floor[:, None] - curvatures
     pull = np.abs(slopes) / radius
     # The best s = mu - floor solves sum_i (pull_i / (s + room_i))^2 = 1: no term may exceed 1
-    # there, and one reaches 1/k. Where the sum is below 1 already at s = 0, the bracket closes on
-    # the left end.
+    # there, and one is at least 1/k. If the sum is below 1 at s = 0, the bracket closes on s = 0.
     low = np.maximum((pull - room).max(axis=1), 0.0)
     high = np.maximum((math.sqrt(pull.shape[1]) * pull - room).max(axis=1), 0.0)
     for _ in range(BISECTIONS):
         middle = 0.5 * (low + high)
-        beyond = np.square(_ratio(pull, middle[:, None] + room)).sum(axis=1) <= 1.0
-        low, high = np.where(beyond, low, middle), np.where(beyond, middle, high)
-    # On the right of the minimum the dual is no steeper than r^2, on the left it may be a cliff.
+        is_beyond = np.square(_ratio(pull, middle[:, None] + room)).sum(axis=1) <= 1.0
+        low, high = np.where(is_beyond, low, middle), np.where(is_beyond, middle, high)
+    # The upper end: to the right of the minimum the slope of the dual is at most r^2, to the left
+    # it is unbounded.
     return np.asarray(
         (floor + high) * radius**2
         + radius * (np.abs(slopes) * _ratio(pull, high[:, None] + room)).sum(axis=1)
     )
 
 
-def largest_squared_gradient(hessians: Array, gradients: Matrix, radius: float) -> Vector:
-    r""":math:`\max_{\|z\| \le r} \|g + M z\|^2` for symmetric M, shape ``(B, k, k)``, and g,
-    shape ``(B, k)``.
-    """
-    eigenvalues, pulls = _diagonal(hessians, gradients)
-    return np.asarray(
-        np.square(gradients).sum(axis=1)
-        + ball_maximum(np.square(eigenvalues), eigenvalues * pulls, radius)
-    )
-
-
-def largest_magnitude(
-    hessians: Array, gradients: Matrix, constants: Vector, radius: float
-) -> Vector:
-    r""":math:`\max_{\|z\| \le r} |c + \langle g, z \rangle + \tfrac12 z^\top M z|`.
-
-    M need not be definite.
-    """
-    eigenvalues, pulls = _diagonal(hessians, gradients)
-    highest = constants + ball_maximum(0.5 * eigenvalues, 0.5 * pulls, radius)
-    lowest = constants - ball_maximum(-0.5 * eigenvalues, 0.5 * pulls, radius)
-    return np.asarray(np.maximum(highest, -lowest))
-
-
-def _diagonal(hessians: Array, gradients: Matrix) -> tuple[Matrix, Matrix]:
+def _diagonalized(hessians: Array, gradients: Matrix) -> tuple[Matrix, Matrix]:
     """Eigenvalues, and the gradients in the basis of the eigenvectors."""
     eigenvalues, basis = np.linalg.eigh(hessians)
     return eigenvalues, np.einsum("bij,bi->bj", basis, gradients)
 
 
 def _ratio(numerators: Array, denominators: Array) -> Array:
-    """Quotients with 0/0 = 0."""
+    """Quotients, with 0/0 = 0."""
     return np.divide(numerators, denominators, out=np.zeros_like(numerators), where=numerators > 0)

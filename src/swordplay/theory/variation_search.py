@@ -1,19 +1,17 @@
-r"""From one logistic or Huber loss to the next: the rim of the domain's shadow is searched for
-the largest change.
+r"""Exact search for the largest change of gradient between logistic or between Huber losses.
 
-Largest change of gradients between logistic or between Huber losses, exactly: along the rim of
-the domain's shadow.
+With :math:`\zeta = \langle b, x \rangle` the prediction by the previous row b and :math:`\Delta =
+\langle \delta, x \rangle` the difference of the new row's prediction from it, :math:`g = \|e\,a +
+v\,\delta\|^2` depends on :math:`(\zeta, \Delta)` alone. It is convex in each of the two slopes, and
+slopes do not decrease, so that g is largest on the boundary of the domain's projection onto this
+plane: an ellipse for a ball, a polygon for a box or a simplex.
 
-With :math:`\zeta = \langle b, x \rangle` the prediction by the last row and :math:`\Delta = \langle
-\delta, x \rangle` what the step of the rows adds to it, :math:`g = \|e\,a + v\,\delta\|^2` depends
-on :math:`(\zeta, \Delta)` alone. It is convex in each of the two slopes, and slopes never fall, so
-that it is largest on the rim of the domain's shadow in that plane: an ellipse for a ball, a polygon
-for a box or a simplex. Along a piece of the rim of length h
+The boundary is cut into pieces. On a piece of length h
 
 .. math:: g \le \max\{g_{\text{start}}, g_{\text{end}}\} + \tfrac{h^2}{8} \sup |g''| ,
 
-so pieces that cannot hold the maximum are dropped and the others are halved, until what is left is
-rounding.
+so pieces that cannot hold the maximum are dropped and the others are halved (branch and bound),
+until the bounds differ by rounding error only.
 """
 
 from __future__ import annotations
@@ -28,225 +26,340 @@ from swordplay.core.types import Array, Domain, Vector
 from swordplay.parts.domains import Ball, Box, Simplex, enclosing_ball, enclosing_box
 from swordplay.parts.losses import HuberLoss, LinearLoss, LogisticLoss
 from swordplay.parts.streams.linear import Rows
-from swordplay.theory.plane_projection import Pairs, Plane, plane_of, shadow
+from swordplay.theory.plane_projection import Plane, RowPairs, plane_of, project_corners
 from swordplay.theory.variation_quadratic import Suprema
 
-RIMS = 1 << 12
-"""Changes whose rims are searched together, so that memory does not grow with the rounds."""
-SEGMENT_DIM = 24
-"""Simplices of at most so many coordinates have all segments between two of their vertices
-searched: 276 of them.
-"""
+CHUNK = 1 << 12
+"""Changes that are searched together, divided by d except for a ball; it limits the memory."""
+MAX_SIMPLEX_DIM = 24
+"""Largest dimension of simplices: the 276 segments between two corners are searched."""
+MAX_HALVINGS = 56
+"""Most halvings of a piece of the boundary: after 53 its ends are one double."""
+EXACT_WITHIN = 1e-10
+"""Relative distance of upper and lower bound at which a supremum counts as exact."""
+MAX_PIECES = 1 << 20
+"""Most pieces that are searched together; if more remain, the result is an upper bound."""
+FIRST_ARCS = 8
+"""Pieces of an ellipse to begin with."""
 
 
-def gradients_on_rims(domain: Domain, rows: Rows) -> Suprema:
-    """Largest squared change of gradient from each row to the next: exact, or infinite where the
-    search is not for it.
+def search_gradient_suprema(domain: Domain, rows: Rows) -> Suprema:
+    """Largest squared norm of the change of gradient from each row to the next over a domain.
+
+    Infinite, and not exact, where the search would have too many pieces.
     """
-    at_once = RIMS if isinstance(domain, Ball) else max(1, RIMS // domain.dim)
-    starts = range(0, len(rows) - 1, at_once)
-    parts = [
-        _on_rim(domain, _alike(Pairs.of_rows(rows[i : i + at_once + 1]), rows.family), rows.family)
-        for i in starts
+    size = CHUNK if isinstance(domain, Ball) else max(1, CHUNK // domain.dim)
+    found = [
+        _suprema_on_boundary(
+            domain,
+            _with_similar_signs(RowPairs.of_rows(rows[i : i + size + 1]), rows.family),
+            rows.family,
+        )
+        for i in range(0, len(rows) - 1, size)
     ]
     return Suprema(
-        np.concatenate([part.values for part in parts]), all(part.exact for part in parts)
+        np.concatenate([part.values for part in found]), all(part.is_exact for part in found)
     )
 
 
-def _alike(pairs: Pairs, family: LinearLoss) -> Pairs:
-    """The same losses, with the row before turned round where that brings it nearer to its
-    successor.
+def _with_similar_signs(pairs: RowPairs, family: LinearLoss) -> RowPairs:
+    """The same losses, with the previous row negated where that brings it nearer to the new row.
 
-    A row and its target's mirror image are the same loss: what looks like a large change of both
-    may be none at all.
+    A negated row with the mirrored target is the same loss. Without this, a pair of equal losses
+    could look like a large change of both row and target.
     """
-    turn = np.einsum("ij,ij->i", pairs.now, pairs.before) < 0
+    is_opposite = np.einsum("ij,ij->i", pairs.now, pairs.before) < 0
     mirrored = (
         1.0 - pairs.targets_before if isinstance(family, LogisticLoss) else -pairs.targets_before
     )
     return pairs._replace(
-        before=np.where(turn[:, None], -pairs.before, pairs.before),
-        targets_before=np.where(turn, mirrored, pairs.targets_before),
+        before=np.where(is_opposite[:, None], -pairs.before, pairs.before),
+        targets_before=np.where(is_opposite, mirrored, pairs.targets_before),
     )
 
 
 @singledispatch
-def _on_rim(domain: Domain, pairs: Pairs, family: LinearLoss) -> Suprema:
+def _suprema_on_boundary(domain: Domain, pairs: RowPairs, family: LinearLoss) -> Suprema:
+    # Domains of other kinds: the better of the bounds for an enclosing ball and an enclosing box.
     by_ball, by_box = (
-        _on_rim(around(domain), pairs, family) for around in (enclosing_ball, enclosing_box)
+        _suprema_on_boundary(enclose(domain), pairs, family)
+        for enclose in (enclosing_ball, enclosing_box)
     )
     return Suprema(
-        np.minimum(by_ball.values, by_box.values), exact=domain.dim == 1 and by_box.exact
+        np.minimum(by_ball.values, by_box.values), is_exact=domain.dim == 1 and by_box.is_exact
     )
 
 
-@_on_rim.register
-def _(domain: Ball, pairs: Pairs, family: LinearLoss) -> Suprema:
-    length, along, across = plane = plane_of(pairs.now, pairs.steps)
-    # The plane has a = (length, 0), δ = (along, -across) and b = a - δ; the ball's shadow in it is
-    # a disc.
-    p = np.stack([pairs.before @ domain.center, pairs.steps @ domain.center])
-    q, r = (
-        domain.radius * np.stack([length - along, along]),
-        domain.radius * np.stack([across, -across]),
-    )
+@_suprema_on_boundary.register
+def _(domain: Ball, pairs: RowPairs, family: LinearLoss) -> Suprema:
+    length, along, across = plane = plane_of(pairs.now, pairs.differences)
+    # The plane has a = (length, 0), δ = (along, -across) and b = a - δ. The projection of the ball
+    # onto it is a disc, whose boundary in (ζ, Δ) is the ellipse p + q cos(s) + r sin(s).
+    p = np.stack([pairs.before @ domain.center, pairs.differences @ domain.center])
+    q = domain.radius * np.stack([length - along, along])
+    r = domain.radius * np.stack([across, -across])
     slopes = _slopes(pairs, family)
-    return Suprema(*largest_on_rim(arcs_of(p, q, r, slopes), slopes, plane, arcs=True))
+    pieces = arcs_of_ellipses(p, q, r, slopes)
+    return Suprema(*largest_on_boundary(pieces, slopes, plane, is_arc=True))
 
 
-@_on_rim.register
-def _(domain: Box, pairs: Pairs, family: LinearLoss) -> Suprema:
-    corners = _predicted(domain, pairs)
-    return _along_edges(corners, np.roll(corners, -1, axis=1), pairs, family)
+@_suprema_on_boundary.register
+def _(domain: Box, pairs: RowPairs, family: LinearLoss) -> Suprema:
+    corners = _predictions_at_corners(domain, pairs)
+    return _suprema_on_segments(corners, np.roll(corners, -1, axis=1), pairs, family)
 
 
-@_on_rim.register
-def _(domain: Simplex, pairs: Pairs, family: LinearLoss) -> Suprema:
-    if domain.dim > SEGMENT_DIM:
-        return Suprema(np.full(len(pairs.now), np.inf), exact=False)
-    # The shadow's edges are among the segments between any two of its vertices' images, and all of
-    # these lie inside.
-    corners = _predicted(domain, pairs)
+@_suprema_on_boundary.register
+def _(domain: Simplex, pairs: RowPairs, family: LinearLoss) -> Suprema:
+    if domain.dim > MAX_SIMPLEX_DIM:
+        return Suprema(np.full(len(pairs.now), np.inf), is_exact=False)
+    # The edges of the projection are among the segments between the images of any two corners, and
+    # all of these segments lie in the projection.
+    corners = _predictions_at_corners(domain, pairs)
     first, second = np.triu_indices(domain.dim, k=min(1, domain.dim - 1))
-    return _along_edges(corners[:, first], corners[:, second], pairs, family)
+    return _suprema_on_segments(corners[:, first], corners[:, second], pairs, family)
 
 
-def _predicted(domain: Box | Simplex, pairs: Pairs) -> Array:
-    """Predictions by the last row, and what the step adds, at the shadow's corners: shape ``(2,
-    V, B)``.
-    """
-    e, v = shadow(
-        domain,
-        pairs._replace(targets=np.zeros(len(pairs.now)), targets_before=np.zeros(len(pairs.now))),
-    )
+def _predictions_at_corners(domain: Box | Simplex, pairs: RowPairs) -> Array:
+    """(ζ, Δ) at the corners of the projection, shape ``(2, V, B)``."""
+    zeros = np.zeros(len(pairs.now))
+    # With targets of 0, e and v of the corners are Δ and ζ.
+    e, v = project_corners(domain, pairs._replace(targets=zeros, targets_before=zeros))
     return np.stack([v, e])
 
 
-def _along_edges(start: Array, end: Array, pairs: Pairs, family: LinearLoss) -> Suprema:
-    which = np.broadcast_to(np.arange(start.shape[2]), start.shape[1:]).ravel()
+def _suprema_on_segments(start: Array, end: Array, pairs: RowPairs, family: LinearLoss) -> Suprema:
+    """Suprema over segments between points (ζ, Δ), shape ``(2, S, B)`` each."""
+    change = np.broadcast_to(np.arange(start.shape[2]), start.shape[1:]).ravel()
     slopes = _slopes(pairs, family)
-    rim = edges_of(start.reshape(2, -1), end.reshape(2, -1), which, slopes)
-    return Suprema(*largest_on_rim(rim, slopes, plane_of(pairs.now, pairs.steps), arcs=False))
+    pieces = pieces_of_segments(start.reshape(2, -1), end.reshape(2, -1), change, slopes)
+    plane = plane_of(pairs.now, pairs.differences)
+    return Suprema(*largest_on_boundary(pieces, slopes, plane, is_arc=False))
 
 
-def _slopes(pairs: Pairs, family: LinearLoss) -> Slopes:
+def _slopes(pairs: RowPairs, family: LinearLoss) -> Slopes:
     if isinstance(family, HuberLoss):
         return HuberSlopes(pairs.targets_before, pairs.targets, family.threshold)
     return LogisticSlopes(pairs.targets_before, pairs.targets)
 
 
-HALVINGS = 56
-"""Of a piece of the rim: beyond 53 its ends are one number."""
-SHARP = 1e-10
-"""Relative distance of the bounds from above and from below at which a supremum counts as exact."""
-CROWD = 1 << 20
-"""Pieces that are looked at together; where more are left, the bound from above is the answer."""
-ARCS = 8
-"""Pieces that the rim of a ball's shadow is cut into at first."""
+def largest_on_boundary(
+    pieces: BoundaryPieces, slopes: Slopes, plane: Plane, is_arc: bool
+) -> tuple[Vector, bool]:
+    r"""Largest :math:`\|e a + v \delta\|^2` of each change over its pieces, by branch and bound.
+
+    Parameters
+    ----------
+    pieces
+        Pieces of the boundary, without a corner of a slope inside.
+    slopes
+        The family of losses.
+    plane
+        Lengths and angles of a and δ of the B changes.
+    is_arc
+        Whether the pieces are arcs of ellipses; otherwise they are segments.
+
+    Returns
+    -------
+    tuple
+        The largest values, shape ``(B,)``, and whether they are exact; otherwise upper bounds.
+    """
+    # Largest value found, and largest upper bound of the pieces that are dropped.
+    lower, upper = np.zeros(len(plane.length)), np.zeros(len(plane.length))
+    for _ in range(MAX_HALVINGS):
+        at_ends = np.maximum(
+            *(
+                _squared_changes(pieces, s, slopes, plane, is_arc)
+                for s in (pieces.start, pieces.end)
+            )
+        )
+        np.maximum.at(lower, pieces.change, at_ends)
+        bounds = at_ends + np.square(pieces.end - pieces.start) / 8 * _second_derivative_bounds(
+            pieces, slopes, plane, is_arc
+        )
+        is_open = bounds > (1.0 + EXACT_WITHIN) * lower[pieces.change]
+        np.maximum.at(upper, pieces.change[~is_open], bounds[~is_open])
+        pieces = pieces.select(is_open)
+        if not len(pieces.change):
+            return np.maximum(upper, lower), True
+        if 2 * len(pieces.change) > MAX_PIECES:
+            break
+        pieces = pieces.halves()
+    np.maximum.at(upper, pieces.change, np.full(len(pieces.change), np.inf))
+    return np.maximum(upper, lower), False
 
 
-class Rim(NamedTuple):
-    r"""Pieces of rims, :math:`(\zeta, \Delta) = p + q c(s) + r d(s)`: c, d are cosine and sine
-    on arcs, s and 0 on edges.
+class BoundaryPieces(NamedTuple):
+    r"""K pieces of boundaries: arcs of ellipses, or segments.
+
+    Arcs are :math:`(\zeta, \Delta) = p + q \cos s + r \sin s`, segments :math:`p + q s`, for s from
+    start to end.
     """
 
     change: Any
     """Which change a piece belongs to, shape ``(K,)``."""
     p: Array
+    """Shape ``(2, K)``, as q and r."""
     q: Array
     r: Array
-    """Shape ``(2, K)`` each."""
     start: Vector
+    """Shape ``(K,)``, as end."""
     end: Vector
 
-    def take(self, which: Any) -> Rim:
-        """Some of the pieces."""
-        return Rim(*(part[..., which] for part in self))
+    def select(self, which: Any) -> BoundaryPieces:
+        """The pieces of the given indices."""
+        return BoundaryPieces(*(part[..., which] for part in self))
 
-    def halves(self) -> Rim:
-        """Each piece in two."""
+    def halves(self) -> BoundaryPieces:
+        """Two pieces for each piece."""
         middle = 0.5 * (self.start + self.end)
         first, second = self._replace(end=middle), self._replace(start=middle)
-        return Rim(*(np.concatenate(parts, axis=-1) for parts in zip(first, second, strict=True)))
+        return BoundaryPieces(
+            *(np.concatenate(parts, axis=-1) for parts in zip(first, second, strict=True))
+        )
 
-    def at(self, s: Vector, arcs: bool) -> Array:
-        """ζ and Δ, shape ``(2, K)``."""
+    def at(self, s: Vector, is_arc: bool) -> Array:
+        """ζ and Δ at one s for each piece, shape ``(2, K)``."""
         return np.asarray(
-            self.p + self.q * np.cos(s) + self.r * np.sin(s) if arcs else self.p + self.q * s
+            self.p + self.q * np.cos(s) + self.r * np.sin(s) if is_arc else self.p + self.q * s
         )
 
 
-class Bends(NamedTuple):
-    """Bounds on derivatives of the slopes φ' over a piece of the rim, shape ``(K,)`` each."""
+def arcs_of_ellipses(p: Array, q: Array, r: Array, slopes: Slopes) -> BoundaryPieces:
+    """Arcs of B ellipses, one for each change, cut at corners of the slopes.
+
+    The ellipses are p + q cos(s) + r sin(s), with p, q and r of shape ``(2, B)``.
+    """
+    # ζ and ζ + Δ are x cos s + y sin s + constant. They reach a level at s = atan2(y, x) ±
+    # acos(level / |(x, y)|).
+    level = slopes.corners() - np.stack([p[0], p[0] + p[1]])[:, None]
+    x, y = np.stack([q[0], q[0] + q[1]])[:, None], np.stack([r[0], r[0] + r[1]])[:, None]
+    size = np.hypot(x, y)
+    # A quotient beyond ±1 is a level that is not reached; clipped, it gives a harmless cut.
+    quotient = np.divide(level, size, out=np.full(level.shape, 2.0), where=size > 0)
+    turn = np.arccos(np.clip(quotient, -1.0, 1.0))
+    middle = np.broadcast_to(np.arctan2(y, x), turn.shape)
+    at_corners = np.concatenate([middle - turn, middle + turn], axis=1).reshape(-1, p.shape[1])
+    even = np.linspace(0.0, 2 * np.pi, FIRST_ARCS + 1)[:, None]
+    even = np.broadcast_to(even, (FIRST_ARCS + 1, p.shape[1]))
+    cuts = np.concatenate([even, at_corners % (2 * np.pi)])
+    return _pieces_between(cuts, p, q, r, np.arange(p.shape[1]))
+
+
+def pieces_of_segments(start: Array, end: Array, change: Any, slopes: Slopes) -> BoundaryPieces:
+    """Segments, cut at corners of the slopes.
+
+    Parameters
+    ----------
+    start, end
+        Ends (ζ, Δ), shape ``(2, K)`` each.
+    change
+        Which change each segment belongs to, shape ``(K,)``.
+    slopes
+        The family of losses.
+    """
+    way = end - start
+    level = slopes.corners()[:, :, change] - np.stack([start[0], start[0] + start[1]])[:, None]
+    speed = np.stack([way[0], way[0] + way[1]])[:, None]
+    at_corners = np.divide(level, speed, out=np.zeros(level.shape), where=speed != 0).reshape(
+        -1, start.shape[1]
+    )
+    ends = np.zeros((2, start.shape[1]))
+    ends[1] = 1.0
+    cuts = np.concatenate([ends, np.clip(at_corners, 0.0, 1.0)])
+    return _pieces_between(cuts, start, way, np.zeros_like(way), change)
+
+
+def _pieces_between(cuts: Array, p: Array, q: Array, r: Array, change: Any) -> BoundaryPieces:
+    """The pieces between the cuts of K curves, shape ``(C, K)``, in any order."""
+    cuts = np.sort(cuts, axis=0)
+    number, curve = np.nonzero(cuts[1:] > cuts[:-1])
+    return BoundaryPieces(
+        change[curve],
+        p[:, curve],
+        q[:, curve],
+        r[:, curve],
+        cuts[number, curve],
+        cuts[number + 1, curve],
+    )
+
+
+class DerivativeBounds(NamedTuple):
+    """Bounds on absolute values of derivatives of φ over pieces, shape ``(K,)`` each."""
 
     before: Vector
-    """Of φ'' at the last row's predictions."""
+    """φ'' of the previous loss."""
     now: Vector
-    """Of φ'' at the new row's."""
-    apart: Vector
-    """Of the difference of the two."""
-    before_third: Vector
-    now_third: Vector
-    apart_third: Vector
-    """The same of φ'''."""
+    """φ'' of the new loss."""
+    difference: Vector
+    """Difference of the two φ''."""
+    third_before: Vector
+    """φ''' of the previous loss."""
+    third_now: Vector
+    """φ''' of the new loss."""
+    third_difference: Vector
+    """Difference of the two φ'''."""
 
 
 class Slopes(Protocol):
-    """The slopes of a family of losses, in pairs of rows."""
+    """Slopes φ' of a family of losses, for B pairs of rows."""
 
     def pair(self, change: Any, zeta: Vector, step: Vector) -> tuple[Vector, Vector]:
-        """e and v of some changes at predictions ζ and ζ + Δ."""
+        """e and v of changes with the given indices at predictions ζ and ζ + Δ, all ``(K,)``."""
         ...
 
-    def bends(self, change: Any, zeta: Vector, step: Vector, reach: Vector, most: Vector) -> Bends:
-        """Bounds for predictions within ``reach`` of ζ and of ζ + Δ, where no step is longer
-        than ``most``.
-        """
+    def derivative_bounds(
+        self, change: Any, zeta: Vector, step: Vector, reach: Vector, largest_step: Vector
+    ) -> DerivativeBounds:
+        """Bounds for predictions within ``reach`` of ζ and of ζ + Δ and |Δ| <= largest_step."""
         ...
 
     def corners(self) -> Array:
-        """ζ, and ζ + Δ, at which a slope has a corner, shape ``(2, C, B)``.
-
-        Pieces of the rim end there.
-        """
+        """ζ, and ζ + Δ, at which a slope is not differentiable, shape ``(2, C, B)``."""
         ...
 
 
 @final
 @dataclass(frozen=True)
 class LogisticSlopes:
-    """φ' = sigmoid(z) - y."""
+    """φ' = σ(z) - y with the sigmoid σ."""
 
     before: Vector
-    """Targets of the last rows, shape ``(B,)``."""
+    """Targets of the previous rows, shape ``(B,)``."""
     now: Vector
+    """Targets of the new rows, shape ``(B,)``."""
 
     def pair(self, change: Any, zeta: Vector, step: Vector) -> tuple[Vector, Vector]:
-        """σ(z) - σ(ζ) = σ(z) σ(-ζ) (1 - exp(-Δ)), or mirrored where that would overflow."""
-        back = step < 0
-        high, low = np.where(back, zeta, zeta + step), np.where(back, zeta + step, zeta)
+        """e = σ(z) - σ(ζ) + y_{t-1} - y_t and v = σ(ζ) - y_{t-1}, without cancellation.
+
+        σ(z) - σ(ζ) = σ(z) σ(-ζ) (1 - exp(-Δ)), with z and ζ exchanged where Δ is negative, as
+        exp(-Δ) could overflow.
+        """
+        is_back = step < 0
+        high = np.where(is_back, zeta, zeta + step)
+        low = np.where(is_back, zeta + step, zeta)
         rise = _sigmoid(high) * _sigmoid(-low) * -np.expm1(-np.abs(step))
         y, y_before = self.now[change], self.before[change]
-        # 1 - σ(ζ) loses nothing: where σ(ζ) is near 1, σ(-ζ) is what is left.
+        # σ(ζ) - 1 = -σ(-ζ): exact where σ(ζ) is near 1.
         v = np.where(y_before > 0.5, -_sigmoid(-zeta), _sigmoid(zeta))
-        return np.where(back, -rise, rise) + (y_before - y), v
+        return np.where(is_back, -rise, rise) + (y_before - y), v
 
-    def bends(self, change: Any, zeta: Vector, step: Vector, reach: Vector, most: Vector) -> Bends:
-        """σ' is at most 1/4, |σ''| 0.097, |σ'''| 1/8, and all of them at most exp(-|z|)."""
-        fade_before = np.exp(-np.maximum(np.abs(zeta) - reach, 0.0))
-        fade_now = np.exp(-np.maximum(np.abs(zeta + step) - reach, 0.0))
-        most_fade = np.maximum(fade_before, fade_now)
-        first = np.minimum(0.25, fade_before), np.minimum(0.25, fade_now)
-        second = np.minimum(0.097, fade_before), np.minimum(0.097, fade_now)
-        # Between the two predictions the derivatives may be larger than at both, but no difference
-        # is.
-        apart = np.minimum(0.097 * most, np.maximum(*first))
-        apart_third = np.minimum(0.125 * most, 2.0 * np.minimum(0.097, most_fade))
-        return Bends(*first, apart, *second, apart_third)
+    def derivative_bounds(
+        self, change: Any, zeta: Vector, step: Vector, reach: Vector, largest_step: Vector
+    ) -> DerivativeBounds:
+        """σ' <= 1/4, |σ''| <= 0.097, |σ'''| <= 1/8, and each is at most exp(-|z|)."""
+        tail_before = np.exp(-np.maximum(np.abs(zeta) - reach, 0.0))
+        tail_now = np.exp(-np.maximum(np.abs(zeta + step) - reach, 0.0))
+        largest_tail = np.maximum(tail_before, tail_now)
+        second = np.minimum(0.25, tail_before), np.minimum(0.25, tail_now)
+        third = np.minimum(0.097, tail_before), np.minimum(0.097, tail_now)
+        # A difference of derivatives is bounded by the mean value theorem and by their sizes.
+        difference = np.minimum(0.097 * largest_step, np.maximum(*second))
+        third_difference = np.minimum(0.125 * largest_step, 2.0 * np.minimum(0.097, largest_tail))
+        return DerivativeBounds(*second, difference, *third, third_difference)
 
     def corners(self) -> Array:
-        """None."""
+        """None: the slopes are smooth."""
         return np.empty((2, 0, len(self.now)))
 
 
@@ -256,161 +369,116 @@ class HuberSlopes:
     """φ' = the residual, clipped at the threshold."""
 
     before: Vector
+    """Targets of the previous rows, shape ``(B,)``."""
     now: Vector
+    """Targets of the new rows, shape ``(B,)``."""
     threshold: float
 
     def pair(self, change: Any, zeta: Vector, step: Vector) -> tuple[Vector, Vector]:
-        """Where neither is clipped, e is the step of the residuals itself."""
+        """e and v; where neither residual is clipped, e is their difference, computed exactly."""
         t, residual = self.threshold, zeta - self.before[change]
-        move = step + (self.before[change] - self.now[change])
-        v, u = np.clip(residual, -t, t), np.clip(residual + move, -t, t)
-        free = (np.abs(residual) <= t) & (np.abs(residual + move) <= t)
-        return np.where(free, move, u - v), v
+        difference = step + (self.before[change] - self.now[change])
+        v, u = np.clip(residual, -t, t), np.clip(residual + difference, -t, t)
+        is_unclipped = (np.abs(residual) <= t) & (np.abs(residual + difference) <= t)
+        return np.where(is_unclipped, difference, u - v), v
 
-    def bends(self, change: Any, zeta: Vector, step: Vector, reach: Vector, most: Vector) -> Bends:
-        """1 inside of the threshold and 0 outside: a piece lies on one side of it."""
+    def derivative_bounds(
+        self, change: Any, zeta: Vector, step: Vector, reach: Vector, largest_step: Vector
+    ) -> DerivativeBounds:
+        """φ'' is 1 within the threshold and 0 beyond; a piece lies on one side of it."""
         before = (np.abs(zeta - self.before[change]) <= self.threshold).astype(np.float64)
         now = (np.abs(zeta + step - self.now[change]) <= self.threshold).astype(np.float64)
-        none = np.zeros_like(before)
-        return Bends(before, now, np.abs(now - before), none, none, none)
+        zero = np.zeros_like(before)
+        return DerivativeBounds(before, now, np.abs(now - before), zero, zero, zero)
 
     def corners(self) -> Array:
-        """At both thresholds."""
+        """Predictions with residuals of plus and minus the threshold."""
         ends = np.array([-self.threshold, self.threshold])[:, None]
         return np.stack([self.before + ends, self.now + ends])
 
 
-def arcs_of(p: Array, q: Array, r: Array, slopes: Slopes) -> Rim:
-    """Whole ellipses, one per change, cut at their corners; p, q and r of shape ``(2, B)``."""
-    # x cos s + y sin s = c at s = atan2(y, x) ± acos(c / |(x, y)|).
-    level = slopes.corners() - np.stack([p[0], p[0] + p[1]])[:, None]
-    x, y = np.stack([q[0], q[0] + q[1]])[:, None], np.stack([r[0], r[0] + r[1]])[:, None]
-    size = np.hypot(x, y)
-    share = np.divide(level, size, out=np.full(level.shape, 2.0), where=size > 0)
-    turn = np.arccos(np.clip(share, -1.0, 1.0))
-    middle = np.broadcast_to(np.arctan2(y, x), turn.shape)
-    hits = np.concatenate([middle - turn, middle + turn], axis=1).reshape(-1, p.shape[1])
-    even = np.broadcast_to(np.linspace(0.0, 2 * np.pi, ARCS + 1)[:, None], (ARCS + 1, p.shape[1]))
-    return _between(np.concatenate([even, hits % (2 * np.pi)]), p, q, r, np.arange(p.shape[1]))
-
-
-def edges_of(start: Array, end: Array, change: Any, slopes: Slopes) -> Rim:
-    """Edges of polygons, cut at their corners.
-
-    Ends of shape ``(2, K)``, and which change each belongs to.
-    """
-    way = end - start
-    level = slopes.corners()[:, :, change] - np.stack([start[0], start[0] + start[1]])[:, None]
-    speed = np.stack([way[0], way[0] + way[1]])[:, None]
-    hits = np.divide(level, speed, out=np.zeros(level.shape), where=speed != 0).reshape(
-        -1, start.shape[1]
-    )
-    both = np.zeros((2, start.shape[1]))
-    both[1] = 1.0
-    return _between(
-        np.concatenate([both, np.clip(hits, 0.0, 1.0)]), start, way, np.zeros_like(way), change
-    )
-
-
-def _between(cuts: Array, p: Array, q: Array, r: Array, change: Any) -> Rim:
-    """The pieces between sorted cuts, shape ``(C, K)``."""
-    cuts = np.sort(cuts, axis=0)
-    pieces, which = np.nonzero(cuts[1:] > cuts[:-1])
-    return Rim(
-        change[which],
-        p[:, which],
-        q[:, which],
-        r[:, which],
-        cuts[pieces, which],
-        cuts[pieces + 1, which],
-    )
-
-
-def largest_on_rim(rim: Rim, slopes: Slopes, plane: Plane, arcs: bool) -> tuple[Vector, bool]:
-    r"""Largest :math:`\|e a + v \delta\|^2` of each change along its rim, and whether that is exact
-    or an upper bound.
-
-    Parameters
-    ----------
-    rim
-        The pieces; no corner of a slope inside of one.
-    slopes
-        The family of losses.
-    plane
-        Lengths and angles of a and δ for each change.
-    arcs
-        Whether the pieces are arcs, or edges.
-    """
-    lowest, settled = np.zeros(len(plane.length)), np.zeros(len(plane.length))
-    for _ in range(HALVINGS):
-        ends = [_heights(rim, s, slopes, plane, arcs) for s in (rim.start, rim.end)]
-        np.maximum.at(lowest, rim.change, np.maximum(*ends))
-        above = np.maximum(*ends) + np.square(rim.end - rim.start) / 8 * _bending(
-            rim, slopes, plane, arcs
-        )
-        open_ = above > (1.0 + SHARP) * lowest[rim.change]
-        np.maximum.at(settled, rim.change[~open_], above[~open_])
-        rim = rim.take(open_)
-        if not len(rim.change):
-            return np.maximum(settled, lowest), True
-        if 2 * len(rim.change) > CROWD:
-            break
-        rim = rim.halves()
-    np.maximum.at(settled, rim.change, np.full(len(rim.change), np.inf))
-    return np.maximum(settled, lowest), False
-
-
-def _heights(rim: Rim, s: Vector, slopes: Slopes, plane: Plane, arcs: bool) -> Vector:
-    e, v = slopes.pair(rim.change, *rim.at(s, arcs))
-    length, along, across = (part[rim.change] for part in plane)
+def _squared_changes(
+    pieces: BoundaryPieces, s: Vector, slopes: Slopes, plane: Plane, is_arc: bool
+) -> Vector:
+    """g = |e a + v δ|^2 at one s for each piece, shape ``(K,)``."""
+    e, v = slopes.pair(pieces.change, *pieces.at(s, is_arc))
+    length, along, across = (part[pieces.change] for part in plane)
     return np.asarray(np.square(e * length + v * along) + np.square(v * across))
 
 
-def _bending(rim: Rim, slopes: Slopes, plane: Plane, arcs: bool) -> Vector:
-    """A bound on |g''| over each piece, by the chain rule: the smaller of two.
+class SizeAndDerivatives(NamedTuple):
+    """Bounds on a function of s over pieces, for the chain rule, shape ``(K,)`` each."""
 
-    That of e a + v δ is in proportion to the step of the rows, however short; that of u a - v b
-    knows which of the two rows has a slope that stands still.
+    at_middle: Vector
+    """Absolute value in the middle of the piece."""
+    first: Vector
+    """Absolute value of the first derivative."""
+    second: Vector
+    """Absolute value of the second derivative."""
+
+
+def _second_derivative_bounds(
+    pieces: BoundaryPieces, slopes: Slopes, plane: Plane, is_arc: bool
+) -> Vector:
+    """Bound on |g''| over each piece, by the chain rule: the smaller of two.
+
+    With g = |e a + v δ|^2 it is proportional to the step of the rows, however short. With g =
+    |u a - v b|^2 it is small where one of the slopes u and v is constant.
     """
-    half = 0.5 * (rim.end - rim.start)
-    zeta, step = rim.at(rim.start + half, arcs)
-    (z1, d1), n1 = (
-        _speed(rim.q, rim.r, arcs),
-        _speed(rim.q[0] + rim.q[1], rim.r[0] + rim.r[1], arcs),
+    half = 0.5 * (pieces.end - pieces.start)
+    zeta, step = pieces.at(pieces.start + half, is_arc)
+    # Bounds on first and second derivatives of ζ, Δ and the new prediction z = ζ + Δ.
+    zeta_1, step_1 = _largest_speed(pieces.q, pieces.r, is_arc)
+    z_1 = _largest_speed(pieces.q[0] + pieces.q[1], pieces.r[0] + pieces.r[1], is_arc)
+    zeta_2, step_2, z_2 = (zeta_1, step_1, z_1) if is_arc else (np.zeros_like(zeta_1),) * 3
+    bound = slopes.derivative_bounds(
+        pieces.change,
+        zeta,
+        step,
+        np.maximum(zeta_1, z_1) * half,
+        np.abs(step) + step_1 * half,
     )
-    z2, d2, n2 = (z1, d1, n1) if arcs else (np.zeros_like(z1),) * 3
-    bend = slopes.bends(rim.change, zeta, step, np.maximum(z1, n1) * half, np.abs(step) + d1 * half)
-    e, v = slopes.pair(rim.change, zeta, step)
-    v_way = (np.abs(v), bend.before * z1, bend.before_third * z1**2 + bend.before * z2)
-    u_way = (np.abs(e + v), bend.now * n1, bend.now_third * n1**2 + bend.now * n2)
-    e1 = bend.now * d1 + bend.apart * z1
-    e2 = (
-        bend.now * d2 + bend.apart * z2 + bend.now_third * d1 * (n1 + z1) + bend.apart_third * z1**2
+    e, v = slopes.pair(pieces.change, zeta, step)
+    of_v = SizeAndDerivatives(
+        np.abs(v),
+        bound.before * zeta_1,
+        bound.third_before * zeta_1**2 + bound.before * zeta_2,
     )
-    e_way = (np.abs(e), e1, e2)
-    length, along, across = (part[rim.change] for part in plane)
-    by_steps = _squared((e_way, length), (v_way, np.abs(along)), half=half) + _squared(
-        (v_way, across), half=half
+    of_u = SizeAndDerivatives(
+        np.abs(e + v), bound.now * z_1, bound.third_now * z_1**2 + bound.now * z_2
     )
-    by_rows = _squared((u_way, length), (v_way, np.hypot(length - along, across)), half=half)
+    of_e = SizeAndDerivatives(
+        np.abs(e),
+        bound.now * step_1 + bound.difference * zeta_1,
+        bound.now * step_2
+        + bound.difference * zeta_2
+        + bound.third_now * step_1 * (z_1 + zeta_1)
+        + bound.third_difference * zeta_1**2,
+    )
+    length, along, across = (part[pieces.change] for part in plane)
+    by_steps = _squared_sum_bounds((of_e, length), (of_v, np.abs(along)), half=half)
+    by_steps = by_steps + _squared_sum_bounds((of_v, across), half=half)
+    length_of_b = np.hypot(length - along, across)
+    by_rows = _squared_sum_bounds((of_u, length), (of_v, length_of_b), half=half)
     return np.minimum(by_steps, by_rows)
 
 
-def _squared(*terms: tuple[tuple[Vector, Vector, Vector], Vector], half: Vector) -> Vector:
-    """A bound on the second derivative of a squared sum.
+def _squared_sum_bounds(*terms: tuple[SizeAndDerivatives, Vector], half: Vector) -> Vector:
+    """Bound on the second derivative of the square of a sum of functions times factors.
 
-    Of each term its size in the middle and two derivatives.
+    (h^2)'' = 2 (h'^2 + h h'') with |h| <= |h in the middle| + half |h'|.
     """
-    size = sum((at + first * half) * factor for (at, first, _), factor in terms)
-    first = sum(way[1] * factor for way, factor in terms)
-    second = sum(way[2] * factor for way, factor in terms)
+    size = sum((of.at_middle + of.first * half) * factor for of, factor in terms)
+    first = sum(of.first * factor for of, factor in terms)
+    second = sum(of.second * factor for of, factor in terms)
     return np.asarray(2.0 * (np.square(first) + size * second))
 
 
-def _speed(q: Array, r: Array, arcs: bool) -> Array:
-    """The fastest that a point of the rim moves along an axis."""
-    return np.hypot(q, r) if arcs else np.abs(q)
+def _largest_speed(q: Array, r: Array, is_arc: bool) -> Array:
+    """Largest derivative by s of a coordinate of the boundary."""
+    return np.hypot(q, r) if is_arc else np.abs(q)
 
 
 def _sigmoid(z: Array) -> Array:
+    """1 / (1 + exp(-z)), without overflow."""
     return np.asarray(np.exp(-np.logaddexp(0.0, -z)))

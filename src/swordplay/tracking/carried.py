@@ -71,17 +71,19 @@ def carried(head: Any, target: str, ids: Sequence[str] | None) -> tuple[Any, ...
     for name in ids:
         if name == target:
             raise TrackingError(
-                f"--id names the target {name!r}, which is in the predictions anyway, as truth. "
+                f"--id names the target {short_repr(name)}, which is in the predictions anyway, "
+                "as truth. "
                 "Name others."
             )
         if name in RESERVED:
             raise TrackingError(
-                f"--id names {name!r}, which is a column of the predictions themselves. Rename it "
+                f"--id names {short_repr(name)}, which is a column of the predictions themselves. "
+                "Rename it "
                 "in the input."
             )
         if name not in head.schema.names:
             raise TrackingError(
-                f"--id names the column {name!r}, which is not "
+                f"--id names the column {short_repr(name)}, which is not "
                 f"there.{nearest(name, head.schema.names)}"
             )
     return tuple(_field(head, name) for name in dict.fromkeys(ids))

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from swordplay.core.arguments import short_repr
 from swordplay.core.state import ROWS, add_prefix, check_number, damaged, strip_prefix
 from swordplay.core.types import State
 from swordplay.tables import Refusal
@@ -107,20 +108,24 @@ class KeyedTracker:
         for name in settings.key:
             if name not in names:
                 raise TrackingError(
-                    f"--key names the column {name!r}, which is not there.{nearest(name, names)}"
+                    f"--key names the column {short_repr(name)}, which is not "
+                    f"there.{nearest(name, names)}"
                 )
             if name == settings.target:
                 raise TrackingError(
-                    f"--key names the target {name!r}. Name columns that tell series apart."
+                    f"--key names the target {short_repr(name)}. Name columns that tell series "
+                    "apart."
                 )
             if name in carried.RESERVED:
                 raise TrackingError(
-                    f"--key names {name!r}, which is a column of the predictions themselves. "
+                    f"--key names {short_repr(name)}, which is a column of the predictions "
+                    "themselves. "
                     "Rename it."
                 )
             if pa.types.is_timestamp(head.column(name).type):
                 raise TrackingError(
-                    f"--key names {name!r}, which holds dates. Name columns that tell series apart."
+                    f"--key names {short_repr(name)}, which holds dates. Name columns that tell "
+                    "series apart."
                 )
         target = head.column(settings.target)
         recognised = recognise(settings.target, target, settings.task)

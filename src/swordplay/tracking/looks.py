@@ -10,7 +10,7 @@ import numpy as np
 
 from swordplay.core.types import Vector
 from swordplay.estimators.head import Head
-from swordplay.parts.learners.ageless import DEPTH
+from swordplay.parts.learners.sword import DEPTH
 
 POOL: Vector = 2.0 ** np.arange(1.0 - DEPTH, 1.0)
 """Step sizes of the learner's experts, ascending,"""

@@ -97,7 +97,7 @@ def ordered(
     if order.sort is not None and order.sort not in table.schema.names:
         known = ", ".join(table.schema.names)
         raise TrackingError(
-            f"--sort names the column {order.sort!r}, which is not "
+            f"--sort names the column {short_repr(order.sort)}, which is not "
             f"there.{nearest(order.sort, table.schema.names)} "
             f"There are: {short_repr(known, 160)[1:-1]}."
         )

@@ -70,7 +70,7 @@ def test_ogd(given, expected):
     assert bounds.ogd(**given) == is_close(expected)
 
 
-def test_ogd_takes_the_smaller_form_and_the_first_one_only_below_one_over_the_smoothness():
+def test_ogd_is_the_smaller_form_and_the_first_needs_steps_below_one_over_smoothness():
     step = {"diameter": 1.0, "path_length": 0.0, "step_size": 0.1}
     gradient = {"gradient_bound": 1.0, "horizon": 10}  # 5 + 0.1 * 10 / 2 = 5.5
     assert bounds.ogd(**step, **gradient, smoothness=5.0, comparator_loss=20.0) == is_close(5.5)

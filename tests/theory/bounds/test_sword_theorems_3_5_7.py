@@ -251,21 +251,21 @@ class TestStaticCorollaries:
         X, G, L = world.domain, world.gradient_bound(world.domain), world.smoothness
         best = sp.hindsight.best_fixed(world, X)
         F, V = sp.comparator_loss(world, best), float(sp.gradient_variation(world, X))
-        told = {"horizon": len(world), "gradient_bound": G, "smoothness": L}
+        given = {"horizon": len(world), "gradient_bound": G, "smoothness": L}
         known = {"diameter": X.diameter, "gradient_bound": G, "smoothness": L, "path_length": 0.0}
         for kind, bound, more in (
             (sp.SwordVar, bounds.sword_var, {"variation": V}),
             (sp.SwordSmall, bounds.sword_small, {"comparator_loss": F}),
             (sp.SwordBest, bounds.sword_best, {"variation": V, "comparator_loss": F}),
         ):
-            learner = kind(X, **told)
+            learner = kind(X, **given)
             regret = sp.play(learner, world).regret(best)
             assert regret <= bound(
                 **known, **more, experts=len(learner.weights), assumptions=learner.assumptions
             )
 
 
-class TestTheSlipOfSmallLosses:
+class TestLargeComparatorLosses:
     """The paper takes F_T <= G D T for granted.
 
     Losses with their minimum far outside the domain break it.

@@ -8,6 +8,7 @@ import warnings
 import pytest
 
 from swordplay import bounds
+from swordplay.parts.learners.assumptions import Assumptions, Seen, Told
 from swordplay.theory.bounds.theorem import (
     NonNegative,
     NonNegativeInt,
@@ -117,3 +118,68 @@ def test_warnings_name_the_line_of_the_caller(bound, given):
         warnings.simplefilter("always")
         bound(**given, experts=2, tuning="paper")
     assert {warning.filename for warning in caught} == {__file__}
+
+
+ONE_INTERVAL = {"diameter": 2.0, "gradient_bound": 4.0, "first": 1, "last": 3}
+GAME = {"diameter": 2.0, "gradient_bound": 4.0, "smoothness": 1.0, "experts": 3}
+WITH_ASSUMPTIONS = {
+    "ogd": {
+        "diameter": 2.0,
+        "step_size": 0.1,
+        "path_length": 1.0,
+        "gradient_bound": 4.0,
+        "horizon": 3,
+    },
+    "oegd": {
+        "diameter": 2.0,
+        "step_size": 0.1,
+        "path_length": 1.0,
+        "variation": 1.0,
+        "smoothness": 1.0,
+        "gradient_bound": 4.0,
+    },
+    "sword_var": {**GAME, "path_length": 1.0, "variation": 1.0},
+    "sword_small": {**GAME, "path_length": 1.0, "comparator_loss": 1.0},
+    "sword_best": {**GAME, "path_length": 1.0, "variation": 1.0, "comparator_loss": 1.0},
+    "sword_plus_plus": {**GAME, "path_length": 1.0, "variation": 1.0},
+    "meta_var": {**GAME, "variation": 1.0},
+    "meta_small": {**GAME, "learner_loss": 1.0},
+    "meta_best": {**GAME, "variation": 1.0, "learner_loss": 1.0},
+    "ader": {"diameter": 2.0, "gradient_bound": 4.0, "path_length": 1.0, "horizon": 3},
+    "ader_true_losses": {"diameter": 2.0, "gradient_bound": 4.0, "path_length": 1.0, "horizon": 3},
+    "optimistic_ogd": {"diameter": 2.0, "path_length": 1.0, "surprise": 1.0},
+    "restarted_ogd": {
+        "diameter": 2.0,
+        "gradient_bound": 4.0,
+        "horizon": 3,
+        "function_variation": 1.0,
+        "every": 2,
+    },
+    "saol": ONE_INTERVAL,
+    "cbce": ONE_INTERVAL,
+    "sacs": ONE_INTERVAL,
+    "aligator": {"width": 1.0, "last": 3},
+}
+
+
+@pytest.mark.parametrize("name", WITH_ASSUMPTIONS)
+def test_bounds_are_refused_if_an_observed_loss_breaks_an_assumption(name):
+    bound, broken = (
+        getattr(bounds, name),
+        Assumptions(Told(gradient_bound=4.0), Seen(3, 5.0, 1.0, 0.0), 3),
+    )
+    held = Assumptions(Told(gradient_bound=4.0), Seen(3, 3.0, 1.0, 0.0), 3)
+    assert bound(**WITH_ASSUMPTIONS[name], assumptions=held) == bound(**WITH_ASSUMPTIONS[name])
+    with pytest.raises(
+        ValueError, match=rf"bounds.{name} does not stand: gradient_bound=4 was told"
+    ):
+        bound(**WITH_ASSUMPTIONS[name], assumptions=broken)
+
+
+def test_every_bound_with_assumptions_is_in_the_table():
+    takes = {
+        name
+        for name in bounds.__all__
+        if "assumptions" in inspect.signature(getattr(bounds, name)).parameters
+    }
+    assert takes - {"omgd", "metagrad"} == set(WITH_ASSUMPTIONS)

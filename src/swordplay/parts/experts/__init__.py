@@ -1,24 +1,35 @@
 """Experts: all step sizes of a pool move at once, one row of an ``(N, d)`` array each."""
 
-from swordplay.parts.experts.expert import Experts, ExpertState, Move, from_center
-from swordplay.parts.experts.newton import CurvedExperts, CurvedState
-from swordplay.parts.experts.ogd_oegd import OEGDExperts, OGDExperts, OptimisticExperts, is_steady
-from swordplay.parts.experts.step_sizes import AdaGradNorm, Constant, Gauge, GaugedSteps, Steps
+from swordplay.parts.experts.expert import Experts, ExpertState, ExpertStep, base_offset
+from swordplay.parts.experts.newton import NewtonExperts, NewtonState
+from swordplay.parts.experts.ogd_oegd import (
+    OEGDExperts,
+    OGDExperts,
+    OptimisticExperts,
+    has_constant_steps,
+)
+from swordplay.parts.experts.step_sizes import (
+    AdaGradNorm,
+    CappedAdaGrad,
+    Constant,
+    DomainScale,
+    StepRule,
+)
 
 __all__ = [
     "AdaGradNorm",
+    "CappedAdaGrad",
     "Constant",
-    "CurvedExperts",
-    "CurvedState",
+    "DomainScale",
     "ExpertState",
+    "ExpertStep",
     "Experts",
-    "Gauge",
-    "GaugedSteps",
-    "Move",
+    "NewtonExperts",
+    "NewtonState",
     "OEGDExperts",
     "OGDExperts",
     "OptimisticExperts",
-    "Steps",
-    "from_center",
-    "is_steady",
+    "StepRule",
+    "base_offset",
+    "has_constant_steps",
 ]

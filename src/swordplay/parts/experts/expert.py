@@ -1,71 +1,63 @@
-r"""The state of a pool of experts, the interface of all kinds of experts, and the projected step.
+r"""State and interface of a pool of experts, and the projected step that all kinds share.
 
 Experts over a ball whose centre c is not the origin keep the offset :math:`w = \hat x - c` beside
 the point :math:`\hat x = c + w`. The certificate divides distances from the centre by
 :math:`\eta`: with steps of 1e-8 the last bit of a coordinate of 25 counts for 1e-7, and every round
-adds such an error. The offset has no such rounding error.
+adds such an error. The offset does not have this rounding error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from swordplay.core.types import Domain, Gradient, Matrix, State, Vector
+from swordplay.core.types import Domain, Gradient, Matrix, Vector
 from swordplay.parts.domains import Ball
 from swordplay.parts.experts.step_sizes import too_short
 
 
 class ExpertState(NamedTuple):
-    """What N experts need for their next round, a row each."""
+    """State of N experts between two rounds, one row per expert."""
 
     points: Matrix
-    """x_t, shape ``(N, d)``: where the experts stand in the coming round."""
+    """x_t, shape ``(N, d)``: the points of the experts in the coming round."""
     base: Matrix
-    """xhat_t, shape ``(N, d)``: where they step from (the points themselves for OGD)."""
-    replay: Matrix
-    """M_t, shape ``(N, d)``: the gradient they expect (0 for OGD)."""
-    energy: Vector
-    """Sum of the squared surprises so far, shape ``(N,)``."""
+    """xhat_t, shape ``(N, d)``: the points from which they step; for OGD equal to x_t."""
+    expected_gradient: Matrix
+    """M_t, shape ``(N, d)``: the gradient that they expect; 0 for OGD."""
+    squared_error_sum: Vector
+    """Sum of norm(g_s - M_s)^2 over the rounds so far, shape ``(N,)``."""
     offset: Any = ()
-    """xhat_t - c, shape ``(N, d)``, in a ball whose centre is not the origin: to more digits
-    than ``base`` has there.
-    """
+    """xhat_t - c, shape ``(N, d)``, in a ball whose centre is not the origin; else empty."""
 
 
-class Move(NamedTuple):
-    """What a round showed about each expert, for the certificate.
-
-    Shapes ``(N,)`` but for the last.
-    """
+class ExpertStep(NamedTuple):
+    """What the certificate needs to know about the experts' steps of one round."""
 
     step_sizes: Vector
-    """The steps this round was played with; inf if no gradient was ever met."""
-    surprise: Vector
-    """Squared distance of gradient and expectation, norm(g_t - M_t)^2."""
-    lead: Vector
-    """Squared distance that optimism moved the points ahead, norm(x_t - xhat_t)^2."""
+    """Step sizes of this round, shape ``(N,)``; infinite before the first gradient."""
+    squared_error: Vector
+    """norm(g_t - M_t)^2, shape ``(N,)``: how far gradients were from the expected ones."""
+    squared_lookahead: Vector
+    """norm(x_t - xhat_t)^2, shape ``(N,)``: how far optimism moved the points."""
     change: Any = ()
-    """xhat_{t+1} - xhat_t, shape ``(N, d)``, from whoever knows it better than the difference of
-    the two does.
-    """
+    """xhat_{t+1} - xhat_t before rounding, shape ``(N, d)``; empty where only the two are known."""
 
 
 class Experts(Protocol):
-    """A pool of experts over one domain."""
+    """A pool of experts over one domain: one algorithm run with N step sizes."""
 
     def start(self) -> ExpertState:
-        """All at the domain's centre."""
+        """State before the first round, with all points at the centre of the domain."""
         ...
 
-    def step(self, state: ExpertState, gradient: Gradient) -> tuple[ExpertState, Move]:
-        """Move all experts along a gradient field."""
+    def step(self, state: ExpertState, gradient: Gradient) -> tuple[ExpertState, ExpertStep]:
+        """Return the state after a round whose loss has this gradient, and what happened."""
         ...
 
-    def fork(self, state: ExpertState) -> ExpertState:
-        """Copy the last expert; the copy goes on with the next step size of the pool."""
+    def copy_last(self, state: ExpertState) -> ExpertState:
+        """Return a state with a copy of the last expert, which has the next step size."""
         ...
 
     def step_sizes(self, state: ExpertState) -> Vector:
@@ -73,25 +65,30 @@ class Experts(Protocol):
         ...
 
 
-def copied_last(rows: Any) -> Any:
-    """The rows, and the last one again; nothing where nothing is kept."""
+def start_at_center(domain: Domain, experts: int) -> ExpertState:
+    """State of so many experts before the first round, with an expected gradient of 0."""
+    points = np.tile(domain.center, (experts, 1))
+    zeros, has_offset = np.zeros_like(points), type(domain) is Ball and domain.center.any()
+    return ExpertState(points, points, zeros, np.zeros(experts), zeros if has_offset else ())
+
+
+def repeat_last_row(rows: Any) -> Any:
+    """Append a copy of the last row; an empty array stays empty."""
     return np.concatenate([rows, rows[-1:]]) if len(rows) else rows
 
 
-def strides(step_sizes: Vector, gradients: Matrix) -> Matrix:
-    """Step size times gradient, row by row.
-
-    An infinite step means no gradient was ever met: stand still.
+def step_vectors(step_sizes: Vector, gradients: Matrix) -> Matrix:
+    """Step size times gradient of each expert, shape ``(N, d)``; 0 for an infinite step size.
 
     Raises
     ------
     ValueError
-        If a gradient was met, but is so short that its square vanished.
+        If a step size is infinite although the gradient is not 0: its square underflows.
     """
-    endless = np.isinf(step_sizes)
-    if endless.any() and (longest := float(np.abs(gradients[endless]).max())) > 0:
+    is_infinite = np.isinf(step_sizes)
+    if is_infinite.any() and (longest := float(np.abs(gradients[is_infinite]).max())) > 0:
         raise ValueError(too_short(longest))
-    return np.where(endless, 0.0, step_sizes)[:, None] * gradients
+    return np.where(is_infinite, 0.0, step_sizes)[:, None] * gradients
 
 
 def squared_norms(rows: Matrix) -> Vector:
@@ -99,31 +96,24 @@ def squared_norms(rows: Matrix) -> Vector:
     return np.asarray(np.einsum("ij,ij->i", rows, rows))
 
 
-OFFSET = "offset"
-
-
-def at_the_center(domain: Domain, experts: int) -> ExpertState:
-    """So many experts before the first round, expecting nothing."""
-    points = np.tile(domain.center, (experts, 1))
-    nothing, away = np.zeros_like(points), type(domain) is Ball and domain.center.any()
-    return ExpertState(points, points, nothing, np.zeros(experts), nothing if away else ())
-
-
-class Moved(NamedTuple):
-    """Where a projected step leads, shapes ``(N, d)``."""
+class ProjectedStep(NamedTuple):
+    """Points after a projected step, shapes ``(N, d)``."""
 
     points: Matrix
     offset: Any
-    """The same as seen from the centre, or () where that is not kept."""
+    """Points minus the centre of the ball; empty where offsets are not kept."""
     change: Matrix
-    """By how much: the stride, and what the projection undid of it.
+    """New points minus old ones: minus the step, plus what the projection changed.
 
-    A point keeps no more of a stride than its last bit shows, and the certificate sums these by
-    1/eta."""
+    The difference of the points themselves has rounding errors of the size of a coordinate's last
+    bit, which the certificate would divide by the step size and sum up.
+    """
 
 
-def moved(domain: Domain, points: Matrix, offset: Any, strides: Matrix) -> Moved:
-    """Proj[x - stride] of every expert.
+def projected_step(
+    domain: Domain, points: Matrix, offset: Any, step_vectors: Matrix
+) -> ProjectedStep:
+    r""":math:`\Pi_X[x - s]` for the point x and the step vector s of every expert.
 
     Parameters
     ----------
@@ -132,34 +122,35 @@ def moved(domain: Domain, points: Matrix, offset: Any, strides: Matrix) -> Moved
     points
         x, shape ``(N, d)``.
     offset
-        x - c, shape ``(N, d)``, or () where it is not kept.
-    strides
-        Step size times gradient, shape ``(N, d)``.
+        x - c, shape ``(N, d)``; empty where it is not kept.
+    step_vectors
+        s, the step size times the gradient, shape ``(N, d)``.
     """
     if not len(offset):
-        reached = points - strides
+        reached = points - step_vectors
         after = domain.project(reached)
-        return Moved(after, (), (after - reached) - strides)
+        return ProjectedStep(after, (), (after - reached) - step_vectors)
     assert isinstance(domain, Ball)
-    reached = offset - strides
+    reached = offset - step_vectors
     offset = domain.project_offset(reached)
-    return Moved(np.asarray(domain.center + offset), offset, (offset - reached) - strides)
+    return ProjectedStep(
+        np.asarray(domain.center + offset), offset, (offset - reached) - step_vectors
+    )
 
 
-def from_center(experts: Any, domain: Domain) -> Matrix:
-    """w = xhat - c of experts of any kind, shape ``(N, d)``."""
-    offset = getattr(experts, OFFSET, ())
+def base_offset(experts: Any, domain: Domain) -> Matrix:
+    """xhat - c of a state of experts of any kind, shape ``(N, d)``."""
+    offset = getattr(experts, "offset", ())
     return np.asarray(offset if len(offset) else experts.base - domain.center)
 
 
 def require_inside(experts: Any, domain: Domain, slack: float) -> None:
-    """Refuse experts that do not stand in their domain, or whose offsets are not those of their
-    points.
+    """Check that points lie in the domain and that offsets agree with the base points.
 
     Raises
     ------
     ValueError
-        If either is off by more than ``slack``.
+        If either is violated by more than ``slack``.
     """
     points = np.vstack([experts.points, experts.base])
     if not (np.isfinite(points).all() and domain.contains(points, atol=slack).all()):
@@ -167,22 +158,8 @@ def require_inside(experts: Any, domain: Domain, slack: float) -> None:
             "state has points outside the domain. Make the learner with the domain it was saved "
             "with."
         )
-    if np.abs(from_center(experts, domain) + domain.center - experts.base).max() > slack:
+    if np.abs(base_offset(experts, domain) + domain.center - experts.base).max() > slack:
         raise ValueError(
             "state has offsets that are not those of its points. The state is damaged: load an "
             "earlier one."
         )
-
-
-def renewed(saved: Mapping[str, Any], wanted: State, domain: Domain) -> State:
-    """A saved state, with the offsets that states of before did not hold: what their points say."""
-    lacking = [name for name in wanted if name.rpartition(".")[2] == OFFSET and name not in saved]
-    bases = {
-        name: np.asarray(saved.get(name.removesuffix(OFFSET) + "base", ())) for name in lacking
-    }
-    known = {
-        name: base
-        for name, base in bases.items()
-        if base.shape == wanted[name].shape and base.dtype.kind in "fiu"
-    }
-    return {**saved, **{name: base - domain.center for name, base in known.items()}}

@@ -1,4 +1,4 @@
-"""Second-order experts: discounted Newton steps with every discount of a grid at once."""
+"""Second-order experts: Newton steps on discounted curvature, with a grid of discounts."""
 
 from __future__ import annotations
 
@@ -9,73 +9,71 @@ import numpy as np
 
 from swordplay.core import arguments
 from swordplay.core.types import Array, Domain, Gradient, Matrix, Vector
-from swordplay.parts.experts.expert import Move, squared_norms, strides
+from swordplay.parts.experts.expert import ExpertStep, squared_norms, step_vectors
 from swordplay.parts.experts.step_sizes import AdaGradNorm
 
-PROBE = 2.0**-10
-"""How far the second gradient of a round is asked for, in diameters: near enough for the curvature
-at the point itself, far
-enough that the difference of two gradients keeps most of its digits."""
-FLAT = 1e-12
-"""Relative difference of two gradients below which it is rounding: the loss has no curvature
-there.
+PROBE_DISTANCE = 2.0**-10
+"""Distance from a point to the second gradient of a round, in diameters.
+
+It is short, so that the difference of the gradients shows the curvature at the point, and long
+enough for the difference to keep most of its digits.
 """
+MIN_GRADIENT_CHANGE = 1e-12
+"""Relative difference of two gradients up to which the curvature counts as 0: rounding."""
 
 
-class CurvedState(NamedTuple):
-    """What N second-order experts need for their next round, a row each.
+class NewtonState(NamedTuple):
+    """State of N second-order experts between two rounds, one row per expert.
 
-    The first four entries are those of all experts.
+    The first four fields are those of :class:`ExpertState`.
     """
 
     points: Matrix
     """x_t, shape ``(N, d)``."""
     base: Matrix
-    """xhat_t, shape ``(N, d)``: a shadow that descends along the same gradients.
-
-    Only the certificate asks for it.
-    """
-    replay: Matrix
-    """0: they expect nothing."""
-    energy: Vector
+    """xhat_t, shape ``(N, d)``: auxiliary points of gradient descent, for the certificate only."""
+    expected_gradient: Matrix
+    """0, shape ``(N, d)``."""
+    squared_error_sum: Vector
     """Sum of the squared gradients so far, shape ``(N,)``."""
     curvature: Array
-    """S_t, discounted sum of the curvatures that were seen, shape ``(N, d, d)``."""
-    faded: Vector
+    """S_t, discounted sum of the measured curvatures, shape ``(N, d, d)``."""
+    discounted_squares: Vector
     """E_t, discounted sum of the squared gradients, shape ``(N,)``."""
 
 
 @final
-class CurvedExperts:
+class NewtonExperts:
     r"""Newton steps on the discounted past: least squares with forgetting, for any convex loss.
 
     .. math:: S_t = \gamma S_{t-1} + \frac{y_t y_t^\top}{\langle y_t, s_t \rangle}, \quad
         E_t = \gamma E_{t-1} + \|g_t\|^2, \quad
         A_t = S_t + \frac{\rho \sqrt{E_t}}{D} I, \quad x_{t+1} = \Pi_X[x_t - A_t^{-1} g_t]
 
-    with :math:`g_t = \nabla f_t(x_t)` and :math:`y_t` what the gradient changes by on a short way
-    :math:`s_t` along itself. For a loss of a linear prediction, :math:`f = \varphi(\langle a, x
-    \rangle)`, the quotient is :math:`\varphi'' a a^\top` and the step that of recursive least
-    squares (of Newton's method for a logistic loss); for any other convex loss it is the curvature
-    along the gradient, and never more than the loss has.
+    with :math:`g_t = \nabla f_t(x_t)` and :math:`y_t` the change of the gradient over a short
+    distance :math:`s_t` along the gradient. For a loss of a linear prediction, :math:`f =
+    \varphi(\langle a, x \rangle)`, the quotient is :math:`\varphi'' a a^\top`, and the step is that
+    of recursive least squares (of Newton's method for a logistic loss). For any other convex loss
+    it is the curvature along the gradient, which is at most the Hessian of the loss.
 
-    As :math:`E_t \ge \|g_t\|^2`, no step is longer than :math:`D/\rho`, whatever columns stand
-    still, are equal or have faded away: nothing winds up. Where losses have no curvature, the steps
-    are :math:`D/(\rho \sqrt{E_t})`, those of a gradient descent that forgets.
+    As :math:`E_t \ge \|g_t\|^2`, no step is longer than :math:`D/\rho`, even where columns are
+    constant, equal, or have been 0 for a long time (no covariance wind-up). Where losses have no
+    curvature, the step sizes are :math:`D/(\rho \sqrt{E_t})`: gradient descent with discounted
+    sums.
 
-    2N gradients a round, :math:`O(N d^3)` in these lines. While no projection is needed and the
-    losses are squared, the dynamic regret of an expert is at most ``bounds.curved_expert``; what it
-    hands to the certificate holds for every loss.
+    2N gradients a round, :math:`O(N d^3)` operations. While no projection is needed and the losses
+    are squared, the dynamic regret of an expert is at most ``bounds.curved_expert``. The terms that
+    it adds to the certificate hold for every loss.
 
     Parameters
     ----------
     domain
-        Where decisions live.
+        X.
     discounts
-        :math:`\gamma_k` in (0, 1), shape ``(N,)``: about :math:`1/(1 - \gamma)` rounds are
-        remembered.
+        :math:`\gamma_k` in (0, 1), shape ``(N,)``; an expert remembers about :math:`1/(1 -
+        \gamma)` rounds.
     ridge
-        :math:`\rho > 0`. No decision changes when all losses are multiplied by one number.
+        :math:`\rho > 0`. Decisions do not change when all losses are multiplied by one number.
 
     References
     ----------
@@ -94,37 +92,46 @@ class CurvedExperts:
             )
         self.discounts.flags.writeable = False
         self.ridge = arguments.positive("ridge", ridge)
-        self._shadow = AdaGradNorm(domain.diameter)
+        self._base_steps = AdaGradNorm(domain.diameter)
 
     def settings(self) -> Mapping[str, Any]:
-        """Discounts and ridge; the learner says the domain."""
+        """Discounts and ridge; the learner saves the domain."""
         return {"discounts": self.discounts, "ridge": self.ridge}
 
     def start(self) -> Any:
-        """All at the domain's centre, nothing seen."""
+        """State before the first round, with all points at the centre of the domain."""
         N, d = len(self.discounts), self.domain.dim
         points = np.tile(self.domain.center, (N, 1))
-        return CurvedState(
+        return NewtonState(
             points, points, np.zeros((N, d)), np.zeros(N), np.zeros((N, d, d)), np.zeros(N)
         )
 
-    def step(self, state: Any, gradient: Gradient) -> tuple[Any, Move]:
+    def step(self, state: Any, gradient: Gradient) -> tuple[Any, ExpertStep]:
         """One Newton step of every expert."""
         g = gradient(state.points)
         squares = squared_norms(g)
-        faded = self.discounts * state.faded + squares
-        curvature = self.discounts[:, None, None] * state.curvature + self._seen(
+        discounted_squares = self.discounts * state.discounted_squares + squares
+        curvature = self.discounts[:, None, None] * state.curvature + self._curvature_of(
             state.points, g, gradient
         )
-        energy = state.energy + squares
-        eta = self._sizes(energy)
-        base = self.domain.project(state.base - strides(eta, g))
-        moved = CurvedState(state.points, base, state.replay, energy, curvature, faded)
-        points = self.domain.project(state.points - self._newton(moved, g))
-        return moved._replace(points=points), _owed(eta, g, state.points, state.base, base)
+        squared_error_sum = state.squared_error_sum + squares
+        eta = self._sizes(squared_error_sum)
+        base = self.domain.project(state.base - step_vectors(eta, g))
+        after = NewtonState(
+            state.points,
+            base,
+            state.expected_gradient,
+            squared_error_sum,
+            curvature,
+            discounted_squares,
+        )
+        points = self.domain.project(state.points - self._newton(after, g))
+        return after._replace(points=points), _certified_step(
+            eta, g, state.points, state.base, base
+        )
 
-    def fork(self, state: Any) -> NoReturn:
-        """A grid of discounts does not grow.
+    def copy_last(self, state: Any) -> NoReturn:
+        """Refuse: a grid of discounts does not grow.
 
         Raises
         ------
@@ -132,75 +139,79 @@ class CurvedExperts:
             Always.
         """
         raise NotImplementedError(
-            "the discounts of CurvedExperts are all there from the start: give more of them "
-            "instead."
+            "NewtonExperts cannot be copied, as their number is fixed. Give more discounts to the "
+            "constructor."
         )
 
     def step_sizes(self, state: Any) -> Vector:
-        """1 - discount of each: the weight of the newest round among those that count, shape
-        ``(N,)``.
-        """
+        """1 - discount of each expert, shape ``(N,)``: the weight of the last round in its sums."""
         return np.asarray(1.0 - self.discounts)
 
     def curvatures(self, state: Any) -> Array:
-        """A_t that the last step was made with, shape ``(N, d, d)``."""
+        """A_t of the last step, shape ``(N, d, d)``."""
         return np.asarray(
             state.curvature + self.ridges(state)[:, None, None] * np.eye(self.domain.dim)
         )
 
     def ridges(self, state: Any) -> Vector:
-        """The ridge in it, rho sqrt(E_t)/D, shape ``(N,)``."""
-        return np.asarray(self.ridge * np.sqrt(state.faded) / self.domain.diameter)
+        """The ridge in A_t, rho sqrt(E_t)/D, shape ``(N,)``."""
+        return np.asarray(self.ridge * np.sqrt(state.discounted_squares) / self.domain.diameter)
 
-    def _seen(self, points: Matrix, g: Matrix, gradient: Gradient) -> Array:
-        """y y'/<y, s> of each expert, shape ``(N, d, d)``; 0 where the loss is flat."""
+    def _curvature_of(self, points: Matrix, g: Matrix, gradient: Gradient) -> Array:
+        """y y'/<y, s> of each expert, shape ``(N, d, d)``; 0 where the loss has no curvature."""
         lengths = np.sqrt(squared_norms(g))
-        ahead = PROBE * self.domain.diameter * g / np.where(lengths > 0, lengths, 1.0)[:, None]
-        # At the rim one of the two ways leads out of the domain and is cut short: take the longer
-        # one.
-        ways = [self.domain.project(points + sign * ahead) - points for sign in (-1.0, 1.0)]
-        along = [np.abs(np.einsum("ij,ij->i", way, g)) for way in ways]
+        ahead = (
+            PROBE_DISTANCE * self.domain.diameter * g / np.where(lengths > 0, lengths, 1.0)[:, None]
+        )
+        # At the boundary one of the two directions leads out of the domain and is shortened by the
+        # projection: take the other.
+        probe_steps = [self.domain.project(points + sign * ahead) - points for sign in (-1.0, 1.0)]
+        along = [np.abs(np.einsum("ij,ij->i", step, g)) for step in probe_steps]
         probes = self.domain.project(
-            points + np.where((along[0] >= along[1])[:, None], ways[0], ways[1])
+            points + np.where((along[0] >= along[1])[:, None], probe_steps[0], probe_steps[1])
         )
         y, s = gradient(probes) - g, probes - points
-        bend = np.einsum("ij,ij->i", y, s)
-        curved = bend > FLAT * lengths * np.sqrt(squared_norms(s))
-        scaled = y / np.sqrt(np.where(curved, bend, np.inf))[:, None]
+        product = np.einsum("ij,ij->i", y, s)
+        curved = product > MIN_GRADIENT_CHANGE * lengths * np.sqrt(squared_norms(s))
+        scaled = y / np.sqrt(np.where(curved, product, np.inf))[:, None]
         return np.asarray(scaled[:, :, None] * scaled[:, None, :])
 
-    def _newton(self, state: CurvedState, g: Matrix) -> Matrix:
-        """A^-1 g of each; 0 where no gradient was ever met.
+    def _newton(self, state: NewtonState, g: Matrix) -> Matrix:
+        """A^-1 g of each expert, shape ``(N, d)``; 0 before the first gradient.
 
-        In units of the ridge, so that small losses do not vanish.
+        A and g are divided by the ridge, so that small losses do not underflow.
         """
         ridges = self.ridges(state)
         unit = np.where(ridges > 0, ridges, 1.0)
         A = state.curvature / unit[:, None, None] + np.eye(self.domain.dim)
         return np.asarray(np.linalg.solve(A, (g / unit[:, None])[:, :, None])[:, :, 0])
 
-    def _sizes(self, energy: Vector) -> Vector:
-        """D / (2 sqrt(energy)) each: the steps of the shadow."""
-        return np.array([self._shadow.sizes(one[None])[0] for one in energy])
+    def _sizes(self, squared_error_sum: Vector) -> Vector:
+        """D / (2 sqrt(sum)) of each expert: the step sizes of the auxiliary points."""
+        return np.array([self._base_steps.sizes(one[None])[0] for one in squared_error_sum])
 
 
-def _owed(eta: Vector, g: Matrix, points: Matrix, base: Matrix, after: Matrix) -> Move:
-    r"""What the shadow proves about the points, wherever they are.
+def _certified_step(
+    eta: Vector, g: Matrix, points: Matrix, base: Matrix, new_base: Matrix
+) -> ExpertStep:
+    r"""What the auxiliary points prove about the regret of the points.
 
     .. math:: \langle g, x - u \rangle \le \langle g, x - \hat x' \rangle - \tfrac{1}{2\eta} \|\hat
         x' - \hat x\|^2
         + \tfrac{1}{2\eta} (\|u - \hat x\|^2 - \|u - \hat x'\|^2)
 
-    for the shadow's step from :math:`\hat x` to :math:`\hat x'`. The first two terms were observed:
-    they enter the certificate as a price (``surprise``) where they are positive, and as a saving
-    (``lead``) where not.
+    for the step from :math:`\hat x` to :math:`\hat x'`. The first two terms are known: they enter
+    the certificate as a cost (``squared_error``) where positive, and as a saving
+    (``squared_lookahead``) where negative.
     """
     inverse = np.where(np.isinf(eta), 0.0, 1.0 / eta)
-    price = np.einsum("ij,ij->i", g, points - after) - inverse * squared_norms(after - base) / 2
-    return Move(
+    cost = (
+        np.einsum("ij,ij->i", g, points - new_base) - inverse * squared_norms(new_base - base) / 2
+    )
+    return ExpertStep(
         step_sizes=eta,
-        surprise=2 * np.maximum(price, 0.0) * inverse,
-        lead=np.where(
-            inverse > 0, 2 * np.maximum(-price, 0.0) * np.where(np.isinf(eta), 0.0, eta), 0.0
+        squared_error=2 * np.maximum(cost, 0.0) * inverse,
+        squared_lookahead=np.where(
+            inverse > 0, 2 * np.maximum(-cost, 0.0) * np.where(np.isinf(eta), 0.0, eta), 0.0
         ),
     )

@@ -11,156 +11,187 @@ from swordplay.core.types import Domain, Gradient, Matrix, Vector
 from swordplay.parts.experts.expert import (
     Experts,
     ExpertState,
-    Move,
-    at_the_center,
-    copied_last,
-    moved,
+    ExpertStep,
+    projected_step,
+    repeat_last_row,
     squared_norms,
-    strides,
+    start_at_center,
+    step_vectors,
 )
-from swordplay.parts.experts.step_sizes import Constant, Steps
+from swordplay.parts.experts.step_sizes import Constant, StepRule
 
 
 @final
 class OGDExperts:
-    r"""Online gradient descent.
+    r"""Online gradient descent with every step size of a pool.
 
     .. math:: x_{t+1} = \Pi_X[x_t - \eta \nabla f_t(x_t)]
 
-    N gradients a round. With non-negative L-smooth losses and :math:`\eta L < 1` its dynamic regret
-    is at most :math:`[A/(2\eta) + \eta L F_T] / (1 - \eta L)`, :math:`A = D^2 + 2 D P_T`; always at
-    most :math:`A/(2\eta) + \eta G^2 T / 2`.
+    N gradients a round. With non-negative L-smooth losses and :math:`\eta L < 1` the dynamic regret
+    of an expert is at most :math:`[A/(2\eta) + \eta L F_T] / (1 - \eta L)`, :math:`A = D^2 + 2 D
+    P_T`; for all losses it is at most :math:`A/(2\eta) + \eta G^2 T / 2`.
+
+    Parameters
+    ----------
+    domain
+        X.
+    steps
+        Rule for the step sizes.
 
     References
     ----------
     Zinkevich (2003); Zhao et al. (2020), the theorem on OGD and small losses.
     """
 
-    def __init__(self, domain: Domain, steps: Steps) -> None:
+    def __init__(self, domain: Domain, steps: StepRule) -> None:
         self.domain = domain
         self.steps = steps
 
     def settings(self) -> Mapping[str, Any]:
-        """How the steps are chosen; the learner says the domain."""
+        """Rule for the step sizes; the learner saves the domain."""
         return {"steps": self.steps}
 
     def start(self) -> ExpertState:
-        """All at the domain's centre."""
-        return at_the_center(self.domain, self.steps.count())
+        """State before the first round, with all points at the centre of the domain."""
+        return start_at_center(self.domain, self.steps.count())
 
-    def step(self, state: ExpertState, gradient: Gradient) -> tuple[ExpertState, Move]:
+    def step(self, state: ExpertState, gradient: Gradient) -> tuple[ExpertState, ExpertStep]:
         """One descent step of every expert."""
-        gradients = gradient(state.points)
-        surprise = squared_norms(gradients)
-        energy = state.energy + surprise
-        eta = self.steps.sizes(energy)
-        points, offset, change = moved(
-            self.domain, state.points, state.offset, strides(eta, gradients)
+        gradients = gradient(state.points)  # g_t = grad f_t(x_t)
+        squared_error = squared_norms(gradients)  # M_t = 0
+        error_sum = state.squared_error_sum + squared_error
+        eta = self.steps.sizes(error_sum)
+        points, offset, change = projected_step(
+            self.domain, state.points, state.offset, step_vectors(eta, gradients)
         )
-        after = state._replace(points=points, base=points, energy=energy, offset=offset)
-        return after, Move(
-            step_sizes=eta, surprise=surprise, lead=np.zeros_like(surprise), change=change
+        after = state._replace(
+            points=points, base=points, squared_error_sum=error_sum, offset=offset
+        )
+        return after, ExpertStep(
+            step_sizes=eta,
+            squared_error=squared_error,
+            squared_lookahead=np.zeros_like(squared_error),
+            change=change,
         )
 
-    def fork(self, state: ExpertState) -> ExpertState:
-        """Copy the last expert."""
-        points, replay = copied_last(state.points), copied_last(state.replay)
-        energy = np.append(state.energy, self.steps.inherited(state.energy))
-        return ExpertState(points, points, replay, energy, copied_last(state.offset))
+    def copy_last(self, state: ExpertState) -> ExpertState:
+        """Append a copy of the last expert."""
+        points = repeat_last_row(state.points)
+        sums = state.squared_error_sum
+        return ExpertState(
+            points,
+            points,
+            repeat_last_row(state.expected_gradient),
+            np.append(sums, self.steps.sum_of_copy(sums)),
+            repeat_last_row(state.offset),
+        )
 
     def step_sizes(self, state: ExpertState) -> Vector:
-        """Step sizes for what was met so far."""
-        return self.steps.sizes(state.energy)
+        """Step sizes after the rounds so far, shape ``(N,)``."""
+        return self.steps.sizes(state.squared_error_sum)
 
 
 @final
 class OEGDExperts:
-    r"""Online extra-gradient descent: step, then step again along the last field, in case it comes
-    back.
+    r"""Online extra-gradient descent with every step size of a pool: Algorithms 2 and 4.
 
     .. math:: \hat x_{t+1} = \Pi_X[\hat x_t - \eta \nabla f_t(x_t)], \qquad
         x_{t+1} = \Pi_X[\hat x_{t+1} - \eta \nabla f_t(\hat x_{t+1})]
 
-    2N gradients a round. With :math:`\eta L < 1` its dynamic regret is at most
-    :math:`A/(2\eta) + \eta V_T / (2(1 - \eta^2 L^2)) + \eta G^2/2`, :math:`A = D^2 + 2 D P_T`.
+    The second step uses the last loss as a prediction of the next one. 2N gradients a round. With
+    :math:`\eta L < 1` the dynamic regret of an expert is at most :math:`A/(2\eta) + \eta V_T / (2(1
+    - \eta^2 L^2)) + \eta G^2/2`, :math:`A = D^2 + 2 D P_T`.
 
     Parameters
     ----------
     domain
-        Where the experts live.
+        X.
     steps
-        How long their steps are.
+        Rule for the step sizes of the first step.
     coming
-        The same for the round after, where what steps are made of changes from round to round;
-        ``steps`` unless given.
+        Rule for the step sizes of the second step, which belong to the next round; ``steps`` unless
+        given. It differs where the rule itself is measured anew in each round.
 
     References
     ----------
     Zhao et al. (2020), the theorem on OEGD; Chiang et al. (2012).
     """
 
-    def __init__(self, domain: Domain, steps: Steps, coming: Steps | None = None) -> None:
+    def __init__(self, domain: Domain, steps: StepRule, coming: StepRule | None = None) -> None:
         self.domain = domain
         self.steps = steps
         self._coming = steps if coming is None else coming
 
     def settings(self) -> Mapping[str, Any]:
-        """How the steps are chosen; the learner says the domain."""
+        """Rule for the step sizes; the learner saves the domain."""
         return {"steps": self.steps}
 
     def start(self) -> ExpertState:
-        """All at the domain's centre, expecting nothing."""
-        return at_the_center(self.domain, self.steps.count())
+        """State before the first round: points at the centre, expected gradients of 0."""
+        return start_at_center(self.domain, self.steps.count())
 
-    def step(self, state: ExpertState, gradient: Gradient) -> tuple[ExpertState, Move]:
+    def step(self, state: ExpertState, gradient: Gradient) -> tuple[ExpertState, ExpertStep]:
         """One extra-gradient step of every expert."""
-        gradients = gradient(state.points)
-        surprise = squared_norms(gradients - state.replay)
-        energy = state.energy + surprise
-        eta = self.steps.sizes(state.energy)
-        # An adaptive step is infinite until a gradient is met; the round that meets it already uses
-        # the next one.
-        eta = np.where(np.isinf(eta), self._coming.sizes(energy), eta)
-        base, offset, change = moved(self.domain, state.base, state.offset, strides(eta, gradients))
-        after = self._ahead(base, offset, gradient(base), energy)
-        return after, Move(
-            eta, surprise, lead=squared_norms(state.points - state.base), change=change
+        gradients = gradient(state.points)  # g_t = grad f_t(x_t)
+        squared_error = squared_norms(gradients - state.expected_gradient)
+        error_sum = state.squared_error_sum + squared_error
+        # x_t was made with the step size of the sum before this round. Adaptive step sizes are
+        # infinite until the first gradient: that round uses the step size of the new sum.
+        eta = self.steps.sizes(state.squared_error_sum)
+        eta = np.where(np.isinf(eta), self._coming.sizes(error_sum), eta)
+        base, offset, change = projected_step(
+            self.domain, state.base, state.offset, step_vectors(eta, gradients)
+        )
+        after = self._ahead(base, offset, gradient(base), error_sum)
+        return after, ExpertStep(
+            eta,
+            squared_error,
+            squared_lookahead=squared_norms(state.points - state.base),
+            change=change,
         )
 
-    def fork(self, state: ExpertState) -> ExpertState:
-        """Copy the last expert.
-
-        The copy's point follows from the copied base with its own, next step.
-        """
-        base, offset, replay = (
-            copied_last(rows) for rows in (state.base, state.offset, state.replay)
-        )
+    def copy_last(self, state: ExpertState) -> ExpertState:
+        """Append a copy of the last expert; its point is computed with its own step size."""
+        sums = state.squared_error_sum
         return self._ahead(
-            base, offset, replay, np.append(state.energy, self._coming.inherited(state.energy))
+            repeat_last_row(state.base),
+            repeat_last_row(state.offset),
+            repeat_last_row(state.expected_gradient),
+            np.append(sums, self._coming.sum_of_copy(sums)),
         )
 
     def step_sizes(self, state: ExpertState) -> Vector:
-        """Step sizes for what was met so far."""
-        return self._coming.sizes(state.energy)
+        """Step sizes after the rounds so far, shape ``(N,)``."""
+        return self._coming.sizes(state.squared_error_sum)
 
-    def _ahead(self, base: Matrix, offset: Any, replay: Matrix, energy: Vector) -> ExpertState:
-        """x = Proj[xhat - eta M]: the same step for both halves of a round, which the
-        certificate relies on.
+    def _ahead(
+        self, base: Matrix, offset: Any, expected_gradient: Matrix, error_sum: Vector
+    ) -> ExpertState:
+        r"""State with :math:`x_{t+1} = \Pi_X[\hat x_{t+1} - \eta M_{t+1}]`.
+
+        The certificate relies on one step size in both steps of a round.
         """
-        ahead = moved(self.domain, base, offset, strides(self._coming.sizes(energy), replay))
-        return ExpertState(ahead.points, base, replay, energy, offset)
+        steps = step_vectors(self._coming.sizes(error_sum), expected_gradient)
+        points = projected_step(self.domain, base, offset, steps).points
+        return ExpertState(points, base, expected_gradient, error_sum, offset)
 
 
 @final
 class OptimisticExperts:
-    r"""Optimistic mirror descent in the Euclidean norm.
+    r"""Optimistic mirror descent in the Euclidean norm with every step size of a pool.
 
     .. math:: \hat x_{t+1} = \Pi_X[\hat x_t - \eta g_t], \qquad x_{t+1} = \Pi_X[\hat x_{t+1} - \eta
         M_{t+1}]
 
-    :math:`M_{t+1} = g_t` unless :meth:`expect` says otherwise. N gradients a round. An expert that
-    has met no gradient yet has no step to lean with: it stays at the centre, and its guess counts
-    as 0.
+    :math:`M_{t+1} = g_t` unless :meth:`expect` replaces it. N gradients a round. An expert that has
+    met no gradient has no step size yet: it stays at the centre, with :math:`M_{t+1} = 0`.
+
+    Parameters
+    ----------
+    domain
+        X.
+    steps
+        Rule for the step sizes.
 
     References
     ----------
@@ -168,66 +199,67 @@ class OptimisticExperts:
     (2012).
     """
 
-    def __init__(self, domain: Domain, steps: Steps) -> None:
+    def __init__(self, domain: Domain, steps: StepRule) -> None:
         self.domain = domain
         self.steps = steps
 
     def settings(self) -> Mapping[str, Any]:
-        """How the steps are chosen; the learner says the domain."""
+        """Rule for the step sizes; the learner saves the domain."""
         return {"steps": self.steps}
 
     def start(self) -> ExpertState:
-        """All at the domain's centre, expecting nothing."""
+        """State before the first round: points at the centre, expected gradients of 0."""
         points = np.tile(self.domain.center, (self.steps.count(), 1))
         return ExpertState(
-            points=points, base=points, replay=np.zeros_like(points), energy=np.zeros(len(points))
+            points=points,
+            base=points,
+            expected_gradient=np.zeros_like(points),
+            squared_error_sum=np.zeros(len(points)),
         )
 
-    def step(self, state: ExpertState, gradient: Gradient) -> tuple[ExpertState, Move]:
-        """One step of every expert, and a lean on the gradient just met."""
-        gradients = gradient(state.points)
-        surprise = squared_norms(gradients - state.replay)
-        energy = state.energy + surprise
-        eta = self.steps.sizes(state.energy)
-        # An adaptive step is infinite until a gradient is met; the round that meets it already uses
-        # the next one.
-        eta = np.where(np.isinf(eta), self.steps.sizes(energy), eta)
-        base = self.domain.project(state.base - strides(eta, gradients))
-        moved = self._ahead(base, gradients, energy)
-        return moved, Move(
-            step_sizes=eta, surprise=surprise, lead=squared_norms(state.points - state.base)
+    def step(self, state: ExpertState, gradient: Gradient) -> tuple[ExpertState, ExpertStep]:
+        """One step of every expert, with the last gradient as the next expected one."""
+        gradients = gradient(state.points)  # g_t = grad f_t(x_t)
+        squared_error = squared_norms(gradients - state.expected_gradient)
+        error_sum = state.squared_error_sum + squared_error
+        # As for OEGDExperts: the first round with a gradient uses the step size of the new sum.
+        eta = self.steps.sizes(state.squared_error_sum)
+        eta = np.where(np.isinf(eta), self.steps.sizes(error_sum), eta)
+        base = self.domain.project(state.base - step_vectors(eta, gradients))
+        after = self._ahead(base, gradients, error_sum)
+        return after, ExpertStep(
+            step_sizes=eta,
+            squared_error=squared_error,
+            squared_lookahead=squared_norms(state.points - state.base),
         )
 
-    def expect(self, state: ExpertState, guesses: Matrix) -> ExpertState:
-        """Lean on other guesses M_{t+1}, shape ``(N, d)``, instead of the last ones."""
-        return self._ahead(state.base, guesses, state.energy)
+    def expect(self, state: ExpertState, expected_gradient: Matrix) -> ExpertState:
+        """Return the state with these expected gradients M_{t+1}, shape ``(N, d)``."""
+        return self._ahead(state.base, expected_gradient, state.squared_error_sum)
 
-    def fork(self, state: ExpertState) -> ExpertState:
-        """Copy the last expert.
-
-        The copy's point follows from the copied base with its own, next step.
-        """
+    def copy_last(self, state: ExpertState) -> ExpertState:
+        """Append a copy of the last expert; its point is computed with its own step size."""
+        sums = state.squared_error_sum
         return self._ahead(
-            copied_last(state.base),
-            copied_last(state.replay),
-            np.append(state.energy, state.energy[-1]),
+            repeat_last_row(state.base),
+            repeat_last_row(state.expected_gradient),
+            np.append(sums, sums[-1]),
         )
 
     def step_sizes(self, state: ExpertState) -> Vector:
-        """Step sizes for what was met so far."""
-        return self.steps.sizes(state.energy)
+        """Step sizes after the rounds so far, shape ``(N,)``."""
+        return self.steps.sizes(state.squared_error_sum)
 
-    def _ahead(self, base: Matrix, guesses: Matrix, energy: Vector) -> ExpertState:
-        eta = self.steps.sizes(energy)
-        replay = np.where(np.isinf(eta)[:, None], 0.0, guesses)
-        return ExpertState(self.domain.project(base - strides(eta, replay)), base, replay, energy)
+    def _ahead(self, base: Matrix, expected_gradient: Matrix, error_sum: Vector) -> ExpertState:
+        r"""State with :math:`x_{t+1} = \Pi_X[\hat x_{t+1} - \eta M_{t+1}]`."""
+        eta = self.steps.sizes(error_sum)
+        expected = np.where(np.isinf(eta)[:, None], 0.0, expected_gradient)
+        points = self.domain.project(base - step_vectors(eta, expected))
+        return ExpertState(points, base, expected, error_sum)
 
 
-def is_steady(experts: Experts) -> bool:
-    """Whether these are known to step with the same sizes in all rounds.
-
-    Of a stranger's nobody knows.
-    """
+def has_constant_steps(experts: Experts) -> bool:
+    """Whether these are experts of this module whose step sizes never change."""
     return isinstance(experts, OGDExperts | OEGDExperts | OptimisticExperts) and isinstance(
         experts.steps, Constant
     )

@@ -1,10 +1,11 @@
 r"""Step sizes of a pool of experts: constant, AdaGrad-norm, and AdaGrad-norm with a capped expert.
 
-A step :math:`c D / \sqrt{\sum q_s}` is made for comparators that are up to D apart. In a domain of
-diameter 1000 whose comparators stay within 1 of its centre it moves every expert to the boundary.
-So the first expert of each kind is *capped*: its steps are never longer than the smoothness of the
-losses allows. The distance it has moved from the centre gives the *width* of the part of the domain
-that is in use, and the other experts take that for D.
+A step size :math:`c D / \sqrt{\sum q_s}` is made for comparators that are up to D apart. In a
+domain of diameter 1000 whose comparators stay within 1 of its centre, such steps move every expert
+to the boundary. Therefore the first expert of each kind is *capped*: its steps are never longer
+than the smoothness of the losses allows. Its distance from the centre shows the *width* of the part
+of the domain that is in use, and the step sizes of the other experts are computed for this width in
+place of D.
 """
 
 from __future__ import annotations
@@ -18,41 +19,50 @@ import numpy as np
 from swordplay.core import arguments
 from swordplay.core.types import Vector
 
-SMALLEST_ENERGY = 1e-300
-"""Sums of squared gradients below it have lost digits: doubles end at 1e-308."""
+SMALLEST_SUM = 1e-300
+"""Smallest sum of squares, other than 0, with full precision: doubles lose digits below 1e-308."""
+AVERAGED_ROUNDS = 8
+"""Number of rounds over which the capped gradient-descent expert averages."""
+MANY_COLUMNS = 64
+"""Number of coordinates above which steps are shortened, see :func:`step_shrink`."""
+WIDE_DOMAIN_RATIO = 8.0
+"""Ratio of diameter to used width above which the boundary no longer stops an overlong step."""
 
 
 def too_short(length: float) -> str:
-    """What to say of gradients whose squares vanish."""
+    """Return the message about gradients whose squares underflow."""
     return (
         f"the gradients so far are no longer than {length:.1e}: their squares vanish, and steps "
-        "cannot be measured by them. "
-        "Multiply the losses by a constant, such as 1e100; no decision depends on it."
+        "and certificates are made of them. Multiply the losses by a constant, such as 1e100, and "
+        "constants that the learner was made with, such as smoothness, accordingly."
     )
 
 
-class Steps(Protocol):
-    """Step sizes as a function of what each expert has met so far."""
+class StepRule(Protocol):
+    """Step sizes of a pool as a function of the squared errors that each expert has met."""
 
     def count(self) -> int:
-        """How many experts start."""
+        """Number of experts before the first round."""
         ...
 
-    def inherited(self, energy: Vector) -> float:
-        """The energy that a copy of the last expert begins with."""
+    def sum_of_copy(self, squared_error_sum: Vector) -> float:
+        """``squared_error_sum`` with which a copy of the last expert starts."""
         ...
 
-    def sizes(self, energy: Vector) -> Vector:
-        """Step sizes for the summed squared surprises of each expert, shape ``(N,)``.
+    def sizes(self, squared_error_sum: Vector) -> Vector:
+        r"""Step size of each expert, shape ``(N,)``; infinite where the sum is 0.
 
-        Inf where nothing was met.
+        Parameters
+        ----------
+        squared_error_sum
+            :math:`\sum_s q_{s,i} = \sum_s \|g_{s,i} - M_{s,i}\|^2`, shape ``(N,)``.
         """
         ...
 
 
 @final
 class Constant:
-    """One step size per expert, for ever.
+    """One step size per expert that never changes.
 
     Parameters
     ----------
@@ -65,21 +75,21 @@ class Constant:
         self.step_sizes.flags.writeable = False
 
     def count(self) -> int:
-        """The length of the pool."""
+        """Length of the pool."""
         return len(self.step_sizes)
 
-    def inherited(self, energy: Vector) -> float:
-        """Its parent's."""
-        return float(energy[-1])
+    def sum_of_copy(self, squared_error_sum: Vector) -> float:
+        """Sum of the copied expert."""
+        return float(squared_error_sum[-1])
 
-    def sizes(self, energy: Vector) -> Vector:
-        """The pool, whatever was met."""
+    def sizes(self, squared_error_sum: Vector) -> Vector:
+        """Return the pool; the sums have no influence."""
         return self.step_sizes
 
 
 @final
 class AdaGradNorm:
-    r"""Steps that measure the gradients themselves: no bound G, no smoothness L, no horizon.
+    r"""Steps that are scaled by the gradients themselves, without G, L or horizon.
 
     .. math:: \eta_i = \frac{c_i D}{\sqrt{\sum_s q_{s,i}}}, \qquad c_i = \tfrac12 2^i
 
@@ -97,159 +107,134 @@ class AdaGradNorm:
         self.diameter = arguments.positive("diameter", diameter)
 
     def settings(self) -> Mapping[str, Any]:
-        """The diameter that the steps are made of."""
+        """Constructor arguments, saved with a learner's state."""
         return {"diameter": self.diameter}
 
     def count(self) -> int:
-        """One; more are forked off as the rounds go by."""
+        """One expert; further ones are copies, added as rounds go by."""
         return 1
 
-    def inherited(self, energy: Vector) -> float:
-        """Its parent's."""
-        return float(energy[-1])
+    def sum_of_copy(self, squared_error_sum: Vector) -> float:
+        """Sum of the copied expert."""
+        return float(squared_error_sum[-1])
 
-    def sizes(self, energy: Vector) -> Vector:
-        """c_i D over the root of the energy, inf where the energy is 0.
+    def sizes(self, squared_error_sum: Vector) -> Vector:
+        r""":math:`c_i D / \sqrt{\sum_s q_{s,i}}`, infinite where the sum is 0.
 
         Raises
         ------
         ValueError
-            If gradients were met, but so short that their squares all but vanish: the steps would
-            be made of rounding.
+            If a sum is positive but has lost digits to underflow.
         """
-        if ((energy > 0) & (energy < SMALLEST_ENERGY)).any():
-            raise ValueError(too_short(float(np.sqrt(energy.max()))))
-        multipliers = 0.5 * 2.0 ** np.arange(len(energy))
+        if ((squared_error_sum > 0) & (squared_error_sum < SMALLEST_SUM)).any():
+            raise ValueError(too_short(float(np.sqrt(squared_error_sum.max()))))
+        multipliers = 0.5 * 2.0 ** np.arange(len(squared_error_sum))  # c_i
         with np.errstate(divide="ignore"):
-            return np.asarray(multipliers * self.diameter / np.sqrt(energy))
+            return np.asarray(multipliers * self.diameter / np.sqrt(squared_error_sum))
 
 
-PATIENCE = 8
-"""Rounds that the capped descent expert averages over."""
-MANY = 64
-"""Coordinates from which on a row says so little about each that steps have to be shorter."""
+def step_shrink(dim: int) -> float:
+    r"""ρ, the factor that shortens steps in many dimensions: :math:`\sqrt{\max\{1, d / 64\}}`.
 
-
-ROOMY = 8.0
-"""A domain that is more than so many times as wide as its span has no walls near enough to hold
-who steps too far.
-"""
-
-
-def caution(dim: int) -> float:
-    r"""ρ: by how much, :math:`\sqrt{d / 64}`.
-
-    A step too long is noise along the row. With few coordinates later rows undo it; with d of them
-    each row mends one direction in d, so that what the first rounds did to an expert it carries for
-    thousands of rounds.
+    The part of a step that is too long is noise along the row of features. With few coordinates,
+    later rows correct it. With d coordinates, each row corrects one direction in d, so that an
+    expert carries the errors of its first rounds for thousands of rounds.
     """
-    return math.sqrt(max(1.0, dim / MANY))
+    return math.sqrt(max(1.0, dim / MANY_COLUMNS))
 
 
-class Gauge(NamedTuple):
-    """What was measured so far."""
+class DomainScale(NamedTuple):
+    """Smoothness of the losses and width of the used part of the domain, as measured so far."""
 
     smoothness: float = 0.0
-    """L, the largest smoothness of a loss that knows its own."""
-    span: float = 0.0
-    """How wide the part of the domain is that has been of use; 0 before the first gradient."""
-    patience: float | tuple[()] = ()
-    """Over how many rounds the capped descent expert averages in some states of before.
-
-    The others do not say: ``PATIENCE``.
-    """
-    caution: float | tuple[()] = ()
-    """ρ; states of before do not say, and go on with 1."""
+    """L, the largest smoothness among the losses that know theirs."""
+    width: float = 0.0
+    """Width of the part of the domain in use; 0 before the first gradient."""
+    step_shrink: float = 1.0
+    """ρ, see :func:`step_shrink`: m of the capped extra-gradient expert."""
 
     def average(self, rounds: int) -> float:
-        """m of the capped descent expert after so many rounds: as many as there are, at most."""
-        return min(
-            rounds + 1.0, self.patience if isinstance(self.patience, float) else float(PATIENCE)
-        )
+        """m of the capped descent expert: the number of rounds over which it averages."""
+        return min(rounds + 1.0, float(AVERAGED_ROUNDS))
 
-    @property
-    def rho(self) -> float:
-        """m of the capped extra-gradient expert, and the root of what the span is divided by."""
-        return self.caution if isinstance(self.caution, float) else 1.0
-
-    def after(self, smoothness: float, gradient: float, farthest: float) -> Gauge:
-        r"""With one loss more.
+    def after(self, smoothness: float, gradient: float, farthest: float) -> DomainScale:
+        r"""Return the scale with one more loss included.
 
         Parameters
         ----------
         smoothness
-            Of the loss; 0 where it is unknown.
+            Smoothness of the loss; 0 where it is unknown.
         gradient
-            Norm of its gradient at the decision. The first one starts the span at :math:`2 \|g\| /
-            L`, twice as far as a step of 1/L goes. No later one finds it narrower than twice a step
-            of the capped descent expert is long: after a first loss that is all but flat a span
-            might be made of nothing.
+            Norm of its gradient at the decision. The first one sets the width to
+            :math:`2 \|g\| / L`, twice the length of a step of size 1/L. Each later one widens it to
+            at least twice the length of a step of the capped descent expert: a first loss that is
+            nearly flat would otherwise leave a width of almost nothing.
         farthest
-            Distance from the centre at which the capped descent expert stands: the span is at least
-            twice as wide.
+            Distance of the capped descent expert from the centre. The width is at least twice this.
         """
-        L, span = max(self.smoothness, smoothness), self.span
-        if span == 0.0 and gradient > 0.0:
-            span = 2.0 * gradient / L if L > 0.0 else math.inf
-        step = gradient / (2.0 * L * PATIENCE) if L > 0.0 else 0.0
-        return self._replace(smoothness=L, span=max(span, 2.0 * farthest, 2.0 * step))
+        L, width = max(self.smoothness, smoothness), self.width
+        if width == 0.0 and gradient > 0.0:
+            width = 2.0 * gradient / L if L > 0.0 else math.inf
+        step = gradient / (2.0 * L * AVERAGED_ROUNDS) if L > 0.0 else 0.0
+        return self._replace(smoothness=L, width=max(width, 2.0 * farthest, 2.0 * step))
 
 
 @final
-class GaugedSteps:
-    r"""Steps of a pool whose first expert is capped.
+class CappedAdaGrad:
+    r"""AdaGrad-norm steps of a pool whose first expert is capped.
 
     .. math:: \eta_0 = \min\Big\{\frac{c_0 D}{\sqrt{\sum_s q_{s,0}}}, \frac{1}{2 L m}\Big\}, \qquad
-        \eta_i = \frac{c_i \min\{D, \text{span} / \varrho^2\}}{\sqrt{\sum_s q_{s,i}}}, \qquad c_i =
+        \eta_i = \frac{c_i \min\{D, \text{width} / \varrho^2\}}{\sqrt{\sum_s q_{s,i}}}, \qquad c_i =
         \tfrac12 2^i
 
-    ρ is the caution that many coordinates ask for, 1 with few. Where the smoothness is unknown,
-    these are the steps of ``AdaGradNorm``.
+    ρ is the :func:`step_shrink` of the number of coordinates. Where the smoothness is unknown, the
+    step sizes are those of :class:`AdaGradNorm`.
 
     Parameters
     ----------
     diameter
         D of the domain.
-    gauge
-        What was measured.
+    scale
+        Measured smoothness and width.
     average
-        m, over how many rounds the capped expert averages.
+        m, the number of rounds over which the capped expert averages.
     """
 
-    def __init__(self, diameter: float, gauge: Gauge, average: float = 1.0) -> None:
-        self._gauge, self._whole = gauge, AdaGradNorm(diameter)
-        self._used = AdaGradNorm(
-            min(diameter, gauge.span / gauge.rho**2) or diameter
-        )  # 0 only where no step was taken yet
-        bend = 2.0 * gauge.smoothness * average
+    def __init__(self, diameter: float, scale: DomainScale, average: float = 1.0) -> None:
+        self._scale, self._whole = scale, AdaGradNorm(diameter)
+        # A width of 0 occurs only before the first step, when no step size is used.
+        self._used = AdaGradNorm(min(diameter, scale.width / scale.step_shrink**2) or diameter)
+        bend = 2.0 * scale.smoothness * average
         self._ceiling = 1.0 / bend if bend > 0.0 else math.inf
 
     def count(self) -> int:
-        """One, the capped one; more are forked off at once and as the rounds go by."""
+        """One expert, the capped one; the first copy is added at once, others as rounds go by."""
         return 1
 
-    def inherited(self, energy: Vector) -> float:
-        r"""The energy that a copy of the last expert begins with: its parent's, or what leaves it a
-        step of 1/L.
+    def sum_of_copy(self, squared_error_sum: Vector) -> float:
+        r"""Sum of the copied expert, raised so that the copy's first step size is at most 1/L.
 
-        A copy steps twice as far as its parent, with the energy of a parent that never stepped so
-        far. Beyond 2/L every step overshoots by more than was missed, until the energy has grown to
-        match. In a small domain a wall ends that at once; in one that is far too large it goes on
-        to about :math:`c_i` spans, and takes the decisions and the meta's rate along.
+        A copy steps twice as far as its parent, with the sum of a parent that never stepped so far.
+        A step size above 2/L overshoots by more than the error it corrects, until the sum has grown
+        to match. In a small domain the boundary ends that at once. In a domain that is far too wide
+        the overshoot grows to about :math:`c_i` widths and disturbs the decisions and the rate of
+        the meta. So the sum is raised where the domain is more than 8 widths wide.
         """
-        gauge, multiplier = self._gauge, 0.5 * 2.0 ** len(energy)
+        scale, multiplier = self._scale, 0.5 * 2.0 ** len(squared_error_sum)
         if not (
-            energy[-1] > 0.0 and gauge.span > 0.0 and self._whole.diameter > ROOMY * gauge.span
+            squared_error_sum[-1] > 0.0
+            and scale.width > 0.0
+            and self._whole.diameter > WIDE_DOMAIN_RATIO * scale.width
         ):
-            return float(energy[-1])
-        return max(float(energy[-1]), (multiplier * self._used.diameter * gauge.smoothness) ** 2)
+            return float(squared_error_sum[-1])
+        return max(
+            float(squared_error_sum[-1]),
+            (multiplier * self._used.diameter * scale.smoothness) ** 2,
+        )
 
-    def sizes(self, energy: Vector) -> Vector:
-        """Step sizes for the summed squared surprises of each expert, shape ``(N,)``.
-
-        Inf where nothing was met.
-        """
-        sizes = self._used.sizes(energy)
-        if energy[0] > 0:
-            sizes[0] = min(self._whole.sizes(energy[:1])[0], self._ceiling)
+    def sizes(self, squared_error_sum: Vector) -> Vector:
+        """Step size of each expert, shape ``(N,)``; infinite where the sum is 0."""
+        sizes = self._used.sizes(squared_error_sum)
+        if squared_error_sum[0] > 0:
+            sizes[0] = min(self._whole.sizes(squared_error_sum[:1])[0], self._ceiling)
         return sizes

@@ -1,21 +1,16 @@
-"""Learners: pools, experts, optimism and rates put together; no arithmetic of their own."""
+"""Learners: each assembles experts, a meta, optimism, step sizes and a learning rate."""
 
-from swordplay.parts.learners.ader import Ader
-from swordplay.parts.learners.ageless import SwordAgeless
-from swordplay.parts.learners.bandit import PBGD
-from swordplay.parts.learners.covers import CBCE, SACS, SAOL
-from swordplay.parts.learners.curved import Curved
-from swordplay.parts.learners.descent import OMGD, RestartedOGD
-from swordplay.parts.learners.forecasters import Aligator, Arrows
-from swordplay.parts.learners.late import MildOGD
-from swordplay.parts.learners.metagrad import MetaGrad
-from swordplay.parts.learners.one_projection import OneProjection
-from swordplay.parts.learners.optimistic import OptimisticOGD
-from swordplay.parts.learners.plus_plus import SwordPlusPlus
-from swordplay.parts.learners.single import OEGD, OGD
-from swordplay.parts.learners.sword import Sword
-from swordplay.parts.learners.true_losses import AderTrueLosses
-from swordplay.parts.learners.tuned import SwordBest, SwordSmall, SwordVar
+from swordplay.parts.learners.ader import Ader, AderTrueLosses
+from swordplay.parts.learners.arrows_aligator import Aligator, Arrows
+from swordplay.parts.learners.metagrad_curved import Curved, MetaGrad
+from swordplay.parts.learners.mild_ogd import MildOGD
+from swordplay.parts.learners.ogd_oegd import OEGD, OGD, OptimisticOGD
+from swordplay.parts.learners.one_projection_pbgd import PBGD, OneProjection
+from swordplay.parts.learners.restarted_ogd_omgd import OMGD, RestartedOGD
+from swordplay.parts.learners.saol_cbce_sacs import CBCE, SACS, SAOL
+from swordplay.parts.learners.sword import Sword, SwordAgeless
+from swordplay.parts.learners.sword_plus_plus import SwordPlusPlus
+from swordplay.parts.learners.sword_var_small_best import SwordBest, SwordSmall, SwordVar
 
 __all__ = [
     "CBCE",

@@ -1,23 +1,33 @@
-"""Ader, the baseline: optimal for convex losses, blind to smoothness."""
+"""Ader and AderTrueLosses: gradient descent with many step sizes under a Hedge."""
 
 from __future__ import annotations
 
 import math
 from typing import Any, final
 
+import numpy as np
+
 from swordplay.core import arguments
 from swordplay.core.arguments import checked
-from swordplay.core.types import Domain, Setting
+from swordplay.core.types import Domain, GameConstants
 from swordplay.parts import pools, rates
 from swordplay.parts.experts import Constant, OGDExperts
-from swordplay.parts.learners.assumptions import Told
-from swordplay.parts.learners.ensemble import Ensemble
-from swordplay.parts.metas import Meta, NullOptimism, OptimisticHedge, telescoping
-from swordplay.parts.metas.meta import chosen
+from swordplay.parts.learners.assumptions import ObservedLoss, Told
+from swordplay.parts.learners.learner import require_measurable
+from swordplay.parts.learners.meta_expert import MetaExpertLearner, MetaExpertState, stacked
+from swordplay.parts.metas import (
+    Composition,
+    Meta,
+    NoLearningRate,
+    NullOptimism,
+    OptimisticHedge,
+    telescoping,
+)
+from swordplay.parts.metas.meta import meta_or_default
 
 
 @final
-class Ader(Ensemble):
+class Ader(MetaExpertLearner):
     r"""Many step sizes that all descend along one shared gradient.
 
     Dynamic regret of order :math:`\sqrt{T (1 + P_T)}`, whatever the losses; one gradient a round.
@@ -70,7 +80,87 @@ class Ader(Ensemble):
             domain,
             experts=[OGDExperts(domain, steps)],
             prior=telescoping(steps.count()),
-            hedge=chosen(meta, learning_rate, OptimisticHedge(rate, Setting(D, G))),
+            hedge=meta_or_default(meta, learning_rate, OptimisticHedge(rate, GameConstants(D, G))),
             optimism=NullOptimism(),
         )
         self.told = Told(int(T), G)
+
+
+@final
+class AderTrueLosses(MetaExpertLearner):
+    r"""Ader without the surrogate: N gradients and N + 1 values a round instead of one gradient.
+
+    .. math:: x_{t+1,i} = \Pi[x_{t,i} - \eta_i \nabla f_t(x_{t,i})], \qquad \ell_{t,i} =
+        f_t(x_{t,i})
+
+    Parameters
+    ----------
+    domain
+        Where decisions live.
+    horizon
+        T, how many rounds will be played.
+    gradient_bound
+        G, no gradient on the domain is longer.
+    pool
+        Step sizes; those of Ader unless given.
+    meta
+        What weighs the experts; a Hedge of rate :math:`\sqrt{8 / (T G^2 D^2)}` unless given: the
+        values of one loss lie at most D G apart.
+
+    References
+    ----------
+    Zhang, Lu, Zhou (2018), "Adaptive online learning in dynamic environments", Algorithms 1 and 2;
+    ``bounds.ader_true_losses``.
+    """
+
+    @checked
+    def __init__(
+        self,
+        domain: Domain,
+        *,
+        horizon: int,
+        gradient_bound: float,
+        pool: Any = None,
+        meta: Meta | None = None,
+    ) -> None:
+        D, G, T = (
+            arguments.domain(domain).diameter,
+            arguments.positive("gradient_bound", gradient_bound),
+            horizon,
+        )
+        default_pool = pools.ader(diameter=D, gradient_bound=G, horizon=T)
+        steps = Constant(default_pool if pool is None else arguments.positive_vector("pool", pool))
+        rate = rates.Fixed(math.sqrt(8 / arguments.integer("horizon", T)) / (G * D))
+        super().__init__(
+            domain,
+            experts=[OGDExperts(domain, steps)],
+            prior=telescoping(steps.count()),
+            hedge=meta_or_default(meta, None, OptimisticHedge(rate, GameConstants(D, G))),
+            optimism=NullOptimism(),
+        )
+        self.told = Told(int(horizon), G)
+
+    @property
+    def parts(self) -> Composition:
+        """What this learner is made of.
+
+        The engine does not know metas that are told true losses.
+        """
+        return super().parts._replace(rate=NoLearningRate())
+
+    def _advance(self, now: MetaExpertState, loss: ObservedLoss) -> MetaExpertState:
+        points = stacked(now.experts)
+        values = loss.value(
+            np.vstack([self._decide(now), points]), arguments.LARGEST_GRADIENT
+        )  # f_t(x_t), then f_t(x_{t,i})
+        expert, move = self._experts[0].step(now.experts[0], loss.gradient)
+        require_measurable([expert], loss)
+        meta = self._hedge.learn(now.hedge, values[1:], 0.0)
+        return now._replace(
+            rounds=now.rounds + 1,
+            experts=(expert,),
+            hedge=self._hedge.weigh(meta, np.zeros(len(points))),
+            certificate=now.certificate.with_round(
+                values[0] - values[1:], move, self._lengths(now.experts, (expert,))
+            ),
+        )

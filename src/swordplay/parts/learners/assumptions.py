@@ -1,8 +1,9 @@
-"""What a learner was told about its losses, what it has seen of them, and whether the two agree."""
+"""Declared constants of a game, checked losses, and whether the losses keep to the constants."""
 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -11,60 +12,62 @@ import numpy as np
 
 from swordplay.core import arguments
 from swordplay.core.state import COUNT, Field, check
-from swordplay.core.types import Array, Gradient, Loss, Matrix, State, Vector
+from swordplay.core.types import Array, Loss, Matrix, State, Vector
 
 SLACK = 1e-9
-"""How far a number that was seen may pass one that was told, relatively: rounding."""
+"""Relative rounding error allowed between an observed extreme and a declared constant."""
 PREFIX = "seen."
-"""Of the entries of a saved file that hold what was seen."""
+"""Prefix of the entries of a saved file that hold the observed extremes."""
 
 
 class Told(NamedTuple):
-    """The constants that a learner's theorem is made of; None or False where it does without."""
+    """The constants that a learner was made with; None or False where it needs none."""
 
     horizon: int | None = None
     """T: no more rounds are played."""
     gradient_bound: float | None = None
-    """G: no gradient is longer."""
+    """G: the largest norm of a gradient on the domain."""
     smoothness: float | None = None
-    """L: no loss is less smooth."""
+    """L: the largest Lipschitz constant of a gradient."""
     nonnegative: bool = False
     """Whether no loss may be negative."""
 
 
-class Seen(NamedTuple):
-    """Extremes of the losses that were watched."""
+class LossExtremes(NamedTuple):
+    """Extremes of the losses that were observed."""
 
     rounds: int = 0
-    """How many were watched."""
+    """Number of observed losses."""
     gradient: float = 0.0
-    """Norm of the longest gradient, where the learner and its experts stood."""
+    """Largest norm of a gradient at the decisions and the points of the experts."""
     smoothness: float = 0.0
     """Largest smoothness of a loss; infinite once a loss did not know its own."""
     lowest: float = math.inf
     """Smallest loss of a decision."""
 
-    def more(self, rounds: int, gradient: float, smoothness: float, lowest: float) -> Seen:
-        """With some rounds more."""
-        return Seen(
-            self.rounds + rounds,
-            max(self.gradient, gradient),
-            max(self.smoothness, smoothness),
-            min(self.lowest, lowest),
+    def merged(self, other: LossExtremes) -> LossExtremes:
+        """Return the extremes of the losses of both."""
+        return LossExtremes(
+            self.rounds + other.rounds,
+            max(self.gradient, other.gradient),
+            max(self.smoothness, other.smoothness),
+            min(self.lowest, other.lowest),
         )
 
     def entries(self) -> State:
-        """As entries of a saved file."""
+        """Return the extremes as entries of a saved file."""
         return {f"{PREFIX}{name}": value for name, value in self._asdict().items()}
 
 
-def split(saved: Mapping[str, Any]) -> tuple[State, Seen]:
-    """A saved state without what was seen, and that; a file of an earlier version has seen nothing.
+def split(saved: Mapping[str, Any]) -> tuple[State, LossExtremes]:
+    """Split a saved state into the learner's own entries and the observed extremes.
+
+    A state without extremes, as :meth:`Learner.state` returns it, gives those of no rounds.
 
     Raises
     ------
     ValueError
-        If an entry is missing, or holds what nobody can have seen.
+        If an extreme is missing, or is a number that no loss leads to.
     """
     rest = {name: value for name, value in saved.items() if not str(name).startswith(PREFIX)}
     found = {
@@ -73,18 +76,17 @@ def split(saved: Mapping[str, Any]) -> tuple[State, Seen]:
         if str(name).startswith(PREFIX)
     }
     if not found:
-        return rest, Seen()
-    if found.keys() != set(Seen._fields):
+        return rest, LossExtremes()
+    if found.keys() != set(LossExtremes._fields):
         raise ValueError(
-            f"state must hold all of {[PREFIX + name for name in Seen._fields]}, got "
+            f"state must hold all of {[PREFIX + name for name in LossExtremes._fields]}, got "
             f"{sorted(found)} of them."
         )
-    anything = Field(-math.inf, math.inf)
     ranges = {
         "rounds": COUNT,
         "gradient": Field(0.0, math.inf),
         "smoothness": Field(0.0, math.inf),
-        "lowest": anything,
+        "lowest": Field(-math.inf, math.inf),
     }
     for name, value in found.items():
         if np.ndim(value):
@@ -94,30 +96,103 @@ def split(saved: Mapping[str, Any]) -> tuple[State, Seen]:
                 "another state."
             )
         check(PREFIX + name, value, ranges[name])
-    return rest, Seen(int(found["rounds"]), *(float(found[name]) for name in Seen._fields[1:]))
+    extremes = (float(found[name]) for name in LossExtremes._fields[1:])
+    return rest, LossExtremes(int(found["rounds"]), *extremes)
+
+
+class ObservedLoss:
+    """The loss of one round, whose answers are checked and whose extremes are kept.
+
+    Parameters
+    ----------
+    loss
+        The loss that the learner observes.
+    """
+
+    def __init__(self, loss: Loss) -> None:
+        if not callable(getattr(loss, "gradient", None)):
+            raise arguments.loss_type_error(loss)
+        self._loss = loss
+        self.longest = 0.0
+        """Largest squared norm of the gradients of this round."""
+        self.largest_entry = 0.0
+        """Largest magnitude of their entries: above 0 also where the squares underflow."""
+
+    def gradient(self, points: Array) -> Array:
+        """Return the gradients at points of shape ``(..., d)``; the same shape."""
+        gradients = arguments.loss_answer(self._loss, "gradient", points)
+        squares = np.einsum("...i,...i->...", gradients, gradients)
+        self.longest = max(self.longest, float(squares.max()))
+        self.largest_entry = max(self.largest_entry, float(np.abs(gradients).max()))
+        return gradients
+
+    def value(self, points: Array, largest: float = sys.float_info.max) -> Array:
+        """Return the loss at points of shape ``(..., d)``; shape ``(...,)``.
+
+        A learner that adds values up gives ``largest``, beyond which they are refused.
+        """
+        return arguments.loss_answer(self._loss, "value", points, largest)
+
+    @property
+    def smoothness(self) -> float | None:
+        """L of the loss; None where it is unknown."""
+        smoothness = self._loss.smoothness
+        return None if smoothness is None else float(smoothness)
+
+    def extremes(self, decision: Vector) -> LossExtremes:
+        """Return the extremes of this round, with the loss of the decision."""
+        smoothness = self.smoothness
+        return LossExtremes(
+            1,
+            math.sqrt(self.longest),
+            math.inf if smoothness is None else smoothness,
+            float(self.value(decision)),
+        )
+
+
+def linearisation_gap(
+    loss: ObservedLoss, decision: Vector, points: Matrix, linear_regret: Vector
+) -> Vector:
+    r"""Return how far a loss lies above its tangent at the decision, at each point.
+
+    .. math:: B_k = \max\{f(x_k) - f(x) - \langle g, x_k - x \rangle, 0\}
+
+    Parameters
+    ----------
+    loss
+        The loss f, which is convex: only rounding makes the difference negative.
+    decision
+        x, where the tangent touches, shape ``(d,)``.
+    points
+        :math:`x_k`, shape ``(N, d)``.
+    linear_regret
+        <g, x - x_k>, g being the gradient at the decision, shape ``(N,)``.
+    """
+    values = loss.value(np.vstack([decision, points]))
+    return np.asarray(np.maximum(values[1:] - values[0] + linear_regret, 0.0))
 
 
 @dataclass(frozen=True)
 class Assumptions:
-    """Whether the theorem of a learner still stands.
+    """Whether the losses kept to the constants that a learner's theorem is made of.
 
     Attributes
     ----------
     told
-        What the learner was made with.
+        The constants that the learner was made with.
     seen
-        The extremes of the rounds that were watched.
+        The extremes of the losses that were observed.
     rounds
-        How many rounds were played in all; of those that were not watched nothing is known.
+        Number of rounds played; nothing is known of those that were not observed.
     """
 
     told: Told
-    seen: Seen
+    seen: LossExtremes
     rounds: int
 
     @property
     def broken(self) -> tuple[str, ...]:
-        """Each assumption that does not hold, in words."""
+        """One message for each assumption that does not hold."""
         told, seen, words = self.told, self.seen, []
         if told.horizon is not None and self.rounds > told.horizon:
             words.append(f"horizon={told.horizon} was told, but {self.rounds} rounds were played")
@@ -140,12 +215,12 @@ class Assumptions:
 
     @property
     def hold(self) -> bool:
-        """Whether all that was watched agrees with all that was told."""
+        """Whether all observed losses keep to all declared constants."""
         return not self.broken
 
     @property
     def unknown(self) -> tuple[str, ...]:
-        """What nobody can tell, in words."""
+        """One message for each assumption that could not be checked."""
         words = []
         if missed := self.rounds - self.seen.rounds:
             words.append(f"{missed} of {self.rounds} rounds were played without being watched")
@@ -154,12 +229,12 @@ class Assumptions:
         return tuple(words)
 
     def require(self, what: str) -> None:
-        """Refuse to go on where an assumption is broken.
+        """Raise an error if an assumption is broken.
 
         Raises
         ------
         ValueError
-            Says what does not stand, why, and what to do.
+            Names what does not stand, the broken assumptions and the remedy.
         """
         if self.broken:
             raise ValueError(
@@ -171,90 +246,3 @@ class Assumptions:
     def __repr__(self) -> str:
         state = "hold" if self.hold else "broken: " + "; ".join(self.broken)
         return f"Assumptions({state}, watched {self.seen.rounds} of {self.rounds} rounds)"
-
-
-class WatchedLoss:
-    """The gradient field of a loss, and what is seen of it while a learner asks.
-
-    Parameters
-    ----------
-    loss
-        The loss of a round.
-    """
-
-    def __init__(self, loss: Loss) -> None:
-        self._gradient: Gradient = arguments.gradient_of(loss)
-        self._loss = loss
-        self._longest = 0.0
-
-    def __call__(self, points: Array) -> Array:
-        """Gradients at points of shape ``(..., d)``."""
-        gradients = self._gradient(points)
-        squares = np.einsum("...i,...i->...", gradients, gradients)
-        self._longest = max(self._longest, float(squares.max()))
-        return gradients
-
-    @property
-    def smoothness(self) -> float:
-        """L of the loss; 0 where it does not know its own."""
-        return float(self._loss.smoothness or 0.0)
-
-    def value(self, points: Array) -> Array:
-        """The loss at points of shape ``(..., d)``.
-
-        Raises
-        ------
-        ValueError
-            If the loss answers anything but a finite number for each point.
-        """
-        values = np.asarray(self._loss.value(points), dtype=np.float64)
-        if values.shape != points.shape[:-1]:
-            raise ValueError(
-                f"loss.value must return one number a point, shape {points.shape[:-1]}, got "
-                f"{values.shape}. Check that loss."
-            )
-        if not np.isfinite(values).all():
-            raise ValueError(
-                f"loss.value must be finite, got {values[~np.isfinite(values)].flat[0]}. Check "
-                "that loss."
-            )
-        return values
-
-    def added_to(self, seen: Seen, decision: Vector) -> Seen:
-        """What was seen, with this round."""
-        smoothness = self._loss.smoothness
-        return seen.more(
-            1,
-            math.sqrt(self._longest),
-            math.inf if smoothness is None else float(smoothness),
-            float(self._loss.value(decision)),
-        )
-
-
-def smoothness_of(gradient: Gradient) -> float:
-    """L of the loss behind a gradient field; 0 where nobody knows."""
-    return gradient.smoothness if isinstance(gradient, WatchedLoss) else 0.0
-
-
-def above_tangent(
-    gradient: Gradient, decision: Vector, points: Matrix, advantage: Vector
-) -> Vector | float:
-    """How far a loss lies above its tangent at the decision, at each point, shape ``(N,)``: never
-    below 0.
-
-    Parameters
-    ----------
-    gradient
-        The loss, if it tells its values; of a bare gradient field nobody knows, and the tangent has
-        to do.
-    decision
-        Where the tangent is taken, shape ``(d,)``.
-    points
-        Shape ``(N, d)``.
-    advantage
-        <g, decision - point>, g being the gradient at the decision, shape ``(N,)``.
-    """
-    if not isinstance(gradient, WatchedLoss):
-        return 0.0
-    values = gradient.value(np.vstack([decision, points]))
-    return np.asarray(np.maximum(values[1:] - values[0] + advantage, 0.0))

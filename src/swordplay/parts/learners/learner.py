@@ -1,4 +1,4 @@
-"""What every learner shares: a state that is replaced whole, and its way in and out."""
+"""The base classes of all learners: observing losses, states, files, certificates and theorems."""
 
 from __future__ import annotations
 
@@ -6,26 +6,36 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Generic, NoReturn, Protocol, Self, TypeVar
 
 import numpy as np
 
 from swordplay.core import arguments, checkpoint, state
 from swordplay.core.state import compare_settings, made_with, settings_entries, split_settings
-from swordplay.core.types import Array, Domain, Gradient, Loss, Matrix, State, Vector
-from swordplay.parts.experts import ExpertState, from_center
-from swordplay.parts.experts.expert import renewed, require_inside
-from swordplay.parts.learners import assumptions, certificate, sanity
-from swordplay.parts.learners.assumptions import Assumptions, Seen, Told, WatchedLoss
-from swordplay.parts.learners.certificate import Moment, Surroundings
+from swordplay.core.types import Array, Domain, Loss, Matrix, State, Vector
+from swordplay.parts.experts import ExpertState, base_offset
+from swordplay.parts.experts.expert import require_inside
+from swordplay.parts.experts.step_sizes import SMALLEST_SUM, too_short
+from swordplay.parts.learners import assumptions, sanity
+from swordplay.parts.learners.assumptions import Assumptions, LossExtremes, ObservedLoss, Told
+from swordplay.parts.learners.certificate import CertificateState, DomainGeometry, Moment
 
 SLACK = 1e-9
-"""How far outside the domain a saved point may lie, relatively: rounding of whoever wrote it."""
+"""Relative rounding error up to which a saved point may lie outside the domain."""
 REMEDY = "Make the learner with the settings it was saved with."
 
 
 class LearnerState(Protocol):
-    """The entries that every learner's state has."""
+    """The entry that every learner's state has."""
+
+    @property
+    def rounds(self) -> int:
+        """Number of observed losses."""
+        ...
+
+
+class CertifiedState(LearnerState, Protocol):
+    """The entries that the state of every learner with a certificate has."""
 
     @property
     def experts(self) -> Sequence[ExpertState]:
@@ -33,55 +43,50 @@ class LearnerState(Protocol):
         ...
 
     @property
-    def rounds(self) -> int:
-        """How many losses were observed."""
-        ...
-
-    @property
-    def certificate(self) -> certificate.CertificateState:
+    def certificate(self) -> CertificateState:
         """The sums of the certificate."""
         ...
 
 
-class Keeper(Protocol):
-    """Somebody who goes on playing for a learner and has its state, such as the compiled engine."""
+class StateHolder(Protocol):
+    """Holds a learner's state while it plays for the learner, as the compiled engine does."""
 
     @property
     def rounds(self) -> int:
-        """How many losses were observed."""
+        """Number of rounds that the learner has played, on its own and here."""
         ...
 
     def state(self) -> State:
-        """The learner's state, as ``Learner.state`` would give it, without the settings."""
+        """Return the learner's state without its settings, as ``Learner.state`` names entries."""
         ...
 
     def release(self) -> None:
-        """Stop playing for the learner, which goes on with another."""
+        """Refuse to play from now on, because the learner goes on without this holder."""
         ...
 
 
 S = TypeVar("S", bound=LearnerState)
+C = TypeVar("C", bound=CertifiedState)
 
 
 class StatefulLearner(ABC, Generic[S]):
     """A learner whose round is a function from state to state.
 
-    A subclass says how to start, how to step, and where the decision lies in a state. The state is
-    made when it is first asked for: a learner that only the engine plays never has to write out its
-    points.
+    A subclass gives the first state, the next state and the decision of a state. The first state is
+    made when it is first needed: a learner that only the engine plays never forms its points.
     """
 
     def __init__(self, domain: Domain) -> None:
         self.domain = domain
-        """X, where the decisions live."""
-        self.keeper: Keeper | None = None
-        """Who has the state at present, if not the learner itself."""
+        """X, the set of decisions."""
+        self.keeper: StateHolder | None = None
+        """The engine that holds the state at present; None while the learner holds it itself."""
         self._own: S | None = None
         self._decision: Vector | None = None
-        self._seen = Seen()
+        self._seen = LossExtremes()
 
     told: Told = Told()
-    """The constants that the learner was told; nothing unless it says so."""
+    """The constants that the learner was made with."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.domain!r}, rounds={self.rounds})"
@@ -95,130 +100,47 @@ class StatefulLearner(ABC, Generic[S]):
         return self._decision
 
     @property
-    def untouched(self) -> bool:
-        """Whether nobody has asked for the state or loaded one yet: it is that of a fresh start."""
+    def is_fresh(self) -> bool:
+        """Whether no state was made or loaded yet: the learner is as it was constructed."""
         return self._own is None and self.keeper is None
 
     @property
     def rounds(self) -> int:
-        """How many losses were observed."""
+        """Number of observed losses."""
         if self.keeper is not None:
             return self.keeper.rounds
         return 0 if self._own is None else self._own.rounds
 
     def observe(self, loss: Loss) -> None:
         """Learn from a loss: the whole round happens or, on an error, nothing does."""
-        watched, decision = WatchedLoss(loss), self.decision
-        new = self._step(self._state, watched)
-        seen = watched.added_to(self._seen, decision)
-        self._take(new)
-        self._seen = seen
+        observed = ObservedLoss(loss)
+        decision = self.decision
+        new = self._advance(self._state, observed)
+        self._replace_state(new, self._seen.merged(observed.extremes(decision)))
 
     @property
     def assumptions(self) -> Assumptions:
-        """What the learner was told about its losses beside what was seen of them: whether its
-        theorem still stands.
-        """
+        """The constants that the learner was made with beside the extremes of its losses."""
         return Assumptions(self.told, self._seen, self.rounds)
 
     def watch(self, rounds: int, gradient: float, smoothness: float, lowest: float) -> None:
-        """Take note of rounds that somebody else played for the learner: how many, and the
-        extremes of their losses.
-        """
-        self._seen = self._seen.more(rounds, gradient, smoothness, lowest)
-
-    def certificate(self, path_length: float, since: Moment | None = None) -> float:
-        """An upper bound on the regret against every comparator sequence of at most this path
-        length.
+        """Take the extremes of losses that the engine played for the learner into account.
 
         Parameters
         ----------
-        path_length
-            P, of the comparators' path over the rounds that count.
-        since
-            A moment that :attr:`moment` gave earlier: only the rounds after it count. All rounds
-            unless given.
-
-        Raises
-        ------
-        ValueError
-            If the moment is not one of this learner's past.
+        rounds
+            Number of losses.
+        gradient, smoothness, lowest
+            As in :class:`~swordplay.parts.learners.assumptions.LossExtremes`.
         """
-        path, sums, base = (
-            arguments.nonnegative("path_length", path_length),
-            self._state.certificate,
-            self._base,
-        )
-        if since is None:
-            return certificate.value(sums, self._around, path, self._steady, base)
-        if not isinstance(since, Moment):
-            raise TypeError(
-                "since must be a moment that learner.moment gave, got "
-                f"{arguments.short_repr(since)}."
-            )
-        then, now, kept = (
-            len(since.base),
-            len(base),
-            [np.shape(part.heading)[1:] for part in (since.sums, sums)],
-        )
-        if (
-            since.rounds > self.rounds
-            or then > now
-            or since.base.shape[1:] != base.shape[1:]
-            or kept[0] != kept[1]
-        ):
-            raise ValueError(
-                f"since must be a moment of this learner's past, got one after {since.rounds} "
-                f"rounds with {then} experts, and "
-                f"the learner has played {self.rounds} with {now}. Take it from this learner, and "
-                "earlier."
-            )
-        return certificate.value_since(
-            sums, self._around, path, self._steady, base, since, self._parents(then, now)
-        )
-
-    @property
-    def moment(self) -> Moment:
-        """Now, for a certificate of the rounds to come: ``certificate(path_length,
-        since=moment)``.
-        """
-        return Moment(self.rounds, self._state.certificate, self._base)
-
-    @property
-    def _base(self) -> Matrix:
-        """Where all experts step from, seen from the centre, shape ``(N, d)``."""
-        return np.concatenate([from_center(kind, self.domain) for kind in self._state.experts])
-
-    @property
-    def _steady(self) -> Any:
-        """Which experts have one step size for ever, as far as the learner knows: none unless it
-        says so.
-        """
-        return False
-
-    @cached_property
-    def _around(self) -> Surroundings:
-        return Surroundings.of(self.domain)
-
-    def _parents(self, then: int, now: int) -> Any:
-        """For each expert of today its index among those of an earlier day.
-
-        Pools grow by copies of the last of each kind.
-        """
-        if then == now:
-            return np.arange(now)
-        kinds = len(self._state.experts)
-        each = np.minimum(np.arange(now // kinds), then // kinds - 1)
-        return np.concatenate([kind * (then // kinds) + each for kind in range(kinds)])
+        self._seen = self._seen.merged(LossExtremes(rounds, gradient, smoothness, lowest))
 
     def state(self) -> State:
-        """All that the next round needs and all that the learner was made with, as named arrays
-        and numbers.
-        """
-        return state.save(self._state) | settings_entries(self._made_with)
+        """Return all that the next round needs, and the settings, as named arrays and numbers."""
+        return state.save(self._state) | settings_entries(self._settings)
 
     def load_state(self, state_: Mapping[str, Any]) -> None:
-        """Go on from a saved state, bit by bit as the learner that saved it.
+        """Go on from a saved state; later rounds are bit for bit those of the saving learner.
 
         Raises
         ------
@@ -230,34 +152,22 @@ class StatefulLearner(ABC, Generic[S]):
                 f"state must be the dictionary that state() returned, got {type(state_).__name__}."
             )
         saved, settings = split_settings(state_)
-        if differ := compare_settings(settings, self._made_with):
+        if differ := compare_settings(settings, self._settings):
             raise ValueError(f"state was saved with other settings: {differ}. {REMEDY}")
         saved, seen = assumptions.split(saved)
-        template = self._template(saved)
-        new = state.load(
-            template,
-            renewed(certificate.renewed(saved), state.save(template), self.domain),
-        )
+        new = state.load(self._template(saved), saved)
         self._require_sane(new)
-        self._take(new)
-        self._seen = seen
-
-    def _require_sane(self, new: S) -> None:
-        """Refuse a state that no game leads to."""
-        sanity.require_numbers(new, self.domain.diameter, steady=bool(np.all(self._steady)))
-        slack = SLACK * (self.domain.diameter + float(np.linalg.norm(self.domain.center)))
-        for kind in new.experts:
-            require_inside(kind, self.domain, slack)
+        self._replace_state(new, seen)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a checkpoint: the state and the settings in a file, whole or not at all."""
+        """Write a checkpoint file that holds the state and the settings, whole or not at all."""
         checkpoint.save(path, self.state() | self._seen.entries(), kind=type(self).__name__)
 
     def load(self, path: str | os.PathLike[str]) -> None:
         """Go on from a checkpoint that a learner made with the same settings saved.
 
-        A method and no constructor: a file cannot hold your domain, your pool or your rate, so you
-        make the learner and the file is compared with it.
+        This is a method and not a constructor, as a file cannot hold a domain, a pool or a rate of
+        your own: you make the learner, and the settings in the file are compared with it.
 
         Raises
         ------
@@ -272,7 +182,7 @@ class StatefulLearner(ABC, Generic[S]):
                 f"{os.fspath(path)} does not say what its learner was made with. Save it with "
                 "learner.save."
             )
-        if differ := compare_settings(settings, self._made_with):
+        if differ := compare_settings(settings, self._settings):
             raise checkpoint.CheckpointError(
                 f"{os.fspath(path)} was saved with other settings: {differ}. {REMEDY}"
             )
@@ -284,11 +194,10 @@ class StatefulLearner(ABC, Generic[S]):
             ) from error
 
     def settings(self) -> Mapping[str, Any]:
-        """What the learner was made with: everything that a saved state and the learner that loads
-        it must have in common.
+        """Return what a saved state and the learner that loads it must have in common.
 
-        The centre and the diameter of the domain and the first step sizes are said here for every
-        learner; the parts add what these three do not say.
+        These are the class, the domain with its centre and diameter and, in subclasses, the first
+        step sizes; the parts of a learner add their own constructor arguments.
         """
         X = self.domain
         return {
@@ -299,19 +208,19 @@ class StatefulLearner(ABC, Generic[S]):
         }
 
     @cached_property
-    def _made_with(self) -> State:
+    def _settings(self) -> State:
         return made_with(self.settings())
 
-    def hand_over(self, keeper: Keeper) -> None:
-        """Leave the state with a keeper until somebody asks the learner for it."""
+    def attach_engine(self, engine: StateHolder) -> None:
+        """Let an engine hold the state, until the learner observes or loads something itself."""
         self._release()
-        self._own, self._decision, self.keeper = None, None, keeper
+        self._own, self._decision, self.keeper = None, None, engine
 
     def __copy__(self) -> Self:
-        """A learner of its own: a keeper plays for one learner only."""
+        """Return a learner with a copy of the state: an engine plays for one learner only."""
         twin = object.__new__(type(self))
         twin.__dict__.update(
-            self.__dict__, _own=None if self.untouched else self._state, keeper=None
+            self.__dict__, _own=None if self.is_fresh else self._state, keeper=None
         )
         return twin
 
@@ -327,30 +236,207 @@ class StatefulLearner(ABC, Generic[S]):
             self._decision = None
         return self._own
 
-    def _take(self, new: S) -> None:
-        """Go on from a new state; whoever kept the old one lets go of it."""
+    def _replace_state(self, new: S, seen: LossExtremes) -> None:
+        """Go on from a new state with these extremes, without the engine that held the old one."""
         self._release()
-        self._own, self._decision, self.keeper = new, None, None
+        self._own, self._decision, self.keeper, self._seen = new, None, None, seen
 
     def _template(self, saved: Mapping[str, Any]) -> S:
-        """A state of the shape that ``saved`` must have."""
+        """Return a state of the shape that ``saved`` must have."""
         return self._start()
 
     @abstractmethod
+    def certificate(self, path_length: float, since: Moment | None = None) -> float:
+        """Return an upper bound on the regret against every comparator sequence of a path length.
+
+        Raises
+        ------
+        NotImplementedError
+            If the learner has a theorem only.
+        """
+
+    @property
+    @abstractmethod
+    def moment(self) -> Moment:
+        """The present, for a later ``certificate(path_length, since=moment)``."""
+
+    @abstractmethod
     def _start(self) -> S:
-        """The state before the first round."""
+        """Return the state before the first round."""
 
     @abstractmethod
-    def _step(self, state_: S, gradient: Gradient) -> S:
-        """The state after a round with this gradient field."""
+    def _advance(self, now: S, loss: ObservedLoss) -> S:
+        """Return the state after a round with this loss; ``now`` is not changed."""
 
     @abstractmethod
-    def _decide(self, state_: S) -> Vector:
-        """The decision that a state stands for; a new array."""
+    def _decide(self, now: S) -> Vector:
+        """Return the decision of a state, a new array of shape ``(d,)``."""
+
+    @abstractmethod
+    def _require_sane(self, new: S) -> None:
+        """Raise a ValueError for a state that no game leads to."""
+
+
+class CertifiedLearner(StatefulLearner[C]):
+    """A learner that bounds its regret from what the run itself observed."""
+
+    def certificate(self, path_length: float, since: Moment | None = None) -> float:
+        """Return an upper bound on the regret against every comparator sequence of a path length.
+
+        Parameters
+        ----------
+        path_length
+            P, the largest path length of the comparators over the rounds that count.
+        since
+            A moment that :attr:`moment` gave earlier: only the rounds after it count. All rounds
+            unless given.
+
+        Raises
+        ------
+        ValueError
+            If the moment is not one of this learner's past.
+        """
+        path = arguments.nonnegative("path_length", path_length)
+        sums, base = self._state.certificate, self._base
+        if since is None:
+            return sums.bound(self._geometry, path, base, self._constant_steps)
+        if not isinstance(since, Moment):
+            raise TypeError(
+                "since must be a moment that learner.moment gave, got "
+                f"{arguments.short_repr(since)}."
+            )
+        then, now = len(since.base), len(base)
+        if (
+            since.rounds > self.rounds
+            or then > now
+            or since.base.shape[1:] != base.shape[1:]
+            or np.shape(since.sums.heading)[1:] != np.shape(sums.heading)[1:]
+        ):
+            raise ValueError(
+                f"since must be a moment of this learner's past, got one after {since.rounds} "
+                f"rounds with {then} experts, and "
+                f"the learner has played {self.rounds} with {now}. Take it from this learner, and "
+                "earlier."
+            )
+        return sums.window_bound(
+            self._geometry,
+            path,
+            base,
+            self._constant_steps,
+            since=since,
+            ancestors=self._ancestors(then, now),
+            rounds=self.rounds - since.rounds,
+        )
+
+    @property
+    def moment(self) -> Moment:
+        """The present, for a later ``certificate(path_length, since=moment)``."""
+        return Moment(self.rounds, self._state.certificate, self._base)
+
+    @property
+    def _base(self) -> Matrix:
+        """Base points of all experts less the centre of the domain, shape ``(N, d)``."""
+        return np.concatenate([base_offset(kind, self.domain) for kind in self._state.experts])
+
+    @property
+    @abstractmethod
+    def _constant_steps(self) -> Any:
+        """Which experts are known to keep one step size, shape ``(N,)`` or one value for all."""
+
+    @cached_property
+    def _geometry(self) -> DomainGeometry:
+        return DomainGeometry.of(self.domain)
+
+    def _ancestors(self, then: int, now: int) -> Any:
+        """Return for each of ``now`` experts the index of its ancestor among ``then`` experts.
+
+        Pools grow by copies of the last expert of each kind.
+        """
+        if then == now:
+            return np.arange(now)
+        kinds = len(self._state.experts)
+        each = np.minimum(np.arange(now // kinds), then // kinds - 1)
+        return np.concatenate([kind * (then // kinds) + each for kind in range(kinds)])
+
+    def _require_sane(self, new: C) -> None:
+        constant = bool(np.all(self._constant_steps))
+        sanity.require_numbers(new, self.domain.diameter, steady=constant)
+        slack = SLACK * (self.domain.diameter + float(np.linalg.norm(self.domain.center)))
+        for kind in new.experts:
+            require_inside(kind, self.domain, slack)
+
+
+class UncertifiedLearner(StatefulLearner[Any]):
+    """A learner whose guarantee is a theorem about its losses, and not a certificate of the run."""
+
+    guarantee: ClassVar[str]
+    """The function that computes its theorem, such as ``"sp.bounds.omgd"``, or its order."""
+
+    def certificate(self, path_length: float, since: Moment | None = None) -> NoReturn:
+        """Raise an error that names the theorem.
+
+        Raises
+        ------
+        NotImplementedError
+            Always.
+        """
+        raise NotImplementedError(
+            f"{type(self).__name__} has no certificate. What it promises beforehand is "
+            f"{self.guarantee}."
+        )
+
+    @property
+    def moment(self) -> NoReturn:
+        """Raise an error, as there is no certificate.
+
+        Raises
+        ------
+        NotImplementedError
+            Always.
+        """
+        self.certificate(0.0)
+
+    def _require_sane(self, new: Any) -> None:
+        sanity.require_ranges(new)
+        slack = SLACK * (self.domain.diameter + float(np.linalg.norm(self.domain.center)))
+        if not self.domain.contains(self._feasible(new), atol=slack).all():
+            raise ValueError(
+                "state has points outside the domain. Make the learner with the domain it was "
+                "saved with."
+            )
+
+    @abstractmethod
+    def _feasible(self, now: Any) -> Array:
+        """Return the points of a state that must lie in the domain, shape ``(..., d)``."""
+
+
+def require_measurable(experts: Sequence[ExpertState], loss: ObservedLoss) -> None:
+    """Refuse gradients whose squares underflow while no longer gradient was met.
+
+    Steps and certificates are made of these squares. All experts start at the centre, so the first
+    gradient that is not 0 is the same for all: once its square is a normal number, later squares
+    that underflow are below the rounding error of its sum.
+
+    Parameters
+    ----------
+    experts
+        The states after the round.
+    loss
+        The loss of the round.
+
+    Raises
+    ------
+    ValueError
+        If gradients were met, but none whose square is a normal number.
+    """
+    if loss.longest >= SMALLEST_SUM or loss.largest_entry == 0.0:
+        return
+    if all(kind.squared_error_sum.max() < SMALLEST_SUM for kind in experts):
+        raise ValueError(too_short(loss.largest_entry))
 
 
 def frozen(values: Array) -> Array:
-    """A view that cannot be written through."""
+    """Return a view that cannot be written through."""
     view = np.asarray(values).view()
     view.flags.writeable = False
     return view

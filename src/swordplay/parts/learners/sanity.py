@@ -14,8 +14,8 @@ import numpy as np
 from swordplay.core.arguments import LARGEST_GRADIENT
 from swordplay.core.state import DAMAGED, MAX_ROUNDS, Field, check, save
 from swordplay.core.types import Vector
-from swordplay.parts.experts import Gauge
-from swordplay.parts.experts.step_sizes import SMALLEST_ENERGY
+from swordplay.parts.experts import DomainScale
+from swordplay.parts.experts.step_sizes import SMALLEST_SUM
 from swordplay.parts.learners.certificate import CertificateState
 
 SLACK = 1e-6
@@ -38,6 +38,7 @@ SIGNED, POSITIVE, SHARE = Field(-VAST, VAST), Field(0.0, VAST), Field(0.0, 1.0)
 RANGES = {
     "rounds": COUNT,
     "energy": POSITIVE,
+    "squared_error_sum": POSITIVE,
     "inverse_step": POSITIVE,
     "inverse_growth": POSITIVE,
     "inverse_largest": POSITIVE,
@@ -47,8 +48,8 @@ RANGES = {
     "log_prior": Field(-1e3, 0.0),
     "cumulative": POSITIVE,
     "weights": SHARE,
-    "replay": Field(-LARGEST_GRADIENT, LARGEST_GRADIENT),
-    "candidate": Field(-LARGEST_GRADIENT, LARGEST_GRADIENT),
+    "expected_gradient": Field(-LARGEST_GRADIENT, LARGEST_GRADIENT),
+    "replayed_gradient": Field(-LARGEST_GRADIENT, LARGEST_GRADIENT),
     "total": POSITIVE,
     "level": POSITIVE,
     "value": Field(0.0, math.inf),
@@ -65,12 +66,11 @@ RANGES = {
     ),  # a regret and what was expected of it differ by at most two units
     "posterior": Field(sys.float_info.min, 1.0),
     "rates": Field(1e-20, 0.5),
-    "faded": POSITIVE,
+    "discounted_squares": POSITIVE,
     "unit": POSITIVE,
     "smoothness": Field(0.0, math.inf),
-    "span": Field(0.0, math.inf),
-    "patience": Field(1.0, 1e9),
-    "caution": Field(1.0, 1e9),
+    "width": Field(0.0, math.inf),
+    "step_shrink": Field(1.0, 1e9),
 }
 """By the last part of an entry's name; others are any numbers that are not vast."""
 
@@ -99,7 +99,7 @@ def require_numbers(state: Any, diameter: float, *, steady: bool) -> None:
     require_ranges(state)
     require_certificate(state.certificate, diameter)
     for k, kind in enumerate(() if steady else state.experts):
-        require_energy(f"experts.{k}.energy", kind.energy)
+        require_energy(f"experts.{k}.squared_error_sum", kind.squared_error_sum)
 
 
 def require_certificate(sums: CertificateState, diameter: float) -> None:
@@ -140,28 +140,28 @@ def require_energy(name: str, energy: Vector) -> None:
 
     0 is where nothing was met.
     """
-    check(name, energy[energy != 0.0], Field(SMALLEST_ENERGY, VAST))
+    check(name, energy[energy != 0.0], Field(SMALLEST_SUM, VAST))
 
 
-def require_gauge(gauge: Gauge, energy: Vector, diameter: float) -> None:
+def require_scale(scale: DomainScale, energy: Vector, diameter: float) -> None:
     """Refuse what was measured where the steps that follow from it would vanish.
 
     Parameters
     ----------
-    gauge
+    scale
         As it was read: 1 / eta is 2 L m for experts that are capped, and for others the root of
-        their energy over the span.
+        their energy over the width.
     energy
         Of all experts.
     diameter
         D of the domain.
     """
     most = min(DEAREST, STEEPEST / diameter)
-    average = max(gauge.average(int(COUNT.high)), gauge.rho)
-    check("gauge.smoothness", gauge.smoothness, Field(0.0, most / (2.0 * average)))
-    if gauge.span != 0.0:
-        least = 2.0 * gauge.rho**2 * math.sqrt(max(1.0, float(energy.max()))) / most
-        check("gauge.span", gauge.span, Field(least, math.inf))
+    average = max(scale.average(int(COUNT.high)), scale.step_shrink)
+    check("domain_scale.smoothness", scale.smoothness, Field(0.0, most / (2.0 * average)))
+    if scale.width != 0.0:
+        least = 2.0 * scale.step_shrink**2 * math.sqrt(max(1.0, float(energy.max()))) / most
+        check("domain_scale.width", scale.width, Field(least, math.inf))
 
 
 def _require_convex(name: str, matrices: Any) -> None:

@@ -1,4 +1,4 @@
-"""Sword with nothing to set: the one to use."""
+"""Sword, which needs no constants, and SwordAgeless, which forgets old losses."""
 
 from __future__ import annotations
 
@@ -9,23 +9,31 @@ from typing import Any, final
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.types import Domain, Gradient, Setting, Vector
+from swordplay.core.arguments import checked
+from swordplay.core.types import Domain, GameConstants, Vector
 from swordplay.parts import rates
 from swordplay.parts.experts import (
     AdaGradNorm,
+    CappedAdaGrad,
+    Constant,
+    DomainScale,
     Experts,
-    Gauge,
-    GaugedSteps,
     OEGDExperts,
     OGDExperts,
-    from_center,
 )
-from swordplay.parts.experts.step_sizes import caution
-from swordplay.parts.learners import certificate, sanity
-from swordplay.parts.learners.assumptions import smoothness_of
-from swordplay.parts.learners.ensemble import Ensemble, EnsembleState
-from swordplay.parts.metas import LearnedOptimism, Meta, OptimisticHedge, telescoping_with_tail
-from swordplay.parts.metas.meta import chosen
+from swordplay.parts.experts.step_sizes import step_shrink
+from swordplay.parts.learners import sanity
+from swordplay.parts.learners.assumptions import Told
+from swordplay.parts.learners.certificate import WIDEST
+from swordplay.parts.learners.meta_expert import MetaExpertLearner, MetaExpertState
+from swordplay.parts.metas import (
+    LearnedOptimism,
+    Meta,
+    OptimisticHedge,
+    telescoping_with_tail,
+    uniform,
+)
+from swordplay.parts.metas.meta import meta_or_default
 
 FLOOR = 1e-4
 """Of the rate: leaders that differ by less than this, relative to the largest surprise, are as
@@ -37,7 +45,7 @@ MOST_MULTIPLIERS = 32
 
 
 @final
-class Sword(Ensemble):
+class Sword(MetaExpertLearner):
     r"""Track any moving target, given only where decisions live.
 
     Both kinds of experts of Sword_best, with steps that measure the gradients themselves
@@ -49,7 +57,7 @@ class Sword(Ensemble):
     The domain may be far too large: the first expert of each kind never steps farther than the
     smoothness of the losses allows, and :math:`\hat D` is the diameter of the domain or twice as
     far as such an expert has been, whichever is less
-    (:class:`~swordplay.parts.experts.GaugedSteps`). Losses that do not know their smoothness go
+    (:class:`~swordplay.parts.experts.CappedAdaGrad`). Losses that do not know their smoothness go
     without this protection.
 
     No decision changes when all losses are multiplied by one number, or when the domain and the
@@ -67,9 +75,9 @@ class Sword(Ensemble):
     --------
     >>> from swordplay import Ball, SquaredLoss
     >>> learner = Sword(Ball(dim=1))
-    >>> for _ in range(50):
+    >>> for _ in range(100):
     ...     learner.observe(SquaredLoss([1.0], target=0.5))
-    >>> round(float(learner.decision[0]), 3)
+    >>> round(float(learner.decision[0]), 2)
     0.5
     """
 
@@ -82,116 +90,163 @@ class Sword(Ensemble):
             domain,
             experts=[OEGDExperts(domain, steps), OGDExperts(domain, steps)],
             prior=_prior(1),
-            hedge=chosen(
+            hedge=meta_or_default(
                 meta,
                 None,
                 OptimisticHedge(
-                    rates.SelfConfident(offset=0.0, floor=FLOOR), Setting(domain.diameter)
+                    rates.SelfConfident(offset=0.0, floor=FLOOR), GameConstants(domain.diameter)
                 ),
             ),
             optimism=LearnedOptimism(math.inf),
         )
 
-    def settings(self) -> Mapping[str, Any]:
-        """What the learner was made with.
-
-        Its pool is told by nobody: which experts there are stands in the state.
-        """
-        return {**super().settings(), "step_sizes": self._concatenated_steps(self._begun(()))}
-
-    def _start(self) -> EnsembleState:
-        fresh = self._begun(Gauge(caution=caution(self.domain.dim)))
-        sums = certificate.start(
-            len(fresh.certificate.drift), self.domain.dim if self.headed else None
+    def _start(self) -> MetaExpertState:
+        """Return a capped expert of each kind, and beside it one that takes its own first step."""
+        fresh = (
+            super()
+            ._start()
+            ._replace(domain_scale=DomainScale(step_shrink=step_shrink(self.domain.dim)))
         )
-        return fresh._replace(certificate=sums)
+        return self._with_copies(fresh)
 
     @property
     def headed(self) -> bool:
-        """Whether the certificate keeps S of every expert."""
-        return self.domain.dim <= certificate.WIDEST
+        """Whether the certificate keeps S of every expert: in few dimensions."""
+        return self.domain.dim <= WIDEST
 
-    def _begun(self, gauge: Gauge | tuple[()]) -> EnsembleState:
-        """Before the first round.
+    def _step_rule(
+        self, before: DomainScale | tuple[()], now: DomainScale | tuple[()], rounds: int
+    ) -> tuple[Experts, ...]:
+        """Return the experts with step sizes for the measured scale.
 
-        Without a gauge nobody is capped, as before there were capped experts.
-
-        Who is capped is not alone: an expert that may step farther takes its own first step beside
-        it.
+        An extra-gradient expert repeats the step size of its look-ahead, which was made with the
+        scale before this round.
         """
-        fresh = super()._start()._replace(gauge=gauge)
-        return self._forked(fresh) if gauge else fresh
-
-    def _kinds(self, state_: EnsembleState, gauge: Gauge | tuple[()]) -> tuple[Experts, ...]:
-        """Extra-gradient experts step as they looked ahead, by what was known before.
-
-        Then everybody by what is known now.
-        """
-        before = state_.gauge
-        if not (isinstance(before, Gauge) and isinstance(gauge, Gauge)):
-            return self._experts
+        assert isinstance(before, DomainScale)
+        assert isinstance(now, DomainScale)
         X, D = self.domain, self.domain.diameter
-        patient = GaugedSteps(D, gauge, gauge.average(state_.rounds))
-        return OEGDExperts(
-            X, GaugedSteps(D, before, before.rho), GaugedSteps(D, gauge, gauge.rho)
-        ), OGDExperts(X, patient)
-
-    def _measured(
-        self, state_: EnsembleState, gradient: Gradient, observed: Vector
-    ) -> Gauge | tuple[()]:
-        gauge = state_.gauge
-        if not isinstance(gauge, Gauge):
-            return gauge
-        farthest = np.linalg.norm(from_center(state_.experts[1], self.domain)[0])
-        return gauge.after(
-            smoothness_of(gradient), float(np.linalg.norm(observed)), float(farthest)
+        return (
+            OEGDExperts(
+                X,
+                CappedAdaGrad(D, before, before.step_shrink),
+                CappedAdaGrad(D, now, now.step_shrink),
+            ),
+            OGDExperts(X, CappedAdaGrad(D, now, now.average(rounds))),
         )
 
-    def _require_sane(self, new: EnsembleState) -> None:
-        super()._require_sane(new)
-        if isinstance(new.gauge, Gauge):
-            sanity.require_gauge(
-                new.gauge,
-                np.concatenate([kind.energy for kind in new.experts]),
-                self.domain.diameter,
-            )
+    def _enlarge_pool(self, now: MetaExpertState) -> MetaExpertState:
+        while len(now.experts[0].points) < pool_size(now.rounds):
+            now = self._with_copies(now)
+        return now
 
-    def _grow(self, state_: EnsembleState) -> EnsembleState:
-        """Fork while the fastest multiplier is too slow for a comparator that moved in every
-        round.
-        """
-        # The best multiplier is of order sqrt(1 + 2 P_T / D), and P_T <= D t.
-        enough = 1 + 2 * state_.rounds <= 4 ** (len(state_.experts[0].points) - 1)
-        return state_ if enough else self._grow(self._forked(state_))
-
-    def _forked(self, state_: EnsembleState) -> EnsembleState:
-        """With a copy of the fastest expert of each kind, whose multiplier is doubled."""
-        experts = len(state_.experts[0].points)
-        kind = np.append(np.arange(experts), experts - 1)
-        parents = np.concatenate([kind, experts + kind])
-        kinds = self._kinds(state_, state_.gauge)
-        return state_._replace(
-            experts=tuple(kind.fork(was) for kind, was in zip(kinds, state_.experts, strict=True)),
-            hedge=self._hedge.fork(state_.hedge, parents, _prior(experts + 1)),
-            certificate=certificate.fork(state_.certificate, parents),
+    def _with_copies(self, now: MetaExpertState) -> MetaExpertState:
+        """Return the state with a copy of the last expert of each kind, of twice its multiplier."""
+        size = len(now.experts[0].points)
+        copied = np.append(np.arange(size), size - 1)
+        parents = np.concatenate([copied, size + copied])
+        kinds = self._step_rule(now.domain_scale, now.domain_scale, now.rounds)
+        return now._replace(
+            experts=tuple(
+                kind.copy_last(was) for kind, was in zip(kinds, now.experts, strict=True)
+            ),
+            hedge=self._hedge.copy_experts(now.hedge, parents, _prior(size + 1)),
+            certificate=now.certificate.copied(parents),
         )
 
-    def _template(self, saved: Mapping[str, Any]) -> EnsembleState:
-        """Saved after more rounds than this learner played, a state has more experts.
-
-        One of before has no gauge or no S.
-        """
+    def _template(self, saved: Mapping[str, Any]) -> MetaExpertState:
+        """Return a state with as many experts as the saved one."""
         wanted = min(np.size(saved.get("hedge.weights", ())), 2 * MOST_MULTIPLIERS)
-        gauge = Gauge(**{name: 1.0 for name in ("patience", "caution") if f"gauge.{name}" in saved})
-        state_ = self._begun(gauge if "gauge.span" in saved else ())
-        sums = certificate.as_saved(len(state_.certificate.drift), self.domain.dim, saved)
-        state_ = state_._replace(certificate=sums)
-        while len(state_.hedge.weights) < wanted:
-            rounds = (4 ** (len(state_.experts[0].points) - 1) + 1) // 2
-            state_ = self._grow(state_._replace(rounds=rounds))
-        return state_
+        template = self._start()
+        while len(template.hedge.weights) < wanted:
+            template = self._with_copies(template)
+        return template
+
+    def _require_sane(self, new: MetaExpertState) -> None:
+        super()._require_sane(new)
+        assert isinstance(new.domain_scale, DomainScale)
+        energy = np.concatenate([kind.squared_error_sum for kind in new.experts])
+        sanity.require_scale(new.domain_scale, energy, self.domain.diameter)
+
+
+def pool_size(rounds: int) -> int:
+    """Return how many multipliers :class:`Sword` has after these rounds.
+
+    The best multiplier is of order sqrt(1 + 2 P_T / D), and a comparator that moves in every round
+    has P_T = D t: the largest multiplier 2^(n-1) is to be no less than sqrt(1 + 2 t).
+    """
+    size = 1
+    while 4 ** (size - 1) < 1 + 2 * rounds:
+        size += 1
+    return size
 
 
 def _prior(experts: int) -> Vector:
-    """Half for each kind, small multipliers first."""
+    """Half of the weight for each kind; small multipliers weigh most."""
     return np.tile(telescoping_with_tail(experts) / 2, 2)
+
+
+DEPTH = 14
+"""Halvings of the step size: the slowest expert averages over about 2^13 rounds."""
+MEMORY = 2000.0
+"""Rounds that the meta remembers: enough to tell experts apart that differ by a few per cent,
+few enough to stay young.
+"""
+SHARPNESS = 8.0
+"""Factor of the rate.
+
+A meta that forgets may follow its leaders closely; 0.5 is what a meta that never forgets needs.
+"""
+
+
+@final
+class SwordAgeless(MetaExpertLearner):
+    r"""Both kinds of experts of Sword_best, under a Hedge that forgets.
+
+    The experts' losses fade by :math:`1 - 1/M` a round, so that the time to re-adapt after a jump
+    does not grow with age. The price: its regret to a fixed expert grows with the number of
+    memories that have passed, T/M, instead of with the root of T. :meth:`certificate` holds all the
+    same, whatever the weights.
+
+    Parameters
+    ----------
+    domain
+        Where decisions live.
+    smoothness
+        L of every loss. Losses of very different smoothness are best weighted to have the same
+        (:class:`WeightedLoss` with a weight of 1/L).
+    pool
+        Step sizes; 1/L and 13 halvings of it unless given.
+    memory
+        M, in rounds.
+    meta
+        What weighs the experts, such as ``sp.metas.FixedShare()``; a Hedge that forgets unless
+        given.
+    """
+
+    @checked
+    def __init__(
+        self,
+        domain: Domain,
+        *,
+        smoothness: float,
+        pool: Any = None,
+        memory: float = MEMORY,
+        meta: Meta | None = None,
+    ) -> None:
+        L = arguments.positive("smoothness", smoothness)
+        steps = Constant(
+            2.0 ** -np.arange(DEPTH) / L
+            if pool is None
+            else arguments.positive_vector("pool", pool)
+        )
+        rate = rates.SelfConfident(offset=0.0, factor=SHARPNESS, floor=1e-4, memory=memory)
+        super().__init__(
+            arguments.domain(domain),
+            experts=[OEGDExperts(domain, steps), OGDExperts(domain, steps)],
+            prior=uniform(2 * steps.count()),
+            hedge=meta_or_default(
+                meta, None, OptimisticHedge(rate, GameConstants(domain.diameter))
+            ),
+            optimism=LearnedOptimism(math.inf),
+        )
+        self.told = Told(smoothness=L)

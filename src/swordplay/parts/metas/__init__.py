@@ -1,10 +1,10 @@
 """Metas: the weights of the experts, and the guesses that sharpen them."""
 
 from swordplay.parts.metas.meta import (
+    Composition,
     Meta,
     MetaState,
-    OwnRate,
-    Parts,
+    NoLearningRate,
     telescoping,
     telescoping_with_tail,
     uniform,
@@ -23,18 +23,18 @@ from swordplay.parts.metas.other_metas import AdaNormalHedge, AdaptMLProd, Fixed
 __all__ = [
     "AdaNormalHedge",
     "AdaptMLProd",
+    "Composition",
     "FixedShare",
     "HedgeState",
     "LastGradientOptimism",
     "LearnedOptimism",
     "Meta",
     "MetaState",
+    "NoLearningRate",
     "NullOptimism",
     "Optimism",
     "OptimismState",
     "OptimisticHedge",
-    "OwnRate",
-    "Parts",
     "Squint",
     "VariationOptimism",
     "telescoping",

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple, Protocol, cast, final
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.types import Domain, Setting, Vector
+from swordplay.core.types import Domain, GameConstants, Vector
 from swordplay.parts.experts import Experts
 from swordplay.parts.metas.optimism import Optimism
-from swordplay.parts.rates import Rate, RateState, Signal
+from swordplay.parts.rates import OptimismError, Rate, RateState
 
 PRIOR_SUM = 1e-9
 """How far from 1 the sum of a prior may be: rounding of thousands of terms."""
@@ -19,8 +19,8 @@ SMALLEST_WEIGHT = float(np.finfo(np.float64).tiny)
 """Weights stay positive: an expert that underflowed would otherwise look like one that does not
 exist.
 """
-HALVINGS = 60
-"""Of the interval in which weights and guesses agree: what is left of it is less than rounding."""
+BISECTIONS = 60
+"""Of the interval in which weights and optimism agree: what is left of it is less than rounding."""
 
 
 class MetaState(Protocol):
@@ -32,7 +32,7 @@ class MetaState(Protocol):
         ...
 
     @property
-    def guesses(self) -> Vector:
+    def optimism(self) -> Vector:
         """m_t: the losses that the weights of this round were made for."""
         ...
 
@@ -52,18 +52,18 @@ class Meta(Protocol):
         """Weights equal to the prior, shape ``(N,)``."""
         ...
 
-    def learn(self, state: Any, losses: Vector, surprise: float) -> Any:
+    def learn(self, state: Any, losses: Vector, gradient_error: float) -> Any:
         """Take in the losses l_t of a round, shape ``(N,)``; the weights still stand.
 
-        ``surprise`` is norm(g_t - M_t)^2, for the metas that are tuned by it.
+        ``gradient_error`` is norm(g_t - M_t)^2, for the metas that are tuned by it.
         """
         ...
 
-    def weigh(self, state: Any, guesses: Vector) -> Any:
-        """The weights of the coming round, for guesses m_{t+1} of its losses, shape ``(N,)``."""
+    def weigh(self, state: Any, optimism: Vector) -> Any:
+        """The weights of the coming round, for optimism m_{t+1} of its losses, shape ``(N,)``."""
         ...
 
-    def fork(self, state: Any, parents: Vector, prior: Vector) -> Any:
+    def copy_experts(self, state: Any, parents: Vector, prior: Vector) -> Any:
         """More experts, each with the past of its parent.
 
         A parent's weight is shared among its children.
@@ -72,31 +72,31 @@ class Meta(Protocol):
 
 
 @final
-class OwnRate:
+class NoLearningRate:
     """Stands where a learner says its learning rate, for a meta that has none: the compiled
     engine refuses it by its class.
     """
 
-    retention = 1.0
+    decay = 1.0
 
-    def start(self, setting: Setting, entropy: float) -> RateState:
+    def start(self, constants: GameConstants, entropy: float) -> RateState:
         """No rate."""
         return RateState(0.0, 0.0, 0.0)
 
     def step(
-        self, state: RateState, signal: Signal, setting: Setting, entropy: float
+        self, state: RateState, signal: OptimismError, constants: GameConstants, entropy: float
     ) -> tuple[RateState, bool]:
         """No rate."""
         return state, False
 
 
-class Surprises(NamedTuple):
+class ScaledRegrets(NamedTuple):
     """A round as the metas that count regrets see it."""
 
     regrets: Vector
     """r_i = <p, l> - l_i in the unit: what expert i would have saved, shape ``(N,)``."""
     expected: Vector
-    """The same for the guesses, <p, m> - m_i; 0 for each where there are none."""
+    """The same for the optimism, <p, m> - m_i; 0 for each where there are none."""
     unit: float
     """What no regret may differ from its expectation by: the range given, or the largest
     difference so far.
@@ -105,16 +105,16 @@ class Surprises(NamedTuple):
     """What sums in the unit before have to be multiplied with: 1, unless the unit has grown."""
 
 
-def surprises(weights: Vector, losses: Vector, guesses: Vector, unit: float) -> Surprises:
+def scaled_regrets(weights: Vector, losses: Vector, optimism: Vector, unit: float) -> ScaledRegrets:
     """The regrets of a round, in the unit that they are measured in.
 
     0 while no two losses ever differed.
     """
     regrets = weights @ losses - losses
-    expected = weights @ guesses - guesses
+    expected = weights @ optimism - optimism
     grown = max(unit, float(np.abs(regrets - expected).max()))
     scale = grown or 1.0
-    return Surprises(
+    return ScaledRegrets(
         regrets / scale, expected / scale, grown, unit / scale if unit != grown else 1.0
     )
 
@@ -127,20 +127,20 @@ def checked_prior(prior: Vector) -> Vector:
     return prior
 
 
-def normalised(scores: Vector, log_prior: Vector) -> Vector:
+def normalized_weights(scores: Vector, log_prior: Vector) -> Vector:
     """Weights in proportion to e^scores; the prior's where every score is minus infinity."""
     scores = scores if np.isfinite(scores.max()) else log_prior
     weights = np.exp(scores - scores.max())
     return np.asarray(np.maximum(weights / weights.sum(), SMALLEST_WEIGHT))
 
 
-def shared_among_children(weights: Vector, parents: Vector, prior: Vector) -> Vector:
-    """The weights after a fork: each parent's, split as the prior splits its family."""
+def split_among_copies(weights: Vector, parents: Vector, prior: Vector) -> Vector:
+    """The weights after a copy_experts: each parent's, split as the prior splits its family."""
     family = np.bincount(parents, weights=prior)[parents]
     return np.asarray(weights[parents] * prior / family)
 
 
-def consistent(guesses: Vector, weights_for: Callable[[Vector], Vector]) -> Vector:
+def solve_self_consistent(optimism: Vector, weights_for: Callable[[Vector], Vector]) -> Vector:
     r"""Weights p that agree with the regrets which they expect, :math:`\hat r_i = \langle p, m
     \rangle - m_i`.
 
@@ -151,24 +151,24 @@ def consistent(guesses: Vector, weights_for: Callable[[Vector], Vector]) -> Vect
 
     Parameters
     ----------
-    guesses
+    optimism
         m, shape ``(N,)``.
     weights_for
         From expected regrets of shape ``(N,)`` to weights.
     """
-    low, high = float(guesses.min()), float(guesses.max())
+    low, high = float(optimism.min()), float(optimism.max())
     if low == high:
-        return weights_for(np.zeros_like(guesses))
-    for _ in range(HALVINGS):
+        return weights_for(np.zeros_like(optimism))
+    for _ in range(BISECTIONS):
         middle = (low + high) / 2
-        if weights_for(middle - guesses) @ guesses > middle:
+        if weights_for(middle - optimism) @ optimism > middle:
             low = middle
         else:
             high = middle
-    return weights_for((low + high) / 2 - guesses)
+    return weights_for((low + high) / 2 - optimism)
 
 
-def chosen(meta: Any, learning_rate: Any, default: Meta) -> Meta:
+def meta_or_default(meta: Any, learning_rate: Any, default: Meta) -> Meta:
     """The meta that a learner was given, or its default one, which has the learning rate."""
     if meta is None:
         return default
@@ -176,10 +176,12 @@ def chosen(meta: Any, learning_rate: Any, default: Meta) -> Meta:
         raise ValueError(
             "learning_rate is that of the default meta: give meta or learning_rate, not both."
         )
-    if not all(callable(getattr(meta, part, None)) for part in ("start", "learn", "weigh", "fork")):
+    if not all(
+        callable(getattr(meta, part, None)) for part in ("start", "learn", "weigh", "copy_experts")
+    ):
         raise TypeError(
-            "meta must be a meta such as sp.metas.Squint(), with start, learn, weigh and fork; "
-            f"got {arguments.short_repr(meta)}."
+            "meta must be a meta such as sp.metas.Squint(), with start, learn, weigh and "
+            f"copy_experts; got {arguments.short_repr(meta)}."
         )
     return cast(Meta, meta)
 
@@ -208,7 +210,7 @@ def telescoping_with_tail(experts: int) -> Vector:
     return np.asarray(prior)
 
 
-class Parts(NamedTuple):
+class Composition(NamedTuple):
     """The parts of a learner; for a lone expert those of the meta are placeholders."""
 
     domain: Domain
@@ -217,17 +219,17 @@ class Parts(NamedTuple):
     prior: Vector
     """Weights before the first round, shape ``(N,)``."""
     rate: Rate
-    setting: Setting
+    constants: GameConstants
     optimism: Optimism
-    shared: bool = False
+    shared_gradient: bool = False
     """Whether all experts descend along the gradient at the decision."""
-    weighed: bool = True
+    has_meta: bool = True
     """Whether there is a meta; a lone expert has none."""
     grows: bool = False
     """Whether the fastest expert of each kind is forked as rounds go by."""
-    capped: bool = False
+    uses_domain_scale: bool = False
     """Whether the first expert of each kind is capped (``experts.step_sizes``)."""
-    headed: bool = False
+    keeps_dual_sum: bool = False
     """Whether the certificate keeps a vector an expert, the sum of its steps over their sizes."""
-    charge: float = 0.0
+    movement_charge: float = 0.0
     """What the meta charges each expert for the squared distance that it moves; 2L in Sword++."""

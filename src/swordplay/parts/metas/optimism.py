@@ -1,4 +1,4 @@
-r"""Optimism: guesses of the coming gradient :math:`M_{t+1}`, from which each expert's loss is
+r"""Optimism: optimism of the coming gradient :math:`M_{t+1}`, from which each expert's loss is
 guessed.
 
 .. math:: m_{t+1,i} = \langle M_{t+1}, x_{t+1,i} \rangle
@@ -19,29 +19,29 @@ from swordplay.core.types import Gradient, Matrix, Vector
 from swordplay.parts.rates import TIE
 
 TIED = 0.5
-"""The trust in two guesses that were equally wrong."""
+"""The trust in two optimism that were equally wrong."""
 
 
 class OptimismState(NamedTuple):
     """What an optimism rule needs for the next round."""
 
-    candidate: Vector
-    """The replayed gradient, shape ``(d,)``: Mv_t."""
+    replayed_gradient: Vector
+    """The replay_gradient gradient, shape ``(d,)``: Mv_t."""
     difference: float
-    """Dv_t - Ds_t: how much more (or less) the candidate was wrong than a guess of 0."""
+    """Dv_t - Ds_t: how much more (or less) the replayed_gradient was wrong than a guess of 0."""
     magnitude: float
     """Dv_t + Ds_t: what the difference is the difference of."""
     trust: float
-    """beta_t in [0, 1]: the share of the candidate that is guessed."""
+    """beta_t in [0, 1]: the share of the replayed_gradient that is guessed."""
 
     @property
-    def guess(self) -> Vector:
+    def expected_gradient(self) -> Vector:
         """M_t = beta_t Mv_t, shape ``(d,)``."""
-        return self.trust * self.candidate
+        return self.trust * self.replayed_gradient
 
 
 class Optimism(Protocol):
-    """A rule that guesses the coming gradient."""
+    """A rule that optimism the coming gradient."""
 
     def start(self, dim: int) -> OptimismState:
         """Nothing to replay yet: a guess of 0."""
@@ -73,7 +73,7 @@ class Optimism(Protocol):
         ...
 
 
-def replayed(gradient: Gradient, weights: Vector, points: Matrix) -> Vector:
+def replay_gradient(gradient: Gradient, weights: Vector, points: Matrix) -> Vector:
     r"""The last gradient field at the point where the decision will roughly be.
 
     .. math:: \nabla f_t(\bar x_{t+1}), \qquad \bar x_{t+1} = \sum_i p_{t,i}\, x_{t+1,i}
@@ -125,8 +125,8 @@ class VariationOptimism:
         weights: Vector,
         points: Matrix,
     ) -> OptimismState:
-        """The replayed gradient in full."""
-        return state._replace(candidate=replayed(gradient, weights, points))
+        """The replay_gradient gradient in full."""
+        return state._replace(replayed_gradient=replay_gradient(gradient, weights, points))
 
 
 @final
@@ -148,12 +148,12 @@ class LastGradientOptimism:
         points: Matrix,
     ) -> OptimismState:
         """The gradient just seen, in full."""
-        return state._replace(candidate=observed)
+        return state._replace(replayed_gradient=observed)
 
 
 @final
 class LearnedOptimism:
-    r"""Learn which of the two guesses to trust, as in Sword_best.
+    r"""Learn which of the two optimism to trust, as in Sword_best.
 
     .. math:: M_{t+1} = \beta_{t+1} \nabla f_t(\bar x_{t+1}), \qquad
         \beta_{t+1} = \frac{1}{1 + e^{\kappa (D^v_t - D^s_t)}},
@@ -192,15 +192,14 @@ class LearnedOptimism:
         weights: Vector,
         points: Matrix,
     ) -> OptimismState:
-        """Judge the last candidate, then replay the field at the next one."""
-        # Round 1 has candidate 0 and adds |g_1|^2 to both sums, which their difference does not
-        # see.
-        missed = observed - state.candidate
+        """Add the errors of the last replayed gradient, then replay the field."""
+        # Round 1 has a replayed gradient of 0: |g_1|^2 enters both sums and cancels.
+        missed = observed - state.replayed_gradient
         by_variation, by_zero = float(missed @ missed), float(observed @ observed)
         difference = state.difference + by_variation - by_zero
         magnitude = state.magnitude + by_variation + by_zero
         return OptimismState(
-            replayed(gradient, weights, points),
+            replay_gradient(gradient, weights, points),
             difference,
             magnitude,
             trust(self.rate, difference, magnitude),
@@ -210,7 +209,7 @@ class LearnedOptimism:
 def trust(rate: float, difference: float, magnitude: float) -> float:
     """1 / (1 + exp(rate * difference)), in a form that cannot overflow.
 
-    1/2 where the two guesses tie up to rounding.
+    1/2 where the two optimism tie up to rounding.
     """
     if abs(difference) <= TIE * magnitude:
         return TIED

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from swordplay.core.types import Setting, Vector
+from swordplay.core.types import GameConstants, Vector
 from swordplay.parts.metas.meta import SMALLEST_WEIGHT as SMALLEST_WEIGHT
-from swordplay.parts.metas.meta import checked_prior, shared_among_children
-from swordplay.parts.rates import Rate, RateState, Signal
+from swordplay.parts.metas.meta import checked_prior, split_among_copies
+from swordplay.parts.rates import OptimismError, Rate, RateState
 
 
 class HedgeState(NamedTuple):
@@ -21,7 +21,7 @@ class HedgeState(NamedTuple):
     """Sum of the losses of each expert since the meta's (re)start, less their minimum: only
     differences count.
     """
-    guesses: Vector
+    optimism: Vector
     """m_t: the losses that the weights of this round were made for."""
     weights: Vector
     """p_t."""
@@ -42,13 +42,13 @@ class OptimisticHedge:
         + \sum_t \varepsilon_t\, \mathrm{hr}(\ell_t - m_t)^2 - \sum_{t \ge 2} \frac{\|p_t -
           p_{t-1}\|_1^2}{4 \varepsilon_{t-1}}.
 
-    With guesses of 0 this is plain Hedge.
+    With optimism of 0 this is plain Hedge.
 
     Parameters
     ----------
     rate
         How the learning rate :math:`\varepsilon_t` is chosen.
-    setting
+    constants
         The constants that the rate may ask for.
 
     References
@@ -57,13 +57,13 @@ class OptimisticHedge:
     infinity norm because a shift of all losses moves no weight.
     """
 
-    def __init__(self, rate: Rate, setting: Setting) -> None:
+    def __init__(self, rate: Rate, constants: GameConstants) -> None:
         self.rate = rate
-        self.setting = setting
+        self.constants = constants
 
     def settings(self) -> Mapping[str, Any]:
         """The rate, and the constants that it may ask for."""
-        return {"rate": self.rate, **self.setting._asdict()}
+        return {"rate": self.rate, **self.constants._asdict()}
 
     def start(self, prior: Vector) -> HedgeState:
         """Weights equal to the prior."""
@@ -71,10 +71,10 @@ class OptimisticHedge:
         nothing = np.zeros_like(prior)
         log_prior = np.log(prior)
         return HedgeState(
-            log_prior, nothing, nothing, prior, self.rate.start(self.setting, entropy(log_prior))
+            log_prior, nothing, nothing, prior, self.rate.start(self.constants, entropy(log_prior))
         )
 
-    def learn(self, state: HedgeState, losses: Vector, surprise: float) -> HedgeState:
+    def learn(self, state: HedgeState, losses: Vector, gradient_error: float) -> HedgeState:
         """Take in the losses of a round; the weights still stand.
 
         Parameters
@@ -83,22 +83,24 @@ class OptimisticHedge:
             The meta's state in this round.
         losses
             l_t, shape ``(N,)``.
-        surprise
+        gradient_error
             norm(g_t - M_t)^2, for the rates that are tuned by it.
         """
-        signal = Signal(half_range(losses - state.guesses) ** 2, surprise)
-        rate, afresh = self.rate.step(state.rate, signal, self.setting, entropy(state.log_prior))
+        signal = OptimismError(half_range(losses - state.optimism) ** 2, gradient_error)
+        rate, restart = self.rate.step(state.rate, signal, self.constants, entropy(state.log_prior))
         cumulative = (
-            np.zeros_like(losses) if afresh else self.rate.retention * state.cumulative + losses
+            np.zeros_like(losses) if restart else self.rate.decay * state.cumulative + losses
         )
         return state._replace(cumulative=cumulative - cumulative.min(), rate=rate)
 
-    def weigh(self, state: HedgeState, guesses: Vector) -> HedgeState:
-        """The weights of the coming round, for guesses m_{t+1} of shape ``(N,)``."""
-        weights = exponential_weights(state.log_prior, state.cumulative + guesses, state.rate.value)
-        return state._replace(guesses=guesses, weights=weights)
+    def weigh(self, state: HedgeState, optimism: Vector) -> HedgeState:
+        """The weights of the coming round, for optimism m_{t+1} of shape ``(N,)``."""
+        weights = exponential_weights(
+            state.log_prior, state.cumulative + optimism, state.rate.value
+        )
+        return state._replace(optimism=optimism, weights=weights)
 
-    def fork(self, state: HedgeState, parents: Vector, prior: Vector) -> HedgeState:
+    def copy_experts(self, state: HedgeState, parents: Vector, prior: Vector) -> HedgeState:
         """More experts, each with the past of its parent.
 
         A parent's weight is shared among its children.
@@ -115,8 +117,8 @@ class OptimisticHedge:
         return HedgeState(
             np.log(prior),
             state.cumulative[parents],
-            state.guesses[parents],
-            shared_among_children(state.weights, parents, prior),
+            state.optimism[parents],
+            split_among_copies(state.weights, parents, prior),
             state.rate,
         )
 

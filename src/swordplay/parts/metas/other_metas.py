@@ -12,10 +12,10 @@ from swordplay.core import arguments
 from swordplay.core.types import Vector
 from swordplay.parts.metas.meta import (
     checked_prior,
-    consistent,
-    normalised,
-    shared_among_children,
-    surprises,
+    normalized_weights,
+    scaled_regrets,
+    solve_self_consistent,
+    split_among_copies,
 )
 
 SHARE = 0.01
@@ -27,8 +27,8 @@ class FixedShareState(NamedTuple):
 
     log_prior: Vector
     posterior: Vector
-    """Weights after all losses so far and the sharing, before the guesses."""
-    guesses: Vector
+    """Weights after all losses so far and the sharing, before the optimism."""
+    optimism: Vector
     weights: Vector
     """p_t."""
     unit: float
@@ -54,7 +54,7 @@ class FixedShare:
         :math:`\varepsilon`, for losses in units of ``range``; :math:`\sqrt{8 \alpha (1 +
         \ln(N/\alpha))}` unless given, which is best where the leader changes as often as expected.
     range
-        How far the losses of a round (less their guesses) may lie apart, such as D G. Unless given
+        How far the losses of a round (less their optimism) may lie apart, such as D G. Unless given
         it is measured: the largest regret so far.
 
     References
@@ -92,30 +92,38 @@ class FixedShare:
         prior = checked_prior(prior)
         return FixedShareState(np.log(prior), prior, np.zeros_like(prior), prior, self.range or 0.0)
 
-    def learn(self, state: FixedShareState, losses: Vector, surprise: float) -> FixedShareState:
+    def learn(
+        self, state: FixedShareState, losses: Vector, gradient_error: float
+    ) -> FixedShareState:
         """Take in the losses, then share."""
-        unit = surprises(state.weights, losses, state.guesses, state.unit).unit
+        unit = scaled_regrets(state.weights, losses, state.optimism, state.unit).unit
         prior = np.exp(state.log_prior)
         if unit == 0:
             return state
         scores = np.log(state.posterior) - self._rate(len(losses)) * (losses - losses.min()) / unit
-        posterior = (1 - self.share) * normalised(scores, state.log_prior) + self.share * prior
+        posterior = (1 - self.share) * normalized_weights(
+            scores, state.log_prior
+        ) + self.share * prior
         return state._replace(posterior=posterior, unit=unit)
 
-    def weigh(self, state: FixedShareState, guesses: Vector) -> FixedShareState:
+    def weigh(self, state: FixedShareState, optimism: Vector) -> FixedShareState:
         """The weights of the coming round."""
         scores = np.log(state.posterior)
         if state.unit > 0:
-            scores = scores - self._rate(len(guesses)) * (guesses - guesses.min()) / state.unit
-        return state._replace(guesses=guesses, weights=normalised(scores, state.log_prior))
+            scores = scores - self._rate(len(optimism)) * (optimism - optimism.min()) / state.unit
+        return state._replace(
+            optimism=optimism, weights=normalized_weights(scores, state.log_prior)
+        )
 
-    def fork(self, state: FixedShareState, parents: Vector, prior: Vector) -> FixedShareState:
+    def copy_experts(
+        self, state: FixedShareState, parents: Vector, prior: Vector
+    ) -> FixedShareState:
         """More experts, each with a part of its parent's weight."""
         posterior, weights = (
-            shared_among_children(each, parents, prior) for each in (state.posterior, state.weights)
+            split_among_copies(each, parents, prior) for each in (state.posterior, state.weights)
         )
         return FixedShareState(
-            np.log(prior), posterior, state.guesses[parents], weights, state.unit
+            np.log(prior), posterior, state.optimism[parents], weights, state.unit
         )
 
     def _rate(self, experts: int) -> float:
@@ -141,7 +149,7 @@ class AdaNormalHedgeState(NamedTuple):
     """R: sum of r_i = <p, l> - l_i so far, in the unit."""
     magnitudes: Vector
     """C: sum of abs(r_i) so far, in the unit."""
-    guesses: Vector
+    optimism: Vector
     weights: Vector
     """p_t."""
     unit: float
@@ -157,7 +165,7 @@ class AdaNormalHedge:
 
     with regrets in units of ``range``. For every expert :math:`R_i \le \sqrt{3 C_i \ln(B/\pi_i)}`,
     :math:`B = 1 + \tfrac32 \sum_j \pi_j (1 + \ln(1 + C_j))`: ``bounds.ada_normal_hedge``. The
-    guesses of an optimistic learner are not used: this potential has no optimistic form with a
+    optimism of an optimistic learner are not used: this potential has no optimistic form with a
     proof.
 
     Parameters
@@ -190,22 +198,24 @@ class AdaNormalHedge:
         )
 
     def learn(
-        self, state: AdaNormalHedgeState, losses: Vector, surprise: float
+        self, state: AdaNormalHedgeState, losses: Vector, gradient_error: float
     ) -> AdaNormalHedgeState:
         """Add the regrets of the round."""
-        met = surprises(state.weights, losses, np.zeros_like(losses), state.unit)
+        met = scaled_regrets(state.weights, losses, np.zeros_like(losses), state.unit)
         return state._replace(
             regrets=met.shrink * state.regrets + met.regrets,
             magnitudes=met.shrink * state.magnitudes + np.abs(met.regrets),
             unit=met.unit,
         )
 
-    def weigh(self, state: AdaNormalHedgeState, guesses: Vector) -> AdaNormalHedgeState:
-        """The weights of the coming round; the guesses are written down and not used."""
+    def weigh(self, state: AdaNormalHedgeState, optimism: Vector) -> AdaNormalHedgeState:
+        """The weights of the coming round; the optimism are written down and not used."""
         scores = state.log_prior + log_potential_slope(state.regrets, state.magnitudes)
-        return state._replace(guesses=guesses, weights=normalised(scores, state.log_prior))
+        return state._replace(
+            optimism=optimism, weights=normalized_weights(scores, state.log_prior)
+        )
 
-    def fork(
+    def copy_experts(
         self, state: AdaNormalHedgeState, parents: Vector, prior: Vector
     ) -> AdaNormalHedgeState:
         """More experts, each with the past of its parent."""
@@ -213,8 +223,8 @@ class AdaNormalHedge:
             np.log(prior),
             state.regrets[parents],
             state.magnitudes[parents],
-            state.guesses[parents],
-            shared_among_children(state.weights, parents, prior),
+            state.optimism[parents],
+            split_among_copies(state.weights, parents, prior),
             state.unit,
         )
 
@@ -244,10 +254,10 @@ class AdaptMLProdState(NamedTuple):
     log_products: Vector
     """Logarithms of the experts' products w."""
     squares: Vector
-    """V: sum of squared surprises (r_i - rhat_i)^2 so far, in the unit."""
+    """V: sum of squared scaled_regrets (r_i - rhat_i)^2 so far, in the unit."""
     rates: Vector
     """eta_i of the coming round."""
-    guesses: Vector
+    optimism: Vector
     weights: Vector
     """p_t."""
     unit: float
@@ -264,20 +274,20 @@ class AdaptMLProd:
         \quad p_{t,i} \propto \eta_{t,i} w_{t,i} e^{\eta_{t,i} \hat r_{t,i}}
 
     :math:`V_i = \sum (r_{s,i} - \hat r_{s,i})^2`, where :math:`\hat r` are the regrets that the
-    guesses expect (0 without optimism), all in units of ``range``. Regret of order :math:`\sqrt{V_i
-    \ln N}`: ``bounds.adapt_ml_prod``.
+    optimism predicts (0 without optimism), all in units of ``range``. Regret of order
+    :math:`\sqrt{V_i \ln N}`: ``bounds.adapt_ml_prod``.
 
     Parameters
     ----------
     range
-        How far the losses of a round (less their guesses) may lie apart, such as D G, and twice
-        that with guesses. Unless given it is measured: the largest surprise so far; the bound is
-        proved for a range that is given.
+        Bound on the differences of the losses of a round (less their optimism), such as D G, and
+        twice that with optimism. Unless given it is measured: the largest difference so far. The
+        bound is proved for a range that is given.
 
     References
     ----------
-    Gaillard, Stoltz, van Erven (2014), "A second-order bound with excess losses"; with guesses Wei,
-    Hong, Lu (2016).
+    Gaillard, Stoltz, van Erven (2014), "A second-order bound with excess losses"; with optimism:
+    Wei, Hong, Lu (2016).
     """
 
     def __init__(self, *, range: float | None = None) -> None:
@@ -299,9 +309,11 @@ class AdaptMLProd:
             np.log(prior), np.log(prior), nothing, rates, nothing, prior, self.range or 0.0
         )
 
-    def learn(self, state: AdaptMLProdState, losses: Vector, surprise: float) -> AdaptMLProdState:
+    def learn(
+        self, state: AdaptMLProdState, losses: Vector, gradient_error: float
+    ) -> AdaptMLProdState:
         """Multiply, and shrink the rates."""
-        met = surprises(state.weights, losses, state.guesses, state.unit)
+        met = scaled_regrets(state.weights, losses, state.optimism, state.unit)
         squares = met.shrink**2 * state.squares + (met.regrets - met.expected) ** 2
         rates = np.minimum(state.rates, _rates(squares, len(losses)))
         won = np.log1p(state.rates * (met.regrets - met.expected)) + state.rates * met.expected
@@ -312,17 +324,21 @@ class AdaptMLProd:
             unit=met.unit,
         )
 
-    def weigh(self, state: AdaptMLProdState, guesses: Vector) -> AdaptMLProdState:
+    def weigh(self, state: AdaptMLProdState, optimism: Vector) -> AdaptMLProdState:
         """The weights of the coming round."""
         scores = np.log(state.rates) + state.log_products
         unit = state.unit or 1.0
-        weights = consistent(
-            guesses,
-            lambda expected: normalised(scores + state.rates * expected / unit, state.log_prior),
+        weights = solve_self_consistent(
+            optimism,
+            lambda expected: normalized_weights(
+                scores + state.rates * expected / unit, state.log_prior
+            ),
         )
-        return state._replace(guesses=guesses, weights=weights)
+        return state._replace(optimism=optimism, weights=weights)
 
-    def fork(self, state: AdaptMLProdState, parents: Vector, prior: Vector) -> AdaptMLProdState:
+    def copy_experts(
+        self, state: AdaptMLProdState, parents: Vector, prior: Vector
+    ) -> AdaptMLProdState:
         """More experts, each with the past of its parent."""
         family = np.bincount(parents, weights=prior)[parents]
         return AdaptMLProdState(
@@ -330,8 +346,8 @@ class AdaptMLProd:
             state.log_products[parents] + np.log(prior / family),
             state.squares[parents],
             state.rates[parents],
-            state.guesses[parents],
-            shared_among_children(state.weights, parents, prior),
+            state.optimism[parents],
+            split_among_copies(state.weights, parents, prior),
             state.unit,
         )
 
@@ -360,8 +376,8 @@ class SquintState(NamedTuple):
     regrets: Vector
     """R: sum of the regrets r_i so far, in the unit."""
     squares: Vector
-    """V: sum of squared surprises (r_i - rhat_i)^2 so far, in the unit."""
-    guesses: Vector
+    """V: sum of squared scaled_regrets (r_i - rhat_i)^2 so far, in the unit."""
+    optimism: Vector
     weights: Vector
     """p_t."""
     unit: float
@@ -375,15 +391,15 @@ class Squint:
     .. math:: p_{t+1,i} \propto \pi_i \int_0^{1/2} e^{\eta (R_i + \hat r_i) - \eta^2 V_i}\, d\eta,
         \qquad R_i = \sum_s r_{s,i}, \quad V_i = \sum_s (r_{s,i} - \hat r_{s,i})^2
 
-    :math:`\hat r` are the regrets that the guesses expect (0 without optimism), all in units of
+    :math:`\hat r` are the regrets that the optimism expect (0 without optimism), all in units of
     ``range``. Regret of order :math:`\sqrt{V_i (\ln(1/\pi_i) + \ln\ln T)}`: ``bounds.squint``.
 
     Parameters
     ----------
     range
-        How far the losses of a round (less their guesses) may lie apart, such as D G, and twice
-        that with guesses. Unless given it is measured: the largest surprise so far; the bound is
-        proved for a range that is given.
+        Bound on the differences of the losses of a round (less their optimism), such as D G, and
+        twice that with optimism. Unless given it is measured: the largest difference so far. The
+        bound is proved for a range that is given.
 
     References
     ----------
@@ -407,16 +423,16 @@ class Squint:
         nothing = np.zeros_like(prior)
         return SquintState(np.log(prior), nothing, nothing, nothing, prior, self.range or 0.0)
 
-    def learn(self, state: SquintState, losses: Vector, surprise: float) -> SquintState:
+    def learn(self, state: SquintState, losses: Vector, gradient_error: float) -> SquintState:
         """Add the regrets of the round."""
-        met = surprises(state.weights, losses, state.guesses, state.unit)
+        met = scaled_regrets(state.weights, losses, state.optimism, state.unit)
         return state._replace(
             regrets=met.shrink * state.regrets + met.regrets,
             squares=met.shrink**2 * state.squares + (met.regrets - met.expected) ** 2,
             unit=met.unit,
         )
 
-    def weigh(self, state: SquintState, guesses: Vector) -> SquintState:
+    def weigh(self, state: SquintState, optimism: Vector) -> SquintState:
         """The weights of the coming round."""
         unit = state.unit or 1.0  # nothing was met where it is 0
 
@@ -425,18 +441,20 @@ class Squint:
                 log_integral(R, V)
                 for R, V in zip(state.regrets + expected / unit, state.squares, strict=True)
             ]
-            return normalised(state.log_prior + np.array(scores), state.log_prior)
+            return normalized_weights(state.log_prior + np.array(scores), state.log_prior)
 
-        return state._replace(guesses=guesses, weights=consistent(guesses, weights_for))
+        return state._replace(
+            optimism=optimism, weights=solve_self_consistent(optimism, weights_for)
+        )
 
-    def fork(self, state: SquintState, parents: Vector, prior: Vector) -> SquintState:
+    def copy_experts(self, state: SquintState, parents: Vector, prior: Vector) -> SquintState:
         """More experts, each with the past of its parent."""
         return SquintState(
             np.log(prior),
             state.regrets[parents],
             state.squares[parents],
-            state.guesses[parents],
-            shared_among_children(state.weights, parents, prior),
+            state.optimism[parents],
+            split_among_copies(state.weights, parents, prior),
             state.unit,
         )
 

@@ -1,4 +1,4 @@
-"""Streams: losses in their order in time, with what is known about the world that made them."""
+"""Streams of losses: tables, seeded drifting worlds, and the instances of the paper."""
 
 from swordplay.parts.streams import drift
 from swordplay.parts.streams import paper_instances as paper

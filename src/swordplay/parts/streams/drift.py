@@ -1,26 +1,26 @@
-r"""Worlds that drift: seeded streams whose comparators are known, because the stream was made from
-them.
+r"""Seeded random streams whose target drifts, with known comparators.
 
-Every generator plants a sequence :math:`u_t` in a ball, draws a direction :math:`a_t` of length 1
-for each round and answers with a noisy target:
+Every generator draws a sequence of comparators :math:`u_t` in a ball and, for each round, a vector
+of features :math:`a_t` of length 1. The target is that of the comparator with noise:
 
 - ``loss="squared"`` or ``"huber"``: :math:`y_t = \langle a_t, u_t \rangle + \text{noise} \cdot
   z_t`, z standard normal;
 - ``loss="logistic"``: the label is 1 where :math:`\langle a_t, u_t \rangle > 0`, flipped with
   probability ``noise``.
 
-All have smoothness at most 1. They differ in how the comparators move. Options that all share:
+All losses have smoothness at most 1. The generators differ in how the comparators move. Parameters
+of all generators:
 
 rounds, dim
     T and d.
 radius
-    Of the ball around the origin that decisions live in.
+    Radius of the ball around the origin that is the domain.
 noise
-    How far targets stray from the comparator's own prediction.
+    Standard deviation of the targets, or share of flipped labels.
 loss, threshold
     As in :class:`~swordplay.LinearStream`.
 seed
-    The same seed, the same stream.
+    Seed of the random numbers; equal seeds give equal streams.
 """
 
 from __future__ import annotations
@@ -34,10 +34,12 @@ from swordplay.core.types import Matrix, Vector
 from swordplay.parts.domains import Ball
 from swordplay.parts.streams.linear import LossName, PlantedStream
 
-REACH = 0.8
-"""Comparators that stay at one distance from the origin stay at this share of the radius: inside,
-so that a noiseless
-loss has its minimum there, and far enough out for a move to be worth following."""
+COMPARATOR_RADIUS = 0.8
+"""Distance of comparators from the origin, as a fraction of the radius.
+
+Comparators are inside the ball, so that a loss without noise has its minimum there, and far enough
+from the centre for their moves to change the losses.
+"""
 
 
 def rotation(
@@ -51,8 +53,9 @@ def rotation(
     threshold: float = 1.0,
     seed: int = 0,
 ) -> PlantedStream:
-    r"""A target that circles slowly in one plane: :math:`P_T` close to :math:`2 \pi \cdot 0.8\, r
-    \cdot` ``turns``.
+    r"""Comparators that move on a circle at constant speed.
+
+    The path length :math:`P_T` is close to :math:`2 \pi \cdot 0.8\, r \cdot` ``turns``.
 
     Parameters
     ----------
@@ -68,13 +71,16 @@ def rotation(
     ((100, 2), True)
     """
     T, d = arguments.integer("rounds", rounds), arguments.integer("dim", dim, least=2)
-    rng, domain = _world(seed), Ball(d, radius)
+    rng, domain = _generator(seed), Ball(d, radius)
     angles = 2 * np.pi * arguments.real("turns", turns) * np.arange(T) / T
     plane = np.linalg.qr(rng.normal(size=(d, 2)))[0]
     comparators = (
-        REACH * domain.radius * np.stack([np.cos(angles), np.sin(angles)], axis=1) @ plane.T
+        COMPARATOR_RADIUS
+        * domain.radius
+        * np.stack([np.cos(angles), np.sin(angles)], axis=1)
+        @ plane.T
     )
-    return _answered(rng, domain, comparators, _directions(rng, T, d), noise, loss, threshold)
+    return _with_targets(rng, domain, comparators, _directions(rng, T, d), noise, loss, threshold)
 
 
 def random_walk(
@@ -88,23 +94,23 @@ def random_walk(
     threshold: float = 1.0,
     seed: int = 0,
 ) -> PlantedStream:
-    """A target that strolls about and never leaves the ball.
+    """Comparators that make a random walk within the ball.
 
     Parameters
     ----------
     rounds, dim, radius, noise, loss, threshold, seed
         See the module.
     step
-        Length of the move of each round (less where the ball stops it).
+        Length of the move of each round (less where it is projected onto the ball).
     """
     T, d = arguments.integer("rounds", rounds), arguments.integer("dim", dim)
-    rng, domain = _world(seed), Ball(d, radius)
+    rng, domain = _generator(seed), Ball(d, radius)
     moves = arguments.nonnegative("step", step) * _directions(rng, T, d)
     comparators = np.empty((T, d))
-    comparators[0] = _places(rng, domain, 1)[0]
+    comparators[0] = _random_points(rng, domain, 1)[0]
     for t in range(1, T):
         comparators[t] = domain.project(comparators[t - 1] + moves[t])
-    return _answered(rng, domain, comparators, _directions(rng, T, d), noise, loss, threshold)
+    return _with_targets(rng, domain, comparators, _directions(rng, T, d), noise, loss, threshold)
 
 
 def jumps(
@@ -118,7 +124,7 @@ def jumps(
     threshold: float = 1.0,
     seed: int = 0,
 ) -> PlantedStream:
-    """A target that stands still and then, without warning, stands elsewhere.
+    """Comparators that are constant between jumps to random points.
 
     Parameters
     ----------
@@ -128,9 +134,9 @@ def jumps(
         Rounds between two jumps.
     """
     T, d = arguments.integer("rounds", rounds), arguments.integer("dim", dim)
-    rng, domain = _world(seed), Ball(d, radius)
+    rng, domain = _generator(seed), Ball(d, radius)
     comparators = _jumping(rng, domain, T, arguments.integer("every", every))
-    return _answered(rng, domain, comparators, _directions(rng, T, d), noise, loss, threshold)
+    return _with_targets(rng, domain, comparators, _directions(rng, T, d), noise, loss, threshold)
 
 
 def noise_then_jumps(
@@ -144,9 +150,9 @@ def noise_then_jumps(
     threshold: float = 1.0,
     seed: int = 0,
 ) -> PlantedStream:
-    """A loud half in which nothing moves, then a silent half of jumps.
+    """Noise with a constant comparator, then jumps without noise.
 
-    The first half teaches small steps, the second needs large ones at once.
+    Small steps are best in the first half, large ones in the second.
 
     Parameters
     ----------
@@ -155,15 +161,15 @@ def noise_then_jumps(
     every
         Rounds between two jumps of the second half.
     noise
-        Of the first half; the second has none. At most 1 for the logistic loss.
+        Noise of the first half; the second has none. At most 1 for the logistic loss.
     """
-    T, d, loud, quiet, rng, domain = _halves(rounds, dim, radius, seed)
-    still = np.repeat(_places(rng, domain, 1), loud, axis=0)
+    T, d, noisy, quiet, rng, domain = _halves(rounds, dim, radius, seed)
+    still = np.repeat(_random_points(rng, domain, 1), noisy, axis=0)
     comparators = np.concatenate(
         [still, _jumping(rng, domain, quiet, arguments.integer("every", every))]
     )
-    levels = np.repeat([_level(noise, loss), 0.0], [loud, quiet])
-    return _answered(rng, domain, comparators, _directions(rng, T, d), levels, loss, threshold)
+    levels = np.repeat([_noise_level(noise, loss), 0.0], [noisy, quiet])
+    return _with_targets(rng, domain, comparators, _directions(rng, T, d), levels, loss, threshold)
 
 
 def jumps_then_noise(
@@ -177,9 +183,9 @@ def jumps_then_noise(
     threshold: float = 1.0,
     seed: int = 0,
 ) -> PlantedStream:
-    """A silent half of jumps, then a loud half in which nothing moves.
+    """Jumps without noise, then noise with a constant comparator.
 
-    The first half teaches large steps, which the second punishes.
+    Large steps are best in the first half, small ones in the second.
 
     Parameters
     ----------
@@ -188,13 +194,13 @@ def jumps_then_noise(
     every
         Rounds between two jumps of the first half.
     noise
-        Of the second half; the first has none. At most 1 for the logistic loss.
+        Noise of the second half; the first has none. At most 1 for the logistic loss.
     """
-    T, d, quiet, loud, rng, domain = _halves(rounds, dim, radius, seed)
+    T, d, quiet, noisy, rng, domain = _halves(rounds, dim, radius, seed)
     moving = _jumping(rng, domain, quiet, arguments.integer("every", every))
-    still = np.repeat(moving[-1:] if quiet else _places(rng, domain, 1), loud, axis=0)
-    levels = np.repeat([0.0, _level(noise, loss)], [quiet, loud])
-    return _answered(
+    still = np.repeat(moving[-1:] if quiet else _random_points(rng, domain, 1), noisy, axis=0)
+    levels = np.repeat([0.0, _noise_level(noise, loss)], [quiet, noisy])
+    return _with_targets(
         rng,
         domain,
         np.concatenate([moving, still]),
@@ -216,11 +222,11 @@ def adversarial_alternation(
     threshold: float = 1.0,
     seed: int = 0,
 ) -> PlantedStream:
-    """A target that swaps between two opposite points: whoever replays the last loss is always
-    late.
+    """Comparators that alternate between two opposite points.
 
-    All rounds ask along the same direction, so the path length is of order T / ``every`` and
-    standing still between the two points is the best fixed answer.
+    A learner that minimises the last loss is wrong in every round after a swap. All rounds have the
+    same features; the path length is of order T / ``every``, and the best fixed decision is the
+    point between the two.
 
     Parameters
     ----------
@@ -230,44 +236,46 @@ def adversarial_alternation(
         Rounds between two swaps.
     """
     T, d = arguments.integer("rounds", rounds), arguments.integer("dim", dim)
-    rng, domain = _world(seed), Ball(d, radius)
+    rng, domain = _generator(seed), Ball(d, radius)
     direction = _directions(rng, 1, d)
     sides = np.where(np.arange(T) // arguments.integer("every", every) % 2 == 0, 1.0, -1.0)
-    comparators = REACH * domain.radius * sides[:, None] * direction
-    return _answered(
+    comparators = COMPARATOR_RADIUS * domain.radius * sides[:, None] * direction
+    return _with_targets(
         rng, domain, comparators, np.repeat(direction, T, axis=0), noise, loss, threshold
     )
 
 
-def _world(seed: int) -> np.random.Generator:
+def _generator(seed: int) -> np.random.Generator:
     return np.random.default_rng(arguments.integer("seed", seed, least=0))
 
 
 def _halves(
     rounds: int, dim: int, radius: float, seed: int
 ) -> tuple[int, int, int, int, np.random.Generator, Ball]:
-    """T, d, the lengths of the two halves, and the world."""
+    """Checked T and d, the lengths of the two halves, the generator and the domain."""
     T, d = arguments.integer("rounds", rounds), arguments.integer("dim", dim)
-    return T, d, T // 2, T - T // 2, _world(seed), Ball(d, radius)
+    return T, d, T // 2, T - T // 2, _generator(seed), Ball(d, radius)
 
 
 def _directions(rng: np.random.Generator, count: int, dim: int) -> Matrix:
-    """Directions of length 1, none preferred; shape ``(count, dim)``."""
+    """Uniformly distributed unit vectors, shape ``(count, dim)``."""
     draws = rng.normal(size=(count, dim))
     return np.asarray(draws / np.linalg.norm(draws, axis=1, keepdims=True))
 
 
-def _places(rng: np.random.Generator, domain: Ball, count: int) -> Matrix:
-    """Points at ``REACH`` of the radius, shape ``(count, d)``."""
-    return REACH * domain.radius * _directions(rng, count, domain.dim)
+def _random_points(rng: np.random.Generator, domain: Ball, count: int) -> Matrix:
+    """Random points at ``COMPARATOR_RADIUS`` times the radius, shape ``(count, d)``."""
+    return COMPARATOR_RADIUS * domain.radius * _directions(rng, count, domain.dim)
 
 
 def _jumping(rng: np.random.Generator, domain: Ball, rounds: int, every: int) -> Matrix:
-    places = _places(rng, domain, -(-rounds // every))
-    return np.repeat(places, every, axis=0)[:rounds]
+    """Comparators that jump to a random point every so many rounds, shape ``(rounds, d)``."""
+    points = _random_points(rng, domain, -(-rounds // every))
+    return np.repeat(points, every, axis=0)[:rounds]
 
 
-def _level(noise: Any, loss: str) -> float:
+def _noise_level(noise: Any, loss: str) -> float:
+    """Check the noise: not negative, and at most 1 for labels."""
     level = arguments.nonnegative("noise", noise)
     if loss == "logistic" and level > 1:
         raise ValueError(
@@ -277,7 +285,7 @@ def _level(noise: Any, loss: str) -> float:
     return level
 
 
-def _answered(
+def _with_targets(
     rng: np.random.Generator,
     domain: Ball,
     comparators: Matrix,
@@ -286,9 +294,11 @@ def _answered(
     loss: LossName,
     threshold: float,
 ) -> PlantedStream:
-    """The stream that asks along ``features`` and answers for the comparators."""
+    """Stream whose targets are the predictions of the comparators with noise."""
     levels = (
-        noise if isinstance(noise, np.ndarray) else np.full(len(comparators), _level(noise, loss))
+        noise
+        if isinstance(noise, np.ndarray)
+        else np.full(len(comparators), _noise_level(noise, loss))
     )
     predictions = np.einsum("ij,ij->i", features, comparators)
     if loss == "logistic":

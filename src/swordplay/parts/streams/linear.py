@@ -15,10 +15,10 @@ from swordplay.core.types import Array, Domain, Loss, Matrix, Vector
 from swordplay.parts.losses import HuberLoss, LinearLoss, LogisticLoss, PinballLoss, SquaredLoss
 
 LossName = Literal["squared", "logistic", "huber"]
-"""Losses that a planted comparator answers for."""
+"""Losses for which :class:`PlantedStream` has comparators."""
 
-CHUNK_NUMBERS = 1 << 22
-"""Entries of a sparse table that are written out at a time."""
+DENSE_ENTRIES = 1 << 22
+"""Number of entries of a sparse table that are converted to a dense array at a time."""
 
 _FAMILIES: dict[str, type[LinearLoss]] = {
     "squared": SquaredLoss,
@@ -27,23 +27,24 @@ _FAMILIES: dict[str, type[LinearLoss]] = {
     "pinball": PinballLoss,
 }
 
-_STEEPNESS: dict[str, Callable[[Vector, float], Vector]] = {
+_SLOPE_OF_VALUE: dict[str, Callable[[Vector, float], Vector]] = {
     "squared": lambda values, threshold: np.sqrt(2.0 * values),  # |r| from r^2 / 2
     "huber": lambda values, threshold: np.minimum(np.sqrt(2.0 * values), threshold),
     "logistic": lambda values, threshold: -np.expm1(-values),  # the share of the wrong label
 }
-"""Magnitude of the slope of φ where φ has given values, by family.
+"""Magnitude of the slope of φ as a function of φ (and of Huber's threshold), by family."""
 
-The second argument is Huber's threshold.
-"""
+NORM_ROWS = 1024
+"""Number of sparse rows whose squares are in memory at once."""
 
-CHUNK = 1024
-"""Sparse rows whose squares are formed at once."""
+BATCHED_LOSSES = (SquaredLoss, LogisticLoss, HuberLoss)
+"""Losses whose φ accepts an array of targets beside an array of predictions."""
 
 
 class LinearStream:
-    r"""A table as a stream: row t is the loss :math:`f_t(x) = \varphi(\langle a_t, x \rangle,
-    y_t)`.
+    r"""A table as a stream: row t is the loss of a linear prediction.
+
+    .. math:: f_t(x) = \varphi(\langle a_t, x \rangle, y_t)
 
     Parameters
     ----------
@@ -55,12 +56,13 @@ class LinearStream:
     loss
         ``"squared"``, ``"logistic"`` (targets 0 or 1), ``"huber"`` or ``"pinball"``.
     threshold
-        Where the Huber loss turns linear.
+        Residual at which the Huber loss turns linear.
     level
-        Which quantile the pinball loss asks for, between 0 and 1.
+        Quantile of the pinball loss, between 0 and 1.
     on_bad
-        What to do with a row that is not finite, or whose target is no label: ``"raise"`` names the
-        first one and its column, ``"skip"`` leaves them out and lists them in ``skipped``.
+        Treatment of rows that are not finite, or whose target is not a label: ``"raise"`` raises an
+        error that names the first one and its column, ``"skip"`` leaves them out and lists them in
+        ``skipped``.
 
     Examples
     --------
@@ -100,7 +102,7 @@ class LinearStream:
                 "float first."
             )
         self.targets: Vector = _real_column(targets)
-        rows, self.dim = _two(self.features.shape)
+        rows, self.dim = _rows_and_columns(self.features.shape)
         if rows != len(self.targets):
             raise ValueError(
                 f"targets must have one entry per row of features ({rows}), got "
@@ -110,9 +112,7 @@ class LinearStream:
             raise ValueError("features must have at least one column, got none.")
         bad = self._bad_rows()
         self.skipped: Any = np.flatnonzero(bad) if on_bad == "skip" else np.empty(0, dtype=np.int64)
-        """Numbers of the rows that were left out because something in them is not finite (or not
-        a label).
-        """
+        """Indices of the rows that were left out: not finite, or a target that is not a label."""
         if on_bad == "skip" and bad.any():
             self.features, self.targets = self.features[~bad], self.targets[~bad]
         elif bad.any():
@@ -130,7 +130,7 @@ class LinearStream:
             yield make(self._row(t), target, **self._settings)
 
     def __getitem__(self, rows: slice) -> LinearStream:
-        """Some of the rounds, in order."""
+        """Return the stream of a slice of the rounds."""
         if not isinstance(rows, slice):
             raise TypeError(
                 f"rows must be a slice such as stream[100:200], got {arguments.short_repr(rows)}."
@@ -145,25 +145,26 @@ class LinearStream:
 
     @property
     def family(self) -> type[LinearLoss]:
-        """The class of the losses."""
+        """Class of the losses."""
         return _FAMILIES[self.loss]
 
     @property
     def smoothness(self) -> float:
-        """Smallest L that serves every round; infinite for the pinball loss."""
+        """Largest smoothness L of a round; infinite for the pinball loss."""
         if np.isinf(self.family.curvature):
             return np.inf
         return self.family.curvature * float(self._squared_norms().max(initial=0.0))
 
     def gradient_bound(self, domain: Domain) -> float:
-        r"""Smallest G that serves every round: :math:`\max_t \|a_t\| \max_{x \in X}
-        |\varphi'(\langle a_t, x \rangle, y_t)|`.
+        r"""Largest norm G of a gradient of any round at any point of the domain.
 
-        Exact: a convex φ has its steepest slopes at the ends of the range of predictions, which the
-        domain's support function gives.
+        .. math:: G = \max_t \|a_t\| \max_{x \in X} |\varphi'(\langle a_t, x \rangle, y_t)|
+
+        The value is exact: a convex φ is steepest at an end of the range of predictions, and the
+        support function of the domain gives both ends.
         """
         low, high = np.empty(len(self)), np.empty(len(self))
-        step = max(1, CHUNK_NUMBERS // self.dim)  # sparse rows are written out a few at a time
+        step = max(1, DENSE_ENTRIES // self.dim)
         for first in range(0, len(self), step):
             rows = self.features[first : first + step]
             dense = np.asarray(rows.toarray() if self.sparse else rows, dtype=np.float64)
@@ -179,16 +180,22 @@ class LinearStream:
         return self._squared_norms()
 
     def steepest(self, losses: Vector, squared_norms: Vector, predictions: Vector) -> float:
-        """Norm of the longest gradient at decisions that had these losses and predictions, shapes
-        ``(T,)``.
+        """Largest norm of a gradient at decisions with these losses and predictions.
 
-        The slope of φ follows from φ, but for the pinball loss, whose two slopes have values in
-        common.
+        The slope of φ is computed from the value of φ; for the pinball loss, whose value does not
+        determine the slope, from the prediction.
+
+        Parameters
+        ----------
+        losses, squared_norms, predictions
+            f_t(x_t), squared norms of the rows, and predictions of the decisions, shapes ``(T,)``.
         """
         if self.loss == "pinball":
             slopes = np.abs(self._each("slope", predictions))
         else:
-            slopes = _STEEPNESS[self.loss](np.asarray(losses, dtype=np.float64), self.threshold)
+            slopes = _SLOPE_OF_VALUE[self.loss](
+                np.asarray(losses, dtype=np.float64), self.threshold
+            )
         return float((slopes * np.sqrt(squared_norms)).max(initial=0.0))
 
     def values(self, decisions: Matrix) -> Vector:
@@ -208,13 +215,13 @@ class LinearStream:
         return self.values_of(predictions)
 
     def values_of(self, predictions: Array) -> Vector:
-        """φ(z_t, y_t) for predictions z_t of shape ``(T,)``, however they were made."""
+        """φ(z_t, y_t) for predictions z_t of shape ``(T,)``."""
         return self._each("phi", predictions)
 
     def _each(self, what: Literal["phi", "slope"], predictions: Array) -> Vector:
-        """φ or its slope, each round with its own target."""
-        # The losses are elementwise in prediction and target, so one loss with all targets is all
-        # losses at once.
+        """Values or slopes of φ at one prediction per round."""
+        # φ works element by element in prediction and target, so that one loss object that holds
+        # the array of all targets evaluates all rounds at once.
         every = self.family.trusted(np.ones(1), self.targets, **self._settings)  # type: ignore[arg-type]
         function: Callable[[Array], Array] = getattr(every, what)
         return function(predictions)
@@ -222,7 +229,7 @@ class LinearStream:
     def _row(self, t: int) -> Vector:
         row = self.features[[t]].toarray()[0] if self.sparse else self.features[t]
         clean = np.asarray(row, dtype=np.float64).view()
-        clean.flags.writeable = False  # the table is the user's
+        clean.flags.writeable = False  # a view of the user's table
         return clean
 
     def _squared_norms(self) -> Vector:
@@ -231,7 +238,7 @@ class LinearStream:
         return np.asarray(np.einsum("ij,ij->i", self.features, self.features, dtype=np.float64))
 
     def _bad_rows(self) -> NDArray[np.bool_]:
-        """Which rows cannot be played."""
+        """Mask of the rows that are not finite or whose target is not a label."""
         bad = ~np.isfinite(self.targets)
         if self.loss == "logistic":
             bad |= ~np.isin(self.targets, (0.0, 1.0))
@@ -242,7 +249,7 @@ class LinearStream:
         return np.asarray(bad)
 
     def _complaint(self, row: int) -> str:
-        """What is wrong with a row."""
+        """Error message for a bad row."""
         entries = self._row(row)
         if not np.isfinite(entries).all():
             column = int((~np.isfinite(entries)).argmax())
@@ -257,88 +264,16 @@ class LinearStream:
         return f"{what}. Repair the row, or leave such rows out with on_bad='skip'."
 
 
-def _real_csr(value: Any) -> Any:
-    """A CSR matrix of floats whose indices lie inside it.
-
-    Scipy itself does not look, and the engine must not stumble.
-    """
-    arguments.check_sparse_indices("features", value)
-    rows = value.tocsr()
-    if rows.dtype.kind not in "fiub":
-        raise TypeError(
-            f"features must hold real numbers, got dtype {rows.dtype}. Convert it to float first."
-        )
-    arguments.check_sparse_indices("features", rows)
-    return rows if rows.dtype in (np.float32, np.float64) else rows.astype(np.float64)
-
-
-def _real_table(value: Any) -> Any:
-    """A two-dimensional array of real numbers in its own order, and in single precision if it
-    came so: no copy.
-    """
-    raw = arguments.without_mask("features", value)
-    if raw.dtype.kind not in "fiub":
-        raise TypeError(
-            f"features must hold real numbers, got dtype {raw.dtype}. Convert it to float first."
-        )
-    return raw if raw.dtype == np.float32 else np.asarray(raw, dtype=np.float64)
-
-
-def _real_column(value: Any) -> Vector:
-    """A one-dimensional array of doubles."""
-    raw = arguments.without_mask("targets", value)
-    if raw.dtype.kind not in "fiub":
-        raise TypeError(
-            f"targets must hold real numbers, got dtype {raw.dtype}. Convert it to float first."
-        )
-    if raw.ndim != 1:
-        raise ValueError(
-            f"targets must have 1 dimension(s), got shape {raw.shape}. Give one number per row."
-        )
-    return np.asarray(raw, dtype=np.float64)
-
-
-def _two(shape: tuple[int, ...]) -> tuple[int, int]:
-    """Rows and columns of a table."""
-    if len(shape) != 2:
-        raise ValueError(f"features must have shape (T, d), got {shape}. Give one row per round.")
-    return shape[0], shape[1]
-
-
-def _squared_norms_of(table: Any) -> Vector:
-    """Squared norm of each row of a CSR matrix, some rows at a time: the squares of all at once
-    would not stay near.
-    """
-    if (
-        not table.has_canonical_format
-    ):  # entries that stand twice are added up before they are squared
-        table = table.copy()
-        table.sum_duplicates()
-    answer = np.zeros(table.shape[0])
-    starts = table.indptr
-    for first in range(0, len(answer), CHUNK):
-        last = min(first + CHUNK, len(answer))
-        entries = table.data[starts[first] : starts[last]]
-        filled = first + np.flatnonzero(np.diff(starts[first : last + 1]))
-        if len(filled):
-            with np.errstate(
-                over="ignore"
-            ):  # rows of such numbers are refused by whoever plays them
-                squares = np.multiply(entries, entries, dtype=np.float64)
-                answer[filled] = np.add.reduceat(squares, starts[filled] - starts[first])
-    return answer
-
-
 @final
 class PlantedStream(LinearStream):
-    """A linear stream with the domain it is meant for and a comparator sequence worth tracking.
+    """A linear stream with known comparators and the domain that they lie in.
 
     Parameters
     ----------
     features, targets, loss, threshold
         As in :class:`LinearStream`.
     domain
-        Where decisions live.
+        X, the domain of decisions.
     comparators
         u_t, shape ``(T, d)``, all in the domain.
     """
@@ -353,9 +288,7 @@ class PlantedStream(LinearStream):
         comparators: Any,
         threshold: float = 1.0,
     ) -> None:
-        arguments.one_of(
-            "loss", loss, get_args(LossName)
-        )  # of the pinball loss, no comparator is planted
+        arguments.one_of("loss", loss, get_args(LossName))  # not the pinball loss
         super().__init__(features, targets, loss, threshold=threshold)
         self.domain = domain
         self.comparators: Matrix = arguments.array("comparators", comparators, ndim=2)
@@ -372,22 +305,18 @@ class PlantedStream(LinearStream):
             )
 
 
-FAMILIES = (SquaredLoss, LogisticLoss, HuberLoss)
-"""Losses whose φ works element by element in prediction and target alike."""
-
-
 @dataclass(frozen=True)
 class Rows:
-    r"""Rounds :math:`f_t(x) = \varphi(\langle a_t, x \rangle, y_t)` that share φ.
+    r"""Rounds with one φ, :math:`f_t(x) = \varphi(\langle a_t, x \rangle, y_t)`, as arrays.
 
     Attributes
     ----------
     features
         :math:`a_t` as rows, shape ``(T, d)``: dense, or scipy CSR.
     targets
-        :math:`y_t`, shape ``(T,)``, or ``(B, m)`` once the rounds are folded into blocks.
+        :math:`y_t`, shape ``(T,)``, or ``(B, m)`` for B blocks of m rounds.
     family
-        Any loss of the family: it lends its φ.
+        Any one of the losses; its φ is used for all.
     """
 
     features: Any
@@ -396,15 +325,17 @@ class Rows:
 
     @classmethod
     def of_stream(cls, stream: LinearStream) -> Rows:
-        """The rounds of a stream that has at least one."""
+        """The rounds of a stream, which must have at least one."""
         features = stream.features.astype(np.float64) if stream.sparse else stream.features
         return cls(features, stream.targets, next(iter(stream[:1])))
 
     @classmethod
     def of_losses(cls, losses: Sequence[Loss]) -> Rows | None:
-        """The rounds of a list, if they are of one family and width."""
+        """The losses of a list, or None if they differ in class, dimension or settings."""
         first = losses[0]
-        if not isinstance(first, FAMILIES) or any(type(loss) is not type(first) for loss in losses):
+        if not isinstance(first, BATCHED_LOSSES):
+            return None
+        if any(type(loss) is not type(first) for loss in losses):
             return None
         # because their type was just compared
         alike: list[LinearLoss] = list(losses)  # type: ignore[arg-type]
@@ -434,31 +365,30 @@ class Rows:
         return Rows(self.features.toarray(), self.targets, self.family) if self.sparse else self
 
     def predictions(self, points: Vector | Matrix) -> Vector:
-        r""":math:`\langle a_t, x_t \rangle` at points of shape ``(T, d)``, or at one point
-        ``(d,)``.
-        """
+        r""":math:`\langle a_t, x_t \rangle` at points ``(T, d)``, or at one point ``(d,)``."""
         return (
             np.asarray(self.features @ points) if points.ndim == 1 else inner(self.features, points)
         )
 
     def values(self, predictions: Array) -> Array:
-        """φ, each round with its own target."""
+        """φ(z_t, y_t) of each round, shape ``(T,)``."""
         return self._every.phi(predictions)
 
     def slopes(self, predictions: Array) -> Array:
-        """Derivative of φ, each round with its own target."""
+        """Derivative of φ in z_t of each round, shape ``(T,)``."""
         return self._every.slope(predictions)
 
     @property
     def _every(self) -> LinearLoss:
-        # φ is elementwise, so one loss that holds all the targets is all the losses at once.
+        # φ works element by element, so that one loss object that holds the array of all targets
+        # evaluates all rounds at once.
         every = copy(self.family)
         every.target = self.targets  # type: ignore[assignment]  # an array for a number, on purpose
         return every
 
 
 def inner(left: Any, right: Any) -> Vector:
-    """Inner products of row with row, dense or sparse."""
+    """Inner product of each row of ``left`` with the same row of ``right``, dense or sparse."""
     if isinstance(left, np.ndarray) and isinstance(right, np.ndarray):
         return np.asarray(np.einsum("ij,ij->i", left, right))
     sparse, other = (right, left) if isinstance(left, np.ndarray) else (left, right)
@@ -467,3 +397,68 @@ def inner(left: Any, right: Any) -> Vector:
 
 def _settings(loss: LinearLoss) -> float | None:
     return loss.threshold if isinstance(loss, HuberLoss) else None
+
+
+def _rows_and_columns(shape: tuple[int, ...]) -> tuple[int, int]:
+    """Check that a table has two axes and return their lengths."""
+    if len(shape) != 2:
+        raise ValueError(f"features must have shape (T, d), got {shape}. Give one row per round.")
+    return shape[0], shape[1]
+
+
+def _real_csr(value: Any) -> Any:
+    """Convert a scipy matrix to CSR with floats, and check its indices.
+
+    Scipy does not check indices; a wrong one would let the engine read outside of its arrays.
+    """
+    arguments.check_sparse_indices("features", value)
+    rows = value.tocsr()
+    if rows.dtype.kind not in "fiub":
+        raise TypeError(
+            f"features must hold real numbers, got dtype {rows.dtype}. Convert it to float first."
+        )
+    arguments.check_sparse_indices("features", rows)
+    return rows if rows.dtype in (np.float32, np.float64) else rows.astype(np.float64)
+
+
+def _real_table(value: Any) -> Any:
+    """Check that features are real numbers; doubles and single precision are not copied."""
+    raw = arguments.without_mask("features", value)
+    if raw.dtype.kind not in "fiub":
+        raise TypeError(
+            f"features must hold real numbers, got dtype {raw.dtype}. Convert it to float first."
+        )
+    return raw if raw.dtype == np.float32 else np.asarray(raw, dtype=np.float64)
+
+
+def _real_column(value: Any) -> Vector:
+    """Check targets and convert them to a one-dimensional array of doubles."""
+    raw = arguments.without_mask("targets", value)
+    if raw.dtype.kind not in "fiub":
+        raise TypeError(
+            f"targets must hold real numbers, got dtype {raw.dtype}. Convert it to float first."
+        )
+    if raw.ndim != 1:
+        raise ValueError(
+            f"targets must have 1 dimension(s), got shape {raw.shape}. Give one number per row."
+        )
+    return np.asarray(raw, dtype=np.float64)
+
+
+def _squared_norms_of(table: Any) -> Vector:
+    """Squared norm of each row of a CSR matrix."""
+    if not table.has_canonical_format:  # duplicate entries are summed before they are squared
+        table = table.copy()
+        table.sum_duplicates()
+    answer = np.zeros(table.shape[0])
+    starts = table.indptr
+    # Blocks of rows: the squares of a block stay in the cache of the processor.
+    for first in range(0, len(answer), NORM_ROWS):
+        last = min(first + NORM_ROWS, len(answer))
+        entries = table.data[starts[first] : starts[last]]
+        filled = first + np.flatnonzero(np.diff(starts[first : last + 1]))
+        if len(filled):
+            with np.errstate(over="ignore"):  # learners refuse rows of an infinite norm
+                squares = np.multiply(entries, entries, dtype=np.float64)
+                answer[filled] = np.add.reduceat(squares, starts[filled] - starts[first])
+    return answer

@@ -1,7 +1,7 @@
-"""The paper's two instances: where gradient variation and small losses part company.
+"""Instances 1 and 2 of the paper, in which gradient variation and small losses differ widely.
 
-Both are one-dimensional, on X = [-1, 1], with losses 0.5 (a_t x - b_t)^2 and the minimisers over X
-as comparators.
+Both are one-dimensional, on X = [-1, 1], with losses 0.5 (a_t x - b_t)^2. The comparators are the
+minimisers over X.
 
 References
 ----------
@@ -18,7 +18,7 @@ from swordplay.parts.streams.linear import PlantedStream
 
 
 def gradual(T: int) -> PlantedStream:
-    r"""Instance 1, :math:`V_T \ll F_T`: a slope that crosses zero once, ever so slowly.
+    r"""Instance 1, :math:`V_T \ll F_T`: the coefficient a_t falls slowly and crosses zero once.
 
     :math:`a_t = 1/2 - (t-1)/T`, :math:`b_t = 1`, T odd (an even T is raised by one);
     :math:`V_T \le 4/T`, :math:`F_T = \Theta(T)`, :math:`P_T = 2`.
@@ -32,11 +32,11 @@ def gradual(T: int) -> PlantedStream:
 
 
 def alternating(T: int) -> PlantedStream:
-    r"""Instance 2, :math:`F_T \ll V_T`: two losses take turns that share their minimiser, which
-    flips half-way.
+    r"""Instance 2, :math:`F_T \ll V_T`: two losses with the same minimiser alternate.
 
-    (a, b) = (1, 1), (1/2, 1/2) on odd and even rounds, with b negated in the second half; T even
-    (an odd T is raised by one); :math:`F_T = 0`, :math:`V_T = \Theta(T)`, :math:`P_T = 2`.
+    The minimiser changes its sign half-way: (a, b) = (1, 1), (1/2, 1/2) on odd and even rounds,
+    with b negated in the second half; T even (an odd T is raised by one); :math:`F_T = 0`,
+    :math:`V_T = \Theta(T)`, :math:`P_T = 2`.
     """
     T = arguments.integer("T", T)
     T += T % 2

@@ -5,8 +5,8 @@ the diameter, G the gradient bound, L the smoothness, :math:`A = D^2 + 2 D P_T`,
 = \ln N` with N the number of experts.
 
 ``tuning="safe"`` (the default) is the bound that holds with every constant for the library's
-default pools and rates; ``tuning="paper"`` is the bound of the paper's own pools and fixed rates by
-the paper's lemmas.
+default pools and rates (proofs: ``docs/proofs.md``); ``tuning="paper"`` is the bound of the paper's
+own pools and fixed rates by the paper's lemmas.
 
 A bound holds only under its assumptions. Given ``assumptions=learner.assumptions``, a function
 raises an error if the learner has observed that one of them is false: a gradient longer than G, a

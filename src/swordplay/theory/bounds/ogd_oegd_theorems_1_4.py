@@ -164,7 +164,7 @@ def curved_expert(
         + \gamma D P_T \max_t \|A_t\|
 
     with :math:`\lambda_t = \rho \sqrt{E_t}/D` the ridge in :math:`A_t`. The expert is one discount
-    of :class:`~swordplay.parts.experts.CurvedExperts`. ``docs/theory.md`` has the proof.
+    of :class:`~swordplay.parts.experts.NewtonExperts`. ``docs/theory.md`` has the proof.
 
     Parameters
     ----------

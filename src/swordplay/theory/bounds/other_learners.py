@@ -1,8 +1,8 @@
 r"""Bounds of the learners beside Sword: Sword++, Ader, MetaGrad, OMGD, strongly adaptive learners.
 
 In the formulas D is the diameter, G the gradient bound, L the smoothness, :math:`A = D^2 + 2 D
-P_T`, and :math:`\lambda = \ln N` with N the number of experts. ``docs/theory.md`` proves the bounds
-that the literature gives as rates only.
+P_T`, and :math:`\lambda = \ln N` with N the number of experts. ``docs/theory.md`` and
+``docs/proofs.md`` prove the bounds that the literature gives as rates only.
 
 The bounds of SAOL, CBCE and SACS hold on any interval of rounds. The interval is cut into
 intervals of the learner's cover. On each of them, of n rounds, the meta's regret to the expert that
@@ -16,7 +16,7 @@ import math
 from collections.abc import Callable, Iterator
 
 from swordplay.parts.learners.assumptions import Assumptions
-from swordplay.parts.learners.metagrad import metagrad_rates
+from swordplay.parts.learners.metagrad_curved import metagrad_rates
 from swordplay.parts.metas import telescoping
 from swordplay.theory.bounds.ogd_oegd_theorems_1_4 import path_term
 from swordplay.theory.bounds.other_metas import largest_solution

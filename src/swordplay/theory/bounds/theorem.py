@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Annotated, Any, Literal, TypeVar
 
 from swordplay.core import arguments
-from swordplay.core.arguments import checked
 
 F = TypeVar("F", bound=Callable[..., float])
 
@@ -30,7 +29,7 @@ Check = Callable[[str, Any], Any]
 CALLER = 5
 """``stacklevel`` of a warning in a helper of a bound that is to name the caller of the bound.
 
-Between them lie the helper, the bound, and the wrappers of ``representable`` and ``theorem``.
+Between them lie the helper, the bound, and the wrappers of ``arguments.checked`` and ``theorem``.
 """
 
 
@@ -53,7 +52,7 @@ def theorem(bound: F) -> F:
     """
     hints = typing.get_type_hints(bound, include_extras=True)
     checks = {name: check for name, hint in hints.items() if (check := _check_of(hint)) is not None}
-    computed = checked(bound)
+    computed = arguments.checked(bound)
 
     @functools.wraps(bound)
     def checked_bound(*given: Any, **named: Any) -> float:

@@ -9,8 +9,8 @@ import numpy as np
 
 from swordplay.core import state
 from swordplay.core.types import Array, Domain, Loss, Matrix, Vector
-from swordplay.parts.experts import Experts, ExpertState, from_center, is_steady
-from swordplay.parts.learners import certificate
+from swordplay.parts.experts import Experts, ExpertState, base_offset, has_constant_steps
+from swordplay.parts.learners.certificate import CertificateState, DomainGeometry, Lengths
 from swordplay.parts.losses import FunctionLoss
 from swordplay.theory.conformance.promises import (
     FAR,
@@ -65,7 +65,7 @@ def _plays(experts: Experts, domain: Domain, losses: Sequence[Loss]) -> None:
     N = len(now.points)
     has_shape("points", now.points, (N, domain.dim))
     at_most(norms(now.points - domain.center), slack, "every expert starts at the centre")
-    points, gradients, sums = [], [], certificate.start(N)
+    points, gradients, sums = [], [], CertificateState.at_start(N)
     for t, loss in enumerate(losses, start=1):
         before = _bits(now)
 
@@ -90,7 +90,7 @@ def _plays(experts: Experts, domain: Domain, losses: Sequence[Loss]) -> None:
             f"two answers in round {t}",
         )
         has_shape("step sizes", experts.step_sizes(moved), (N,))
-        for name in ("step_sizes", "surprise", "lead"):
+        for name in ("step_sizes", "squared_error", "squared_lookahead"):
             part = getattr(move, name)
             has_shape(name, part, (N,))
             promise(
@@ -98,22 +98,22 @@ def _plays(experts: Experts, domain: Domain, losses: Sequence[Loss]) -> None:
             )
         points.append(now.points)
         gradients.append(loss.gradient(now.points))
-        lengths = certificate.Lengths.of(from_center(now, domain), from_center(moved, domain))
-        sums = certificate.step(sums, np.zeros(N), move, lengths)
+        lengths = Lengths.of(base_offset(now, domain), base_offset(moved, domain))
+        sums = sums.with_round(np.zeros(N), move, lengths)
         now = moved
         inside = domain.contains(now.points, atol=slack).all()
         promise(
             bool(inside), "the points stay in the domain", f"got {first(now.points)} in round {t}"
         )
     for k in range(N):
-        own = certificate.CertificateState(*(part[k : k + 1] for part in sums))
+        own = CertificateState(*(part[k : k + 1] for part in sums))
         _owes(
             domain,
             np.array(points)[:, k],
             np.array(gradients)[:, k],
             own,
-            from_center(now, domain)[k : k + 1],
-            is_steady(experts),
+            base_offset(now, domain)[k : k + 1],
+            has_constant_steps(experts),
         )
 
 
@@ -121,7 +121,7 @@ def _owes(
     domain: Domain,
     points: Matrix,
     gradients: Matrix,
-    own: certificate.CertificateState,
+    own: CertificateState,
     base: Matrix,
     steady: bool,
 ) -> None:
@@ -136,7 +136,7 @@ def _owes(
         comparators = np.repeat(places, block, axis=0)[: len(points)]
         path = float(norms(np.diff(comparators, axis=0)).sum())
         regret = np.einsum("ij,ij->", gradients, points - comparators)
-        bound = certificate.value(own, certificate.Surroundings.of(domain), path, steady, base)
+        bound = own.bound(DomainGeometry.of(domain), path, base, steady)
         size = (
             1
             + abs(bound)

@@ -36,12 +36,12 @@ def check_weighing(
         Of the losses.
     """
     rng = np.random.default_rng(seed)
-    losses, guesses = rng.uniform(-1, 1, (2, rounds, experts))
-    guesses[::3] = 0.0
+    losses, optimism = rng.uniform(-1, 1, (2, rounds, experts))
+    optimism[::3] = 0.0
     meta, prior = make(), telescoping(experts)
     now = shifted = meta.start(prior)
     at_most(np.abs(now.weights - prior), ROUNDING, "weights start at the prior")
-    for t, (loss, guess) in enumerate(zip(losses, guesses, strict=True), start=1):
+    for t, (loss, guess) in enumerate(zip(losses, optimism, strict=True), start=1):
         before = _bits(now)
         learned = meta.learn(now, loss, 1.0)
         promise(
@@ -55,7 +55,9 @@ def check_weighing(
         has_shape("weights", learned.weights, (experts,))
         weighed = meta.weigh(learned, guess)
         promise(
-            np.array_equal(weighed.guesses, guess), "the guesses are written down", f"in round {t}"
+            np.array_equal(weighed.optimism, guess),
+            "the optimism are written down",
+            f"in round {t}",
         )
         p = weighed.weights
         promise(
@@ -72,10 +74,10 @@ def check_weighing(
         now = weighed
     parents, split = np.append(np.arange(experts), experts - 1), np.append(prior, prior[-1] / 2)
     split[experts - 1] /= 2
-    forked = meta.fork(now, parents, split).weights
+    forked = meta.copy_experts(now, parents, split).weights
     expected = np.append(now.weights, now.weights[-1] / 2)
     expected[experts - 1] /= 2
-    at_most(np.abs(forked - expected), ROUNDING, "a fork shares the weight of its parent")
+    at_most(np.abs(forked - expected), ROUNDING, "a copy_experts shares the weight of its parent")
     is_refused(lambda: meta.start(prior / 2), "a prior whose sum is not 1 is refused")
 
 

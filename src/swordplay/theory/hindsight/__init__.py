@@ -1,7 +1,6 @@
-"""What would have been best, seen from the end: comparators for static, worst-case, piecewise
-and every dynamic regret.
-"""
+"""The best comparators in hindsight: fixed, by block, by round, and for every path length."""
 
+from swordplay.theory.hindsight.duality import Progress
 from swordplay.theory.hindsight.fixed import best_fixed, block_minimizers, gap, minimizers
 from swordplay.theory.hindsight.sequence import (
     BestSequence,
@@ -15,6 +14,7 @@ __all__ = [
     "BestSequence",
     "Frontier",
     "OutOfTime",
+    "Progress",
     "best_fixed",
     "best_sequence",
     "block_minimizers",

@@ -1,22 +1,19 @@
-"""Rounds that share a comparator: blocks of neighbours as one round each.
+r"""The best sequence for a penalty on long streams in many dimensions, by blocks of rounds.
 
-Long streams in many dimensions: comparators move seldom, so that rounds are solved in blocks,
-cut where they must be.
-
-Rounds that share a comparator are one round of a shorter chain. Its solution is one of the whole
-problem if forces no longer than λ hold the rounds of every block together; they follow from the
-gradients by summation. Where one is too long, its block is cut in two and the chain solved again.
-The gap is certified on all rounds, whatever the blocks.
+Comparators move seldom. Consecutive rounds that share a comparator form a block, and the blocks
+form a shorter chain. Its solution solves the whole problem if dual variables no longer than λ exist
+for the moves inside of the blocks, which are 0. Cumulative sums of gradients are candidates.
+Where one is longer than λ, its block is split and the chain is solved again (an active-set method).
+The gap is certified for all rounds, whatever the blocks are.
 
 References
 ----------
 Bleakley, Vert (2011), "The group fused lasso for multiple change-point detection", for the active
-set of cuts.
+set of change points.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
 from typing import Any, final
 
@@ -25,214 +22,246 @@ import numpy as np
 from swordplay.core.types import Array, Matrix, Vector
 from swordplay.theory.hindsight import interior_point
 from swordplay.theory.hindsight.cones import inner
-from swordplay.theory.hindsight.duality import Answer, balance, lower_bound, objective
-from swordplay.theory.hindsight.losses_in_domain import Frame, Rounds, SlopedRows
+from swordplay.theory.hindsight.duality import (
+    Progress,
+    Solution,
+    clip_duals,
+    solution_of_points,
+    stationarity_residuals,
+)
+from swordplay.theory.hindsight.losses_in_domain import (
+    Curvature,
+    DomainCoordinates,
+    Losses,
+    SlopeLimitedRows,
+)
+
+MAX_CHAIN_WORK = 2e8
+"""Multiplications of a Newton step, T n^3, up to which the whole chain is solved at once."""
+FIRST_BLOCKS = 24
+"""Blocks to begin with."""
+MAX_REFINEMENTS = 24
+"""Most rounds of splitting; after them the whole chain is solved."""
+MAX_BLOCKS_PER_ROUND = 0.4
+"""Blocks per round of the game beyond which the whole chain is solved."""
+CHAIN_GAP = 0.5
+"""Gap that the chain of blocks may leave, as a fraction of the target."""
+COARSE_CHAIN_GAP = 1e-3
+"""Gap that the chain of blocks may leave, as a fraction of the last gap of all rounds."""
+SHORTEST_MOVE = 1e-4
+"""Shortest move, in diameters, that starts a block when another penalty is solved."""
+SPLITS_PER_BLOCK = 4
+"""Most splits of one block at a time."""
 
 
-@final
-class BlockedRounds:
-    """Sums of the losses of neighbouring rounds, as functions of one comparator a block.
+def needs_blocks(losses: Losses) -> bool:
+    """Whether the chain is too long, in too many dimensions, to be solved at once."""
+    rounds, dim = losses.features.shape
+    return bool(float(rounds) * dim**3 > MAX_CHAIN_WORK)
+
+
+def solve(
+    losses: Losses,
+    coordinates: DomainCoordinates,
+    penalty: float,
+    target: float,
+    progress: Progress | None = None,
+    starts: Any = None,
+) -> Solution:
+    """The best sequence for a penalty; the certified gap may be larger than the target.
 
     Parameters
     ----------
-    rounds
-        T losses.
+    losses, coordinates
+        The losses and the domain.
+    penalty
+        λ > 0.
+    target
+        The gap at which to stop.
+    progress
+        Called after each solution of the chain of blocks.
     starts
-        First round of each block, ascending from 0, shape ``(K,)``.
+        First rounds of the blocks to begin with, ascending from 0; :data:`FIRST_BLOCKS` blocks of
+        one length unless given.
     """
-
-    def __init__(self, rounds: Rounds, starts: Any) -> None:
-        self.rounds, self.starts = rounds, np.asarray(starts)
-        self.lengths = np.diff(np.append(self.starts, len(rounds.features)))
-        self.affine = rounds.affine
-
-    @cached_property
-    def features(self) -> Matrix:
-        """None: the matrices say it all."""
-        return np.zeros((len(self.starts), self.rounds.features.shape[1]))
-
-    @cached_property
-    def capped(self) -> BlockedRows | None:
-        """The rows of all blocks, where some have capped slopes."""
-        return None if self.rounds.capped is None else BlockedRows(self.rounds.capped, self)
-
-    def spread(self, points: Matrix) -> Matrix:
-        """Every round's comparator, shape ``(T, n)``, from those of the blocks, shape ``(K,
-        n)``.
-        """
-        return np.repeat(points, self.lengths, axis=0)
-
-    def gather(self, rows: Array) -> Array:
-        """Sums over each block, shape ``(K, ...)``."""
-        return np.asarray(np.add.reduceat(rows, self.starts, axis=0))
-
-    def values(self, points: Matrix) -> Vector:
-        """Sums of the losses."""
-        return self.gather(self.rounds.values(self.spread(points)))
-
-    def gradients(self, points: Matrix) -> Matrix:
-        """Sums of the gradients."""
-        return self.gather(self.rounds.gradients(self.spread(points)))
-
-    def curvature(self, points: Matrix) -> tuple[Vector, Array]:
-        """Sums of the Hessians."""
-        return np.zeros(len(self.starts)), self._quadratic if self.affine else self._matrices(
-            *self._bends(points)
+    rounds = len(losses.features)
+    starts = (
+        np.unique(np.linspace(0, rounds, FIRST_BLOCKS, endpoint=False).astype(int))
+        if starts is None
+        else starts
+    )
+    best = interior_point.solution_at_center(losses, coordinates, penalty)
+    for refinement in range(1, MAX_REFINEMENTS + 1):
+        if best.gap <= target or len(starts) > MAX_BLOCKS_PER_ROUND * rounds:
+            break
+        blocks = BlockLosses(losses, starts)
+        block_target = max(CHAIN_GAP * target, COARSE_CHAIN_GAP * best.gap)
+        found = interior_point.solve(blocks, coordinates, penalty, block_target)
+        points, duals = _points_and_duals(blocks, found)
+        best = best.combine(
+            solution_of_points(losses, coordinates, penalty, points, clip_duals(duals, penalty))
         )
+        if progress is not None:
+            progress(refinement, MAX_REFINEMENTS, f"{len(starts)} blocks, gap {best.gap:.1e}")
+        splits = _splits(blocks, np.sqrt(inner(duals, duals)) / penalty)
+        if not len(splits):
+            break
+        starts = np.union1d(starts, splits)
+    if best.gap <= target:
+        return best
+    return best.combine(interior_point.solve(losses, coordinates, penalty, target, progress))
 
-    def stacked(self, bends: Vector) -> tuple[Vector, Array]:
-        """The same, for rows that bend so much."""
-        return np.zeros(len(self.starts)), self._matrices(bends, np.empty(0))
 
-    @cached_property
-    def _quadratic(self) -> Array:
-        return self._matrices(*self._bends(self.features))
+def block_starts(points: Matrix, diameter: float) -> Any:
+    """First rounds of the blocks between the moves of a solution, to begin with, shape ``(K,)``."""
+    moves = np.diff(points, axis=0)
+    lengths = np.sqrt(inner(moves, moves))
+    return np.append(0, 1 + np.flatnonzero(lengths > SHORTEST_MOVE * diameter))
 
-    def _bends(self, points: Matrix) -> tuple[Vector, Array]:
-        return self.rounds.curvature(self.spread(points))
 
-    def _matrices(self, bends: Vector, matrices: Array) -> Array:
-        rows = self.rounds.features
-        out = np.empty((len(self.starts), rows.shape[1], rows.shape[1]))
-        for block, (start, length) in enumerate(zip(self.starts, self.lengths, strict=True)):
-            some = rows[start : start + length]
-            np.matmul((some * bends[start : start + length, None]).T, some, out=out[block])
-        return out + self.gather(matrices) if len(matrices) else out
+def _points_and_duals(blocks: BlockLosses, found: Solution) -> tuple[Matrix, Matrix]:
+    """Comparators of all rounds for a solution of the blocks, and dual variables of all moves.
+
+    Dual variables between blocks are those of the solution. Inside of a block they are cumulative
+    sums of the gradients; the gradients of the domain's boundary, known for the whole block, are
+    distributed evenly over its rounds. They may be longer than the penalty.
+    """
+    points = blocks.repeat(found.points)
+    gradients = blocks.losses.gradients(points)
+    zero = np.zeros((1, points.shape[1]))
+    of_boundary = (
+        -stationarity_residuals(blocks.sum_rows(gradients), found.duals) / blocks.lengths[:, None]
+    )
+    sums = np.cumsum(gradients + blocks.repeat(of_boundary), axis=0)
+    # Sum of all rounds before the block, and the dual variable of the move into the block.
+    before = np.concatenate([zero, sums[blocks.starts[1:] - 1]])
+    entering = np.concatenate([zero, found.duals])
+    duals = (sums + blocks.repeat(entering - before))[:-1]
+    if len(found.duals):
+        duals[blocks.starts[1:] - 1] = found.duals
+    return points, duals
+
+
+def _splits(blocks: BlockLosses, dual_lengths: Vector) -> Any:
+    """Rounds at which new blocks start: where dual variables of a block are longest, and too long.
+
+    Parameters
+    ----------
+    blocks
+        The present blocks.
+    dual_lengths
+        Lengths of the dual variables of all moves, divided by the penalty, shape ``(T - 1,)``.
+    """
+    splits = []
+    for start, length in zip(blocks.starts, blocks.lengths, strict=True):
+        inside = dual_lengths[start : start + length - 1]
+        if not len(inside) or inside.max() <= 1.0:
+            continue
+        # At most one split in each of SPLITS_PER_BLOCK parts of the block.
+        edges = np.unique(np.linspace(0, len(inside), SPLITS_PER_BLOCK, endpoint=False).astype(int))
+        for first, last in zip(edges, np.append(edges[1:], len(inside)), strict=True):
+            longest = first + int(inside[first:last].argmax())
+            if inside[longest] > 1.0:
+                splits.append(start + longest + 1)
+    return np.array(splits, dtype=int)
 
 
 @final
-class BlockedRows:
-    """Rows with capped slopes, several a block.
+class BlockLosses:
+    """Sums of the losses of consecutive rounds, as functions of one comparator for each block.
+
+    Parameters
+    ----------
+    losses
+        T losses.
+    starts
+        First round of each of the K blocks, ascending from 0, shape ``(K,)``.
+
+    Attributes
+    ----------
+    lengths
+        Number of rounds of each block, shape ``(K,)``.
+    """
+
+    def __init__(self, losses: Losses, starts: Any) -> None:
+        self.losses, self.starts = losses, np.asarray(starts)
+        self.lengths = np.diff(np.append(self.starts, len(losses.features)))
+        self.has_affine_gradients = losses.has_affine_gradients
+
+    @cached_property
+    def features(self) -> Matrix:
+        """0, shape ``(K, n)``: the matrices are the whole Hessians."""
+        return np.zeros((len(self.starts), self.losses.features.shape[1]))
+
+    @cached_property
+    def limited_rows(self) -> BlockRows | None:
+        """Rows with bounded slopes of all blocks; None if there are none."""
+        rows = self.losses.limited_rows
+        return None if rows is None else BlockRows(rows, self)
+
+    def repeat(self, points: Matrix) -> Matrix:
+        """Comparator of each round, shape ``(T, n)``, from those of the blocks, ``(K, n)``."""
+        return np.repeat(points, self.lengths, axis=0)
+
+    def sum_rows(self, rows: Array) -> Array:
+        """Sum over the rounds of each block: shape ``(T, ...)`` to shape ``(K, ...)``."""
+        return np.asarray(np.add.reduceat(rows, self.starts, axis=0))
+
+    def values(self, points: Matrix) -> Vector:
+        """Sum of the losses of each block, shape ``(K,)``."""
+        return self.sum_rows(self.losses.values(self.repeat(points)))
+
+    def gradients(self, points: Matrix) -> Matrix:
+        """Sum of the gradients of each block, shape ``(K, n)``."""
+        return self.sum_rows(self.losses.gradients(self.repeat(points)))
+
+    def curvature(self, points: Matrix) -> Curvature:
+        """Sum of the Hessians of each block, as matrices."""
+        matrices = (
+            self._constant_matrices
+            if self.has_affine_gradients
+            else self._matrices(self.losses.curvature(self.repeat(points)))
+        )
+        return Curvature(np.zeros(len(self.starts)), matrices)
+
+    def curvature_of(self, second_derivatives: Vector) -> Curvature:
+        """Sum of the Hessians of each block for given second derivatives of the rows, ``(T,)``."""
+        by_rows = Curvature(second_derivatives, np.empty(0))
+        return Curvature(np.zeros(len(self.starts)), self._matrices(by_rows))
+
+    @cached_property
+    def _constant_matrices(self) -> Array:
+        """Hessians that are the same everywhere."""
+        return self._matrices(self.losses.curvature(self.repeat(self.features)))
+
+    def _matrices(self, curvature: Curvature) -> Array:
+        """Sum over each block of h a a' + M, shape ``(K, n, n)``."""
+        features = self.losses.features
+        sums = np.empty((len(self.starts), features.shape[1], features.shape[1]))
+        for block, (start, length) in enumerate(zip(self.starts, self.lengths, strict=True)):
+            rows = features[start : start + length]
+            weights = curvature.feature_weights[start : start + length, None]
+            np.matmul((rows * weights).T, rows, out=sums[block])
+        return sums + self.sum_rows(curvature.matrices) if len(curvature.matrices) else sums
+
+
+@final
+class BlockRows:
+    """Rows with bounded slopes, several in each block.
 
     Parameters
     ----------
     rows
-        The rows of the rounds.
+        The rows of the rounds, one in each round.
     blocks
-        Which rounds are one.
+        The blocks.
     """
 
-    def __init__(self, rows: SlopedRows, blocks: BlockedRounds) -> None:
-        self._rows, self._blocks = rows, blocks
-        self.features, self.shifts, self.caps = rows.features, rows.shifts, rows.caps
-        self.residuals, self.uncapped, self.at_slopes, self.conjugates = (
-            rows.residuals,
-            rows.uncapped,
-            rows.at_slopes,
-            rows.conjugates,
-        )
-        self.spread, self.gather, self.stacked = blocks.spread, blocks.gather, blocks.stacked
-
-
-LIGHT = 2e8
-"""Multiplications of a Newton step, T n^3, up to which the whole chain is solved at once."""
-BLOCKS = 24
-"""Blocks to begin with."""
-TURNS = 24
-"""Times that blocks are cut before the whole chain is solved."""
-FINE = 0.4
-"""Blocks per round from which on cutting is no help: the whole chain is solved."""
-SHARE = 0.5
-"""Of the target: what the chain of blocks may leave of it."""
-HASTE = 1e-3
-"""Of the gap so far: what the chain of blocks may leave of it, as long as blocks have to be cut
-anyway.
-"""
-STILL = 1e-4
-"""Of the diameter: shorter moves do not tell where those for another penalty will be."""
-CUTS = 4
-"""Pieces that a block is cut into at the most, each time."""
-
-
-def is_heavy(rounds: Rounds) -> bool:
-    """Whether the whole chain is too long, in too many dimensions, to be solved at once."""
-    count, dim = rounds.features.shape
-    return bool(float(count) * dim**3 > LIGHT)
-
-
-def minimize(
-    rounds: Rounds,
-    frame: Frame,
-    penalty: float,
-    target: float,
-    progress: Callable[[int, int, str], None] | None = None,
-    starts: Any = None,
-) -> Answer:
-    """As :func:`interior_point.minimize`, from blocks that begin at ``starts`` (a few of one length
-    unless given).
-    """
-    count = len(rounds.features)
-    starts = (
-        np.unique(np.linspace(0, count, BLOCKS, endpoint=False).astype(int))
-        if starts is None
-        else starts
-    )
-    best = interior_point.standing(rounds, frame, penalty)
-    for turn in range(1, TURNS + 1):
-        if best.gap <= target or len(starts) > FINE * count:
-            break
-        blocks = BlockedRounds(rounds, starts)
-        found = interior_point.minimize(
-            blocks, frame, penalty, max(SHARE * target, HASTE * best.gap)
-        )
-        whole, forces = _unfolded(blocks, frame, penalty, found)
-        best = best.or_better(whole)
-        if progress is not None:
-            progress(turn, TURNS, f"{len(starts)} blocks, gap {best.gap:.1e}")
-        more = _cuts(blocks, np.sqrt(inner(forces, forces)) / penalty)
-        if not len(more):
-            break
-        starts = np.union1d(starts, more)
-    return (
-        best
-        if best.gap <= target
-        else best.or_better(interior_point.minimize(rounds, frame, penalty, target, progress))
-    )
-
-
-def moving(points: Matrix, diameter: float) -> Any:
-    """First rounds of the pieces between moves, shape ``(K,)``: blocks to begin with for another
-    penalty.
-    """
-    moves = np.diff(points, axis=0)
-    return np.append(0, 1 + np.flatnonzero(np.sqrt(inner(moves, moves)) > STILL * diameter))
-
-
-def _unfolded(
-    blocks: BlockedRounds, frame: Frame, penalty: float, found: Answer
-) -> tuple[Answer, Matrix]:
-    """The blocks' answer as one for all rounds, and the forces that hold the rounds of a block
-    together.
-    """
-    points, rounds = blocks.spread(found.points), blocks.rounds
-    gradients = rounds.gradients(points)
-    # What a block's boundary has to push, by all of its rounds alike.
-    pushes = -balance(blocks.gather(gradients), found.forces) / blocks.lengths[:, None]
-    ahead = np.concatenate([np.zeros((1, points.shape[1])), found.forces])
-    within = np.cumsum(gradients + blocks.spread(pushes), axis=0)
-    reset = np.concatenate([np.zeros((1, points.shape[1])), within[blocks.starts[1:] - 1]])
-    forces = (within + blocks.spread(ahead - reset))[:-1]
-    if len(found.forces):
-        forces[blocks.starts[1:] - 1] = found.forces
-    lengths = np.sqrt(inner(forces, forces))
-    short = forces * np.minimum(1.0, penalty / np.maximum(lengths, penalty))[:, None]
-    intercepts = rounds.values(points) - inner(gradients, points)
-    bound = lower_bound(frame, gradients, intercepts, short)
-    return Answer(points, objective(rounds, points, penalty), bound, short), forces
-
-
-def _cuts(blocks: BlockedRounds, pulls: Vector) -> Any:
-    """Rounds before which a block has to be cut: where the force that holds it together is
-    longest, and longer than λ.
-    """
-    cuts = []
-    for start, length in zip(blocks.starts, blocks.lengths, strict=True):
-        inside = pulls[start : start + length - 1]
-        if not len(inside) or inside.max() <= 1.0:
-            continue
-        edges = np.unique(np.linspace(0, len(inside), CUTS, endpoint=False).astype(int))
-        for first, last in zip(edges, np.append(edges[1:], len(inside)), strict=True):
-            at = first + int(inside[first:last].argmax())
-            if inside[at] > 1.0:
-                cuts.append(start + at + 1)
-    return np.array(cuts, dtype=int)
+    def __init__(self, rows: SlopeLimitedRows, blocks: BlockLosses) -> None:
+        self.features, self.shifts = rows.features, rows.shifts
+        self.slope_limits, self.slopes_per_residual = rows.slope_limits, rows.slopes_per_residual
+        self.residuals = rows.residuals
+        self.residuals_of_slopes = rows.residuals_of_slopes
+        self.conjugates = rows.conjugates
+        self.repeat, self.sum_rows = blocks.repeat, blocks.sum_rows
+        self.curvature_of = blocks.curvature_of

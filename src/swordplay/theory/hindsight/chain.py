@@ -1,60 +1,99 @@
-"""Newton systems on a chain of rounds: each round bends by itself, and moves tie neighbours
-together.
-"""
+"""Newton systems on a chain of rounds: each round has its Hessian, moves couple neighbours."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from swordplay.core.types import Array, Matrix, Vector
 from swordplay.theory.hindsight.cones import inner
-from swordplay.theory.hindsight.duality import balance
+from swordplay.theory.hindsight.duality import stationarity_residuals
 
-WORKSPACE = 1 << 27
-"""Numbers kept of all rounds together (1 GB).
+MAX_STORED_NUMBERS = 1 << 27
+"""Largest size of the factors of all rounds together (1 GB as doubles).
 
-Beyond, parts of the chain are eliminated anew whenever they are needed.
+Longer chains keep the factors of one segment at a time and compute them again when needed.
 """
-PIECE = 1 << 26
-"""Multiplications in one compiled call: a fraction of a second, so that Ctrl-C and progress are
-prompt.
-"""
+MULTIPLICATIONS_PER_CALL = 1 << 26
+"""Largest work of one compiled call, a fraction of a second, so that Ctrl-C takes effect soon."""
 
 
 @dataclass(frozen=True)
 class Hessians:
-    r"""Of each round: :math:`h a a^\top + M + \rho I + q q^\top + \sum_i k_i G_i G_i^\top`."""
+    r"""Hessian of each round, :math:`h a a^\top + M + \rho I + q q^\top + \sum_i k_i G_i G_i^\top`.
+
+    Attributes
+    ----------
+    features, feature_weights
+        a, shape ``(T, n)``, and h, shape ``(T,)``.
+    matrices
+        M, shape ``(T, n, n)``, or ``(0, n, n)`` if all are 0.
+    diagonals, directions
+        ρ, shape ``(T,)``, and q, shape ``(T, n)``: the part of a ball constraint.
+    normals, normal_weights
+        G, shape ``(m, n)``, and k, shape ``(T, m)``: the part of half-spaces.
+    """
 
     features: Matrix
-    bends: Vector
+    feature_weights: Vector
     matrices: Array
-    ridges: Vector
-    rims: Matrix
+    diagonals: Vector
+    directions: Matrix
     normals: Matrix
-    walls: Matrix
+    normal_weights: Matrix
 
-    def apply(self, points: Matrix) -> Matrix:
-        """Every round's Hessian times its own vector, shape ``(T, n)``."""
-        along = (self.bends * inner(self.features, points))[:, None] * self.features
-        pushed = self.ridges[:, None] * points + inner(self.rims, points)[:, None] * self.rims
-        walled = (self.walls * (points @ self.normals.T)) @ self.normals
+    def multiply(self, points: Matrix) -> Matrix:
+        """Hessian of each round times the row of its number, shape ``(T, n)``."""
+        by_features = (self.feature_weights * inner(self.features, points))[:, None] * self.features
+        by_ball = (
+            self.diagonals[:, None] * points
+            + inner(self.directions, points)[:, None] * self.directions
+        )
+        by_half_spaces = (self.normal_weights * (points @ self.normals.T)) @ self.normals
         return (
-            along
-            + pushed
-            + walled
+            by_features
+            + by_ball
+            + by_half_spaces
             + ((self.matrices @ points[:, :, None])[..., 0] if len(self.matrices) else 0.0)
         )
 
 
-class Chain:
-    r"""Minimise :math:`\sum_t \tfrac12 x_t^\top H_t x_t - b_t^\top x_t + \tfrac12 \|x_t - x_{t-1} -
-    m_t\|^2_{C_t^{-1}}`.
+class MoveMatrices(NamedTuple):
+    r"""The matrices :math:`C_t = c_t I + p_t p_t^\top` of the T - 1 moves."""
 
-    The matrices :math:`C_t = c_t I + p_t p_t^\top` may be arbitrarily small (rounds that all but
-    move together) or large. Time grows as :math:`T n^3`; memory is :data:`WORKSPACE` numbers and a
-    few times :math:`T n`.
+    scales: Vector
+    """c, shape ``(T - 1,)``."""
+    directions: Matrix
+    """p, shape ``(T - 1, n)``."""
+
+    def multiply(self, duals: Matrix) -> Matrix:
+        """C of each move times the row of its number, shape ``(T - 1, n)``."""
+        along = inner(self.directions, duals)[:, None] * self.directions
+        return np.asarray(self.scales[:, None] * duals + along)
+
+
+class Segment(NamedTuple):
+    """A range of rounds that one compiled call works on."""
+
+    first: int
+    """Its first round."""
+    end: int
+    """The round after its last."""
+    base: int
+    """The round whose factors come first in memory."""
+
+
+class Chain:
+    r"""Solver of the Newton systems of a chain, by block elimination.
+
+    .. math:: \min_x \sum_t \tfrac12 x_t^\top H_t x_t - b_t^\top x_t
+        + \tfrac12 \|x_t - x_{t-1} - m_t\|^2_{C_t^{-1}}
+
+    The matrices C may be arbitrarily small (rounds that all but move together) or large. Time is
+    proportional to :math:`T n^3`, memory to :data:`MAX_STORED_NUMBERS` at most and a few arrays of
+    :math:`T n` numbers.
 
     Parameters
     ----------
@@ -63,73 +102,99 @@ class Chain:
     """
 
     def __init__(self, rounds: int, dim: int) -> None:
-        from swordplay.theory.hindsight import (
-            kernels,  # numba is imported with the first problem, not with the package
-        )
+        # Imported here, so that importing the package does not import numba.
+        from swordplay.theory.hindsight import kernels
 
         self._kernels = kernels
         self._rounds, self._dim = rounds, dim
-        length = max(1, min(PIECE // (4 * dim**3 + 16), WORKSPACE // (dim * (dim + 1))))
+        numbers_per_round = dim * (dim + 1)
+        length = max(
+            1,
+            min(
+                MULTIPLICATIONS_PER_CALL // (4 * dim**3 + 16),
+                MAX_STORED_NUMBERS // numbers_per_round,
+            ),
+        )
         self._starts = range(0, rounds, length)
-        self._resident = rounds * dim * (dim + 1) <= WORKSPACE
-        self._kept = np.empty((rounds if self._resident else min(length, rounds), dim + 1, dim))
-        self._passed = np.zeros((len(self._starts) + 1, dim, dim))
+        self._stores_all_factors = rounds * numbers_per_round <= MAX_STORED_NUMBERS
+        stored_rounds = rounds if self._stores_all_factors else min(length, rounds)
+        self._factors = np.empty((stored_rounds, dim + 1, dim))
+        # Information (see `kernels`) that enters each segment from the rounds before it.
+        self._entering = np.zeros((len(self._starts) + 1, dim, dim))
         self._work = np.empty((5, dim, dim))
 
-    def eliminate(self, hessians: Hessians, compliance: tuple[Vector, Matrix]) -> None:
-        """Take in the matrices."""
-        self._hessians, self._compliance = hessians, compliance
-        for piece in range(len(self._starts)):
-            self._eliminate(piece)
+    def factorize(self, hessians: Hessians, move_matrices: MoveMatrices) -> None:
+        """Factorize the system of H and C for the following calls of :meth:`solve`."""
+        self._hessians, self._move_matrices = hessians, move_matrices
+        for number in range(len(self._starts)):
+            self._factorize_segment(number)
 
-    def solve(self, sides: Matrix, wanted: Matrix, refined: bool) -> tuple[Matrix, Matrix]:
-        r"""The minimiser x for b, ``(T, n)``, and m, ``(T - 1, n)``.
+    def solve(
+        self, linear_terms: Matrix, wanted_moves: Matrix, is_refined: bool
+    ) -> tuple[Matrix, Matrix]:
+        r"""Minimiser x and dual variables :math:`C_t^{-1}(x_t - x_{t-1} - m_t)` of the moves.
 
-        And the forces :math:`C_t^{-1}(x_t - x_{t-1} - m_t)`.
+        Parameters
+        ----------
+        linear_terms, wanted_moves
+            b, shape ``(T, n)``, and m, shape ``(T - 1, n)``.
+        is_refined
+            Whether to add one step of iterative refinement: without it, large Hessians beside small
+            ones cost half of the digits.
         """
-        points, forces = self._solve(sides, wanted)
-        if (
-            refined
-        ):  # solve for what is missing: stiff walls beside soft losses cost half of all digits
-            yields, leans = self._compliance
-            bent = yields[:, None] * forces + inner(leans, forces)[:, None] * leans
-            left = sides - balance(self._hessians.apply(points), forces)
-            missing = self._solve(left, wanted - (np.diff(points, axis=0) - bent))
-            points, forces = points + missing[0], forces + missing[1]
-        return points, forces
-
-    def _solve(self, sides: Matrix, wanted: Matrix) -> tuple[Matrix, Matrix]:
-        points, forces, force = np.empty_like(sides), np.empty_like(wanted), np.zeros(self._dim)
-        for piece in range(len(self._starts)):
-            extent = self._load(piece)
-            self._kernels.filter_forwards(*extent, sides, wanted, self._kept, force, points)
-        for piece in reversed(range(len(self._starts))):
-            extent = self._load(piece)
-            self._kernels.smooth_backwards(
-                *extent, wanted, *self._compliance, self._kept, force, points, forces
+        points, duals = self._solve(linear_terms, wanted_moves)
+        if is_refined:
+            residuals = linear_terms - stationarity_residuals(
+                self._hessians.multiply(points), duals
             )
-        return points, forces
+            move_residuals = wanted_moves - (
+                np.diff(points, axis=0) - self._move_matrices.multiply(duals)
+            )
+            correction = self._solve(residuals, move_residuals)
+            points, duals = points + correction[0], duals + correction[1]
+        return points, duals
 
-    def _load(self, piece: int) -> tuple[int, int, int]:
-        return self._extent(piece) if self._resident else self._eliminate(piece)
+    def _solve(self, linear_terms: Matrix, wanted_moves: Matrix) -> tuple[Matrix, Matrix]:
+        points, duals = np.empty_like(linear_terms), np.empty_like(wanted_moves)
+        carry = np.zeros(self._dim)
+        for number in range(len(self._starts)):
+            segment = self._load_factors(number)
+            self._kernels.filter_forward(
+                *segment, linear_terms, wanted_moves, self._factors, carry, points
+            )
+        for number in reversed(range(len(self._starts))):
+            segment = self._load_factors(number)
+            self._kernels.smooth_backward(
+                *segment, wanted_moves, *self._move_matrices, self._factors, carry, points, duals
+            )
+        return points, duals
 
-    def _extent(self, piece: int) -> tuple[int, int, int]:
-        """First round, end, and the round that stands first in memory."""
-        first = self._starts[piece]
-        return first, min(first + self._starts.step, self._rounds), 0 if self._resident else first
-
-    def _eliminate(self, piece: int) -> tuple[int, int, int]:
-        extent, h = self._extent(piece), self._hessians
-        self._passed[piece + 1] = self._passed[piece]
-        arrays = (
-            h.features,
-            h.bends,
-            h.matrices,
-            h.ridges,
-            h.rims,
-            h.normals,
-            h.walls,
-            *self._compliance,
+    def _load_factors(self, number: int) -> Segment:
+        """The segment, with its factors in memory."""
+        return (
+            self._segment(number) if self._stores_all_factors else self._factorize_segment(number)
         )
-        self._kernels.eliminate(*extent, *arrays, self._passed[piece + 1], self._work, self._kept)
-        return extent
+
+    def _segment(self, number: int) -> Segment:
+        first = self._starts[number]
+        end = min(first + self._starts.step, self._rounds)
+        return Segment(first, end, 0 if self._stores_all_factors else first)
+
+    def _factorize_segment(self, number: int) -> Segment:
+        segment, h = self._segment(number), self._hessians
+        self._entering[number + 1] = self._entering[number]
+        self._kernels.factorize(
+            *segment,
+            h.features,
+            h.feature_weights,
+            h.matrices,
+            h.diagonals,
+            h.directions,
+            h.normals,
+            h.normal_weights,
+            *self._move_matrices,
+            self._entering[number + 1],
+            self._work,
+            self._factors,
+        )
+        return segment

@@ -1,16 +1,16 @@
-r"""Pairs of points of second-order cones, many at once, scaled to meet in the middle.
+r"""Complementarity pairs of an interior-point method: in second-order cones, and of numbers.
 
-A cone point is a number and a vector with :math:`x_0 \ge \|x_1\|`. For a primal point s and a dual
-point ζ the scaling W of Nesterov and Todd maps both to one point, :math:`\lambda = W^{-1} s = W
-\zeta`; steps computed there are symmetric.
+A point of a second-order cone is a number (head) and a vector (tail) with :math:`x_0 \ge \|x_1\|`.
+For a primal point s and a dual point ζ the Nesterov-Todd scaling W maps both to the same point,
+:math:`\lambda = W^{-1} s = W \zeta`; a Newton step in these coordinates is symmetric in s and ζ.
+
+A pair holds its primal and dual value as variables of their own: close to a boundary both are
+smaller than the rounding error of the comparators that they belong to.
 
 References
 ----------
 Vandenberghe (2010), "The CVXOPT linear and quadratic cone program solvers", sections 4 and 5;
 Domahidi, Chu, Boyd (2013), ECOS.
-
-Pairs of slacks and multipliers whose products all go to one number: what the parts of an
-interior-point method share.
 """
 
 from __future__ import annotations
@@ -23,12 +23,115 @@ import numpy as np
 
 from swordplay.core.types import Array, Matrix, Vector
 
-EDGE = 1e-16
-"""Relative distance to the boundary of a cone that rounding may not take a point below."""
+MIN_BOUNDARY_DISTANCE = 1e-16
+"""Smallest distance to the boundary of a cone, relative to the head; smaller is rounding error."""
+
+
+class ConePairs(ABC):
+    """N pairs of a primal and a dual point of second-order cones.
+
+    In a Newton step, :meth:`start_step` computes the scaling, :meth:`right_hand_side` gives the
+    constraint's part of the linear system, the subclass's ``step_of`` turns the solution of the
+    system into a step of the pairs, and :meth:`take_step` takes a fraction of it.
+    """
+
+    def __init__(self, primal: ConePoints, dual: ConePoints) -> None:
+        self.primal, self.dual = primal, dual
+
+    @property
+    def product_sum(self) -> float:
+        """Sum of the inner products of primal and dual points."""
+        return float(
+            (self.primal.head * self.dual.head + inner(self.primal.tail, self.dual.tail)).sum()
+        )
+
+    @property
+    def pair_count(self) -> int:
+        """N."""
+        return len(self.primal.head)
+
+    @abstractmethod
+    def right_hand_side(self, mu: float) -> Matrix:
+        """Part of the Newton system's right-hand side if every product is to equal ``mu``."""
+
+    def start_step(self) -> None:
+        """Compute the scaling of the present points and forget the last step."""
+        self.scaling = NesterovToddScaling(self.primal, self.dual)
+        self._steps: tuple[ConePoints, ConePoints] | None = None
+
+    def take_step(self, fraction: float) -> None:
+        """Add a fraction of the last step to the points; a negative fraction takes it back."""
+        assert self._steps is not None
+        self.primal, self.dual = (
+            ConePoints(now.head + fraction * step.head, now.tail + fraction * step.tail)
+            for now, step in zip((self.primal, self.dual), self._steps, strict=True)
+        )
+
+    def _set_step(self, primal: ConePoints, dual: ConePoints) -> float:
+        """Store a step; return the largest multiple of it that keeps all points in their cones."""
+        self._steps = primal, dual
+        return self.scaling.longest_step(primal, dual)
+
+
+class NumberPairs(ABC):
+    """Pairs of a positive slack and a positive multiplier, as arrays of one shape.
+
+    The methods are those of :class:`ConePairs`.
+    """
+
+    def __init__(self, slacks: Array, multipliers: Array) -> None:
+        self.slacks, self.multipliers = slacks, multipliers
+
+    @property
+    def product_sum(self) -> float:
+        """Sum of the products of slacks and multipliers."""
+        return float((self.slacks * self.multipliers).sum())
+
+    @property
+    def pair_count(self) -> int:
+        """Number of pairs."""
+        return int(self.slacks.size)
+
+    @abstractmethod
+    def right_hand_side(self, mu: float) -> Matrix:
+        """Part of the Newton system's right-hand side if every product is to equal ``mu``."""
+
+    def start_step(self) -> None:
+        """Forget the last step."""
+        self._steps: tuple[Array, Array] | None = None
+
+    def take_step(self, fraction: float) -> None:
+        """Add a fraction of the last step to the pairs; a negative fraction takes it back."""
+        assert self._steps is not None
+        self.slacks, self.multipliers = (
+            self.slacks + fraction * self._steps[0],
+            self.multipliers + fraction * self._steps[1],
+        )
+
+    def _multiplier_steps(self, mu: float) -> Array:
+        r"""Steps of the multipliers for products of ``mu`` if no slack moved.
+
+        :math:`(\mu - \Delta s \, \Delta \nu) / s - \nu`, where the second-order term is that of the
+        last step (the predictor), if there was one.
+        """
+        second = 0.0 if self._steps is None else self._steps[0] * self._steps[1]
+        return np.asarray((mu - second) / self.slacks - self.multipliers)
+
+    def _set_step(self, slacks: Array, multipliers: Array) -> float:
+        """Store a step; return the largest multiple of it that keeps all numbers positive.
+
+        ``multipliers`` are the steps of :meth:`_multiplier_steps`, which assume slacks that do not
+        move; the part that the slacks' step adds is computed here.
+        """
+        self._steps = slacks, multipliers - self.multipliers * slacks / self.slacks
+        return min(
+            _longest_positive_step(self.slacks, slacks),
+            _longest_positive_step(self.multipliers, self._steps[1]),
+        )
 
 
 class ConePoints(NamedTuple):
-    """N points of the cone in n + 1 dimensions."""
+    """N points of the second-order cone in n + 1 dimensions."""
 
     head: Vector
     """Shape ``(N,)``."""
@@ -36,208 +139,133 @@ class ConePoints(NamedTuple):
     """Shape ``(N, n)``."""
 
     @property
-    def opposite(self) -> ConePoints:
+    def negated(self) -> ConePoints:
         """The points times -1."""
         return ConePoints(-self.head, -self.tail)
 
 
-class Scaling:
-    r""":math:`W = \eta \begin{pmatrix} w_0 & w_1^\top \\ w_1 & I + w_1 w_1^\top / (1 + w_0)
-    \end{pmatrix}` of N pairs.
+class NesterovToddScaling:
+    r"""The matrices W that map primal and dual points of N pairs to the same points.
+
+    .. math:: W = \eta \begin{pmatrix} w_0 & w_1^\top \\ w_1 & I + w_1 w_1^\top / (1 + w_0)
+        \end{pmatrix}
 
     Attributes
     ----------
-    size
+    eta
         η, shape ``(N,)``.
     w
         :math:`(w_0, w_1)` with :math:`w_0^2 - \|w_1\|^2 = 1`.
-    middle
-        λ.
+    scaled_points
+        :math:`\lambda = W^{-1} s = W \zeta`.
     """
 
     def __init__(self, primal: ConePoints, dual: ConePoints) -> None:
-        self._primal, self._dual = _Unit(primal), _Unit(dual)
-        (s, p), (z, q) = (
-            (self._primal.point, self._primal.size),
-            (self._dual.point, self._dual.size),
+        self._primal, self._dual = _NormalizedPoints(primal), _NormalizedPoints(dual)
+        s, z = self._primal.points, self._dual.points
+        twice_gamma = np.sqrt(2.0 * (1.0 + _dot(s, z)))
+        self.eta = np.sqrt(self._primal.root_determinant / self._dual.root_determinant)
+        self.w = ConePoints(
+            (s.head + z.head) / twice_gamma, (s.tail - z.tail) / twice_gamma[:, None]
         )
-        twice = np.sqrt(2.0 * (1.0 + _dot(s, z)))  # 2 γ
-        self.size = np.sqrt(p / q)
-        self.w = ConePoints((s.head + z.head) / twice, (s.tail - z.tail) / twice[:, None])
-        self.middle = self.up(dual)
+        self.scaled_points = self.multiply(dual)
 
-    def up(self, x: ConePoints) -> ConePoints:
+    def multiply(self, x: ConePoints) -> ConePoints:
         """W x."""
         along = inner(self.w.tail, x.tail)
         head = self.w.head * x.head + along
         tail = x.tail + (x.head + along / (1.0 + self.w.head))[:, None] * self.w.tail
-        return ConePoints(self.size * head, self.size[:, None] * tail)
+        return ConePoints(self.eta * head, self.eta[:, None] * tail)
 
-    def down(self, x: ConePoints) -> ConePoints:
+    def solve(self, x: ConePoints) -> ConePoints:
         r""":math:`W^{-1} x`."""
         along = inner(self.w.tail, x.tail)
         head = self.w.head * x.head - along
         tail = x.tail + (along / (1.0 + self.w.head) - x.head)[:, None] * self.w.tail
-        return ConePoints(head / self.size, tail / self.size[:, None])
+        return ConePoints(head / self.eta, tail / self.eta[:, None])
 
-    def twice_up(self, tails: Matrix) -> ConePoints:
-        r""":math:`W^2 x` of points with a head of 0; :math:`W^2 = \eta^2 (2 w w^\top - J)`."""
-        square, along = self.size**2, 2.0 * inner(self.w.tail, tails)
+    def multiply_twice(self, tails: Matrix) -> ConePoints:
+        r""":math:`W^2 x` for points with heads of 0; :math:`W^2 = \eta^2 (2 w w^\top - J)`."""
+        square, along = self.eta**2, 2.0 * inner(self.w.tail, tails)
         return ConePoints(
             square * along * self.w.head, square[:, None] * (tails + along[:, None] * self.w.tail)
         )
 
-    def twice_down(self, tails: Matrix) -> ConePoints:
-        r""":math:`W^{-2} x` of points with a head of 0."""
-        square, along = self.size**-2, 2.0 * inner(self.w.tail, tails)
+    def solve_twice(self, tails: Matrix) -> ConePoints:
+        r""":math:`W^{-2} x` for points with heads of 0."""
+        square, along = self.eta**-2, 2.0 * inner(self.w.tail, tails)
         return ConePoints(
             -square * along * self.w.head, square[:, None] * (tails + along[:, None] * self.w.tail)
         )
 
-    def corrected(self, mu: float, dual_step: ConePoints) -> ConePoints:
-        r"""The x with :math:`\lambda \circ x = \mu e - \lambda \circ \lambda - (W^{-1} \Delta s)
-        \circ (W \Delta \zeta)`.
+    def corrector(self, mu: float, dual_step: ConePoints) -> ConePoints:
+        r"""Scaled right-hand side of Mehrotra's corrector step.
 
-        The steps are those towards μ = 0, for which :math:`W^{-1} \Delta s + W \Delta \zeta =
-        -\lambda`.
+        The x with :math:`\lambda \circ x = \mu e - \lambda \circ \lambda - (W^{-1} \Delta s) \circ
+        (W \Delta \zeta)`, where the steps are those of the predictor (μ = 0), for which
+        :math:`W^{-1} \Delta s + W \Delta \zeta = -\lambda`.
+
+        Parameters
+        ----------
+        mu
+            μ.
+        dual_step
+            Δζ of the predictor.
         """
-        m, up = self.middle, self.up(dual_step)
-        second = _product(ConePoints(-m.head - up.head, -m.tail - up.tail), up)
+        m, scaled_step = self.scaled_points, self.multiply(dual_step)
+        second = _jordan_product(
+            ConePoints(-m.head - scaled_step.head, -m.tail - scaled_step.tail), scaled_step
+        )
         head, tail = mu - second.head, -second.tail
         x0 = (m.head * head - inner(m.tail, tail)) / _determinant(m)
         return ConePoints(x0 - m.head, (tail - x0[:, None] * m.tail) / m.head[:, None] - m.tail)
 
     def longest_step(self, primal: ConePoints, dual: ConePoints) -> float:
-        """How many times both steps fit before a point leaves its cone; infinite if none does."""
-        fastest = max(self._primal.speed(primal), self._dual.speed(dual))
+        """Largest multiple of both steps that keeps all points in their cones; may be infinite."""
+        fastest = max(self._primal.boundary_rate(primal), self._dual.boundary_rate(dual))
         return 1.0 / fastest if fastest > 0.0 else np.inf
 
 
-class _Unit:
-    """Points of determinant 1, and the square roots of the determinants that they had."""
+class _NormalizedPoints:
+    """Cone points divided by the square root of their determinants, and these roots."""
 
-    def __init__(self, point: ConePoints) -> None:
-        self.size = np.sqrt(_determinant(point))
-        self.point = ConePoints(point.head / self.size, point.tail / self.size[:, None])
+    def __init__(self, points: ConePoints) -> None:
+        self.root_determinant = np.sqrt(_determinant(points))
+        self.points = ConePoints(
+            points.head / self.root_determinant, points.tail / self.root_determinant[:, None]
+        )
 
-    def speed(self, step: ConePoints) -> float:
-        """How fast a step nears the boundary: 1 over the number of steps to it, 0 if it never
-        does.
-        """
-        x = self.point
-        first = (x.head * step.head - inner(x.tail, step.tail)) / self.size
-        pull = (first + step.head / self.size) / (1.0 + x.head)
-        rest = step.tail / self.size[:, None] - pull[:, None] * x.tail
+    def boundary_rate(self, step: ConePoints) -> float:
+        """1 over the largest multiple of a step that stays in the cones; 0 if all multiples do."""
+        x = self.points
+        first = (x.head * step.head - inner(x.tail, step.tail)) / self.root_determinant
+        factor = (first + step.head / self.root_determinant) / (1.0 + x.head)
+        rest = step.tail / self.root_determinant[:, None] - factor[:, None] * x.tail
         return float((np.sqrt(inner(rest, rest)) - first).max(initial=0.0))
 
 
 def inner(left: Array, right: Array) -> Vector:
-    """Inner products of row with row."""
+    """Inner product of each row with the row of the same number, shape ``(N,)``."""
     return np.asarray(np.einsum("ij,ij->i", left, right))
 
 
 def _determinant(x: ConePoints) -> Vector:
+    r""":math:`x_0^2 - \|x_1\|^2`, as a product, so that no digits cancel."""
     length = np.sqrt(inner(x.tail, x.tail))
-    return np.asarray(np.maximum(x.head - length, EDGE * x.head) * (x.head + length))
+    return np.asarray(
+        np.maximum(x.head - length, MIN_BOUNDARY_DISTANCE * x.head) * (x.head + length)
+    )
 
 
 def _dot(x: ConePoints, y: ConePoints) -> Vector:
     return np.asarray(x.head * y.head + inner(x.tail, y.tail))
 
 
-def _product(x: ConePoints, y: ConePoints) -> ConePoints:
-    """Jordan product."""
+def _jordan_product(x: ConePoints, y: ConePoints) -> ConePoints:
     return ConePoints(_dot(x, y), x.head[:, None] * y.tail + y.head[:, None] * x.tail)
 
 
-class ConePairs(ABC):
-    """Points of second-order cones, and multipliers in the same cones.
-
-    Both move by steps of their own: next to a boundary they are smaller than what the comparators
-    round by.
-    """
-
-    def __init__(self, primal: ConePoints, dual: ConePoints) -> None:
-        self.primal, self.dual = primal, dual
-
-    @property
-    def products(self) -> float:
-        """Sum of all products of slacks and multipliers."""
-        return float(
-            (self.primal.head * self.dual.head + inner(self.primal.tail, self.dual.tail)).sum()
-        )
-
-    @property
-    def count(self) -> int:
-        """How many products there are."""
-        return len(self.primal.head)
-
-    @abstractmethod
-    def aim(self, mu: float) -> Matrix:
-        """What is asked of the comparators for products of mu."""
-
-    def scale(self) -> None:
-        """Take the measure of the present pairs."""
-        self.scaling = Scaling(self.primal, self.dual)
-        self._steps: tuple[ConePoints, ConePoints] | None = None
-
-    def take(self, share: float) -> None:
-        """Take a share of the last step."""
-        assert self._steps is not None
-        self.primal, self.dual = (
-            ConePoints(now.head + share * step.head, now.tail + share * step.tail)
-            for now, step in zip((self.primal, self.dual), self._steps, strict=True)
-        )
-
-    def _plan(self, primal: ConePoints, dual: ConePoints) -> float:
-        """Remember a step; how many times it fits."""
-        self._steps = primal, dual
-        return self.scaling.longest_step(primal, dual)
-
-
-class NumberPairs(ABC):
-    """Positive numbers, and multipliers as positive."""
-
-    def __init__(self, slacks: Array, pressures: Array) -> None:
-        self.slacks, self.pressures = slacks, pressures
-
-    @property
-    def products(self) -> float:
-        """Sum of all products of slacks and multipliers."""
-        return float((self.slacks * self.pressures).sum())
-
-    @property
-    def count(self) -> int:
-        """How many products there are."""
-        return int(self.slacks.size)
-
-    @abstractmethod
-    def aim(self, mu: float) -> Matrix:
-        """What is asked of the comparators for products of mu."""
-
-    def scale(self) -> None:
-        """Take the measure of the present pairs."""
-        self._steps: tuple[Array, Array] | None = None
-
-    def take(self, share: float) -> None:
-        """Take a share of the last step."""
-        assert self._steps is not None
-        self.slacks, self.pressures = (
-            self.slacks + share * self._steps[0],
-            self.pressures + share * self._steps[1],
-        )
-
-    def _missing(self, mu: float) -> Array:
-        """What the multipliers miss, corrected by what the last step would have missed."""
-        second = 0.0 if self._steps is None else self._steps[0] * self._steps[1]
-        return np.asarray((mu - second) / self.slacks - self.pressures)
-
-    def _plan(self, slacks: Array, missing: Array) -> float:
-        """Remember a step of the slacks and the multipliers' answer; how many times it fits."""
-        self._steps = slacks, missing - self.pressures * slacks / self.slacks
-        return min(_longest(self.slacks, slacks), _longest(self.pressures, self._steps[1]))
-
-
-def _longest(positive: Array, step: Array) -> float:
+def _longest_positive_step(positive: Array, step: Array) -> float:
+    """Largest multiple of a step that keeps the numbers positive; may be infinite."""
     fastest = float((-step / positive).max(initial=0.0))
     return 1.0 / fastest if fastest > 0.0 else math.inf

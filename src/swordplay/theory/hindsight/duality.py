@@ -1,55 +1,61 @@
-"""Lower bounds on what any comparator sequence costs (losses plus a penalty for each move), by
-convex duality.
+"""Solutions of hindsight problems, and lower bounds by convex duality that certify them.
 
-Any dual vectors that are short enough, here called forces, give a valid bound, however they were
-found; good ones give a bound close to the minimum, which proves how good a sequence is.
+The problem is to minimise the losses of a comparator sequence plus a penalty for each move. Any
+dual variables of the moves that are no longer than the penalty give a valid lower bound, however
+they were found; good ones give a bound close to the minimum, which proves how good a sequence is.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from swordplay.core.types import Matrix, Vector
 from swordplay.theory.hindsight.cones import inner
-from swordplay.theory.hindsight.losses_in_domain import Frame, Rounds
+from swordplay.theory.hindsight.losses_in_domain import DomainCoordinates, Losses
+
+Progress = Callable[[int, int, str], None]
+"""Called with the number of steps done, the most that may be needed, and the present activity."""
 
 
-class Answer(NamedTuple):
-    """A comparator sequence in a frame's coordinates, and what it is worth."""
+class Solution(NamedTuple):
+    """A comparator sequence in coordinates of the domain, its objective and its lower bound."""
 
     points: Matrix
-    """Shape ``(T, n)``, all inside."""
+    """Comparators, shape ``(T, n)``, all in the domain."""
     objective: float
     """Losses plus penalty times path length."""
     bound: float
     """No sequence has a smaller objective."""
-    forces: Matrix
-    """What proves the bound, shape ``(T - 1, n)``."""
+    duals: Matrix
+    """Dual variables of the moves that prove the bound, shape ``(T - 1, n)``."""
 
-    def or_better(self, other: Answer) -> Answer:
-        """The better sequence of the two and the better bound of the two."""
+    def combine(self, other: Solution) -> Solution:
+        """The better sequence of the two solutions with the better bound of the two."""
         points, value = min((self[:2], other[:2]), key=lambda pair: pair[1])
-        bound, forces = max((self[2:], other[2:]), key=lambda pair: pair[0])
-        return Answer(points, value, bound, forces)
+        bound, duals = max((self[2:], other[2:]), key=lambda pair: pair[0])
+        return Solution(points, value, bound, duals)
 
     @property
     def gap(self) -> float:
-        """How far from the best the sequence may be; rounding may not make it negative."""
+        """Certified distance to the smallest objective; rounding cannot make it negative."""
         return max(0.0, self.objective - self.bound)
 
 
-def objective(rounds: Rounds, points: Matrix, penalty: float) -> float:
+def penalised_loss(losses: Losses, points: Matrix, penalty: float) -> float:
     r""":math:`\sum_t f_t(u_t) + \lambda \sum_t \|u_t - u_{t-1}\|`."""
     moves = np.diff(points, axis=0)
-    return float(rounds.values(points).sum() + penalty * np.sqrt(inner(moves, moves)).sum())
+    return float(losses.values(points).sum() + penalty * np.sqrt(inner(moves, moves)).sum())
 
 
-def lower_bound(frame: Frame, gradients: Matrix, intercepts: Vector, forces: Matrix) -> float:
-    r"""A bound from below for any forces no longer than the penalty.
+def lower_bound(
+    coordinates: DomainCoordinates, gradients: Matrix, intercepts: Vector, duals: Matrix
+) -> float:
+    r"""Lower bound on the penalised loss of every sequence, from tangents and dual variables.
 
-    With lines under the losses, :math:`f_t(v) \ge i_t + \langle g_t, v \rangle`, and as
+    With affine functions below the losses, :math:`f_t(v) \ge i_t + \langle g_t, v \rangle`, and
     :math:`\|z_t\| \le \lambda`,
 
     .. math:: \min_{v_1, \dots, v_T \in X} \sum_t f_t(v_t) + \lambda \sum_t \|v_t - v_{t-1}\|
@@ -57,19 +63,40 @@ def lower_bound(frame: Frame, gradients: Matrix, intercepts: Vector, forces: Mat
 
     Parameters
     ----------
+    coordinates
+        The domain X.
     gradients, intercepts
         g, shape ``(T, n)``, and i, shape ``(T,)``.
-    forces
-        :math:`z_2, \dots, z_T`, shape ``(T - 1, n)``.
+    duals
+        :math:`z_2, \dots, z_T`, shape ``(T - 1, n)``, none longer than the penalty λ.
     """
-    return float((intercepts - frame.support(-balance(gradients, forces))).sum())
+    residuals = stationarity_residuals(gradients, duals)
+    return float((intercepts - coordinates.support(-residuals)).sum())
 
 
-def balance(pushes: Matrix, forces: Matrix) -> Matrix:
-    r""":math:`g_t + z_t - z_{t+1}`: what is left of the pushes on each round once the moves have
-    passed theirs on.
-    """
-    left = pushes.copy()
-    left[1:] += forces
-    left[:-1] -= forces
-    return left
+def stationarity_residuals(gradients: Matrix, duals: Matrix) -> Matrix:
+    r""":math:`g_t + z_t - z_{t+1}`: the part of each gradient that the moves do not balance."""
+    residuals = gradients.copy()
+    residuals[1:] += duals
+    residuals[:-1] -= duals
+    return residuals
+
+
+def solution_of_points(
+    losses: Losses, coordinates: DomainCoordinates, penalty: float, points: Matrix, duals: Matrix
+) -> Solution:
+    """Points with the lower bound that dual variables and the tangents at the points give."""
+    gradients = losses.gradients(points)
+    intercepts = losses.values(points) - inner(gradients, points)
+    return Solution(
+        points,
+        penalised_loss(losses, points, penalty),
+        lower_bound(coordinates, gradients, intercepts, duals),
+        duals,
+    )
+
+
+def clip_duals(duals: Matrix, penalty: float) -> Matrix:
+    """Shorten dual variables to the length of the penalty, where they are longer."""
+    lengths = np.sqrt(inner(duals, duals))
+    return np.asarray(duals * np.minimum(1.0, penalty / np.maximum(lengths, penalty))[:, None])

@@ -1,8 +1,6 @@
-"""What would have been best, seen from the end: comparators for static, worst-case and piecewise
-regret.
+"""The best comparators for static, piecewise and worst-case regret: fixed, by block, by round.
 
-One comparator for all rounds, by the second-order method: for losses so steep or so uneven
-that descent stalls.
+:func:`gap` certifies how far any point is from the best fixed one.
 """
 
 from __future__ import annotations
@@ -18,38 +16,41 @@ from swordplay.core.types import Array, Domain, Loss, Matrix, Vector
 from swordplay.parts.streams import LinearStream
 from swordplay.parts.streams.linear import Rows
 from swordplay.theory.hindsight import descent, interior_point
-from swordplay.theory.hindsight.blocks import BlockedRounds
-from swordplay.theory.hindsight.descent import Objective, objectives, require_dim
+from swordplay.theory.hindsight.blocks import BlockLosses
+from swordplay.theory.hindsight.descent import BlockSums, sums_over_blocks
+from swordplay.theory.hindsight.losses_in_domain import require_dim
 from swordplay.theory.hindsight.sequence import Problem
 
 TOLERANCE = 1e-9
-"""A gap counts as closed at this share of what the losses could change by over the domain."""
-EASY_STEPS = 1_000
-"""Descent steps that most problems need at the most.
+"""Default tolerance: the largest gap, relative to the range of the losses over the domain."""
+FIRST_STEPS = 1_000
+"""Descent steps before Newton's method is tried; most problems need fewer.
 
-Where they do not, features of very different sizes are at work.
+More are needed for features of very different sizes.
 """
-STEPS = 20_000
-"""Descent steps before a gap is given up."""
-SEARCHES = 128
-"""Steps of a one-dimensional search: 64 halvings exhaust a double, each made safe by another."""
+MAX_STEPS = 20_000
+"""Most descent steps."""
+MAX_NEWTON_DIM = 1000
+"""Largest dimension for Newton's method; a step then takes seconds."""
+MAX_SEARCH_STEPS = 128
+"""Most steps of a one-dimensional search: 64 halvings, which exhaust a double, and 64 secants."""
 
 
 def best_fixed(stream: Iterable[Loss], domain: Domain, *, tolerance: float = TOLERANCE) -> Vector:
-    r"""The best fixed decision, for static regret.
+    r"""The best fixed decision, the comparator of static regret.
 
     .. math:: u^* \in \arg\min_{x \in X} \sum_t f_t(x)
 
     Parameters
     ----------
     stream
-        The losses; a finite one.
+        The losses; a finite stream.
     domain
         X.
     tolerance
-        How far above the minimum the answer may be, relative to :math:`D \sum_t \|\nabla f_t(c)\|`
-        with c the centre: the most by which the losses can fall below their value there. What sums
-        of doubles round by comes on top.
+        Largest distance above the minimum, relative to :math:`D \sum_t \|\nabla f_t(c)\|` with c
+        the centre, the most by which the losses can fall below their value there. Rounding error of
+        the sums may add to it.
 
     Returns
     -------
@@ -59,7 +60,7 @@ def best_fixed(stream: Iterable[Loss], domain: Domain, *, tolerance: float = TOL
     Raises
     ------
     RuntimeError
-        If the gap cannot be closed to the tolerance.
+        If the gap remains larger than the tolerance.
 
     Examples
     --------
@@ -69,15 +70,18 @@ def best_fixed(stream: Iterable[Loss], domain: Domain, *, tolerance: float = TOL
     """
     domain, tolerance = arguments.domain(domain), arguments.positive("tolerance", tolerance)
     losses = stream if isinstance(stream, LinearStream) else list(arguments.stream(stream))
-    (objective,) = objectives(losses, domain, None)
-    minima = descent.minimize(objective, domain, tolerance, EASY_STEPS)
-    if not minima.closed and (point := _by_newton(losses, domain, tolerance)) is not None:
+    (sums,) = sums_over_blocks(losses, domain, None)
+    minima = descent.minimize(sums, domain, tolerance, FIRST_STEPS)
+    if (
+        not minima.is_closed
+        and (point := _minimize_by_newton(losses, domain, tolerance)) is not None
+    ):
         return point
-    if not minima.closed:
-        minima = descent.minimize(objective, domain, tolerance, STEPS)
-    if not minima.closed:
+    if not minima.is_closed:
+        minima = descent.minimize(sums, domain, tolerance, MAX_STEPS)
+    if not minima.is_closed:
         raise RuntimeError(
-            f"best_fixed stopped after {STEPS} steps with a certified gap of "
+            f"best_fixed stopped after {MAX_STEPS} steps with a certified gap of "
             f"{minima.gaps[0]:.3g}, not within "
             f"tolerance={tolerance}. Give a larger tolerance, or bring the features to similar "
             "scales."
@@ -86,7 +90,7 @@ def best_fixed(stream: Iterable[Loss], domain: Domain, *, tolerance: float = TOL
 
 
 def gap(stream: Iterable[Loss], domain: Domain, point: Any) -> float:
-    r"""How far above the best fixed decision a point may be: a certificate that needs no solver.
+    r"""Upper bound on the distance of a point from the best fixed decision, in total loss.
 
     .. math:: \sum_t f_t(x) - \min_{z \in X} \sum_t f_t(z) \le \langle g, x \rangle + \sigma_X(-g),
         \qquad g = \sum_t \nabla f_t(x)
@@ -106,12 +110,12 @@ def gap(stream: Iterable[Loss], domain: Domain, point: Any) -> float:
             "Project "
             "it first."
         )
-    (objective,) = objectives(stream, domain, None)
-    return float(descent.gaps(domain, x[None], objective.gradient(x[None]))[0])
+    (sums,) = sums_over_blocks(stream, domain, None)
+    return float(descent.gaps(domain, x[None], sums.gradients(x[None]))[0])
 
 
 def block_minimizers(stream: Iterable[Loss], domain: Domain, length: int) -> Matrix:
-    r"""The best fixed decision of each block of rounds, for a world that stands still in between.
+    r"""The best fixed decision of each block of rounds, the comparators of piecewise regret.
 
     Parameters
     ----------
@@ -123,40 +127,57 @@ def block_minimizers(stream: Iterable[Loss], domain: Domain, length: int) -> Mat
     Returns
     -------
     Matrix
-        One row per round, shape ``(T, d)``, equal within a block. All lie in the domain; each is
-        within ``TOLERANCE`` of the best of its block, or as near as ``STEPS`` steps come.
+        One row per round, shape ``(T, d)``, equal within a block and in the domain. Each is within
+        ``TOLERANCE`` of the best of its block, or as near as ``MAX_STEPS`` descent steps come.
     """
     domain, length = arguments.domain(domain), arguments.integer("length", length)
     losses = stream if isinstance(stream, LinearStream) else list(stream)
     points: list[Vector] = []
-    for some in objectives(losses, domain, length):
-        minima = descent.minimize(some, domain, TOLERANCE, EASY_STEPS)
-        hard = minima.gaps > TOLERANCE * domain.diameter * some.steepness
+    for sums in sums_over_blocks(losses, domain, length):
+        minima = descent.minimize(sums, domain, TOLERANCE, FIRST_STEPS)
+        is_hard = minima.gaps > TOLERANCE * domain.diameter * sums.gradient_norms
         for k, point in enumerate(minima.points):
             begin = len(points) * length
             points.append(
-                _hard(some, k, losses[begin : begin + length], domain)
-                if hard[k] and not minima.closed
+                _minimize_hard_block(sums, k, losses[begin : begin + length], domain)
+                if is_hard[k] and not minima.is_closed
                 else point
             )
     return np.repeat(points, length, axis=0)[: len(losses)]
 
 
-def _hard(objective: Objective, k: int, losses: Any, domain: Domain) -> Vector:
-    """The best decision of block k, where a few steps of descent did not lead to it."""
-    found = _by_newton(losses, domain, TOLERANCE)
+def _minimize_hard_block(sums: BlockSums, k: int, losses: Any, domain: Domain) -> Vector:
+    """The best decision of block k, whose gap was not closed by the first descent steps."""
+    found = _minimize_by_newton(losses, domain, TOLERANCE)
     if found is None:
-        found = descent.minimize(objective.take(np.array([k])), domain, TOLERANCE, STEPS).points[0]
+        found = descent.minimize(sums.select(np.array([k])), domain, TOLERANCE, MAX_STEPS).points[0]
     return np.asarray(found)
 
 
+def _minimize_by_newton(stream: Iterable[Loss], domain: Domain, tolerance: float) -> Vector | None:
+    """The best fixed decision by the interior-point method, shape ``(d,)``.
+
+    For losses so steep or so uneven that descent stalls. None if the method does not apply or does
+    not close the gap.
+    """
+    problem = Problem(stream, domain, tolerance)
+    if not problem.coordinates.is_exact or not 0 < problem.coordinates.dim <= MAX_NEWTON_DIM:
+        return None
+    # All rounds in one block: without moves, any penalty will do.
+    sums = BlockLosses(problem.losses, np.zeros(1, dtype=int))
+    solution = interior_point.solve(sums, problem.coordinates, 1.0, problem.target)
+    if solution.gap > problem.target:
+        return None
+    return np.asarray(problem.coordinates.to_points(solution.points)[0])
+
+
 def minimizers(stream: Iterable[Loss], domain: Domain) -> Matrix:
-    r"""A minimiser of every single loss, for worst-case dynamic regret.
+    r"""A minimiser of each single loss, the comparators of worst-case dynamic regret.
 
     .. math:: u_t \in \arg\min_{x \in X} f_t(x)
 
     A loss of a linear prediction has many minimisers: the one nearest to the domain's centre is
-    taken. For other losses it is the one that descent from the centre arrives at.
+    returned. For other losses it is the one that descent from the centre finds.
 
     Parameters
     ----------
@@ -191,101 +212,67 @@ def _(stream: LinearStream, domain: Domain) -> Matrix:
 
 
 def _nearest_minimizers(rows: Rows, domain: Domain) -> Matrix:
-    """Of the points with the best possible prediction, each round the nearest to the centre."""
+    """For each row, the point nearest to the centre with the best possible prediction."""
     require_dim(rows.dim, domain)
     best = _best_predictions(rows, -domain.support(-rows.features), domain.support(rows.features))
-    return _nearest(rows.features, best, domain)
+    return _nearest_points(rows.features, best, domain)
 
 
 def _best_predictions(rows: Rows, low: Vector, high: Vector) -> Vector:
-    """Where φ is least between low and high: at an end, or where its slope stops being negative."""
-    for _ in range(SEARCHES // 2):
+    """Minimiser of φ between low and high, by bisection for the sign change of its slope."""
+    for _ in range(MAX_SEARCH_STEPS // 2):
         middle = 0.5 * (low + high)
-        beyond = rows.slopes(middle) >= 0
-        low, high = np.where(beyond, low, middle), np.where(beyond, middle, high)
+        is_beyond = rows.slopes(middle) >= 0
+        low, high = np.where(is_beyond, low, middle), np.where(is_beyond, middle, high)
     return high
 
 
-def _nearest(features: Matrix, predictions: Vector, domain: Domain) -> Matrix:
-    r"""The points nearest to the centre with the given predictions :math:`\langle a, x \rangle =
-    z`.
+def _nearest_points(features: Matrix, predictions: Vector, domain: Domain) -> Matrix:
+    r"""The points of the domain nearest to its centre that have the given predictions.
 
-    By Lagrange they are :math:`x(\lambda) = \Pi_X[c + \lambda a]`, and :math:`\langle a, x(\lambda)
-    \rangle` never falls in λ. As the projection moves no two points apart, :math:`\lambda = \langle
-    a, x - c \rangle / \|a\|^2` is never too far, and exact where it stays inside.
+    For :math:`\langle a, x \rangle = z` they are, by Lagrange, :math:`x(\lambda) = \Pi_X[c +
+    \lambda a]`, where :math:`\langle a, x(\lambda) \rangle` does not decrease in λ. A projection
+    does not increase distances, so that :math:`\lambda = \langle a, x - c \rangle / \|a\|^2` is
+    never too large, and it is exact where c + λ a lies in the domain.
     """
     squares = np.einsum("ij,ij->i", features, features)
     lengths = np.sqrt(squares)
     offsets = predictions - features @ domain.center
     directions, wanted = np.sign(offsets)[:, None] * features, np.abs(offsets)
-    enough = (
+    rounding = (
         4 * np.finfo(np.float64).eps * lengths * (domain.diameter + np.linalg.norm(domain.center))
     )
 
     points = np.tile(domain.center, (len(features), 1))
-    seeking = np.flatnonzero(wanted > 0)
-    low = np.zeros(len(features))
-    high, excess_low, excess_high = (
-        np.full(len(features), np.inf),
-        -wanted,
-        np.full(len(features), np.inf),
-    )
+    # The bracket of λ, and by how much the prediction exceeds the wanted one at its ends.
+    low, high = np.zeros(len(features)), np.full(len(features), np.inf)
+    excess_low, excess_high = -wanted, np.full(len(features), np.inf)
     trial = np.divide(wanted, squares, out=np.zeros_like(wanted), where=squares > 0)
-    for search in range(SEARCHES):
-        if not len(seeking):
+    i = np.flatnonzero(wanted > 0)
+    for search_step in range(MAX_SEARCH_STEPS):
+        if not len(i):
             break
-        i = seeking
         points[i] = domain.project(domain.center + trial[i, None] * directions[i])
         excess = np.einsum("ij,ij->i", directions[i], points[i] - domain.center) - wanted[i]
-        short = excess < 0
-        low[i], excess_low[i] = (
-            np.where(short, trial[i], low[i]),
-            np.where(short, excess, excess_low[i]),
-        )
-        high[i], excess_high[i] = (
-            np.where(short, high[i], trial[i]),
-            np.where(short, excess_high[i], excess),
-        )
-        seeking = seeking[np.abs(excess) > enough[i]]
-        trial[seeking] = _between(
-            low[seeking], high[seeking], excess_low[seeking], excess_high[seeking], search
-        )
+        is_short = excess < 0
+        low[i] = np.where(is_short, trial[i], low[i])
+        excess_low[i] = np.where(is_short, excess, excess_low[i])
+        high[i] = np.where(is_short, high[i], trial[i])
+        excess_high[i] = np.where(is_short, excess_high[i], excess)
+        i = i[np.abs(excess) > rounding[i]]
+        trial[i] = _next_trial(low[i], high[i], excess_low[i], excess_high[i], search_step)
     return points
 
 
-def _between(low: Array, high: Array, excess_low: Array, excess_high: Array, search: int) -> Array:
-    """The next trial: double while there is no upper end, then by turns the secant (x(λ) bends
-    seldom) and the middle.
+def _next_trial(
+    low: Array, high: Array, excess_low: Array, excess_high: Array, search_step: int
+) -> Array:
+    """Next λ: doubled while there is no upper end, then in turn the middle and the secant.
+
+    The secant is exact wherever x(λ) is affine, which is nearly everywhere for boxes and simplices.
     """
-    open_ended = np.isinf(high)
-    closed_high, closed_excess = (
-        np.where(open_ended, low, high),
-        np.where(open_ended, 1.0, excess_high),
-    )
-    share = -excess_low / (closed_excess - excess_low) if search % 2 else 0.5
-    return np.where(open_ended, 2.0 * low, low + share * (closed_high - low))
-
-
-WIDE = 1000
-"""Coordinates up to which a Newton step is a matter of seconds."""
-
-
-def _by_newton(stream: Iterable[Loss], domain: Domain, tolerance: float) -> Vector | None:
-    """The best fixed decision, shape ``(d,)``, or None where this method cannot prove that it is
-    within the tolerance.
-
-    Parameters
-    ----------
-    stream, domain, tolerance
-        As in :func:`best_fixed`.
-    """
-    problem = Problem(stream, domain, tolerance)
-    if not problem.frame.whole or not 0 < problem.frame.dim <= WIDE:
-        return None
-    together = BlockedRounds(problem.rounds, np.zeros(1, dtype=int))
-    answer = interior_point.minimize(together, problem.frame, 1.0, problem.target)
-    return (
-        np.asarray(problem.frame.outward(answer.points)[0])
-        if answer.gap <= problem.target
-        else None
-    )
+    is_open = np.isinf(high)
+    finite_high = np.where(is_open, low, high)
+    finite_excess = np.where(is_open, 1.0, excess_high)
+    fraction = -excess_low / (finite_excess - excess_low) if search_step % 2 else 0.5
+    return np.where(is_open, 2.0 * low, low + fraction * (finite_high - low))

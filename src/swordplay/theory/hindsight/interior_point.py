@@ -1,435 +1,500 @@
-r"""The best sequence for a penalty in any dimension: a primal-dual interior-point method on the
-chain of rounds.
+r"""The best sequence for a penalty, by a primal-dual interior-point method on the chain of rounds.
 
 .. math:: \min_{u_1, \dots, u_T \in X} \sum_t f_t(u_t) + \lambda \sum_{t \ge 2} \|u_t - u_{t-1}\|
 
-Comparators stay strictly inside the domain and forces strictly shorter than λ, so every step has a
-certified gap. A step costs :math:`T n^3`, and a dozen or two are enough whatever the penalty, the
-conditioning or the length of the stream.
+Comparators stay strictly inside the domain and dual variables of the moves strictly shorter than λ,
+so that every step has a certified gap. A step costs :math:`T n^3`; 10 to 30 steps are usual, for
+any penalty, conditioning and length of the stream.
+
+The costs of moves, the boundary of the domain and the limits of bounded slopes are complementarity
+pairs (see :mod:`swordplay.theory.hindsight.cones`). In a Newton step each of them contributes to
+the Hessians (the moves: to the matrices C of the chain) and to the right-hand side, and computes a
+step of its own from that of the comparators.
 
 References
 ----------
-Mehrotra (1992), "On the implementation of a primal-dual interior point method"; Vandenberghe
-(2010), the solvers of CVXOPT.
-
-What holds the comparators: the price of moving, the boundary of the domain, the caps on slopes.
-
-In a Newton step each part adds to the Hessian of its rounds (or, for moves, says how far they
-yield), adds to the right-hand side, and answers the comparators' step with one of its own.
+Mehrotra (1992), "On the implementation of a primal-dual interior point method", for predictor and
+corrector; Vandenberghe (2010), the solvers of CVXOPT.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import final
 
 import numpy as np
 
 from swordplay.core.types import Array, Matrix, Vector
-from swordplay.theory.hindsight.chain import Chain, Hessians
+from swordplay.theory.hindsight.chain import Chain, Hessians, MoveMatrices
 from swordplay.theory.hindsight.cones import ConePairs, ConePoints, NumberPairs, inner
-from swordplay.theory.hindsight.duality import Answer, balance, lower_bound, objective
-from swordplay.theory.hindsight.losses_in_domain import Frame, Rounds, SlopedRows
+from swordplay.theory.hindsight.duality import (
+    Progress,
+    Solution,
+    clip_duals,
+    lower_bound,
+    penalised_loss,
+    solution_of_points,
+    stationarity_residuals,
+)
+from swordplay.theory.hindsight.losses_in_domain import (
+    Curvature,
+    DomainCoordinates,
+    Losses,
+    SlopeLimitedRows,
+)
 
-STEPS = 120
-"""Newton steps before a gap is given up; 10 to 30 are usual."""
-PATIENCE = 12
-"""Steps without a smaller gap before it is given up."""
-BOLDNESS = 0.99
-"""Share of the way to the boundary that a step may go."""
-ENOUGH = 0.05
-"""Share of the target below which products need not go: beyond, they drown in rounding."""
-HALVINGS = 12
-"""Of a step along which gradients change too much; a step that needs more leads nowhere."""
+MAX_STEPS = 120
+"""Most Newton steps; 10 to 30 are usual."""
+MAX_IDLE_STEPS = 12
+"""Most consecutive steps without a smaller gap."""
+STEP_TO_BOUNDARY = 0.99
+"""Longest step, as a fraction of the way to the boundary."""
+SMALLEST_PRODUCTS = 0.05
+"""Smallest sum of products to aim for, in gap targets; smaller ones drown in rounding error."""
+MAX_HALVINGS = 12
+"""Most halvings of a step along which gradients change too much."""
+SATURATED_SLOPE = 1e-3
+"""Typical slopes below this fraction of the limit start near the limits, not in the middle."""
 
 
-class InteriorPoint:
-    """One problem on its way to its solution, from the origin.
+def solve(
+    losses: Losses,
+    coordinates: DomainCoordinates,
+    penalty: float,
+    target: float,
+    progress: Progress | None = None,
+) -> Solution:
+    """The best sequence for a penalty; the certified gap may be larger than the target.
 
     Parameters
     ----------
-    rounds, frame
+    losses, coordinates
         The losses and the domain.
     penalty
         λ > 0.
+    target
+        The gap at which to stop. The method also stops if :data:`MAX_IDLE_STEPS` steps do not make
+        the gap smaller.
+    progress
+        Called after each step.
+    """
+    center = np.zeros(losses.features.shape)
+    gradients = losses.gradients(center)
+    steepness = float(np.sqrt(inner(gradients, gradients)).mean())
+    if steepness == 0.0:  # the centre minimises every loss
+        value = penalised_loss(losses, center, penalty)
+        return Solution(center, value, value, center[1:])
+    mu = steepness * coordinates.domain.diameter
+    method = InteriorPoint(losses, coordinates, penalty, mu, target)
+    best = solution_at_center(losses, coordinates, penalty).combine(method.solution())
+    idle_steps = 0
+    for number in range(1, MAX_STEPS + 1):
+        if best.gap <= target or idle_steps > MAX_IDLE_STEPS:
+            break
+        method.step()
+        better = best.combine(method.solution())
+        idle_steps = 0 if better.gap < best.gap else idle_steps + 1
+        best = better
+        if progress is not None:
+            progress(number, MAX_STEPS, f"gap {best.gap:.1e}")
+    return best
+
+
+def solution_at_center(losses: Losses, coordinates: DomainCoordinates, penalty: float) -> Solution:
+    """All comparators at the centre, with the better of two lower bounds that need no step.
+
+    One bound has dual variables of 0; the other balances as much of the gradients as dual variables
+    of the length of the penalty can.
+    """
+    center = np.zeros(losses.features.shape)
+    without_duals = solution_of_points(losses, coordinates, penalty, center, center[1:])
+    deviations = losses.gradients(center) - losses.gradients(center).mean(axis=0)
+    duals = clip_duals(np.cumsum(deviations, axis=0)[:-1], penalty)
+    return without_duals.combine(solution_of_points(losses, coordinates, penalty, center, duals))
+
+
+class InteriorPoint:
+    """State of the method: comparators, dual variables and complementarity pairs.
+
+    Parameters
+    ----------
+    losses, coordinates
+        The losses and the domain. Comparators start at the origin.
+    penalty
+        λ > 0.
     mu
-        Where to start: the product of each slack with its multiplier, in units of the losses.
+        First product of every pair, in units of the losses.
     target
         The gap that is asked for.
     """
 
     def __init__(
-        self, rounds: Rounds, frame: Frame, penalty: float, mu: float, target: float
+        self,
+        losses: Losses,
+        coordinates: DomainCoordinates,
+        penalty: float,
+        mu: float,
+        target: float,
     ) -> None:
-        self._rounds, self._frame, self._penalty, self._target = rounds, frame, penalty, target
-        T, n = rounds.features.shape
+        self._losses, self._coordinates = losses, coordinates
+        self._penalty, self._target = penalty, target
+        T, n = losses.features.shape
         self.points: Matrix = np.zeros((T, n))
-        self._moves = Moves(penalty, T - 1, n, mu)
-        self._rim = Rim(frame.radius, T, n, mu) if math.isfinite(frame.radius) else None
-        self._walls = Walls(frame.normals, frame.distances, T, mu) if len(frame.normals) else None
-        self._caps = (
-            None
-            if rounds.capped is None
-            else Caps(rounds.capped, self.points, mu, usual_slope(rounds.capped, frame, mu))
+        self._moves = MoveCosts(penalty, T - 1, n, mu)
+        radius, normals = coordinates.radius, coordinates.normals
+        self._ball = BallConstraint(radius, T, n, mu) if math.isfinite(radius) else None
+        self._half_spaces = (
+            HalfSpaces(normals, coordinates.offsets, T, mu) if len(normals) else None
         )
-        self._holders = [part for part in (self._rim, self._walls, self._caps) if part is not None]
+        rows = losses.limited_rows
+        self._slopes = (
+            None
+            if rows is None
+            else SlopeLimits(rows, self.points, mu, typical_slope(rows, coordinates, mu))
+        )
+        self._constraints = [
+            part for part in (self._ball, self._half_spaces, self._slopes) if part is not None
+        ]
         self._chain = Chain(T, n)
-        self._look()
+        self._update()
 
-    def certify(self) -> Answer:
-        """Where it stands, with its gap."""
-        forces = self._moves.forces
-        answer = tangent(self._rounds, self._frame, self._penalty, self.points, forces)
-        if self._caps is None:
-            return answer
-        bound = lower_bound(self._frame, self._gradients, self._caps.intercepts, forces)
-        return answer.or_better(answer._replace(bound=bound))
+    def solution(self) -> Solution:
+        """The present comparators with a lower bound from the present dual variables."""
+        duals = self._moves.duals
+        by_tangents = solution_of_points(
+            self._losses, self._coordinates, self._penalty, self.points, duals
+        )
+        if self._slopes is None:
+            return by_tangents
+        # Bounded slopes are variables of their own: lines of these slopes below the losses give a
+        # second bound.
+        bound = lower_bound(self._coordinates, self._gradients, self._slopes.intercepts, duals)
+        return by_tangents.combine(by_tangents._replace(bound=bound))
 
     def step(self) -> None:
-        """One step: look where the boundary is, then aim for the middle of the way that is left."""
-        parts = (self._moves, *self._holders)
-        for part in parts:
-            part.scale()
-        self._products, count = (
-            sum(part.products for part in parts),
-            sum(part.count for part in parts),
-        )
-        self._eliminate()
-        _, room = self._direction(0.0, refined=False)
-        goal = max((1.0 - min(1.0, room)) ** 3 * self._products, ENOUGH * self._target)
-        step, room = self._direction(goal / count, refined=True)
-        if np.isfinite(
-            step
-        ).all():  # else rounding has eaten the system: stay, and let patience run out
-            self._take(step, min(1.0, BOLDNESS * room))
+        """Take one predictor-corrector step.
 
-    def _eliminate(self) -> None:
-        T, n = self.points.shape
-        bends, matrices = (
-            self._rounds.curvature(self.points) if self._caps is None else self._caps.curvature
-        )
-        ridges, rims = (np.zeros(T), np.zeros((T, n))) if self._rim is None else self._rim.stiffness
-        walls = np.empty((T, 0)) if self._walls is None else self._walls.stiffness
-        hessians = Hessians(
-            self._rounds.features, bends, matrices, ridges, rims, self._frame.normals, walls
-        )
-        self._chain.eliminate(hessians, self._moves.compliance)
-
-    def _direction(self, mu: float, refined: bool) -> tuple[Matrix, float]:
-        """The step towards products of mu, corrected by the last one, and how often it fits."""
-        wanted = self._moves.aim(mu)
-        sides = sum((part.aim(mu) for part in self._holders), start=-self._residuals)
-        step, forces = self._chain.solve(sides, wanted, refined)
-        return step, min(
-            [self._moves.follow(forces), *(part.follow(step) for part in self._holders)]
-        )
-
-    def _take(self, step: Matrix, share: float) -> None:
-        """Go a share of the step.
-
-        Less where the gradients change so fast that the pushes come out of balance.
+        The predictor aims for products of 0; the fraction of it that stays inside tells how small
+        the products of the corrector may be.
         """
-        before = self._imbalance
-        self._move(step, share)
-        for _ in range(0 if self._rounds.affine else HALVINGS):
-            if self._imbalance <= max((1.0 - 0.1 * share) * before, self._products):
+        pairs = (self._moves, *self._constraints)
+        for part in pairs:
+            part.start_step()
+        self._product_sum = sum(part.product_sum for part in pairs)
+        pair_count = sum(part.pair_count for part in pairs)
+        self._factorize()
+        _, longest = self._newton_step(0.0, is_refined=False)
+        products = max(
+            (1.0 - min(1.0, longest)) ** 3 * self._product_sum, SMALLEST_PRODUCTS * self._target
+        )
+        step, longest = self._newton_step(products / pair_count, is_refined=True)
+        # A step that is not finite comes from a system lost to rounding: no step, counted as idle.
+        if np.isfinite(step).all():
+            self._take_step(step, min(1.0, STEP_TO_BOUNDARY * longest))
+
+    def _factorize(self) -> None:
+        """Factorize the Newton system of the present pairs."""
+        T, n = self.points.shape
+        feature_weights, matrices = (
+            self._losses.curvature(self.points) if self._slopes is None else self._slopes.curvature
+        )
+        diagonals, directions = (
+            (np.zeros(T), np.zeros((T, n))) if self._ball is None else self._ball.hessians
+        )
+        normal_weights = (
+            np.empty((T, 0)) if self._half_spaces is None else self._half_spaces.normal_weights
+        )
+        hessians = Hessians(
+            self._losses.features,
+            feature_weights,
+            matrices,
+            diagonals,
+            directions,
+            self._coordinates.normals,
+            normal_weights,
+        )
+        self._chain.factorize(hessians, self._moves.matrices)
+
+    def _newton_step(self, mu: float, is_refined: bool) -> tuple[Matrix, float]:
+        """Step of the comparators towards products of ``mu``, and its largest possible multiple."""
+        wanted_moves = self._moves.right_hand_side(mu)
+        linear_terms = sum(
+            (part.right_hand_side(mu) for part in self._constraints), start=-self._residuals
+        )
+        step, duals = self._chain.solve(linear_terms, wanted_moves, is_refined)
+        return step, min(
+            [self._moves.step_of(duals), *(part.step_of(step) for part in self._constraints)]
+        )
+
+    def _take_step(self, step: Matrix, fraction: float) -> None:
+        """Take a fraction of the step, halved until the residuals have not grown too much.
+
+        With affine gradients a step of any length reduces the residuals.
+        """
+        before = self._residual_sum
+        self._move(step, fraction)
+        for _ in range(0 if self._losses.has_affine_gradients else MAX_HALVINGS):
+            if self._residual_sum <= max((1.0 - 0.1 * fraction) * before, self._product_sum):
                 break
-            share /= 2
-            self._move(step, -share)
+            fraction /= 2
+            self._move(step, -fraction)
 
-    def _move(self, step: Matrix, share: float) -> None:
-        self.points = self.points + share * step
-        for part in (self._moves, *self._holders):
-            part.take(share)
-        self._look()
+    def _move(self, step: Matrix, fraction: float) -> None:
+        self.points = self.points + fraction * step
+        for part in (self._moves, *self._constraints):
+            part.take_step(fraction)
+        self._update()
 
-    def _look(self) -> None:
-        """Gradients here, and what is left of all pushes."""
-        self._moves.look(self.points)
-        if self._caps is None:
-            self._gradients = self._rounds.gradients(self.points)
+    def _update(self) -> None:
+        """Recompute gradients and residuals at the present comparators."""
+        self._moves.update(self.points)
+        if self._slopes is None:
+            self._gradients = self._losses.gradients(self.points)
         else:
-            self._caps.look(self.points)
-            self._gradients = self._caps.gradients
-        pushes = [part.push for part in (self._rim, self._walls) if part is not None]
-        self._residuals = sum(pushes, start=balance(self._gradients, self._moves.forces))
+            self._slopes.update(self.points)
+            self._gradients = self._slopes.gradients
+        of_domain = [part.gradients for part in (self._ball, self._half_spaces) if part is not None]
+        self._residuals = sum(
+            of_domain, start=stationarity_residuals(self._gradients, self._moves.duals)
+        )
 
     @property
-    def _imbalance(self) -> float:
-        """What the residuals may be worth, in units of the losses."""
+    def _residual_sum(self) -> float:
+        """Bound on the part of the gap that the residuals cause, in units of the losses."""
         return float(
-            self._frame.domain.diameter * np.sqrt(inner(self._residuals, self._residuals)).sum()
+            self._coordinates.domain.diameter
+            * np.sqrt(inner(self._residuals, self._residuals)).sum()
         )
 
 
-def usual_slope(rows: SlopedRows, frame: Frame, mu: float) -> float:
-    """What leads to products of mu, for features of the usual length.
+def typical_slope(rows: SlopeLimitedRows, coordinates: DomainCoordinates, mu: float) -> float:
+    """Slope that changes a loss by ``mu`` over the diameter, for features of mean length.
 
-    Infinite where there are none.
+    Infinite if all features are 0.
     """
     length = float(np.sqrt(inner(rows.features, rows.features)).mean())
-    return mu / frame.domain.diameter / length if length else math.inf
-
-
-def tangent(rounds: Rounds, frame: Frame, penalty: float, points: Matrix, forces: Matrix) -> Answer:
-    """Points and what forces prove about them, by the losses' tangents there."""
-    gradients = rounds.gradients(points)
-    intercepts = rounds.values(points) - inner(gradients, points)
-    return Answer(
-        points,
-        objective(rounds, points, penalty),
-        lower_bound(frame, gradients, intercepts, forces),
-        forces,
-    )
-
-
-def standing(rounds: Rounds, frame: Frame, penalty: float) -> Answer:
-    """All at the centre: what is known without a step, from no forces at all and from those that
-    pass all gradients on.
-    """
-    center = np.zeros(rounds.features.shape)
-    quiet = tangent(rounds, frame, penalty, center, center[1:])
-    passed = np.cumsum(rounds.gradients(center) - rounds.gradients(center).mean(axis=0), axis=0)[
-        :-1
-    ]
-    lengths = np.sqrt(inner(passed, passed))
-    passed *= np.minimum(1.0, penalty / np.maximum(lengths, penalty))[:, None]
-    return quiet.or_better(tangent(rounds, frame, penalty, center, passed))
-
-
-def minimize(
-    rounds: Rounds,
-    frame: Frame,
-    penalty: float,
-    target: float,
-    progress: Callable[[int, int, str], None] | None = None,
-) -> Answer:
-    """Step until the certified gap is within the target, or no step makes it smaller.
-
-    The best of all steps.
-    """
-    center = np.zeros(rounds.features.shape)
-    gradients = rounds.gradients(center)
-    steepness = float(np.sqrt(inner(gradients, gradients)).mean())
-    if steepness == 0.0:  # the centre is best in every round
-        value = objective(rounds, center, penalty)
-        return Answer(center, value, value, center[1:])
-    problem = InteriorPoint(rounds, frame, penalty, steepness * frame.domain.diameter, target)
-    best, idle = standing(rounds, frame, penalty).or_better(problem.certify()), 0
-    for number in range(1, STEPS + 1):
-        if best.gap <= target or idle > PATIENCE:
-            break
-        problem.step()
-        better = best.or_better(problem.certify())
-        idle = 0 if better.gap < best.gap else idle + 1
-        best = better
-        if progress is not None:
-            progress(number, STEPS, f"gap {best.gap:.1e}")
-    return best
+    return mu / coordinates.domain.diameter / length if length else math.inf
 
 
 @final
-class Moves(ConePairs):
-    r"""The price of moving, λ times the length: cone points :math:`(\tau_t, u_t - u_{t-1})` and
-    :math:`(\lambda, -z_t)`.
+class MoveCosts(ConePairs):
+    r"""The cost of moves, λ times their length.
 
-    All rounds start at one point.
+    Pairs of :math:`(\tau_t, u_t - u_{t-1})` and :math:`(\lambda, -z_t)`. All comparators start at
+    one point.
     """
 
     def __init__(self, penalty: float, moves: int, dim: int, mu: float) -> None:
-        nowhere = np.zeros((moves, dim))
+        zeros = np.zeros((moves, dim))
         super().__init__(
-            ConePoints(np.full(moves, mu / penalty), nowhere),
-            ConePoints(np.full(moves, penalty), nowhere),
+            ConePoints(np.full(moves, mu / penalty), zeros),
+            ConePoints(np.full(moves, penalty), zeros),
         )
 
     @property
-    def forces(self) -> Matrix:
-        """z, shape ``(T - 1, n)``, always shorter than λ: what the two ends of a move pull each
-        other with.
-        """
+    def duals(self) -> Matrix:
+        """z, shape ``(T - 1, n)``, always shorter than λ."""
         return -self.dual.tail
 
     @property
-    def compliance(self) -> tuple[Vector, Matrix]:
-        r"""How far a move yields to a force: :math:`c_t I + p_t p_t^\top`, as c and p."""
-        eta = self.scaling.size
-        return eta**2, (math.sqrt(2.0) * eta)[:, None] * self.scaling.w.tail
+    def matrices(self) -> MoveMatrices:
+        """Derivative of the moves by the dual variables: the lower right block of W^2."""
+        eta = self.scaling.eta
+        return MoveMatrices(eta**2, (math.sqrt(2.0) * eta)[:, None] * self.scaling.w.tail)
 
-    def look(self, points: Matrix) -> None:
-        """How far the comparators' moves have strayed from those kept here, by rounding."""
-        self._strayed = np.diff(points, axis=0) - self.primal.tail
+    def update(self, points: Matrix) -> None:
+        """Compute the rounding error between the comparators' moves and those of the pairs."""
+        self._move_errors = np.diff(points, axis=0) - self.primal.tail
 
-    def aim(self, mu: float) -> Matrix:
-        """The moves that are wanted on top of what the forces make; shape ``(T - 1, n)``."""
+    def right_hand_side(self, mu: float) -> Matrix:
+        """Moves that are wanted if the dual variables do not change, shape ``(T - 1, n)``."""
         scaling = self.scaling
-        self._goal = (
-            self.primal.opposite
+        self._wanted = (
+            self.primal.negated
             if self._steps is None
-            else scaling.up(scaling.corrected(mu, self._steps[1]))
+            else scaling.multiply(scaling.corrector(mu, self._steps[1]))
         )
-        return self._goal.tail - self._strayed
+        return self._wanted.tail - self._move_errors
 
-    def follow(self, forces: Matrix) -> float:
-        """Answer a step of the forces; the longest share of it that can be taken."""
-        answer = self.scaling.twice_up(forces)
-        primal = ConePoints(self._goal.head + answer.head, self._goal.tail + answer.tail)
-        return self._plan(primal, ConePoints(np.zeros(len(forces)), -forces))
+    def step_of(self, duals: Matrix) -> float:
+        """Set the step for a step of the dual variables; return its largest possible multiple."""
+        change = self.scaling.multiply_twice(duals)
+        primal = ConePoints(self._wanted.head + change.head, self._wanted.tail + change.tail)
+        return self._set_step(primal, ConePoints(np.zeros(len(duals)), -duals))
 
 
 @final
-class Rim(ConePairs):
-    r"""A ball around the origin, where all rounds start: cone points :math:`(r, u_t)` and
-    :math:`(\kappa_t, -y_t)`.
+class BallConstraint(ConePairs):
+    r"""The constraint that comparators lie in a ball of radius r around the origin.
+
+    Pairs of :math:`(r, u_t)` and :math:`(\kappa_t, -y_t)`. All comparators start at the origin.
     """
 
     def __init__(self, radius: float, rounds: int, dim: int, mu: float) -> None:
-        nowhere = np.zeros((rounds, dim))
+        zeros = np.zeros((rounds, dim))
         super().__init__(
-            ConePoints(np.full(rounds, radius), nowhere),
-            ConePoints(np.full(rounds, mu / radius), nowhere),
-        )
-
-    @property
-    def push(self) -> Matrix:
-        """y, shape ``(T, n)``: outwards, as a constraint's gradient."""
-        return -self.dual.tail
-
-    @property
-    def stiffness(self) -> tuple[Vector, Matrix]:
-        r"""Its Hessians :math:`\rho_t I + q_t q_t^\top`, as ρ and q."""
-        eta = self.scaling.size
-        return 1.0 / eta**2, (math.sqrt(2.0) / eta)[:, None] * self.scaling.w.tail
-
-    def aim(self, mu: float) -> Matrix:
-        """What it adds to the right-hand side."""
-        scaling = self.scaling
-        self._goal = (
-            self.dual.opposite
-            if self._steps is None
-            else scaling.down(scaling.corrected(mu, self._steps[1]))
-        )
-        return self._goal.tail
-
-    def follow(self, step: Matrix) -> float:
-        """Answer a step of the comparators; the longest share of it that can be taken."""
-        answer = self.scaling.twice_down(step)
-        dual = ConePoints(self._goal.head - answer.head, self._goal.tail - answer.tail)
-        return self._plan(ConePoints(np.zeros(len(step)), step), dual)
-
-
-@final
-class Walls(NumberPairs):
-    r"""Half-spaces around the origin, where all rounds start: slacks :math:`g - G u_t` and
-    pressures, shape ``(T, m)``.
-    """
-
-    def __init__(self, normals: Matrix, distances: Vector, rounds: int, mu: float) -> None:
-        self._normals = normals
-        slacks = np.tile(distances, (rounds, 1))
-        super().__init__(slacks, mu / slacks)
-
-    @property
-    def push(self) -> Matrix:
-        """Pressures along the normals, shape ``(T, n)``."""
-        return self.pressures @ self._normals
-
-    @property
-    def stiffness(self) -> Matrix:
-        r"""k of the Hessians :math:`\sum_i k_{ti} G_i G_i^\top`, shape ``(T, m)``."""
-        return self.pressures / self.slacks
-
-    def aim(self, mu: float) -> Matrix:
-        """What they add to the right-hand side."""
-        self._goal = self._missing(mu)
-        return -self._goal @ self._normals
-
-    def follow(self, step: Matrix) -> float:
-        """Answer a step of the comparators; the longest share of it that can be taken."""
-        return self._plan(-step @ self._normals.T, self._goal)
-
-
-SATURATED = 1e-3
-"""Slopes that are usually smaller, as a share of what they may be, begin next to their caps: the
-middle is too far off.
-"""
-
-
-@final
-class Caps(NumberPairs):
-    r"""Slopes that are capped, :math:`\underline\varpi < \varpi < \overline\varpi`: slacks to both
-    caps, multipliers ν.
-
-    .. math:: f(r) = \max_\varpi \varpi r - f^*(\varpi), \qquad r = (f^*)'(\varpi) + \nu_+ - \nu_-
-
-    The slope is a variable of its own, so that a residual crosses Huber's threshold, or the steep
-    part of a logistic loss, without the Hessian jumping.
-    """
-
-    def __init__(self, rows: SlopedRows, points: Matrix, mu: float, usual: float) -> None:
-        self._rows = rows
-        self._where, self._lowest, self._largest = rows.caps
-        slacks = self._begun(points, usual)
-        super().__init__(slacks, mu / slacks)
-        self.look(points)
-
-    def _begun(self, points: Matrix, usual: float) -> Array:
-        """Slacks to begin with: slopes in the middle, or as near to a cap as is usual where
-        theirs are nearer to that.
-        """
-        half = 0.5 * (self._largest - self._lowest)
-        near = np.where(usual < SATURATED * half, usual, half)
-        starts = np.array(
-            [[half, half], [near, 2.0 * half - near], [2.0 * half - near, near]]
-        ).transpose(0, 2, 1)
-        residuals = self._rows.residuals(self._rows.spread(points))[self._where]
-        off = np.array([np.abs(self._rows.at_slopes(slacks)[0] - residuals) for slacks in starts])
-        return np.asarray(starts[off.argmin(axis=0), np.arange(len(half))])
-
-    def look(self, points: Matrix) -> None:
-        """Residuals and slopes here; where nothing caps a slope, it is that of the residual."""
-        self._residuals = self._rows.residuals(self._rows.spread(points))
-        self._slopes = self._rows.uncapped() * self._residuals
-        above, below = self.slacks[:, 0], self.slacks[:, 1]
-        self._slopes[self._where] = np.where(
-            below < above, self._lowest + below, self._largest - above
+            ConePoints(np.full(rounds, radius), zeros),
+            ConePoints(np.full(rounds, mu / radius), zeros),
         )
 
     @property
     def gradients(self) -> Matrix:
-        """The slopes along the features, shape ``(T, n)``."""
-        return self._rows.gather(self._slopes[:, None] * self._rows.features)
+        """Gradients y of the constraint in the Lagrangian, shape ``(T, n)``."""
+        return -self.dual.tail
+
+    @property
+    def hessians(self) -> tuple[Vector, Matrix]:
+        r"""ρ and q of the Hessians :math:`\rho_t I + q_t q_t^\top`, a block of :math:`W^{-2}`."""
+        eta = self.scaling.eta
+        return 1.0 / eta**2, (math.sqrt(2.0) / eta)[:, None] * self.scaling.w.tail
+
+    def right_hand_side(self, mu: float) -> Matrix:
+        """Part of the Newton system's right-hand side, shape ``(T, n)``."""
+        scaling = self.scaling
+        self._wanted = (
+            self.dual.negated
+            if self._steps is None
+            else scaling.solve(scaling.corrector(mu, self._steps[1]))
+        )
+        return self._wanted.tail
+
+    def step_of(self, step: Matrix) -> float:
+        """Set the step for a step of the comparators; return its largest possible multiple."""
+        change = self.scaling.solve_twice(step)
+        dual = ConePoints(self._wanted.head - change.head, self._wanted.tail - change.tail)
+        return self._set_step(ConePoints(np.zeros(len(step)), step), dual)
+
+
+@final
+class HalfSpaces(NumberPairs):
+    r"""The constraint that comparators lie in half-spaces, :math:`G u_t \le g`.
+
+    Pairs of the slacks :math:`g - G u_t` and multipliers, shape ``(T, m)``. All comparators start
+    at the origin.
+    """
+
+    def __init__(self, normals: Matrix, offsets: Vector, rounds: int, mu: float) -> None:
+        self._normals = normals
+        slacks = np.tile(offsets, (rounds, 1))
+        super().__init__(slacks, mu / slacks)
+
+    @property
+    def gradients(self) -> Matrix:
+        """Gradients of the constraints in the Lagrangian, shape ``(T, n)``."""
+        return self.multipliers @ self._normals
+
+    @property
+    def normal_weights(self) -> Matrix:
+        r"""k of the Hessians :math:`\sum_i k_{ti} G_i G_i^\top`, shape ``(T, m)``."""
+        return self.multipliers / self.slacks
+
+    def right_hand_side(self, mu: float) -> Matrix:
+        """Part of the Newton system's right-hand side, shape ``(T, n)``."""
+        self._wanted = self._multiplier_steps(mu)
+        return -self._wanted @ self._normals
+
+    def step_of(self, step: Matrix) -> float:
+        """Set the step for a step of the comparators; return its largest possible multiple."""
+        return self._set_step(-step @ self._normals.T, self._wanted)
+
+
+@final
+class SlopeLimits(NumberPairs):
+    r"""The limits of bounded slopes, :math:`\underline\varpi < \varpi < \overline\varpi`.
+
+    Pairs of the slacks to both limits and multipliers ν, shape ``(C, 2)``: upper limit first.
+
+    .. math:: f(r) = \max_\varpi \varpi r - f^*(\varpi), \qquad r = (f^*)'(\varpi) + \nu_+ - \nu_-
+
+    The slope is a variable of its own, so that a residual can cross Huber's threshold, or the steep
+    part of a logistic loss, without a jump of the Hessian.
+
+    Parameters
+    ----------
+    rows
+        The rows with bounded slopes.
+    points
+        Comparators to start with, shape ``(T, n)``.
+    mu
+        First product of every pair.
+    typical
+        Result of :func:`typical_slope`.
+    """
+
+    def __init__(self, rows: SlopeLimitedRows, points: Matrix, mu: float, typical: float) -> None:
+        self._rows = rows
+        self._limited, self._lower, self._upper = rows.slope_limits
+        slacks = self._first_slacks(points, typical)
+        super().__init__(slacks, mu / slacks)
+        self.update(points)
+
+    def _first_slacks(self, points: Matrix, typical: float) -> Array:
+        """Slacks of slopes in the middle, or near a limit if the true slopes are nearer to that."""
+        half = 0.5 * (self._upper - self._lower)
+        near = np.where(typical < SATURATED_SLOPE * half, typical, half)
+        starts = np.array(
+            [[half, half], [near, 2.0 * half - near], [2.0 * half - near, near]]
+        ).transpose(0, 2, 1)
+        residuals = self._rows.residuals(self._rows.repeat(points))[self._limited]
+        errors = np.array(
+            [np.abs(self._rows.residuals_of_slopes(slacks)[0] - residuals) for slacks in starts]
+        )
+        return np.asarray(starts[errors.argmin(axis=0), np.arange(len(half))])
+
+    def update(self, points: Matrix) -> None:
+        """Recompute residuals and slopes; unbounded slopes follow from the residuals."""
+        self._residuals = self._rows.residuals(self._rows.repeat(points))
+        self._slopes = self._rows.slopes_per_residual * self._residuals
+        to_upper, to_lower = self.slacks[:, 0], self.slacks[:, 1]
+        # From the nearer limit, so that a small slack keeps its digits.
+        self._slopes[self._limited] = np.where(
+            to_lower < to_upper, self._lower + to_lower, self._upper - to_upper
+        )
+
+    @property
+    def gradients(self) -> Matrix:
+        """Gradients of the losses for the present slopes, shape ``(T, n)``."""
+        return self._rows.sum_rows(self._slopes[:, None] * self._rows.features)
 
     @property
     def intercepts(self) -> Vector:
-        """At the origin, of the lines under the losses that have these slopes, shape ``(T,)``."""
+        """Values at the origin of the lines below the losses with these slopes, ``(T,)``."""
         each = self._slopes * self._rows.shifts - self._rows.conjugates(self._slopes)
-        return self._rows.gather(each[:, None])[:, 0]
+        return self._rows.sum_rows(each[:, None])[:, 0]
 
     @property
-    def curvature(self) -> tuple[Vector, Array]:
-        """As that of the rounds."""
-        return self._rows.stacked(self._bends)
+    def curvature(self) -> Curvature:
+        """Curvature of the losses after elimination of the slopes."""
+        return self._rows.curvature_of(self._second_derivatives)
 
-    def aim(self, mu: float) -> Matrix:
-        """What they add to the right-hand side."""
-        self._goal = self._missing(mu)
-        ahead, wanted = self.pressures + self._goal, self._rows.at_slopes(self.slacks)[0]
-        self._lead = np.zeros(len(self._residuals))
-        self._lead[self._where] = self._residuals[self._where] - wanted - ahead[:, 0] + ahead[:, 1]
-        return self._rows.gather(-(self._bends * self._lead)[:, None] * self._rows.features)
-
-    def follow(self, step: Matrix) -> float:
-        """Answer a step of the comparators; the longest share of it that can be taken."""
-        along = inner(self._rows.features, self._rows.spread(step))
-        slopes = (self._bends * (along + self._lead))[self._where]
-        return self._plan(slopes[:, None] * np.array([-1.0, 1.0]), self._goal)
-
-    @property
-    def _bends(self) -> Vector:
-        bends = self._rows.uncapped().copy()
-        bends[self._where] = 1.0 / (
-            self._rows.at_slopes(self.slacks)[1] + (self.pressures / self.slacks).sum(axis=1)
+    def right_hand_side(self, mu: float) -> Matrix:
+        """Part of the Newton system's right-hand side, shape ``(T, n)``."""
+        self._wanted = self._multiplier_steps(mu)
+        multipliers = self.multipliers + self._wanted
+        residuals = self._rows.residuals_of_slopes(self.slacks)[0]
+        # How far the residuals are from r = (f*)'(slope) + nu_+ - nu_-, with the new multipliers.
+        self._residual_errors = np.zeros(len(self._residuals))
+        self._residual_errors[self._limited] = (
+            self._residuals[self._limited] - residuals - multipliers[:, 0] + multipliers[:, 1]
         )
-        return bends
+        return self._rows.sum_rows(
+            -(self._second_derivatives * self._residual_errors)[:, None] * self._rows.features
+        )
+
+    def step_of(self, step: Matrix) -> float:
+        """Set the step for a step of the comparators; return its largest possible multiple."""
+        residual_steps = inner(self._rows.features, self._rows.repeat(step))
+        slope_steps = (self._second_derivatives * (residual_steps + self._residual_errors))[
+            self._limited
+        ]
+        return self._set_step(slope_steps[:, None] * np.array([-1.0, 1.0]), self._wanted)
+
+    @property
+    def _second_derivatives(self) -> Vector:
+        """Derivative of each slope by its residual, through the multipliers where it is bounded."""
+        derivatives = self._rows.slopes_per_residual.copy()
+        derivatives[self._limited] = 1.0 / (
+            self._rows.residuals_of_slopes(self.slacks)[1]
+            + (self.multipliers / self.slacks).sum(axis=1)
+        )
+        return derivatives

@@ -1,16 +1,21 @@
-"""Newton systems on a chain of rounds, compiled: Kalman's filter forwards, his smoother backwards.
+"""Compiled code of hindsight: Newton systems on a chain of rounds, and interval halving.
 
-The filter keeps information (J, j), not points (J^-1 j): a round that knows little would have its
-point far away, and rounding with it. Per round two triangles are kept in one array of shape ``(n +
-1, n)``: ``[i + 1, j]`` for j <= i holds the factor L of its information J = L L', ``[j, i]`` for j
-<= i the factor R of M = I + L'CL, with 1 over its diagonal; C is how far the next move yields. With
-them
+Newton systems
+--------------
+Block elimination forward in time and substitution backward, which is a Kalman filter and its
+smoother. The filter passes on information (J, j), not the estimate J^-1 j: the estimate of a round
+that says little is huge, and its rounding error is, too.
+
+``factorize`` keeps two triangular factors of each round in one array of shape ``(n + 1, n)``:
+
+- ``factors[i + 1, j]`` for j <= i: L, where L L' is the information J of this round and the past;
+- ``factors[j, i]`` for j <= i: R, where R R' is M = I + L'CL, with 1 over its diagonal.
+
+C = c I + p p' is the matrix of the move to the next round. With these factors
 
     (J^-1 + C)^-1 = L M^-1 L'   and   (J^-1 + C)^-1 J^-1 = L M^-1 L^-1 ,
 
-and nothing cancels, however small or large C is.
-
-Cuts of a chain and forces along it, compiled; for one coordinate.
+so no digits cancel, however small or large C is.
 """
 
 from __future__ import annotations
@@ -20,16 +25,13 @@ import math
 from swordplay.compile import inline, kernel
 from swordplay.core.types import Array, Matrix, Vector
 
-TINY = 1e-15
-"""Smallest pivot relative to its diagonal entry: below it is rounding."""
+MIN_PIVOT = 1e-15
+"""Smallest pivot, relative to its diagonal entry; smaller ones are rounding error."""
 
 
 @inline
-def factor(A: Matrix, inverse: Vector) -> None:
-    """Cholesky factor of a positive definite matrix, both in the lower triangle.
-
-    And 1 over its diagonal.
-    """
+def cholesky(A: Matrix, inverse: Vector) -> None:
+    """Replace the lower triangle of A by its Cholesky factor; ``inverse``: 1 over its diagonal."""
     n = len(A)
     for i in range(n):
         for j in range(i):
@@ -41,24 +43,23 @@ def factor(A: Matrix, inverse: Vector) -> None:
         for k in range(i):
             dot += A[i, k] * A[i, k]
         pivot = A[i, i] - dot
-        A[i, i] = math.sqrt(max(pivot, TINY * A[i, i]))
-        inverse[i] = 1.0 / A[i, i]  # once, because divisions are slow
+        A[i, i] = math.sqrt(max(pivot, MIN_PIVOT * A[i, i]))
+        inverse[i] = 1.0 / A[i, i]  # once for all rows below, because divisions are slow
 
 
 @inline
-def pass_on(
+def pass_information(
     L: Matrix, c: float, p: Vector, M: Matrix, inverse: Vector, K: Matrix, Lp: Vector, J: Matrix
 ) -> None:
-    """Information that survives a move that yields by c I + p p': J <- L M^-1 L'.
-
-    M becomes its factor.
-    """
+    """Information after a move with matrix C = c I + p p': J <- L M^-1 L'. M becomes its factor."""
     n = len(L)
+    # Lp = L' p
     for i in range(n):
         dot = 0.0
         for k in range(i, n):
             dot += L[k, i] * p[k]
         Lp[i] = dot
+    # M = I + Lp Lp' + c L'L, lower triangle
     for i in range(n):
         for j in range(i + 1):
             M[i, j] = Lp[i] * Lp[j]
@@ -68,7 +69,8 @@ def pass_on(
             scaled = c * L[k, i]
             for j in range(i + 1):
                 M[i, j] += scaled * L[k, j]
-    factor(M, inverse)
+    cholesky(M, inverse)
+    # K = L R^-T, by forward substitution
     for i in range(n):
         for j in range(n):
             dot = 0.0
@@ -76,6 +78,7 @@ def pass_on(
                 dot += M[j, k] * K[i, k]
             entry = L[i, j] if j <= i else 0.0
             K[i, j] = (entry - dot) * inverse[j]
+    # J = K K', lower triangle
     for i in range(n):
         for j in range(i + 1):
             dot = 0.0
@@ -85,72 +88,98 @@ def pass_on(
 
 
 @inline
-def own_hessian(
+def add_hessian(
     t: int,
     features: Matrix,
-    bends: Vector,
+    feature_weights: Vector,
     matrices: Array,
-    ridges: Vector,
-    rims: Matrix,
+    diagonals: Vector,
+    directions: Matrix,
     normals: Matrix,
-    walls: Matrix,
+    normal_weights: Matrix,
     J: Matrix,
 ) -> None:
-    """Add a round's Hessian to the lower triangle of J."""
+    """Add the Hessian of round t to the lower triangle of J."""
     n = len(J)
-    a, q = features[t], rims[t]
+    a, q = features[t], directions[t]
+    # h a a' + q q' + rho I
     for i in range(n):
-        along, across = bends[t] * a[i], q[i]
+        along, across = feature_weights[t] * a[i], q[i]
         for j in range(i + 1):
             J[i, j] += along * a[j] + across * q[j]
-        J[i, i] += ridges[t]
+        J[i, i] += diagonals[t]
     if len(matrices) > 0:
         for i in range(n):
             for j in range(i + 1):
                 J[i, j] += matrices[t, i, j]
+    # sum_m k_m G_m G_m'; the normals of a box have one entry other than 0
     for m in range(len(normals)):
         for i in range(n):
             if normals[m, i] != 0.0:
-                along = walls[t, m] * normals[m, i]
+                along = normal_weights[t, m] * normals[m, i]
                 for j in range(i + 1):
                     J[i, j] += along * normals[m, j]
 
 
 @kernel
-def eliminate(
+def factorize(
     first: int,
     last: int,
     base: int,
     features: Matrix,
-    bends: Vector,
+    feature_weights: Vector,
     matrices: Array,
-    ridges: Vector,
-    rims: Matrix,
+    diagonals: Vector,
+    directions: Matrix,
     normals: Matrix,
-    walls: Matrix,
-    yields: Vector,
-    leans: Matrix,
+    normal_weights: Matrix,
+    move_scales: Vector,
+    move_directions: Matrix,
     J: Matrix,
     work: Array,
-    kept: Array,
+    factors: Array,
 ) -> None:
-    """Rounds first to last - 1: from the information J that came from the past to what goes on
-    to the future, in J.
+    """Factorize rounds ``first`` to ``last`` - 1; J is the information that enters and leaves.
+
+    Parameters
+    ----------
+    base
+        The round whose factors are ``factors[0]``.
+    features, feature_weights, matrices, diagonals, directions, normals, normal_weights
+        The Hessians: a, h, M, rho, q, G and k of :class:`chain.Hessians`.
+    move_scales, move_directions
+        The matrices C = c I + p p' of the moves.
+    J
+        Information from the rounds before ``first``; afterwards, for round ``last``.
+    work
+        Buffer of shape ``(5, n, n)``.
+    factors
+        Result, as described in the module.
     """
     n = features.shape[1]
     L, M, K, Lp, inverse = work[0], work[1], work[2], work[3, 0], work[4, 0]
     for t in range(first, last):
-        own_hessian(t, features, bends, matrices, ridges, rims, normals, walls, J)
-        here = kept[t - base]
+        add_hessian(
+            t,
+            features,
+            feature_weights,
+            matrices,
+            diagonals,
+            directions,
+            normals,
+            normal_weights,
+            J,
+        )
+        here = factors[t - base]
         for i in range(n):
             for j in range(i + 1):
                 L[i, j] = J[i, j]
-        factor(L, inverse)
+        cholesky(L, inverse)
         for i in range(n):
             for j in range(i + 1):
                 here[i + 1, j] = L[i, j]
-        if t < len(yields):
-            pass_on(L, yields[t], leans[t], M, inverse, K, Lp, J)
+        if t < len(move_scales):
+            pass_information(L, move_scales[t], move_directions[t], M, inverse, K, Lp, J)
             for i in range(n):
                 for j in range(i):
                     here[j, i] = M[i, j]
@@ -158,7 +187,7 @@ def eliminate(
 
 
 @inline
-def undo_lower(here: Matrix, x: Vector) -> None:
+def solve_lower(here: Matrix, x: Vector) -> None:
     """x <- L^-1 x."""
     for i in range(len(x)):
         dot = 0.0
@@ -168,7 +197,7 @@ def undo_lower(here: Matrix, x: Vector) -> None:
 
 
 @inline
-def add_upper(here: Matrix, y: Vector, x: Vector) -> None:
+def add_transposed(here: Matrix, y: Vector, x: Vector) -> None:
     """x <- x + L'y."""
     n = len(x)
     for i in range(n):
@@ -177,19 +206,22 @@ def add_upper(here: Matrix, y: Vector, x: Vector) -> None:
 
 
 @inline
-def pass_force(here: Matrix, x: Vector) -> None:
+def multiply_gain(here: Matrix, x: Vector) -> None:
     """x <- L M^-1 x."""
     n = len(x)
+    # R^-1
     for i in range(n):
         dot = 0.0
         for j in range(i):
             dot += here[j, i] * x[j]
         x[i] = (x[i] - dot) * here[i, i]
+    # R^-T
     for i in range(n - 1, -1, -1):
         dot = 0.0
         for j in range(i + 1, n):
             dot += here[i, j] * x[j]
         x[i] = (x[i] - dot) * here[i, i]
+    # L, from the last row up, so that no entry is overwritten before its last use
     for i in range(n - 1, -1, -1):
         dot = 0.0
         for j in range(i + 1):
@@ -198,80 +230,93 @@ def pass_force(here: Matrix, x: Vector) -> None:
 
 
 @kernel
-def filter_forwards(
+def filter_forward(
     first: int,
     last: int,
     base: int,
-    sides: Matrix,
-    wanted: Matrix,
-    kept: Array,
-    force: Vector,
+    linear_terms: Matrix,
+    wanted_moves: Matrix,
+    factors: Array,
+    carry: Vector,
     scaled: Matrix,
 ) -> None:
-    """Rounds first to last - 1: L^-1 j of each.
+    """Forward substitution for rounds ``first`` to ``last`` - 1: ``scaled[t]`` becomes L^-1 j.
 
-    Force holds the part of j that comes from the past, then what goes on.
+    ``carry`` is the part of j that comes from the rounds before, on entry and on return.
     """
-    n = sides.shape[1]
+    n = linear_terms.shape[1]
     for t in range(first, last):
-        here, x = kept[t - base], scaled[t]
+        here, x = factors[t - base], scaled[t]
         for i in range(n):
-            x[i] = sides[t, i] + force[i]
-        undo_lower(here, x)
-        if t < len(wanted):
+            x[i] = linear_terms[t, i] + carry[i]
+        solve_lower(here, x)
+        if t < len(wanted_moves):
+            # carry = L M^-1 (L^-1 j + L' m)
             for i in range(n):
-                force[i] = x[i]
-            add_upper(here, wanted[t], force)
-            pass_force(here, force)
+                carry[i] = x[i]
+            add_transposed(here, wanted_moves[t], carry)
+            multiply_gain(here, carry)
 
 
 @kernel
-def smooth_backwards(
+def smooth_backward(
     first: int,
     last: int,
     base: int,
-    wanted: Matrix,
-    yields: Vector,
-    leans: Matrix,
-    kept: Array,
-    force: Vector,
+    wanted_moves: Matrix,
+    move_scales: Vector,
+    move_directions: Matrix,
+    factors: Array,
+    dual: Vector,
     points: Matrix,
-    forces: Matrix,
+    duals: Matrix,
 ) -> None:
-    """Rounds last - 1 down to first: from L^-1 j to the points with the future, and the forces
-    of the moves.
+    """Backward substitution for rounds ``last`` - 1 down to ``first``: points and dual variables.
+
+    ``points`` holds L^-1 j on entry and the solution on return; ``dual`` is a buffer.
     """
     n = points.shape[1]
     for t in range(last - 1, first - 1, -1):
-        here, x = kept[t - base], points[t]
-        if t == len(wanted):
+        here, x = factors[t - base], points[t]
+        if t == len(wanted_moves):
+            # The last round has no move after it: x = L^-T (L^-1 j).
             for i in range(n - 1, -1, -1):
                 x[i] /= here[i + 1, i]
                 for j in range(i):
                     x[j] -= here[i + 1, j] * x[i]
             continue
+        # dual z = L M^-1 (L'(x_{t+1} - m) - L^-1 j), then x_t = x_{t+1} - m - C z
         for i in range(n):
-            force[i] = -x[i]
-            x[i] = points[t + 1, i] - wanted[t, i]
-        add_upper(here, x, force)
-        pass_force(here, force)
-        lean = 0.0
+            dual[i] = -x[i]
+            x[i] = points[t + 1, i] - wanted_moves[t, i]
+        add_transposed(here, x, dual)
+        multiply_gain(here, dual)
+        along = 0.0
         for i in range(n):
-            lean += leans[t, i] * force[i]
-            forces[t, i] = force[i]
+            along += move_directions[t, i] * dual[i]
+            duals[t, i] = dual[i]
         for i in range(n):
-            x[i] -= yields[t] * force[i] + lean * leans[t, i]
+            x[i] -= move_scales[t] * dual[i] + along * move_directions[t, i]
 
 
 @kernel
-def cut(slopes: Vector, penalty: float, low: Vector, high: Vector) -> None:
-    r"""Halve the interval of every round, by the slopes at its middle: the best comparator lies
-    above it or below.
+def halve_intervals(slopes: Vector, penalty: float, low: Vector, high: Vector) -> None:
+    r"""Halve every round's interval, in one coordinate: the best comparator is above or below.
 
-    Rounds with the same interval are one problem: :math:`\min \sum_t s_t b_t + \lambda \sum_t |b_t
-    - b_{t-1}|` over :math:`b_t \in \{0, 1\}`, b = 1 for above. Neighbours with other intervals are
-    known to be above or below. The slopes become the messages of the dynamic programme: what being
-    above would cost, given the best past.
+    Consecutive rounds with the same interval form one problem, :math:`\min \sum_t s_t b_t + \lambda
+    \sum_t |b_t - b_{t-1}|` over :math:`b_t \in \{0, 1\}`, where s are the slopes at the middle of
+    the interval and b = 1 says above. A neighbour with another interval is known to be above or
+    below.
+
+    Parameters
+    ----------
+    slopes
+        s, shape ``(T,)``; overwritten by the messages of the dynamic programme: the cost of b_t = 1
+        relative to b_t = 0, given the best choices before.
+    penalty
+        λ.
+    low, high
+        The intervals, shape ``(T,)``; halved in place.
     """
     last = len(slopes) - 1
     message = 0.0
@@ -300,18 +345,17 @@ def cut(slopes: Vector, penalty: float, low: Vector, high: Vector) -> None:
 
 
 @kernel
-def forces_along(gradients: Vector, points: Vector, penalty: float, forces: Vector) -> None:
-    r"""Forces that balance the gradients: λ towards the next point where it moves, else the sum of
-    what came before.
+def duals_of_points(gradients: Vector, points: Vector, penalty: float, duals: Vector) -> None:
+    r"""Dual variables of the moves, in one coordinate: ±λ where a point moves, else clipped sums.
 
-    Where the boundary holds a comparator, the clipped sum leaves to the boundary what it can carry,
-    and nothing else.
+    A point on the boundary of the domain does not need balanced gradients: the clipped sum leaves
+    to the boundary the part that it can take, and no more.
     """
-    force = 0.0
-    for t in range(len(forces)):
-        force = min(max(force + gradients[t], -penalty), penalty)
+    dual = 0.0
+    for t in range(len(duals)):
+        dual = min(max(dual + gradients[t], -penalty), penalty)
         if points[t + 1] > points[t]:
-            force = penalty
+            dual = penalty
         elif points[t + 1] < points[t]:
-            force = -penalty
-        forces[t] = force
+            dual = -penalty
+        duals[t] = dual

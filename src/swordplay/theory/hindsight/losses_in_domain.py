@@ -1,13 +1,10 @@
-"""Families of losses side by side: of residuals, logistic, quadratic, and of any make.
+"""Losses of a stream as functions of a domain's own coordinates, one class for each family.
 
-A domain in coordinates of its own: the centre is the origin, distances are kept, and no
-direction is flat.
-
-What the solver asks of the losses of a stream, side by side, as functions of a domain's own
-coordinates.
-
-The losses of a stream in a domain's own coordinates, in the most telling family that fits
-them all.
+:class:`DomainCoordinates` describes the domain in coordinates in which its centre is the origin,
+distances are kept and no direction is flat. :func:`losses_in_coordinates` rewrites all losses of a
+stream as functions of these coordinates, in the most specific family that fits all of them:
+:class:`ResidualLosses` (squared and Huber), :class:`LogisticLosses`, :class:`QuadraticLosses`, or
+:class:`BlackBoxLosses`.
 """
 
 from __future__ import annotations
@@ -15,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import singledispatch
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -24,43 +21,242 @@ from swordplay.core.types import Array, Domain, Loss, Matrix, Vector
 from swordplay.parts.domains import Ball, Box, Simplex, reach
 from swordplay.parts.losses import HuberLoss, LinearLoss, LogisticLoss, SquaredLoss, WeightedLoss
 from swordplay.parts.streams import LinearStream
-from swordplay.theory.hindsight.descent import require_dim
 from swordplay.theory.variation_quadratic import Quadratic, as_quadratic
 
-NUDGE = 1e-4
-"""Of the way to the boundary: how far apart the gradients are asked for that make a stranger's
-Hessian.
+FLAT_SIDE = 1e-13
+"""Sides of a box shorter than this fraction of its longest side are treated as flat.
+
+Coordinates along them would consist of rounding error.
 """
+DIFFERENCE_STEP = 1e-4
+"""Step of the differences that estimate a Hessian, as a fraction of the domain's inner radius."""
 
 
-class LoneRows:
-    """A row a round: what rows and rounds then share."""
+@dataclass(frozen=True)
+class DomainCoordinates:
+    r"""The domain as :math:`X = \{c + Bw : \|w\| \le r, \; Gw \le g\}`, B with orthonormal columns.
+
+    The distance between two points is that between their coordinates w, so path lengths are the
+    same in both.
+
+    Attributes
+    ----------
+    domain
+        X itself.
+    basis
+        B, shape ``(d, n)``, with n the dimension of the domain's affine hull.
+    radius
+        r; infinite if half-spaces alone bound the domain.
+    normals, offsets
+        G, shape ``(m, n)``, and g > 0, shape ``(m,)``.
+    is_exact
+        Whether ball and half-spaces are exactly the domain. For domains known only by a projection
+        and a support function the ball merely encloses the domain.
+    """
+
+    domain: Domain
+    basis: Matrix
+    radius: float
+    normals: Matrix
+    offsets: Vector
+    is_exact: bool = True
+
+    @property
+    def dim(self) -> int:
+        """n, the number of coordinates."""
+        return int(self.basis.shape[1])
+
+    @property
+    def inner_radius(self) -> float:
+        """Distance from the centre to the nearest boundary."""
+        lengths = np.sqrt(np.einsum("ij,ij->i", self.normals, self.normals))
+        return min(self.radius, float((self.offsets / lengths).min(initial=np.inf)))
+
+    def to_coordinates(self, points: Array) -> Array:
+        """Coordinates w of points x."""
+        return np.asarray((points - self.domain.center) @ self.basis)
+
+    def to_points(self, coordinates: Array) -> Array:
+        """Points x of coordinates w, projected onto the domain to remove rounding error."""
+        return self.domain.project(self.domain.center + coordinates @ self.basis.T)
+
+    def support(self, directions: Array) -> Array:
+        """Largest inner product of each direction with coordinates of the domain, ``(...,)``."""
+        ambient = directions @ self.basis.T
+        return self.domain.support(ambient) - ambient @ self.domain.center
+
+
+@singledispatch
+def coordinates_of(domain: Domain) -> DomainCoordinates:
+    """Coordinates of a ball, box or simplex; for other domains, of a ball that encloses them."""
+    d = domain.dim
+    return DomainCoordinates(
+        domain, np.eye(d), reach(domain), np.empty((0, d)), np.empty(0), is_exact=False
+    )
+
+
+@coordinates_of.register
+def _(domain: Ball) -> DomainCoordinates:
+    d = domain.dim
+    return DomainCoordinates(domain, np.eye(d), domain.radius, np.empty((0, d)), np.empty(0))
+
+
+@coordinates_of.register
+def _(domain: Box) -> DomainCoordinates:
+    sides = domain.upper - domain.lower
+    wide = sides > FLAT_SIDE * sides.max()
+    half, axes = sides[wide] / 2, np.eye(int(wide.sum()))
+    return DomainCoordinates(
+        domain,
+        np.eye(domain.dim)[:, wide],
+        np.inf,
+        np.vstack([axes, -axes]),
+        np.concatenate([half, half]),
+    )
+
+
+@coordinates_of.register
+def _(domain: Simplex) -> DomainCoordinates:
+    d = domain.dim
+    # QR of [1, e_1, ..., e_{d-1}]: the first column of Q is along (1, ..., 1), the other columns
+    # are an orthonormal basis of the vectors whose entries sum to 0.
+    basis = np.linalg.qr(np.column_stack([np.ones(d), np.eye(d)[:, : d - 1]]))[0][:, 1:]
+    # Entry i of c + Bw is at least 0: -(Bw)_i <= c_i = total / d.
+    return DomainCoordinates(domain, basis, np.inf, -basis, np.full(d, domain.total / d))
+
+
+class Curvature(NamedTuple):
+    r"""The Hessians :math:`h_t a_t a_t^\top + M_t` of T losses with features a."""
+
+    feature_weights: Vector
+    """h, shape ``(T,)``."""
+    matrices: Array
+    """M, shape ``(T, n, n)``, or ``(0, n, n)`` if all are 0."""
+
+
+class Losses(Protocol):
+    r"""T convex losses :math:`f_t(w)` of coordinates w, shape ``(n,)`` each."""
+
+    @property
+    def features(self) -> Matrix:
+        """a of the Hessians, shape ``(T, n)``; 0 where the matrices are the whole Hessians."""
+        ...
+
+    @property
+    def limited_rows(self) -> SlopeLimitedRows | None:
+        """Rows of these losses with bounded slopes (Huber, logistic); None if there are none."""
+        ...
+
+    @property
+    def has_affine_gradients(self) -> bool:
+        """Whether a Newton step is exact, given variables of their own for limited slopes."""
+        ...
+
+    def values(self, points: Matrix) -> Vector:
+        """f_t at its own point: shape ``(T, n)`` to shape ``(T,)``."""
+        ...
+
+    def gradients(self, points: Matrix) -> Matrix:
+        """Gradient of each loss at its own point, shape ``(T, n)``."""
+        ...
+
+    def curvature(self, points: Matrix) -> Curvature:
+        """Hessian of each loss at its own point."""
+        ...
+
+
+class SlopeLimitedRows(Protocol):
+    r"""R losses :math:`f(r)` of residuals :math:`r = \langle a, w \rangle + s`.
+
+    The slopes f' of C of these rows are bounded and become variables of their own in the interior-
+    point method. A slope is given by its slacks, the distances from the upper and the lower limit,
+    shape ``(C, 2)``: close to a limit a slack is smaller than the rounding error of the slope.
+    A round may have several rows.
+    """
+
+    @property
+    def features(self) -> Matrix:
+        """a, shape ``(R, n)``."""
+        ...
+
+    @property
+    def shifts(self) -> Vector:
+        """s, shape ``(R,)``."""
+        ...
+
+    @property
+    def slope_limits(self) -> tuple[Any, Vector, Vector]:
+        """Indices of the rows with bounded slopes, and their lower and upper limits, ``(C,)``."""
+        ...
+
+    @property
+    def slopes_per_residual(self) -> Vector:
+        """f' / r of the rows with unbounded slopes; any numbers for the other rows; ``(R,)``."""
+        ...
+
+    def residuals(self, points: Matrix) -> Vector:
+        """r, shape ``(R,)``."""
+        ...
+
+    def residuals_of_slopes(self, slacks: Matrix) -> tuple[Vector, Vector]:
+        """Residuals at which the bounded slopes have these slacks; their derivatives by slope."""
+        ...
+
+    def conjugates(self, slopes: Vector) -> Vector:
+        r"""Convex conjugates :math:`\sup_r \varpi r - f(r)`, shape ``(R,)``."""
+        ...
+
+    def repeat(self, points: Matrix) -> Matrix:
+        """Comparator of each row, shape ``(R, n)``, from those of the rounds, ``(T, n)``."""
+        ...
+
+    def sum_rows(self, rows: Matrix) -> Matrix:
+        """Sum over the rows of each round, shape ``(T, n)``."""
+        ...
+
+    def curvature_of(self, second_derivatives: Vector) -> Curvature:
+        """Curvature of the rounds for given second derivatives f'' of the rows, ``(R,)``."""
+        ...
+
+
+class OneRowPerRound:
+    """Base class of losses of which each round is one row of features."""
 
     features: Matrix
     shifts: Vector
 
     def residuals(self, points: Matrix) -> Vector:
-        """How far the predictions are off, shape ``(T,)``."""
+        r""":math:`\langle a_t, w_t \rangle + s_t`, shape ``(T,)``."""
         return np.asarray(np.einsum("ij,ij->i", self.features, points) + self.shifts)
 
-    def spread(self, points: Matrix) -> Matrix:
-        """As they are."""
+    def repeat(self, points: Matrix) -> Matrix:
+        """The points: each row has the comparator of its round."""
         return points
 
-    def gather(self, rows: Matrix) -> Matrix:
-        """As they are."""
+    def sum_rows(self, rows: Matrix) -> Matrix:
+        """The rows: each round has one."""
         return rows
 
-    def stacked(self, bends: Vector) -> tuple[Vector, Array]:
-        """As they are."""
-        return bends, _no_matrices(self.features)
+    def curvature_of(self, second_derivatives: Vector) -> Curvature:
+        """The second derivatives as weights of the features."""
+        return Curvature(second_derivatives, _no_matrices(self.features))
 
 
 @dataclass(frozen=True)
-class ResidualRounds(LoneRows):
-    r"""Squared and Huber losses :math:`\omega_t h_{\delta_t}(\langle a_t, w \rangle + s_t)`.
+class ResidualLosses(OneRowPerRound):
+    r"""Squared and Huber losses :math:`\omega_t h_{\delta_t}(r_t)`, squared where δ is infinite.
 
-    Squared where δ is infinite.
+    .. math:: r_t = \langle a_t, w \rangle + s_t, \qquad h_\delta(r) = \tfrac12 c^2 + c (r - c)
+        \text{ with } c = \min(\max(r, -\delta), \delta)
+
+    Attributes
+    ----------
+    features, shifts
+        a, shape ``(T, n)``, and s, shape ``(T,)``.
+    weights, thresholds
+        ω and δ, shape ``(T,)``.
+    constants
+        Numbers added to the losses, shape ``(T,)``.
     """
 
     features: Matrix
@@ -68,33 +264,33 @@ class ResidualRounds(LoneRows):
     weights: Vector
     thresholds: Vector
     constants: Vector
-    """Added to the losses."""
 
     @classmethod
-    def within(
-        cls, reach: float, features: Matrix, shifts: Vector, weights: Vector, thresholds: Vector
-    ) -> ResidualRounds:
-        """The same losses on points no farther than ``reach`` from the origin, with residuals that
-        are not needlessly large.
+    def within_ball(
+        cls, radius: float, features: Matrix, shifts: Vector, weights: Vector, thresholds: Vector
+    ) -> ResidualLosses:
+        """The losses on a ball around the origin, with shifts no larger than the ball requires.
 
-        A Huber loss whose residual stays beyond its threshold is linear there, and its residual may
-        as well begin at the threshold, with a constant to make up for it. What a method has to
-        balance is then of the size of the domain.
+        A Huber loss whose residual stays beyond its threshold on the whole ball is linear there, so
+        that its residuals may as well begin at the threshold, with a constant for the difference.
+        This keeps residuals in proportion to the ball.
         """
         too_far = (
-            np.abs(shifts) - thresholds - reach * np.sqrt(np.einsum("ij,ij->i", features, features))
+            np.abs(shifts)
+            - thresholds
+            - radius * np.sqrt(np.einsum("ij,ij->i", features, features))
         )
-        far = too_far > 0.0
-        excess = np.where(far, too_far, 0.0)
-        constants = weights * np.where(far, thresholds, 0.0) * excess
+        is_linear = too_far > 0.0
+        excess = np.where(is_linear, too_far, 0.0)
+        constants = weights * np.where(is_linear, thresholds, 0.0) * excess
         return cls(features, shifts - np.sign(shifts) * excess, weights, thresholds, constants)
 
     @property
-    def capped(self) -> ResidualRounds | None:
-        """Itself, if any threshold is finite."""
+    def limited_rows(self) -> ResidualLosses | None:
+        """These losses, if any threshold is finite."""
         return self if np.isfinite(self.thresholds).any() else None
 
-    affine = True  # between caps, which an interior-point method keeps apart
+    has_affine_gradients = True  # between the thresholds
 
     def values(self, points: Matrix) -> Vector:
         """ω c (r - c/2) with the clipped residual c."""
@@ -103,28 +299,29 @@ class ResidualRounds(LoneRows):
         return np.asarray(self.weights * clipped * (r - 0.5 * clipped) + self.constants)
 
     def gradients(self, points: Matrix) -> Matrix:
-        """ω times the clipped residual, along the features."""
+        """ω c a with the clipped residual c."""
         clipped = np.clip(self.residuals(points), -self.thresholds, self.thresholds)
         return (self.weights * clipped)[:, None] * self.features
 
-    def curvature(self, points: Matrix) -> tuple[Vector, Array]:
-        """ω where the residual is not clipped."""
+    def curvature(self, points: Matrix) -> Curvature:
+        """ω where the residual is not clipped, else 0."""
         near = np.abs(self.residuals(points)) <= self.thresholds
-        return np.where(near, self.weights, 0.0), _no_matrices(self.features)
+        return Curvature(np.where(near, self.weights, 0.0), _no_matrices(self.features))
 
     @property
-    def caps(self) -> tuple[Any, Vector, Vector]:
+    def slope_limits(self) -> tuple[Any, Vector, Vector]:
         """±ωδ where δ is finite."""
         where = np.flatnonzero(np.isfinite(self.thresholds))
         largest = self.weights[where] * self.thresholds[where]
         return where, -largest, largest
 
-    def uncapped(self) -> Vector:
+    @property
+    def slopes_per_residual(self) -> Vector:
         """ω."""
         return self.weights
 
-    def at_slopes(self, slacks: Matrix) -> tuple[Vector, Vector]:
-        """Slope over ω."""
+    def residuals_of_slopes(self, slacks: Matrix) -> tuple[Vector, Vector]:
+        """ϖ / ω and 1 / ω."""
         weights = self.weights[np.isfinite(self.thresholds)]
         return 0.5 * (slacks[:, 1] - slacks[:, 0]) / weights, 1.0 / weights
 
@@ -134,75 +331,89 @@ class ResidualRounds(LoneRows):
 
 
 @dataclass(frozen=True)
-class LogisticRounds(LoneRows):
-    r"""Logistic losses :math:`\omega_t \log(1 + e^{m_t})` of :math:`m_t = \langle a_t, w \rangle
-    + s_t`, signs included.
+class LogisticLosses(OneRowPerRound):
+    r"""Logistic losses :math:`\omega_t \log(1 + e^{r_t})`.
+
+    .. math:: r_t = \langle a_t, w \rangle + s_t
+
+    Features and shifts carry the sign of the label: -1 for label 1.
+
+    Attributes
+    ----------
+    features, shifts, weights
+        a, shape ``(T, n)``, s and ω, shape ``(T,)``.
     """
 
     features: Matrix
     shifts: Vector
     weights: Vector
-    affine = False
+    has_affine_gradients = False
 
     @property
-    def capped(self) -> LogisticRounds:
-        """Itself: slopes lie between 0 and ω, and on steep rows they all but jump from one to
-        the other.
-        """
+    def limited_rows(self) -> LogisticLosses:
+        """These losses: the slopes lie between 0 and ω."""
         return self
 
     def values(self, points: Matrix) -> Vector:
-        """Exact for margins of any size."""
+        """ω log(1 + exp(r)), without overflow."""
         return np.asarray(self.weights * np.logaddexp(0.0, self.residuals(points)))
 
     def gradients(self, points: Matrix) -> Matrix:
-        """ω / (1 + exp(-m)), along the features."""
-        return (self.weights * self._shares(points))[:, None] * self.features
+        """ω p a with p = 1 / (1 + exp(-r))."""
+        return (self.weights * self._probabilities(points))[:, None] * self.features
 
-    def curvature(self, points: Matrix) -> tuple[Vector, Array]:
+    def curvature(self, points: Matrix) -> Curvature:
         """ω p (1 - p)."""
-        p = self._shares(points)
-        return self.weights * p * (1.0 - p), _no_matrices(self.features)
+        p = self._probabilities(points)
+        return Curvature(self.weights * p * (1.0 - p), _no_matrices(self.features))
 
     @property
-    def caps(self) -> tuple[Any, Vector, Vector]:
-        """0 and ω."""
+    def slope_limits(self) -> tuple[Any, Vector, Vector]:
+        """0 and ω, for all rows."""
         return np.arange(len(self.weights)), np.zeros_like(self.weights), self.weights
 
-    def uncapped(self) -> Vector:
-        """All are capped."""
+    @property
+    def slopes_per_residual(self) -> Vector:
+        """Not used, as all slopes are bounded."""
         return self.weights
 
-    def at_slopes(self, slacks: Matrix) -> tuple[Vector, Vector]:
-        """The log odds of ϖ to ω - ϖ."""
+    def residuals_of_slopes(self, slacks: Matrix) -> tuple[Vector, Vector]:
+        """log(ϖ / (ω - ϖ)) and 1 / ϖ + 1 / (ω - ϖ)."""
         return np.log(slacks[:, 1]) - np.log(slacks[:, 0]), (1.0 / slacks).sum(axis=1)
 
     def conjugates(self, slopes: Vector) -> Vector:
-        """ω (p ln p + (1 - p) ln(1 - p)) with p = ϖ/ω: minus ω times the entropy."""
+        """ω (p log p + (1 - p) log(1 - p)) with p = ϖ / ω."""
         p = np.clip(slopes / self.weights, 0.0, 1.0)
         return np.asarray(self.weights * (_x_log_x(p) + _x_log_x(1.0 - p)))
 
-    def _shares(self, points: Matrix) -> Vector:
+    def _probabilities(self, points: Matrix) -> Vector:
+        """1 / (1 + exp(-r)), without overflow."""
         return np.asarray(np.exp(-np.logaddexp(0.0, -self.residuals(points))))
 
 
 @dataclass(frozen=True)
-class QuadraticRounds:
-    """Quadratics w'Mw/2 - b'w + c with M of shape ``(T, n, n)``."""
+class QuadraticLosses:
+    """Quadratic losses w'Mw/2 - b'w + c.
+
+    Attributes
+    ----------
+    matrices, vectors, constants
+        M, b and c, shapes ``(T, n, n)``, ``(T, n)`` and ``(T,)``.
+    """
 
     matrices: Array
     vectors: Matrix
     constants: Vector
-    capped = None
-    affine = True
+    limited_rows = None
+    has_affine_gradients = True
 
     @property
     def features(self) -> Matrix:
-        """None: the matrices say it all."""
+        """0: the matrices are the whole Hessians."""
         return np.zeros_like(self.vectors)
 
     def values(self, points: Matrix) -> Vector:
-        """From value and gradient alike: (M w - 2 b)'w / 2 + c."""
+        """w'Mw/2 - b'w + c, computed from the gradient as (Mw - 2b)'w/2 + c."""
         return np.asarray(
             0.5 * np.einsum("ij,ij->i", self.gradients(points) - self.vectors, points)
             + self.constants
@@ -212,54 +423,168 @@ class QuadraticRounds:
         """M w - b."""
         return np.asarray((self.matrices @ points[:, :, None])[..., 0] - self.vectors)
 
-    def curvature(self, points: Matrix) -> tuple[Vector, Array]:
+    def curvature(self, points: Matrix) -> Curvature:
         """M."""
-        return np.zeros(len(self.vectors)), self.matrices
+        return Curvature(np.zeros(len(self.vectors)), self.matrices)
 
 
 @dataclass(frozen=True)
-class StrangeRounds:
-    """Any smooth losses: values and gradients are asked for one by one, Hessians made of
-    differences of gradients.
+class BlackBoxLosses:
+    """Smooth losses known only by their values and gradients, which are asked for one by one.
+
+    Attributes
+    ----------
+    losses
+        The losses, as functions of points of the domain.
+    coordinates
+        The coordinates of the domain.
+    features
+        0, shape ``(T, n)``: the matrices are the whole Hessians.
     """
 
     losses: Sequence[Loss]
-    frame: Frame
+    coordinates: DomainCoordinates
     features: Matrix = field(init=False)
-    capped = None
-    affine = False
+    limited_rows = None
+    has_affine_gradients = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "features", np.zeros((len(self.losses), self.frame.dim)))
+        object.__setattr__(self, "features", np.zeros((len(self.losses), self.coordinates.dim)))
 
     def values(self, points: Matrix) -> Vector:
-        """Loss by loss."""
-        pairs = zip(self.losses, self.frame.outward(points), strict=True)
+        """f_t at its own point; ValueError if one is not finite."""
+        pairs = zip(self.losses, self.coordinates.to_points(points), strict=True)
         return np.array([_finite_value(loss, x) for loss, x in pairs])
 
     def gradients(self, points: Matrix) -> Matrix:
-        """Loss by loss, in the coordinates of the frame."""
-        pairs = zip(self.losses, self.frame.outward(points), strict=True)
-        return np.array([arguments.gradient_of(loss)(x) for loss, x in pairs]) @ self.frame.basis
+        """B' times the gradient of each loss at its own point."""
+        pairs = zip(self.losses, self.coordinates.to_points(points), strict=True)
+        gradients = np.array([arguments.gradient_of(loss)(x) for loss, x in pairs])
+        return gradients @ self.coordinates.basis
 
-    def curvature(self, points: Matrix) -> tuple[Vector, Array]:
-        """Central differences a little inwards, so that no loss is asked outside the domain.
+    def curvature(self, points: Matrix) -> Curvature:
+        """Hessians from central differences of gradients, made positive semidefinite.
 
-        Made positive.
+        The points are moved a little inwards, so that no loss is asked outside the domain.
         """
-        nudge, n = NUDGE * self.frame.depth, self.frame.dim
-        around = np.concatenate([nudge * np.eye(n), -nudge * np.eye(n)])
+        step, n = DIFFERENCE_STEP * self.coordinates.inner_radius, self.coordinates.dim
+        steps = np.concatenate([step * np.eye(n), -step * np.eye(n)])
         matrices = np.empty((len(self.losses), n, n))
-        for t, (loss, w) in enumerate(zip(self.losses, (1.0 - NUDGE) * points, strict=True)):
-            asked = arguments.gradient_of(loss)(self.frame.outward(w + around)) @ self.frame.basis
-            matrices[t] = (asked[:n] - asked[n:]) / (2.0 * nudge)
-        return np.zeros(len(self.losses)), positive(matrices)
+        for t, (loss, w) in enumerate(
+            zip(self.losses, (1.0 - DIFFERENCE_STEP) * points, strict=True)
+        ):
+            asked = self.coordinates.to_points(w + steps)
+            gradients = arguments.gradient_of(loss)(asked) @ self.coordinates.basis
+            matrices[t] = (gradients[:n] - gradients[n:]) / (2.0 * step)
+        return Curvature(np.zeros(len(self.losses)), nearest_semidefinite(matrices))
 
 
-def positive(matrices: Array) -> Array:
-    """The nearest symmetric matrices without negative eigenvalues."""
+def losses_in_coordinates(stream: Iterable[Loss], coordinates: DomainCoordinates) -> Losses:
+    """The losses of a finite stream as functions of a domain's coordinates.
+
+    The result is of the most specific family that fits all losses.
+    """
+    if isinstance(stream, LinearStream) and stream.loss != "pinball":
+        require_dim(stream.dim, coordinates.domain)
+        rows = stream.features.toarray() if stream.sparse else stream.features
+        threshold = stream.threshold if stream.loss == "huber" else np.inf
+        ones = np.ones(len(stream))
+        return _from_arrays(
+            stream.family,
+            np.asarray(rows, dtype=np.float64),
+            stream.targets,
+            ones,
+            threshold * ones,
+            coordinates,
+        )
+    losses = list(stream)
+    weighted = [_without_weights(loss) for loss in losses]
+    for family in ((SquaredLoss, HuberLoss), (LogisticLoss,)):
+        if losses and all(isinstance(loss, family) for loss, _ in weighted):
+            return _from_linear_losses(family[0], weighted, coordinates)
+    forms = [(as_quadratic(loss), weight) for loss, weight in weighted]
+    if losses and all(form is not None for form, _ in forms):
+        return _from_quadratics(forms, coordinates)
+    for loss in losses:
+        arguments.gradient_of(loss)
+    return BlackBoxLosses(losses, coordinates)
+
+
+def _from_linear_losses(
+    family: type[LinearLoss],
+    weighted: Sequence[tuple[Any, float]],
+    coordinates: DomainCoordinates,
+) -> Losses:
+    """Losses of linear predictions, given as pairs of loss and weight."""
+    for loss, _ in weighted:
+        require_dim(loss.dim, coordinates.domain)
+    features = np.array([loss.features for loss, _ in weighted])
+    targets = np.array([loss.target for loss, _ in weighted])
+    weights = np.array([weight for _, weight in weighted])
+    thresholds = np.array(
+        [loss.threshold if isinstance(loss, HuberLoss) else np.inf for loss, _ in weighted]
+    )
+    return _from_arrays(family, features, targets, weights, thresholds, coordinates)
+
+
+def _from_arrays(
+    family: type[LinearLoss],
+    features: Matrix,
+    targets: Vector,
+    weights: Vector,
+    thresholds: Vector,
+    coordinates: DomainCoordinates,
+) -> Losses:
+    """Losses of linear predictions <a, c + Bw> = <B'a, w> + <a, c>, given as arrays."""
+    at_center = features @ coordinates.domain.center
+    features = np.ascontiguousarray(features @ coordinates.basis)
+    if family is LogisticLoss:
+        signs = 1.0 - 2.0 * targets
+        return LogisticLosses(signs[:, None] * features, signs * at_center, weights)
+    return ResidualLosses.within_ball(
+        coordinates.domain.diameter, features, at_center - targets, weights, thresholds
+    )
+
+
+def _from_quadratics(
+    forms: Sequence[tuple[Any, float]], coordinates: DomainCoordinates
+) -> QuadraticLosses:
+    """Quadratics of x = c + Bw, given as pairs of quadratic and weight."""
+    quadratics: list[tuple[Quadratic, float]] = list(forms)
+    for form, _ in quadratics:
+        require_dim(len(form.vector), coordinates.domain)
+    weights = np.array([weight for _, weight in quadratics])
+    M = weights[:, None, None] * np.array([form.matrix for form, _ in quadratics])
+    b = weights[:, None] * np.array([form.vector for form, _ in quadratics])
+    c = weights * np.array([form.constant for form, _ in quadratics])
+    center, basis = coordinates.domain.center, coordinates.basis
+    M_center = M @ center
+    constants = c - b @ center + 0.5 * (M_center @ center)
+    return QuadraticLosses(
+        np.ascontiguousarray(basis.T @ M @ basis), (b - M_center) @ basis, constants
+    )
+
+
+def nearest_semidefinite(matrices: Array) -> Array:
+    """The nearest symmetric matrices without negative eigenvalues, shape ``(T, n, n)``."""
     values, vectors = np.linalg.eigh(0.5 * (matrices + np.swapaxes(matrices, 1, 2)))
     return np.asarray((vectors * np.maximum(values, 0.0)[:, None, :]) @ np.swapaxes(vectors, 1, 2))
+
+
+def require_dim(dim: int, domain: Domain) -> None:
+    """Raise ValueError if the domain has not the dimension of the stream."""
+    if dim != domain.dim:
+        raise ValueError(
+            f"domain must have the stream's dimension {dim}, got {domain!r} of {domain.dim}."
+        )
+
+
+def _without_weights(loss: Loss) -> tuple[Loss, float]:
+    """The loss inside any number of nested weights, and the product of the weights."""
+    if not isinstance(loss, WeightedLoss):
+        return loss, 1.0
+    inside, weight = _without_weights(loss.loss)
+    return inside, loss.weight * weight
 
 
 def _finite_value(loss: Loss, point: Vector) -> float:
@@ -278,280 +603,3 @@ def _no_matrices(features: Matrix) -> Array:
 
 def _x_log_x(x: Vector) -> Vector:
     return np.asarray(x * np.log(np.where(x > 0.0, x, 1.0)))
-
-
-FLAT = 1e-13
-"""Sides of a box that are shorter than this share of the longest one count as flat: what happens
-across them is rounding.
-"""
-
-
-@dataclass(frozen=True)
-class Frame:
-    r"""The domain as :math:`X = \{c + Bw : \|w\| \le r, \.
-
-    Gw \le g\}` with orthonormal columns in B.
-
-    Distances between points are those between their coordinates w, so path lengths are the same in
-    both.
-
-    Attributes
-    ----------
-    domain
-        X itself.
-    basis
-        B, shape ``(d, n)``, n the dimension of the domain's affine hull.
-    radius
-        r, infinite if walls alone hold the domain.
-    normals, distances
-        G, shape ``(m, n)``, and g > 0, shape ``(m,)``.
-    whole
-        Whether radius and walls are all there is to the domain, or only a ball around a stranger's.
-    """
-
-    domain: Domain
-    basis: Matrix
-    radius: float
-    normals: Matrix
-    distances: Vector
-    whole: bool = True
-
-    @property
-    def dim(self) -> int:
-        """n, the number of coordinates."""
-        return int(self.basis.shape[1])
-
-    @property
-    def depth(self) -> float:
-        """Distance from the centre to the nearest boundary."""
-        lengths = np.sqrt(np.einsum("ij,ij->i", self.normals, self.normals))
-        return min(self.radius, float((self.distances / lengths).min(initial=np.inf)))
-
-    def inward(self, points: Array) -> Array:
-        """Coordinates w of points x."""
-        return np.asarray((points - self.domain.center) @ self.basis)
-
-    def outward(self, coordinates: Array) -> Array:
-        """Points x of coordinates w, moved into the domain where rounding left them outside."""
-        return self.domain.project(self.domain.center + coordinates @ self.basis.T)
-
-    def support(self, directions: Array) -> Array:
-        """Largest inner product of each direction with coordinates of the domain, shape
-        ``(...,)``.
-        """
-        ambient = directions @ self.basis.T
-        return self.domain.support(ambient) - ambient @ self.domain.center
-
-
-@singledispatch
-def frame_of(domain: Domain) -> Frame:
-    """The coordinates of a domain; of a stranger's only a ball around it is known."""
-    d = domain.dim
-    return Frame(domain, np.eye(d), reach(domain), np.empty((0, d)), np.empty(0), whole=False)
-
-
-@frame_of.register
-def _(domain: Ball) -> Frame:
-    d = domain.dim
-    return Frame(domain, np.eye(d), domain.radius, np.empty((0, d)), np.empty(0))
-
-
-@frame_of.register
-def _(domain: Box) -> Frame:
-    sides = domain.upper - domain.lower
-    wide = sides > FLAT * sides.max()
-    half, axes = sides[wide] / 2, np.eye(int(wide.sum()))
-    return Frame(
-        domain,
-        np.eye(domain.dim)[:, wide],
-        np.inf,
-        np.vstack([axes, -axes]),
-        np.concatenate([half, half]),
-    )
-
-
-@frame_of.register
-def _(domain: Simplex) -> Frame:
-    d = domain.dim
-    # An orthonormal basis of the vectors whose entries sum to 0: all columns but the one along (1,
-    # ..., 1).
-    basis = np.linalg.qr(np.column_stack([np.ones(d), np.eye(d)[:, : d - 1]]))[0][:, 1:]
-    return Frame(domain, basis, np.inf, -basis, np.full(d, domain.total / d))
-
-
-class Rounds(Protocol):
-    r"""T convex losses :math:`f_t(w)` of coordinates w, shape ``(n,)`` each."""
-
-    @property
-    def features(self) -> Matrix:
-        """Directions along which the losses bend, shape ``(T, n)``.
-
-        Zero where :meth:`curvature` says it all.
-        """
-        ...
-
-    @property
-    def capped(self) -> SlopedRows | None:
-        """The rows of the rounds where some have capped slopes, as Huber's and logistic losses
-        have; else None.
-        """
-        ...
-
-    @property
-    def affine(self) -> bool:
-        """Whether the gradients are affine, so that a Newton step is exact."""
-        ...
-
-    def values(self, points: Matrix) -> Vector:
-        """f_t at coordinates of shape ``(T, n)``; shape ``(T,)``."""
-        ...
-
-    def gradients(self, points: Matrix) -> Matrix:
-        """Gradients there, shape ``(T, n)``."""
-        ...
-
-    def curvature(self, points: Matrix) -> tuple[Vector, Array]:
-        r"""The Hessians :math:`h_t a_t a_t^\top + M_t`: h, shape ``(T,)``, and M, shape ``(T, n,
-        n)`` or ``(0, n, n)``.
-        """
-        ...
-
-
-class SlopedRows(Protocol):
-    r"""Losses :math:`f(r)` of residuals :math:`r = \langle a, w \rangle + s` whose capped slopes
-    are variables of their own.
-
-    A slope is given by its slacks, its distances from the cap above and from the one below, shape
-    ``(C, 2)``: next to a cap they are smaller than what the slope itself rounds by.
-    """
-
-    @property
-    def features(self) -> Matrix:
-        """a, shape ``(R, n)``."""
-        ...
-
-    @property
-    def shifts(self) -> Vector:
-        """s, shape ``(R,)``."""
-        ...
-
-    @property
-    def caps(self) -> tuple[Any, Vector, Vector]:
-        """Which rows are capped, and their smallest and largest slopes, shape ``(C,)`` each."""
-        ...
-
-    def residuals(self, points: Matrix) -> Vector:
-        """r, shape ``(R,)``."""
-        ...
-
-    def uncapped(self) -> Vector:
-        """Slope over residual, shape ``(R,)``; of capped rows it does not matter."""
-        ...
-
-    def at_slopes(self, slacks: Matrix) -> tuple[Vector, Vector]:
-        """The residuals that have these slopes, and the derivative of a residual by its slope.
-
-        Capped rows only.
-        """
-        ...
-
-    def conjugates(self, slopes: Vector) -> Vector:
-        r""":math:`\sup_r \varpi r - f(r)`, shape ``(R,)``."""
-        ...
-
-    def spread(self, points: Matrix) -> Matrix:
-        """Every row's comparator, shape ``(R, n)``, from those of the rounds, shape ``(T, n)``."""
-        ...
-
-    def gather(self, rows: Matrix) -> Matrix:
-        """Sums over the rows of each round, shape ``(T, n)``."""
-        ...
-
-    def stacked(self, bends: Vector) -> tuple[Vector, Array]:
-        """The rounds' curvature (as :meth:`Rounds.curvature`) for rows that bend so much."""
-        ...
-
-
-def rounds_of(stream: Iterable[Loss], frame: Frame) -> Rounds:
-    """The losses of a finite stream in a domain's coordinates.
-
-    The most telling form that fits them all.
-    """
-    if isinstance(stream, LinearStream) and stream.loss != "pinball":
-        require_dim(stream.dim, frame.domain)
-        rows = stream.features.toarray() if stream.sparse else stream.features
-        threshold = stream.threshold if stream.loss == "huber" else np.inf
-        plenty = np.ones(len(stream))
-        return _of_arrays(
-            stream.family,
-            np.asarray(rows, dtype=np.float64),
-            stream.targets,
-            plenty,
-            threshold * plenty,
-            frame,
-        )
-    losses = list(stream)
-    bare = [_unweighted(loss) for loss in losses]
-    for family in ((SquaredLoss, HuberLoss), (LogisticLoss,)):
-        if losses and all(isinstance(loss, family) for loss, _ in bare):
-            return _of_rows(family[0], bare, frame)
-    forms = [(as_quadratic(loss), weight) for loss, weight in bare]
-    if losses and all(form is not None for form, _ in forms):
-        return _of_quadratics(forms, frame)
-    for loss in losses:
-        arguments.gradient_of(loss)
-    return StrangeRounds(losses, frame)
-
-
-def _of_rows(family: type[LinearLoss], bare: Sequence[tuple[Any, float]], frame: Frame) -> Rounds:
-    for loss, _ in bare:
-        require_dim(loss.dim, frame.domain)
-    features = np.array([loss.features for loss, _ in bare])
-    targets, weights = (
-        np.array([loss.target for loss, _ in bare]),
-        np.array([weight for _, weight in bare]),
-    )
-    thresholds = np.array(
-        [loss.threshold if isinstance(loss, HuberLoss) else np.inf for loss, _ in bare]
-    )
-    return _of_arrays(family, features, targets, weights, thresholds, frame)
-
-
-def _of_arrays(
-    family: type[LinearLoss],
-    features: Matrix,
-    targets: Vector,
-    weights: Vector,
-    thresholds: Vector,
-    frame: Frame,
-) -> Rounds:
-    at_center = features @ frame.domain.center
-    features = np.ascontiguousarray(features @ frame.basis)
-    if family is LogisticLoss:
-        signs = 1.0 - 2.0 * targets
-        return LogisticRounds(signs[:, None] * features, signs * at_center, weights)
-    return ResidualRounds.within(
-        frame.domain.diameter, features, at_center - targets, weights, thresholds
-    )
-
-
-def _of_quadratics(forms: Sequence[tuple[Any, float]], frame: Frame) -> QuadraticRounds:
-    quadratics: list[tuple[Quadratic, float]] = list(forms)
-    for form, _ in quadratics:
-        require_dim(len(form.vector), frame.domain)
-    weights = np.array([weight for _, weight in quadratics])
-    M = weights[:, None, None] * np.array([form.matrix for form, _ in quadratics])
-    b = weights[:, None] * np.array([form.vector for form, _ in quadratics])
-    c = weights * np.array([form.constant for form, _ in quadratics])
-    center, basis = frame.domain.center, frame.basis
-    pull = M @ center
-    constants = c - b @ center + 0.5 * (pull @ center)
-    return QuadraticRounds(np.ascontiguousarray(basis.T @ M @ basis), (b - pull) @ basis, constants)
-
-
-def _unweighted(loss: Loss) -> tuple[Loss, float]:
-    """The loss under any number of weights, and their product."""
-    if not isinstance(loss, WeightedLoss):
-        return loss, 1.0
-    inside, weight = _unweighted(loss.loss)
-    return inside, loss.weight * weight

@@ -1,9 +1,10 @@
-r"""The best sequence for a penalty in one coordinate, exactly: all levels by halving.
+r"""The best sequence for a penalty in one coordinate, exact up to rounding, by halving intervals.
 
-Whether the best comparator of a round lies above a level is a cut of the chain that only needs the
-slopes of the losses at that level, and two passes find it. Cuts of different levels are nested, so
-the halves are problems of their own, and the halves of all halves are solved in the same two
-passes: as many passes as a double has digits, for any convex losses.
+Whether the best comparator of a round lies above a level depends only on the slopes of the losses
+at that level: it is a minimum cut of the chain, which two passes over the rounds find. Cuts at
+different levels are nested, so that the rounds above a level and those below are problems of their
+own. All of them are halved in the same two passes; as many passes as a double has digits suffice,
+for any convex losses.
 
 References
 ----------
@@ -13,41 +14,44 @@ problems"; Johnson (2013), "A dynamic programming algorithm for the fused lasso"
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
-from swordplay.theory.hindsight.duality import Answer, lower_bound, objective
-from swordplay.theory.hindsight.losses_in_domain import Frame, Rounds
+from swordplay.theory.hindsight.duality import Progress, Solution, solution_of_points
+from swordplay.theory.hindsight.losses_in_domain import DomainCoordinates, Losses
 
-SWEEPS = 56
-"""Halvings of the domain: beyond 53 a double does not change."""
+HALVINGS = 56
+"""Halvings of the domain: after 53, the middle of an interval of doubles is one of its ends."""
 
 
-def minimize(
-    rounds: Rounds,
-    frame: Frame,
+def solve(
+    losses: Losses,
+    coordinates: DomainCoordinates,
     penalty: float,
-    progress: Callable[[int, int, str], None] | None = None,
-) -> Answer:
-    """The best sequence up to rounding, with its gap."""
-    from swordplay.theory.hindsight import (
-        kernels,  # numba is imported with the first problem, not with the package
-    )
+    progress: Progress | None = None,
+) -> Solution:
+    """The best sequence for a penalty, with its certified gap.
 
-    T, axis = len(rounds.features), np.eye(1)
-    low, high = (
-        np.full(T, -float(frame.support(-axis)[0])),
-        np.full(T, float(frame.support(axis)[0])),
-    )
-    for sweep in range(1, SWEEPS + 1):
-        slopes = rounds.gradients((0.5 * (low + high))[:, None])[:, 0]
-        kernels.cut(slopes, penalty, low, high)
+    Parameters
+    ----------
+    losses, coordinates
+        The losses and the domain, of one coordinate.
+    penalty
+        λ > 0.
+    progress
+        Called after each halving.
+    """
+    # Imported here, so that importing the package does not import numba.
+    from swordplay.theory.hindsight import kernels
+
+    T, axis = len(losses.features), np.eye(1)
+    low = np.full(T, -float(coordinates.support(-axis)[0]))
+    high = np.full(T, float(coordinates.support(axis)[0]))
+    for halving in range(1, HALVINGS + 1):
+        slopes = losses.gradients((0.5 * (low + high))[:, None])[:, 0]
+        kernels.halve_intervals(slopes, penalty, low, high)
         if progress is not None:
-            progress(sweep, SWEEPS, "levels")
+            progress(halving, HALVINGS, "levels")
     points = (0.5 * (low + high))[:, None]
-    gradients, forces = rounds.gradients(points), np.empty((T - 1, 1))
-    kernels.forces_along(gradients[:, 0], points[:, 0], penalty, forces[:, 0])
-    intercepts = rounds.values(points) - gradients[:, 0] * points[:, 0]
-    bound = lower_bound(frame, gradients, intercepts, forces)
-    return Answer(points, objective(rounds, points, penalty), bound, forces)
+    gradients, duals = losses.gradients(points), np.empty((T - 1, 1))
+    kernels.duals_of_points(gradients[:, 0], points[:, 0], penalty, duals[:, 0])
+    return solution_of_points(losses, coordinates, penalty, points, duals)

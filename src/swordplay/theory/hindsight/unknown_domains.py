@@ -1,8 +1,9 @@
-r"""Domains of which only a projection and a support function are known, by augmented Lagrangians.
+r"""The best sequence for a penalty in domains known only by a projection and a support function.
 
-A stranger's domain X joins the losses as :math:`\tfrac{\sigma}{2} \operatorname{dist}^2(u_t + y_t /
-\sigma, X)`, a smooth convex function whose gradient is a projection, inside a ball that holds X.
-The multipliers y learn what the domain has to push.
+An augmented Lagrangian: the domain X is replaced by a ball that encloses it and a penalty
+:math:`\tfrac{\sigma}{2} \operatorname{dist}^2(u_t + y_t / \sigma, X)` of each round, a smooth
+convex function whose gradient is a projection. The multipliers y converge to those of the
+constraint.
 
 References
 ----------
@@ -12,36 +13,97 @@ convex programming".
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from swordplay.core.types import Array, Matrix, Vector
+from swordplay.core.types import Matrix, Vector
 from swordplay.parts.domains import enclosing_ball
 from swordplay.theory.hindsight import interior_point
 from swordplay.theory.hindsight.cones import inner
-from swordplay.theory.hindsight.duality import Answer, lower_bound, objective
-from swordplay.theory.hindsight.losses_in_domain import Frame, Rounds, frame_of, positive
+from swordplay.theory.hindsight.duality import Progress, Solution, solution_of_points
+from swordplay.theory.hindsight.losses_in_domain import (
+    Curvature,
+    DomainCoordinates,
+    Losses,
+    coordinates_of,
+    nearest_semidefinite,
+)
 
-TURNS = 40
-"""Updates of the multipliers before a gap is given up."""
-STIFFENING = 4.0
-"""Factor of σ where an update has not halved the distance to the domain."""
-NUDGE = 1e-6
-"""Of the diameter: how far apart the projections are that make the derivative of a projection."""
+MAX_UPDATES = 40
+"""Most updates of the multipliers."""
+WEIGHT_GROWTH = 4.0
+"""Factor of σ after an update that has not halved the distance to the domain."""
+DIFFERENCE_STEP = 1e-6
+"""Step of the differences that estimate the derivative of a projection, in diameters."""
+
+
+def solve(
+    losses: Losses,
+    coordinates: DomainCoordinates,
+    penalty: float,
+    target: float,
+    progress: Progress | None = None,
+) -> Solution:
+    """The best sequence for a penalty; the certified gap may be larger than the target.
+
+    Parameters
+    ----------
+    losses, coordinates
+        The losses and the domain, of which coordinates describe only an enclosing ball.
+    penalty
+        λ > 0.
+    target
+        The gap at which to stop.
+    progress
+        Called after each update of the multipliers and each Newton step.
+    """
+    enclosing = coordinates_of(enclosing_ball(coordinates.domain))
+    center = np.zeros((len(losses.features), coordinates.dim))
+    at_center = losses.gradients(center)
+    weight = float(np.sqrt(inner(at_center, at_center)).mean()) / coordinates.domain.diameter or 1.0
+    penalised = PenalisedLosses(losses, coordinates, weight, center)
+    best = _projected_solution(losses, coordinates, penalty, center, center[1:])
+    distance = np.inf
+    for update in range(1, MAX_UPDATES + 1):
+        if best.gap <= target:
+            break
+        found = interior_point.solve(penalised, enclosing, penalty, target / 4, progress)
+        projected = _projected_solution(losses, coordinates, penalty, found.points, found.duals)
+        best, distance_before = best.combine(projected), distance
+        distance = float(np.abs(projected.points - found.points).sum())
+        growth = WEIGHT_GROWTH if distance > distance_before / 2 else 1.0
+        penalised = PenalisedLosses(
+            losses,
+            coordinates,
+            growth * penalised.weight,
+            penalised.updated_multipliers(found.points),
+        )
+        if progress is not None:
+            progress(update, MAX_UPDATES, f"gap {best.gap:.1e}")
+    return best
 
 
 @dataclass(frozen=True)
-class HeldRounds:
-    """Losses, plus half the squared distance to the domain of shifted points."""
+class PenalisedLosses:
+    r"""Losses plus :math:`\tfrac{\sigma}{2} \operatorname{dist}^2(w_t + y_t / \sigma, X)`.
 
-    losses: Rounds
-    frame: Frame
-    stiffness: float
-    pushes: Matrix
-    capped = None
-    affine = False
+    Attributes
+    ----------
+    losses, coordinates
+        The losses and the domain X.
+    weight
+        σ.
+    multipliers
+        y, shape ``(T, n)``.
+    """
+
+    losses: Losses
+    coordinates: DomainCoordinates
+    weight: float
+    multipliers: Matrix
+    limited_rows = None
+    has_affine_gradients = False
 
     @property
     def features(self) -> Matrix:
@@ -49,71 +111,36 @@ class HeldRounds:
         return self.losses.features
 
     def values(self, points: Matrix) -> Vector:
-        """The losses, and what the distance costs."""
-        off = self.push(points)
-        return np.asarray(self.losses.values(points) + inner(off, off) / (2.0 * self.stiffness))
+        """Values of the losses plus the penalty."""
+        scaled = self.updated_multipliers(points)
+        return np.asarray(self.losses.values(points) + inner(scaled, scaled) / (2.0 * self.weight))
 
     def gradients(self, points: Matrix) -> Matrix:
-        """Those of the losses, and the push of the domain."""
-        return np.asarray(self.losses.gradients(points) + self.push(points))
+        """Gradients of the losses plus the updated multipliers."""
+        return np.asarray(self.losses.gradients(points) + self.updated_multipliers(points))
 
-    def curvature(self, points: Matrix) -> tuple[Vector, Array]:
-        """Those of the losses, and σ (I - J) with the derivative J of the projection."""
-        bends, matrices = self.losses.curvature(points)
-        n, nudge = points.shape[1], NUDGE * self.frame.domain.diameter
-        shifted = points + self.pushes / self.stiffness
-        around = nudge * np.concatenate([np.eye(n), -np.eye(n)])
-        moved = self.frame.domain.project(self.frame.domain.center + shifted[:, None] + around)
-        slopes = (moved[:, :n] - moved[:, n:]) / (2.0 * nudge)
-        stiff = self.stiffness * positive(np.eye(n) - slopes)
-        return bends, stiff + matrices if len(matrices) else stiff
+    def curvature(self, points: Matrix) -> Curvature:
+        """Curvature of the losses plus σ (I - J), with J the derivative of the projection."""
+        feature_weights, matrices = self.losses.curvature(points)
+        domain, n = self.coordinates.domain, points.shape[1]
+        step = DIFFERENCE_STEP * domain.diameter
+        shifted = points + self.multipliers / self.weight
+        steps = step * np.concatenate([np.eye(n), -np.eye(n)])
+        projected = domain.project(domain.center + shifted[:, None] + steps)
+        derivatives = (projected[:, :n] - projected[:, n:]) / (2.0 * step)
+        of_penalty = self.weight * nearest_semidefinite(np.eye(n) - derivatives)
+        return Curvature(feature_weights, of_penalty + matrices if len(matrices) else of_penalty)
 
-    def push(self, points: Matrix) -> Matrix:
-        """σ times the way from the domain to the shifted points: the multipliers of the next
-        turn.
-        """
-        shifted = points + self.pushes / self.stiffness
-        return np.asarray(
-            self.stiffness * (shifted - self.frame.inward(self.frame.outward(shifted)))
-        )
+    def updated_multipliers(self, points: Matrix) -> Matrix:
+        r""":math:`\sigma (v_t - \Pi_X[v_t])` with :math:`v_t = w_t + y_t / \sigma`."""
+        shifted = points + self.multipliers / self.weight
+        projected = self.coordinates.to_coordinates(self.coordinates.to_points(shifted))
+        return np.asarray(self.weight * (shifted - projected))
 
 
-def minimize(
-    rounds: Rounds,
-    frame: Frame,
-    penalty: float,
-    target: float,
-    progress: Callable[[int, int, str], None] | None = None,
-) -> Answer:
-    """As :func:`interior_point.minimize`, for a frame that knows no more than a ball around its
-    domain.
-    """
-    around = frame_of(enclosing_ball(frame.domain))
-    center = np.zeros((len(rounds.features), frame.dim))
-    at_center = rounds.gradients(center)
-    stiffness = float(np.sqrt(inner(at_center, at_center)).mean()) / frame.domain.diameter or 1.0
-    held = HeldRounds(rounds, frame, stiffness, center)
-    best, distance = _projected(rounds, frame, penalty, center, center[1:]), np.inf
-    for turn in range(1, TURNS + 1):
-        if best.gap <= target:
-            break
-        found = interior_point.minimize(held, around, penalty, target / 4, progress)
-        now = _projected(rounds, frame, penalty, found.points, found.forces)
-        best, before = best.or_better(now), distance
-        distance = float(np.abs(now.points - found.points).sum())
-        stiffer = STIFFENING if distance > before / 2 else 1.0
-        held = HeldRounds(rounds, frame, stiffer * held.stiffness, held.push(found.points))
-        if progress is not None:
-            progress(turn, TURNS, f"gap {best.gap:.1e}")
-    return best
-
-
-def _projected(
-    rounds: Rounds, frame: Frame, penalty: float, points: Matrix, forces: Matrix
-) -> Answer:
-    """The answer that points become once they are moved into the domain."""
-    points = frame.inward(frame.outward(points))
-    gradients = rounds.gradients(points)
-    intercepts = rounds.values(points) - inner(gradients, points)
-    bound = lower_bound(frame, gradients, intercepts, forces)
-    return Answer(points, objective(rounds, points, penalty), bound, forces)
+def _projected_solution(
+    losses: Losses, coordinates: DomainCoordinates, penalty: float, points: Matrix, duals: Matrix
+) -> Solution:
+    """The solution of points after projection onto the domain."""
+    points = coordinates.to_coordinates(coordinates.to_points(points))
+    return solution_of_points(losses, coordinates, penalty, points, duals)

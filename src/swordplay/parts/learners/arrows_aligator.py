@@ -1,0 +1,279 @@
+r"""Forecasters of a sequence that varies little in total: means that know when to begin anew.
+
+Both play losses :math:`f_t(x) = \tfrac12 \|x - y_t\|^2`, coordinate by coordinate, and are compared
+with the sequence behind the noisy :math:`y_t`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple, final
+
+import numpy as np
+
+from swordplay.core import arguments
+from swordplay.core.arguments import checked
+from swordplay.core.state import COUNT, check_number
+from swordplay.core.types import Array, Domain, Matrix, Vector
+from swordplay.parts.domains import enclosing_box
+from swordplay.parts.learners.assumptions import ObservedLoss
+from swordplay.parts.learners.learner import UncertifiedLearner
+
+LEVELS = 53
+"""Doublings of a bin: more rounds than doubles can count."""
+THRESHOLD = 2.0
+"""Of coefficients, in units of sigma^2 ln n: no coefficient of pure noise passes it, as a rule.
+
+The proof takes 24 and more.
+"""
+SAME_LOSS = 1e-6
+"""How far a gradient may be from that of the loss that forecasters play, relative to the numbers
+it is made of.
+"""
+
+
+def target_of(loss: ObservedLoss, decision: Vector, domain: Domain) -> Vector:
+    """y of a loss 0.5 norm(x - y)^2, and a refusal of any other loss."""
+    far = domain.project(domain.center + domain.diameter)
+    at = np.stack([decision, domain.center, far])
+    gradients = loss.gradient(at)
+    targets = at - gradients
+    size = float(np.abs(at).max() + np.abs(gradients).max())
+    if np.abs(targets - targets[0]).max() > SAME_LOSS * size:
+        raise ValueError(
+            "loss must be 0.5 norm(x - y)^2, whose gradient is x - y: forecasters are told the "
+            "target y by it. "
+            "Give sp.QuadraticLoss(numpy.eye(d), y), or in one dimension sp.SquaredLoss([1.0], y)."
+        )
+    return np.asarray(targets[0])
+
+
+class ArrowsState(NamedTuple):
+    """The bin of each coordinate."""
+
+    rounds: int
+    last: Vector
+    """The last target, shape ``(d,)``."""
+    members: Vector
+    """Targets in the bin, shape ``(d,)``."""
+    summed: Vector
+    """Their sum, shape ``(d,)``."""
+    blocks: Matrix
+    """Sums of blocks of 2^l targets that wait for their other half, shape ``(d, LEVELS)``."""
+    passed: Matrix
+    """Sum of what the coefficients of blocks of 2^(l+1) targets have beyond the threshold, shape
+    ``(d, LEVELS)``.
+    """
+
+
+@final
+class Arrows(UncertifiedLearner):
+    r"""The mean since the last restart, and a restart when the Haar coefficients of the bin say
+    that it has moved.
+
+    With n the next power of two above the targets of the bin, these less their mean and followed by
+    zeros, and :math:`\hat\alpha` its Haar coefficients, each shrunk by :math:`\sigma \sqrt{\beta
+    \ln T}`: restart if :math:`\sum_l 2^{l/2} \|\hat\alpha[l]\|_1 > \sigma`, l counted from the
+    coarsest. In the first round of a bin the last target is repeated. Total squared error of order
+    :math:`T^{1/3} C^{2/3} \sigma^{4/3}` for targets around a sequence of total variation C.
+
+    Parameters
+    ----------
+    domain
+        Where decisions live.
+    noise
+        :math:`\sigma`, standard deviation of the targets around the sequence.
+    horizon
+        T, how many rounds will be played.
+    threshold
+        :math:`\beta`.
+
+    References
+    ----------
+    Baby and Wang (2019), "Online forecasting of total-variation-bounded sequences".
+    """
+
+    guarantee = "of order T^(1/3) C^(2/3) sigma^(4/3)"
+
+    @checked
+    def __init__(
+        self, domain: Domain, *, noise: float, horizon: int, threshold: float = THRESHOLD
+    ) -> None:
+        self.noise = arguments.positive("noise", noise)
+        beta = arguments.positive("threshold", threshold)
+        self.shrink = self.noise * math.sqrt(
+            beta * math.log(max(arguments.integer("horizon", horizon), 2))
+        )
+        """What every coefficient is shrunk by."""
+        super().__init__(arguments.domain(domain))
+
+    def settings(self) -> Mapping[str, Any]:
+        """What the learner was made with."""
+        return {**super().settings(), "noise": self.noise, "shrink": self.shrink}
+
+    def _start(self) -> ArrowsState:
+        d = self.domain.dim
+        nothing = np.zeros(d)
+        return ArrowsState(
+            0,
+            np.array(self.domain.center),
+            nothing,
+            nothing,
+            np.zeros((d, LEVELS)),
+            np.zeros((d, LEVELS)),
+        )
+
+    def _decide(self, state_: ArrowsState) -> Vector:
+        mean = state_.summed / np.maximum(state_.members, 1)
+        return np.array(self.domain.project(np.where(state_.members > 0, mean, state_.last)))
+
+    def _advance(self, state_: ArrowsState, loss: ObservedLoss) -> ArrowsState:
+        targets = target_of(loss, self._decide(state_), self.domain)
+        columns = [self._binned(state_, j, float(y)) for j, y in enumerate(targets)]
+        count, total, blocks, passed = (np.array(part) for part in zip(*columns, strict=True))
+        return ArrowsState(state_.rounds + 1, targets, count, total, blocks, passed)
+
+    def _binned(self, state_: ArrowsState, j: int, y: float) -> tuple[float, float, Vector, Vector]:
+        """One coordinate's bin with one more target; empty if that makes it restart."""
+        count, total = int(state_.members[j]) + 1, float(state_.summed[j]) + y
+        blocks, passed = state_.blocks[j].copy(), state_.passed[j].copy()
+        carry, level = y, 0
+        while (count - 1) >> level & 1:  # a block that waited at this level meets its other half
+            passed[level] += self._beyond(blocks[level] - carry, level)
+            carry, blocks[level] = carry + blocks[level], 0.0
+            level += 1
+        blocks[level] = carry
+        if self._has_moved(count, total / count, blocks, passed):
+            return 0.0, 0.0, np.zeros(LEVELS), np.zeros(LEVELS)
+        return float(count), total, blocks, passed
+
+    def _has_moved(self, count: int, mean: float, blocks: Vector, passed: Vector) -> bool:
+        depth = (count - 1).bit_length()  # the padded bin has 2^depth entries
+        found, tail, inside = 0.0, 0.0, 0
+        for level in range(depth):
+            beyond = passed[level]
+            waits = bool(count >> level & 1)
+            rest = tail - inside * mean
+            if waits:
+                beyond += self._beyond(blocks[level] - 2.0**level * mean - rest, level)
+                tail, inside = tail + blocks[level], inside + 2**level
+            elif inside:
+                beyond += self._beyond(rest, level)
+            found += 2.0 ** ((depth - 1 - level) / 2) * beyond
+        return found > self.noise
+
+    def _beyond(self, difference: float, level: int) -> float:
+        """What a coefficient of 2^(level+1) targets has beyond the threshold, from the
+        difference of their halves.
+        """
+        return max(abs(difference) / math.sqrt(2.0 ** (level + 1)) - self.shrink, 0.0)
+
+    def _feasible(self, state_: ArrowsState) -> Array:
+        return self._decide(state_)
+
+    def _require_sane(self, new: ArrowsState) -> None:
+        super()._require_sane(new)
+        if (new.members > new.rounds).any():
+            raise ValueError(
+                "state['members'] must not exceed the rounds. The state is damaged: load an "
+                "earlier one."
+            )
+
+
+class AligatorState(NamedTuple):
+    """The mean on the interval of each length, and its weight: row k is that of 2^k rounds."""
+
+    rounds: int
+    totals: Matrix
+    """Sums of the targets so far in each interval, shape ``(K, d)``."""
+    log_weights: Matrix
+    """Shape ``(K, d)``; 0 for an interval that begins."""
+
+
+@final
+class Aligator(UncertifiedLearner):
+    r"""Running means on the intervals of the geometric cover, averaged by weights that let experts
+    sleep.
+
+    .. math:: x_t = \sum_k p_k \bar y_k, \qquad w_k \leftarrow w_k\, e^{-\alpha (\bar y_k - y_t)^2}
+        \frac{\sum_j w_j}{\sum_j w_j e^{-\alpha (\bar y_j - y_t)^2}}, \qquad \alpha = \frac{1}{2
+        b^2}
+
+    over the intervals that hold round t, with b the width of the domain in that coordinate; every
+    interval begins with a weight of 1 and with the domain's centre as its mean. Nothing has to be
+    known. Total squared error of order :math:`T^{1/3} C^{2/3}` for targets around a sequence of
+    total variation C.
+
+    Parameters
+    ----------
+    domain
+        Where decisions live and targets are expected.
+
+    References
+    ----------
+    Baby, Zhao, Wang (2021), "An optimal reduction of TV-denoising to adaptive online learning".
+    """
+
+    guarantee = "sp.bounds.aligator, on every interval of the cover"
+
+    def __init__(self, domain: Domain) -> None:
+        box = enclosing_box(arguments.domain(domain))
+        width = box.upper - box.lower
+        self.rate = 1 / (2 * np.where(width > 0, width, np.inf) ** 2)
+        """alpha of each coordinate, shape ``(d,)``."""
+        super().__init__(domain)
+
+    def _start(self) -> AligatorState:
+        return self._begun(
+            AligatorState(0, np.zeros((0, self.domain.dim)), np.zeros((0, self.domain.dim)))
+        )
+
+    def _template(self, saved: Mapping[str, Any]) -> AligatorState:
+        check_number("rounds", saved.get("rounds", 0), COUNT)
+        empty = np.zeros(((int(saved.get("rounds", 0)) + 1).bit_length(), self.domain.dim))
+        return AligatorState(0, empty, empty)
+
+    def _begun(self, state_: AligatorState) -> AligatorState:
+        """Those intervals begun that begin with the coming round."""
+        t = state_.rounds + 1
+        rows = t.bit_length()
+        grown = np.zeros((rows - len(state_.totals), self.domain.dim))
+        totals, log_weights = (
+            np.vstack([state_.totals, grown]),
+            np.vstack([state_.log_weights, grown]),
+        )
+        begins = [k for k in range(rows) if t % 2**k == 0]
+        totals[begins], log_weights[begins] = 0.0, 0.0
+        return AligatorState(state_.rounds, totals, log_weights)
+
+    def _means(self, state_: AligatorState) -> Matrix:
+        t = state_.rounds + 1
+        ages = np.array([t % 2**k for k in range(len(state_.totals))])[:, None]
+        return np.asarray(
+            np.where(ages > 0, state_.totals / np.maximum(ages, 1), self.domain.center)
+        )
+
+    def _shares(self, log_weights: Matrix) -> Matrix:
+        raw = np.exp(log_weights - log_weights.max(axis=0))
+        return np.asarray(raw / raw.sum(axis=0))
+
+    def _decide(self, state_: AligatorState) -> Vector:
+        return np.array(
+            self.domain.project(
+                (self._shares(state_.log_weights) * self._means(state_)).sum(axis=0)
+            )
+        )
+
+    def _advance(self, state_: AligatorState, loss: ObservedLoss) -> AligatorState:
+        targets = target_of(loss, self._decide(state_), self.domain)
+        losses = self.rate * (self._means(state_) - targets) ** 2
+        least = losses.min(axis=0)
+        kept = (self._shares(state_.log_weights) * np.exp(least - losses)).sum(axis=0)
+        log_weights = (
+            state_.log_weights + least - losses - np.log(kept)
+        )  # the sum of the weights stays
+        return self._begun(AligatorState(state_.rounds + 1, state_.totals + targets, log_weights))
+
+    def _feasible(self, state_: AligatorState) -> Array:
+        return self._decide(state_)

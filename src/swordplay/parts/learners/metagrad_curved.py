@@ -1,0 +1,260 @@
+"""MetaGrad and Curved: Newton steps at many learning rates or discounts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple, final
+
+import numpy as np
+
+from swordplay.core import arguments
+from swordplay.core.arguments import checked
+from swordplay.core.types import Array, Domain, GameConstants, Matrix, Vector
+from swordplay.parts import rates
+from swordplay.parts.domains import enclosing_ball
+from swordplay.parts.experts import NewtonExperts
+from swordplay.parts.learners.assumptions import ObservedLoss, Told
+from swordplay.parts.learners.learner import SLACK, UncertifiedLearner, frozen
+from swordplay.parts.learners.meta_expert import MetaExpertLearner
+from swordplay.parts.learners.one_projection_pbgd import bent
+from swordplay.parts.learners.sword import FLOOR
+from swordplay.parts.metas import LearnedOptimism, Meta, OptimisticHedge, telescoping, uniform
+from swordplay.parts.metas.meta import meta_or_default, normalized_weights
+
+HALVINGS = 60
+"""Of the interval in which the multiplier of a projection lies: down to rounding."""
+
+
+class MetaGradState(NamedTuple):
+    """What the next round needs."""
+
+    rounds: int
+    points: Matrix
+    """w_i: where each rate's expert stands in the ball, shape ``(N, d)``."""
+    curvature: Array
+    """Sum of g g', shape ``(d, d)``, or of its diagonal, shape ``(d,)``."""
+    log_weights: Vector
+    """ln of prior times e^-(sum of surrogates), largest 0, shape ``(N,)``."""
+
+
+@final
+class MetaGrad(UncertifiedLearner):
+    r"""A grid of rates, an online Newton step for each, and their tilted average.
+
+    .. math:: y_t = \frac{\sum_i \pi_{t,i} \eta_i w_{t,i}}{\sum_i \pi_{t,i} \eta_i}, \qquad \eta_i =
+        \frac{2^{-i}}{5 D G}, \qquad \ell_i(w) = -\eta_i \langle y_t - w, g_t \rangle + \eta_i^2
+        \langle y_t - w, g_t \rangle^2
+
+    with :math:`w_i` moved by a Newton step on :math:`\ell_i` and :math:`\pi_i` multiplied by
+    :math:`e^{-\ell_i(w_i)}`. The experts live in a ball that holds the domain, as in
+    :class:`OneProjection`. Regret to a fixed decision u of order :math:`\sqrt{V d \ln T}`, :math:`V
+    = \sum \langle g_t, y_t - u \rangle^2`: ``bounds.metagrad``. A fixed decision only: it does not
+    track.
+
+    Parameters
+    ----------
+    domain
+        Where decisions live.
+    horizon
+        T: the grid has :math:`1 + \lceil \tfrac12 \log_2 T \rceil` rates.
+    gradient_bound
+        G, no gradient on the domain is longer.
+    diagonal
+        Keep the diagonal of the curvature only: d numbers instead of d^2, and the squares of the
+        coordinates in V.
+
+    References
+    ----------
+    Van Erven and Koolen (2016), "MetaGrad: multiple learning rates in online learning".
+    """
+
+    guarantee = "sp.bounds.metagrad"
+
+    @checked
+    def __init__(
+        self, domain: Domain, *, horizon: int, gradient_bound: float, diagonal: bool = False
+    ) -> None:
+        self._ball = enclosing_ball(arguments.domain(domain))
+        if not isinstance(diagonal, bool | np.bool_ | int):
+            raise TypeError(
+                f"diagonal must be True or False, got {arguments.short_repr(diagonal)} "
+                f"({type(diagonal).__name__})."
+            )
+        self.diagonal = bool(diagonal)
+        self.rates = metagrad_rates(
+            self._ball.diameter, arguments.safe_size("gradient_bound", gradient_bound), horizon
+        )
+        """eta_i, shape ``(N,)``, largest first."""
+        super().__init__(domain)
+        self.told = Told(int(horizon), float(gradient_bound))
+
+    def settings(self) -> Mapping[str, Any]:
+        """What the learner was made with."""
+        return {**super().settings(), "rates": self.rates, "diagonal": self.diagonal}
+
+    @property
+    def weights(self) -> Vector:
+        """Of the experts in the coming round's decision, shape ``(N,)``."""
+        return frozen(self._weigh(self._state))
+
+    @property
+    def points(self) -> Matrix:
+        """w_i, shape ``(N, d)``."""
+        return frozen(self._state.points)
+
+    def _start(self) -> MetaGradState:
+        d, N = self.domain.dim, len(self.rates)
+        prior = np.log(telescoping(N))
+        curvature = np.zeros(d) if self.diagonal else np.zeros((d, d))
+        return MetaGradState(0, np.tile(self.domain.center, (N, 1)), curvature, prior - prior.max())
+
+    def _advance(self, state_: MetaGradState, loss: ObservedLoss) -> MetaGradState:
+        mean = self._weigh(state_) @ state_.points  # y_t
+        decision = self.domain.project(mean)
+        g = bent(loss.gradient(decision), mean - decision, self.domain)
+        eta = self.rates[:, None]
+        ahead = state_.points - mean  # w_i - y_t
+        if self.diagonal:
+            curvature = state_.curvature + g * g
+            bowl, slope = (ahead * g) ** 2, eta * g * (1 + 2 * eta * g * ahead)
+        else:
+            curvature = state_.curvature + np.outer(g, g)
+            along = ahead @ g
+            bowl, slope = along[:, None] ** 2, eta * g * (1 + 2 * eta * along[:, None])
+        surrogates = self.rates * (ahead @ g) + self.rates**2 * bowl.sum(axis=1)
+        log_weights = state_.log_weights - surrogates / (self.domain.dim if self.diagonal else 1)
+        points = self._newton(state_.points, slope, curvature)
+        return MetaGradState(state_.rounds + 1, points, curvature, log_weights - log_weights.max())
+
+    def _newton(self, points: Matrix, slopes: Matrix, curvature: Array) -> Matrix:
+        """w - P^-1 slope, nearest in the norm of P = 1/D^2 + 2 eta^2 curvature to a point of the
+        ball; row by row.
+        """
+        spectrum, basis = (curvature, None) if self.diagonal else np.linalg.eigh(curvature)
+        P = 1 / self._ball.diameter**2 + 2 * self.rates[:, None] ** 2 * np.maximum(spectrum, 0.0)
+        offset, downhill = points - self._ball.center, slopes
+        if basis is not None:
+            offset, downhill = offset @ basis, downhill @ basis
+        inside = _nearest(offset - downhill / P, P, self._ball.radius)
+        return np.asarray(
+            self._ball.project(self._ball.center + (inside if basis is None else inside @ basis.T))
+        )
+
+    def _weigh(self, state_: MetaGradState) -> Vector:
+        scores = state_.log_weights + np.log(self.rates)
+        return normalized_weights(scores, scores)
+
+    def _decide(self, state_: MetaGradState) -> Vector:
+        return np.array(self.domain.project(self._weigh(state_) @ state_.points))
+
+    def _feasible(self, state_: MetaGradState) -> Array:
+        return self.domain.project(state_.points)  # the experts live in the ball: see _require_sane
+
+    def _require_sane(self, new: MetaGradState) -> None:
+        super()._require_sane(new)
+        slack = SLACK * (self._ball.diameter + float(np.linalg.norm(self._ball.center)))
+        if not self._ball.contains(new.points, atol=slack).all():
+            raise ValueError(
+                "state has points outside the domain. Make the learner with the domain it was "
+                "saved with."
+            )
+        if not self.diagonal and not np.allclose(new.curvature, new.curvature.T):
+            raise ValueError(
+                "state['curvature'] must be symmetric. The state is damaged: load an earlier one."
+            )
+
+
+def _nearest(offsets: Matrix, precision: Matrix, radius: float) -> Matrix:
+    """argmin of (z - w)' P (z - w) over norm(z) <= radius, for each row w and diagonal P: z = P
+    w/(P + m), m >= 0.
+    """
+    outside = np.linalg.norm(offsets, axis=1) > radius
+    if not outside.any():
+        return offsets
+    w, P = offsets[outside], precision[outside]
+    low, high = np.zeros(len(w)), P.max(axis=1) * np.linalg.norm(w, axis=1) / radius
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        too_long = np.linalg.norm(P * w / (P + middle[:, None]), axis=1) > radius
+        low, high = np.where(too_long, middle, low), np.where(too_long, high, middle)
+    nearest = offsets.copy()
+    nearest[outside] = P * w / (P + high[:, None])
+    return nearest
+
+
+def metagrad_rates(diameter: float, gradient_bound: float, horizon: int) -> Vector:
+    r""":math:`2^{-i}/(5 D G)`, i = 0 .. :math:`\lceil \tfrac12 \log_2 T \rceil`."""
+    count = math.ceil(0.5 * math.log2(arguments.integer("horizon", horizon))) + 1
+    return np.asarray(2.0 ** -np.arange(count) / (5 * diameter * gradient_bound))
+
+
+SHORTEST, LONGEST = 3, 13
+"""Memories of 2^3 to 2^13 rounds."""
+RIDGE = 0.125
+"""Of the experts: no step is longer than eight diameters before it is projected."""
+
+
+@final
+class Curved(MetaExpertLearner):
+    r"""Newton steps with forgetting, at many discounts at once, weighed by the Hedge of
+    :class:`Sword`.
+
+    On losses that are long and narrow valleys (columns that are correlated, or on different scales)
+    a gradient descent crawls, and a Newton step does not. How much of the past to forget is
+    learned: discounts :math:`1 - 2^{-3}` to :math:`1 - 2^{-13}`, without those that remember less
+    than two rounds for each coordinate.
+
+    No decision changes when all losses are multiplied by one number. :meth:`certificate` is its
+    guarantee, as for all learners here.
+
+    Parameters
+    ----------
+    domain
+        Where decisions live.
+    meta
+        What weighs the experts, such as ``sp.metas.Squint()``; an optimistic Hedge that all but
+        follows the leader unless given.
+
+    References
+    ----------
+    Jacobsen and Cutkosky (2024), "Online linear regression in dynamic environments via
+    discounting".
+
+    Examples
+    --------
+    >>> from swordplay import Ball, SquaredLoss
+    >>> learner = Curved(Ball(dim=2))
+    >>> for t in range(200):  # a valley that is 10^4 times as long as wide
+    ...     learner.observe(SquaredLoss([1.0, 0.01 * (-1) ** t], target=0.5 + 0.005 * (-1) ** t))
+    >>> learner.decision.round(1)
+    array([0.5, 0.5])
+    """
+
+    def __init__(self, domain: Domain, *, meta: Meta | None = None) -> None:
+        discounts = curved_discounts(arguments.domain(domain).dim)
+        super().__init__(
+            domain,
+            experts=[NewtonExperts(domain, discounts, RIDGE)],
+            prior=uniform(len(discounts)),
+            hedge=meta_or_default(
+                meta,
+                None,
+                OptimisticHedge(
+                    rates.SelfConfident(offset=0.0, floor=FLOOR), GameConstants(domain.diameter)
+                ),
+            ),
+            optimism=LearnedOptimism(math.inf),
+        )
+
+
+def curved_discounts(dim: int) -> Vector:
+    """1 - 2^-k for k from 3 to 13 and 2^k >= 2 dim.
+
+    In more than 4096 dimensions the longest memory alone.
+
+    >>> curved_discounts(20)[:2].tolist()
+    [0.984375, 0.9921875]
+    """
+    shortest = max(SHORTEST, math.ceil(math.log2(2 * dim)))
+    return np.asarray(1.0 - 2.0 ** -np.arange(min(shortest, LONGEST), LONGEST + 1))

@@ -1,0 +1,182 @@
+"""Learners that are one expert with one step size: OGD, OEGD and OptimisticOGD."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, final
+
+import numpy as np
+
+from swordplay.core import arguments
+from swordplay.core.types import Domain, GameConstants, Vector
+from swordplay.parts.experts import (
+    AdaGradNorm,
+    Constant,
+    Experts,
+    ExpertState,
+    OEGDExperts,
+    OGDExperts,
+    OptimisticExperts,
+    base_offset,
+    has_constant_steps,
+)
+from swordplay.parts.learners.assumptions import ObservedLoss
+from swordplay.parts.learners.certificate import CertificateState, Lengths
+from swordplay.parts.learners.learner import CertifiedLearner, frozen, require_measurable
+from swordplay.parts.metas import Composition, NullOptimism, uniform
+from swordplay.parts.rates import Fixed
+
+
+class SingleState(NamedTuple):
+    """The state of one expert and the sums of its certificate."""
+
+    rounds: int
+    experts: tuple[ExpertState]
+    certificate: CertificateState
+
+
+class SingleExpert(CertifiedLearner[SingleState]):
+    """A learner that is one expert.
+
+    Parameters
+    ----------
+    domain
+        Where decisions live.
+    expert
+        A pool with one step size.
+    """
+
+    def __init__(self, domain: Domain, expert: Experts) -> None:
+        self._expert = expert
+        super().__init__(domain)
+
+    def _advance(self, now: SingleState, loss: ObservedLoss) -> SingleState:
+        expert, step = self._expert.step(now.experts[0], loss.gradient)
+        require_measurable([expert], loss)
+        lengths = Lengths.of(
+            base_offset(now.experts[0], self.domain), base_offset(expert, self.domain)
+        )
+        sums = now.certificate.with_round(np.zeros(1), step, lengths)
+        return SingleState(now.rounds + 1, (expert,), sums)
+
+    def _decide(self, now: SingleState) -> Vector:
+        return np.array(now.experts[0].points[0])
+
+    @property
+    def parts(self) -> Composition:
+        """What this learner is made of; those of the meta are placeholders."""
+        return Composition(
+            self.domain,
+            (self._expert,),
+            uniform(1),
+            Fixed(1.0),
+            GameConstants(self.domain.diameter),
+            NullOptimism(),
+            has_meta=False,
+        )
+
+    @property
+    def step_sizes(self) -> Vector:
+        """The one step size, shape ``(1,)``."""
+        return frozen(self._expert.step_sizes(self._state.experts[0]))
+
+    def settings(self) -> Mapping[str, Any]:
+        """Return what a saved state and the learner that loads it must have in common."""
+        steps = self._expert.step_sizes(self._expert.start())
+        return {**super().settings(), "step_sizes": steps, "experts": (self._expert,)}
+
+    @property
+    def _constant_steps(self) -> Any:
+        return has_constant_steps(self._expert)
+
+    def _start(self) -> SingleState:
+        return SingleState(0, (self._expert.start(),), CertificateState.at_start(experts=1))
+
+
+@final
+class OGD(SingleExpert):
+    """Online gradient descent with a step size that you choose.
+
+    Parameters
+    ----------
+    domain
+        Where decisions live.
+    step_size
+        Factor of the negative gradient in each step, greater than 0.
+    """
+
+    def __init__(self, domain: Domain, step_size: float) -> None:
+        steps = Constant([arguments.positive("step_size", step_size)])
+        super().__init__(domain, OGDExperts(arguments.domain(domain), steps))
+
+
+@final
+class OEGD(SingleExpert):
+    """Online extra-gradient descent with a step size that you choose.
+
+    Parameters
+    ----------
+    domain
+        Where decisions live.
+    step_size
+        Factor of the negative gradient in each step, greater than 0.
+    """
+
+    def __init__(self, domain: Domain, step_size: float) -> None:
+        steps = Constant([arguments.positive("step_size", step_size)])
+        super().__init__(domain, OEGDExperts(arguments.domain(domain), steps))
+
+
+@final
+class OptimisticOGD(SingleExpert):
+    r"""Optimistic gradient descent whose step size follows the errors of its predicted gradients.
+
+    .. math:: \hat x_{t+1} = \Pi[\hat x_t - \eta_t g_t], \quad x_{t+1} = \Pi[\hat x_{t+1} -
+        \eta_{t+1} M_{t+1}], \quad \eta_{t+1} = \frac{D}{2 \sqrt{\sum_{s \le t} \|g_s - M_s\|^2}}
+
+    The prediction is the last gradient unless :meth:`expect` gives another one. Regret at most
+    :math:`\sqrt{E_T} (2.2808 D + 2 P_T)`, :math:`E_T = \sum \|g_t - M_t\|^2`:
+    ``bounds.optimistic_ogd``. There is nothing to set.
+
+    Parameters
+    ----------
+    domain
+        Where decisions live.
+
+    Examples
+    --------
+    >>> from swordplay import Ball, SquaredLoss
+    >>> learner = OptimisticOGD(Ball(dim=1))
+    >>> learner.observe(SquaredLoss([1.0], target=0.5))
+    >>> learner.expect([-1.0])  # you know that the next loss has a minimum on the right
+    >>> float(learner.decision[0])
+    1.0
+
+    References
+    ----------
+    Rakhlin and Sridharan (2013), "Online learning with predictable sequences"; Jadbabaie et al.
+    (2015).
+    """
+
+    def __init__(self, domain: Domain) -> None:
+        self._optimistic = OptimisticExperts(arguments.domain(domain), AdaGradNorm(domain.diameter))
+        super().__init__(domain, self._optimistic)
+
+    def expect(self, gradient: Any) -> None:
+        """Predict the gradient of the coming round; the decision follows the prediction.
+
+        Parameters
+        ----------
+        gradient
+            M_{t+1}, shape ``(d,)``, for the coming round only. It has no effect before the first
+            gradient that is not 0, as there is no step size yet.
+        """
+        expected = arguments.vector("gradient", gradient, self.domain.dim)
+        if np.abs(expected).max() > arguments.LARGEST_GRADIENT:
+            raise ValueError(
+                f"gradient must not pass {arguments.LARGEST_GRADIENT:g}: its square overflows. "
+                "Rescale the losses."
+            )
+        now = self._state
+        expert = self._optimistic.expect(now.experts[0], expected[None])
+        self._replace_state(now._replace(experts=(expert,)), self._seen)

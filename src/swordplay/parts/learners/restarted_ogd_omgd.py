@@ -1,0 +1,177 @@
+"""Gradient descent that knows more about its world: restarted, and repeated on the same loss."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple, final
+
+import numpy as np
+
+from swordplay.core import arguments
+from swordplay.core.arguments import checked
+from swordplay.core.types import Array, Domain, Vector
+from swordplay.parts.learners.assumptions import ObservedLoss, Told
+from swordplay.parts.learners.learner import UncertifiedLearner
+
+
+class PointState(NamedTuple):
+    """All that plain descent needs."""
+
+    rounds: int
+    point: Vector
+    """x_t, shape ``(d,)``."""
+
+
+class _Descent(UncertifiedLearner):
+    """One point that moves."""
+
+    def _start(self) -> PointState:
+        return PointState(0, np.array(self.domain.center))
+
+    def _decide(self, state_: PointState) -> Vector:
+        return state_.point.copy()
+
+    def _feasible(self, state_: PointState) -> Array:
+        return state_.point
+
+
+@final
+class RestartedOGD(_Descent):
+    r"""Online gradient descent that goes back to the centre every so many rounds.
+
+    .. math:: \eta = \frac{D}{G \sqrt\Delta}, \qquad \Delta = \Big\lceil
+        \Big(\frac{T}{V^f_T}\Big)^{2/3} \Big\rceil
+
+    Regret to the minimisers of each round of order :math:`T^{2/3} (V^f_T)^{1/3}`:
+    ``bounds.restarted_ogd``.
+
+    Parameters
+    ----------
+    domain
+        Where decisions live.
+    horizon
+        T, how many rounds will be played.
+    gradient_bound
+        G, no gradient on the domain is longer.
+    function_variation
+        :math:`V^f_T`, how much the losses change from round to round, summed
+        (``sp.function_variation``).
+    every
+        :math:`\Delta`, rounds between restarts; from the other three unless given, and at most T.
+
+    References
+    ----------
+    Besbes, Gur, Zeevi (2015), "Non-stationary stochastic optimization".
+    """
+
+    guarantee = "sp.bounds.restarted_ogd"
+
+    @checked
+    def __init__(
+        self,
+        domain: Domain,
+        *,
+        horizon: int,
+        gradient_bound: float,
+        function_variation: float | None = None,
+        every: int | None = None,
+    ) -> None:
+        D, T = arguments.domain(domain).diameter, arguments.integer("horizon", horizon)
+        G = arguments.positive("gradient_bound", gradient_bound)
+        if (function_variation is None) == (every is None):
+            raise ValueError("RestartedOGD needs function_variation or every. Give one of them.")
+        self.every = (
+            restart_period(T, function_variation)
+            if every is None
+            else arguments.integer("every", every)
+        )
+        """Rounds between restarts."""
+        self.step_size = D / (G * math.sqrt(self.every))
+        super().__init__(domain)
+        self.told = Told(T, G)
+
+    def settings(self) -> Mapping[str, Any]:
+        """What the learner was made with."""
+        return {**super().settings(), "step_size": self.step_size, "every": self.every}
+
+    def _advance(self, now: PointState, loss: ObservedLoss) -> PointState:
+        rounds = now.rounds + 1
+        point = self.domain.project(now.point - self.step_size * loss.gradient(now.point))
+        return PointState(
+            rounds, np.array(self.domain.center) if rounds % self.every == 0 else point
+        )
+
+
+def restart_period(horizon: int, function_variation: Any) -> int:
+    """ceil((T / V^f)^(2/3)), at least 1 and at most T."""
+    V = arguments.nonnegative("function_variation", function_variation)
+    return horizon if V == 0 else min(horizon, max(1, math.ceil((horizon / V) ** (2 / 3))))
+
+
+@final
+class OMGD(_Descent):
+    r"""Online multiple gradient descent: K steps on each loss, for strongly convex and smooth
+    losses.
+
+    .. math:: z \leftarrow \Pi_X[z - \eta \nabla f_t(z)] \text{ K times from } x_t, \quad x_{t+1} =
+        z, \qquad K = \Big\lceil \frac{1/\eta + \lambda}{2 \lambda} \ln 4 \Big\rceil, \quad \eta \le
+        1/L
+
+    so that the distance to the minimiser of f_t is halved. Regret to the minimisers of each round
+    of the order of their path length or of its squares, whichever is less: ``bounds.omgd``.
+
+    Parameters
+    ----------
+    domain
+        Where decisions live.
+    strong_convexity
+        :math:`\lambda > 0`: every loss stays convex when :math:`\tfrac\lambda2 \|x\|^2` is taken
+        away.
+    smoothness
+        L, the Lipschitz constant of every gradient.
+    step_size
+        :math:`\eta`; 1/L unless given.
+
+    References
+    ----------
+    Zhang, Yang, Yi, Jin, Zhou (2017), "Improved dynamic regret for non-degenerate functions".
+    """
+
+    guarantee = "sp.bounds.omgd"
+
+    def __init__(
+        self,
+        domain: Domain,
+        *,
+        strong_convexity: float,
+        smoothness: float,
+        step_size: float | None = None,
+    ) -> None:
+        lam, L = (
+            arguments.positive("strong_convexity", strong_convexity),
+            arguments.positive("smoothness", smoothness),
+        )
+        if lam > L:
+            raise ValueError(
+                f"strong_convexity must not exceed smoothness, got {lam} > {L}. No loss has both."
+            )
+        self.step_size = 1 / L if step_size is None else arguments.positive("step_size", step_size)
+        if self.step_size > 1 / L:
+            raise ValueError(
+                f"step_size must be at most 1/smoothness = {1 / L}, got {self.step_size}."
+            )
+        self.steps = math.ceil((1 / self.step_size + lam) / (2 * lam) * math.log(4))
+        """K."""
+        super().__init__(arguments.domain(domain))
+        self.told = Told(smoothness=L)
+
+    def settings(self) -> Mapping[str, Any]:
+        """What the learner was made with."""
+        return {**super().settings(), "step_size": self.step_size, "steps": self.steps}
+
+    def _advance(self, now: PointState, loss: ObservedLoss) -> PointState:
+        point = now.point
+        for _ in range(self.steps):
+            point = self.domain.project(point - self.step_size * loss.gradient(point))
+        return PointState(now.rounds + 1, point)

@@ -1,0 +1,249 @@
+"""Sword_var, Sword_small and Sword_best: the paper's learners, which are told T, G and L."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, final
+
+from swordplay.core import arguments
+from swordplay.core.arguments import checked
+from swordplay.core.types import Domain, GameConstants, Vector
+from swordplay.parts import pools, rates
+from swordplay.parts.experts import Constant, Experts, OEGDExperts, OGDExperts
+from swordplay.parts.learners.assumptions import Told
+from swordplay.parts.learners.meta_expert import MetaExpertLearner
+from swordplay.parts.metas import (
+    LearnedOptimism,
+    Meta,
+    NullOptimism,
+    Optimism,
+    OptimisticHedge,
+    VariationOptimism,
+    uniform,
+)
+from swordplay.parts.metas.meta import meta_or_default
+
+
+class _Tuned(MetaExpertLearner):
+    """A Sword whose pools and rates come from the constants of the game."""
+
+    def __init__(
+        self,
+        domain: Domain,
+        experts: Sequence[Experts],
+        pool_sizes: int,
+        told: Told,
+        learning_rate: rates.Rate | None,
+        default_rate: rates.Rate,
+        optimism: Optimism,
+        meta: Meta | None,
+    ) -> None:
+        rate = arguments.rate("learning_rate", learning_rate, default_rate)
+        constants = GameConstants(domain.diameter, told.gradient_bound)
+        hedge = meta_or_default(meta, learning_rate, OptimisticHedge(rate, constants))
+        super().__init__(domain, experts, uniform(pool_sizes), hedge, optimism)
+        self.told = told
+
+
+def _given(
+    domain: Any, horizon: int, gradient_bound: float, smoothness: float
+) -> tuple[Domain, float, float, Vector]:
+    """The constants of the game, checked, and the safe pool they make."""
+    arguments.domain(domain)
+    G = arguments.positive("gradient_bound", gradient_bound)
+    L = arguments.positive("smoothness", smoothness)
+    # Raises an OverflowError, which names all constants, before one made of them is refused.
+    rates.max_loss_error(GameConstants(domain.diameter, G))
+    pool = pools.safe(diameter=domain.diameter, gradient_bound=G, smoothness=L, horizon=horizon)
+    return domain, G, L, pool
+
+
+def _steps(name: str, pool: Any, default: Vector) -> Constant:
+    return Constant(default if pool is None else arguments.positive_vector(name, pool))
+
+
+@final
+class SwordVar(_Tuned):
+    r"""Regret that scales with how much the gradients vary: extra-gradient experts, replayed
+    gradients.
+
+    Dynamic regret of order :math:`\sqrt{(1 + P_T + V_T)(1 + P_T)}` against every comparator at
+    once.
+
+    Parameters
+    ----------
+    domain
+        Where decisions live.
+    horizon
+        T, how many rounds will be played.
+    gradient_bound
+        G, no gradient on the domain is longer.
+    smoothness
+        L, the Lipschitz constant of every gradient.
+    pool
+        Step sizes; ``pools.safe`` unless given.
+    learning_rate
+        Rate of the meta; ``SelfConfident(cap=1/(L D^2))`` unless given.
+    meta
+        What weighs the experts, such as ``sp.metas.Squint()``; an optimistic Hedge with the
+        learning rate unless given.
+
+    References
+    ----------
+    Zhao et al. (2020), Sword_var, Theorem 3. ``bounds.sword_var`` is its bound with every constant.
+    """
+
+    @checked
+    def __init__(
+        self,
+        domain: Domain,
+        *,
+        horizon: int,
+        gradient_bound: float,
+        smoothness: float,
+        pool: Any = None,
+        learning_rate: rates.Rate | None = None,
+        meta: Meta | None = None,
+    ) -> None:
+        domain, G, L, safe = _given(domain, horizon, gradient_bound, smoothness)
+        steps = _steps("pool", pool, safe)
+        rate = rates.SelfConfident(cap=1 / (L * domain.diameter**2))
+        super().__init__(
+            domain,
+            [OEGDExperts(domain, steps)],
+            steps.count(),
+            Told(int(horizon), G, L),
+            learning_rate,
+            rate,
+            VariationOptimism(),
+            meta,
+        )
+
+
+@final
+class SwordSmall(_Tuned):
+    r"""Regret that scales with the comparators' own loss: gradient-descent experts, no guess.
+
+    Dynamic regret of order :math:`\sqrt{(1 + P_T + F_T)(1 + P_T)}` against every comparator at
+    once, for losses that are nowhere negative.
+
+    Parameters
+    ----------
+    domain
+        Where decisions live.
+    horizon
+        T, how many rounds will be played.
+    gradient_bound
+        G, no gradient on the domain is longer.
+    smoothness
+        L, the Lipschitz constant of every gradient.
+    pool
+        Step sizes; ``pools.safe`` unless given.
+    learning_rate
+        Rate of the meta; ``SelfConfident(offset=(D G / 2)^2, factor=1)`` unless given.
+    meta
+        What weighs the experts, such as ``sp.metas.Squint()``; an optimistic Hedge with the
+        learning rate unless given.
+
+    References
+    ----------
+    Zhao et al. (2020), Sword_small, Theorem 5. ``bounds.sword_small`` is its bound with every
+    constant.
+    """
+
+    @checked
+    def __init__(
+        self,
+        domain: Domain,
+        *,
+        horizon: int,
+        gradient_bound: float,
+        smoothness: float,
+        pool: Any = None,
+        learning_rate: rates.Rate | None = None,
+        meta: Meta | None = None,
+    ) -> None:
+        domain, G, L, safe = _given(domain, horizon, gradient_bound, smoothness)
+        steps = _steps("pool", pool, safe)
+        # Without a guess the losses range over D G at the most, half of what a wrong guess can
+        # bring.
+        rate = rates.SelfConfident(offset=(domain.diameter * G / 2) ** 2, factor=1.0)
+        super().__init__(
+            domain,
+            [OGDExperts(domain, steps)],
+            steps.count(),
+            Told(int(horizon), G, L, True),
+            learning_rate,
+            rate,
+            NullOptimism(),
+            meta,
+        )
+
+
+@final
+class SwordBest(_Tuned):
+    r"""The better of Sword_var and Sword_small, without knowing which: both kinds of experts,
+    learned optimism.
+
+    Dynamic regret of order :math:`\sqrt{(1 + P_T + \min\{V_T, F_T\})(1 + P_T)}` against every
+    comparator at once.
+
+    Parameters
+    ----------
+    domain
+        Where decisions live.
+    horizon
+        T, how many rounds will be played.
+    gradient_bound
+        G, no gradient on the domain is longer.
+    smoothness
+        L, the Lipschitz constant of every gradient.
+    variation_pool, small_loss_pool
+        Step sizes of the extra-gradient and of the gradient-descent experts; ``pools.safe`` unless
+        given.
+    learning_rate
+        Rate of the meta; ``SelfConfident(cap=1/(L D^2))`` unless given.
+    optimism_rate
+        Rate at which the two guesses are told apart; :math:`1/(8 G^2)` unless given. The paper's 2
+        breaks its own claim for G > 1/4.
+    meta
+        What weighs the experts, such as ``sp.metas.Squint()``; an optimistic Hedge with the
+        learning rate unless given.
+
+    References
+    ----------
+    Zhao et al. (2020), Sword_best, Theorem 7. ``bounds.sword_best`` is its bound with every
+    constant.
+    """
+
+    @checked
+    def __init__(
+        self,
+        domain: Domain,
+        *,
+        horizon: int,
+        gradient_bound: float,
+        smoothness: float,
+        variation_pool: Any = None,
+        small_loss_pool: Any = None,
+        learning_rate: rates.Rate | None = None,
+        optimism_rate: float | None = None,
+        meta: Meta | None = None,
+    ) -> None:
+        domain, G, L, safe = _given(domain, horizon, gradient_bound, smoothness)
+        variation = _steps("variation_pool", variation_pool, safe)
+        small_loss = _steps("small_loss_pool", small_loss_pool, safe)
+        kappa = 1 / (8 * G) / G if optimism_rate is None else optimism_rate
+        if not (isinstance(kappa, float) and kappa == math.inf):
+            kappa = arguments.positive("optimism_rate", kappa)
+        super().__init__(
+            domain,
+            [OEGDExperts(domain, variation), OGDExperts(domain, small_loss)],
+            variation.count() + small_loss.count(),
+            Told(int(horizon), G, L, True),
+            learning_rate,
+            rates.SelfConfident(cap=1 / (L * domain.diameter**2)),
+            LearnedOptimism(kappa),
+            meta,
+        )

@@ -1,0 +1,513 @@
+"""The paper's experiment: regret of every learner on both instances, beside the bounds.
+
+References
+----------
+Zhao et al. (2020), Instances 1 and 2, and Theorems 3, 5 and 7 (Sword_var, Sword_small, Sword_best).
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Literal, NamedTuple, TypedDict
+
+from swordplay.core import arguments
+from swordplay.parts import pools, rates
+from swordplay.parts.learners import (
+    CBCE,
+    OEGD,
+    OGD,
+    SACS,
+    SAOL,
+    Ader,
+    Sword,
+    SwordBest,
+    SwordPlusPlus,
+    SwordSmall,
+    SwordVar,
+)
+from swordplay.parts.streams import PlantedStream, paper
+from swordplay.theory import bounds
+from swordplay.theory.game import play
+from swordplay.theory.ledger import Ledger
+from swordplay.theory.quantities import comparator_loss, path_length, squared_gradients
+from swordplay.theory.variation import gradient_variation
+
+__all__ = [
+    "DEFAULT_ROUNDS",
+    "ENTRIES",
+    "FEWEST_ROUNDS",
+    "INSTANCES",
+    "Progress",
+    "Row",
+    "Tuning",
+    "horizons",
+    "paper_tuned",
+    "reproduce",
+]
+
+DEFAULT_ROUNDS = 100_000
+"""Default of the largest T: that of the paper, and some seconds for the engine."""
+FEWEST_ROUNDS = 10
+"""Smallest T for which the second half of an instance is more than a few rounds."""
+FIRST_HORIZON = 100
+"""The horizons are this, ten times this, and so on."""
+MAX_COVER_HORIZON = 1_000
+"""Largest T of SAOL, CBCE and SACS: only the readable loop plays them, at about 0.3 ms a round."""
+OPTIMISM_RATE = 2.0
+"""The paper's rate kappa of Sword_best; the paper's claim about it holds only for G <= 1/4."""
+MAX_REPEATS = 6
+"""Most repetitions of a run to find the rate for its own squared gradients; 2 to 5 are usual."""
+RATE_TOLERANCE = 0.01
+"""Relative distance of two rates that count as equal: the regrets differ by about as much."""
+ROUNDS_PER_REPORT = 100
+"""Rounds between two reports of progress: the display moves, at no measurable cost."""
+
+Tuning = Literal["paper", "self-confident", "none", "baseline"]
+"""The paper's fixed rates, defaults given T, G and L, nothing to tune, or a learner of others."""
+Progress = Callable[[int, int, str], None]
+"""Called with rounds done, rounds planned, and a label of the game being played."""
+
+INSTANCES: dict[str, Callable[[int], PlantedStream]] = {
+    "gradual": paper.gradual,
+    "alternating": paper.alternating,
+}
+"""Instance 1 (V_T far below F_T) and Instance 2 (the reverse), by name."""
+
+
+class Row(NamedTuple):
+    """Result of one learner in one game."""
+
+    instance: str
+    """A key of ``INSTANCES``."""
+    learner: str
+    """Name of the learner's class."""
+    tuning: Tuning
+    """``"paper"``, ``"self-confident"``, ``"none"`` (nothing to tune) or ``"baseline"``."""
+    horizon: int
+    """T that was asked for."""
+    rounds: int
+    """T that was played: odd for Instance 1, even for Instance 2."""
+    experts: int
+    """N at the end of the game."""
+    regret: float
+    """Dynamic regret against the instance's comparators, the minimisers of each round."""
+    bound: float | None
+    """Bound of the learner's theorem in this game; None for Sword, which has a certificate."""
+    certificate: float | None
+    """Certificate of the run for the instance's path length; None for SAOL, CBCE and SACS."""
+
+    @property
+    def assumes_optimism_claim(self) -> bool:
+        """Whether the bound assumes the paper's claim about learned optimism, true for G <= 1/4."""
+        return (self.learner, self.tuning) == ("SwordBest", "paper")
+
+
+def horizons(largest: int = DEFAULT_ROUNDS) -> list[int]:
+    """100, 1000, ... up to ``largest``, which is always the last.
+
+    >>> horizons(20_000)
+    [100, 1000, 10000, 20000]
+    """
+    largest = arguments.integer("largest", largest, least=FEWEST_ROUNDS)
+    powers = (FIRST_HORIZON * 10**k for k in range(len(str(largest))))
+    return [*(power for power in powers if power < largest), largest]
+
+
+def reproduce(
+    rounds: Sequence[int] | None = None, *, progress: Progress | None = None
+) -> list[Row]:
+    """Play both instances at every horizon with every learner.
+
+    Parameters
+    ----------
+    rounds
+        The horizons T; ``horizons()`` by default.
+    progress
+        Called now and then with rounds done, rounds planned, and a label of the game being played.
+
+    Examples
+    --------
+    >>> rows = reproduce([100])
+    >>> [round(row.regret, 1) for row in rows if row.learner == "Sword"]
+    [0.4, 2.6]
+    """
+    wanted = (
+        horizons()
+        if rounds is None
+        else [arguments.integer("rounds", T, least=FEWEST_ROUNDS) for T in rounds]
+    )
+    games = [(name, T, make(T)) for T in wanted for name, make in INSTANCES.items()]
+    planned = sum(len(stream) * entry.runs for _, T, stream in games for entry in _entries(T))
+    meter = Meter(progress, planned=planned)
+    return [row for name, T, stream in games for row in _rows(name, T, Game.of(stream), meter)]
+
+
+SwordName = Literal["SwordVar", "SwordSmall", "SwordBest"]
+PaperSword = SwordVar | SwordSmall | SwordBest
+
+
+def paper_tuned(name: SwordName, stream: PlantedStream) -> PaperSword:
+    """A new learner with the paper's pools, fixed rate and optimism rate for a stream.
+
+    The rates depend on quantities that are known only after the game: the gradient variation, and
+    for Sword_small and Sword_best the squared gradients of their own run. These are found by
+    repeating the run until its rate is the paper's rate for its own squared gradients. The tuning
+    serves to reproduce the paper; the learners' defaults do not depend on the future.
+
+    Parameters
+    ----------
+    name
+        ``"SwordVar"``, ``"SwordSmall"`` or ``"SwordBest"``.
+    stream
+        The stream, with its domain and comparators.
+
+    Examples
+    --------
+    >>> from swordplay import play
+    >>> from swordplay.parts import streams
+    >>> stream = streams.paper.gradual(100)
+    >>> ledger = play(paper_tuned("SwordVar", stream), stream)
+    >>> round(ledger.regret(stream.comparators), 1)
+    4.1
+    """
+    if name not in PAPER_SWORDS:
+        raise ValueError(
+            f"name must be one of {list(PAPER_SWORDS)}, got {arguments.short_repr(name)}."
+        )
+    tuning = PaperTuning(name, Game.of(stream))
+    *_, rate = _play_at_fixed_point(tuning, Meter())
+    return tuning.learner(rate)
+
+
+class GivenConstants(TypedDict):
+    """T, G and L, the constants that tuned learners are given."""
+
+    horizon: int
+    gradient_bound: float
+    smoothness: float
+
+
+class Game(NamedTuple):
+    """A stream with the constants and quantities that the theorems depend on."""
+
+    stream: PlantedStream
+    diameter: float
+    """D."""
+    gradient_bound: float
+    """G."""
+    smoothness: float
+    """L."""
+    horizon: int
+    """T."""
+    path_length: float
+    """P_T of the stream's comparators."""
+    variation: float
+    """V_T."""
+    comparator_loss: float
+    """F_T of the stream's comparators."""
+
+    @staticmethod
+    def of(stream: PlantedStream) -> Game:
+        """The game of a stream, with D, G, L, T, P_T, V_T and F_T."""
+        return Game(
+            stream=stream,
+            diameter=stream.domain.diameter,
+            gradient_bound=stream.gradient_bound(stream.domain),
+            smoothness=stream.smoothness,
+            horizon=len(stream),
+            path_length=path_length(stream.comparators),
+            variation=float(gradient_variation(stream, stream.domain)),
+            comparator_loss=comparator_loss(stream, stream.comparators),
+        )
+
+    @property
+    def given(self) -> GivenConstants:
+        """T, G and L as arguments of a tuned learner."""
+        return {
+            "horizon": self.horizon,
+            "gradient_bound": self.gradient_bound,
+            "smoothness": self.smoothness,
+        }
+
+
+def evaluate(bound: Callable[..., float], game: Game, **more: Any) -> float:
+    """Evaluate a bound, or a rate of the paper, in a game.
+
+    Parameters
+    ----------
+    bound
+        A function of keyword arguments.
+    game
+        Its fields are passed as the arguments of the same names.
+    more
+        Further arguments, passed if the function has a parameter of that name.
+    """
+    known = game._asdict() | more
+    parameters = inspect.signature(bound).parameters
+    return bound(**{name: value for name, value in known.items() if name in parameters})
+
+
+class Meter:
+    """Counts the rounds of many runs and reports the progress now and then.
+
+    Parameters
+    ----------
+    report
+        The function to call, or None.
+    planned
+        Largest number of rounds of all runs.
+    """
+
+    def __init__(self, report: Progress | None = None, planned: int = 0) -> None:
+        self.label = ""
+        """Label of the game being played."""
+        self._report = report
+        self._planned = planned
+        self._done = 0
+
+    def run(self, rounds: int) -> Callable[[int], None] | None:
+        """The argument ``progress`` of ``play`` for a run of that many rounds."""
+        if self._report is None:
+            return None
+        report, before, reported = self._report, self._done, 0
+        self._done += rounds
+
+        def played(number: int) -> None:
+            nonlocal reported
+            # The engine calls every few thousand rounds, the readable loop after each round.
+            if number - reported >= ROUNDS_PER_REPORT or number == rounds:
+                reported = number
+                report(before + number, self._planned, self.label)
+
+        return played
+
+    def cancel(self, rounds: int) -> None:
+        """Subtract planned rounds that are not needed."""
+        self._planned -= rounds
+
+
+PAPER_SWORDS: dict[str, tuple[type[PaperSword], Callable[..., float]]] = {
+    "SwordVar": (SwordVar, rates.paper_variation),
+    "SwordSmall": (SwordSmall, rates.paper_small_loss),
+    "SwordBest": (SwordBest, rates.paper_best),
+}
+"""Class and fixed rate of each of the paper's learners, by name."""
+
+
+class PaperTuning:
+    """One of the paper's learners with the paper's pools and rate, for one game."""
+
+    def __init__(self, name: str, game: Game) -> None:
+        self.game = game
+        self._kind, self._rate = PAPER_SWORDS[name]
+        variation = pools.variation(diameter=game.diameter, **game.given)
+        small_loss = pools.small_loss(diameter=game.diameter, **game.given)
+        self._options: dict[str, Any]
+        if name == "SwordVar":
+            self._options, self._experts = {"pool": variation}, len(variation)
+        elif name == "SwordSmall":
+            self._options, self._experts = {"pool": small_loss}, len(small_loss)
+        else:
+            self._options = {
+                "variation_pool": variation,
+                "small_loss_pool": small_loss,
+                "optimism_rate": OPTIMISM_RATE,
+            }
+            self._experts = len(variation) + len(small_loss)
+
+    def rate(self, squares: float) -> float:
+        """The paper's rate for a run with the squared gradients Fbar_T = ``squares``."""
+        return evaluate(self._rate, self.game, experts=self._experts, squared_gradients=squares)
+
+    def learner(self, rate: float) -> PaperSword:
+        """A new learner with the paper's pools and this fixed rate."""
+        options = {**self.game.given, **self._options, "learning_rate": rates.Fixed(rate)}
+        return self._kind(self.game.stream.domain, **options)
+
+
+def _play_at_fixed_point(tuning: PaperTuning, meter: Meter) -> tuple[PaperSword, Ledger, float]:
+    """Repeat a run until its rate is the paper's rate for its own squared gradients.
+
+    Returns the learner and ledger of the last run, and its rate.
+    """
+    stream, rounds = tuning.game.stream, tuning.game.horizon
+    next_rate = tuning.rate(tuning.game.gradient_bound**2 * rounds)  # G^2 T bounds Fbar_T
+    for left in reversed(range(MAX_REPEATS)):  # noqa: B007
+        rate = next_rate
+        learner = tuning.learner(rate)
+        ledger = play(learner, stream, keep={"decisions"}, progress=meter.run(rounds))
+        next_rate = tuning.rate(squared_gradients(stream, ledger.decisions))
+        if math.isclose(next_rate, rate, rel_tol=RATE_TOLERANCE):
+            break
+    meter.cancel(left * rounds)
+    return learner, ledger, rate
+
+
+Participant = PaperSword | Sword | SwordPlusPlus | Ader | OGD | OEGD | SAOL | CBCE | SACS
+
+
+class Entry(NamedTuple):
+    """A learner of the experiment with its tuning and its theorem."""
+
+    learner: str
+    """Name of the learner's class."""
+    tuning: Tuning
+    play: Callable[[Game, Meter], tuple[Participant, Ledger]]
+    """Plays a game; returns the learner and the ledger."""
+    bound: Callable[[Game, int], float] | None
+    """Bound of the theorem in a game with N experts; None if there is no theorem."""
+    runs: int = 1
+    """Largest number of runs of one game."""
+    max_horizon: int | None = None
+    """Largest T that it plays, if longer games would take minutes."""
+    has_certificate: bool = True
+
+
+def _paper_entry(name: SwordName, bound: Callable[..., float]) -> Entry:
+    """An entry with the paper's pools and rate."""
+
+    def play_paper(game: Game, meter: Meter) -> tuple[Participant, Ledger]:
+        learner, ledger, _ = _play_at_fixed_point(PaperTuning(name, game), meter)
+        return learner, ledger
+
+    return Entry(name, "paper", play_paper, _bound_of(bound, tuning="paper"), runs=MAX_REPEATS)
+
+
+def _entry(
+    make: Callable[[Game], Participant],
+    learner: type[Participant],
+    tuning: Tuning,
+    bound: Callable[[Game, int], float] | None,
+    **more: Any,
+) -> Entry:
+    """An entry of which one run is played."""
+
+    def play_once(game: Game, meter: Meter) -> tuple[Participant, Ledger]:
+        learner = make(game)
+        return learner, play(learner, game.stream, keep=(), progress=meter.run(game.horizon))
+
+    return Entry(learner.__name__, tuning, play_once, bound, **more)
+
+
+def _tuned_entry(
+    kind: type[SwordVar | SwordSmall | SwordBest | SwordPlusPlus], bound: Callable[..., float]
+) -> Entry:
+    """An entry with the default pools and rates, given T, G and L."""
+    return _entry(
+        lambda game: kind(game.stream.domain, **game.given),
+        kind,
+        "self-confident",
+        _bound_of(bound),
+    )
+
+
+def _cover_entry(kind: type[SAOL | CBCE | SACS], bound: Callable[..., float]) -> Entry:
+    """An entry of a strongly adaptive learner, given G.
+
+    Its bound holds on every interval: it is taken on both halves of the instance, in each of which
+    the comparators are constant.
+    """
+
+    def bound_of_halves(game: Game, experts: int) -> float:
+        T, half = game.horizon, (game.horizon + 1) // 2
+        return sum(
+            evaluate(bound, game, first=first, last=last)
+            for first, last in ((1, half), (half + 1, T))
+        )
+
+    return _entry(
+        lambda game: kind(game.stream.domain, gradient_bound=game.gradient_bound),
+        kind,
+        "baseline",
+        bound_of_halves,
+        max_horizon=MAX_COVER_HORIZON,
+        has_certificate=False,
+    )
+
+
+def _bound_of(
+    bound: Callable[..., float], step_size: Callable[[Game], float] | None = None, **more: Any
+) -> Callable[[Game, int], float]:
+    """The bound as a function of a game and a number of experts."""
+
+    def of_game(game: Game, experts: int) -> float:
+        known = more if step_size is None else more | {"step_size": step_size(game)}
+        with warnings.catch_warnings():
+            # Row.assumes_optimism_claim marks such bounds in the table.
+            warnings.filterwarnings("ignore", message=".*learned optimism")
+            return evaluate(bound, game, experts=experts, **known)
+
+    return of_game
+
+
+def _oegd_step(game: Game) -> float:
+    """1/(4L), the longest step of the paper's theorem on OEGD."""
+    return 1 / (4 * game.smoothness)
+
+
+def _ogd_step(game: Game) -> float:
+    """D/(G sqrt T), the textbook step of OGD (Zinkevich 2003)."""
+    return game.diameter / (game.gradient_bound * math.sqrt(game.horizon))
+
+
+ENTRIES: tuple[Entry, ...] = (
+    _paper_entry("SwordVar", bounds.sword_var),
+    _paper_entry("SwordSmall", bounds.sword_small),
+    _paper_entry("SwordBest", bounds.sword_best),
+    _tuned_entry(SwordVar, bounds.sword_var),
+    _tuned_entry(SwordSmall, bounds.sword_small),
+    _tuned_entry(SwordBest, bounds.sword_best),
+    _tuned_entry(SwordPlusPlus, bounds.sword_plus_plus),
+    _entry(lambda game: Sword(game.stream.domain), Sword, "none", None),
+    _entry(
+        lambda game: Ader(
+            game.stream.domain, horizon=game.horizon, gradient_bound=game.gradient_bound
+        ),
+        Ader,
+        "baseline",
+        _bound_of(bounds.ader),
+    ),
+    _cover_entry(SAOL, bounds.saol),
+    _cover_entry(CBCE, bounds.cbce),
+    _cover_entry(SACS, bounds.sacs),
+    _entry(
+        lambda game: OEGD(game.stream.domain, _oegd_step(game)),
+        OEGD,
+        "baseline",
+        _bound_of(bounds.oegd, _oegd_step),
+    ),
+    _entry(
+        lambda game: OGD(game.stream.domain, _ogd_step(game)),
+        OGD,
+        "baseline",
+        _bound_of(bounds.ogd, _ogd_step),
+    ),
+)
+"""The learners of the experiment, in the order of the table."""
+
+
+def _entries(horizon: int) -> list[Entry]:
+    """The entries that play games of a horizon."""
+    return [entry for entry in ENTRIES if entry.max_horizon is None or horizon <= entry.max_horizon]
+
+
+def _rows(instance: str, horizon: int, game: Game, meter: Meter) -> Iterator[Row]:
+    """The rows of all entries in one game."""
+    for entry in _entries(horizon):
+        meter.label = f"{entry.learner}, {instance}, T = {horizon:,}"
+        learner, ledger = entry.play(game, meter)
+        experts = len(learner.step_sizes)
+        yield Row(
+            instance=instance,
+            learner=entry.learner,
+            tuning=entry.tuning,
+            horizon=horizon,
+            rounds=ledger.rounds,
+            experts=experts,
+            regret=ledger.regret(game.stream.comparators),
+            bound=None if entry.bound is None else entry.bound(game, experts),
+            certificate=learner.certificate(game.path_length) if entry.has_certificate else None,
+        )
