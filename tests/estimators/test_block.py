@@ -2,9 +2,6 @@
 and what users see of it.
 """
 
-import functools
-from pathlib import Path
-
 import numpy as np
 import pandas
 import pytest
@@ -25,11 +22,10 @@ from swordplay.estimators.block_choice import CUTS, SEGMENTS, Past, Solver, ligh
 from swordplay.estimators.block_solvers import LeastSquares, LogOdds, newton, within
 from swordplay.estimators.scaler import Scaler
 from swordplay.sklearn import SwordAggregator, SwordClassifier, SwordRegressor
-from tolerances import ANOTHER_MACHINE, ROUNDING, TWIN
+from tolerances import ROUNDING, TWIN
 
-GOLDEN = Path(__file__).parents[1] / "checkpoint" / "golden"
 FIRST_ORDER = {"lags": 0, "curves": None}
-"""A model whose coefficients are all of it, as it was before others joined it."""
+"""A model whose coefficients are all of it."""
 
 
 def table(rows=400, seed=0):
@@ -623,31 +619,3 @@ def test_a_block_by_hand():
     assert made.scores(np.array([[5.0, 1e9], [1e9, 0.0]])).tolist() == [[16.5], [25.5]]
     coefficients, intercepts = made.in_raw_units()
     assert (coefficients.tolist(), intercepts.tolist()) == ([[1.5, 0.0]], [9.0])
-
-
-class TestFilesFromBefore:
-    """Estimators that were fitted and saved when there were no blocks."""
-
-    def rows(self):
-        X = np.round(np.random.default_rng(11).normal(size=(80, 2)), 3)
-        return X, np.round(X @ [1.0, -2.0] + 3, 3)
-
-    @pytest.mark.parametrize("kind", [SwordRegressor, SwordClassifier])
-    def test_they_load_and_go_on_as_they_would_have(self, kind):
-        X, y = self.rows()
-        file, fresh = (
-            GOLDEN / f"sklearn-{kind.__name__.removeprefix('Sword').lower()}-without-block.ckpt",
-            kind(**FIRST_ORDER),
-        )
-        if kind is SwordClassifier:
-            y = np.digitize(y, [2.0, 4.0])
-        else:
-            fresh = kind(lags=1, curves=None)
-        old = kind.load(file)
-        fresh.predict_then_learn(X, y)
-        close = functools.partial(
-            np.testing.assert_allclose, rtol=ANOTHER_MACHINE, atol=ANOTHER_MACHINE
-        )
-        close(old.predict(X), fresh.predict(X))
-        close(old.coef_, fresh.coef_)
-        close(old.predict_then_learn(X, y), fresh.predict_then_learn(X, y))

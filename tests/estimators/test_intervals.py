@@ -185,20 +185,6 @@ def test_a_saved_estimator_goes_on_with_its_intervals(tmp_path):
         )
 
 
-def test_files_and_pickles_from_before_there_were_intervals_load(tmp_path):
-    X, y = world(300)
-    model = SwordRegressor().partial_fit(X[:100], y[:100])
-    model.save(tmp_path / "new.ckpt")
-    saved = checkpoint.load(tmp_path / "new.ckpt", kind="SwordRegressor")
-    old = {name: value for name, value in saved.items() if not name.startswith(bands.PREFIX)}
-    checkpoint.save(tmp_path / "old.ckpt", old, kind="SwordRegressor")
-    other = SwordRegressor.load(tmp_path / "old.ckpt")
-    assert np.isinf(other.predict_interval(X[:2])).all()
-    assert np.isfinite(other.predict_interval_then_learn(X[100:], y[100:])[1][5:]).all()
-    del model.__dict__["_own_bands"]
-    assert np.isinf(model.predict_interval(X[:2])).all()
-
-
 def test_a_damaged_file_is_refused(tmp_path):
     X, y = world(100)
     model = SwordRegressor()

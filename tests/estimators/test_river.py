@@ -8,7 +8,6 @@ import pickle
 import random
 import types
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -27,9 +26,8 @@ from river import (
 
 from swordplay.core.checkpoint import CheckpointError, CheckpointMissing
 from swordplay.river import SwordClassifier, SwordRegressor
-from tolerances import DRIVEN, LAST_BIT, ROUNDING, TWIN
+from tolerances import DRIVEN, LAST_BIT, ROUNDING
 
-EARLIER = Path(__file__).parents[1] / "checkpoint" / "golden" / "river-regressor-sharpness-8.ckpt"
 MODELS = {
     "regressor": SwordRegressor(),
     "regressor, huber, lags": SwordRegressor(loss="huber", lags=2),
@@ -204,19 +202,6 @@ def test_a_checkpoint_of_somebody_else_is_refused(tmp_path):
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(CheckpointError, match="truncated"):
         SwordRegressor.load(path)
-
-
-def test_a_file_of_an_earlier_version_goes_on_as_it_was():
-    """Its weights followed their leaders less sharply.
-
-    The figures are those of the version that saved it.
-    """
-    model = SwordRegressor.load(EARLIER)
-    row = {"f0": 1.0, "f1": -0.5, "f2": 2.0}
-    assert model.memory == 2000.0
-    assert model.predict_one(row) == pytest.approx(-1.9104489353850385, rel=TWIN)
-    model.learn_one(row, -2.0)
-    assert model.predict_one(row) == pytest.approx(-1.9771012532111534, rel=TWIN)
 
 
 def test_names_of_every_kind_come_back(tmp_path):

@@ -555,3 +555,11 @@ def test_what_is_cut_by_hand():
     assert notes[newton.RESIDUAL].tolist() == [1.0] * 4
     assert notes[newton.CURVATURE].tolist() == [0.25, 1.0, 1.0, 1.0]
     np.testing.assert_allclose(group[3], 0.1 + (2.0 - 0.1) / 128.0)
+
+
+def test_experts_with_lags_know_the_last_error():
+    rng = np.random.default_rng(7)
+    rows = rng.normal(size=(160, 3))
+    model = SwordRegressor().partial_fit(rows, rows @ [1.0, -2.0, 0.5])
+    assert model.model_.second.errors == 1
+    assert len(model.state()["model.second.recent"]) == 4

@@ -103,18 +103,6 @@ def test_a_damaged_guard_is_refused(name, change):
         model.load_state(state)
 
 
-def test_a_file_of_before_goes_on_with_a_fresh_guard():
-    rng = np.random.default_rng(7)
-    truth = rng.normal(size=50)
-    model, later = mixture.Mixture(2), mixture.Mixture(2)
-    model.predict_then_learn(truth[:, None] + rng.normal(size=(50, 2)), truth)
-    later.load_state(
-        {name: value for name, value in model.state().items() if not name.startswith("guard.")}
-    )
-    assert later.rounds == 50
-    assert np.isfinite(later.predict_then_learn(np.ones((3, 2)), np.ones(3))).all()
-
-
 def test_losses_are_counted_by_hand():
     """21 losses of 1 each, then one of 1e12, which counts as 1e4 of the best.
 

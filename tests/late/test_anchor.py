@@ -62,19 +62,6 @@ late, is told before it.
 """
 
 
-@pytest.fixture
-def of_before(monkeypatch):
-    """Models whose frozen selves are mixed as those in files of before."""
-    make = room.Anchor.of
-
-    def made(asks, told):
-        anchor = make(asks, told)
-        anchor.pull = None
-        return anchor
-
-    monkeypatch.setattr(room.Anchor, "of", made)
-
-
 @pytest.mark.parametrize("task", ["regression", "classification"])
 def test_the_share_of_who_goes_on_learning_is_learned_by_slopes(task, monkeypatch):
     monkeypatch.setattr(room, "LET_GO", 1e9)  # it stays, however far behind
@@ -150,32 +137,6 @@ def test_shares_by_hand():
     assert (anchor.pull, anchor.spread) == (0.5 - 2.0, 0.25 + 7.0 * 4.0)
 
 
-@pytest.mark.usefixtures("of_before")
-@pytest.mark.parametrize("task", ["regression", "classification"])
-def test_both_are_mixed_by_exponential_weights_for_late_losses(task):
-    xs, ys = rows(task)
-    model, tickets = played(LateModel(task), xs, ys)
-    assert model._anchors.now.told == HISTORY + 1
-    own, frozen = apart(task, xs, ys)
-    lead = energy = 0.0
-    for k in range(1, ROWS):  # before the first answer nobody says anything
-        if (told := k - 1 - DELAY) >= MIXED:
-            one, other = (
-                squares(ticket, own[told], ys[told]) for ticket in (own[told], frozen[told])
-            )
-            if ys[told] in (
-                own[told].probabilities or {ys[told]: 1.0}
-            ):  # a label that nobody knew judges nobody
-                lead, energy = lead + one - other, energy + (0.5 + DELAY) * (one - other) ** 2
-        learner = (
-            0.1 * math.exp(-lead * math.sqrt(2.0 * math.log(10.0) / energy)) if energy else 0.1
-        )
-        share = 0.9 / (0.9 + learner)
-        wanted = together(own[k], frozen[k], share) if k >= MIXED else values(own[k])
-        assert values(tickets[k]) == pytest.approx(wanted, rel=TWIN, abs=TWIN), k
-    assert model._anchors.now.share != 0.9
-
-
 def values(ticket):
     """What a ticket says, as numbers."""
     return (
@@ -189,23 +150,6 @@ def filled(ticket, like):
         (ticket.probabilities | dict(like.probabilities) | ticket.probabilities)[label]
         for label in like.probabilities
     ]
-
-
-def squares(ticket, like, y):
-    if ticket.probabilities is None:
-        return (ticket.prediction - y) ** 2
-    return sum(
-        (p - (label == y)) ** 2
-        for label, p in zip(like.probabilities, filled(ticket, like), strict=True)
-    )
-
-
-def together(own, frozen, share):
-    if own.probabilities is None:
-        return [(1.0 - share) * own.prediction + share * frozen.prediction]
-    pairs = zip(own.probabilities.values(), filled(frozen, own), strict=True)
-    chances = [one ** (1.0 - share) * other**share for one, other in pairs]
-    return [one / sum(chances) for one in chances]
 
 
 @pytest.mark.parametrize("task", ["regression", "classification"])
@@ -254,13 +198,11 @@ def test_it_is_let_go_when_it_has_nothing_to_say_and_does_not_come_back(monkeypa
     assert again._anchors.now is None
 
 
-def test_files_of_before_there_were_anchors_and_damaged_ones():
+def test_damaged_files_are_refused():
     xs, ys = rows("regression")
     model, _ = played(LateModel("regression"), xs, ys)
     state = model.state()
     assert "itself as of answer 26" in model.summary()
-    earlier = {n: v for n, v in state.items() if not n.startswith(("anchor", "pending.side"))}
-    assert LateModel.from_state(earlier).pending == model.pending
     wrong = {
         "anchor.energy": -1.0,
         "anchor.told": 0.5,
@@ -272,25 +214,12 @@ def test_files_of_before_there_were_anchors_and_damaged_ones():
             LateModel.from_state(state | {name: value})
 
 
-@pytest.mark.usefixtures("of_before")
-def test_a_share_that_was_weighed_as_before_goes_on_so():
-    xs, ys = rows("regression")
-    one, many = (
-        played(LateModel("regression"), xs, ys, save=True),
-        played(LateModel("regression"), xs, ys),
-    )
-    assert one[1] == many[1]
-    assert one[0]._anchors.now.pull is None
-    assert not any("pull" in name for name in one[0].state())
-
-
 def test_it_is_over_where_its_share_falls_below_a_thousandth():
     energy = 7.0
     edge = -math.log(0.9 * 999.0 / 0.1) * math.sqrt(
         energy / (2.0 * math.log(10.0))
-    )  # share = 0.001, by hand
+    )  # exponential weights of 0.001, by hand
     one = LateModel("regression")._asks
-    assert room.Anchor(one, 0, edge, energy, None).share == pytest.approx(0.001)
     nothing, now = np.zeros((1, 3)), np.zeros(1)
     stays = [
         room.Anchor(one, 0, edge * factor, energy).judge(nothing, now)
@@ -302,4 +231,3 @@ def test_it_is_over_where_its_share_falls_below_a_thousandth():
     )  # over the edge, and back
     assert not room.Anchor(one, 0, 0.999 * edge, energy).judge(back, np.zeros(2))
     assert room.Anchor(one, 0, 0.999 * edge, energy).judge(back[1:], np.zeros(1))
-    assert room.Anchor(one, 0, pull=None).share == 0.9

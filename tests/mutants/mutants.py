@@ -1205,11 +1205,13 @@ MUTANTS = [
     ),
     *_in(
         "late/anchor.py",
-        ("tests/late/test_anchor.py::test_both_are_mixed_by_exponential_weights_for_late_losses",),
+        (
+            "tests/late/test_anchor.py::test_it_is_over_where_its_share_falls_below_a_thousandth",
+            "tests/late/test_anchor.py::test_shares_by_hand",
+        ),
         ("RATE = 2.0 * math.log(1.0 / PRIOR)", "RATE = math.log(1.0 / PRIOR)"),
         ("(0.5 + late)", "(1.0 + late)"),
         ("PRIOR = 0.1", "PRIOR = 0.12"),
-        ("            return 1.0 - PRIOR\n", "            return 0.5\n"),
     ),
     *_in(
         "late/anchor.py",

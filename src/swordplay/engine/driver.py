@@ -110,29 +110,20 @@ class Engine(Facts, LockedModel):
                 "Ask sp.engine.online(learner) for the one that it has now."
             )
 
-    def load_compact_state(
-        self,
-        state: Mapping[str, Any],
-        reach: float | None = None,
-        also: Mapping[str, float] | None = None,
-    ) -> None:
+    def load_compact_state(self, state: Mapping[str, Any], reach: float | None = None) -> None:
         """Go on from the numbers of an engine of the same make; on an error nothing changes.
 
         Parameters
         ----------
         state
-            What :meth:`compact_state` gave, of this version or an earlier one.
+            What :meth:`compact_state` gave.
         reach
             How far out points may lie, if farther than the domain's own size (see ``sanity``).
-        also
-            Settings that may differ, and the value that they then have: it is taken over.
         """
         memory = self.memory
         numbers = saved.read(state, memory.coords.dtype)
-        taken = saved.require_make(memory, numbers, also or {})
+        saved.require_make(memory, numbers)
         require_sane(memory.recipe, memory.vectors[[VECTOR.center, VECTOR.upper]], numbers, reach)
-        for name, value in taken.items():
-            memory.config[CONFIG._fields.index(name)] = value
         saved.write(memory, numbers)
         self._predict = self._learn = None
         self._has_met_gradient = False

@@ -83,10 +83,7 @@ GROWING = "growing"
 SCHEDULED = "scheduled"
 """Brought by the schedule of each round, where there is one."""
 CHARGED = "charged"
-"""For metas that charge experts for moving.
-
-Earlier states lack them, and none of those learners had such a meta.
-"""
+"""For metas that charge experts for moving."""
 SHOWN = "shown"
 """Not needed to continue: saved for readers of a state."""
 

@@ -1,10 +1,9 @@
-"""A learner's numbers in a state that goes on bit by bit: those that are kept, by name.
+"""Saved state of a compiled learner: its numbers by name, so that it goes on bit by bit.
 
 Each group of numbers is one array and one text that names its rows or places, so that a state does
-not depend on where this version of the engine has a number: ``experts`` ``(F, N)`` with
-``expert_names``, ``round`` with ``round_names``, ``settings`` with ``setting_names``; beside them
-``last`` (the last features) and ``points`` (the coordinates). States of before had the arrays of
-``layout`` themselves, scratch and all, in places that are listed below.
+not depend on where the engine has a number: ``experts`` ``(F, N)`` with ``expert_names``, ``round``
+with ``round_names``, ``settings`` with ``setting_names``; beside them ``last`` (the last features)
+and ``points`` (the coordinates).
 """
 
 from __future__ import annotations
@@ -15,9 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from swordplay.core.arguments import short_repr
-from swordplay.core.state import UNKNOWN
 from swordplay.core.types import Matrix, State, Vector
-from swordplay.engine.layout import CHARGED, CONFIG, EXPERT, LIVE, VECTOR, fields, kept_names
+from swordplay.engine.layout import CONFIG, EXPERT, LIVE, VECTOR, fields, kept_names
 from swordplay.engine.memory import Memory
 
 KEPT_OF_EXPERTS, KEPT_OF_ROUND, CHANGED_SETTINGS = (
@@ -27,34 +25,8 @@ KEPT_OF_EXPERTS, KEPT_OF_ROUND, CHANGED_SETTINGS = (
 )
 MADE_SETTINGS = tuple(name for name, field in fields(CONFIG).items() if not field.kept)
 """What tells one make from another."""
-CHARGES = tuple(name for name in KEPT_OF_EXPERTS if fields(EXPERT)[name].when == CHARGED)
 NAMES = {"experts": "expert_names", "round": "round_names", "settings": "setting_names"}
 """The groups, and the entries that name what is in them."""
-
-YOUNG = dict.fromkeys(CHARGES, 0.0) | {"swing": 0.0, "farthest": UNKNOWN}
-"""Numbers of experts that states of before do not hold, and what stands in for them."""
-YOUNG_OF_ROUND = {"smoothness": 0.0, "span": 0.0, "patience": 0.0, "caution": 0.0}
-"""The same for numbers of the round."""
-YOUNG_SETTINGS = {"capped": 0.0}
-"""The same for settings: a growing pool of before goes on as it is, without capped experts."""
-
-EARLIER = {
-    "experts": (
-        "step extra log_prior weight cumulative guess energy replay lead eta advantage drift "
-        "inverse growth largest "
-        "scale unscale coefficient norm alpha gamma at_base played slope ahead scratch"
-    ),
-    "round": (
-        "rounds experts prepared last_norm candidate difference trust total level rate smallest "
-        "norm cross turn gap offset prediction refresh_at entropy magnitude weight"
-    ),
-    "settings": (
-        "loss threshold domain size diameter centered adaptive shared grows rate cap offset "
-        "factor floor "
-        "optimism kappa refresh smallest_scale retention diameter_per_size"
-    ),
-}
-"""Where states of before had each number."""
 
 
 class Numbers(NamedTuple):
@@ -69,9 +41,7 @@ class Numbers(NamedTuple):
     frame: Matrix
     """Centre (or lower corner) and upper corner of the domain, shape ``(2, d)``."""
     heading: Matrix | None
-    """S of the experts, shape ``(d, N)``, where it is kept: states of before have none, and
-    their learners go on without.
-    """
+    """S of the experts, shape ``(d, N)``; None for learners that do not keep it."""
 
 
 def state_of(memory: Memory) -> State:
@@ -97,31 +67,20 @@ def state_of(memory: Memory) -> State:
 
 
 def read(saved: Mapping[str, Any], dtype: Any = np.float64) -> Numbers:
-    """What a saved state holds, whichever version wrote it.
-
-    Shapes fit each other, the numbers are not looked at yet.
+    """Return the numbers of a saved state; shapes fit each other, ranges are not checked.
 
     Raises
     ------
     ValueError
         Names what is missing or does not fit.
     """
-    if "live" in saved:
-        saved = _renewed(saved)
     by_name = {group: _named(saved, group, names) for group, names in NAMES.items()}
-    for name, value in YOUNG.items():
-        by_name["experts"].setdefault(
-            name, np.full_like(next(iter(by_name["experts"].values())), value)
-        )
-    _keep_pulled(by_name["experts"])
-    by_name["round"] = YOUNG_OF_ROUND | by_name["round"]
-    by_name["settings"] = YOUNG_SETTINGS | by_name["settings"]
     missing = [
         name
         for group, wanted in (
             ("experts", KEPT_OF_EXPERTS),
             ("round", KEPT_OF_ROUND),
-            ("settings", CHANGED_SETTINGS),
+            ("settings", CONFIG._fields),
         )
         for name in wanted
         if name not in by_name[group]
@@ -160,7 +119,7 @@ def describe(state: Mapping[str, Any]) -> dict[str, Any]:
 
 def is_state(state: Mapping[str, Any]) -> bool:
     """Whether a state looks like one that an engine saved."""
-    return {"round", "points"} <= set(state) or {"live", "coords"} <= set(state)
+    return {"round", "points"} <= set(state)
 
 
 def write(memory: Memory, numbers: Numbers) -> None:
@@ -187,33 +146,15 @@ def write(memory: Memory, numbers: Numbers) -> None:
     memory.mirror()
 
 
-def require_make(memory: Memory, numbers: Numbers, also: Mapping[str, float]) -> dict[str, float]:
-    """Refuse the state of a learner of another make.
-
-    Returns the settings in which it may differ and does.
-
-    Parameters
-    ----------
-    memory, numbers
-        Of the learner that is to go on, and of the one that was saved.
-    also
-        Settings that may have this value as well, by name: the learner then takes it over.
-    """
-    taken: dict[str, float] = {}
+def require_make(memory: Memory, numbers: Numbers) -> None:
+    """Refuse the state of a learner with other parts, or with arrays of other shapes."""
     for name in MADE_SETTINGS:
-        mine, theirs = float(memory.config[CONFIG._fields.index(name)]), numbers.settings.get(name)
-        if theirs is None or theirs == mine:
-            continue  # a setting that is younger than the state has the value that it always had
-        if name == "capped" and memory.config[CONFIG.grows] and theirs in (0.0, 1.0):
-            taken[name] = theirs  # which experts a growing pool began with is its state's to tell
-            continue
-        if name not in also or also[name] != theirs:
+        mine, theirs = float(memory.config[CONFIG._fields.index(name)]), numbers.settings[name]
+        if theirs != mine:
             raise ValueError(
                 f"state was saved by a learner of another make ({name} was {theirs:g} and is "
-                f"{mine:g} here). "
-                "Make this one with the same settings."
+                f"{mine:g} here). Make this one with the same settings."
             )
-        taken[name] = theirs
     n, dim = len(numbers.experts["weight"]), memory.vectors.shape[1]
     expected: dict[str, tuple[Any, Any]] = {
         "last": (numbers.last.shape, (dim,)),
@@ -232,25 +173,10 @@ def require_make(memory: Memory, numbers: Numbers, also: Mapping[str, float]) ->
                 f"state[{name!r}] must have shape {wanted}, got {found}. Load it into the same "
                 "make."
             )
-    return taken
 
 
 def _places(places: Any, names: Sequence[str]) -> list[int]:
     return [places._fields.index(name) for name in names]
-
-
-def _renewed(saved: Mapping[str, Any]) -> State:
-    """A state of before in today's words."""
-    old = {"experts": "rows", "round": "live", "settings": "config"}
-    vectors = _array(saved, "vectors", 2)
-    if len(vectors) != 4:
-        raise ValueError(
-            f"state['vectors'] must have 4 rows, got {len(vectors)}. Load an earlier state."
-        )
-    state: State = {"last": vectors[1], "frame": vectors[[0, 3]], "points": _entry(saved, "coords")}
-    for group, name in old.items():
-        state[NAMES[group]], state[group] = EARLIER[group], _entry(saved, name)
-    return state
 
 
 def _named(saved: Mapping[str, Any], group: str, names: str) -> dict[str, Any]:
@@ -269,22 +195,6 @@ def _named(saved: Mapping[str, Any], group: str, names: str) -> dict[str, Any]:
             "Load an earlier state."
         )
     return dict(zip(each, numbers, strict=True))
-
-
-def _keep_pulled(experts: dict[str, Any]) -> None:
-    """The turning and the pull of states that do not tell: the farthest point, times all changes
-    of 1/eta and its largest.
-    """
-    if {"growth", "inverse", "largest"} <= experts.keys() and not {
-        "turning",
-        "pull",
-    } & experts.keys():
-        with np.errstate(
-            over="ignore", invalid="ignore"
-        ):  # of damaged numbers: what is not finite is refused by ``sanity``
-            far = np.sqrt(np.maximum(experts["farthest"], 0.0))
-            experts["turning"] = (2.0 * experts["growth"] - experts["inverse"]) * far
-            experts["pull"] = experts["largest"] * far + experts["turning"]
 
 
 def _entry(saved: Mapping[str, Any], name: str) -> Any:

@@ -128,10 +128,8 @@ class Bands:
 
     @classmethod
     def of_state(cls, saved: Mapping[str, Any]) -> Bands:
-        """What was saved; files from before there were intervals have nothing of the kind."""
+        """The intervals of a saved state, checked."""
         bands = cls()
-        if f"{PREFIX}pairs" not in saved:
-            return bands
         pairs = np.array(saved[f"{PREFIX}pairs"], dtype=np.float64)
         if pairs.ndim != 2 or pairs.shape[1] != 2 or len(pairs) > MOST_PAIRS:
             raise ValueError(

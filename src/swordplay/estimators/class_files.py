@@ -52,22 +52,21 @@ def write(counts: Vector, turned: int, teams: list[Heads], team: Any, place: Any
 
 
 def read(saved: Mapping[str, Any]) -> SavedClasses:
-    """A state, whichever version has saved it.
+    """A saved state, checked.
 
     Raises
     ------
     ValueError
         If its parts do not fit together.
     """
-    counts, turned = np.array(saved["counts"], dtype=np.float64), saved.get("turned", 0)
+    counts, turned = np.array(saved["counts"], dtype=np.float64), saved["turned"]
     if counts.ndim != 1 or not len(counts) or turned not in ((0,) if len(counts) < 3 else (0, 1)):
         raise ValueError(
             f"state has counts of shape {counts.shape} and turned = {short_repr(turned)}. {DAMAGED}"
         )
     state.check("counts", counts, ROWS)
     parts = split_parts(saved)
-    found = _seated if "team" in saved else _one_scaler_each
-    return SavedClasses(counts, int(turned), *found(parts, counts, int(turned)))
+    return SavedClasses(counts, int(turned), *_seated(parts, counts, int(turned)))
 
 
 def _seated(
@@ -101,45 +100,3 @@ def _seated(
         shared = split_parts(part_of(str(k), parts))
         teams.append(SavedTeam(shared, [part_of(str(h), shared) for h in range(count)]))
     return teams, team, place
-
-
-def _one_scaler_each(
-    parts: Mapping[str, Any], counts: Vector, turned: int
-) -> tuple[list[SavedTeam], Any, Any]:
-    """Of earlier versions, which followed the columns once for each class.
-
-    Classes whose columns are equal have always been told the same and share them from now on; a
-    late class goes on with its own. Without lags, heads that share their columns are a team; of
-    those, the equal ones of classes never seen are one.
-    """
-    teams: list[SavedTeam] = []
-    known: dict[Any, int] = {}
-    seats = []
-    for k in range(1 if len(counts) < 3 else len(counts)):
-        shared = split_parts(part_of(str(k), parts))
-        columns, engine = part_of("columns", shared), part_of("engine", shared)
-        unseen = len(counts) > 2 and counts[k] == 0.0 and k >= turned
-        lags = np.size(shared.get("recent", ()))
-        own = (
-            (k if not unseen else _bits(engine) + _bits({"recent": shared["recent"]}))
-            if lags
-            else None
-        )
-        number = known.setdefault(("team", _bits(columns), own), len(teams))
-        if number == len(teams):
-            teams.append(SavedTeam(shared, []))
-        place = known.setdefault(
-            ("head", number, _bits(engine) if unseen else k), len(teams[number].heads)
-        )
-        if place == len(teams[number].heads):
-            teams[number].heads.append(engine)
-        seats.append((number, place))
-    team, place = np.array(seats, dtype=np.intp).T
-    return teams, team, place
-
-
-def _bits(part: Mapping[str, Any]) -> bytes:
-    """Arrays and their names, to be compared."""
-    return b"|".join(
-        name.encode() + np.asarray(value).tobytes() for name, value in sorted(part.items())
-    )

@@ -12,7 +12,7 @@ from swordplay.core.state import DAMAGED
 from swordplay.core.types import Vector
 from swordplay.engine.driver import Engine
 from swordplay.estimators.scaler import SLACK, Locator, Scaler
-from swordplay.estimators.tuning import EARLIER_SHARPNESS, FLOOR, SHARPNESS, LossName
+from swordplay.estimators.tuning import FLOOR, SHARPNESS, LossName
 from swordplay.parts.domains import Ball
 from swordplay.parts.learners import SwordAgeless
 from swordplay.parts.learners.certificate import CertificateState, DomainGeometry
@@ -35,7 +35,7 @@ def make(width: int, *, loss: LossName, radius: float, memory: float) -> Engine:
 
 
 def load(engine: Engine, saved: Mapping[str, Any], reach: float | None, radius: float) -> None:
-    """Go on from a saved state; one of an earlier sharpness keeps it.
+    """Go on from a saved state.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def load(engine: Engine, saved: Mapping[str, Any], reach: float | None, radius: 
     radius
         whose ball stays what it is.
     """
-    engine.load_compact_state(saved, reach, also={"factor": EARLIER_SHARPNESS})
+    engine.load_compact_state(saved, reach)
     if reach is None and abs(engine.size - radius) > SLACK * radius:
         raise ValueError(
             f"state has a ball of radius {engine.size:g} for a model with the radius {radius:g}. "

@@ -45,8 +45,7 @@ class Mixture:
     of the target before anything is made of them, and the combination is itself one of K + 1: a
     second mixture (``engine.curved.guard``) weighs it against each single forecast by their squared
     errors, so that the best of them is always at hand. Before any target is known the answer is the
-    median of the forecasts. One that was saved before there was such a guard goes on without it, as
-    it was.
+    median of the forecasts.
 
     Parameters
     ----------
@@ -70,11 +69,6 @@ class Mixture:
         # A single forecast stands twice: a simplex has two corners at the least.
         learner = SwordAgeless(Simplex(max(2, forecasts)), smoothness=1.0, memory=memory)
         self.engine = Engine(learner.parts, "huber")
-        self._guarded = True
-        """Whether forecasts are cut and the second mixture stands.
-
-        Not where a file of an earlier version was loaded.
-        """
         self._range = np.zeros(3)
         """The two ends of the target's usual range, and the rows learned."""
         self._guard = np.zeros(2 * (forecasts + 1) + 1)
@@ -84,11 +78,6 @@ class Mixture:
     def teams(self) -> list[Any]:
         """Heads with last targets: none, as forecasts have no lags."""
         return []
-
-    def __setstate__(self, kept: dict[str, Any]) -> None:
-        """Take up a pickle; one of before there was a guard goes on without it."""
-        fresh = {"_range": np.zeros(3), "_guard": np.zeros(2 * (kept["forecasts"] + 1) + 1)}
-        vars(self).update(fresh | {"_guarded": "_guard" in kept} | kept)
 
     @property
     def rounds(self) -> int:
@@ -113,9 +102,6 @@ class Mixture:
         from swordplay.engine.curved.mixing import weigh
 
         shares = np.zeros(self.forecasts + 1)
-        if not self._guarded:
-            shares[0] = 1.0
-            return shares
         uncompiled(weigh)(self._guard[: self.forecasts + 1], INNER, shares)
         return shares
 
@@ -127,11 +113,10 @@ class Mixture:
     def predict(self, rows: Matrix) -> Vector:
         """Combined forecasts of rows of shape ``(T, K)``; nothing is learned."""
         low, high, learned = self._range
-        if self._guarded and not learned:
+        if not learned:
             return np.asarray(np.median(rows, axis=1))
-        if self._guarded:
-            room = ROOM * (high - low)
-            rows = np.clip(rows, low - room, high + room)
+        room = ROOM * (high - low)
+        rows = np.clip(rows, low - room, high + room)
         level = np.median(rows, axis=1)
         return np.asarray((rows - level[:, None]) @ self.combination + level)
 
@@ -142,10 +127,9 @@ class Mixture:
         from swordplay.engine.curved.guard import cut_rows, mix_rows
 
         rows, targets = np.array(rows, order="C"), np.array(targets, dtype=np.float64)
-        widths, fresh = np.empty(len(rows)), self._guarded and not self._range[2]
+        widths, fresh = np.empty(len(rows)), not self._range[2]
         first = float(np.median(rows[0])) if fresh and len(rows) else 0.0
-        if self._guarded:
-            cut_rows(rows, targets, self._range, widths)
+        cut_rows(rows, targets, self._range, widths)
         level = np.median(rows, axis=1)
         apart = (rows if self.forecasts > 1 else np.hstack([rows, rows])) - level[:, None]
         off = targets - level
@@ -165,8 +149,6 @@ class Mixture:
             np.ascontiguousarray(apart / unit[:, None]), off / unit, schedule=schedule, checked=True
         )
         combined = np.asarray(played.predictions * unit + level)
-        if not self._guarded:
-            return combined
         said = np.column_stack([combined, rows])
         answer, shares = np.empty(len(rows)), np.empty(self.forecasts + 1)
         losses = NO_WEIGHTS if weights is None else _writable(weights)
@@ -181,9 +163,8 @@ class Mixture:
             "gap": self._gap.state(),
             "spread": self._spread.state(),
             "engine": self.engine.compact_state(),
+            "guard": {"range": self._range.copy(), "numbers": self._guard.copy()},
         }
-        if self._guarded:
-            parts["guard"] = {"range": self._range.copy(), "numbers": self._guard.copy()}
         return {
             f"{name}.{key}": value for name, part in parts.items() for key, value in part.items()
         }
@@ -199,11 +180,7 @@ class Mixture:
         self._gap.load_state(parts["gap"])
         self._spread.load_state(parts["spread"])
         self.engine.load_compact_state(parts["engine"])
-        self._guarded = bool(
-            parts["guard"]
-        )  # a file of an earlier version has none: its model goes on without
-        if self._guarded:
-            self._range, self._guard = self._checked_guard(parts["guard"])
+        self._range, self._guard = self._checked_guard(parts["guard"])
 
     def _checked_guard(self, saved: Mapping[str, Any]) -> tuple[Vector, Vector]:
         """Range and numbers of a saved guard; refuses what no rows lead to."""

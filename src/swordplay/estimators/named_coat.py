@@ -182,10 +182,7 @@ class NamedCoat(Explained, Saved):
 
     @property
     def _bands(self) -> Bands:
-        """Intervals, or sets, of the levels that were asked for.
-
-        None in a model that was pickled before there were any.
-        """
+        """Intervals, or sets, of the levels that were asked for; made at the first use."""
         if self._own_bands is None:
             self._own_bands = Bands()
         return self._own_bands

@@ -23,11 +23,8 @@ class Regression(RegressorMixin, Coat):  # type: ignore[misc]  # scikit-learn ha
 
     @property
     def _bands(self) -> Bands:
-        """Intervals, made with the model; for one that was pickled before there were any, now."""
-        found: Bands | None = self.__dict__.get("_own_bands")
-        if found is None:
-            found = self._own_bands = Bands()
-        return found
+        """Intervals, made with the model."""
+        return self._own_bands
 
     def fit(self, X: Any, y: Any) -> Self:
         """Forget everything, then learn the rows once, in their order.

@@ -21,8 +21,6 @@ from swordplay.core.types import State
 from swordplay.estimators.tuning import AUTO
 
 PARAMETER, MODEL = "parameter.", "model."
-EARLIER: State = {"curves": None}
-"""Parameters that came later, and what estimators did before them."""
 SIZES = ("columns", f"{PARAMETER}lags")
 """Entries that say how much there is: room is made for so much."""
 
@@ -54,8 +52,7 @@ class Saved(LockedModel, ABC):
         :meth:`save` writes.
         """
         given = {name: getattr(self, name) for name in parameters(type(self))}
-        # None is what a parameter was before it came (see EARLIER), and is left out like in files
-        # of before.
+        # A checkpoint holds no None: such a parameter is left out, and from_state restores it.
         state: State = {
             f"{PARAMETER}{name}": value for name, value in given.items() if value is not None
         }
@@ -96,17 +93,12 @@ class Saved(LockedModel, ABC):
         TypeError, ValueError, LookupError, OverflowError, RecursionError
             If it is not exactly what this class gave.
         """
-        estimator = cls(**cls._before(_within(PARAMETER, saved)))
+        estimator = cls(**dict.fromkeys(parameters(cls)) | _within(PARAMETER, saved))
         model = _within(MODEL, saved)
         if model:
             _require_held(saved)
             estimator._resume(saved).load_state(model)
         return estimator
-
-    @classmethod
-    def _before(cls, given: State) -> State:
-        """Parameters of a file; those that came after it was written as what they were before."""
-        return {name: value for name, value in EARLIER.items() if name in parameters(cls)} | given
 
     @classmethod
     def kind(cls) -> str:

@@ -8,7 +8,6 @@ further columns; and what all of them, the first-order model and "no change" say
 
 from __future__ import annotations
 
-import copy
 import functools
 import importlib
 import math
@@ -20,7 +19,7 @@ import numpy as np
 from swordplay.core.types import Matrix, State, Vector
 from swordplay.estimators import second_order_units
 from swordplay.estimators.scratch import NONE_MISSING, Bench, SecondBench, aligned, quick, writable
-from swordplay.estimators.second_order_state import checked_parts, with_pace
+from swordplay.estimators.second_order_state import checked_parts
 from swordplay.estimators.second_order_units import RawUnits
 
 WIDEST_SECOND_ORDER = 64
@@ -393,18 +392,11 @@ class SecondOrder:
         return {name: part.copy() for name, part in self._parts().items()}
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
-        """Go on from a saved state, bit by bit.
-
-        One of before experts were told of errors, or had a pace, goes on without.
-        """
-        other = copy.copy(self)
-        other.errors = int(self.compete and np.shape(saved["recent"]) != (self.lags,))
-        if other.errors != self.errors:
-            other._hold(self.dim)
-        parts = other._parts()
-        for name, found in checked_parts(with_pace(saved), parts).items():
+        """Go on from a saved state, bit by bit."""
+        parts = self._parts()
+        for name, found in checked_parts(saved, parts).items():
             parts[name][...] = found
-        vars(self).update(vars(other) | {"_row": None})
+        self._row = None
 
     def in_raw_units(self) -> RawUnits:
         """What the mixture of a row that follows the last one is made of, where nothing is cut,

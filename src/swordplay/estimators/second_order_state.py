@@ -50,19 +50,6 @@ Others are any numbers that are not vast.
 """
 
 
-def with_pace(saved: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A saved layer.
-
-    In one of before there was a pace, whoever corrects learned in every round, and goes on like
-    that.
-    """
-    from swordplay.engine.curved.layout import KNOWN
-
-    if np.shape(saved["known"]) != (KNOWN.pace,):
-        return saved
-    return {**saved, "known": np.append(saved["known"], 1.0)}
-
-
 def checked_parts(saved: Mapping[str, Any], parts: Mapping[str, Any]) -> State:
     """The parts of a saved layer as arrays, in the shapes that are wanted.
 

@@ -96,12 +96,8 @@ class WithSets(Coat):
 
     @property
     def _bands(self) -> Bands:
-        """Intervals of the scores, made with the model.
-
-        For one that was pickled before there were any, now.
-        """
-        # a dictionary of anything
-        return self.__dict__.setdefault("_own_bands", Bands())  # type: ignore[no-any-return]
+        """Intervals of the scores, made with the model."""
+        return self._own_bands
 
     def _learned(self) -> tuple[Any, State] | None:
         learned = super()._learned()

@@ -145,10 +145,7 @@ class Tempered:
     def of_parts(
         cls, parts: Mapping[str, Any], classes: int, layers: ClassLayers | None
     ) -> Self | None:
-        """From the parts of a saved state, with fresh layers.
-
-        None if there is none among them, as in files of before.
-        """
+        """From the parts of a saved state, with fresh layers; None below three classes."""
         if "tempered" not in parts:
             return None
         found, saved = cls(), split_parts(part_of("tempered", parts))

@@ -34,8 +34,6 @@ SHARPNESS = 24.0
 After a flip the experts that are too slow have to lose all but a thousandth of their weight: with
 8, the default of the learner, that takes a model of age 1e4 up to 1.36 times as long as one of age
 1e3; with 24 up to 1.21."""
-EARLIER_SHARPNESS = 8.0
-"""Of models saved before, which go on as they were."""
 FLOOR = 1e-4
 """Of the rate: differences below a ten-thousandth of the largest surprise are rounding."""
 LARGEST_SETTING = 1e30

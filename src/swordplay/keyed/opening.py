@@ -11,6 +11,7 @@ from swordplay.core.state import add_prefix, split_parts
 from swordplay.core.types import State, Vector
 from swordplay.engine.record import EXPERTS, PROVEN, RECIPROCALS, ROUND
 from swordplay.engine.scaling import SETTLED, WARM_UP
+from swordplay.estimators.bands import Bands
 from swordplay.estimators.model import LinearModel
 from swordplay.estimators.scaler import FARTHEST
 from swordplay.keyed.record import Form, Young
@@ -98,12 +99,40 @@ def classifier(
     """A ``SwordClassifier`` that has learned the rows of a key; ``counts`` of each class."""
     from swordplay.estimators.sklearn import SwordClassifier
 
-    state: State = {"counts": np.asarray(counts, dtype=np.float64)}
-    for number, record in enumerate(records):
-        state |= add_prefix(str(number), model_of(form, *record).state())
+    models = [model_of(form, *record) for record in records]
     estimator = SwordClassifier(lags=form.lags, curves=None)
     estimator._classes = np.asarray(classes)
-    return _dressed(estimator, state, form, names)
+    return _dressed(estimator, _state_of_classes(models, np.asarray(counts)), form, names)
+
+
+def _state_of_classes(models: Sequence[LinearModel], counts: Any) -> State:
+    """The state of a ``OneModelPerClass`` with the heads of these models, one for each score.
+
+    Without lags, heads that share their columns are a team; with lags each head is one. Equal heads
+    of classes that were never seen are kept once.
+    """
+    flat: State = {}
+    teams: list[int] = []
+    seats: list[tuple[int, int]] = []
+    known: dict[bytes, tuple[int, int]] = {}
+    for k, model in enumerate(models):
+        head = model.heads.stack.engines[0].compact_state()
+        bits = b"".join(np.asarray(head[name]).tobytes() for name in ("experts", "round", "points"))
+        is_unseen = len(counts) > 2 and counts[k] == 0
+        if is_unseen and bits in known:
+            seats.append(known[bits])
+            continue
+        if not teams or len(model.heads.recent):
+            flat |= add_prefix(f"{len(teams)}", model.heads.shared_state())
+            teams.append(0)
+        seats.append((len(teams) - 1, teams[-1]))
+        flat |= add_prefix(f"{seats[-1][0]}.{seats[-1][1]}", head)
+        teams[-1] += 1
+        if is_unseen:
+            known[bits] = seats[-1]
+    team, place = np.array(seats, dtype=np.intp).T
+    flat |= {"counts": counts.astype(np.float64), "turned": 0, "team": team, "place": place}
+    return flat
 
 
 def _dressed(estimator: Any, state: State, form: Form, names: Sequence[str] | None) -> Any:
@@ -116,6 +145,7 @@ def _dressed(estimator: Any, state: State, form: Form, names: Sequence[str] | No
         around["names"] = json.dumps(list(names))
     if form.loss == "logistic":
         around["classes"] = dump(estimator._classes)
+    around |= Bands().state()
     estimator._resume(
         around | {f"model.{name}": value for name, value in state.items()}
     ).load_state(state)

@@ -12,8 +12,6 @@ from swordplay.core.state import add_prefix, strip_prefix
 from swordplay.estimators.classes import OneModelPerClass
 from swordplay.estimators.model import LinearModel, LossName
 
-SCHEDULED = ("threshold", "size", "diameter")
-"""Settings of an engine that every round brings along."""
 KIND = "start of keys"
 """Of the checkpoint."""
 
@@ -60,12 +58,6 @@ def require_start(start: Any, lags: int, loss: LossName) -> tuple[Start, Any]:
         if loss != "logistic"
         else _of_classes(start.model_, start.classes_, lags)
     )
-    fresh = LinearModel(found.models[0].heads.dim, loss=loss, lags=lags)
-    if any(_make(fresh) != _make(one) for one in found.models):
-        raise ValueError(
-            "start was trained by an earlier version whose learners were made differently. Train "
-            "it again."
-        )
     return found, start.classes_ if loss == "logistic" else None
 
 
@@ -121,10 +113,3 @@ def load_start(data: bytes, dim: int, loss: LossName, lags: int, classes: int) -
         models.append(LinearModel(dim, loss=loss, lags=lags))
         models[-1].load_state(strip_prefix(f"class{number}", whole) if number else whole)
     return Start(tuple(models), counts if classes else 0)
-
-
-def _make(model: LinearModel) -> dict[str, float]:
-    """Settings of an engine that tell one make from another."""
-    state = model.engine.compact_state()
-    every = dict(zip(state["setting_names"].split(), state["settings"].tolist(), strict=True))
-    return {name: value for name, value in every.items() if name not in SCHEDULED}

@@ -24,19 +24,17 @@ from swordplay.late.blocks import Kept, Run, kept_of
 FEWEST = 1_000
 """Answers that a model has learned before it is worth keeping as it is."""
 STAKE = 0.25
-"""How keen the model that goes on learning is on its share (see docs/theory.md)."""
+"""Factor of the share of the model that goes on learning (see docs/theory.md)."""
 PRIOR = 0.1
-"""Its weight at first among two under exponential weights: in files of before its share was
-learned by slopes,
-"""
+"""Prior weight of the model that goes on learning, when two are compared by exponential weights."""
 LEAST = 0.001
-"""and when the frozen one is let go: if it had less than this."""
+"""The frozen model is dropped when exponential weights would give it less than this."""
 RATE = 2.0 * math.log(1.0 / PRIOR)
-"""Numerator of the squared learning rate."""
+"""Numerator of the squared learning rate of these weights."""
 LET_GO = math.log((1.0 - LEAST) / LEAST * (1.0 - PRIOR) / PRIOR)
-"""Minus the exponent at which that happens."""
-TINY, MOST_POWER, MOST_SQUARE = 1e-15, 500.0, 50.0
-"""Probabilities whose logarithms are taken, and exponents, do not pass these."""
+"""Minus the exponent at which the frozen model is dropped."""
+MOST_SQUARE = 50.0
+"""Largest exponent in a share."""
 SUM = 1e300
 """Sums over all answers lie below."""
 
@@ -57,8 +55,7 @@ class Anchor:
         losses that come late (docs/theory.md).
     pull, spread
         Sum of minus half the slopes of the losses in the share of the model, and of (1 + 2 m) times
-        their squares. None where the share follows exponential weights, as it did in files of
-        before.
+        their squares.
     """
 
     def __init__(
@@ -67,7 +64,7 @@ class Anchor:
         told: int,
         lead: float = 0.0,
         energy: float = 0.0,
-        pull: float | None = 0.0,
+        pull: float = 0.0,
         spread: float = 0.0,
     ) -> None:
         self.asks, self.told, self.lead, self.energy, self.pull, self.spread = (
@@ -88,21 +85,11 @@ class Anchor:
     def share(self) -> float:
         r"""Of the say: :math:`1 - \min(1, \epsilon x e^{x^2/2})` with :math:`x = pull /
         \sqrt{spread}`, all of it below 0.
-
-        Of files of before, :math:`(1 - p) / (1 - p + p e^{-\eta\, lead})` with :math:`\eta =
-        \sqrt{2 \ln(1/p) / energy}`.
         """
-        if self.pull is not None:
-            if self.pull <= 0.0 or not self.spread:
-                return 1.0
-            ahead = self.pull / math.sqrt(self.spread)
-            return 1.0 - min(1.0, STAKE * ahead * math.exp(min(0.5 * ahead * ahead, MOST_SQUARE)))
-        if not self.energy:
-            return 1.0 - PRIOR
-        power = self.lead * math.sqrt(RATE / self.energy)
-        return (1.0 - PRIOR) / (
-            1.0 - PRIOR + PRIOR * math.exp(-max(-MOST_POWER, min(power, MOST_POWER)))
-        )
+        if self.pull <= 0.0 or not self.spread:
+            return 1.0
+        ahead = self.pull / math.sqrt(self.spread)
+        return 1.0 - min(1.0, STAKE * ahead * math.exp(min(0.5 * ahead * ahead, MOST_SQUARE)))
 
     def say(self, asks: Askable, rows: Sequence[Any], numbers: Matrix, own: Matrix) -> Matrix:
         """What was predicted of rows by the model as it was, beside its ``own`` answers now,
@@ -120,18 +107,11 @@ class Anchor:
         return answer
 
     def mixed(self, own: Matrix, frozen: Matrix) -> Matrix:
-        """Both together: their mean; in files of before that of the logarithms of probabilities."""
-        share = self.share
-        if not self.asks.of_classes:
-            return (1.0 - share) * own + share * frozen
-        if self.pull is not None:
-            both = (1.0 - share) * own + share * frozen
-            return np.asarray(both / both.sum(axis=1, keepdims=True))
-        logs = (1.0 - share) * np.log(np.maximum(own, TINY)) + share * np.log(
-            np.maximum(frozen, TINY)
-        )
-        chances = np.exp(logs - logs.max(axis=1, keepdims=True))
-        return np.asarray(chances / chances.sum(axis=1, keepdims=True))
+        """Weighted mean of both predictions; probabilities are normalised."""
+        both = (1.0 - self.share) * own + self.share * frozen
+        if self.asks.of_classes:
+            both = both / both.sum(axis=1, keepdims=True)
+        return np.asarray(both)
 
     def judge(self, judged: Matrix, late: Vector) -> bool:
         """Weigh anew by answers (see :func:`_judged`), one after the other.
@@ -143,19 +123,22 @@ class Anchor:
         if ((lead < 0.0) & (lead * lead * RATE > LET_GO * LET_GO * energy)).any():
             return False
         self.lead, self.energy = max(-SUM, min(float(lead[-1]), SUM)), min(float(energy[-1]), SUM)
-        if self.pull is not None:
-            pull, spread = (
-                _summed(self.pull, slope)[-1],
-                _summed(self.spread, (1.0 + 2.0 * late) * slope * slope)[-1],
-            )
-            self.pull, self.spread = max(-SUM, min(float(pull), SUM)), min(float(spread), SUM)
+        pull, spread = (
+            _summed(self.pull, slope)[-1],
+            _summed(self.spread, (1.0 + 2.0 * late) * slope * slope)[-1],
+        )
+        self.pull, self.spread = max(-SUM, min(float(pull), SUM)), min(float(spread), SUM)
         return True
 
     def state(self) -> State:
         """All of it."""
-        numbers: State = {"told": self.told, "lead": self.lead, "energy": self.energy}
-        if self.pull is not None:
-            numbers |= {"pull": self.pull, "spread": self.spread}
+        numbers: State = {
+            "told": self.told,
+            "lead": self.lead,
+            "energy": self.energy,
+            "pull": self.pull,
+            "spread": self.spread,
+        }
         return (
             numbers
             | add_prefix("model", self.asks.estimator.state())
@@ -174,8 +157,6 @@ class Anchor:
         if not set(asks.labels) <= set(like.labels):
             raise ValueError("the model as it was knows labels that it does not know now.")
         known = int(saved["told"]), float(saved["lead"]), float(saved["energy"])
-        if "pull" not in saved:  # of a file of before
-            return cls(asks, *known, pull=None)
         check("anchor.pull", saved["pull"], Field(-SUM, SUM))
         check("anchor.spread", saved["spread"], Field(0.0, SUM))
         return cls(asks, *known, float(saved["pull"]), float(saved["spread"]))
@@ -244,11 +225,9 @@ class Anchors:
 
     @classmethod
     def of_state(cls, saved: Mapping[str, Any], like: Askable) -> Anchors:
-        """What was saved, checked; files of before there were anchors have none."""
+        """What was saved, checked."""
         anchor = strip_prefix("anchor", saved)
-        return cls(
-            Anchor.of_state(anchor, like) if anchor else None, bool(saved.get("anchored", False))
-        )
+        return cls(Anchor.of_state(anchor, like) if anchor else None, bool(saved["anchored"]))
 
 
 def _summed(before: float, more: Vector) -> Vector:

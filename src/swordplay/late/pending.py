@@ -267,20 +267,12 @@ class Pending:
             raise ValueError(
                 f"pending.told must have shape ({len(ids)},), got {told.shape}. {DAMAGED}"
             )
-        sides = (
-            [None] * len(ids)
-            if "sided" not in saved
-            else sides_of(saved, chances, model.of_classes)
-        )  # of an earlier file
-        notes = [NOTHING] * len(ids)  # of files before there were any
-        if "noted" in saved:
-            notes = parts("notes", saved["notes"], saved["noted"], len(ids), 1, Field(-SAID, SAID))
-            last = [
-                one[1] for one in notes if model.of_classes and len(one) == NOTED
-            ]  # labels by their place
-            check(
-                "pending.notes, last labels", last, Field(-1.0, len(model.labels) - 1.0, whole=True)
-            )
+        sides = sides_of(saved, chances, model.of_classes)
+        notes = parts("notes", saved["notes"], saved["noted"], len(ids), 1, Field(-SAID, SAID))
+        last = [
+            one[1] for one in notes if model.of_classes and len(one) == NOTED
+        ]  # labels by their place
+        check("pending.notes, last labels", last, Field(-1.0, len(model.labels) - 1.0, whole=True))
         labels, pending = model.labels, cls()
         if max(map(len, chances), default=0) > len(labels):
             raise ValueError(

@@ -30,18 +30,12 @@ def fingerprint(row: dict[str, Any]) -> str:
 
 
 def fingerprints(rows: PlainRows) -> Prints:
-    """Of all rows of a table: the same for the same names with the same numbers, in whatever
-    order the names come.
-    """
+    """Hashes of the rows of a table; the order of the names does not matter."""
     order = sorted(range(len(rows.names)), key=rows.names.__getitem__)
-    return mixed(PlainRows([rows.names[k] for k in order], rows.values[:, order]))
-
-
-def mixed(rows: PlainRows) -> Prints:
-    """The same for the same names in the same order."""
-    names = hashlib.blake2b("\0".join(rows.names).encode("utf-8"), digest_size=8).digest()
+    sorted_names = "\0".join(rows.names[k] for k in order)
+    names = hashlib.blake2b(sorted_names.encode("utf-8"), digest_size=8).digest()
     prints = np.full(len(rows), int.from_bytes(names, "little"), dtype=np.uint64)
-    for column in np.ascontiguousarray(rows.values.T).view(np.uint64):
+    for column in np.ascontiguousarray(rows.values[:, order].T).view(np.uint64):
         prints ^= column
         prints *= FACTOR  # modulo 2^64
         prints ^= prints >> HALF
@@ -58,9 +52,7 @@ def is_same(known: Print, row: dict[str, Any]) -> bool:
         values = np.array([list(map(float, row.values()))])
     except OverflowError:
         return False
-    table = PlainRows(list(row), values)
-    # Rows of files of before were known by their names as they stood.
-    return known in (int(fingerprints(table)[0]), int(mixed(table)[0]))
+    return known == int(fingerprints(PlainRows(list(row), values))[0])
 
 
 def is_print(value: Any) -> bool:
