@@ -17,9 +17,8 @@ from swordplay.serving.models import Models
 from swordplay.sklearn import SwordClassifier, SwordRegressor
 from swordplay.tracking import Settings, trackers
 from swordplay.tracking.packing import pack, unpack
-from swordplay.tracking.parts import is_part
 from swordplay.tracking.rungs import COUNT, Rungs
-from swordplay.tracking.steps import Steps
+from swordplay.tracking.series_detection import is_part
 from swordplay.tracking.totals import Totals
 from tracking.test_bulk import table
 
@@ -131,20 +130,6 @@ def test_sums_that_no_game_leads_to(meta, entry, place, value):
     changed[place] = value
     with pytest.raises(ValueError, match=rf"state\['{entry}'\] must hold"):
         fresh.load_state(good | {entry: changed})
-
-
-STEPS = [3, 2, 0, 0, 5.0, 0.0, 4.0, 9, 1.0, 9.0, "mark"]
-
-
-@pytest.mark.parametrize(
-    ("place", "value"),
-    [(0, []), (0, 3.0), (6, [[]]), (4, None), (7, 2**63), (7, "9"), (8, None), (10, 1)],
-)
-def test_steps_of_time(place, value):
-    Steps.resumed({"steps": json.dumps(STEPS)})
-    changed = [*STEPS[:place], value, *STEPS[place + 1 :]]
-    with pytest.raises(ValueError, match=r"order\.steps|last of the dates"):
-        Steps.resumed({"steps": json.dumps(changed)})
 
 
 STATES = [

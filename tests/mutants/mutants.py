@@ -179,7 +179,7 @@ MUTANTS = [
     *_in(
         "tracking/stretches.py",
         ("tests/tracking/test_course.py::test_a_grid_counts_as_one_does_row_by_row",),
-        ("max(room_for(self.width), self.closed + 1)", "room_for(self.width)"),
+        ("room_for(self.width) - self.closed)", "room_for(self.width))"),
     ),
     *_in(
         "tracking/course.py",
@@ -676,7 +676,15 @@ MUTANTS = [
         ("not fits_json(known, [OneOf(LABELS[kind])])", "False"),
     ),
     *_in(
-        "tracking/parts.py",
+        "tracking/date_order.py",
+        ("tests/tracking/test_date_order.py",),
+        ("        ways[self.starts] = 0\n", ""),
+        ("np.concatenate([[self.last], times[:-1]])", "np.concatenate([times[:1], times[:-1]])"),
+        ("self.downs >= MANY_SHARE * rows", "self.downs >= 4 * MANY_SHARE * rows"),
+        (", rows.slice(0, HEAD_ROWS)", ", rows"),
+    ),
+    *_in(
+        "tracking/series_detection.py",
         (f"{FOUND}::test_the_first_of_all_dates_is_a_date",),
         (
             "np.concatenate([[True], times[1:] != times[:-1]])",

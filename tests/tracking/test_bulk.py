@@ -13,7 +13,7 @@ from swordplay.intervals import SwordIntervals
 from swordplay.keyed import playing
 from swordplay.keyed.group import Group
 from swordplay.keyed.record import Form
-from swordplay.tracking import bulk, bulk_kernel, steps, trackers
+from swordplay.tracking import bulk, bulk_kernel, trackers
 from swordplay.tracking.band import judged
 from swordplay.tracking.bulk import BulkTracker, fits
 from swordplay.tracking.keyed import KeyedTracker
@@ -147,12 +147,6 @@ def test_dates_are_columns_and_tell_the_order_within_each_key(gaps):
     each, expected = tracked(each, batch, [500])
     assert said.column("prediction").equals(expected.column("prediction"))
     assert said.column("day").equals(expected.column("day"))
-    (mine,), theirs = (
-        bulk.dated.steps.values(),
-        steps.moves([one.order.clocks["day"] for one in each.trackers.values()]),
-    )
-    assert mine.moves()._asdict() == pytest.approx(theirs._asdict(), rel=1e-12)
-    assert theirs.copies > 5
     assert bulk.remarks() == each.remarks() != ()
 
 
@@ -225,8 +219,7 @@ def test_damaged_states_are_refused():
         "rows": -1,
         "bulk.bands.records": saved["bulk.bands.records"][1:],
         "bulk.bands.figures": -saved["bulk.bands.figures"] - 1.0,
-        "bulk.clocks.0.counts": -saved["bulk.clocks.0.counts"] - 1,
-        "bulk.clocks.0.last": saved["bulk.clocks.0.last"].astype(float),
+        "order": "{}",
     }
     for name, value in bad.items():
         with pytest.raises(ValueError, match=r"."):

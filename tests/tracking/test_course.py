@@ -156,7 +156,6 @@ def naive(width, closed, opened, rows):
         Grid(16, 0, 0),
         Grid(16, 250, 7),
         Grid(32, 255, 31),
-        Grid(16, 700, 0),
         Grid(256, 511, 3),
         Grid(2, 3, 1),
     ],
@@ -215,22 +214,6 @@ def test_short_runs_have_fewer_stretches():
     widths = {width: room_for(width) for width in (16, 32, 128, 256, 512, 1024)}
     assert widths == {16: 256, 32: 256, 128: 256, 256: 512, 512: 1024, 1024: 1024}
     assert (FEW, MOST) == (256, 1024)
-
-
-def test_a_run_of_before_with_many_short_stretches_goes_on():
-    """As it was saved when every run had room for MOST stretches."""
-    losses = np.random.default_rng(2).exponential(size=20 * FIRST_WIDTH)
-    recorder = Recorder(NAMES, ("fourfold",), 2)
-    recorder.closed = 700
-    recorder.effective[:700] = FIRST_WIDTH * np.arange(1.0, 701.0)
-    recorder.errors[:700] = 1.0
-    recorder.moments = [None] * 701
-    added = recorded(losses, recorder=recorder)
-    assert added.rows == 720 * FIRST_WIDTH
-    assert (added.width, added.closed, added.open) == (4 * FIRST_WIDTH, 180, 0)
-    np.testing.assert_array_equal(added.effective[:175], 4.0 * FIRST_WIDTH * np.arange(1.0, 176.0))
-    assert added.errors[:176, 0].tolist()[:175] == [4.0] * 175
-    assert added.errors[:180, 0].sum() == pytest.approx(700.0 + losses.sum(), rel=ROUNDING)
 
 
 def test_memory_is_bounded():

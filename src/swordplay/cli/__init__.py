@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from swordplay.core import extras
 
-EXTRA = ("click", "rich", "matplotlib", "pyarrow", "vl_convert")
+EXTRA = ("click", "rich", "pyarrow", "vl_convert")
 """What the commands are made with; the library itself never imports it."""
 
 

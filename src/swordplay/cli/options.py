@@ -128,8 +128,7 @@ def figure_path(context: click.Context, option: click.Parameter, value: str | No
     path = Path(value)
     if path.suffix.lower() not in SUFFIXES:
         raise click.BadParameter(f"must end in {' or '.join(SUFFIXES)}, got {value!r}.")
-    if importlib.util.find_spec("matplotlib") is None:
-        raise click.BadParameter(f"needs matplotlib. Install it with: {extras.pip_command('cli')}")
+    _require_vl_convert()
     try_to_write(path)
     return path
 
@@ -139,12 +138,17 @@ def report_path(context: click.Context, option: click.Parameter, value: str | No
     if value is not None:
         if Path(value).suffix.lower() not in (".html", ".htm"):
             raise click.BadParameter(f"must end in .html, got {value!r}.")
-        if importlib.util.find_spec("vl_convert") is None:
-            raise click.BadParameter(
-                f"needs vl-convert-python. Install it with: {extras.pip_command('cli')}"
-            )
+        _require_vl_convert()
         try_to_write(Path(value))
     return value
+
+
+def _require_vl_convert() -> None:
+    """Raise a usage error unless the package that draws charts is installed."""
+    if importlib.util.find_spec("vl_convert") is None:
+        raise click.BadParameter(
+            f"needs vl-convert-python. Install it with: {extras.pip_command('cli')}"
+        )
 
 
 def try_to_write(path: Path) -> None:

@@ -1,6 +1,6 @@
 """Reports: what happened, made visible.
 
-Pages need vl-convert-python, figures matplotlib: the extra ``cli``.
+Pages and figures need vl-convert-python: the extra ``cli``.
 
 A page is made of sections, which each command adds its own to: ``write(Page(title, facts,
 sections), path)``.

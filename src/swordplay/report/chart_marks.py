@@ -11,7 +11,6 @@ import numpy as np
 
 from swordplay.core.types import Vector
 from swordplay.report.axes import Axis
-from swordplay.report.figures import spread
 
 Spec = dict[str, Any]
 
@@ -158,6 +157,36 @@ def end_labels(lines: Sequence[Line], y: Axis, height: int) -> list[Spec]:
         }
         for place, line in zip(heights, (lines[k] for _, k in ends), strict=True)
     ]
+
+
+def spread(heights: Sequence[float], gap: float) -> list[float]:
+    """Move ascending heights as little as possible so that neighbours are ``gap`` apart or more.
+
+    Neighbours that would touch become a block around the mean of what they asked for; blocks that
+    touch are merged.
+
+    >>> [round(height, 3) for height in spread([0.0, 0.01, 0.5], gap=0.1)]
+    [-0.045, 0.055, 0.5]
+    """
+    blocks: list[list[float]] = []
+    for height in heights:
+        blocks.append([height])
+        while (
+            len(blocks) > 1
+            and _centre(blocks[-1]) - _centre(blocks[-2])
+            < gap * (len(blocks[-1]) + len(blocks[-2])) / 2
+        ):
+            last = blocks.pop()
+            blocks[-1] += last
+    return [
+        _centre(block) + gap * (i - (len(block) - 1) / 2)
+        for block in blocks
+        for i in range(len(block))
+    ]
+
+
+def _centre(block: Sequence[float]) -> float:
+    return sum(block) / len(block)
 
 
 def label_marks() -> Spec:

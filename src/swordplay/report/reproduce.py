@@ -9,9 +9,18 @@ import numpy as np
 from swordplay.report import words
 from swordplay.report.axes import Axis, powers, tens
 from swordplay.report.charts import Chart, Line, chart
-from swordplay.report.figures import PANELS, TITLES
 from swordplay.report.page import Block, Pair, Section, Table, Text
-from swordplay.theory.reproduce import INSTANCES, Row
+from swordplay.theory.reproduce import INSTANCES, Row, Tuning
+
+PANELS: tuple[tuple[str, tuple[Tuning, ...]], ...] = (
+    ("the paper's fixed rates", ("paper", "baseline")),
+    ("rates that tune themselves", ("self-confident", "none", "baseline")),
+)
+"""The charts of each instance: how learners are tuned, in words and as ``Row.tuning``."""
+TITLES = {
+    "gradual": "Instance 1: gradients hardly vary",
+    "alternating": "Instance 2: comparators lose nothing",
+}
 
 COLOURS = {
     "Ader": "naive",
@@ -55,7 +64,8 @@ def reproduce_section(rows: Sequence[Row]) -> Section:
             blocks += [
                 Pair(
                     tuple(
-                        _panel(here, tuned, tunings, TITLES[instance]) for tuned, tunings in PANELS
+                        regret_chart(here, tuned, tunings, TITLES[instance])
+                        for tuned, tunings in PANELS
                     )
                 ),
                 _table(here, instance),
@@ -70,8 +80,18 @@ def reproduce_section(rows: Sequence[Row]) -> Section:
     return Section("The paper's experiment, played again", tuple(blocks))
 
 
-def _panel(rows: Sequence[Row], tuned: str, tunings: Sequence[str], title: str) -> Chart:
-    """Lines of the learners that are tuned in one way."""
+def regret_chart(rows: Sequence[Row], tuned: str, tunings: Sequence[str], title: str = "") -> Chart:
+    """Draw regret against the horizon for the learners that are tuned in one way.
+
+    Parameters
+    ----------
+    rows
+        Of one instance.
+    tuned, tunings
+        An entry of :data:`PANELS`.
+    title
+        Above the chart.
+    """
     rounds = sorted({row.rounds for row in rows})
     lines = []
     for learner, colour in COLOURS.items():

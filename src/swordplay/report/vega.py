@@ -67,6 +67,11 @@ def still(spec: Mapping[str, Any], name: str) -> str:
     return CLIP.sub(lambda path: f"{name}-clip{numbers[path[0]]}", picture)
 
 
+def png(spec: Mapping[str, Any]) -> bytes:
+    """Draw a figure as PNG, with two pixels for each CSS pixel."""
+    return bytes(_package().vega_to_png(dict(spec), scale=2))
+
+
 def _cache_folder() -> Path | None:
     """Return the user's cache folder for scripts; None if the environment names none."""
     # The XDG base directory specification says that relative paths are to be ignored.

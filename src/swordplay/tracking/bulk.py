@@ -29,12 +29,11 @@ from swordplay.tables.encoder import Encoder
 from swordplay.tracking import keyed_story
 from swordplay.tracking.band import FIGURES
 from swordplay.tracking.bulk_bands import BulkBands
-from swordplay.tracking.bulk_clocks import BulkClocks
 from swordplay.tracking.bulk_state import read, written
+from swordplay.tracking.date_order import OrderRemark
 from swordplay.tracking.keyed import KeyedTracker
 from swordplay.tracking.keyed_story import Key, KeyedStory, Lines
 from swordplay.tracking.known_keys import KnownKeys
-from swordplay.tracking.order import Remark
 from swordplay.tracking.story import Intervals, Task
 from swordplay.tracking.telling import intervals_of
 from swordplay.tracking.tracker import Tracked
@@ -91,7 +90,7 @@ class BulkTracker:
             like.kind,
             like.plans,
         )
-        self.fields, self.clocks, self.predictions = like.fields, like.clocks, like.predictions
+        self.fields, self.predictions = like.fields, like.predictions
         self.encoder = Encoder(like.plans, 0, False)
         """One for all keys: numbers need no categories of their own.
 
@@ -106,7 +105,6 @@ class BulkTracker:
         self.bands = (
             None if like.settings.level is None else BulkBands(like.settings.level, threads)
         )
-        self.dated = BulkClocks(like.clocks)
         self.last_targets, self.totals = Growing(np.empty(0)), Growing(np.empty(0))
         self.counts, self.sums = Growing(np.empty(0, dtype=np.int64)), Growing(np.empty((0, 3)))
         self._room = np.empty((0, self.encoder.width))
@@ -166,7 +164,6 @@ class BulkTracker:
         rows, whose = self._encoded(batch), self._numbers(batch)
         by_key = self._by_key(whose)
         said, known, scored, bounds = self._play(whose, by_key, rows, targets)
-        self.dated.add(batch, whose, by_key, self.settings.key)
         errors = np.where(scored, (said - targets) ** 2, 0.0)
         running = self.predictions.running(errors, scored)
         columns = [
@@ -239,7 +236,6 @@ class BulkTracker:
         new = len(self.group.places) - len(self.counts)
         for each in (self.last_targets, self.totals, self.counts, self.sums):
             each.join_alike(new, 0)
-        self.dated.join(new)
         if self.bands:
             self.bands.join(new)
         return numbers
@@ -299,9 +295,9 @@ class BulkTracker:
 
     # ------------------------------------------------------------------ what there is to tell
 
-    def remarks(self) -> tuple[Remark, ...]:
-        """What the order of the rows within the keys calls for."""
-        return self.dated.remarks()
+    def remarks(self) -> tuple[OrderRemark, ...]:
+        """Return the remarks on the order of the first rows within the keys."""
+        return self.like.remarks()
 
     @property
     def trackers(self) -> list[Key]:

@@ -48,7 +48,6 @@ def written(tracker: BulkTracker) -> State:
                 "totals": tracker.totals.all.copy(),
                 "counts": tracker.counts.all.copy(),
                 "sums": tracker.sums.all.copy(),
-                **add_prefix("clocks", tracker.dated.state()),
                 **({} if tracker.bands is None else add_prefix("bands", tracker.bands.state())),
             },
         ),
@@ -87,7 +86,6 @@ def read(tracker: BulkTracker, saved: Mapping[str, Any]) -> None:
         room.join(values.astype(room.all.dtype))
     if (np.abs(tracker.totals.all) > LARGEST * tracker.counts.all * (1.0 + SLACK)).any():
         raise damaged("the totals of the keys are more than their rows can have")
-    tracker.dated.load_state(strip_prefix("clocks", bulk), len(keys))
     if tracker.bands is not None:
         tracker.bands.load_state(strip_prefix("bands", bulk), len(keys))
     for name in COUNTS:

@@ -257,12 +257,12 @@ class Asking:
         return self._model.predict(rows, following)
 
     def state(self) -> State:
-        """What the next row needs; nothing where it follows."""
-        return {"apart": True} if self.apart else {}
+        """Return what the next row needs."""
+        return {"apart": self.apart}
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Go on from a saved state."""
-        self.apart = bool(saved.get("apart", False))
+        self.apart = bool(saved["apart"])
 
 
 def interleaved(

@@ -24,7 +24,7 @@ from swordplay.tracking.looks import POOL, Look, Sample
 from swordplay.tracking.ranges import SHARE, SUM, TIME, TOTAL, VAST
 from swordplay.tracking.rungs import COUNT, STEP_SIZES, Places
 from swordplay.tracking.story import Course, Moment
-from swordplay.tracking.stretches import EVERY, FIRST_WIDTH, MOST, Grid, is_full
+from swordplay.tracking.stretches import EVERY, FIRST_WIDTH, MOST, Grid, is_full, room_for
 
 MOST_MOMENTS = 20
 NEIGHBOURHOOD = 1.0 / 200.0
@@ -330,7 +330,7 @@ class Recorder:
         check("recorder.width", self.width, Field(FIRST_WIDTH, ROWS.high, whole=True))
         if self.width % FIRST_WIDTH or (self.width // FIRST_WIDTH).bit_count() != 1:
             raise damaged(f"recorder.width is {self.width}")
-        check("recorder.closed", self.closed, Field(0, MOST - 1, whole=True))
+        check("recorder.closed", self.closed, Field(0, room_for(self.width) - 1, whole=True))
         check("recorder.open", self.open, Field(0, self.width - 1, whole=True))
         stop = self.closed + 1
         for name in ARRAYS:

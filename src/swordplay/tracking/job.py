@@ -306,34 +306,27 @@ def _plain(settings: Settings) -> dict[str, Any]:
 
 def _compare(before: Mapping[str, Any], now: Mapping[str, Any], path: str) -> None:
     for option, value in now.items():
-        if (
-            option == "--on-bad" and value == "skip"
-        ):  # whoever was stopped by a bad row may leave it out from now on
+        # A run that a bad row has stopped may leave bad rows out from now on.
+        if option == "--on-bad" and value == "skip":
             continue
-        if _unsaid(before.get(option)) != _unsaid(value):
+        if _or_none(before[option]) != _or_none(value):
             raise TrackingError(
-                f"the state {path} was saved with {_said(option, before.get(option))}, and now it "
-                f"is {_said(option, value)}. "
-                "Repeat the options of the first run, give another --state, or begin anew with "
-                "--force."
+                f"the state {path} was saved with {_said(option, before[option])}, and now it is "
+                f"{_said(option, value)}. Repeat the options of the first run, give another "
+                "--state, or begin anew with --force."
             )
 
 
-def _unsaid(value: Any) -> Any:
-    """A value of an option.
-
-    None for one that names nothing, which a state of an older version does not know.
-    """
-    return (
-        None if value is False or value in ([], {}) else value
-    )  # 0 equals False, and is no such value
+def _or_none(value: Any) -> Any:
+    """Return the value of an option, or None if it names nothing, as ``[]`` and False do."""
+    return None if value is False or value in ([], {}) else value  # 0 is a value
 
 
 def _said(option: str, value: Any) -> str:
     """An option as it is typed."""
     if option == "--curves" and value is None:  # unlike others: not to type it is to have some
         return "--curves none"
-    if _unsaid(value) is None:
+    if _or_none(value) is None:
         return f"no {option}"
     if value is True:
         return option

@@ -21,14 +21,13 @@ from swordplay.tables.column_plans import EMPTY, Plan, check_plans, plan
 from swordplay.tables.encoder import Encoder
 from swordplay.tables.errors import nearest
 from swordplay.tracking import carried, keyed_story
+from swordplay.tracking.date_order import OrderRemark, from_json, order_remarks, to_json
 from swordplay.tracking.errors import TrackingError
 from swordplay.tracking.keyed_story import Key, KeyedStory, Lines
 from swordplay.tracking.known_keys import read_keys
-from swordplay.tracking.order import OrderWatch, Remark, check_clocks, told
 from swordplay.tracking.packing import pack, unpack
 from swordplay.tracking.predictions import Predictions
 from swordplay.tracking.settings import Settings
-from swordplay.tracking.steps import Steps, moves
 from swordplay.tracking.story import Intervals, Task
 from swordplay.tracking.task import Recognised, check_classes, read_task, recognise
 from swordplay.tracking.tracker import Tracked, Tracker, check_sizes
@@ -57,8 +56,8 @@ class KeyedTracker:
         What to make of each column.
     fields
         The columns that predictions carry: those of the key, and others.
-    clocks
-        Columns of dates by which the order of the rows of each key is judged.
+    order
+        The remarks on the order of the first rows, within each key.
     """
 
     def __init__(
@@ -68,14 +67,14 @@ class KeyedTracker:
         kind: str,
         plans: tuple[Plan, ...],
         fields: tuple[Any, ...],
-        clocks: tuple[str, ...],
+        order: tuple[OrderRemark, ...],
     ) -> None:
-        self.settings, self.recognised, self.kind, self.fields, self.clocks = (
+        self.settings, self.recognised, self.kind, self.fields, self.order = (
             settings,
             recognised,
             kind,
             fields,
-            clocks,
+            order,
         )
         self.plans = plans
         self.trackers: dict[Key, Tracker] = {}
@@ -96,9 +95,7 @@ class KeyedTracker:
         encoder = Encoder(
             self.plans, self.settings.columns_of_lags, of_classes, self.settings.target
         )
-        tracker = Tracker(self.settings, self.recognised, self.kind, encoder)
-        tracker.order.clocks = {name: Steps() for name in self.clocks}
-        return tracker
+        return Tracker(self.settings, self.recognised, self.kind, encoder)
 
     @classmethod
     def begin(cls, settings: Settings, head: Any) -> Self:
@@ -139,12 +136,11 @@ class KeyedTracker:
         plans = tuple(
             Plan(one.name, "left out", WHY) if one.name in settings.key else one for one in found
         )
-        watch = OrderWatch(keyed=True)
-        watch.begin(head, settings.target)
         keys = carried.carried(head, settings.target, settings.key)
         beside = carried.carried(head, settings.target, settings.id)
         fields = (*keys, *(field for field in beside if field.name not in settings.key))
-        return cls(settings, recognised, str(target.type), plans, fields, tuple(watch.clocks))
+        order = order_remarks(head, settings.target, settings.key)
+        return cls(settings, recognised, str(target.type), plans, fields, order)
 
     @property
     def encoder(self) -> Encoder:
@@ -282,14 +278,9 @@ class KeyedTracker:
 
     # ------------------------------------------------------------------ what there is to tell
 
-    def remarks(self) -> tuple[Remark, ...]:
-        """What the order of the rows within the keys calls for."""
-        if not self.clocks:
-            return ()
-        watched = [tracker.order.clocks for tracker in self.trackers.values()]
-        every = [moves([clocks[name] for clocks in watched]) for name in self.clocks]
-        ordered = any(one.in_order for one in every[1:])
-        return told(self.clocks[0], every[0], None, ordered=ordered, within=" within a key")
+    def remarks(self) -> tuple[OrderRemark, ...]:
+        """Return the remarks on the order of the first rows within the keys."""
+        return self.order
 
     def lines(self) -> Lines:
         """How every key went that has a prediction."""
@@ -318,7 +309,7 @@ class KeyedTracker:
             "keys": json.dumps(list(self.trackers)),
             "classes": json.dumps(list(self.classes)),
             "fields": carried.text(self.fields),
-            "clocks": json.dumps(self.clocks),
+            "order": to_json(self.order),
             "settings": json.dumps(self.settings),
             "recognised": json.dumps(self.recognised),
             "kind": self.kind,
@@ -332,12 +323,12 @@ class KeyedTracker:
         recognised = read_task(saved["recognised"], saved["kind"])
         plans = tuple(Plan(*one) for one in json.loads(saved["encoder.plans"]))
         check_plans(plans)
-        fields, clocks = carried.read(saved["fields"]), json.loads(saved["clocks"])
+        fields = carried.read(saved["fields"])
         carried.check_fields(fields, plans)
-        check_clocks(dict.fromkeys(clocks), plans)
         check_sizes(saved, len(plans), settings.columns_of_lags)
         settings = settings._replace(key=tuple(settings.key))
-        keyed = cls(settings, recognised, saved["kind"], plans, fields, tuple(clocks))
+        order = from_json(saved["order"])
+        keyed = cls(settings, recognised, saved["kind"], plans, fields, order)
         keyed.predictions.load_state(strip_prefix("predictions", saved))
         keyed.predictions.check(recognised.of_classes)
         keys = read_keys(saved["keys"], settings.key, MOST_KEYS, fields)
@@ -358,7 +349,6 @@ class KeyedTracker:
         same = (
             json.dumps(tracker.settings) == json.dumps(self.settings)
             and (tracker.recognised.task, tracker.kind) == (self.recognised.task, self.kind)
-            and list(tracker.order.clocks) == list(self.clocks)
             and not tracker.predictions.carried
         )
         if not same:

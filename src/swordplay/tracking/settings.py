@@ -69,9 +69,7 @@ class Settings(NamedTuple):
     None for no intervals.
     """
     curves: str | None = None
-    """``"auto"`` for second-order experts beside the first-order ones.
-
-    None for none, as in older states.
+    """``"auto"`` or ``"rich"`` for second-order experts beside the first-order ones; None for none.
     """
 
     @classmethod

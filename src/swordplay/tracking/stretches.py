@@ -47,7 +47,7 @@ class Grid(NamedTuple):
         """
         if self.open or rows < self.width:
             return min(self.width - self.open, rows)
-        return min(rows // self.width, self._merging - self.closed) * self.width
+        return min(rows // self.width, room_for(self.width) - self.closed) * self.width
 
     def after(self, rows: int) -> Self:
         """The same so many rows later."""
@@ -67,24 +67,16 @@ class Grid(NamedTuple):
             closed, width = closed // 2, 2 * width
         return type(self)(width, closed, left)
 
-    @property
-    def _merging(self) -> int:
-        """Stretches that are closed when neighbours are merged next."""
-        pairs = 2 * EVERY
-        return -(-max(room_for(self.width), self.closed + 1) // pairs) * pairs
-
 
 def room_for(width: int) -> int:
-    """How many stretches of a width there may be: the wider they are, the less a look at the
-    learner costs a row.
+    """Return how many stretches of a width there may be: fewer if they are short.
+
+    Looking at the learner at the end of a short stretch takes longer than learning its rows. All
+    results are multiples of ``2 * EVERY``: coefficients are merged in pairs, too.
     """
     return min(MOST, max(FEW, 2 * width))
 
 
 def is_full(width: int, closed: int) -> bool:
-    """Whether neighbours are to be merged.
-
-    Looks at the coefficients are merged in pairs, too, so the stretches up to the last look have to
-    be.
-    """
-    return closed >= room_for(width) and not closed % (2 * EVERY)
+    """Whether there is no room for another stretch, so that neighbours are merged."""
+    return closed >= room_for(width)

@@ -25,9 +25,9 @@ from swordplay.tracking.classes import ClassContestants
 from swordplay.tracking.clock import time_column
 from swordplay.tracking.contestants import Contestants
 from swordplay.tracking.course import Recorder
+from swordplay.tracking.date_order import DateOrder, OrderRemark
 from swordplay.tracking.lags import Lags
 from swordplay.tracking.looks import sample
-from swordplay.tracking.order import OrderWatch, Remark
 from swordplay.tracking.passages import Learnt, Marks, Passage, learn_debut, learn_rows
 from swordplay.tracking.predictions import Page, Predictions, shortened
 from swordplay.tracking.ranges import VALUE
@@ -105,7 +105,7 @@ class Tracker:
         )
         self.marks = Marks(self.recorder)
         self.tally = NO_TALLY if settings.key else Tally(of_classes)
-        self.order = OrderWatch(keyed=bool(settings.key))
+        self.order = DateOrder()
         self.rows = self.unlabelled = self.refused = 0
         """Rows that were tracked, those of them whose target was missing, and rows that could
         not be used.
@@ -140,7 +140,7 @@ class Tracker:
         encoder = Encoder(plans, settings.columns_of_lags, recognised.of_classes, settings.target)
         beside = carried.carried(head, settings.target, settings.id)
         tracker = cls(settings, recognised, str(target.type), encoder, beside)
-        tracker.order.begin(head, settings.target)
+        tracker.order = DateOrder.begin(head, settings.target)
         return tracker
 
     @property
@@ -279,9 +279,9 @@ class Tracker:
 
     # ------------------------------------------------------------------ what there is to tell
 
-    def remarks(self) -> tuple[Remark, ...]:
-        """What the order of the rows so far calls for."""
-        return self.order.remarks()
+    def remarks(self) -> tuple[OrderRemark, ...]:
+        """Return the remarks on the order of the rows so far."""
+        return self.order.remarks(self.rows)
 
     def errors(self) -> tuple[dict[str, float], float]:
         """RMSE or share of mistakes of the learner and of all baselines, and the best single
@@ -364,7 +364,7 @@ class Tracker:
         lags = (codes if of_classes else VALUE)._replace(shape=(settings.columns_of_lags,))
         check("lags", self.lags.recent, lags)
         carried.check_fields(self.predictions.carried, self.encoder.plans)
-        self.order.check(self.encoder.plans, keyed=bool(settings.key))
+        self.order.check(self.encoder.plans)
         classes = 0
         if isinstance(self.contestants, ClassContestants):
             self.contestants.check(self.kind)
@@ -391,5 +391,5 @@ def check_sizes(saved: Mapping[str, Any], width: Any, lags: int) -> None:
 
 
 def _parts(settings: Settings) -> tuple[str, ...]:
-    """The parts of a tracker that have a state; one of many keys keeps no tally."""
-    return tuple(name for name in PARTS if name != "tally" or not settings.key)
+    """Return the parts of a tracker that have a state; one of many keys has no tally or order."""
+    return tuple(name for name in PARTS if name not in ("tally", "order") or not settings.key)

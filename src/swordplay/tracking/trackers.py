@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from swordplay.core.arguments import short_repr
@@ -84,15 +84,14 @@ def check_layout(text: str, tracker: AnyTracker) -> None:
 
 
 def watched_types(tracker: AnyTracker) -> dict[str, tuple[str, ...]]:
-    """Arrow types that columns may have which tell order and series or stand beside predictions."""
+    """Return the columns that are read whether they are features or not, with their Arrow types."""
+    types: dict[str, tuple[str, ...]] = {}
     if isinstance(tracker, KeyedTracker | BulkTracker):
-        clocks, fields = tracker.clocks, tracker.fields
-        series: Iterable[str] = ()
+        fields = tracker.fields
     else:
-        clocks, fields = tuple(tracker.order.clocks), tracker.predictions.carried
-        series = tracker.order.series.names if tracker.order.series else ()
-    types: dict[str, tuple[str, ...]] = dict.fromkeys(series, ("string", "bool", "double"))
-    types |= dict.fromkeys(clocks, ("timestamp", "double"))
+        fields = tracker.predictions.carried
+        if tracker.order.clock:
+            types[tracker.order.clock] = ("timestamp", "double")
     for field in fields:
         kind = arrow_type(field)
         types[field.name] = TEXT_TYPES if kind == "string" else (kind,)

@@ -16,10 +16,10 @@ from swordplay.tables.column_plans import Plan, how_read, plan
 from swordplay.tables.encoder import Encoder, numbers_of
 from swordplay.tables.reading import ReadOptions
 from swordplay.tables.table import HEAD_ROWS
+from swordplay.tracking.date_order import order_remarks
 from swordplay.tracking.errors import TrackingError
 from swordplay.tracking.first_rows import concat_batches
 from swordplay.tracking.lags import Lags
-from swordplay.tracking.order import OrderWatch
 from swordplay.tracking.ordered import AS_IT_IS, Order, ordered
 from swordplay.tracking.settings import Settings
 from swordplay.tracking.task import MOST_CLASSES, Recognised, recognise
@@ -88,10 +88,8 @@ def whole(
             f"{source}: the target {settings.target!r} is missing in all rows. Choose another "
             "column as --target."
         )
-    watch = OrderWatch()
-    watch.begin(known[0], settings.target)
-    watch.add(known[0])
-    remarks = (*read.remarks, *(one.text for one in watch.remarks(key_option=False)))
+    found = order_remarks(known[0], settings.target, key_option=False)
+    remarks = (*read.remarks, *(one.text for one in found))
     return _encoded(head, known[0], settings, remarks, read.refused, len(read.rows) > most)
 
 

@@ -19,10 +19,8 @@ from swordplay.report.page import Text
 from swordplay.tables import open_table
 from swordplay.tracking import Settings, Tracker
 from swordplay.tracking.clock import dates
-from swordplay.tracking.order import OrderWatch
-from swordplay.tracking.parts import is_part
-from swordplay.tracking.series import Series, Together
-from swordplay.tracking.steps import Steps, moves
+from swordplay.tracking.date_order import DatedRows, DateOrder, DateSteps, order_remarks
+from swordplay.tracking.series_detection import SideBySide, is_part, side_by_side
 from tracking.worlds import world
 
 DAY = datetime.datetime(2020, 1, 1)
@@ -49,33 +47,9 @@ def table(when, seed=0, **columns):
     )
 
 
-def watched(batch, sizes=None):
-    """A watch that has seen a table at once, or in batches of these sizes, saved and loaded
-    between them.
-    """
-    watch, first = OrderWatch(), 0
-    watch.begin(batch, "y")
-    for size in sizes or [len(batch)]:
-        watch.add(batch.slice(first, size))
-        first += size
-        if sizes:
-            saved, watch = watch.state(), OrderWatch()
-            watch.load_state(saved)
-    return watch
-
-
 def told(batch):
-    """Kinds and remedies, which do not depend on where batches end; nor does the state."""
-    watch, rng = watched(batch), np.random.default_rng(len(batch))
-    sizes = rng.integers(1, 60, len(batch))
-    sizes = sizes[: int(np.searchsorted(np.cumsum(sizes), len(batch))) + 1].tolist()
-    cut = watched(batch, sizes)
-    state, other = watch.state(), cut.state()
-    assert state.keys() == other.keys()
-    for name, value in state.items():
-        np.testing.assert_array_equal(value, other[name], err_msg=name)
-    assert watch.remarks() == cut.remarks()
-    return [(remark.kind, remark.remedy) for remark in watch.remarks()]
+    """Kinds and remedies of the remarks on a table."""
+    return [(remark.kind, remark.remedy) for remark in order_remarks(batch, "y")]
 
 
 def stacked(count, size=30, step=1):
@@ -104,7 +78,7 @@ def test_newest_first():
     batch = table(days(ROWS)[::-1])
     assert told(batch) == [("newest first", "--reverse")]
     assert (
-        watched(batch).remarks()[0].text
+        order_remarks(batch, "y")[0].text
         == "The newest rows come first: day falls at 100 % of its changes. Give --reverse."
     )
     assert told(taken(batch, range(ROWS)[::-1])) == []
@@ -128,7 +102,7 @@ def test_late_rows_are_said_if_there_are_many(late, rows, expected):
     places = np.arange(rows)
     for k in range(late):
         places[[20 + 5 * k, 21 + 5 * k]] = places[[21 + 5 * k, 20 + 5 * k]]
-    found = watched(taken(table(days(rows)), places)).remarks()
+    found = order_remarks(taken(table(days(rows)), places), "y")
     assert [remark.kind for remark in found] == expected
     assert all(
         remark.text.startswith("10 rows (3 %) are dated before the row above them.")
@@ -139,7 +113,7 @@ def test_late_rows_are_said_if_there_are_many(late, rows, expected):
 def test_series_under_one_another():
     batch = stacked(8)
     assert told(batch) == [("stacked", "--key country")]
-    assert watched(batch).remarks()[0].text == (
+    assert order_remarks(batch, "y")[0].text == (
         "Several series stand under one another: day goes back 7 times where country changes. "
         "They share one model. --key country gives each a model and a past of its own: try it, "
         "and keep what errs less. "
@@ -187,7 +161,7 @@ def test_series_side_by_side():
     batch = by_day(stacked(8))
     assert told(batch) == [("side by side", "--key country")]
     assert (
-        "a value of day comes 8 times, once for each country." in watched(batch).remarks()[0].text
+        "a value of day comes 8 times, once for each country." in order_remarks(batch, "y")[0].text
     )
     shuffled = by_day(taken(stacked(8), np.random.default_rng(1).permutation(len(stacked(8)))))
     assert told(shuffled) == [("side by side", "--key country")]
@@ -209,10 +183,10 @@ def test_two_columns_may_be_the_key():
 
 def test_a_name_with_a_comma_is_typed_in_quotes():
     batch = stacked(8).rename_columns(["colour", "the day", "hour", "x", "group", "a,b", "y"])
-    assert [remark.remedy for remark in watched(batch).remarks()] == ["--key '\"a,b\"'"]
+    assert [remark.remedy for remark in order_remarks(batch, "y")] == ["--key '\"a,b\"'"]
     assert [
         remark.remedy
-        for remark in watched(taken(batch, np.random.default_rng(0).permutation(200))).remarks()
+        for remark in order_remarks(taken(batch, np.random.default_rng(0).permutation(200)), "y")
     ] == ["--sort 'the day'"]
 
 
@@ -278,7 +252,7 @@ def test_series_side_by_side_within_the_quarters_of_a_year():
     assert told(batch) == [("side by side", "--key country")]
     assert (
         "a value of year and quarter comes 3 times, once for each country."
-        in watched(batch).remarks()[0].text
+        in order_remarks(batch, "y")[0].text
     )
     long = yearly(
         {"quarter": np.repeat([1.0, 2.0, 3.0, 4.0], 3), "country": list("abc") * 4}, years=800
@@ -299,7 +273,7 @@ def test_words_are_never_counted_as_numbers():
 def test_few_rows_a_key_are_said():
     def words(dates):
         batch = table([day for day in days(dates) for _ in range(2)], country=list("ab") * dates)
-        return watched(batch).remarks()[0].text
+        return order_remarks(batch, "y")[0].text
 
     assert words(199).endswith("It needs some hundred rows a key; so far there are about 199.")
     assert words(200).endswith("It needs some hundred rows a key.")
@@ -314,7 +288,7 @@ def test_the_share_of_late_rows_is_of_all_rows():
         for k in range(400)
         for day in [DAY + datetime.timedelta(k)] * 9 + [DAY + datetime.timedelta(k - (k % 4 == 3))]
     ]
-    (remark,) = watched(table(when)).remarks()
+    (remark,) = order_remarks(table(when), "y")
     assert remark.text.startswith(
         "100 rows (2 %) are dated before the row above them. If that is a mistake"
     )
@@ -323,7 +297,7 @@ def test_the_share_of_late_rows_is_of_all_rows():
 def test_back_to_the_beginning_without_a_reason():
     batch = table(days(200) * 2)
     assert told(batch) == [("back", "--sort day")]
-    assert watched(batch).remarks()[0].text == (
+    assert order_remarks(batch, "y")[0].text == (
         "day goes back to the beginning once, and no column tells the parts apart. If they belong "
         "together, give --sort day."
     )
@@ -332,11 +306,8 @@ def test_back_to_the_beginning_without_a_reason():
 def test_copies():
     batch = taken(table(days(ROWS)), np.repeat(np.arange(ROWS), 2))
     assert told(batch) == [("copies", "")]
-    assert (
-        watched(batch)
-        .remarks()[0]
-        .text.startswith("300 rows (50 %) are copies of the row above them, date included.")
-    )
+    text = order_remarks(batch, "y")[0].text
+    assert text.startswith("300 rows (50 %) are copies of the row above them, date included.")
     some = [k for k in range(ROWS) for _ in range(2 if k < 9 else 1)]
     assert told(taken(table(days(ROWS)), some)) == []
     assert (
@@ -388,8 +359,7 @@ def test_missing_dates_are_passed_over():
 
 
 def test_a_table_without_dates_is_not_looked_at():
-    watch = watched(table(days(ROWS)).drop_columns(["day"]))
-    assert (watch.clocks, watch.remarks()) == ({}, ())
+    assert order_remarks(table(days(ROWS)).drop_columns(["day"]), "y") == ()
 
 
 @pytest.mark.parametrize(
@@ -402,10 +372,10 @@ def test_nothing_is_said_of_the_shipped_tables(dataset):
             .combine_chunks()
             .to_batches()[0]
         )
-    assert watched(rows).remarks() == ()
+    assert order_remarks(rows, dataset.target) == ()
     hours = np.datetime64("2010-01-01", "us") + (np.arange(len(rows)) // 2).astype("timedelta64[h]")
     assert (
-        watched(rows.append_column("when", pa.array(hours))).remarks() == ()
+        order_remarks(rows.append_column("when", pa.array(hours)), "y") == ()
     )  # and with dates, each of them twice
 
 
@@ -439,23 +409,29 @@ def test_no_false_alarm_on_ordinary_tables(seed, rows, most_at_once, words, late
             "y": rng.normal(size=rows),
         }
     )
-    assert watched(batch).remarks() == ()
+    assert order_remarks(batch, "y") == ()
 
 
-@given(st.lists(st.integers(-5, 5), min_size=1, max_size=60), st.integers(1, 7))
-def test_steps_are_those_of_a_plain_loop(times, size):
-    steps, ways = Steps(), []
-    for first in range(0, len(times), size):
-        ways += steps.add(np.array(times[first : first + size])).tolist()
-        steps = Steps.resumed(steps.state())
+def dated(times, series=None):
+    """Rows with these dates, of one series unless given."""
+    return DatedRows(
+        pa.record_batch({"x": np.zeros(len(times))}),
+        np.array(times),
+        np.zeros(len(times), np.intp) if series is None else np.array(series),
+    )
+
+
+@given(st.lists(st.integers(-5, 5), min_size=1, max_size=60))
+def test_steps_are_those_of_a_plain_loop(times):
+    rows = dated(times)
     differences = [b - a for a, b in pairwise(times)]
-    assert ways == [0, *(int(np.sign(d)) for d in differences)]
+    assert rows.ways.tolist() == [0, *(int(np.sign(d)) for d in differences)]
     ups, downs, span = (
         [d for d in differences if d > 0],
         [-d for d in differences if d < 0],
         max(times) - min(times),
     )
-    found = moves([steps])
+    found = rows.steps()
     assert (found.rows, found.ups, found.downs) == (len(times), len(ups), len(downs))
     assert found.depth == pytest.approx(sum(downs) / max(len(downs), 1) / max(span, 1))
     assert found.height == pytest.approx(sum(ups) / max(len(ups), 1) / max(span, 1))
@@ -464,45 +440,102 @@ def test_steps_are_those_of_a_plain_loop(times, size):
 
 
 def test_steps_of_several_series_by_hand():
-    one, other = Steps(), Steps()
-    one.add(np.array([0, 10, 4, 8]))  # spans 10: up 10 and 4, down 6
-    other.add(np.array([100, 80, 60, 80, 75]))  # spans 40: up 20, down 20, 20 and 5
-    found = moves([one, other])
-    assert (found.rows, found.ups, found.downs, found.steps) == (9, 3, 4, 7)
+    # The first spans 10: up 10 and 4, down 6. The second spans 40: up 20, down 20, 20 and 5.
+    found = dated([0, 10, 4, 8, 100, 80, 60, 80, 75], [0] * 4 + [1] * 5).steps()
+    assert (found.rows, found.ups, found.downs, found.changes) == (9, 3, 4, 7)
     assert found.depth == pytest.approx((6 / 10 + 45 / 40) / 4)
     assert found.height == pytest.approx((14 / 10 + 20 / 40) / 3)
     assert found.leap == pytest.approx((1 * 10 / 10 + 3 * 20 / 40) / 4)
 
 
 def test_steps_of_a_nanosecond_count():
-    steps = Steps()
     now = 1_700_000_000_000_000_000
-    steps.add(np.array([now, now + 1]))
-    steps = Steps.resumed(steps.state())
-    assert steps.add(np.array([now + 2, now + 1])).tolist() == [1, -1]
+    assert dated([now, now + 1, now + 2, now + 1]).ways.tolist() == [0, 1, 1, -1]
 
 
-def test_series_are_found_however_long_the_table_is():
-    """The first rows decide on series side by side; they are forgotten then."""
+def test_without_rows_there_are_no_steps():
+    assert dated([]).steps() == DateSteps(0, 0, 0, 0.0, 0.0, 0.0)
+    assert order_remarks(table([]), "y") == ()
+
+
+def test_only_the_first_rows_are_analyzed_and_the_remark_says_so():
+    when = np.datetime64("2020-01-01", "us") + np.arange(12_000).astype("timedelta64[h]")
+    batch = table(pa.array(when[::-1]).to_pylist())
+    (remark,) = order_remarks(batch, "y")
+    assert remark.text == (
+        "The newest rows come first: day falls at 100 % of its changes in the first 10,000 rows. "
+        "Give --reverse."
+    )
+    later = table(pa.array(np.concatenate([when[:10_000], when[:2000]])).to_pylist())
+    assert order_remarks(later, "y") == ()
+
+
+def test_series_side_by_side_in_a_long_table():
     length = 3000
     when = np.repeat(
         np.datetime64("2020-01-01", "us") + np.arange(length).astype("timedelta64[h]"), 4
     )
-    batch = table(pa.array(when).to_pylist(), country=np.tile(list("abcd"), length))
-    watch = watched(batch, [5000, 5000, 2000])
-    assert watch.series.found == Together(("country",), 4)
-    assert len(watch.series.sample) == 0
+    country = np.tile(list("abcd"), length)
+    batch = table(pa.array(when).to_pylist(), country=country)
+    assert side_by_side(batch, ["country"], when.astype(np.int64)) == SideBySide(("country",), 4)
     assert told(batch) == [("side by side", "--key country")]
 
 
-def test_a_series_without_columns():
-    series = Series(())
-    assert (series.stacked(-1), series.together()) == (None, None)
+@pytest.mark.parametrize("sizes", [[300], [1] * 300, [7, 200, 93]])
+def test_of_further_rows_the_steps_are_counted_wherever_batches_end(sizes):
+    """Rows in order, and then rows that are dated before the one above."""
+    head = table(days(5))
+    assert DateOrder.begin(head, "y").remarks(5) == ()
+    places = np.arange(ROWS)
+    places[100::10], places[101::10] = places[101::10].copy(), places[100::10].copy()
+    batch, order, first = taken(table(days(ROWS)), places), DateOrder.begin(head, "y"), 0
+    for size in sizes:
+        order.add(batch.slice(first, size))
+        saved, order = order.state(), DateOrder()
+        order.load_state(saved)
+        first += size
+    assert (order.ups, order.downs) == (279, 20)
+    (remark,) = order.remarks(ROWS)
+    assert remark.kind == "late rows"
+    assert remark.text.startswith("20 rows (7 %) are dated before the row above them. If")
+
+
+@pytest.mark.parametrize(("rows", "kinds"), [(8, []), (9, ["newest first"])])
+def test_a_pipe_that_turns_out_to_begin_with_the_newest_row(rows, kinds):
+    batch = table(days(rows)[::-1])
+    order = DateOrder.begin(batch.slice(0, 2), "y")
+    order.add(batch)
+    assert [remark.kind for remark in order.remarks(rows)] == kinds
+
+
+def test_steps_of_one_of_several_columns_of_dates_are_not_counted():
+    batch = table(days(ROWS)[::-1])
+    batch = batch.set_column(0, "born", batch.column("day"))
+    order = DateOrder.begin(batch.slice(0, 2), "y")
+    order.add(batch)
+    assert (order.clock, order.remarks(ROWS)) == ("", ())
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("ups", -1),
+        ("downs", 1.5),
+        ("last", "9"),
+        ("found", "{}"),
+        ("found", "[[1, 2, 3]]"),
+        ("found", '[["copies", "text"]]'),
+    ],
+)
+def test_states_that_no_table_leads_to_are_refused(name, value):
+    order = DateOrder.begin(table(days(3)), "y")
+    with pytest.raises((ValueError, TypeError)):
+        order.load_state(order.state() | {name: value})
 
 
 def test_the_tracker_looks_at_its_rows():
     batch = world("regression", 60, seed=1)
-    tracker = Tracker.begin(Settings("y"), batch)
+    tracker = Tracker.begin(Settings("y"), batch.slice(0, 4))
     assert tracker.remarks() == ()
     backwards = taken(batch, range(60)[::-1])
     tracker.track(backwards, np.arange(1, 61))
