@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple, Protocol, final
+from typing import Annotated, Any, ClassVar, NamedTuple, Protocol, final
 
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.state import COUNT, DAMAGED, check_number
+from swordplay.core.state import DAMAGED, OBSERVED, array, damaged
 from swordplay.core.types import Array, Domain, Matrix, Vector
 from swordplay.parts.experts import AdaGradNorm
 from swordplay.parts.experts.expert import squared_norms, step_vectors
+from swordplay.parts.experts.step_sizes import check_error_sums
 from swordplay.parts.learners.assumptions import ObservedLoss, Told
 from swordplay.parts.learners.learner import UncertifiedLearner, frozen
-from swordplay.parts.learners.sanity import require_energy
 from swordplay.parts.metas.meta import normalized_weights
 from swordplay.parts.metas.other_metas import log_potential_slope
 from swordplay.parts.rates import TIE
@@ -169,12 +169,12 @@ class CoverState(NamedTuple):
     rounds.
     """
 
-    rounds: int
-    points: Matrix
+    rounds: Annotated[int, OBSERVED]
+    points: Annotated[Matrix, array("intervals", "dim")]
     """Where they stand, shape ``(K, d)``; rows that sleep are left as they were."""
-    energy: Vector
+    energy: Annotated[Vector, array("intervals", low=0.0)]
     """Sum of their squared gradients, shape ``(K,)``."""
-    memory: Matrix
+    memory: Annotated[Matrix, array("intervals", 2)]
     """What the meta remembers of each, shape ``(K, 2)``."""
 
 
@@ -185,6 +185,8 @@ class _Cover(UncertifiedLearner):
     The compact cover has only every second one, those that begin at an odd multiple: then one
     expert begins in every round.
     """
+
+    _growing_axes = ("intervals",)
 
     compact: ClassVar[bool] = False
 
@@ -268,12 +270,6 @@ class _Cover(UncertifiedLearner):
             CoverState(0, np.zeros((0, self.domain.dim)), np.zeros(0), np.zeros((0, 2)))
         )
 
-    def _template(self, saved: Mapping[str, Any]) -> CoverState:
-        """As many rows as the rounds of a saved state ask for."""
-        check_number("rounds", saved.get("rounds", 0), COUNT)
-        rows = (int(saved.get("rounds", 0)) + 1).bit_length()
-        return CoverState(0, np.zeros((rows, self.domain.dim)), np.zeros(rows), np.zeros((rows, 2)))
-
     def _awake(self, state_: CoverState) -> Any:
         """Rows of the experts that are awake in the coming round."""
         t = state_.rounds + 1
@@ -294,7 +290,9 @@ class _Cover(UncertifiedLearner):
 
     def _require_sane(self, new: CoverState) -> None:
         super()._require_sane(new)
-        require_energy("energy", new.energy)
+        if len(new.energy) != (new.rounds + 1).bit_length():
+            raise damaged(f"state has {len(new.energy)} experts after {new.rounds} rounds")
+        check_error_sums("energy", new.energy)
         right = self._meta.sane(new.memory, _life(new.rounds + 1, np.arange(len(new.energy))))
         if not right.all():
             row = int(right.argmin())

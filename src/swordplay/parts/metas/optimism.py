@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol, final
+from typing import Annotated, Any, NamedTuple, Protocol, final
 
 import numpy as np
 
 from swordplay.core import arguments
+from swordplay.core.arguments import LARGEST_GRADIENT
+from swordplay.core.state import array, number
 from swordplay.core.types import Gradient, Matrix, Vector
 from swordplay.parts.rates import TIE
 
@@ -25,13 +27,13 @@ TIED = 0.5
 class OptimismState(NamedTuple):
     """What an optimism rule needs for the next round."""
 
-    replayed_gradient: Vector
+    replayed_gradient: Annotated[Vector, array("dim", low=-LARGEST_GRADIENT, high=LARGEST_GRADIENT)]
     """The replay_gradient gradient, shape ``(d,)``: Mv_t."""
-    difference: float
+    difference: Annotated[float, number()]
     """Dv_t - Ds_t: how much more (or less) the replayed_gradient was wrong than a guess of 0."""
-    magnitude: float
+    magnitude: Annotated[float, number(0.0)]
     """Dv_t + Ds_t: what the difference is the difference of."""
-    trust: float
+    trust: Annotated[float, number(0.0, 1.0)]
     """beta_t in [0, 1]: the share of the replayed_gradient that is guessed."""
 
     @property

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, final
+from typing import Annotated, Any, NamedTuple, final
 
 import numpy as np
 
+from swordplay.core.state import array
 from swordplay.core.types import GameConstants, Vector
 from swordplay.parts.metas.meta import SMALLEST_WEIGHT as SMALLEST_WEIGHT
 from swordplay.parts.metas.meta import checked_prior, split_among_copies
@@ -16,14 +17,14 @@ from swordplay.parts.rates import OptimismError, Rate, RateState
 class HedgeState(NamedTuple):
     """What the meta needs for the next round; shapes ``(N,)``."""
 
-    log_prior: Vector
-    cumulative: Vector
+    log_prior: Annotated[Vector, array("experts", low=-1e3, high=0.0)]
+    cumulative: Annotated[Vector, array("experts", low=0.0)]
     """Sum of the losses of each expert since the meta's (re)start, less their minimum: only
     differences count.
     """
-    optimism: Vector
+    optimism: Annotated[Vector, array("experts")]
     """m_t: the losses that the weights of this round were made for."""
-    weights: Vector
+    weights: Annotated[Vector, array("experts", low=0.0, high=1.0)]
     """p_t."""
     rate: RateState
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
-from typing import Any, NamedTuple, final
+from typing import Annotated, Any, NamedTuple, final
 
 import numpy as np
 
 from swordplay.core import arguments
+from swordplay.core.state import OBSERVED, array, number
 from swordplay.core.types import Vector
 from swordplay.parts.metas.meta import (
     checked_prior,
@@ -18,6 +20,8 @@ from swordplay.parts.metas.meta import (
     split_among_copies,
 )
 
+MAX_REGRET = 1e100
+"""Largest saved sum of regrets, in units of the largest one: its square does not overflow."""
 SHARE = 0.01
 """Worlds that change about once in a hundred rounds."""
 
@@ -25,13 +29,13 @@ SHARE = 0.01
 class FixedShareState(NamedTuple):
     """What the meta needs for the next round; shapes ``(N,)``."""
 
-    log_prior: Vector
-    posterior: Vector
+    log_prior: Annotated[Vector, array("experts", low=-1e3, high=0.0)]
+    posterior: Annotated[Vector, array("experts", low=sys.float_info.min, high=1.0)]
     """Weights after all losses so far and the sharing, before the optimism."""
-    optimism: Vector
-    weights: Vector
+    optimism: Annotated[Vector, array("experts")]
+    weights: Annotated[Vector, array("experts", low=0.0, high=1.0)]
     """p_t."""
-    unit: float
+    unit: Annotated[float, number(0.0)]
     """Losses count relative to this."""
 
 
@@ -144,15 +148,15 @@ def default_rate(share: float, experts: int) -> float:
 class AdaNormalHedgeState(NamedTuple):
     """What the meta needs for the next round; shapes ``(N,)``."""
 
-    log_prior: Vector
-    regrets: Vector
+    log_prior: Annotated[Vector, array("experts", low=-1e3, high=0.0)]
+    regrets: Annotated[Vector, array("experts", low=-MAX_REGRET, high=MAX_REGRET)]
     """R: sum of r_i = <p, l> - l_i so far, in the unit."""
-    magnitudes: Vector
+    magnitudes: Annotated[Vector, array("experts", low=0.0, high=OBSERVED.high)]
     """C: sum of abs(r_i) so far, in the unit."""
-    optimism: Vector
-    weights: Vector
+    optimism: Annotated[Vector, array("experts")]
+    weights: Annotated[Vector, array("experts", low=0.0, high=1.0)]
     """p_t."""
-    unit: float
+    unit: Annotated[float, number(0.0)]
     """Regrets count relative to this."""
 
 
@@ -250,17 +254,17 @@ LARGEST_RATE = 0.5
 class AdaptMLProdState(NamedTuple):
     """What the meta needs for the next round; shapes ``(N,)``."""
 
-    log_prior: Vector
-    log_products: Vector
+    log_prior: Annotated[Vector, array("experts", low=-1e3, high=0.0)]
+    log_products: Annotated[Vector, array("experts", low=-MAX_REGRET, high=MAX_REGRET)]
     """Logarithms of the experts' products w."""
-    squares: Vector
+    squares: Annotated[Vector, array("experts", low=0.0, high=4.0 * OBSERVED.high)]
     """V: sum of squared scaled_regrets (r_i - rhat_i)^2 so far, in the unit."""
-    rates: Vector
+    rates: Annotated[Vector, array("experts", low=1e-20, high=0.5)]
     """eta_i of the coming round."""
-    optimism: Vector
-    weights: Vector
+    optimism: Annotated[Vector, array("experts")]
+    weights: Annotated[Vector, array("experts", low=0.0, high=1.0)]
     """p_t."""
-    unit: float
+    unit: Annotated[float, number(0.0)]
     """Regrets count relative to this."""
 
 
@@ -372,15 +376,15 @@ infinity times 0.
 class SquintState(NamedTuple):
     """What the meta needs for the next round; shapes ``(N,)``."""
 
-    log_prior: Vector
-    regrets: Vector
+    log_prior: Annotated[Vector, array("experts", low=-1e3, high=0.0)]
+    regrets: Annotated[Vector, array("experts", low=-MAX_REGRET, high=MAX_REGRET)]
     """R: sum of the regrets r_i so far, in the unit."""
-    squares: Vector
+    squares: Annotated[Vector, array("experts", low=0.0, high=4.0 * OBSERVED.high)]
     """V: sum of squared scaled_regrets (r_i - rhat_i)^2 so far, in the unit."""
-    optimism: Vector
-    weights: Vector
+    optimism: Annotated[Vector, array("experts")]
+    weights: Annotated[Vector, array("experts", low=0.0, high=1.0)]
     """p_t."""
-    unit: float
+    unit: Annotated[float, number(0.0)]
     """Regrets count relative to this."""
 
 

@@ -106,7 +106,7 @@ def _plays(experts: Experts, domain: Domain, losses: Sequence[Loss]) -> None:
             bool(inside), "the points stay in the domain", f"got {first(now.points)} in round {t}"
         )
     for k in range(N):
-        own = CertificateState(*(part[k : k + 1] for part in sums))
+        own = sums.copied(np.array([k]))
         _owes(
             domain,
             np.array(points)[:, k],
