@@ -64,27 +64,19 @@ they need a fixed point.
 """
 
 SPHERE_GRID = 1e-6
-"""Relative gap between a smooth maximum on a circle and its best of 20,000 samples: the square
-of half their spacing.
-"""
+"""Relative error of a smooth maximum on a circle from 20,000 samples: (half their spacing)^2."""
 
-CLIMB = 1e-6
-"""Relative gap left by a few hundred steps of gradient ascent to a maximum over a domain, from
-forty starts.
-"""
+ASCENT = 1e-6
+"""Relative error of a maximum after a few hundred steps of gradient ascent from forty points."""
 
-JUDGE = 1e-6
-"""What scipy's SLSQP leaves in a smooth problem of a few coordinates at ftol 1e-14."""
+SCIPY_MINIMUM = 1e-6
+"""Relative error of scipy's SLSQP in smooth problems of a few coordinates, at ftol 1e-14."""
 
-CLOSED_GAP = 2e-9
-"""Hindsight's tolerance of 1e-9, relative to what the losses can change by, and as much again
-for rounding.
-"""
+FIXED_GAP = 2e-9
+"""The tolerance of fixed comparators, 1e-9 of the range of the losses, and as much for rounding."""
 
 FLAT_MINIMUM = 1e-3
-"""Distance between two points within 1e-9 of the same minimum: the square root of it, over a
-curvature of a few percent.
-"""
+"""Distance of two points within 1e-9 of a minimum whose curvature is a few percent."""
 
 THIRD_IMPLEMENTATION = 1e-10
 """SwordBest in C beside the readable learner over thousands of rounds, relative to the largest
@@ -149,28 +141,22 @@ DRAWN = 1e-5
 the sums behind them.
 """
 
-ORACLE = 1e-6
-"""Hindsight beside a cone solver: relative to the objective, and to 1 where that is smaller."""
+CLARABEL_OBJECTIVE = 1e-6
+"""Difference from a cone solver, relative to the objective, or to 1 if that is smaller."""
 
-CLOSED_SEQUENCE = 1.01e-7
-"""The gap that best_sequence promises unless told otherwise, relative to its scale, and
-rounding.
-"""
+SEQUENCE_GAP = 1.01e-7
+"""The default tolerance of best_sequence, relative to its scale, and rounding."""
 
 DENSE_SYSTEM = 1e-9
-"""Newton systems of a few hundred unknowns whose moves yield by 1e-4 to 1e2: condition numbers
-of about a million.
-"""
+"""Error of Newton systems of a few hundred unknowns with condition numbers of about a million."""
 
 SEEN_FROM_THE_END = 1e-3
 """A frontier computed for a picture, to 1e-5 of what the losses can change by, beside the best
 fixed decision.
 """
 
-RIM_GRID = 1e-2
-"""A supremum along a rim beside the best of a few thousand samples of it: a corner of a slope
-may lie between two.
-"""
+BOUNDARY_GRID = 1e-2
+"""Relative error of a supremum from a few thousand samples: a kink may lie between two of them."""
 
 ANOTHER_MACHINE = 1e-11
 """Golden files come from another processor, whose sums may be added up in another order."""

@@ -38,8 +38,8 @@ Sword is told nothing, so it ends with {many} experts where SwordBest is told to
 alone is {larger:.2f}. With as many experts it is {sword:.2f}, and {share:.0%} of that difference
 lies in: {part}. Steps are made of the gradients that Sword meets: a root and a quotient for every
 expert in every round, and an account of each change for the certificate, none of which a fixed step
-has. They are long, too, and somebody leaves the ball in every second round or so: all
-are projected in all rounds, by another root and two quotients. The pool grows by {forks} forks in all."""  # noqa: E501
+has. They are long, too, and in every second round or so some experts leave the ball, which costs
+another root and two quotients. The pool grows by {forks} forks in all."""
 
 
 def sections(rounds: int) -> list[Section]:

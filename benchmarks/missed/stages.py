@@ -18,7 +18,7 @@ import swordplay as sp
 from benchmarks.timing import processor_seconds, timed
 from benchmarks.workloads import KEPT, Workload
 from swordplay.compile import expert_loop, inline, kernel, larger
-from swordplay.engine import ball, ball_adaptive, ball_steps, heading, meta, rounds
+from swordplay.engine import adapting, ball, ball_steps, heading, meta, rounds
 from swordplay.engine.layout import Arrays
 from swordplay.engine.succession import make_rows
 
@@ -98,13 +98,10 @@ def replaced(module: Any, **names: Any) -> Iterator[None]:
 def player(**parts: Any) -> Any:
     """A kernel like ``rounds.play_dense`` with other parts of the round."""
     usual = {
-        **{
-            "move": ball_steps.move,
-            "fork": ball_steps.fork,
-            "venture": ball_adaptive.strain_apart,
-            "lean": heading.lean,
-        },
-        "judge": meta.judge,
+        "move": ball_steps.move,
+        "fork": ball_steps.fork,
+        "venture": adapting.strain,
+        "lean": heading.lean,
     }
     rows = make_rows(
         ball.decide, rounds.make_round(ball.measure, ball.predict, keep=ball.keep, **usual | parts)
@@ -126,33 +123,34 @@ def variants() -> dict[str, tuple[dict[Any, dict[str, Any]], dict[str, Any]]]:
     """What is taken away: names replaced in modules while a kernel is compiled, and parts of the
     round, made anew there.
     """
-    early: dict[Any, dict[str, Any]] = {
-        rounds: {"look_back": no_look_back},
-        meta: {"settle": no_settle},
-    }
+    without_weights = {"look_back": no_look_back, "weigh": no_weigh}
+    rate = {"settle": no_settle}
     return {
         "pass": (
-            early,
-            {"judge": no_judge, "move": no_move, "weigh": no_weigh, "venture": no_venture},
+            {rounds: without_weights | {"judge": no_judge}, meta: rate},
+            {"move": no_move, "venture": no_venture},
         ),
-        "steps": (early, {"judge": None, "weigh": no_weigh}),
-        "whole": ({}, {"judge": None}),
-        "unchecked": ({rounds: {"overflows": no_overflow}}, {"judge": None}),
+        "steps": ({rounds: without_weights | {"judge": None}, meta: rate}, {}),
+        "whole": ({rounds: {"judge": None}}, {}),
+        "unchecked": ({rounds: {"overflows": no_overflow, "judge": None}}, {}),
         "one form": (
-            {meta: {"distance": one_form, "residuals": None, "surprises": None, "settle": None}},
-            {"judge": None},
+            {
+                meta: {"distance": one_form, "surprises": None, "settle": None},
+                rounds: {"judge": None},
+            },
+            {},
         ),
         "fixed steps": (
-            early | {meta: {"settle": no_settle, "adapt": no_adapt}},
-            {"judge": None, "weigh": no_weigh},
+            {rounds: without_weights | {"judge": None}, meta: rate | {"adapt": no_adapt}},
+            {},
         ),
     }
 
 
 PLACES = {
-    "residuals": (meta, expert_loop),
     "surprises": (meta, expert_loop),
     "settle": (meta, inline),
+    "judge": (meta, inline),
 }
 """Where parts that are made anew come from, and how."""
 
@@ -183,8 +181,6 @@ class Stage:
                         else anew(getattr(PLACES[one][0], one), PLACES[one][1])
                     )
                     stack.enter_context(replaced(module, **{one: new}))
-            if "judge" in self.parts and self.parts["judge"] is None:
-                self.parts = self.parts | {"judge": anew(meta.judge)}
             self.kernel = player(**self.parts)
             self._play(sp.LinearStream(world.features[:50], world.targets[:50]), make())  # compiles
 

@@ -209,8 +209,8 @@ def learner_kind(make: Callable[[], Any]) -> Kind:
 
 
 def table_kind() -> Kind:
-    """Every learner of the table of conformance, one of them changed at a time."""
-    from test_conformance import BANDITS, FORECASTERS, METAS, SINGLES
+    """Every learner of the table of conformance, with one changed at a time."""
+    from theory.test_conformance import BANDITS, FORECASTERS, METAS, SINGLES
 
     domain, rng = sp.Ball(3, 2.0, [1.0, -5.0, 0.3]), np.random.default_rng(0)
     makes = {

@@ -48,6 +48,15 @@ def test_a_saved_engine_goes_on_bit_by_bit(make):
     assert all(np.array_equal(ours[name], theirs[name]) for name in ours)
 
 
+def test_a_pool_of_fixed_size_has_no_capped_experts():
+    other = engine_of("OGD")
+    state = other.compact_state()
+    settings = dict(zip(state["setting_names"].split(), state["settings"], strict=True))
+    damaged = np.array([*(settings | {"capped": 1.0}).values()])
+    with pytest.raises(ValueError, match=r"another make \(capped was 1 and is 0 here\)"):
+        other.load_compact_state(changed(state, settings=damaged))
+
+
 def test_every_number_is_declared_once():
     for places in (EXPERT, VECTOR, LIVE, CONFIG):
         assert list(places) == list(range(len(places)))

@@ -1,6 +1,4 @@
-"""Passes over experts: how they become vectors, and those that do at once what others do one
-after the other.
-"""
+"""Loops over experts: how they become vectors, and what they compute."""
 
 import math
 import os
@@ -16,11 +14,9 @@ from swordplay.compile import inline_compiler, jit
 from swordplay.engine import (
     adapting,
     ball,
-    ball_adaptive,
     ball_steps,
     blocks,
     gauge,
-    heading,
     layout,
     weights,
 )
@@ -107,72 +103,12 @@ def learner_of(numbers, weight=1.5):
 
 
 @jit.kernel
-def at_once(coords, numbers, vectors, live, config, of, target):
+def move(coords, numbers, vectors, live, config, of, target):
+    """Both steps of every expert, and the certificate's account of them."""
     me = Arrays(coords, numbers, vectors, live, config)
     smallest = ball_steps.move(me, of, vectors[0], target)
-    ball_adaptive.strain_apart(me)
-    return smallest
-
-
-@jit.kernel
-def one_by_one(coords, numbers, vectors, live, config, of, target):
-    """The same by passes that every loss has.
-
-    Whoever was projected is known afterwards, so the smallest scale is asked for.
-    """
-    me = Arrays(coords, numbers, vectors, live, config)
-    n, radius = COLUMNS, config[CONFIG.size]
-    eta, slope, unscale, change = (
-        numbers[EXPERT.eta],
-        numbers[EXPERT.slope],
-        numbers[EXPERT.unscale],
-        numbers[EXPERT.coefficient],
-    )
-    far = ball_steps.step_base(
-        n, of.norm, eta, slope, unscale, change, numbers[EXPERT.at_base], numbers[EXPERT.norm]
-    )
-    if far > radius * radius:
-        scale, push = numbers[EXPERT.scale], numbers[EXPERT.push]
-        ball_steps.shrink_base(
-            n, radius, scale, unscale, numbers[EXPERT.at_base], numbers[EXPERT.norm], push
-        )
-    ball_steps.look_ahead(me, of, target)
     adapting.strain(me)
-    return blocks.least(n, numbers[EXPERT.scale])
-
-
-@pytest.mark.parametrize(("seed", "target"), [(0, 0.4), (1, 9.0), (2, -9.0), (3, 0.4)])
-def test_both_steps_at_once_are_the_steps_one_by_one(seed, target):
-    """Targets far away lead experts out of the ball when they look ahead, too."""
-    rng = np.random.default_rng(seed)
-    numbers = numbers_of(rng)
-    if seed == 3:  # nobody leaves the ball
-        numbers[EXPERT.norm] *= 1e-6
-        numbers[EXPERT.at_base] *= 1e-3
-        numbers[EXPERT.eta] = numbers[EXPERT.coming] = 0.01
-    of = Products(1.7, 1.1, 0.3, 1.4, 2.2, 0.25)
-    both = [learner_of(numbers.copy()) for _ in range(2)]
-    scales = [play(*me, of, target) for play, me in zip((at_once, one_by_one), both, strict=True)]
-    assert scales[0] == pytest.approx(scales[1], rel=ROUNDING)
-    skipped = (EXPERT.push,)  # of learners that keep S alone
-    kept = [row for row in range(len(EXPERT)) if row not in skipped]
-    np.testing.assert_allclose(
-        both[0].numbers[kept], both[1].numbers[kept], rtol=ROUNDING, atol=ROUNDING
-    )
-    projected = both[0].numbers[EXPERT.scale] < numbers[EXPERT.scale]
-    assert projected.any() == (seed < 3)
-    assert (both[0].numbers[EXPERT.alpha] < 1.0).any() == (abs(target) > 1.0)
-    assert not projected.all()
-
-
-def test_learners_that_keep_s_go_step_by_step():
-    rng = np.random.default_rng(0)
-    assert jit.uncompiled(heading.is_kept)(numbers_of(rng, 3))
-    plain, headed = learner_of(numbers_of(rng)), learner_of(numbers_of(rng, 3))
-    assert ball_adaptive.is_at_once(plain)
-    assert not ball_adaptive.is_at_once(headed)
-    plain.config[CONFIG.loss] = layout.HUBER
-    assert not ball_adaptive.is_at_once(plain)
+    return smallest
 
 
 @pytest.mark.parametrize("guess", [0.0, 0.4, -3.0, 40.0])
@@ -314,7 +250,7 @@ def test_passes_become_vectors(tmp_path):
 
     In a process of its own, as pieces are compiled but once.
     """
-    script = "import sys; sys.path.insert(0, sys.argv[1]); import test_passes as t; t.play_both()"
+    script = "import sys; sys.path.insert(0, sys.argv[1]); import test_passes as t; t.play()"
     done = subprocess.run(
         [sys.executable, "-c", script, str(Path(__file__).parent)],
         env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
@@ -325,10 +261,10 @@ def test_passes_become_vectors(tmp_path):
     assert done.stderr == ""
 
 
-def play_both():
-    for play in (at_once, one_by_one):
-        play(
-            *learner_of(numbers_of(np.random.default_rng(0))),
-            Products(1.7, 1.1, 0.3, 1.4, 2.2, 0.25),
-            0.4,
-        )
+def play():
+    me = learner_of(numbers_of(np.random.default_rng(0)))
+    move(*me, Products(1.7, 1.1, 0.3, 1.4, 2.2, 0.25), 0.4)
+    game = sp.LinearStream(np.ones((3, 2)), np.ones(3))
+    given = {"horizon": 3, "gradient_bound": 9.0, "smoothness": 9.0}
+    for learner in (sp.Sword(sp.Ball(2)), sp.SwordPlusPlus(sp.Ball(2), **given)):
+        sp.play(learner, game, engine="compiled")

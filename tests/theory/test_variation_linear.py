@@ -15,7 +15,7 @@ from theory.changes import (
     squared_changes,
     value_changes,
 )
-from tolerances import CLIMB, ROUNDING, SPHERE_GRID, TWIN
+from tolerances import ASCENT, ROUNDING, SPHERE_GRID, TWIN
 
 SLOPE_OF_SLOPES = 10.0
 """Bound on the relative change of the derivative along the drift, which replaces a small step."""
@@ -32,7 +32,7 @@ def test_function_variation_of_squared_losses_is_exact(seed, dim):
             ascended_function_variation(stream, domain, rng),
         )
         assert answer.exact
-        assert found * (1 - ROUNDING) <= answer <= found * (1 + CLIMB)
+        assert found * (1 - ROUNDING) <= answer <= found * (1 + ASCENT)
 
 
 def test_circle_and_interval_against_grids():

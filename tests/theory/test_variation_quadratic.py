@@ -19,7 +19,7 @@ from theory.changes import (
     squared,
     squared_changes,
 )
-from tolerances import CLIMB, ROUNDING, SPHERE_GRID, TWIN
+from tolerances import ASCENT, ROUNDING, SPHERE_GRID, TWIN
 
 SAMPLES = 20_000
 
@@ -38,7 +38,7 @@ def test_gradient_variation_of_quadratics_is_exact(seed, dim, kind):
     answer = sp.gradient_variation(stream, ball)
     assert answer.exact
     found = ascended_gradient_variation(stream, ball, rng)
-    assert found * (1 - ROUNDING) <= answer <= found * (1 + CLIMB)
+    assert found * (1 - ROUNDING) <= answer <= found * (1 + ASCENT)
     for domain in polytopes:
         answer = sp.gradient_variation(stream, domain)
         assert answer.exact
@@ -60,7 +60,7 @@ def test_function_variation_of_quadratics(seed, dim, diagonal):
         if isinstance(domain, sp.Ball) or (isinstance(domain, sp.Box) and (diagonal or dim == 1)):
             assert answer.exact
         if answer.exact:
-            assert answer <= found * (1 + CLIMB)
+            assert answer <= found * (1 + ASCENT)
 
 
 def test_a_supremum_at_a_vertex_of_the_simplex_is_exact():

@@ -7,7 +7,7 @@ import pairs
 import swordplay as sp
 from swordplay.parts.streams.linear import Rows
 from swordplay.theory.variation_linear import LinearChange
-from tolerances import CLIMB, RIM_GRID, ROUNDING, TWIN
+from tolerances import ASCENT, BOUNDARY_GRID, ROUNDING, TWIN
 
 
 @pytest.mark.parametrize("loss", ["logistic", "huber"])
@@ -47,9 +47,9 @@ def test_gradient_variation_is_attained_on_the_boundary(loss, scale, drift):
         answer = sp.gradient_variation(stream, domain)
         assert answer.exact
         assert largest.sum() <= answer * (
-            1 + CLIMB
+            1 + ASCENT
         )  # at a drift of 1e-7 the samples' own differences lose seven digits
-        assert answer <= largest.sum() * (1 + RIM_GRID)
+        assert answer <= largest.sum() * (1 + BOUNDARY_GRID)
 
 
 def test_losses_with_slopes_at_their_limits_by_hand():

@@ -1,4 +1,4 @@
-"""A table in, predictions, figures and a story out."""
+"""``swordplay.track``: learn a table or a data frame row by row, and return predictions."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, TypedDict, Unpack
+from typing import Any, Literal
 
-from swordplay.api.read_back import read_back
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.json
+import pyarrow.parquet
+
 from swordplay.api.result import TrackResult
 from swordplay.api.words import in_python
 from swordplay.core import arguments
 from swordplay.core.checkpoint import CheckpointError
-from swordplay.core.options import completed, spelled_out
 from swordplay.estimators.tuning import AUTO, checked_curves, checked_lags
 from swordplay.intervals import SwordIntervals
 from swordplay.tables import Frame, TableError, frame
@@ -33,118 +36,34 @@ COMMAND = "swordplay.track(...)"
 """How a report says that it was made."""
 
 
-class TrackOptions(TypedDict, total=False):
-    """What may be said to :func:`track` beside the table and its target.
-
-    task
-        ``"regression"``, ``"binary"`` or ``"multi-class"``; recognised from the target unless
-        given.
-    lags
-        How many of the last targets join the columns; ``"auto"`` lets experts with and without them
-        compete.
-    curves
-        ``"auto"``, ``"rich"`` or None, as in :class:`swordplay.sklearn.SwordRegressor`. Keys have
-        first-order models only.
-    features, drop
-        Columns to use (all unless given), and columns not to use.
-    loss
-        Of a regression: ``"squared"``, or ``"huber"`` where the target has heavy tails.
-    level
-        What share of the truths the intervals of a regression are to hold: 0.9 unless given, None
-        for no intervals. The predictions then have ``lower`` and ``upper``; with keys each key has
-        intervals of its own.
-    key
-        One or more columns whose values name series: each has a model of its own.
-    sort, reverse
-        A column to sort the rows by, such as their date; or whether the last row is the first.
-    id
-        One or more columns that the predictions carry; the date of the row unless given, none for
-        ``()``.
-    types
-        What columns are, such as ``{"price": "number", "day": "day-first"}``, where that was not
-        recognised.
-    missing
-        Further texts that stand for nothing.
-    on_bad
-        ``"skip"`` leaves out rows that cannot be used, such as those with an infinite number, and
-        lists them in ``refused`` of the result; ``"stop"`` refuses the table at the first one.
-    output
-        A file for the predictions as well: .csv, .ndjson or .parquet.
-    state
-        A file to save learner and position to; the same call with more rows goes on from there. Its
-        predictions are kept in ``output``, or else beside it in ``STATE.predictions.parquet``.
-    wait
-        Seconds to wait while another run uses the state, after which the call is refused; None (the
-        default) waits until that run ends. A wait of more than a second is reported by the logger
-        ``swordplay``.
-    rows
-        Stop after this row; not with a state.
-    format, encoding, header
-        Of a file: its format, the encoding of its text, and whether CSV begins with names;
-        recognised unless given.
-    hindsight
-        Whether the report has a section on the regret against the best models of hindsight, which
-        takes up to 10 seconds. It needs ``report``, and a single series.
-    force
-        Whether to replace an output that exists, and begin anew whatever the state says.
-    """
-
-    task: Task | None
-    lags: int | str
-    curves: str | None
-    features: Sequence[str] | None
-    drop: Sequence[str]
-    loss: Literal["squared", "huber"]
-    level: float | None
-    key: str | Sequence[str]
-    sort: str | None
-    reverse: bool
-    id: str | Sequence[str] | None
-    types: Mapping[str, str] | None
-    missing: Sequence[str]
-    on_bad: Literal["stop", "skip"]
-    output: Path_ | None
-    state: Path_ | None
-    wait: float | None
-    rows: int | None
-    format: str | None
-    encoding: str
-    header: bool | None
-    hindsight: bool
-    force: bool
-
-
-USUAL: TrackOptions = {
-    "task": None,
-    "lags": AUTO,
-    "curves": AUTO,
-    "features": None,
-    "drop": (),
-    "loss": "squared",
-    "level": 0.9,
-    "key": (),
-    "sort": None,
-    "reverse": False,
-    "id": None,
-    "types": None,
-    "missing": (),
-    "on_bad": "stop",
-    "output": None,
-    "state": None,
-    "wait": None,
-    "rows": None,
-    "format": None,
-    "encoding": "utf-8",
-    "header": None,
-    "hindsight": False,
-    "force": False,
-}
-"""What holds unless something is said."""
-
-
-@spelled_out(TrackOptions, USUAL)
 def track(
-    table: Any, target: str, report: Path_ | None = None, **options: Unpack[TrackOptions]
+    table: Any,
+    target: str,
+    report: Path_ | None = None,
+    *,
+    task: Task | None = None,
+    lags: int | str = AUTO,
+    curves: str | None = AUTO,
+    features: Sequence[str] | None = None,
+    drop: Sequence[str] = (),
+    loss: Literal["squared", "huber"] = "squared",
+    level: float | None = 0.9,
+    key: str | Sequence[str] = (),
+    sort: str | None = None,
+    reverse: bool = False,
+    id: str | Sequence[str] | None = None,
+    types: Mapping[str, str] | None = None,
+    missing: Sequence[str] = (),
+    on_bad: Literal["stop", "skip"] = "stop",
+    output: Path_ | None = None,
+    state: Path_ | None = None,
+    wait: float | None = None,
+    rows: int | None = None,
+    format: str | None = None,
+    encoding: str = "utf-8",
+    header: bool | None = None,
+    hindsight: bool = False,
+    force: bool = False,
 ) -> TrackResult:
     """Predict each row of a table before learning from it, as ``swordplay track`` does.
 
@@ -157,9 +76,56 @@ def track(
     target
         The column to predict. Rows where it is missing are predicted and not learned.
     report
-        Where to tell the story of the run as one HTML page; one that is there is replaced.
-    **options
-        See :class:`TrackOptions`.
+        Where to write the report of the run, one HTML page; one that is there is replaced.
+    task
+        ``"regression"``, ``"binary"`` or ``"multi-class"``; detected from the target unless given.
+    lags
+        How many of the last targets join the columns; ``"auto"`` lets experts with and without them
+        compete.
+    curves
+        ``"auto"``, ``"rich"`` or None, as in :class:`swordplay.sklearn.SwordRegressor`. Keys have
+        first-order models only.
+    features, drop
+        Columns to use (all unless given), and columns not to use.
+    loss
+        Of a regression: ``"squared"``, or ``"huber"`` where the target has heavy tails.
+    level
+        The share of the truths that the intervals of a regression are to contain; None for no
+        intervals. The predictions then have ``lower`` and ``upper``; with keys each key has
+        intervals of its own.
+    key
+        One or more columns that tell series apart: each of their values has a model of its own.
+    sort, reverse
+        A column to sort the rows by, such as their date; or whether to begin with the last row.
+    id
+        One or more columns that the predictions carry; the date of the row unless given, none for
+        ``()``.
+    types
+        What columns hold where that is not detected: ``{"price": "number", "day": "day-first"}``.
+    missing
+        Further texts that stand for a missing value.
+    on_bad
+        ``"skip"`` leaves out rows that cannot be used, such as those with an infinite number, and
+        lists them in ``refused`` of the result; ``"stop"`` raises an error at the first one.
+    output
+        A file for the predictions as well: .csv, .ndjson or .parquet.
+    state
+        A file to save learner and position to; the same call with more rows goes on from there. Its
+        predictions are kept in ``output``, or else beside it in ``STATE.predictions.parquet``.
+    wait
+        Seconds to wait while another run uses the state, after which the call raises an error; None
+        waits until that run ends. A wait of more than a second is reported by the logger
+        ``swordplay``.
+    rows
+        Stop after this row; not with a state.
+    format, encoding, header
+        Of a file: its format, the encoding of its text, and whether CSV begins with names; format
+        and header are detected unless given.
+    hindsight
+        Whether the report has a section on the regret against the best models of hindsight, which
+        takes up to 10 seconds. It needs ``report``, and a single series.
+    force
+        Whether to replace an output that exists, and begin anew whatever the state says.
 
     Returns
     -------
@@ -181,116 +147,71 @@ def track(
     >>> found.summary["task"], found.predictions.num_rows
     ('regression', 200)
     """
-    asked = completed("track", options, USUAL)
     with in_python():
-        settings = _settings(_name("target", target), asked)
-        job = _job(_source(table), settings, asked)
-        skip = _one_of("on_bad", asked["on_bad"], ("stop", "skip")) == "skip"
-        page = None if report is None else _report_path(report)
-        _require_report(asked, page)
-        with (
-            locked(job.state, job.wait),
-            _predictions_path(asked["output"], asked["state"]) as kept,
-        ):
-            refused = f"{kept}.refused.csv" if skip else None
-            return _tracked(
-                job._replace(output=kept, refused=refused),
-                page,
-                asked["output"],
-                hindsight=asked["hindsight"],
-            )
-
-
-def _settings(target: str, asked: TrackOptions) -> Settings:
-    """What was said about the table, checked."""
-    features, names, types = asked["features"], asked["id"], asked["types"]
-    key = _one_or_more("key", asked["key"])
-    lags, curves = checked_lags(asked["lags"]), None if key else checked_curves(asked["curves"])
-    if types is not None and not (
-        isinstance(types, Mapping) and all(isinstance(kind, str) for kind in types.values())
-    ):
-        raise TrackingError(
-            f"types must say what columns are, such as {{'price': 'number'}}, got "
-            f"{arguments.short_repr(types)}."
+        keys = _one_or_more("key", key)
+        used_lags, used_curves = checked_lags(lags), None if keys else checked_curves(curves)
+        settings = Settings(
+            target=_name("target", target),
+            task=_one_of("task", task, (None, *TASKS)),
+            lags=0 if used_lags == AUTO and used_curves is None else used_lags,
+            features=None if features is None else _names("features", features),
+            drop=_names("drop", drop),
+            loss=_one_of("loss", loss, ("squared", "huber")),
+            key=keys,
+            types=_types(types),
+            missing=_names("missing", missing),
+            header=header,
+            id=None if id is None else _one_or_more("id", id),
+            level=_level(level),
+            curves=used_curves,
         )
-    return Settings(
-        target,
-        _one_of("task", asked["task"], (None, *TASKS)),
-        0 if lags == AUTO and curves is None else lags,
-        None if features is None else _names("features", features),
-        _names("drop", asked["drop"]),
-        _one_of("loss", asked["loss"], ("squared", "huber")),
-        key,
-        None if types is None else {_name("types", name): kind for name, kind in types.items()},
-        _names("missing", asked["missing"]),
-        asked["header"],
-        None if names is None else _one_or_more("id", names),
-        _level(asked["level"]),
-        curves,
-    )
+        job = Job(
+            _source(table),
+            settings,
+            state=None if state is None else _path("state", state),
+            format=_text_or_none("format", format),
+            encoding=_text("encoding", encoding),
+            rows=None if rows is None else arguments.integer("rows", rows, least=1),
+            wait=checked_wait(wait),
+            force=force,
+            order=Order(reverse, None if sort is None else _name("sort", sort)),
+        )
+        page = None if report is None else _report_path(report)
+        _require_consistent(job, page, hindsight=hindsight)
+        is_skipping = _one_of("on_bad", on_bad, ("stop", "skip")) == "skip"
+        with locked(job.state, job.wait), _predictions_path(output, state) as kept:
+            refused = f"{kept}.refused.csv" if is_skipping else None
+            job = job._replace(output=kept, refused=refused)
+            return _run(job, page, output, hindsight=hindsight)
 
 
-def _level(level: Any) -> float | None:
-    """A share between 0 and 1, or None."""
-    if level is None:
-        return None
-    try:
-        (clean,) = SwordIntervals((level,)).levels
-    except (TypeError, ValueError) as error:
-        raise TrackingError(str(error)) from error
-    return clean
-
-
-def _job(source: str | Frame, settings: Settings, asked: TrackOptions) -> Job:
-    """What is to be done, but for where predictions go.
-
-    Options that do not go together are refused.
-    """
-    rows, state, sort = asked["rows"], asked["state"], asked["sort"]
-    for argument, kind in (("format", asked["format"]), ("encoding", asked["encoding"])):
-        if not (kind is None or isinstance(kind, str)):
-            raise TrackingError(f"{argument} must be a text, got {arguments.short_repr(kind)}.")
-    job = Job(
-        source,
-        settings,
-        state=None if state is None else _path("state", state),
-        format=asked["format"],
-        encoding=asked["encoding"],
-        rows=None if rows is None else arguments.integer("rows", rows, least=1),
-        wait=checked_wait(asked["wait"]),
-        force=asked["force"],
-        order=Order(asked["reverse"], None if sort is None else _name("sort", sort)),
-    )
-    if rows is not None and state is not None:
+def _require_consistent(job: Job, report: str | None, *, hindsight: bool) -> None:
+    """Raise an error for arguments that do not go together."""
+    if job.rows is not None and job.state is not None:
         raise TrackingError(
             "rows is for a first look and does not go together with state. Leave out one of them."
         )
-    if asked["reverse"] and sort is not None:
+    if job.order.reverse and job.order.sort is not None:
         raise TrackingError("sort and reverse do not go together. Leave out one of them.")
-    return job
-
-
-def _require_report(asked: TrackOptions, report: str | None) -> None:
-    """Raise an error if a section was asked for that no report will have."""
-    if asked["hindsight"] and report is None:
+    if hindsight and report is None:
         raise TrackingError("hindsight adds a section to the report. Give report as well.")
-    if asked["hindsight"] and asked["key"]:
+    if hindsight and job.settings.key:
         raise TrackingError(
             "hindsight needs a single series and does not go together with key. Leave out one of "
             "them."
         )
 
 
-def _tracked(job: Job, report: str | None, output: Path_ | None, *, hindsight: bool) -> TrackResult:
+def _run(job: Job, report: str | None, output: Path_ | None, *, hindsight: bool) -> TrackResult:
     """Run a job, write its report and return its results."""
     outcome = run(job, is_locked=True)
     name = NAME if isinstance(job.source, Frame) else os.path.basename(job.source)
     story = outcome.tracker.story(name, refused=outcome.refused, seconds=outcome.seconds)
     assert job.output is not None
-    predictions = read_back(job.output, outcome.tracker.schema)
+    predictions = _read_back(job.output, outcome.tracker.schema)
     refused = REFUSED.empty_table()
     if job.refused is not None and os.path.exists(job.refused):
-        refused = read_back(job.refused, REFUSED)
+        refused = _read_back(job.refused, REFUSED)
     if report is not None:
         # A run imports the report, and with it vl-convert, only in order to write one.
         from swordplay.comparison import perspective_of_run
@@ -306,6 +227,69 @@ def _tracked(job: Job, report: str | None, output: Path_ | None, *, hindsight: b
         job = job._replace(output=None, refused=None)
     files = written_files(job, report, story.refused)
     return TrackResult(predictions, figures(outcome, story, files), story, refused)
+
+
+def _types(types: Any) -> dict[str, str] | None:
+    """Return the types of columns by their names, checked."""
+    if types is None:
+        return None
+    if not (isinstance(types, Mapping) and all(isinstance(kind, str) for kind in types.values())):
+        raise TrackingError(
+            f"types must say what columns are, such as {{'price': 'number'}}, got "
+            f"{arguments.short_repr(types)}."
+        )
+    return {_name("types", name): kind for name, kind in types.items()}
+
+
+def _text(argument: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise TrackingError(f"{argument} must be a text, got {arguments.short_repr(value)}.")
+    return value
+
+
+def _text_or_none(argument: str, value: Any) -> str | None:
+    return None if value is None else _text(argument, value)
+
+
+def _level(level: Any) -> float | None:
+    """A share between 0 and 1, or None."""
+    if level is None:
+        return None
+    try:
+        (clean,) = SwordIntervals((level,)).levels
+    except (TypeError, ValueError) as error:
+        raise TrackingError(str(error)) from error
+    return clean
+
+
+def _read_back(path: str, schema: Any) -> Any:
+    """Read predictions from the file they were written to, as a pyarrow table.
+
+    Parameters
+    ----------
+    path
+        CSV, NDJSON or Parquet.
+    schema
+        Of the table.
+    """
+    with open(path, "rb") as file:
+        start = file.read(4)
+    if start == b"PAR1":
+        return pyarrow.parquet.read_table(path)
+    types = {field.name: field.type for field in schema}
+    if (
+        path.lower()
+        .removesuffix(".gz")
+        .removesuffix(".zst")
+        .endswith((".ndjson", ".jsonl", ".json"))
+    ):
+        return pyarrow.json.read_json(
+            path, parse_options=pyarrow.json.ParseOptions(explicit_schema=pa.schema(schema))
+        )
+    options = pyarrow.csv.ConvertOptions(
+        column_types=types, null_values=[""], strings_can_be_null=True
+    )
+    return pyarrow.csv.read_csv(path, convert_options=options)
 
 
 def _source(table: Any) -> str | Frame:

@@ -47,48 +47,48 @@ COMMANDS = {
     "learn": Entry(
         "swordplay.cli.learn",
         "learn_command",
-        "Learn the rows of a table into a model that is kept.",
+        "Learn the rows of a table and save the model.",
     ),
     "predict": Entry(
         "swordplay.cli.predict",
         "predict_command",
-        "Predict rows whose answers are not known yet.",
+        "Predict the rows of a table with a saved model.",
     ),
     "compare": Entry(
         "swordplay.cli.compare",
         "compare_command",
-        "Let all learners of the package play a table.",
+        "Compare swordplay with baselines and other learners.",
     ),
     "serve": Entry(
         "swordplay.cli.serve",
         "serve_command",
-        "Predict over HTTP now, learn when the answers come.",
+        "Serve models over HTTP, with answers that come later.",
     ),
     "sample": Entry(
         "swordplay.cli.sample",
         "sample_command",
-        "Write a real table to try the command on.",
+        "Write a sample table to try the command on.",
     ),
     "demo": Entry(
         "swordplay.cli.demo",
         "demo_command",
-        "Track, compare and reproduce on a stream that comes along.",
+        "Run track, compare and reproduce on a sample stream.",
     ),
-    "inspect": Entry("swordplay.cli.inspection", "inspect_command", "Say what a checkpoint holds."),
+    "inspect": Entry("swordplay.cli.inspection", "inspect_command", "Describe a checkpoint."),
     "reproduce": Entry(
         "swordplay.cli.reproduction",
         "reproduce_command",
-        "Replay the paper's experiment: regret beside bounds.",
+        "Repeat the experiment of the paper.",
     ),
     "warm": Entry(
         "swordplay.cli.warm",
         "warm_command",
-        "Compile for this very processor, before the first use.",
+        "Compile all kernels before their first use.",
     ),
     "completion": Entry(
         "swordplay.cli.completion",
         "completion_command",
-        "Print a script that completes commands and options.",
+        "Print a script for completion in the shell.",
     ),
 }
 

@@ -20,14 +20,14 @@ if TYPE_CHECKING:  # with pyarrow and the engine, which --help does without
     from swordplay.report import Section
     from swordplay.tracking.whole import Whole
 
-HELP = """Let everybody predict the table in FILE: the estimator, baselines, others.
+HELP = """Compare swordplay with baselines and other learners on the table in FILE.
 
-FILE is read as by swordplay track. SwordRegressor (or SwordClassifier) is what track runs, with the
-same error; beside it stand baselines, scikit-learn's SGD and river's linear models as they come (if
-installed), and the package's learners of the game on a ball, such as sp.Sword. All are ranked by
-the error of predictions made before each row was learned. Then come the regret, to the best
-coefficients that hindsight could have chosen, and the time per row. Learners that must be told
-something about the future are told it.
+FILE is read as by `swordplay track`. The participants are SwordRegressor or SwordClassifier (the
+model of track, with the same error), baselines, untuned linear models of scikit-learn and river (if
+installed), and the learners of this package that play convex losses on a ball, such as sp.Sword.
+They are ranked by the error of predictions made before each row is learned. The table also has
+their regret against the best coefficients in hindsight and the time per row. Learners that need to
+know the horizon or bounds on the gradients get the true values.
 """
 # click keeps the lines of a paragraph that begins with a backspace as they are.
 EXAMPLES = """\b
@@ -101,7 +101,7 @@ class Asked(NamedTuple):
     "--report",
     callback=options.report_path,
     metavar="PATH",
-    help="Put the comparison on one HTML page here.",
+    help="Write the comparison to this HTML file.",
 )
 @click.option(
     "--learners",
@@ -114,7 +114,7 @@ class Asked(NamedTuple):
     "--step-sizes",
     callback=step_sizes,
     metavar="A,B",
-    help="Let OGD with these steps take part, for scaled columns.",
+    help="Add OGD with these step sizes, for scaled columns.",
 )
 @click.option(
     "--radius",
@@ -122,7 +122,7 @@ class Asked(NamedTuple):
     type=float,
     default=8.0,
     show_default=True,
-    help="Of the ball where coefficients live.",
+    help="Radius of the ball of coefficients.",
 )
 @options.of_learning
 @options.REVERSE
@@ -131,7 +131,7 @@ class Asked(NamedTuple):
     "--on-bad",
     type=click.Choice(["stop", "skip"]),
     default="stop",
-    help="skip leaves bad rows out and counts them.",
+    help="What to do with a row that cannot be read: stop ends the command, skip leaves it out.",
 )
 @options.of_reading
 @click.option(
@@ -140,10 +140,15 @@ class Asked(NamedTuple):
     default=MOST_ROWS,
     show_default=True,
     metavar="N",
-    help="Look at the first N rows only.",
+    help="Use the first N rows only.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the table.")
-@click.option("--quiet", is_flag=True, help="No progress and no remarks, only the result.")
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print the results as one JSON object instead of the table.",
+)
+@click.option("--quiet", is_flag=True, help="Print the results only, no progress and no remarks.")
 def compare_command(**options_typed: Any) -> None:
     """Read the table, let everybody play it, and print who did how well."""
     from swordplay.cli import comparison, console

@@ -29,15 +29,15 @@ ROUNDS = 100_000
     show_default=True,
     callback=options.report_path,
     metavar="PATH",
-    help="Where the report goes.",
+    help="Write the report to this file.",
 )
-@options.of_rounds(ROUNDS, "Of the paper's instances.")
-@click.option("--quiet", is_flag=True, help="No progress and no remarks, only the results.")
+@options.of_rounds(ROUNDS, "Largest number of rounds of the paper's experiment.")
+@click.option("--quiet", is_flag=True, help="Print the results only, no progress and no remarks.")
 def demo_command(report: str, rounds: int, quiet: bool) -> None:
-    """Track and compare on a real stream, replay the paper, write one report.
+    """Run track, compare and reproduce on a sample stream, and write one report.
 
-    The stream is "Elec2": does the price of electricity in New South Wales rise or fall, every half
-    hour from 1996 to 1998? It comes with the package. Nothing is opened and nothing is downloaded.
+    The stream is "Elec2", which comes with the package: whether the price of electricity in New
+    South Wales rises or falls, each half hour from 1996 to 1998. Nothing is downloaded.
     """
     from swordplay import datasets
     from swordplay.cli import comparison, console, outcome, tables

@@ -19,16 +19,16 @@ if TYPE_CHECKING:  # with pyarrow and the engine, which --help does without
 
 HELP = """Learn the rows of FILE into the model in --state.
 
-The first time --target says what to predict, and the other options how, as for `swordplay track`;
-FILE is read as there, and every row is predicted before it is learned, so that the error is known.
-After that FILE and --state are enough: the model knows the rest. If all rows that were learned last
-stand in FILE unchanged, only its new rows are learned. A FILE that shares only its first rows with
-the one that was learned last is refused; any other file is learned from its beginning, with its
-columns read as they were in the first one. All rows of a pipe are new.
+The first run makes the model: --target names the column to predict, and the other options work as
+for `swordplay track`. They are stored in the model, so that later runs need only FILE and --state.
+Every row is predicted before it is learned, which gives the error.
 
-A run that was killed goes on where it was when the same command is given again: the model is the
-same, bit by bit, as if nothing had happened. `swordplay predict` uses the model, `swordplay
-inspect` says what is in it.
+If FILE begins with all rows of the file that was learned last, only its new rows are learned. A
+FILE that shares only a part of them is refused. Any other FILE is learned from its first row, and
+so are all rows of a pipe. Its columns are read as they were in the first file.
+
+If a run was killed, the same command continues it, and the model is identical to that of an
+uninterrupted run. `swordplay predict` uses the model, `swordplay inspect` describes it.
 """
 EXAMPLES = """\b
 Examples:
@@ -58,7 +58,7 @@ TOLD = {
 @click.command("learn", help=HELP, epilog=EXAMPLES)
 @click.argument("file")
 @options.MODEL
-@click.option("--target", metavar="COLUMN", help="The column to predict; needed the first time.")
+@click.option("--target", metavar="COLUMN", help="The column to predict; required for a new model.")
 @options.of_learning
 @options.KEY
 @options.IDS
@@ -69,11 +69,14 @@ TOLD = {
 @options.of_reading
 @options.SAVE_EVERY
 @options.WAIT
-@click.option("--force", is_flag=True, help="Forget what the state has learned, and begin anew.")
+@click.option("--force", is_flag=True, help="Replace the model by a new one.")
 @click.option(
-    "--json", "as_json", is_flag=True, help="Print one JSON object instead of the summary."
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print the results as one JSON object instead of the summary.",
 )
-@click.option("--quiet", is_flag=True, help="No progress and no remarks, only the result.")
+@click.option("--quiet", is_flag=True, help="Print the results only, no progress and no remarks.")
 @click.pass_context
 def learn_command(context: click.Context, /, **typed: Any) -> int:
     """Check what was asked, make it a job and run it; the exit code."""

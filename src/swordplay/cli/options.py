@@ -37,55 +37,55 @@ MODEL = click.option(
     "--state",
     required=True,
     metavar="PATH",
-    help="Where the model is that `swordplay learn` keeps.",
+    help="File of the model. `swordplay learn` writes it, `swordplay predict` reads it.",
 )
 OUTPUT_FORMAT = click.option(
     "--output-format",
     type=click.Choice(["csv", "ndjson", "parquet"]),
-    help="Of the predictions; by the name of the file unless given, and - follows the format of "
-    "FILE.",
+    help="Format of the predictions.  [default: by the ending of --output; for -, the format of "
+    "FILE]",
 )
 ON_BAD = click.option(
     "--on-bad",
     type=click.Choice(["stop", "skip"]),
-    help="skip leaves bad rows out and lists them in OUTPUT.refused.csv (or FILE.refused.csv).  "
-    "[default: stop; skip if FILE is a pipe]",
+    help="What to do with a row that cannot be used: stop ends the run, skip leaves the row out "
+    "and lists it in OUTPUT.refused.csv (or FILE.refused.csv).  [default: stop; skip if FILE is a "
+    "pipe]",
 )
 LOSS = click.option(
     "--loss",
     type=click.Choice(["squared", "huber"]),
     default="squared",
-    help="huber where the target has heavy tails.",
+    help="Loss of a regression; huber for targets with heavy tails.  [default: squared]",
 )
 LEVEL = click.option(
     "--level",
     type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
     metavar="SHARE",
-    help="Of the truths that the intervals of a number are to hold; lower and upper stand "
-    "beside each prediction.  "
+    help="Share of the truths that the prediction intervals of a regression are to contain.  "
     "[default: 0.9]",
 )
-NO_INTERVAL = click.option("--no-interval", is_flag=True, help="No intervals.")
+NO_INTERVAL = click.option("--no-interval", is_flag=True, help="Predict without intervals.")
 SAVE_EVERY = click.option(
     "--save-every",
     type=click.IntRange(1),
     metavar="N",
-    help="Rows between two saves, instead of ten seconds.",
+    help="Save the state every N rows.  [default: every 10 seconds]",
 )
 WAIT = click.option(
     "--wait",
     type=click.FloatRange(0.0),
     metavar="SECONDS",
-    help="How long to wait while another run uses --state; 0 refuses at once.  [default: until "
-    "it ends]",
+    help="Wait at most so long while another run uses --state; 0 fails at once.  [default: until "
+    "that run ends]",
 )
 REVERSE = click.option(
     "--reverse",
     is_flag=True,
-    help="Take the last row first, where the newest rows stand at the top.",
+    help="Read the rows from the last to the first, for tables that begin with the newest row.",
 )
 SORT = click.option(
-    "--sort", metavar="COLUMN", help="Sort the rows by this column, such as their date."
+    "--sort", metavar="COLUMN", help="Sort the rows by this column, such as their date, first."
 )
 
 
@@ -238,34 +238,34 @@ IDS = click.option(
     "ids",
     callback=ids,
     metavar="A,B",
-    help="Columns that the predictions carry, such as a key; by default the date of the row. "
-    "none for none.",
+    help="Columns to copy into the predictions, such as an order number; none for no column.  "
+    "[default: the column of dates]",
 )
 KEY = click.option(
     "--key",
     callback=names,
     metavar="A,B",
-    help="Columns that tell series apart: a model for each of their values.",
+    help="Columns that tell several series apart; each of their values gets a model of its own.",
 )
 SHOW_KEY = click.option(
     "--show-key",
     "show_keys",
     multiple=True,
     metavar="VALUE[,VALUE]",
-    help="Show how this key went, too, given by its values as the predictions have them. More "
-    "than once for more keys.",
+    help="Show the results of this key as well, given by its values as they stand in the "
+    "predictions. Can be repeated.",
 )
 FORMAT = click.option(
     "--format",
     "format_",
     type=click.Choice(["csv", "ndjson", "parquet"]),
-    help="Of FILE; recognised unless given.",
+    help="Format of FILE.  [default: detected]",
 )
 ENCODING = click.option(
     "--encoding",
     default="utf-8",
     metavar="NAME",
-    help="Of text in FILE, such as latin-1.  [default: utf-8]",
+    help="Encoding of the text in FILE, such as latin-1.  [default: utf-8]",
 )
 
 
@@ -329,29 +329,29 @@ def of_learning(command: Command) -> Command:
     tasks = click.Choice(["regression", "binary", "multi-class"])
     return _each(
         command,
-        click.option("--task", type=tasks, help="Recognised from the target unless given."),
+        click.option("--task", type=tasks, help="Kind of the target.  [default: detected]"),
         click.option(
             "--lags",
             callback=lags,
             default=AUTO,
             metavar="K",
-            help="Let the last K targets join the columns; auto lets experts with and without "
-            "them compete.  [default: auto]",
+            help="Use the last K targets as columns; auto learns whether they help.  [default: "
+            "auto]",
         ),
         click.option(
             "--curves",
             type=click.Choice([AUTO, "rich", NONE]),
             default=AUTO,
-            help="none for a linear model of first order, rich for more curves (slower).  "
-            "[default: auto]",
+            help="auto adds second-order experts with curves of the columns to the linear model, "
+            "rich more of them (slower), none none.  [default: auto]",
         ),
         click.option(
             "--features",
             callback=names,
             metavar="A,B",
-            help="Columns to use; all others are left out.",
+            help="Use only these columns.  [default: all]",
         ),
-        click.option("--drop", callback=names, metavar="A,B", help="Columns not to use."),
+        click.option("--drop", callback=names, metavar="A,B", help="Columns to leave out."),
     )
 
 
@@ -366,19 +366,19 @@ def of_reading(command: Command) -> Command:
             "--types",
             callback=types,
             metavar="A=KIND,B=KIND",
-            help="What columns are, such as price=number,day=date.",
+            help="What columns hold, such as price=number,day=date, where detection is wrong.",
         ),
         click.option(
             "--missing",
             callback=missing,
             metavar="A,B",
-            help="Further texts that stand for nothing, such as none,n.d.",
+            help="Further texts that mean a missing value, such as none,n.d.",
         ),
         click.option(
             "--header",
             callback=header,
             type=yes_or_no,
-            help="Whether CSV begins with names; recognised.",
+            help="Whether the first line of a CSV file has the column names.  [default: detected]",
         ),
         FORMAT,
         ENCODING,

@@ -17,21 +17,19 @@ if TYPE_CHECKING:  # with pyarrow and the engine, which --help does without
     from swordplay.tracking.predicting import Predicted
     from swordplay.tracking.taught import Taught
 
-HELP = """Predict the rows of FILE by what `swordplay learn` or `swordplay track` has learned.
+HELP = """Predict the rows of FILE with the model of `swordplay learn` or `swordplay track`.
 
-FILE is CSV, NDJSON or Parquet (also .gz and .zst), or - for standard input. It has the columns that
-the model learned from, in any order; they are read as they were then. It needs no target, and one
-that is there is not looked at. Nothing is learned, and the state stays as it is. The first row is
-taken to follow the last one that was learned; the last targets before the others are not known, and
-they are predicted without.
+FILE is a CSV, NDJSON or Parquet file (also .gz and .zst), or - for standard input. It needs the
+columns that the model learned from, in any order; they are read as they were then. A target column
+is ignored. Nothing is learned, and --state is not changed. The first row is taken to follow the
+last learned row. For all further rows the last targets are unknown, and the experts that use them
+are left out.
 
-The predictions have the columns row, the columns of --id (or the date of the row), prediction, for
-a number the interval from lower to upper, and for classes the probability of the prediction. Only
+The predictions have the columns row, the columns of --id (by default the date), prediction, for
+numbers the interval from lower to upper, and for classes the probability of the prediction. Only
 the first row has an interval (with --key the first row of each series): intervals are calibrated
-for the row right after the last learned one, and would be too narrow for later rows. The
-predictions go to standard output, in the format of FILE, unless --output says where. With a state
-of many series (--key) a row is predicted by its own series, and one of a series that is new has no
-prediction.
+for the row right after the last learned one, and would be too narrow for later rows. With --key
+each row is predicted by the model of its series; rows of unknown series have no prediction.
 """
 EXAMPLES = """\b
 Examples:
@@ -65,20 +63,21 @@ class Asked(NamedTuple):
     "--output",
     default="-",
     metavar="PATH",
-    help="Predictions go here: .csv, .ndjson or .parquet, or - for standard output.  [default: -]",
+    help="Write the predictions to this file (.csv, .ndjson or .parquet); - for standard output.  "
+    "[default: -]",
 )
 @options.OUTPUT_FORMAT
 @options.ON_BAD
 @options.FORMAT
 @options.ENCODING
-@click.option("--force", is_flag=True, help="Replace an output that exists.")
+@click.option("--force", is_flag=True, help="Replace an existing output file.")
 @click.option(
     "--json",
     "as_json",
     is_flag=True,
-    help="Print what was done as one JSON object; needs --output PATH.",
+    help="Print a summary as one JSON object; needs --output PATH.",
 )
-@click.option("--quiet", is_flag=True, help="No remarks, only the predictions.")
+@click.option("--quiet", is_flag=True, help="Print no remarks.")
 def predict_command(**options_typed: Any) -> int:
     """Check what was asked, predict, and say what was done; the exit code."""
     asked = Asked(**options_typed)

@@ -23,22 +23,30 @@ Examples:
 
 
 @click.command("reproduce", epilog=EXAMPLES)
-@options.of_rounds(DEFAULT_ROUNDS, "The largest T; 100, 1000, ... are played on the way.")
+@options.of_rounds(
+    DEFAULT_ROUNDS,
+    "Largest number of rounds T. The powers of ten from 100 up to it are played, too.",
+)
 @click.option(
     "--figure",
     callback=options.figure_path,
     metavar="PATH",
-    help="Draw regret against T here, as .png or .svg.",
+    help="Draw regret against T into this file (.png or .svg).",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
-@click.option("--quiet", is_flag=True, help="No progress bar and no remarks, only the result.")
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print the results as one JSON object instead of tables.",
+)
+@click.option("--quiet", is_flag=True, help="Print the results only, no progress and no remarks.")
 def reproduce_command(rounds: int, figure: Path | None, as_json: bool, quiet: bool) -> None:
-    """Replay the paper's experiment: regret beside the bounds.
+    """Repeat the experiment of the paper: regret beside the bounds.
 
     Every learner plays both instances of "Dynamic Regret of Convex and Smooth Functions" (NeurIPS
-    2020), the paper's learners once with the paper's own rates and once with rates that tune
-    themselves. The result goes to standard output, progress to standard error. NO_COLOR is
-    respected.
+    2020). The learners of the paper play them twice, with the paper's rates and with rates that
+    tune themselves. The results go to standard output, progress to standard error. The environment
+    variable NO_COLOR turns colours off.
     """
     from swordplay.cli import console, tables
 

@@ -18,14 +18,16 @@ NAMES = ("bikes", "electricity", "sulfur")
 
 @click.command("sample", epilog=EXAMPLES)
 @click.argument("name", type=click.Choice(NAMES), default=NAMES[0])
-@click.option("-o", "--output", metavar="PATH", help="Where the table goes.  [default: NAME.csv]")
-@click.option("--force", is_flag=True, help="Replace a file that exists.")
+@click.option(
+    "-o", "--output", metavar="PATH", help="Write the table to this file.  [default: NAME.csv]"
+)
+@click.option("--force", is_flag=True, help="Replace an existing file.")
 def sample_command(name: str, output: str | None, force: bool) -> None:
-    """Write a real table that comes with the package, as CSV.
+    """Write one of the tables that come with the package to a CSV file.
 
-    bikes: bikes rented in Washington, DC, hour by hour, with the weather and the counts of
-    yesterday and last week. electricity: did the price rise? Every half hour. sulfur: a gas sensor,
-    minute by minute. The rows are in the order of time, and the streams drift.
+    bikes: bikes rented in Washington, DC, each hour, with the weather and the counts of the day and
+    the week before. electricity: whether the price rose, each half hour. sulfur: readings of a gas
+    sensor, each minute. The rows are in the order of time.
     """
     from swordplay.cli.errors import Failed, Refused
     from swordplay.datasets.samples import SAMPLES

@@ -25,18 +25,19 @@ VARIABLE = "SWORDPLAY_TOKEN"
 PORT = 8400
 KINDS = ("number", "yes-no", "classes")
 """Those of ``serving.requests``, told without importing it."""
-HELP = """Serve models over HTTP: predict now, learn when the answers come.
+HELP = """Serve models over HTTP: predict a row now, learn it when its answer is known.
 
-POST /ask predicts a row and gives a ticket, POST /tell learns its answer, hours or days later and
-in any order; /models/NAME/ask does so for a model of another name, and a field "key" for each of
-many series. / is a live page, /openapi.json describes the rest.
+POST /ask predicts a row and returns a ticket. POST /tell learns the answer of a ticket, hours or
+days later and in any order. /models/NAME/ask and /models/NAME/tell address a model by name, and a
+field "key" in the request one of many series. / is a live page; /openapi.json describes the API.
 
-Everything that was acknowledged is on the disk, in DIR: after a crash the server goes on as if
-nothing had happened. Requests with an id can be sent again without harm.
+A request is acknowledged after it is on the disk, in DIR: after a crash the server continues with
+the same models. Requests with an id can be sent again safely.
 
-It listens on this machine only, unless --host says otherwise, and then wants a token for everything
-that changes something: in the environment variable SWORDPLAY_TOKEN, or in a file (--token-file).
-Clients address it by an IP address or by a name that --allow-host gives. Ctrl-C or SIGTERM ends it.
+The server listens on 127.0.0.1 unless --host is given. On other addresses it needs a token, in the
+environment variable SWORDPLAY_TOKEN or in a file (--token-file), and requests that change something
+have to send it. Clients address the server by an IP address, or by a name given with --allow-host.
+Ctrl-C or SIGTERM stops it.
 """
 EXAMPLES = """\b
 Examples:
@@ -45,27 +46,35 @@ Examples:
   SWORDPLAY_TOKEN=... swordplay serve --state prices.server --host 0.0.0.0
 """
 LIMITS = {
-    "body": ("--max-body", "BYTES", "Of a request."),
-    "rows": ("--max-rows", "N", "Rows of a request."),
-    "columns": ("--max-columns", "N", "Columns of a row."),
+    "body": ("--max-body", "BYTES", "Largest request."),
+    "rows": ("--max-rows", "N", "Most rows of a request."),
+    "columns": ("--max-columns", "N", "Most columns of a row."),
     "series_columns": (
         "--max-series-columns",
         "N",
-        "Columns of a series: a text has one for each of its words.",
+        "Most columns of a series; a text column has one for each of its words.",
     ),
-    "all_columns": ("--max-all-columns", "N", "Columns of all series together."),
-    "cells": ("--max-cells", "N", "Rows of a request times the columns of their series."),
-    "pending": ("--max-pending", "N", "Tickets of a series that wait for their answer."),
-    "models": ("--max-models", "N", "Models."),
-    "series": ("--max-series", "N", "Models and the keys within them."),
-    "remembered": ("--remember", "N", "Answered tickets that a repeated request is recognised by."),
-    "behind": ("--checkpoint-every", "N", "Events; so many are done again after a crash."),
+    "all_columns": ("--max-all-columns", "N", "Most columns of all series together."),
+    "cells": ("--max-cells", "N", "Most rows of a request, times the columns of their series."),
+    "pending": ("--max-pending", "N", "Most tickets of a series without an answer."),
+    "models": ("--max-models", "N", "Most models."),
+    "series": ("--max-series", "N", "Most models and keys together."),
+    "remembered": (
+        "--remember",
+        "N",
+        "Answered tickets that are kept to recognise repeated requests.",
+    ),
+    "behind": (
+        "--checkpoint-every",
+        "N",
+        "Events between two checkpoints, which are replayed after a crash.",
+    ),
     "seconds": (
         "--timeout",
         "SECONDS",
-        "That a client may keep it waiting in the middle of a request or an answer.",
+        "Longest pause of a client within a request or a response.",
     ),
-    "log": ("--max-log", "BYTES", "Of the log of events; beyond, requests are answered 507."),
+    "log": ("--max-log", "BYTES", "Largest event log; beyond it, requests fail with status 507."),
 }
 """Options by the limit that they set."""
 
@@ -84,31 +93,34 @@ def _limits(command: Any) -> Any:
     "folder",
     required=True,
     metavar="DIR",
-    help="Where models, log and checkpoints are; made if need be.",
+    help="Folder of the models, the event log and the checkpoints; created if missing.",
 )
 @click.option(
-    "--host", default="127.0.0.1", metavar="ADDRESS", help="Where to listen.  [default: 127.0.0.1]"
+    "--host",
+    default="127.0.0.1",
+    metavar="ADDRESS",
+    help="Address to listen on.  [default: 127.0.0.1]",
 )
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
     default=PORT,
-    help=f"0 for any that is free.  [default: {PORT}]",
+    help=f"Port to listen on; 0 for any free port.  [default: {PORT}]",
 )
-@click.option("--token-file", metavar="PATH", help="A file that holds the token.")
+@click.option("--token-file", metavar="PATH", help="File with the token.")
 @click.option(
     "--allow-host",
     "names",
     multiple=True,
     metavar="NAME",
-    help="A name of it that clients use; may be repeated.",
+    help="Host name that clients may use for the server. Can be repeated.",
 )
 @click.option(
     "--target-kind",
     "target",
     type=click.Choice(KINDS),
     default=KINDS[0],
-    help="Of models made by their first use; number.",
+    help="Kind of the target of models that are made by their first request.  [default: number]",
 )
 @_limits
 @click.option(
@@ -117,12 +129,12 @@ def _limits(command: Any) -> Any:
     type=click.IntRange(min=1),
     multiple=True,
     metavar="N",
-    help="Leave event N out of every replay.",
+    help="Leave event N out of every replay of the log. Can be repeated.",
 )
 @click.option(
-    "--repair", is_flag=True, help="Go on with what is intact if the log of events is damaged."
+    "--repair", is_flag=True, help="If the event log is damaged, continue with its intact part."
 )
-@click.option("--quiet", is_flag=True, help="Say nothing but the address.")
+@click.option("--quiet", is_flag=True, help="Print the address only.")
 def serve_command(**typed: Any) -> None:
     """Wire it; HELP says what it does."""
     from swordplay.cli.errors import Refused

@@ -20,27 +20,28 @@ if TYPE_CHECKING:  # with pyarrow and the engine, which --help does without
 
 HELP = """Predict each row of FILE before learning from it.
 
-FILE is CSV, NDJSON or Parquet (also .gz and .zst), rows in the order of time, or - for standard
-input. Whether the target is a number or a class is recognised and said; words, dates and missing
-values are taken as they come. Each row is predicted from the rows before it, and scored beside
-baselines. The summary goes to standard output, progress to standard error.
+FILE is a CSV, NDJSON or Parquet file (also .gz and .zst), or - for standard input. Its rows have to
+be in the order of time. The task is detected from the target: numbers give a regression, words and
+few whole numbers a classification. Words, dates and missing values need no preparation. Each
+prediction is compared with the truth and with baselines. The summary goes to standard output,
+progress to standard error.
 
-The predictions have the columns row, prediction, truth, loss (squared error; for classes the log
-loss) and running_error (RMSE; for classes the share of mistakes), for classes the probability of
-the prediction, and the columns of --id, or else the date of the row. A number has an interval, too:
-lower and upper, which hold the truth in 90 % of the rows, on every stretch of them (--level
-chooses, --no-interval leaves them out).
+The predictions have the columns row, the columns of --id (by default the date), prediction, truth,
+loss (squared error; for classes the log loss) and running_error (RMSE; for classes the share of
+mistakes). For classes they also have the probability of the prediction, for numbers an interval
+from lower to upper that contains the truth in 90 % of the rows (see --level and --no-interval).
 
-On a pipe bad rows are left out and listed, as if --on-bad skip had been said; in a file the first
-one ends the run. Whatever ends a run, what is done up to there is kept.
+A bad row of a file ends the run; bad rows of a pipe are left out and listed (see --on-bad). When a
+run ends early, the predictions so far are kept.
 
-With --state a run that was stopped or killed goes on where it was, and writes the same predictions
-as if nothing had happened; if FILE has grown since, only the new rows are read. NO_COLOR is
-respected.
+With --state a run that was stopped or killed continues where it was, and writes the same
+predictions as an uninterrupted run. If FILE has grown, only the new rows are read.
 
-Rows that are not in the order of time are noticed by their dates and said, with the option that
-helps: --reverse, --sort or --key. The first two read FILE whole; row is the number in FILE all the
-same. With --key the predictions carry the key, and each key is compared with its own past.
+If the dates show that the rows are not in the order of time, a remark names the option that helps:
+--reverse, --sort or --key. The first two load FILE into memory. With --key the predictions have the
+columns of the key, and each series is compared with its own baselines.
+
+The environment variable NO_COLOR turns colours off.
 """
 # click keeps the lines of a paragraph that begins with a backspace as they are.
 EXAMPLES = """\b
@@ -97,7 +98,7 @@ class Asked(NamedTuple):
     "-o",
     "--output",
     metavar="PATH",
-    help="Predictions go here: .csv, .ndjson or .parquet, or - for standard output.",
+    help="Write the predictions to this file (.csv, .ndjson or .parquet); - for standard output.",
 )
 @options.OUTPUT_FORMAT
 @options.IDS
@@ -105,13 +106,13 @@ class Asked(NamedTuple):
     "--report",
     callback=options.report_path,
     metavar="PATH",
-    help="Tell the story of the run in one HTML page here; one that is there is replaced.",
+    help="Write a report of the run, one HTML page, to this file. An existing one is replaced.",
 )
 @options.HINDSIGHT
 @click.option(
     "--state",
     metavar="PATH",
-    help="Save learner and position here; the same command again goes on from there.",
+    help="Save the run in this file; the same command continues from there.",
 )
 @options.of_learning
 @options.KEY
@@ -127,19 +128,22 @@ class Asked(NamedTuple):
     "--rows",
     type=click.IntRange(1),
     metavar="N",
-    help="Stop after row N: a first look. Not with --state.",
+    help="Stop after row N; not together with --state.",
 )
 @options.SAVE_EVERY
 @options.WAIT
 @click.option(
     "--force",
     is_flag=True,
-    help="Replace outputs that exist (a report always is), and begin anew whatever the state says.",
+    help="Replace existing output files, and begin anew even if --state holds a run.",
 )
 @click.option(
-    "--json", "as_json", is_flag=True, help="Print one JSON object instead of the summary."
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print the results as one JSON object instead of the summary.",
 )
-@click.option("--quiet", is_flag=True, help="No progress and no remarks, only the result.")
+@click.option("--quiet", is_flag=True, help="Print the results only, no progress and no remarks.")
 def track_command(**options_typed: Any) -> int:
     """Check what was asked, make it a job and run it; the exit code."""
     from swordplay.tables.lean import leave_pandas_out

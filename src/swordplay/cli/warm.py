@@ -7,18 +7,17 @@ import time
 
 import click
 
-HELP = """Compile for this very processor: all kernels, or only those of the jobs that are named.
+HELP = """Compile all kernels for this processor, or only those of the named jobs.
 
-A wheel may carry machine code for processors of the last ten years; code for the very processor is
-hardly faster. In a clone, and for other systems, processors and versions of Python or numba, the
-first use of each kernel compiles it, or this does beforehand.
+Without this command each kernel is compiled when it is first used, unless the wheel contains
+machine code for the processor, which is nearly as fast.
 
-Run it while an image is built, or once for all executors of a cluster: with --into the machine code
-goes into a folder that can be copied anywhere, and is found there by processes whose environment
-says NUMBA_CACHE_DIR=FOLDER, which need not be able to write to it. The folder must belong to their
-user or to root, and be writable by no others. It does for the same versions of Python, numba and
-swordplay on the same kind of processor; others compile as if it were not there. (NUMBA_CPU_NAME and
-NUMBA_CPU_FEATURES, set here and there, make one kind of several.)
+To compile while a container image is built, or once for all executors of a cluster, write the
+machine code with --into to a folder. Processes with NUMBA_CACHE_DIR=FOLDER in their environment
+read it there. The folder can be copied. It must belong to their user or to root, and no other user
+may be able to write to it. It is valid for the same versions of Python, numba and swordplay on the
+same kind of processor. (Set NUMBA_CPU_NAME and NUMBA_CPU_FEATURES alike on both machines if their
+processors differ.)
 
 \b
 learn      learning and predicting rows       games      the learners of the game
@@ -59,15 +58,15 @@ NAMES = (
 @click.option(
     "--into",
     metavar="FOLDER",
-    help="Where the machine code goes.  [default: where it would be kept anyway]",
+    help="Write the machine code to this folder.  [default: the usual cache folder]",
 )
 @click.option(
     "--processes",
     type=click.IntRange(1),
     metavar="N",
-    help="That compile at once.  [default: one for each processor]",
+    help="Number of processes that compile.  [default: one for each processor]",
 )
-@click.option("--quiet", is_flag=True, help="No progress, only the result.")
+@click.option("--quiet", is_flag=True, help="Print the result only, no progress.")
 def warm_command(
     what: tuple[str, ...], into: str | None, processes: int | None, quiet: bool
 ) -> int:

@@ -12,7 +12,6 @@ from typing import Any
 
 from swordplay.compile import expert_loop, inline, larger
 from swordplay.core.types import Vector
-from swordplay.engine.ball_adaptive import is_at_once, stride_all
 from swordplay.engine.blocks import columns_of, least
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE, Arrays, Products
 from swordplay.engine.scalar import slope
@@ -23,10 +22,6 @@ def move(me: Arrays, of: Products, features: Any, target: float) -> float:
     """Both projected steps of every expert, in numbers. Returns the smallest scale."""
     numbers, radius = me.numbers, me.config[CONFIG.size]
     n = columns_of(numbers)
-    if is_at_once(me):
-        smallest, reached = stride_all(me, of, target)
-        come_back(me, of, reached)
-        return float(smallest)
     farthest = step_base(
         n,
         of.norm,

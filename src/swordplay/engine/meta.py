@@ -54,22 +54,9 @@ def judge(me: Arrays, of: Products, prediction: float, target: float) -> float:
     )
     if shared:
         slope_[:] = h
-        surprises(n, of, slope_, replay, surprise, numbers[EXPERT.peak])
-    elif loss == SQUARED:
-        residuals(
-            n,
-            of,
-            weight,
-            numbers[EXPERT.played],
-            target,
-            replay,
-            slope_,
-            surprise,
-            numbers[EXPERT.peak],
-        )
     else:
         slopes(n, loss, threshold, weight, numbers[EXPERT.played], of.offset, target, slope_)
-        surprises(n, of, slope_, replay, surprise, numbers[EXPERT.peak])
+    surprises(n, of, slope_, replay, surprise, numbers[EXPERT.peak])
     if config[CONFIG.adaptive] == 1.0:
         adapt(me, of, h)
     elif live[LIVE.rounds] == 0.0:
@@ -153,29 +140,6 @@ def surprises(
     for i in range(n):
         answer[i] = distance(slope_[i], replay[i], of)
         peak[i] = peak_of(slope_[i], replay[i], of, peak[i])
-
-
-@expert_loop
-def residuals(
-    n: int,
-    of: Products,
-    weight: float,
-    at: Vector,
-    target: float,
-    replay: Vector,
-    answer: Vector,
-    surprise: Vector,
-    peak: Vector,
-) -> None:
-    """``slopes`` and ``surprises`` of a squared loss in one pass.
-
-    Others have too many cases to share a loop with anything.
-    """
-    for i in range(n):
-        k = weight * (at[i] + of.offset - target)
-        answer[i] = k
-        surprise[i] = distance(k, replay[i], of)
-        peak[i] = peak_of(k, replay[i], of, peak[i])
 
 
 @expert_loop

@@ -13,7 +13,6 @@ from swordplay.compile import inline, kernel
 from swordplay.core.types import Matrix, Vector
 from swordplay.engine import (
     ball,
-    ball_adaptive,
     ball_sparse,
     ball_steps,
     foresight,
@@ -115,7 +114,6 @@ def overflows(me: Arrays, of: Products, target: float) -> bool:
 _BALL: dict[str, Any] = {
     "move": ball_steps.move,
     "fork": ball_steps.fork,
-    "venture": ball_adaptive.strain_apart,
     "lean": heading.lean,
 }
 dense_round = make_round(ball.measure, ball.predict, keep=ball.keep, **_BALL)

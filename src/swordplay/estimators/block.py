@@ -150,10 +150,7 @@ class Block(NamedTuple):
     def load(
         cls, saved: Mapping[str, Any], *, dim: int, models: int, intercept: bool
     ) -> Self | None:
-        """The block in a saved state.
-
-        None if there is none, as in files written before there were blocks.
-        """
+        """The block in a saved state; None for a model that is not asked for a block."""
         if f"{SAVED}coefficients" not in saved:
             return None
         dims = {

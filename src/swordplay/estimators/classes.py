@@ -54,10 +54,7 @@ class OneModelPerClass:
     def __init__(self, make: Callable[[], LinearModel], classes: int = 0) -> None:
         self._make = make
         self.teams: list[Heads] = []
-        """Heads that share the columns.
-
-        There is one team, except where each class has columns of its own: with lags, and in files
-        saved before late classes learned from the columns of the others."""
+        """Heads that share the columns: one team; with lags each class has columns of its own."""
         self.team: Any = np.empty(0, dtype=np.intp)
         """Of each score: in which team its head is,"""
         self.place: Any = np.empty(0, dtype=np.intp)

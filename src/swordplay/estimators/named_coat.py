@@ -33,8 +33,7 @@ class NamedCoat(Explained, Saved):
     """Columns that join late: what all of them share."""
 
     loss: LossName
-    curves: Any = None
-    """What a model that was pickled before there was this parameter has."""
+    curves: Any
     _own_bands: Bands | None = None
 
     def __init__(

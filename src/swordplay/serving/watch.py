@@ -218,8 +218,16 @@ class Watch:
         """
         counts, points, open_, now, last = read_json("watch", text, SAVED)
         watch = cls()
-        watch.asks, watch.tells, watch.drops, watch.error, *more = counts
-        watch.covered, watch.bounded, watch.stretch, watch.judged = more
+        (
+            watch.asks,
+            watch.tells,
+            watch.drops,
+            watch.error,
+            watch.covered,
+            watch.bounded,
+            watch.stretch,
+            watch.judged,
+        ) = counts
         watch.points = [Point(*point) for point in points]
         watch._open = tuple(open_)
         watch._now.extend(tuple(one) for one in now)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, NamedTuple, TypedDict, Unpack
+from typing import Any, NamedTuple
 
 from swordplay.core.arguments import short_repr
-from swordplay.core.options import completed
 from swordplay.tables import delimited, ndjson
 from swordplay.tables.columns import Choice
 from swordplay.tables.comparing import read_again
@@ -52,72 +51,24 @@ TEXT: dict[str, TextFormat] = {
 }
 
 
-class ReadOptions(TypedDict, total=False):
-    """How a table is to be read; whatever is not said is as it says here."""
-
-    format: str | None
-    """``"csv"``, ``"ndjson"`` or ``"parquet"``.
-
-    Recognised from the content and the name where it is not given.
-    """
-    target: str | None
-    """A column that must be there, ``"y"`` unless said; None for no such demand."""
-    drop: Collection[str]
-    """Columns to leave out altogether."""
-    keep: Collection[str] | None
-    """The only columns to read beside the target; all unless given."""
-    on_bad: str
-    """``"stop"`` (unless said) at the first bad row, after the rows before it were handed out, or
-    ``"skip"`` it and say so in
-    the batch."""
-    encoding: str
-    """Of text: any that Python knows; UTF-8 unless said."""
-    types: Mapping[str, str] | None
-    """What columns are, by name, where it is not to be recognised: ``"number"``,
-    ``"decimal-comma"``, ``"decimal-point"``,
-    ``"truth"``, ``"word"`` or ``"category"``, ``"date"``, ``"day-first"``, ``"month-first"``,
-    ``"year-first"``, ``"time"``, ``"skip"``."""
-    missing: Collection[str]
-    """Further texts that stand for nothing."""
-    header: bool | None
-    """Whether CSV begins with the names of its columns; recognised unless given."""
-    before: Mapping[str, Earlier]
-    """What columns were in an earlier table (:func:`earlier.columns_of`): they are read as they
-    were there,
-    """
-    others: bool
-    """and whether all that were not there are read, too; they are unless said."""
-    block_size: int
-    """Bytes of text per batch, about.
-
-    Of Parquet, a batch has as many rows as that much text might have.
-    """
-
-
-USUAL: ReadOptions = {
-    "format": None,
-    "target": "y",
-    "drop": (),
-    "keep": None,
-    "on_bad": "stop",
-    "encoding": "utf-8",
-    "types": None,
-    "missing": (),
-    "header": None,
-    "before": {},
-    "others": True,
-    "block_size": BLOCK,
-}
-"""What holds unless something is said."""
-
-
 def open_table(
     source: str | os.PathLike[str] | Frame,
     *,
+    format: str | None = None,
+    target: str | None = "y",
+    drop: Collection[str] = (),
+    keep: Collection[str] | None = None,
+    on_bad: str = "stop",
+    encoding: str = "utf-8",
+    types: Mapping[str, str] | None = None,
+    missing: Collection[str] = (),
+    header: bool | None = None,
+    before: Mapping[str, Earlier] | None = None,
+    others: bool = True,
+    block_size: int = BLOCK,
     position: Position | None = None,
     resumable: bool = False,
     compared: Callable[[float], None] = lambda share: None,
-    **options: Unpack[ReadOptions],
 ) -> Table:
     r"""Open a CSV, NDJSON or Parquet table for one pass over its rows.
 
@@ -134,16 +85,40 @@ def open_table(
     source
         Path, or ``"-"`` for standard input. Pipes are read as their lines arrive. Or a table in
         memory (:func:`frame`).
+    format
+        ``"csv"``, ``"ndjson"`` or ``"parquet"``; detected from the content and the name unless
+        given.
+    target
+        A column that must be there; None to require none.
+    drop, keep
+        Columns that are not read, and the only ones that are read beside the target.
+    on_bad
+        ``"stop"`` raises an error at the first bad row, after the rows before it were yielded;
+        ``"skip"`` leaves bad rows out and lists them in the batch.
+    encoding
+        Of text: any that Python knows.
+    types
+        What columns hold, by name, instead of detecting it: ``"number"``, ``"decimal-comma"``,
+        ``"decimal-point"``, ``"truth"``, ``"word"`` or ``"category"``, ``"date"``, ``"day-first"``,
+        ``"month-first"``, ``"year-first"``, ``"time"``, ``"skip"``.
+    missing
+        Further texts that stand for a missing value.
+    header
+        Whether CSV begins with the names of its columns; detected unless given.
+    before, others
+        The columns of an earlier table (:func:`earlier.columns_of`), which are read as they were
+        there, and whether columns that it did not have are read, too.
+    block_size
+        Bytes of text of a batch, about. A batch of Parquet has as many rows as that much text might
+        have.
     position
         Where an earlier reading got to (:class:`Batch`); the same source has to be given, and may
         have grown. What lies in front of the position is read again and compared.
     resumable
-        Whether a later reading is to go on from a position of this one. Everything that is read is
-        digested then, which adds 8 % to the processor time of reading CSV.
+        Whether a later reading can go on from a position of this one. All that is read is digested
+        then, which adds 8 % to the processor time of reading CSV.
     compared
-        Is called with the share that was compared, from 0 to 1.
-    options
-        See :class:`ReadOptions`.
+        Called with the share that was compared, from 0 to 1.
 
     Raises
     ------
@@ -159,12 +134,19 @@ def open_table(
     ...     [batch.rows.to_pylist() for batch in table.batches()]
     [[{'x': 1.0, 'y': True}, {'x': None, 'y': False}]]
     """
-    asked = completed("open_table", options, USUAL)
-    choice, skip, block_size = (
-        _choice(asked, position),
-        asked["on_bad"] == "skip",
-        asked["block_size"],
+    _require_known(on_bad, format, types or {}, position)
+    # Dictionaries look names up in constant time and keep their order.
+    choice = Choice(
+        target,
+        dict.fromkeys(drop),
+        None if keep is None else dict.fromkeys(keep),
+        types or {},
+        tuple(missing),
+        header,
+        before or {},
+        others,
     )
+    skip = on_bad == "skip"
     batch_rows = max(1, block_size * BATCH_ROWS // BLOCK)
     if position is not None and not position.fingerprint:
         raise ValueError("position was not made by a table that was opened with resumable=True.")
@@ -176,9 +158,9 @@ def open_table(
     }
     if isinstance(source, Frame):
         return MemoryTable(source.rows, source.name, choice, position, **typed)
-    text = Source(os.fspath(source), asked["encoding"])
+    text = Source(os.fspath(source), encoding)
     try:
-        format = position.format if position else asked["format"] or recognised(text)
+        format = position.format if position else format or recognised(text)
         if format == "parquet":
             return ParquetTable(text, choice, position, **typed)
         how: dict[str, Any] = {"skip": skip, "block_size": block_size}
@@ -193,9 +175,10 @@ def open_table(
         raise
 
 
-def _choice(asked: ReadOptions, position: Position | None) -> Choice:
-    """The columns that are asked for, once all options have values that there are."""
-    on_bad, format, types = asked["on_bad"], asked["format"], asked["types"] or {}
+def _require_known(
+    on_bad: str, format: str | None, types: Mapping[str, str], position: Position | None
+) -> None:
+    """Raise an error for values of options that do not exist."""
     if on_bad not in ("stop", "skip"):
         raise ValueError(f"on_bad must be 'stop' or 'skip', got {short_repr(on_bad)}.")
     if format not in (None, *ENDINGS):
@@ -209,16 +192,8 @@ def _choice(asked: ReadOptions, position: Position | None) -> Choice:
         if kind not in KINDS:
             raise TableError(
                 f"types gives {name!r} the kind {short_repr(kind)}.{nearest(kind, KINDS)} There "
-                "are: "
-                f"{', '.join(KINDS)}."
+                f"are: {', '.join(KINDS)}."
             )
-    # Dictionaries look names up in constant time and keep their order.
-    drop, keep = (
-        dict.fromkeys(asked["drop"]),
-        None if asked["keep"] is None else dict.fromkeys(asked["keep"]),
-    )
-    said = (asked["target"], drop, keep, types, tuple(asked["missing"]), asked["header"])
-    return Choice(*said, asked["before"], asked["others"])
 
 
 def recognised(source: Source) -> str:

@@ -1,3 +1,1 @@
-"""What is proven and how it is checked: the game, regret and its bounds, sweeps, the paper's
-experiment, conformance.
-"""
+"""Theory: the game, regret, bounds, hindsight, sweeps, the paper's experiment, conformance."""

@@ -22,7 +22,6 @@ from swordplay.core.state import (
 )
 from swordplay.core.types import State
 from swordplay.tables import Frame, OutputPosition, Position, Refusal
-from swordplay.tables.reading import ReadOptions
 from swordplay.tables.source import is_live
 from swordplay.tracking import trackers
 from swordplay.tracking.errors import TrackingError
@@ -89,7 +88,7 @@ class Job(NamedTuple):
         return isinstance(self.source, str) and (self.source == "-" or is_live(self.source))
 
     @property
-    def reading(self) -> ReadOptions:
+    def reading(self) -> dict[str, Any]:
         """How the table is read."""
         read = self.settings.reading(
             self.order, format=self.format, encoding=self.encoding, on_bad=self.on_bad

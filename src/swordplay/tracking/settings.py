@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 from swordplay.core.state import Field, OneOf, read_json
 from swordplay.estimators.model import AUTO, LossName
 from swordplay.estimators.tuning import RICH
-from swordplay.tables.reading import ReadOptions
 from swordplay.tracking.ordered import AS_IT_IS, Order
 from swordplay.tracking.story import Task
 from swordplay.tracking.task import TASKS
@@ -116,7 +115,7 @@ class Settings(NamedTuple):
         format: str | None = None,
         encoding: str = "utf-8",
         on_bad: str = "stop",
-    ) -> ReadOptions:
+    ) -> dict[str, Any]:
         """How a table is to be read so that these columns are there, and the one to sort by."""
         return {
             "format": format,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +15,6 @@ from swordplay.tables import Frame, Table, open_table
 from swordplay.tables.categories import codes_of
 from swordplay.tables.column_plans import Plan, how_read, plan
 from swordplay.tables.encoder import Encoder, numbers_of
-from swordplay.tables.reading import ReadOptions
 from swordplay.tables.table import HEAD_ROWS
 from swordplay.tracking.date_order import order_remarks
 from swordplay.tracking.errors import TrackingError
@@ -102,7 +102,7 @@ class _Read(NamedTuple):
     refused: int
 
 
-def _read(source: str | Frame, order: Order, most: int, options: ReadOptions) -> _Read:
+def _read(source: str | Frame, order: Order, most: int, options: Mapping[str, Any]) -> _Read:
     with open_table(source, **options) as opened:
         table: Table = opened
         refused = 0

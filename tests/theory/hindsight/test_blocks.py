@@ -8,7 +8,7 @@ from swordplay.theory.hindsight import blocks, interior_point
 from swordplay.theory.hindsight.blocks import BlockLosses
 from swordplay.theory.hindsight.sequence import Problem
 from theory.hindsight.problems import FAMILIES, jumping_stream, small_ball_box_simplex
-from tolerances import CLOSED_SEQUENCE, JUDGE, ROUNDING
+from tolerances import ROUNDING, SCIPY_MINIMUM, SEQUENCE_GAP
 
 
 @pytest.mark.parametrize("loss", FAMILIES)
@@ -65,9 +65,9 @@ def test_long_chains_are_solved_by_blocks(monkeypatch):
     monkeypatch.setattr(blocks, "MAX_CHAIN_WORK", 1e3)
     ours = sp.hindsight.best_sequence(stream, ball, path_length=2.0)
     scale = Problem(stream, ball, None).scale
-    assert ours.gap <= CLOSED_SEQUENCE * scale
-    assert abs(ours.loss - expected.loss) <= 2 * CLOSED_SEQUENCE * scale
-    assert sp.path_length(ours.comparators) <= 2.0 * (1 + JUDGE)
+    assert ours.gap <= SEQUENCE_GAP * scale
+    assert abs(ours.loss - expected.loss) <= 2 * SEQUENCE_GAP * scale
+    assert sp.path_length(ours.comparators) <= 2.0 * (1 + SCIPY_MINIMUM)
 
 
 @pytest.mark.deep
@@ -77,4 +77,4 @@ def test_ten_thousand_rounds(dim):
     problem = Problem(stream, ball, None)
     penalty = problem.scale / len(stream) / ball.diameter * 5
     best = sp.hindsight.best_sequence(stream, ball, penalty=penalty)
-    assert best.gap <= CLOSED_SEQUENCE * problem.scale
+    assert best.gap <= SEQUENCE_GAP * problem.scale

@@ -7,7 +7,7 @@ import scipy.sparse
 
 import swordplay as sp
 from swordplay import hindsight
-from tolerances import CLOSED_GAP, FLAT_MINIMUM, JUDGE, PROJECTION, ROUNDING, TWIN
+from tolerances import FIXED_GAP, FLAT_MINIMUM, PROJECTION, ROUNDING, SCIPY_MINIMUM, TWIN
 
 FAMILIES = ["squared", "logistic", "huber"]
 
@@ -84,7 +84,7 @@ class TestBestFixed:
             best = sp.hindsight.best_fixed(stream, domain)
             assert domain.contains(best, atol=PROJECTION)
             theirs = scipy_minimum(lambda x: total(stream, x), domain)
-            assert total(stream, best) == pytest.approx(theirs.fun, rel=JUDGE)
+            assert total(stream, best) == pytest.approx(theirs.fun, rel=SCIPY_MINIMUM)
 
     @pytest.mark.parametrize("loss", FAMILIES)
     def test_no_point_of_a_grid_is_better(self, loss):
@@ -95,7 +95,7 @@ class TestBestFixed:
         values = sum(loss.value(grid) for loss in stream)
         best = hindsight.best_fixed(stream, ball)
         assert total(stream, best) - hindsight.gap(stream, ball, best) <= values.min()
-        assert total(stream, best) <= values.min() * (1 + JUDGE)
+        assert total(stream, best) <= values.min() * (1 + SCIPY_MINIMUM)
 
     @pytest.mark.parametrize("loss", FAMILIES)
     def test_all_forms_of_a_stream_have_the_same_minimum(self, loss):
@@ -109,7 +109,7 @@ class TestBestFixed:
             best = total(stream, hindsight.best_fixed(stream, domain))
             for other in (sparse, list(stream), iter(stream), mixed, black_boxes(stream)):
                 assert total(stream, hindsight.best_fixed(other, domain)) == pytest.approx(
-                    best, rel=JUDGE
+                    best, rel=SCIPY_MINIMUM
                 )
 
     def test_sum_of_quadratics(self):
@@ -119,7 +119,7 @@ class TestBestFixed:
         wide = sp.Ball(3, 100.0)
         expected = np.linalg.solve(sum(f.matrix for f in stream), sum(f.vector for f in stream))
         np.testing.assert_allclose(
-            hindsight.best_fixed(stream, wide, tolerance=1e-13), expected, atol=JUDGE
+            hindsight.best_fixed(stream, wide, tolerance=1e-13), expected, atol=SCIPY_MINIMUM
         )
 
     def test_minimum_does_not_depend_on_the_scale_of_the_losses(self):
@@ -127,7 +127,7 @@ class TestBestFixed:
         best = hindsight.best_fixed(stream, ball)
         for factor in (1e-6, 1e6):
             scaled = sp.LinearStream(factor * stream.features, factor * stream.targets)
-            np.testing.assert_allclose(hindsight.best_fixed(scaled, ball), best, atol=JUDGE)
+            np.testing.assert_allclose(hindsight.best_fixed(scaled, ball), best, atol=SCIPY_MINIMUM)
 
     def test_a_centre_that_is_the_minimum(self):
         stream = sp.LinearStream([[1.0, 0.0], [1.0, 0.0]], [1.0, -1.0])
@@ -149,7 +149,7 @@ class TestBestFixed:
     def test_alternating_instance(self):
         stream = sp.streams.paper.alternating(100)
         # Half of the rounds have their minimum at 1 and half at -1.
-        assert hindsight.best_fixed(stream, stream.domain) == pytest.approx(0.0, abs=JUDGE)
+        assert hindsight.best_fixed(stream, stream.domain) == pytest.approx(0.0, abs=SCIPY_MINIMUM)
 
 
 class TestGap:
@@ -166,7 +166,7 @@ class TestGap:
         steepness = sum(np.linalg.norm(f.gradient(ball.center)) for f in stream)
         assert (
             hindsight.gap(stream, ball, hindsight.best_fixed(stream, ball))
-            <= CLOSED_GAP * ball.diameter * steepness
+            <= FIXED_GAP * ball.diameter * steepness
         )
 
     def test_refuses_points_outside(self):
@@ -191,7 +191,7 @@ class TestBlockMinimizers:
                 scale = domain.diameter * sum(
                     np.linalg.norm(f.gradient(domain.center)) for f in block
                 )
-                assert hindsight.gap(block, domain, points[start]) <= CLOSED_GAP * scale
+                assert hindsight.gap(block, domain, points[start]) <= FIXED_GAP * scale
 
     def test_all_forms_of_a_stream_and_chunks_agree(self, monkeypatch):
         stream = random_stream("logistic", 23, 3)
@@ -213,7 +213,7 @@ class TestBlockMinimizers:
             [np.mean([f.vector for f in stream[i : i + 3]], axis=0) for i in (0, 3, 6)], 3, axis=0
         )[:7]
         np.testing.assert_allclose(
-            hindsight.block_minimizers(stream, sp.Ball(2), 3), expected, atol=JUDGE
+            hindsight.block_minimizers(stream, sp.Ball(2), 3), expected, atol=SCIPY_MINIMUM
         )
 
     def test_shorter_blocks_have_smaller_losses(self):
@@ -246,7 +246,7 @@ class TestMinimizers:
             targets = share * domain.support(features) - (1 - share) * domain.support(-features)
             nearest = [dykstra(domain, a, y) for a, y in zip(features, targets, strict=True)]
             ours = hindsight.minimizers(sp.LinearStream(features, targets), domain)
-            np.testing.assert_allclose(ours, nearest, atol=JUDGE)
+            np.testing.assert_allclose(ours, nearest, atol=SCIPY_MINIMUM)
 
     def test_of_a_face_of_minimizers_the_nearest_to_the_centre(self):
         box, stream = (
@@ -288,7 +288,7 @@ class TestMinimizers:
     def test_other_losses(self):
         stream = [sp.QuadraticLoss(np.eye(2), [0.3, 0.1]), sp.QuadraticLoss(np.eye(2), [3.0, 4.0])]
         np.testing.assert_allclose(
-            hindsight.minimizers(stream, sp.Ball(2)), [[0.3, 0.1], [0.6, 0.8]], atol=JUDGE
+            hindsight.minimizers(stream, sp.Ball(2)), [[0.3, 0.1], [0.6, 0.8]], atol=SCIPY_MINIMUM
         )
         sparse = sp.LinearStream(scipy.sparse.csr_matrix([[3.0, 4.0]]), [1.0])
         np.testing.assert_allclose(

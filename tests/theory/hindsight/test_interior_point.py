@@ -12,7 +12,7 @@ from theory.hindsight.problems import (
     saturated_huber_stream,
     small_ball_box_simplex,
 )
-from tolerances import CLOSED_SEQUENCE, JUDGE, ROUNDING
+from tolerances import ROUNDING, SCIPY_MINIMUM, SEQUENCE_GAP
 
 
 @pytest.mark.parametrize("steepness", [1.0, 1e3, 1e7])
@@ -21,7 +21,7 @@ def test_logistic_losses_of_any_steepness(steepness):
     for domain in small_ball_box_simplex(3):
         for penalty in (1e-6 * steepness, 0.3 * steepness, 100.0 * steepness):
             best = sp.hindsight.best_sequence(stream, domain, penalty=penalty)
-            assert best.gap <= CLOSED_SEQUENCE * Problem(stream, domain, None).scale
+            assert best.gap <= SEQUENCE_GAP * Problem(stream, domain, None).scale
 
 
 @pytest.mark.parametrize("far", [10.0, 20.0, 40.0])
@@ -38,7 +38,7 @@ def test_logistic_losses_with_saturated_slopes(dim, far):
         problem = Problem(stream, domain, None)
         for fraction in (1e-3, 0.1, 1.0):
             best = sp.hindsight.best_sequence(stream, domain, penalty=fraction * problem.scale)
-            assert best.gap <= problem.target <= 2 * CLOSED_SEQUENCE * problem.scale
+            assert best.gap <= problem.target <= 2 * SEQUENCE_GAP * problem.scale
 
 
 @pytest.mark.parametrize("loss", FAMILIES)
@@ -50,7 +50,7 @@ def test_rows_of_very_different_sizes(loss):
     for domain in small_ball_box_simplex(3)[:2]:
         problem = Problem(uneven, domain, None)
         best = sp.hindsight.best_sequence(uneven, domain, penalty=0.1 * problem.scale / 60)
-        assert best.gap <= CLOSED_SEQUENCE * problem.scale
+        assert best.gap <= SEQUENCE_GAP * problem.scale
         fixed = sp.comparator_loss(uneven, sp.hindsight.best_fixed(uneven, domain))
         stationary = sp.hindsight.best_sequence(
             uneven, domain, penalty=10 * problem.scale, tolerance=1e-9
@@ -85,9 +85,9 @@ def test_no_gap_is_larger_than_that_of_the_centre():
     at_center = interior_point.solution_at_center(problem.losses, problem.coordinates, 1.0)
     # four rounds with a slope of the threshold, over a radius of 1
     by_hand = 4 * 1e3 * 1e-9 * np.sqrt(2)
-    assert at_center.gap <= by_hand * (1 + JUDGE)
+    assert at_center.gap <= by_hand * (1 + SCIPY_MINIMUM)
     solution = interior_point.solve(problem.losses, problem.coordinates, 1.0, 0.0)
-    assert solution.gap <= by_hand * (1 + JUDGE)
+    assert solution.gap <= by_hand * (1 + SCIPY_MINIMUM)
 
 
 def test_sums_of_gradients_prove_that_the_centre_is_best():

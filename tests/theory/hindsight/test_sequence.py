@@ -22,7 +22,7 @@ from theory.hindsight.problems import (
     small_ball_box_simplex,
     value,
 )
-from tolerances import CLOSED_SEQUENCE, FLAT_MINIMUM, JUDGE, ROUNDING
+from tolerances import FLAT_MINIMUM, ROUNDING, SCIPY_MINIMUM, SEQUENCE_GAP
 
 CASES = [
     ("squared", 1),
@@ -45,9 +45,9 @@ class TestPenalty:
                 best.loss, rel=ROUNDING
             )
             assert sp.path_length(best.comparators) == pytest.approx(
-                best.path_length, rel=JUDGE, abs=ROUNDING
+                best.path_length, rel=SCIPY_MINIMUM, abs=ROUNDING
             )
-            assert best.gap <= CLOSED_SEQUENCE * Problem(stream, domain, None).scale
+            assert best.gap <= SEQUENCE_GAP * Problem(stream, domain, None).scale
             rivals = [
                 np.tile(sp.hindsight.best_fixed(stream, domain), (60, 1)),
                 sp.hindsight.minimizers(stream, domain),
@@ -101,15 +101,15 @@ class TestPenalty:
         for domain in ball_box_simplex(3):
             best = sp.hindsight.best_sequence(stream, domain, penalty=1e6)
             fixed = sp.comparator_loss(stream, sp.hindsight.best_fixed(stream, domain))
-            assert best.path_length <= JUDGE
-            assert best.loss == pytest.approx(fixed, rel=JUDGE)
+            assert best.path_length <= SCIPY_MINIMUM
+            assert best.loss == pytest.approx(fixed, rel=SCIPY_MINIMUM)
 
     def test_a_tiny_penalty_gives_the_minimizers_of_the_rounds(self):
         stream = drifting_stream("logistic", 50, 3)
         for domain in ball_box_simplex(3):
             best = sp.hindsight.best_sequence(stream, domain, penalty=1e-9)
             each = sp.comparator_loss(stream, sp.hindsight.minimizers(stream, domain))
-            assert best.loss == pytest.approx(each, rel=JUDGE)
+            assert best.loss == pytest.approx(each, rel=SCIPY_MINIMUM)
 
     @pytest.mark.parametrize("factor", [1e-6, 1e6])
     def test_the_unit_of_the_losses_does_not_matter(self, factor):
@@ -117,7 +117,7 @@ class TestPenalty:
         scaled = [sp.WeightedLoss(f, factor) for f in stream]
         ours = sp.hindsight.best_sequence(scaled, ball, penalty=0.2 * factor)
         plain = sp.hindsight.best_sequence(stream, ball, penalty=0.2)
-        assert value(ours) == pytest.approx(factor * value(plain), rel=JUDGE)
+        assert value(ours) == pytest.approx(factor * value(plain), rel=SCIPY_MINIMUM)
 
     def test_losses_that_are_constant_give_the_centre(self):
         stream = sp.LinearStream(np.zeros((5, 2)), np.ones(5))
@@ -154,7 +154,7 @@ class TestBudget:
             fixed = sp.comparator_loss(stream, sp.hindsight.best_fixed(stream, domain))
             assert best.path_length == 0.0
             assert (best.comparators == best.comparators[0]).all()
-            assert best.loss == pytest.approx(fixed, rel=JUDGE)
+            assert best.loss == pytest.approx(fixed, rel=SCIPY_MINIMUM)
 
     @pytest.mark.parametrize("budget", [1e3, 1e12])
     def test_a_large_budget_gives_the_minimizers_of_the_rounds(self, budget):
@@ -180,7 +180,7 @@ class TestBudget:
         best = sp.hindsight.best_sequence(stream, sp.Ball(1), path_length=0.7)
         fixed = sp.comparator_loss(stream, [0.0])
         assert best.loss == pytest.approx(fixed - 2 * 0.7, rel=ROUNDING)
-        assert best.penalty == pytest.approx(2.0, rel=JUDGE)
+        assert best.penalty == pytest.approx(2.0, rel=SCIPY_MINIMUM)
 
     def test_too_few_penalties(self, monkeypatch):
         monkeypatch.setattr(sequence, "MAX_PENALTIES", 1)

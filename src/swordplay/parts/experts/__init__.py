@@ -1,4 +1,4 @@
-"""Experts: all step sizes of a pool move at once, one row of an ``(N, d)`` array each."""
+"""Experts: one algorithm run with all step sizes of a pool, one row of an ``(N, d)`` array each."""
 
 from swordplay.parts.experts.expert import Experts, ExpertState, ExpertStep, base_offset
 from swordplay.parts.experts.newton import NewtonExperts, NewtonState

@@ -1,4 +1,4 @@
-"""Metas: the weights of the experts, and the guesses that sharpen them."""
+"""Metas: weights of experts from their losses, with optimism and priors."""
 
 from swordplay.parts.metas.meta import (
     Composition,

@@ -14,17 +14,15 @@ from swordplay.parts.metas.optimism import Optimism
 from swordplay.parts.rates import OptimismError, Rate, RateState
 
 PRIOR_SUM = 1e-9
-"""How far from 1 the sum of a prior may be: rounding of thousands of terms."""
+"""Allowed difference of the sum of a prior from 1: rounding of thousands of terms."""
 SMALLEST_WEIGHT = float(np.finfo(np.float64).tiny)
-"""Weights stay positive: an expert that underflowed would otherwise look like one that does not
-exist.
-"""
+"""Lower bound on weights: a weight that underflows to 0 could never grow again."""
 BISECTIONS = 60
-"""Of the interval in which weights and optimism agree: what is left of it is less than rounding."""
+"""Steps of the bisection for self-consistent weights; 2^-60 is below the rounding of doubles."""
 
 
 class MetaState(Protocol):
-    """The entries that every meta's state has, shapes ``(N,)``."""
+    """The fields that the state of every meta has, shapes ``(N,)``."""
 
     @property
     def log_prior(self) -> Vector:
@@ -33,82 +31,97 @@ class MetaState(Protocol):
 
     @property
     def optimism(self) -> Vector:
-        """m_t: the losses that the weights of this round were made for."""
+        """m_t: the losses that were expected when the weights of this round were computed."""
         ...
 
     @property
     def weights(self) -> Vector:
-        """p_t: positive, with a sum of 1."""
+        """p_t, positive with a sum of 1."""
         ...
 
 
 class Meta(Protocol):
-    """Weighs experts by their losses.
+    """Computes the weights of experts from their losses and from predictions of their next losses.
 
-    Its state is a named tuple with the entries of :class:`MetaState`.
+    Its state is a named tuple with the fields of :class:`MetaState`.
     """
 
     def start(self, prior: Vector) -> Any:
-        """Weights equal to the prior, shape ``(N,)``."""
+        """State before the first round, with weights equal to the prior, shape ``(N,)``."""
         ...
 
     def learn(self, state: Any, losses: Vector, gradient_error: float) -> Any:
-        """Take in the losses l_t of a round, shape ``(N,)``; the weights still stand.
+        """Return the state with the losses l_t of a round added; the weights do not change yet.
 
-        ``gradient_error`` is norm(g_t - M_t)^2, for the metas that are tuned by it.
+        Parameters
+        ----------
+        state
+            State of this round.
+        losses
+            l_t, shape ``(N,)``.
+        gradient_error
+            norm(g_t - M_t)^2, which some learning rates depend on.
         """
         ...
 
     def weigh(self, state: Any, optimism: Vector) -> Any:
-        """The weights of the coming round, for optimism m_{t+1} of its losses, shape ``(N,)``."""
+        """Return the state with the weights of the next round, given m_{t+1} of shape ``(N,)``."""
         ...
 
     def copy_experts(self, state: Any, parents: Vector, prior: Vector) -> Any:
-        """More experts, each with the past of its parent.
+        """Return a state with copies of experts; the weight of an expert is split among its copies.
 
-        A parent's weight is shared among its children.
+        Parameters
+        ----------
+        state
+            State of this round, with N experts.
+        parents
+            Index of the expert that each new expert is a copy of, shape ``(N',)``.
+        prior
+            Prior of the new experts, shape ``(N',)``.
         """
         ...
 
 
 @final
 class NoLearningRate:
-    """Stands where a learner says its learning rate, for a meta that has none: the compiled
-    engine refuses it by its class.
-    """
+    """Placeholder for the learning rate of a meta without one; the engine does not compile it."""
 
     decay = 1.0
 
     def start(self, constants: GameConstants, entropy: float) -> RateState:
-        """No rate."""
+        """State with a rate of 0, which is not used."""
         return RateState(0.0, 0.0, 0.0)
 
     def step(
-        self, state: RateState, signal: OptimismError, constants: GameConstants, entropy: float
+        self, state: RateState, error: OptimismError, constants: GameConstants, entropy: float
     ) -> tuple[RateState, bool]:
-        """No rate."""
+        """Return the state unchanged."""
         return state, False
 
 
 class ScaledRegrets(NamedTuple):
-    """A round as the metas that count regrets see it."""
+    """Regrets of one round, divided by a unit, for metas that need regrets in [-1, 1]."""
 
     regrets: Vector
-    """r_i = <p, l> - l_i in the unit: what expert i would have saved, shape ``(N,)``."""
+    """r_i = <p, l> - l_i over the unit, shape ``(N,)``."""
     expected: Vector
-    """The same for the optimism, <p, m> - m_i; 0 for each where there are none."""
+    """rhat_i = <p, m> - m_i over the unit, shape ``(N,)``; 0 without optimism."""
     unit: float
-    """What no regret may differ from its expectation by: the range given, or the largest
-    difference so far.
-    """
+    """Upper bound on abs(r_i - rhat_i): the range given, or the largest difference so far."""
     shrink: float
-    """What sums in the unit before have to be multiplied with: 1, unless the unit has grown."""
+    """Old unit over new unit; sums in the old unit must be multiplied by it."""
 
 
 def scaled_regrets(weights: Vector, losses: Vector, optimism: Vector, unit: float) -> ScaledRegrets:
-    """The regrets of a round, in the unit that they are measured in.
+    """Regrets of a round in a unit, which grows where a difference exceeds it.
 
-    0 while no two losses ever differed.
+    Parameters
+    ----------
+    weights, losses, optimism
+        p, l and m of the round, shapes ``(N,)``.
+    unit
+        The unit so far; 0 before two losses differed, when all regrets are 0.
     """
     regrets = weights @ losses - losses
     expected = weights @ optimism - optimism
@@ -120,7 +133,7 @@ def scaled_regrets(weights: Vector, losses: Vector, optimism: Vector, unit: floa
 
 
 def checked_prior(prior: Vector) -> Vector:
-    """A prior with a sum of 1."""
+    """Check that a prior is positive and has a sum of 1."""
     prior = arguments.positive_vector("prior", prior)
     if abs(prior.sum() - 1.0) > PRIOR_SUM:
         raise ValueError(f"prior must have a sum of 1, got {prior.sum()}. Divide it by its sum.")
@@ -128,33 +141,34 @@ def checked_prior(prior: Vector) -> Vector:
 
 
 def normalized_weights(scores: Vector, log_prior: Vector) -> Vector:
-    """Weights in proportion to e^scores; the prior's where every score is minus infinity."""
+    """Weights proportional to e^scores; those of the prior where all scores are minus infinity."""
     scores = scores if np.isfinite(scores.max()) else log_prior
     weights = np.exp(scores - scores.max())
     return np.asarray(np.maximum(weights / weights.sum(), SMALLEST_WEIGHT))
 
 
 def split_among_copies(weights: Vector, parents: Vector, prior: Vector) -> Vector:
-    """The weights after a copy_experts: each parent's, split as the prior splits its family."""
+    """Weights of copies: the weight of each parent, divided in proportion to the prior."""
+    # Sum of the prior over all copies of the same parent.
     family = np.bincount(parents, weights=prior)[parents]
     return np.asarray(weights[parents] * prior / family)
 
 
 def solve_self_consistent(optimism: Vector, weights_for: Callable[[Vector], Vector]) -> Vector:
-    r"""Weights p that agree with the regrets which they expect, :math:`\hat r_i = \langle p, m
-    \rangle - m_i`.
+    r"""Find weights p that depend on expected regrets, which depend on p.
 
-    The expected regrets need the weights, and the weights need the expected regrets. With a number
-    c in place of :math:`\langle p, m \rangle` the weights are a function of c, and :math:`\langle
-    p(c), m \rangle - c` falls from above 0 at the least guess to below 0 at the largest: halving
-    finds where it is 0.
+    .. math:: \hat r_i = \langle p, m \rangle - m_i
+
+    With a number c in place of :math:`\langle p, m \rangle`, the weights are a function of c. The
+    difference :math:`\langle p(c), m \rangle - c` falls from at least 0 at :math:`c = \min_i m_i`
+    to at most 0 at :math:`c = \max_i m_i`, and its root is found by bisection.
 
     Parameters
     ----------
     optimism
         m, shape ``(N,)``.
     weights_for
-        From expected regrets of shape ``(N,)`` to weights.
+        Function from expected regrets, shape ``(N,)``, to weights.
     """
     low, high = float(optimism.min()), float(optimism.max())
     if low == high:
@@ -169,12 +183,12 @@ def solve_self_consistent(optimism: Vector, weights_for: Callable[[Vector], Vect
 
 
 def meta_or_default(meta: Any, learning_rate: Any, default: Meta) -> Meta:
-    """The meta that a learner was given, or its default one, which has the learning rate."""
+    """Check the meta that a learner was given; its default, with its learning rate, for None."""
     if meta is None:
         return default
     if learning_rate is not None:
         raise ValueError(
-            "learning_rate is that of the default meta: give meta or learning_rate, not both."
+            "learning_rate belongs to the default meta: give meta or learning_rate, not both."
         )
     if not all(
         callable(getattr(meta, part, None)) for part in ("start", "learn", "weigh", "copy_experts")
@@ -187,22 +201,21 @@ def meta_or_default(meta: Any, learning_rate: Any, default: Meta) -> Meta:
 
 
 def uniform(experts: int) -> Vector:
-    """1/N each."""
+    """1/N for each expert."""
     return np.full(arguments.integer("experts", experts), 1.0 / experts)
 
 
 def telescoping(experts: int) -> Vector:
-    r""":math:`\pi_i = (1 + 1/N) / (i (i+1))`, i = 1..N: small steps are thought likelier (Ader)."""
+    r""":math:`\pi_i = (1 + 1/N) / (i (i+1))`, i = 1..N: prior of Ader, larger for small steps."""
     i = np.arange(1.0, experts + 1.0)
     return np.asarray((1.0 + 1.0 / experts) / (i * (i + 1.0)))
 
 
 def telescoping_with_tail(experts: int) -> Vector:
-    r""":math:`\pi_i = 1/((i+1)(i+2))`, i = 0..N-1, the last one holding what all later ones would:
-    a sum of 1.
+    r""":math:`\pi_i = 1/((i+1)(i+2))`, i = 0..N-2, and 1/N for the last expert: a sum of 1.
 
-    When an expert is added, the last one's weight 1/N splits into 1/(N (N+1)) and 1/(N+1) and no
-    other changes.
+    When an expert is added, the weight 1/N of the last one is divided into 1/(N (N+1)) and 1/(N+1),
+    and no other weight changes.
     """
     i = np.arange(float(experts))
     prior = 1.0 / ((i + 1.0) * (i + 2.0))
@@ -211,7 +224,10 @@ def telescoping_with_tail(experts: int) -> Vector:
 
 
 class Composition(NamedTuple):
-    """The parts of a learner; for a lone expert those of the meta are placeholders."""
+    """The parts that a learner is made of, from which the engine builds its compiled twin.
+
+    The rate, the constants and the optimism are placeholders where there is no meta.
+    """
 
     domain: Domain
     experts: tuple[Experts, ...]
@@ -219,17 +235,20 @@ class Composition(NamedTuple):
     prior: Vector
     """Weights before the first round, shape ``(N,)``."""
     rate: Rate
+    """Learning rate of the meta."""
     constants: GameConstants
+    """Constants that the rate may depend on."""
     optimism: Optimism
+    """Rule for the expected gradient M_t of the meta."""
     shared_gradient: bool = False
-    """Whether all experts descend along the gradient at the decision."""
+    """Whether all experts use the gradient at the decision instead of those at their own points."""
     has_meta: bool = True
-    """Whether there is a meta; a lone expert has none."""
+    """Whether there is a meta; a single expert has none."""
     grows: bool = False
-    """Whether the fastest expert of each kind is forked as rounds go by."""
+    """Whether the fastest expert of each kind is copied from time to time, with a larger step."""
     uses_domain_scale: bool = False
-    """Whether the first expert of each kind is capped (``experts.step_sizes``)."""
+    """Whether step sizes depend on a :class:`~swordplay.parts.experts.DomainScale`."""
     keeps_dual_sum: bool = False
-    """Whether the certificate keeps a vector an expert, the sum of its steps over their sizes."""
+    """Whether the certificate keeps a vector per expert, the sum of steps over step sizes."""
     movement_charge: float = 0.0
-    """What the meta charges each expert for the squared distance that it moves; 2L in Sword++."""
+    """Factor of the squared movement of an expert in its loss for the meta; 2L in Sword++."""

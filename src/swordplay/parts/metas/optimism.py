@@ -1,9 +1,8 @@
-r"""Optimism: optimism of the coming gradient :math:`M_{t+1}`, from which each expert's loss is
-guessed.
+r"""Optimism: rules that predict the next gradient :math:`M_{t+1}` and with it the experts' losses.
 
 .. math:: m_{t+1,i} = \langle M_{t+1}, x_{t+1,i} \rangle
 
-A good guess lets the meta move before it is hurt; the regret pays only for how wrong the guess was.
+The regret of the meta depends on the errors of these predictions instead of the size of the losses.
 """
 
 from __future__ import annotations
@@ -21,20 +20,20 @@ from swordplay.core.types import Gradient, Matrix, Vector
 from swordplay.parts.rates import TIE
 
 TIED = 0.5
-"""The trust in two optimism that were equally wrong."""
+"""Trust β where both predictions had the same error."""
 
 
 class OptimismState(NamedTuple):
-    """What an optimism rule needs for the next round."""
+    """State of an optimism rule between two rounds."""
 
     replayed_gradient: Annotated[Vector, array("dim", low=-LARGEST_GRADIENT, high=LARGEST_GRADIENT)]
-    """The replay_gradient gradient, shape ``(d,)``: Mv_t."""
+    """Mv_t, shape ``(d,)``: the last gradient field, evaluated at the next points."""
     difference: Annotated[float, number()]
-    """Dv_t - Ds_t: how much more (or less) the replayed_gradient was wrong than a guess of 0."""
+    """Dv_t - Ds_t: squared errors of the replayed gradient minus those of a prediction of 0."""
     magnitude: Annotated[float, number(0.0)]
-    """Dv_t + Ds_t: what the difference is the difference of."""
+    """Dv_t + Ds_t: the scale of the rounding errors of the difference."""
     trust: Annotated[float, number(0.0, 1.0)]
-    """beta_t in [0, 1]: the share of the replayed_gradient that is guessed."""
+    """beta_t in [0, 1]: the factor of the replayed gradient in M_t."""
 
     @property
     def expected_gradient(self) -> Vector:
@@ -43,10 +42,10 @@ class OptimismState(NamedTuple):
 
 
 class Optimism(Protocol):
-    """A rule that optimism the coming gradient."""
+    """A rule that predicts the next gradient."""
 
     def start(self, dim: int) -> OptimismState:
-        """Nothing to replay yet: a guess of 0."""
+        """State before the first round, with M_1 = 0."""
         ...
 
     def step(
@@ -57,46 +56,47 @@ class Optimism(Protocol):
         weights: Vector,
         points: Matrix,
     ) -> OptimismState:
-        """The guess for the coming round.
+        """Return the state with the prediction for the next round.
 
         Parameters
         ----------
         state
-            The rule's state, with the guess that was made for this round.
+            State with the prediction M_t of this round.
         observed
             g_t, the gradient at the decision, shape ``(d,)``.
         gradient
-            The field of this round's loss.
+            Gradient field of the loss f_t of this round.
         weights
-            This round's weights p_t, shape ``(N,)``.
+            Weights p_t of this round, shape ``(N,)``.
         points
-            The coming round's points x_{t+1,i}, shape ``(N, d)``.
+            Points x_{t+1,i} of the next round, shape ``(N, d)``.
         """
         ...
 
 
 def replay_gradient(gradient: Gradient, weights: Vector, points: Matrix) -> Vector:
-    r"""The last gradient field at the point where the decision will roughly be.
+    r"""Evaluate the last gradient field close to the next decision.
 
     .. math:: \nabla f_t(\bar x_{t+1}), \qquad \bar x_{t+1} = \sum_i p_{t,i}\, x_{t+1,i}
 
-    Exact when :math:`f_{t+1} = f_t` and the weights stand still.
+    It is the next gradient if :math:`f_{t+1} = f_t` and the weights do not change.
 
     References
     ----------
     Zhao et al. (2020), the optimism of Sword_var.
     """
-    # x_{t+1} itself needs p_{t+1}, and p_{t+1} needs this guess: old weights on new points break
-    # the circle, and Hedge's stability term pays for |x_{t+1} - xbar_{t+1}| <= D |p_{t+1} - p_t|_1.
+    # x_{t+1} depends on p_{t+1}, and p_{t+1} on this prediction. Old weights with new points break
+    # the cycle; the stability term of Hedge bounds the error:
+    # |x_{t+1} - xbar_{t+1}| <= D |p_{t+1} - p_t|_1.
     return gradient(weights @ points)
 
 
 @final
 class NullOptimism:
-    """Guess nothing: plain Hedge, as in Sword_small."""
+    """No prediction, M = 0: Hedge without optimism, as in Sword_small."""
 
     def start(self, dim: int) -> OptimismState:
-        """A guess of 0."""
+        """State before the first round, with M_1 = 0."""
         return OptimismState(np.zeros(dim), 0.0, 0.0, 0.0)
 
     def step(
@@ -107,16 +107,16 @@ class NullOptimism:
         weights: Vector,
         points: Matrix,
     ) -> OptimismState:
-        """A guess of 0 again; no gradient is asked for."""
+        """Return the state unchanged; no gradient is evaluated."""
         return state
 
 
 @final
 class VariationOptimism:
-    """Guess that the last field comes back, as in Sword_var."""
+    """Predict the last gradient field at the next points, as in Sword_var."""
 
     def start(self, dim: int) -> OptimismState:
-        """A guess of 0."""
+        """State before the first round, with M_1 = 0."""
         return OptimismState(np.zeros(dim), 0.0, 0.0, 1.0)
 
     def step(
@@ -127,18 +127,16 @@ class VariationOptimism:
         weights: Vector,
         points: Matrix,
     ) -> OptimismState:
-        """The replay_gradient gradient in full."""
+        """Return the state with the replayed gradient as prediction."""
         return state._replace(replayed_gradient=replay_gradient(gradient, weights, points))
 
 
 @final
 class LastGradientOptimism:
-    """Guess that the gradient at the decision comes back, as in Sword++: no further gradient is
-    asked for.
-    """
+    """Predict the gradient at the last decision, as in Sword++; needs no further gradient."""
 
     def start(self, dim: int) -> OptimismState:
-        """A guess of 0."""
+        """State before the first round, with M_1 = 0."""
         return OptimismState(np.zeros(dim), 0.0, 0.0, 1.0)
 
     def step(
@@ -149,13 +147,13 @@ class LastGradientOptimism:
         weights: Vector,
         points: Matrix,
     ) -> OptimismState:
-        """The gradient just seen, in full."""
+        """Return the state with the observed gradient as prediction."""
         return state._replace(replayed_gradient=observed)
 
 
 @final
 class LearnedOptimism:
-    r"""Learn which of the two optimism to trust, as in Sword_best.
+    r"""Mix the replayed gradient with 0 by their past errors, as in Sword_best.
 
     .. math:: M_{t+1} = \beta_{t+1} \nabla f_t(\bar x_{t+1}), \qquad
         \beta_{t+1} = \frac{1}{1 + e^{\kappa (D^v_t - D^s_t)}},
@@ -166,9 +164,9 @@ class LearnedOptimism:
     Parameters
     ----------
     rate
-        :math:`\kappa`. The paper's 2 is right only for G <= 1/4; :math:`1/(8 G^2)` always is. With
-        infinity the rule follows the leader, and with it the guess no longer depends on the losses'
-        unit.
+        :math:`\kappa`. The paper's value 2 is valid only for G <= 1/4, and :math:`1/(8 G^2)` for
+        all G. With infinity the rule takes the better of the two predictions, which does not depend
+        on the unit of the losses.
 
     References
     ----------
@@ -179,11 +177,11 @@ class LearnedOptimism:
         self.rate = rate if rate == math.inf else arguments.positive("rate", rate)
 
     def settings(self) -> Mapping[str, Any]:
-        """The rate, which may be infinite."""
+        """The rate, saved with a learner's state."""
         return {"rate": self.rate}
 
     def start(self, dim: int) -> OptimismState:
-        """A guess of 0."""
+        """State before the first round, with M_1 = 0."""
         return OptimismState(np.zeros(dim), 0.0, 0.0, TIED)
 
     def step(
@@ -194,7 +192,7 @@ class LearnedOptimism:
         weights: Vector,
         points: Matrix,
     ) -> OptimismState:
-        """Add the errors of the last replayed gradient, then replay the field."""
+        """Add the errors of both predictions, and replay the field of this round."""
         # Round 1 has a replayed gradient of 0: |g_1|^2 enters both sums and cancels.
         missed = observed - state.replayed_gradient
         by_variation, by_zero = float(missed @ missed), float(observed @ observed)
@@ -209,10 +207,7 @@ class LearnedOptimism:
 
 
 def trust(rate: float, difference: float, magnitude: float) -> float:
-    """1 / (1 + exp(rate * difference)), in a form that cannot overflow.
-
-    1/2 where the two optimism tie up to rounding.
-    """
+    """Compute 1 / (1 + exp(rate * difference)) without overflow; 1/2 for equal errors."""
     if abs(difference) <= TIE * magnitude:
         return TIED
     score = rate * difference

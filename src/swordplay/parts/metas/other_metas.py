@@ -23,43 +23,65 @@ from swordplay.parts.metas.meta import (
 MAX_REGRET = 1e100
 """Largest saved sum of regrets, in units of the largest one: its square does not overflow."""
 SHARE = 0.01
-"""Worlds that change about once in a hundred rounds."""
+"""Default share: one change of the best expert in 100 rounds."""
+
+MAX_RATE = 0.5
+"""Largest rate of AdaptMLProd and Squint.
+
+For x >= -1/2, ln(1 + x) >= x - x^2 and e^(x - x^2) <= 1 + x.
+"""
+
+QUADRATURE_SQUARES, QUADRATURE_REGRET = 1.0, 50.0
+"""Bounds on V and on abs(R) below which the integral of Squint is computed by quadrature.
+
+The integrand is so smooth there that 32 nodes give the integral to rounding. Beyond either bound
+the closed form has no cancellation.
+"""
+
+NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(32)
+
+ASYMPTOTIC = 25.0
+"""Argument from which erfc is computed by its asymptotic series.
+
+Six terms are exact to rounding there, and e^(x^2) erfc(x) would soon be infinity times 0.
+"""
 
 
 class FixedShareState(NamedTuple):
-    """What the meta needs for the next round; shapes ``(N,)``."""
+    """State of the meta between two rounds, arrays of shape ``(N,)``."""
 
     log_prior: Annotated[Vector, array("experts", low=-1e3, high=0.0)]
+    """Logarithms of the weights before the first round."""
     posterior: Annotated[Vector, array("experts", low=sys.float_info.min, high=1.0)]
-    """Weights after all losses so far and the sharing, before the optimism."""
+    """Weights after all losses so far and the redistribution, without the optimism."""
     optimism: Annotated[Vector, array("experts")]
+    """m_t: the losses that were expected when the weights of this round were computed."""
     weights: Annotated[Vector, array("experts", low=0.0, high=1.0)]
-    """p_t."""
+    """p_t, positive with a sum of 1."""
     unit: Annotated[float, number(0.0)]
-    """Losses count relative to this."""
+    """Unit of the losses: the range, or the largest difference so far."""
 
 
 @final
 class FixedShare:
-    r"""Exponential weights of which a share is handed out again in every round, so that a change of
-    leader is quick.
+    r"""Hedge that redistributes a share of the weights in each round, to follow the best expert.
 
     .. math:: v_i \propto q_{t,i}\, e^{-\varepsilon \ell_{t,i}}, \qquad q_{t+1} = (1 - \alpha) v +
         \alpha \pi, \qquad p_{t+1,i} \propto q_{t+1,i}\, e^{-\varepsilon m_{t+1,i}}
 
-    Against every sequence of experts that changes m times, with losses in units of ``range``:
-    ``bounds.fixed_share``.
+    ``bounds.fixed_share`` bounds the regret against every sequence of experts that changes m times,
+    with losses in units of ``range``.
 
     Parameters
     ----------
     share
-        :math:`\alpha` in (0, 1): the leader is expected to change once in :math:`1/\alpha` rounds.
+        :math:`\alpha` in (0, 1), for a best expert that changes once in :math:`1/\alpha` rounds.
     learning_rate
         :math:`\varepsilon`, for losses in units of ``range``; :math:`\sqrt{8 \alpha (1 +
-        \ln(N/\alpha))}` unless given, which is best where the leader changes as often as expected.
+        \ln(N/\alpha))}` unless given, which is best where the best expert changes that often.
     range
-        How far the losses of a round (less their optimism) may lie apart, such as D G. Unless given
-        it is measured: the largest regret so far.
+        Bound on the differences of the losses of a round (less their optimism), such as D G. Unless
+        given it is measured: the largest difference so far.
 
     References
     ----------
@@ -88,18 +110,18 @@ class FixedShare:
         )
 
     def settings(self) -> Mapping[str, Any]:
-        """All that it was given."""
+        """Constructor arguments, saved with a learner's state."""
         return {"share": self.share, "learning_rate": self.learning_rate, "range": self.range}
 
     def start(self, prior: Vector) -> FixedShareState:
-        """Weights equal to the prior."""
+        """State before the first round, with weights equal to the prior."""
         prior = checked_prior(prior)
         return FixedShareState(np.log(prior), prior, np.zeros_like(prior), prior, self.range or 0.0)
 
     def learn(
         self, state: FixedShareState, losses: Vector, gradient_error: float
     ) -> FixedShareState:
-        """Take in the losses, then share."""
+        """Add the losses of the round, then redistribute."""
         unit = scaled_regrets(state.weights, losses, state.optimism, state.unit).unit
         prior = np.exp(state.log_prior)
         if unit == 0:
@@ -111,7 +133,7 @@ class FixedShare:
         return state._replace(posterior=posterior, unit=unit)
 
     def weigh(self, state: FixedShareState, optimism: Vector) -> FixedShareState:
-        """The weights of the coming round."""
+        """Return the state with the weights p_{t+1}, given m_{t+1} of shape ``(N,)``."""
         scores = np.log(state.posterior)
         if state.unit > 0:
             scores = scores - self._rate(len(optimism)) * (optimism - optimism.min()) / state.unit
@@ -122,7 +144,7 @@ class FixedShare:
     def copy_experts(
         self, state: FixedShareState, parents: Vector, prior: Vector
     ) -> FixedShareState:
-        """More experts, each with a part of its parent's weight."""
+        """Return a state with copies of experts, among which the weight of each is split."""
         posterior, weights = (
             split_among_copies(each, parents, prior) for each in (state.posterior, state.weights)
         )
@@ -137,46 +159,47 @@ class FixedShare:
 
 
 def default_rate(share: float, experts: int) -> float:
-    r""":math:`\sqrt{8 \alpha (1 + \ln(N/\alpha))}`.
+    r"""Default learning rate of FixedShare, :math:`\sqrt{8 \alpha (1 + \ln(N/\alpha))}`.
 
     With a change every :math:`1/\alpha` rounds the bound is at most :math:`\alpha (1 +
-    \ln(N/\alpha))/\varepsilon + \varepsilon/8` a round, and this is where its two terms are equal.
+    \ln(N/\alpha))/\varepsilon + \varepsilon/8` a round. At this rate its two terms are equal.
     """
     return math.sqrt(8 * share * (1 + math.log(experts / share)))
 
 
 class AdaNormalHedgeState(NamedTuple):
-    """What the meta needs for the next round; shapes ``(N,)``."""
+    """State of the meta between two rounds, arrays of shape ``(N,)``."""
 
     log_prior: Annotated[Vector, array("experts", low=-1e3, high=0.0)]
+    """Logarithms of the weights before the first round."""
     regrets: Annotated[Vector, array("experts", low=-MAX_REGRET, high=MAX_REGRET)]
     """R: sum of r_i = <p, l> - l_i so far, in the unit."""
     magnitudes: Annotated[Vector, array("experts", low=0.0, high=OBSERVED.high)]
     """C: sum of abs(r_i) so far, in the unit."""
     optimism: Annotated[Vector, array("experts")]
+    """m_t: the losses that were expected when the weights of this round were computed."""
     weights: Annotated[Vector, array("experts", low=0.0, high=1.0)]
-    """p_t."""
+    """p_t, positive with a sum of 1."""
     unit: Annotated[float, number(0.0)]
-    """Regrets count relative to this."""
+    """Unit of the regrets: the range, or the largest difference so far."""
 
 
 @final
 class AdaNormalHedge:
-    r"""Weights from regrets and their magnitudes, with no rate at all.
+    r"""Weights from regrets and their magnitudes, without a learning rate.
 
     .. math:: p_{t+1,i} \propto \tfrac12 \pi_i \big[e^{[R_i + 1]_+^2 / (3 (C_i + 1))} - e^{[R_i -
         1]_+^2 / (3 (C_i + 1))}\big], \qquad R_i = \sum_s r_{s,i}, \quad C_i = \sum_s |r_{s,i}|
 
     with regrets in units of ``range``. For every expert :math:`R_i \le \sqrt{3 C_i \ln(B/\pi_i)}`,
     :math:`B = 1 + \tfrac32 \sum_j \pi_j (1 + \ln(1 + C_j))`: ``bounds.ada_normal_hedge``. The
-    optimism of an optimistic learner are not used: this potential has no optimistic form with a
-    proof.
+    optimism is stored but not used: no optimistic form of this potential is proved.
 
     Parameters
     ----------
     range
-        How far the losses of a round may lie apart, such as D G. Unless given it is measured: the
-        largest regret so far; the bound is proved for a range that is given.
+        Bound on the differences of the losses of a round, such as D G. Unless given it is measured:
+        the largest regret so far. The bound is proved for a range that is given.
 
     References
     ----------
@@ -190,30 +213,28 @@ class AdaNormalHedge:
         return f"AdaNormalHedge(range={self.range})"
 
     def settings(self) -> Mapping[str, Any]:
-        """The range, if one was given."""
+        """Constructor arguments, saved with a learner's state."""
         return {"range": self.range}
 
     def start(self, prior: Vector) -> AdaNormalHedgeState:
-        """Weights equal to the prior."""
+        """State before the first round, with weights equal to the prior."""
         prior = checked_prior(prior)
-        nothing = np.zeros_like(prior)
-        return AdaNormalHedgeState(
-            np.log(prior), nothing, nothing, nothing, prior, self.range or 0.0
-        )
+        zeros = np.zeros_like(prior)
+        return AdaNormalHedgeState(np.log(prior), zeros, zeros, zeros, prior, self.range or 0.0)
 
     def learn(
         self, state: AdaNormalHedgeState, losses: Vector, gradient_error: float
     ) -> AdaNormalHedgeState:
-        """Add the regrets of the round."""
-        met = scaled_regrets(state.weights, losses, np.zeros_like(losses), state.unit)
+        """Return the state with the regrets of the round added."""
+        scaled = scaled_regrets(state.weights, losses, np.zeros_like(losses), state.unit)
         return state._replace(
-            regrets=met.shrink * state.regrets + met.regrets,
-            magnitudes=met.shrink * state.magnitudes + np.abs(met.regrets),
-            unit=met.unit,
+            regrets=scaled.shrink * state.regrets + scaled.regrets,
+            magnitudes=scaled.shrink * state.magnitudes + np.abs(scaled.regrets),
+            unit=scaled.unit,
         )
 
     def weigh(self, state: AdaNormalHedgeState, optimism: Vector) -> AdaNormalHedgeState:
-        """The weights of the coming round; the optimism are written down and not used."""
+        """Return the state with the weights p_{t+1}; the optimism is stored and not used."""
         scores = state.log_prior + log_potential_slope(state.regrets, state.magnitudes)
         return state._replace(
             optimism=optimism, weights=normalized_weights(scores, state.log_prior)
@@ -222,7 +243,7 @@ class AdaNormalHedge:
     def copy_experts(
         self, state: AdaNormalHedgeState, parents: Vector, prior: Vector
     ) -> AdaNormalHedgeState:
-        """More experts, each with the past of its parent."""
+        """Return a state with copies of experts, among which the weight of each is split."""
         return AdaNormalHedgeState(
             np.log(prior),
             state.regrets[parents],
@@ -238,7 +259,7 @@ def log_potential_slope(regrets: Vector, magnitudes: Vector) -> Vector:
 
     Minus infinity where R <= -1.
     """
-    # One published implementation has C - 1 in the second exponent: it divides by zero in the first
+    # One published implementation has C - 1 in the second exponent, which divides by 0 in the first
     # rounds.
     up, down = (
         np.maximum(regrets + side, 0.0) ** 2 / (3 * (magnitudes + 1)) for side in (1.0, -1.0)
@@ -247,38 +268,36 @@ def log_potential_slope(regrets: Vector, magnitudes: Vector) -> Vector:
         return np.asarray(up + np.log(-np.expm1(down - up)) - np.log(2.0))
 
 
-LARGEST_RATE = 0.5
-"""ln(1 + x) >= x - x^2 and e^(x - x^2) <= 1 + x hold for x >= -1/2."""
-
-
 class AdaptMLProdState(NamedTuple):
-    """What the meta needs for the next round; shapes ``(N,)``."""
+    """State of the meta between two rounds, arrays of shape ``(N,)``."""
 
     log_prior: Annotated[Vector, array("experts", low=-1e3, high=0.0)]
+    """Logarithms of the weights before the first round."""
     log_products: Annotated[Vector, array("experts", low=-MAX_REGRET, high=MAX_REGRET)]
-    """Logarithms of the experts' products w."""
+    """Logarithms of the products w_i."""
     squares: Annotated[Vector, array("experts", low=0.0, high=4.0 * OBSERVED.high)]
-    """V: sum of squared scaled_regrets (r_i - rhat_i)^2 so far, in the unit."""
+    """V: sum of (r_i - rhat_i)^2 so far, in the unit."""
     rates: Annotated[Vector, array("experts", low=1e-20, high=0.5)]
-    """eta_i of the coming round."""
+    """eta_i of the next round."""
     optimism: Annotated[Vector, array("experts")]
+    """m_t: the losses that were expected when the weights of this round were computed."""
     weights: Annotated[Vector, array("experts", low=0.0, high=1.0)]
-    """p_t."""
+    """p_t, positive with a sum of 1."""
     unit: Annotated[float, number(0.0)]
-    """Regrets count relative to this."""
+    """Unit of the regrets: the range, or the largest difference so far."""
 
 
 @final
 class AdaptMLProd:
-    r"""Products of 1 + rate times regret, with one rate per expert.
+    r"""Weights from products of 1 + rate times regret, with one rate per expert.
 
     .. math:: \eta_{t,i} = \min\Big\{\tfrac12, \sqrt{\frac{\ln N}{1 + V_i}}\Big\}, \quad
         w_{t+1,i} = \big(w_{t,i} (1 + \eta_{t,i} (r_{t,i} - \hat r_{t,i}))\,
         e^{\eta_{t,i} \hat r_{t,i}}\big)^{\eta_{t+1,i}/\eta_{t,i}},
         \quad p_{t,i} \propto \eta_{t,i} w_{t,i} e^{\eta_{t,i} \hat r_{t,i}}
 
-    :math:`V_i = \sum (r_{s,i} - \hat r_{s,i})^2`, where :math:`\hat r` are the regrets that the
-    optimism predicts (0 without optimism), all in units of ``range``. Regret of order
+    :math:`V_i = \sum (r_{s,i} - \hat r_{s,i})^2`, where :math:`\hat r` are the regrets that follow
+    from the optimism (0 without optimism), all in units of ``range``. Regret of order
     :math:`\sqrt{V_i \ln N}`: ``bounds.adapt_ml_prod``.
 
     Parameters
@@ -301,35 +320,38 @@ class AdaptMLProd:
         return f"AdaptMLProd(range={self.range})"
 
     def settings(self) -> Mapping[str, Any]:
-        """The range, if one was given."""
+        """Constructor arguments, saved with a learner's state."""
         return {"range": self.range}
 
     def start(self, prior: Vector) -> AdaptMLProdState:
-        """Weights equal to the prior."""
+        """State before the first round, with weights equal to the prior."""
         prior = checked_prior(prior)
-        nothing = np.zeros_like(prior)
-        rates = _rates(nothing, len(prior))
+        zeros = np.zeros_like(prior)
+        rates = _rates(zeros, len(prior))
         return AdaptMLProdState(
-            np.log(prior), np.log(prior), nothing, rates, nothing, prior, self.range or 0.0
+            np.log(prior), np.log(prior), zeros, rates, zeros, prior, self.range or 0.0
         )
 
     def learn(
         self, state: AdaptMLProdState, losses: Vector, gradient_error: float
     ) -> AdaptMLProdState:
-        """Multiply, and shrink the rates."""
-        met = scaled_regrets(state.weights, losses, state.optimism, state.unit)
-        squares = met.shrink**2 * state.squares + (met.regrets - met.expected) ** 2
+        """Return the state with the products multiplied and the rates of the next round."""
+        scaled = scaled_regrets(state.weights, losses, state.optimism, state.unit)
+        squares = scaled.shrink**2 * state.squares + (scaled.regrets - scaled.expected) ** 2
         rates = np.minimum(state.rates, _rates(squares, len(losses)))
-        won = np.log1p(state.rates * (met.regrets - met.expected)) + state.rates * met.expected
+        gain = (
+            np.log1p(state.rates * (scaled.regrets - scaled.expected))
+            + state.rates * scaled.expected
+        )
         return state._replace(
-            log_products=rates / state.rates * (state.log_products + won),
+            log_products=rates / state.rates * (state.log_products + gain),
             squares=squares,
             rates=rates,
-            unit=met.unit,
+            unit=scaled.unit,
         )
 
     def weigh(self, state: AdaptMLProdState, optimism: Vector) -> AdaptMLProdState:
-        """The weights of the coming round."""
+        """Return the state with the weights p_{t+1}, given m_{t+1} of shape ``(N,)``."""
         scores = np.log(state.rates) + state.log_products
         unit = state.unit or 1.0
         weights = solve_self_consistent(
@@ -343,7 +365,7 @@ class AdaptMLProd:
     def copy_experts(
         self, state: AdaptMLProdState, parents: Vector, prior: Vector
     ) -> AdaptMLProdState:
-        """More experts, each with the past of its parent."""
+        """Return a state with copies of experts, among which the weight of each is split."""
         family = np.bincount(parents, weights=prior)[parents]
         return AdaptMLProdState(
             np.log(prior),
@@ -357,46 +379,36 @@ class AdaptMLProd:
 
 
 def _rates(squares: Vector, experts: int) -> Vector:
-    """min{1/2, sqrt(ln N/(1 + V))}; one expert alone needs no rate and is given that of two."""
-    return np.asarray(np.minimum(LARGEST_RATE, np.sqrt(math.log(max(experts, 2)) / (1 + squares))))
-
-
-FLAT_SQUARES, FLAT_REGRET = 1.0, 50.0
-"""Below both the integrand is so smooth that 32 nodes give the integral to rounding.
-
-Above either nothing cancels.
-"""
-NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(32)
-ASYMPTOTIC = 25.0
-"""From here on six terms of the asymptotic series are exact, and e^(x^2) erfc(x) would soon be
-infinity times 0.
-"""
+    """min{1/2, sqrt(ln N/(1 + V))} of each expert; a single expert has the rate of two."""
+    return np.asarray(np.minimum(MAX_RATE, np.sqrt(math.log(max(experts, 2)) / (1 + squares))))
 
 
 class SquintState(NamedTuple):
-    """What the meta needs for the next round; shapes ``(N,)``."""
+    """State of the meta between two rounds, arrays of shape ``(N,)``."""
 
     log_prior: Annotated[Vector, array("experts", low=-1e3, high=0.0)]
+    """Logarithms of the weights before the first round."""
     regrets: Annotated[Vector, array("experts", low=-MAX_REGRET, high=MAX_REGRET)]
     """R: sum of the regrets r_i so far, in the unit."""
     squares: Annotated[Vector, array("experts", low=0.0, high=4.0 * OBSERVED.high)]
-    """V: sum of squared scaled_regrets (r_i - rhat_i)^2 so far, in the unit."""
+    """V: sum of (r_i - rhat_i)^2 so far, in the unit."""
     optimism: Annotated[Vector, array("experts")]
+    """m_t: the losses that were expected when the weights of this round were computed."""
     weights: Annotated[Vector, array("experts", low=0.0, high=1.0)]
-    """p_t."""
+    """p_t, positive with a sum of 1."""
     unit: Annotated[float, number(0.0)]
-    """Regrets count relative to this."""
+    """Unit of the regrets: the range, or the largest difference so far."""
 
 
 @final
 class Squint:
-    r"""Exponential weights under every rate up to 1/2, with the improper prior 1/rate.
+    r"""Weights that integrate exponential weights over all rates up to 1/2, prior 1/rate.
 
     .. math:: p_{t+1,i} \propto \pi_i \int_0^{1/2} e^{\eta (R_i + \hat r_i) - \eta^2 V_i}\, d\eta,
         \qquad R_i = \sum_s r_{s,i}, \quad V_i = \sum_s (r_{s,i} - \hat r_{s,i})^2
 
-    :math:`\hat r` are the regrets that the optimism expect (0 without optimism), all in units of
-    ``range``. Regret of order :math:`\sqrt{V_i (\ln(1/\pi_i) + \ln\ln T)}`: ``bounds.squint``.
+    :math:`\hat r` are the regrets that follow from the optimism (0 without optimism), all in units
+    of ``range``. Regret of order :math:`\sqrt{V_i (\ln(1/\pi_i) + \ln\ln T)}`: ``bounds.squint``.
 
     Parameters
     ----------
@@ -418,27 +430,27 @@ class Squint:
         return f"Squint(range={self.range})"
 
     def settings(self) -> Mapping[str, Any]:
-        """The range, if one was given."""
+        """Constructor arguments, saved with a learner's state."""
         return {"range": self.range}
 
     def start(self, prior: Vector) -> SquintState:
-        """Weights equal to the prior."""
+        """State before the first round, with weights equal to the prior."""
         prior = checked_prior(prior)
-        nothing = np.zeros_like(prior)
-        return SquintState(np.log(prior), nothing, nothing, nothing, prior, self.range or 0.0)
+        zeros = np.zeros_like(prior)
+        return SquintState(np.log(prior), zeros, zeros, zeros, prior, self.range or 0.0)
 
     def learn(self, state: SquintState, losses: Vector, gradient_error: float) -> SquintState:
-        """Add the regrets of the round."""
-        met = scaled_regrets(state.weights, losses, state.optimism, state.unit)
+        """Return the state with the regrets of the round added."""
+        scaled = scaled_regrets(state.weights, losses, state.optimism, state.unit)
         return state._replace(
-            regrets=met.shrink * state.regrets + met.regrets,
-            squares=met.shrink**2 * state.squares + (met.regrets - met.expected) ** 2,
-            unit=met.unit,
+            regrets=scaled.shrink * state.regrets + scaled.regrets,
+            squares=scaled.shrink**2 * state.squares + (scaled.regrets - scaled.expected) ** 2,
+            unit=scaled.unit,
         )
 
     def weigh(self, state: SquintState, optimism: Vector) -> SquintState:
-        """The weights of the coming round."""
-        unit = state.unit or 1.0  # nothing was met where it is 0
+        """Return the state with the weights p_{t+1}, given m_{t+1} of shape ``(N,)``."""
+        unit = state.unit or 1.0  # all regrets are 0 where the unit is 0
 
         def weights_for(expected: Vector) -> Vector:
             scores = [
@@ -452,7 +464,7 @@ class Squint:
         )
 
     def copy_experts(self, state: SquintState, parents: Vector, prior: Vector) -> SquintState:
-        """More experts, each with the past of its parent."""
+        """Return a state with copies of experts, among which the weight of each is split."""
         return SquintState(
             np.log(prior),
             state.regrets[parents],
@@ -468,30 +480,35 @@ def log_integral(regret: float, squares: float) -> float:
 
     With :math:`x = \eta \sqrt V - R/(2 \sqrt V)` the integral is :math:`e^{R^2/(4V)} V^{-1/2}
     \int_a^b e^{-x^2} dx`, :math:`a = -R/(2 \sqrt V)`, :math:`b = (V - R)/(2 \sqrt V)`. Where a and
-    b have one sign, the factor in front is taken inside scaled error functions, which neither
-    overflow nor vanish.
+    b have one sign, the factor in front is multiplied into scaled error functions, which neither
+    overflow nor underflow.
     """
     R, V = float(regret), float(squares)
-    if V <= FLAT_SQUARES and abs(R) <= FLAT_REGRET:
-        eta = LARGEST_RATE * (NODES + 1) / 2
+    # Small V and R: Gauss-Legendre quadrature.
+    if V <= QUADRATURE_SQUARES and abs(R) <= QUADRATURE_REGRET:
+        eta = MAX_RATE * (NODES + 1) / 2
         exponents = eta * R - eta**2 * V
         top = float(exponents.max())
-        return top + math.log(LARGEST_RATE / 2 * float(NODE_WEIGHTS @ np.exp(exponents - top)))
-    if V == 0:  # (e^(R/2) - 1)/R
+        return top + math.log(MAX_RATE / 2 * float(NODE_WEIGHTS @ np.exp(exponents - top)))
+    # V = 0: (e^(R/2) - 1) / R.
+    if V == 0:
         return max(R, 0.0) / 2 + math.log(-math.expm1(-abs(R) / 2) / abs(R))
     root = math.sqrt(V)
     a, b = -R / (2 * root), (V - R) / (2 * root)
     front = math.log(math.sqrt(math.pi) / (2 * root))
     end = R / 2 - V / 4  # the exponent at a rate of 1/2, a^2 - b^2
+    # 0 <= a <= b: e^(a^2) (erfc(a) - erfc(b)).
     if a >= 0:
-        return front + math.log(_scaled_erfc(a) - _fading(end) * _scaled_erfc(b))
+        return front + math.log(_scaled_erfc(a) - _exp_at_most_1(end) * _scaled_erfc(b))
+    # a <= b <= 0: the same for -b and -a.
     if b <= 0:
-        return front + end + math.log(_scaled_erfc(-b) - _fading(-end) * _scaled_erfc(-a))
+        return front + end + math.log(_scaled_erfc(-b) - _exp_at_most_1(-end) * _scaled_erfc(-a))
+    # a < 0 < b: no cancellation.
     return front + a * a + math.log(math.erf(b) + math.erf(-a))
 
 
-def _fading(exponent: float) -> float:
-    """e^x for x below 0."""
+def _exp_at_most_1(exponent: float) -> float:
+    """min{e^x, 1}."""
     return math.exp(min(exponent, 0.0))
 
 

@@ -20,7 +20,8 @@ from swordplay.core.types import Array, Domain, Loss, Matrix, Vector
 from swordplay.parts.losses import SquaredLoss
 from swordplay.parts.streams import LinearStream
 from swordplay.parts.streams.linear import Rows
-from swordplay.theory.hindsight.losses_in_domain import require_dim
+from swordplay.theory.hindsight.cones import inner
+from swordplay.theory.hindsight.losses_in_domain import require_dim, require_rounds
 from swordplay.theory.variation_quadratic import as_quadratic
 
 ROUNDING = 1e-13
@@ -91,9 +92,9 @@ def minimize(sums: BlockSums, domain: Domain, tolerance: float, max_steps: int) 
         at_moved = sums.gradients(moved)
         # L is too small if the gradient changes faster than L along the step, beyond rounding.
         step = moved - y
-        length = np.sqrt(_inner(step, step))
-        noise = ROUNDING * np.sqrt(_inner(at_y, at_y)) * length
-        is_steep = _inner(at_moved - at_y, step) > L * length**2 * (1.0 + ROUNDING) + noise
+        length = np.sqrt(inner(step, step))
+        noise = ROUNDING * np.sqrt(inner(at_y, at_y)) * length
+        is_steep = inner(at_moved - at_y, step) > L * length**2 * (1.0 + ROUNDING) + noise
         L = np.where(is_steep, 2.0 * L, L)
 
         # Finished functions keep their result, so that it does not depend on the other functions.
@@ -102,7 +103,7 @@ def minimize(sums: BlockSums, domain: Domain, tolerance: float, max_steps: int) 
         best[open_[is_better]] = moved[is_better]
         best_gaps[open_[is_better]] = new_gaps[is_better]
 
-        is_uphill = _inner(y - moved, moved - x) > 0
+        is_uphill = inner(y - moved, moved - x) > 0
         momentum = np.where(is_uphill | is_steep, 1.0, momentum)
         next_momentum = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum**2))
         ahead = domain.project(moved + ((momentum - 1.0) / next_momentum)[:, None] * (moved - x))
@@ -135,7 +136,7 @@ def gaps(domain: Domain, points: Matrix, gradients: Matrix) -> Vector:
     ----------
     Jaggi (2013), "Revisiting Frank-Wolfe", section 2.
     """
-    return np.maximum(_inner(gradients, points) + domain.support(-gradients), 0.0)
+    return np.maximum(inner(gradients, points) + domain.support(-gradients), 0.0)
 
 
 class BlockSums(Protocol):
@@ -255,7 +256,7 @@ def sums_over_blocks(
     Long streams are split: each item holds consecutive blocks of about :data:`CHUNK` numbers.
     """
     losses = list(arguments.stream(stream))
-    _require_rounds(len(losses))
+    require_rounds(len(losses))
     rows = Rows.of_losses(losses)
     return (
         iter([_of_losses(losses, domain, length or len(losses))])
@@ -266,15 +267,8 @@ def sums_over_blocks(
 
 @sums_over_blocks.register
 def _(stream: LinearStream, domain: Domain, length: int | None) -> Iterator[BlockSums]:
-    _require_rounds(len(stream))
+    require_rounds(len(stream))
     return _of_rows(Rows.of_stream(stream), domain, length)
-
-
-def _require_rounds(rounds: int) -> None:
-    if rounds == 0:
-        raise ValueError(
-            "stream must hold at least one round, got none: there is nothing to minimise."
-        )
 
 
 def _of_rows(rows: Rows, domain: Domain, length: int | None) -> Iterator[BlockSums]:
@@ -339,8 +333,3 @@ def _largest_eigenvalues(matrices: Any) -> Vector:
     if matrices.shape[-1] > MAX_SPECTRUM_DIM:
         return np.asarray(np.trace(matrices, axis1=1, axis2=2))
     return np.asarray(np.linalg.eigvalsh(matrices)[:, -1])
-
-
-def _inner(left: Array, right: Array) -> Vector:
-    """Inner product of each row with the row of the same number."""
-    return np.asarray(np.einsum("ij,ij->i", left, right))

@@ -18,7 +18,7 @@ from swordplay.parts.streams.linear import Rows
 from swordplay.theory.hindsight import descent, interior_point
 from swordplay.theory.hindsight.blocks import BlockLosses
 from swordplay.theory.hindsight.descent import BlockSums, sums_over_blocks
-from swordplay.theory.hindsight.losses_in_domain import require_dim
+from swordplay.theory.hindsight.losses_in_domain import require_dim, require_rounds
 from swordplay.theory.hindsight.sequence import Problem
 
 TOLERANCE = 1e-9
@@ -204,10 +204,7 @@ def _minimizers(stream: Iterable[Loss], domain: Domain) -> Matrix:
 
 @_minimizers.register
 def _(stream: LinearStream, domain: Domain) -> Matrix:
-    if not len(stream):
-        raise ValueError(
-            "stream must hold at least one round, got none: there is nothing to minimise."
-        )
+    require_rounds(len(stream))
     return _nearest_minimizers(Rows.of_stream(stream).dense(), domain)
 
 

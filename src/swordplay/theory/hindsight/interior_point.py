@@ -6,10 +6,18 @@ Comparators stay strictly inside the domain and dual variables of the moves stri
 so that every step has a certified gap. A step costs :math:`T n^3`; 10 to 30 steps are usual, for
 any penalty, conditioning and length of the stream.
 
-The costs of moves, the boundary of the domain and the limits of bounded slopes are complementarity
-pairs (see :mod:`swordplay.theory.hindsight.cones`). In a Newton step each of them contributes to
-the Hessians (the moves: to the matrices C of the chain) and to the right-hand side, and computes a
-step of its own from that of the comparators.
+The conditions that hold at the minimum, with complementarity products of μ instead of 0, are
+
+.. math::
+    & \nabla f_t(u_t) + z_t - z_{t+1} + y_t + G^\top \nu_t = 0 , \\
+    & (\tau_t, u_t - u_{t-1}) \circ (\lambda, -z_t) = \mu e , \quad
+      (r, u_t) \circ (\kappa_t, -y_t) = \mu e , \quad
+      (g_i - \langle G_i, u_t \rangle) \, \nu_{t,i} = \mu
+
+with the Jordan product of second-order cones. A Newton step linearises them. Eliminating the pairs
+leaves a chain in the comparators and the dual variables z: each constraint contributes to the
+Hessians and to the right-hand side, the costs of moves to the matrices C of the chain
+(:class:`swordplay.theory.hindsight.chain.Chain`). Each pair then computes a step of its own.
 
 References
 ----------
@@ -184,6 +192,7 @@ class InteriorPoint:
         pair_count = sum(part.pair_count for part in pairs)
         self._factorize()
         _, longest = self._newton_step(0.0, is_refined=False)
+        # Mehrotra's rule: the shorter the predictor, the larger the products to aim for.
         products = max(
             (1.0 - min(1.0, longest)) ** 3 * self._product_sum, SMALLEST_PRODUCTS * self._target
         )
@@ -217,6 +226,8 @@ class InteriorPoint:
 
     def _newton_step(self, mu: float, is_refined: bool) -> tuple[Matrix, float]:
         """Step of the comparators towards products of ``mu``, and its largest possible multiple."""
+        # The chain solves H Δu + D'Δz = linear_terms and D Δu - C Δz = wanted_moves, with D the
+        # differences of consecutive rounds.
         wanted_moves = self._moves.right_hand_side(mu)
         linear_terms = sum(
             (part.right_hand_side(mu) for part in self._constraints), start=-self._residuals
@@ -253,6 +264,7 @@ class InteriorPoint:
         else:
             self._slopes.update(self.points)
             self._gradients = self._slopes.gradients
+        # ∇f_t(u_t) + z_t - z_{t+1} + y_t + G'ν_t
         of_domain = [part.gradients for part in (self._ball, self._half_spaces) if part is not None]
         self._residuals = sum(
             of_domain, start=stationarity_residuals(self._gradients, self._moves.duals)
@@ -307,7 +319,7 @@ class MoveCosts(ConePairs):
         self._move_errors = np.diff(points, axis=0) - self.primal.tail
 
     def right_hand_side(self, mu: float) -> Matrix:
-        """Moves that are wanted if the dual variables do not change, shape ``(T - 1, n)``."""
+        """Wanted steps of the moves if the dual variables do not change, shape ``(T - 1, n)``."""
         scaling = self.scaling
         self._wanted = (
             self.primal.negated
@@ -492,6 +504,7 @@ class SlopeLimits(NumberPairs):
     @property
     def _second_derivatives(self) -> Vector:
         """Derivative of each slope by its residual, through the multipliers where it is bounded."""
+        # From r = (f*)'(slope) + nu_+ - nu_-: dr/dslope = (f*)'' + nu_+ / s_+ + nu_- / s_-.
         derivatives = self._rows.slopes_per_residual.copy()
         derivatives[self._limited] = 1.0 / (
             self._rows.residuals_of_slopes(self.slacks)[1]

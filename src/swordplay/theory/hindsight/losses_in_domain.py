@@ -579,6 +579,14 @@ def require_dim(dim: int, domain: Domain) -> None:
         )
 
 
+def require_rounds(rounds: int) -> None:
+    """Raise ValueError if the stream is empty."""
+    if rounds == 0:
+        raise ValueError(
+            "stream must hold at least one round, got none: there is nothing to minimise."
+        )
+
+
 def _without_weights(loss: Loss) -> tuple[Loss, float]:
     """The loss inside any number of nested weights, and the product of the weights."""
     if not isinstance(loss, WeightedLoss):

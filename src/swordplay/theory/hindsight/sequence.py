@@ -26,6 +26,7 @@ from swordplay.theory.hindsight.losses_in_domain import (
     BlackBoxLosses,
     coordinates_of,
     losses_in_coordinates,
+    require_rounds,
 )
 
 TOLERANCE = 1e-7
@@ -307,10 +308,8 @@ class Problem:
         self.losses = losses_in_coordinates(
             stream, self.coordinates if is_exact else coordinates_of(enclosing_ball(domain))
         )
-        if (count := len(self.losses.features)) < 1:
-            raise ValueError(
-                "stream must hold at least one round, got none: there is nothing to minimise."
-            )
+        count = len(self.losses.features)
+        require_rounds(count)
         # Blocks to begin with: those of the last solution, which are similar for another penalty.
         self._block_starts: Any = None
         center = np.zeros((count, self.coordinates.dim))
@@ -449,7 +448,7 @@ class FrontierPoint(NamedTuple):
 
 
 def frontier_point(problem: Problem, penalty: float, solution: Solution) -> FrontierPoint:
-    """The point of the frontier that the solution for a penalty is."""
+    """The frontier point of the solution for a penalty."""
     loss_and_path = _loss_and_path(problem, solution.points)
     return FrontierPoint(penalty, solution.points, *loss_and_path, solution.bound)
 

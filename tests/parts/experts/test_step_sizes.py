@@ -1,4 +1,4 @@
-"""The scale and the steps that are made of it, beside values computed by hand."""
+"""Domain scale and capped step sizes against values computed by hand."""
 
 import math
 
@@ -12,7 +12,7 @@ from swordplay.parts.experts.step_sizes import AVERAGED_ROUNDS, step_shrink
 from tolerances import ROUNDING, TWIN
 
 
-def test_a_gauge_by_hand():
+def test_domain_scale_by_hand():
     scale = DomainScale().after(2.0, 0.0, 0.0)
     assert scale == (2.0, 0.0, 1.0)  # no gradient: nobody knows how wide
     scale = scale.after(1.0, 3.0, 0.0)
@@ -30,7 +30,7 @@ def test_a_gauge_by_hand():
     assert scale.after(0.5, 1.0, 1.75) == (2.0, 3.5, 1.0)  # 2 * 1.75
 
 
-def test_of_losses_without_a_smoothness_the_whole_domain_is_of_use():
+def test_width_is_infinite_without_a_smoothness():
     assert DomainScale().after(0.0, 1e-9, 0.0) == (0.0, math.inf, 1.0)
 
 
@@ -64,7 +64,7 @@ def test_steps_by_hand():
     assert np.isinf(CappedAdaGrad(10.0, DomainScale(3.0, 0.0)).sizes(np.zeros(4))).all()
 
 
-def test_what_a_copy_inherits_by_hand():
+def test_sum_of_a_copy_by_hand():
     """Of a pool of two the copy has c = 2: with a width of 3 and L = 0.5 a sum of
     (2 * 3 * 0.5)^2 is a step of 1/L.
     """
@@ -86,7 +86,7 @@ def test_what_a_copy_inherits_by_hand():
     assert AdaGradNorm(25.0).sum_of_copy(squared_error_sum) == 4.0
 
 
-def test_copies_are_tamed_in_the_engine_as_well():
+def test_engine_raises_the_sum_of_a_copy_too():
     """In a ball of radius 1000, with forks after 2, 8, 32 and 128 rounds: the same energies, and
     some are not the parent's.
     """
@@ -109,7 +109,7 @@ def test_copies_are_tamed_in_the_engine_as_well():
         np.testing.assert_allclose(ours, theirs, rtol=TWIN)
 
 
-def test_the_first_rounds_of_a_sword_by_hand():
+def test_first_rounds_of_sword_by_hand():
     """f(x) = (2 x - 4)^2 / 2, on a ball of radius 100: g = -8 and L = 4 at 0, so that the width
     is 2 * 8 / 4 = 4.
     """
@@ -131,7 +131,7 @@ def test_the_first_rounds_of_a_sword_by_hand():
     )
 
 
-def test_the_patient_expert_waits_for_eight_rounds_and_no_longer():
+def test_capped_descent_expert_averages_over_eight_rounds():
     learner, steps = sp.Sword(sp.Ball(1, 1e6)), []
     for t in range(12):
         learner.observe(sp.SquaredLoss([1.0], 5.0 + t))
@@ -140,7 +140,7 @@ def test_the_patient_expert_waits_for_eight_rounds_and_no_longer():
     assert AVERAGED_ROUNDS == 8
 
 
-def test_many_coordinates_ask_for_caution():
+def test_many_coordinates_shorten_steps():
     """The root of 64ths of their number: capped extra-gradient steps are as much shorter, the
     others by its square.
     """
@@ -164,7 +164,7 @@ def test_many_coordinates_ask_for_caution():
     )
 
 
-def test_states_keep_the_caution():
+def test_states_keep_the_step_shrink():
     """The readable learner and the engine go on from a state with the same steps."""
     assert [DomainScale().average(t) for t in (0, 4, 9, 50)] == [1.0, 5.0, 8.0, 8.0]
     row, saved = np.eye(256)[0], sp.Sword(sp.Ball(256, 1e6)).state()

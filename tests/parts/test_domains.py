@@ -1,4 +1,4 @@
-"""What every projection promises, for balls, boxes and simplices of all sizes and places."""
+"""Properties of projections and support functions of balls, boxes and simplices."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ def test_projections_are_idempotent(given_):
 
 
 @given(domains_and_points())
-def test_projections_do_not_move_apart(given_):
+def test_projections_are_nonexpansive(given_):
     domain, points = given_
     nearest = domain.project(points)
     apart = np.linalg.norm(points[:, None] - points[None], axis=-1)
@@ -48,7 +48,7 @@ def test_projections_do_not_move_apart(given_):
 
 
 @given(domains_and_points())
-def test_a_projection_makes_an_obtuse_angle_with_the_domain(given_):
+def test_projections_satisfy_the_variational_inequality(given_):
     """<x - p, z - p> <= 0 for every feasible z: true of the nearest point p only."""
     domain, points = given_
     p = domain.project(points)
@@ -58,7 +58,7 @@ def test_a_projection_makes_an_obtuse_angle_with_the_domain(given_):
 
 
 @given(domains_and_points())
-def test_no_feasible_point_is_nearer(given_):
+def test_no_point_of_the_domain_is_nearer(given_):
     domain, points = given_
     p = domain.project(points)
     nearest = np.linalg.norm(points - p, axis=1)

@@ -1,6 +1,6 @@
-"""One table: every domain, loss, kind of experts and learner of the package keeps its promises.
+"""Every domain, loss, expert, meta and learner of the package passes the conformance checks.
 
-Liars are caught.
+Objects with one property changed fail them.
 """
 
 import numpy as np
@@ -146,7 +146,7 @@ METAS = {
         domain, smoothness=3.0, meta=sp.metas.FixedShare()
     ),
 }
-WEIGHING = {
+METAS_ALONE = {
     "Hedge": lambda: sp.metas.OptimisticHedge(rates.Fixed(0.3), GameConstants(1.0)),
     "fixed share": sp.metas.FixedShare,
     "AdaNormalHedge": sp.metas.AdaNormalHedge,
@@ -155,7 +155,7 @@ WEIGHING = {
 }
 
 
-@pytest.mark.parametrize("make", WEIGHING.values(), ids=WEIGHING.keys())
+@pytest.mark.parametrize("make", METAS_ALONE.values(), ids=METAS_ALONE.keys())
 def test_metas(make):
     check_weighing(make)
 
@@ -254,7 +254,7 @@ def radial(points):
 
 
 @pytest.mark.parametrize(
-    ("domain", "promise"),
+    ("domain", "message"),
     [
         (WrongBall(project=lambda x: x), "a projection lies in the domain"),
         (WrongBall(project=lambda x: 0.9 * ball.project(x)), "projecting twice is projecting once"),
@@ -292,8 +292,8 @@ def radial(points):
         (WrongBall(diameter=0.0), "positive diameter"),
     ],
 )
-def test_a_wrong_domain_is_caught(domain, promise):
-    with pytest.raises(AssertionError, match=promise):
+def test_wrong_domains_fail(domain, message):
+    with pytest.raises(AssertionError, match=message):
         check_domain(domain)
 
 
@@ -314,7 +314,7 @@ class Drifting:
 
 
 @pytest.mark.parametrize(
-    ("loss", "promise"),
+    ("loss", "message"),
     [
         (sp.FunctionLoss(parabola, lambda x: 1.001 * x), "slope|tangents"),
         (sp.FunctionLoss(parabola, lambda x: x + 1e-6), "slope|tangents"),
@@ -326,8 +326,8 @@ class Drifting:
         (Drifting(), "batch"),
     ],
 )
-def test_a_wrong_loss_is_caught(loss, promise):
-    with pytest.raises(AssertionError, match=promise):
+def test_wrong_losses_fail(loss, message):
+    with pytest.raises(AssertionError, match=message):
         check_loss(loss, sp.Ball(2))
 
 
@@ -366,19 +366,19 @@ class WrongExperts(OGDExperts):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "promise"),
+    ("wrong", "message"),
     [
         ("start", "every expert starts at the centre"),
-        ("outside", "asked for in the domain only"),
-        ("feasible", "the points stay in the domain|asked for in the domain only"),
-        ("writes", "writes into no state"),
+        ("outside", "evaluated in the domain only"),
+        ("feasible", "the points stay in the domain|evaluated in the domain only"),
+        ("writes", "does not change its state in place"),
         ("squared_error", "regret stays below"),
         ("uphill", "regret stays below"),
         ("negative", "squared_lookahead is never negative"),
     ],
 )
-def test_wrong_experts_are_caught(wrong, promise):
-    with pytest.raises(AssertionError, match=promise):
+def test_wrong_experts_fail(wrong, message):
+    with pytest.raises(AssertionError, match=message):
         check_expert(lambda domain: WrongExperts(domain, wrong), sp.Ball(2))
     check_expert(lambda domain: WrongExperts(domain, None), sp.Ball(2))
 
@@ -431,18 +431,18 @@ class WrongLearner:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "promise"),
+    ("wrong", "message"),
     [
         ("restless", "reading a decision does not change it"),
         ("infeasible", "decisions lie in the domain"),
         ("uncounted", "rounds counts the losses observed"),
-        ("trace", "leaves no trace"),
+        ("trace", "changes nothing"),
         ("credulous", "is refused"),
-        ("forgetful", "goes on bit by bit"),
-        ("view", "goes on bit by bit"),
+        ("forgetful", "continues with the same bits"),
+        ("view", "continues with the same bits"),
     ],
 )
-def test_a_wrong_learner_is_caught(wrong, promise):
-    with pytest.raises(AssertionError, match=promise):
+def test_wrong_learners_fail(wrong, message):
+    with pytest.raises(AssertionError, match=message):
         check_learner(lambda domain: WrongLearner(domain, wrong), sp.Ball(2))
     check_learner(WrongLearner, sp.Ball(2))

@@ -1,6 +1,4 @@
-"""Fixed share, AdaNormalHedge, Adapt-ML-Prod and Squint: beside plain Python, their bounds,
-their numbers, what they refuse.
-"""
+"""FixedShare, AdaNormalHedge, AdaptMLProd, Squint: plain Python, bounds, invariances, errors."""
 
 import math
 from itertools import pairwise
@@ -13,7 +11,7 @@ import naive_metas
 import swordplay as sp
 from swordplay.parts import metas
 from swordplay.parts.metas import AdaNormalHedge, AdaptMLProd, FixedShare, Squint
-from swordplay.parts.metas.meta import scaled_regrets, solve_self_consistent
+from swordplay.parts.metas.meta import scaled_regrets
 from swordplay.parts.metas.other_metas import default_rate, log_integral
 from swordplay.theory import bounds
 from tolerances import ROUNDING, SHIFTED_HEDGE, TWIN, WEIGHT_SUM
@@ -203,7 +201,7 @@ def test_a_shift_and_a_unit_of_all_losses_change_nothing(name):
 
 
 @every_meta
-def test_weights_are_positive_and_sum_to_one_whatever_comes(name):
+def test_weights_are_positive_and_sum_to_one_for_extreme_losses(name):
     """A range that is far too small is outgrown, and losses of 1e200 are only losses."""
     rng = np.random.default_rng(1)
     losses = rng.normal(size=(60, 5)) * 10.0 ** rng.integers(-200, 200, (60, 1))
@@ -213,7 +211,7 @@ def test_weights_are_positive_and_sum_to_one_whatever_comes(name):
     assert np.abs(weights.sum(axis=1) - 1).max() <= WEIGHT_SUM
 
 
-def test_until_losses_differ_the_prior_stands():
+def test_weights_are_the_prior_until_losses_differ():
     prior = metas.telescoping(3)
     for make in METAS.values():
         weights = run(make(None), prior, np.full((3, 3), 5.0), np.zeros((3, 3)))
@@ -221,7 +219,7 @@ def test_until_losses_differ_the_prior_stands():
             np.testing.assert_allclose(weights, np.tile(prior, (4, 1)), rtol=ROUNDING)
 
 
-def test_a_good_expert_is_found_and_a_new_one_too():
+def test_the_best_expert_is_found_and_a_new_one_too():
     """All weigh the best expert most after 50 rounds.
 
     When the best one changes, fixed share is the first to follow.
@@ -241,7 +239,7 @@ def test_a_good_expert_is_found_and_a_new_one_too():
     )
 
 
-def test_guesses_that_come_true_cost_nothing():
+def test_correct_optimism_keeps_the_regret_constant():
     """With l = m no regret is unexpected: the total is below what the first round may cost."""
     rng = np.random.default_rng(2)
     losses = rng.uniform(0, 1, (200, 4))
@@ -256,13 +254,6 @@ def test_guesses_that_come_true_cost_nothing():
         assert regret < blind
 
 
-def test_consistent_weights_agree_with_what_they_expect():
-    optimism = np.array([0.3, -1.0, 2.0])
-    p = solve_self_consistent(optimism, lambda expected: np.exp(expected) / np.exp(expected).sum())
-    hoped = p @ optimism - optimism
-    np.testing.assert_allclose(p, np.exp(hoped) / np.exp(hoped).sum(), rtol=1e-12)
-
-
 def test_defaults():
     assert FixedShare().share == 0.01
     assert default_rate(0.01, 5) == pytest.approx(
@@ -274,7 +265,7 @@ def test_defaults():
 
 
 @every_meta
-def test_a_fork_shares_the_weight_of_its_parent(name):
+def test_copies_share_the_weight_of_their_parent(name):
     rng = np.random.default_rng(3)
     meta, prior = METAS[name](None), np.array([0.2, 0.3, 0.5])
     state = meta.start(prior)
@@ -300,7 +291,7 @@ def test_a_fork_shares_the_weight_of_its_parent(name):
         lambda meta: sp.Ader(sp.Ball(2), horizon=9, gradient_bound=1.0, meta=meta),
     ],
 )
-def test_the_engine_says_that_it_does_not_know_them(make):
+def test_the_engine_does_not_compile_them(make):
     stream = sp.streams.drift.jumps(20, 2)
     with pytest.raises(sp.engine.NotCompilable, match="NoLearningRate is not known to the engine"):
         sp.play(make(Squint()), stream, engine="compiled")
@@ -374,7 +365,7 @@ def test_sums_of_before_shrink_when_the_unit_grows():
     assert (nothing.unit, nothing.shrink, nothing.regrets.tolist()) == (0.0, 1.0, [0.0, 0.0])
 
 
-def test_as_many_squares_as_there_can_be_are_gone_on_with():
+def test_the_largest_possible_squares_are_accepted():
     learner = sp.Ader(sp.Ball(1), horizon=9, gradient_bound=1.0, meta=AdaptMLProd())
     learner.observe(sp.SquaredLoss([1.0], 0.5))
     saved = learner.state()

@@ -1,7 +1,4 @@
-"""What every loss promises: slopes of its values, convexity, smoothness.
-
-And the logistic loss at huge margins.
-"""
+"""Properties of all losses, values by hand, and the logistic loss at huge margins."""
 
 import math
 from decimal import Decimal, localcontext
@@ -192,3 +189,32 @@ def test_answers_of_the_wrong_shape_are_refused():
         loss.value(np.zeros((4, 2)))
     with pytest.raises(ValueError, match=r"gradient must return shape \(4, 2\)"):
         loss.gradient(np.zeros((4, 2)))
+
+
+@pytest.mark.parametrize(
+    ("prediction", "value", "slope"),
+    [(1.0, 0.9 * 2.0, -0.9), (3.0, 0.0, 0.0), (5.0, 0.1 * 2.0, 0.1), (-1.0, 0.9 * 4.0, -0.9)],
+)
+def test_pinball_loss_by_hand(prediction, value, slope):
+    loss = sp.PinballLoss([1.0], target=3.0, level=0.9)
+    assert float(loss.value([prediction])) == pytest.approx(value)
+    assert loss.gradient([prediction]).tolist() == [pytest.approx(slope)]
+    assert sp.PinballLoss([2.0], 3.0, 0.9).gradient([prediction / 2]).tolist() == [
+        pytest.approx(2 * slope)
+    ]
+    assert loss.smoothness is None
+
+
+def test_pinball_level_is_0_5_by_default_and_must_lie_between_0_and_1():
+    assert sp.PinballLoss([1.0], 0.0).level == 0.5
+    for bad in (0.0, 1.0, -0.1, 90.0):
+        with pytest.raises(ValueError, match=f"level must lie between 0 and 1, got {bad}"):
+            sp.PinballLoss([1.0], 0.0, bad)
+
+
+def test_the_sum_of_pinball_losses_is_smallest_at_the_quantile():
+    targets = np.random.default_rng(0).normal(size=1001)
+    points = np.linspace(-3.0, 3.0, 601)
+    for level in (0.1, 0.5, 0.9):
+        sums = sum(sp.PinballLoss([1.0], y, level).value(points[:, None]) for y in targets.tolist())
+        assert points[np.argmin(sums)] == pytest.approx(np.quantile(targets, level), abs=0.02)

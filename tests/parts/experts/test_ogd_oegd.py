@@ -1,6 +1,4 @@
-"""Experts: many step sizes at once are each the plain algorithm, and adaptive steps are their
-formula.
-"""
+"""OGD, OEGD and optimistic experts: each row against the plain algorithm; step sizes, copies."""
 
 import numpy as np
 import pytest
@@ -37,7 +35,7 @@ def test_each_row_is_the_plain_algorithm(kind, twin, game):
 
 
 @both_kinds
-def test_a_move_reports_what_happened(kind):
+def test_expert_step_reports_errors_and_lookahead(kind):
     domain = sp.Ball(2)
     experts = kind(domain, Constant(POOL))
     state = experts.start()
@@ -66,7 +64,7 @@ def test_a_move_reports_what_happened(kind):
 
 @both_kinds
 @given(seed=seeds)
-def test_adaptive_steps_measure_the_gradients(kind, seed):
+def test_adaptive_step_sizes_follow_from_the_gradients(kind, seed):
     """OGD's step of round t already knows q_t; OEGD's knows q_{t-1}, except where that is 0."""
     domain = sp.Ball(2, 3.0)
     experts = kind(domain, AdaGradNorm(domain.diameter))
@@ -89,7 +87,7 @@ def test_adaptive_steps_measure_the_gradients(kind, seed):
 
 
 @both_kinds
-def test_rounds_without_a_gradient_move_nothing(kind):
+def test_gradients_of_zero_move_no_expert(kind):
     domain = sp.Ball(2, center=[5.0, 5.0])
     experts = kind(domain, AdaGradNorm(domain.diameter))
     state, move = experts.step(experts.start(), np.zeros_like)
@@ -99,7 +97,7 @@ def test_rounds_without_a_gradient_move_nothing(kind):
 
 
 @both_kinds
-def test_a_fork_copies_the_fastest_and_doubles_its_step(kind):
+def test_copy_last_doubles_the_step_of_the_fastest(kind):
     domain = sp.Ball(3)
     experts = kind(domain, AdaGradNorm(domain.diameter))
     state = experts.start()
@@ -117,7 +115,7 @@ def test_a_fork_copies_the_fastest_and_doubles_its_step(kind):
     np.testing.assert_allclose(forked.points[1], expected, rtol=ROUNDING)
 
 
-def test_an_infinite_step_stands_still():
+def test_infinite_step_size_gives_a_step_of_zero():
     np.testing.assert_array_equal(
         step_vectors(np.array([np.inf, 2.0]), np.array([[0.0, 0.0], [1.0, 1.0]])),
         [[0, 0], [2.0, 2.0]],

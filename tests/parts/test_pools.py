@@ -1,4 +1,4 @@
-"""Pools are the grids of the theorems, and nothing silly can be asked of them."""
+"""Pools are the grids of the theorems; bad constants are refused."""
 
 import math
 
@@ -64,14 +64,14 @@ def test_the_safe_pool_reaches_from_half_the_smoothness_down_to_the_slowest_comp
     assert pool[0] <= max(0.4 * D / (G * math.sqrt(T)), 0) * (1 + ROUNDING) or len(pool) == 1
 
 
-def test_aders_pool_is_its_formula():
+def test_pool_of_ader_is_its_formula():
     pool = pools.ader(diameter=2.0, gradient_bound=3.0, horizon=1000)
     assert len(pool) == math.ceil(0.5 * math.log2(1 + 4000 / 7)) + 1
     assert pool[0] == pytest.approx(2.0 / 3.0 * math.sqrt(7 / 2000))
 
 
 @given(st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=5), st.integers(0, 5), st.integers(0, 5))
-def test_a_longer_pool_holds_the_old_one(steps, below, above):
+def test_a_longer_pool_contains_the_old_one(steps, below, above):
     pool = pools.longer(steps, below=below, above=above)
     assert len(pool) == len(steps) + below + above
     np.testing.assert_array_equal(pool[below : below + len(steps)], sorted(steps))

@@ -1,4 +1,4 @@
-"""Drifting worlds: seeded, feasible, and moving the way they say."""
+"""Drifting streams: seeds, comparators in the domain, and the movement that each describes."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ def test_comparators_are_known_and_feasible(world, loss):
 
 
 @every_world
-def test_the_seed_decides_everything(world):
+def test_equal_seeds_give_equal_streams(world):
     one, same, other = world(50, seed=7), world(50, seed=7), world(50, seed=8)
     assert one.features.tobytes() == same.features.tobytes()
     assert one.targets.tobytes() == same.targets.tobytes()
@@ -41,7 +41,7 @@ def test_the_seed_decides_everything(world):
 
 
 @every_world
-def test_without_noise_the_comparators_are_perfect(world):
+def test_without_noise_comparators_have_no_loss(world):
     stream = world(200, 2, noise=0.0)
     assert sp.comparator_loss(stream, stream.comparators) <= ROUNDING
     labels = world(200, 2, noise=0.0, loss="logistic")
@@ -71,7 +71,7 @@ def test_a_walk_takes_steps_of_its_length():
     assert np.median(steps) == pytest.approx(0.01)
 
 
-def test_jumps_come_when_they_should():
+def test_jumps_come_at_multiples_of_every():
     moves = np.linalg.norm(np.diff(drift.jumps(1000, 2, every=150).comparators, axis=0), axis=1)
     np.testing.assert_array_equal(np.flatnonzero(moves > 0) + 1, [150, 300, 450, 600, 750, 900])
 
@@ -79,7 +79,7 @@ def test_jumps_come_when_they_should():
 @pytest.mark.parametrize(
     ("world", "loud"), [(drift.noise_then_jumps, 0), (drift.jumps_then_noise, 1)]
 )
-def test_one_half_is_loud_and_still_the_other_silent_and_moving(world, loud):
+def test_one_half_has_noise_and_the_other_has_jumps(world, loud):
     stream = world(1000, 3, every=100, noise=0.7)
     residuals = stream.targets - np.einsum("ij,ij->i", stream.features, stream.comparators)
     moves = np.linalg.norm(np.diff(stream.comparators, axis=0), axis=1)

@@ -1,4 +1,4 @@
-"""Optimism: what is guessed, and how much a learned guess may cost."""
+"""Optimism rules: predictions by formula, ties, and the bound on their errors."""
 
 import math
 
@@ -22,7 +22,7 @@ def step(rule, state, observed, field):
     return rule.step(state, observed, field, WEIGHTS, POINTS)
 
 
-def test_null_optimism_guesses_nothing_and_asks_nothing():
+def test_null_optimism_is_zero_and_evaluates_no_gradient():
     rule = NullOptimism()
 
     def never(points):
@@ -61,7 +61,7 @@ def test_learned_optimism_is_its_formula(gradients, kappa):
 
 
 @given(st.floats(-1e300, 1e300), st.floats(1e-300, 1e300) | st.just(math.inf))
-def test_trust_is_a_share_whatever_the_numbers(difference, kappa):
+def test_trust_lies_between_0_and_1(difference, kappa):
     start = OptimismState(np.zeros(1), difference, abs(difference), 0.5)
     state = LearnedOptimism(kappa).step(
         start, np.zeros(1), lambda x: np.zeros(1), np.ones(1), np.zeros((1, 1))
@@ -83,9 +83,7 @@ def test_trust_is_a_share_whatever_the_numbers(difference, kappa):
         (4.2e-9, 4096.0, 0.0),
     ],
 )
-def test_guesses_that_were_equally_wrong_up_to_rounding_share_the_trust(
-    difference, magnitude, expected
-):
+def test_equal_errors_up_to_rounding_give_a_trust_of_one_half(difference, magnitude, expected):
     """Following the leader (an infinite rate) tells one bit apart, so a tie has to be called
     one.
     """
@@ -154,11 +152,11 @@ def test_the_papers_rate_of_two_breaks_its_claim(G, figure):
 
 
 @pytest.mark.parametrize("G", [0.25, 1.0, 10.0])
-def test_the_safe_rate_keeps_its_promise_there(G):
+def test_the_safe_rate_keeps_its_bound_there(G):
     assert excess(1 / (8 * G * G), G) <= 8 * G * G * math.log(2) + ROUNDING
 
 
-def test_the_papers_rate_keeps_its_promise_up_to_a_quarter():
+def test_the_papers_rate_keeps_its_bound_up_to_a_quarter():
     assert excess(2.0, 0.25) <= math.log(2) / 2 + ROUNDING
 
 
@@ -171,7 +169,7 @@ gradients_and_guesses = st.integers(2, 40).flatmap(
 
 
 @given(gradients_and_guesses, st.floats(0.1, 10.0), st.floats(1e-2, 1e2))
-def test_what_learned_optimism_may_lose(drawn, G, kappa):
+def test_errors_of_learned_optimism_are_bounded(drawn, G, kappa):
     """Safe rate: at most 8 G^2 ln 2 above the better guess.
 
     Any rate: 2 min + 3 G^2 + ln 2 / kappa.

@@ -1,4 +1,4 @@
-"""The two instances of the paper have the properties that it says they have."""
+"""The two instances have the properties that the paper states."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def test_comparators_minimise_each_loss_over_the_interval(instance, T):
         assert loss.value(u) <= loss.value(grid).min() + ROUNDING
 
 
-def test_instance_one_varies_little_and_costs_much():
+def test_instance_1_has_small_variation_and_large_losses():
     stream = sp.streams.paper.gradual(1000)
     T = len(stream)
     assert T == 1001
@@ -29,7 +29,7 @@ def test_instance_one_varies_little_and_costs_much():
     assert sp.comparator_loss(stream, stream.comparators) >= T / 10
 
 
-def test_instance_two_costs_nothing_and_varies_much():
+def test_instance_2_has_no_loss_and_large_variation():
     stream = sp.streams.paper.alternating(1000)
     assert sp.path_length(stream.comparators) == 2.0
     assert sp.comparator_loss(stream, stream.comparators) == 0.0

@@ -1,4 +1,4 @@
-"""Tables as streams: the same losses whether dense or sparse, row by row or all at once."""
+"""Tables as streams: equal losses for dense and sparse, single and batched evaluation."""
 
 import numpy as np
 import pytest
@@ -135,7 +135,7 @@ def test_bad_tables_are_refused_in_words(make, message):
         make()
 
 
-def test_squared_norms_of_sparse_rows_with_gaps_and_entries_that_stand_twice():
+def test_squared_norms_of_sparse_rows_with_empty_rows_and_duplicate_entries():
     rng = np.random.default_rng(3)
     table = sparse.random(
         9000, 20, density=0.05, format="csr", random_state=4

@@ -1,4 +1,4 @@
-"""The pinball loss: its values by hand, its minimiser, and regret against every moving quantile."""
+"""The certificate of Sword on pinball losses, against every moving quantile."""
 
 import numpy as np
 import pytest
@@ -7,38 +7,10 @@ from scipy.optimize import linprog
 import swordplay as sp
 
 
-@pytest.mark.parametrize(
-    ("prediction", "value", "slope"),
-    [(1.0, 0.9 * 2.0, -0.9), (3.0, 0.0, 0.0), (5.0, 0.1 * 2.0, 0.1), (-1.0, 0.9 * 4.0, -0.9)],
-)
-def test_by_hand(prediction, value, slope):
-    loss = sp.PinballLoss([1.0], target=3.0, level=0.9)
-    assert float(loss.value([prediction])) == pytest.approx(value)
-    assert loss.gradient([prediction]).tolist() == [pytest.approx(slope)]
-    assert sp.PinballLoss([2.0], 3.0, 0.9).gradient([prediction / 2]).tolist() == [
-        pytest.approx(2 * slope)
-    ]
-    assert loss.smoothness is None
-
-
-def test_the_level_is_a_half_by_default_and_must_lie_between_0_and_1():
-    assert sp.PinballLoss([1.0], 0.0).level == 0.5
-    for bad in (0.0, 1.0, -0.1, 90.0):
-        with pytest.raises(ValueError, match=f"level must lie between 0 and 1, got {bad}"):
-            sp.PinballLoss([1.0], 0.0, bad)
-
-
-def test_the_sum_is_smallest_at_the_quantile():
-    targets = np.random.default_rng(0).normal(size=1001)
-    points = np.linspace(-3.0, 3.0, 601)
-    for level in (0.1, 0.5, 0.9):
-        sums = sum(sp.PinballLoss([1.0], y, level).value(points[:, None]) for y in targets.tolist())
-        assert points[np.argmin(sums)] == pytest.approx(np.quantile(targets, level), abs=0.02)
-
-
 def best_moving_quantile(scores, level, most, path):
-    """The numbers in [0, most] that travel at most this far and pay the least, by linear
-    programming: u, losses, moves.
+    """Sequence in [0, most] of least total loss whose path length is at most ``path``.
+
+    A linear program in u, the losses and the moves.
     """
     T = len(scores)
     eye, zero = np.eye(T), np.zeros((T, T - 1))
@@ -65,10 +37,7 @@ def best_moving_quantile(scores, level, most, path):
 
 @pytest.mark.parametrize("level", [0.5, 0.9])
 def test_the_certificate_holds_against_every_moving_quantile(level):
-    """Sword follows a quantile that jumps.
-
-    What it paid beyond the best sequence of any path length is at most certified.
-    """
+    """Its regret against the best sequence of any path length is at most the certificate."""
     rng = np.random.default_rng(1)
     scores = np.abs(rng.normal(size=90)) * np.repeat([1.0, 3.0, 0.5], 30)
     stream = [sp.PinballLoss([1.0], score, level) for score in scores.tolist()]

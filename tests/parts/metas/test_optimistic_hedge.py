@@ -172,7 +172,7 @@ def test_huge_losses_neither_overflow_nor_vanish():
 
 
 @given(experts_losses())
-def test_a_fork_shares_the_weight_of_its_parent(game):
+def test_copies_share_the_weight_of_their_parent(game):
     losses, optimism, prior = game
     hedge = metas.OptimisticHedge(rates.SelfConfident(), CONSTANTS)
     state = hedge.start(prior)
@@ -190,17 +190,3 @@ def test_a_fork_shares_the_weight_of_its_parent(game):
     # The copies have one past: weighing again with their parent's optimism gives the same shares.
     again = hedge.weigh(forked, state.optimism[parents])
     np.testing.assert_allclose(again.weights, forked.weights, rtol=1e-9)
-
-
-@pytest.mark.parametrize("prior", [metas.uniform, metas.telescoping, metas.telescoping_with_tail])
-@pytest.mark.parametrize("experts", [1, 2, 3, 17])
-def test_priors_are_probabilities(prior, experts):
-    values = prior(experts)
-    assert values.shape == (experts,)
-    assert (values > 0).all()
-    assert values.sum() == pytest.approx(1.0, abs=WEIGHT_SUM)
-
-
-def test_priors_are_their_formulas():
-    np.testing.assert_allclose(metas.telescoping(3), (4 / 3) / np.array([2.0, 6.0, 12.0]))
-    np.testing.assert_allclose(metas.telescoping_with_tail(4), [1 / 2, 1 / 6, 1 / 12, 1 / 4])

@@ -1,4 +1,4 @@
-"""Rates are their formulas, never rise, and restart when they say."""
+"""Rates are their formulas, never rise without decay, and restart where they should."""
 
 import math
 from itertools import pairwise
@@ -64,7 +64,7 @@ def test_the_self_confident_rate_never_rises(seen, offset, factor):
     assert after.value <= state.value
 
 
-def test_without_an_offset_the_rate_is_infinite_until_losses_differ_from_guesses():
+def test_without_an_offset_the_rate_is_infinite_until_losses_differ_from_optimism():
     states, _ = run(
         rates.SelfConfident(offset=0.0),
         [OptimismError(0.0, 1.0), OptimismError(0.5, 0.0)],
@@ -75,7 +75,7 @@ def test_without_an_offset_the_rate_is_infinite_until_losses_differ_from_guesses
 
 
 @given(signals, st.floats(1e-3, 1.0))
-def test_a_floor_counts_the_largest_surprise(seen, floor):
+def test_a_floor_counts_the_largest_gradient_error(seen, floor):
     A = np.concatenate([[0.0], np.cumsum([signal.loss_error for signal in seen])])
     largest = np.maximum.accumulate([0.0] + [signal.gradient_error for signal in seen])
     states, _ = run(rates.SelfConfident(offset=1.0, floor=floor), seen, GameConstants(2.0))
@@ -87,7 +87,7 @@ def test_a_floor_counts_the_largest_surprise(seen, floor):
 
 
 @given(signals, st.floats(1e-3, 10.0))
-def test_doubling_restarts_exactly_when_the_total_passes_the_guess(seen, initial):
+def test_doubling_restarts_exactly_when_the_sum_exceeds_the_guess(seen, initial):
     states, restarts = run(rates.Doubling(initial), seen)
     total, guess, expected = 0.0, initial, []
     for t, signal in enumerate(seen, start=1):
@@ -105,7 +105,7 @@ def test_doubling_restarts_exactly_when_the_total_passes_the_guess(seen, initial
     assert restarts == expected
 
 
-def test_a_memory_fades_every_sum_and_lets_the_rate_rise():
+def test_a_memory_decays_every_sum_and_lets_the_rate_rise():
     """M = 4 keeps three quarters: a loss_error of 4 and a gradient_error of 16, then nothing.
 
     (floor D)^2 = 1.
@@ -123,7 +123,7 @@ def test_a_memory_fades_every_sum_and_lets_the_rate_rise():
 
 
 @pytest.mark.parametrize(("passed", "restarts"), [(1e-13, []), (1e-11, [1])])
-def test_a_total_that_meets_its_guess_up_to_rounding_has_not_passed_it(passed, restarts):
+def test_a_sum_equal_to_the_guess_up_to_rounding_does_not_restart(passed, restarts):
     assert run(rates.Doubling(4.0), [OptimismError(0.0, 4.0 * (1 + passed))])[1] == restarts
 
 
@@ -134,7 +134,7 @@ def test_doubling_starts_from_the_squared_gradient_bound():
 
 
 @pytest.mark.parametrize("learner", [sp.SwordSmall, sp.SwordVar, sp.SwordBest])
-def test_a_doubling_learner_watches_the_right_total_and_starts_afresh(learner):
+def test_a_doubling_learner_sums_gradient_errors_and_restarts(learner):
     stream = drift.jumps(300, 2, every=50, noise=0.3)
     made = learner(
         stream.domain,

@@ -1,6 +1,4 @@
-"""Second-order experts: beside plain Python, beside least squares, below their bound, and never
-wound up.
-"""
+"""Newton experts: against plain Python, least squares and their bound; bad numbers and extremes."""
 
 import math
 
@@ -176,7 +174,7 @@ def test_the_bound_by_hand():
     ) == pytest.approx(0.6 + 2.5 + 15.0)
 
 
-def test_the_bound_refuses_what_makes_no_sense():
+def test_the_bound_refuses_bad_arguments():
     parts = {"gradients": [[2.0]], "curvatures": [[[4.0]]], "ridges": [1.0]}
     with pytest.raises(ValueError, match="discount must lie in"):
         bounds.curved_expert(diameter=2.0, discount=1.0, path_length=0.0, **parts)
@@ -221,7 +219,7 @@ def test_equal_columns_and_scales_far_apart():
     assert np.mean(lost[100:]) < 1e-6
 
 
-def test_a_valley_is_no_obstacle():
+def test_ill_conditioned_losses_are_minimised():
     """Two columns of correlation 0.99999: gradients crawl, Newton steps do not."""
     rng = np.random.default_rng(5)
     x = rng.normal(size=(400, 2))
@@ -233,7 +231,7 @@ def test_a_valley_is_no_obstacle():
     assert second[200:].sum() < 0.01 * first[200:].sum()
 
 
-def test_the_grid():
+def test_grid_of_discounts():
     assert RIDGE == 0.125
     np.testing.assert_array_equal(curved_discounts(4), 1.0 - 2.0 ** -np.arange(3, 14))
     np.testing.assert_array_equal(curved_discounts(5), 1.0 - 2.0 ** -np.arange(4, 14))
@@ -250,12 +248,12 @@ def test_the_grid():
         ([], 1.0, "discounts"),
     ],
 )
-def test_what_makes_no_sense_is_refused(discounts, ridge, words):
+def test_bad_discounts_and_ridges_are_refused(discounts, ridge, words):
     with pytest.raises(ValueError, match=words):
         NewtonExperts(sp.Ball(2), discounts, ridge)
 
 
-def test_a_grid_does_not_grow():
+def test_newton_experts_cannot_be_copied():
     experts = NewtonExperts(sp.Ball(2), [0.5], 1.0)
     with pytest.raises(NotImplementedError, match="cannot be copied"):
         experts.copy_last(experts.start())

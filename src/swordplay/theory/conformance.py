@@ -1,0 +1,742 @@
+"""Checks of domains, losses, experts, metas and learners that you wrote yourself.
+
+Each check plays with the object, with seeded random numbers, and raises an :class:`AssertionError`
+that names the property that does not hold and the numbers. No test framework is needed. The
+package's own parts pass the same checks.
+
+>>> import swordplay as sp
+>>> check_domain(sp.Ball(dim=3))
+>>> check_loss(sp.SquaredLoss([1.0, 2.0, 0.5], target=1.0), sp.Ball(dim=3))
+>>> check_meta(sp.Sword, sp.Ball(dim=3))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import count
+from typing import Any, Protocol
+
+import numpy as np
+
+from swordplay.core import state
+from swordplay.core.types import Array, Domain, Learner, Loss, Matrix, State, Vector
+from swordplay.parts.experts import Experts, base_offset, has_constant_steps
+from swordplay.parts.learners.certificate import CertificateState, DomainGeometry, Lengths
+from swordplay.parts.losses import FunctionLoss, QuadraticLoss, SquaredLoss
+from swordplay.parts.metas import Meta, telescoping
+
+__all__ = [
+    "MetaLearner",
+    "check_domain",
+    "check_expert",
+    "check_learner",
+    "check_loss",
+    "check_meta",
+    "check_weighing",
+]
+
+TOLERANCE = 1e-9
+"""Slack of inequalities, relative to the size of their sides: 10^6 times rounding per step."""
+SEGMENT_LENGTH = 1e-4
+"""Length of the segments along which slopes are compared, as a fraction of the whole segment."""
+FAR_AWAY = 1e4
+"""Distance, in diameters, of points whose projections are boundary points in a direction."""
+RISE_TOLERANCE = 1e-14
+"""Slack of a rise over such a segment, relative to the values: some 50 roundings."""
+MAX_EVALUATIONS = 10_000
+"""Evaluations of a loss after which a round is assumed never to end."""
+LOSS_SHIFT = 100.0
+"""Number added to every loss of a meta: two of sixteen digits are lost by it."""
+SHIFT_TOLERANCE = 1e-7
+"""Slack of weights after the shift: the digits lost, over some tens of rounds."""
+
+
+def check_domain(domain: Domain, *, seed: int = 0) -> None:
+    """Check a domain.
+
+    The centre is feasible. The projection is feasible, idempotent, non-expansive and satisfies the
+    variational inequality, which holds for the nearest point only; a batch gives the results of its
+    rows. The membership test and the support function agree with the projection, and no two points
+    are further apart than the diameter.
+    """
+    rng = np.random.default_rng(seed)
+    d, D, center = domain.dim, domain.diameter, np.asarray(domain.center)
+    _expect(
+        d >= 1 and np.isfinite(D) and D > 0,
+        "a domain has dim >= 1 and a positive diameter",
+        f"dim {d}, diameter {D}",
+    )
+    _expect(center.shape == (d,), "center has shape (dim,)", f"shape {center.shape} for dim {d}")
+    slack = TOLERANCE * (D + float(np.linalg.norm(center)))
+    _expect(
+        bool(domain.contains(center, atol=slack)), "center lies in the domain", f"center {center}"
+    )
+
+    points = _points_around(domain, rng, 60)
+    before = points.copy()
+    nearest = domain.project(points)
+    _expect(
+        np.array_equal(points, before),
+        "project leaves its argument alone",
+        "the points were changed",
+    )
+    _expect_shape("project", nearest, points.shape)
+    _expect_shape("project", domain.project(points.reshape(3, 20, d)), (3, 20, d))
+    _expect_shape("contains", domain.contains(points), (60,))
+    single = np.stack([domain.project(point) for point in points])
+    _expect_at_most(_norms(single - nearest), slack, "projecting a batch is projecting its rows")
+    _expect(
+        bool(domain.contains(nearest, atol=slack).all()),
+        "a projection lies in the domain",
+        f"got {_first_point(nearest)}",
+    )
+    _expect_at_most(
+        _norms(domain.project(nearest) - nearest), slack, "projecting twice is projecting once"
+    )
+    apart, kept_apart = _distances(points), _distances(nearest)
+    _expect_at_most(kept_apart - apart, slack, "projections do not move apart (non-expansive)")
+    # <x - p, z - p> <= 0 for every feasible z: true for the nearest feasible point p only
+    angles = np.einsum("ij,ikj->ik", points - nearest, nearest[None] - nearest[:, None])
+    _expect_at_most(
+        angles,
+        slack * (D + _norms(points - nearest))[:, None],
+        "a projection is nearest (variational inequality)",
+    )
+    outside = _norms(points - nearest) > SEGMENT_LENGTH * D
+    _expect(
+        not domain.contains(points[outside], atol=slack).any(),
+        "what a projection moves is not contained",
+        "a point is",
+    )
+    _expect_at_most(kept_apart - D, slack, "no two points are further apart than the diameter")
+
+    directions = rng.normal(size=(40, d))
+    directions /= _norms(directions)[:, None]
+    support = domain.support(directions)
+    _expect_shape("support", support, (40,))
+    _expect_at_most(
+        directions @ nearest.T - support[:, None], slack, "support is at least every inner product"
+    )
+    # Proj[c + s a] is within D^2 / s of the best inner product, by the variational inequality at
+    # the best point
+    reached = np.einsum("ij,ij->i", directions, domain.project(center + FAR_AWAY * D * directions))
+    _expect_at_most(
+        support - reached,
+        D / FAR_AWAY + FAR_AWAY * slack,
+        "support is reached by a point of the domain",
+    )
+
+
+def check_loss(loss: Loss, domain: Domain, *, seed: int = 0) -> None:
+    """Check a loss on a domain.
+
+    Values and gradients have their shapes; a batch gives the results of its rows. Gradients are the
+    slopes of the values. Values are convex along segments and lie above their tangents. The
+    gradient is Lipschitz with the constant ``smoothness``, if that is not None.
+    """
+    rng = np.random.default_rng(seed)
+    x, y = (
+        domain.project(_points_around(domain, rng, 60)),
+        domain.project(_points_around(domain, rng, 60)),
+    )
+    before = x.copy()
+    fx, fy, gx, gy = loss.value(x), loss.value(y), loss.gradient(x), loss.gradient(y)
+    _expect(
+        np.array_equal(x, before),
+        "value and gradient leave their argument alone",
+        "the points were changed",
+    )
+    for leading in [(), (60,), (3, 20)]:
+        given = x[0] if leading == () else x.reshape(*leading, domain.dim)
+        _expect_shape("value", loss.value(given), leading)
+        _expect_shape("gradient", loss.gradient(given), given.shape)
+    _expect(
+        bool(np.isfinite(fx).all() and np.isfinite(gx).all()),
+        "values and gradients are finite",
+        "a number is not",
+    )
+
+    length = _norms(y - x)
+    size = np.abs(fx) + np.abs(fy) + (length + _norms(x)) * (_norms(gx) + _norms(gy))
+    slack = TOLERANCE * (size + float(size.max()))
+    _expect_at_most(
+        np.abs(np.array([loss.value(point) for point in x]) - fx),
+        slack,
+        "the values of a batch are those of its rows",
+    )
+    singles = np.stack([loss.gradient(point) for point in x])
+    _expect_at_most(
+        _norms(singles - gx) * domain.diameter,
+        slack,
+        "the gradients of a batch are those of its rows",
+    )
+
+    for fraction in (0.1, 0.5, 0.7):
+        between = loss.value((1 - fraction) * x + fraction * y)
+        _expect_at_most(
+            between - (1 - fraction) * fx - fraction * fy,
+            slack,
+            f"values are convex (at {fraction} of a segment)",
+        )
+    _expect_at_most(
+        fx + np.einsum("ij,ij->i", gx, y - x) - fy,
+        slack,
+        "values lie above their tangents (convexity)",
+    )
+    # A convex value rises between z and w by at least <g(z), w - z> and at most <g(w), w - z>.
+    z, w = x, x + SEGMENT_LENGTH * (y - x)
+    rise = loss.value(w) - loss.value(z)
+    low, high = (np.einsum("ij,ij->i", loss.gradient(end), w - z) for end in (z, w))
+    _expect_at_most(
+        np.maximum(low - rise, rise - high),
+        RISE_TOLERANCE * size,
+        "the gradient is the slope of the value",
+    )
+    if loss.smoothness is not None:
+        allowed = loss.smoothness * length + slack / domain.diameter
+        _expect_at_most(
+            _norms(gx - gy) - allowed,
+            0.0,
+            f"gradients change no faster than smoothness = {loss.smoothness}",
+        )
+
+
+def check_expert(
+    make: Callable[[Domain], Experts],
+    domain: Domain,
+    losses: Sequence[Loss] | None = None,
+    *,
+    seed: int = 0,
+) -> None:
+    """Check a class of experts.
+
+    All experts start at the centre and stay in the domain; gradients are evaluated in the domain
+    only. A step is a function from state to state that changes no array in place and passes errors
+    on. Each expert's regret is at most its terms of the certificate, against the worst comparators
+    that are constant, change now and then, or change in every round.
+
+    Parameters
+    ----------
+    make
+        Makes the experts for a domain.
+    domain
+        The domain of the game.
+    losses
+        Losses to play; convex quadratics with moving minimisers by default. Linear losses of
+        alternating sign, as steep as each step size allows, are played in addition.
+    seed
+        Seed of the losses.
+    """
+    rng = np.random.default_rng(seed)
+    experts = make(domain)
+    _check_steps(experts, domain, _moving_quadratics(domain, rng, 40) if losses is None else losses)
+    for step_size in experts.step_sizes(experts.start()):
+        steep = domain.diameter / step_size if np.isfinite(step_size) else 1.0
+        _check_steps(experts, domain, _alternating_losses(domain, rng, steep))
+
+
+def check_weighing(
+    make: Callable[[], Meta], *, experts: int = 4, rounds: int = 40, seed: int = 0
+) -> None:
+    """Check a meta.
+
+    Weights start at the prior and stay positive with a sum of 1. A round is a function from state
+    to state that changes no array in place. A number added to all losses of a round changes no
+    weight. A copied expert shares the weight of its parent. A prior whose sum is not 1 is refused.
+
+    Parameters
+    ----------
+    make
+        Makes the meta.
+    experts, rounds
+        Number of experts and rounds.
+    seed
+        Seed of the losses.
+    """
+    rng = np.random.default_rng(seed)
+    losses, predictions = rng.uniform(-1, 1, (2, rounds, experts))
+    predictions[::3] = 0.0
+    meta, prior = make(), telescoping(experts)
+    now = shifted = meta.start(prior)
+    _expect_at_most(np.abs(now.weights - prior), TOLERANCE, "weights start at the prior")
+    for t, (loss, optimism) in enumerate(zip(losses, predictions, strict=True), start=1):
+        before = _state_bytes(now)
+        learned = meta.learn(now, loss, 1.0)
+        _expect(
+            _state_bytes(learned) == _state_bytes(meta.learn(now, loss, 1.0)),
+            "learning is a function of the state",
+            f"round {t}",
+        )
+        _expect(
+            _state_bytes(now) == before,
+            "learning does not change its state in place",
+            f"in round {t}",
+        )
+        _expect_shape("weights", learned.weights, (experts,))
+        weighed = meta.weigh(learned, optimism)
+        _expect(
+            np.array_equal(weighed.optimism, optimism),
+            "the state keeps the optimism",
+            f"in round {t}",
+        )
+        p = weighed.weights
+        _expect(
+            bool((p > 0).all()) and abs(float(p.sum()) - 1) <= TOLERANCE,
+            "weights are positive and sum to 1",
+            f"got {p}",
+        )
+        shifted = meta.weigh(meta.learn(shifted, loss + LOSS_SHIFT, 1.0), optimism)
+        _expect_at_most(
+            np.abs(shifted.weights - p),
+            SHIFT_TOLERANCE,
+            f"a shift of all losses changes no weight (round {t})",
+        )
+        now = weighed
+    parents, split = np.append(np.arange(experts), experts - 1), np.append(prior, prior[-1] / 2)
+    split[experts - 1] /= 2
+    copied = meta.copy_experts(now, parents, split).weights
+    expected = np.append(now.weights, now.weights[-1] / 2)
+    expected[experts - 1] /= 2
+    _expect_at_most(
+        np.abs(copied - expected), TOLERANCE, "a copied expert shares the weight of its parent"
+    )
+    _expect_error(lambda: meta.start(prior / 2), "a prior whose sum is not 1 is refused")
+
+
+def check_learner(
+    make: Callable[[Domain], Learner],
+    domain: Domain,
+    losses: Sequence[Loss] | None = None,
+    *,
+    seed: int = 0,
+) -> None:
+    """Check a learner.
+
+    Decisions lie in the domain, depend on past losses only, and do not change when they are read.
+    Rounds are counted. A loss with an invalid value or gradient is refused and changes nothing,
+    whichever evaluation of the round is invalid. A learner that loads a saved state continues with
+    the same bits.
+
+    Parameters
+    ----------
+    make
+        Makes the learner for a domain.
+    domain
+        The domain of the game.
+    losses
+        Losses to play; convex quadratics with moving minimisers by default.
+    seed
+        Seed of the losses.
+    """
+    rng = np.random.default_rng(seed)
+    losses = _moving_quadratics(domain, rng, 40) if losses is None else losses
+    slack = TOLERANCE * (domain.diameter + float(np.linalg.norm(domain.center)))
+    half = len(losses) // 2
+    learner, other = make(domain), make(domain)
+    saved: State = {}
+    decisions = []
+    for t, loss in enumerate(losses):
+        decision = np.array(learner.decision)
+        _expect_shape("decision", decision, (domain.dim,))
+        _expect(
+            bool(domain.contains(decision, atol=slack)),
+            "decisions lie in the domain",
+            f"got {decision} in round {t + 1}",
+        )
+        _expect(
+            learner.decision.tobytes() == decision.tobytes(),
+            "reading a decision does not change it",
+            f"round {t + 1}",
+        )
+        _expect(
+            learner.rounds == t, "rounds counts the losses observed", f"{learner.rounds} after {t}"
+        )
+        if t == half:
+            saved = learner.state()
+        decisions.append(decision)
+        learner.observe(loss)
+        # The same past with another future: only losses already observed may matter.
+        if t < half:
+            other.observe(loss)
+    _expect(
+        np.array_equal(other.decision, decisions[half]),
+        "decisions depend on past losses only",
+        f"in round {half + 1}",
+    )
+    _check_refusals(other, losses[half])
+
+    copy = {name: np.array(leaf) for name, leaf in saved.items()}
+    resumed = make(domain)
+    resumed.load_state(saved)
+    _overwrite(saved)
+    for t in range(half, len(losses)):
+        same = resumed.decision.tobytes() == decisions[t].tobytes()
+        _expect(
+            same,
+            "a learner with a loaded state continues with the same bits",
+            f"{resumed.decision} instead of {decisions[t]} in round {t + 1}",
+        )
+        resumed.observe(losses[t])
+    _expect(
+        _same_state(resumed.state(), learner.state()),
+        "a learner with a loaded state ends in the state of the saved one",
+        "they differ",
+    )
+    resumed.load_state(copy)
+    _expect(
+        _same_state(resumed.state(), copy),
+        "a learner that has played can load a state",
+        "the state differs",
+    )
+
+
+class MetaLearner(Learner, Protocol):
+    """A learner that weighs experts."""
+
+    @property
+    def weights(self) -> Vector:
+        """p_t, shape ``(N,)``."""
+        ...
+
+    @property
+    def points(self) -> Matrix:
+        """x_{t,i}, shape ``(N, d)``."""
+        ...
+
+    def certificate(self, path_length: float) -> float:
+        """Upper bound on the regret so far against comparators of at most this path length."""
+        ...
+
+
+def check_meta(
+    make: Callable[[Domain], MetaLearner],
+    domain: Domain,
+    losses: Sequence[Loss] | None = None,
+    *,
+    seed: int = 0,
+) -> None:
+    """Check a meta-expert learner, in addition to :func:`check_learner`.
+
+    Weights are positive with a sum of 1. Experts stay in the domain, and the decision is their
+    weighted mean. The regret never exceeds the certificate, for constant and moving comparators.
+    """
+    check_learner(make, domain, losses, seed=seed)
+    rng = np.random.default_rng(seed)
+    losses = _moving_quadratics(domain, rng, 40) if losses is None else losses
+    slack = TOLERANCE * (domain.diameter + float(np.linalg.norm(domain.center)))
+    learner, comparators = make(domain), _comparators(domain, losses, rng)
+    regret = np.zeros(len(comparators))
+    for t, loss in enumerate(losses):
+        p, x = learner.weights, learner.points
+        _expect(
+            bool((p > 0).all()) and abs(float(p.sum()) - 1) <= TOLERANCE,
+            "weights are positive and sum to 1",
+            f"got {p}",
+        )
+        _expect(
+            bool(domain.contains(x, atol=slack).all()),
+            "experts stay in the domain",
+            f"got {_first_point(x)} in round {t + 1}",
+        )
+        _expect_at_most(
+            _norms(p @ x - learner.decision),
+            slack,
+            "the decision is the weighted mean of the points",
+        )
+        regret += [float(loss.value(learner.decision) - loss.value(us[t])) for us in comparators]
+        learner.observe(loss)
+        for us, so_far in zip(comparators, regret, strict=True):
+            bound = learner.certificate(float(_norms(np.diff(us[: t + 1], axis=0)).sum()))
+            _expect_at_most(
+                so_far - bound,
+                TOLERANCE * (1 + abs(bound)),
+                f"regret stays below the certificate (round {t + 1})",
+            )
+
+
+def _check_steps(experts: Experts, domain: Domain, losses: Sequence[Loss]) -> None:
+    """Play losses with experts, and check every step and the regret of each expert."""
+    slack = TOLERANCE * (domain.diameter + float(np.linalg.norm(domain.center)))
+    now = experts.start()
+    N = len(now.points)
+    _expect_shape("points", now.points, (N, domain.dim))
+    _expect_at_most(_norms(now.points - domain.center), slack, "every expert starts at the centre")
+    points, gradients, sums = [], [], CertificateState.at_start(N)
+    for t, loss in enumerate(losses, start=1):
+        before = _state_bytes(now)
+
+        def checked_gradient(points: Array, loss: Loss = loss) -> Array:
+            inside = domain.contains(points, atol=slack).all()
+            _expect(
+                bool(inside),
+                "gradients are evaluated in the domain only",
+                f"evaluated at {_first_point(points)}",
+            )
+            return loss.gradient(points)
+
+        _expect_error(
+            partial(experts.step, now, _failing_gradient),
+            "a step passes the error of the gradient on",
+        )
+        moved, move = experts.step(now, checked_gradient)
+        again, _ = experts.step(now, checked_gradient)
+        _expect(
+            _state_bytes(now) == before,
+            "a step does not change its state in place",
+            f"in round {t}",
+        )
+        _expect(
+            _state_bytes(moved) == _state_bytes(again),
+            "a step is a function of its state",
+            f"two answers in round {t}",
+        )
+        _expect_shape("step sizes", experts.step_sizes(moved), (N,))
+        for name in ("step_sizes", "squared_error", "squared_lookahead"):
+            part = getattr(move, name)
+            _expect_shape(name, part, (N,))
+            _expect(
+                bool((part >= 0).all()), f"{name} is never negative", f"got {part} in round {t}"
+            )
+        points.append(now.points)
+        gradients.append(loss.gradient(now.points))
+        lengths = Lengths.of(base_offset(now, domain), base_offset(moved, domain))
+        sums = sums.with_round(np.zeros(N), move, lengths)
+        now = moved
+        inside = domain.contains(now.points, atol=slack).all()
+        _expect(
+            bool(inside),
+            "the points stay in the domain",
+            f"got {_first_point(now.points)} in round {t}",
+        )
+    for k in range(N):
+        own = sums.copied(np.array([k]))
+        _check_regret(
+            domain,
+            np.array(points)[:, k],
+            np.array(gradients)[:, k],
+            own,
+            base_offset(now, domain)[k : k + 1],
+            has_constant_steps(experts),
+        )
+
+
+def _check_regret(
+    domain: Domain,
+    points: Matrix,
+    gradients: Matrix,
+    sums: CertificateState,
+    base: Matrix,
+    constant_steps: bool,
+) -> None:
+    """Check that an expert's linearised regret is at most its terms of the certificate."""
+    for block in (1, 2, 7, len(points)):
+        # The worst comparators that are constant in blocks: far along the negative block gradients.
+        starts = np.arange(0, len(points), block)
+        downhill = -np.add.reduceat(gradients, starts, axis=0)
+        downhill /= np.maximum(_norms(downhill), np.finfo(float).tiny)[:, None]
+        places = domain.project(domain.center + FAR_AWAY * domain.diameter * downhill)
+        comparators = np.repeat(places, block, axis=0)[: len(points)]
+        path = float(_norms(np.diff(comparators, axis=0)).sum())
+        regret = np.einsum("ij,ij->", gradients, points - comparators)
+        bound = sums.bound(DomainGeometry.of(domain), path, base, constant_steps)
+        size = (
+            1
+            + abs(bound)
+            + float(_norms(gradients).sum())
+            * (domain.diameter + float(np.linalg.norm(domain.center)))
+        )
+        _expect_at_most(
+            regret - bound,
+            TOLERANCE * size,
+            f"regret stays below its terms (path length {path:.3g})",
+        )
+
+
+def _alternating_losses(domain: Domain, rng: np.random.Generator, steep: float) -> list[Loss]:
+    """Linear losses of alternating sign: too long a step always lands on the wrong side."""
+    slope = rng.normal(size=domain.dim)
+    slope *= steep / np.linalg.norm(slope)
+    return [_linear_loss(sign * slope) for sign in (1.0, -1.0) * 10]
+
+
+def _linear_loss(slope: Vector) -> Loss:
+    """The loss <slope, x>."""
+    return FunctionLoss(
+        lambda points: points @ slope, lambda points: np.broadcast_to(slope, points.shape), 0.0
+    )
+
+
+def _failing_gradient(points: Array) -> Array:
+    """A gradient field that raises an error."""
+    raise ValueError("this gradient fails")
+
+
+def _check_refusals(learner: Learner, good: Loss) -> None:
+    """Check that an invalid loss changes no bit, whichever evaluation of a round is invalid."""
+    faults: list[tuple[str, Callable[[tuple[int, ...]], Any]]] = [
+        ("NaN", lambda shape: np.full(shape, np.nan)),
+        ("infinity", lambda shape: np.full(shape, np.inf)),
+        ("the wrong shape", lambda shape: np.zeros((*shape, 2))),
+    ]
+    before, decision, rounds = learner.state(), learner.decision.tobytes(), learner.rounds
+    for what, fault in faults:
+        for position in count():
+            _expect(
+                position < MAX_EVALUATIONS,
+                "a round ends",
+                f"the loss was evaluated {position} times",
+            )
+            broken = _BrokenLoss(good, position, fault)
+            try:
+                learner.observe(broken)
+            except (ValueError, TypeError):
+                unchanged = (
+                    _same_state(learner.state(), before) and learner.decision.tobytes() == decision
+                )
+                _expect(
+                    unchanged and learner.rounds == rounds,
+                    "a refused loss changes nothing",
+                    f"the answer was {what}",
+                )
+                continue
+            # The round ended before the fault: each of its evaluations has been invalid once. Undo
+            # this valid round.
+            _expect(position > 0, f"an answer of {what} is refused", "it was accepted")
+            learner.load_state(before)
+            break
+    _expect_error(lambda: learner.load_state({}), "an empty state is refused")
+    _expect(
+        _same_state(learner.state(), before), "a refused state changes nothing", "the state changed"
+    )
+
+
+class _BrokenLoss:
+    """A loss whose values and gradients are valid up to one evaluation and invalid from it on."""
+
+    def __init__(self, good: Loss, position: int, fault: Callable[[tuple[int, ...]], Any]) -> None:
+        self.smoothness = good.smoothness
+        self._good, self._fault = good, fault
+        self._valid_evaluations = iter(range(position))
+
+    def value(self, points: Array) -> Any:
+        return (
+            self._good.value(points)
+            if next(self._valid_evaluations, None) is not None
+            else self._fault(points.shape[:-1])
+        )
+
+    def gradient(self, points: Array) -> Any:
+        return (
+            self._good.gradient(points)
+            if next(self._valid_evaluations, None) is not None
+            else self._fault(points.shape)
+        )
+
+
+def _same_state(one: State, other: State) -> bool:
+    """Whether two saved states are identical."""
+    return one.keys() == other.keys() and all(
+        np.array_equal(one[name], other[name]) for name in one
+    )
+
+
+def _overwrite(saved: State) -> None:
+    """Write zeros into a saved state, of which a learner must hold copies only."""
+    for leaf in saved.values():
+        if isinstance(leaf, np.ndarray):
+            leaf.fill(0.0)
+
+
+def _state_bytes(current: Any) -> list[bytes]:
+    """The bytes of all arrays of a state of experts or of a meta."""
+    return [np.asarray(leaf).tobytes() for leaf in state.save(current).values()]
+
+
+def _moving_quadratics(domain: Domain, rng: np.random.Generator, rounds: int) -> list[Loss]:
+    """Convex quadratics and squared losses whose minimisers jump in and around the domain."""
+    losses: list[Loss] = []
+    target = domain.center
+    for t in range(rounds):
+        if t % 7 == 0:
+            target = _points_around(domain, rng, 1)[0]
+        half = rng.normal(size=(domain.dim, domain.dim)) / np.sqrt(domain.dim)
+        quadratic = QuadraticLoss(
+            half @ half.T, half @ half.T @ target, 0.5 * float(np.square(half.T @ target).sum())
+        )
+        features = rng.normal(size=domain.dim)
+        losses.append(
+            quadratic
+            if t % 2
+            else SquaredLoss(features, float(features @ target + 0.1 * rng.normal()))
+        )
+    return losses
+
+
+def _points_around(domain: Domain, rng: np.random.Generator, number: int) -> Matrix:
+    """Points inside, near and far from the domain, shape ``(number, d)``."""
+    scales = np.resize([0.02, 0.3, 1.0, 20.0], number)[:, None]
+    return np.asarray(
+        domain.center
+        + scales * domain.diameter * rng.normal(size=(number, domain.dim)) / np.sqrt(domain.dim)
+    )
+
+
+def _comparators(domain: Domain, losses: Sequence[Loss], rng: np.random.Generator) -> list[Matrix]:
+    """Comparators that are constant, change now and then, and change every round, each (T, d)."""
+    rounds = len(losses)
+    places = domain.project(_points_around(domain, rng, rounds))
+    return [np.repeat(places[:1], rounds, axis=0), np.repeat(places, 7, axis=0)[:rounds], places]
+
+
+def _first_point(points: Array) -> Array:
+    """The first of some points, to show in a message."""
+    return np.asarray(points.reshape(-1, points.shape[-1])[0])
+
+
+def _norms(offsets: Array) -> Array:
+    """Euclidean norms along the last axis."""
+    return np.asarray(np.linalg.norm(offsets, axis=-1))
+
+
+def _distances(points: Matrix) -> Matrix:
+    """Distances between all pairs of points."""
+    return _norms(points[:, None] - points[None])
+
+
+def _expect(holds: bool, what: str, found: str) -> None:
+    """Raise an error that names a property and what was found instead, unless it holds."""
+    if not holds:
+        raise AssertionError(f"{what}: {found}.")
+
+
+def _expect_at_most(left: Any, right: Any, what: str) -> None:
+    """Raise an error unless every number on the left is at most the right-hand side; NaN is not."""
+    excess = np.asarray(left) - right
+    if not (excess <= 0).all():
+        worst = np.unravel_index(
+            int(np.argmax(np.where(np.isnan(excess), np.inf, excess))), excess.shape
+        )
+        allowed = np.broadcast_to(right, excess.shape)[worst]
+        raise AssertionError(
+            f"{what}: off by {np.broadcast_to(left, excess.shape)[worst]:.6g}, allowed "
+            f"{allowed:.3g}."
+        )
+
+
+def _expect_shape(name: str, answer: Any, expected: tuple[int, ...]) -> None:
+    """Raise an error unless an answer has its shape."""
+    _expect(
+        np.shape(answer) == expected,
+        f"{name} has shape {expected}",
+        f"got shape {np.shape(answer)}",
+    )
+
+
+def _expect_error(action: Callable[[], object], what: str) -> None:
+    """Raise an error unless an action raises ValueError or TypeError."""
+    try:
+        action()
+    except (ValueError, TypeError):
+        return
+    raise AssertionError(f"{what}: no ValueError or TypeError was raised.")
