@@ -664,7 +664,7 @@ MUTANTS = [
         ("pull = 3.0 * MAX_DUAL_SUM", "pull = LARGE"),
     ),
     *_in(
-        "engine/sanity.py",
+        "engine/saved.py",
         (
             f"{NUMBERS}::test_what_an_engine_has_measured",
             f"{NUMBERS}::test_numbers_of_estimators_whose_squares_are_none",
@@ -683,7 +683,7 @@ MUTANTS = [
         ("Field(least, math.inf)", "Field(0.0, math.inf)"),
     ),
     *_in(
-        "estimators/second_order_state.py",
+        "estimators/second_order.py",
         (f"{NUMBERS}::test_numbers_of_estimators_whose_squares_are_none",),
         ('"recent": Field(-2.0 * FARTHEST, 2.0 * FARTHEST)', '"recent": ANYTHING'),
     ),
