@@ -105,7 +105,8 @@ def require_measurable(
         some = number[block] if np.ndim(number) else number
         slopes = np.abs(slopes_of(loss, some, part @ decision, targets[block]))
         slopes = slopes * (weights[block] if np.ndim(weights) else weights)
-        met = slopes * largest > 0.0
+        with np.errstate(over="ignore"):  # an infinite gradient is refused when its row is played
+            met = slopes * largest > 0.0
         if not met.any():
             continue
         k = int(met.argmax())

@@ -314,7 +314,7 @@ class CertifiedLearner(StatefulLearner[C]):
             since.rounds > self.rounds
             or then > now
             or since.base.shape[1:] != base.shape[1:]
-            or (since.sums.heading is None) is not (sums.heading is None)
+            or (since.sums.dual_sum is None) is not (sums.dual_sum is None)
         ):
             raise ValueError(
                 f"since must be a moment of this learner's past, got one after {since.rounds} "
