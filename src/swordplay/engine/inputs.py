@@ -71,6 +71,7 @@ def sparse_rows(features: Any, rows: slice) -> tuple[Vector, NDArray[np.int64], 
     )
 
 
+@np.errstate(over="ignore", invalid="ignore")  # such rows are refused when they are played
 def require_measurable(
     features: Any, targets: Vector, loss: str, number: Any, weights: Any, decision: Vector
 ) -> None:
@@ -101,7 +102,7 @@ def require_measurable(
         block = slice(first, stop)
         part = features[block]
         largest = abs(part).max(axis=1)
-        largest = largest.toarray()[:, 0] if is_sparse(largest) or is_sparse(part) else largest
+        largest = largest.toarray().reshape(-1) if is_sparse(part) else largest
         some = number[block] if np.ndim(number) else number
         slopes = np.abs(slopes_of(loss, some, part @ decision, targets[block]))
         slopes = slopes * (weights[block] if np.ndim(weights) else weights)
