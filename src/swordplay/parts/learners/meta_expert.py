@@ -160,7 +160,7 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
         if now.domain_scale is None:
             return None
         capped = base_offset(now.experts[1], self.domain)[0]  # the first descent expert
-        return now.domain_scale.after(
+        return now.domain_scale.with_loss(
             loss.smoothness or 0.0,
             float(np.linalg.norm(gradient)),
             float(np.linalg.norm(capped)),
