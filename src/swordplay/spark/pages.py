@@ -1,8 +1,8 @@
 """Pages of keys, and keys of groups that spread buckets evenly over partitions.
 
-Which page a key is on is told by the first bits of its hash. The list of the pages that there are
-(how many bits, and which) is a few bytes a page, so that a micro-batch reads the list and the pages
-that its keys are on, and writes those again on which somebody has learned.
+The first bits of the hash of a key determine its page. The list of the pages (how many bits, and
+which) takes a few bytes a page. A micro-batch reads the list and the pages of its keys, and writes
+the pages whose keys have learned.
 
 Spark sends a group to the partition ``hash(key) mod P``, where the hash of a whole number is
 Murmur3. Of 64 numbers, hashed into 16 partitions, one gets up to four times its share. So the key
@@ -19,15 +19,9 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 MOST = 32
-"""Keys of a page before it is split: the more, the more is written again for one of them.
-
-The fewer, the longer the list.
-"""
+"""Keys of a page before it is split. More keys are more bytes to write; fewer, a longer list."""
 DEEPEST = 48
-"""Bits of a hash by which keys are told apart.
-
-Keys beyond, which no one has ever seen, share a page however many they are.
-"""
+"""Bits of a hash that pages use. Keys that agree in all of them share a page."""
 
 
 class Page(NamedTuple):
