@@ -122,8 +122,8 @@ def disagreement(
         pairs: list[tuple[Any, Any]] = [
             (np.square(floor.predictions - workload.targets) / 2, ledger.losses),
             (floor.weights, learner.weights),
-            (floor.advantage, sums["certificate.advantage"]),
-            (floor.drift, sums["certificate.drift"]),
+            (floor.advantage, sums["certificate.linear_regret"]),
+            (floor.drift, sums["certificate.step_cost"]),
         ]
         largest = max(
             largest,

@@ -11,7 +11,12 @@ from swordplay.core.state import Field, check, check_number
 from swordplay.keyed import Keyed
 from swordplay.keyed.folder import Folder
 from swordplay.late import LateModel
-from swordplay.parts.learners.saol_cbce_sacs import CoinBetting, Life, Multiplicative, Normal
+from swordplay.parts.learners.saol_cbce_sacs import (
+    CoinBetting,
+    IntervalPosition,
+    MultiplicativeWeights,
+    SleepingNormalHedge,
+)
 from swordplay.serving.limits import Bounds
 from swordplay.serving.models import Models
 from swordplay.sklearn import SwordClassifier, SwordRegressor
@@ -69,26 +74,30 @@ def test_intervals_that_wait_have_a_level():
         LateModel.from_state(state | {"level": np.nan})
 
 
-LIFE = Life(started=np.array([8.0]), age=np.array([3.0]), length=np.array([8.0]))
+POSITION = IntervalPosition(start=np.array([8.0]), age=np.array([3.0]), length=np.array([8.0]))
 
 
 @pytest.mark.parametrize(
     ("meta", "right", "wrong"),
     [
-        (Multiplicative(), [(8.0, 0.0), (-8.0, 0.0)], [(8.1, 0.0), (-8.1, 0.0), (0.0, 1.0)]),
+        (MultiplicativeWeights(), [(8.0, 0.0), (-8.0, 0.0)], [(8.1, 0.0), (-8.1, 0.0), (0.0, 1.0)]),
         (
             CoinBetting(),
             [(2.0, 1.0), (-2.0, -5.0)],
             [(2.1, 0.0), (-2.1, 0.0), (0.0, 5.4), (0.0, -5.4)],
         ),  # 3 ln 6 is 5.38
-        (Normal(), [(8.0, 8.0), (-1.0, 1.0)], [(0.0, -1.0), (2.0, 1.0), (-2.0, 1.0), (1.0, 8.1)]),
+        (
+            SleepingNormalHedge(),
+            [(8.0, 8.0), (-1.0, 1.0)],
+            [(0.0, -1.0), (2.0, 1.0), (-2.0, 1.0), (1.0, 8.1)],
+        ),
     ],
 )
 def test_memories_of_experts_that_sleep(meta, right, wrong):
     for row in right:
-        assert meta.sane(np.array([row]), LIFE).all()
+        assert meta.is_possible(np.array([row]), POSITION).all()
     for row in wrong:
-        assert not meta.sane(np.array([row]), LIFE).any()
+        assert not meta.is_possible(np.array([row]), POSITION).any()
 
 
 @pytest.mark.parametrize("make", [sp.SAOL, sp.CBCE, sp.SACS])

@@ -78,13 +78,13 @@ class Duel:
             "offset": D,
             "expected_gradient": G,
             "squared_error_sum": G**2,
-            "advantage": G * D,
-            "drift": G * D,
-            "swing": G * D,
-            "turning": G,
-            "pull": G,
-            "heading": G,
-            "farthest": D**2,
+            "linear_regret": G * D,
+            "step_cost": G * D,
+            "squared_norm_change": G * D,
+            "weighted_norm_change": G,
+            "max_dual_norm": G,
+            "dual_sum": G,
+            "max_squared_norm": D**2,
             "cumulative": G * D,
             "optimism": G * reach,
             "weights": 1.0,
@@ -318,9 +318,12 @@ def cancelled(duel: Duel, learner: Any, path: float) -> float:
         return own.bound(inside._geometry, path, base[k : k + 1], constant[k : k + 1])
 
     best = min(range(len(base)), key=value)
-    if sums.swing[best] == 0.0:
+    if sums.squared_norm_change[best] == 0.0:
         return 0.0
-    terms = abs(sums.swing[best]) + sums.inverse_step[best] * float(base[best] @ base[best]) / 2
+    terms = (
+        abs(sums.squared_norm_change[best])
+        + sums.inverse_step[best] * float(base[best] @ base[best]) / 2
+    )
     return 2 * (duel.horizon + duel.domain.dim + 4) * HALF_A_BIT * float(terms)
 
 

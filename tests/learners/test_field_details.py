@@ -242,8 +242,10 @@ REFUSED = {
     ),
     "points must be 1 or 2": lambda: sp.PBGD(BALL, **GIVEN, points=3),
     "value_bound must be given where points is 1": lambda: sp.PBGD(BALL, **GIVEN, points=1),
-    "domain must have an inside": lambda: sp.PBGD(sp.Simplex(3), **GIVEN),
-    "domain must have an inside, got Box": lambda: sp.PBGD(sp.Box([0.0, 0.0], [1.0, 0.0]), **GIVEN),
+    "domain must have interior points": lambda: sp.PBGD(sp.Simplex(3), **GIVEN),
+    "domain must have interior points, got Box": lambda: sp.PBGD(
+        sp.Box([0.0, 0.0], [1.0, 0.0]), **GIVEN
+    ),
     "step must be below the inner radius": lambda: sp.PBGD(BALL, **GIVEN, step=1.0),
     "make must make a learner such as sp.Ader": lambda: sp.OneProjection(BALL, lambda ball: 3),
     "number must be that of a round whose loss is still to come": lambda: sp.MildOGD(
@@ -312,7 +314,7 @@ def test_states_of_other_settings_are_refused(what):
 
 DAMAGED = {
     "points outside": (lambda: sp.SAOL(BALL, gradient_bound=3.0), "points", 9.0),
-    "negative energy": (lambda: sp.SAOL(BALL, gradient_bound=3.0), "energy", -1.0),
+    "negative energy": (lambda: sp.SAOL(BALL, gradient_bound=3.0), "squared_gradient_sum", -1.0),
     "no rounds": (lambda: sp.SACS(BALL, gradient_bound=3.0), "rounds", -3),
     "half rounds": (lambda: sp.CBCE(BALL, gradient_bound=3.0), "rounds", 2.5),
     "more rounds than rows": (lambda: sp.CBCE(BALL, gradient_bound=3.0), "rounds", 1000),
@@ -408,3 +410,15 @@ def test_late_losses_cost_as_their_delay():
         totals[delay] = total - sp.comparator_loss(world, world.comparators)
     assert totals[4] <= 3 * totals[0] * 1.5
     assert totals[16] <= math.sqrt(33) * totals[0] * 1.5
+
+
+def test_bandit_learner_needs_no_gradients():
+    class OnlyValues:
+        smoothness = 0.0
+
+        def value(self, points):
+            return np.abs(points).sum(axis=-1)
+
+    learner = sp.PBGD(BALL, **GIVEN)
+    learner.observe(OnlyValues())
+    assert learner.rounds == 1

@@ -90,11 +90,10 @@ def parquet(path, kind):
 @pytest.mark.parametrize(
     ("kind", "more"),
     [
-        (pa.timestamp("ns", "Europe/Berlin"), ("--id", "when", "--twice")),
-        pytest.param(pa.timestamp("ns"), ("--id", "when"), marks=pytest.mark.deep),
+        (pa.timestamp("ns", "Europe/Berlin"), ("--id", "when")),
         pytest.param(pa.time64("ns"), (), marks=pytest.mark.deep),
     ],
-    ids=["twice", "carried", "time of the day"],
+    ids=["carried", "time of the day"],
 )
 def test_nanoseconds_are_the_same_where_there_is_no_pandas(tmp_path, kind, more):
     path = parquet(tmp_path / "table.parquet", kind)

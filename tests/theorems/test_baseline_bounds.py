@@ -12,7 +12,7 @@ import pytest
 import swordplay as sp
 from games import random_game
 from swordplay.parts.domains import enclosing_ball
-from swordplay.parts.learners.one_projection_pbgd import bent
+from swordplay.parts.learners.one_projection_pbgd import surrogate_gradient
 from swordplay.theory import bounds
 from theorems.test_field_bounds import short_games
 from tolerances import THEOREM
@@ -123,7 +123,7 @@ def metagrad(seed: int) -> float:
 
 
 class Watched:
-    """MetaGrad, with the means in the ball and the bent gradients written down."""
+    """MetaGrad, with the means in the ball and the surrogate gradients written down."""
 
     def __init__(self, learner):
         self.learner, self.gradients, self.means = learner, [], []
@@ -136,7 +136,9 @@ class Watched:
         mean = self.learner.weights @ self.learner.points
         self.means.append(mean)
         self.gradients.append(
-            bent(loss.gradient(self.decision), mean - self.decision, self.learner.domain)
+            surrogate_gradient(
+                loss.gradient(self.decision), mean - self.decision, self.learner.domain
+            )
         )
         self.learner.observe(loss)
 

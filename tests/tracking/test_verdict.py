@@ -117,7 +117,6 @@ def test_a_table_sorted_by_its_target(tmp_path, capsys):
                 "--quiet",
                 "--report",
                 str(page),
-                "--no-hindsight",
             ]
         )
         == 0

@@ -431,9 +431,12 @@ def loss_answer(
     largest
         Entries of the answer of a larger magnitude are refused, as are those that are not finite.
     """
+    function = getattr(loss, method, None)
+    if not callable(function):
+        raise loss_type_error(loss)
     view = points.view()
     view.flags.writeable = False  # the points are the learner's own
-    raw = getattr(loss, method)(view)
+    raw = function(view)
     try:
         answer = np.array(raw, dtype=np.float64)  # a copy: the loss may use its array again
     except (TypeError, ValueError):

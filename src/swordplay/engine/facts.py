@@ -71,7 +71,9 @@ class Facts:
         readable learner's order.
         """
         sums = {name: self.memory.of_experts(place) for name, place in readable.CERTIFICATE.items()}
-        return sums | {"pull": np.sqrt(sums["pull"])} if self.memory.headed else sums
+        return (
+            sums | {"max_dual_norm": np.sqrt(sums["max_dual_norm"])} if self.memory.headed else sums
+        )
 
     def base_lengths(self) -> Vector:
         """How far the base point of each expert is from the centre of the ball, in the readable

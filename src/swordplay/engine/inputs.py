@@ -101,11 +101,12 @@ def require_measurable(
         block = slice(first, stop)
         part = features[block]
         largest = abs(part).max(axis=1)
-        largest = largest.toarray()[:, 0] if is_sparse(largest) or is_sparse(part) else largest
+        largest = largest.toarray().reshape(-1) if is_sparse(part) else largest
         some = number[block] if np.ndim(number) else number
         slopes = np.abs(slopes_of(loss, some, part @ decision, targets[block]))
         slopes = slopes * (weights[block] if np.ndim(weights) else weights)
-        met = slopes * largest > 0.0
+        with np.errstate(over="ignore"):  # an infinite gradient is refused when its row is played
+            met = slopes * largest > 0.0
         if not met.any():
             continue
         k = int(met.argmax())

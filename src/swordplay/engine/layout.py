@@ -107,16 +107,16 @@ class _Expert(NamedTuple):
     log_prior: Annotated[int, kept("hedge.log_prior", when=GROWING, low=-1e3, high=0.0)]
     # The certificate's sums, and what they need.
     lead: Annotated[int, kept(when=PROOF, low=0.0)]  # norm(x_t - xhat_t)^2
-    advantage: Annotated[int, kept("certificate.advantage", when=PROOF)]
-    drift: Annotated[int, kept("certificate.drift", when=PROOF)]
+    advantage: Annotated[int, kept("certificate.linear_regret", when=PROOF)]
+    drift: Annotated[int, kept("certificate.step_cost", when=PROOF)]
     inverse: Annotated[int, kept("certificate.inverse_step", when=PROOF)]
     growth: Annotated[int, kept("certificate.inverse_growth", when=PROOF)]
     largest: Annotated[int, kept("certificate.inverse_largest", when=PROOF)]
-    swing: Annotated[int, kept("certificate.swing", when=SHARPER)]
-    farthest: Annotated[int, kept("certificate.farthest", when=SHARPER, low=0.0)]
-    turning: Annotated[int, kept("certificate.turning", when=SHARPER, low=0.0)]
+    swing: Annotated[int, kept("certificate.squared_norm_change", when=SHARPER)]
+    farthest: Annotated[int, kept("certificate.max_squared_norm", when=SHARPER, low=0.0)]
+    turning: Annotated[int, kept("certificate.weighted_norm_change", when=SHARPER, low=0.0)]
     # its square where S is kept
-    pull: Annotated[int, kept("certificate.pull", when=SHARPER, low=0.0)]
+    pull: Annotated[int, kept("certificate.max_dual_norm", when=SHARPER, low=0.0)]
     # What a meta charges for moving, and what that needs.
     charge: Annotated[int, kept(when=CHARGED, low=0.0, high=LOSS)]  # 2L norm(x_t - x_{t-1})^2
     turned: Annotated[int, kept(when=CHARGED)]  # <a', xhat_t>

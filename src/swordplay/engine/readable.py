@@ -68,14 +68,14 @@ def state_of(memory: Memory) -> State:
             flat[f"experts.{k}.offset"] = memory.offsets()[order][kind]
     flat |= {f"certificate.{name}": numbers[place, order] for name, place in CERTIFICATE.items()}
     if memory.headed:
-        flat["certificate.heading"] = numbers[len(EXPERT) :, order].T.copy()
-        flat["certificate.pull"] = np.sqrt(flat["certificate.pull"])
+        flat["certificate.dual_sum"] = numbers[len(EXPERT) :, order].T.copy()
+        flat["certificate.max_dual_norm"] = np.sqrt(flat["certificate.max_dual_norm"])
     if not memory.config[
         CONFIG.adaptive
     ]:  # steps that stay pull hardest where they are farthest: kernels need not keep it
-        far = np.sqrt(flat["certificate.farthest"])
-        flat["certificate.pull"] = (
-            flat["certificate.inverse_step"] * far + flat["certificate.turning"]
+        far = np.sqrt(flat["certificate.max_squared_norm"])
+        flat["certificate.max_dual_norm"] = (
+            flat["certificate.inverse_step"] * far + flat["certificate.weighted_norm_change"]
         )
     if not memory.recipe.weighed:
         return flat
@@ -110,7 +110,7 @@ def load(memory: Memory, state: Mapping[str, Any]) -> None:
         [state[name] for k in kinds if (name := f"experts.{k}.offset") in state],
     )
     stacked["offset"] = np.concatenate(known) if known else stacked["base"] - memory.center
-    memory.keep_heading("certificate.heading" in state)
+    memory.keep_heading("certificate.dual_sum" in state)
     memory.reserve(experts)
     now, numbers = memory.live, memory.numbers
     candidate = state.get("optimism.replayed_gradient", np.zeros(stacked["base"].shape[1]))
@@ -131,7 +131,7 @@ def load(memory: Memory, state: Mapping[str, Any]) -> None:
     for name, place in CERTIFICATE.items():
         numbers[place, order] = state[f"certificate.{name}"]
     if memory.headed:
-        numbers[len(EXPERT) :, order] = state["certificate.heading"].T
+        numbers[len(EXPERT) :, order] = state["certificate.dual_sum"].T
         numbers[EXPERT.pull, order] **= 2
     if memory.recipe.weighed:
         for name, place in HEDGE.items():

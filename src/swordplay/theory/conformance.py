@@ -22,7 +22,7 @@ import numpy as np
 from swordplay.core import state
 from swordplay.core.types import Array, Domain, Learner, Loss, Matrix, State, Vector
 from swordplay.parts.experts import Experts, base_offset, has_constant_steps
-from swordplay.parts.learners.certificate import CertificateState, DomainGeometry, Lengths
+from swordplay.parts.learners.certificate import CertificateState, Displacement, DomainGeometry
 from swordplay.parts.losses import FunctionLoss, QuadraticLoss, SquaredLoss
 from swordplay.parts.metas import Meta, telescoping
 
@@ -500,7 +500,7 @@ def _check_steps(experts: Experts, domain: Domain, losses: Sequence[Loss]) -> No
             )
         points.append(now.points)
         gradients.append(loss.gradient(now.points))
-        lengths = Lengths.of(base_offset(now, domain), base_offset(moved, domain))
+        lengths = Displacement.of(base_offset(now, domain), base_offset(moved, domain))
         sums = sums.with_round(np.zeros(N), move, lengths)
         now = moved
         inside = domain.contains(now.points, atol=slack).all()

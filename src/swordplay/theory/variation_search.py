@@ -155,7 +155,7 @@ def largest_on_boundary(
     slopes
         The family of losses.
     plane
-        Lengths and angles of a and δ of the B changes.
+        The planes of the B changes.
     is_arc
         Whether the pieces are arcs of ellipses; otherwise they are segments.
 
@@ -407,7 +407,7 @@ def _squared_changes(
 
 
 class SizeAndDerivatives(NamedTuple):
-    """Bounds on a function of s over pieces, for the chain rule, shape ``(K,)`` each."""
+    """Bounds on a function of s over each of K pieces, shape ``(K,)`` each."""
 
     at_middle: Vector
     """Absolute value in the middle of the piece."""
@@ -439,6 +439,7 @@ def _second_derivative_bounds(
         np.abs(step) + step_1 * half,
     )
     e, v = slopes.pair(pieces.change, zeta, step)
+    # v = φ'(ζ): v' = φ''(ζ) ζ' and v'' = φ'''(ζ) ζ'^2 + φ''(ζ) ζ''; u alike, with z.
     of_v = SizeAndDerivatives(
         np.abs(v),
         bound.before * zeta_1,
@@ -447,6 +448,8 @@ def _second_derivative_bounds(
     of_u = SizeAndDerivatives(
         np.abs(e + v), bound.now * z_1, bound.third_now * z_1**2 + bound.now * z_2
     )
+    # e = u - v: e' = φ''(z) Δ' + (φ''(z) - φ''(ζ)) ζ' and
+    # e'' = φ''(z) Δ'' + (φ''(z) - φ''(ζ)) ζ'' + φ'''(z) Δ' (z' + ζ') + (φ'''(z) - φ'''(ζ)) ζ'^2.
     of_e = SizeAndDerivatives(
         np.abs(e),
         bound.now * step_1 + bound.difference * zeta_1,

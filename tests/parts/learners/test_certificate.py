@@ -9,10 +9,10 @@ import pytest
 import swordplay as sp
 from swordplay.parts.experts import ExpertStep
 from swordplay.parts.learners.certificate import (
-    WIDEST,
+    MAX_DIM_OF_DUAL_SUM,
     CertificateState,
+    Displacement,
     DomainGeometry,
-    Lengths,
     Moment,
     _charged,
 )
@@ -34,14 +34,17 @@ def played(rounds=3):
     state = CertificateState.at_start(2)
     for t in range(rounds):
         move = ExpertStep(np.array(STEPS[t]), np.array(SURPRISES[t]), np.array(LEADS[t]))
-        lengths = Lengths(np.array(SQUARES[t]), np.array(SQUARES[t + 1]))
+        lengths = Displacement(np.array(SQUARES[t]), np.array(SQUARES[t + 1]))
         state = state.with_round(np.array(ADVANTAGES[t]), move, lengths)
     return state
 
 
 def charged(state):
     """The sums with a worse sum by parts, so that changes of steps are charged at full distance."""
-    return state._replace(turning=state.turning + 1e3, pull=state.pull + 1e3)
+    return state._replace(
+        weighted_norm_change=state.weighted_norm_change + 1e3,
+        max_dual_norm=state.max_dual_norm + 1e3,
+    )
 
 
 def window(now, then, path_length, constant_steps, rounds=1):
@@ -80,12 +83,17 @@ def test_steps_that_change():
     """
     state = played()
     np.testing.assert_allclose(
-        state.swing, [0.16 - 0.54, (-0.25 * 0.25 + 0.75 * 1.0) / 2], rtol=0, atol=ROUNDING
+        state.squared_norm_change,
+        [0.16 - 0.54, (-0.25 * 0.25 + 0.75 * 1.0) / 2],
+        rtol=0,
+        atol=ROUNDING,
     )
-    np.testing.assert_allclose(state.farthest, [0.36, 1.0], rtol=0, atol=ROUNDING)
-    np.testing.assert_allclose(state.turning, [2.6, 0.25 * 0.5 + 0.75], rtol=0, atol=ROUNDING)
+    np.testing.assert_allclose(state.max_squared_norm, [0.36, 1.0], rtol=0, atol=ROUNDING)
+    np.testing.assert_allclose(
+        state.weighted_norm_change, [2.6, 0.25 * 0.5 + 0.75], rtol=0, atol=ROUNDING
+    )
     # 2 * 0.4, then 4 * 0.6 + 0.8, then 0.5 + 2.6; and 0.25, then 0.25 + 0.125, then 1 + 0.875.
-    np.testing.assert_allclose(state.pull, [3.2, 1.875], rtol=0, atol=ROUNDING)
+    np.testing.assert_allclose(state.max_dual_norm, [3.2, 1.875], rtol=0, atol=ROUNDING)
     first = 7 + 1.5 * 0.5 - 0.125 - 0.38 + 1.5 * 2.6  # below 25; w ends at 0.5
     assert state.bound(BALL, 0.0, ENDS, False) == pytest.approx(first, rel=ROUNDING)
     # A unit of path: 3.2, below 3 * 4 of the other form.
@@ -108,7 +116,7 @@ def headed(rounds=3):
     state = CertificateState.at_start(2, 2)
     for t in range(rounds):
         move = ExpertStep(np.array(STEPS[t]), np.array(SURPRISES[t]), np.array(LEADS[t]))
-        lengths = Lengths.of(np.array(PLACES[t]), np.array(PLACES[t + 1]))
+        lengths = Displacement.of(np.array(PLACES[t]), np.array(PLACES[t + 1]))
         state = state.with_round(np.array(ADVANTAGES[t]), move, lengths)
     return state
 
@@ -119,12 +127,12 @@ def test_steps_that_change_and_the_vector_of_their_sums():
     Of the second 0.5 * 0.5, + 0.25 * 0.5, + 0.
     """
     state = headed()
-    np.testing.assert_allclose(state.heading, [[-0.5, 2.2], [0.0, 0.375]], rtol=0, atol=ROUNDING)
+    np.testing.assert_allclose(state.dual_sum, [[-0.5, 2.2], [0.0, 0.375]], rtol=0, atol=ROUNDING)
     longest = math.hypot(
         -0.8, 2.4
     )  # after the second round; 0.8 and hypot(-0.5, 2.2) at the others
-    np.testing.assert_allclose(state.pull, [longest, 0.375], rtol=0, atol=ROUNDING)
-    np.testing.assert_array_equal(state.turning, [0.0, 0.0])
+    np.testing.assert_allclose(state.max_dual_norm, [longest, 0.375], rtol=0, atol=ROUNDING)
+    np.testing.assert_array_equal(state.weighted_norm_change, [0.0, 0.0])
     first = 7 + 1.5 * math.hypot(0.5, 2.2) - 0.125 - 0.38
     assert state.bound(BALL, 0.0, ENDS, False) == pytest.approx(first, rel=ROUNDING)
     assert state.bound(BALL, 1.0, ENDS, False) == pytest.approx(first + longest, rel=ROUNDING)
@@ -146,8 +154,8 @@ def test_a_window_of_steps_that_change_and_the_vector_of_their_sums():
 
 def test_a_copy_has_the_heading_of_its_parent():
     copied = headed().copied(np.array([0, 1, 1]))
-    np.testing.assert_array_equal(copied.heading, np.asarray(headed().heading)[[0, 1, 1]])
-    assert played().copied(np.array([0, 1, 1])).heading == ()
+    np.testing.assert_array_equal(copied.dual_sum, np.asarray(headed().dual_sum)[[0, 1, 1]])
+    assert played().copied(np.array([0, 1, 1])).dual_sum == ()
 
 
 @pytest.mark.parametrize(
@@ -176,25 +184,25 @@ def test_what_sword_keeps_is_the_sum_of_its_steps(domain):
         longest = np.maximum(longest, np.linalg.norm(S, axis=1))
     sp.play(compiled, stream, engine="compiled")
     for state in (learner.state(), compiled.state()):
-        np.testing.assert_allclose(state["certificate.heading"], S, rtol=0, atol=1e-10)
-        np.testing.assert_allclose(state["certificate.pull"], longest, rtol=1e-10)
+        np.testing.assert_allclose(state["certificate.dual_sum"], S, rtol=0, atol=1e-10)
+        np.testing.assert_allclose(state["certificate.max_dual_norm"], longest, rtol=1e-10)
 
 
 def test_up_to_eight_coordinates_are_kept_whole():
-    assert WIDEST == 8
+    assert MAX_DIM_OF_DUAL_SUM == 8
     for dim in (8, 9):
         learner = sp.Sword(sp.Ball(dim))
         engine = sp.engine.twin(learner, "squared")
-        assert ("certificate.heading" in learner.state()) is engine.memory.headed is (dim == 8)
+        assert ("certificate.dual_sum" in learner.state()) is engine.memory.headed is (dim == 8)
 
 
 def test_what_lies_above_the_tangent_is_won():
     move = ExpertStep(np.array([0.5, 0.5]), np.array([4.0, 4.0]), np.zeros(2))
-    lengths = Lengths(np.zeros(2), np.ones(2))
+    lengths = Displacement(np.zeros(2), np.ones(2))
     state = CertificateState.at_start(2).with_round(
         np.ones(2), move, lengths, np.array([0.25, 0.0])
     )
-    np.testing.assert_array_equal(state.drift, [0.75, 1.0])
+    np.testing.assert_array_equal(state.step_cost, [0.75, 1.0])
 
 
 def steady(*inverses):
@@ -237,9 +245,9 @@ def test_only_constant_steps_are_steady():
 
 def test_a_window_of_steps_that_stay_by_hand():
     then = Moment(
-        5, steady(4.0, 2.0)._replace(advantage=np.zeros(2)), np.array([[0.3, 0.0], [0.0, 1.0]])
+        5, steady(4.0, 2.0)._replace(linear_regret=np.zeros(2)), np.array([[0.3, 0.0], [0.0, 1.0]])
     )
-    state = steady(4.0, 2.0)._replace(drift=np.array([1.0, 0.25]))
+    state = steady(4.0, 2.0)._replace(step_cost=np.array([1.0, 0.25]))
     found = [window(state, then, path, True) for path in (0.0, 1.0)]
     # First: 1 + 0.5, w from (0.3, 0) to (0.3, 0.4): 1.5 * 4 * 0.4 + 4 (0.09 - 0.25) / 2; a unit of
     # path: 4 (0.6 + 0.3). Second: 2 + 0, stood still: 0; a unit of path: 2 (1.1 + 1).
@@ -277,16 +285,16 @@ def test_a_window_of_steps_that_change_by_parts():
 def test_surprise_costs_half_the_step_and_a_lead_wins_half_its_inverse():
     state = played(1)
     np.testing.assert_allclose(
-        state.drift, [0.5 * 4 / 2 - 2 * 1 / 2, 2 * 1 / 2 - 0.5 * 8 / 2], rtol=0, atol=ROUNDING
+        state.step_cost, [0.5 * 4 / 2 - 2 * 1 / 2, 2 * 1 / 2 - 0.5 * 8 / 2], rtol=0, atol=ROUNDING
     )
     np.testing.assert_array_equal(state.inverse_growth, [2.0, 0.5])
 
 
 def test_a_step_that_never_met_a_gradient_costs_nothing():
     move = ExpertStep(np.array([math.inf, 2.0]), np.array([0.0, 1.0]), np.array([0.0, 0.0]))
-    lengths = Lengths(np.zeros(2), np.zeros(2))
+    lengths = Displacement(np.zeros(2), np.zeros(2))
     state = CertificateState.at_start(2).with_round(np.zeros(2), move, lengths)
-    np.testing.assert_array_equal(state.drift, [0.0, 1.0])
+    np.testing.assert_array_equal(state.step_cost, [0.0, 1.0])
     np.testing.assert_array_equal(state.inverse_largest, [0.0, 0.5])
 
 

@@ -28,7 +28,7 @@ from swordplay.parts.metas.meta import meta_or_default
 
 @final
 class Ader(MetaExpertLearner):
-    r"""Many step sizes that all descend along one shared gradient.
+    r"""Gradient descent with many step sizes along one shared gradient, under a Hedge.
 
     Dynamic regret of order :math:`\sqrt{T (1 + P_T)}`, whatever the losses; one gradient a round.
 
@@ -39,13 +39,13 @@ class Ader(MetaExpertLearner):
     horizon
         T, how many rounds will be played.
     gradient_bound
-        G, no gradient on the domain is longer.
+        G, largest norm of a gradient on the domain.
     pool
         Step sizes; those of Ader unless given.
     learning_rate
         Rate of the meta; :math:`\sqrt{2 / (T G^2 D^2)}` unless given.
     meta
-        What weighs the experts, such as ``sp.metas.Squint()``; an optimistic Hedge with the
+        The meta, such as ``sp.metas.Squint()``; an optimistic Hedge with the
         learning rate unless given.
 
     References
@@ -54,7 +54,7 @@ class Ader(MetaExpertLearner):
     surrogate losses.
     """
 
-    shared = True  # the surrogate loss <g_t, x> has the same gradient everywhere
+    shared_gradient = True  # the surrogate loss <g_t, x> has the same gradient everywhere
 
     @checked
     def __init__(
@@ -100,7 +100,7 @@ class AderTrueLosses(MetaExpertLearner):
     horizon
         T, how many rounds will be played.
     gradient_bound
-        G, no gradient on the domain is longer.
+        G, largest norm of a gradient on the domain.
     pool
         Step sizes; those of Ader unless given.
     meta
@@ -142,10 +142,7 @@ class AderTrueLosses(MetaExpertLearner):
 
     @property
     def parts(self) -> Composition:
-        """What this learner is made of.
-
-        The engine does not know metas that are told true losses.
-        """
+        """What this learner is made of; the rate marks a meta that the engine does not know."""
         return super().parts._replace(rate=NoLearningRate())
 
     def _advance(self, now: MetaExpertState, loss: ObservedLoss) -> MetaExpertState:

@@ -1,7 +1,7 @@
-r"""Forecasters of a sequence that varies little in total: means that know when to begin anew.
+r"""Arrows and Aligator: forecasters of sequences of small total variation, from noisy targets.
 
-Both play losses :math:`f_t(x) = \tfrac12 \|x - y_t\|^2`, coordinate by coordinate, and are compared
-with the sequence behind the noisy :math:`y_t`.
+They play losses :math:`f_t(x) = \tfrac12 \|x - y_t\|^2`, coordinate by coordinate, and are compared
+with the sequence that :math:`y_t` equals up to noise.
 """
 
 from __future__ import annotations
@@ -21,20 +21,18 @@ from swordplay.parts.learners.assumptions import ObservedLoss
 from swordplay.parts.learners.learner import UncertifiedLearner
 
 LEVELS = 53
-"""Doublings of a bin: more rounds than doubles can count."""
+"""Number of block lengths 2^l: a bin of 2^53 targets cannot be played."""
 THRESHOLD = 2.0
-"""Of coefficients, in units of sigma^2 ln n: no coefficient of pure noise passes it, as a rule.
+"""Default of beta, in units of sigma^2 ln T; the proof needs 24 and more.
 
-The proof takes 24 and more.
+Coefficients of pure noise rarely exceed the threshold that it gives.
 """
 SAME_LOSS = 1e-6
-"""How far a gradient may be from that of the loss that forecasters play, relative to the numbers
-it is made of.
-"""
+"""Relative error up to which a gradient counts as x - y, the gradient of the forecasters' loss."""
 
 
 def target_of(loss: ObservedLoss, decision: Vector, domain: Domain) -> Vector:
-    """y of a loss 0.5 norm(x - y)^2, and a refusal of any other loss."""
+    """Return y of a loss 0.5 norm(x - y)^2, and refuse any other loss."""
     far = domain.project(domain.center + domain.diameter)
     at = np.stack([decision, domain.center, far])
     gradients = loss.gradient(at)
@@ -42,35 +40,32 @@ def target_of(loss: ObservedLoss, decision: Vector, domain: Domain) -> Vector:
     size = float(np.abs(at).max() + np.abs(gradients).max())
     if np.abs(targets - targets[0]).max() > SAME_LOSS * size:
         raise ValueError(
-            "loss must be 0.5 norm(x - y)^2, whose gradient is x - y: forecasters are told the "
-            "target y by it. "
+            "loss must be 0.5 norm(x - y)^2, whose gradient is x - y: forecasters take the "
+            "target y from it. "
             "Give sp.QuadraticLoss(numpy.eye(d), y), or in one dimension sp.SquaredLoss([1.0], y)."
         )
     return np.asarray(targets[0])
 
 
 class ArrowsState(NamedTuple):
-    """The bin of each coordinate."""
+    """The bin of each coordinate: the targets since its last restart, in blocks of 2^l."""
 
     rounds: int
     last: Vector
     """The last target, shape ``(d,)``."""
     members: Vector
-    """Targets in the bin, shape ``(d,)``."""
+    """Number of targets in the bin, shape ``(d,)``."""
     summed: Vector
     """Their sum, shape ``(d,)``."""
     blocks: Matrix
-    """Sums of blocks of 2^l targets that wait for their other half, shape ``(d, LEVELS)``."""
+    """Sums of blocks of 2^l targets whose other half is not complete, shape ``(d, LEVELS)``."""
     passed: Matrix
-    """Sum of what the coefficients of blocks of 2^(l+1) targets have beyond the threshold, shape
-    ``(d, LEVELS)``.
-    """
+    """Sum of the shrunken coefficients of blocks of 2^(l+1) targets, shape ``(d, LEVELS)``."""
 
 
 @final
 class Arrows(UncertifiedLearner):
-    r"""The mean since the last restart, and a restart when the Haar coefficients of the bin say
-    that it has moved.
+    r"""The mean since the last restart, which follows when Haar coefficients show a change.
 
     With n the next power of two above the targets of the bin, these less their mean and followed by
     zeros, and :math:`\hat\alpha` its Haar coefficients, each shrunk by :math:`\sigma \sqrt{\beta
@@ -105,11 +100,11 @@ class Arrows(UncertifiedLearner):
         self.shrink = self.noise * math.sqrt(
             beta * math.log(max(arguments.integer("horizon", horizon), 2))
         )
-        """What every coefficient is shrunk by."""
+        """Threshold by which every coefficient is shrunk."""
         super().__init__(arguments.domain(domain))
 
     def settings(self) -> Mapping[str, Any]:
-        """What the learner was made with."""
+        """Return what a saved state and the learner that loads it must have in common."""
         return {**super().settings(), "noise": self.noise, "shrink": self.shrink}
 
     def _start(self) -> ArrowsState:
@@ -124,23 +119,23 @@ class Arrows(UncertifiedLearner):
             np.zeros((d, LEVELS)),
         )
 
-    def _decide(self, state_: ArrowsState) -> Vector:
-        mean = state_.summed / np.maximum(state_.members, 1)
-        return np.array(self.domain.project(np.where(state_.members > 0, mean, state_.last)))
+    def _decide(self, now: ArrowsState) -> Vector:
+        mean = now.summed / np.maximum(now.members, 1)
+        return np.array(self.domain.project(np.where(now.members > 0, mean, now.last)))
 
-    def _advance(self, state_: ArrowsState, loss: ObservedLoss) -> ArrowsState:
-        targets = target_of(loss, self._decide(state_), self.domain)
-        columns = [self._binned(state_, j, float(y)) for j, y in enumerate(targets)]
+    def _advance(self, now: ArrowsState, loss: ObservedLoss) -> ArrowsState:
+        targets = target_of(loss, self._decide(now), self.domain)
+        columns = [self._binned(now, j, float(y)) for j, y in enumerate(targets)]
         count, total, blocks, passed = (np.array(part) for part in zip(*columns, strict=True))
-        return ArrowsState(state_.rounds + 1, targets, count, total, blocks, passed)
+        return ArrowsState(now.rounds + 1, targets, count, total, blocks, passed)
 
-    def _binned(self, state_: ArrowsState, j: int, y: float) -> tuple[float, float, Vector, Vector]:
-        """One coordinate's bin with one more target; empty if that makes it restart."""
-        count, total = int(state_.members[j]) + 1, float(state_.summed[j]) + y
-        blocks, passed = state_.blocks[j].copy(), state_.passed[j].copy()
+    def _binned(self, now: ArrowsState, j: int, y: float) -> tuple[float, float, Vector, Vector]:
+        """Return one coordinate's bin with one more target, or an empty one after a restart."""
+        count, total = int(now.members[j]) + 1, float(now.summed[j]) + y
+        blocks, passed = now.blocks[j].copy(), now.passed[j].copy()
         carry, level = y, 0
-        while (count - 1) >> level & 1:  # a block that waited at this level meets its other half
-            passed[level] += self._beyond(blocks[level] - carry, level)
+        while (count - 1) >> level & 1:  # two blocks of this level make one of the next
+            passed[level] += self._shrunken(blocks[level] - carry, level)
             carry, blocks[level] = carry + blocks[level], 0.0
             level += 1
         blocks[level] = carry
@@ -156,21 +151,19 @@ class Arrows(UncertifiedLearner):
             waits = bool(count >> level & 1)
             rest = tail - inside * mean
             if waits:
-                beyond += self._beyond(blocks[level] - 2.0**level * mean - rest, level)
+                beyond += self._shrunken(blocks[level] - 2.0**level * mean - rest, level)
                 tail, inside = tail + blocks[level], inside + 2**level
             elif inside:
-                beyond += self._beyond(rest, level)
+                beyond += self._shrunken(rest, level)
             found += 2.0 ** ((depth - 1 - level) / 2) * beyond
         return found > self.noise
 
-    def _beyond(self, difference: float, level: int) -> float:
-        """What a coefficient of 2^(level+1) targets has beyond the threshold, from the
-        difference of their halves.
-        """
+    def _shrunken(self, difference: float, level: int) -> float:
+        """Return a coefficient of 2^(level+1) targets, shrunken, from the difference of halves."""
         return max(abs(difference) / math.sqrt(2.0 ** (level + 1)) - self.shrink, 0.0)
 
-    def _feasible(self, state_: ArrowsState) -> Array:
-        return self._decide(state_)
+    def _feasible(self, now: ArrowsState) -> Array:
+        return self._decide(now)
 
     def _require_sane(self, new: ArrowsState) -> None:
         super()._require_sane(new)
@@ -182,7 +175,7 @@ class Arrows(UncertifiedLearner):
 
 
 class AligatorState(NamedTuple):
-    """The mean on the interval of each length, and its weight: row k is that of 2^k rounds."""
+    """The sum and the weight of each interval; row k is that of the interval of 2^k rounds."""
 
     rounds: int
     totals: Matrix
@@ -193,17 +186,16 @@ class AligatorState(NamedTuple):
 
 @final
 class Aligator(UncertifiedLearner):
-    r"""Running means on the intervals of the geometric cover, averaged by weights that let experts
-    sleep.
+    r"""Running means on the intervals of a geometric cover, under a sleeping-experts average.
 
     .. math:: x_t = \sum_k p_k \bar y_k, \qquad w_k \leftarrow w_k\, e^{-\alpha (\bar y_k - y_t)^2}
         \frac{\sum_j w_j}{\sum_j w_j e^{-\alpha (\bar y_j - y_t)^2}}, \qquad \alpha = \frac{1}{2
         b^2}
 
     over the intervals that hold round t, with b the width of the domain in that coordinate; every
-    interval begins with a weight of 1 and with the domain's centre as its mean. Nothing has to be
-    known. Total squared error of order :math:`T^{1/3} C^{2/3}` for targets around a sequence of
-    total variation C.
+    interval begins with a weight of 1 and with the domain's centre as its mean. No constant has
+    to be given. Total squared error of order :math:`T^{1/3} C^{2/3}` for targets around a sequence
+    of total variation C.
 
     Parameters
     ----------
@@ -225,7 +217,7 @@ class Aligator(UncertifiedLearner):
         super().__init__(domain)
 
     def _start(self) -> AligatorState:
-        return self._begun(
+        return self._with_new_intervals(
             AligatorState(0, np.zeros((0, self.domain.dim)), np.zeros((0, self.domain.dim)))
         )
 
@@ -234,46 +226,44 @@ class Aligator(UncertifiedLearner):
         empty = np.zeros(((int(saved.get("rounds", 0)) + 1).bit_length(), self.domain.dim))
         return AligatorState(0, empty, empty)
 
-    def _begun(self, state_: AligatorState) -> AligatorState:
-        """Those intervals begun that begin with the coming round."""
-        t = state_.rounds + 1
+    def _with_new_intervals(self, now: AligatorState) -> AligatorState:
+        """Return the state with empty rows for the intervals that begin with the coming round."""
+        t = now.rounds + 1
         rows = t.bit_length()
-        grown = np.zeros((rows - len(state_.totals), self.domain.dim))
+        grown = np.zeros((rows - len(now.totals), self.domain.dim))
         totals, log_weights = (
-            np.vstack([state_.totals, grown]),
-            np.vstack([state_.log_weights, grown]),
+            np.vstack([now.totals, grown]),
+            np.vstack([now.log_weights, grown]),
         )
         begins = [k for k in range(rows) if t % 2**k == 0]
         totals[begins], log_weights[begins] = 0.0, 0.0
-        return AligatorState(state_.rounds, totals, log_weights)
+        return AligatorState(now.rounds, totals, log_weights)
 
-    def _means(self, state_: AligatorState) -> Matrix:
-        t = state_.rounds + 1
-        ages = np.array([t % 2**k for k in range(len(state_.totals))])[:, None]
-        return np.asarray(
-            np.where(ages > 0, state_.totals / np.maximum(ages, 1), self.domain.center)
-        )
+    def _means(self, now: AligatorState) -> Matrix:
+        t = now.rounds + 1
+        ages = np.array([t % 2**k for k in range(len(now.totals))])[:, None]
+        return np.asarray(np.where(ages > 0, now.totals / np.maximum(ages, 1), self.domain.center))
 
-    def _shares(self, log_weights: Matrix) -> Matrix:
+    def _weights(self, log_weights: Matrix) -> Matrix:
         raw = np.exp(log_weights - log_weights.max(axis=0))
         return np.asarray(raw / raw.sum(axis=0))
 
-    def _decide(self, state_: AligatorState) -> Vector:
+    def _decide(self, now: AligatorState) -> Vector:
         return np.array(
-            self.domain.project(
-                (self._shares(state_.log_weights) * self._means(state_)).sum(axis=0)
-            )
+            self.domain.project((self._weights(now.log_weights) * self._means(now)).sum(axis=0))
         )
 
-    def _advance(self, state_: AligatorState, loss: ObservedLoss) -> AligatorState:
-        targets = target_of(loss, self._decide(state_), self.domain)
-        losses = self.rate * (self._means(state_) - targets) ** 2
+    def _advance(self, now: AligatorState, loss: ObservedLoss) -> AligatorState:
+        targets = target_of(loss, self._decide(now), self.domain)
+        losses = self.rate * (self._means(now) - targets) ** 2
         least = losses.min(axis=0)
-        kept = (self._shares(state_.log_weights) * np.exp(least - losses)).sum(axis=0)
+        kept = (self._weights(now.log_weights) * np.exp(least - losses)).sum(axis=0)
         log_weights = (
-            state_.log_weights + least - losses - np.log(kept)
+            now.log_weights + least - losses - np.log(kept)
         )  # the sum of the weights stays
-        return self._begun(AligatorState(state_.rounds + 1, state_.totals + targets, log_weights))
+        return self._with_new_intervals(
+            AligatorState(now.rounds + 1, now.totals + targets, log_weights)
+        )
 
-    def _feasible(self, state_: AligatorState) -> Array:
-        return self._decide(state_)
+    def _feasible(self, now: AligatorState) -> Array:
+        return self._decide(now)

@@ -110,8 +110,6 @@ class ObservedLoss:
     """
 
     def __init__(self, loss: Loss) -> None:
-        if not callable(getattr(loss, "gradient", None)):
-            raise arguments.loss_type_error(loss)
         self._loss = loss
         self.longest = 0.0
         """Largest squared norm of the gradients of this round."""

@@ -34,8 +34,8 @@ sums by parts are those of a vector, the dual sum S:
     a_{t-1}) \|w_t\|^2 + P \max_t \|S_t\|, \qquad S_t = \sum_{s \le t} a_s (w_{s+1} - w_s) = a_t
     w_{t+1} - \sum_{s \le t} (a_s - a_{s-1}) w_s .
 
-Up to ``WIDEST`` coordinates S is kept whole, with the largest norm that it has had. Beyond, one
-more vector for each expert costs too much memory and time, and only a bound is kept,
+Up to ``MAX_DIM_OF_DUAL_SUM`` coordinates S is kept whole, with the largest norm that it has had.
+Beyond, one more vector for each expert costs too much memory and time, and only a bound is kept,
 :math:`\|S_t\| \le a_t \|w_{t+1}\| + \sum_s |a_s - a_{s-1}| \|w_s\|`: its last sum and the largest
 value that it has had. Or one charges the largest distances: a growing a costs :math:`D^2` times its
 growth and a moving u costs 2D times its move, :math:`\text{distance}(P) = \tfrac12 D^2 \Lambda + D
@@ -57,7 +57,7 @@ from swordplay.core.types import Array, Domain, Matrix, Vector
 from swordplay.parts.domains import Ball, Box, Simplex
 from swordplay.parts.experts import ExpertStep
 
-WIDEST = 8
+MAX_DIM_OF_DUAL_SUM = 8
 """Coordinates up to which S is kept: one more pass over N d numbers is slow where d is large."""
 BLOCK_NUMBERS = 1 << 21
 """Numbers in a block of axis directions, for domains of which only the support is known."""
@@ -67,7 +67,7 @@ OTHER_ROUNDINGS = 16
 """Roundings of a window's bound beside one a round: products and sums of its terms."""
 
 
-class Lengths(NamedTuple):
+class Displacement(NamedTuple):
     """Squared distances of base points from the centre before and after a round, shape ``(N,)``."""
 
     before: Vector
@@ -76,7 +76,7 @@ class Lengths(NamedTuple):
     """w_{t+1} - w_t, shape ``(N, d)``."""
 
     @classmethod
-    def of(cls, before: Matrix, after: Matrix) -> Lengths:
+    def of(cls, before: Matrix, after: Matrix) -> Displacement:
         """Return the lengths of base points less the centre, shape ``(N, d)`` each."""
         return cls(_squares(before), _squares(after), after - before)
 
@@ -137,9 +137,9 @@ def _axis_reaches(domain: Domain, support: Callable[[Array], Array]) -> Vector:
 class CertificateState(NamedTuple):
     """The sums of the certificate over the rounds so far, one of each for each expert."""
 
-    advantage: Vector
+    linear_regret: Vector
     """Sum of <g_t, x_t - x_{t,k}>, the linearised regret of the decisions, shape ``(N,)``."""
-    drift: Vector
+    step_cost: Vector
     """Sum of eta/2 norm(g - M)^2 - norm(x - xhat)^2 / (2 eta) - B, shape ``(N,)``."""
     inverse_step: Vector
     """1/eta of the last round, 0 before any, shape ``(N,)``."""
@@ -147,25 +147,29 @@ class CertificateState(NamedTuple):
     """Lambda: all increases of 1/eta, the first from 0, shape ``(N,)``."""
     inverse_largest: Vector
     """The largest 1/eta so far, shape ``(N,)``."""
-    swing: Vector
+    squared_norm_change: Vector
     """Sum of (1/eta_t - 1/eta_{t-1}) norm(w_t)^2 / 2, shape ``(N,)``."""
-    farthest: Vector
+    max_squared_norm: Vector
     """The largest norm(w)^2 so far, shape ``(N,)``."""
-    turning: Vector
+    weighted_norm_change: Vector
     """Sum of |1/eta_t - 1/eta_{t-1}| norm(w_t), where S is not kept, shape ``(N,)``."""
-    pull: Vector
-    """The largest norm(S_t) so far, or of its bound norm(w_{t+1}) / eta_t + turning, ``(N,)``."""
-    heading: Any = ()
+    max_dual_norm: Vector
+    """The largest norm(S_t) so far, or bound norm(w_{t+1}) / eta_t + ... on it, shape ``(N,)``."""
+    dual_sum: Any = ()
     """S, sum of (w_{t+1} - w_t) / eta_t, shape ``(N, d)``, where it is kept."""
 
     @classmethod
     def at_start(cls, experts: int, dim: int | None = None) -> CertificateState:
         """Return the sums before the first round, with S of ``dim`` coordinates if given."""
         sums = {name: np.zeros(experts) for name in SCALARS}
-        return cls(**sums, heading=() if dim is None else np.zeros((experts, dim)))
+        return cls(**sums, dual_sum=() if dim is None else np.zeros((experts, dim)))
 
     def with_round(
-        self, linear_regret: Vector, move: ExpertStep, lengths: Lengths, gap: Vector | float = 0.0
+        self,
+        linear_regret: Vector,
+        step: ExpertStep,
+        lengths: Displacement,
+        gap: Vector | float = 0.0,
     ) -> CertificateState:
         """Return the sums with one more round.
 
@@ -173,37 +177,37 @@ class CertificateState(NamedTuple):
         ----------
         linear_regret
             <g_t, x_t - x_{t,k}>, shape ``(N,)``.
-        move
+        step
             Step sizes and squared distances of the experts' steps.
         lengths
             Squared norms of w before and after the round.
         gap
             B, how far the loss lies above its tangent at each expert, shape ``(N,)``.
         """
-        inverse = 1.0 / move.step_sizes
-        met = (
-            move.squared_error > 0
-        )  # an infinite step has met no gradient: inf * 0 is nothing here
-        price = np.where(met, np.where(met, move.step_sizes, 0.0) * move.squared_error, 0.0) / 2
-        heading, turning = self.heading, self.turning
-        if len(heading):
-            change = move.change if len(move.change) else lengths.moved
-            heading = heading + inverse[:, None] * change
-            pulled = np.sqrt(_squares(heading))
+        inverse = 1.0 / step.step_sizes
+        increase = inverse - self.inverse_step
+        # An infinite step has met no gradient: inf * 0 is 0 here.
+        met = step.squared_error > 0
+        price = np.where(met, np.where(met, step.step_sizes, 0.0) * step.squared_error, 0.0) / 2
+        dual_sum, norm_change = self.dual_sum, self.weighted_norm_change
+        if len(dual_sum):
+            change = step.change if len(step.change) else lengths.moved
+            dual_sum = dual_sum + inverse[:, None] * change
+            dual_norm = np.sqrt(_squares(dual_sum))
         else:
-            turning = self.turning + np.abs(inverse - self.inverse_step) * np.sqrt(lengths.before)
-            pulled = inverse * np.sqrt(lengths.after) + turning
+            norm_change = norm_change + np.abs(increase) * np.sqrt(lengths.before)
+            dual_norm = inverse * np.sqrt(lengths.after) + norm_change
         return CertificateState(
-            advantage=self.advantage + linear_regret,
-            drift=self.drift + price - inverse * move.squared_lookahead / 2 - gap,
+            linear_regret=self.linear_regret + linear_regret,
+            step_cost=self.step_cost + price - inverse * step.squared_lookahead / 2 - gap,
             inverse_step=inverse,
-            inverse_growth=self.inverse_growth + np.maximum(inverse - self.inverse_step, 0.0),
+            inverse_growth=self.inverse_growth + np.maximum(increase, 0.0),
             inverse_largest=np.maximum(self.inverse_largest, inverse),
-            swing=self.swing + (inverse - self.inverse_step) * lengths.before / 2,
-            farthest=np.maximum(self.farthest, lengths.after),
-            turning=turning,
-            pull=np.maximum(self.pull, pulled),
-            heading=heading,
+            squared_norm_change=self.squared_norm_change + increase * lengths.before / 2,
+            max_squared_norm=np.maximum(self.max_squared_norm, lengths.after),
+            weighted_norm_change=norm_change,
+            max_dual_norm=np.maximum(self.max_dual_norm, dual_norm),
+            dual_sum=dual_sum,
         )
 
     def copied(self, parents: Any) -> CertificateState:
@@ -227,16 +231,20 @@ class CertificateState(NamedTuple):
             Which experts keep one step size, shape ``(N,)`` or one value for all. The sums cannot
             tell: those of steps that only shrink look the same.
         """
-        a, far = self.inverse_step, np.sqrt(self.farthest)
-        if len(self.heading):
-            left = geometry.support(self.heading) - a * _squares(base) / 2
+        a, far = self.inverse_step, np.sqrt(self.max_squared_norm)
+        if len(self.dual_sum):
+            left = geometry.support(self.dual_sum) - a * _squares(base) / 2
         else:
             left = geometry.support(a[:, None] * base) - a * _squares(base) / 2
-            left = left + geometry.reach * np.where(constant_steps, 0.0, self.turning)
-        by_parts = left + self.swing + path_length * np.where(constant_steps, a * far, self.pull)
+            left = left + geometry.reach * np.where(constant_steps, 0.0, self.weighted_norm_change)
+        by_parts = (
+            left
+            + self.squared_norm_change
+            + path_length * np.where(constant_steps, a * far, self.max_dual_norm)
+        )
         charged = _charged(geometry, self.inverse_growth, self.inverse_largest, path_length)
         distance = np.where(constant_steps, by_parts, np.minimum(by_parts, charged))
-        return float((self.advantage + self.drift + distance).min())
+        return float((self.linear_regret + self.step_cost + distance).min())
 
     def window_bound(
         self,
@@ -267,29 +275,35 @@ class CertificateState(NamedTuple):
             Number of rounds after the moment.
         """
         then, start = since.sums.copied(ancestors), since.base[ancestors]
-        a, b, far = self.inverse_step, then.inverse_step, np.sqrt(self.farthest)
+        a, b, far = self.inverse_step, then.inverse_step, np.sqrt(self.max_squared_norm)
         squares, start_squares = _squares(base), _squares(start)
         length = np.sqrt(start_squares)
-        if len(self.heading):
-            norms = np.sqrt(_squares(self.heading)), np.sqrt(_squares(then.heading))
-            moved = geometry.support(self.heading - then.heading)
+        if len(self.dual_sum):
+            norms = np.sqrt(_squares(self.dual_sum)), np.sqrt(_squares(then.dual_sum))
+            moved = geometry.support(self.dual_sum - then.dual_sum)
             # No S is farther from the window's first one than both are from 0.
-            pull = self.pull + norms[1]
+            max_dual_norm = self.max_dual_norm + norms[1]
             size = geometry.reach * (norms[0] + norms[1])
         else:
-            turned = np.where(constant_steps, 0.0, self.turning - then.turning)
+            turned = np.where(
+                constant_steps, 0.0, self.weighted_norm_change - then.weighted_norm_change
+            )
             moved = geometry.support(a[:, None] * base - b[:, None] * start)
             moved = moved + geometry.reach * turned
-            pull = self.pull - then.turning + b * length
-            turnings = np.where(constant_steps, 0.0, self.turning + then.turning)
+            max_dual_norm = self.max_dual_norm - then.weighted_norm_change + b * length
+            turnings = np.where(
+                constant_steps, 0.0, self.weighted_norm_change + then.weighted_norm_change
+            )
             size = geometry.reach * (turnings + a * np.sqrt(squares) + b * length)
         moved = moved + (b * length**2 - a * squares) / 2
-        swung = self.swing - then.swing
-        pulled = np.where(constant_steps, a * np.minimum(geometry.diameter, far + length), pull)
+        swung = self.squared_norm_change - then.squared_norm_change
+        pulled = np.where(
+            constant_steps, a * np.minimum(geometry.diameter, far + length), max_dual_norm
+        )
         by_parts = moved + swung + path_length * pulled
         size = size + (b * start_squares + a * squares) / 2
-        size = size + np.abs(self.swing) + np.abs(then.swing)
-        size = size + path_length * (self.pull + then.turning + b * length)
+        size = size + np.abs(self.squared_norm_change) + np.abs(then.squared_norm_change)
+        size = size + path_length * (self.max_dual_norm + then.weighted_norm_change + b * length)
 
         growth = b + self.inverse_growth - then.inverse_growth
         charged = _charged(geometry, growth, self.inverse_largest, path_length)
@@ -299,9 +313,9 @@ class CertificateState(NamedTuple):
         unit = ROUNDING * (rounds + OTHER_ROUNDINGS)
         by_parts, charged = by_parts + unit * size, charged + unit * charged_size
         distance = np.where(constant_steps, by_parts, np.minimum(by_parts, charged))
-        owed = self.advantage - then.advantage + self.drift - then.drift
-        owed_size = np.abs(self.advantage) + np.abs(then.advantage)
-        owed_size = owed_size + np.abs(self.drift) + np.abs(then.drift)
+        owed = self.linear_regret - then.linear_regret + self.step_cost - then.step_cost
+        owed_size = np.abs(self.linear_regret) + np.abs(then.linear_regret)
+        owed_size = owed_size + np.abs(self.step_cost) + np.abs(then.step_cost)
         return float((owed + unit * owed_size + distance).min())
 
 

@@ -310,7 +310,7 @@ class CertifiedLearner(StatefulLearner[C]):
             since.rounds > self.rounds
             or then > now
             or since.base.shape[1:] != base.shape[1:]
-            or np.shape(since.sums.heading)[1:] != np.shape(sums.heading)[1:]
+            or np.shape(since.sums.dual_sum)[1:] != np.shape(sums.dual_sum)[1:]
         ):
             raise ValueError(
                 f"since must be a moment of this learner's past, got one after {since.rounds} "

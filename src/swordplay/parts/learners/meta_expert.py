@@ -19,7 +19,7 @@ from swordplay.parts.experts import (
 )
 from swordplay.parts.experts.expert import squared_norms
 from swordplay.parts.learners.assumptions import ObservedLoss, linearisation_gap
-from swordplay.parts.learners.certificate import CertificateState, Lengths
+from swordplay.parts.learners.certificate import CertificateState, Displacement
 from swordplay.parts.learners.learner import SLACK, CertifiedLearner, frozen, require_measurable
 from swordplay.parts.learners.sanity import require_level
 from swordplay.parts.metas import (
@@ -75,11 +75,11 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
     Zhao et al. (2020), Algorithms 1 to 4.
     """
 
-    shared: ClassVar[bool] = False
+    shared_gradient: ClassVar[bool] = False
     """Whether all experts descend along the gradient at the decision."""
     grows: ClassVar[bool] = False
     """Whether the pool is enlarged as rounds go by."""
-    capped: ClassVar[bool] = False
+    uses_domain_scale: ClassVar[bool] = False
     """Whether the step of the first expert of each kind is capped by the losses' smoothness, and
     the steps of the others follow the width of the domain that it uses.
     """
@@ -109,12 +109,16 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
 
         # Algorithms 2 and 4: each expert descends along the gradient at its own point, or at x_t.
         scale = self._measured_scale(now, loss, gradient)
-        field = _constant_field(gradient) if self.shared else loss.gradient
+        field = _constant_field(gradient) if self.shared_gradient else loss.gradient
         experts, moves = _descend(
             self._step_rule(now.domain_scale, scale, now.rounds), now.experts, field
         )
         require_measurable(experts, loss)
-        gap = 0.0 if self.shared else linearisation_gap(loss, decision, points, linear_regret)
+        gap = (
+            0.0
+            if self.shared_gradient
+            else linearisation_gap(loss, decision, points, linear_regret)
+        )
 
         # Algorithms 1 and 3: the meta learns from l_{t,i} and from the error of M_t ...
         error = gradient - now.optimism.expected_gradient
@@ -193,15 +197,15 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
             hedge.rate,
             hedge.constants,
             self._optimism,
-            self.shared,
+            self.shared_gradient,
             grows=self.grows,
-            uses_domain_scale=self.capped,
-            keeps_dual_sum=self.headed,
+            uses_domain_scale=self.uses_domain_scale,
+            keeps_dual_sum=self.keeps_dual_sum,
             movement_charge=self._movement_charge,
         )
 
     @property
-    def headed(self) -> bool:
+    def keeps_dual_sum(self) -> bool:
         """Whether the certificate keeps S of every expert, which constant steps do not need."""
         return False
 
@@ -223,7 +227,7 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
     @property
     def advantages(self) -> Vector:
         """Linearised regret to each expert so far, sum of <g_t, x_t - x_{t,i}>, shape ``(N,)``."""
-        return frozen(self._state.certificate.advantage)
+        return frozen(self._state.certificate.linear_regret)
 
     @property
     def effective_step_size(self) -> float:
@@ -249,20 +253,20 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
             hedge=self._hedge.start(self._prior),
             optimism=self._optimism.start(self.domain.dim),
             certificate=CertificateState.at_start(
-                len(self._prior), self.domain.dim if self.headed else None
+                len(self._prior), self.domain.dim if self.keeps_dual_sum else None
             ),
         )
 
     def _decide(self, now: MetaExpertState) -> Vector:
         return np.asarray(now.hedge.weights @ stacked(now.experts))
 
-    def _lengths(self, before: Sequence[ExpertState], after: Sequence[ExpertState]) -> Lengths:
+    def _lengths(self, before: Sequence[ExpertState], after: Sequence[ExpertState]) -> Displacement:
         """Return the squared distances of the base points from the centre, before and after."""
         then, now = (
             np.concatenate([base_offset(kind, self.domain) for kind in kinds])
             for kinds in (before, after)
         )
-        return Lengths.of(then, now)
+        return Displacement.of(then, now)
 
     def _concatenated_steps(self, now: MetaExpertState) -> Vector:
         kinds = self._step_rule(now.domain_scale, now.domain_scale, now.rounds)

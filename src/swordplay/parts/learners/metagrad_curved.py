@@ -17,21 +17,21 @@ from swordplay.parts.experts import NewtonExperts
 from swordplay.parts.learners.assumptions import ObservedLoss, Told
 from swordplay.parts.learners.learner import SLACK, UncertifiedLearner, frozen
 from swordplay.parts.learners.meta_expert import MetaExpertLearner
-from swordplay.parts.learners.one_projection_pbgd import bent
+from swordplay.parts.learners.one_projection_pbgd import surrogate_gradient
 from swordplay.parts.learners.sword import FLOOR
 from swordplay.parts.metas import LearnedOptimism, Meta, OptimisticHedge, telescoping, uniform
 from swordplay.parts.metas.meta import meta_or_default, normalized_weights
 
-HALVINGS = 60
-"""Of the interval in which the multiplier of a projection lies: down to rounding."""
+BISECTIONS = 60
+"""Bisections of the interval of a projection's multiplier, which end at rounding error."""
 
 
 class MetaGradState(NamedTuple):
-    """What the next round needs."""
+    """The experts of MetaGrad, the curvature of its losses and the weights."""
 
     rounds: int
     points: Matrix
-    """w_i: where each rate's expert stands in the ball, shape ``(N, d)``."""
+    """w_i, the point of each learning rate's expert in the ball, shape ``(N, d)``."""
     curvature: Array
     """Sum of g g', shape ``(d, d)``, or of its diagonal, shape ``(d,)``."""
     log_weights: Vector
@@ -40,7 +40,7 @@ class MetaGradState(NamedTuple):
 
 @final
 class MetaGrad(UncertifiedLearner):
-    r"""A grid of rates, an online Newton step for each, and their tilted average.
+    r"""Online Newton steps at a grid of learning rates, and their tilted average.
 
     .. math:: y_t = \frac{\sum_i \pi_{t,i} \eta_i w_{t,i}}{\sum_i \pi_{t,i} \eta_i}, \qquad \eta_i =
         \frac{2^{-i}}{5 D G}, \qquad \ell_i(w) = -\eta_i \langle y_t - w, g_t \rangle + \eta_i^2
@@ -59,7 +59,7 @@ class MetaGrad(UncertifiedLearner):
     horizon
         T: the grid has :math:`1 + \lceil \tfrac12 \log_2 T \rceil` rates.
     gradient_bound
-        G, no gradient on the domain is longer.
+        G, largest norm of a gradient on the domain.
     diagonal
         Keep the diagonal of the curvature only: d numbers instead of d^2, and the squares of the
         coordinates in V.
@@ -90,12 +90,12 @@ class MetaGrad(UncertifiedLearner):
         self.told = Told(int(horizon), float(gradient_bound))
 
     def settings(self) -> Mapping[str, Any]:
-        """What the learner was made with."""
+        """Return what a saved state and the learner that loads it must have in common."""
         return {**super().settings(), "rates": self.rates, "diagonal": self.diagonal}
 
     @property
     def weights(self) -> Vector:
-        """Of the experts in the coming round's decision, shape ``(N,)``."""
+        """Weights of the experts in the coming decision, shape ``(N,)``."""
         return frozen(self._weigh(self._state))
 
     @property
@@ -109,27 +109,28 @@ class MetaGrad(UncertifiedLearner):
         curvature = np.zeros(d) if self.diagonal else np.zeros((d, d))
         return MetaGradState(0, np.tile(self.domain.center, (N, 1)), curvature, prior - prior.max())
 
-    def _advance(self, state_: MetaGradState, loss: ObservedLoss) -> MetaGradState:
-        mean = self._weigh(state_) @ state_.points  # y_t
+    def _advance(self, now: MetaGradState, loss: ObservedLoss) -> MetaGradState:
+        mean = self._weigh(now) @ now.points  # y_t
         decision = self.domain.project(mean)
-        g = bent(loss.gradient(decision), mean - decision, self.domain)
+        g = surrogate_gradient(loss.gradient(decision), mean - decision, self.domain)
         eta = self.rates[:, None]
-        ahead = state_.points - mean  # w_i - y_t
+        ahead = now.points - mean  # w_i - y_t
         if self.diagonal:
-            curvature = state_.curvature + g * g
+            curvature = now.curvature + g * g
             bowl, slope = (ahead * g) ** 2, eta * g * (1 + 2 * eta * g * ahead)
         else:
-            curvature = state_.curvature + np.outer(g, g)
+            curvature = now.curvature + np.outer(g, g)
             along = ahead @ g
             bowl, slope = along[:, None] ** 2, eta * g * (1 + 2 * eta * along[:, None])
         surrogates = self.rates * (ahead @ g) + self.rates**2 * bowl.sum(axis=1)
-        log_weights = state_.log_weights - surrogates / (self.domain.dim if self.diagonal else 1)
-        points = self._newton(state_.points, slope, curvature)
-        return MetaGradState(state_.rounds + 1, points, curvature, log_weights - log_weights.max())
+        log_weights = now.log_weights - surrogates / (self.domain.dim if self.diagonal else 1)
+        points = self._newton(now.points, slope, curvature)
+        return MetaGradState(now.rounds + 1, points, curvature, log_weights - log_weights.max())
 
     def _newton(self, points: Matrix, slopes: Matrix, curvature: Array) -> Matrix:
-        """w - P^-1 slope, nearest in the norm of P = 1/D^2 + 2 eta^2 curvature to a point of the
-        ball; row by row.
+        """Return the point of the ball nearest to w - P^-1 slope in the norm of P, row by row.
+
+        P = 1/D^2 + 2 eta^2 curvature.
         """
         spectrum, basis = (curvature, None) if self.diagonal else np.linalg.eigh(curvature)
         P = 1 / self._ball.diameter**2 + 2 * self.rates[:, None] ** 2 * np.maximum(spectrum, 0.0)
@@ -141,15 +142,15 @@ class MetaGrad(UncertifiedLearner):
             self._ball.project(self._ball.center + (inside if basis is None else inside @ basis.T))
         )
 
-    def _weigh(self, state_: MetaGradState) -> Vector:
-        scores = state_.log_weights + np.log(self.rates)
+    def _weigh(self, now: MetaGradState) -> Vector:
+        scores = now.log_weights + np.log(self.rates)
         return normalized_weights(scores, scores)
 
-    def _decide(self, state_: MetaGradState) -> Vector:
-        return np.array(self.domain.project(self._weigh(state_) @ state_.points))
+    def _decide(self, now: MetaGradState) -> Vector:
+        return np.array(self.domain.project(self._weigh(now) @ now.points))
 
-    def _feasible(self, state_: MetaGradState) -> Array:
-        return self.domain.project(state_.points)  # the experts live in the ball: see _require_sane
+    def _feasible(self, now: MetaGradState) -> Array:
+        return self.domain.project(now.points)  # points in the ball are checked in _require_sane
 
     def _require_sane(self, new: MetaGradState) -> None:
         super()._require_sane(new)
@@ -166,15 +167,16 @@ class MetaGrad(UncertifiedLearner):
 
 
 def _nearest(offsets: Matrix, precision: Matrix, radius: float) -> Matrix:
-    """argmin of (z - w)' P (z - w) over norm(z) <= radius, for each row w and diagonal P: z = P
-    w/(P + m), m >= 0.
+    """Return the minimiser of (z - w)' P (z - w) over norm(z) <= radius, for each row w.
+
+    P is diagonal, so that z = P w / (P + m) with a multiplier m >= 0.
     """
     outside = np.linalg.norm(offsets, axis=1) > radius
     if not outside.any():
         return offsets
     w, P = offsets[outside], precision[outside]
     low, high = np.zeros(len(w)), P.max(axis=1) * np.linalg.norm(w, axis=1) / radius
-    for _ in range(HALVINGS):
+    for _ in range(BISECTIONS):
         middle = (low + high) / 2
         too_long = np.linalg.norm(P * w / (P + middle[:, None]), axis=1) > radius
         low, high = np.where(too_long, middle, low), np.where(too_long, high, middle)
@@ -190,9 +192,9 @@ def metagrad_rates(diameter: float, gradient_bound: float, horizon: int) -> Vect
 
 
 SHORTEST, LONGEST = 3, 13
-"""Memories of 2^3 to 2^13 rounds."""
+"""Binary logarithms of the shortest and the longest memory, in rounds."""
 RIDGE = 0.125
-"""Of the experts: no step is longer than eight diameters before it is projected."""
+"""Ridge of the Newton steps: no step is longer than 8 diameters before its projection."""
 
 
 @final
@@ -200,21 +202,20 @@ class Curved(MetaExpertLearner):
     r"""Newton steps with forgetting, at many discounts at once, weighed by the Hedge of
     :class:`Sword`.
 
-    On losses that are long and narrow valleys (columns that are correlated, or on different scales)
-    a gradient descent crawls, and a Newton step does not. How much of the past to forget is
-    learned: discounts :math:`1 - 2^{-3}` to :math:`1 - 2^{-13}`, without those that remember less
-    than two rounds for each coordinate.
+    Gradient descent is slow on ill-conditioned losses, whose columns are correlated or on different
+    scales; Newton steps are not. The discounts are :math:`1 - 2^{-3}` to :math:`1 - 2^{-13}`,
+    without those that remember fewer than two rounds for each coordinate.
 
     No decision changes when all losses are multiplied by one number. :meth:`certificate` is its
-    guarantee, as for all learners here.
+    guarantee.
 
     Parameters
     ----------
     domain
         Where decisions live.
     meta
-        What weighs the experts, such as ``sp.metas.Squint()``; an optimistic Hedge that all but
-        follows the leader unless given.
+        The meta, such as ``sp.metas.Squint()``; an optimistic Hedge with a
+        large learning rate unless given.
 
     References
     ----------
@@ -225,7 +226,7 @@ class Curved(MetaExpertLearner):
     --------
     >>> from swordplay import Ball, SquaredLoss
     >>> learner = Curved(Ball(dim=2))
-    >>> for t in range(200):  # a valley that is 10^4 times as long as wide
+    >>> for t in range(200):  # a loss of condition number 10^4
     ...     learner.observe(SquaredLoss([1.0, 0.01 * (-1) ** t], target=0.5 + 0.005 * (-1) ** t))
     >>> learner.decision.round(1)
     array([0.5, 0.5])
@@ -249,9 +250,7 @@ class Curved(MetaExpertLearner):
 
 
 def curved_discounts(dim: int) -> Vector:
-    """1 - 2^-k for k from 3 to 13 and 2^k >= 2 dim.
-
-    In more than 4096 dimensions the longest memory alone.
+    """Return 1 - 2^-k for k from 3 to 13 and 2^k >= 2 dim; k = 13 alone in more dimensions.
 
     >>> curved_discounts(20)[:2].tolist()
     [0.984375, 0.9921875]

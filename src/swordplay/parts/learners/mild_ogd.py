@@ -1,4 +1,4 @@
-"""Losses that come late: Ader that learns in the order of arrival."""
+"""MildOGD: Ader for losses that arrive after a delay, learned in the order of arrival."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from swordplay.parts.metas import HedgeState, OptimisticHedge, telescoping
 
 
 class LateState(NamedTuple):
-    """What Ader needs, and what was decided in the K rounds whose losses are still to come."""
+    """The state of Ader, and the decisions of the K rounds whose losses are outstanding."""
 
     rounds: int
-    """Rounds decided, whether their losses came or not."""
+    """Number of decisions, with and without a loss so far."""
     experts: ExpertState
     hedge: HedgeState
     late: Vector
-    """Numbers of the rounds whose losses are still to come, ascending, shape ``(K,)``."""
+    """Numbers of the rounds whose losses are outstanding, ascending, shape ``(K,)``."""
     decisions: Matrix
-    """What was decided in them, shape ``(K, d)``."""
+    """x_s of these rounds, shape ``(K, d)``."""
     points: Array
-    """Where the experts stood in them, shape ``(K, N, d)``."""
+    """x_{s,i} of these rounds, shape ``(K, N, d)``."""
 
 
 @final
@@ -39,7 +39,7 @@ class MildOGD(UncertifiedLearner):
     r"""Ader for losses that arrive late and in any order.
 
     When the loss of round s arrives, its gradient :math:`g_s` at :math:`x_s` moves every expert
-    from where it stands by then, and the meta is told :math:`\langle g_s, x_{s,i} \rangle`. Without
+    from its present point, and the meta learns :math:`\langle g_s, x_{s,i} \rangle`. Without
     delays this is Ader. Regret of order :math:`\sqrt{(1 + d) T (1 + P_T)}` for a mean delay d and
     losses in order.
 
@@ -53,9 +53,9 @@ class MildOGD(UncertifiedLearner):
     horizon
         T, how many rounds will be played.
     gradient_bound
-        G, no gradient on the domain is longer.
+        G, largest norm of a gradient on the domain.
     delay
-        Mean number of rounds that a loss is late by. Steps and rate are those of Ader for :math:`T
+        Mean delay of a loss in rounds. Steps and rate are those of Ader for :math:`T
         (1 + 2 d)` rounds: a delayed step costs :math:`\eta G^2 (1/2 + \text{delay})` in place of
         :math:`\eta G^2/2`.
 
@@ -108,36 +108,37 @@ class MildOGD(UncertifiedLearner):
 
     @property
     def outstanding(self) -> list[int]:
-        """Numbers of the rounds whose losses are still to come."""
+        """Numbers of the rounds whose losses are outstanding."""
         return [int(number) for number in self._state.late]
 
     def settings(self) -> Mapping[str, Any]:
-        """What the learner was made with."""
+        """Return what a saved state and the learner that loads it must have in common."""
         return {**super().settings(), "step_sizes": self.step_sizes, "meta": self._hedge}
 
     def wait(self) -> int:
-        """Leave a round without its loss.
+        """Take the decision of a round whose loss will arrive later.
 
-        The answer is the number to call it by when the loss arrives.
+        Returns
+        -------
+        int
+            The number of the round, for :meth:`arrive`.
         """
-        state_ = self._state
-        self._replace_state(self._waiting(state_), self._seen)
-        return int(state_.rounds)
+        now = self._state
+        self._replace_state(self._with_outstanding(now), self._seen)
+        return int(now.rounds)
 
     def arrive(self, number: int, loss: Loss) -> None:
-        """Learn from the loss of an earlier round: the whole of it happens or, on an error,
-        nothing does.
-        """
-        state_ = self._state
-        place = np.flatnonzero(state_.late == number)
+        """Learn from the loss of an earlier round; on an error nothing changes."""
+        now = self._state
+        place = np.flatnonzero(now.late == number)
         if not place.size:
             raise ValueError(
                 "number must be that of a round whose loss is still to come, got "
                 f"{arguments.short_repr(number)}."
             )
         observed = ObservedLoss(loss)
-        new = self._arrived(state_, int(place[0]), observed)
-        extremes = observed.extremes(state_.decisions[place[0]])
+        new = self._with_arrived(now, int(place[0]), observed)
+        extremes = observed.extremes(now.decisions[place[0]])
         self._replace_state(new, self._seen.merged(extremes))
 
     def _start(self) -> LateState:
@@ -159,41 +160,39 @@ class MildOGD(UncertifiedLearner):
             late=np.zeros(late), decisions=np.zeros((late, d)), points=np.zeros((late, N, d))
         )
 
-    def _advance(self, state_: LateState, loss: ObservedLoss) -> LateState:
-        return self._arrived(self._waiting(state_), len(state_.late), loss)
+    def _advance(self, now: LateState, loss: ObservedLoss) -> LateState:
+        return self._with_arrived(self._with_outstanding(now), len(now.late), loss)
 
-    def _decide(self, state_: LateState) -> Vector:
-        return np.asarray(state_.hedge.weights @ state_.experts.points)
+    def _decide(self, now: LateState) -> Vector:
+        return np.asarray(now.hedge.weights @ now.experts.points)
 
-    def _waiting(self, state_: LateState) -> LateState:
-        return state_._replace(
-            rounds=state_.rounds + 1,
-            late=np.append(state_.late, state_.rounds),
-            decisions=np.vstack([state_.decisions, self._decide(state_)]),
-            points=np.concatenate([state_.points, state_.experts.points[None]]),
+    def _with_outstanding(self, now: LateState) -> LateState:
+        return now._replace(
+            rounds=now.rounds + 1,
+            late=np.append(now.late, now.rounds),
+            decisions=np.vstack([now.decisions, self._decide(now)]),
+            points=np.concatenate([now.points, now.experts.points[None]]),
         )
 
-    def _arrived(self, state_: LateState, place: int, loss: ObservedLoss) -> LateState:
-        observed = loss.gradient(state_.decisions[place])  # g_s
+    def _with_arrived(self, now: LateState, place: int, loss: ObservedLoss) -> LateState:
+        observed = loss.gradient(now.decisions[place])  # g_s
         moved, _ = self._experts.step(
-            state_.experts, lambda points: np.broadcast_to(observed, points.shape)
+            now.experts, lambda points: np.broadcast_to(observed, points.shape)
         )
-        losses = state_.points[place] @ observed
-        hedge = self._hedge.weigh(
-            self._hedge.learn(state_.hedge, losses, 0.0), np.zeros_like(losses)
-        )
-        rest = np.arange(len(state_.late)) != place
-        late, decisions, points = state_.late[rest], state_.decisions[rest], state_.points[rest]
-        return LateState(state_.rounds, moved, hedge, late, decisions, points)
+        losses = now.points[place] @ observed
+        hedge = self._hedge.weigh(self._hedge.learn(now.hedge, losses, 0.0), np.zeros_like(losses))
+        rest = np.arange(len(now.late)) != place
+        late, decisions, points = now.late[rest], now.decisions[rest], now.points[rest]
+        return LateState(now.rounds, moved, hedge, late, decisions, points)
 
-    def _feasible(self, state_: LateState) -> Array:
+    def _feasible(self, now: LateState) -> Array:
         d = self.domain.dim
         return np.vstack(
             [
-                state_.experts.points,
-                state_.experts.base,
-                state_.decisions,
-                state_.points.reshape(-1, d),
+                now.experts.points,
+                now.experts.base,
+                now.decisions,
+                now.points.reshape(-1, d),
             ]
         )
 

@@ -21,7 +21,7 @@ from swordplay.parts.experts import (
     has_constant_steps,
 )
 from swordplay.parts.learners.assumptions import ObservedLoss
-from swordplay.parts.learners.certificate import CertificateState, Lengths
+from swordplay.parts.learners.certificate import CertificateState, Displacement
 from swordplay.parts.learners.learner import CertifiedLearner, frozen, require_measurable
 from swordplay.parts.metas import Composition, NullOptimism, uniform
 from swordplay.parts.rates import Fixed
@@ -53,7 +53,7 @@ class SingleExpert(CertifiedLearner[SingleState]):
     def _advance(self, now: SingleState, loss: ObservedLoss) -> SingleState:
         expert, step = self._expert.step(now.experts[0], loss.gradient)
         require_measurable([expert], loss)
-        lengths = Lengths.of(
+        lengths = Displacement.of(
             base_offset(now.experts[0], self.domain), base_offset(expert, self.domain)
         )
         sums = now.certificate.with_round(np.zeros(1), step, lengths)

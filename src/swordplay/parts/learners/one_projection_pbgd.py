@@ -20,22 +20,22 @@ from swordplay.parts.learners.certificate import Moment
 from swordplay.parts.learners.learner import REMEDY, StatefulLearner
 from swordplay.parts.losses import FunctionLoss
 
-AROUND = "around"
-"""How the names of the settings begin that the learner inside does not have."""
+WRAPPER = "wrapper"
+"""Prefix of the settings that the inner learner does not have."""
 
 
-class Wrapper(ABC):
-    """A learner around another one, whose state is all that it keeps.
+class SurrogateLearner(ABC):
+    """A learner that plays a surrogate game with an inner learner, whose state is its own.
 
-    A subclass says how a decision follows from that of the learner inside, and which gradient to
-    tell it after a round.
+    A subclass gives the decision that follows from the inner learner's, and the gradient of the
+    surrogate loss of a round.
     """
 
     def __init__(self, domain: Domain, inner: StatefulLearner[Any]) -> None:
         self.domain = domain
-        """X, where the decisions live."""
+        """X, the set of decisions."""
         self.inner = inner
-        """Who plays the changed game."""
+        """The learner that plays the surrogate losses."""
         self._decision: Vector | None = None
 
     def __repr__(self) -> str:
@@ -51,26 +51,24 @@ class Wrapper(ABC):
 
     @property
     def rounds(self) -> int:
-        """How many losses were observed."""
+        """Number of observed losses."""
         return self.inner.rounds
 
     @property
     def assumptions(self) -> Assumptions:
-        """What the learner inside was told about the gradients that it is handed, beside what
-        was seen of them.
-        """
+        """The constants of the inner learner beside the extremes of the surrogate losses."""
         return self.inner.assumptions
 
     def observe(self, loss: Loss) -> None:
         """Learn from a loss: the whole round happens or, on an error, nothing does."""
-        gradient = self._gradient(loss)
+        gradient = self._surrogate_gradient(ObservedLoss(loss))
         self.inner.observe(
             FunctionLoss(lambda y: y @ gradient, lambda y: np.broadcast_to(gradient, y.shape), 0.0)
         )
         self._decision = None
 
     def settings(self) -> Mapping[str, Any]:
-        """What the learner was made with, beside what the learner inside was made with."""
+        """Return what a saved state and this learner must have in common, beside the inner one."""
         center, diameter = self.domain.center, self.domain.diameter
         return {
             "learner": type(self).__qualname__,
@@ -80,13 +78,11 @@ class Wrapper(ABC):
         }
 
     def state(self) -> State:
-        """All that the next round needs and all that the learner was made with, as named arrays
-        and numbers.
-        """
-        return self.inner.state() | settings_entries(made_with({AROUND: self.settings()}))
+        """Return all that the next round needs, and the settings, as named arrays and numbers."""
+        return self.inner.state() | settings_entries(made_with({WRAPPER: self.settings()}))
 
     def load_state(self, state_: Mapping[str, Any]) -> None:
-        """Go on from a saved state, bit by bit as the learner that saved it.
+        """Go on from a saved state; later rounds are bit for bit those of the saving learner.
 
         Raises
         ------
@@ -98,39 +94,39 @@ class Wrapper(ABC):
                 f"state must be the dictionary that state() returned, got {type(state_).__name__}."
             )
         saved, settings = split_settings(state_)
-        here = _inside(made_with({AROUND: self.settings()}))
-        if differ := compare_settings(_inside(settings), here):
+        here = _own_settings(made_with({WRAPPER: self.settings()}))
+        if differ := compare_settings(_own_settings(settings), here):
             raise ValueError(f"state was saved with other settings: {differ}. {REMEDY}")
         inner = {
-            path: value for path, value in settings.items() if not path.startswith(f"{AROUND}.")
+            path: value for path, value in settings.items() if not path.startswith(f"{WRAPPER}.")
         }
         self.inner.load_state(saved | settings_entries(inner))
         self._decision = None
 
     @abstractmethod
     def _decide(self) -> Vector:
-        """The decision that the learner inside leads to; a new array."""
+        """Return the decision that follows from the inner learner's, a new array."""
 
     @abstractmethod
-    def _gradient(self, loss: Loss) -> Vector:
-        """What the learner inside is told of a loss: a gradient, shape ``(d,)``."""
+    def _surrogate_gradient(self, loss: ObservedLoss) -> Vector:
+        """Return the gradient of the surrogate loss of a round, shape ``(d,)``."""
 
 
-def _inside(flat: Mapping[str, Any]) -> State:
-    """The settings that begin with ``AROUND``, without it.
+def _own_settings(flat: Mapping[str, Any]) -> State:
+    """Return the settings of the outer learner without their prefix.
 
-    A state that has none was saved by another learner.
+    Those of a state that another learner saved have no prefix: then the learner is not set.
     """
     own = {
-        path.removeprefix(f"{AROUND}."): value
+        path.removeprefix(f"{WRAPPER}."): value
         for path, value in flat.items()
-        if path.startswith(f"{AROUND}.")
+        if path.startswith(f"{WRAPPER}.")
     }
     return {"learner": "not set", **own}
 
 
-def stateful(value: Any) -> StatefulLearner[Any]:
-    """A learner of this package, which says its settings."""
+def _checked_learner(value: Any) -> StatefulLearner[Any]:
+    """Check that a value is a learner of this package, whose settings can be compared."""
     if not isinstance(value, StatefulLearner):
         raise TypeError(
             f"make must make a learner such as sp.Ader, got {arguments.short_repr(value)} "
@@ -140,14 +136,14 @@ def stateful(value: Any) -> StatefulLearner[Any]:
 
 
 @final
-class OneProjection(Wrapper):
-    r"""A learner of a ball Y around the domain X, whose decisions are projected and whose gradients
-    are bent accordingly.
+class OneProjection(SurrogateLearner):
+    r"""Any learner on any domain with one projection a round: its experts live in a ball around it.
 
     .. math:: x_t = \Pi_X[y_t], \qquad \tilde g_t = g_t - [\langle g_t, v_t \rangle < 0] \langle
         g_t, v_t \rangle v_t, \qquad v_t = \frac{y_t - x_t}{\|y_t - x_t\|}
 
-    The learner inside plays the losses :math:`\langle \tilde g_t, y \rangle`, and
+    The inner learner plays the losses :math:`\langle \tilde g_t, y \rangle` on a ball Y that holds
+    the domain X, and
     :math:`\langle g_t, x_t - u \rangle \le \langle \tilde g_t, y_t - u \rangle` for every u of X,
     with :math:`\|\tilde g_t\| \le \|g_t\|`: its bound for the ball and its certificate hold here.
     One gradient and one projection on X a round, however many experts; the others are projections
@@ -180,35 +176,37 @@ class OneProjection(Wrapper):
                 "make must be a function such as lambda ball: sp.Ader(ball, ...), got "
                 f"{arguments.short_repr(make)}."
             )
-        super().__init__(arguments.domain(domain), stateful(make(enclosing_ball(domain))))
+        super().__init__(arguments.domain(domain), _checked_learner(make(enclosing_ball(domain))))
 
     def certificate(self, path_length: float, since: Moment | None = None) -> float:
-        """An upper bound on the regret against every comparator sequence in X of at most this path
-        length.
+        """Return an upper bound on the regret against every comparator sequence of a path length.
 
-        ``since`` is a moment that :attr:`moment` gave: then only of the rounds from there on.
+        Parameters
+        ----------
+        path_length
+            P, the largest path length of the comparators in X over the rounds that count.
+        since
+            A moment that :attr:`moment` gave earlier: only the rounds after it count. All rounds
+            unless given.
         """
         return self.inner.certificate(path_length, since)
 
     @property
     def moment(self) -> Moment:
-        """Now, for a certificate of the rounds to come."""
+        """The present, for a later ``certificate(path_length, since=moment)``."""
         return self.inner.moment
 
     def _decide(self) -> Vector:
         return np.array(self.domain.project(self.inner.decision))
 
-    def _gradient(self, loss: Loss) -> Vector:
-        return bent(
-            ObservedLoss(loss).gradient(self.decision),
-            self.inner.decision - self.decision,
-            self.domain,
+    def _surrogate_gradient(self, loss: ObservedLoss) -> Vector:
+        return surrogate_gradient(
+            loss.gradient(self.decision), self.inner.decision - self.decision, self.domain
         )
 
 
-def bent(gradient: Vector, outward: Vector, domain: Domain) -> Vector:
-    """A gradient without its part along ``outward`` where following it would lead further away from
-    the domain.
+def surrogate_gradient(gradient: Vector, outward: Vector, domain: Domain) -> Vector:
+    """Return a gradient without its part along ``outward`` if descent would lead that way.
 
     Parameters
     ----------
@@ -217,7 +215,7 @@ def bent(gradient: Vector, outward: Vector, domain: Domain) -> Vector:
     outward
         y - Proj_X(y), shape ``(d,)``.
     domain
-        X. What is as near to it as rounding lies in it: such a small difference has no direction.
+        X. An ``outward`` of the size of rounding error has no direction: y counts as a point of X.
     """
     size = float(np.linalg.norm(outward))
     if size <= ON_THE_DOMAIN * (domain.diameter + float(np.linalg.norm(domain.center))):
@@ -228,9 +226,8 @@ def bent(gradient: Vector, outward: Vector, domain: Domain) -> Vector:
 
 
 @final
-class PBGD(Wrapper):
-    r"""Parameter-free bandit gradient descent: Ader on gradients that are estimated from one or two
-    values.
+class PBGD(SurrogateLearner):
+    r"""Parameter-free bandit gradient descent: Ader on gradients estimated from one or two values.
 
     With a random direction s of length 1 in each round, d coordinates and experts on the domain
     shrunken by :math:`\delta/r`, r the radius of a ball inside it:
@@ -245,11 +242,11 @@ class PBGD(Wrapper):
     Parameters
     ----------
     domain
-        Where decisions live. It must have an inside: a simplex, which is flat, will not do.
+        Where decisions live. It must have interior points, which a simplex has not.
     horizon
         T, how many rounds will be played.
     gradient_bound
-        G, no gradient on the domain is longer.
+        G, largest norm of a gradient on the domain.
     value_bound
         C, no value on the domain is larger in magnitude; needed for one point only.
     points
@@ -293,7 +290,7 @@ class PBGD(Wrapper):
                 "larger in magnitude."
             )
         self.points = int(points)
-        """How many values are asked for in a round."""
+        """Number of values in a round."""
         self.seed = arguments.integer("seed", seed, least=0)
         C = 0.0 if value_bound is None else arguments.positive("value_bound", value_bound)
         r = _radius(domain, inner_radius)
@@ -309,7 +306,7 @@ class PBGD(Wrapper):
         super().__init__(domain, Ader(inner, horizon=T, gradient_bound=longest))
 
     def settings(self) -> Mapping[str, Any]:
-        """What the learner was made with."""
+        """Return what a saved state and the learner that loads it must have in common."""
         return {**super().settings(), "step": self.step, "points": self.points, "seed": self.seed}
 
     @property
@@ -321,28 +318,31 @@ class PBGD(Wrapper):
     def _decide(self) -> Vector:
         return np.array(self.inner.decision + self.step * self.direction)
 
-    def _gradient(self, loss: Loss) -> Vector:
-        observed, limit = ObservedLoss(loss), arguments.LARGEST_GRADIENT
+    def _surrogate_gradient(self, loss: ObservedLoss) -> Vector:
+        limit = arguments.LARGEST_GRADIENT
         s, d = self.direction, self.domain.dim
         if self.points == 1:
-            return np.asarray(d / self.step * observed.value(self.decision, limit) * s)
+            return np.asarray(d / self.step * loss.value(self.decision, limit) * s)
         both = np.stack([self.decision, self.inner.decision - self.step * s])
-        here, there = observed.value(both, limit)
+        here, there = loss.value(both, limit)
         return np.asarray(d / (2 * self.step) * (here - there) * s)
 
 
 def one_point_step(D: float, G: float, C: float, r: float, dim: int, T: int) -> float:
-    r"""Where :math:`(d C/\delta) D \sqrt T`, the price of the estimates, equals :math:`\delta G
-    T (3 + D/r)`, the shift's.
+    r"""Return the :math:`\delta` that balances the errors of estimates and of shifted points.
+
+    The regret has :math:`(d C/\delta) D \sqrt T` of the estimates and :math:`\delta G T (3 + D/r)`
+    of the shift; both are equal there.
     """
     return math.sqrt(dim * C * D / (G * (3 + D / r))) / math.sqrt(math.sqrt(T))
 
 
 def _radius(domain: Domain, given: float | None) -> float:
+    """Return the radius of a ball around the centre inside the domain, and refuse flat domains."""
     radius = inner_radius(domain) if given is None else arguments.positive("inner_radius", given)
     if radius <= 0:
         raise ValueError(
-            f"domain must have an inside, got {domain!r}, which is flat: values tell nothing "
-            "across it."
+            f"domain must have interior points, got {domain!r}, which is flat: values do not tell "
+            "the gradient across it. Give a ball or a box."
         )
     return radius

@@ -1,4 +1,4 @@
-"""Gradient descent that knows more about its world: restarted, and repeated on the same loss."""
+"""RestartedOGD and OMGD: gradient descent with restarts, and with several steps on each loss."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from swordplay.parts.learners.learner import UncertifiedLearner
 
 
 class PointState(NamedTuple):
-    """All that plain descent needs."""
+    """The state of plain gradient descent."""
 
     rounds: int
     point: Vector
@@ -24,21 +24,21 @@ class PointState(NamedTuple):
 
 
 class _Descent(UncertifiedLearner):
-    """One point that moves."""
+    """A learner whose state is its decision."""
 
     def _start(self) -> PointState:
         return PointState(0, np.array(self.domain.center))
 
-    def _decide(self, state_: PointState) -> Vector:
-        return state_.point.copy()
+    def _decide(self, now: PointState) -> Vector:
+        return now.point.copy()
 
-    def _feasible(self, state_: PointState) -> Array:
-        return state_.point
+    def _feasible(self, now: PointState) -> Array:
+        return now.point
 
 
 @final
 class RestartedOGD(_Descent):
-    r"""Online gradient descent that goes back to the centre every so many rounds.
+    r"""Online gradient descent that restarts from the centre at fixed intervals.
 
     .. math:: \eta = \frac{D}{G \sqrt\Delta}, \qquad \Delta = \Big\lceil
         \Big(\frac{T}{V^f_T}\Big)^{2/3} \Big\rceil
@@ -53,7 +53,7 @@ class RestartedOGD(_Descent):
     horizon
         T, how many rounds will be played.
     gradient_bound
-        G, no gradient on the domain is longer.
+        G, largest norm of a gradient on the domain.
     function_variation
         :math:`V^f_T`, how much the losses change from round to round, summed
         (``sp.function_variation``).
@@ -92,7 +92,7 @@ class RestartedOGD(_Descent):
         self.told = Told(T, G)
 
     def settings(self) -> Mapping[str, Any]:
-        """What the learner was made with."""
+        """Return what a saved state and the learner that loads it must have in common."""
         return {**super().settings(), "step_size": self.step_size, "every": self.every}
 
     def _advance(self, now: PointState, loss: ObservedLoss) -> PointState:
@@ -167,7 +167,7 @@ class OMGD(_Descent):
         self.told = Told(smoothness=L)
 
     def settings(self) -> Mapping[str, Any]:
-        """What the learner was made with."""
+        """Return what a saved state and the learner that loads it must have in common."""
         return {**super().settings(), "step_size": self.step_size, "steps": self.steps}
 
     def _advance(self, now: PointState, loss: ObservedLoss) -> PointState:

@@ -37,14 +37,14 @@ squares are numbers.
 SIGNED, POSITIVE, SHARE = Field(-VAST, VAST), Field(0.0, VAST), Field(0.0, 1.0)
 RANGES = {
     "rounds": COUNT,
-    "energy": POSITIVE,
+    "squared_gradient_sum": POSITIVE,
     "squared_error_sum": POSITIVE,
     "inverse_step": POSITIVE,
     "inverse_growth": POSITIVE,
     "inverse_largest": POSITIVE,
-    "farthest": POSITIVE,
-    "turning": POSITIVE,
-    "pull": POSITIVE,
+    "max_squared_norm": POSITIVE,
+    "weighted_norm_change": POSITIVE,
+    "max_dual_norm": POSITIVE,
     "log_prior": Field(-1e3, 0.0),
     "cumulative": POSITIVE,
     "weights": SHARE,
@@ -115,12 +115,12 @@ def require_certificate(sums: CertificateState, diameter: float) -> None:
     wide = max(1.0, diameter)
     for name in ("inverse_step", "inverse_growth", "inverse_largest"):
         check(f"certificate.{name}", getattr(sums, name), Field(0.0, DEAREST / wide**2))
-    check("certificate.turning", sums.turning, Field(0.0, VAST / wide))
-    check("certificate.heading", sums.heading, Field(-LONGEST, LONGEST))
+    check("certificate.weighted_norm_change", sums.weighted_norm_change, Field(0.0, VAST / wide))
+    check("certificate.dual_sum", sums.dual_sum, Field(-LONGEST, LONGEST))
     check(
-        "certificate.pull",
-        sums.pull,
-        Field(0.0, 3.0 * LONGEST if len(sums.heading) else VAST / wide),
+        "certificate.max_dual_norm",
+        sums.max_dual_norm,
+        Field(0.0, 3.0 * LONGEST if len(sums.dual_sum) else VAST / wide),
     )
 
 

@@ -20,75 +20,76 @@ from swordplay.parts.metas.other_metas import log_potential_slope
 from swordplay.parts.rates import TIE
 
 
-class Life(NamedTuple):
-    """Where the experts of a round stand in their lives, shapes ``(K,)``."""
+class IntervalPosition(NamedTuple):
+    """Where the intervals of a round's experts stand, shapes ``(K,)``."""
 
-    started: Vector
-    """The round in which each began."""
+    start: Vector
+    """Round in which each interval begins."""
     age: Vector
-    """Which round of its life this is, from 1."""
+    """Number of the round within each interval, from 1."""
     length: Vector
-    """How many rounds it will live."""
+    """Number of rounds of each interval."""
 
 
-class Sleeping(Protocol):
-    """Weighs those experts that are awake."""
+class SleepingMeta(Protocol):
+    r"""Weighs the experts whose intervals hold the round; the others sleep.
 
-    def scores(self, memory: Matrix, life: Life) -> Vector:
-        """Logarithms of weights, not normalised, shape ``(K,)``; minus infinity for nothing."""
+    In each round the cover has at most one interval of each length :math:`2^k`. All that the meta
+    keeps of its expert is a row of two numbers. Regrets :math:`r_k = f_t(x_t) - f_t(x_{t,k})` are
+    in units of the largest regret that is possible.
+    """
+
+    def scores(self, memory: Matrix, position: IntervalPosition) -> Vector:
+        """Return logarithms of the weights up to a constant, shape ``(K,)``; -inf for weight 0."""
         ...
 
-    def prior(self, life: Life) -> Vector:
-        """What they are where nobody has earned anything, shape ``(K,)``."""
+    def prior(self, position: IntervalPosition) -> Vector:
+        """Return the scores that count where all scores are -inf, shape ``(K,)``."""
         ...
 
-    def learn(self, memory: Matrix, life: Life, regrets: Vector) -> Matrix:
-        """The rows after a round, shape ``(K, 2)``; a new expert's row is 0."""
+    def learn(self, memory: Matrix, position: IntervalPosition, regrets: Vector) -> Matrix:
+        """Return the rows after a round, shape ``(K, 2)``; those of a new expert are 0."""
         ...
 
-    def sane(self, memory: Matrix, life: Life) -> Any:
-        """Which rows regrets from -1 to 1 can have led to, before a round; shape ``(K,)``.
-
-        A saved state is asked.
-        """
+    def is_possible(self, memory: Matrix, position: IntervalPosition) -> Any:
+        """Return which rows of a saved state regrets from -1 to 1 can lead to, shape ``(K,)``."""
         ...
 
 
 @final
-class Multiplicative:
-    r"""Products with one rate for each length, as in SAOL.
+class MultiplicativeWeights:
+    r"""Products with one learning rate for each interval length, as in SAOL.
 
     .. math:: p_k \propto \eta_k w_k, \qquad w_k \leftarrow w_k (1 + \eta_k r_k), \qquad \eta_k =
         \min\{1/2, 2^{-k/2}\}
 
-    The first column holds :math:`\ln w_k`.
+    Rows hold :math:`\ln w_k` and 0.
 
     References
     ----------
     Daniely, Gonen, Shalev-Shwartz (2015), "Strongly adaptive online learning".
     """
 
-    def scores(self, memory: Matrix, life: Life) -> Vector:
-        """ln(eta w)."""
-        return np.asarray(np.log(self._rates(life)) + memory[:, 0])
+    def scores(self, memory: Matrix, position: IntervalPosition) -> Vector:
+        """Return ln(eta w)."""
+        log_weights = memory[:, 0]
+        return np.asarray(np.log(self._rates(position)) + log_weights)
 
-    def prior(self, life: Life) -> Vector:
-        """Never asked for: products stay positive."""
-        return np.asarray(np.log(self._rates(life)))
+    def prior(self, position: IntervalPosition) -> Vector:
+        """Return ln(eta), which never counts, as weights are positive."""
+        return np.asarray(np.log(self._rates(position)))
 
-    def learn(self, memory: Matrix, life: Life, regrets: Vector) -> Matrix:
-        """Multiply."""
-        return np.asarray(
-            memory
-            + np.stack([np.log1p(self._rates(life) * regrets), np.zeros(len(memory))], axis=1)
-        )
+    def learn(self, memory: Matrix, position: IntervalPosition, regrets: Vector) -> Matrix:
+        """Multiply each weight by 1 + eta r."""
+        log_factors = np.log1p(self._rates(position) * regrets)
+        return np.asarray(memory + np.stack([log_factors, np.zeros(len(memory))], axis=1))
 
-    def sane(self, memory: Matrix, life: Life) -> Any:
-        """A round changes a logarithm by ln 2 at the most."""
-        return (np.abs(memory[:, 0]) <= life.length) & (memory[:, 1] == 0.0)
+    def is_possible(self, memory: Matrix, position: IntervalPosition) -> Any:
+        """A factor is at least 1/2 and at most 3/2: a logarithm changes by at most ln 2 a round."""
+        return (np.abs(memory[:, 0]) <= position.length) & (memory[:, 1] == 0.0)
 
-    def _rates(self, life: Life) -> Vector:
-        return np.asarray(np.minimum(0.5, life.length**-0.5))
+    def _rates(self, position: IntervalPosition) -> Vector:
+        return np.asarray(np.minimum(0.5, position.length**-0.5))
 
 
 @final
@@ -98,9 +99,9 @@ class CoinBetting:
     .. math:: p_k \propto \pi_k [w_k]_+, \qquad w_k = \frac{\sum z_{s,k}}{\text{age}} \Big(1 + \sum
         z_{s,k} w_{s,k}\Big), \qquad z_k = r_k \text{ if } w_k > 0, \text{ else } [r_k]_+
 
-    over the rounds of the expert's life so far, with :math:`\pi_k = 1/(\tau^2 (1 + \lfloor \log_2
-    \tau \rfloor))` for an expert that began in round :math:`\tau`. The columns hold :math:`\sum z`
-    and the logarithm of the wealth in brackets.
+    over the rounds of the interval so far, with :math:`\pi_k = 1/(\tau^2 (1 + \lfloor \log_2 \tau
+    \rfloor))` for an interval that begins in round :math:`\tau`. Rows hold :math:`\sum z` and the
+    logarithm of the wealth in brackets.
 
     References
     ----------
@@ -108,38 +109,37 @@ class CoinBetting:
     betting".
     """
 
-    def scores(self, memory: Matrix, life: Life) -> Vector:
-        """ln(prior [w]+)."""
+    def scores(self, memory: Matrix, position: IntervalPosition) -> Vector:
+        """Return ln(prior [w]+)."""
+        outcomes, log_wealth = memory.T
         with np.errstate(divide="ignore"):
             return np.asarray(
-                self.prior(life) + np.log(np.maximum(memory[:, 0] / life.age, 0.0)) + memory[:, 1]
+                self.prior(position) + np.log(np.maximum(outcomes / position.age, 0.0)) + log_wealth
             )
 
-    def prior(self, life: Life) -> Vector:
-        """-ln(tau^2 (1 + floor(log2 tau)))."""
-        return np.asarray(-2 * np.log(life.started) - np.log1p(np.floor(np.log2(life.started))))
+    def prior(self, position: IntervalPosition) -> Vector:
+        """Return -ln(tau^2 (1 + floor(log2 tau)))."""
+        return np.asarray(-2 * np.log(position.start) - np.log1p(np.floor(np.log2(position.start))))
 
-    def learn(self, memory: Matrix, life: Life, regrets: Vector) -> Matrix:
-        """Win or lose what was bet."""
-        fraction = memory[:, 0] / life.age
-        coins = np.where(fraction > 0, regrets, np.maximum(regrets, 0.0))
-        return np.stack([memory[:, 0] + coins, memory[:, 1] + np.log1p(coins * fraction)], axis=1)
+    def learn(self, memory: Matrix, position: IntervalPosition, regrets: Vector) -> Matrix:
+        """Add the outcomes z, and win or lose the fraction of the wealth that was bet on them."""
+        outcomes, log_wealth = memory.T
+        fraction = outcomes / position.age
+        z = np.where(fraction > 0, regrets, np.maximum(regrets, 0.0))
+        return np.stack([outcomes + z, log_wealth + np.log1p(z * fraction)], axis=1)
 
-    def sane(self, memory: Matrix, life: Life) -> Any:
-        """A coin a round, so that never everything is bet.
-
-        A round loses all but one part in its age.
-        """
-        return (np.abs(memory[:, 0]) <= life.age - 1.0) & (
-            np.abs(memory[:, 1]) <= np.log(2.0 * life.age) * life.age
+    def is_possible(self, memory: Matrix, position: IntervalPosition) -> Any:
+        """The sum of z is below the age, so that a round keeps at least 1/(2 age) of the wealth."""
+        return (np.abs(memory[:, 0]) <= position.age - 1.0) & (
+            np.abs(memory[:, 1]) <= np.log(2.0 * position.age) * position.age
         )
 
 
 @final
-class Normal:
-    """AdaNormalHedge of experts that begin with nothing, as in SACS.
+class SleepingNormalHedge:
+    """AdaNormalHedge with equal priors, as in SACS.
 
-    The columns hold the regrets R and their magnitudes C.
+    Rows hold the sums of the regrets and of their magnitudes.
 
     References
     ----------
@@ -147,184 +147,171 @@ class Normal:
     (2015).
     """
 
-    def scores(self, memory: Matrix, life: Life) -> Vector:
-        """The slope of the potential."""
-        return log_potential_slope(memory[:, 0], memory[:, 1])
+    def scores(self, memory: Matrix, position: IntervalPosition) -> Vector:
+        """Return the logarithm of the slope of the potential."""
+        regrets, magnitudes = memory.T
+        return log_potential_slope(regrets, magnitudes)
 
-    def prior(self, life: Life) -> Vector:
-        """One is as good as the other."""
-        return np.zeros(len(life.age))
+    def prior(self, position: IntervalPosition) -> Vector:
+        """Return equal scores."""
+        return np.zeros(len(position.age))
 
-    def learn(self, memory: Matrix, life: Life, regrets: Vector) -> Matrix:
+    def learn(self, memory: Matrix, position: IntervalPosition, regrets: Vector) -> Matrix:
         """Add the regrets and their magnitudes."""
         return np.asarray(memory + np.stack([regrets, np.abs(regrets)], axis=1))
 
-    def sane(self, memory: Matrix, life: Life) -> Any:
-        """One a round, and no regret beyond its magnitude."""
-        return (np.abs(memory[:, 0]) <= memory[:, 1]) & (memory[:, 1] <= life.length)
+    def is_possible(self, memory: Matrix, position: IntervalPosition) -> Any:
+        """A magnitude is at most 1 a round, and no sum of regrets exceeds that of magnitudes."""
+        return (np.abs(memory[:, 0]) <= memory[:, 1]) & (memory[:, 1] <= position.length)
 
 
 class CoverState(NamedTuple):
-    """The experts of the coming round, by the length of their intervals: row k lives for 2^k
-    rounds.
-    """
+    """The experts of the coming round; row k is that of the interval of 2^k rounds."""
 
     rounds: int
     points: Matrix
-    """Where they stand, shape ``(K, d)``; rows that sleep are left as they were."""
-    energy: Vector
-    """Sum of their squared gradients, shape ``(K,)``."""
+    """x_{t,k}, shape ``(K, d)``; rows of experts that sleep are not read."""
+    squared_gradient_sum: Vector
+    """Sum of the squared gradients in each interval, shape ``(K,)``."""
     memory: Matrix
-    """What the meta remembers of each, shape ``(K, 2)``."""
+    """What the meta keeps of each expert, shape ``(K, 2)``."""
 
 
-class _Cover(UncertifiedLearner):
-    """Experts on the intervals of a geometric cover, under a meta for experts that sleep.
+class _CoverLearner(UncertifiedLearner):
+    """Experts on the intervals of a geometric cover, under a meta for sleeping experts.
 
-    In round t (from 1) the interval of length 2^k that holds t begins at the last multiple of 2^k.
-    The compact cover has only every second one, those that begin at an odd multiple: then one
+    The interval of length 2^k that holds round t, counted from 1, begins at the last multiple of
+    2^k. The compact cover has every second one only, those that begin at an odd multiple: then one
     expert begins in every round.
     """
 
-    compact: ClassVar[bool] = False
+    is_compact: ClassVar[bool] = False
 
-    def __init__(self, domain: Domain, *, gradient_bound: float, meta: Sleeping) -> None:
+    def __init__(self, domain: Domain, *, gradient_bound: float, meta: SleepingMeta) -> None:
         D = arguments.domain(domain).diameter
         self.range = arguments.positive("gradient_bound", gradient_bound) * D
-        """D G: how far apart the values of one loss may lie."""
+        """D G, the largest difference of two values of one loss."""
         self._steps = AdaGradNorm(D)
         self._meta = meta
         super().__init__(domain)
         self.told = Told(gradient_bound=float(gradient_bound))
 
-    def settings(self) -> Mapping[str, Any]:
-        """What the learner was made with."""
-        return {**super().settings(), "range": self.range, "meta": self._meta}
+    def _advance(self, now: CoverState, loss: ObservedLoss) -> CoverState:
+        awake = self._awake(now)
+        points = now.points[awake]
+        values = loss.value(np.vstack([self._decide(now), points]), arguments.LARGEST_GRADIENT)
+        # Differences below rounding error are set to 0: an expert at the decision has no regret,
+        # and the meta would bet on the sign of its rounding.
+        difference = values[0] - values[1:]
+        is_regret = np.abs(difference) > TIE * (abs(values[0]) + np.abs(values[1:]))
+        regrets = np.clip(np.where(is_regret, difference, 0.0) / self.range, -1.0, 1.0)
+        gradients = loss.gradient(points)
+        sums = now.squared_gradient_sum.copy()
+        sums[awake] += squared_norms(gradients)
+        steps = step_vectors(self._sizes(sums[awake]), gradients)
+        moved, memory = now.points.copy(), now.memory.copy()
+        moved[awake] = self.domain.project(points - steps)
+        memory[awake] = self._meta.learn(memory[awake], _position(now.rounds + 1, awake), regrets)
+        return self._with_new_intervals(CoverState(now.rounds + 1, moved, sums, memory))
 
     @property
     def points(self) -> Matrix:
-        """x_{t,k} of those that are awake in the coming round, shape ``(N, d)``."""
+        """x_{t,k} of the experts of the coming round, shape ``(N, d)``."""
         return frozen(self._state.points[self._awake(self._state)])
 
     @property
     def weights(self) -> Vector:
-        """p_t of those that are awake in the coming round, shape ``(N,)``."""
+        """p_t of the experts of the coming round, shape ``(N,)``."""
         return frozen(self._weigh(self._state))
 
     @property
     def step_sizes(self) -> Vector:
-        """Step sizes of those that are awake in the coming round, shape ``(N,)``.
+        """Step sizes of the coming round, inf where no gradient was met, shape ``(N,)``."""
+        return frozen(self._sizes(self._state.squared_gradient_sum[self._awake(self._state)]))
 
-        Inf where no gradient was met yet.
+    def settings(self) -> Mapping[str, Any]:
+        """Return what a saved state and the learner that loads it must have in common."""
+        return {**super().settings(), "range": self.range, "meta": self._meta}
+
+    def _sizes(self, sums: Vector) -> Vector:
+        """Return D / (2 sqrt(sum)) for each expert."""
+        # AdaGradNorm doubles the step from each expert to the next; powers of 2 divide exactly.
+        return np.asarray(self._steps.sizes(sums) / 2.0 ** np.arange(len(sums)))
+
+    def _with_new_intervals(self, now: CoverState) -> CoverState:
+        """Return the state with new experts for the intervals that begin with the coming round.
+
+        In the compact cover these include intervals that it leaves out; their experts sleep.
         """
-        return frozen(self._sizes(self._state.energy[self._awake(self._state)]))
-
-    def _advance(self, state_: CoverState, loss: ObservedLoss) -> CoverState:
-        awake = self._awake(state_)
-        at = state_.points[awake]
-        lost = loss.value(np.vstack([self._decide(state_), at]), arguments.LARGEST_GRADIENT)
-        # Experts that stand where the decision is owe nothing: rounding must not decide whom the
-        # meta bets on.
-        saved = np.where(
-            np.abs(lost[0] - lost[1:]) > TIE * (abs(lost[0]) + np.abs(lost[1:])),
-            lost[0] - lost[1:],
-            0.0,
-        )
-        regrets = np.clip(saved / self.range, -1.0, 1.0)
-        gradients = loss.gradient(at)
-        energy = state_.energy.copy()
-        energy[awake] += squared_norms(gradients)
-        eta = self._sizes(energy[awake])
-        points, memory = state_.points.copy(), state_.memory.copy()
-        points[awake] = self.domain.project(at - step_vectors(eta, gradients))
-        memory[awake] = self._meta.learn(memory[awake], _life(state_.rounds + 1, awake), regrets)
-        return self._begun(CoverState(state_.rounds + 1, points, energy, memory))
-
-    def _sizes(self, energy: Vector) -> Vector:
-        """D / (2 sqrt(energy)) each: the first step of the pool, for experts that have nothing
-        in common.
-        """
-        return np.asarray(
-            self._steps.sizes(energy) / 2.0 ** np.arange(len(energy))
-        )  # powers of two: nothing is rounded
-
-    def _begun(self, state_: CoverState) -> CoverState:
-        """Those intervals begun that begin with the coming round.
-
-        Of the compact cover also those that nobody will wake.
-        """
-        t = state_.rounds + 1
+        t = now.rounds + 1
         rows = t.bit_length()
         begins = [k for k in range(rows) if t % 2**k == 0]
-        grown = rows - len(state_.energy)
-        points = np.vstack([state_.points, np.tile(self.domain.center, (grown, 1))])
-        energy = np.append(state_.energy, np.zeros(grown))
-        memory = np.vstack([state_.memory, np.zeros((grown, 2))])
-        points[begins], energy[begins], memory[begins] = self.domain.center, 0.0, 0.0
-        return CoverState(state_.rounds, points, energy, memory)
+        added = rows - len(now.squared_gradient_sum)
+        points = np.vstack([now.points, np.tile(self.domain.center, (added, 1))])
+        sums = np.append(now.squared_gradient_sum, np.zeros(added))
+        memory = np.vstack([now.memory, np.zeros((added, 2))])
+        points[begins], sums[begins], memory[begins] = self.domain.center, 0.0, 0.0
+        return CoverState(now.rounds, points, sums, memory)
 
     def _start(self) -> CoverState:
-        return self._begun(
+        return self._with_new_intervals(
             CoverState(0, np.zeros((0, self.domain.dim)), np.zeros(0), np.zeros((0, 2)))
         )
 
     def _template(self, saved: Mapping[str, Any]) -> CoverState:
-        """As many rows as the rounds of a saved state ask for."""
         check_number("rounds", saved.get("rounds", 0), COUNT)
         rows = (int(saved.get("rounds", 0)) + 1).bit_length()
         return CoverState(0, np.zeros((rows, self.domain.dim)), np.zeros(rows), np.zeros((rows, 2)))
 
-    def _awake(self, state_: CoverState) -> Any:
-        """Rows of the experts that are awake in the coming round."""
-        t = state_.rounds + 1
-        return np.array([k for k in range(len(state_.energy)) if not self.compact or (t >> k) % 2])
+    def _awake(self, now: CoverState) -> Any:
+        """Return the rows of the experts of the coming round, shape ``(N,)``."""
+        t, rows = now.rounds + 1, range(len(now.squared_gradient_sum))
+        return np.array([k for k in rows if not self.is_compact or (t >> k) % 2])
 
-    def _weigh(self, state_: CoverState) -> Vector:
-        awake = self._awake(state_)
-        life = _life(state_.rounds + 1, awake)
-        return normalized_weights(
-            self._meta.scores(state_.memory[awake], life), self._meta.prior(life)
-        )
+    def _weigh(self, now: CoverState) -> Vector:
+        awake = self._awake(now)
+        position = _position(now.rounds + 1, awake)
+        scores = self._meta.scores(now.memory[awake], position)
+        return normalized_weights(scores, self._meta.prior(position))
 
-    def _decide(self, state_: CoverState) -> Vector:
-        return np.asarray(self._weigh(state_) @ state_.points[self._awake(state_)])
+    def _decide(self, now: CoverState) -> Vector:
+        return np.asarray(self._weigh(now) @ now.points[self._awake(now)])
 
-    def _feasible(self, state_: CoverState) -> Array:
-        return state_.points
+    def _feasible(self, now: CoverState) -> Array:
+        return now.points
 
     def _require_sane(self, new: CoverState) -> None:
         super()._require_sane(new)
-        require_energy("energy", new.energy)
-        right = self._meta.sane(new.memory, _life(new.rounds + 1, np.arange(len(new.energy))))
-        if not right.all():
-            row = int(right.argmin())
+        require_energy("squared_gradient_sum", new.squared_gradient_sum)
+        position = _position(new.rounds + 1, np.arange(len(new.squared_gradient_sum)))
+        possible = self._meta.is_possible(new.memory, position)
+        if not possible.all():
+            row = int(possible.argmin())
             raise ValueError(
                 f"state['memory'] holds {new.memory[row]} in row {row}, and no losses lead to "
                 f"that. {DAMAGED}"
             )
 
 
-def _life(t: int, awake: Any) -> Life:
-    """Of the experts of these rows, in round t."""
-    started = (t >> awake) << awake
-    return Life(started.astype(np.float64), (t - started + 1).astype(np.float64), 2.0**awake)
+def _position(t: int, rows: Any) -> IntervalPosition:
+    """Return where the intervals of these rows stand in round t, counted from 1."""
+    start = (t >> rows) << rows
+    return IntervalPosition(start.astype(np.float64), (t - start + 1).astype(np.float64), 2.0**rows)
 
 
 @final
-class SAOL(_Cover):
-    r"""Strongly adaptive online learning: on every interval about as good as a gradient descent
-    begun there.
+class SAOL(_CoverLearner):
+    r"""Strongly adaptive online learning: small regret to a fixed decision on every interval.
 
     Regret to any fixed decision on *every* interval I of order :math:`D G \sqrt{|I|} \ln t`:
-    ``bounds.saol``. About :math:`\log_2 t` experts are awake; each is asked for a value and a
-    gradient a round.
+    ``bounds.saol``. In round t it needs about :math:`\log_2 t` values and gradients.
 
     Parameters
     ----------
     domain
         Where decisions live.
     gradient_bound
-        G, no gradient on the domain is longer.
+        G, largest norm of a gradient on the domain.
 
     References
     ----------
@@ -334,23 +321,22 @@ class SAOL(_Cover):
     guarantee = "sp.bounds.saol, on every interval"
 
     def __init__(self, domain: Domain, *, gradient_bound: float) -> None:
-        super().__init__(domain, gradient_bound=gradient_bound, meta=Multiplicative())
+        super().__init__(domain, gradient_bound=gradient_bound, meta=MultiplicativeWeights())
 
 
 @final
-class CBCE(_Cover):
+class CBCE(_CoverLearner):
     r"""Coin betting for changing environments: SAOL with the logarithm under the root.
 
     Regret to any fixed decision on *every* interval I of order :math:`D G \sqrt{|I| \ln t}`:
-    ``bounds.cbce``. About :math:`\log_2 t` experts are awake; each is asked for a value and a
-    gradient a round.
+    ``bounds.cbce``. In round t it needs about :math:`\log_2 t` values and gradients.
 
     Parameters
     ----------
     domain
         Where decisions live.
     gradient_bound
-        G, no gradient on the domain is longer.
+        G, largest norm of a gradient on the domain.
 
     References
     ----------
@@ -365,27 +351,27 @@ class CBCE(_Cover):
 
 
 @final
-class SACS(_Cover):
-    r"""A strongly adaptive learner for convex and smooth losses, whose regret is small where losses
-    are.
+class SACS(_CoverLearner):
+    r"""A strongly adaptive learner whose regret is small where smooth losses are small.
 
     Regret to any fixed decision on *every* interval I of order :math:`D G \sqrt{|I| \ln t}`:
-    ``bounds.sacs``. Every second interval is left out, so half as many experts are awake.
+    ``bounds.sacs``. Every second interval is left out, and with it half of the values
+    and gradients.
 
     Parameters
     ----------
     domain
         Where decisions live.
     gradient_bound
-        G, no gradient on the domain is longer.
+        G, largest norm of a gradient on the domain.
 
     References
     ----------
     Zhang, Liu, Zhou (2019), "Adaptive regret of convex and smooth functions".
     """
 
-    compact = True
+    is_compact = True
     guarantee = "sp.bounds.sacs, on every interval"
 
     def __init__(self, domain: Domain, *, gradient_bound: float) -> None:
-        super().__init__(domain, gradient_bound=gradient_bound, meta=Normal())
+        super().__init__(domain, gradient_bound=gradient_bound, meta=SleepingNormalHedge())

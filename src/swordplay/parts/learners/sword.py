@@ -24,7 +24,7 @@ from swordplay.parts.experts import (
 from swordplay.parts.experts.step_sizes import step_shrink
 from swordplay.parts.learners import sanity
 from swordplay.parts.learners.assumptions import Told
-from swordplay.parts.learners.certificate import WIDEST
+from swordplay.parts.learners.certificate import MAX_DIM_OF_DUAL_SUM
 from swordplay.parts.learners.meta_expert import MetaExpertLearner, MetaExpertState
 from swordplay.parts.metas import (
     LearnedOptimism,
@@ -36,29 +36,29 @@ from swordplay.parts.metas import (
 from swordplay.parts.metas.meta import meta_or_default
 
 FLOOR = 1e-4
-"""Of the rate: leaders that differ by less than this, relative to the largest surprise, are as
-good as tied.
+"""Floor of the learning rate's denominator, relative to the largest error of a gradient.
+
+Differences of experts below it do not count.
 """
 
-MOST_MULTIPLIERS = 32
-"""More than 4^31 rounds cannot be played; a saved state with more experts is damaged."""
+MAX_MULTIPLIERS = 32
+"""Largest pool of each kind: it lasts for 4^31 rounds. A saved state with more is damaged."""
 
 
 @final
 class Sword(MetaExpertLearner):
     r"""Track any moving target, given only where decisions live.
 
-    Both kinds of experts of Sword_best, with steps that measure the gradients themselves
-    (:math:`\eta = c \hat D / \sqrt{\sum q_s}`), a rate that all but follows the leader until the
-    losses say otherwise, and optimism that follows the better of its two guesses. A pool that has
-    become too short for the rounds played forks its fastest expert and doubles the copy's
-    multiplier c.
+    Both kinds of experts of Sword_best, with AdaGrad steps :math:`\eta = c \hat D / \sqrt{\sum
+    q_s}`, a learning rate that is large until the losses vary, and optimism that follows the better
+    of its two predictions. When the pool is too small for the rounds played, the last expert of
+    each kind is copied, with twice the multiplier c.
 
-    The domain may be far too large: the first expert of each kind never steps farther than the
-    smoothness of the losses allows, and :math:`\hat D` is the diameter of the domain or twice as
-    far as such an expert has been, whichever is less
-    (:class:`~swordplay.parts.experts.CappedAdaGrad`). Losses that do not know their smoothness go
-    without this protection.
+    The domain may be far too large: the steps of the first expert of each kind are capped by the
+    smoothness of the losses, and :math:`\hat D` is the diameter of the domain or twice the distance
+    that such an expert has reached, whichever is smaller
+    (:class:`~swordplay.parts.experts.CappedAdaGrad`). Losses that do not know their smoothness are
+    not protected.
 
     No decision changes when all losses are multiplied by one number, or when the domain and the
     losses are moved together. :meth:`certificate` is its guarantee.
@@ -68,8 +68,8 @@ class Sword(MetaExpertLearner):
     domain
         Where decisions live.
     meta
-        What weighs the experts, such as ``sp.metas.Squint()``; an optimistic Hedge that all but
-        follows the leader unless given.
+        The meta, such as ``sp.metas.Squint()``; an optimistic Hedge with a
+        large learning rate unless given.
 
     Examples
     --------
@@ -82,7 +82,7 @@ class Sword(MetaExpertLearner):
     """
 
     grows = True
-    capped = True
+    uses_domain_scale = True
 
     def __init__(self, domain: Domain, *, meta: Meta | None = None) -> None:
         steps = AdaGradNorm(arguments.domain(domain).diameter)
@@ -110,9 +110,9 @@ class Sword(MetaExpertLearner):
         return self._with_copies(fresh)
 
     @property
-    def headed(self) -> bool:
+    def keeps_dual_sum(self) -> bool:
         """Whether the certificate keeps S of every expert: in few dimensions."""
-        return self.domain.dim <= WIDEST
+        return self.domain.dim <= MAX_DIM_OF_DUAL_SUM
 
     def _step_rule(
         self, before: DomainScale | tuple[()], now: DomainScale | tuple[()], rounds: int
@@ -155,7 +155,7 @@ class Sword(MetaExpertLearner):
 
     def _template(self, saved: Mapping[str, Any]) -> MetaExpertState:
         """Return a state with as many experts as the saved one."""
-        wanted = min(np.size(saved.get("hedge.weights", ())), 2 * MOST_MULTIPLIERS)
+        wanted = min(np.size(saved.get("hedge.weights", ())), 2 * MAX_MULTIPLIERS)
         template = self._start()
         while len(template.hedge.weights) < wanted:
             template = self._with_copies(template)
@@ -188,24 +188,18 @@ def _prior(experts: int) -> Vector:
 DEPTH = 14
 """Halvings of the step size: the slowest expert averages over about 2^13 rounds."""
 MEMORY = 2000.0
-"""Rounds that the meta remembers: enough to tell experts apart that differ by a few per cent,
-few enough to stay young.
-"""
+"""Rounds that the meta remembers: enough to distinguish experts that differ by a few per cent."""
 SHARPNESS = 8.0
-"""Factor of the rate.
-
-A meta that forgets may follow its leaders closely; 0.5 is what a meta that never forgets needs.
-"""
+"""Factor of the learning rate, larger than the 0.5 of a meta that does not forget."""
 
 
 @final
 class SwordAgeless(MetaExpertLearner):
-    r"""Both kinds of experts of Sword_best, under a Hedge that forgets.
+    r"""Bounded-memory Sword for endless streams: the experts of Sword_best under discounted Hedge.
 
-    The experts' losses fade by :math:`1 - 1/M` a round, so that the time to re-adapt after a jump
-    does not grow with age. The price: its regret to a fixed expert grows with the number of
-    memories that have passed, T/M, instead of with the root of T. :meth:`certificate` holds all the
-    same, whatever the weights.
+    The sums of the experts' losses are discounted by :math:`1 - 1/M` a round, so that the time to
+    adapt after a change does not grow with the number of rounds. In return the regret to a fixed
+    expert grows with T/M instead of the root of T. :meth:`certificate` holds for any weights.
 
     Parameters
     ----------
@@ -219,7 +213,7 @@ class SwordAgeless(MetaExpertLearner):
     memory
         M, in rounds.
     meta
-        What weighs the experts, such as ``sp.metas.FixedShare()``; a Hedge that forgets unless
+        The meta, such as ``sp.metas.FixedShare()``; a discounted Hedge unless
         given.
     """
 

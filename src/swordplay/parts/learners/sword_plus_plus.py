@@ -1,4 +1,4 @@
-"""Sword++: what Sword_best promises, with one gradient a round."""
+"""SwordPlusPlus: the regret of Sword_best from one gradient a round."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ from swordplay.parts.metas.meta import meta_or_default
 
 @final
 class SwordPlusPlus(MetaExpertLearner):
-    r"""Optimistic experts that all use the gradient at the decision, under a meta that charges them
-    for moving.
+    r"""Experts that share the gradient at the decision, under a meta that charges for movement.
 
     .. math:: \hat x_{t+1,i} = \Pi[\hat x_{t,i} - \eta_i g_t], \qquad x_{t+1,i} = \Pi[\hat x_{t+1,i}
         - \eta_i g_t], \qquad \ell_{t,i} = \langle g_t, x_{t,i} \rangle + 2 L \|x_{t,i} -
@@ -27,7 +26,7 @@ class SwordPlusPlus(MetaExpertLearner):
         x_{t,i}\|^2
 
     Dynamic regret of order :math:`\sqrt{(1 + P_T + \min\{V_T, F_T\})(1 + P_T)}` against every
-    comparator at once, as Sword_best has it with 2 N + 2 gradients or more. The one to take where a
+    comparator at once, as Sword_best has it with 2 N + 2 gradients or more. Use it where a
     gradient is expensive.
 
     Parameters
@@ -37,7 +36,7 @@ class SwordPlusPlus(MetaExpertLearner):
     horizon
         T, how many rounds will be played.
     gradient_bound
-        G, no gradient on the domain is longer.
+        G, largest norm of a gradient on the domain.
     smoothness
         L, the Lipschitz constant of every gradient.
     pool
@@ -45,7 +44,7 @@ class SwordPlusPlus(MetaExpertLearner):
     learning_rate
         Rate of the meta; ``SelfConfident(cap=1/(2 L D^2))`` unless given.
     meta
-        What weighs the experts, such as ``sp.metas.Squint()``; an optimistic Hedge with the
+        The meta, such as ``sp.metas.Squint()``; an optimistic Hedge with the
         learning rate unless given.
 
     References
@@ -55,7 +54,7 @@ class SwordPlusPlus(MetaExpertLearner):
     every constant.
     """
 
-    shared = True  # one gradient: that at the decision
+    shared_gradient = True  # one gradient: that at the decision
 
     @checked
     def __init__(

@@ -1,4 +1,4 @@
-"""Sword_var, Sword_small and Sword_best: the paper's learners, which are told T, G and L."""
+"""SwordVar, SwordSmall and SwordBest: the algorithms of the paper, which need T, G and L."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from swordplay.parts.metas.meta import meta_or_default
 
 
 class _Tuned(MetaExpertLearner):
-    """A Sword whose pools and rates come from the constants of the game."""
+    """A meta-expert learner whose step sizes and learning rate follow from T, G and L."""
 
     def __init__(
         self,
@@ -46,10 +46,10 @@ class _Tuned(MetaExpertLearner):
         self.told = told
 
 
-def _given(
+def _checked_constants(
     domain: Any, horizon: int, gradient_bound: float, smoothness: float
 ) -> tuple[Domain, float, float, Vector]:
-    """The constants of the game, checked, and the safe pool they make."""
+    """Check the constants of the game, and return them with the safe pool of step sizes."""
     arguments.domain(domain)
     G = arguments.positive("gradient_bound", gradient_bound)
     L = arguments.positive("smoothness", smoothness)
@@ -65,8 +65,7 @@ def _steps(name: str, pool: Any, default: Vector) -> Constant:
 
 @final
 class SwordVar(_Tuned):
-    r"""Regret that scales with how much the gradients vary: extra-gradient experts, replayed
-    gradients.
+    r"""Extra-gradient experts and replayed gradients: regret that scales with gradient variation.
 
     Dynamic regret of order :math:`\sqrt{(1 + P_T + V_T)(1 + P_T)}` against every comparator at
     once.
@@ -78,7 +77,7 @@ class SwordVar(_Tuned):
     horizon
         T, how many rounds will be played.
     gradient_bound
-        G, no gradient on the domain is longer.
+        G, largest norm of a gradient on the domain.
     smoothness
         L, the Lipschitz constant of every gradient.
     pool
@@ -86,7 +85,7 @@ class SwordVar(_Tuned):
     learning_rate
         Rate of the meta; ``SelfConfident(cap=1/(L D^2))`` unless given.
     meta
-        What weighs the experts, such as ``sp.metas.Squint()``; an optimistic Hedge with the
+        The meta, such as ``sp.metas.Squint()``; an optimistic Hedge with the
         learning rate unless given.
 
     References
@@ -106,7 +105,7 @@ class SwordVar(_Tuned):
         learning_rate: rates.Rate | None = None,
         meta: Meta | None = None,
     ) -> None:
-        domain, G, L, safe = _given(domain, horizon, gradient_bound, smoothness)
+        domain, G, L, safe = _checked_constants(domain, horizon, gradient_bound, smoothness)
         steps = _steps("pool", pool, safe)
         rate = rates.SelfConfident(cap=1 / (L * domain.diameter**2))
         super().__init__(
@@ -123,10 +122,10 @@ class SwordVar(_Tuned):
 
 @final
 class SwordSmall(_Tuned):
-    r"""Regret that scales with the comparators' own loss: gradient-descent experts, no guess.
+    r"""Gradient-descent experts without optimism: regret that scales with the comparators' loss.
 
     Dynamic regret of order :math:`\sqrt{(1 + P_T + F_T)(1 + P_T)}` against every comparator at
-    once, for losses that are nowhere negative.
+    once, for non-negative losses.
 
     Parameters
     ----------
@@ -135,7 +134,7 @@ class SwordSmall(_Tuned):
     horizon
         T, how many rounds will be played.
     gradient_bound
-        G, no gradient on the domain is longer.
+        G, largest norm of a gradient on the domain.
     smoothness
         L, the Lipschitz constant of every gradient.
     pool
@@ -143,7 +142,7 @@ class SwordSmall(_Tuned):
     learning_rate
         Rate of the meta; ``SelfConfident(offset=(D G / 2)^2, factor=1)`` unless given.
     meta
-        What weighs the experts, such as ``sp.metas.Squint()``; an optimistic Hedge with the
+        The meta, such as ``sp.metas.Squint()``; an optimistic Hedge with the
         learning rate unless given.
 
     References
@@ -164,10 +163,9 @@ class SwordSmall(_Tuned):
         learning_rate: rates.Rate | None = None,
         meta: Meta | None = None,
     ) -> None:
-        domain, G, L, safe = _given(domain, horizon, gradient_bound, smoothness)
+        domain, G, L, safe = _checked_constants(domain, horizon, gradient_bound, smoothness)
         steps = _steps("pool", pool, safe)
-        # Without a guess the losses range over D G at the most, half of what a wrong guess can
-        # bring.
+        # Without optimism the losses range over D G at most, half of the range with it.
         rate = rates.SelfConfident(offset=(domain.diameter * G / 2) ** 2, factor=1.0)
         super().__init__(
             domain,
@@ -183,8 +181,7 @@ class SwordSmall(_Tuned):
 
 @final
 class SwordBest(_Tuned):
-    r"""The better of Sword_var and Sword_small, without knowing which: both kinds of experts,
-    learned optimism.
+    r"""Both kinds of experts and learned optimism: the better of Sword_var and Sword_small.
 
     Dynamic regret of order :math:`\sqrt{(1 + P_T + \min\{V_T, F_T\})(1 + P_T)}` against every
     comparator at once.
@@ -196,7 +193,7 @@ class SwordBest(_Tuned):
     horizon
         T, how many rounds will be played.
     gradient_bound
-        G, no gradient on the domain is longer.
+        G, largest norm of a gradient on the domain.
     smoothness
         L, the Lipschitz constant of every gradient.
     variation_pool, small_loss_pool
@@ -205,10 +202,10 @@ class SwordBest(_Tuned):
     learning_rate
         Rate of the meta; ``SelfConfident(cap=1/(L D^2))`` unless given.
     optimism_rate
-        Rate at which the two guesses are told apart; :math:`1/(8 G^2)` unless given. The paper's 2
-        breaks its own claim for G > 1/4.
+        Learning rate of the Hedge over the two predictions; :math:`1/(8 G^2)` unless
+        given. The claim of the paper about its value of 2 needs G <= 1/4.
     meta
-        What weighs the experts, such as ``sp.metas.Squint()``; an optimistic Hedge with the
+        The meta, such as ``sp.metas.Squint()``; an optimistic Hedge with the
         learning rate unless given.
 
     References
@@ -231,7 +228,7 @@ class SwordBest(_Tuned):
         optimism_rate: float | None = None,
         meta: Meta | None = None,
     ) -> None:
-        domain, G, L, safe = _given(domain, horizon, gradient_bound, smoothness)
+        domain, G, L, safe = _checked_constants(domain, horizon, gradient_bound, smoothness)
         variation = _steps("variation_pool", variation_pool, safe)
         small_loss = _steps("small_loss_pool", small_loss_pool, safe)
         kappa = 1 / (8 * G) / G if optimism_rate is None else optimism_rate
