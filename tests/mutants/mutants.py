@@ -14,12 +14,12 @@ SINGLE_BOUNDS = "tests/theory/bounds/test_ogd_oegd_theorems_1_4.py"
 META_BOUNDS = "tests/theory/bounds/test_meta_lemma_1_theorems_2_6.py"
 SWORD_BOUNDS = "tests/theory/bounds/test_sword_theorems_3_5_7.py"
 LEARNER_BOUNDS = "tests/theory/bounds/test_other_learners.py"
-DEFAULTS = "tests/learners/test_defaults.py"
+DEFAULTS = "tests/parts/learners/test_defaults.py"
 CERTIFICATE = "tests/parts/learners/test_certificate.py"
-TWINS = "tests/learners/test_twins.py"
+TWINS = "tests/parts/learners/test_twins.py"
 PASSES = "tests/engine/test_passes.py"
 GAUGE = "tests/parts/experts/test_step_sizes.py"
-LOADING = "tests/learners/test_save_and_load.py"
+LOADING = "tests/parts/learners/test_learner.py"
 FOUND = "tests/checkpoint/test_found.py"
 NUMBERS = "tests/checkpoint/test_found_numbers.py"
 OPTIMISM = "tests/parts/metas/test_optimism.py"
@@ -30,7 +30,7 @@ METAS = "tests/parts/metas/test_other_metas.py"
 BACK_AT_THE_CENTRE = (
     "tests/engine/test_twins.py::test_they_agree_where_an_expert_steps_back_to_the_centre"
 )
-FIELD_TWINS = "tests/learners/test_field_twins.py"
+FIELD_TWINS = "tests/parts/learners/test_field_twins.py"
 SECOND_ORDER = "tests/estimators/test_second_order.py"
 BIN_PLACES = "tests/intervals/test_bins.py::test_where_a_column_lies_by_hand"
 HALVES = "tests/intervals/test_bins.py::test_halves_and_the_middle_of_five"
@@ -309,7 +309,7 @@ MUTANTS = [
     ),
     *_in(
         "parts/experts/expert.py",
-        ("tests/learners/test_save_and_load.py",),
+        ("tests/parts/learners/test_learner.py",),
         ("np.vstack([experts.points, experts.base])", "np.asarray(experts.points)"),
         ("- experts.base).max() > slack", "- experts.base).max() > 1.0"),
     ),
@@ -594,7 +594,7 @@ MUTANTS = [
     ),
     *_in(
         "parts/learners/assumptions.py",
-        ("tests/learners/test_assumptions.py",),
+        ("tests/parts/learners/test_assumptions.py",),
         ("min(self.lowest, other.lowest)", "max(self.lowest, other.lowest)"),
         ("seen.gradient > told.gradient_bound", "seen.gradient > 2 * told.gradient_bound"),
     ),
@@ -1012,12 +1012,16 @@ MUTANTS = [
     ),
     *_in(
         "parts/learners/sword_plus_plus.py",
-        ("tests/learners/test_plus_plus.py",),
+        ("tests/parts/learners/test_sword_plus_plus.py",),
         ("movement_charge=2 * self.smoothness", "movement_charge=self.smoothness"),
         ("cap=1 / (2 * self.smoothness", "cap=1 / (self.smoothness"),
         ("shared_gradient = True", "shared_gradient = False"),
     ),
-    *_in("parts/pools.py", ("tests/learners/test_plus_plus.py",), ("/ (8 * L)", "/ (4 * L)")),
+    *_in(
+        "parts/pools.py",
+        ("tests/parts/learners/test_sword_plus_plus.py",),
+        ("/ (8 * L)", "/ (4 * L)"),
+    ),
     *_in(
         "parts/learners/sword_plus_plus.py",
         ("tests/engine/test_sword_plus_plus.py::test_the_first_two_charges_by_hand",),
@@ -1025,18 +1029,18 @@ MUTANTS = [
     ),
     *_in(
         "engine/meta.py",
-        ("tests/learners/test_assumptions.py",),
+        ("tests/parts/learners/test_assumptions.py",),
         ("larger(now * now * of.norm, before * before * of.last_norm)", "now * now * of.norm"),
         ("live[LIVE.candidate] * live[LIVE.candidate] * of.norm)", "0.0)"),
     ),
     *_in(
         "engine/driver.py",
-        ("tests/learners/test_assumptions.py",),
+        ("tests/parts/learners/test_assumptions.py",),
         ("max(live[LIVE.peak], numbers[EXPERT.peak].max(), last)", "max(live[LIVE.peak], last)"),
     ),
     *_in(
         "parts/learners/sword_var_small_best.py",
-        ("tests/learners/test_edges.py",),
+        ("tests/parts/learners/test_edges.py",),
         ("    rates.max_loss_error(GameConstants(domain.diameter, G))\n", ""),
     ),
     *_in(
@@ -1220,7 +1224,7 @@ MUTANTS = [
     ),
     *_in(
         "parts/learners/restarted_ogd_omgd.py",
-        (f"{FIELD_TWINS}::test_omgd", "tests/learners/test_field_details.py::test_constants"),
+        (f"{FIELD_TWINS}::test_omgd", "tests/parts/learners/test_field_details.py::test_constants"),
         ("(2 * lam) * math.log(4)", "(2 * lam) * math.log(2)"),
         ("** (2 / 3)", "** (1 / 3)"),
     ),

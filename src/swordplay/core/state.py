@@ -40,8 +40,6 @@ LARGE = 1e300
 """Largest magnitude of numbers whose declaration sets no other limit."""
 MAX_ROUNDS = 2.0**53
 """Doubles represent whole numbers up to here without gaps."""
-UNKNOWN = 1e150
-"""Stands for a squared distance that a state does not hold: read as the largest possible one."""
 DAMAGED = "The state is damaged: load an earlier one."
 """Remedy for a number that no sequence of losses or rows leads to."""
 OTHER_LEARNER = "Load a state that the same kind of learner saved."

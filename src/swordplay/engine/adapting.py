@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 
 from swordplay.compile import expert_loop, inline, larger
-from swordplay.core.state import UNKNOWN
 from swordplay.core.types import Vector
 from swordplay.engine.blocks import columns_of, keep_larger
 from swordplay.engine.gauge import is_news, measure, prepare
@@ -158,7 +157,7 @@ def distance_of(square: float, farthest: float) -> float:
 @inline
 def rounding_of(farthest: float) -> float:
     """What may be left of a square by rounding."""
-    return NOTHING * farthest if farthest < UNKNOWN else 0.0
+    return NOTHING * farthest
 
 
 @inline

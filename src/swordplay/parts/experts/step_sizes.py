@@ -187,8 +187,8 @@ class CappedAdaGrad:
         \eta_i = \frac{c_i \min\{D, \text{width} / \varrho^2\}}{\sqrt{\sum_s q_{s,i}}}, \qquad c_i =
         \tfrac12 2^i
 
-    ρ is the :func:`step_shrink` of the number of coordinates. Where the smoothness is unknown, the
-    step sizes are those of :class:`AdaGradNorm`.
+    ρ is the ``step_shrink`` of the number of coordinates. Where the smoothness is unknown, the
+    step sizes are those of ``AdaGradNorm``.
 
     Parameters
     ----------

@@ -79,7 +79,7 @@ class StatefulLearner(ABC, Generic[S]):
     def __init__(self, domain: Domain) -> None:
         self.domain = domain
         """X, the set of decisions."""
-        self.keeper: StateHolder | None = None
+        self.holder: StateHolder | None = None
         """The engine that holds the state at present; None while the learner holds it itself."""
         self._own: S | None = None
         self._decision: Vector | None = None
@@ -102,13 +102,13 @@ class StatefulLearner(ABC, Generic[S]):
     @property
     def is_fresh(self) -> bool:
         """Whether no state was made or loaded yet: the learner is as it was constructed."""
-        return self._own is None and self.keeper is None
+        return self._own is None and self.holder is None
 
     @property
     def rounds(self) -> int:
         """Number of observed losses."""
-        if self.keeper is not None:
-            return self.keeper.rounds
+        if self.holder is not None:
+            return self.holder.rounds
         return 0 if self._own is None else self._own.rounds
 
     def observe(self, loss: Loss) -> None:
@@ -131,7 +131,7 @@ class StatefulLearner(ABC, Generic[S]):
         rounds
             Number of losses.
         gradient, smoothness, lowest
-            As in :class:`~swordplay.parts.learners.assumptions.LossExtremes`.
+            The largest norm of a gradient, the largest smoothness and the smallest loss of them.
         """
         self._seen = self._seen.merged(LossExtremes(rounds, gradient, smoothness, lowest))
 
@@ -214,24 +214,24 @@ class StatefulLearner(ABC, Generic[S]):
     def attach_engine(self, engine: StateHolder) -> None:
         """Let an engine hold the state, until the learner observes or loads something itself."""
         self._release()
-        self._own, self._decision, self.keeper = None, None, engine
+        self._own, self._decision, self.holder = None, None, engine
 
     def __copy__(self) -> Self:
         """Return a learner with a copy of the state: an engine plays for one learner only."""
         twin = object.__new__(type(self))
         twin.__dict__.update(
-            self.__dict__, _own=None if self.is_fresh else self._state, keeper=None
+            self.__dict__, _own=None if self.is_fresh else self._state, holder=None
         )
         return twin
 
     def _release(self) -> None:
-        if self.keeper is not None:
-            self.keeper.release()
+        if self.holder is not None:
+            self.holder.release()
 
     @property
     def _state(self) -> S:
         if self._own is None or self._own.rounds != self.rounds:
-            saved = None if self.keeper is None else self.keeper.state()
+            saved = None if self.holder is None else self.holder.state()
             self._own = self._start() if saved is None else state.load(self._template(saved), saved)
             self._decision = None
         return self._own
@@ -239,7 +239,7 @@ class StatefulLearner(ABC, Generic[S]):
     def _replace_state(self, new: S, seen: LossExtremes) -> None:
         """Go on from a new state with these extremes, without the engine that held the old one."""
         self._release()
-        self._own, self._decision, self.keeper, self._seen = new, None, None, seen
+        self._own, self._decision, self.holder, self._seen = new, None, None, seen
 
     def _template(self, saved: Mapping[str, Any]) -> S:
         """Return a state of the shape that ``saved`` must have."""
