@@ -1,6 +1,4 @@
-"""A plain Python twin of Sword, from the equations: adaptive steps, capped experts, forks,
-follow-the-leader optimism.
-"""
+"""Sword in plain Python, from the equations."""
 
 from __future__ import annotations
 
@@ -10,53 +8,51 @@ from naive import Round, Run, dot, exponential, half_range, minus, mix, step
 
 
 class Pool:
-    """How long steps are: a capped expert first, the others by how far it has been
-    (``capped=False``: none, and by D).
-    """
+    """Step sizes: a capped expert first, the others by the used width (D if not ``capped``)."""
 
     def __init__(self, D, capped, d):
         self.D, self.capped = D, capped
-        self.caution = math.sqrt(max(1, d / 64))
-        self.L = self.span = 0.0
+        self.step_shrink = math.sqrt(max(1, d / 64))
+        self.L = self.width = 0.0
 
     def known(self):
-        """What steps are made of now: L and the width."""
-        return self.L, min(self.D, self.span / self.caution**2) if self.capped else self.D
+        """L and the width from which step sizes are computed now."""
+        return self.L, min(self.D, self.width / self.step_shrink**2) if self.capped else self.D
 
     def see(self, smoothness, gradient, farthest):
         self.L = max(self.L, smoothness)
-        if self.span == 0 and gradient > 0:
-            self.span = 2 * gradient / self.L if self.L > 0 else math.inf
-        self.span = max(self.span, 2 * farthest, gradient / (8 * self.L) if self.L > 0 else 0)
+        if self.width == 0 and gradient > 0:
+            self.width = 2 * gradient / self.L if self.L > 0 else math.inf
+        self.width = max(self.width, 2 * farthest, gradient / (8 * self.L) if self.L > 0 else 0)
 
-    def inverse(self, i, energy, known, average=1):
-        """1 / eta of expert i; 0 while nothing was met."""
+    def inverse(self, i, error_sum, known, average=1):
+        """1 / eta of expert i; 0 before the first gradient."""
         L, width = known
-        if energy == 0:
+        if error_sum == 0:
             return 0.0
         if self.capped and i == 0:
-            return max(2 * math.sqrt(energy) / self.D, 2 * L * average)
-        return math.sqrt(energy) / (0.5 * 2**i * width)
+            return max(2 * math.sqrt(error_sum) / self.D, 2 * L * average)
+        return math.sqrt(error_sum) / (0.5 * 2**i * width)
 
-    def inherited(self, n, energy):
-        """What a copy that becomes expert n begins with: enough for a step of 1/L, in a domain
-        of more than eight spans.
+    def sum_of_copy(self, n, error_sum):
+        """Sum of the copy that becomes expert n: at least that of a step size of 1/L where the
+        domain is more than eight widths wide.
         """
         L, width = self.known()
         return (
-            max(energy, (0.5 * 2**n * width * L) ** 2)
-            if self.capped and energy > 0 and self.D > 8 * self.span > 0
-            else energy
+            max(error_sum, (0.5 * 2**n * width * L) ** 2)
+            if self.capped and error_sum > 0 and self.D > 8 * self.width > 0
+            else error_sum
         )
 
     def priors(self, n):
-        """Of n experts of each kind."""
+        """Prior of n experts of each kind."""
         each = [1 / ((i + 1) * (i + 2)) for i in range(n - 1)] + [1 / n]
         return [q / 2 for q in each] * 2
 
 
 def eta(inverse):
-    return 1 / inverse if inverse > 0 else 0.0  # 0: stand still while nothing was met
+    return 1 / inverse if inverse > 0 else 0.0  # 0 before the first gradient
 
 
 def sword(gradients, center, project, *, D, floor=1e-4, capped=True):
@@ -106,12 +102,12 @@ def sword(gradients, center, project, *, D, floor=1e-4, capped=True):
         for i, expert in enumerate(extra):
             gi = gradient(expert["x"])
             missed = minus(gi, expert["M"])
-            energy, expert["q"] = expert["q"], expert["q"] + dot(missed, missed)
+            error_sum, expert["q"] = expert["q"], expert["q"] + dot(missed, missed)
             ahead = minus(expert["x"], expert["hat"])
-            m = pool.caution
+            m = pool.step_shrink
             a = (
-                pool.inverse(i, energy, before, m)
-                if energy > 0
+                pool.inverse(i, error_sum, before, m)
+                if error_sum > 0
                 else pool.inverse(i, expert["q"], now, m)
             )
             lost = gradient.value(x) - gradient.value(expert["x"])
@@ -134,7 +130,7 @@ def sword(gradients, center, project, *, D, floor=1e-4, capped=True):
         while 1 + 2 * t > 4 ** (len(extra) - 1):
             n = len(extra)
             for kind in (extra, plain):
-                kind.append(dict(kind[-1], q=pool.inherited(n, kind[-1]["q"])))
+                kind.append(dict(kind[-1], q=pool.sum_of_copy(n, kind[-1]["q"])))
             extra[-1]["x"] = project(
                 step(extra[-1]["hat"], eta(pool.inverse(n, extra[-1]["q"], now)), extra[-1]["M"])
             )

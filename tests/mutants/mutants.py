@@ -280,13 +280,13 @@ MUTANTS = [
         "parts/experts/step_sizes.py",
         (GAUGE,),
         ("AVERAGED_ROUNDS = 8", "AVERAGED_ROUNDS = 9"),
-        ("width = 2.0 * gradient / L", "width = gradient / L"),
-        ("max(width, 2.0 * farthest, 2.0 * step)", "max(width, farthest, 2.0 * step)"),
-        ("max(width, 2.0 * farthest, 2.0 * step)", "max(width, 2.0 * farthest)"),
+        ("width = 2.0 * gradient_norm / L", "width = gradient_norm / L"),
+        ("max(width, 2.0 * distance, 2.0 * step)", "max(width, distance, 2.0 * step)"),
+        ("max(width, 2.0 * distance, 2.0 * step)", "max(width, 2.0 * distance)"),
         ("max(self.smoothness, smoothness), self.width", "smoothness, self.width"),
         (
-            "bend = 2.0 * scale.smoothness * average",
-            "bend = scale.smoothness * average",
+            "bend = 2.0 * scale.smoothness * averaged_rounds",
+            "bend = scale.smoothness * averaged_rounds",
         ),
         (
             "AdaGradNorm(min(diameter, scale.width / scale.step_shrink**2) or diameter)",

@@ -10,9 +10,9 @@ import pytest
 
 from report.reading import Reader, table
 from report.stories import told
-from swordplay.report import Page, over_time, render, track_sections
+from swordplay.report import Page, render, time_axis, track_sections
 from swordplay.report import track_charts as pictures
-from swordplay.report.heat import GAMMA, picture
+from swordplay.report.heatmap import GAMMA, heatmap_png
 from swordplay.report.track import pace_in_words
 from tolerances import DRAWN, ROUNDING
 
@@ -42,7 +42,7 @@ def test_errors_lately_are_those_of_the_last_stretches(task):
     story = told(task=task)
     ends, lost = story.course.ends, story.course.losses["swordplay"]
     back = math.ceil(
-        over_time.FEWEST_LATELY * len(ends) / story.rows
+        time_axis.FEWEST_LATELY * len(ends) / story.rows
     )  # 2000 rows: by rows, not by share
     assert back > 1
     _, lines = drawn(pictures.errors_lately(story))
@@ -70,7 +70,7 @@ def test_the_map_shows_the_weights_and_the_line_the_step_size():
         story.course.effective.tolist(), rel=DRAWN
     )
     side = (
-        math.ceil(over_time.FEWEST_LATELY * len(story.course.ends) / story.rows) // 2
+        math.ceil(time_axis.FEWEST_LATELY * len(story.course.ends) / story.rows) // 2
     )  # 2000 rows: by rows, not by share
     near = story.course.effective[100 - side : 100 + side + 1]
     assert lines["effective step size"][101] == pytest.approx(
@@ -88,7 +88,7 @@ def pixels(address):
 
 def test_a_picture_keeps_its_weights():
     weights = np.array([[0.0, 0.25, 1.0], [np.nan, 2.0, -1.0]])
-    assert pixels(picture(weights))[..., 3].tolist() == [
+    assert pixels(heatmap_png(weights))[..., 3].tolist() == [
         [0, round(255 * 0.25**GAMMA), 255],
         [0, 255, 0],
     ]
@@ -166,7 +166,7 @@ def test_the_pace_in_words_is_that_of_the_rows():
     assert "between 1/64 and 1;" in said
     drawn_at_most = pictures.effective_step(replace(story, course=course))[third:].max()
     assert drawn_at_most == 1.0
-    side = over_time.back(story)[0] // 2
+    side = time_axis.back(story)[0] // 2
     assert f"highest, 1.00, around row {int(course.ends[2 * third + side]):,}." in said
 
 

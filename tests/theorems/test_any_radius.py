@@ -129,7 +129,7 @@ def test_the_unit_of_the_losses_changes_not_one_bit(factor):
 
 
 def test_losses_that_do_not_know_their_smoothness_take_the_whole_domain():
-    """Nobody is capped then: all steps are c D over the root of the energy."""
+    """No expert is capped then: all steps are c D over the root of the sum of squared errors."""
     learner = sp.Sword(sp.Ball(2, 7.0))
     for target in (0.3, -0.2, 0.5, 0.1, -0.7):
         learner.observe(sp.PinballLoss([1.0, 0.5], target, level=0.4))

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from swordplay.cli import keys
 from swordplay.cli.words import LONGEST_NAME, counted, printable
-from swordplay.report.words import near, number, step
+from swordplay.report.formatting import number, power_of_two, step
 from swordplay.tracking import Outcome, Story, figures
 from swordplay.tracking.contestants import LEARNER
 from swordplay.tracking.figures import AnyStory, verdict_of
@@ -116,7 +116,7 @@ def _lines(outcome: Outcome, story: AnyStory) -> list[str]:
     if isinstance(tracker, Tracker) and story.rows:
         lines.append(
             f"At the end {tracker.looks_back} (effective step size "
-            f"{near(tracker.effective_step_size)})."
+            f"{power_of_two(tracker.effective_step_size)})."
         )
     return [*lines, *(remark.text for remark in tracker.remarks())]
 

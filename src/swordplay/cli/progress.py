@@ -224,9 +224,8 @@ def _row(refusal: Refusal) -> str:
 
 
 def _told(report: Report, pace: float) -> str:
-    from swordplay.report.words import (
-        near,
-    )  # not before there is something to show: it takes its time
+    # Imported with the first line of progress: importing it takes some milliseconds.
+    from swordplay.report.formatting import power_of_two
 
     tracker = report.tracker
     parts = [counted(report.rows, "row"), f"{pace:,.0f}/s"]
@@ -234,5 +233,5 @@ def _told(report: Report, pace: float) -> str:
         measure = "RMSE" if tracker.task == "regression" else "error"
         parts.append(f"{measure} {figure(tracker.predictions.error, tracker.task)}")
         if not tracker.settings.key:
-            parts.append(f"step {near(tracker.effective_step_size)}")
+            parts.append(f"step {power_of_two(tracker.effective_step_size)}")
     return ", ".join(parts)

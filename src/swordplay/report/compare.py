@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from swordplay import __version__
-from swordplay.report import words
+from swordplay.report import formatting as fmt
 from swordplay.report.axes import Axis, Format, top
 from swordplay.report.charts import Chart, Line, chart
 from swordplay.report.document import write
@@ -45,7 +45,7 @@ def write_compare(
         Sections that follow.
     """
     facts = (
-        f"{words.plural(found.rows, 'row')} of {words.plural(found.width, 'column')}, "
+        f"{fmt.plural(found.rows, 'row')} of {fmt.plural(found.width, 'column')}, "
         "everybody in the same order"
     )
     footer = f"Made by swordplay {__version__}. This file is complete in itself and loads nothing."
@@ -55,7 +55,7 @@ def write_compare(
 def compare_section(found: Comparison) -> Section:
     """Who erred least, how it went, and a table of ranks, costs and regrets."""
     best, shown = found.results[0], _shown(found)
-    count = words.plural(len(found.results), "learner")
+    count = fmt.plural(len(found.results), "learner")
     text = f"Of {count}, {best.name} erred least: {found.measure} {shown(best.error)}."
     return Section(
         "Learners compared",
@@ -106,8 +106,8 @@ def _table(found: Comparison) -> Table:
             one.name,
             _told(one),
             shown(one.error),
-            words.number(one.microseconds),
-            *(words.number(one.regrets[mark.name]) for mark in found.benchmarks),
+            fmt.number(one.microseconds),
+            *(fmt.number(one.regrets[mark.name]) for mark in found.benchmarks),
         )
         for one in found.results
     )
@@ -124,7 +124,7 @@ def _table(found: Comparison) -> Table:
 
 def _legend(found: Comparison) -> str:
     marks = "; ".join(
-        f"{mark.name} travels {words.number(mark.path_length)}" for mark in found.benchmarks
+        f"{mark.name} travels {fmt.number(mark.path_length)}" for mark in found.benchmarks
     )
     return (
         "Regret is the loss beyond that of the best coefficients of hindsight; below 0 the "
@@ -137,8 +137,8 @@ def _legend(found: Comparison) -> str:
 
 
 def _told(one: Result) -> str:
-    return f"step{words.TIE}{one.setting}" if one.setting else one.told or "nothing"
+    return f"step{fmt.TIE}{one.setting}" if one.setting else one.told or "nothing"
 
 
-def _shown(found: Comparison) -> words.Shown:
-    return words.number if found.measure == "RMSE" else words.percent
+def _shown(found: Comparison) -> fmt.Shown:
+    return fmt.number if found.measure == "RMSE" else fmt.percent

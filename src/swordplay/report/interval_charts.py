@@ -1,6 +1,4 @@
-"""How unsure it was: coverage of the intervals against their level, and their width, over the
-run.
-"""
+"""Charts of the prediction intervals over a run: their coverage beside the level, their width."""
 
 from __future__ import annotations
 
@@ -8,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from swordplay.report import over_time, words
+from swordplay.report import formatting as fmt
+from swordplay.report import time_axis
 from swordplay.report.axes import Axis, top
 from swordplay.report.charts import Chart, Line
 from swordplay.tracking.band import BOUNDED, COVERED, WIDTH
@@ -18,46 +17,46 @@ if TYPE_CHECKING:
 
 
 def in_words(story: RunStory, found: Intervals) -> str:
-    """What was asked for, and what came of it."""
+    """Describe level, coverage and mean width of the intervals in words."""
     wide = (
         ""
         if found.mean_width is None
-        else f" They were {words.number(found.mean_width)} wide on average."
+        else f" They were {fmt.number(found.mean_width)} wide on average."
     )
     first = (
-        f" {words.plural(found.unbounded, 'row')} had none with ends, the first ones among them."
+        f" {fmt.plural(found.unbounded, 'row')} had none with ends, the first ones among them."
         if found.unbounded
         else ""
     )
     return (
         "Each prediction came with an interval that was to hold the actual value in "
-        f"{words.percent(found.level)} of the rows. "
-        f"It did so in {words.percent(found.coverage)} of "
-        f"{words.plural(story.rows, 'row')}.{wide}{first}"
+        f"{fmt.percent(found.level)} of the rows. "
+        f"It did so in {fmt.percent(found.coverage)} of "
+        f"{fmt.plural(story.rows, 'row')}.{wide}{first}"
     )
 
 
 def coverage(story: Story, found: Intervals) -> Chart:
-    """The share of actual values inside their interval, lately, and the level."""
-    back, rows = over_time.back(story)
-    share = np.clip(over_time.lately(story, story.course.figures[COVERED], back), 0.0, 1.0)
+    """Draw the recent coverage of the intervals beside their level."""
+    back, rows = time_axis.back(story)
+    share = np.clip(time_axis.lately(story, story.course.figures[COVERED], back), 0.0, 1.0)
     lines = [
         Line("asked for", np.full(len(share), found.level), "muted", 1.5, (5, 3)),
         Line("held", share, "sword", 2.0),
     ]
     low = max(0.0, min(float(share[back:].min(initial=found.level)), found.level) - 0.05)
     text = (
-        f"Share of actual values inside their interval, over the last {words.plural(rows, 'row')} "
+        f"Share of actual values inside their interval, over the last {fmt.plural(rows, 'row')} "
         "or so. No window of rows "
         "has more than 20 misses beyond those that were asked for, whatever happens."
     )
-    return over_time.drawn(
+    return time_axis.drawn(
         story, "Did the intervals hold?", text, lines, Axis(low, 1.0, format="percent"), height=180
     )
 
 
 def width(story: Story) -> Chart:
-    """Mean width of the intervals of each stretch."""
+    """Draw the mean width of the intervals over the run."""
     figures = story.course.figures
     counts = figures[BOUNDED]
     mean = np.divide(figures[WIDTH], counts, out=np.full(len(counts), np.nan), where=counts > 0)
@@ -68,7 +67,7 @@ def width(story: Story) -> Chart:
     after = (
         int(0.02 * len(mean)) + 1
     )  # the first ones, before anything is known, would set the scale
-    return over_time.drawn(
+    return time_axis.drawn(
         story,
         "How unsure it was",
         text,

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from swordplay import __version__
-from swordplay.report import first_screen, interval_charts, words
+from swordplay.report import findings, interval_charts
+from swordplay.report import formatting as fmt
 from swordplay.report.document import write
 from swordplay.report.page import Answer, Page, Score, Scores, Section, Table, Text
 
@@ -37,8 +38,11 @@ def write_keys(story: KeyedStory, path: str | os.PathLike[str], *, command: str 
     command
         How the run was made; left out unless given.
     """
-    source, target = words.shown(story.source, 60), words.shown(story.target, 60)
-    key = words.shown(" and ".join(story.key), 60)
+    source, target = (
+        fmt.clean_text(story.source, 60),
+        fmt.clean_text(story.target, 60),
+    )
+    key = fmt.clean_text(" and ".join(story.key), 60)
     page = Page(
         title=f"{target} in {source}, each {key} by itself",
         facts=f"Every row was predicted by {story.learner} before its answer was seen",
@@ -61,7 +65,7 @@ def keys_sections(story: KeyedStory, *, command: str = "") -> tuple[Section, ...
 def how_made(story: RunStory, more: Sequence[tuple[str, str]], command: str) -> tuple[Section, ...]:
     """The columns, and where it all comes from."""
     columns = tuple(
-        (words.shown(column.name, 60), column.kind, column.note) for column in story.columns
+        (fmt.clean_text(column.name, 60), column.kind, column.note) for column in story.columns
     )
     facts = [("source", story.source), ("target", story.target), *more, ("task", story.task)]
     facts += [("swordplay", __version__), *([("command", command)] if command else [])]
@@ -72,7 +76,13 @@ def how_made(story: RunStory, more: Sequence[tuple[str, str]], command: str) -> 
         ),
         Section(
             "How this was made",
-            (Table("", ("", ""), tuple((name, words.shown(value, 300)) for name, value in facts)),),
+            (
+                Table(
+                    "",
+                    ("", ""),
+                    tuple((name, fmt.clean_text(value, 300)) for name, value in facts),
+                ),
+            ),
         ),
     )
 
@@ -91,8 +101,8 @@ def _in_short(story: KeyedStory) -> tuple[Answer | Text | Scores, ...]:
         return (
             Text("No row was predicted and then learned, so there is nothing to tell.", lead=True),
         )
-    plenty = f"{words.plural(story.keys, 'key')}, each with a model, baselines and lags of its own."
-    counts = f"{words.plural(story.rows, 'row')} predicted and then learned; {plenty}"
+    plenty = f"{fmt.plural(story.keys, 'key')}, each with a model, baselines and lags of its own."
+    counts = f"{fmt.plural(story.rows, 'row')} predicted and then learned; {plenty}"
     return (
         Answer("Is it good?", headline(story), lead=True),
         Scores(
@@ -124,16 +134,16 @@ def headline(story: KeyedStory) -> str:
         f"{story.learner} {said} over all keys, repeating {last} of the same key {same} "
         f"{figure(story, theirs)}."
     )
-    return f"{first_screen.verdict(ours, theirs)} repeating {last}: {said} {_ahead(story)}"
+    return f"{findings.verdict(ours, theirs)} repeating {last}: {said} {_ahead(story)}"
 
 
 def _ahead(story: KeyedStory) -> str:
     if not story.ahead:
         return (
-            f"It is ahead of that in none of {words.plural(story.keys, 'key')}, not even where "
+            f"It is ahead of that in none of {fmt.plural(story.keys, 'key')}, not even where "
             "it did best."
         )
-    return f"It is ahead of that in {story.ahead:,} of {words.plural(story.keys, 'key')}."
+    return f"It is ahead of that in {story.ahead:,} of {fmt.plural(story.keys, 'key')}."
 
 
 def _tables(story: KeyedStory) -> tuple[Table, ...]:
@@ -156,7 +166,7 @@ def _spread(story: KeyedStory) -> tuple[Table, ...]:
         return ()
     head = ("so many of the keys", f"{story.measure} at most", f"{RATIO} at most")
     rows = tuple(
-        (f"{one.share:.0%}", figure(story, one.error), words.number(one.ratio))
+        (f"{one.share:.0%}", figure(story, one.error), fmt.number(one.ratio))
         for one in story.spread
     )
     return (
@@ -176,9 +186,14 @@ def _caption(story: KeyedStory, title: str) -> str:
 
 def _line(story: KeyedStory, line: KeyLine) -> tuple[str, ...]:
     errors = (figure(story, line.errors[name]) for name in story.errors)
-    return words.shown(line.name, 60), f"{line.rows:,}", *errors, words.number(line.ratio)
+    return (
+        fmt.clean_text(line.name, 60),
+        f"{line.rows:,}",
+        *errors,
+        fmt.number(line.ratio),
+    )
 
 
 def figure(story: RunStory, error: float) -> str:
     """An error, for people."""
-    return words.number(error) if story.measure == "RMSE" else words.percent(error)
+    return fmt.number(error) if story.measure == "RMSE" else fmt.percent(error)

@@ -10,7 +10,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from swordplay.report import vega, words
+from swordplay.report import formatting as fmt
+from swordplay.report import vega
 from swordplay.report.charts import Chart
 from swordplay.report.page import (
     Answer,
@@ -52,7 +53,7 @@ class Drawer:
             case Table():
                 return _table(block)
             case Verbatim(caption, text):
-                clean = html.escape(words.UNSEEN.sub("\N{REPLACEMENT CHARACTER}", text))
+                clean = html.escape(fmt.HIDDEN_MARKS.sub("\N{REPLACEMENT CHARACTER}", text))
                 return (
                     f"<figure><figcaption>{escaped(caption)}</figcaption>\n"
                     f"<pre>{clean}</pre></figure>"
@@ -101,7 +102,7 @@ def _counts(counts: Counts) -> str:
         total = sum(row) or 1.0
         cells = "".join(
             f'<td class="number" style="--share: {count / total:.3f}">{count:,.0f}<small>'
-            f"{words.percent(count / total)}</small></td>"
+            f"{fmt.percent(count / total)}</small></td>"
             for count in row
         )
         lines.append(f'<tr><th scope="row"><bdi>{escaped(name, 24)}</bdi></th>{cells}</tr>')
@@ -158,9 +159,9 @@ def _table(table: Table) -> str:
     return f'<figure>{caption}\n<div class="wide">{body}</div></figure>'
 
 
-def escaped(text: str, longest: int = words.LONGEST) -> str:
+def escaped(text: str, longest: int = fmt.MAX_LETTERS) -> str:
     """Foreign text, fit to stand between tags and in quoted attributes."""
-    return html.escape(words.shown(text, longest))
+    return html.escape(fmt.clean_text(text, longest))
 
 
 def _tag(name: str, look: str, wanted: bool) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from swordplay.core.types import Vector
-from swordplay.report import words
+from swordplay.report import formatting as fmt
 from swordplay.report.axes import Axis, path_axis, top
 from swordplay.report.charts import Line, chart
 from swordplay.report.page import Section, Table, Text
@@ -41,14 +41,14 @@ def regret_section(
     """
     paths, regrets, certificate = curve.path_lengths, curve.regrets, curve.certificate
     least, most = (
-        f"the best of all models that travel {words.number(float(paths[k]))}" for k in (0, -1)
+        f"the best of all models that travel {fmt.number(float(paths[k]))}" for k in (0, -1)
     )
     least = "the best fixed model" if paths[0] == 0.0 else least
     text = (
         f"Chosen with hindsight, {least} would have lost {_less(regrets[0])} than {learner}; "
         f"{most}, {_less(regrets[-1])}. "
-        f"The certificate allowed for {words.number(float(certificate[0]))} and "
-        f"{words.number(float(certificate[-1]))}."
+        f"The certificate allowed for {fmt.number(float(certificate[0]))} and "
+        f"{fmt.number(float(certificate[-1]))}."
     )
     beside = dict(others or {})
     lines = [
@@ -75,7 +75,7 @@ def regret_section(
         "certificate": certificate,
         **beside,
     }
-    cells = ([words.number(float(value)) for value in column] for column in columns.values())
+    cells = ([fmt.number(float(value)) for value in column] for column in columns.values())
     caption = (
         f"Regret of {learner}. The best sequences are known up to a gap: the regret may be "
         "larger by it, and no more."
@@ -126,7 +126,7 @@ def perspective_section(view: Perspective | LeftOut, learner: str = "") -> Secti
         note += (
             " The certificate is a bound that a run proves for itself. It is that of sp.Sword, "
             "the learner for games on a "
-            f"domain of known size, which lost {words.number(view.total)} on the same rows."
+            f"domain of known size, which lost {fmt.number(view.total)} on the same rows."
         )
         return regret_section(
             curve, learner="sp.Sword", others={f"regret of {name}": view.estimator}, note=note
@@ -145,7 +145,7 @@ def _plain(curve: RegretCurve, regrets: Vector, name: str, note: str) -> Section
     text = (
         f"Chosen with hindsight, the best fixed model would have lost {_less(regrets[0])} than "
         f"{name}; the best of all models "
-        f"that travel {words.number(float(paths[-1]))}, {_less(regrets[-1])}."
+        f"that travel {fmt.number(float(paths[-1]))}, {_less(regrets[-1])}."
     )
     picture = chart(
         TITLE,
@@ -170,4 +170,4 @@ def _bottom(regrets: list[Vector]) -> float:
 
 
 def _less(regret: float) -> str:
-    return f"{words.number(abs(float(regret)))} {'less' if regret >= 0.0 else 'more'}"
+    return f"{fmt.number(abs(float(regret)))} {'less' if regret >= 0.0 else 'more'}"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from swordplay.report import words
+from swordplay.report import formatting as fmt
 from swordplay.report.axes import Axis, powers, tens
 from swordplay.report.charts import Chart, Line, chart
 from swordplay.report.page import Block, Pair, Section, Table, Text
@@ -129,11 +129,9 @@ def _table(rows: Sequence[Row], instance: str) -> Table:
         (
             row.learner,
             TUNINGS[row.tuning],
-            words.number(row.regret),
-            "–"
-            if row.bound is None
-            else words.number(row.bound) + "*" * row.assumes_optimism_claim,
-            "–" if row.certificate is None else words.number(row.certificate),
+            fmt.number(row.regret),
+            "–" if row.bound is None else fmt.number(row.bound) + "*" * row.assumes_optimism_claim,
+            "–" if row.certificate is None else fmt.number(row.certificate),
         )
         for row in last
     )

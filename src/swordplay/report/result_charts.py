@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from swordplay.core.types import Vector
-from swordplay.report import over_time, words
+from swordplay.report import formatting as fmt
+from swordplay.report import time_axis
 from swordplay.report.axes import Axis, top
 from swordplay.report.charts import Chart, Dot, Line, band, chart
 from swordplay.report.page import Counts
@@ -46,7 +47,7 @@ def look(k: int) -> tuple[str, tuple[float, ...]]:
 def actual_and_predicted(story: Story) -> Chart:
     """Means and extremes of both over each stretch."""
     course = story.course
-    width = np.diff(over_time.rows(story))
+    width = np.diff(time_axis.rows(story))
     said, was = (course.figures[name] / width for name in ("predicted", "actual"))
     low, high, beyond = _range(course.low[:, :2], course.high[:, :2])
     lines = [Line("actual", was, "ink", 1.5), Line("predicted", said, "sword", 1.8)]
@@ -58,13 +59,13 @@ def actual_and_predicted(story: Story) -> Chart:
     ]
     rows = int(width[0])
     text = (
-        f"Lines are means over stretches of {words.plural(rows, 'row')}, shades reach from the "
+        f"Lines are means over stretches of {fmt.plural(rows, 'row')}, shades reach from the "
         "smallest to the largest value: "
         f"nothing is lost, however long the table.{beyond}"
     )
     under = [band("y5", "y3", "ink", 0.13), band("y4", "y2", "sword", 0.2)]
     y = Axis(low, high)
-    return over_time.drawn(
+    return time_axis.drawn(
         story, "All of the run", text, lines, y, height=260, extra=extra, under=under
     )
 
@@ -89,7 +90,7 @@ def last_rows(story: Story) -> Chart:
     if banded and story.intervals is not None:
         inside = (
             " The band is the interval that was to hold "
-            f"{words.percent(story.intervals.level)} of the actual values."
+            f"{fmt.percent(story.intervals.level)} of the actual values."
         )
     x = Axis(
         float(points[0]),
@@ -98,7 +99,7 @@ def last_rows(story: Story) -> Chart:
     )
     return chart(
         "The end of the run, row by row",
-        f"The last {words.plural(len(points), 'row')} as they were; each was predicted before it "
+        f"The last {fmt.plural(len(points), 'row')} as they were; each was predicted before it "
         f"was seen.{inside}",
         points,
         lines,
@@ -114,7 +115,7 @@ def last_rows(story: Story) -> Chart:
 def class_shares(story: Story) -> Chart:
     """How often each class was true and how often it was predicted, lately."""
     course = story.course
-    back, rows = over_time.back(story)
+    back, rows = time_axis.back(story)
     kept = sum(name.startswith("actual ") for name in course.figures)
     order = np.argsort(-story.confusion.sum(axis=1), kind="stable")
     places = [int(k) for k in order if k < kept][:MOST_LINES]
@@ -124,9 +125,12 @@ def class_shares(story: Story) -> Chart:
         ]  # the other is what is left to 100 %
     lines, one = [], len(places) == 1
     for number, k in enumerate(places):
-        colour, name = look(number)[0], "" if one else f"{words.shown(story.classes[k], 24)}, "
+        colour, name = (
+            look(number)[0],
+            "" if one else f"{fmt.clean_text(story.classes[k], 24)}, ",
+        )
         for what, dash, width in (("actual", (), 1.5), ("predicted", (5, 3), 2.0)):
-            share = np.clip(over_time.lately(story, course.figures[f"{what} {k}"], back), 0.0, 1.0)
+            share = np.clip(time_axis.lately(story, course.figures[f"{what} {k}"], back), 0.0, 1.0)
             lines.append(
                 Line(
                     f"{name}{what}",
@@ -137,19 +141,19 @@ def class_shares(story: Story) -> Chart:
                 )
             )
     which = (
-        f"{words.shown(story.target, 30)} = {words.shown(story.classes[places[0]], 24)}"
+        f"{fmt.clean_text(story.target, 30)} = {fmt.clean_text(story.classes[places[0]], 24)}"
         if one
         else "the class"
     )
     high = min(1.0, top([line.values for line in lines], after=back))
     text = (
-        f"Share of rows over the last {words.plural(rows, 'row')} or so: how often {which} was "
+        f"Share of rows over the last {fmt.plural(rows, 'row')} or so: how often {which} was "
         "true, and (dashed) how often it "
         "was predicted. Where the two part, a class is missed or seen too often."
     )
     if len(places) < len(story.classes) and len(story.classes) > 2:
         text += f" The {len(places)} most frequent of {len(story.classes)} classes."
-    return over_time.drawn(
+    return time_axis.drawn(
         story,
         "Actual and predicted classes",
         text,
@@ -170,20 +174,20 @@ def coefficients(story: Story, remarks: Sequence[tuple[int, str, str, str]] = ()
         Changes: the last row before each, the column and the class, and what there is to say.
     """
     marks = story.course.marks
-    window = max(1, round(over_time.LATELY * len(marks)))
+    window = max(1, round(time_axis.LATELY * len(marks)))
     lines, dots = [], []
     for k, driver in enumerate(story.drivers):
         colour, dash = look(k)
-        path = over_time.smooth(driver.path, window)
+        path = time_axis.smooth(driver.path, window)
         lines.append(Line(driver_name(story, driver.name, driver.about), path, colour, 1.8, dash))
         for row, name, about, remark in remarks:
             if (name, about) == (driver.name, driver.about):
-                height = float(np.interp(row, over_time.rows(story)[marks], np.nan_to_num(path)))
-                dots.append(Dot(over_time.place(story, row), height, remark))
+                height = float(np.interp(row, time_axis.rows(story)[marks], np.nan_to_num(path)))
+                dots.append(Dot(time_axis.place(story, row), height, remark))
     low, high = _between([line.values for line in lines] + [np.zeros(1)])
     unit = (
-        f"How much {words.shown(story.target, 40)} changes when a column rises by one of its own "
-        "standard deviations"
+        f"How much {fmt.clean_text(story.target, 40)} changes when a column rises by one of its "
+        "own standard deviations"
         if story.task == "regression"
         else f"How much the log-odds of {_positive(story)} change when a column rises by one of "
         "its own standard deviations"
@@ -192,7 +196,7 @@ def coefficients(story: Story, remarks: Sequence[tuple[int, str, str, str]] = ()
     text = f"{unit}. Above 0 it goes up with the column, below 0 down."
     text += " For dates, the size of the swing." if swing else ""
     text += " Dots mark lasting changes." if dots else ""
-    return over_time.drawn(
+    return time_axis.drawn(
         story,
         "Coefficients over time",
         text,
@@ -207,14 +211,14 @@ def coefficients(story: Story, remarks: Sequence[tuple[int, str, str, str]] = ()
 def _positive(story: Story) -> str:
     """What coefficients of classes speak for."""
     if story.task == "binary" and story.drivers:
-        return f"{words.shown(story.target, 30)} = {words.shown(story.drivers[0].about, 24)}"
+        return f"{fmt.clean_text(story.target, 30)} = {fmt.clean_text(story.drivers[0].about, 24)}"
     return "a class"
 
 
 def driver_name(story: Story, name: str, about: str) -> str:
     """A column, and of several classes the one that it speaks for."""
-    return words.shown(name, 32) + (
-        f" → {words.shown(about, 20)}" if about and story.task != "binary" else ""
+    return fmt.clean_text(name, 32) + (
+        f" → {fmt.clean_text(about, 20)}" if about and story.task != "binary" else ""
     )
 
 
@@ -227,7 +231,7 @@ def residual_histogram(story: Story) -> Chart:
     beyond = max(0.0, 1.0 - float(shares.sum()))
     text = "Prediction less truth: right of 0 it said too much, left of 0 too little."
     if beyond >= 0.0005:
-        text += f" {words.percent(beyond)} of the errors lie farther out than the picture reaches."
+        text += f" {fmt.percent(beyond)} of the errors lie farther out than the picture reaches."
     y = Axis(0.0, top([shares]), format="percent")
     line = Line("share of rows", shares, "sword")
     x = Axis(-reach, reach, title="predicted less actual")
@@ -247,17 +251,17 @@ def residual_histogram(story: Story) -> Chart:
 def residuals_over_time(story: Story, dots: Sequence[Dot]) -> Chart:
     """The mean error of each stretch and its extremes."""
     course = story.course
-    back, rows = over_time.back(story)
-    bias = over_time.lately(story, course.figures["predicted"] - course.figures["actual"], back)
+    back, rows = time_axis.back(story)
+    bias = time_axis.lately(story, course.figures["predicted"] - course.figures["actual"], back)
     low, high, beyond = _range(course.low[:, 2:], course.high[:, 2:])
     text = (
-        f"Prediction less truth. The line is the mean over the last {words.plural(rows, 'row')} "
+        f"Prediction less truth. The line is the mean over the last {fmt.plural(rows, 'row')} "
         "or so: where it leaves 0 for "
         "long, predictions are off to one side. The shade reaches from the smallest to the "
         f"largest error.{beyond}"
         " Dots are the rows in the table below."
     )
-    return over_time.drawn(
+    return time_axis.drawn(
         story,
         "Errors over time",
         text,
@@ -277,7 +281,7 @@ def confusion(story: Story) -> Counts:
     """Who was taken for whom; classes beyond the most frequent ones together."""
     counts = story.confusion
     order = np.argsort(-counts.sum(axis=1), kind="stable")
-    names = [words.shown(story.classes[k], 24) for k in order]
+    names = [fmt.clean_text(story.classes[k], 24) for k in order]
     counts = counts[np.ix_(order, order)]
     if len(names) > MOST_CLASSES:
         keep = MOST_CLASSES - 1

@@ -10,13 +10,13 @@ import numpy as np
 
 from swordplay import __version__
 from swordplay.report import (
-    first_screen,
+    findings,
     interval_charts,
-    over_time,
     result_charts,
+    time_axis,
     track_charts,
-    words,
 )
+from swordplay.report import formatting as fmt
 from swordplay.report.document import write
 from swordplay.report.page import (
     Answer,
@@ -80,7 +80,10 @@ def write_track(
         Further sections, before those on columns and making.
     """
     *sections, columns, making = track_sections(story, command=command, date=date)
-    source, target = words.shown(story.source, 60), words.shown(story.target, 60)
+    source, target = (
+        fmt.clean_text(story.source, 60),
+        fmt.clean_text(story.target, 60),
+    )
     page = Page(
         title=f"{target} in {source}",
         facts=f"Every row was predicted by {story.learner} before its answer was seen",
@@ -122,14 +125,14 @@ def track_sections(story: Story, *, command: str = "", date: str = "") -> tuple[
 
 def _short(story: Story, found: tuple[Change, ...]) -> Section:
     clearest = sorted(found, key=lambda one: -one.strength)[:MOST_CHANGES]
-    told = tuple(first_screen.change_in_words(story, one) for one in found if one in clearest)
+    told = tuple(findings.change_in_words(story, one) for one in found if one in clearest)
     calm = "" if told else _calm(story)
     return Section(
         "In short",
         (
-            Answer("Is it good?", first_screen.is_it_good(story), lead=True),
+            Answer("Is it good?", findings.is_it_good(story), lead=True),
             _scoreboard(story),
-            Answer("Can I trust it?", first_screen.can_i_trust_it(story)),
+            Answer("Can I trust it?", findings.can_i_trust_it(story)),
             Answer("What changed, and when?", calm, told),
             Text(_counts(story)),
             *map(Text, story.remarks),
@@ -169,20 +172,19 @@ def _drivers(story: Story, found: tuple[Change, ...]) -> tuple[Section, ...]:
         return ()
     jumps = [one for one in found if one.kind == "coefficient" and one.since_row is None]
     remarks = [
-        (one.row - 1, one.what, one.about, first_screen.change_in_words(story, one))
-        for one in jumps
+        (one.row - 1, one.what, one.about, findings.change_in_words(story, one)) for one in jumps
     ]
     rows = tuple(
         (
             result_charts.driver_name(story, driver.name, driver.about),
-            words.number(float(driver.path[-1])),
-            words.number(driver.per_unit),
+            fmt.number(float(driver.path[-1])),
+            fmt.number(driver.per_unit),
         )
         for driver in sorted(
             story.drivers, key=lambda one: -abs(float(np.nan_to_num(one.path[-1])))
         )
     )
-    effect = words.shown(story.target, 30) if story.task == "regression" else "log-odds"
+    effect = fmt.clean_text(story.target, 30) if story.task == "regression" else "log-odds"
     head = ("column", f"{effect} per standard deviation", f"{effect} per unit")
     watched, there = story.watched
     note = (
@@ -221,14 +223,14 @@ def _change(story: Story, one: Change) -> tuple[str, ...]:
     what = {
         "error": story.measure,
         "coefficient": f"coefficient of {result_charts.driver_name(story, one.what, one.about)}",
-        "target": f"level of {words.shown(one.what, 40)}",
-        "share": f"share of {words.shown(one.about, 24)}",
+        "target": f"level of {fmt.clean_text(one.what, 40)}",
+        "share": f"share of {fmt.clean_text(one.about, 24)}",
     }[one.kind]
-    when = over_time.when_changed(story, one)
+    when = time_axis.when_changed(story, one)
     for word in ("in ", "on ", "from "):
         when = when.removeprefix(word)
     row = f"{one.row:,}" if one.since_row is None else f"{one.since_row:,} to {one.row:,}"
-    return (when, row, what, *first_screen.levels(story, one))
+    return (when, row, what, *findings.levels(story, one))
 
 
 def _errors(story: Story) -> Section:
@@ -246,7 +248,7 @@ def _errors(story: Story) -> Section:
 
 def _course(story: Story, found: tuple[Change, ...]) -> Section:
     jumps = [one for one in found if one.kind == "error" and one.since_row is None]
-    remarks = [(one.row - 1, first_screen.change_in_words(story, one)) for one in jumps]
+    remarks = [(one.row - 1, findings.change_in_words(story, one)) for one in jumps]
     return Section(
         "Beside the baselines",
         (track_charts.errors_so_far(story), track_charts.errors_lately(story, remarks)),
@@ -263,9 +265,9 @@ def _scoreboard(story: Story) -> Scores:
     largest = max((error for error in story.errors.values() if np.isfinite(error)), default=1.0)
     ranked = sorted(story.errors.items(), key=lambda item: (item[0] != story.learner, item[1]))
     shown = (
-        [words.number(error) for _, error in ranked]
+        [fmt.number(error) for _, error in ranked]
         if two
-        else words.percents([error for _, error in ranked])
+        else fmt.percents([error for _, error in ranked])
     )
     lines = tuple(
         Score(
@@ -274,7 +276,7 @@ def _scoreboard(story: Story) -> Scores:
             error / largest if largest > 0 and np.isfinite(error) else 0.0,
             "" if name == story.learner else _against(ours, error, name, story),
             ours=name == story.learner,
-            second=words.number(story.more[name]) if two and name in story.more else "",
+            second=fmt.number(story.more[name]) if two and name in story.more else "",
         )
         for (name, error), text in zip(ranked, shown, strict=True)
     )
@@ -289,7 +291,7 @@ def _scoreboard(story: Story) -> Scores:
 def _against(ours: float, theirs: float, name: str, story: Story) -> str:
     """How much less, or more, the learner erred."""
     note = (
-        f" (step size {words.step(story.best_step)})"
+        f" (step size {fmt.step(story.best_step)})"
         if name == "best step size" and np.isfinite(story.best_step)
         else ""
     )
@@ -299,27 +301,23 @@ def _against(ours: float, theirs: float, name: str, story: Story) -> str:
     if abs(change) < LEVEL:
         return f"{story.learner} is level{note}"
     # per cent of an error that is itself in per cent would be read as points
-    by = (
-        words.percent(abs(change))
-        if story.task == "regression"
-        else words.points(abs(ours - theirs))
-    )
+    by = fmt.percent(abs(change)) if story.task == "regression" else fmt.points(abs(ours - theirs))
     return f"{story.learner} is {by} {'lower' if change < 0 else 'higher'}{note}"
 
 
 def _counts(story: Story) -> str:
-    text = f"{words.plural(story.rows, 'row')} predicted and then learned"
+    text = f"{fmt.plural(story.rows, 'row')} predicted and then learned"
     if story.seconds > 0.0:
         text += (
-            f" in {words.number(story.seconds)} s ({words.number(story.rows / story.seconds)} "
+            f" in {fmt.number(story.seconds)} s ({fmt.number(story.rows / story.seconds)} "
             "rows a second)"
         )
     text += f". The target is {TASKS[story.task]}."
     if story.unlabelled:
-        text += f" {words.plural(story.unlabelled, 'row')} had no target: predicted, not learned."
+        text += f" {fmt.plural(story.unlabelled, 'row')} had no target: predicted, not learned."
     if story.refused:
         text += (
-            f" {words.plural(story.refused, 'row')} could not be read and "
+            f" {fmt.plural(story.refused, 'row')} could not be read and "
             f"{'was' if story.refused == 1 else 'were'} skipped."
         )
     return text
@@ -340,10 +338,10 @@ def pace_in_words(story: Story) -> str:
     order = np.argsort(course.effective, kind="stable")
     shares = np.cumsum(widths[order]) / course.ends[-1]
     low, high = (
-        words.near(float(course.effective[order[np.argmax(shares >= share)]]))
+        fmt.power_of_two(float(course.effective[order[np.argmax(shares >= share)]]))
         for share in (0.25, 0.75)
     )
-    start = min(max(over_time.back(story)[0], int(START_UP * len(drawn))), len(drawn) - 1)
+    start = min(max(time_axis.back(story)[0], int(START_UP * len(drawn))), len(drawn) - 1)
     fastest = start + int(np.argmax(drawn[start:]))
     time = float(course.times[fastest + 1]) if story.clock else None
     return (
@@ -351,8 +349,8 @@ def pace_in_words(story: Story) -> str:
         "effective step size lay "
         f"{f'near {low}' if low == high else f'between {low} and {high}'}; after the start-up its "
         "curve was highest, "
-        f"{words.number(float(drawn[fastest]))}, "
-        f"{over_time.when(story, int(course.ends[fastest]), time)}. "
+        f"{fmt.number(float(drawn[fastest]))}, "
+        f"{time_axis.when(story, int(course.ends[fastest]), time)}. "
         "A step size of 1 learns each row by heart; small ones average over many rows."
     )
 
@@ -372,11 +370,11 @@ def _worst(story: Story) -> tuple[Table, ...]:
     rows = tuple(
         (
             f"{moment.row:,}",
-            words.shown(moment.prediction, 24),
-            words.shown(moment.truth, 24),
-            words.number(moment.loss ** (0.5 if story.task == "regression" else 1.0)),
+            fmt.clean_text(moment.prediction, 24),
+            fmt.clean_text(moment.truth, 24),
+            fmt.number(moment.loss ** (0.5 if story.task == "regression" else 1.0)),
             " · ".join(
-                f"{words.shown(name, 24)}{words.TIE}{words.shown(value if name in timed else value.removesuffix(MIDNIGHT), 24)}"  # noqa: E501
+                f"{fmt.clean_text(name, 24)}{fmt.TIE}{fmt.clean_text(value if name in timed else value.removesuffix(MIDNIGHT), 24)}"  # noqa: E501
                 for name, value in moment.values.items()
             ),
         )
@@ -392,7 +390,7 @@ def _worst(story: Story) -> tuple[Table, ...]:
 
 def _columns(story: Story) -> Section:
     rows = tuple(
-        (words.shown(column.name, 60), column.kind, column.note) for column in story.columns
+        (fmt.clean_text(column.name, 60), column.kind, column.note) for column in story.columns
     )
     return Section(
         "What was made of each column", (Table("", ("column", "kind", "how it was used"), rows),)
@@ -407,7 +405,7 @@ def _making(story: Story, command: str, date: str) -> Section:
         ("swordplay", __version__),
     ]
     facts += [("command", command)] * bool(command) + [("made", date)] * bool(date)
-    rows = tuple((name, words.shown(value, 300)) for name, value in facts)
+    rows = tuple((name, fmt.clean_text(value, 300)) for name, value in facts)
     blocks = (
         Table("", ("", ""), rows),
         *((Verbatim("The model in its own words", story.summary),) if story.summary else ()),

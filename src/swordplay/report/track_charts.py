@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from swordplay.core.types import Vector
-from swordplay.report import heat, over_time, words
+from swordplay.report import formatting as fmt
+from swordplay.report import heatmap, time_axis
 from swordplay.report.axes import Axis, Format, top
 from swordplay.report.charts import Chart, Dot, Line, Spec, band
 
@@ -49,53 +50,51 @@ def errors_so_far(story: Story) -> Chart:
         "is who lies below the others."
     )
     y, lines, beyond = _error_axis(story, lines, after=int(SETTLED * len(ends)) + 1)
-    return over_time.drawn(story, "So far", text + beyond, lines, y, height=240)
+    return time_axis.drawn(story, "So far", text + beyond, lines, y, height=240)
 
 
 def errors_lately(story: Story, remarks: Sequence[tuple[int, str]] = ()) -> Chart:
     """Error over a window of recent rows, and marks where it changed: the last row before, and
     what there is to say.
     """
-    back, rows = over_time.back(story)
+    back, rows = time_axis.back(story)
     lines = _lines(
         story, {name: _lately(story, lost, back) for name, lost in story.course.losses.items()}
     )
-    text = (
-        f"The same over the last {words.plural(rows, 'row')} or so only. Bumps are the hard times."
-    )
+    text = f"The same over the last {fmt.plural(rows, 'row')} or so only. Bumps are the hard times."
     y, lines, beyond = _error_axis(story, lines, after=back)
     text += f"{beyond}{' Dots mark lasting changes.' if remarks else ''}"
     ours = lines[-1].values
     dots = [
-        Dot(over_time.place(story, row), float(np.interp(row, story.course.ends, ours)), remark)
+        Dot(time_axis.place(story, row), float(np.interp(row, story.course.ends, ours)), remark)
         for row, remark in remarks
     ]
-    return over_time.drawn(story, "Lately", text, lines, y, height=240, dots=dots)
+    return time_axis.drawn(story, "Lately", text, lines, y, height=240, dots=dots)
 
 
 def effective_step(story: Story) -> Vector:
     """The effective step size as it is drawn, smoothed over as many rows as count as lately."""
-    return np.exp(over_time.smooth(np.log(story.course.effective), over_time.back(story)[0]))
+    return np.exp(time_axis.smooth(np.log(story.course.effective), time_axis.back(story)[0]))
 
 
 def pace(story: Story) -> Chart:
     """Weights over step sizes as a heat map, the effective step size on top."""
     course, steps = story.course, story.step_sizes
-    rows, mean = over_time.back(story)[1], effective_step(story)
+    rows, mean = time_axis.back(story)[1], effective_step(story)
     places = np.interp(np.log(mean), np.log(steps), np.arange(len(steps), dtype=np.float64))
     every = -(-len(steps) // STEP_NAMES)
     ticks = tuple(float(k) for k in range(len(steps) - 1, -1, -every))
-    names = tuple(words.step(float(steps[int(k)])) for k in ticks)
+    names = tuple(fmt.step(float(steps[int(k)])) for k in ticks)
     y = Axis(-0.5, len(steps) - 0.5, ticks=ticks, names=names)
     line = Line("place", places, "hindsight", 2.5, label="effective step size")
-    drawn = over_time.drawn(
+    drawn = time_axis.drawn(
         story,
         "Which step sizes were trusted",
         "Each line of the map is a step size; the stronger its colour, the more weight it had. On "
         "top the last few rows "
         "decide, at the bottom thousands are averaged. The curve is the effective step size, "
         "smoothed over "
-        f"{words.plural(rows, 'row')}.",
+        f"{fmt.plural(rows, 'row')}.",
         [line],
         y,
         height=max(
@@ -124,7 +123,7 @@ def optimism(story: Story) -> Chart:
         "guess by which all experts are weighed. High where neighbouring rows were alike, low "
         "where the last one said little."
     )
-    return over_time.drawn(
+    return time_axis.drawn(
         story,
         "What was trusted to come again",
         text,
@@ -138,12 +137,12 @@ def worst_dots(story: Story) -> list[Dot]:
     """The rows that cost most: their log losses, or how far the prediction lay above the truth."""
     return [
         Dot(
-            over_time.place(story, moment.at)
+            time_axis.place(story, moment.at)
             if moment.time is None or not story.clock
             else moment.time,
             _height(story, moment),
-            f"row {moment.row:,}: predicted {words.shown(moment.prediction, 40)}, was "
-            f"{words.shown(moment.truth, 40)}",
+            f"row {moment.row:,}: predicted {fmt.clean_text(moment.prediction, 40)}, was "
+            f"{fmt.clean_text(moment.truth, 40)}",
         )
         for moment in story.worst[:MOST_WORST]
     ]
@@ -158,7 +157,7 @@ def _height(story: Story, moment: Moment) -> float:
 def losses(story: Story) -> Chart:
     """The smallest and the largest log loss of each stretch, and the rows that cost most."""
     course, dots = story.course, worst_dots(story)
-    return over_time.drawn(
+    return time_axis.drawn(
         story,
         "The smallest and the largest loss",
         f"Log losses of each stretch of rows: {blind_guess(story)}, more was a surprise. No "
@@ -187,7 +186,7 @@ def error(story: Story, mean: Vector) -> Vector:
 
 def _lately(story: Story, lost: Vector, back: int) -> Vector:
     # differences of long sums: rounding may leave a mean just below zero
-    return error(story, np.maximum(over_time.lately(story, lost, back), 0.0))
+    return error(story, np.maximum(time_axis.lately(story, lost, back), 0.0))
 
 
 def _lines(story: Story, values: dict[str, Vector]) -> list[Line]:
@@ -228,7 +227,7 @@ def _format(story: Story) -> Format:
 
 def _map(story: Story) -> Spec:
     """The heat map as a Vega mark: an image from the beginning to the end of the run."""
-    places = over_time.points(story)
+    places = time_axis.points(story)
     first, last = float(places[0]), float(places[-1])
     columns = min(COLUMNS, max(1, int(story.course.ends[-1])))
     middles = first + (np.arange(columns) + 0.5) * (last - first) / columns
@@ -239,7 +238,7 @@ def _map(story: Story) -> Spec:
         "type": "image",
         "encode": {
             "update": {
-                "url": {"value": heat.picture(weights.T[::-1])},
+                "url": {"value": heatmap.heatmap_png(weights.T[::-1])},
                 "x": {"scale": "x", "value": first},
                 "width": {"signal": f"scale('x', {last!r}) - scale('x', {first!r})"},
                 "y": {"value": 0},

@@ -13,25 +13,25 @@ from tolerances import ROUNDING, TWIN
 
 
 def test_domain_scale_by_hand():
-    scale = DomainScale().after(2.0, 0.0, 0.0)
-    assert scale == (2.0, 0.0, 1.0)  # no gradient: nobody knows how wide
-    scale = scale.after(1.0, 3.0, 0.0)
+    scale = DomainScale().with_loss(2.0, 0.0, 0.0)
+    assert scale == (2.0, 0.0, 1.0)  # no gradient: the width is unknown
+    scale = scale.with_loss(1.0, 3.0, 0.0)
     assert scale == (2.0, 3.0, 1.0)  # 2 |g| / L = 2 * 3 / 2, L the largest so far
-    assert scale.after(4.0, 90.0, 1.25) == (
+    assert scale.with_loss(4.0, 90.0, 1.25) == (
         4.0,
         3.0,
         1.0,
     )  # only the first gradient starts it; 2 * 1.25 and 90 / (4 * 8) are less
-    assert scale.after(2.0, 80.0, 1.25) == (
+    assert scale.with_loss(2.0, 80.0, 1.25) == (
         2.0,
         5.0,
         1.0,
     )  # 80 / (2 * 8): two steps of the capped descent expert
-    assert scale.after(0.5, 1.0, 1.75) == (2.0, 3.5, 1.0)  # 2 * 1.75
+    assert scale.with_loss(0.5, 1.0, 1.75) == (2.0, 3.5, 1.0)  # 2 * 1.75
 
 
 def test_width_is_infinite_without_a_smoothness():
-    assert DomainScale().after(0.0, 1e-9, 0.0) == (0.0, math.inf, 1.0)
+    assert DomainScale().with_loss(0.0, 1e-9, 0.0) == (0.0, math.inf, 1.0)
 
 
 def test_steps_by_hand():
@@ -55,7 +55,7 @@ def test_steps_by_hand():
         [0.625, 5.0, 5.0],
         rtol=ROUNDING,
     )
-    # Nobody knows the smoothness: the steps of AdaGradNorm.
+    # The smoothness is unknown: the steps of AdaGradNorm.
     np.testing.assert_array_equal(
         CappedAdaGrad(10.0, DomainScale(0.0, math.inf)).sizes(squared_error_sum),
         AdaGradNorm(10.0).sizes(squared_error_sum),
@@ -73,7 +73,7 @@ def test_sum_of_a_copy_by_hand():
     assert CappedAdaGrad(25.0, scale).sizes(np.append(squared_error_sum, 9.0))[2] == 2.0
     assert (
         CappedAdaGrad(24.0, scale).sum_of_copy(squared_error_sum) == 4.0
-    )  # no more than eight spans: walls are near
+    )  # no more than eight widths: the sum is not raised
     assert (
         CappedAdaGrad(25.0, scale).sum_of_copy(np.array([1.0, 16.0])) == 16.0
     )  # shorter steps than that are its own affair
@@ -87,8 +87,8 @@ def test_sum_of_a_copy_by_hand():
 
 
 def test_engine_raises_the_sum_of_a_copy_too():
-    """In a ball of radius 1000, with forks after 2, 8, 32 and 128 rounds: the same energies, and
-    some are not the parent's.
+    """In a ball of radius 1000, with copies after 2, 8, 32 and 128 rounds: both learners have the
+    same sums, and some differ from those of the parents.
     """
     stream = sp.streams.drift.random_walk(200, 3, seed=49)
     readable, compiled = (sp.Sword(sp.Ball(3, 1000.0)) for _ in range(2))
@@ -141,9 +141,7 @@ def test_capped_descent_expert_averages_over_eight_rounds():
 
 
 def test_many_coordinates_shorten_steps():
-    """The root of 64ths of their number: capped extra-gradient steps are as much shorter, the
-    others by its square.
-    """
+    """Capped extra-gradient steps are divided by the root of d / 64, the others by its square."""
     assert [step_shrink(d) for d in (1, 64, 100, 256, 1024)] == [1.0, 1.0, 1.25, 2.0, 4.0]
     squared_error_sum = np.array([4.0, 4.0])
     found = CappedAdaGrad(10.0, DomainScale(0.25, 6.0, step_shrink=2.0), 2.0).sizes(
@@ -166,7 +164,7 @@ def test_many_coordinates_shorten_steps():
 
 def test_states_keep_the_step_shrink():
     """The readable learner and the engine go on from a state with the same steps."""
-    assert [DomainScale().average(t) for t in (0, 4, 9, 50)] == [1.0, 5.0, 8.0, 8.0]
+    assert [DomainScale().averaged_rounds(t) for t in (0, 4, 9, 50)] == [1.0, 5.0, 8.0, 8.0]
     row, saved = np.eye(256)[0], sp.Sword(sp.Ball(256, 1e6)).state()
     learner, other = sp.Sword(sp.Ball(256, 1e6)), sp.Sword(sp.Ball(256, 1e6))
     learner.load_state(saved)
@@ -177,8 +175,8 @@ def test_states_keep_the_step_shrink():
         learner.observe(sp.SquaredLoss(row, target))
     compiled.play(np.tile(row, (12, 1)), targets)
     for found in (learner.state(), compiled.state()):
-        assert {name for name in found if name.startswith("scale.")} == {
-            name for name in saved if name.startswith("scale.")
+        assert {name for name in found if name.startswith("domain_scale.")} == {
+            name for name in saved if name.startswith("domain_scale.")
         }
         half = len(learner.weights) // 2
         inverse = found["certificate.inverse_step"]

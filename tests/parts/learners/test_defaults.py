@@ -194,7 +194,7 @@ def test_pools(pool, given, first, count):
 def test_a_pool_that_is_just_long_enough():
     """T = 222: G^2 T / (2 D^2 L^2) = 999, and log2 / 2 = 4.98.
 
-    A span that is twice as wide would need one step more.
+    A ratio that is twice as large would need one step more.
     """
     found = pools.variation(diameter=2.0, gradient_bound=3.0, smoothness=0.5, horizon=222)
     np.testing.assert_allclose(

@@ -138,7 +138,7 @@ def check(name, seed):
 
 
 def tracked(regrets, switches):
-    """The largest sum of regrets along a sequence of experts with at most so many switches."""
+    """The largest sum of regrets over sequences of experts with a bounded number of switches."""
     best = np.tile(regrets[0], (switches + 1, 1))
     for row in regrets[1:]:
         jumped = np.vstack(

@@ -33,7 +33,7 @@ class ExpertState(NamedTuple):
 
 
 class ExpertStep(NamedTuple):
-    """What the certificate needs to know about the experts' steps of one round."""
+    """Step sizes and squared distances of the experts in one round, for the certificate."""
 
     step_sizes: Vector
     """Step sizes of this round, shape ``(N,)``; infinite before the first gradient."""
@@ -66,7 +66,7 @@ class Experts(Protocol):
 
 
 def start_at_center(domain: Domain, experts: int) -> ExpertState:
-    """State of so many experts before the first round, with an expected gradient of 0."""
+    """State before the first round: points at the centre, expected gradients of 0."""
     points = np.tile(domain.center, (experts, 1))
     zeros, has_offset = np.zeros_like(points), type(domain) is Ball and domain.center.any()
     return ExpertState(points, points, zeros, np.zeros(experts), zeros if has_offset else ())

@@ -153,30 +153,30 @@ class DomainScale(NamedTuple):
     step_shrink: float = 1.0
     """ρ, see :func:`step_shrink`: m of the capped extra-gradient expert."""
 
-    def average(self, rounds: int) -> float:
+    def averaged_rounds(self, rounds: int) -> float:
         """m of the capped descent expert: the number of rounds over which it averages."""
         return min(rounds + 1.0, float(AVERAGED_ROUNDS))
 
-    def after(self, smoothness: float, gradient: float, farthest: float) -> DomainScale:
+    def with_loss(self, smoothness: float, gradient_norm: float, distance: float) -> DomainScale:
         r"""Return the scale with one more loss included.
 
         Parameters
         ----------
         smoothness
             Smoothness of the loss; 0 where it is unknown.
-        gradient
-            Norm of its gradient at the decision. The first one sets the width to
+        gradient_norm
+            Norm of the gradient at the decision. The first one sets the width to
             :math:`2 \|g\| / L`, twice the length of a step of size 1/L. Each later one widens it to
             at least twice the length of a step of the capped descent expert: a first loss that is
             nearly flat would otherwise leave a width of almost nothing.
-        farthest
+        distance
             Distance of the capped descent expert from the centre. The width is at least twice this.
         """
         L, width = max(self.smoothness, smoothness), self.width
-        if width == 0.0 and gradient > 0.0:
-            width = 2.0 * gradient / L if L > 0.0 else math.inf
-        step = gradient / (2.0 * L * AVERAGED_ROUNDS) if L > 0.0 else 0.0
-        return self._replace(smoothness=L, width=max(width, 2.0 * farthest, 2.0 * step))
+        if width == 0.0 and gradient_norm > 0.0:
+            width = 2.0 * gradient_norm / L if L > 0.0 else math.inf
+        step = gradient_norm / (2.0 * L * AVERAGED_ROUNDS) if L > 0.0 else 0.0
+        return self._replace(smoothness=L, width=max(width, 2.0 * distance, 2.0 * step))
 
 
 @final
@@ -187,8 +187,8 @@ class CappedAdaGrad:
         \eta_i = \frac{c_i \min\{D, \text{width} / \varrho^2\}}{\sqrt{\sum_s q_{s,i}}}, \qquad c_i =
         \tfrac12 2^i
 
-    ρ is the :func:`step_shrink` of the number of coordinates. Where the smoothness is unknown, the
-    step sizes are those of :class:`AdaGradNorm`.
+    ρ is the ``step_shrink`` of the number of coordinates. Where the smoothness is unknown, the
+    step sizes are those of ``AdaGradNorm``.
 
     Parameters
     ----------
@@ -196,15 +196,15 @@ class CappedAdaGrad:
         D of the domain.
     scale
         Measured smoothness and width.
-    average
+    averaged_rounds
         m, the number of rounds over which the capped expert averages.
     """
 
-    def __init__(self, diameter: float, scale: DomainScale, average: float = 1.0) -> None:
+    def __init__(self, diameter: float, scale: DomainScale, averaged_rounds: float = 1.0) -> None:
         self._scale, self._whole = scale, AdaGradNorm(diameter)
         # A width of 0 occurs only before the first step, when no step size is used.
         self._used = AdaGradNorm(min(diameter, scale.width / scale.step_shrink**2) or diameter)
-        bend = 2.0 * scale.smoothness * average
+        bend = 2.0 * scale.smoothness * averaged_rounds
         self._ceiling = 1.0 / bend if bend > 0.0 else math.inf
 
     def count(self) -> int:

@@ -131,7 +131,7 @@ class StatefulLearner(ABC, Generic[S]):
         rounds
             Number of losses.
         gradient, smoothness, lowest
-            As in :class:`~swordplay.parts.learners.assumptions.LossExtremes`.
+            The largest norm of a gradient, the largest smoothness and the smallest loss of them.
         """
         self._seen = self._seen.merged(LossExtremes(rounds, gradient, smoothness, lowest))
 

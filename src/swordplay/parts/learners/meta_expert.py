@@ -161,7 +161,7 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
         if not isinstance(now.domain_scale, DomainScale):
             return now.domain_scale
         capped = base_offset(now.experts[1], self.domain)[0]  # the first descent expert
-        return now.domain_scale.after(
+        return now.domain_scale.with_loss(
             loss.smoothness or 0.0,
             float(np.linalg.norm(gradient)),
             float(np.linalg.norm(capped)),

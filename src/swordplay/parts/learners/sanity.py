@@ -157,7 +157,7 @@ def require_scale(scale: DomainScale, energy: Vector, diameter: float) -> None:
         D of the domain.
     """
     most = min(DEAREST, STEEPEST / diameter)
-    average = max(scale.average(int(COUNT.high)), scale.step_shrink)
+    average = max(scale.averaged_rounds(int(COUNT.high)), scale.step_shrink)
     check("domain_scale.smoothness", scale.smoothness, Field(0.0, most / (2.0 * average)))
     if scale.width != 0.0:
         least = 2.0 * scale.step_shrink**2 * math.sqrt(max(1.0, float(energy.max()))) / most

@@ -131,7 +131,7 @@ class Sword(MetaExpertLearner):
                 CappedAdaGrad(D, before, before.step_shrink),
                 CappedAdaGrad(D, now, now.step_shrink),
             ),
-            OGDExperts(X, CappedAdaGrad(D, now, now.average(rounds))),
+            OGDExperts(X, CappedAdaGrad(D, now, now.averaged_rounds(rounds))),
         )
 
     def _enlarge_pool(self, now: MetaExpertState) -> MetaExpertState:

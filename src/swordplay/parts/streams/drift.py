@@ -269,7 +269,7 @@ def _random_points(rng: np.random.Generator, domain: Ball, count: int) -> Matrix
 
 
 def _jumping(rng: np.random.Generator, domain: Ball, rounds: int, every: int) -> Matrix:
-    """Comparators that jump to a random point every so many rounds, shape ``(rounds, d)``."""
+    """Comparators that jump to a random point every ``every`` rounds, shape ``(rounds, d)``."""
     points = _random_points(rng, domain, -(-rounds // every))
     return np.repeat(points, every, axis=0)[:rounds]
 

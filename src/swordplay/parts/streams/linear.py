@@ -361,7 +361,7 @@ class Rows:
         return not isinstance(self.features, np.ndarray)
 
     def dense(self) -> Rows:
-        """The same rounds with a dense array of features."""
+        """Return the rounds with the features as a dense array."""
         return Rows(self.features.toarray(), self.targets, self.family) if self.sparse else self
 
     def predictions(self, points: Vector | Matrix) -> Vector:

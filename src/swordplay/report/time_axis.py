@@ -1,6 +1,4 @@
-"""Charts over the run: along the dates of the table where it has some that go forward, else
-along the rows.
-"""
+"""The time axis of charts over a run: its dates where they go forward, else its row numbers."""
 
 from __future__ import annotations
 
@@ -11,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swordplay.core.types import Vector
-from swordplay.report import words
+from swordplay.report import formatting as fmt
 from swordplay.report.axes import Axis
 from swordplay.report.charts import Chart, Line, Look, chart
 
@@ -20,39 +18,39 @@ if TYPE_CHECKING:
     from swordplay.tracking.story import Story
 
 TIME = "time"
-"""Group of the charts over the run: they zoom together."""
+"""Group of the charts over a run, which zoom together."""
 LATELY = 0.02
-"""Share of the run that counts as lately,"""
+"""Share of the run that recent means are taken over."""
 FEWEST_LATELY = 100
-"""and the fewest rows that do: a share of mistakes among less is mostly chance."""
+"""Fewest rows of a recent mean: a share of mistakes among fewer is mostly chance."""
 
 
 def points(story: Story) -> Vector:
-    """Where the run begins and where each stretch ends, shape ``(B + 1,)``: dates, or rows."""
+    """Return the begin and the ends of all windows, shape ``(B + 1,)``, as dates or row numbers."""
     return story.course.times if story.clock else rows(story)
 
 
 def rows(story: Story) -> Vector:
-    """The same in rows."""
+    """Return the begin and the ends of all windows, shape ``(B + 1,)``, as row numbers."""
     return np.concatenate([[0.0], story.course.ends])
 
 
 def axis(story: Story) -> Axis:
-    """Along which it is drawn."""
+    """Return the horizontal axis of charts over the run."""
     places = points(story)
-    title = words.shown(story.clock, 40) if story.clock else "row"
+    title = fmt.clean_text(story.clock, 40) if story.clock else "row"
     return Axis(
         float(places[0]), float(places[-1]), title=title, scale="utc" if story.clock else "linear"
     )
 
 
 def place(story: Story, row: float) -> float:
-    """Where a row lies, counted among those that were learned."""
+    """Return the place on the axis of a row, counted among those that were learned."""
     return float(np.interp(row, rows(story), points(story)))
 
 
 def when(story: Story, row: int, time: float | None) -> str:
-    """A moment in words, to stand behind a verb.
+    """Describe the time of a row, such as ``"in May 2012"`` or ``"around row 5,210"``.
 
     Parameters
     ----------
@@ -66,18 +64,18 @@ def when(story: Story, row: int, time: float | None) -> str:
     if time is None or not story.clock:
         return f"around row {row:,}"
     span = float(story.course.times[-1] - story.course.times[0])
-    text = words.moment(time, span)
-    return f"{'in' if span >= 2 * words.YEAR else 'on'} {text}"
+    text = fmt.time_text(time, span)
+    return f"{'in' if span >= 2 * fmt.YEAR else 'on'} {text}"
 
 
 def when_changed(story: Story, change: Change) -> str:
-    """When a level changed: a moment of a jump, both ends of a slow change."""
+    """Describe the time of a change: one time for a jump, begin and end for a slow change."""
     if change.since_row is None:
         return when(story, change.row, change.time)
     if change.since_time is None or change.time is None:
         return f"from around row {change.since_row:,} to row {change.row:,}"
     span = float(story.course.times[-1] - story.course.times[0])
-    began, ended = (words.around(time, span) for time in (change.since_time, change.time))
+    began, ended = (fmt.approximate_time(time, span) for time in (change.since_time, change.time))
     return f"from {began} to {ended}"
 
 
@@ -91,8 +89,9 @@ def drawn(
     at: NDArray[np.int64] | None = None,
     **look: Unpack[Look],
 ) -> Chart:
-    """Lines over the run: a value for each stretch stands at its end, and that of the first at its
-    beginning too.
+    """Draw lines over the run, with the value of each window at its end.
+
+    The value of the first window stands at the begin of the run as well.
 
     Parameters
     ----------
@@ -118,7 +117,7 @@ def drawn(
 
 
 def back(story: Story) -> tuple[int, int]:
-    """How many stretches count as lately, and about how many rows that is."""
+    """Return the number of windows of a recent mean, and about how many rows they have."""
     ends = story.course.ends
     count = max(round(LATELY * len(ends)), int(np.ceil(FEWEST_LATELY * len(ends) / ends[-1])))
     count = min(count, len(ends))
@@ -126,10 +125,7 @@ def back(story: Story) -> tuple[int, int]:
 
 
 def smooth(values: Vector, count: int) -> Vector:
-    """Mean over the neighbours on both sides, ``count`` or one more in all.
-
-    NaN stays what it is.
-    """
+    """Return the moving average over ``count`` values or one more; NaN stays NaN."""
     side = count // 2
     known = np.isfinite(values)
     sums = np.concatenate([[0.0], np.cumsum(np.where(known, values, 0.0))])
@@ -144,8 +140,16 @@ def smooth(values: Vector, count: int) -> Vector:
 
 
 def lately(story: Story, sums: Vector, count: int) -> Vector:
-    """Mean of a row at the end of each stretch over the last ``count`` ones, from sums over
-    stretches.
+    """Return the mean per row over the last ``count`` windows, at the end of each window.
+
+    Parameters
+    ----------
+    story
+        The run.
+    sums
+        Sum over the rows of each window, shape ``(B,)``.
+    count
+        Number of windows.
     """
     totals, ends = np.concatenate([[0.0], np.cumsum(sums)]), rows(story)
     first = np.maximum(np.arange(1, len(ends)) - count, 0)

@@ -8,20 +8,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swordplay.report import words
+from swordplay.report import formatting as fmt
 from tolerances import THREE_DIGITS
 
 
 def test_the_examples_are_true():
-    result = doctest.testmod(words)
+    result = doctest.testmod(fmt)
     assert result.attempted > 0
     assert result.failed == 0
 
 
 @given(st.floats(1e-4, 9.9e6))
 def test_numbers_keep_three_digits(value):
-    assert float(words.number(value).replace(",", "")) == pytest.approx(value, rel=THREE_DIGITS)
-    assert words.number(-value) == f"−{words.number(value)}"
+    assert float(fmt.number(value).replace(",", "")) == pytest.approx(value, rel=THREE_DIGITS)
+    assert fmt.number(-value) == f"−{fmt.number(value)}"
 
 
 @pytest.mark.parametrize(
@@ -29,12 +29,12 @@ def test_numbers_keep_three_digits(value):
     [(0.0, "0"), (math.nan, "–"), (math.inf, "∞"), (9.9996, "10.0"), (1e-7, "1.00×10⁻⁷")],
 )
 def test_odd_numbers(value, said):
-    assert words.number(value) == said
+    assert fmt.number(value) == said
 
 
 @given(st.text())
 def test_whatever_is_shown_is_short_one_line_and_has_bytes(text):
-    shown = words.shown(text, 30)
+    shown = fmt.clean_text(text, 30)
     assert len(shown) <= 30
     assert len(shown.splitlines()) <= 1
     shown.encode("utf-8")
@@ -46,7 +46,7 @@ def test_whatever_is_shown_is_short_one_line_and_has_bytes(text):
     )
 )
 def test_plain_text_is_shown_as_it_is(text):
-    assert words.shown(text, 30).replace(" ", "") == text.replace(" ", "")
+    assert fmt.clean_text(text, 30).replace(" ", "") == text.replace(" ", "")
 
 
 @pytest.mark.parametrize(
@@ -55,6 +55,6 @@ def test_plain_text_is_shown_as_it_is(text):
 )
 def test_years_in_thirds(month, said):
     time = float(np.datetime64(f"2012-{month:02d}-01", "ms").astype(np.int64))
-    assert words.around(time, 5 * words.YEAR) == said
-    assert words.around(time, 4.9 * words.YEAR).endswith(" 2012")
-    assert words.around(1e300, 5 * words.YEAR) == "an unknown time"
+    assert fmt.approximate_time(time, 5 * fmt.YEAR) == said
+    assert fmt.approximate_time(time, 4.9 * fmt.YEAR).endswith(" 2012")
+    assert fmt.approximate_time(1e300, 5 * fmt.YEAR) == "an unknown time"

@@ -7,8 +7,8 @@ import pytest
 
 from report.reading import table
 from report.stories import dated, told
-from swordplay.report import over_time, result_charts, track_sections
-from swordplay.report.first_screen import can_i_trust_it, change_in_words, is_it_good
+from swordplay.report import result_charts, time_axis, track_sections
+from swordplay.report.findings import can_i_trust_it, change_in_words, is_it_good
 from swordplay.report.page import Answer
 from swordplay.report.result_charts import PALETTE, look
 from swordplay.tracking.changes import Change, changes
@@ -214,12 +214,12 @@ def test_a_turn_is_told_on_the_page_with_its_date():
 def test_dates_are_the_axis_where_they_go_forward():
     forward, backward = dated(), dated(backwards=True)
     assert (forward.clock, backward.clock) == ("when", "")
-    assert over_time.axis(forward).scale == "utc"
-    assert over_time.points(forward)[0] == np.datetime64("2012-01-01T01", "ms").astype(
+    assert time_axis.axis(forward).scale == "utc"
+    assert time_axis.points(forward)[0] == np.datetime64("2012-01-01T01", "ms").astype(
         float
     )  # the first row is not predicted
-    assert over_time.points(forward)[-1] == np.datetime64("2012-03-24T07", "ms").astype(float)
-    assert over_time.axis(backward).title == "row"
+    assert time_axis.points(forward)[-1] == np.datetime64("2012-03-24T07", "ms").astype(float)
+    assert time_axis.axis(backward).title == "row"
     chart = result_charts.actual_and_predicted(forward)
     assert table({"spec": chart.spec})["row"][1:] == forward.course.ends.tolist()
 

@@ -1,6 +1,4 @@
-"""What a reader wants to know first, in words: is it good, can I trust it, what changed and
-when.
-"""
+"""Sentences for the first screen of a report: how good, how reliable, and what changed when."""
 
 from __future__ import annotations
 
@@ -9,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from swordplay.report import over_time, words
+from swordplay.report import formatting as fmt
+from swordplay.report import time_axis
 from swordplay.report.track_charts import blind_guess
 
 if TYPE_CHECKING:
@@ -17,27 +16,27 @@ if TYPE_CHECKING:
     from swordplay.tracking.story import Story
 
 LEVEL = 0.01
-"""Relative differences below this are called the same."""
+"""Relative difference of two errors below which they count as equal."""
 SURE = 0.9
-"""Probability from which on it counts as sure."""
+"""Probability from which a prediction counts as sure."""
 OFTEN = 0.01
-"""Share of rows from which on something happens often enough to be told."""
+"""Share of the rows that has to be sure before a sentence mentions these rows."""
 TOO_SURE = 0.02
-"""Difference of the mean probability and the share of right answers that is worth a word."""
+"""Difference of mean probability and accuracy beyond which probabilities are not calibrated."""
 VANISHING = 0.01
-"""Share of the other level below which a level is told as 0."""
+"""A level below this share of the other level is printed as 0."""
 NOTHING = 0.1
-"""Share of its other level below which a coefficient is about zero, if it keeps its sign;"""
+"""A coefficient that keeps its sign is about zero below this share of its other level,"""
 SMALL = 0.25
-"""it is also below this share of the usual size of all coefficients then."""
+"""and below this share of the usual size of all coefficients."""
 RARE = 0.05
-"""Share of rows below which a class is rare."""
+"""A class is rare below this share of the rows."""
 FACTORS = (("doubled", 1.8, 2.3), ("tripled", 2.7, 3.4), ("halved", 0.43, 0.56))
-"""Words for a factor between two others."""
+"""Words for a factor, and the interval that they stand for."""
 
 
 def is_it_good(story: Story) -> str:
-    """The learner beside those who learn nothing, in plain words."""
+    """Compare the learner with the baselines, in a sentence or two."""
     return _classes(story) if story.task != "regression" else _values(story)
 
 
@@ -45,10 +44,10 @@ def _values(story: Story) -> str:
     ours, theirs = story.errors[story.learner], story.errors["no change"]
     mine, other = story.more[story.learner], story.more["no change"]
     said = (
-        f"{story.learner} was off by {words.number(mine)} on average (MAE), repeating the last "
-        f"value by {words.number(other)}. "
-        f"Where large errors count more (RMSE), it was {words.number(ours)} beside "
-        f"{words.number(theirs)}."
+        f"{story.learner} was off by {fmt.number(mine)} on average (MAE), repeating the "
+        f"last value by {fmt.number(other)}. "
+        f"Where large errors count more (RMSE), it was {fmt.number(ours)} beside "
+        f"{fmt.number(theirs)}."
     )
     verdicts = [verdict(mine, other), verdict(ours, theirs)]
     if verdicts[0] == verdicts[1]:
@@ -67,11 +66,11 @@ def _values(story: Story) -> str:
 
 
 def _mean(story: Story) -> str:
-    """Said only where even the mean so far would have been better."""
+    """Return a sentence if the running mean has a smaller RMSE, else nothing."""
     worse = story.errors[story.learner] > (1.0 + LEVEL) * story.errors["running mean"]
     return (
         " Saying the mean so far would have been better: RMSE "
-        f"{words.number(story.errors['running mean'])}."
+        f"{fmt.number(story.errors['running mean'])}."
         if worse
         else ""
     )
@@ -84,7 +83,7 @@ def _classes(story: Story) -> str:
     worse = [name for name, error in naive.items() if verdict(ours, error) == "Worse than"]
     level = [name for name, error in naive.items() if verdict(ours, error) == "About as good as"]
     best = "repeating the last class and always saying the commonest one"
-    shown = words.percents((ours, same, common))
+    shown = fmt.percents((ours, same, common))
     said = (
         f"Worse than {' and '.join(worse)}"
         if worse
@@ -100,33 +99,33 @@ def _classes(story: Story) -> str:
 
 
 def verdict(ours: float, theirs: float) -> str:
-    """An error beside another in words, to be followed by whose that is."""
+    """Compare two errors in words, to be followed by the name of the second."""
     if ours > (1.0 + LEVEL) * theirs:
         return "Worse than"
     return "Better than" if ours < (1.0 - LEVEL) * theirs else "About as good as"
 
 
 def can_i_trust_it(story: Story) -> str:
-    """The spread of errors, or whether probabilities can be taken at their word."""
+    """Describe the quantiles of the errors; for classes, whether probabilities are calibrated."""
     return _sureness(story) if story.task != "regression" else _spread(story)
 
 
 def _spread(story: Story) -> str:
     last = np.abs(story.last.predictions - story.last.targets)
-    half, most = (words.number(float(value)) for value in np.quantile(last, [0.5, 0.9]))
-    all_half, all_most = (words.number(story.residuals.quantile(share)) for share in (0.5, 0.9))
+    half, most = (fmt.number(float(value)) for value in np.quantile(last, [0.5, 0.9]))
+    all_half, all_most = (fmt.number(story.residuals.quantile(share)) for share in (0.5, 0.9))
     extremes = (story.course.high[:, 2].max(), -story.course.low[:, 2].min())
     text = (
-        f"Half of the errors were below {half} and 90{words.NARROW}% below {most}, in the last "
-        f"{len(last):,} rows."
+        f"Half of the errors were below {half} and 90{fmt.NARROW}% below {most}, in the "
+        f"last {len(last):,} rows."
     )
     if len(last) < story.rows:
         text += f" Over all of the run it was about {all_half} and {all_most}."
-    text += f" The largest error was {words.number(float(max(extremes)))}."
+    text += f" The largest error was {fmt.number(float(max(extremes)))}."
     bias = float(np.mean(story.last.predictions - story.last.targets))
     if abs(bias) > 0.25 * float(np.mean(last)) > 0.0 and len(last) >= 30:
         text += (
-            f" Lately it says {words.number(abs(bias))} too {'much' if bias > 0 else 'little'} "
+            f" Lately it says {fmt.number(abs(bias))} too {'much' if bias > 0 else 'little'} "
             "on average."
         )
     return text
@@ -144,7 +143,7 @@ def _sureness(story: Story) -> str:
         if off < -TOO_SURE
         else "its probabilities can be taken at their word"
     )
-    said_sure, was_right = words.percents((sure, share))
+    said_sure, was_right = fmt.percents((sure, share))
     text = f"It was {said_sure} sure on average, and right on {was_right} of rows: {judged}."
     first = round(SURE * len(counts))
     if counts[first:].sum() >= max(OFTEN * total, 1.0):
@@ -153,18 +152,18 @@ def _sureness(story: Story) -> str:
             float(right[first:].sum() / counts[first:].sum()),
         )
         text += (
-            f" When it was at least {words.percent(SURE)} sure ({words.percent(often)} of rows), "
+            f" When it was at least {fmt.percent(SURE)} sure ({fmt.percent(often)} of rows), "
             "it was right "
-            f"{words.percent(then)} of the time."
+            f"{fmt.percent(then)} of the time."
         )
-    figures = (words.number(story.more[name]) for name in ("log loss", "Brier score"))
+    figures = (fmt.number(story.more[name]) for name in ("log loss", "Brier score"))
     loss, brier = figures
     return f"{text} Log loss {loss} ({blind_guess(story)}), Brier score {brier}."
 
 
 def change_in_words(story: Story, change: Change) -> str:
-    """One change as a sentence."""
-    when = over_time.when_changed(story, change)
+    """Describe a change in one sentence."""
+    when = time_axis.when_changed(story, change)
     return f"{when[0].upper()}{when[1:]} {SENTENCES[change.kind](story, change)}."
 
 
@@ -176,9 +175,11 @@ def _coefficient_changed(story: Story, change: Change) -> str:
     driver = next(
         one for one in story.drivers if (one.name, one.about) == (change.what, change.about)
     )
-    name = words.shown(change.what, 40)
+    name = fmt.clean_text(change.what, 40)
     about = (
-        f" for “{words.shown(change.about, 24)}”" if change.about and story.task != "binary" else ""
+        f" for “{fmt.clean_text(change.about, 24)}”"
+        if change.about and story.task != "binary"
+        else ""
     )
     subject = f"the swing with the {name}" if driver.swing else f"the coefficient of {name}"
     return (
@@ -190,13 +191,13 @@ def _coefficient_changed(story: Story, change: Change) -> str:
 def _target_changed(story: Story, change: Change) -> str:
     before, after = levels(story, change)
     went = "rose" if change.after > change.before else "fell"
-    return f"the level of {words.shown(change.what, 40)} {went} from {before} to {after}"
+    return f"the level of {fmt.clean_text(change.what, 40)} {went} from {before} to {after}"
 
 
 def _share_changed(story: Story, change: Change) -> str:
-    name = f"“{words.shown(change.about, 24)}”"
+    name = f"“{fmt.clean_text(change.about, 24)}”"
     if story.task == "binary":
-        name = f"{words.shown(change.what, 40)} = {words.shown(change.about, 24)}"
+        name = f"{fmt.clean_text(change.what, 40)} = {fmt.clean_text(change.about, 24)}"
     went = (
         "became rare"
         if change.after < RARE
@@ -215,7 +216,7 @@ SENTENCES: dict[str, Callable[[Story, Change], str]] = {
     "target": _target_changed,
     "share": _share_changed,
 }
-"""What happened, by the kind of a change."""
+"""The function that describes a change, by its kind."""
 
 
 def _levels(story: Story, change: Change) -> str:
@@ -224,9 +225,9 @@ def _levels(story: Story, change: Change) -> str:
 
 
 def levels(story: Story, change: Change) -> tuple[str, str]:
-    """Both levels of a change; one that vanishes beside the other is called 0."""
+    """Return both levels of a change as text; a vanishing one as 0."""
     share = change.kind == "share" or (change.kind == "error" and story.task != "regression")
-    shown = words.percent if share else words.number
+    shown = fmt.percent if share else fmt.number
     size = max(abs(change.before), abs(change.after))
     before, after = (
         "0" if abs(level) < VANISHING * size else shown(level)
@@ -241,7 +242,7 @@ def _usual(story: Story) -> float:
 
 
 def _turn(before: float, after: float, usual: float) -> str:
-    """What became of a coefficient."""
+    """Describe the change of a coefficient."""
     small, large = sorted((abs(before), abs(after)))
     nothing = small < VANISHING * large or (
         before * after >= 0.0 and small < NOTHING * large and small < SMALL * usual
@@ -256,11 +257,11 @@ def _turn(before: float, after: float, usual: float) -> str:
 
 
 def _factor(before: float, after: float) -> str:
-    """How a size changed."""
+    """Describe the change of a positive size."""
     ratio = after / before if before > 0.0 else np.inf
     for word, low, high in FACTORS:
         if low <= ratio <= high:
             return word
     if ratio > FACTORS[0][2]:
         return f"grew {ratio:.1f}-fold" if np.isfinite(ratio) else "rose from zero"
-    return f"{'grew' if ratio > 1.0 else 'shrank'} by {words.percent(round(abs(ratio - 1.0), 2))}"
+    return f"{'grew' if ratio > 1.0 else 'shrank'} by {fmt.percent(round(abs(ratio - 1.0), 2))}"

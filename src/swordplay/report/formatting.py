@@ -1,4 +1,4 @@
-"""Numbers, names and step sizes as a reader wants to see them."""
+"""Format numbers, shares, step sizes, times and foreign text for a page."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
 Shown = Callable[[float], str]
-"""A number to its text."""
+"""A function that formats a number."""
 NARROW = "\N{NARROW NO-BREAK SPACE}"
 TIE = "\N{NO-BREAK SPACE}"
 DIGITS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 DAY = 86_400_000.0
 MONTH, YEAR = 30.0 * DAY, 365.0 * DAY
 """In milliseconds."""
-LONGEST = 80
-"""Characters of a foreign name or value that are shown: columns may be called anything, a
+MAX_LETTERS = 80
+"""Characters of a foreign name or value that are clean_text: columns may be called anything, a
 paragraph too.
 """
 # Marks that turn the direction of what follows could make a page read otherwise than it is; lone
 # surrogates have no bytes.
 BLANK = re.compile("[ \t\n\r\f\v\x1c-\x1f\x85\u2028\u2029]+")  # not those that keep words together
-UNSEEN = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+HIDDEN_MARKS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def number(value: float) -> str:
-    """Three digits that count.
+    """Format a number with three significant digits.
 
     >>> number(0.02431), number(89.5), number(1234.5), number(4.3142e8)
     ('0.0243', '89.5', '1,234', '4.31×10⁸')
@@ -43,7 +43,7 @@ def number(value: float) -> str:
 
 
 def percent(share: float) -> str:
-    """A share in percent, to a tenth, or to two digits where that says more.
+    """Format a share in percent, with one decimal; below 1 % with two significant digits.
 
     >>> percent(0.08199), percent(0.00123), percent(1.0)
     ('8.2\u202f%', '0.12\u202f%', '100\u202f%')
@@ -56,7 +56,7 @@ def percent(share: float) -> str:
 
 
 def points(share: float) -> str:
-    """A difference of two shares.
+    """Format a difference of two shares in percentage points.
 
     >>> points(0.0053), points(0.01)
     ('0.53 points', '1 point')
@@ -66,8 +66,7 @@ def points(share: float) -> str:
 
 
 def percents(shares: Sequence[float]) -> list[str]:
-    """Shares that stand beside one another: if one has a tenth of a percent, whole ones have it,
-    too.
+    """Format shares that stand beside one another, with decimals in all of them or in none.
 
     >>> percents([0.259, 0.26]), percents([0.1, 0.2])
     (['25.9\u202f%', '26.0\u202f%'], ['10\u202f%', '20\u202f%'])
@@ -82,7 +81,7 @@ def percents(shares: Sequence[float]) -> list[str]:
 
 
 def step(size: float) -> str:
-    """A step size: a fraction where it is one over a whole number.
+    """Format a step size, as a fraction if it is one over a whole number.
 
     >>> step(0.0625), step(1.0), step(0.3)
     ('1/16', '1', '0.300')
@@ -93,19 +92,19 @@ def step(size: float) -> str:
     return number(size)
 
 
-def near(size: float) -> str:
-    """A step size to the nearest power of two, for sentences.
+def power_of_two(size: float) -> str:
+    """Format a step size rounded to the nearest power of two.
 
-    >>> near(0.27), near(0.9)
+    >>> power_of_two(0.27), power_of_two(0.9)
     ('1/4', '1')
     """
     return step(2.0 ** round(math.log2(size))) if 0.0 < size < math.inf else number(size)
 
 
-def moment(time: float, span: float) -> str:
-    """A time in milliseconds since 1970, as fine as a run of that many milliseconds deserves.
+def time_text(time: float, span: float) -> str:
+    """Format a time in milliseconds since 1970, as precisely as the length of a run suggests.
 
-    >>> moment(1335830400000.0, 3 * 366 * DAY), moment(1335830400000.0, 90 * DAY), moment(1335879000000.0, DAY)
+    >>> time_text(1335830400000.0, 3 * 366 * DAY), time_text(1335830400000.0, 90 * DAY), time_text(1335879000000.0, DAY)
     ('May 2012', '1 May 2012', '1 May 2012, 13:30')
     """  # noqa: E501
     try:
@@ -118,26 +117,27 @@ def moment(time: float, span: float) -> str:
     return day if span >= MONTH else f"{day}, {then:%H:%M}"
 
 
-def around(time: float, span: float) -> str:
-    """A time in milliseconds since 1970 that is the middle of a fifth of a run of that many
-    milliseconds.
+def approximate_time(time: float, span: float) -> str:
+    """Format a time in milliseconds since 1970 that is known to a fifth of the run.
 
-    >>> around(1335830400000.0, 6 * YEAR), around(1335830400000.0, YEAR), around(1335830400000.0, 90 * DAY)
+    >>> approximate_time(1335830400000.0, 6 * YEAR), approximate_time(1335830400000.0, YEAR), approximate_time(1335830400000.0, 90 * DAY)
     ('mid-2012', 'May 2012', '1 May 2012')
     """  # noqa: E501
-    text = moment(time, 2 * YEAR if span >= YEAR else span)
+    text = time_text(time, 2 * YEAR if span >= YEAR else span)
     if span < 5 * YEAR or not text[-4:].isdigit():
         return text
     month = (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=time)).month
     return ("early ", "mid-", "late ")[(month - 1) // 4] + text[-4:]
 
 
-def shown(text: str, longest: int = LONGEST) -> str:
-    """Foreign text, short, on one line and without marks that nobody sees.
+def clean_text(text: str, longest: int = MAX_LETTERS) -> str:
+    """Return foreign text on one line, shortened, without control and direction marks.
 
-    It is still to be escaped.
+    The result is not escaped for HTML.
     """
-    clean = BLANK.sub(" ", UNSEEN.sub("\N{REPLACEMENT CHARACTER}", text[: 4 * longest])).strip(" ")
+    clean = BLANK.sub(
+        " ", HIDDEN_MARKS.sub("\N{REPLACEMENT CHARACTER}", text[: 4 * longest])
+    ).strip(" ")
     clean = "".join(
         "\N{REPLACEMENT CHARACTER}" if unicodedata.category(letter) == "Cc" else letter
         for letter in clean
@@ -148,7 +148,7 @@ def shown(text: str, longest: int = LONGEST) -> str:
 
 
 def plural(count: int, word: str) -> str:
-    """A count with its word.
+    """Format a count with its noun.
 
     >>> plural(1, "row"), plural(45312, "row")
     ('1 row', '45,312 rows')

@@ -1,6 +1,4 @@
-"""A heat map as a picture: a palette image of a few kilobytes, which the page stretches over the
-axes.
-"""
+"""Heat maps as PNG images of a few kilobytes, which a page stretches over the axes of a chart."""
 
 from __future__ import annotations
 
@@ -21,15 +19,18 @@ GAMMA = 0.6
 """Opacity is the weight to this power: small weights are still seen."""
 
 
-def picture(weights: Matrix) -> str:
-    """Weights in [0, 1], shape ``(rows, columns)``, the first row on top, as the address of a
-    PNG image.
+def heatmap_png(weights: Matrix) -> str:
+    """Return weights as a PNG image, in a ``data:`` address.
+
+    Parameters
+    ----------
+    weights
+        From 0 to 1, shape ``(rows, columns)``; the first row is drawn on top.
     """
     levels = np.round(255.0 * np.clip(np.nan_to_num(weights), 0.0, 1.0) ** GAMMA).astype(np.uint8)
     height, width = levels.shape
-    lines = np.hstack(
-        [np.zeros((height, 1), dtype=np.uint8), levels]
-    )  # a 0 before each line: it is not filtered
+    # A line of a PNG image begins with its filter: 0 is none.
+    lines = np.hstack([np.zeros((height, 1), dtype=np.uint8), levels])
     chunks = [
         (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)),  # 8 bits, a palette
         (b"PLTE", bytes(COLOUR) * 256),
