@@ -175,16 +175,16 @@ def begin(me: Arrays) -> None:
 
 
 @inline
-def venture(me: Arrays) -> None:
+def track_distance(me: Arrays) -> None:
     """How far from the centre the base point of every expert has been, and how hard steps that
     change have pulled it.
     """
     keep_larger(columns_of(me.numbers), me.numbers[EXPERT.norm], me.numbers[EXPERT.farthest])
-    strain(me)
+    track_dual_norm(me)
 
 
 @inline
-def strain(me: Arrays) -> None:
+def track_dual_norm(me: Arrays) -> None:
     """How hard steps that change have pulled.
 
     On a ball, how far experts have been was noted when they looked ahead.

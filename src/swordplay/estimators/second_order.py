@@ -252,8 +252,8 @@ class SecondOrder:
 
         And what has to be kept of them.
 
-        The last targets and what everybody said of the row, ``(T, noted)``: experts learn it with
-        the last targets of then, and everybody is judged by what he said then.
+        These are the last targets and all forecasts of the row, ``(T, noted)``: when the target
+        arrives, experts learn the row with these last targets and are scored on these forecasts.
         """
         if len(rows) == 1 and not len(middles):
             self.predict_row(rows[0], float(first[0]))
@@ -387,7 +387,7 @@ class SecondOrder:
 
     @property
     def at_hand(self) -> dict[str, Any]:
-        """:meth:`_parts`, made once for those who look after every few rows."""
+        """:meth:`_parts`, cached for callers that read them often."""
         self._views = self._views or self._parts()
         return self._views
 

@@ -553,6 +553,14 @@ def test_windows_hold_after_rounds_of_a_far_larger_scale(name, seed):
     assert total - best <= learner.certificate(0.0, since=moment)
 
 
+@pytest.mark.parametrize("name", ["linear_regret", "step_cost", "squared_norm_change"])
+def test_the_bound_of_a_window_includes_the_rounding_of_its_sums(name):
+    """A sum of 1e16 at both ends, ten rounds apart: its difference is off by a few units."""
+    state = steady(4.0, 2.0)._replace(**{name: np.full(2, 1e16)})
+    found = window(state, Moment(5, state, ENDS), 0.0, True, rounds=10)
+    assert found == pytest.approx((10 + 16) * np.finfo(float).eps * 2e16, rel=1e-6)
+
+
 VANISHING = 1e-170
 STEP = 0.1 / VANISHING
 VANISHING_LEARNERS = {
