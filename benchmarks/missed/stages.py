@@ -100,7 +100,7 @@ def player(**parts: Any) -> Any:
     usual = {
         "move": ball_steps.move,
         "fork": ball_steps.fork,
-        "venture": adapting.strain,
+        "track_distance": adapting.track_dual_norm,
         "lean": heading.lean,
     }
     rows = make_rows(
@@ -123,12 +123,12 @@ def variants() -> dict[str, tuple[dict[Any, dict[str, Any]], dict[str, Any]]]:
     """What is taken away: names replaced in modules while a kernel is compiled, and parts of the
     round, made anew there.
     """
-    without_weights = {"look_back": no_look_back, "weigh": no_weigh}
+    without_weights = {"update_trust": no_look_back, "weigh": no_weigh}
     rate = {"settle": no_settle}
     return {
         "pass": (
             {rounds: without_weights | {"judge": no_judge}, meta: rate},
-            {"move": no_move, "venture": no_venture},
+            {"move": no_move, "track_distance": no_venture},
         ),
         "steps": ({rounds: without_weights | {"judge": None}, meta: rate}, {}),
         "whole": ({rounds: {"judge": None}}, {}),

@@ -68,7 +68,7 @@ def resident() -> int:
 
 def healthy(learner: Any) -> None:
     """What holds after any number of rounds."""
-    memory, radius = learner.keeper.memory, learner.domain.radius
+    memory, radius = learner.holder.memory, learner.domain.radius
     for name, values in learner.state().items():
         assert np.isfinite(values).all(), name
     n = memory.experts
@@ -229,6 +229,6 @@ def test_cumulative_losses_stay_near_their_smallest(learner: str) -> None:
     sp.play(
         made, sp.LinearStream(rows, targets + 10.0), engine="compiled"
     )  # every round costs everyone
-    memory = made.keeper.memory
+    memory = made.holder.memory
     one_round = 13.5 * made.domain.diameter  # |<g, x>| of any round
     assert abs(memory.numbers[EXPERT.cumulative, : memory.experts].min()) <= one_round

@@ -227,4 +227,4 @@ def test_one_projection_is_played_readably() -> None:
         with pytest.raises(NotCompilable, match="Use engine='python'"):
             sp.play(learner, GAME.stream, engine="compiled")
         assert sp.play(learner, GAME.stream).rounds == GAME.horizon
-        assert learner.inner.keeper is None
+        assert learner.inner.holder is None

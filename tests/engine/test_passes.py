@@ -107,7 +107,7 @@ def move(coords, numbers, vectors, live, config, of, target):
     """Both steps of every expert, and the certificate's account of them."""
     me = Arrays(coords, numbers, vectors, live, config)
     smallest = ball_steps.move(me, of, vectors[0], target)
-    adapting.strain(me)
+    adapting.track_dual_norm(me)
     return smallest
 
 

@@ -195,8 +195,8 @@ def test_play_takes_the_engine_by_itself() -> None:
     game = duel(0, "squared")
     learner = LEARNERS["as it is"](game)
     sp.play(learner, game.stream)
-    assert learner.keeper is not None
-    assert learner.keeper.rounds == game.horizon
+    assert learner.holder is not None
+    assert learner.holder.rounds == game.horizon
 
 
 @pytest.mark.parametrize("domain", [sp.Simplex(3), sp.Box(-np.ones(3), np.ones(3))])

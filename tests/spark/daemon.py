@@ -13,7 +13,7 @@ def load():
     import pyspark.sql.streaming.stateful_processor_api_client
     import pyspark.worker  # noqa: F401  # for those that are forked later
 
-    from swordplay.spark import stages  # noqa: F401  # for those that are forked later
+    from swordplay.spark import processors  # noqa: F401  # for those that are forked later
     from swordplay.spark.plan import Plan
 
     group = Plan(("x",), "squared", 0, 0, buckets=1, level=0.9).group()

@@ -16,7 +16,7 @@ pytest.importorskip("pyspark")
 from spark.test_rows import batch
 from spark.worlds import FEATURES, alone, world
 from swordplay.estimators.model import LinearModel
-from swordplay.spark import open_state, query, stages
+from swordplay.spark import open_state, processors, query
 from swordplay.spark.pages import MOST, Page, Pages
 from swordplay.spark.plan import Plan
 
@@ -83,7 +83,7 @@ def run(frame, settings, handle=None):
     """
     handle, answers = handle or Handle(), []
     for _, part in frame.groupby("batch"):
-        tracker = stages.BucketProcessor(settings)
+        tracker = processors.BucketProcessor(settings)
         tracker.init(handle)
         packet = batch(part, settings).serialize().to_pybytes()
         answers += list(
@@ -191,7 +191,10 @@ def test_a_bucket_names_the_setting_that_has_changed():
             run(rows, replace(first, **changed), handle)
         assert (handle.map.all, handle.pages.value) == before
     run(rows.assign(at=rows["at"] + 10**6), first, handle)
-    assert handle.map.all[stages.SETTINGS_TEXT,] == (4, b'{"classes": "null", "target": "\\"y\\""}')
+    assert handle.map.all[processors.SETTINGS_KEY,] == (
+        4,
+        b'{"classes": "null", "target": "\\"y\\""}',
+    )
 
 
 def test_a_state_opened_is_an_ordinary_estimator():
@@ -199,7 +202,7 @@ def test_a_state_opened_is_an_ordinary_estimator():
     handle, _ = run(rows, plan())
     learned = {}
     for (name,), (fmt, blob) in handle.map.all.items():
-        assert ":" in name or (name, fmt) == (stages.SETTINGS_TEXT, 4)  # which holds no learner
+        assert ":" in name or (name, fmt) == (processors.SETTINGS_KEY, 4)  # which holds no learner
         learned |= open_state(fmt, blob, features=FEATURES)
     for key, mine in rows.sort_values("at").groupby("key"):
         model = LinearModel(len(FEATURES))

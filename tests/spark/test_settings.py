@@ -10,9 +10,8 @@ import pytest
 pytest.importorskip("pyspark")
 
 from spark.worlds import FEATURES, world, write
-from swordplay.spark import stages
-from swordplay.spark.plan import Plan
-from swordplay.spark.settings import require_same
+from swordplay.spark import processors
+from swordplay.spark.plan import Plan, check_settings
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -67,18 +66,18 @@ def test_every_setting_is_frozen(spark, tmp_path):
     first = frozen(**NAMES)
     for name, change in CHANGES.items():
         with pytest.raises(ValueError, match=f"{name} was .* and is .*as it was started first"):
-            require_same(first, frozen(**(NAMES | change)))
-    require_same(first, frozen(**NAMES, level=0.5))
+            check_settings(first, frozen(**(NAMES | change)))
+    check_settings(first, frozen(**NAMES, level=0.5))
 
 
 def test_every_setting_that_differs_is_named():
     saved = {"key": '"a"', "classes": '["no", "yes"]', "lags": "0"}
-    require_same(saved, dict(saved))
+    check_settings(saved, dict(saved))
     with pytest.raises(
         ValueError,
         match=r'classes was \["no", "yes"\] and is \["yes", "no"\]; lags was 0 and is 1\. Start',
     ):
-        require_same(saved, saved | {"classes": '["yes", "no"]', "lags": "1"})
+        check_settings(saved, saved | {"classes": '["yes", "no"]', "lags": "1"})
 
 
 PLAN = Plan(
@@ -116,12 +115,12 @@ def rows(count, key):
 
 
 def test_long_keys_are_sent_on_in_smaller_packets_and_none_is_lost(monkeypatch):
-    monkeypatch.setattr(stages, "PACKED_BYTES", 10_000)
+    monkeypatch.setattr(processors, "PACKED_BYTES", 10_000)
     batches = [rows(7, "k" * 1000) for _ in range(5)]
-    sent = list(stages.packets(PLAN)(iter(batches)))
+    sent = list(processors.packets(PLAN)(iter(batches)))
     assert len(sent) > 1
     numbers = [number for packet in sent for number in packet.column("bucket").to_pylist()]
-    assert numbers.count(stages.SETTINGS) == len(
+    assert numbers.count(processors.SETTINGS) == len(
         sent
     )  # so that the settings are looked at in every micro-batch
     found = [
@@ -130,7 +129,7 @@ def test_long_keys_are_sent_on_in_smaller_packets_and_none_is_lost(monkeypatch):
         for number, data in zip(
             packet.column("bucket").to_pylist(), packet.column("rows"), strict=True
         )
-        if number != stages.SETTINGS
+        if number != processors.SETTINGS
     ]
     assert sum(map(len, found)) == 35
 
@@ -139,15 +138,15 @@ def test_keys_have_room_for_more_than_two_gigabytes():
     """Offsets of 32 bits made a second chunk of rows, which nobody looked at."""
     assert PLAN.schema.field("key").type == pa.large_string()
     many = pa.Table.from_batches([rows(5, "one"), rows(3, "two")]).drop_columns("bucket")
-    whole = stages.together(many, PLAN)
+    whole = processors.together(many, PLAN)
     assert len(whole) == 8
-    assert len(stages.together(many.slice(0, 0), PLAN)) == 0
+    assert len(processors.together(many.slice(0, 0), PLAN)) == 0
 
 
 @pytest.mark.deep
 def test_more_than_two_gigabytes_of_keys_stay_together():
     part = rows(3, "k" * 500_000_000).drop_columns(["bucket"])
-    assert len(stages.together(pa.Table.from_batches([part, part]), PLAN)) == 6
+    assert len(processors.together(pa.Table.from_batches([part, part]), PLAN)) == 6
 
 
 def test_settings_in_the_checkpoint_are_plain_text():

@@ -14,8 +14,8 @@ from spark.test_rows import tracked
 from spark.test_stream import NAMES
 from spark.worlds import FEATURES, alone, matched, world, write
 from swordplay.estimators.model import LinearModel
-from swordplay.spark import learn_table, open_state, stages, track_stream
-from swordplay.spark.settings import changes
+from swordplay.spark import learn_table, open_state, processors, track_stream
+from swordplay.spark.plan import setting_changes
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -95,7 +95,7 @@ def test_keys_begin_with_their_states():
         tracked(part, group, table)
     states = pd.DataFrame({"key": list(group.places), "fmt": group.format})
     states["blob"] = [group.dumps([group.places[key]]) for key in states["key"]]
-    handle, tracker = Handle(), stages.BucketProcessor(settings)
+    handle, tracker = Handle(), processors.BucketProcessor(settings)
     tracker.init(handle)
     for some in (states[:40], states[40:]):  # Spark may hand them over in pieces
         tracker.handleInitialState((0,), some, None)
@@ -116,11 +116,11 @@ def test_keys_begin_with_their_states():
 
 def test_a_start_that_comes_too_late_is_refused_and_one_that_is_left_out_later_is_not():
     plain = {"key": '"a"'}
-    assert changes(plain, plain | {"start": "given"}) == [
+    assert setting_changes(plain, plain | {"start": "given"}) == [
         "start was not given, and is given now that keys have begun without it"
     ]
-    assert changes(plain | {"start": "given"}, plain) == []
-    assert changes(plain | {"start": "given"}, plain | {"start": "given"}) == []
+    assert setting_changes(plain | {"start": "given"}, plain) == []
+    assert setting_changes(plain | {"start": "given"}, plain | {"start": "given"}) == []
 
 
 @pytest.mark.deep

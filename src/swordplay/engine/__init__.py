@@ -34,7 +34,7 @@ __all__ = [
 class Assembled(Protocol):
     """A learner that can say what it is made of and leave its state with an engine."""
 
-    keeper: Any
+    holder: Any
 
     @property
     def parts(self) -> Composition:
@@ -88,13 +88,13 @@ def _twin(learner: Any, loss: str, threshold: float, precision: str) -> Any:
     """The same, for settings that were checked: once for all of many learners."""
     from swordplay.engine.driver import Engine
 
-    keeper = getattr(learner, "keeper", None)
-    if isinstance(keeper, Engine) and (keeper.loss, keeper.threshold, keeper.dtype) == (
+    holder = getattr(learner, "holder", None)
+    if isinstance(holder, Engine) and (holder.loss, holder.threshold, holder.dtype) == (
         loss,
         threshold,
         precision,
     ):
-        return keeper
+        return holder
     if not isinstance(learner, Assembled):
         raise NotCompilable(
             f"a learner of type {type(learner).__name__} does not say what it is made of (no "

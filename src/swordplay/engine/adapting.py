@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 
 from swordplay.compile import expert_loop, inline, larger
-from swordplay.core.state import UNKNOWN
 from swordplay.core.types import Vector
 from swordplay.engine.blocks import columns_of, keep_larger
 from swordplay.engine.gauge import is_news, measure, prepare
@@ -158,7 +157,7 @@ def distance_of(square: float, farthest: float) -> float:
 @inline
 def rounding_of(farthest: float) -> float:
     """What may be left of a square by rounding."""
-    return NOTHING * farthest if farthest < UNKNOWN else 0.0
+    return NOTHING * farthest
 
 
 @inline
@@ -176,16 +175,16 @@ def begin(me: Arrays) -> None:
 
 
 @inline
-def venture(me: Arrays) -> None:
+def track_distance(me: Arrays) -> None:
     """How far from the centre the base point of every expert has been, and how hard steps that
     change have pulled it.
     """
     keep_larger(columns_of(me.numbers), me.numbers[EXPERT.norm], me.numbers[EXPERT.farthest])
-    strain(me)
+    track_dual_norm(me)
 
 
 @inline
-def strain(me: Arrays) -> None:
+def track_dual_norm(me: Arrays) -> None:
     """How hard steps that change have pulled.
 
     On a ball, how far experts have been was noted when they looked ahead.

@@ -17,7 +17,7 @@ from swordplay.compile import expert_loop, inline, tail_view
 from swordplay.core.types import Vector
 from swordplay.engine.blocks import columns_of, dot
 from swordplay.engine.layout import BLOCK, CONFIG, EXPERT, LIVE, VECTOR, Arrays, Products
-from swordplay.engine.weights import normalised, settle_weights, taken_share
+from swordplay.engine.weights import normalise_weights, normalised, take_weight_factor
 
 TILE, FEWEST = 2048, 8
 """Numbers that all blocks of experts go through before the next ones, and coordinates at the least:
@@ -153,7 +153,7 @@ def mix_all(me: Arrays, of: Products) -> float:
         mix(
             columns_of(numbers),
             of.cross,
-            taken_share(me.live),
+            take_weight_factor(me.live),
             numbers[EXPERT.scale],
             numbers[EXPERT.alpha],
             numbers[EXPERT.gamma],
@@ -234,7 +234,7 @@ def flush(me: Arrays) -> None:
 @inline
 def decide(me: Arrays, decision: Vector) -> None:
     """x_t = centre + sum of p_i (alpha_i xhat_i - gamma_i a')."""
-    settle_weights(me)
+    normalise_weights(me)
     coords, numbers, experts = me.coords, me.numbers, int(me.live[LIVE.experts])
     share = numbers[EXPERT.scratch]  # scratch between rounds
     pending = 0.0

@@ -1,8 +1,6 @@
-"""The steps of experts on a ball, where a projection is a scaling: everything in numbers, no pass
-over the coordinates.
+"""Projected steps of experts on a ball, from inner products: no pass over the coordinates.
 
-norm(x - k a)^2 = norm(x)^2 - 2 k <a, x> + k^2 norm(a)^2, so that no projection needs a pass of its
-own.
+A projection is a scaling, and norm(x - k a)^2 = norm(x)^2 - 2 k <a, x> + k^2 norm(a)^2.
 """
 
 from __future__ import annotations
@@ -19,10 +17,10 @@ from swordplay.engine.scalar import slope
 
 @inline
 def move(me: Arrays, of: Products, features: Any, target: float) -> float:
-    """Both projected steps of every expert, in numbers. Returns the smallest scale."""
+    """Take both projected steps of every expert; return the smallest scale."""
     numbers, radius = me.numbers, me.config[CONFIG.size]
     n = columns_of(numbers)
-    farthest = step_base(
+    farthest = base_step(
         n,
         of.norm,
         numbers[EXPERT.eta],
@@ -34,7 +32,7 @@ def move(me: Arrays, of: Products, features: Any, target: float) -> float:
     )
     smallest = math.inf
     if farthest > radius * radius:
-        shrink_base(
+        project_base(
             n,
             radius,
             numbers[EXPERT.scale],
@@ -44,25 +42,23 @@ def move(me: Arrays, of: Products, features: Any, target: float) -> float:
             numbers[EXPERT.push],
         )
         smallest = least(n, numbers[EXPERT.scale])
-    look_ahead(me, of, target)
+    lookahead_step(me, of, target)
     return smallest
 
 
 @inline
 def fork(me: Arrays, of: Products, features: Any, target: float) -> None:
-    """Put the two experts that have just joined, and the padding behind them, where the fastest
-    of their kind are.
-    """
+    """Copy the points of the fastest expert of each kind to the two that have joined."""
     coords, experts = me.coords, int(me.live[LIVE.experts])
     for j in range(coords.shape[0]):
         coords[j, experts - 2] = coords[j, experts - 4]
         for column in range(experts - 1, coords.shape[1]):
             coords[j, column] = coords[j, experts - 3]
-    look_ahead(me, of, target)
+    lookahead_step(me, of, target)
 
 
 @expert_loop
-def step_base(
+def base_step(
     n: int,
     norm: float,
     eta: Vector,
@@ -85,7 +81,7 @@ def step_base(
 
 
 @expert_loop
-def shrink_base(
+def project_base(
     n: int,
     radius: float,
     scale: Vector,
@@ -94,11 +90,11 @@ def shrink_base(
     base_norm: Vector,
     push: Vector,
 ) -> None:
-    """Project on the ball whoever left it: a scaling."""
+    """Project base points on the ball: a scaling."""
     limit = radius * radius
     for i in range(n):
-        # Whoever is inside stays: where the radius is 0 or its square underflows, a quotient would
-        # be no number.
+        # A point inside stays: with a radius of 0, or one whose square underflows, the quotient
+        # would be NaN.
         shrink = radius / math.sqrt(base_norm[i]) if base_norm[i] > limit else 1.0
         before = scale[i]
         scale[i] = before * shrink
@@ -109,7 +105,7 @@ def shrink_base(
 
 
 @inline
-def look_ahead(me: Arrays, of: Products, target: float) -> None:
+def lookahead_step(me: Arrays, of: Products, target: float) -> None:
     """x = Proj[xhat - eta m a] of every expert, for the field m a replayed at xhat.
 
     Gradient descent stays at xhat.
@@ -140,12 +136,12 @@ def look_ahead(me: Arrays, of: Products, target: float) -> None:
         numbers[EXPERT.lead],
         numbers[EXPERT.farthest],
     )
-    come_back(me, of, farthest)
+    project_lookahead(me, of, farthest)
 
 
 @inline
-def come_back(me: Arrays, of: Products, farthest: float) -> None:
-    """Project whoever looked beyond the ball, given how far out the farthest is, as a square."""
+def project_lookahead(me: Arrays, of: Products, farthest: float) -> None:
+    """Project lookahead points on the ball, given the largest squared norm among them."""
     numbers, radius = me.numbers, me.config[CONFIG.size]
     if farthest > radius * radius:
         shrink_ahead(
@@ -226,7 +222,7 @@ def shrink_ahead(
     ahead: Vector,
     lead: Vector,
 ) -> None:
-    """Project on the ball whoever left it.
+    """Project lookahead points on the ball.
 
     norm(x - xhat)^2 = norm((alpha - 1) xhat - gamma a)^2.
     """

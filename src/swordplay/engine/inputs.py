@@ -71,6 +71,7 @@ def sparse_rows(features: Any, rows: slice) -> tuple[Vector, NDArray[np.int64], 
     )
 
 
+@np.errstate(over="ignore", invalid="ignore")  # such rows are refused when they are played
 def require_measurable(
     features: Any, targets: Vector, loss: str, number: Any, weights: Any, decision: Vector
 ) -> None:
@@ -105,8 +106,7 @@ def require_measurable(
         some = number[block] if np.ndim(number) else number
         slopes = np.abs(slopes_of(loss, some, part @ decision, targets[block]))
         slopes = slopes * (weights[block] if np.ndim(weights) else weights)
-        with np.errstate(over="ignore"):  # an infinite gradient is refused when its row is played
-            met = slopes * largest > 0.0
+        met = slopes * largest > 0.0
         if not met.any():
             continue
         k = int(met.argmax())

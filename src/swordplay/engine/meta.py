@@ -15,7 +15,7 @@ from swordplay.core.types import Vector
 from swordplay.engine.adapting import adapt, begin
 from swordplay.engine.blocks import columns_of
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE, SQUARED, Arrays, Products
-from swordplay.engine.rates import retune
+from swordplay.engine.rates import update_learning_rate
 from swordplay.engine.scalar import level, slope
 
 
@@ -127,7 +127,7 @@ def settle(me: Arrays, of: Products, h: float, late: float, seen: tuple[float, f
     # Losses that are late by m rounds cost exponential weights (1/2 + m) where others cost 1/2
     # (docs/theory.md).
     mismatch = 0.25 * spread * spread * (1.0 + 2.0 * late)
-    if retune(live, config, mismatch, distance(h, guess, of)):
+    if update_learning_rate(live, config, mismatch, distance(h, guess, of)):
         numbers[EXPERT.cumulative] = 0.0
         live[LIVE.smallest] = 0.0
 

@@ -14,13 +14,13 @@ from swordplay.engine.blocks import dot
 from swordplay.engine.heading import lean_by, note_pull
 from swordplay.engine.layout import BOX, CONFIG, EXPERT, LIVE, VECTOR, Arrays, Products
 from swordplay.engine.scalar import slope
-from swordplay.engine.weights import settle_weights
+from swordplay.engine.weights import normalise_weights
 
 
 @inline
 def predict(me: Arrays, of: Products, features: Vector) -> float:
     """<a, x_i> of every expert; returns their weighted sum."""
-    settle_weights(me)
+    normalise_weights(me)
     coords, numbers = me.coords, me.numbers
     capacity = coords.shape[0] // 2
     prediction = 0.0
@@ -52,7 +52,7 @@ def move(me: Arrays, of: Products, features: Vector, target: float) -> float:
         note_pull(numbers, i)
         numbers[EXPERT.norm, i] = from_center(base, me.vectors, me.config)
     for i in range(numbers.shape[1]):
-        look_ahead(me, i, features, target)
+        lookahead_step(me, i, features, target)
     return math.inf
 
 
@@ -67,11 +67,11 @@ def fork(me: Arrays, of: Products, features: Vector, target: float) -> None:
         for row in range(experts - 1, columns):
             coords[row, j] = coords[experts - 3, j]
     for child in range(experts - 2, columns):
-        look_ahead(me, child, features, target)
+        lookahead_step(me, child, features, target)
 
 
 @inline
-def look_ahead(me: Arrays, i: int, features: Vector, target: float) -> None:
+def lookahead_step(me: Arrays, i: int, features: Vector, target: float) -> None:
     """x = Proj[xhat - eta m a] of expert i; gradient descent stays at xhat."""
     coords, numbers, config = me.coords, me.numbers, me.config
     base, point = coords[i], coords[coords.shape[0] // 2 + i]
@@ -159,7 +159,7 @@ def keep(me: Arrays, of: Products, features: Vector, smallest: float) -> None:
 @inline
 def decide(me: Arrays, decision: Vector) -> None:
     """x_t = sum of p_i x_i."""
-    settle_weights(me)
+    normalise_weights(me)
     coords = me.coords
     capacity = coords.shape[0] // 2
     for j in range(len(decision)):

@@ -15,7 +15,7 @@ from swordplay.parts.rates import TIE
 
 
 @inline
-def retune(live: Vector, config: Vector, mismatch: float, surprise: float) -> bool:
+def update_learning_rate(live: Vector, config: Vector, mismatch: float, surprise: float) -> bool:
     """One step of ``rates.Fixed``, ``SelfConfident`` or ``Doubling``.
 
     True if the meta has to start afresh.
@@ -46,7 +46,7 @@ def retune(live: Vector, config: Vector, mismatch: float, surprise: float) -> bo
 
 
 @inline
-def look_back(live: Vector, config: Vector, of: Products, h: float) -> None:
+def update_trust(live: Vector, config: Vector, of: Products, h: float) -> None:
     """Judge the replayed gradient v a' against a guess of 0, and set the trust for the next one."""
     if config[CONFIG.optimism] == LEARNED:
         v, by_zero = live[LIVE.candidate], h * h * of.norm

@@ -112,7 +112,7 @@ def recipe(
     steps, extra = _experts(parts, config)
     prior = (
         np.full(4, 0.25) if parts.uses_domain_scale else parts.prior
-    )  # who is capped has another expert beside it from the start
+    )  # a capped expert has another one beside it from the start
     rate = parts.rate.start(parts.constants, float(-np.log(prior.min())))
     _rate(parts.rate, config, parts)
     _optimism(parts.optimism, config)

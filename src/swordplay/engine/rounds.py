@@ -1,4 +1,4 @@
-"""The round, and the kernels that Python calls to play some.
+"""The order of a round, and the kernels that Python calls to play rounds.
 
 A kernel returns how many rounds it played. Fewer than it was given means that the next one would
 have overflowed; that round has changed nothing.
@@ -19,11 +19,11 @@ from swordplay.engine import (
     heading,
     points,
 )
-from swordplay.engine.adapting import strain, venture
+from swordplay.engine.adapting import track_distance, track_dual_norm
 from swordplay.engine.growth import fork_numbers, is_growing
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE, Arrays, Products
 from swordplay.engine.meta import judge, watch
-from swordplay.engine.rates import look_back
+from swordplay.engine.rates import update_trust
 from swordplay.engine.scalar import phi
 from swordplay.engine.succession import (
     follow,
@@ -32,7 +32,7 @@ from swordplay.engine.succession import (
     make_sparse_rows,
     make_stream,
 )
-from swordplay.engine.weights import settle_weights, weigh
+from swordplay.engine.weights import normalise_weights, weigh
 
 LARGEST_SQUARE = 1e150
 """A squared gradient beyond this could overflow once steps multiply it.
@@ -47,11 +47,10 @@ def make_round(
     move: Any,
     fork: Any,
     keep: Any,
-    venture: Any = strain,
+    track_distance: Any = track_dual_norm,
     lean: Any = heading.stay,
 ) -> Any:
-    """The round of one kind of points and features: the only place where the order of its parts is
-    written.
+    """Return the round of one kind of points and features; its parts run in this order.
 
     Parameters
     ----------
@@ -65,7 +64,7 @@ def make_round(
         The same arguments: points for experts that have just joined.
     keep
         ``(me, products, features, smallest scale)``: make these features the last ones.
-    venture
+    track_distance
         ``(me)``: how far experts have been.
     lean
         ``(me, smallest scale)``: what the certificate keeps of the move, where it keeps vectors.
@@ -84,9 +83,9 @@ def make_round(
             int(config[CONFIG.loss]), config[CONFIG.threshold], prediction, target
         )
         h = judge(me, of, centered, target)
-        look_back(live, config, of, h)  # before the moves: nobody waits for its exponential there
+        update_trust(live, config, of, h)  # early: its exponential then overlaps with the moves
         smallest = move(me, of, features, target)
-        venture(me)
+        track_distance(me)
         live[LIVE.rounds] += 1.0
         while is_growing(live, config):
             fork_numbers(me.numbers, live, config)
@@ -103,9 +102,7 @@ def make_round(
 
 @inline
 def overflows(me: Arrays, of: Products, target: float) -> bool:
-    """Whether some expert's squared gradient could pass what double precision can hold (or is
-    NaN).
-    """
+    """Whether the squared gradient of an expert could overflow double precision, or is NaN."""
     reach = abs(target) + abs(of.offset) + me.config[CONFIG.size] * math.sqrt(of.norm)
     gradient = me.live[LIVE.weight] * reach
     return not (gradient * gradient * of.norm < LARGEST_SQUARE and of.norm < LARGEST_SQUARE)
@@ -119,7 +116,12 @@ _BALL: dict[str, Any] = {
 dense_round = make_round(ball.measure, ball.predict, keep=ball.keep, **_BALL)
 sparse_round = make_round(ball_sparse.measure, ball_sparse.predict, keep=ball_sparse.keep, **_BALL)
 points_round = make_round(
-    ball.measure, points.predict, points.move, points.fork, points.keep, venture=venture
+    ball.measure,
+    points.predict,
+    points.move,
+    points.fork,
+    points.keep,
+    track_distance=track_distance,
 )
 foreseen_round = make_round(foresight.measure, foresight.predict, keep=ball.keep, **_BALL)
 
@@ -164,9 +166,9 @@ def play_planned(
         played, predictions[t], _ = dense_round(me, features[t], targets[t])
         if not played:
             me.live[LIVE.weight], me.live[LIVE.late] = weight, 0.0
-            settle_weights(me)
+            normalise_weights(me)
             return t
-    settle_weights(me)
+    normalise_weights(me)
     return len(targets)
 
 

@@ -45,7 +45,7 @@ def level(loss: int, threshold: float, prediction: float, target: float) -> floa
     if loss == PINBALL:
         return max((1.0 - threshold) * residual, -threshold * residual)
     margin = (2.0 * target - 1.0) * prediction
-    return max(-margin, 0.0) + log_of_one_and(fading(-abs(margin)))
+    return max(-margin, 0.0) + log1p(fading(-abs(margin)))
 
 
 @inline
@@ -100,7 +100,7 @@ def fading(exponent: float) -> float:
 
 
 @inline_exact
-def log_of_one_and(small: float) -> float:
+def log1p(small: float) -> float:
     """log(1 + s) for s from 0 to 1, to the last digits.
 
     log(1 + s) = 2 artanh(u) with u = s / (2 + s) <= 1/3, and artanh(u) = u (1 + v/3 + v^2/5 + ...)

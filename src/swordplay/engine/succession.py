@@ -12,7 +12,7 @@ from swordplay.core.types import Matrix, Vector
 from swordplay.engine import ball
 from swordplay.engine.ball_sparse import Entries
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE, Arrays
-from swordplay.engine.weights import settle_weights
+from swordplay.engine.weights import normalise_weights
 
 
 @inline
@@ -36,7 +36,7 @@ def write_weights(me: Arrays, weights: Matrix, t: int) -> None:
     What is not an expert yet stays at 0.
     """
     if t < len(weights):
-        settle_weights(me)
+        normalise_weights(me)
         for i in range(int(me.live[LIVE.experts])):
             weights[t, i] = me.numbers[EXPERT.weight, i]
 
@@ -66,9 +66,9 @@ def make_rows(decide: Any, play_round: Any) -> Any:
             follow(me.live, me.config, schedule, t)
             played, predictions[t], losses[t] = play_round(me, features[t], targets[t])
             if not played:
-                settle_weights(me)
+                normalise_weights(me)
                 return t
-        settle_weights(me)
+        normalise_weights(me)
         return len(targets)
 
     return play_rows
@@ -106,9 +106,9 @@ def make_sparse_rows(play_round: Any) -> Any:
             )
             played, predictions[t], losses[t] = play_round(me, row, targets[t])
             if not played:
-                settle_weights(me)
+                normalise_weights(me)
                 return t
-        settle_weights(me)
+        normalise_weights(me)
         return len(targets)
 
     return play_sparse_rows
@@ -121,7 +121,7 @@ def make_single(play_round: Any) -> Any:
     def play_single(me: Arrays, features: Vector, target: float) -> float:
         """The loss; NaN if the row would overflow, and then nothing has changed."""
         played, _, loss = play_round(me, features, target)
-        settle_weights(me)
+        normalise_weights(me)
         if not played:
             me.live[LIVE.prepared] = 0.0
         return float(loss)
@@ -140,9 +140,9 @@ def make_stream(play_round: Any) -> Any:
         for t in range(len(targets)):
             played, predictions[t], losses[t] = play_round(me, features[t], targets[t])
             if not played:
-                settle_weights(me)
+                normalise_weights(me)
                 return t
-        settle_weights(me)
+        normalise_weights(me)
         return len(targets)
 
     return play_stream

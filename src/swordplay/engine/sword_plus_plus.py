@@ -25,7 +25,7 @@ from swordplay.engine.adapting import begin
 from swordplay.engine.blocks import columns_of, least
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE, Arrays, Products
 from swordplay.engine.meta import distance, watch
-from swordplay.engine.rates import retune
+from swordplay.engine.rates import update_learning_rate
 from swordplay.engine.rounds import overflows, predict_one
 from swordplay.engine.scalar import phi, slope
 from swordplay.engine.succession import make_rows, make_single, make_sparse_rows, make_stream
@@ -144,7 +144,7 @@ def make_round(measure: Any, predict: Any, keep: Any) -> Any:
         )
         experts = expert_rows(me.numbers)
         spread = optimism_error(n, h, experts)
-        starts_afresh = retune(live, config, 0.25 * spread * spread, error)
+        starts_afresh = update_learning_rate(live, config, 0.25 * spread * spread, error)
         live[LIVE.smallest], hoped, smallest_scale = step_and_charge(n, gradient, of, experts)
         live[LIVE.candidate] = h
         if starts_afresh:  # only the optimism is left

@@ -100,23 +100,21 @@ def share(me: Arrays, least: float, rate: float) -> None:
     if rate < math.inf:
         total = exponentials(n, rate, least, prior, cumulative, guesses, weights)
     else:
-        total = leaders(n, prior, cumulative, guesses, weights)
+        total = follow_the_leader(n, prior, cumulative, guesses, weights)
     me.live[LIVE.share] = 1.0 / total
 
 
 @inline
-def settle_weights(me: Arrays) -> None:
-    """Normalise the weights, if nobody has done so since they were made: whoever predicts does,
-    and kernels when they end.
-    """
+def normalise_weights(me: Arrays) -> None:
+    """Normalise the weights, unless a prediction has done so since they were computed."""
     if me.live[LIVE.share] > 0.0:
         normalise(columns_of(me.numbers), me.numbers[EXPERT.weight], me.live[LIVE.share])
         me.live[LIVE.share] = 0.0
 
 
 @inline
-def taken_share(live: Vector) -> float:
-    """What the weights are to be multiplied by, for somebody who does so now."""
+def take_weight_factor(live: Vector) -> float:
+    """Return the factor that normalises the weights; the caller applies it now."""
     share = live[LIVE.share] if live[LIVE.share] > 0.0 else 1.0
     live[LIVE.share] = 0.0
     return float(share)
@@ -134,9 +132,8 @@ def exponentials(
 ) -> float:
     """prior * exp(-rate * (loss so far + guess, less the least)); returns their sum.
 
-    No prior is above 1, so no exponent is positive; and whoever has the least keeps its prior, so
-    the sum does not vanish. The least is known before the rate is: nothing has to be looked for
-    once it is.
+    No prior is above 1, so no exponent is positive; the expert with the least sum keeps its prior,
+    so the total does not vanish. The least is known before the rate is.
     """
     total = 0.0
     for i in range(n):
@@ -146,10 +143,10 @@ def exponentials(
 
 
 @expert_loop
-def leaders(
+def follow_the_leader(
     n: int, log_prior: Vector, cumulative: Vector, guesses: Vector, answer: Vector
 ) -> float:
-    """The limit of an infinite rate: the prior for those who lead, nothing for the rest.
+    """The limit of an infinite rate: the prior for experts with the least sum, 0 for the others.
 
     Returns their sum.
     """

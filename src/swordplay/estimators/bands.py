@@ -1,8 +1,7 @@
-"""Intervals of an estimator: learned beside its model, from the first time that they are asked for.
+"""Intervals beside the model of an estimator, learned from the first request for them on.
 
-A model that nobody asks for intervals pays nothing for them. It only remembers its last predictions
-and truths, so that a level which is asked for later finds something to begin with: they are
-replayed, without their columns, which are gone.
+Before that the estimator only keeps its last predictions and truths. The first request for a level
+replays them, without their columns, which are not kept.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ live      ``(LIVE,)``               numbers about the residuals so far (the plac
 location  ``(SETS, width, STEPS)``  coefficients of the experts that say where the residual will lie
 spread    ``(SETS, width, STEPS)``  coefficients of those that say how far from there it will lie
 bins      ``(2, d, BINS, STEPS)``   what each bin of each of the caller's columns adds to location, and to spread
-losses    ``(2, SETS + 1, STEPS)``  what the experts of location and of spread have lost, fading; last, those who expect nothing
+losses    ``(2, SETS + 1, STEPS)``  what the experts of location and of spread have lost, fading; last, experts that expect nothing
 radii     ``(levels, STEPS)``       the experts of each level: quantiles of the scores, a step size each
 debts     ``(levels, STEPS)``       what these have lost, fading
 balances  ``(levels,)``             misses so far beyond those that each level allows
@@ -111,9 +111,8 @@ BEND = 4.0
 NARROWING = 16.0
 """How much more hits too many narrow an interval than misses too many widen it, times the square of
 the share of misses.
-Where half of the rows are to be missed, some truths that equal their forecasts, which nobody can
-miss, soon use up all hits that may be too many: they have to be made up for before the next ones
-come."""
+Where half of the rows are to be missed, a few truths that equal their forecasts, and so cannot be
+missed, soon use up all surplus hits: they have to be made up for before the next ones come."""
 LARGEST_RAW_SCORE = 1e12
 """Scores beyond this say the same: far outside."""
 SMALLEST_SCORE = 1e-200

@@ -128,7 +128,7 @@ def guess(
 ) -> float:
     """What the experts of location, or of spread, say together; ``answers`` keeps what each says.
 
-    ``still`` is what those say who expect nothing.
+    ``still`` is the forecast of the experts that expect nothing.
     """
     for i in range(SETS):
         dots(weights[i], row, columns_of(i, len(row)), answers[i])

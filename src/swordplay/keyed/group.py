@@ -1,4 +1,4 @@
-"""Keys: who they are, how far each has come, and their learners."""
+"""Many keys: their numbers, their last orders and the records of their learners."""
 
 from __future__ import annotations
 

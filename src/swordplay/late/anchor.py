@@ -1,10 +1,9 @@
-"""The model as it was when answers began to come late: it learns nothing more, and has its share in
-what is predicted.
+"""A frozen copy of a model, made when answers began to come late; predictions mix both.
 
-Whoever trains once and deploys has such a model. Where the world has moved on by the time an answer
-arrives, learning from it may be worse than that; so the two are mixed, by what was said when the
-rows were asked. The share of the one that goes on learning begins with nothing and is learned
-itself: by how the loss of what was predicted would have changed with it.
+A model that is trained once and deployed is such a copy. Where the stream has drifted by the time
+an answer arrives, learning from it may be worse than not learning. So both predictions are mixed,
+as they were when the rows were asked. The share of the model that goes on learning begins at 0 and
+follows the slope of the loss of the mixed predictions in that share.
 """
 
 from __future__ import annotations
@@ -243,7 +242,7 @@ def _judged(truths: Sequence[Any], runs: Sequence[Run]) -> Matrix:
 
     Of numbers, or of the probabilities of all labels: with y the truth, p what was predicted, o and
     f what both said, the slope of (y - p)^2 is -2 (y - p) (o - f). All are 0 where there was no
-    former self, or nobody knew the label.
+    frozen copy, or the label was unknown.
     """
     judged = np.zeros((len(truths), 3))
     for run in runs:

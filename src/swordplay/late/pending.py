@@ -70,7 +70,7 @@ class Waiting(Mapping[str, Ticket]):
         return Run(0, len(ids), block, places) if block.ids[places] == ids else None
 
     def mark(self, id: str) -> int | None:
-        """The number of whoever asked; None where none was given."""
+        """The number of the request; None where none was given."""
         block = self._blocks[id]
         return None if block.marks is None else int(block.marks[block.places([id])[0]])
 
@@ -169,11 +169,7 @@ class Pending:
         self._blocks.update(dict.fromkeys(block.ids, block))
 
     def remove(self, runs: Sequence[Run]) -> None:
-        """Some less.
-
-        Of a block of which few are left these are kept alone, so that nobody keeps the memory of
-        the others.
-        """
+        """Remove tickets; a block of which few are left is copied, which frees the memory of it."""
         every = self._blocks
         for name in chain.from_iterable(run.ids for run in runs):
             del every[name]

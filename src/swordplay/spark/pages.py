@@ -1,28 +1,27 @@
-"""Pages of keys: each holds a few dozen of them, and is split in two when it is full.
+"""Pages of keys, and keys of groups that spread buckets evenly over partitions.
 
-Which page a key is on is told by the first bits of its hash. The list of the pages that there are
-(how many bits, and which) is a few bytes a page, so that a micro-batch reads the list and the pages
-that its keys are on, and writes those again on which somebody has learned.
+The first bits of the hash of a key determine its page. The list of the pages (how many bits, and
+which) takes a few bytes a page. A micro-batch reads the list and the pages of its keys, and writes
+the pages whose keys have learned.
+
+Spark sends a group to the partition ``hash(key) mod P``, where the hash of a whole number is
+Murmur3. Of 64 numbers, hashed into 16 partitions, one gets up to four times its share. So the key
+of bucket b is the number whose hash is b: the group then goes to partition b mod P. There is one
+such number for each b, as each step of Murmur3 of 32 bits can be inverted.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from typing import NamedTuple, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
 MOST = 32
-"""Keys of a page before it is split: the more, the more is written again for one of them.
-
-The fewer, the longer the list.
-"""
+"""Keys of a page before it is split. More keys are more bytes to write; fewer, a longer list."""
 DEEPEST = 48
-"""Bits of a hash by which keys are told apart.
-
-Keys beyond, which no one has ever seen, share a page however many they are.
-"""
+"""Bits of a hash that pages use. Keys that agree in all of them share a page."""
 
 
 class Page(NamedTuple):
@@ -95,3 +94,40 @@ class Pages:
 
 def _hash(key: str) -> int:
     return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=DEEPEST // 8).digest(), "big")
+
+
+MURMUR3_SEED = np.uint32(42)
+"""The seed of Spark's ``hash``."""
+TWO_TO_32 = 1 << 32
+
+
+def murmur3(numbers: Any) -> Any:
+    """Spark's ``hash`` of whole numbers of 32 bits."""
+    k = np.asarray(numbers, dtype=np.int32).view(np.uint32) * np.uint32(0xCC9E2D51)
+    k = _rotate_left(k, 15) * np.uint32(0x1B873593)
+    h = _rotate_left(MURMUR3_SEED ^ k, 13) * np.uint32(5) + np.uint32(0xE6546B64)
+    h ^= np.uint32(4)  # bytes that were hashed
+    h = (h ^ (h >> np.uint32(16))) * np.uint32(0x85EBCA6B)
+    h = (h ^ (h >> np.uint32(13))) * np.uint32(0xC2B2AE35)
+    return (h ^ (h >> np.uint32(16))).view(np.int32)
+
+
+def partition_key(buckets: Any) -> Any:
+    """Whole numbers whose hashes are the buckets: the inverse of :func:`murmur3`."""
+    h = np.asarray(buckets, dtype=np.int32).view(np.uint32)
+    h = (h ^ (h >> np.uint32(16))) * _inverse_factor(0xC2B2AE35)
+    h = (h ^ (h >> np.uint32(13)) ^ (h >> np.uint32(26))) * _inverse_factor(0x85EBCA6B)
+    h = h ^ (h >> np.uint32(16)) ^ np.uint32(4)
+    h = (h - np.uint32(0xE6546B64)) * _inverse_factor(5)
+    k = (_rotate_left(h, 32 - 13) ^ MURMUR3_SEED) * _inverse_factor(0x1B873593)
+    return (_rotate_left(k, 32 - 15) * _inverse_factor(0xCC9E2D51)).view(np.int32)
+
+
+def _rotate_left(numbers: Any, bits: int) -> Any:
+    """Rotated to the left."""
+    return (numbers << np.uint32(bits)) | (numbers >> np.uint32(32 - bits))
+
+
+def _inverse_factor(factor: int) -> Any:
+    """The inverse of an odd factor modulo 2^32."""
+    return np.uint32(pow(factor, -1, TWO_TO_32))

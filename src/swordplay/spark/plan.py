@@ -1,12 +1,13 @@
-"""The settings of a query in plain values, and the arrays and schemas that follow from them."""
+"""Settings of a query, the schemas that follow from them, and the settings that must not change."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -15,6 +16,23 @@ from swordplay.keyed.bands import BandForm
 from swordplay.keyed.group import Group
 from swordplay.keyed.record import Form
 from swordplay.spark.bucket import Bucket
+
+if TYPE_CHECKING:
+    from swordplay.spark.columns import Columns
+
+
+ORDER_TYPES = {
+    "timestamp": "a timestamp",
+    "timestamp_ntz": "a timestamp without a zone",
+    "date": "a date",
+}
+"""Types of orders that are not whole numbers: these count in units of their own."""
+
+START_SETTING = "start"
+"""Name of the setting that says whether keys began with states learned from a table.
+
+It is the only setting that may be left out later.
+"""
 
 
 @dataclass(frozen=True)
@@ -29,7 +47,7 @@ class Plan:
     buckets: int
     frozen: tuple[tuple[str, str], ...] = ()
     """What must be the same whenever a checkpoint is taken up again, by name, in words (see
-    ``settings``).
+    :func:`frozen_settings`).
     """
     level: float | None = None
     """Of a regression: what share of the truths its intervals are to hold.
@@ -125,3 +143,62 @@ def _form(dim: int, loss: LossName, lags: int) -> Form:
 def _bands(level: float | None) -> BandForm | None:
     """Likewise."""
     return None if level is None else BandForm(level)
+
+
+def frozen_settings(
+    columns: Columns, loss: str, lags: int, buckets: int
+) -> tuple[tuple[str, str], ...]:
+    """Names and JSON values of the settings that a checkpoint is bound to.
+
+    The order of the labels counts, because learners know labels by their positions.
+    """
+    told = {
+        "key": columns.keys if len(columns.keys) > 1 else columns.keys[0],
+        "features": columns.features,
+        "target": columns.target,
+        "order": columns.order,
+        "type of order": ORDER_TYPES.get(
+            columns.types[columns.order].simpleString(), "a whole number"
+        ),
+        "loss": loss,
+        "classes": columns.classes,
+        "lags": lags,
+        "buckets": buckets,
+    }
+    return tuple((name, json.dumps(value)) for name, value in told.items())
+
+
+def setting_changes(saved: Mapping[str, str], mine: Mapping[str, str]) -> list[str]:
+    """Sentences about every setting that differs: its saved and its present value."""
+    was = dict(saved)
+    begun = was.pop(START_SETTING, None)
+    found = [
+        f"{name} was {was[name]} and is {mine.get(name)}"
+        for name in was
+        if was[name] != mine.get(name)
+    ]
+    is_late = START_SETTING in mine and begun is None
+    return [
+        *found,
+        *(
+            ["start was not given, and is given now that keys have begun without it"]
+            if is_late
+            else []
+        ),
+    ]
+
+
+def check_settings(saved: Mapping[str, str], mine: Mapping[str, str]) -> None:
+    """Refuse settings that are not those of the first start.
+
+    Raises
+    ------
+    ValueError
+        Names each that has changed.
+    """
+    if changed := setting_changes(saved, mine):
+        raise ValueError(
+            "the state in this checkpointLocation was saved with other settings: "
+            f"{'; '.join(changed)}. Start the query as it "
+            "was started first, or give it a new checkpointLocation."
+        )

@@ -14,7 +14,6 @@ from swordplay.core import arguments, extras
 from swordplay.core.options import completed, spelled_out
 from swordplay.estimators.model import regression_loss
 from swordplay.intervals import SwordIntervals
-from swordplay.spark import settings, starting
 from swordplay.spark.columns import Columns, labels
 from swordplay.spark.options import (
     USUAL,
@@ -24,9 +23,17 @@ from swordplay.spark.options import (
     StreamOptions,
     TableOptions,
 )
-from swordplay.spark.plan import Plan
-from swordplay.spark.stages import PACKETS, BucketProcessor, packets
-from swordplay.spark.walking import states, walk
+from swordplay.spark.plan import Plan, frozen_settings
+from swordplay.spark.processors import (
+    PACKETS,
+    STATE_SCHEMA,
+    BucketProcessor,
+    group_start,
+    learn_sorted,
+    packets,
+    predict_sorted,
+    settings_metadata,
+)
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -101,9 +108,7 @@ def track_stream(
         outputStructType=_answers(plan),
         outputMode="Append",
         timeMode="None",
-        initialState=None
-        if asked["start"] is None
-        else starting.grouped(asked["start"], bucket, plan),
+        initialState=None if asked["start"] is None else group_start(asked["start"], bucket, plan),
     )
     return answers.select(*columns.outwards(intervals=plan.level is not None))
 
@@ -140,7 +145,7 @@ def track_table(
     """
     asked = completed("track_table", options, USUAL_OF_TABLES)
     rows, columns, plan = _sorted("track_table", df, (key, features, target, order), asked)
-    return rows.mapInArrow(walk(plan), _answers(plan)).select(
+    return rows.mapInArrow(predict_sorted(plan), _answers(plan)).select(
         *columns.outwards(intervals=plan.level is not None)
     )
 
@@ -180,9 +185,9 @@ def learn_table(
         "learn_table", df, (key, features, target, order), {**USUAL_OF_TABLES, **asked}
     )
     alone = plan.portable()
-    found = rows.mapInArrow(states(alone), starting.STATES)
+    found = rows.mapInArrow(learn_sorted(alone), STATE_SCHEMA)
     return found.select(
-        "key", "fmt", functions.col("blob").alias("blob", metadata=starting.told(alone))
+        "key", "fmt", functions.col("blob").alias("blob", metadata=settings_metadata(alone))
     )
 
 
@@ -223,7 +228,7 @@ def _plan(columns: Columns, asked: StreamOptions) -> Plan:
         classes=len(columns.classes or ()),
         lags=lags,
         buckets=buckets,
-        frozen=settings.frozen(columns, loss, lags, buckets),
+        frozen=frozen_settings(columns, loss, lags, buckets),
         level=None if columns.classes else _level(asked["level"]),
         keeps=bool(columns.keep),
         forget=None if asked["forget"] is None else _span("forget", asked["forget"], columns),

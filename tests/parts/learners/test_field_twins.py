@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 import naive
 import naive_field
 import swordplay as sp
-from learners.test_twins import agree, decisions, worlds
+from parts.learners.test_twins import agree, decisions, worlds
 from strategies import seeds, tracking_losses
 from swordplay.parts.domains import Shrunken, enclosing_ball
 from swordplay.parts.metas import telescoping

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import naive_field
 import swordplay as sp
-from learners.test_twins import play_alike, told, worlds
+from parts.learners.test_twins import play_alike, told, worlds
 from strategies import seeds
 from swordplay.parts import metas, pools, rates
 from tolerances import ROUNDING
