@@ -1,4 +1,4 @@
-"""Machine code on disk is never older than what it froze."""
+"""Machine code on disk is compiled again when a source that it depends on has changed."""
 
 import ast
 import json
@@ -69,7 +69,7 @@ def test_the_kernels_are_where_they_were_looked_for():
         assert "numba.njit" not in file.read_text(encoding="utf-8"), f"{file} compiles by itself"
 
 
-def test_constants_from_other_rooms_count_and_rooms_that_nothing_is_taken_from_do_not():
+def test_imported_modules_count_and_modules_that_are_not_imported_do_not():
     found = {
         str(file.relative_to(PACKAGE))
         for file in kernel_cache.sources(PACKAGE / "engine" / "rounds.py")
