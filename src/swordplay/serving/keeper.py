@@ -25,7 +25,7 @@ import numpy as np
 from swordplay.core import checkpoint
 from swordplay.core.checkpoint import CheckpointError
 from swordplay.core.files import PRIVATE, lock, open_private
-from swordplay.core.state import as_bytes
+from swordplay.core.state import entry_bytes
 from swordplay.core.types import State
 from swordplay.serving import groups
 from swordplay.serving.limits import UNLIMITED, Bounds, Limits, bounds
@@ -386,7 +386,7 @@ def _unrepeatable(number: int, event: Event, problem: str) -> LogError:
 def _log_of(state: State) -> bytes:
     """Identity of the log and digest of the last event group that a checkpoint was saved after."""
     try:
-        return as_bytes("log", state.get("log"))
+        return entry_bytes("log", state.get("log"))
     except ValueError as error:
         raise CheckpointError(
             f"the checkpoint of the server does not fit this version: {error}"
