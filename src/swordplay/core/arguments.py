@@ -156,8 +156,7 @@ def dimension(name: str, value: Any, least: int = 1) -> int:
     if number > LARGEST_DIMENSION:
         raise ValueError(
             f"{name} must be at most {LARGEST_DIMENSION}, got {short_repr(number)}. Give the "
-            "number of "
-            "coordinates."
+            "number of coordinates."
         )
     return number
 
@@ -183,8 +182,7 @@ def without_mask(name: str, value: Any) -> Any:
     except Exception as error:  # the message of numpy does not name the argument
         raise ValueError(
             f"{name} must be an array, got {short_repr(value)}, of which numpy makes none. Give "
-            "rows "
-            "of one length and plain values."
+            "rows of one length and plain values."
         ) from error
 
 
@@ -230,9 +228,8 @@ def as_doubles(name: str, objects: Any) -> Any:
                 )
                 raise kind(
                     f"{name} must hold numbers, got {short_repr(value, 40)} "
-                    f"({type(value).__name__}) "
-                    f"at {where}: "
-                    f"{short_repr(str(error), 120)[1:-1]}. Convert or repair it first."
+                    f"({type(value).__name__}) at {where}: {short_repr(str(error), 120)[1:-1]}. "
+                    "Convert or repair it first."
                 ) from None
         raise ValueError(
             f"{name} must hold numbers, got {short_repr(objects)}. Convert or repair it first."
@@ -334,8 +331,7 @@ def check_sparse_indices(name: str, value: Any) -> None:
             bad = indices[(indices < 0) | (indices >= size)][0]
             raise ValueError(
                 f"{name} is not a valid {value.format} matrix: it has the index {bad}, and only "
-                f"{size} places. "
-                "Build it from rows and columns again."
+                f"{size} places. Build it from rows and columns again."
             )
 
 

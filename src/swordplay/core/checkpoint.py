@@ -106,8 +106,7 @@ def dumps(state: Mapping[str, Any], *, kind: str) -> bytes:
     if not isinstance(kind, str) or not 0 < len(kind) <= MAX_KIND_LENGTH:
         raise ValueError(
             f"kind must be a name of 1 to {MAX_KIND_LENGTH} characters, got {short_repr(kind)}. "
-            "Give "
-            "what the state belongs to."
+            "Give what the state belongs to."
         )
     if not isinstance(state, Mapping):
         raise TypeError(
@@ -246,10 +245,8 @@ def _title(path: str | os.PathLike[str]) -> str:
 def _encode(value: object, name: str) -> tuple[str, Any, bytes]:
     """Type and detail of a value, as in the header, and its raw bytes."""
     raise TypeError(
-        f"state[{name!r}] must be an array of numbers, an int, a float, a bool or a string, "
-        ""
-        f"got {short_repr(value)} ({type(value).__name__}). Convert it, or leave it out of the "
-        "state."
+        f"state[{name!r}] must be an array of numbers, an int, a float, a bool or a string, got "
+        f"{short_repr(value)} ({type(value).__name__}). Convert it, or leave it out of the state."
     )
 
 

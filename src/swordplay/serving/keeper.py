@@ -376,10 +376,8 @@ class _ReplayMarker:
 def _unrepeatable(number: int, event: Event, problem: str) -> LogError:
     return LogError(
         f"event {number:,} ({event.action} of the model {event.model!r}, {len(event.body):,} "
-        f"bytes) {problem}. "
-        "Give the server the memory and the version of swordplay that it had, or leave the event "
-        "out: "
-        f"swordplay serve --skip-event {number}"
+        f"bytes) {problem}. Give the server the memory and the version of swordplay that it had, "
+        f"or leave the event out: swordplay serve --skip-event {number}"
     )
 
 

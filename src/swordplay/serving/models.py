@@ -236,8 +236,7 @@ class Models:
             raise Refusal(
                 429,
                 f"a server has at most {self.bounds.models:,} models, and {short_repr(name)} would "
-                "be "
-                "one more.",
+                "be one more.",
             )
 
     def forget(self) -> None:

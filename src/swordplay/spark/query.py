@@ -261,9 +261,8 @@ def _warn_of_partitions(session: Any, buckets: int) -> None:
     if partitions > 2 * buckets:
         warnings.warn(
             f"spark.sql.shuffle.partitions is {partitions}, and there are {buckets} buckets: most "
-            "tasks of a micro-batch will "
-            "have nothing to do but start. Set it to the number of cores before the first start; "
-            "it cannot be changed later.",
+            "tasks of a micro-batch will have nothing to do but start. Set it to the number of "
+            "cores before the first start; it cannot be changed later.",
             stacklevel=4,
         )
 

@@ -116,8 +116,7 @@ class KeyedTracker:
             if name in carried.RESERVED:
                 raise TrackingError(
                     f"--key names {short_repr(name)}, which is a column of the predictions "
-                    "themselves. "
-                    "Rename it."
+                    "themselves. Rename it."
                 )
             if pa.types.is_timestamp(head.column(name).type):
                 raise TrackingError(
@@ -221,9 +220,8 @@ class KeyedTracker:
         if len(self.trackers.keys() | found.keys()) > MOST_KEYS:
             raise TrackingError(
                 f"--key {','.join(self.settings.key)} tells more than {MOST_KEYS:,} series apart, "
-                "and each would have a model "
-                f"of its own in memory{self._why_slow()}. Choose columns with fewer different "
-                "values, or split the table."
+                f"and each would have a model of its own in memory{self._why_slow()}. Choose "
+                "columns with fewer different values, or split the table."
             )
         return found
 
