@@ -148,8 +148,9 @@ def prequential_predict(estimator: Any, X: Any, y: Any, *, method: str = "predic
 def prequential_score(estimator: Any, X: Any, y: Any, scoring: Any = None) -> float:
     """The score of a copy of a fitted estimator that predicts each row before it learns that row.
 
-    As it takes an estimator, rows and targets, it is itself a scorer: ``cross_val_score(model, X,
-    y, cv=PrequentialSplit(), scoring=prequential_score)``.
+    As it takes an estimator, rows and targets, it is itself a scorer::
+
+        cross_val_score(model, X, y, cv=PrequentialSplit(), scoring=prequential_score)
 
     Parameters
     ----------

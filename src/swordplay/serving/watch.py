@@ -123,9 +123,7 @@ class Watch:
         errors: list[float],
         step: Callable[[], float | None],
     ) -> None:
-        """The same for rows with predictions and ends of their intervals in a table, shape ``(T,
-        3)``.
-        """
+        """Add rows whose predictions and interval ends are in a table, shape ``(T, 3)``."""
         last = zip(
             ids[-LAST:], given[-LAST:].tolist(), ys[-LAST:].tolist(), errors[-LAST:], strict=True
         )

@@ -324,8 +324,8 @@ def longest_field(name: str) -> TableError:
     """The error for a first line that no delimiter separates into fields."""
     return TableError(
         f"{name}, line 1: the first {csv.field_size_limit():,} characters hold none of the "
-        "delimiters "
-        f"{', '.join(DELIMITERS.values())}. Give a CSV file with one of them, or another --format."
+        f"delimiters {', '.join(DELIMITERS.values())}. Give a CSV file with one of them, or "
+        "another --format."
     )
 
 

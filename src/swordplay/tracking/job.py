@@ -73,9 +73,7 @@ class Job(NamedTuple):
     wait: float | None = None
     """Seconds to wait for another run that has the lock of the state; None for no limit."""
     learn: bool = False
-    """Whether the table is learned into a state that may have learned others before (``swordplay
-    learn``).
-    """
+    """Whether the state may have learned other tables before (``swordplay learn``)."""
 
     @property
     def on_bad(self) -> Literal["stop", "skip"]:
