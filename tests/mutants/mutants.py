@@ -1177,8 +1177,11 @@ MUTANTS = [
     *_in(
         "compile/inline_compiler.py",
         (f"{PASSES}::test_innermost_loops_are_marked_and_no_others",),
-        ("first < other and end <= last", "first < other and end < first"),
-        ("int(jump[1]) <= here", "int(jump[1]) >= 0"),
+        (
+            "loop.first < other.first and other.last <= loop.last",
+            "loop.first < other.first and other.last < loop.first",
+        ),
+        ("int(jump[1]) <= block", "int(jump[1]) >= 0"),
     ),
     *_in(
         "engine/scalar.py",

@@ -215,9 +215,8 @@ else:
         """Store four numbers in row i of a matrix of four columns."""
 
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-            builder.store(
-                values[2], _row_address(context, builder, signature.args, values), align=8
-            )
+            address = _row_address(context, builder, signature.args, values)
+            builder.store(values[2], address, align=8)
             return context.get_dummy_value()
 
         return types.void(_require_contiguous_matrix(rows), i, numbers), generate
@@ -254,9 +253,8 @@ else:
         """Store four numbers in a vector, from index i on."""
 
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-            builder.store(
-                values[2], _vector_address(context, builder, signature.args, values), align=8
-            )
+            address = _vector_address(context, builder, signature.args, values)
+            builder.store(values[2], address, align=8)
             return context.get_dummy_value()
 
         return types.void(_require_contiguous_vector(vector), i, numbers), generate
