@@ -337,13 +337,15 @@ class _Reader:
 def _lengths(example: Any, axes: Collection[str]) -> dict[int, str]:
     """Names of axes by their lengths in an example; elements of tuples have axes of their own."""
     lengths: dict[int, str] = {}
-    for name, declared in schema(type(example)).items():
+    kind: Any = type(example)
+    for name, declared in schema(kind).items():
         value = getattr(example, name)
         if hasattr(value, "_fields"):
             lengths = _lengths(value, axes) | lengths
-        elif isinstance(declared, Field) and isinstance(value, np.ndarray):
-            pairs = zip(declared.shape or (), value.shape, strict=True)
-            lengths |= {size: axis for axis, size in pairs if axis in axes}
+        elif isinstance(declared, Field) and declared.shape and isinstance(value, np.ndarray):
+            for axis, size in zip(declared.shape, value.shape, strict=True):
+                if isinstance(axis, str) and axis in axes:
+                    lengths[size] = axis
     return lengths
 
 
