@@ -197,7 +197,7 @@ MUTANTS = [
         ("len(self._waiting) >= BESIDE or", "len(self._waiting) > BESIDE or"),
     ),
     *_in(
-        "engine/gauge.py",
+        "engine/step_sizes.py",
         (GAUGE,),
         ("/ (rho * rho)", "/ rho"),
         ("= rho * bend, slow", "= bend, slow"),
@@ -313,7 +313,7 @@ MUTANTS = [
         ("np.vstack([experts.points, experts.base])", "np.asarray(experts.points)"),
         ("- experts.base).max() > slack", "- experts.base).max() > 1.0"),
     ),
-    *_in("engine/growth.py", (GAUGE,), ("        tame(numbers, live, config, child)\n", "")),
+    *_in("engine/step_sizes.py", (GAUGE,), ("        tame(numbers, live, config, child)\n", "")),
     *_in(
         "parts/experts/expert.py",
         ("tests/engine/test_twins.py::test_short_steps_far_from_the_origin",),
@@ -576,7 +576,7 @@ MUTANTS = [
         ("kind.squared_error_sum.max() < SMALLEST_SUM", "True"),
     ),
     *_in(
-        "engine/driver.py",
+        "engine/compiled_learner.py",
         (CERTIFICATE,),
         (
             "self._has_met_gradient = bool(self.memory",
@@ -584,7 +584,7 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "engine/inputs.py",
+        "engine/compiled_learner.py",
         (CERTIFICATE,),
         ("        if not met.any():\n            continue\n", ""),
         ("if gradient @ gradient < SMALLEST_SUM", "if gradient @ gradient < 0.0"),
@@ -1031,7 +1031,7 @@ MUTANTS = [
         ("live[LIVE.candidate] * live[LIVE.candidate] * of.norm)", "0.0)"),
     ),
     *_in(
-        "engine/driver.py",
+        "engine/compiled_learner.py",
         ("tests/parts/learners/test_assumptions.py",),
         ("max(live[LIVE.peak], numbers[EXPERT.peak].max(), last)", "max(live[LIVE.peak], last)"),
     ),
@@ -1081,7 +1081,7 @@ MUTANTS = [
         ("        e.turned[i] = now\n", "        e.turned[i] = at\n"),
     ),
     *_in(
-        "engine/ball_steps.py",
+        "engine/ball.py",
         ("tests/engine/test_twins.py::test_engine_and_readable_learner_agree",),
         ("if base_norm[i] > limit else 1.0", "if base_norm[i] < limit else 1.0"),
         ("at_base[i] *= shrink\n", "at_base[i] *= 1.0\n"),
@@ -1090,7 +1090,7 @@ MUTANTS = [
         ("extra[i] * weight * slope(", "weight * slope("),
     ),
     *_in(
-        "engine/weights.py",
+        "engine/meta.py",
         (f"{PASSES}::test_weights_are_the_same_whichever_number_is_taken_off_their_exponents",),
         (
             "- rate * (cumulative[i] - smallest)) - pull",
@@ -1099,12 +1099,12 @@ MUTANTS = [
         ("guesses[i] = guess * ahead[i]", "guesses[i] = pull * ahead[i]"),
     ),
     *_in(
-        "engine/weights.py",
+        "engine/meta.py",
         (f"{PASSES}::test_no_rate_is_too_large_for_the_guesses",),
         ("STEADY = 100.0", "STEADY = 1e300"),
     ),
     *_in(
-        "engine/gauge.py",
+        "engine/step_sizes.py",
         (f"{PASSES}::test_what_is_no_news_would_have_changed_nothing",),
         ("known = (bend <= L and ", "known = ("),
         (
@@ -1139,19 +1139,19 @@ MUTANTS = [
         ("int(jump[1]) <= here", "int(jump[1]) >= 0"),
     ),
     *_in(
-        "engine/scalar.py",
-        ("tests/engine/test_scalar.py",),
+        "engine/scalar_functions.py",
+        ("tests/engine/test_scalar_functions.py",),
         ("SMALLEST_EXPONENT = -500.0", "SMALLEST_EXPONENT = -700.0"),
     ),
     *_in(
-        "engine/adapting.py",
+        "engine/step_sizes.py",
         (BACK_AT_THE_CENTRE,),
         ("known = extra[i] * energy[i] > 0.0", "known = energy[i] > 0.0"),
         ("turning[i] += abs(change) * away[i]", "turning[i] += change * away[i]"),
         ("NOTHING = 4e-15", "NOTHING = 0.0"),
     ),
     *_in(
-        "engine/gauge.py",
+        "engine/step_sizes.py",
         (BACK_AT_THE_CENTRE,),
         (
             "numbers[EXPERT.narrowness, 1] = 2.0 / diameter",
@@ -1159,21 +1159,21 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "engine/gauge.py",
+        "engine/step_sizes.py",
         (
             "tests/engine/test_twins.py::test_they_agree_where_a_row_of_nothing_comes_before_a_flat_loss",
         ),
         ("span = max(span, 2.0 * math.sqrt(reached))", "span = max(span, math.sqrt(reached))"),
     ),
     *_in(
-        "engine/succession.py",
+        "engine/rounds.py",
         (
             "tests/engine/test_schedule.py::test_what_a_round_leaves_for_the_next_is_not_of_a_smaller_ball",
         ),
         ("if config[CONFIG.size] != schedule[t, 2]:", "if False:"),
     ),
     *_in(
-        "engine/scalar.py",
+        "engine/scalar_functions.py",
         ("tests/engine/test_pinball.py::test_value_and_slope_are_those_of_the_loss",),
         (
             "return max(-threshold * residual, (1.0 - threshold) * residual)",
@@ -1619,7 +1619,7 @@ MUTANTS = [
         ("SUREST = 8.0", "SUREST = 4.0"),
     ),
     *_in(
-        "engine/scaling.py",
+        "engine/column_stats.py",
         ("tests/estimators/test_scaler.py::test_the_middle_deviation_is_that_of_sorted_distances",),
         ("low += (step + 1) * more", "low += step * more"),
         ("left = (left - step - 1) * more", "left = (left - step - 2) * more"),
@@ -1627,7 +1627,7 @@ MUTANTS = [
         ("return float(above if low == 0 else", "return float("),
     ),
     *_in(
-        "engine/scaling.py",
+        "engine/column_stats.py",
         (
             "tests/estimators/test_scaler.py::test_settled_columns_go_together_and_mixed_ones_one_by_one_to_the_same_bits",
         ),

@@ -206,7 +206,7 @@ RECIPES: Mapping[str, Recipe] = {
     "hindsight": Recipe("the best comparators of hindsight", _hindsight),
     "combine": Recipe("forecasts of others, combined", _combine),
     "tables": Recipe("quotes and dates in tables", _tables),
-    "steps": Recipe("single step sizes, to compare with", _steps, "engine/ladder.py"),
+    "steps": Recipe("single step sizes, to compare with", _steps, "engine/step_size_grid.py"),
 }
 """By name; those first that take longest, so that no process is left alone with one at the end."""
 

@@ -12,7 +12,7 @@ import numpy as np
 from swordplay.core.state import COUNT, DAMAGED, Field, check
 from swordplay.core.types import Matrix, State, Vector
 from swordplay.engine import LARGEST_EXPLICIT
-from swordplay.engine.driver import Engine
+from swordplay.engine.compiled_learner import Engine
 from swordplay.estimators.model import THRESHOLDS
 from swordplay.estimators.scaler import FARTHEST, Locator
 from swordplay.parts.domains import Simplex

@@ -49,7 +49,7 @@ LIVE_RANGES = (
 
 class Memory(NamedTuple):
     """The arrays of the layout, then what is known of the forecasts and of the caller's columns
-    (see ``engine.scaling``).
+    (see ``engine.column_stats``).
     """
 
     live: Vector
@@ -69,7 +69,7 @@ class Memory(NamedTuple):
     @classmethod
     def fresh(cls, levels: int, columns: int) -> Memory:
         """The arrays before the first row."""
-        from swordplay.engine.scaling import WARM_UP  # numba is imported with the first row
+        from swordplay.engine.column_stats import WARM_UP  # numba is imported with the first row
 
         shape = layout.SETS, layout.OWN + columns, layout.STEPS
         numbers = np.zeros(layout.LIVE)
@@ -159,7 +159,10 @@ def require_first(name: str, first: Array, counts: Array) -> None:
 
     A mark says that a column is past them.
     """
-    from swordplay.engine.scaling import SETTLED, WARM_UP  # numba is imported with the first row
+    from swordplay.engine.column_stats import (  # numba is imported with the first row
+        SETTLED,
+        WARM_UP,
+    )
 
     marked = (first == SETTLED) & (counts >= WARM_UP)
     check(name, np.where(marked, 0.0, first), Field(-arguments.LARGEST, arguments.LARGEST))
