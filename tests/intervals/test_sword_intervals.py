@@ -364,7 +364,7 @@ BAD_ROWS = [
         "predictions must not be masked",
     ),
     (lambda s: s.widen(2), ValueError, "columns must be more than before, got 2 where there are 3"),
-    (lambda s: s.load_state({}), ValueError, "state lacks given.bounds"),
+    (lambda s: s.load_state({}), ValueError, r"state lacks \['given.bounds'"),
     (lambda s: s.load_state([]), TypeError, "state must be the dictionary"),
 ]
 

@@ -23,7 +23,7 @@ import json
 import math
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from numbers import Real
 from typing import Annotated, Any, NamedTuple, Protocol, TypeVar, overload, runtime_checkable
 
@@ -43,6 +43,9 @@ MAX_ROUNDS = 2.0**53
 DAMAGED = "The state is damaged: load an earlier one."
 """Remedy for a number that no sequence of losses or rows leads to."""
 OTHER_LEARNER = "Load a state that the same kind of learner saved."
+
+ROUNDING = 1e-6
+"""Relative rounding of sums."""
 
 SETTINGS = "settings."
 """Prefix of the settings in a saved state."""
@@ -68,6 +71,8 @@ class Field(NamedTuple):
     """Length of each axis, or its name; None for any shape."""
     optional: bool = False
     """Whether the entry may be absent; the field then is None."""
+    semidefinite: bool = False
+    """Whether the last two axes hold symmetric matrices without negative eigenvalues."""
 
 
 def number(
@@ -89,13 +94,16 @@ def array(
     whole: bool = False,
     nan: bool = False,
     optional: bool = False,
+    semidefinite: bool = False,
 ) -> Field:
     """Declare an array whose axes have these lengths or names; each entry is within the range."""
-    return Field(low, high, whole, nan, shape, optional)
+    return Field(low, high, whole, nan, shape, optional, semidefinite)
 
 
 COUNT = Field(0.0, MAX_ROUNDS, whole=True)
 """A number of rounds."""
+OBSERVED = number(0.0, MAX_ROUNDS / 2.0, whole=True)
+"""Rounds that a learner has observed, small enough for all further rounds to be counted."""
 ROWS = Field(0.0, 2.0**50, whole=True)
 """A number of rows of a table, small enough for all further rows to be counted."""
 
@@ -171,22 +179,43 @@ def load(
 
 
 @overload
-def load(kind: S, saved: Mapping[str, Any], sizes: Sizes = None, *, within: str = "") -> S: ...
+def load(
+    kind: S,
+    saved: Mapping[str, Any],
+    sizes: Sizes = None,
+    *,
+    free: Collection[str] = (),
+    trusted: bool = False,
+    within: str = "",
+) -> S: ...
 
 
-def load(kind: Any, saved: Mapping[str, Any], sizes: Sizes = None, *, within: str = "") -> Any:
+def load(
+    kind: Any,
+    saved: Mapping[str, Any],
+    sizes: Sizes = None,
+    *,
+    free: Collection[str] = (),
+    trusted: bool = False,
+    within: str = "",
+) -> Any:
     """Make a named tuple from the dictionary that :func:`save` returned.
 
     Parameters
     ----------
     kind
-        The class of the state, or a state of the same kind: it tells the classes of fields whose
-        annotations leave them open, and the shapes of fields that declare none.
+        The class of the state, or a state of the same kind, as an example: it tells the classes of
+        fields whose annotations leave them open, which optional entries there are, and the lengths
+        of axes.
     saved
         Entries by name, with no others beside them.
     sizes
         Lengths of axes by name. The first array that has any other axis sets its length; within
         the elements of a tuple, for that element alone.
+    free
+        Axes whose lengths may differ from those of the example.
+    trusted
+        Whether this process has just made the entries: ranges are not checked then.
     within
         What messages put before the names of entries, such as ``"rate."``.
 
@@ -208,7 +237,7 @@ def load(kind: Any, saved: Mapping[str, Any], sizes: Sizes = None, *, within: st
     ValueError: state['place'] must hold numbers from -1 to 1, got 2 at 1. The state is damaged:
     load an earlier one.
     """
-    reader = _Reader(saved, within)
+    reader = _Reader(saved, within, free, trusted)
     state = reader.read(kind, "", dict(sizes or {}))
     if reader.missing:
         raise ValueError(f"state lacks {sorted(reader.missing)}. {OTHER_LEARNER}")
@@ -219,21 +248,28 @@ def load(kind: Any, saved: Mapping[str, Any], sizes: Sizes = None, *, within: st
     return state
 
 
+_NO_EXAMPLE = object()
+
+
 class _Reader:
     """Reads the entries of one saved state to the end, and notes what is wrong with them."""
 
-    def __init__(self, saved: Mapping[str, Any], within: str) -> None:
-        self.saved, self.within = saved, within
+    def __init__(
+        self, saved: Mapping[str, Any], within: str, free: Collection[str], trusted: bool
+    ) -> None:
+        self.saved, self.within, self.free, self.trusted = saved, within, free, trusted
         self.found: set[str] = set()
         self.missing: list[str] = []
         self.error: ValueError | None = None
 
     def read(self, kind: Any, prefix: str, sizes: dict[str, int]) -> Any:
         """Read the named tuple whose entries begin with ``prefix``; None for what is wrong."""
-        example, kind = (None, kind) if isinstance(kind, type) else (kind, type(kind))
+        example, kind = (_NO_EXAMPLE, kind) if isinstance(kind, type) else (kind, type(kind))
         return kind(
             **{
-                name: self._field(declared, getattr(example, name, None), f"{prefix}{name}", sizes)
+                name: self._field(
+                    declared, getattr(example, name, _NO_EXAMPLE), f"{prefix}{name}", sizes
+                )
                 for name, declared in schema(kind).items()
             }
         )
@@ -248,11 +284,21 @@ class _Reader:
             )
         if isinstance(declared, list):
             return self._elements(declared[0], name, sizes)
-        if declared is None:
+        if declared is None and example is not None:
             declared = _field_like(example)
+        if declared is None:
+            return None
         if not isinstance(declared, Field):
             return self.read(declared, f"{name}.", sizes)
-        return self._entry(declared, name, sizes)
+        if example is None:
+            return None
+        if isinstance(example, np.ndarray):
+            if declared.shape is None:
+                declared = declared._replace(shape=example.shape)
+            for axis, size in zip(declared.shape or (), example.shape, strict=True):
+                if isinstance(axis, str) and axis not in self.free:
+                    sizes.setdefault(axis, size)
+        return self._entry(declared, name, sizes, required=example is not _NO_EXAMPLE)
 
     def _elements(self, kind: Any, name: str, sizes: dict[str, int]) -> tuple[Any, ...]:
         """Read the elements ``name.0``, ``name.1``, ... as many as there are."""
@@ -261,14 +307,16 @@ class _Reader:
             elements.append(self.read(kind, f"{name}.{len(elements)}.", dict(sizes)))
         return tuple(elements)
 
-    def _entry(self, field: Field, name: str, sizes: dict[str, int]) -> Any:
+    def _entry(self, field: Field, name: str, sizes: dict[str, int], *, required: bool) -> Any:
         """Read one value: a new array, an int or a float."""
         if name not in self.saved:
-            if not field.optional:
+            if required or not field.optional:
                 self.missing.append(self.within + name)
             return None
         self.found.add(name)
         value = self.saved[name]
+        if self.trusted:
+            field = field._replace(low=-np.inf, high=np.inf, semidefinite=False)
         try:
             check(self.within + name, value, field, sizes)
         except ValueError as error:
@@ -282,7 +330,7 @@ class _Reader:
 def _field_like(example: Any) -> Field:
     """The declaration of a field that has none: numbers in the shape of an example."""
     whole = isinstance(example, int) and not isinstance(example, bool)
-    return Field(-np.inf, np.inf, whole, shape=np.shape(example))
+    return Field(whole=whole, shape=np.shape(example))
 
 
 # ------------------------------------------------------------------- checking
@@ -339,6 +387,19 @@ def check(name: str, values: Any, field: Field, sizes: dict[str, int] | None = N
             f"state[{name!r}] must hold {kind} from {field.low:g} to {field.high:g}, "
             f"got {numbers[index]:g}{place}. {DAMAGED}"
         )
+    if field.semidefinite and numbers.ndim > 1:
+        _check_semidefinite(name, numbers)
+
+
+def _check_semidefinite(name: str, matrices: Array) -> None:
+    """Check that matrices are symmetric and semidefinite up to rounding, shape ``(..., d, d)``."""
+    size = np.abs(matrices).max(axis=(-2, -1), initial=0.0)
+    asymmetry = np.abs(matrices - np.swapaxes(matrices, -2, -1)).max(axis=(-2, -1), initial=0.0)
+    # divided by their size, as the eigenvalues of huge numbers overflow
+    unit = np.where(size > 0.0, size, 1.0)[..., None, None]
+    is_symmetric = (asymmetry <= ROUNDING * size).all()
+    if not is_symmetric or (np.linalg.eigvalsh(matrices / unit) < -ROUNDING).any():
+        raise damaged(f"state[{name!r}] must hold symmetric matrices without negative eigenvalues")
 
 
 def damaged(problem: str) -> ValueError:
@@ -357,6 +418,10 @@ def _not_numbers(name: str, values: Any) -> ValueError:
 def _check_shape(
     name: str, found: tuple[int, ...], declared: tuple[int | str, ...], sizes: dict[str, int]
 ) -> None:
+    if not declared:
+        if found:
+            raise damaged(f"state[{name!r}] must be one number, got an array of shape {found}")
+        return
     if len(found) == len(declared):
         wanted = tuple(
             sizes.setdefault(axis, length) if isinstance(axis, str) else axis

@@ -18,7 +18,6 @@ from swordplay.engine import readable, saved
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE, VECTOR
 from swordplay.engine.memory import Memory
 from swordplay.engine.recipe import NotCompilable, recipe
-from swordplay.engine.sanity import require_sane
 from swordplay.parts.experts.step_sizes import SMALLEST_SUM, too_short
 from swordplay.parts.losses import HuberLoss, LogisticLoss, PinballLoss, SquaredLoss
 from swordplay.parts.metas import Composition
@@ -201,12 +200,13 @@ class Engine(Facts, LockedModel):
         state
             What :meth:`compact_state` gave.
         reach
-            How far out points may lie, if farther than the domain's own size (see ``sanity``).
+            How far out points may lie, if farther than the domain's own size (see ``saved``).
         """
         memory = self.memory
         numbers = saved.read(state, memory.coords.dtype)
         saved.require_make(memory, numbers)
-        require_sane(memory.recipe, memory.vectors[[VECTOR.center, VECTOR.upper]], numbers, reach)
+        frame = memory.vectors[[VECTOR.center, VECTOR.upper]]
+        saved.check_numbers(memory.recipe, frame, numbers, reach)
         saved.write(memory, numbers)
         self._predict = self._learn = None
         self._has_met_gradient = False

@@ -1,5 +1,4 @@
-"""Second-order experts beside a first-order model: their numbers, the compiled calls, and how they
-are saved.
+"""Second-order experts beside a first-order model: arrays, compiled calls and saved state.
 
 They learn from the same rows, scaled once and for all, some of them with the last targets as
 further columns; and what all of them, the first-order model and "no change" say is mixed (see
@@ -16,11 +15,12 @@ from typing import Any, final
 
 import numpy as np
 
+from swordplay.core.state import DAMAGED, Field, check
 from swordplay.core.types import Matrix, State, Vector
 from swordplay.estimators import second_order_units
 from swordplay.estimators.scratch import NONE_MISSING, Bench, SecondBench, aligned, quick, writable
-from swordplay.estimators.second_order_state import checked_parts
 from swordplay.estimators.second_order_units import RawUnits
+from swordplay.estimators.tuning import LARGEST
 
 WIDEST_SECOND_ORDER = 64
 """Columns; a row costs their square. Wider tables do without."""
@@ -45,6 +45,34 @@ def _curved(part: str) -> Any:
     estimator only.
     """
     return importlib.import_module(f"swordplay.engine.curved.{part}")
+
+
+VAST = 1e150
+MAX_FACTOR = 1e100
+"""Largest saved entry of a triangular factor, small enough for all further rows."""
+MAX_WAVE = 100.0
+"""Largest frequency and phase of a saved wave."""
+MAX_PACE = 1000.0
+"""Largest number of rounds from one that is learned to the next."""
+ANYTHING = Field(-VAST, VAST)
+FARTHEST = 1e63
+"""Largest end of the range to which predictions are clipped; targets are up to 1e60."""
+ALLOWED = {
+    "known": ANYTHING,
+    "factors": Field(-MAX_FACTOR, MAX_FACTOR),
+    # targets, and the error of the last one
+    "recent": Field(-2.0 * FARTHEST, 2.0 * FARTHEST),
+    "ends": Field(-FARTHEST, FARTHEST),
+    "columns": Field(-LARGEST, 2.0 * LARGEST),
+    "behind": Field(0.0, 14.0),
+    "top_behind": Field(0.0, 14.0),
+    "sums": Field(0.0, np.inf),
+    "top_sums": Field(0.0, np.inf),
+    "variances": Field(0.0, 1.0),
+    "discounts": Field(0.5, 1.0),
+    "residuals": Field(0.0, VAST),
+}
+"""Ranges of the parts of a saved layer, by name; those of other parts are ``ANYTHING``."""
 
 
 @final
@@ -409,3 +437,42 @@ class SecondOrder:
         corrected.
         """
         return second_order_units.weights(self)
+
+
+def checked_parts(saved: Mapping[str, Any], parts: Mapping[str, Any]) -> State:
+    """Check the parts of a saved layer against the shapes of ``parts``, and return arrays.
+
+    Raises
+    ------
+    ValueError
+        If a part has another shape, or numbers out of its range.
+    """
+    from swordplay.engine.curved.columns import LEAST_SPREAD
+    from swordplay.engine.curved.layout import COUNT, KNOWN, SPREAD, WARM_UP
+
+    answer: State = {}
+    for name, part in parts.items():
+        found = np.array(saved[name], dtype=np.float64)
+        if found.shape != part.shape:
+            raise ValueError(
+                f"state[{'second.' + name!r}] must have shape {part.shape}, got {found.shape}. "
+                f"{DAMAGED}"
+            )
+        check(
+            f"second.{name}",
+            found,
+            ALLOWED.get(name.removeprefix("correcting_").removeprefix("bending_"), ANYTHING),
+        )
+        answer[name] = found
+    check("second.ends", np.diff(answer["ends"]), Field(0.0, 2.0 * FARTHEST))
+    check("second.columns", answer["columns"][COUNT], Field(0.0, WARM_UP, whole=True))
+    check(
+        "second.shapes",
+        answer["shapes"][:, :2],
+        Field(0.0, answer["columns"].shape[1] - 2.0, whole=True),
+    )
+    check("second.shapes", answer["shapes"][:, 2:], Field(-MAX_WAVE, MAX_WAVE))
+    check("second.known", answer["known"][KNOWN.pace :], Field(1.0, MAX_PACE, whole=True))
+    spreads = answer["columns"][SPREAD]
+    check("second.columns", spreads[spreads != 0.0], Field(LEAST_SPREAD, 2.0 * LARGEST))
+    return answer

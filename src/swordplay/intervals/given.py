@@ -4,16 +4,27 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.state import COUNT, DAMAGED, Field, check
+from swordplay.core.state import MAX_ROUNDS, array, damaged, load
 from swordplay.core.types import Array, State, Vector
 
 MOST = 4096
 """Intervals that are remembered; older ones are forgotten."""
+
+
+class SavedGiven(NamedTuple):
+    """Intervals that were given, the oldest first."""
+
+    predictions: Annotated[
+        Vector, array("intervals", low=-arguments.LARGEST, high=arguments.LARGEST)
+    ]
+    bounds: Annotated[Array, array("intervals", "levels", 2, low=-np.inf, high=np.inf)]
+    rows: Annotated[Vector, array("intervals", low=0.0, high=MAX_ROUNDS, whole=True)]
+    """Rows that were learned before each was given."""
 
 
 class Given:
@@ -81,35 +92,24 @@ class Given:
 
     @classmethod
     def of_state(cls, saved: Mapping[str, Any], levels: int) -> Given:
-        """What was saved, checked."""
-        predictions: Vector = np.array(saved["predictions"], dtype=np.float64)
-        bounds: Array = np.array(saved["bounds"], dtype=np.float64)
-        if predictions.ndim != 1 or len(predictions) > MOST:
-            raise ValueError(
-                f"state['given.predictions'] must have shape (n,), got {predictions.shape}. "
-                f"{DAMAGED}"
+        """Check and make saved intervals, for this number of levels.
+
+        Raises
+        ------
+        ValueError
+            If an entry is missing, of another shape, out of its range, or an interval does not hold
+            its prediction.
+        """
+        predictions, bounds, rows = load(SavedGiven, saved, {"levels": levels}, within="given.")
+        if len(predictions) > MOST:
+            raise damaged(
+                f"state['given.predictions'] must hold at most {MOST} numbers, "
+                f"got {len(predictions)}"
             )
-        if bounds.shape != (len(predictions), levels, 2):
-            raise ValueError(
-                f"state['given.bounds'] must have shape ({len(predictions)}, {levels}, 2), got "
-                f"{bounds.shape}."
-            )
-        check("given.predictions", predictions, Field(-arguments.LARGEST, arguments.LARGEST))
-        check("given.bounds", bounds, Field(-np.inf, np.inf))
-        rows = np.array(saved["rows"])
-        if rows.shape != predictions.shape:
-            raise ValueError(
-                f"state['given.rows'] must have shape {predictions.shape}, got {rows.shape}. "
-                f"{DAMAGED}"
-            )
-        check("given.rows", rows, COUNT)
         if not (
             (bounds[..., 0] <= predictions[:, None]) & (predictions[:, None] <= bounds[..., 1])
         ).all():
-            raise ValueError(
-                "state['given.bounds'] has an interval that does not hold its prediction. Load an "
-                "earlier state."
-            )
+            raise damaged("state['given.bounds'] has an interval that does not hold its prediction")
         given = cls()
         for prediction, each, then in zip(predictions.tolist(), bounds, rows.tolist(), strict=True):
             given.put(prediction, each, int(then))

@@ -15,11 +15,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from swordplay.core.state import DAMAGED, Field, check
+from swordplay.core.state import array, damaged, load, number
 from swordplay.core.types import Array, State, Vector
 from swordplay.intervals.layout import BEND, GAIN, LIMIT
 
@@ -37,6 +37,13 @@ ROOM = 2.0
 """How much farther off the limit of the balance is, for each row that truths are late on
 average.
 """
+
+
+class SavedLate(NamedTuple):
+    """How late truths are, in rows, and the sizes of late residuals."""
+
+    lateness: Annotated[float, number(0.0, 1e15)]
+    sizes: Annotated[Vector, array("sizes", low=0.0, high=1e63)]
 
 
 class Late:
@@ -139,23 +146,21 @@ class Late:
 
     @classmethod
     def of_state(cls, saved: Mapping[str, Any]) -> Late:
-        """What was saved, checked."""
+        """Check and make what :meth:`state` returned.
+
+        Raises
+        ------
+        ValueError
+            If an entry is missing, of another shape or out of its range.
+        """
         if not saved:
             return cls()
-        if missing := sorted({"lateness", "sizes"} - saved.keys()):
-            raise ValueError(f"state lacks late.{missing[0]}. {DAMAGED}")
-        lateness, sizes = (
-            np.array(saved["lateness"], dtype=np.float64),
-            np.array(saved["sizes"], dtype=np.float64),
-        )
-        if lateness.ndim or sizes.ndim != 1 or len(sizes) > MOST_SIZES:
-            raise ValueError(
-                f"state['late.sizes'] must have shape (n,) with n up to {MOST_SIZES}, got "
-                f"{sizes.shape}. {DAMAGED}"
+        lateness, sizes = load(SavedLate, saved, within="late.")
+        if len(sizes) > MOST_SIZES:
+            raise damaged(
+                f"state['late.sizes'] must hold at most {MOST_SIZES} numbers, got {len(sizes)}"
             )
-        check("late.lateness", lateness, Field(0.0, 1e15))
-        check("late.sizes", sizes, Field(0.0, 1e63))
-        return cls(float(lateness), sizes)
+        return cls(lateness, sizes)
 
 
 def _counted(balance: float, alpha: float, missed: Any, least: Vector) -> float:

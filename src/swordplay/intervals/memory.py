@@ -3,38 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from swordplay.core import arguments, state
-from swordplay.core.state import COUNT, Field, check
+from swordplay.core.state import COUNT, MAX_ROUNDS, Field, array, check
 from swordplay.core.types import Array, Matrix, State, Vector
 from swordplay.intervals import layout
 from swordplay.intervals.given import MOST
 
 FARTHEST = 1e63
-"""Residuals are differences of numbers of 1e60 at the most.
-
-Coefficients are sums of some of their shares.
-"""
-VAST = 1e300
-STEEP = 1e200
-"""Radii are scores, of 1e12 at the most; what is owed is a sum of some of their multiples."""
+"""Residuals are differences of numbers up to 1e60; coefficients are sums of shares of residuals."""
+MAX_RADIUS = 1e200
+"""Radii are scores, up to 1e12; debts are sums of multiples of radii."""
+LIMIT = layout.LIMIT + 1.0 + MOST
+"""Largest balance of a level, while up to ``MOST`` truths are late."""
 SIZE, PLACE = Field(0.0, FARTHEST), Field(-FARTHEST, FARTHEST)
-RANGES = {
-    "location": PLACE,
-    "spread": PLACE,
-    "bins": PLACE,
-    "losses": Field(0.0, layout.LARGEST_LOSS * layout.MEMORY * (1.0 + 1e-9)),
-    "radii": Field(0.0, STEEP),
-    "debts": Field(0.0, VAST),
-    "balances": Field(-layout.LIMIT - 1.0 - MOST, layout.LIMIT + 1.0 + MOST),
-    "centers": PLACE,
-    "spreads": SIZE,
-    "counts": COUNT,
-}
-"""What the entries of a saved state may hold."""
 LIVE_RANGES = (
     ("rows", slice(layout.ROWS, layout.ROWS + 1), COUNT),
     ("last residual", slice(layout.LAST, layout.LAST + 1), PLACE),
@@ -45,25 +30,40 @@ LIVE_RANGES = (
     ("last truth", slice(layout.TRUTH, layout.HASTE), PLACE),
     ("haste", slice(layout.HASTE, layout.LIVE), Field(0.0, 100.0)),
 )
+"""Names, places and ranges of the numbers in ``live``."""
 
 
 class Memory(NamedTuple):
-    """The arrays of the layout, then what is known of the forecasts and of the caller's columns
-    (see ``engine.column_stats``).
-    """
+    """The state of intervals: arrays of ``layout``, then those of a scaler (``column_stats``)."""
 
-    live: Vector
-    location: Array
-    spread: Array
-    bins: Array
-    losses: Array
-    radii: Matrix
-    debts: Matrix
-    balances: Vector
-    centers: Vector
-    spreads: Vector
-    counts: Vector
-    first: Matrix
+    live: Annotated[Vector, array(layout.LIVE)]
+    location: Annotated[
+        Array, array(layout.SETS, "width", layout.STEPS, low=-FARTHEST, high=FARTHEST)
+    ]
+    spread: Annotated[
+        Array, array(layout.SETS, "width", layout.STEPS, low=-FARTHEST, high=FARTHEST)
+    ]
+    bins: Annotated[
+        Array, array(2, "columns", layout.BINS, layout.STEPS, low=-FARTHEST, high=FARTHEST)
+    ]
+    losses: Annotated[
+        Array,
+        array(
+            2,
+            layout.SETS + 1,
+            layout.STEPS,
+            low=0.0,
+            high=layout.LARGEST_LOSS * layout.MEMORY * (1.0 + 1e-9),  # with rounding
+        ),
+    ]
+    radii: Annotated[Matrix, array("levels", layout.STEPS, low=0.0, high=MAX_RADIUS)]
+    debts: Annotated[Matrix, array("levels", layout.STEPS, low=0.0)]
+    balances: Annotated[Vector, array("levels", low=-LIMIT, high=LIMIT)]
+    centers: Annotated[Vector, array("scaled", low=-FARTHEST, high=FARTHEST)]
+    """Of the forecasts, then of the caller's columns."""
+    spreads: Annotated[Vector, array("scaled", low=0.0, high=FARTHEST)]
+    counts: Annotated[Vector, array("scaled", low=0.0, high=MAX_ROUNDS, whole=True)]
+    first: Annotated[Matrix, array("first values", "scaled")]
     """The first values of each column, sorted."""
 
     @classmethod
@@ -91,11 +91,11 @@ class Memory(NamedTuple):
 
     @property
     def columns(self) -> int:
-        """How many columns the caller gives."""
+        """Number of the caller's columns."""
         return len(self.centers) - 1
 
     def widened(self, columns: int) -> Memory:
-        """The same knowledge with room for more columns, behind the others."""
+        """A copy with more columns, behind the others."""
         new = Memory.fresh(len(self.balances), columns)
         for name in ("centers", "spreads", "counts"):
             getattr(new, name)[: len(self.centers)] = getattr(self, name)
@@ -112,38 +112,40 @@ class Memory(NamedTuple):
         )
 
     def copied(self) -> Memory:
-        """Arrays of its own."""
-        return Memory(*(array.copy() for array in self))
+        """A copy with arrays of its own."""
+        return Memory(*(each.copy() for each in self))
 
     def state(self) -> State:
-        """All of it by name; copies."""
+        """Copies of all arrays by name."""
         return state.save(self)
 
     @classmethod
     def of_state(cls, saved: Mapping[str, Any], levels: int) -> Memory:
-        """What was saved, checked: kernels trust their numbers.
+        """Check and make a saved state: kernels trust its numbers.
 
         Raises
         ------
         ValueError
-            If an entry is missing, of another shape, or holds a number that no rows lead to.
+            If an entry is missing, of another shape, or out of its range.
         """
+        from swordplay.engine.column_stats import WARM_UP  # imports numba, which is slow
+
         columns = state.length("centers", saved) - 1
-        if not 0 <= columns <= np.size(saved.get("location", ())):  # room is made for so many
-            raise ValueError(
-                f"state['centers'] has {columns} columns, and there are coefficients for others. "
-                f"{state.DAMAGED}"
-            )
-        memory = state.load(cls.fresh(levels, columns), saved)
-        for name, allowed in RANGES.items():
-            check(name, getattr(memory, name), allowed)
-        require_live("live", memory.live)
-        require_first("first", memory.first, memory.counts)
+        sizes = {
+            "levels": levels,
+            "columns": columns,
+            "width": layout.OWN + columns,
+            "scaled": 1 + columns,
+            "first values": WARM_UP,
+        }
+        memory = state.load(cls, saved, sizes)
+        check_live("live", memory.live)
+        check_first("first", memory.first, memory.counts)
         return memory
 
 
-def require_live(name: str, live: Array) -> None:
-    """Refuse numbers about residuals, shape ``(..., LIVE)``, that no rows lead to."""
+def check_live(name: str, live: Array) -> None:
+    """Check numbers about residuals, shape ``(..., LIVE)``."""
     for which, where, allowed in LIVE_RANGES:
         check(f"{name}: {which}", live[..., where], allowed)
     usual = live[..., layout.SCORE]
@@ -154,10 +156,10 @@ def require_live(name: str, live: Array) -> None:
     )
 
 
-def require_first(name: str, first: Array, counts: Array) -> None:
-    """The same of the first values of columns, of which so many were seen.
+def check_first(name: str, first: Array, counts: Array) -> None:
+    """Check the first values of columns, of which ``counts`` were seen.
 
-    A mark says that a column is past them.
+    ``SETTLED`` marks a column that no longer needs them.
     """
     from swordplay.engine.column_stats import (  # numba is imported with the first row
         SETTLED,

@@ -305,8 +305,6 @@ class SwordIntervals(Player):
             for kind in (GIVEN, LATE)
         )
         known = {name: value for name, value in rest.items() if not name.startswith((GIVEN, LATE))}
-        if missing := sorted({"predictions", "bounds", "rows"} - waiting.keys()):
-            raise ValueError(f"state lacks {GIVEN}{missing[0]}. Load a state that intervals saved.")
         given = Given.of_state(waiting, len(self._alphas))
         memory = Memory.of_state(known, len(self._alphas)) if known else None
         self._given, self._late = given, Late.of_state(late)

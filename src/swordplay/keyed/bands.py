@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from swordplay.core.arguments import LARGEST
-from swordplay.core.state import Field, check
+from swordplay.core.state import Field, check, ranges
 from swordplay.core.types import Array, Matrix, Vector
 from swordplay.intervals import layout
-from swordplay.intervals.memory import RANGES, Memory, require_first, require_live
+from swordplay.intervals.memory import Memory, check_first, check_live
 
 ALL, OWN, ONE = 2, 1, 0
 """Kinds of experts of the shape: without columns, all are the own ones."""
@@ -122,10 +122,10 @@ class BandForm:
             Names what is wrong.
         """
         check("level of intervals", records[:, 0], Field(0.0, 1.0))
-        for name, allowed in RANGES.items():
+        for name, allowed in ranges(Memory).items():
             check(f"intervals: {name}", records[:, self._named[name]], allowed)
-        require_live("intervals", records[:, self._named["live"]])
-        require_first(
+        check_live("intervals", records[:, self._named["live"]])
+        check_first(
             "intervals: first", records[:, self._named["first"]], records[:, self._named["counts"]]
         )
 

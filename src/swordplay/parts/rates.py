@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol, final
+from typing import Annotated, Any, NamedTuple, Protocol, final
 
 from swordplay.core import arguments
 from swordplay.core.arguments import checked
+from swordplay.core.state import number
 from swordplay.core.types import GameConstants
 
 TIE = 1e-12
@@ -24,11 +25,11 @@ TIE = 1e-12
 class RateState(NamedTuple):
     """State of a rate between two rounds."""
 
-    total: float
+    total: Annotated[float, number(0.0)]
     """Sum so far: A_t (:class:`SelfConfident`), or that of gradient errors (:class:`Doubling`)."""
-    level: float
+    level: Annotated[float, number(0.0)]
     """Largest gradient error so far (:class:`SelfConfident`), or B (:class:`Doubling`)."""
-    value: float
+    value: Annotated[float, number(0.0, math.inf)]
     """Learning rate of the coming round."""
 
 

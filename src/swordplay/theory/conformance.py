@@ -510,7 +510,7 @@ def _check_steps(experts: Experts, domain: Domain, losses: Sequence[Loss]) -> No
             f"got {_first_point(now.points)} in round {t}",
         )
     for k in range(N):
-        own = CertificateState(*(part[k : k + 1] for part in sums))
+        own = sums.copied(np.array([k]))
         _check_regret(
             domain,
             np.array(points)[:, k],

@@ -8,10 +8,12 @@ adds such an error. The offset does not have this rounding error.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from typing import Annotated, Any, NamedTuple, Protocol
 
 import numpy as np
 
+from swordplay.core.arguments import LARGEST_GRADIENT
+from swordplay.core.state import array
 from swordplay.core.types import Domain, Gradient, Matrix, Vector
 from swordplay.parts.domains import Ball
 from swordplay.parts.experts.step_sizes import too_short
@@ -20,16 +22,18 @@ from swordplay.parts.experts.step_sizes import too_short
 class ExpertState(NamedTuple):
     """State of N experts between two rounds, one row per expert."""
 
-    points: Matrix
+    points: Annotated[Matrix, array("pool", "dim")]
     """x_t, shape ``(N, d)``: the points of the experts in the coming round."""
-    base: Matrix
+    base: Annotated[Matrix, array("pool", "dim")]
     """xhat_t, shape ``(N, d)``: the points from which they step; for OGD equal to x_t."""
-    expected_gradient: Matrix
+    expected_gradient: Annotated[
+        Matrix, array("pool", "dim", low=-LARGEST_GRADIENT, high=LARGEST_GRADIENT)
+    ]
     """M_t, shape ``(N, d)``: the gradient that they expect; 0 for OGD."""
-    squared_error_sum: Vector
+    squared_error_sum: Annotated[Vector, array("pool", low=0.0)]
     """Sum of norm(g_s - M_s)^2 over the rounds so far, shape ``(N,)``."""
-    offset: Any = ()
-    """xhat_t - c, shape ``(N, d)``, in a ball whose centre is not the origin; else empty."""
+    offset: Annotated[Matrix | None, array("pool", "dim", optional=True)] = None
+    """xhat_t - c, shape ``(N, d)``, in a ball whose centre is not the origin; else None."""
 
 
 class ExpertStep(NamedTuple):
@@ -41,8 +45,8 @@ class ExpertStep(NamedTuple):
     """norm(g_t - M_t)^2, shape ``(N,)``: how far gradients were from the expected ones."""
     squared_lookahead: Vector
     """norm(x_t - xhat_t)^2, shape ``(N,)``: how far optimism moved the points."""
-    change: Any = ()
-    """xhat_{t+1} - xhat_t before rounding, shape ``(N, d)``; empty where only the two are known."""
+    change: Matrix | None = None
+    """xhat_{t+1} - xhat_t before rounding, shape ``(N, d)``; None where only the two are known."""
 
 
 class Experts(Protocol):
@@ -69,12 +73,12 @@ def start_at_center(domain: Domain, experts: int) -> ExpertState:
     """State before the first round: points at the centre, expected gradients of 0."""
     points = np.tile(domain.center, (experts, 1))
     zeros, has_offset = np.zeros_like(points), type(domain) is Ball and domain.center.any()
-    return ExpertState(points, points, zeros, np.zeros(experts), zeros if has_offset else ())
+    return ExpertState(points, points, zeros, np.zeros(experts), zeros if has_offset else None)
 
 
 def repeat_last_row(rows: Any) -> Any:
-    """Append a copy of the last row; an empty array stays empty."""
-    return np.concatenate([rows, rows[-1:]]) if len(rows) else rows
+    """Append a copy of the last row; None stays None."""
+    return None if rows is None else np.concatenate([rows, rows[-1:]])
 
 
 def step_vectors(step_sizes: Vector, gradients: Matrix) -> Matrix:
@@ -100,8 +104,8 @@ class ProjectedStep(NamedTuple):
     """Points after a projected step, shapes ``(N, d)``."""
 
     points: Matrix
-    offset: Any
-    """Points minus the centre of the ball; empty where offsets are not kept."""
+    offset: Matrix | None
+    """Points minus the centre of the ball; None where offsets are not kept."""
     change: Matrix
     """New points minus old ones: minus the step, plus what the projection changed.
 
@@ -111,7 +115,7 @@ class ProjectedStep(NamedTuple):
 
 
 def projected_step(
-    domain: Domain, points: Matrix, offset: Any, step_vectors: Matrix
+    domain: Domain, points: Matrix, offset: Matrix | None, step_vectors: Matrix
 ) -> ProjectedStep:
     r""":math:`\Pi_X[x - s]` for the point x and the step vector s of every expert.
 
@@ -122,14 +126,14 @@ def projected_step(
     points
         x, shape ``(N, d)``.
     offset
-        x - c, shape ``(N, d)``; empty where it is not kept.
+        x - c, shape ``(N, d)``; None where it is not kept.
     step_vectors
         s, the step size times the gradient, shape ``(N, d)``.
     """
-    if not len(offset):
+    if offset is None:
         reached = points - step_vectors
         after = domain.project(reached)
-        return ProjectedStep(after, (), (after - reached) - step_vectors)
+        return ProjectedStep(after, None, (after - reached) - step_vectors)
     assert isinstance(domain, Ball)
     reached = offset - step_vectors
     offset = domain.project_offset(reached)
@@ -140,8 +144,8 @@ def projected_step(
 
 def base_offset(experts: Any, domain: Domain) -> Matrix:
     """xhat - c of a state of experts of any kind, shape ``(N, d)``."""
-    offset = getattr(experts, "offset", ())
-    return np.asarray(offset if len(offset) else experts.base - domain.center)
+    offset = getattr(experts, "offset", None)
+    return np.asarray(experts.base - domain.center if offset is None else offset)
 
 
 def require_inside(experts: Any, domain: Domain, slack: float) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, NoReturn, final
+from typing import Annotated, Any, NamedTuple, NoReturn, final
 
 import numpy as np
 
 from swordplay.core import arguments
+from swordplay.core.state import array
 from swordplay.core.types import Array, Domain, Gradient, Matrix, Vector
 from swordplay.parts.experts.expert import ExpertStep, squared_norms, step_vectors
 from swordplay.parts.experts.step_sizes import AdaGradNorm
@@ -28,17 +29,17 @@ class NewtonState(NamedTuple):
     The first four fields are those of :class:`ExpertState`.
     """
 
-    points: Matrix
+    points: Annotated[Matrix, array("pool", "dim")]
     """x_t, shape ``(N, d)``."""
-    base: Matrix
+    base: Annotated[Matrix, array("pool", "dim")]
     """xhat_t, shape ``(N, d)``: auxiliary points of gradient descent, for the certificate only."""
-    expected_gradient: Matrix
+    expected_gradient: Annotated[Matrix, array("pool", "dim")]
     """0, shape ``(N, d)``."""
-    squared_error_sum: Vector
+    squared_error_sum: Annotated[Vector, array("pool", low=0.0)]
     """Sum of the squared gradients so far, shape ``(N,)``."""
-    curvature: Array
+    curvature: Annotated[Array, array("pool", "dim", "dim", semidefinite=True)]
     """S_t, discounted sum of the measured curvatures, shape ``(N, d, d)``."""
-    discounted_squares: Vector
+    discounted_squares: Annotated[Vector, array("pool", low=0.0)]
     """E_t, discounted sum of the squared gradients, shape ``(N,)``."""
 
 

@@ -165,7 +165,7 @@ class OEGDExperts:
         return self._coming.sizes(state.squared_error_sum)
 
     def _ahead(
-        self, base: Matrix, offset: Any, expected_gradient: Matrix, error_sum: Vector
+        self, base: Matrix, offset: Matrix | None, expected_gradient: Matrix, error_sum: Vector
     ) -> ExpertState:
         r"""State with :math:`x_{t+1} = \Pi_X[\hat x_{t+1} - \eta M_{t+1}]`.
 

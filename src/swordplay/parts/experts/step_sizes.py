@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol, final
+from typing import Annotated, Any, NamedTuple, Protocol, final
 
 import numpy as np
 
 from swordplay.core import arguments
+from swordplay.core.state import LARGE, OBSERVED, Field, check, number
 from swordplay.core.types import Vector
 
 SMALLEST_SUM = 1e-300
@@ -143,15 +144,56 @@ def step_shrink(dim: int) -> float:
     return math.sqrt(max(1.0, dim / MANY_COLUMNS))
 
 
+MAX_STEP_COST = 1e280
+"""Largest saved D^2 / eta, the cost of a move across the domain: small beside other sums."""
+MAX_INVERSE_STEP = 1e151
+"""Largest saved D / eta, which a round adds to S of a certificate."""
+
+
+def check_error_sums(name: str, error_sums: Vector) -> None:
+    """Refuse saved sums of squared errors that are too small for step sizes; 0 is allowed.
+
+    Raises
+    ------
+    ValueError
+        Names the entry.
+    """
+    check(name, error_sums[error_sums != 0.0], Field(SMALLEST_SUM, LARGE))
+
+
 class DomainScale(NamedTuple):
     """Smoothness of the losses and width of the used part of the domain, as measured so far."""
 
-    smoothness: float = 0.0
+    smoothness: Annotated[float, number(0.0, math.inf)] = 0.0
     """L, the largest smoothness among the losses that know theirs."""
-    width: float = 0.0
+    width: Annotated[float, number(0.0, math.inf)] = 0.0
     """Width of the part of the domain in use; 0 before the first gradient."""
-    step_shrink: float = 1.0
+    step_shrink: Annotated[float, number(1.0, 1e9)] = 1.0
     """ρ, see :func:`step_shrink`: m of the capped extra-gradient expert."""
+
+    def check(self, error_sums: Vector, diameter: float) -> None:
+        """Refuse a saved scale whose step sizes would vanish.
+
+        1 / eta is 2 L m for capped experts, and for others the root of their sum over the width.
+
+        Parameters
+        ----------
+        error_sums
+            Sums of squared errors of all experts.
+        diameter
+            D of the domain.
+
+        Raises
+        ------
+        ValueError
+            Names the number that is too large or too small.
+        """
+        most = min(MAX_STEP_COST, MAX_INVERSE_STEP / diameter)
+        average = max(self.averaged_rounds(int(OBSERVED.high)), self.step_shrink)
+        check("domain_scale.smoothness", self.smoothness, Field(0.0, most / (2.0 * average)))
+        if self.width != 0.0:
+            least = 2.0 * self.step_shrink**2 * math.sqrt(max(1.0, float(error_sums.max()))) / most
+            check("domain_scale.width", self.width, Field(least, math.inf))
 
     def averaged_rounds(self, rounds: int) -> float:
         """m of the capped descent expert: the number of rounds over which it averages."""

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, NamedTuple, final
+from typing import Annotated, Any, NamedTuple, final
 
 import numpy as np
 
 from swordplay.core import arguments
 from swordplay.core.arguments import checked
-from swordplay.core.state import COUNT, check_number
+from swordplay.core.state import OBSERVED, array, damaged
 from swordplay.core.types import Array, Domain, Matrix, Vector
 from swordplay.parts.domains import enclosing_box
 from swordplay.parts.learners.assumptions import ObservedLoss
@@ -50,16 +50,16 @@ def target_of(loss: ObservedLoss, decision: Vector, domain: Domain) -> Vector:
 class ArrowsState(NamedTuple):
     """The bin of each coordinate: the targets since its last restart, in blocks of 2^l."""
 
-    rounds: int
-    last: Vector
+    rounds: Annotated[int, OBSERVED]
+    last: Annotated[Vector, array("dim")]
     """The last target, shape ``(d,)``."""
-    members: Vector
+    members: Annotated[Vector, array("dim", low=0.0, high=OBSERVED.high, whole=True)]
     """Number of targets in the bin, shape ``(d,)``."""
-    summed: Vector
+    summed: Annotated[Vector, array("dim")]
     """Their sum, shape ``(d,)``."""
-    blocks: Matrix
+    blocks: Annotated[Matrix, array("dim", LEVELS)]
     """Sums of blocks of 2^l targets whose other half is not complete, shape ``(d, LEVELS)``."""
-    passed: Matrix
+    passed: Annotated[Matrix, array("dim", LEVELS, low=0.0)]
     """Sum of the shrunken coefficients of blocks of 2^(l+1) targets, shape ``(d, LEVELS)``."""
 
 
@@ -177,10 +177,10 @@ class Arrows(UncertifiedLearner):
 class AligatorState(NamedTuple):
     """The sum and the weight of each interval; row k is that of the interval of 2^k rounds."""
 
-    rounds: int
-    totals: Matrix
+    rounds: Annotated[int, OBSERVED]
+    totals: Annotated[Matrix, array("intervals", "dim")]
     """Sums of the targets so far in each interval, shape ``(K, d)``."""
-    log_weights: Matrix
+    log_weights: Annotated[Matrix, array("intervals", "dim")]
     """Shape ``(K, d)``; 0 for an interval that begins."""
 
 
@@ -207,6 +207,8 @@ class Aligator(UncertifiedLearner):
     Baby, Zhao, Wang (2021), "An optimal reduction of TV-denoising to adaptive online learning".
     """
 
+    _growing_axes = ("intervals",)
+
     guarantee = "sp.bounds.aligator, on every interval of the cover"
 
     def __init__(self, domain: Domain) -> None:
@@ -221,10 +223,10 @@ class Aligator(UncertifiedLearner):
             AligatorState(0, np.zeros((0, self.domain.dim)), np.zeros((0, self.domain.dim)))
         )
 
-    def _template(self, saved: Mapping[str, Any]) -> AligatorState:
-        check_number("rounds", saved.get("rounds", 0), COUNT)
-        empty = np.zeros(((int(saved.get("rounds", 0)) + 1).bit_length(), self.domain.dim))
-        return AligatorState(0, empty, empty)
+    def _require_sane(self, new: AligatorState) -> None:
+        super()._require_sane(new)
+        if len(new.totals) != (new.rounds + 1).bit_length():
+            raise damaged(f"state has {len(new.totals)} intervals after {new.rounds} rounds")
 
     def _with_new_intervals(self, now: AligatorState) -> AligatorState:
         """Return the state with empty rows for the intervals that begin with the coming round."""

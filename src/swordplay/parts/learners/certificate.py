@@ -49,14 +49,18 @@ first, bound the regret on the rounds between.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
+from swordplay.core.state import LARGE, Field, array, check
 from swordplay.core.types import Array, Domain, Matrix, Vector
 from swordplay.parts.domains import Ball, Box, Simplex
 from swordplay.parts.experts import ExpertStep
+from swordplay.parts.experts.step_sizes import MAX_STEP_COST
 
+MAX_DUAL_SUM = 1e153
+"""Largest coordinate of a saved S, which is squared."""
 MAX_DIM_OF_DUAL_SUM = 8
 """Coordinates up to which S is kept: one more pass over N d numbers is slow where d is large."""
 BLOCK_NUMBERS = 1 << 21
@@ -137,32 +141,50 @@ def _axis_reaches(domain: Domain, support: Callable[[Array], Array]) -> Vector:
 class CertificateState(NamedTuple):
     """The sums of the certificate over the rounds so far, one of each for each expert."""
 
-    linear_regret: Vector
+    linear_regret: Annotated[Vector, array("experts")]
     """Sum of <g_t, x_t - x_{t,k}>, the linearised regret of the decisions, shape ``(N,)``."""
-    step_cost: Vector
+    step_cost: Annotated[Vector, array("experts")]
     """Sum of eta/2 norm(g - M)^2 - norm(x - xhat)^2 / (2 eta) - B, shape ``(N,)``."""
-    inverse_step: Vector
+    inverse_step: Annotated[Vector, array("experts", low=0.0)]
     """1/eta of the last round, 0 before any, shape ``(N,)``."""
-    inverse_growth: Vector
+    inverse_growth: Annotated[Vector, array("experts", low=0.0)]
     """Lambda: all increases of 1/eta, the first from 0, shape ``(N,)``."""
-    inverse_largest: Vector
+    inverse_largest: Annotated[Vector, array("experts", low=0.0)]
     """The largest 1/eta so far, shape ``(N,)``."""
-    squared_norm_change: Vector
+    squared_norm_change: Annotated[Vector, array("experts")]
     """Sum of (1/eta_t - 1/eta_{t-1}) norm(w_t)^2 / 2, shape ``(N,)``."""
-    max_squared_norm: Vector
+    max_squared_norm: Annotated[Vector, array("experts", low=0.0)]
     """The largest norm(w)^2 so far, shape ``(N,)``."""
-    weighted_norm_change: Vector
+    weighted_norm_change: Annotated[Vector, array("experts", low=0.0)]
     """Sum of |1/eta_t - 1/eta_{t-1}| norm(w_t), where S is not kept, shape ``(N,)``."""
-    max_dual_norm: Vector
+    max_dual_norm: Annotated[Vector, array("experts", low=0.0)]
     """The largest norm(S_t) so far, or bound norm(w_{t+1}) / eta_t + ... on it, shape ``(N,)``."""
-    dual_sum: Any = ()
+    dual_sum: Annotated[Matrix | None, array("experts", "dim", optional=True)] = None
     """S, sum of (w_{t+1} - w_t) / eta_t, shape ``(N, d)``, where it is kept."""
+
+    def check(self, diameter: float) -> None:
+        """Refuse saved sums that one more round would make infinite, in a domain of this diameter.
+
+        Raises
+        ------
+        ValueError
+            Names the sum.
+        """
+        D = max(1.0, diameter)
+        for name in ("inverse_step", "inverse_growth", "inverse_largest"):
+            check(f"certificate.{name}", getattr(self, name), Field(0.0, MAX_STEP_COST / D**2))
+        check("certificate.weighted_norm_change", self.weighted_norm_change, Field(0.0, LARGE / D))
+        largest = LARGE / D
+        if self.dual_sum is not None:
+            check("certificate.dual_sum", self.dual_sum, Field(-MAX_DUAL_SUM, MAX_DUAL_SUM))
+            largest = 3.0 * MAX_DUAL_SUM
+        check("certificate.max_dual_norm", self.max_dual_norm, Field(0.0, largest))
 
     @classmethod
     def at_start(cls, experts: int, dim: int | None = None) -> CertificateState:
         """Return the sums before the first round, with S of ``dim`` coordinates if given."""
         sums = {name: np.zeros(experts) for name in SCALARS}
-        return cls(**sums, dual_sum=() if dim is None else np.zeros((experts, dim)))
+        return cls(**sums, dual_sum=None if dim is None else np.zeros((experts, dim)))
 
     def with_round(
         self,
@@ -190,8 +212,8 @@ class CertificateState(NamedTuple):
         met = step.squared_error > 0
         price = np.where(met, np.where(met, step.step_sizes, 0.0) * step.squared_error, 0.0) / 2
         dual_sum, norm_change = self.dual_sum, self.weighted_norm_change
-        if len(dual_sum):
-            change = step.change if len(step.change) else lengths.moved
+        if dual_sum is not None:
+            change = lengths.moved if step.change is None else step.change
             dual_sum = dual_sum + inverse[:, None] * change
             dual_norm = np.sqrt(_squares(dual_sum))
         else:
@@ -212,7 +234,8 @@ class CertificateState(NamedTuple):
 
     def copied(self, parents: Any) -> CertificateState:
         """Return the sums of copies of experts, given the index of each one's parent."""
-        return CertificateState(*(sums[parents] if len(sums) else sums for sums in self))
+        copies: list[Any] = [None if sums is None else sums[parents] for sums in self]
+        return CertificateState(*copies)
 
     def bound(
         self, geometry: DomainGeometry, path_length: float, base: Matrix, constant_steps: Any
@@ -232,7 +255,7 @@ class CertificateState(NamedTuple):
             tell: those of steps that only shrink look the same.
         """
         a, far = self.inverse_step, np.sqrt(self.max_squared_norm)
-        if len(self.dual_sum):
+        if self.dual_sum is not None:
             left = geometry.support(self.dual_sum) - a * _squares(base) / 2
         else:
             left = geometry.support(a[:, None] * base) - a * _squares(base) / 2
@@ -278,7 +301,7 @@ class CertificateState(NamedTuple):
         a, b, far = self.inverse_step, then.inverse_step, np.sqrt(self.max_squared_norm)
         squares, start_squares = _squares(base), _squares(start)
         length = np.sqrt(start_squares)
-        if len(self.dual_sum):
+        if self.dual_sum is not None and then.dual_sum is not None:
             norms = np.sqrt(_squares(self.dual_sum)), np.sqrt(_squares(then.dual_sum))
             moved = geometry.support(self.dual_sum - then.dual_sum)
             # No S is farther from the window's first one than both are from 0.

@@ -15,8 +15,8 @@ from swordplay.core.state import compare_settings, made_with, settings_entries, 
 from swordplay.core.types import Array, Domain, Loss, Matrix, State, Vector
 from swordplay.parts.experts import ExpertState, base_offset
 from swordplay.parts.experts.expert import require_inside
-from swordplay.parts.experts.step_sizes import SMALLEST_SUM, too_short
-from swordplay.parts.learners import assumptions, sanity
+from swordplay.parts.experts.step_sizes import SMALLEST_SUM, check_error_sums, too_short
+from swordplay.parts.learners import assumptions
 from swordplay.parts.learners.assumptions import Assumptions, LossExtremes, ObservedLoss, Told
 from swordplay.parts.learners.certificate import CertificateState, DomainGeometry, Moment
 
@@ -84,6 +84,9 @@ class StatefulLearner(ABC, Generic[S]):
         self._own: S | None = None
         self._decision: Vector | None = None
         self._seen = LossExtremes()
+
+    _growing_axes: ClassVar[tuple[str, ...]] = ()
+    """Axes of the state whose lengths change with the rounds (see ``core.state.load``)."""
 
     told: Told = Told()
     """The constants that the learner was made with."""
@@ -155,7 +158,7 @@ class StatefulLearner(ABC, Generic[S]):
         if differ := compare_settings(settings, self._settings):
             raise ValueError(f"state was saved with other settings: {differ}. {REMEDY}")
         saved, seen = assumptions.split(saved)
-        new = state.load(self._template(saved), saved)
+        new = state.load(self._start(), saved, free=self._growing_axes)
         self._require_sane(new)
         self._replace_state(new, seen)
 
@@ -232,7 +235,12 @@ class StatefulLearner(ABC, Generic[S]):
     def _state(self) -> S:
         if self._own is None or self._own.rounds != self.rounds:
             saved = None if self.holder is None else self.holder.state()
-            self._own = self._start() if saved is None else state.load(self._template(saved), saved)
+            start = self._start()
+            self._own = (
+                start
+                if saved is None
+                else state.load(start, saved, free=self._growing_axes, trusted=True)
+            )
             self._decision = None
         return self._own
 
@@ -240,10 +248,6 @@ class StatefulLearner(ABC, Generic[S]):
         """Go on from a new state with these extremes, without the engine that held the old one."""
         self._release()
         self._own, self._decision, self.holder, self._seen = new, None, None, seen
-
-    def _template(self, saved: Mapping[str, Any]) -> S:
-        """Return a state of the shape that ``saved`` must have."""
-        return self._start()
 
     @abstractmethod
     def certificate(self, path_length: float, since: Moment | None = None) -> float:
@@ -310,7 +314,7 @@ class CertifiedLearner(StatefulLearner[C]):
             since.rounds > self.rounds
             or then > now
             or since.base.shape[1:] != base.shape[1:]
-            or np.shape(since.sums.dual_sum)[1:] != np.shape(sums.dual_sum)[1:]
+            or (since.sums.dual_sum is None) is not (sums.dual_sum is None)
         ):
             raise ValueError(
                 f"since must be a moment of this learner's past, got one after {since.rounds} "
@@ -359,8 +363,10 @@ class CertifiedLearner(StatefulLearner[C]):
         return np.concatenate([kind * (then // kinds) + each for kind in range(kinds)])
 
     def _require_sane(self, new: C) -> None:
-        constant = bool(np.all(self._constant_steps))
-        sanity.require_numbers(new, self.domain.diameter, steady=constant)
+        new.certificate.check(self.domain.diameter)
+        if not np.all(self._constant_steps):
+            for k, kind in enumerate(new.experts):
+                check_error_sums(f"experts.{k}.squared_error_sum", kind.squared_error_sum)
         slack = SLACK * (self.domain.diameter + float(np.linalg.norm(self.domain.center)))
         for kind in new.experts:
             require_inside(kind, self.domain, slack)
@@ -397,7 +403,6 @@ class UncertifiedLearner(StatefulLearner[Any]):
         self.certificate(0.0)
 
     def _require_sane(self, new: Any) -> None:
-        sanity.require_ranges(new)
         slack = SLACK * (self.domain.diameter + float(np.linalg.norm(self.domain.center)))
         if not self.domain.contains(self._feasible(new), atol=slack).all():
             raise ValueError(

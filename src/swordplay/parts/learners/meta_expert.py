@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from swordplay.core import state
+from swordplay.core.state import OBSERVED, ROUNDING, damaged, save
 from swordplay.core.types import Array, Domain, GameConstants, Gradient, Matrix, Vector
 from swordplay.parts.experts import (
     DomainScale,
@@ -21,7 +21,6 @@ from swordplay.parts.experts.expert import squared_norms
 from swordplay.parts.learners.assumptions import ObservedLoss, linearisation_gap
 from swordplay.parts.learners.certificate import CertificateState, Displacement
 from swordplay.parts.learners.learner import SLACK, CertifiedLearner, frozen, require_measurable
-from swordplay.parts.learners.sanity import require_level
 from swordplay.parts.metas import (
     Composition,
     Meta,
@@ -35,14 +34,14 @@ from swordplay.parts.metas import (
 class MetaExpertState(NamedTuple):
     """The states of all parts of a meta-expert learner."""
 
-    rounds: int
+    rounds: Annotated[int, OBSERVED]
     experts: tuple[ExpertState, ...]
     """One entry for each kind of experts."""
     hedge: Any
     """The meta's state: :class:`~swordplay.parts.metas.HedgeState`, or that of another meta."""
     optimism: OptimismState
     certificate: CertificateState
-    domain_scale: DomainScale | tuple[()] = ()
+    domain_scale: DomainScale | None = None
     """Measured width of the domain in use, where step sizes depend on it."""
 
 
@@ -145,7 +144,7 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
         return now._replace(optimism=optimism, hedge=self._hedge.weigh(now.hedge, expected))
 
     def _step_rule(
-        self, before: DomainScale | tuple[()], now: DomainScale | tuple[()], rounds: int
+        self, before: DomainScale | None, now: DomainScale | None, rounds: int
     ) -> tuple[Experts, ...]:
         """Return the experts of a round, given the measured scale before it and with its loss."""
         return self._experts
@@ -156,10 +155,10 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
 
     def _measured_scale(
         self, now: MetaExpertState, loss: ObservedLoss, gradient: Vector
-    ) -> DomainScale | tuple[()]:
+    ) -> DomainScale | None:
         """Return the measured scale with a loss more, where the learner measures one."""
-        if not isinstance(now.domain_scale, DomainScale):
-            return now.domain_scale
+        if now.domain_scale is None:
+            return None
         capped = base_offset(now.experts[1], self.domain)[0]  # the first descent expert
         return now.domain_scale.with_loss(
             loss.smoothness or 0.0,
@@ -285,6 +284,16 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
             "optimism": self._optimism,
         }
 
+    def _prior_of(self, now: MetaExpertState) -> Vector:
+        """Prior weights of the experts of a state, shape ``(N,)``."""
+        return self._prior
+
+    def _check_level(self, new: MetaExpertState) -> None:
+        """Refuse a rate whose level is below its first one: doubled from 0 it would never grow."""
+        level, first = (save(one.hedge).get("rate.level", 0.0) for one in (new, self._start()))
+        if level < first * (1.0 - ROUNDING):
+            raise damaged(f"state['hedge.rate.level'] must be {first:g} or more, got {level:g}")
+
     def _require_sane(self, new: MetaExpertState) -> None:
         super()._require_sane(new)
         weights = new.hedge.weights
@@ -293,13 +302,12 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
                 "state['hedge.weights'] must be positive with a sum of 1. The state is damaged: "
                 "load an earlier one."
             )
-        fresh = self._template(state.save(new)).hedge
-        if not np.allclose(new.hedge.log_prior, fresh.log_prior, rtol=SLACK):
+        if not np.allclose(new.hedge.log_prior, np.log(self._prior_of(new)), rtol=SLACK):
             raise ValueError(
                 "state['hedge.log_prior'] is not that of this learner. The state is damaged: load "
                 "an earlier one."
             )
-        require_level(state.save(new.hedge), state.save(fresh))
+        self._check_level(new)
         points, guess = stacked(new.experts), new.optimism.expected_gradient
         slack = SLACK * float(np.abs(guess).max() * np.abs(points).max()) * len(guess)
         if not np.allclose(new.hedge.optimism, points @ guess + self._charged(new), atol=slack):
@@ -324,12 +332,12 @@ def _descend(
     experts, moves = zip(
         *(kind.step(was, field) for kind, was in zip(kinds, states, strict=True)), strict=True
     )
-    known = all(len(move.change) for move in moves)
+    changes = [move.change for move in moves if move.change is not None]
     return experts, ExpertStep(
         step_sizes=np.concatenate([move.step_sizes for move in moves]),
         squared_error=np.concatenate([move.squared_error for move in moves]),
         squared_lookahead=np.concatenate([move.squared_lookahead for move in moves]),
-        change=np.concatenate([move.change for move in moves]) if known else (),
+        change=np.concatenate(changes) if len(changes) == len(moves) else None,
     )
 
 

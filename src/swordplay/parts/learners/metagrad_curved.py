@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, NamedTuple, final
+from typing import Annotated, Any, NamedTuple, final
 
 import numpy as np
 
 from swordplay.core import arguments
 from swordplay.core.arguments import checked
+from swordplay.core.state import OBSERVED, Field, array
 from swordplay.core.types import Array, Domain, GameConstants, Matrix, Vector
 from swordplay.parts import rates
 from swordplay.parts.domains import enclosing_ball
@@ -29,12 +30,12 @@ BISECTIONS = 60
 class MetaGradState(NamedTuple):
     """The experts of MetaGrad, the curvature of its losses and the weights."""
 
-    rounds: int
-    points: Matrix
+    rounds: Annotated[int, OBSERVED]
+    points: Annotated[Matrix, array("experts", "dim")]
     """w_i, the point of each learning rate's expert in the ball, shape ``(N, d)``."""
-    curvature: Array
+    curvature: Annotated[Array, Field(semidefinite=True)]
     """Sum of g g', shape ``(d, d)``, or of its diagonal, shape ``(d,)``."""
-    log_weights: Vector
+    log_weights: Annotated[Vector, array("experts")]
     """ln of prior times e^-(sum of surrogates), largest 0, shape ``(N,)``."""
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, NamedTuple, final
+from typing import Annotated, Any, NamedTuple, final
 
 import numpy as np
 
 from swordplay.core import arguments
 from swordplay.core.arguments import checked
-from swordplay.core.state import length
+from swordplay.core.state import OBSERVED, array
 from swordplay.core.types import Array, Domain, GameConstants, Loss, Matrix, Vector
 from swordplay.parts import pools, rates
 from swordplay.parts.experts import Constant, ExpertState, OGDExperts
@@ -22,15 +22,15 @@ from swordplay.parts.metas import HedgeState, OptimisticHedge, telescoping
 class LateState(NamedTuple):
     """The state of Ader, and the decisions of the K rounds whose losses are outstanding."""
 
-    rounds: int
+    rounds: Annotated[int, OBSERVED]
     """Number of decisions, with and without a loss so far."""
     experts: ExpertState
     hedge: HedgeState
-    late: Vector
+    late: Annotated[Vector, array("late", low=0.0, high=OBSERVED.high, whole=True)]
     """Numbers of the rounds whose losses are outstanding, ascending, shape ``(K,)``."""
-    decisions: Matrix
+    decisions: Annotated[Matrix, array("late", "dim")]
     """x_s of these rounds, shape ``(K, d)``."""
-    points: Array
+    points: Annotated[Array, array("late", "experts", "dim")]
     """x_{s,i} of these rounds, shape ``(K, N, d)``."""
 
 
@@ -73,6 +73,8 @@ class MildOGD(UncertifiedLearner):
     ----------
     Wan, Zhang (2023), "Non-stationary online convex optimization with arbitrary delays", Mild-OGD.
     """
+
+    _growing_axes = ("late",)
 
     guarantee = "of order sqrt((1 + delay) T (1 + P_T))"
 
@@ -151,13 +153,6 @@ class MildOGD(UncertifiedLearner):
             np.zeros(0),
             np.zeros((0, d)),
             np.zeros((0, N, d)),
-        )
-
-    def _template(self, saved: Mapping[str, Any]) -> LateState:
-        start = self._start()
-        late, (N, d) = length("late", saved), start.experts.points.shape
-        return start._replace(
-            late=np.zeros(late), decisions=np.zeros((late, d)), points=np.zeros((late, N, d))
         )
 
     def _advance(self, now: LateState, loss: ObservedLoss) -> LateState:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, final
+from typing import Annotated, Any, NamedTuple, final
 
 import numpy as np
 
 from swordplay.core import arguments
+from swordplay.core.state import OBSERVED
 from swordplay.core.types import Domain, GameConstants, Vector
 from swordplay.parts.experts import (
     AdaGradNorm,
@@ -30,7 +31,7 @@ from swordplay.parts.rates import Fixed
 class SingleState(NamedTuple):
     """The state of one expert and the sums of its certificate."""
 
-    rounds: int
+    rounds: Annotated[int, OBSERVED]
     experts: tuple[ExpertState]
     certificate: CertificateState
 

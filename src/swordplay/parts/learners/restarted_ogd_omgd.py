@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, NamedTuple, final
+from typing import Annotated, Any, NamedTuple, final
 
 import numpy as np
 
 from swordplay.core import arguments
 from swordplay.core.arguments import checked
+from swordplay.core.state import OBSERVED, array
 from swordplay.core.types import Array, Domain, Vector
 from swordplay.parts.learners.assumptions import ObservedLoss, Told
 from swordplay.parts.learners.learner import UncertifiedLearner
@@ -18,8 +19,8 @@ from swordplay.parts.learners.learner import UncertifiedLearner
 class PointState(NamedTuple):
     """The state of plain gradient descent."""
 
-    rounds: int
-    point: Vector
+    rounds: Annotated[int, OBSERVED]
+    point: Annotated[Vector, array("dim")]
     """x_t, shape ``(d,)``."""
 
 

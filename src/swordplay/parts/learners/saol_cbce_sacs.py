@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple, Protocol, final
+from typing import Annotated, Any, ClassVar, NamedTuple, Protocol, final
 
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.state import COUNT, DAMAGED, check_number
+from swordplay.core.state import DAMAGED, OBSERVED, array, damaged
 from swordplay.core.types import Array, Domain, Matrix, Vector
 from swordplay.parts.experts import AdaGradNorm
 from swordplay.parts.experts.expert import squared_norms, step_vectors
+from swordplay.parts.experts.step_sizes import check_error_sums
 from swordplay.parts.learners.assumptions import ObservedLoss, Told
 from swordplay.parts.learners.learner import UncertifiedLearner, frozen
-from swordplay.parts.learners.sanity import require_energy
 from swordplay.parts.metas.meta import normalized_weights
 from swordplay.parts.metas.other_metas import log_potential_slope
 from swordplay.parts.rates import TIE
@@ -168,12 +168,12 @@ class SleepingNormalHedge:
 class CoverState(NamedTuple):
     """The experts of the coming round; row k is that of the interval of 2^k rounds."""
 
-    rounds: int
-    points: Matrix
+    rounds: Annotated[int, OBSERVED]
+    points: Annotated[Matrix, array("intervals", "dim")]
     """x_{t,k}, shape ``(K, d)``; rows of experts that sleep are not read."""
-    squared_gradient_sum: Vector
+    squared_gradient_sum: Annotated[Vector, array("intervals", low=0.0)]
     """Sum of the squared gradients in each interval, shape ``(K,)``."""
-    memory: Matrix
+    memory: Annotated[Matrix, array("intervals", 2)]
     """What the meta keeps of each expert, shape ``(K, 2)``."""
 
 
@@ -184,6 +184,8 @@ class _CoverLearner(UncertifiedLearner):
     2^k. The compact cover has every second one only, those that begin at an odd multiple: then one
     expert begins in every round.
     """
+
+    _growing_axes = ("intervals",)
 
     is_compact: ClassVar[bool] = False
 
@@ -258,11 +260,6 @@ class _CoverLearner(UncertifiedLearner):
             CoverState(0, np.zeros((0, self.domain.dim)), np.zeros(0), np.zeros((0, 2)))
         )
 
-    def _template(self, saved: Mapping[str, Any]) -> CoverState:
-        check_number("rounds", saved.get("rounds", 0), COUNT)
-        rows = (int(saved.get("rounds", 0)) + 1).bit_length()
-        return CoverState(0, np.zeros((rows, self.domain.dim)), np.zeros(rows), np.zeros((rows, 2)))
-
     def _awake(self, now: CoverState) -> Any:
         """Return the rows of the experts of the coming round, shape ``(N,)``."""
         t, rows = now.rounds + 1, range(len(now.squared_gradient_sum))
@@ -282,7 +279,10 @@ class _CoverLearner(UncertifiedLearner):
 
     def _require_sane(self, new: CoverState) -> None:
         super()._require_sane(new)
-        require_energy("squared_gradient_sum", new.squared_gradient_sum)
+        rows = len(new.squared_gradient_sum)
+        if rows != (new.rounds + 1).bit_length():
+            raise damaged(f"state has {rows} experts after {new.rounds} rounds")
+        check_error_sums("squared_gradient_sum", new.squared_gradient_sum)
         position = _position(new.rounds + 1, np.arange(len(new.squared_gradient_sum)))
         possible = self._meta.is_possible(new.memory, position)
         if not possible.all():

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any, final
 
 import numpy as np
 
 from swordplay.core import arguments
 from swordplay.core.arguments import checked
+from swordplay.core.state import damaged
 from swordplay.core.types import Domain, GameConstants, Vector
 from swordplay.parts import rates
 from swordplay.parts.experts import (
@@ -22,7 +22,6 @@ from swordplay.parts.experts import (
     OGDExperts,
 )
 from swordplay.parts.experts.step_sizes import step_shrink
-from swordplay.parts.learners import sanity
 from swordplay.parts.learners.assumptions import Told
 from swordplay.parts.learners.certificate import MAX_DIM_OF_DUAL_SUM
 from swordplay.parts.learners.meta_expert import MetaExpertLearner, MetaExpertState
@@ -81,6 +80,8 @@ class Sword(MetaExpertLearner):
     0.5
     """
 
+    _growing_axes = ("experts", "pool")
+
     grows = True
     uses_domain_scale = True
 
@@ -115,15 +116,15 @@ class Sword(MetaExpertLearner):
         return self.domain.dim <= MAX_DIM_OF_DUAL_SUM
 
     def _step_rule(
-        self, before: DomainScale | tuple[()], now: DomainScale | tuple[()], rounds: int
+        self, before: DomainScale | None, now: DomainScale | None, rounds: int
     ) -> tuple[Experts, ...]:
         """Return the experts with step sizes for the measured scale.
 
         An extra-gradient expert repeats the step size of its look-ahead, which was made with the
         scale before this round.
         """
-        assert isinstance(before, DomainScale)
-        assert isinstance(now, DomainScale)
+        assert before is not None
+        assert now is not None
         X, D = self.domain, self.domain.diameter
         return (
             OEGDExperts(
@@ -153,19 +154,18 @@ class Sword(MetaExpertLearner):
             certificate=now.certificate.copied(parents),
         )
 
-    def _template(self, saved: Mapping[str, Any]) -> MetaExpertState:
-        """Return a state with as many experts as the saved one."""
-        wanted = min(np.size(saved.get("hedge.weights", ())), 2 * MAX_MULTIPLIERS)
-        template = self._start()
-        while len(template.hedge.weights) < wanted:
-            template = self._with_copies(template)
-        return template
+    def _prior_of(self, now: MetaExpertState) -> Vector:
+        return _prior(len(now.experts[0].points))
 
     def _require_sane(self, new: MetaExpertState) -> None:
+        size = max(2, pool_size(new.rounds))
+        experts = len(new.hedge.weights)
+        if experts != 2 * size or any(len(kind.points) != size for kind in new.experts):
+            raise damaged(f"state has {experts} experts after {new.rounds} rounds")
         super()._require_sane(new)
-        assert isinstance(new.domain_scale, DomainScale)
-        energy = np.concatenate([kind.squared_error_sum for kind in new.experts])
-        sanity.require_scale(new.domain_scale, energy, self.domain.diameter)
+        assert new.domain_scale is not None
+        error_sums = np.concatenate([kind.squared_error_sum for kind in new.experts])
+        new.domain_scale.check(error_sums, self.domain.diameter)
 
 
 def pool_size(rounds: int) -> int:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol, final
+from typing import Annotated, Any, NamedTuple, Protocol, final
 
 import numpy as np
 
 from swordplay.core import arguments
+from swordplay.core.arguments import LARGEST_GRADIENT
+from swordplay.core.state import array, number
 from swordplay.core.types import Gradient, Matrix, Vector
 from swordplay.parts.rates import TIE
 
@@ -24,13 +26,13 @@ TIED = 0.5
 class OptimismState(NamedTuple):
     """State of an optimism rule between two rounds."""
 
-    replayed_gradient: Vector
+    replayed_gradient: Annotated[Vector, array("dim", low=-LARGEST_GRADIENT, high=LARGEST_GRADIENT)]
     """Mv_t, shape ``(d,)``: the last gradient field, evaluated at the next points."""
-    difference: float
+    difference: Annotated[float, number()]
     """Dv_t - Ds_t: squared errors of the replayed gradient minus those of a prediction of 0."""
-    magnitude: float
+    magnitude: Annotated[float, number(0.0)]
     """Dv_t + Ds_t: the scale of the rounding errors of the difference."""
-    trust: float
+    trust: Annotated[float, number(0.0, 1.0)]
     """beta_t in [0, 1]: the factor of the replayed gradient in M_t."""
 
     @property

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, final
+from typing import Annotated, Any, NamedTuple, final
 
 import numpy as np
 
+from swordplay.core.state import array
 from swordplay.core.types import GameConstants, Vector
 from swordplay.parts.metas.meta import SMALLEST_WEIGHT as SMALLEST_WEIGHT
 from swordplay.parts.metas.meta import checked_prior, split_among_copies
@@ -16,13 +17,13 @@ from swordplay.parts.rates import OptimismError, Rate, RateState
 class HedgeState(NamedTuple):
     """State of the meta between two rounds, arrays of shape ``(N,)``."""
 
-    log_prior: Vector
+    log_prior: Annotated[Vector, array("experts", low=-1e3, high=0.0)]
     """Logarithms of the weights before the first round."""
-    cumulative: Vector
+    cumulative: Annotated[Vector, array("experts", low=0.0)]
     """Sum of the losses of each expert since the last restart, minus the least of these sums."""
-    optimism: Vector
+    optimism: Annotated[Vector, array("experts")]
     """m_t: the losses that were expected when the weights of this round were computed."""
-    weights: Vector
+    weights: Annotated[Vector, array("experts", low=0.0, high=1.0)]
     """p_t, positive with a sum of 1."""
     rate: RateState
     """State of the learning rate."""

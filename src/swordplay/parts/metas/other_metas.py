@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
-from typing import Any, NamedTuple, final
+from typing import Annotated, Any, NamedTuple, final
 
 import numpy as np
 
 from swordplay.core import arguments
+from swordplay.core.state import OBSERVED, array, number
 from swordplay.core.types import Vector
 from swordplay.parts.metas.meta import (
     checked_prior,
@@ -18,6 +20,8 @@ from swordplay.parts.metas.meta import (
     split_among_copies,
 )
 
+MAX_REGRET = 1e100
+"""Largest saved sum of regrets, in units of the largest one: its square does not overflow."""
 SHARE = 0.01
 """Default share: one change of the best expert in 100 rounds."""
 
@@ -46,15 +50,15 @@ Six terms are exact to rounding there, and e^(x^2) erfc(x) would soon be infinit
 class FixedShareState(NamedTuple):
     """State of the meta between two rounds, arrays of shape ``(N,)``."""
 
-    log_prior: Vector
+    log_prior: Annotated[Vector, array("experts", low=-1e3, high=0.0)]
     """Logarithms of the weights before the first round."""
-    posterior: Vector
+    posterior: Annotated[Vector, array("experts", low=sys.float_info.min, high=1.0)]
     """Weights after all losses so far and the redistribution, without the optimism."""
-    optimism: Vector
+    optimism: Annotated[Vector, array("experts")]
     """m_t: the losses that were expected when the weights of this round were computed."""
-    weights: Vector
+    weights: Annotated[Vector, array("experts", low=0.0, high=1.0)]
     """p_t, positive with a sum of 1."""
-    unit: float
+    unit: Annotated[float, number(0.0)]
     """Unit of the losses: the range, or the largest difference so far."""
 
 
@@ -166,17 +170,17 @@ def default_rate(share: float, experts: int) -> float:
 class AdaNormalHedgeState(NamedTuple):
     """State of the meta between two rounds, arrays of shape ``(N,)``."""
 
-    log_prior: Vector
+    log_prior: Annotated[Vector, array("experts", low=-1e3, high=0.0)]
     """Logarithms of the weights before the first round."""
-    regrets: Vector
+    regrets: Annotated[Vector, array("experts", low=-MAX_REGRET, high=MAX_REGRET)]
     """R: sum of r_i = <p, l> - l_i so far, in the unit."""
-    magnitudes: Vector
+    magnitudes: Annotated[Vector, array("experts", low=0.0, high=OBSERVED.high)]
     """C: sum of abs(r_i) so far, in the unit."""
-    optimism: Vector
+    optimism: Annotated[Vector, array("experts")]
     """m_t: the losses that were expected when the weights of this round were computed."""
-    weights: Vector
+    weights: Annotated[Vector, array("experts", low=0.0, high=1.0)]
     """p_t, positive with a sum of 1."""
-    unit: float
+    unit: Annotated[float, number(0.0)]
     """Unit of the regrets: the range, or the largest difference so far."""
 
 
@@ -267,19 +271,19 @@ def log_potential_slope(regrets: Vector, magnitudes: Vector) -> Vector:
 class AdaptMLProdState(NamedTuple):
     """State of the meta between two rounds, arrays of shape ``(N,)``."""
 
-    log_prior: Vector
+    log_prior: Annotated[Vector, array("experts", low=-1e3, high=0.0)]
     """Logarithms of the weights before the first round."""
-    log_products: Vector
+    log_products: Annotated[Vector, array("experts", low=-MAX_REGRET, high=MAX_REGRET)]
     """Logarithms of the products w_i."""
-    squares: Vector
+    squares: Annotated[Vector, array("experts", low=0.0, high=4.0 * OBSERVED.high)]
     """V: sum of (r_i - rhat_i)^2 so far, in the unit."""
-    rates: Vector
+    rates: Annotated[Vector, array("experts", low=1e-20, high=0.5)]
     """eta_i of the next round."""
-    optimism: Vector
+    optimism: Annotated[Vector, array("experts")]
     """m_t: the losses that were expected when the weights of this round were computed."""
-    weights: Vector
+    weights: Annotated[Vector, array("experts", low=0.0, high=1.0)]
     """p_t, positive with a sum of 1."""
-    unit: float
+    unit: Annotated[float, number(0.0)]
     """Unit of the regrets: the range, or the largest difference so far."""
 
 
@@ -382,17 +386,17 @@ def _rates(squares: Vector, experts: int) -> Vector:
 class SquintState(NamedTuple):
     """State of the meta between two rounds, arrays of shape ``(N,)``."""
 
-    log_prior: Vector
+    log_prior: Annotated[Vector, array("experts", low=-1e3, high=0.0)]
     """Logarithms of the weights before the first round."""
-    regrets: Vector
+    regrets: Annotated[Vector, array("experts", low=-MAX_REGRET, high=MAX_REGRET)]
     """R: sum of the regrets r_i so far, in the unit."""
-    squares: Vector
+    squares: Annotated[Vector, array("experts", low=0.0, high=4.0 * OBSERVED.high)]
     """V: sum of (r_i - rhat_i)^2 so far, in the unit."""
-    optimism: Vector
+    optimism: Annotated[Vector, array("experts")]
     """m_t: the losses that were expected when the weights of this round were computed."""
-    weights: Vector
+    weights: Annotated[Vector, array("experts", low=0.0, high=1.0)]
     """p_t, positive with a sum of 1."""
-    unit: float
+    unit: Annotated[float, number(0.0)]
     """Unit of the regrets: the range, or the largest difference so far."""
 
 
