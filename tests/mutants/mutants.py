@@ -673,7 +673,7 @@ MUTANTS = [
         ("largest = 3.0 * MAX_DUAL_SUM", "largest = LARGE"),
     ),
     *_in(
-        "engine/saved.py",
+        "engine/saved_state.py",
         (
             f"{NUMBERS}::test_what_an_engine_has_measured",
             f"{NUMBERS}::test_numbers_of_estimators_whose_squares_are_none",

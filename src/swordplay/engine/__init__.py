@@ -15,7 +15,7 @@ import numpy as np
 from swordplay.core import arguments
 from swordplay.core.types import Matrix, State
 from swordplay.engine.recipe import LARGEST_EXPLICIT, NotCompilable
-from swordplay.engine.saved import describe, is_state
+from swordplay.engine.saved_state import describe, is_state
 from swordplay.parts.metas import Composition
 
 __all__ = [

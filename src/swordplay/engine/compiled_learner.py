@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from swordplay.core import arguments
 from swordplay.core.model_lock import LockedModel, locks_itself
 from swordplay.core.types import Array, Matrix, State, Vector
-from swordplay.engine import readable, saved
+from swordplay.engine import readable_state, saved_state
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE, VECTOR
 from swordplay.engine.memory import Memory
 from swordplay.engine.recipe import NotCompilable, recipe
@@ -101,7 +101,10 @@ class Facts:
         """What the certificate is computed from, by the names of the readable state, in the
         readable learner's order.
         """
-        sums = {name: self.memory.of_experts(place) for name, place in readable.CERTIFICATE.items()}
+        sums = {
+            name: self.memory.of_experts(place)
+            for name, place in readable_state.CERTIFICATE.items()
+        }
         return (
             sums | {"max_dual_norm": np.sqrt(sums["max_dual_norm"])} if self.memory.headed else sums
         )
@@ -114,11 +117,11 @@ class Facts:
 
     def state(self) -> State:
         """The readable learner's state."""
-        return readable.state_of(self.memory)
+        return readable_state.state_of(self.memory)
 
     def compact_state(self) -> State:
         """The engine's own numbers by name, for a continuation that is the same bit by bit."""
-        return saved.state_of(self.memory)
+        return saved_state.state_of(self.memory)
 
 
 class Engine(Facts, LockedModel):
@@ -151,7 +154,7 @@ class Engine(Facts, LockedModel):
         self.dim = parts.domain.dim
         self.memory = Memory(recipe(parts, loss, threshold, dtype), dtype)
         if state is not None:
-            readable.load(self.memory, state)
+            readable_state.load(self.memory, state)
         self._predict: Callable[..., float] | None = None
         self._learn: Callable[..., float] | None = None
         self._room = 0
@@ -200,14 +203,14 @@ class Engine(Facts, LockedModel):
         state
             What :meth:`compact_state` gave.
         reach
-            How far out points may lie, if farther than the domain's own size (see ``saved``).
+            How far out points may lie, if farther than the size of the domain.
         """
         memory = self.memory
-        numbers = saved.read(state, memory.coords.dtype)
-        saved.require_make(memory, numbers)
+        numbers = saved_state.read(state, memory.coords.dtype)
+        saved_state.require_make(memory, numbers)
         frame = memory.vectors[[VECTOR.center, VECTOR.upper]]
-        saved.check_numbers(memory.recipe, frame, numbers, reach)
-        saved.write(memory, numbers)
+        saved_state.check_numbers(memory.recipe, frame, numbers, reach)
+        saved_state.write(memory, numbers)
         self._predict = self._learn = None
         self._has_met_gradient = False
 

@@ -18,8 +18,8 @@ more.
 
 Each number is declared once, in the classes below: its name, its array, what becomes of it when a
 learner is saved, and its name in the readable state. The places that kernels use, saved states
-(``saved``), the records of Spark and the way to the readable state (``readable``) follow from that.
-Places may change from one version to the next; names stay.
+(``saved_state``), the records of Spark and the readable state (``readable_state``) follow from
+that. Places may change from one version to the next; names stay.
 """  # noqa: E501
 
 from __future__ import annotations
