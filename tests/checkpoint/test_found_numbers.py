@@ -9,7 +9,7 @@ import pytest
 
 import swordplay as sp
 from swordplay.engine.layout import LIVE
-from swordplay.engine.saved import KEPT_OF_ROUND
+from swordplay.engine.saved_state import KEPT_OF_ROUND
 from swordplay.intervals import layout
 from swordplay.keyed.bands import BandForm
 from swordplay.sklearn import SwordRegressor

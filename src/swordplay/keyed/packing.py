@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.engine.scaling import WARM_UP
+from swordplay.engine.column_stats import WARM_UP
 from swordplay.keyed.folder import Key, Row
 from swordplay.keyed.group import Group, Piece
 from swordplay.keyed.record import Young

@@ -1,4 +1,4 @@
-"""A learner's way from the engine's arrays to the state of its readable twin, and back."""
+"""The engine's arrays as the state of the readable learner, and back."""
 
 from __future__ import annotations
 
