@@ -72,7 +72,14 @@ def test_steps_are_not_made_of_sums_that_lost_their_digits(make):
 
 
 @pytest.mark.parametrize(
-    "changes", [{"span": 5e-324}, {"smoothness": np.inf}, {"smoothness": 1.0, "span": 1e-200}]
+    "changes",
+    [
+        {"span": 5e-324},
+        {"smoothness": np.inf},
+        {"smoothness": 1.0, "span": 1e-200},
+        {"caution": 0.0},
+        {"caution": 0.5},
+    ],
 )
 def test_what_an_engine_has_measured(changes):
     learner = sp.Sword(BALL)
@@ -84,7 +91,7 @@ def test_what_an_engine_has_measured(changes):
     now = good["round"].copy()
     for name, value in changes.items():
         now[good["round_names"].split().index(name)] = value
-    with pytest.raises(ValueError, match=r"state\['round.s\w+'\] must hold numbers"):
+    with pytest.raises(ValueError, match=r"state\['round.(s|c)\w+'\] must hold numbers"):
         engine.load_compact_state(good | {"round": now})
     for heading in (1e80, -1e160):
         with pytest.raises(ValueError, match=r"state\['heading'\] must hold numbers"):

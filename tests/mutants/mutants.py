@@ -1146,7 +1146,7 @@ MUTANTS = [
         ),
         (" and abs(h) * math.sqrt(of.norm) <= AVERAGED_ROUNDS * L * span", ""),
         (
-            "or live[LIVE.rounds] < max(live[LIVE.patience], float(AVERAGED_ROUNDS))",
+            " or live[LIVE.rounds] < float(AVERAGED_ROUNDS)",
             "",
         ),
     ),
