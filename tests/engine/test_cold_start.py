@@ -123,7 +123,7 @@ print(json.dumps([known[-1].tolist(), said]))
     first, second = (fresh(code, NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(2))
     assert first == [[[2.5, 2.5, 2.5, 1.0]] * 2, ""]
     assert second[0] == first[0]
-    assert second[1].startswith("a kernel cannot call another one")
+    assert second[1].startswith("a kernel cannot call another kernel")
 
 
 def test_the_second_call_of_a_process_compiles_nothing() -> None:

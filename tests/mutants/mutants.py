@@ -160,7 +160,7 @@ MUTANTS = [
         ("0o600 if self.private else 0o644", "0o644"),
     ),
     *_in(
-        "compile/source_digest.py",
+        "compile/kernel_cache.py",
         (
             "tests/compile/test_source_digest.py::test_a_changed_constant_reaches_the_machine_code_on_disk",
         ),

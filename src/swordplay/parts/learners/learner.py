@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Generic, NoReturn, Protocol, Self, TypeVar
 
 import numpy as np
 
-from swordplay.core import arguments, checkpoint, state
+from swordplay.core import arguments, state
 from swordplay.core.state import compare_settings, made_with, settings_entries, split_settings
 from swordplay.core.types import Array, Domain, Loss, Matrix, State, Vector
 from swordplay.parts.experts import ExpertState, base_offset
@@ -164,6 +164,8 @@ class StatefulLearner(ABC, Generic[S]):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a checkpoint file that holds the state and the settings, whole or not at all."""
+        from swordplay.core import checkpoint  # not needed by learners that are not saved
+
         checkpoint.save(path, self.state() | self._seen.entries(), kind=type(self).__name__)
 
     def load(self, path: str | os.PathLike[str]) -> None:
@@ -178,6 +180,8 @@ class StatefulLearner(ABC, Generic[S]):
             If the file is not a whole checkpoint of this kind of learner, or was saved with other
             settings; nothing changes.
         """
+        from swordplay.core import checkpoint
+
         saved = checkpoint.load(path, kind=type(self).__name__)
         _, settings = split_settings(saved)
         if not settings:
