@@ -140,11 +140,11 @@ def test_records_of_intervals_hold_what_intervals_do(place, value, told):
     rng = np.random.default_rng(0)
     records = np.tile(form.fresh, (2, 1))
     form.play(records, [0, 1], np.array([0, 50, 100]), *rng.normal(size=(2, 100)))
-    form.require_sane(records)
+    form.check_records(records)
     where = form._named["counts"] if place is None else form._named["live"][getattr(layout, place)]
     records[1, where] = value
     with pytest.raises(ValueError, match=told):
-        form.require_sane(records)
+        form.check_records(records)
 
 
 def test_a_guess_that_is_doubled_is_not_below_the_first_one():

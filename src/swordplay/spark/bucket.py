@@ -150,7 +150,7 @@ class Bucket:
         ):  # bytes that are cut are refused with the learners, which have too few then
             return self._fresh(count)
         bands = self._form.of_level(np.frombuffer(data).reshape(count, NUMBERS_OF_BANDS))
-        self._form.require_sane(bands)
+        self._form.check_records(bands)
         return bands
 
     def _fresh(self, count: int) -> Matrix:
