@@ -200,8 +200,7 @@ RIDGE = 0.125
 
 @final
 class Curved(MetaExpertLearner):
-    r"""Newton steps with forgetting, at many discounts at once, weighed by the Hedge of
-    :class:`Sword`.
+    r"""Newton steps with forgetting, at many discounts, weighted by the Hedge of :class:`Sword`.
 
     Gradient descent is slow on ill-conditioned losses, whose columns are correlated or on different
     scales; Newton steps are not. The discounts are :math:`1 - 2^{-3}` to :math:`1 - 2^{-13}`,

@@ -112,8 +112,7 @@ def restart_period(horizon: int, function_variation: Any) -> int:
 
 @final
 class OMGD(_Descent):
-    r"""Online multiple gradient descent: K steps on each loss, for strongly convex and smooth
-    losses.
+    r"""Online multiple gradient descent: K steps on each strongly convex and smooth loss.
 
     .. math:: z \leftarrow \Pi_X[z - \eta \nabla f_t(z)] \text{ K times from } x_t, \quad x_{t+1} =
         z, \qquad K = \Big\lceil \frac{1/\eta + \lambda}{2 \lambda} \ln 4 \Big\rceil, \quad \eta \le
