@@ -483,8 +483,8 @@ MUTANTS = [
         ("SHARPNESS = 8.0", "SHARPNESS = 0.5"),
         ("floor=1e-4", "floor=1e-3"),
         (
-            "optimism=LearnedOptimism(math.inf), ) self.told",
-            "optimism=LearnedOptimism(1.0), ) self.told",
+            "optimism=LearnedOptimism(math.inf), ) self.declared",
+            "optimism=LearnedOptimism(1.0), ) self.declared",
         ),
     ),
     *_in(
@@ -593,7 +593,7 @@ MUTANTS = [
         "parts/learners/assumptions.py",
         ("tests/parts/learners/test_assumptions.py",),
         ("min(self.lowest, other.lowest)", "max(self.lowest, other.lowest)"),
-        ("seen.gradient > told.gradient_bound", "seen.gradient > 2 * told.gradient_bound"),
+        ("seen.gradient > given.gradient_bound", "seen.gradient > 2 * given.gradient_bound"),
     ),
     *_in(
         "theory/hindsight/duality.py",
@@ -1146,7 +1146,7 @@ MUTANTS = [
         ),
         (" and abs(h) * math.sqrt(of.norm) <= AVERAGED_ROUNDS * L * span", ""),
         (
-            "or live[LIVE.rounds] < max(live[LIVE.patience], float(AVERAGED_ROUNDS))",
+            " or live[LIVE.rounds] < float(AVERAGED_ROUNDS)",
             "",
         ),
     ),

@@ -176,9 +176,7 @@ class _Live(NamedTuple):
     ]
     # how wide the part of the domain is that has been of use
     span: Annotated[int, kept("domain_scale.width", when=GROWING, low=0.0, high=math.inf)]
-    # rounds that the capped descent expert averages over; 0: 8
-    patience: Annotated[int, kept("domain_scale.patience", when=GROWING, low=0.0, high=1e9)]
-    # how much shorter steps are for many coordinates; 0: not
+    # divisor of the steps for many coordinates, at least 1; 0 if no expert is capped
     caution: Annotated[int, kept("domain_scale.step_shrink", when=GROWING, low=0.0, high=1e9)]
     experts: Annotated[int, MADE]  # columns in use
     entropy: Annotated[int, MADE]  # ln(1 / smallest prior)

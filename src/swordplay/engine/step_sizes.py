@@ -235,9 +235,7 @@ def is_news(me: Arrays, of: Products, h: float) -> bool:
         and 4.0 * me.numbers[EXPERT.norm, 1] <= span * span
         and abs(h) * math.sqrt(of.norm) <= AVERAGED_ROUNDS * L * span
     )
-    return not known or live[LIVE.rounds] < max(
-        live[LIVE.patience], float(AVERAGED_ROUNDS)
-    )  # until then averages get longer
+    return not known or live[LIVE.rounds] < float(AVERAGED_ROUNDS)  # averages still get longer
 
 
 @inline
@@ -269,7 +267,7 @@ def prepare(me: Arrays) -> None:
     """
     numbers, live, config = me.numbers, me.live, me.config
     diameter, capped = config[CONFIG.diameter], config[CONFIG.capped] == 1.0
-    rho = live[LIVE.caution] if live[LIVE.caution] > 0.0 else 1.0
+    rho = live[LIVE.caution]  # at least 1 if capped, and unused otherwise
     width = (
         min(diameter, live[LIVE.span] / (rho * rho))
         if capped and live[LIVE.span] > 0.0
@@ -282,10 +280,8 @@ def prepare(me: Arrays) -> None:
         if capped:
             numbers[EXPERT.narrowness, 0] = numbers[EXPERT.narrowness, 1] = 2.0 / diameter
     if capped:
-        patience, bend = live[LIVE.patience], 2.0 * live[LIVE.smoothness]
-        slow = bend * min(
-            live[LIVE.rounds] + 1.0, patience if patience > 0.0 else float(AVERAGED_ROUNDS)
-        )
+        bend = 2.0 * live[LIVE.smoothness]
+        slow = bend * min(live[LIVE.rounds] + 1.0, float(AVERAGED_ROUNDS))
         if numbers[EXPERT.floor, 0] != rho * bend or numbers[EXPERT.floor, 1] != slow:
             numbers[EXPERT.floor, 0], numbers[EXPERT.floor, 1] = rho * bend, slow
 

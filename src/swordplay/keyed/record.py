@@ -168,7 +168,7 @@ class Form:
             *(np.tile(values, (count, 1, columns)) for columns in (self.dim + self.lags, 1))
         )
 
-    def require_sane(self, records: Matrix, are_young: Any, young: Young) -> None:
+    def check_records(self, records: Matrix, are_young: Any, young: Young) -> None:
         """Refuse records with numbers that no rows lead to: the kernel takes counts for places.
 
         Parameters
