@@ -101,9 +101,7 @@ def overflows(me: Arrays, of: Products, target: float) -> bool:
 
 @inline
 def follow(live: Vector, config: Vector, schedule: Matrix, t: int) -> None:
-    """What a round has of its own, where there is a schedule: weight, threshold of the Huber
-    loss, size of the domain.
-    """
+    """Take weight, threshold and domain size of a round from the schedule, if there is one."""
     if t < len(schedule):
         live[LIVE.weight] = schedule[t, 0]
         config[CONFIG.threshold] = schedule[t, 1]
@@ -313,9 +311,10 @@ sparse_rows, single, stream = (
 
 @inline
 def hear(me: Arrays, asked: Matrix, t: int) -> None:
-    """How many rounds ago a row was asked, and what the decision and every expert said then.
+    """Set how many rounds ago a late row was predicted, and what was predicted then.
 
-    0 rounds for any other row.
+    A row of ``asked`` holds the rounds (0 for a row that is not late), the prediction of the
+    decision, and those of all experts.
     """
     if t < len(asked) and asked[t, 0] > 0.0:
         experts = asked.shape[1] - 2

@@ -129,9 +129,7 @@ def log1p(small: float) -> float:
 
 @inline
 def columns_of(numbers: Matrix) -> int:
-    """How many columns a loop over experts runs over, in a form that shows that they make whole
-    blocks.
-    """
+    """Number of columns of a loop over experts, written so that they are seen to fill blocks."""
     return int(BLOCK * (numbers.shape[1] // BLOCK))
 
 

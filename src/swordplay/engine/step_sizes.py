@@ -28,9 +28,7 @@ NOTHING = 4e-15
 
 @inline
 def adapt(me: Arrays, of: Products, h: float) -> None:
-    """Adaptive steps of this round and of the coming one, and the certificate's account of this
-    round's.
-    """
+    """Update the steps of this round and the next, and the certificate sums of this one."""
     numbers, live = me.numbers, me.live
     if live[LIVE.stepped] == 0.0:
         catch_up(me)
@@ -76,8 +74,9 @@ def step(
     swing: Vector,
     turning: Vector,
 ) -> None:
-    """The certificate needs of 1/eta: its increases, its largest value, and its changes times
-    norm(w)^2 / 2 and norm(w).
+    """Compute the steps, and the sums of changes of 1/eta that the certificate needs.
+
+    These are its increases, its largest value, and its changes times norm(w)^2 / 2 and norm(w).
     """
     for i in range(n):
         met = energy[i] + surprise[i]
@@ -106,9 +105,7 @@ def step_of(inverse: float) -> float:
 
 @inline
 def catch_up(me: Arrays) -> None:
-    """What rounds leave behind for the next one, for a learner that was loaded or whose domain
-    or norms have changed.
-    """
+    """Recompute the next steps after a load, or a change of the domain or the norms."""
     numbers, n = me.numbers, columns_of(me.numbers)
     me.live[LIVE.width] = 0.0
     prepare(me)
@@ -152,9 +149,7 @@ def roots(n: int, squares: Vector, farthest: Vector, answer: Vector) -> None:
 
 @inline
 def distance_of(square: float, farthest: float) -> float:
-    """The root of a square that is known up to the rounding of the largest so far: who steps
-    back to the centre is there.
-    """
+    """The root of a squared distance; offsets below rounding error of the largest so far are 0."""
     return math.sqrt(square) if square > rounding_of(farthest) else 0.0
 
 
@@ -180,9 +175,7 @@ def begin(me: Arrays) -> None:
 
 @inline
 def track_distance(me: Arrays) -> None:
-    """How far from the centre the base point of every expert has been, and how hard steps that
-    change have pulled it.
-    """
+    """Track the largest distance of each base point from the centre, and the largest dual norm."""
     keep_larger(columns_of(me.numbers), me.numbers[EXPERT.norm], me.numbers[EXPERT.farthest])
     track_dual_norm(me)
 
@@ -338,8 +331,9 @@ def fork_numbers(numbers: Matrix, live: Vector, config: Vector) -> None:
 
 @inline
 def tame(numbers: Matrix, live: Vector, config: Vector, child: int) -> None:
-    """Leave a copy a step of 1/L at the most where no wall is near: twin of
-    ``CappedAdaGrad.sum_of_copy``.
+    """Cap the step of a copy at 1/L where the boundary of the domain is far.
+
+    Twin of ``CappedAdaGrad.sum_of_copy``.
     """
     energy, span = numbers[EXPERT.energy, child], live[LIVE.span]
     if not (
