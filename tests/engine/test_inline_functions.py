@@ -70,7 +70,7 @@ def test_a_kernel_that_was_kept_cannot_be_called_by_another():
     (compiled,) = twice.overloads.values()
     if not twice.stats.cache_hits:  # nobody has run this test before
         compiled = twice._cache.load_overload(compiled.signature.args, cpu_target.target_context)
-    with pytest.raises(TypeError, match="cannot call another one"):
+    with pytest.raises(TypeError, match="cannot call another kernel"):
         compiled.library._get_module_for_linking()  # as numba does when it links what is called
 
 

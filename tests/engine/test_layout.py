@@ -78,8 +78,7 @@ def test_what_is_saved_and_what_is_not():
     )
     assert " ".join(kept_names(LIVE)) == (
         "rounds last_norm candidate difference magnitude trust total level rate smallest "
-        "refresh_at weight smoothness span "
-        "patience caution"
+        "refresh_at weight smoothness span caution"
     )
     assert kept_names(VECTOR) == ("last",)
     assert kept_names(CONFIG) == ("threshold", "size", "diameter", "refresh")
@@ -117,7 +116,7 @@ def changed(state, **entries):
     [
         ({"expert_names": "weight"}, "must name the 25 numbers"),
         ({"expert_names": 3}, "must name the 25 numbers"),
-        ({"round_names": " ".join(["rounds"] * 16)}, "must name the 16 numbers"),
+        ({"round_names": " ".join(["rounds"] * 15)}, "must name the 15 numbers"),
         ({"round": np.zeros(0), "round_names": ""}, "lacks rounds, last_norm"),
         ({"experts": np.zeros((25, 0))}, "must name the 25 numbers"),
         ({"experts": np.full((25, 2), np.nan)}, r"state\['experts'\] is damaged"),

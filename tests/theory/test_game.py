@@ -226,7 +226,7 @@ print(*(name for name in sys.modules if name.startswith("swordplay")))
 """
 
 
-@pytest.mark.parametrize(("engine", "limit"), [("python", 60), ("compiled", 85)])
+@pytest.mark.parametrize(("engine", "limit"), [("python", 36), ("compiled", 62)])
 def test_play_imports_few_modules_and_of_theory_only_game_and_ledger(engine, limit):
     code = LOADED.format(engine=engine)
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -9,7 +9,7 @@ import numpy as np
 
 from swordplay.core.state import add_prefix, part_of, split_parts
 from swordplay.core.types import Array, Matrix, State, Vector
-from swordplay.engine.driver import Engine
+from swordplay.engine.compiled_learner import Engine
 from swordplay.estimators.head import Head
 from swordplay.estimators.heads import Heads
 from swordplay.estimators.scaler import Locator, Scaler

@@ -77,14 +77,14 @@ def _kernels() -> Any:
 
     They are looked up each time, as a module cannot be pickled with the objects that use it.
     """
-    from swordplay.engine import scaling
+    from swordplay.engine import column_stats
 
-    return scaling
+    return column_stats
 
 
 @final
 class Scaler:
-    """Follows the centre and spread of columns robustly, and scales rows (``engine.scaling``).
+    """Follows the centre and spread of columns robustly, and scales rows (``engine.column_stats``).
 
     Parameters
     ----------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from copy import copy
 from typing import Any, ClassVar, Literal, Self, final
 
 import numpy as np
@@ -107,6 +108,16 @@ class LinearLoss(ABC):
         loss.features, loss.target = features, target
         for name, value in settings.items():
             setattr(loss, name, value)
+        return loss
+
+    def with_targets(self, targets: Array) -> Self:
+        """Return a copy whose φ and slope take one target per prediction.
+
+        Only ``phi`` and ``slope`` of the copy may be called, with predictions of the shape of
+        ``targets``: they evaluate many rounds at once, because φ is computed element by element.
+        """
+        loss = copy(self)
+        loss.target = targets  # type: ignore[assignment]  # an array in place of a number
         return loss
 
     def __repr__(self) -> str:

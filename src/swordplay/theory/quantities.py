@@ -15,7 +15,7 @@ from swordplay.core.types import Domain, Loss, Matrix, Vector
 from swordplay.parts.domains import reach
 from swordplay.parts.losses import LinearLoss, WeightedLoss, gradient_of
 from swordplay.parts.streams import LinearStream
-from swordplay.parts.streams.linear import Rows, inner
+from swordplay.parts.streams.linear import LinearRounds, inner
 from swordplay.theory.variation_linear import LinearChange
 from swordplay.theory.variation_quadratic import QuadraticChange, as_quadratic
 
@@ -82,7 +82,7 @@ def squared_gradients(stream: Iterable[Loss], decisions: Any) -> float:
         _require_fit("decisions", points, len(stream), stream.dim)
         if not len(stream):
             return 0.0
-        rows = Rows.of_stream(stream)
+        rows = LinearRounds.of_stream(stream)
         return float(
             np.square(rows.slopes(rows.predictions(points))) @ inner(rows.features, rows.features)
         )
@@ -109,7 +109,7 @@ def empirical_gradient_variation(stream: Iterable[Loss], decisions: Any) -> floa
     if isinstance(stream, LinearStream):
         _require_fit("decisions", points, len(stream), stream.dim)
         return (
-            float(LinearChange(Rows.of_stream(stream)).squared_gradients(points[1:]).sum())
+            float(LinearChange(LinearRounds.of_stream(stream)).squared_gradients(points[1:]).sum())
             if len(stream) > 1
             else 0.0
         )

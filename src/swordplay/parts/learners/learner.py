@@ -10,14 +10,19 @@ from typing import Any, ClassVar, Generic, NoReturn, Protocol, Self, TypeVar
 
 import numpy as np
 
-from swordplay.core import arguments, checkpoint, state
+from swordplay.core import arguments, state
 from swordplay.core.state import compare_settings, made_with, settings_entries, split_settings
 from swordplay.core.types import Array, Domain, Loss, Matrix, State, Vector
 from swordplay.parts.experts import ExpertState, base_offset
 from swordplay.parts.experts.expert import require_inside
 from swordplay.parts.experts.step_sizes import SMALLEST_SUM, check_error_sums, too_short
 from swordplay.parts.learners import assumptions
-from swordplay.parts.learners.assumptions import Assumptions, LossExtremes, ObservedLoss, Told
+from swordplay.parts.learners.assumptions import (
+    Assumptions,
+    DeclaredConstants,
+    LossExtremes,
+    ObservedLoss,
+)
 from swordplay.parts.learners.certificate import CertificateState, DomainGeometry, Moment
 
 SLACK = 1e-9
@@ -88,7 +93,7 @@ class StatefulLearner(ABC, Generic[S]):
     _growing_axes: ClassVar[tuple[str, ...]] = ()
     """Axes of the state whose lengths change with the rounds (see ``core.state.load``)."""
 
-    told: Told = Told()
+    declared: DeclaredConstants = DeclaredConstants()
     """The constants that the learner was made with."""
 
     def __repr__(self) -> str:
@@ -128,7 +133,7 @@ class StatefulLearner(ABC, Generic[S]):
     @property
     def assumptions(self) -> Assumptions:
         """The constants that the learner was made with beside the extremes of its losses."""
-        return Assumptions(self.told, self._seen, self.rounds)
+        return Assumptions(self.declared, self._seen, self.rounds)
 
     def watch(self, rounds: int, gradient: float, smoothness: float, lowest: float) -> None:
         """Take the extremes of losses that the engine played for the learner into account.
@@ -163,11 +168,13 @@ class StatefulLearner(ABC, Generic[S]):
             raise ValueError(f"state was saved with other settings: {differ}. {REMEDY}")
         saved, seen = assumptions.split(saved)
         new = state.load(self._start(), saved, free=self._growing_axes)
-        self._require_sane(new)
+        self._check_state(new)
         self._replace_state(new, seen)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a checkpoint file that holds the state and the settings, whole or not at all."""
+        from swordplay.core import checkpoint  # not needed by learners that are not saved
+
         checkpoint.save(path, self.state() | self._seen.entries(), kind=type(self).__name__)
 
     def load(self, path: str | os.PathLike[str]) -> None:
@@ -182,6 +189,8 @@ class StatefulLearner(ABC, Generic[S]):
             If the file is not a whole checkpoint of this kind of learner, or was saved with other
             settings; nothing changes.
         """
+        from swordplay.core import checkpoint
+
         saved = checkpoint.load(path, kind=type(self).__name__)
         _, settings = split_settings(saved)
         if not settings:
@@ -281,7 +290,7 @@ class StatefulLearner(ABC, Generic[S]):
         """Return the decision of a state, a new array of shape ``(d,)``."""
 
     @abstractmethod
-    def _require_sane(self, new: S) -> None:
+    def _check_state(self, new: S) -> None:
         """Raise a ValueError for a state that no game leads to."""
 
 
@@ -366,7 +375,7 @@ class CertifiedLearner(StatefulLearner[C]):
         each = np.minimum(np.arange(now // kinds), then // kinds - 1)
         return np.concatenate([kind * (then // kinds) + each for kind in range(kinds)])
 
-    def _require_sane(self, new: C) -> None:
+    def _check_state(self, new: C) -> None:
         new.certificate.check(self.domain.diameter)
         if not np.all(self._constant_steps):
             for k, kind in enumerate(new.experts):
@@ -422,7 +431,7 @@ class UncertifiedLearner(StatefulLearner[Any]):
         """
         self.certificate(0.0)
 
-    def _require_sane(self, new: Any) -> None:
+    def _check_state(self, new: Any) -> None:
         slack = SLACK * (self.domain.diameter + float(np.linalg.norm(self.domain.center)))
         if not self.domain.contains(self._feasible(new), atol=slack).all():
             raise ValueError(

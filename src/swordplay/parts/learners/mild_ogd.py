@@ -14,7 +14,7 @@ from swordplay.core.state import OBSERVED, array
 from swordplay.core.types import Array, Domain, GameConstants, Loss, Matrix, Vector
 from swordplay.parts import pools, rates
 from swordplay.parts.experts import Constant, ExpertState, OGDExperts
-from swordplay.parts.learners.assumptions import ObservedLoss, Told
+from swordplay.parts.learners.assumptions import DeclaredConstants, ObservedLoss
 from swordplay.parts.learners.learner import SLACK, UncertifiedLearner, frozen
 from swordplay.parts.metas import HedgeState, OptimisticHedge, telescoping
 
@@ -96,7 +96,7 @@ class MildOGD(UncertifiedLearner):
         )
         self._prior = telescoping(steps.count())
         super().__init__(domain)
-        self.told = Told(int(horizon), G)
+        self.declared = DeclaredConstants(int(horizon), G)
 
     @property
     def weights(self) -> Vector:
@@ -194,8 +194,8 @@ class MildOGD(UncertifiedLearner):
             ]
         )
 
-    def _require_sane(self, new: LateState) -> None:
-        super()._require_sane(new)
+    def _check_state(self, new: LateState) -> None:
+        super()._check_state(new)
         if abs(new.hedge.weights.sum() - 1.0) > SLACK or not np.allclose(
             new.hedge.log_prior, np.log(self._prior), rtol=SLACK
         ):

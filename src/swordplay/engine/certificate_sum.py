@@ -1,10 +1,9 @@
-"""S, the certificate's sum of (w_{t+1} - w_t) / eta_t, for experts whose steps change: twin of
-``certificate.step``.
+"""S, the certificate's sum of (w_{t+1} - w_t) / eta_t, for experts whose steps change.
 
-Where it is kept, its coordinates are more rows of ``numbers``, behind those of ``EXPERT``, a row
-for each coordinate: whatever copies or makes room for the numbers of an expert does so for these.
-The pull, the longest that S has been, is kept as a square then: a root for each expert would cost
-as much as the rest.
+Twin of ``certificate.step``. Where S is kept, its coordinates are more rows of ``numbers``, behind
+those of ``EXPERT``, one row for each coordinate: code that copies or makes room for the numbers of
+an expert does so for these rows too. ``EXPERT.pull``, the largest norm of S so far, is kept as a
+square then: a root for each expert would cost as much as the rest.
 """
 
 from __future__ import annotations
@@ -14,8 +13,8 @@ from typing import Any
 
 from swordplay.compile import expert_loop, inline, larger, tail_view
 from swordplay.core.types import Matrix, Vector
-from swordplay.engine.blocks import columns_of
 from swordplay.engine.layout import BLOCK, EXPERT, VECTOR, Arrays
+from swordplay.engine.scalar_functions import columns_of
 
 FIRST = len(EXPERT)
 """Row of the first coordinate."""
