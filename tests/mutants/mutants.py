@@ -1181,7 +1181,15 @@ MUTANTS = [
         (BACK_AT_THE_CENTRE,),
         ("known = extra[i] * energy[i] > 0.0", "known = energy[i] > 0.0"),
         ("turning[i] += abs(change) * away[i]", "turning[i] += change * away[i]"),
-        ("NOTHING = 4e-15", "NOTHING = 0.0"),
+    ),
+    *_in("engine/ball.py", (BACK_AT_THE_CENTRE,), ("SHRUNK = 1e-4", "SHRUNK = 0.0")),
+    *_in(
+        "engine/rounds.py",
+        (BACK_AT_THE_CENTRE,),
+        (
+            "keep(me, of, features, smallest)\n        track_distance(me)",
+            "track_distance(me)\n        keep(me, of, features, smallest)",
+        ),
     ),
     *_in(
         "engine/step_sizes.py",

@@ -18,8 +18,9 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from swordplay.compile import expert_loop, inline, larger, tail_view
+from swordplay.compile import expert_loop, inline, larger, smaller, tail_view
 from swordplay.core.types import Vector
+from swordplay.engine.certificate_sum import is_kept
 from swordplay.engine.layout import BLOCK, CONFIG, EXPERT, LIVE, VECTOR, Arrays, Products
 from swordplay.engine.meta import normalise_weights, normalised, take_weight_factor
 from swordplay.engine.scalar_functions import add_scaled, columns_of, dot, least, slope
@@ -28,6 +29,11 @@ TILE, FEWEST = 2048, 8
 """Numbers that all blocks of experts go through before the next ones, and coordinates at the least:
 where experts are many,
 the same column of many coordinates would drive itself out of the nearest cache."""
+SHRUNK = 1e-4
+"""A squared norm below this share of the largest since it was measured is measured afresh.
+
+Each round adds a rounding error relative to the largest: of a small square, its root would show it.
+"""
 
 
 @inline
@@ -211,11 +217,29 @@ def keep(me: Arrays, of: Products, features: Vector, smallest: float) -> None:
 
 @inline
 def tidy(me: Arrays, smallest: float) -> None:
-    """Rescale before a scale gets too small, and measure the norms afresh every so often."""
-    live, config = me.live, me.config
-    if smallest < config[CONFIG.smallest_scale] or live[LIVE.rounds] >= live[LIVE.refresh_at]:
+    """Rescale before a scale gets too small; measure shrunken norms, and all every so often."""
+    live, config, numbers = me.live, me.config, me.numbers
+    left = 0.0
+    if config[CONFIG.adaptive] == 1.0 and not is_kept(numbers):  # the certificate takes roots
+        left = margin(columns_of(numbers), numbers[EXPERT.norm], numbers[EXPERT.largest_norm])
+    if (
+        left < 0.0
+        or smallest < config[CONFIG.smallest_scale]
+        or live[LIVE.rounds] >= live[LIVE.refresh_at]
+    ):
         flush(me)
         live[LIVE.refresh_at] = live[LIVE.rounds] + config[CONFIG.refresh]
+
+
+@expert_loop
+def margin(n: int, squares: Vector, largest: Vector) -> float:
+    """Note the largest squares; return by how much the smallest exceed ``SHRUNK`` of them."""
+    left = math.inf
+    for i in range(n):
+        most = larger(largest[i], squares[i])
+        largest[i] = most
+        left = smaller(left, squares[i] - SHRUNK * most)
+    return float(left)
 
 
 @inline
@@ -230,6 +254,8 @@ def flush(me: Arrays) -> None:
             w = numbers[EXPERT.scale, i] * (coords[j, i] + numbers[EXPERT.coefficient, i] * last[j])
             coords[j, i] = w
             numbers[EXPERT.norm, i] += w * w
+    for i in range(columns_of(numbers)):
+        numbers[EXPERT.largest_norm, i] = numbers[EXPERT.norm, i]
     numbers[EXPERT.coefficient] = 0.0
     numbers[EXPERT.scale] = 1.0
     numbers[EXPERT.unscale] = 1.0

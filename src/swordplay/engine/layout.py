@@ -103,6 +103,8 @@ class _Expert(NamedTuple):
     scale: Annotated[int, kept(low=1e-60, high=1.0)]
     coefficient: Annotated[int, kept()]
     norm: Annotated[int, kept(low=0.0)]  # norm(xhat)^2
+    # the largest norm(xhat)^2 since the norms were measured, where the certificate needs norm(xhat)
+    largest_norm: Annotated[int, kept(when=SHARPER, low=0.0)]
     energy: Annotated[int, kept(when=ADAPTIVE, low=0.0)]  # sum of squared surprises
     log_prior: Annotated[int, kept("hedge.log_prior", when=GROWING, low=-1e3, high=0.0)]
     # The certificate's sums, and what they need.

@@ -177,6 +177,7 @@ def _place(memory: Memory, stacked: Mapping[str, Matrix], order: Any) -> None:
     """Write the points of the experts."""
     numbers, offset = memory.numbers, stacked["offset"]
     numbers[EXPERT.norm, order] = np.einsum("ij,ij->i", offset, offset)
+    numbers[EXPERT.largest_norm, order] = numbers[EXPERT.norm, order]
     if not memory.recipe.on_ball:
         memory.coords[order], memory.coords[numbers.shape[1] + order] = (
             stacked["base"],

@@ -76,7 +76,6 @@ def make_round(
         h = judge(me, of, centered, target)
         update_trust(live, config, of, h)  # early: its exponential then overlaps with the moves
         smallest = move(me, of, features, target)
-        track_distance(me)
         live[LIVE.rounds] += 1.0
         while is_growing(live, config):
             fork_numbers(me.numbers, live, config)
@@ -85,6 +84,7 @@ def make_round(
         watch(live, of)
         live[LIVE.prepared] = 0.0
         keep(me, of, features, smallest)
+        track_distance(me)  # after norms that had shrunk were measured
         lean(me, smallest)
         return True, prediction, loss
 

@@ -22,9 +22,6 @@ from swordplay.engine.layout import CONFIG, EXPERT, LIVE, Arrays, Products
 from swordplay.engine.scalar_functions import columns_of, curvature, keep_larger
 from swordplay.parts.experts.step_sizes import AVERAGED_ROUNDS, WIDE_DOMAIN_RATIO
 
-NOTHING = 4e-15
-"""A squared distance below this share of the largest so far is what was left of a few roundings."""
-
 
 @inline
 def adapt(me: Arrays, of: Products, h: float) -> None:
@@ -120,7 +117,7 @@ def catch_up(me: Arrays) -> None:
     if is_kept(numbers):
         numbers[EXPERT.away] = 0.0
     else:
-        roots(n, numbers[EXPERT.norm], numbers[EXPERT.farthest], numbers[EXPERT.away])
+        roots(n, numbers[EXPERT.norm], numbers[EXPERT.away])
     me.live[LIVE.stepped] = 1.0
 
 
@@ -141,22 +138,10 @@ def remember(
 
 
 @expert_loop
-def roots(n: int, squares: Vector, farthest: Vector, answer: Vector) -> None:
+def roots(n: int, squares: Vector, answer: Vector) -> None:
     """Distances from the centre."""
     for i in range(n):
-        answer[i] = distance_of(squares[i], farthest[i])
-
-
-@inline
-def distance_of(square: float, farthest: float) -> float:
-    """The root of a squared distance; offsets below rounding error of the largest so far are 0."""
-    return math.sqrt(square) if square > rounding_of(farthest) else 0.0
-
-
-@inline
-def rounding_of(farthest: float) -> float:
-    """What may be left of a square by rounding."""
-    return NOTHING * farthest
+        answer[i] = math.sqrt(squares[i])
 
 
 @inline
@@ -192,7 +177,6 @@ def track_dual_norm(me: Arrays) -> None:
             columns_of(numbers),
             numbers[EXPERT.inverse],
             numbers[EXPERT.norm],
-            numbers[EXPERT.farthest],
             numbers[EXPERT.turning],
             numbers[EXPERT.away],
             numbers[EXPERT.pull],
@@ -204,14 +188,13 @@ def keep_pull(
     n: int,
     inverse: Vector,
     base_norm: Vector,
-    farthest: Vector,
     turning: Vector,
     away: Vector,
     pull: Vector,
 ) -> None:
     """The largest norm(w) / eta + turning so far; norm(w) waits for the next round."""
     for i in range(n):
-        root = distance_of(base_norm[i], farthest[i])
+        root = math.sqrt(base_norm[i])
         away[i] = root
         pull[i] = larger(pull[i], inverse[i] * root + turning[i])
 

@@ -13,7 +13,7 @@ import numpy as np
 from swordplay.core import arguments
 from swordplay.core.types import Domain, Loss, Matrix, Vector
 from swordplay.parts.domains import reach
-from swordplay.parts.losses import LinearLoss, WeightedLoss
+from swordplay.parts.losses import LinearLoss, WeightedLoss, gradient_of
 from swordplay.parts.streams import LinearStream
 from swordplay.parts.streams.linear import LinearRounds, inner
 from swordplay.theory.variation_linear import LinearChange
@@ -207,7 +207,7 @@ def _max_gradient_norm(loss: Any, t: int, domain: Domain) -> Quantity:
         values, exact = alone.gradient_suprema(domain)
         return Quantity(math.sqrt(float(values[0])), exact)
     # Lipschitz gradients: |g(x)| <= |g(c)| + L |x - c|
-    at_center = float(np.linalg.norm(arguments.gradient_of(loss)(domain.center)))
+    at_center = float(np.linalg.norm(gradient_of(loss)(domain.center)))
     return Quantity(at_center + _known_smoothness(t, loss) * reach(domain), exact=False)
 
 

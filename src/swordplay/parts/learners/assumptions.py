@@ -13,6 +13,7 @@ import numpy as np
 from swordplay.core import arguments
 from swordplay.core.state import COUNT, Field, check
 from swordplay.core.types import Array, Loss, Matrix, State, Vector
+from swordplay.parts.losses import loss_answer
 
 SLACK = 1e-9
 """Relative rounding error allowed between an observed extreme and a declared constant."""
@@ -118,7 +119,7 @@ class ObservedLoss:
 
     def gradient(self, points: Array) -> Array:
         """Return the gradients at points of shape ``(..., d)``; the same shape."""
-        gradients = arguments.loss_answer(self._loss, "gradient", points)
+        gradients = loss_answer(self._loss, "gradient", points)
         squares = np.einsum("...i,...i->...", gradients, gradients)
         self.longest = max(self.longest, float(squares.max()))
         self.largest_entry = max(self.largest_entry, float(np.abs(gradients).max()))
@@ -129,7 +130,7 @@ class ObservedLoss:
 
         A learner that adds values up gives ``largest``, beyond which they are refused.
         """
-        return arguments.loss_answer(self._loss, "value", points, largest)
+        return loss_answer(self._loss, "value", points, largest)
 
     @property
     def smoothness(self) -> float | None:

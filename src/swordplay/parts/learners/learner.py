@@ -124,7 +124,11 @@ class StatefulLearner(ABC, Generic[S]):
         observed = ObservedLoss(loss)
         decision = self.decision
         new = self._advance(self._state, observed)
-        self._replace_state(new, self._seen.merged(observed.extremes(decision)))
+        self._replace_state(new, self._extremes(observed, decision))
+
+    def _extremes(self, loss: ObservedLoss, decision: Vector) -> LossExtremes:
+        """Return the extremes of the losses so far and of one more."""
+        return self._seen.merged(loss.extremes(decision))
 
     @property
     def assumptions(self) -> Assumptions:
@@ -386,6 +390,22 @@ class UncertifiedLearner(StatefulLearner[Any]):
 
     guarantee: ClassVar[str]
     """The function that computes its theorem, such as ``"sp.bounds.omgd"``, or its order."""
+
+    @property
+    def _arrived(self) -> int:
+        """Number of rounds whose losses were learned."""
+        return self.rounds
+
+    def _extremes(self, loss: ObservedLoss, decision: Vector) -> LossExtremes:
+        """Return the extremes with a loss more; refuse squares that underflow, as certificates do.
+
+        The longest gradient so far is known if all losses were observed since the first round.
+        """
+        longest = max(self._seen.gradient**2, loss.longest)
+        is_known = self._seen.rounds == self._arrived
+        if is_known and loss.largest_entry > 0.0 and longest < SMALLEST_SUM:
+            raise ValueError(too_short(loss.largest_entry))
+        return super()._extremes(loss, decision)
 
     def certificate(self, path_length: float, since: Moment | None = None) -> NoReturn:
         """Raise an error that names the theorem.

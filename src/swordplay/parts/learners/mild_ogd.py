@@ -113,6 +113,10 @@ class MildOGD(UncertifiedLearner):
         """Numbers of the rounds whose losses are outstanding."""
         return [int(number) for number in self._state.late]
 
+    @property
+    def _arrived(self) -> int:
+        return self.rounds - len(self._state.late)
+
     def settings(self) -> Mapping[str, Any]:
         """Return what a saved state and the learner that loads it must have in common."""
         return {**super().settings(), "step_sizes": self.step_sizes, "meta": self._hedge}
@@ -140,8 +144,7 @@ class MildOGD(UncertifiedLearner):
             )
         observed = ObservedLoss(loss)
         new = self._with_arrived(now, int(place[0]), observed)
-        extremes = observed.extremes(now.decisions[place[0]])
-        self._replace_state(new, self._seen.merged(extremes))
+        self._replace_state(new, self._extremes(observed, now.decisions[place[0]]))
 
     def _start(self) -> LateState:
         experts = self._experts.start()

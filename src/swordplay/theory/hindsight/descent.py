@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from swordplay.core import arguments
 from swordplay.core.types import Array, Domain, Loss, Matrix, Vector
-from swordplay.parts.losses import SquaredLoss
+from swordplay.parts.losses import SquaredLoss, gradient_of
 from swordplay.parts.streams import LinearStream
 from swordplay.parts.streams.linear import LinearRounds
 from swordplay.theory.hindsight.cones import inner
@@ -325,7 +325,7 @@ def _of_losses(losses: Sequence[Loss], domain: Domain, length: int) -> BlockSums
 
 
 def _gradients(losses: Sequence[Loss], point: Vector) -> Matrix:
-    return np.array([arguments.gradient_of(loss)(point) for loss in losses])
+    return np.array([gradient_of(loss)(point) for loss in losses])
 
 
 def _largest_eigenvalues(matrices: Any) -> Vector:
