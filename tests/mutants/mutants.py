@@ -392,7 +392,7 @@ MUTANTS = [
             "_safe_small_loss_experts(A, L, F) + L * D**2 * lam + 2 * D",
             "_safe_small_loss_experts(A, L, F) + 2 * D",
         ),
-        ("+ meta, 16 * L", "+ meta, 4 * L"),
+        ("+ optimism_term, 16 * L", "+ optimism_term, 4 * L"),
     ),
     *_in(
         "theory/bounds/meta_lemma_1_theorems_2_6.py",
@@ -1093,7 +1093,7 @@ MUTANTS = [
         ("tests/theory/bounds/test_theorem.py",),
         ("named[name] = check(name, named[name])", "pass"),
         ("return None if value is None else check(name, value)", "return value"),
-        ("CALLER = 5", "CALLER = 4"),
+        ("CALLER_STACKLEVEL = 5", "CALLER_STACKLEVEL = 4"),
         ("partial(arguments.integer, least=0)", "partial(arguments.integer, least=1)"),
         ("value in choices)", "value)"),
     ),

@@ -68,12 +68,12 @@ def _with_similar_signs(pairs: RowPairs, family: LinearLoss) -> RowPairs:
     A negated row with the mirrored target is the same loss. Without this, a pair of equal losses
     could look like a large change of both row and target.
     """
-    is_opposite = np.einsum("ij,ij->i", pairs.now, pairs.before) < 0
+    is_opposite = np.einsum("ij,ij->i", pairs.rows, pairs.rows_before) < 0
     mirrored = (
         1.0 - pairs.targets_before if isinstance(family, LogisticLoss) else -pairs.targets_before
     )
     return pairs._replace(
-        before=np.where(is_opposite[:, None], -pairs.before, pairs.before),
+        rows_before=np.where(is_opposite[:, None], -pairs.rows_before, pairs.rows_before),
         targets_before=np.where(is_opposite, mirrored, pairs.targets_before),
     )
 
@@ -92,10 +92,10 @@ def _suprema_on_boundary(domain: Domain, pairs: RowPairs, family: LinearLoss) ->
 
 @_suprema_on_boundary.register
 def _(domain: Ball, pairs: RowPairs, family: LinearLoss) -> Suprema:
-    length, along, across = plane = plane_of(pairs.now, pairs.differences)
+    length, along, across = plane = plane_of(pairs.rows, pairs.differences)
     # The plane has a = (length, 0), δ = (along, -across) and b = a - δ. The projection of the ball
     # onto it is a disc, whose boundary in (ζ, Δ) is the ellipse p + q cos(s) + r sin(s).
-    p = np.stack([pairs.before @ domain.center, pairs.differences @ domain.center])
+    p = np.stack([pairs.rows_before @ domain.center, pairs.differences @ domain.center])
     q = domain.radius * np.stack([length - along, along])
     r = domain.radius * np.stack([across, -across])
     slopes = _slopes(pairs, family)
@@ -112,7 +112,7 @@ def _(domain: Box, pairs: RowPairs, family: LinearLoss) -> Suprema:
 @_suprema_on_boundary.register
 def _(domain: Simplex, pairs: RowPairs, family: LinearLoss) -> Suprema:
     if domain.dim > MAX_SIMPLEX_DIM:
-        return Suprema(np.full(len(pairs.now), np.inf), is_exact=False)
+        return Suprema(np.full(len(pairs.rows), np.inf), is_exact=False)
     # The edges of the projection are among the segments between the images of any two corners, and
     # all of these segments lie in the projection.
     corners = _predictions_at_corners(domain, pairs)
@@ -122,7 +122,7 @@ def _(domain: Simplex, pairs: RowPairs, family: LinearLoss) -> Suprema:
 
 def _predictions_at_corners(domain: Box | Simplex, pairs: RowPairs) -> Array:
     """(ζ, Δ) at the corners of the projection, shape ``(2, V, B)``."""
-    zeros = np.zeros(len(pairs.now))
+    zeros = np.zeros(len(pairs.rows))
     # With targets of 0, e and v of the corners are Δ and ζ.
     e, v = project_corners(domain, pairs._replace(targets=zeros, targets_before=zeros))
     return np.stack([v, e])
@@ -133,7 +133,7 @@ def _suprema_on_segments(start: Array, end: Array, pairs: RowPairs, family: Line
     change = np.broadcast_to(np.arange(start.shape[2]), start.shape[1:]).ravel()
     slopes = _slopes(pairs, family)
     pieces = pieces_of_segments(start.reshape(2, -1), end.reshape(2, -1), change, slopes)
-    plane = plane_of(pairs.now, pairs.differences)
+    plane = plane_of(pairs.rows, pairs.differences)
     return Suprema(*largest_on_boundary(pieces, slopes, plane, is_arc=False))
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from swordplay.core import arguments
 from swordplay.parts.learners.assumptions import Assumptions
 from swordplay.theory.bounds.theorem import (
-    CALLER,
+    CALLER_STACKLEVEL,
     NonNegative,
     Positive,
     PositiveInt,
@@ -225,5 +225,5 @@ def warn_of_optimism_claim(bound: str, gradient_bound: float) -> None:
             f"which is proven for gradients up to {MAX_CLAIMED_GRADIENT} and false above 0.335; "
             f"gradient_bound={gradient_bound:g}. Use tuning='safe' for a bound that holds.",
             UserWarning,
-            stacklevel=CALLER,
+            stacklevel=CALLER_STACKLEVEL,
         )

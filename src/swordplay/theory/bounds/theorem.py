@@ -26,7 +26,7 @@ Tuning = Literal["safe", "paper"]
 Check = Callable[[str, Any], Any]
 """From the name and the value of an argument to the clean value; raises an error in words."""
 
-CALLER = 5
+CALLER_STACKLEVEL = 5
 """``stacklevel`` of a warning in a helper of a bound that is to name the caller of the bound.
 
 Between them lie the helper, the bound, and the wrappers of ``arguments.checked`` and ``theorem``.

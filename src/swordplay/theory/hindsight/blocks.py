@@ -98,7 +98,7 @@ def solve(
         block_target = max(CHAIN_GAP * target, COARSE_CHAIN_GAP * best.gap)
         found = interior_point.solve(blocks, coordinates, penalty, block_target)
         points, duals = _points_and_duals(blocks, found)
-        best = best.combine(
+        best = best.combine_best(
             solution_of_points(losses, coordinates, penalty, points, clip_duals(duals, penalty))
         )
         if progress is not None:
@@ -109,7 +109,7 @@ def solve(
         starts = np.union1d(starts, splits)
     if best.gap <= target:
         return best
-    return best.combine(interior_point.solve(losses, coordinates, penalty, target, progress))
+    return best.combine_best(interior_point.solve(losses, coordinates, penalty, target, progress))
 
 
 def block_starts(points: Matrix, diameter: float) -> Any:
@@ -126,17 +126,17 @@ def _points_and_duals(blocks: BlockLosses, found: Solution) -> tuple[Matrix, Mat
     sums of the gradients; the gradients of the domain's boundary, known for the whole block, are
     distributed evenly over its rounds. They may be longer than the penalty.
     """
-    points = blocks.repeat(found.points)
+    points = blocks.spread_to_rows(found.points)
     gradients = blocks.losses.gradients(points)
     zero = np.zeros((1, points.shape[1]))
     of_boundary = (
         -stationarity_residuals(blocks.sum_rows(gradients), found.duals) / blocks.lengths[:, None]
     )
-    sums = np.cumsum(gradients + blocks.repeat(of_boundary), axis=0)
+    sums = np.cumsum(gradients + blocks.spread_to_rows(of_boundary), axis=0)
     # Sum of all rounds before the block, and the dual variable of the move into the block.
     before = np.concatenate([zero, sums[blocks.starts[1:] - 1]])
     entering = np.concatenate([zero, found.duals])
-    duals = (sums + blocks.repeat(entering - before))[:-1]
+    duals = (sums + blocks.spread_to_rows(entering - before))[:-1]
     if len(found.duals):
         duals[blocks.starts[1:] - 1] = found.duals
     return points, duals
@@ -194,12 +194,12 @@ class BlockLosses:
         return np.zeros((len(self.starts), self.losses.features.shape[1]))
 
     @cached_property
-    def limited_rows(self) -> BlockRows | None:
+    def slope_limited_rows(self) -> BlockRows | None:
         """Rows with bounded slopes of all blocks; None if there are none."""
-        rows = self.losses.limited_rows
+        rows = self.losses.slope_limited_rows
         return None if rows is None else BlockRows(rows, self)
 
-    def repeat(self, points: Matrix) -> Matrix:
+    def spread_to_rows(self, points: Matrix) -> Matrix:
         """Comparator of each round, shape ``(T, n)``, from those of the blocks, ``(K, n)``."""
         return np.repeat(points, self.lengths, axis=0)
 
@@ -209,18 +209,18 @@ class BlockLosses:
 
     def values(self, points: Matrix) -> Vector:
         """Sum of the losses of each block, shape ``(K,)``."""
-        return self.sum_rows(self.losses.values(self.repeat(points)))
+        return self.sum_rows(self.losses.values(self.spread_to_rows(points)))
 
     def gradients(self, points: Matrix) -> Matrix:
         """Sum of the gradients of each block, shape ``(K, n)``."""
-        return self.sum_rows(self.losses.gradients(self.repeat(points)))
+        return self.sum_rows(self.losses.gradients(self.spread_to_rows(points)))
 
     def curvature(self, points: Matrix) -> Curvature:
         """Sum of the Hessians of each block, as matrices."""
         matrices = (
             self._constant_matrices
             if self.has_affine_gradients
-            else self._matrices(self.losses.curvature(self.repeat(points)))
+            else self._matrices(self.losses.curvature(self.spread_to_rows(points)))
         )
         return Curvature(np.zeros(len(self.starts)), matrices)
 
@@ -232,7 +232,7 @@ class BlockLosses:
     @cached_property
     def _constant_matrices(self) -> Array:
         """Hessians that are the same everywhere."""
-        return self._matrices(self.losses.curvature(self.repeat(self.features)))
+        return self._matrices(self.losses.curvature(self.spread_to_rows(self.features)))
 
     def _matrices(self, curvature: Curvature) -> Array:
         """Sum over each block of h a a' + M, shape ``(K, n, n)``."""
@@ -263,5 +263,5 @@ class BlockRows:
         self.residuals = rows.residuals
         self.residuals_of_slopes = rows.residuals_of_slopes
         self.conjugates = rows.conjugates
-        self.repeat, self.sum_rows = blocks.repeat, blocks.sum_rows
+        self.spread_to_rows, self.sum_rows = blocks.spread_to_rows, blocks.sum_rows
         self.curvature_of = blocks.curvature_of

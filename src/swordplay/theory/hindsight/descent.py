@@ -21,7 +21,7 @@ from swordplay.parts.losses import SquaredLoss
 from swordplay.parts.streams import LinearStream
 from swordplay.parts.streams.linear import Rows
 from swordplay.theory.hindsight.cones import inner
-from swordplay.theory.hindsight.losses_in_domain import require_dim, require_rounds
+from swordplay.theory.hindsight.losses_in_domain import require_dim, require_nonempty
 from swordplay.theory.variation_quadratic import as_quadratic
 
 ROUNDING = 1e-13
@@ -39,7 +39,7 @@ class Minima(NamedTuple):
     """The best points found, shape ``(B, d)``."""
     gaps: Vector
     """How far above its minimum each function may be there, shape ``(B,)``."""
-    is_closed: bool
+    is_within_tolerance: bool
     """Whether every gap is within its target."""
 
 
@@ -256,7 +256,7 @@ def sums_over_blocks(
     Long streams are split: each item holds consecutive blocks of about :data:`CHUNK` numbers.
     """
     losses = list(arguments.stream(stream))
-    require_rounds(len(losses))
+    require_nonempty(len(losses))
     rows = Rows.of_losses(losses)
     return (
         iter([_of_losses(losses, domain, length or len(losses))])
@@ -267,7 +267,7 @@ def sums_over_blocks(
 
 @sums_over_blocks.register
 def _(stream: LinearStream, domain: Domain, length: int | None) -> Iterator[BlockSums]:
-    require_rounds(len(stream))
+    require_nonempty(len(stream))
     return _of_rows(Rows.of_stream(stream), domain, length)
 
 

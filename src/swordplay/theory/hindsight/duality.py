@@ -32,8 +32,8 @@ class Solution(NamedTuple):
     duals: Matrix
     """Dual variables of the moves that prove the bound, shape ``(T - 1, n)``."""
 
-    def combine(self, other: Solution) -> Solution:
-        """The better sequence of the two solutions with the better bound of the two."""
+    def combine_best(self, other: Solution) -> Solution:
+        """Return the better of the two sequences with the better of the two lower bounds."""
         points, value = min((self[:2], other[:2]), key=lambda pair: pair[1])
         bound, duals = max((self[2:], other[2:]), key=lambda pair: pair[0])
         return Solution(points, value, bound, duals)

@@ -94,13 +94,13 @@ def solve(
         return Solution(center, value, value, center[1:])
     mu = steepness * coordinates.domain.diameter
     method = InteriorPoint(losses, coordinates, penalty, mu, target)
-    best = solution_at_center(losses, coordinates, penalty).combine(method.solution())
+    best = solution_at_center(losses, coordinates, penalty).combine_best(method.solution())
     idle_steps = 0
     for number in range(1, MAX_STEPS + 1):
         if best.gap <= target or idle_steps > MAX_IDLE_STEPS:
             break
         method.step()
-        better = best.combine(method.solution())
+        better = best.combine_best(method.solution())
         idle_steps = 0 if better.gap < best.gap else idle_steps + 1
         best = better
         if progress is not None:
@@ -118,7 +118,9 @@ def solution_at_center(losses: Losses, coordinates: DomainCoordinates, penalty: 
     without_duals = solution_of_points(losses, coordinates, penalty, center, center[1:])
     deviations = losses.gradients(center) - losses.gradients(center).mean(axis=0)
     duals = clip_duals(np.cumsum(deviations, axis=0)[:-1], penalty)
-    return without_duals.combine(solution_of_points(losses, coordinates, penalty, center, duals))
+    return without_duals.combine_best(
+        solution_of_points(losses, coordinates, penalty, center, duals)
+    )
 
 
 class InteriorPoint:
@@ -154,7 +156,7 @@ class InteriorPoint:
         self._half_spaces = (
             HalfSpaces(normals, coordinates.offsets, T, mu) if len(normals) else None
         )
-        rows = losses.limited_rows
+        rows = losses.slope_limited_rows
         self._slopes = (
             None
             if rows is None
@@ -177,7 +179,7 @@ class InteriorPoint:
         # Bounded slopes are variables of their own: lines of these slopes below the losses give a
         # second bound.
         bound = lower_bound(self._coordinates, self._gradients, self._slopes.intercepts, duals)
-        return by_tangents.combine(by_tangents._replace(bound=bound))
+        return by_tangents.combine_best(by_tangents._replace(bound=bound))
 
     def step(self) -> None:
         """Take one predictor-corrector step.
@@ -191,12 +193,12 @@ class InteriorPoint:
         self._product_sum = sum(part.product_sum for part in pairs)
         pair_count = sum(part.pair_count for part in pairs)
         self._factorize()
-        _, longest = self._newton_step(0.0, is_refined=False)
+        _, longest = self._newton_step(0.0, refine=False)
         # Mehrotra's rule: the shorter the predictor, the larger the products to aim for.
         products = max(
             (1.0 - min(1.0, longest)) ** 3 * self._product_sum, SMALLEST_PRODUCTS * self._target
         )
-        step, longest = self._newton_step(products / pair_count, is_refined=True)
+        step, longest = self._newton_step(products / pair_count, refine=True)
         # A step that is not finite comes from a system lost to rounding: no step, counted as idle.
         if np.isfinite(step).all():
             self._take_step(step, min(1.0, STEP_TO_BOUNDARY * longest))
@@ -224,7 +226,7 @@ class InteriorPoint:
         )
         self._chain.factorize(hessians, self._moves.matrices)
 
-    def _newton_step(self, mu: float, is_refined: bool) -> tuple[Matrix, float]:
+    def _newton_step(self, mu: float, refine: bool) -> tuple[Matrix, float]:
         """Step of the comparators towards products of ``mu``, and its largest possible multiple."""
         # The chain solves H Δu + D'Δz = linear_terms and D Δu - C Δz = wanted_moves, with D the
         # differences of consecutive rounds.
@@ -232,7 +234,7 @@ class InteriorPoint:
         linear_terms = sum(
             (part.right_hand_side(mu) for part in self._constraints), start=-self._residuals
         )
-        step, duals = self._chain.solve(linear_terms, wanted_moves, is_refined)
+        step, duals = self._chain.solve(linear_terms, wanted_moves, refine)
         return step, min(
             [self._moves.step_of(duals), *(part.step_of(step) for part in self._constraints)]
         )
@@ -447,7 +449,7 @@ class SlopeLimits(NumberPairs):
         starts = np.array(
             [[half, half], [near, 2.0 * half - near], [2.0 * half - near, near]]
         ).transpose(0, 2, 1)
-        residuals = self._rows.residuals(self._rows.repeat(points))[self._limited]
+        residuals = self._rows.residuals(self._rows.spread_to_rows(points))[self._limited]
         errors = np.array(
             [np.abs(self._rows.residuals_of_slopes(slacks)[0] - residuals) for slacks in starts]
         )
@@ -455,7 +457,7 @@ class SlopeLimits(NumberPairs):
 
     def update(self, points: Matrix) -> None:
         """Recompute residuals and slopes; unbounded slopes follow from the residuals."""
-        self._residuals = self._rows.residuals(self._rows.repeat(points))
+        self._residuals = self._rows.residuals(self._rows.spread_to_rows(points))
         self._slopes = self._rows.slopes_per_residual * self._residuals
         to_upper, to_lower = self.slacks[:, 0], self.slacks[:, 1]
         # From the nearer limit, so that a small slack keeps its digits.
@@ -495,7 +497,7 @@ class SlopeLimits(NumberPairs):
 
     def step_of(self, step: Matrix) -> float:
         """Set the step for a step of the comparators; return its largest possible multiple."""
-        residual_steps = inner(self._rows.features, self._rows.repeat(step))
+        residual_steps = inner(self._rows.features, self._rows.spread_to_rows(step))
         slope_steps = (self._second_derivatives * (residual_steps + self._residual_errors))[
             self._limited
         ]

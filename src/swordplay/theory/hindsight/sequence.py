@@ -26,7 +26,7 @@ from swordplay.theory.hindsight.losses_in_domain import (
     BlackBoxLosses,
     coordinates_of,
     losses_in_coordinates,
-    require_rounds,
+    require_nonempty,
 )
 
 TOLERANCE = 1e-7
@@ -309,7 +309,7 @@ class Problem:
             stream, self.coordinates if is_exact else coordinates_of(enclosing_ball(domain))
         )
         count = len(self.losses.features)
-        require_rounds(count)
+        require_nonempty(count)
         # Blocks to begin with: those of the last solution, which are similar for another penalty.
         self._block_starts: Any = None
         center = np.zeros((count, self.coordinates.dim))
