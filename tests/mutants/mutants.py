@@ -1304,7 +1304,7 @@ MUTANTS = [
         "theory/hindsight/interior_point.py",
         ("tests/theory/hindsight/test_interior_point.py",),
         ("SATURATED_SLOPE = 1e-3", "SATURATED_SLOPE = 0.0"),
-        ("starts[errors.argmin(axis=0),", "starts[errors.argmax(axis=0),"),
+        ("candidates[errors.argmin(axis=0),", "candidates[errors.argmax(axis=0),"),
     ),
     *_in(
         "late/pending.py",
