@@ -961,7 +961,7 @@ MUTANTS = [
     *_in(
         "theory/sweeps.py",
         (f"{SYNCED}::test_a_sweep_notes_each_game_on_the_disk",),
-        ("            os.fsync(opened.fileno())\n", ""),
+        ("            os.fsync(results_file.fileno())\n", ""),
     ),
     *_in(
         "theory/sweeps.py",
@@ -1086,12 +1086,12 @@ MUTANTS = [
     *_in(
         "theory/bounds/theorem.py",
         ("tests/theory/bounds/test_theorem.py",),
-        ('named["assumptions"].require(f"bounds.{bound.__name__}")', "pass"),
+        ('kwargs["assumptions"].require(f"bounds.{bound.__name__}")', "pass"),
     ),
     *_in(
         "theory/bounds/theorem.py",
         ("tests/theory/bounds/test_theorem.py",),
-        ("named[name] = check(name, named[name])", "pass"),
+        ("kwargs[name] = check(name, kwargs[name])", "pass"),
         ("return None if value is None else check(name, value)", "return value"),
         ("CALLER_STACKLEVEL = 5", "CALLER_STACKLEVEL = 4"),
         ("partial(arguments.integer, least=0)", "partial(arguments.integer, least=1)"),

@@ -385,7 +385,7 @@ def aligator(
 
 
 def _ader_expert(D: float, P: float) -> int:
-    """k: number of the expert of Ader whose step size is near the best one, from 1."""
+    """k: number (from 1) of the expert of Ader whose step size is near the best one."""
     return math.floor(0.5 * math.log2(1 + 4 * P / (7 * D))) + 1
 
 
