@@ -392,7 +392,7 @@ MUTANTS = [
             "_safe_small_loss_experts(A, L, F) + L * D**2 * lam + 2 * D",
             "_safe_small_loss_experts(A, L, F) + 2 * D",
         ),
-        ("+ meta, 16 * L", "+ meta, 4 * L"),
+        ("+ optimism_term, 16 * L", "+ optimism_term, 4 * L"),
     ),
     *_in(
         "theory/bounds/meta_lemma_1_theorems_2_6.py",
@@ -961,7 +961,7 @@ MUTANTS = [
     *_in(
         "theory/sweeps.py",
         (f"{SYNCED}::test_a_sweep_notes_each_game_on_the_disk",),
-        ("            os.fsync(opened.fileno())\n", ""),
+        ("            os.fsync(results_file.fileno())\n", ""),
     ),
     *_in(
         "theory/sweeps.py",
@@ -1086,14 +1086,14 @@ MUTANTS = [
     *_in(
         "theory/bounds/theorem.py",
         ("tests/theory/bounds/test_theorem.py",),
-        ('named["assumptions"].require(f"bounds.{bound.__name__}")', "pass"),
+        ('kwargs["assumptions"].require(f"bounds.{bound.__name__}")', "pass"),
     ),
     *_in(
         "theory/bounds/theorem.py",
         ("tests/theory/bounds/test_theorem.py",),
-        ("named[name] = check(name, named[name])", "pass"),
+        ("kwargs[name] = check(name, kwargs[name])", "pass"),
         ("return None if value is None else check(name, value)", "return value"),
-        ("CALLER = 5", "CALLER = 4"),
+        ("CALLER_STACKLEVEL = 5", "CALLER_STACKLEVEL = 4"),
         ("partial(arguments.integer, least=0)", "partial(arguments.integer, least=1)"),
         ("value in choices)", "value)"),
     ),
@@ -1312,7 +1312,7 @@ MUTANTS = [
         "theory/hindsight/interior_point.py",
         ("tests/theory/hindsight/test_interior_point.py",),
         ("SATURATED_SLOPE = 1e-3", "SATURATED_SLOPE = 0.0"),
-        ("starts[errors.argmin(axis=0),", "starts[errors.argmax(axis=0),"),
+        ("candidates[errors.argmin(axis=0),", "candidates[errors.argmax(axis=0),"),
     ),
     *_in(
         "late/pending.py",

@@ -298,7 +298,7 @@ def radial(points):
         (WrongBall(project=lambda x: 0.9 * ball.project(x)), "projecting twice is projecting once"),
         (
             WrongBall(project=lambda x: np.clip(x, -np.sqrt(0.5), np.sqrt(0.5))),
-            "what a projection moves is not contained",
+            "a point that a projection moves is not contained",
         ),
         (
             WrongBall(
@@ -315,7 +315,7 @@ def radial(points):
         (WrongBall(project=lambda x: ball.project(x)[..., :1]), "project has shape"),
         (
             WrongBall(contains=lambda x, atol: np.ones(x.shape[:-1], bool)),
-            "what a projection moves is not contained",
+            "a point that a projection moves is not contained",
         ),
         (
             WrongBall(contains=lambda x, atol: np.zeros(x.shape[:-1], bool)),
