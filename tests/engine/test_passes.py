@@ -54,7 +54,7 @@ B40.endif:
 
 def test_innermost_loops_are_marked_and_no_others():
     """Whichever place a block has in the text: its name says where it belongs."""
-    text = inline_compiler.in_blocks(NESTED)
+    text = inline_compiler.mark_loops(NESTED)
     lines = text.splitlines()
     marked = [line.strip() for line in lines if "!llvm.loop !" in line]
     assert [line.split(",")[0] for line in marked] == ['br label %"B10"', 'br label %"B30"']

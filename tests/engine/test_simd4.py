@@ -1,5 +1,9 @@
 """Four numbers side by side, beside arrays of numpy."""
 
+import os
+import subprocess
+import sys
+
 import numba
 import numpy as np
 import pytest
@@ -50,12 +54,43 @@ def test_what_kernels_do_with_them(i, number):
     assert answer.tolist() == wanted
 
 
+COMPARE_WITH_NAN = """
+import numpy as np
+from swordplay.compile import simd4
+a, b = np.array([np.nan, 1.0, np.nan, 2.0]), np.array([3.0, np.nan, np.nan, 1.0])
+print(simd4.smaller(a, b).tolist(), simd4.select(a, b, a, b).tolist())
+"""
+
+
+def test_comparisons_with_nan_compiled_and_in_python():
+    """A comparison with NaN is false, so that ``smaller`` and ``select`` return the last one."""
+
+    @numba.njit
+    def compare(a, b, answer):
+        left, right = simd4.load_at(a, 0), simd4.load_at(b, 0)
+        simd4.store_at(answer, 0, simd4.smaller(left, right))
+        simd4.store_at(answer, 4, simd4.select(left, right, left, right))
+
+    a, b = np.array([np.nan, 1.0, np.nan, 2.0]), np.array([3.0, np.nan, np.nan, 1.0])
+    answer = np.zeros(8)
+    compare(a, b, answer)
+    np.testing.assert_array_equal(answer, [3.0, np.nan, np.nan, 1.0, 3.0, np.nan, np.nan, 2.0])
+    printed = subprocess.run(
+        [sys.executable, "-c", COMPARE_WITH_NAN],
+        env=os.environ | {"NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert printed == f"{answer[:4].tolist()} {answer[4:].tolist()}\n"
+
+
 def test_four_numbers_of_a_vector_with_gaps_are_refused():
     @numba.njit
     def read(vector):
         return simd4.extract(simd4.load_at(vector, 0), 0)
 
-    with pytest.raises(numba.core.errors.TypingError, match="without gaps"):
+    with pytest.raises(numba.core.errors.TypingError, match="need a contiguous vector"):
         read(np.zeros(20)[::2])
 
 

@@ -173,7 +173,7 @@ class Engine(Facts, LockedModel):
 
         return rounds
 
-    def _kept(self) -> dict[str, Any]:
+    def _copied_attributes(self) -> dict[str, Any]:
         # Kernels and the arrays at hand are found again when they are needed.
         return {name: value for name, value in vars(self).items() if name != "_arrays"} | {
             "_predict": None,

@@ -368,8 +368,7 @@ def _named(saved: Mapping[str, Any], group: str, names: str) -> dict[str, Any]:
     ):
         raise ValueError(
             f"state[{names!r}] must name the {len(numbers)} numbers of state[{group!r}], got "
-            f"{short_repr(told)}. "
-            "Load an earlier state."
+            f"{short_repr(told)}. Load an earlier state."
         )
     return dict(zip(each, numbers, strict=True))
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from swordplay.core.arguments import LARGEST
-from swordplay.core.state import COUNT, DAMAGED, Field, check
+from swordplay.core.state import DAMAGED, ROUND_COUNT, Field, check
 from swordplay.core.types import Matrix, State, Vector
 
 MAD_TO_SPREAD = 1.4826
@@ -31,7 +31,7 @@ ALLOWED = {
     "clip": Field(0.0, np.inf),
     "coefficients": Field(-1e8 * LARGEST, 1e8 * LARGEST),
     "level": Field(-LARGEST, LARGEST),
-    "rows": COUNT,
+    "rows": ROUND_COUNT,
     "penalty": Field(0.0, np.finfo(np.float64).max),
 }
 """What a saved block may hold.

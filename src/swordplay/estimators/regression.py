@@ -117,8 +117,8 @@ class Regression(RegressorMixin, Coat):  # type: ignore[misc]  # scikit-learn ha
         X
             Rows, as in :meth:`predict`.
         level
-            What share of the truths an interval is to hold, in (0, 1). Of several shares, ``(T,
-            levels, 2)`` is returned.
+            Share of the truths that an interval is to hold, in (0, 1). For several shares the
+            result has shape ``(T, levels, 2)``.
         """
         predictions = self.predict(X)
         if self._block is not None:

@@ -47,9 +47,7 @@ class Voices:
         return answer
 
     def put(self, asked: Array) -> None:
-        """What is known of the next row, the only one, written into an array of shape ``(H, 1, 2
-        + N)``.
-        """
+        """Write the forecasts of the next row into an array of shape ``(H, 1, 2 + N)``."""
         asked[:, 0, 0], asked[: len(self._said), 0, 1:], asked[len(self._said) :, 0, 1:] = (
             self._late[0],
             self._said[:, 0],

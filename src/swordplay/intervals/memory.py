@@ -8,7 +8,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from swordplay.core import arguments, state
-from swordplay.core.state import COUNT, MAX_ROUNDS, Field, array, check
+from swordplay.core.state import MAX_ROUNDS, ROUND_COUNT, Field, array, check
 from swordplay.core.types import Array, Matrix, State, Vector
 from swordplay.intervals import layout
 from swordplay.intervals.given import MOST
@@ -21,7 +21,7 @@ LIMIT = layout.LIMIT + 1.0 + MOST
 """Largest balance of a level, while up to ``MOST`` truths are late."""
 SIZE, PLACE = Field(0.0, FARTHEST), Field(-FARTHEST, FARTHEST)
 LIVE_RANGES = (
-    ("rows", slice(layout.ROWS, layout.ROWS + 1), COUNT),
+    ("rows", slice(layout.ROWS, layout.ROWS + 1), ROUND_COUNT),
     ("last residual", slice(layout.LAST, layout.LAST + 1), PLACE),
     ("usual size", slice(layout.TYPICAL, layout.TYPICAL + 1), SIZE),
     ("sizes of late", slice(layout.LATE, layout.SCORE), SIZE),
@@ -130,7 +130,7 @@ class Memory(NamedTuple):
         """
         from swordplay.engine.column_stats import WARM_UP  # imports numba, which is slow
 
-        columns = state.length("centers", saved) - 1
+        columns = state.axis_length("centers", saved) - 1
         sizes = {
             "levels": levels,
             "columns": columns,

@@ -275,9 +275,8 @@ class Group:
         if self.fingerprint is not None and fingerprint not in accepted:
             raise OtherSettings(
                 "the state in this checkpointLocation was saved with other settings. Start the "
-                "query with the key, features, "
-                "target, order, loss, classes, lags and buckets of its first start, or give it a "
-                "new checkpointLocation."
+                "query with the key, features, target, order, loss, classes, lags and buckets of "
+                "its first start, or give it a new checkpointLocation."
             )
         form, reader = self.form, Reader(data, HEADER.size, len(keys))
         orders, young = reader.take(np.int64, (count,)), reader.take(np.bool_, (count,))

@@ -17,7 +17,7 @@ from typing import Annotated, Any, NamedTuple, Protocol, final
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.state import LARGE, OBSERVED, Field, check, number
+from swordplay.core.state import LARGE, OBSERVED_ROUNDS, Field, check, number
 from swordplay.core.types import Vector
 
 SMALLEST_SUM = 1e-300
@@ -189,7 +189,7 @@ class DomainScale(NamedTuple):
             Names the number that is too large or too small.
         """
         most = min(MAX_STEP_COST, MAX_INVERSE_STEP / diameter)
-        average = max(self.averaged_rounds(int(OBSERVED.high)), self.step_shrink)
+        average = max(self.averaged_rounds(int(OBSERVED_ROUNDS.high)), self.step_shrink)
         check("domain_scale.smoothness", self.smoothness, Field(0.0, most / (2.0 * average)))
         if self.width != 0.0:
             least = 2.0 * self.step_shrink**2 * math.sqrt(max(1.0, float(error_sums.max()))) / most

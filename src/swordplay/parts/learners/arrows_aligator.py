@@ -14,7 +14,7 @@ import numpy as np
 
 from swordplay.core import arguments
 from swordplay.core.arguments import checked
-from swordplay.core.state import OBSERVED, array, damaged
+from swordplay.core.state import OBSERVED_ROUNDS, array, damaged
 from swordplay.core.types import Array, Domain, Matrix, Vector
 from swordplay.parts.domains import enclosing_box
 from swordplay.parts.learners.assumptions import ObservedLoss
@@ -50,10 +50,10 @@ def target_of(loss: ObservedLoss, decision: Vector, domain: Domain) -> Vector:
 class ArrowsState(NamedTuple):
     """The bin of each coordinate: the targets since its last restart, in blocks of 2^l."""
 
-    rounds: Annotated[int, OBSERVED]
+    rounds: Annotated[int, OBSERVED_ROUNDS]
     last: Annotated[Vector, array("dim")]
     """The last target, shape ``(d,)``."""
-    members: Annotated[Vector, array("dim", low=0.0, high=OBSERVED.high, whole=True)]
+    members: Annotated[Vector, array("dim", low=0.0, high=OBSERVED_ROUNDS.high, whole=True)]
     """Number of targets in the bin, shape ``(d,)``."""
     summed: Annotated[Vector, array("dim")]
     """Their sum, shape ``(d,)``."""
@@ -177,7 +177,7 @@ class Arrows(UncertifiedLearner):
 class AligatorState(NamedTuple):
     """The sum and the weight of each interval; row k is that of the interval of 2^k rounds."""
 
-    rounds: Annotated[int, OBSERVED]
+    rounds: Annotated[int, OBSERVED_ROUNDS]
     totals: Annotated[Matrix, array("intervals", "dim")]
     """Sums of the targets so far in each interval, shape ``(K, d)``."""
     log_weights: Annotated[Matrix, array("intervals", "dim")]

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.state import COUNT, Field, check
+from swordplay.core.state import ROUND_COUNT, Field, check
 from swordplay.core.types import Array, Loss, Matrix, State, Vector
 from swordplay.parts.losses import loss_answer
 
@@ -84,7 +84,7 @@ def split(saved: Mapping[str, Any]) -> tuple[State, LossExtremes]:
             f"{sorted(found)} of them."
         )
     ranges = {
-        "rounds": COUNT,
+        "rounds": ROUND_COUNT,
         "gradient": Field(0.0, math.inf),
         "smoothness": Field(0.0, math.inf),
         "lowest": Field(-math.inf, math.inf),

@@ -11,7 +11,12 @@ from typing import Any, ClassVar, Generic, NoReturn, Protocol, Self, TypeVar
 import numpy as np
 
 from swordplay.core import arguments, state
-from swordplay.core.state import compare_settings, made_with, settings_entries, split_settings
+from swordplay.core.state import (
+    compare_settings,
+    flatten_settings,
+    settings_entries,
+    split_settings,
+)
 from swordplay.core.types import Array, Domain, Loss, Matrix, State, Vector
 from swordplay.parts.experts import ExpertState, base_offset
 from swordplay.parts.experts.expert import require_inside
@@ -167,7 +172,7 @@ class StatefulLearner(ABC, Generic[S]):
         if differ := compare_settings(settings, self._settings):
             raise ValueError(f"state was saved with other settings: {differ}. {REMEDY}")
         saved, seen = assumptions.split(saved)
-        new = state.load(self._start(), saved, free=self._growing_axes)
+        new = state.load(self._start(), saved, free_axes=self._growing_axes)
         self._check_state(new)
         self._replace_state(new, seen)
 
@@ -225,7 +230,7 @@ class StatefulLearner(ABC, Generic[S]):
 
     @cached_property
     def _settings(self) -> State:
-        return made_with(self.settings())
+        return flatten_settings(self.settings())
 
     def attach_engine(self, engine: StateHolder) -> None:
         """Let an engine hold the state, until the learner observes or loads something itself."""
@@ -252,7 +257,7 @@ class StatefulLearner(ABC, Generic[S]):
             self._own = (
                 start
                 if saved is None
-                else state.load(start, saved, free=self._growing_axes, trusted=True)
+                else state.load(start, saved, free_axes=self._growing_axes, trusted=True)
             )
             self._decision = None
         return self._own

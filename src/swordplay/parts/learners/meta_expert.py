@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from swordplay.core.state import OBSERVED, ROUNDING, damaged, save
+from swordplay.core.state import OBSERVED_ROUNDS, ROUNDING, damaged, save
 from swordplay.core.types import Array, Domain, GameConstants, Gradient, Matrix, Vector
 from swordplay.parts.experts import (
     DomainScale,
@@ -34,7 +34,7 @@ from swordplay.parts.metas import (
 class MetaExpertState(NamedTuple):
     """The states of all parts of a meta-expert learner."""
 
-    rounds: Annotated[int, OBSERVED]
+    rounds: Annotated[int, OBSERVED_ROUNDS]
     experts: tuple[ExpertState, ...]
     """One entry for each kind of experts."""
     hedge: Any

@@ -10,7 +10,7 @@ import numpy as np
 
 from swordplay.core import arguments
 from swordplay.core.arguments import checked
-from swordplay.core.state import OBSERVED, Field, array
+from swordplay.core.state import OBSERVED_ROUNDS, Field, array
 from swordplay.core.types import Array, Domain, GameConstants, Matrix, Vector
 from swordplay.parts import rates
 from swordplay.parts.domains import enclosing_ball
@@ -30,7 +30,7 @@ BISECTIONS = 60
 class MetaGradState(NamedTuple):
     """The experts of MetaGrad, the curvature of its losses and the weights."""
 
-    rounds: Annotated[int, OBSERVED]
+    rounds: Annotated[int, OBSERVED_ROUNDS]
     points: Annotated[Matrix, array("experts", "dim")]
     """w_i, the point of each learning rate's expert in the ball, shape ``(N, d)``."""
     curvature: Annotated[Array, Field(semidefinite=True)]

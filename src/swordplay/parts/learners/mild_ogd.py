@@ -10,7 +10,7 @@ import numpy as np
 
 from swordplay.core import arguments
 from swordplay.core.arguments import checked
-from swordplay.core.state import OBSERVED, array
+from swordplay.core.state import OBSERVED_ROUNDS, array
 from swordplay.core.types import Array, Domain, GameConstants, Loss, Matrix, Vector
 from swordplay.parts import pools, rates
 from swordplay.parts.experts import Constant, ExpertState, OGDExperts
@@ -22,11 +22,11 @@ from swordplay.parts.metas import HedgeState, OptimisticHedge, telescoping
 class LateState(NamedTuple):
     """The state of Ader, and the decisions of the K rounds whose losses are outstanding."""
 
-    rounds: Annotated[int, OBSERVED]
+    rounds: Annotated[int, OBSERVED_ROUNDS]
     """Number of decisions, with and without a loss so far."""
     experts: ExpertState
     hedge: HedgeState
-    late: Annotated[Vector, array("late", low=0.0, high=OBSERVED.high, whole=True)]
+    late: Annotated[Vector, array("late", low=0.0, high=OBSERVED_ROUNDS.high, whole=True)]
     """Numbers of the rounds whose losses are outstanding, ascending, shape ``(K,)``."""
     decisions: Annotated[Matrix, array("late", "dim")]
     """x_s of these rounds, shape ``(K, d)``."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from swordplay.core import arguments
 from swordplay.core.arguments import checked
-from swordplay.core.state import OBSERVED, array
+from swordplay.core.state import OBSERVED_ROUNDS, array
 from swordplay.core.types import Array, Domain, Vector
 from swordplay.parts.learners.assumptions import DeclaredConstants, ObservedLoss
 from swordplay.parts.learners.learner import UncertifiedLearner
@@ -19,7 +19,7 @@ from swordplay.parts.learners.learner import UncertifiedLearner
 class PointState(NamedTuple):
     """The state of plain gradient descent."""
 
-    rounds: Annotated[int, OBSERVED]
+    rounds: Annotated[int, OBSERVED_ROUNDS]
     point: Annotated[Vector, array("dim")]
     """x_t, shape ``(d,)``."""
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple, Protocol, final
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.state import DAMAGED, OBSERVED, array, damaged
+from swordplay.core.state import DAMAGED, OBSERVED_ROUNDS, array, damaged
 from swordplay.core.types import Array, Domain, Matrix, Vector
 from swordplay.parts.experts import AdaGradNorm
 from swordplay.parts.experts.expert import squared_norms, step_vectors
@@ -168,7 +168,7 @@ class SleepingNormalHedge:
 class CoverState(NamedTuple):
     """The experts of the coming round; row k is that of the interval of 2^k rounds."""
 
-    rounds: Annotated[int, OBSERVED]
+    rounds: Annotated[int, OBSERVED_ROUNDS]
     points: Annotated[Matrix, array("intervals", "dim")]
     """x_{t,k}, shape ``(K, d)``; rows of experts that sleep are not read."""
     squared_gradient_sum: Annotated[Vector, array("intervals", low=0.0)]
