@@ -310,8 +310,8 @@ MUTANTS = [
     *_in(
         "parts/experts/expert.py",
         ("tests/parts/learners/test_learner.py",),
-        ("np.vstack([experts.points, experts.base])", "np.asarray(experts.points)"),
-        ("- experts.base).max() > slack", "- experts.base).max() > 1.0"),
+        ("np.vstack([state.points, state.base])", "np.asarray(state.points)"),
+        ("- state.base).max() > slack", "- state.base).max() > 1.0"),
     ),
     *_in("engine/growth.py", (GAUGE,), ("        tame(numbers, live, config, child)\n", "")),
     *_in(
@@ -324,18 +324,15 @@ MUTANTS = [
         "parts/learners/sword.py",
         (GAUGE, f"{TWINS}::test_sword"),
         (
-            "CappedAdaGrad(D, before, before.step_shrink), CappedAdaGrad(D, now, now.step_shrink)",
-            "CappedAdaGrad(D, now, now.step_shrink)",
+            "CappedAdaGrad(D, scale_before, scale_before.step_shrink), "
+            "CappedAdaGrad(D, scale_after, scale_after.step_shrink)",
+            "CappedAdaGrad(D, scale_after, scale_after.step_shrink)",
         ),
-        ("CappedAdaGrad(D, now, now.step_shrink)", "CappedAdaGrad(D, now)"),
-    ),
-    *_in(
-        "parts/learners/meta_expert.py",
-        (GAUGE, f"{TWINS}::test_sword"),
         (
-            "base_offset(now.experts[1], self.domain)[0]",
-            "base_offset(now.experts[0], self.domain)[0]",
+            "CappedAdaGrad(D, scale_after, scale_after.step_shrink)",
+            "CappedAdaGrad(D, scale_after)",
         ),
+        ("base_offset(descent, self.domain)[0]", "base_offset(_extra_gradient, self.domain)[0]"),
     ),
     *_in(
         "theory/bounds/other_learners.py",
@@ -470,18 +467,18 @@ MUTANTS = [
         (f"{DEFAULTS}::test_ader", f"{TWINS}::test_ader"),
         ("math.sqrt(2 / (arguments", "math.sqrt(1 / (arguments"),
         (
-            "telescoping(steps.count()), hedge=meta_or_default(meta, learning_rate",
-            "telescoping(steps.count())[::-1], hedge=meta_or_default(meta, learning_rate",
+            "telescoping(steps.count()), meta=meta_or_default(meta, learning_rate",
+            "telescoping(steps.count())[::-1], meta=meta_or_default(meta, learning_rate",
         ),
         ("    shared_gradient = True", "    shared_gradient = False"),
     ),
     *_in(
         "parts/learners/sword.py",
         (f"{DEFAULTS}::test_sword_ageless",),
-        ("DEPTH = 14", "DEPTH = 12"),
+        ("AGELESS_POOL_SIZE = 14", "AGELESS_POOL_SIZE = 12"),
         ("MEMORY = 2000.0", "MEMORY = 1000.0"),
-        ("SHARPNESS = 8.0", "SHARPNESS = 0.5"),
-        ("floor=1e-4", "floor=1e-3"),
+        ("RATE_FACTOR = 8.0", "RATE_FACTOR = 0.5"),
+        ("factor=RATE_FACTOR, floor=FLOOR", "factor=RATE_FACTOR, floor=1e-3"),
         (
             "optimism=LearnedOptimism(math.inf), ) self.told",
             "optimism=LearnedOptimism(1.0), ) self.told",
@@ -632,8 +629,8 @@ MUTANTS = [
         (f"{TWINS}::test_tuned_swords", LOADING),
         ("decision @ gradient - linear_losses", "linear_losses - decision @ gradient"),
         (
-            "loss.gradient, now.hedge.weights, ahead",
-            "loss.gradient, now.hedge.weights[::-1], ahead",
+            "loss.gradient, state.hedge.weights, next_points",
+            "loss.gradient, state.hedge.weights[::-1], next_points",
         ),
         ("(weights > 0).all() and ", ""),
         (" and abs(weights.sum() - 1.0) <= SLACK", ""),
@@ -794,7 +791,7 @@ MUTANTS = [
         "parts/learners/meta_expert.py",
         (LOADING,),
         ('            "step_sizes": self._concatenated_steps(self._start()),\n', ""),
-        ('            "meta": self._hedge,\n', ""),
+        ('            "meta": self._meta,\n', ""),
         (', "optimism": self._optimism', ""),
     ),
     *_in(
@@ -1244,7 +1241,7 @@ MUTANTS = [
         "parts/learners/arrows_aligator.py",
         (f"{FIELD_TWINS}::test_forecasters",),
         ("(depth - 1 - level) / 2", "(depth - level) / 2"),
-        ("- 2.0**level * mean - rest, level)", "- rest, level)"),
+        ("blocks[level] - 2.0**level * mean", "blocks[level]"),
         ("self.rate = 1 / (2 * np.where", "self.rate = 1 / (np.where"),
     ),
     *_in(

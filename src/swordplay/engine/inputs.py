@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from swordplay.core import arguments
 from swordplay.core.types import Array, Vector
-from swordplay.parts.experts.step_sizes import SMALLEST_SUM, too_short
+from swordplay.parts.experts.step_sizes import SMALLEST_SUM, underflow_message
 from swordplay.parts.losses import HuberLoss, LogisticLoss, PinballLoss, SquaredLoss
 
 ROWS_AT_ONCE = 4096
@@ -113,7 +113,7 @@ def require_measurable(
         row = part[[k]].toarray()[0] if is_sparse(part) else part[k]
         gradient = slopes[k] * np.asarray(row, dtype=np.float64)
         if gradient @ gradient < SMALLEST_SUM:
-            raise ValueError(too_short(float(np.abs(gradient).max())))
+            raise ValueError(underflow_message(float(np.abs(gradient).max())))
         return
 
 

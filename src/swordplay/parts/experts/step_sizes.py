@@ -30,7 +30,7 @@ WIDE_DOMAIN_RATIO = 8.0
 """Ratio of diameter to used width above which the boundary no longer stops an overlong step."""
 
 
-def too_short(length: float) -> str:
+def underflow_message(length: float) -> str:
     """Return the message about gradients whose squares underflow."""
     return (
         f"the gradients so far are no longer than {length:.1e}: their squares vanish, and steps "
@@ -128,7 +128,7 @@ class AdaGradNorm:
             If a sum is positive but has lost digits to underflow.
         """
         if ((squared_error_sum > 0) & (squared_error_sum < SMALLEST_SUM)).any():
-            raise ValueError(too_short(float(np.sqrt(squared_error_sum.max()))))
+            raise ValueError(underflow_message(float(np.sqrt(squared_error_sum.max()))))
         multipliers = 0.5 * 2.0 ** np.arange(len(squared_error_sum))  # c_i
         with np.errstate(divide="ignore"):
             return np.asarray(multipliers * self.diameter / np.sqrt(squared_error_sum))
