@@ -285,8 +285,8 @@ MUTANTS = [
         ("max(width, 2.0 * distance, 2.0 * step)", "max(width, 2.0 * distance)"),
         ("max(self.smoothness, smoothness), self.width", "smoothness, self.width"),
         (
-            "bend = 2.0 * scale.smoothness * averaged_rounds",
-            "bend = scale.smoothness * averaged_rounds",
+            "inverse_cap = 2.0 * scale.smoothness * averaged_rounds",
+            "inverse_cap = scale.smoothness * averaged_rounds",
         ),
         (
             "AdaGradNorm(min(diameter, scale.width / scale.step_shrink**2) or diameter)",
@@ -296,14 +296,14 @@ MUTANTS = [
         ("MANY_COLUMNS = 64", "MANY_COLUMNS = 100"),
         ("math.sqrt(max(1.0, dim / MANY_COLUMNS))", "max(1.0, dim / MANY_COLUMNS)"),
         (
-            "min(self._whole.sizes(squared_error_sum[:1])[0], self._ceiling)",
-            "self._whole.sizes(squared_error_sum[:1])[0]",
+            "min(self._for_domain.sizes(squared_error_sum[:1])[0], self._cap)",
+            "self._for_domain.sizes(squared_error_sum[:1])[0]",
         ),
-        ("min(self._whole.sizes(squared_error_sum[:1])[0], self._ceiling)", "self._ceiling"),
+        ("min(self._for_domain.sizes(squared_error_sum[:1])[0], self._cap)", "self._cap"),
         ("WIDE_DOMAIN_RATIO = 8.0", "WIDE_DOMAIN_RATIO = 9.0"),
         (
-            "(multiplier * self._used.diameter * scale.smoothness) ** 2",
-            "(self._used.diameter * scale.smoothness) ** 2",
+            "(multiplier * self._for_width.diameter * scale.smoothness) ** 2",
+            "(self._for_width.diameter * scale.smoothness) ** 2",
         ),
         ("squared_error_sum[-1] > 0.0 and scale.width > 0.0", "squared_error_sum[-1] > 0.0"),
     ),
@@ -644,7 +644,7 @@ MUTANTS = [
         "parts/experts/step_sizes.py",
         (f"{NUMBERS}::test_steps_and_their_sums_stay_numbers",),
         ("MAX_STEP_COST = 1e280", "MAX_STEP_COST = 1e305"),
-        ("most / (2.0 * average)", "math.inf"),
+        ("max_inverse / (2.0 * largest_m)", "math.inf"),
         ("if self.width != 0.0:", "if self.width > 1e-200:"),
     ),
     *_in(
