@@ -285,8 +285,8 @@ MUTANTS = [
         ("max(width, 2.0 * distance, 2.0 * step)", "max(width, 2.0 * distance)"),
         ("max(self.smoothness, smoothness), self.width", "smoothness, self.width"),
         (
-            "bend = 2.0 * scale.smoothness * averaged_rounds",
-            "bend = scale.smoothness * averaged_rounds",
+            "inverse_cap = 2.0 * scale.smoothness * averaged_rounds",
+            "inverse_cap = scale.smoothness * averaged_rounds",
         ),
         (
             "AdaGradNorm(min(diameter, scale.width / scale.step_shrink**2) or diameter)",
@@ -296,22 +296,22 @@ MUTANTS = [
         ("MANY_COLUMNS = 64", "MANY_COLUMNS = 100"),
         ("math.sqrt(max(1.0, dim / MANY_COLUMNS))", "max(1.0, dim / MANY_COLUMNS)"),
         (
-            "min(self._whole.sizes(squared_error_sum[:1])[0], self._ceiling)",
-            "self._whole.sizes(squared_error_sum[:1])[0]",
+            "min(self._for_domain.sizes(squared_error_sum[:1])[0], self._cap)",
+            "self._for_domain.sizes(squared_error_sum[:1])[0]",
         ),
-        ("min(self._whole.sizes(squared_error_sum[:1])[0], self._ceiling)", "self._ceiling"),
+        ("min(self._for_domain.sizes(squared_error_sum[:1])[0], self._cap)", "self._cap"),
         ("WIDE_DOMAIN_RATIO = 8.0", "WIDE_DOMAIN_RATIO = 9.0"),
         (
-            "(multiplier * self._used.diameter * scale.smoothness) ** 2",
-            "(self._used.diameter * scale.smoothness) ** 2",
+            "(multiplier * self._for_width.diameter * scale.smoothness) ** 2",
+            "(self._for_width.diameter * scale.smoothness) ** 2",
         ),
         ("squared_error_sum[-1] > 0.0 and scale.width > 0.0", "squared_error_sum[-1] > 0.0"),
     ),
     *_in(
         "parts/experts/expert.py",
         ("tests/parts/learners/test_learner.py",),
-        ("np.vstack([experts.points, experts.base])", "np.asarray(experts.points)"),
-        ("- experts.base).max() > slack", "- experts.base).max() > 1.0"),
+        ("np.vstack([state.points, state.base])", "np.asarray(state.points)"),
+        ("- state.base).max() > slack", "- state.base).max() > 1.0"),
     ),
     *_in("engine/step_sizes.py", (GAUGE,), ("        tame(numbers, live, config, child)\n", "")),
     *_in(
@@ -324,18 +324,15 @@ MUTANTS = [
         "parts/learners/sword.py",
         (GAUGE, f"{TWINS}::test_sword"),
         (
-            "CappedAdaGrad(D, before, before.step_shrink), CappedAdaGrad(D, now, now.step_shrink)",
-            "CappedAdaGrad(D, now, now.step_shrink)",
+            "CappedAdaGrad(D, scale_before, scale_before.step_shrink), "
+            "CappedAdaGrad(D, scale_after, scale_after.step_shrink)",
+            "CappedAdaGrad(D, scale_after, scale_after.step_shrink)",
         ),
-        ("CappedAdaGrad(D, now, now.step_shrink)", "CappedAdaGrad(D, now)"),
-    ),
-    *_in(
-        "parts/learners/meta_expert.py",
-        (GAUGE, f"{TWINS}::test_sword"),
         (
-            "base_offset(now.experts[1], self.domain)[0]",
-            "base_offset(now.experts[0], self.domain)[0]",
+            "CappedAdaGrad(D, scale_after, scale_after.step_shrink)",
+            "CappedAdaGrad(D, scale_after)",
         ),
+        ("base_offset(descent, self.domain)[0]", "base_offset(_extra_gradient, self.domain)[0]"),
     ),
     *_in(
         "theory/bounds/other_learners.py",
@@ -470,18 +467,18 @@ MUTANTS = [
         (f"{DEFAULTS}::test_ader", f"{TWINS}::test_ader"),
         ("math.sqrt(2 / (arguments", "math.sqrt(1 / (arguments"),
         (
-            "telescoping(steps.count()), hedge=meta_or_default(meta, learning_rate",
-            "telescoping(steps.count())[::-1], hedge=meta_or_default(meta, learning_rate",
+            "telescoping(steps.count()), meta=meta_or_default(meta, learning_rate",
+            "telescoping(steps.count())[::-1], meta=meta_or_default(meta, learning_rate",
         ),
         ("    shared_gradient = True", "    shared_gradient = False"),
     ),
     *_in(
         "parts/learners/sword.py",
         (f"{DEFAULTS}::test_sword_ageless",),
-        ("DEPTH = 14", "DEPTH = 12"),
+        ("AGELESS_POOL_SIZE = 14", "AGELESS_POOL_SIZE = 12"),
         ("MEMORY = 2000.0", "MEMORY = 1000.0"),
-        ("SHARPNESS = 8.0", "SHARPNESS = 0.5"),
-        ("floor=1e-4", "floor=1e-3"),
+        ("RATE_FACTOR = 8.0", "RATE_FACTOR = 0.5"),
+        ("factor=RATE_FACTOR, floor=FLOOR", "factor=RATE_FACTOR, floor=1e-3"),
         (
             "optimism=LearnedOptimism(math.inf), ) self.declared",
             "optimism=LearnedOptimism(1.0), ) self.declared",
@@ -632,8 +629,8 @@ MUTANTS = [
         (f"{TWINS}::test_tuned_swords", LOADING),
         ("decision @ gradient - linear_losses", "linear_losses - decision @ gradient"),
         (
-            "loss.gradient, now.hedge.weights, ahead",
-            "loss.gradient, now.hedge.weights[::-1], ahead",
+            "loss.gradient, state.hedge.weights, next_points",
+            "loss.gradient, state.hedge.weights[::-1], next_points",
         ),
         ("(weights > 0).all() and ", ""),
         (" and abs(weights.sum() - 1.0) <= SLACK", ""),
@@ -647,7 +644,7 @@ MUTANTS = [
         "parts/experts/step_sizes.py",
         (f"{NUMBERS}::test_steps_and_their_sums_stay_numbers",),
         ("MAX_STEP_COST = 1e280", "MAX_STEP_COST = 1e305"),
-        ("most / (2.0 * average)", "math.inf"),
+        ("max_inverse / (2.0 * largest_m)", "math.inf"),
         ("if self.width != 0.0:", "if self.width > 1e-200:"),
     ),
     *_in(
@@ -794,7 +791,7 @@ MUTANTS = [
         "parts/learners/meta_expert.py",
         (LOADING,),
         ('            "step_sizes": self._concatenated_steps(self._start()),\n', ""),
-        ('            "meta": self._hedge,\n', ""),
+        ('            "meta": self._meta,\n', ""),
         (', "optimism": self._optimism', ""),
     ),
     *_in(
@@ -1264,7 +1261,7 @@ MUTANTS = [
         "parts/learners/arrows_aligator.py",
         (f"{FIELD_TWINS}::test_forecasters",),
         ("(depth - 1 - level) / 2", "(depth - level) / 2"),
-        ("- 2.0**level * mean - rest, level)", "- rest, level)"),
+        ("blocks[level] - 2.0**level * mean", "blocks[level]"),
         ("self.rate = 1 / (2 * np.where", "self.rate = 1 / (np.where"),
     ),
     *_in(

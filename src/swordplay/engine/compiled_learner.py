@@ -18,7 +18,7 @@ from swordplay.engine import readable_state, saved_state
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE, VECTOR
 from swordplay.engine.memory import Memory
 from swordplay.engine.recipe import NotCompilable, recipe
-from swordplay.parts.experts.step_sizes import SMALLEST_SUM, too_short
+from swordplay.parts.experts.step_sizes import SMALLEST_SUM, underflow_message
 from swordplay.parts.losses import HuberLoss, LogisticLoss, PinballLoss, SquaredLoss
 from swordplay.parts.metas import Composition
 
@@ -540,7 +540,7 @@ def require_measurable(
         row = part[[k]].toarray()[0] if is_sparse(part) else part[k]
         gradient = slopes[k] * np.asarray(row, dtype=np.float64)
         if gradient @ gradient < SMALLEST_SUM:
-            raise ValueError(too_short(float(np.abs(gradient).max())))
+            raise ValueError(underflow_message(float(np.abs(gradient).max())))
         return
 
 

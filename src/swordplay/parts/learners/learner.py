@@ -20,7 +20,7 @@ from swordplay.core.state import (
 from swordplay.core.types import Array, Domain, Loss, Matrix, State, Vector
 from swordplay.parts.experts import ExpertState, base_offset
 from swordplay.parts.experts.expert import require_inside
-from swordplay.parts.experts.step_sizes import SMALLEST_SUM, check_error_sums, too_short
+from swordplay.parts.experts.step_sizes import SMALLEST_SUM, check_error_sums, underflow_message
 from swordplay.parts.learners import assumptions
 from swordplay.parts.learners.assumptions import (
     Assumptions,
@@ -409,7 +409,7 @@ class UncertifiedLearner(StatefulLearner[Any]):
         longest = max(self._seen.gradient**2, loss.longest)
         is_known = self._seen.rounds == self._arrived
         if is_known and loss.largest_entry > 0.0 and longest < SMALLEST_SUM:
-            raise ValueError(too_short(loss.largest_entry))
+            raise ValueError(underflow_message(loss.largest_entry))
         return super()._extremes(loss, decision)
 
     def certificate(self, path_length: float, since: Moment | None = None) -> NoReturn:
@@ -471,7 +471,7 @@ def require_measurable(experts: Sequence[ExpertState], loss: ObservedLoss) -> No
     if loss.longest >= SMALLEST_SUM or loss.largest_entry == 0.0:
         return
     if all(kind.squared_error_sum.max() < SMALLEST_SUM for kind in experts):
-        raise ValueError(too_short(loss.largest_entry))
+        raise ValueError(underflow_message(loss.largest_entry))
 
 
 def frozen(values: Array) -> Array:
