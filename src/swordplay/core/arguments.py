@@ -10,11 +10,11 @@ import math
 import numbers
 from collections.abc import Callable, Iterable
 from decimal import Decimal
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
-from swordplay.core.types import Array, Domain, Gradient, Learner, Loss, Vector
+from swordplay.core.types import Array, Domain, Learner, Loss, Vector
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -279,19 +279,6 @@ def positive_vector(name: str, value: Any) -> Vector:
     return clean
 
 
-def points(name: str, value: Any, dim: int) -> Array:
-    """Check that a value is an array of points, shape ``(..., dim)``; it may contain NaN."""
-    clean = value if isinstance(value, np.ndarray) else without_mask(name, value)
-    if clean.dtype != np.float64:
-        clean = array(name, clean)
-    if clean.ndim == 0 or clean.shape[-1] != dim:
-        raise ValueError(
-            f"{name} must have shape (..., {dim}), got {clean.shape}. The last axis holds the "
-            f"{dim} coordinate(s)."
-        )
-    return clean
-
-
 def check_sparse_indices(name: str, value: Any) -> None:
     """Raise an error for a scipy sparse matrix with indices outside its shape.
 
@@ -400,61 +387,6 @@ def loss_type_error(value: Any) -> TypeError:
         f"loss must have value, gradient and smoothness, got {short_repr(value)}. "
         "Try sp.SquaredLoss."
     )
-
-
-def gradient_of(loss: Any) -> Gradient:
-    """Return a function that computes gradients of a loss and checks them (:func:`loss_answer`)."""
-    if not callable(getattr(loss, "gradient", None)):
-        raise loss_type_error(loss)
-    return lambda points: loss_answer(loss, "gradient", points)
-
-
-def loss_answer(
-    loss: Any,
-    method: Literal["gradient", "value"],
-    points: Array,
-    largest: float = LARGEST_GRADIENT,
-) -> Array:
-    """Return the gradients or values of a loss at points, checked for kind, shape and size.
-
-    Parameters
-    ----------
-    loss
-        Object with the methods ``gradient`` and ``value``.
-    method
-        ``"gradient"``, which returns shape ``(..., d)``, or ``"value"``, which returns ``(...,)``.
-    points
-        Shape ``(..., d)``; the loss gets a read-only view.
-    largest
-        Largest magnitude of the returned entries; larger ones, NaN and infinity raise an error.
-    """
-    function = getattr(loss, method, None)
-    if not callable(function):
-        raise loss_type_error(loss)
-    view = points.view()
-    view.flags.writeable = False  # the learner still needs its points
-    raw = function(view)
-    try:
-        answer = np.array(raw, dtype=np.float64)  # a copy: the loss may overwrite its array later
-    except (TypeError, ValueError):
-        raise TypeError(
-            f"loss.{method} must return numbers, got {short_repr(raw)}. Return one {method} per "
-            "point."
-        ) from None
-    expected = points.shape if method == "gradient" else points.shape[:-1]
-    if answer.shape != expected:
-        hint = ": the same shape" if method == "gradient" else ""
-        raise ValueError(
-            f"loss.{method} returned shape {answer.shape} for points of shape {points.shape}. "
-            f"It must return one {method} per point{hint}."
-        )
-    if not (np.abs(answer) <= largest).all():  # true for NaN as well, unlike (abs > largest).any()
-        check_finite(f"loss.{method}'s answer", answer)
-        reason = ": its square overflows" if method == "gradient" else ""
-        raise ValueError(
-            f"loss.{method}'s answer must not pass {largest:g}{reason}. Rescale the loss."
-        )
-    return answer
 
 
 def rate(name: str, value: Any, default: Any) -> Any:

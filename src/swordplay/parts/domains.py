@@ -1,4 +1,4 @@
-"""Sets that decisions live in: ball, box, simplex; their enclosing balls and boxes."""
+"""Domains, the sets of decisions: ball, box, simplex; their enclosing balls and boxes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,20 @@ from swordplay.core import arguments
 from swordplay.core.types import Array, Domain, Vector
 
 ON_THE_DOMAIN = 1e-12
-"""Relative distance from its projection up to which a point counts as a point of the domain."""
+"""A point counts as a point of the domain if its relative distance to it is at most this."""
+
+
+def checked_points(name: str, value: Any, dim: int) -> Array:
+    """Check that a value is an array of points, shape ``(..., dim)``; NaN is not checked."""
+    clean = value if isinstance(value, np.ndarray) else arguments.without_mask(name, value)
+    if clean.dtype != np.float64:
+        clean = arguments.array(name, clean)
+    if clean.ndim == 0 or clean.shape[-1] != dim:
+        raise ValueError(
+            f"{name} must have shape (..., {dim}), got {clean.shape}. The last axis holds the "
+            f"{dim} coordinate(s)."
+        )
+    return clean
 
 
 class Ball:
@@ -48,8 +61,8 @@ class Ball:
         self.center.flags.writeable = False
 
     def __repr__(self) -> str:
-        at = f", center={self.center.tolist()}" if self.center.any() else ""
-        return f"Ball({self.dim}, radius={self.radius}{at})"
+        center = f", center={self.center.tolist()}" if self.center.any() else ""
+        return f"Ball({self.dim}, radius={self.radius}{center})"
 
     @property
     def diameter(self) -> float:
@@ -58,7 +71,7 @@ class Ball:
 
     def project(self, points: Array) -> Array:
         r"""Nearest point of the ball: :math:`c + (x - c) \min\{1, r / \|x - c\|\}`."""
-        points = arguments.points("points", points, self.dim)
+        points = checked_points("points", points, self.dim)
         offset = points - self.center
         distance = _norms(offset)
         if not (distance > self.radius).any():
@@ -70,8 +83,8 @@ class Ball:
             arguments.check_finite("points", points)
             raise ValueError("points lie too far from the ball for double precision. Rescale them.")
         # A point inside is returned unchanged: center + (x - center) would round it.
-        inside = (distance <= self.radius)[..., None]
-        return np.where(inside, points, self.center + offset * shrink[..., None])
+        is_inside = (distance <= self.radius)[..., None]
+        return np.where(is_inside, points, self.center + offset * shrink[..., None])
 
     def project_offset(self, offsets: Array) -> Array:
         r"""Project offsets w = x - c instead of points: :math:`w \min\{1, r / \|w\|\}`."""
@@ -79,20 +92,18 @@ class Ball:
         if not np.isfinite(distance).all():
             arguments.check_finite("points", offsets)
             raise ValueError("points lie too far from the ball for double precision. Rescale them.")
-        outside = distance > self.radius
-        return np.asarray(
-            offsets
-            * np.where(outside, self.radius / np.where(outside, distance, 1.0), 1.0)[..., None]
-        )
+        is_outside = distance > self.radius
+        shrink = np.where(is_outside, self.radius / np.where(is_outside, distance, 1.0), 1.0)
+        return np.asarray(offsets * shrink[..., None])
 
     def contains(self, points: Array, atol: float = 1e-9) -> NDArray[np.bool_]:
         """Whether the distance to the centre is at most the radius plus ``atol``."""
-        points = arguments.points("points", points, self.dim)
+        points = checked_points("points", points, self.dim)
         return np.asarray(_norms(points - self.center) <= self.radius + atol)
 
     def support(self, directions: Array) -> Array:
         r""":math:`\max_{x \in X} \langle a, x \rangle = \langle a, c \rangle + r \|a\|`."""
-        directions = arguments.points("directions", directions, self.dim)
+        directions = checked_points("directions", directions, self.dim)
         return np.asarray(directions @ self.center + self.radius * _norms(directions))
 
 
@@ -119,13 +130,12 @@ class Box:
         self.upper: Vector = arguments.vector(
             "upper", np.atleast_1d(arguments.without_mask("upper", upper)), len(self.lower)
         ).copy()
-        crossed = np.flatnonzero(self.lower > self.upper)
-        if crossed.size:
-            j = int(crossed[0])
+        bad_axes = np.flatnonzero(self.lower > self.upper)
+        if bad_axes.size:
+            j = int(bad_axes[0])
             raise ValueError(
                 f"lower must not exceed upper, got lower[{j}] = {self.lower[j]} > upper[{j}] = "
-                f"{self.upper[j]}. "
-                "Swap or correct them."
+                f"{self.upper[j]}. Swap or correct them."
             )
         self.dim = len(self.lower)
         if (self.lower == self.upper).all():
@@ -150,21 +160,21 @@ class Box:
 
     def project(self, points: Array) -> Array:
         r"""Nearest point of the box: each coordinate clipped to its interval."""
-        points = arguments.points("points", points, self.dim)
+        points = checked_points("points", points, self.dim)
         if not np.isfinite(points).all():
             arguments.check_finite("points", points)
         return np.clip(points, self.lower, self.upper)
 
     def contains(self, points: Array, atol: float = 1e-9) -> NDArray[np.bool_]:
         """Whether every coordinate lies between the corners, up to ``atol``."""
-        points = arguments.points("points", points, self.dim)
+        points = checked_points("points", points, self.dim)
         return np.asarray(
             ((points >= self.lower - atol) & (points <= self.upper + atol)).all(axis=-1)
         )
 
     def support(self, directions: Array) -> Array:
         r""":math:`\max_{x \in X} \langle a, x \rangle = \sum_j \max\{a_j l_j, a_j u_j\}`."""
-        directions = arguments.points("directions", directions, self.dim)
+        directions = checked_points("directions", directions, self.dim)
         return np.asarray(np.maximum(directions * self.lower, directions * self.upper).sum(axis=-1))
 
 
@@ -207,7 +217,7 @@ class Simplex:
         ----------
         Duchi, Shalev-Shwartz, Singer, Chandra (2008), "Efficient projections onto the l1-ball".
         """
-        points = arguments.points("points", points, self.dim)
+        points = checked_points("points", points, self.dim)
         if not np.isfinite(points).all():
             arguments.check_finite("points", points)
         # The projection does not change when all coordinates are shifted. With the largest at 0 all
@@ -216,26 +226,26 @@ class Simplex:
         descending = -np.sort(-shifted, axis=-1)
         excess = np.cumsum(descending, axis=-1) - self.total
         ranks = np.arange(1, self.dim + 1)
-        # Number of positive coordinates of the projection, at least 1: the largest.
-        kept = (descending - excess / ranks > 0).sum(axis=-1, keepdims=True)
-        threshold = np.take_along_axis(excess, kept - 1, axis=-1) / kept
+        # Number of positive coordinates of the projection, at least 1: the largest ones of x.
+        count = (descending - excess / ranks > 0).sum(axis=-1, keepdims=True)
+        threshold = np.take_along_axis(excess, count - 1, axis=-1) / count  # θ
         return np.asarray(np.maximum(shifted - threshold, 0.0))
 
     def contains(self, points: Array, atol: float = 1e-9) -> NDArray[np.bool_]:
         """Whether all coordinates are at least ``-atol`` and the sum is s up to ``d * atol``."""
-        points = arguments.points("points", points, self.dim)
-        fits = np.abs(points.sum(axis=-1) - self.total) <= self.dim * atol
-        return np.asarray((points >= -atol).all(axis=-1) & fits)
+        points = checked_points("points", points, self.dim)
+        has_total = np.abs(points.sum(axis=-1) - self.total) <= self.dim * atol
+        return np.asarray((points >= -atol).all(axis=-1) & has_total)
 
     def support(self, directions: Array) -> Array:
         r""":math:`\max_{x \in X} \langle a, x \rangle = s \max_j a_j`."""
-        directions = arguments.points("directions", directions, self.dim)
+        directions = checked_points("directions", directions, self.dim)
         return np.asarray(self.total * directions.max(axis=-1))
 
 
 @final
 class Shrunken:
-    r"""A domain scaled towards its centre c: all points :math:`c + s (x - c)` with x in it.
+    r"""A domain X scaled towards its centre c: all points :math:`c + s (x - c)` with x in X.
 
     Parameters
     ----------

@@ -34,7 +34,7 @@ def variation(*, diameter: float, gradient_bound: float, smoothness: float, hori
     ----------
     Zhao et al. (2020), the proof of Theorem 3 (the statement itself has wrong units).
     """
-    D, G, L, T = _constants(diameter, gradient_bound, smoothness, horizon)
+    D, G, L, T = _checked_constants(diameter, gradient_bound, smoothness, horizon)
     return _doubling(math.sqrt(D**2 / (8 * G**2 * T)), G**2 * T / (2 * D**2 * L**2))
 
 
@@ -51,18 +51,20 @@ def small_loss(
     ----------
     Zhao et al. (2020), Theorem 5.
     """
-    D, G, L, T = _constants(diameter, gradient_bound, smoothness, horizon)
+    D, G, L, T = _checked_constants(diameter, gradient_bound, smoothness, horizon)
     return _doubling(math.sqrt(D / (16 * L * G * T)), G * T / (D * L))
 
 
 @checked
 def safe(*, diameter: float, gradient_bound: float, smoothness: float, horizon: int) -> Vector:
-    r"""The default pool: its bounds hold for all constants and for both kinds of experts.
+    r"""The default pool: the bounds hold for any D, G, L and T, with OGD and with OEGD experts.
 
     .. math:: \eta_i = \frac{2^{-(i-1)}}{2L}, \qquad
         N = 1 + \max\left\{0, \left\lceil \log_2 \frac{G \sqrt T}{0.8\, L D} \right\rceil \right\}
+
+    Here i counts from the largest step; the array is ascending.
     """
-    D, G, L, T = _constants(diameter, gradient_bound, smoothness, horizon)
+    D, G, L, T = _checked_constants(diameter, gradient_bound, smoothness, horizon)
     halvings = max(0, math.ceil(math.log2(G * math.sqrt(T) / (0.8 * L * D))))
     return np.asarray(2.0 ** np.arange(-halvings, 1) / (2 * L))
 
@@ -74,9 +76,10 @@ def plus_plus(*, diameter: float, gradient_bound: float, smoothness: float, hori
     .. math:: \eta_i = \frac{2^{-(i-1)}}{8L}, \qquad
         N = 1 + \max\left\{0, \left\lceil \log_2 \frac{G \sqrt T}{2 L D} \right\rceil \right\}
 
-    The smallest step is at most :math:`D/(4 G \sqrt T)`.
+    Here i counts from the largest step; the array is ascending. Its smallest step is at most
+    :math:`D/(4 G \sqrt T)`.
     """
-    D, G, L, T = _constants(diameter, gradient_bound, smoothness, horizon)
+    D, G, L, T = _checked_constants(diameter, gradient_bound, smoothness, horizon)
     halvings = max(0, math.ceil(math.log2(G * math.sqrt(T) / (2 * L * D))))
     return np.asarray(2.0 ** np.arange(-halvings, 1) / (8 * L))
 
@@ -92,16 +95,27 @@ def ader(*, diameter: float, gradient_bound: float, horizon: int) -> Vector:
     ----------
     Zhang, Lu, Zhou (2018), "Adaptive online learning in dynamic environments".
     """
-    D, G, _, T = _constants(diameter, gradient_bound, 1.0, horizon)
+    D, G, _, T = _checked_constants(diameter, gradient_bound, 1.0, horizon)
     experts = math.ceil(0.5 * math.log2(1 + 4 * T / 7)) + 1
     return np.asarray(2.0 ** np.arange(experts) * (D / G) * math.sqrt(7 / (2 * T)))
 
 
 def longer(pool: Any, *, below: int = 0, above: int = 0) -> Vector:
-    """A pool extended by ``below`` halvings of its smallest and ``above`` doublings of its largest.
+    r"""Return a pool with further steps: halvings of the smallest, doublings of the largest.
 
-    Further experts keep every guarantee: their points are in the domain, and they add the logarithm
-    of their number to the regret. On real streams the best step was often 4 to 30 times 1/(4L).
+    Further experts only enlarge the term of the prior, :math:`\ln N` if it is uniform, in the
+    regret bounds of Ader, Sword_var, Sword_small and Sword_best. The bound of Sword++ needs all
+    steps to be at most 1/(8L): with larger ones only its certificate holds, which is proved for any
+    steps. On real streams the best step was often 4 to 30 times 1/(4L).
+
+    Parameters
+    ----------
+    pool
+        Step sizes, shape ``(N,)``, in any order.
+    below
+        Number of halvings of the smallest step to add.
+    above
+        Number of doublings of the largest step to add.
     """
     steps = np.sort(arguments.positive_vector("pool", pool))
     lower = steps[0] * 2.0 ** -np.arange(arguments.integer("below", below, least=0), 0, -1.0)
@@ -109,10 +123,10 @@ def longer(pool: Any, *, below: int = 0, above: int = 0) -> Vector:
     return np.concatenate([lower, steps, upper])
 
 
-def _constants(
+def _checked_constants(
     diameter: float, gradient_bound: float, smoothness: float, horizon: int
 ) -> tuple[float, float, float, int]:
-    """D, G, L and T, checked."""
+    """Check the constants of the game, and return D, G, L and T."""
     return (
         arguments.positive("diameter", diameter),
         arguments.positive("gradient_bound", gradient_bound),
@@ -122,6 +136,9 @@ def _constants(
 
 
 def _doubling(first: float, squared_ratio: float) -> Vector:
-    r"""``first`` doubled :math:`\lceil \tfrac12 \log_2 r^2 \rceil` times, r the ratio to cover."""
+    """Return ``first``, 2 ``first``, 4 ``first``, ... up to at least r ``first``.
+
+    ``squared_ratio`` is r^2, the square of the ratio to cover.
+    """
     experts = max(1, math.ceil(0.5 * math.log2(squared_ratio)) + 1)
     return np.asarray(first * 2.0 ** np.arange(experts))

@@ -26,9 +26,9 @@ class RateState(NamedTuple):
     """State of a rate between two rounds."""
 
     total: Annotated[float, number(0.0)]
-    """Sum so far: A_t (:class:`SelfConfident`), or that of gradient errors (:class:`Doubling`)."""
+    """Sum so far: A_t (:class:`SelfConfident`), or sum of gradient errors (:class:`Doubling`)."""
     level: Annotated[float, number(0.0)]
-    """Largest gradient error so far (:class:`SelfConfident`), or B (:class:`Doubling`)."""
+    """Largest gradient error so far (:class:`SelfConfident`), or guess B (:class:`Doubling`)."""
     value: Annotated[float, number(0.0, math.inf)]
     """Learning rate of the coming round."""
 
@@ -43,7 +43,7 @@ class OptimismError(NamedTuple):
 
 
 class Rate(Protocol):
-    """A schedule of learning rates that, without decay, never increase between two restarts."""
+    """A schedule of learning rates; with a decay of 1 they never increase between two restarts."""
 
     @property
     def decay(self) -> float:
@@ -51,13 +51,29 @@ class Rate(Protocol):
         ...
 
     def start(self, constants: GameConstants, entropy: float) -> RateState:
-        """State before the first round; ``entropy`` is λ."""
+        """Return the state before the first round.
+
+        Parameters
+        ----------
+        constants
+            Diameter D of the domain, and G if it was given.
+        entropy
+            λ = ln(1 / smallest prior), the entropy ln N if the prior is uniform.
+        """
         ...
 
     def step(
         self, state: RateState, error: OptimismError, constants: GameConstants, entropy: float
     ) -> tuple[RateState, bool]:
-        """Return the next state, and whether the meta restarts with it."""
+        """Add the errors of a round.
+
+        Returns
+        -------
+        RateState
+            The state with the rate of the next round.
+        bool
+            Whether the meta restarts: whether it sets its sums of losses to 0.
+        """
         ...
 
 
@@ -111,15 +127,15 @@ class SelfConfident:
     factor
         f.
     memory
-        M, the number of rounds that the meta remembers; all unless given. Every sum, including that
-        of the losses of the experts, is multiplied by 1 - 1/M in each round, and the rate can rise
+        K, the number of rounds that the meta remembers; all unless given. Every sum, including that
+        of the losses of the experts, is multiplied by 1 - 1/K in each round, and the rate can rise
         again. The time that the weights need to change after a jump then does not grow with the
-        number of rounds. In return the regret grows with the number of rounds over M.
+        number T of rounds. In return the regret grows in proportion to T/K.
     floor
-        :math:`\rho`, for an offset of 0. Where several experts lead, following the leader exactly
-        would follow rounding errors. With a floor of 1e-4, experts whose losses differ by less than
-        1e-4 times :math:`D \max_s \|g_s - M_s\|` have similar weights, which adds as much to the
-        regret.
+        :math:`\rho`, for ``offset=0``, where rounding errors would otherwise decide between experts
+        that are equally good. With 1e-4, experts whose losses differ by less than 1e-4 times
+        :math:`D \max_s \|g_s - M_s\|` have similar weights; the regret grows by at most about that
+        much.
     """
 
     def __init__(
@@ -156,7 +172,7 @@ class SelfConfident:
     def start(self, constants: GameConstants, entropy: float) -> RateState:
         """State with the rate of the first round."""
         ceiling = math.inf if self.cap is None else self.cap
-        return self._tuned(0.0, 0.0, ceiling, constants, entropy)
+        return self._state_for_sum(0.0, 0.0, ceiling, constants, entropy)
 
     def step(
         self, state: RateState, error: OptimismError, constants: GameConstants, entropy: float
@@ -164,11 +180,13 @@ class SelfConfident:
         """Add the error of the round and compute the next rate."""
         total = self.decay * state.total + error.loss_error
         level = max(self.decay * state.level, error.gradient_error)
-        return self._tuned(total, level, self._ceiling(state.value), constants, entropy), False
+        return self._state_for_sum(
+            total, level, self._ceiling(state.value), constants, entropy
+        ), False
 
     @property
     def decay(self) -> float:
-        """1, or 1 - 1/M with a memory M."""
+        """1, or 1 - 1/K with a memory of K rounds."""
         return 1.0 if self.memory is None else 1.0 - 1.0 / self.memory
 
     def _ceiling(self, last: float) -> float:
@@ -177,10 +195,10 @@ class SelfConfident:
             return last
         return math.inf if self.cap is None else self.cap
 
-    def _tuned(
+    def _state_for_sum(
         self, total: float, level: float, ceiling: float, constants: GameConstants, entropy: float
     ) -> RateState:
-        """State with the rate of the formula, at most ``ceiling``."""
+        """Return the state with the rate of the formula, at most ``ceiling``."""
         offset = max_loss_error(constants) if self.offset is None else self.offset
         denominator = offset + total + (self.floor * constants.diameter) ** 2 * level
         tuned = math.sqrt(self.factor * entropy / denominator) if denominator > 0 else math.inf
@@ -191,13 +209,12 @@ class SelfConfident:
 class Doubling:
     r"""The doubling trick: restart the meta whenever the summed gradient error passes a guess.
 
-
     .. math:: \varepsilon = \min\Big\{c, \sqrt{\frac{2 + \lambda}{D^2 B}}\Big\}
         \text{ while } \textstyle\sum_{s \le t} \|g_s - M_s\|^2 \le B, \text{ then } B \leftarrow 2B
 
-    The sum replaces the quantity of each paper rate: for Sword_small (M = 0) it is :math:`\bar
-    F_T`, for Sword_var it stands in for :math:`2 V_T`, for Sword_best for their minimum. No
-    knowledge of the future is needed.
+    The sum takes the place of the quantity that each rate of the paper must know in advance:
+    :math:`\bar F_T = \sum \|g_t\|^2` for Sword_small (where :math:`M_t = 0` and both are equal),
+    :math:`2 V_T` for Sword_var, the smaller of the two for Sword_best.
 
     Parameters
     ----------
@@ -224,13 +241,13 @@ class Doubling:
         """State with the rate of the first B."""
         if self.initial is None and constants.gradient_bound is None:
             raise ValueError(
-                "initial must be given to Doubling where the learner has no gradient_bound. Try "
+                "initial must be given to Doubling if the learner has no gradient_bound. Try "
                 "initial=1.0."
             )
         guess = (
             float(constants.gradient_bound or 0.0) ** 2 if self.initial is None else self.initial
         )
-        return self._guessed(0.0, guess, constants, entropy)
+        return self._state_for_guess(0.0, guess, constants, entropy)
 
     def step(
         self, state: RateState, error: OptimismError, constants: GameConstants, entropy: float
@@ -242,12 +259,12 @@ class Doubling:
             return state._replace(total=total), False
         # The smallest 2^k B that is at least the sum; k is bounded, as both are finite doubles.
         guess = math.ldexp(state.level, math.ceil(math.log2(total) - math.log2(state.level) - TIE))
-        return self._guessed(total, guess, constants, entropy), True
+        return self._state_for_guess(total, guess, constants, entropy), True
 
-    def _guessed(
+    def _state_for_guess(
         self, total: float, guess: float, constants: GameConstants, entropy: float
     ) -> RateState:
-        """State with the rate that belongs to a guess B."""
+        """Return the state with the rate that belongs to a guess B."""
         tuned = math.sqrt((2 + entropy) / (constants.diameter**2 * guess))
         return RateState(
             total=total, level=guess, value=tuned if self.cap is None else min(self.cap, tuned)
@@ -260,7 +277,9 @@ def paper_variation(*, diameter: float, smoothness: float, experts: int, variati
 
     .. math:: \min\Big\{\frac{1}{\sqrt8 D^2 L}, \sqrt{\frac{2 + \ln N}{2 D^2 V_T}}\Big\}
     """
-    return _capped(diameter, smoothness, experts, 2 * arguments.nonnegative("variation", variation))
+    return _paper_rate(
+        diameter, smoothness, experts, 2 * arguments.nonnegative("variation", variation)
+    )
 
 
 @checked
@@ -286,11 +305,11 @@ def paper_best(
         2 * arguments.nonnegative("variation", variation),
         arguments.nonnegative("squared_gradients", squared_gradients),
     )
-    return _capped(diameter, smoothness, experts, smaller + math.log(2))
+    return _paper_rate(diameter, smoothness, experts, smaller + math.log(2))
 
 
-def _capped(diameter: float, smoothness: float, experts: int, total: float) -> float:
-    r""":math:`\min\{1/(\sqrt8 D^2 L), \sqrt{(2 + \ln N) / (D^2 q)}\}` for the total q."""
+def _paper_rate(diameter: float, smoothness: float, experts: int, total: float) -> float:
+    r"""Return :math:`\min\{1/(\sqrt8 D^2 L), \sqrt{(2 + \ln N) / (D^2 q)}\}`, q being ``total``."""
     D = arguments.positive("diameter", diameter)
     cap = 1 / (math.sqrt(8) * D**2 * arguments.positive("smoothness", smoothness))
     entropy = math.log(arguments.integer("experts", experts))
@@ -298,10 +317,10 @@ def _capped(diameter: float, smoothness: float, experts: int, total: float) -> f
 
 
 def max_loss_error(constants: GameConstants) -> float:
-    """(D G)^2, the largest loss error: losses and optimism both have a range of at most D G."""
+    """Return (D G)^2, the largest ``loss_error``: losses and optimism range over at most D G."""
     if constants.gradient_bound is None:
         raise ValueError(
-            "offset must be given to SelfConfident where the learner has no gradient_bound. Try "
+            "offset must be given to SelfConfident if the learner has no gradient_bound. Try "
             "offset=0."
         )
     return (constants.diameter * constants.gradient_bound) ** 2

@@ -10,9 +10,9 @@ import numpy as np
 
 from swordplay.core.types import Vector
 from swordplay.estimators.head import Head
-from swordplay.parts.learners.sword import DEPTH
+from swordplay.parts.learners.sword import AGELESS_POOL_SIZE
 
-POOL: Vector = 2.0 ** np.arange(1.0 - DEPTH, 1.0)
+POOL: Vector = 2.0 ** np.arange(1.0 - AGELESS_POOL_SIZE, 1.0)
 """Step sizes of the learner's experts, ascending,"""
 LOGARITHMS: Vector = np.log(POOL)
 """and their logarithms."""
@@ -39,7 +39,11 @@ def sample(models: Sequence[Head]) -> Sample:
     """How the experts of some models are weighed now: first the extra-gradient ones, then the
     others, both descending.
     """
-    shares = sum((model.weights for model in models), start=np.zeros(2 * DEPTH)) / len(models)
-    weights = (shares[:DEPTH] + shares[DEPTH:])[::-1]
+    shares = sum((model.weights for model in models), start=np.zeros(2 * AGELESS_POOL_SIZE)) / len(
+        models
+    )
+    weights = (shares[:AGELESS_POOL_SIZE] + shares[AGELESS_POOL_SIZE:])[::-1]
     optimism = sum(model.trust for model in models) / len(models)
-    return Sample(weights, math.exp(weights @ LOGARITHMS), float(shares[:DEPTH].sum()), optimism)
+    return Sample(
+        weights, math.exp(weights @ LOGARITHMS), float(shares[:AGELESS_POOL_SIZE].sum()), optimism
+    )

@@ -93,7 +93,7 @@ def test_offsets_are_those_of_the_points():
     refused(
         learner,
         {**good, "experts.0.offset": offset + 1e-7},
-        "offsets that are not those of its points",
+        "offsets that differ from its base points minus the centre",
     )
     refused(
         learner,

@@ -66,7 +66,8 @@ def test_states_must_fit():
     saved = learner.state()
     for change in (-1.0, 5.0):  # below 0, and above 2 L D^2 = 4
         with pytest.raises(
-            ValueError, match=r"state\['hedge.optimism'\] do not fit its points and its optimism"
+            ValueError,
+            match=r"state\['hedge.optimism'\] holds movement charges outside the possible range",
         ):
             learner.load_state({**saved, "hedge.optimism": saved["hedge.optimism"] + change})
     made = {**GIVEN, "pool": learner.step_sizes, "learning_rate": rates.Fixed(1.0)}

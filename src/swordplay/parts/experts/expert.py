@@ -1,9 +1,10 @@
 r"""State and interface of a pool of experts, and the projected step that all kinds share.
 
 Experts over a ball whose centre c is not the origin keep the offset :math:`w = \hat x - c` beside
-the point :math:`\hat x = c + w`. The certificate divides distances from the centre by
-:math:`\eta`: with steps of 1e-8 the last bit of a coordinate of 25 counts for 1e-7, and every round
-adds such an error. The offset does not have this rounding error.
+the point :math:`\hat x = c + w`. The certificate divides distances from the centre by the step size
+:math:`\eta`. If it computed :math:`\hat x - c`, the rounding error of the coordinates would be
+divided too: at a coordinate of 25 and a step size of 1e-8 that is an error of about 1e-7 in every
+round. The offset is kept so that :math:`\hat x - c` need not be computed.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from swordplay.core.arguments import LARGEST_GRADIENT
 from swordplay.core.state import array
 from swordplay.core.types import Domain, Gradient, Matrix, Vector
 from swordplay.parts.domains import Ball
-from swordplay.parts.experts.step_sizes import too_short
+from swordplay.parts.experts.step_sizes import underflow_message
 
 
 class ExpertState(NamedTuple):
@@ -25,11 +26,11 @@ class ExpertState(NamedTuple):
     points: Annotated[Matrix, array("pool", "dim")]
     """x_t, shape ``(N, d)``: the points of the experts in the coming round."""
     base: Annotated[Matrix, array("pool", "dim")]
-    """xhat_t, shape ``(N, d)``: the points from which they step; for OGD equal to x_t."""
+    """xhat_t, shape ``(N, d)``: the points from which experts step; for OGD equal to x_t."""
     expected_gradient: Annotated[
         Matrix, array("pool", "dim", low=-LARGEST_GRADIENT, high=LARGEST_GRADIENT)
     ]
-    """M_t, shape ``(N, d)``: the gradient that they expect; 0 for OGD."""
+    """M_t, shape ``(N, d)``: the gradient that each expert expects; 0 for OGD."""
     squared_error_sum: Annotated[Vector, array("pool", low=0.0)]
     """Sum of norm(g_s - M_s)^2 over the rounds so far, shape ``(N,)``."""
     offset: Annotated[Matrix | None, array("pool", "dim", optional=True)] = None
@@ -42,11 +43,14 @@ class ExpertStep(NamedTuple):
     step_sizes: Vector
     """Step sizes of this round, shape ``(N,)``; infinite before the first gradient."""
     squared_error: Vector
-    """norm(g_t - M_t)^2, shape ``(N,)``: how far gradients were from the expected ones."""
+    """norm(g_t - M_t)^2, shape ``(N,)``: squared error of the expected gradients."""
     squared_lookahead: Vector
-    """norm(x_t - xhat_t)^2, shape ``(N,)``: how far optimism moved the points."""
+    """norm(x_t - xhat_t)^2, shape ``(N,)``: squared distance of points from base points."""
     change: Matrix | None = None
-    """xhat_{t+1} - xhat_t before rounding, shape ``(N, d)``; None where only the two are known."""
+    """xhat_{t+1} - xhat_t, shape ``(N, d)``, without the rounding error of subtracting the points.
+
+    None if the experts do not compute it.
+    """
 
 
 class Experts(Protocol):
@@ -57,11 +61,19 @@ class Experts(Protocol):
         ...
 
     def step(self, state: ExpertState, gradient: Gradient) -> tuple[ExpertState, ExpertStep]:
-        """Return the state after a round whose loss has this gradient, and what happened."""
+        """Play a round whose loss has this gradient.
+
+        Returns
+        -------
+        ExpertState
+            The state after the round.
+        ExpertStep
+            Step sizes and squared distances of the round.
+        """
         ...
 
     def copy_last(self, state: ExpertState) -> ExpertState:
-        """Return a state with a copy of the last expert, which has the next step size."""
+        """Return a state with a copy of the last expert appended, which has the next step size."""
         ...
 
     def step_sizes(self, state: ExpertState) -> Vector:
@@ -69,11 +81,12 @@ class Experts(Protocol):
         ...
 
 
-def start_at_center(domain: Domain, experts: int) -> ExpertState:
-    """State before the first round: points at the centre, expected gradients of 0."""
-    points = np.tile(domain.center, (experts, 1))
-    zeros, has_offset = np.zeros_like(points), type(domain) is Ball and domain.center.any()
-    return ExpertState(points, points, zeros, np.zeros(experts), zeros if has_offset else None)
+def start_at_center(domain: Domain, count: int) -> ExpertState:
+    """Return the state of ``count`` experts before the first round: all points at the centre."""
+    points = np.tile(domain.center, (count, 1))
+    zeros = np.zeros_like(points)
+    has_offset = type(domain) is Ball and domain.center.any()
+    return ExpertState(points, points, zeros, np.zeros(count), zeros if has_offset else None)
 
 
 def repeat_last_row(rows: Any) -> Any:
@@ -82,16 +95,17 @@ def repeat_last_row(rows: Any) -> Any:
 
 
 def step_vectors(step_sizes: Vector, gradients: Matrix) -> Matrix:
-    """Step size times gradient of each expert, shape ``(N, d)``; 0 for an infinite step size.
+    """Return step size times gradient of each expert, shape ``(N, d)``; 0 if eta is infinite.
 
     Raises
     ------
     ValueError
-        If a step size is infinite although the gradient is not 0: its square underflows.
+        If a step size is infinite although the gradient is not 0, because the gradient is so small
+        that its square underflows to 0.
     """
     is_infinite = np.isinf(step_sizes)
-    if is_infinite.any() and (longest := float(np.abs(gradients[is_infinite]).max())) > 0:
-        raise ValueError(too_short(longest))
+    if is_infinite.any() and (largest_entry := float(np.abs(gradients[is_infinite]).max())) > 0:
+        raise ValueError(underflow_message(largest_entry))
     return np.where(is_infinite, 0.0, step_sizes)[:, None] * gradients
 
 
@@ -105,11 +119,11 @@ class ProjectedStep(NamedTuple):
 
     points: Matrix
     offset: Matrix | None
-    """Points minus the centre of the ball; None where offsets are not kept."""
+    """Points minus the centre of the ball; None if offsets are not kept."""
     change: Matrix
-    """New points minus old ones: minus the step, plus what the projection changed.
+    """New points minus old ones, computed as minus the step plus the change by the projection.
 
-    The difference of the points themselves has rounding errors of the size of a coordinate's last
+    Subtracting the points themselves would leave rounding errors of the size of a coordinate's last
     bit, which the certificate would divide by the step size and sum up.
     """
 
@@ -117,7 +131,7 @@ class ProjectedStep(NamedTuple):
 def projected_step(
     domain: Domain, points: Matrix, offset: Matrix | None, step_vectors: Matrix
 ) -> ProjectedStep:
-    r""":math:`\Pi_X[x - s]` for the point x and the step vector s of every expert.
+    r"""Return :math:`\Pi_X[x - s]` for the point x and the step vector s of every expert.
 
     Parameters
     ----------
@@ -126,7 +140,7 @@ def projected_step(
     points
         x, shape ``(N, d)``.
     offset
-        x - c, shape ``(N, d)``; None where it is not kept.
+        x - c, shape ``(N, d)``, c the centre of the ball; None if it is not kept.
     step_vectors
         s, the step size times the gradient, shape ``(N, d)``.
     """
@@ -142,13 +156,13 @@ def projected_step(
     )
 
 
-def base_offset(experts: Any, domain: Domain) -> Matrix:
-    """xhat - c of a state of experts of any kind, shape ``(N, d)``."""
-    offset = getattr(experts, "offset", None)
-    return np.asarray(experts.base - domain.center if offset is None else offset)
+def base_offset(state: Any, domain: Domain) -> Matrix:
+    """Return xhat - c for the state of any experts, shape ``(N, d)``; c is the domain's centre."""
+    offset = getattr(state, "offset", None)
+    return np.asarray(state.base - domain.center if offset is None else offset)
 
 
-def require_inside(experts: Any, domain: Domain, slack: float) -> None:
+def require_inside(state: Any, domain: Domain, slack: float) -> None:
     """Check that points lie in the domain and that offsets agree with the base points.
 
     Raises
@@ -156,14 +170,14 @@ def require_inside(experts: Any, domain: Domain, slack: float) -> None:
     ValueError
         If either is violated by more than ``slack``.
     """
-    points = np.vstack([experts.points, experts.base])
+    points = np.vstack([state.points, state.base])
     if not (np.isfinite(points).all() and domain.contains(points, atol=slack).all()):
         raise ValueError(
             "state has points outside the domain. Make the learner with the domain it was saved "
             "with."
         )
-    if np.abs(base_offset(experts, domain) + domain.center - experts.base).max() > slack:
+    if np.abs(base_offset(state, domain) + domain.center - state.base).max() > slack:
         raise ValueError(
-            "state has offsets that are not those of its points. The state is damaged: load an "
-            "earlier one."
+            "state has offsets that differ from its base points minus the centre. The state is "
+            "damaged: load an earlier one."
         )

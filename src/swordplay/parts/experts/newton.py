@@ -14,7 +14,7 @@ from swordplay.parts.experts.expert import ExpertStep, squared_norms, step_vecto
 from swordplay.parts.experts.step_sizes import AdaGradNorm
 
 PROBE_DISTANCE = 2.0**-10
-"""Distance from a point to the second gradient of a round, in diameters.
+"""Distance from a point to the probe at which a round's second gradient is taken, in diameters.
 
 It is short, so that the difference of the gradients shows the curvature at the point, and long
 enough for the difference to keep most of its digits.
@@ -26,7 +26,7 @@ MIN_GRADIENT_CHANGE = 1e-12
 class NewtonState(NamedTuple):
     """State of N second-order experts between two rounds, one row per expert.
 
-    The first four fields are those of :class:`ExpertState`.
+    The first four fields have the meaning that they have in :class:`ExpertState`.
     """
 
     points: Annotated[Matrix, array("pool", "dim")]
@@ -45,26 +45,26 @@ class NewtonState(NamedTuple):
 
 @final
 class NewtonExperts:
-    r"""Newton steps on the discounted past: least squares with forgetting, for any convex loss.
+    r"""Newton steps on discounted curvature: least squares with forgetting, for any convex loss.
 
     .. math:: S_t = \gamma S_{t-1} + \frac{y_t y_t^\top}{\langle y_t, s_t \rangle}, \quad
         E_t = \gamma E_{t-1} + \|g_t\|^2, \quad
         A_t = S_t + \frac{\rho \sqrt{E_t}}{D} I, \quad x_{t+1} = \Pi_X[x_t - A_t^{-1} g_t]
 
-    with :math:`g_t = \nabla f_t(x_t)` and :math:`y_t` the change of the gradient over a short
-    distance :math:`s_t` along the gradient. For a loss of a linear prediction, :math:`f =
-    \varphi(\langle a, x \rangle)`, the quotient is :math:`\varphi'' a a^\top`, and the step is that
-    of recursive least squares (of Newton's method for a logistic loss). For any other convex loss
-    it is the curvature along the gradient, which is at most the Hessian of the loss.
+    with :math:`g_t = \nabla f_t(x_t)`, a short step :math:`s_t` along the gradient, :math:`y_t =
+    \nabla f_t(x_t + s_t) - g_t`, and the diameter D of the domain X. For a loss of a linear
+    prediction, :math:`f = \varphi(\langle a, x \rangle)`, the fraction is :math:`\varphi'' a
+    a^\top`, and the step is that of recursive least squares (of Newton's method for a logistic
+    loss). For any other convex loss the fraction is the curvature along the gradient, which is at
+    most the Hessian of the loss.
 
     As :math:`E_t \ge \|g_t\|^2`, no step is longer than :math:`D/\rho`, even where columns are
-    constant, equal, or have been 0 for a long time (no covariance wind-up). Where losses have no
-    curvature, the step sizes are :math:`D/(\rho \sqrt{E_t})`: gradient descent with discounted
-    sums.
+    constant, equal, or have been 0 for a long time (no covariance wind-up). For losses without
+    curvature this is gradient descent with step sizes :math:`D/(\rho \sqrt{E_t})`.
 
-    2N gradients a round, :math:`O(N d^3)` operations. While no projection is needed and the losses
-    are squared, the dynamic regret of an expert is at most ``bounds.curved_expert``. The terms that
-    it adds to the certificate hold for every loss.
+    A round takes 2N gradients and :math:`O(N d^3)` operations. While no projection is needed and
+    the losses are squared, the dynamic regret of an expert is at most ``bounds.curved_expert``. The
+    terms that an expert adds to the certificate hold for every loss.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ class NewtonExperts:
         self._base_steps = AdaGradNorm(domain.diameter)
 
     def settings(self) -> Mapping[str, Any]:
-        """Discounts and ridge; the learner saves the domain."""
+        """Settings to save: discounts and ridge. The learner itself saves the domain."""
         return {"discounts": self.discounts, "ridge": self.ridge}
 
     def start(self) -> Any:
@@ -108,7 +108,7 @@ class NewtonExperts:
         )
 
     def step(self, state: Any, gradient: Gradient) -> tuple[Any, ExpertStep]:
-        """One Newton step of every expert."""
+        """Play one round: one Newton step of every expert."""
         g = gradient(state.points)
         squares = squared_norms(g)
         discounted_squares = self.discounts * state.discounted_squares + squares
@@ -145,65 +145,71 @@ class NewtonExperts:
         )
 
     def step_sizes(self, state: Any) -> Vector:
-        """1 - discount of each expert, shape ``(N,)``: the weight of the last round in its sums."""
+        """Return 1 - discount, shape ``(N,)``: the weight of the last round in an expert's sums."""
         return np.asarray(1.0 - self.discounts)
 
     def curvatures(self, state: Any) -> Array:
-        """A_t of the last step, shape ``(N, d, d)``."""
+        """Return A_t of the last step, shape ``(N, d, d)``."""
         return np.asarray(
             state.curvature + self.ridges(state)[:, None, None] * np.eye(self.domain.dim)
         )
 
     def ridges(self, state: Any) -> Vector:
-        """The ridge in A_t, rho sqrt(E_t)/D, shape ``(N,)``."""
+        """Return the factor of I in A_t, rho sqrt(E_t)/D, shape ``(N,)``."""
         return np.asarray(self.ridge * np.sqrt(state.discounted_squares) / self.domain.diameter)
 
     def _curvature_of(self, points: Matrix, g: Matrix, gradient: Gradient) -> Array:
-        """y y'/<y, s> of each expert, shape ``(N, d, d)``; 0 where the loss has no curvature."""
-        lengths = np.sqrt(squared_norms(g))
-        ahead = (
-            PROBE_DISTANCE * self.domain.diameter * g / np.where(lengths > 0, lengths, 1.0)[:, None]
+        """Return y y'/<y, s> of each expert, shape ``(N, d, d)``; 0 if there is no curvature."""
+        norms = np.sqrt(squared_norms(g))
+        offset = (
+            PROBE_DISTANCE * self.domain.diameter * g / np.where(norms > 0, norms, 1.0)[:, None]
         )
-        # At the boundary one of the two directions leads out of the domain and is shortened by the
-        # projection: take the other.
-        probe_steps = [self.domain.project(points + sign * ahead) - points for sign in (-1.0, 1.0)]
-        along = [np.abs(np.einsum("ij,ij->i", step, g)) for step in probe_steps]
+        # At the boundary one of the two directions leads out of the domain, and the projection
+        # shortens the step: take the step that moves farther along the gradient.
+        backward, forward = (
+            self.domain.project(points + sign * offset) - points for sign in (-1.0, 1.0)
+        )
+        backward_length, forward_length = (
+            np.abs(np.einsum("ij,ij->i", probe_step, g)) for probe_step in (backward, forward)
+        )
         probes = self.domain.project(
-            points + np.where((along[0] >= along[1])[:, None], probe_steps[0], probe_steps[1])
+            points + np.where((backward_length >= forward_length)[:, None], backward, forward)
         )
         y, s = gradient(probes) - g, probes - points
         product = np.einsum("ij,ij->i", y, s)
-        curved = product > MIN_GRADIENT_CHANGE * lengths * np.sqrt(squared_norms(s))
-        scaled = y / np.sqrt(np.where(curved, product, np.inf))[:, None]
+        is_curved = product > MIN_GRADIENT_CHANGE * norms * np.sqrt(squared_norms(s))
+        scaled = y / np.sqrt(np.where(is_curved, product, np.inf))[:, None]  # y / sqrt(<y, s>)
         return np.asarray(scaled[:, :, None] * scaled[:, None, :])
 
     def _newton(self, state: NewtonState, g: Matrix) -> Matrix:
-        """A^-1 g of each expert, shape ``(N, d)``; 0 before the first gradient.
+        """Return A^-1 g of each expert, shape ``(N, d)``; 0 before the first gradient other than 0.
 
         A and g are divided by the ridge, so that small losses do not underflow.
         """
         ridges = self.ridges(state)
-        unit = np.where(ridges > 0, ridges, 1.0)
-        A = state.curvature / unit[:, None, None] + np.eye(self.domain.dim)
-        return np.asarray(np.linalg.solve(A, (g / unit[:, None])[:, :, None])[:, :, 0])
+        units = np.where(ridges > 0, ridges, 1.0)
+        A = state.curvature / units[:, None, None] + np.eye(self.domain.dim)
+        return np.asarray(np.linalg.solve(A, (g / units[:, None])[:, :, None])[:, :, 0])
 
     def _sizes(self, squared_error_sum: Vector) -> Vector:
-        """D / (2 sqrt(sum)) of each expert: the step sizes of the auxiliary points."""
-        return np.array([self._base_steps.sizes(one[None])[0] for one in squared_error_sum])
+        """Return D / (2 sqrt(sum)) of each expert: the step sizes of the auxiliary points."""
+        # AdaGradNorm gives an expert alone in its pool the multiplier 1/2.
+        return np.array([self._base_steps.sizes(total[None])[0] for total in squared_error_sum])
 
 
 def _certified_step(
     eta: Vector, g: Matrix, points: Matrix, base: Matrix, new_base: Matrix
 ) -> ExpertStep:
-    r"""What the auxiliary points prove about the regret of the points.
+    r"""Return the ExpertStep that the auxiliary points prove for the regret of the points.
 
     .. math:: \langle g, x - u \rangle \le \langle g, x - \hat x' \rangle - \tfrac{1}{2\eta} \|\hat
         x' - \hat x\|^2
         + \tfrac{1}{2\eta} (\|u - \hat x\|^2 - \|u - \hat x'\|^2)
 
-    for the step from :math:`\hat x` to :math:`\hat x'`. The first two terms are known: they enter
-    the certificate as a cost (``squared_error``) where positive, and as a saving
-    (``squared_lookahead``) where negative.
+    for any comparator u and the step of size :math:`\eta` from ``base`` :math:`\hat x` to
+    ``new_base`` :math:`\hat x'`, x being ``points``. The sum of the first two terms does not depend
+    on u. It enters the certificate as a cost (``squared_error``) where positive, and as a
+    saving (``squared_lookahead``) where negative.
     """
     inverse = np.where(np.isinf(eta), 0.0, 1.0 / eta)
     cost = (

@@ -29,7 +29,9 @@ class OGDExperts:
 
     N gradients a round. With non-negative L-smooth losses and :math:`\eta L < 1` the dynamic regret
     of an expert is at most :math:`[A/(2\eta) + \eta L F_T] / (1 - \eta L)`, :math:`A = D^2 + 2 D
-    P_T`; for all losses it is at most :math:`A/(2\eta) + \eta G^2 T / 2`.
+    P_T`; for all losses it is at most :math:`A/(2\eta) + \eta G^2 T / 2`. D is the diameter of the
+    domain, P_T the path length and F_T the total loss of the comparators, G a bound on the norms
+    of gradients.
 
     Parameters
     ----------
@@ -48,19 +50,20 @@ class OGDExperts:
         self.steps = steps
 
     def settings(self) -> Mapping[str, Any]:
-        """Rule for the step sizes; the learner saves the domain."""
+        """Settings to save: the rule for the step sizes. The learner itself saves the domain."""
         return {"steps": self.steps}
 
     def start(self) -> ExpertState:
-        """State before the first round, with all points at the centre of the domain."""
+        """Return the first state: all points at the centre, expected gradients of 0."""
         return start_at_center(self.domain, self.steps.count())
 
     def step(self, state: ExpertState, gradient: Gradient) -> tuple[ExpertState, ExpertStep]:
-        """One descent step of every expert."""
+        """Play one round: one descent step of every expert."""
         gradients = gradient(state.points)  # g_t = grad f_t(x_t)
         squared_error = squared_norms(gradients)  # M_t = 0
         error_sum = state.squared_error_sum + squared_error
         eta = self.steps.sizes(error_sum)
+        # x_{t+1} = Proj_X[x_t - eta g_t]
         points, offset, change = projected_step(
             self.domain, state.points, state.offset, step_vectors(eta, gradients)
         )
@@ -87,7 +90,7 @@ class OGDExperts:
         )
 
     def step_sizes(self, state: ExpertState) -> Vector:
-        """Step sizes after the rounds so far, shape ``(N,)``."""
+        """Return the step sizes of the coming round, shape ``(N,)``."""
         return self.steps.sizes(state.squared_error_sum)
 
 
@@ -100,7 +103,8 @@ class OEGDExperts:
 
     The second step uses the last loss as a prediction of the next one. 2N gradients a round. With
     :math:`\eta L < 1` the dynamic regret of an expert is at most :math:`A/(2\eta) + \eta V_T / (2(1
-    - \eta^2 L^2)) + \eta G^2/2`, :math:`A = D^2 + 2 D P_T`.
+    - \eta^2 L^2)) + \eta G^2/2`, :math:`A = D^2 + 2 D P_T` (D the diameter of the domain, P_T the
+    path length of the comparators, V_T the gradient variation, G a bound on gradient norms).
 
     Parameters
     ----------
@@ -109,8 +113,10 @@ class OEGDExperts:
     steps
         Rule for the step sizes of the first step.
     coming
-        Rule for the step sizes of the second step, which belong to the next round; ``steps`` unless
-        given. It differs where the rule itself is measured anew in each round.
+        Rule for the step sizes of the second step, which belongs to the next round; ``steps``
+        unless given. Give it if the rule depends on a measurement that changes in every round:
+        ``steps`` then has the measurement from before the loss of this round, ``coming`` the one
+        that includes it.
 
     References
     ----------
@@ -123,26 +129,29 @@ class OEGDExperts:
         self._coming = steps if coming is None else coming
 
     def settings(self) -> Mapping[str, Any]:
-        """Rule for the step sizes; the learner saves the domain."""
-        return {"steps": self.steps}
+        """Settings to save: the rules for the step sizes. The learner itself saves the domain."""
+        coming = {} if self._coming is self.steps else {"coming": self._coming}
+        return {"steps": self.steps, **coming}
 
     def start(self) -> ExpertState:
-        """State before the first round: points at the centre, expected gradients of 0."""
+        """Return the first state: all points at the centre, expected gradients of 0."""
         return start_at_center(self.domain, self.steps.count())
 
     def step(self, state: ExpertState, gradient: Gradient) -> tuple[ExpertState, ExpertStep]:
-        """One extra-gradient step of every expert."""
+        """Play one round: one extra-gradient step of every expert."""
         gradients = gradient(state.points)  # g_t = grad f_t(x_t)
         squared_error = squared_norms(gradients - state.expected_gradient)
         error_sum = state.squared_error_sum + squared_error
-        # x_t was made with the step size of the sum before this round. Adaptive step sizes are
-        # infinite until the first gradient: that round uses the step size of the new sum.
+        # x_t was computed with the step size that belongs to the error sum before this round: both
+        # steps use it. Adaptive step sizes are infinite until the first gradient other than 0; that
+        # round uses the step size that belongs to the new sum.
         eta = self.steps.sizes(state.squared_error_sum)
         eta = np.where(np.isinf(eta), self._coming.sizes(error_sum), eta)
+        # xhat_{t+1} = Proj_X[xhat_t - eta g_t]
         base, offset, change = projected_step(
             self.domain, state.base, state.offset, step_vectors(eta, gradients)
         )
-        after = self._ahead(base, offset, gradient(base), error_sum)
+        after = self._with_next_points(base, offset, gradient(base), error_sum)
         return after, ExpertStep(
             eta,
             squared_error,
@@ -153,7 +162,7 @@ class OEGDExperts:
     def copy_last(self, state: ExpertState) -> ExpertState:
         """Append a copy of the last expert; its point is computed with its own step size."""
         sums = state.squared_error_sum
-        return self._ahead(
+        return self._with_next_points(
             repeat_last_row(state.base),
             repeat_last_row(state.offset),
             repeat_last_row(state.expected_gradient),
@@ -161,15 +170,16 @@ class OEGDExperts:
         )
 
     def step_sizes(self, state: ExpertState) -> Vector:
-        """Step sizes after the rounds so far, shape ``(N,)``."""
+        """Return the step sizes of the coming round, shape ``(N,)``."""
         return self._coming.sizes(state.squared_error_sum)
 
-    def _ahead(
+    def _with_next_points(
         self, base: Matrix, offset: Matrix | None, expected_gradient: Matrix, error_sum: Vector
     ) -> ExpertState:
         r"""State with :math:`x_{t+1} = \Pi_X[\hat x_{t+1} - \eta M_{t+1}]`.
 
-        The certificate relies on one step size in both steps of a round.
+        The certificate relies on round t + 1 using the same step size for its own first step (see
+        :meth:`step`).
         """
         steps = step_vectors(self._coming.sizes(error_sum), expected_gradient)
         points = projected_step(self.domain, base, offset, steps).points
@@ -183,8 +193,15 @@ class OptimisticExperts:
     .. math:: \hat x_{t+1} = \Pi_X[\hat x_t - \eta g_t], \qquad x_{t+1} = \Pi_X[\hat x_{t+1} - \eta
         M_{t+1}]
 
-    :math:`M_{t+1} = g_t` unless :meth:`expect` replaces it. N gradients a round. An expert that has
-    met no gradient has no step size yet: it stays at the centre, with :math:`M_{t+1} = 0`.
+    :math:`g_t = \nabla f_t(x_t)`, and :math:`M_{t+1} = g_t` unless :meth:`expect` replaces it. N
+    gradients a round. The step size of an expert is infinite until its first gradient other than
+    0: until then it stays at the centre, with :math:`M_{t+1} = 0`.
+
+    The state has no offsets from the centre, which other experts keep for the certificate: the
+    distances are computed from the points. The rounding error of a distance counts in a certificate
+    if step sizes are tiny beside the domain. OptimisticOGD has step sizes of :math:`D / (2
+    \sqrt{\sum q_s})`, :math:`q_s = \|g_s - M_s\|^2`, whose regret bound is of order :math:`D^2 /
+    \eta` itself.
 
     Parameters
     ----------
@@ -204,11 +221,11 @@ class OptimisticExperts:
         self.steps = steps
 
     def settings(self) -> Mapping[str, Any]:
-        """Rule for the step sizes; the learner saves the domain."""
+        """Settings to save: the rule for the step sizes. The learner itself saves the domain."""
         return {"steps": self.steps}
 
     def start(self) -> ExpertState:
-        """State before the first round: points at the centre, expected gradients of 0."""
+        """Return the first state: all points at the centre, expected gradients of 0."""
         points = np.tile(self.domain.center, (self.steps.count(), 1))
         return ExpertState(
             points=points,
@@ -218,15 +235,18 @@ class OptimisticExperts:
         )
 
     def step(self, state: ExpertState, gradient: Gradient) -> tuple[ExpertState, ExpertStep]:
-        """One step of every expert, with the last gradient as the next expected one."""
+        """Play one round, with its gradients as the expected gradients of the next."""
         gradients = gradient(state.points)  # g_t = grad f_t(x_t)
         squared_error = squared_norms(gradients - state.expected_gradient)
         error_sum = state.squared_error_sum + squared_error
-        # As for OEGDExperts: the first round with a gradient uses the step size of the new sum.
+        # x_t was computed with the step size that belongs to the error sum before this round: both
+        # steps use it. It is infinite until the first gradient other than 0; that round uses the
+        # step size that belongs to the new sum.
         eta = self.steps.sizes(state.squared_error_sum)
         eta = np.where(np.isinf(eta), self.steps.sizes(error_sum), eta)
+        # xhat_{t+1} = Proj_X[xhat_t - eta g_t]
         base = self.domain.project(state.base - step_vectors(eta, gradients))
-        after = self._ahead(base, gradients, error_sum)
+        after = self._with_next_points(base, gradients, error_sum)
         return after, ExpertStep(
             step_sizes=eta,
             squared_error=squared_error,
@@ -235,22 +255,24 @@ class OptimisticExperts:
 
     def expect(self, state: ExpertState, expected_gradient: Matrix) -> ExpertState:
         """Return the state with these expected gradients M_{t+1}, shape ``(N, d)``."""
-        return self._ahead(state.base, expected_gradient, state.squared_error_sum)
+        return self._with_next_points(state.base, expected_gradient, state.squared_error_sum)
 
     def copy_last(self, state: ExpertState) -> ExpertState:
         """Append a copy of the last expert; its point is computed with its own step size."""
         sums = state.squared_error_sum
-        return self._ahead(
+        return self._with_next_points(
             repeat_last_row(state.base),
             repeat_last_row(state.expected_gradient),
             np.append(sums, sums[-1]),
         )
 
     def step_sizes(self, state: ExpertState) -> Vector:
-        """Step sizes after the rounds so far, shape ``(N,)``."""
+        """Return the step sizes of the coming round, shape ``(N,)``."""
         return self.steps.sizes(state.squared_error_sum)
 
-    def _ahead(self, base: Matrix, expected_gradient: Matrix, error_sum: Vector) -> ExpertState:
+    def _with_next_points(
+        self, base: Matrix, expected_gradient: Matrix, error_sum: Vector
+    ) -> ExpertState:
         r"""State with :math:`x_{t+1} = \Pi_X[\hat x_{t+1} - \eta M_{t+1}]`."""
         eta = self.steps.sizes(error_sum)
         expected = np.where(np.isinf(eta)[:, None], 0.0, expected_gradient)
@@ -259,7 +281,7 @@ class OptimisticExperts:
 
 
 def has_constant_steps(experts: Experts) -> bool:
-    """Whether these are experts of this module whose step sizes never change."""
+    """Whether the experts are a class of this module with step sizes that never change."""
     return isinstance(experts, OGDExperts | OEGDExperts | OptimisticExperts) and isinstance(
         experts.steps, Constant
     )

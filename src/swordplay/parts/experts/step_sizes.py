@@ -1,11 +1,12 @@
 r"""Step sizes of a pool of experts: constant, AdaGrad-norm, and AdaGrad-norm with a capped expert.
 
-A step size :math:`c D / \sqrt{\sum q_s}` is made for comparators that are up to D apart. In a
-domain of diameter 1000 whose comparators stay within 1 of its centre, such steps move every expert
-to the boundary. Therefore the first expert of each kind is *capped*: its steps are never longer
-than the smoothness of the losses allows. Its distance from the centre shows the *width* of the part
-of the domain that is in use, and the step sizes of the other experts are computed for this width in
-place of D.
+A step size :math:`c D / \sqrt{\sum_s q_s}`, with a multiplier c, the diameter D of the domain and
+:math:`q_s = \|g_s - M_s\|^2`, suits comparators that are up to D apart. In a domain of diameter
+1000 whose comparators stay within 1 of its centre, such steps move every expert to the boundary.
+Therefore the step size of the first expert of each kind is *capped*: it is at most 1/(2 L m), L
+being the largest smoothness so far. The distance of this expert from the centre shows the *width*
+of the part of the domain that is in use, and the step sizes of the other experts are computed for
+this width in place of D.
 """
 
 from __future__ import annotations
@@ -27,31 +28,34 @@ AVERAGED_ROUNDS = 8
 MANY_COLUMNS = 64
 """Number of coordinates above which steps are shortened, see :func:`step_shrink`."""
 WIDE_DOMAIN_RATIO = 8.0
-"""Ratio of diameter to used width above which the boundary no longer stops an overlong step."""
+"""Ratio of diameter to used width above which the boundary no longer limits a step too long."""
 
 
-def too_short(length: float) -> str:
-    """Return the message about gradients whose squares underflow."""
+def underflow_message(largest: float) -> str:
+    """Return the error message about gradients whose squares underflow.
+
+    ``largest`` is the largest norm or entry of a gradient so far.
+    """
     return (
-        f"the gradients so far are no longer than {length:.1e}: their squares vanish, and steps "
-        "and certificates are made of them. Multiply the losses by a constant, such as 1e100, and "
-        "constants that the learner was made with, such as smoothness, accordingly."
+        f"the gradients so far are no longer than {largest:.1e}: their squares vanish, and steps "
+        "and certificates are computed from the squares. Multiply the losses by a constant, such "
+        "as 1e100, and constants that the learner was made with, such as smoothness, accordingly."
     )
 
 
 class StepRule(Protocol):
-    """Step sizes of a pool as a function of the squared errors that each expert has met."""
+    """Step sizes of a pool as a function of each expert's sum of squared gradient errors."""
 
     def count(self) -> int:
         """Number of experts before the first round."""
         ...
 
     def sum_of_copy(self, squared_error_sum: Vector) -> float:
-        """``squared_error_sum`` with which a copy of the last expert starts."""
+        """Return the sum of squared errors with which a copy of the last expert starts."""
         ...
 
     def sizes(self, squared_error_sum: Vector) -> Vector:
-        r"""Step size of each expert, shape ``(N,)``; infinite where the sum is 0.
+        r"""Return the step size of each expert, shape ``(N,)``; infinite where the sum is 0.
 
         Parameters
         ----------
@@ -76,11 +80,11 @@ class Constant:
         self.step_sizes.flags.writeable = False
 
     def count(self) -> int:
-        """Length of the pool."""
+        """Return the length of the pool."""
         return len(self.step_sizes)
 
     def sum_of_copy(self, squared_error_sum: Vector) -> float:
-        """Sum of the copied expert."""
+        """Return the sum of the last expert, which is copied."""
         return float(squared_error_sum[-1])
 
     def sizes(self, squared_error_sum: Vector) -> Vector:
@@ -90,9 +94,10 @@ class Constant:
 
 @final
 class AdaGradNorm:
-    r"""Steps that are scaled by the gradients themselves, without G, L or horizon.
+    r"""Step sizes from the sums of squared gradient errors, without G, L or horizon.
 
-    .. math:: \eta_i = \frac{c_i D}{\sqrt{\sum_s q_{s,i}}}, \qquad c_i = \tfrac12 2^i
+    .. math:: \eta_i = \frac{c_i D}{\sqrt{\sum_s q_{s,i}}}, \qquad c_i = \tfrac12 2^i, \qquad
+        q_{s,i} = \|g_{s,i} - M_{s,i}\|^2
 
     Parameters
     ----------
@@ -112,15 +117,15 @@ class AdaGradNorm:
         return {"diameter": self.diameter}
 
     def count(self) -> int:
-        """One expert; further ones are copies, added as rounds go by."""
+        """Return 1: further experts are copies, which the learner adds as rounds go by."""
         return 1
 
     def sum_of_copy(self, squared_error_sum: Vector) -> float:
-        """Sum of the copied expert."""
+        """Return the sum of the last expert, which is copied."""
         return float(squared_error_sum[-1])
 
     def sizes(self, squared_error_sum: Vector) -> Vector:
-        r""":math:`c_i D / \sqrt{\sum_s q_{s,i}}`, infinite where the sum is 0.
+        r"""Return :math:`c_i D / \sqrt{\sum_s q_{s,i}}`, infinite where the sum is 0.
 
         Raises
         ------
@@ -128,26 +133,26 @@ class AdaGradNorm:
             If a sum is positive but has lost digits to underflow.
         """
         if ((squared_error_sum > 0) & (squared_error_sum < SMALLEST_SUM)).any():
-            raise ValueError(too_short(float(np.sqrt(squared_error_sum.max()))))
+            raise ValueError(underflow_message(float(np.sqrt(squared_error_sum.max()))))
         multipliers = 0.5 * 2.0 ** np.arange(len(squared_error_sum))  # c_i
         with np.errstate(divide="ignore"):
             return np.asarray(multipliers * self.diameter / np.sqrt(squared_error_sum))
 
 
 def step_shrink(dim: int) -> float:
-    r"""ρ, the factor that shortens steps in many dimensions: :math:`\sqrt{\max\{1, d / 64\}}`.
+    r"""Return ϱ, by which steps are shortened in many dimensions: :math:`\sqrt{\max\{1, d / 64\}}`.
 
-    The part of a step that is too long is noise along the row of features. With few coordinates,
-    later rows correct it. With d coordinates, each row corrects one direction in d, so that an
-    expert carries the errors of its first rounds for thousands of rounds.
+    A step that is too long leaves an error along the row of features of its round. With few
+    coordinates later rows correct it. With d coordinates each row corrects one direction in d, so
+    that an expert keeps the errors of its first rounds for thousands of rounds.
     """
     return math.sqrt(max(1.0, dim / MANY_COLUMNS))
 
 
 MAX_STEP_COST = 1e280
-"""Largest saved D^2 / eta, the cost of a move across the domain: small beside other sums."""
+"""Largest saved D^2 / eta, the cost of a move across the domain, so that sums stay finite."""
 MAX_INVERSE_STEP = 1e151
-"""Largest saved D / eta, which a round adds to S of a certificate."""
+"""Largest saved D / eta, which a round adds to the dual sum S of a certificate."""
 
 
 def check_error_sums(name: str, error_sums: Vector) -> None:
@@ -169,12 +174,13 @@ class DomainScale(NamedTuple):
     width: Annotated[float, number(0.0, math.inf)] = 0.0
     """Width of the part of the domain in use; 0 before the first gradient."""
     step_shrink: Annotated[float, number(1.0, 1e9)] = 1.0
-    """ρ, see :func:`step_shrink`: m of the capped extra-gradient expert."""
+    """ϱ, see :func:`step_shrink`; it is also m of the capped extra-gradient expert."""
 
     def check(self, error_sums: Vector, diameter: float) -> None:
-        """Refuse a saved scale whose step sizes would vanish.
+        """Refuse a saved scale whose step sizes would underflow.
 
-        1 / eta is 2 L m for capped experts, and for others the root of their sum over the width.
+        1 / eta is at least 2 L m for capped experts. For others it is of order ϱ^2 sqrt(sum) /
+        width, the sum being that of their squared errors.
 
         Parameters
         ----------
@@ -188,15 +194,17 @@ class DomainScale(NamedTuple):
         ValueError
             Names the number that is too large or too small.
         """
-        most = min(MAX_STEP_COST, MAX_INVERSE_STEP / diameter)
-        average = max(self.averaged_rounds(int(OBSERVED_ROUNDS.high)), self.step_shrink)
-        check("domain_scale.smoothness", self.smoothness, Field(0.0, most / (2.0 * average)))
+        max_inverse = min(MAX_STEP_COST, MAX_INVERSE_STEP / diameter)
+        largest_m = max(self.averaged_rounds(int(OBSERVED_ROUNDS.high)), self.step_shrink)
+        max_smoothness = max_inverse / (2.0 * largest_m)
+        check("domain_scale.smoothness", self.smoothness, Field(0.0, max_smoothness))
         if self.width != 0.0:
-            least = 2.0 * self.step_shrink**2 * math.sqrt(max(1.0, float(error_sums.max()))) / most
-            check("domain_scale.width", self.width, Field(least, math.inf))
+            root = math.sqrt(max(1.0, float(error_sums.max())))
+            min_width = 2.0 * self.step_shrink**2 * root / max_inverse
+            check("domain_scale.width", self.width, Field(min_width, math.inf))
 
     def averaged_rounds(self, rounds: int) -> float:
-        """m of the capped descent expert: the number of rounds over which it averages."""
+        """Return m of the capped gradient-descent expert: min{rounds + 1, 8}."""
         return min(rounds + 1.0, float(AVERAGED_ROUNDS))
 
     def with_loss(self, smoothness: float, gradient_norm: float, distance: float) -> DomainScale:
@@ -207,10 +215,10 @@ class DomainScale(NamedTuple):
         smoothness
             Smoothness of the loss; 0 where it is unknown.
         gradient_norm
-            Norm of the gradient at the decision. The first one sets the width to
-            :math:`2 \|g\| / L`, twice the length of a step of size 1/L. Each later one widens it to
-            at least twice the length of a step of the capped descent expert: a first loss that is
-            nearly flat would otherwise leave a width of almost nothing.
+            Norm of the gradient g at the decision. The first g other than 0 sets the width to
+            :math:`2 \|g\| / L`, twice the length of a step of size 1/L. Each later g widens it to
+            at least twice the length of a step of the capped descent expert: otherwise a first loss
+            that is nearly flat would leave a width close to 0.
         distance
             Distance of the capped descent expert from the centre. The width is at least twice this.
         """
@@ -229,8 +237,9 @@ class CappedAdaGrad:
         \eta_i = \frac{c_i \min\{D, \text{width} / \varrho^2\}}{\sqrt{\sum_s q_{s,i}}}, \qquad c_i =
         \tfrac12 2^i
 
-    ρ is the ``step_shrink`` of the number of coordinates. Where the smoothness is unknown, the
-    step sizes are those of ``AdaGradNorm``.
+    :math:`\varrho` is the ``step_shrink`` of the number of coordinates; the largest smoothness L
+    and the width are those of ``scale``. If no loss knows its smoothness, the step sizes are those
+    of ``AdaGradNorm``.
 
     Parameters
     ----------
@@ -243,40 +252,41 @@ class CappedAdaGrad:
     """
 
     def __init__(self, diameter: float, scale: DomainScale, averaged_rounds: float = 1.0) -> None:
-        self._scale, self._whole = scale, AdaGradNorm(diameter)
+        self._scale = scale
+        self._for_domain = AdaGradNorm(diameter)
         # A width of 0 occurs only before the first step, when no step size is used.
-        self._used = AdaGradNorm(min(diameter, scale.width / scale.step_shrink**2) or diameter)
-        bend = 2.0 * scale.smoothness * averaged_rounds
-        self._ceiling = 1.0 / bend if bend > 0.0 else math.inf
+        self._for_width = AdaGradNorm(min(diameter, scale.width / scale.step_shrink**2) or diameter)
+        inverse_cap = 2.0 * scale.smoothness * averaged_rounds  # 2 L m
+        self._cap = 1.0 / inverse_cap if inverse_cap > 0.0 else math.inf
 
     def count(self) -> int:
-        """One expert, the capped one; the first copy is added at once, others as rounds go by."""
+        """Return 1, for the capped expert: the learner adds copies, the first before round 1."""
         return 1
 
     def sum_of_copy(self, squared_error_sum: Vector) -> float:
-        r"""Sum of the copied expert, raised so that the copy's first step size is at most 1/L.
+        r"""Return the sum of the last expert, raised so that its copy's step size is at most 1/L.
 
-        A copy steps twice as far as its parent, with the sum of a parent that never stepped so far.
-        A step size above 2/L overshoots by more than the error it corrects, until the sum has grown
-        to match. In a small domain the boundary ends that at once. In a domain that is far too wide
-        the overshoot grows to about :math:`c_i` widths and disturbs the decisions and the rate of
-        the meta. So the sum is raised where the domain is more than 8 widths wide.
+        A copy has the sum of its parent and twice its multiplier, thus twice its step size. A step
+        size above 2/L overshoots by more than the error that the step corrects, until the sum has
+        grown enough. In a small domain the boundary limits the overshoot. In a domain that is far
+        too wide it grows to about :math:`c_i` widths and disturbs the decisions and the learning
+        rate of the meta. Therefore the sum is raised if the domain is more than 8 widths wide.
         """
         scale, multiplier = self._scale, 0.5 * 2.0 ** len(squared_error_sum)
         if not (
             squared_error_sum[-1] > 0.0
             and scale.width > 0.0
-            and self._whole.diameter > WIDE_DOMAIN_RATIO * scale.width
+            and self._for_domain.diameter > WIDE_DOMAIN_RATIO * scale.width
         ):
             return float(squared_error_sum[-1])
         return max(
             float(squared_error_sum[-1]),
-            (multiplier * self._used.diameter * scale.smoothness) ** 2,
+            (multiplier * self._for_width.diameter * scale.smoothness) ** 2,
         )
 
     def sizes(self, squared_error_sum: Vector) -> Vector:
-        """Step size of each expert, shape ``(N,)``; infinite where the sum is 0."""
-        sizes = self._used.sizes(squared_error_sum)
+        """Return the step size of each expert, shape ``(N,)``; infinite where the sum is 0."""
+        sizes = self._for_width.sizes(squared_error_sum)
         if squared_error_sum[0] > 0:
-            sizes[0] = min(self._whole.sizes(squared_error_sum[:1])[0], self._ceiling)
+            sizes[0] = min(self._for_domain.sizes(squared_error_sum[:1])[0], self._cap)
         return sizes

@@ -12,7 +12,7 @@ from swordplay.core.arguments import checked
 from swordplay.core.types import Domain, GameConstants
 from swordplay.parts import pools, rates
 from swordplay.parts.experts import Constant, OGDExperts
-from swordplay.parts.learners.assumptions import ObservedLoss, Told
+from swordplay.parts.learners.assumptions import DeclaredConstants, ObservedLoss
 from swordplay.parts.learners.learner import require_measurable
 from swordplay.parts.learners.meta_expert import MetaExpertLearner, MetaExpertState, stacked
 from swordplay.parts.metas import (
@@ -30,7 +30,8 @@ from swordplay.parts.metas.meta import meta_or_default
 class Ader(MetaExpertLearner):
     r"""Gradient descent with many step sizes along one shared gradient, under a Hedge.
 
-    Dynamic regret of order :math:`\sqrt{T (1 + P_T)}`, whatever the losses; one gradient a round.
+    The dynamic regret is of order :math:`\sqrt{T (1 + P_T)}` for any convex losses with gradients
+    of norm at most G. One gradient a round.
 
     Parameters
     ----------
@@ -67,11 +68,8 @@ class Ader(MetaExpertLearner):
         learning_rate: rates.Rate | None = None,
         meta: Meta | None = None,
     ) -> None:
-        D, G, T = (
-            arguments.domain(domain).diameter,
-            arguments.positive("gradient_bound", gradient_bound),
-            horizon,
-        )
+        D, T = arguments.domain(domain).diameter, horizon
+        G = arguments.positive("gradient_bound", gradient_bound)
         default_pool = pools.ader(diameter=D, gradient_bound=G, horizon=T)
         steps = Constant(default_pool if pool is None else arguments.positive_vector("pool", pool))
         default_rate = rates.Fixed(math.sqrt(2 / (arguments.integer("horizon", T) * (G * D) ** 2)))
@@ -80,10 +78,10 @@ class Ader(MetaExpertLearner):
             domain,
             experts=[OGDExperts(domain, steps)],
             prior=telescoping(steps.count()),
-            hedge=meta_or_default(meta, learning_rate, OptimisticHedge(rate, GameConstants(D, G))),
+            meta=meta_or_default(meta, learning_rate, OptimisticHedge(rate, GameConstants(D, G))),
             optimism=NullOptimism(),
         )
-        self.told = Told(int(T), G)
+        self.declared = DeclaredConstants(int(T), G)
 
 
 @final
@@ -104,8 +102,8 @@ class AderTrueLosses(MetaExpertLearner):
     pool
         Step sizes; those of Ader unless given.
     meta
-        What weighs the experts; a Hedge of rate :math:`\sqrt{8 / (T G^2 D^2)}` unless given: the
-        values of one loss lie at most D G apart.
+        The meta; a Hedge of rate :math:`\sqrt{8 / (T G^2 D^2)}` unless given: the values of one
+        loss differ by at most D G.
 
     References
     ----------
@@ -123,11 +121,8 @@ class AderTrueLosses(MetaExpertLearner):
         pool: Any = None,
         meta: Meta | None = None,
     ) -> None:
-        D, G, T = (
-            arguments.domain(domain).diameter,
-            arguments.positive("gradient_bound", gradient_bound),
-            horizon,
-        )
+        D, T = arguments.domain(domain).diameter, horizon
+        G = arguments.positive("gradient_bound", gradient_bound)
         default_pool = pools.ader(diameter=D, gradient_bound=G, horizon=T)
         steps = Constant(default_pool if pool is None else arguments.positive_vector("pool", pool))
         rate = rates.Fixed(math.sqrt(8 / arguments.integer("horizon", T)) / (G * D))
@@ -135,29 +130,29 @@ class AderTrueLosses(MetaExpertLearner):
             domain,
             experts=[OGDExperts(domain, steps)],
             prior=telescoping(steps.count()),
-            hedge=meta_or_default(meta, None, OptimisticHedge(rate, GameConstants(D, G))),
+            meta=meta_or_default(meta, None, OptimisticHedge(rate, GameConstants(D, G))),
             optimism=NullOptimism(),
         )
-        self.told = Told(int(horizon), G)
+        self.declared = DeclaredConstants(int(horizon), G)
 
     @property
     def parts(self) -> Composition:
-        """What this learner is made of; the rate marks a meta that the engine does not know."""
+        """The parts of this learner; ``NoLearningRate`` marks a meta that the engine lacks."""
         return super().parts._replace(rate=NoLearningRate())
 
-    def _advance(self, now: MetaExpertState, loss: ObservedLoss) -> MetaExpertState:
-        points = stacked(now.experts)
+    def _advance(self, state: MetaExpertState, loss: ObservedLoss) -> MetaExpertState:
+        points = stacked(state.experts)
         values = loss.value(
-            np.vstack([self._decide(now), points]), arguments.LARGEST_GRADIENT
+            np.vstack([self._decide(state), points]), arguments.LARGEST_GRADIENT
         )  # f_t(x_t), then f_t(x_{t,i})
-        expert, move = self._experts[0].step(now.experts[0], loss.gradient)
+        expert, move = self._experts[0].step(state.experts[0], loss.gradient)
         require_measurable([expert], loss)
-        meta = self._hedge.learn(now.hedge, values[1:], 0.0)
-        return now._replace(
-            rounds=now.rounds + 1,
+        meta_state = self._meta.learn(state.hedge, values[1:], 0.0)
+        return state._replace(
+            rounds=state.rounds + 1,
             experts=(expert,),
-            hedge=self._hedge.weigh(meta, np.zeros(len(points))),
-            certificate=now.certificate.with_round(
-                values[0] - values[1:], move, self._lengths(now.experts, (expert,))
+            hedge=self._meta.weigh(meta_state, np.zeros(len(points))),
+            certificate=state.certificate.with_round(
+                values[0] - values[1:], move, self._displacement(state.experts, (expert,))
             ),
         )

@@ -21,11 +21,11 @@ from swordplay.parts.learners.assumptions import ObservedLoss
 from swordplay.parts.learners.learner import UncertifiedLearner
 
 LEVELS = 53
-"""Number of block lengths 2^l: a bin of 2^53 targets cannot be played."""
+"""Number of block lengths 2^l; no bin ever holds 2^53 targets."""
 THRESHOLD = 2.0
-"""Default of beta, in units of sigma^2 ln T; the proof needs 24 and more.
+"""Default of beta, which makes the threshold of coefficients sigma sqrt(beta ln T).
 
-Coefficients of pure noise rarely exceed the threshold that it gives.
+Coefficients of pure noise rarely exceed it. The proof needs a beta of at least 24.
 """
 SAME_LOSS = 1e-6
 """Relative error up to which a gradient counts as x - y, the gradient of the forecasters' loss."""
@@ -33,22 +33,23 @@ SAME_LOSS = 1e-6
 
 def target_of(loss: ObservedLoss, decision: Vector, domain: Domain) -> Vector:
     """Return y of a loss 0.5 norm(x - y)^2, and refuse any other loss."""
-    far = domain.project(domain.center + domain.diameter)
-    at = np.stack([decision, domain.center, far])
-    gradients = loss.gradient(at)
-    targets = at - gradients
-    size = float(np.abs(at).max() + np.abs(gradients).max())
+    # y = x - gradient is the same at any three points if the loss is 0.5 norm(x - y)^2.
+    boundary_point = domain.project(domain.center + domain.diameter)
+    points = np.stack([decision, domain.center, boundary_point])
+    gradients = loss.gradient(points)
+    targets = points - gradients
+    size = float(np.abs(points).max() + np.abs(gradients).max())
     if np.abs(targets - targets[0]).max() > SAME_LOSS * size:
         raise ValueError(
-            "loss must be 0.5 norm(x - y)^2, whose gradient is x - y: forecasters take the "
-            "target y from it. "
-            "Give sp.QuadraticLoss(numpy.eye(d), y), or in one dimension sp.SquaredLoss([1.0], y)."
+            "loss must be 0.5 norm(x - y)^2, whose gradient is x - y: forecasters take the target "
+            "y from it. Give sp.QuadraticLoss(numpy.eye(d), y), or in one dimension "
+            "sp.SquaredLoss([1.0], y)."
         )
     return np.asarray(targets[0])
 
 
 class ArrowsState(NamedTuple):
-    """The bin of each coordinate: the targets since its last restart, in blocks of 2^l."""
+    """The bin of each coordinate: sums of the targets since its last restart, in blocks of 2^l."""
 
     rounds: Annotated[int, OBSERVED_ROUNDS]
     last: Annotated[Vector, array("dim")]
@@ -56,22 +57,29 @@ class ArrowsState(NamedTuple):
     members: Annotated[Vector, array("dim", low=0.0, high=OBSERVED_ROUNDS.high, whole=True)]
     """Number of targets in the bin, shape ``(d,)``."""
     summed: Annotated[Vector, array("dim")]
-    """Their sum, shape ``(d,)``."""
+    """Sum of the targets in the bin, shape ``(d,)``."""
     blocks: Annotated[Matrix, array("dim", LEVELS)]
-    """Sums of blocks of 2^l targets whose other half is not complete, shape ``(d, LEVELS)``."""
+    """Sum of the block of 2^l targets that waits for the next one of its length, 0 if none does.
+
+    Shape ``(d, LEVELS)``, column l.
+    """
     passed: Annotated[Matrix, array("dim", LEVELS, low=0.0)]
-    """Sum of the shrunken coefficients of blocks of 2^(l+1) targets, shape ``(d, LEVELS)``."""
+    """Sum of the shrunken Haar coefficients of complete blocks of 2^(l+1) targets.
+
+    Shape ``(d, LEVELS)``, column l.
+    """
 
 
 @final
 class Arrows(UncertifiedLearner):
-    r"""The mean since the last restart, which follows when Haar coefficients show a change.
+    r"""The mean of the targets since the last restart; restarts if Haar coefficients show a change.
 
-    With n the next power of two above the targets of the bin, these less their mean and followed by
-    zeros, and :math:`\hat\alpha` its Haar coefficients, each shrunk by :math:`\sigma \sqrt{\beta
-    \ln T}`: restart if :math:`\sum_l 2^{l/2} \|\hat\alpha[l]\|_1 > \sigma`, l counted from the
-    coarsest. In the first round of a bin the last target is repeated. Total squared error of order
-    :math:`T^{1/3} C^{2/3} \sigma^{4/3}` for targets around a sequence of total variation C.
+    The targets since the last restart form a bin. Their mean is subtracted, and zeros are appended
+    up to a power of two. Let :math:`\hat\alpha` be the Haar coefficients of the result, each moved
+    towards 0 by :math:`\sigma \sqrt{\beta \ln T}`. The bin restarts if :math:`\sum_l 2^{l/2}
+    \|\hat\alpha[l]\|_1 > \sigma`, with the levels l counted from the coarsest. The decision in the
+    first round of a bin is the last target. The total squared error is of order :math:`T^{1/3}
+    C^{2/3} \sigma^{4/3}` for targets around a sequence of total variation C.
 
     Parameters
     ----------
@@ -100,7 +108,7 @@ class Arrows(UncertifiedLearner):
         self.shrink = self.noise * math.sqrt(
             beta * math.log(max(arguments.integer("horizon", horizon), 2))
         )
-        """Threshold by which every coefficient is shrunk."""
+        """sigma sqrt(beta ln T), by which every coefficient is moved towards 0."""
         super().__init__(arguments.domain(domain))
 
     def settings(self) -> Mapping[str, Any]:
@@ -109,64 +117,80 @@ class Arrows(UncertifiedLearner):
 
     def _start(self) -> ArrowsState:
         d = self.domain.dim
-        nothing = np.zeros(d)
         return ArrowsState(
             0,
             np.array(self.domain.center),
-            nothing,
-            nothing,
-            np.zeros((d, LEVELS)),
-            np.zeros((d, LEVELS)),
+            members=np.zeros(d),
+            summed=np.zeros(d),
+            blocks=np.zeros((d, LEVELS)),
+            passed=np.zeros((d, LEVELS)),
         )
 
-    def _decide(self, now: ArrowsState) -> Vector:
-        mean = now.summed / np.maximum(now.members, 1)
-        return np.array(self.domain.project(np.where(now.members > 0, mean, now.last)))
+    def _decide(self, state: ArrowsState) -> Vector:
+        mean = state.summed / np.maximum(state.members, 1)
+        return np.array(self.domain.project(np.where(state.members > 0, mean, state.last)))
 
-    def _advance(self, now: ArrowsState, loss: ObservedLoss) -> ArrowsState:
-        targets = target_of(loss, self._decide(now), self.domain)
-        columns = [self._binned(now, j, float(y)) for j, y in enumerate(targets)]
-        count, total, blocks, passed = (np.array(part) for part in zip(*columns, strict=True))
-        return ArrowsState(now.rounds + 1, targets, count, total, blocks, passed)
+    def _advance(self, state: ArrowsState, loss: ObservedLoss) -> ArrowsState:
+        targets = target_of(loss, self._decide(state), self.domain)
+        bins = [self._with_target(state, j, float(y)) for j, y in enumerate(targets)]
+        fields = (np.array(field) for field in zip(*bins, strict=True))
+        return ArrowsState(state.rounds + 1, targets, *fields)
 
-    def _binned(self, now: ArrowsState, j: int, y: float) -> tuple[float, float, Vector, Vector]:
-        """Return one coordinate's bin with one more target, or an empty one after a restart."""
-        count, total = int(now.members[j]) + 1, float(now.summed[j]) + y
-        blocks, passed = now.blocks[j].copy(), now.passed[j].copy()
+    def _with_target(
+        self, state: ArrowsState, j: int, y: float
+    ) -> tuple[float, float, Vector, Vector]:
+        """Return the bin of coordinate j with the target y added, or an empty bin at a restart.
+
+        The bin is count, total, blocks and passed, as in :class:`ArrowsState`.
+        """
+        count, total = int(state.members[j]) + 1, float(state.summed[j]) + y
+        blocks, passed = state.blocks[j].copy(), state.passed[j].copy()
         carry, level = y, 0
-        while (count - 1) >> level & 1:  # two blocks of this level make one of the next
+        # A binary counter: where it carries, two blocks of 2^level make one of 2^(level+1).
+        while ((count - 1) >> level) & 1:
             passed[level] += self._shrunken(blocks[level] - carry, level)
             carry, blocks[level] = carry + blocks[level], 0.0
             level += 1
         blocks[level] = carry
-        if self._has_moved(count, total / count, blocks, passed):
+        if self._shows_change(count, total / count, blocks, passed):
             return 0.0, 0.0, np.zeros(LEVELS), np.zeros(LEVELS)
         return float(count), total, blocks, passed
 
-    def _has_moved(self, count: int, mean: float, blocks: Vector, passed: Vector) -> bool:
+    def _shows_change(self, count: int, mean: float, blocks: Vector, passed: Vector) -> bool:
+        """Return whether sum_l 2^(l/2) norm(alpha-hat[l])_1 > sigma for a bin of ``count`` targets.
+
+        Coefficients of complete blocks are in ``passed``: subtracting the mean does not change
+        them. At each level at most one more block is not complete: it has appended zeros. Its left
+        half is the waiting block of this level, or the targets left over by finer levels.
+        """
         depth = (count - 1).bit_length()  # the padded bin has 2^depth entries
-        found, tail, inside = 0.0, 0.0, 0
+        weighted_sum = 0.0
+        tail_sum, tail_count = 0.0, 0  # targets of waiting blocks of finer levels
         for level in range(depth):
-            beyond = passed[level]
-            waits = bool(count >> level & 1)
-            rest = tail - inside * mean
-            if waits:
-                beyond += self._shrunken(blocks[level] - 2.0**level * mean - rest, level)
-                tail, inside = tail + blocks[level], inside + 2**level
-            elif inside:
-                beyond += self._shrunken(rest, level)
-            found += 2.0 ** ((depth - 1 - level) / 2) * beyond
-        return found > self.noise
+            coefficient_sum = passed[level]  # norm(alpha-hat[l])_1, l = depth - 1 - level
+            has_waiting_block = bool((count >> level) & 1)
+            centered_tail = tail_sum - tail_count * mean
+            if has_waiting_block:
+                centered_block = blocks[level] - 2.0**level * mean
+                coefficient_sum += self._shrunken(centered_block - centered_tail, level)
+                tail_sum, tail_count = tail_sum + blocks[level], tail_count + 2**level
+            elif tail_count:
+                coefficient_sum += self._shrunken(centered_tail, level)
+            weighted_sum += 2.0 ** ((depth - 1 - level) / 2) * coefficient_sum
+        return weighted_sum > self.noise
 
     def _shrunken(self, difference: float, level: int) -> float:
-        """Return a coefficient of 2^(level+1) targets, shrunken, from the difference of halves."""
+        """Return the size of the Haar coefficient of a block of 2^(level+1) targets, shrunken.
+
+        ``difference`` is that of the sums of the two halves of the block.
+        """
         return max(abs(difference) / math.sqrt(2.0 ** (level + 1)) - self.shrink, 0.0)
 
-    def _feasible(self, now: ArrowsState) -> Array:
-        return self._decide(now)
+    def _feasible(self, state: ArrowsState) -> Array:
+        return self._decide(state)
 
-    def _require_sane(self, new: ArrowsState) -> None:
-        super()._require_sane(new)
+    def _check_state(self, new: ArrowsState) -> None:
+        super()._check_state(new)
         if (new.members > new.rounds).any():
             raise ValueError(
                 "state['members'] must not exceed the rounds. The state is damaged: load an "
@@ -175,13 +199,13 @@ class Arrows(UncertifiedLearner):
 
 
 class AligatorState(NamedTuple):
-    """The sum and the weight of each interval; row k is that of the interval of 2^k rounds."""
+    """Sum of targets and weight of each interval; row k is the interval of 2^k rounds."""
 
     rounds: Annotated[int, OBSERVED_ROUNDS]
     totals: Annotated[Matrix, array("intervals", "dim")]
     """Sums of the targets so far in each interval, shape ``(K, d)``."""
     log_weights: Annotated[Matrix, array("intervals", "dim")]
-    """Shape ``(K, d)``; 0 for an interval that begins."""
+    """ln w_k of each coordinate, shape ``(K, d)``; 0 for an interval that begins."""
 
 
 @final
@@ -192,10 +216,11 @@ class Aligator(UncertifiedLearner):
         \frac{\sum_j w_j}{\sum_j w_j e^{-\alpha (\bar y_j - y_t)^2}}, \qquad \alpha = \frac{1}{2
         b^2}
 
-    over the intervals that hold round t, with b the width of the domain in that coordinate; every
-    interval begins with a weight of 1 and with the domain's centre as its mean. No constant has
-    to be given. Total squared error of order :math:`T^{1/3} C^{2/3}` for targets around a sequence
-    of total variation C.
+    in each coordinate, over the intervals k that contain round t. :math:`\bar y_k` is the mean of
+    the targets in interval k before round t, :math:`p_k = w_k / \sum_j w_j`, and b the width of the
+    domain in that coordinate. An interval begins with a weight of 1 and with the domain's centre as
+    its mean. No constant has to be given. The total squared error is of order :math:`T^{1/3}
+    C^{2/3}` for targets around a sequence of total variation C.
 
     Parameters
     ----------
@@ -223,49 +248,50 @@ class Aligator(UncertifiedLearner):
             AligatorState(0, np.zeros((0, self.domain.dim)), np.zeros((0, self.domain.dim)))
         )
 
-    def _require_sane(self, new: AligatorState) -> None:
-        super()._require_sane(new)
+    def _check_state(self, new: AligatorState) -> None:
+        super()._check_state(new)
         if len(new.totals) != (new.rounds + 1).bit_length():
             raise damaged(f"state has {len(new.totals)} intervals after {new.rounds} rounds")
 
-    def _with_new_intervals(self, now: AligatorState) -> AligatorState:
+    def _with_new_intervals(self, state: AligatorState) -> AligatorState:
         """Return the state with empty rows for the intervals that begin with the coming round."""
-        t = now.rounds + 1
+        t = state.rounds + 1
         rows = t.bit_length()
-        grown = np.zeros((rows - len(now.totals), self.domain.dim))
-        totals, log_weights = (
-            np.vstack([now.totals, grown]),
-            np.vstack([now.log_weights, grown]),
-        )
+        added = np.zeros((rows - len(state.totals), self.domain.dim))
+        totals = np.vstack([state.totals, added])
+        log_weights = np.vstack([state.log_weights, added])
         begins = [k for k in range(rows) if t % 2**k == 0]
         totals[begins], log_weights[begins] = 0.0, 0.0
-        return AligatorState(now.rounds, totals, log_weights)
+        return AligatorState(state.rounds, totals, log_weights)
 
-    def _means(self, now: AligatorState) -> Matrix:
-        t = now.rounds + 1
-        ages = np.array([t % 2**k for k in range(len(now.totals))])[:, None]
-        return np.asarray(np.where(ages > 0, now.totals / np.maximum(ages, 1), self.domain.center))
+    def _means(self, state: AligatorState) -> Matrix:
+        """Return the mean of the targets so far in each interval, shape ``(K, d)``."""
+        t = state.rounds + 1
+        ages = np.array([t % 2**k for k in range(len(state.totals))])[:, None]
+        return np.asarray(
+            np.where(ages > 0, state.totals / np.maximum(ages, 1), self.domain.center)
+        )
 
     def _weights(self, log_weights: Matrix) -> Matrix:
-        raw = np.exp(log_weights - log_weights.max(axis=0))
-        return np.asarray(raw / raw.sum(axis=0))
+        """Return p_k = w_k / sum_j w_j of each coordinate, shape ``(K, d)``."""
+        scaled = np.exp(log_weights - log_weights.max(axis=0))
+        return np.asarray(scaled / scaled.sum(axis=0))
 
-    def _decide(self, now: AligatorState) -> Vector:
+    def _decide(self, state: AligatorState) -> Vector:
         return np.array(
-            self.domain.project((self._weights(now.log_weights) * self._means(now)).sum(axis=0))
+            self.domain.project((self._weights(state.log_weights) * self._means(state)).sum(axis=0))
         )
 
-    def _advance(self, now: AligatorState, loss: ObservedLoss) -> AligatorState:
-        targets = target_of(loss, self._decide(now), self.domain)
-        losses = self.rate * (self._means(now) - targets) ** 2
+    def _advance(self, state: AligatorState, loss: ObservedLoss) -> AligatorState:
+        targets = target_of(loss, self._decide(state), self.domain)
+        losses = self.rate * (self._means(state) - targets) ** 2
         least = losses.min(axis=0)
-        kept = (self._weights(now.log_weights) * np.exp(least - losses)).sum(axis=0)
-        log_weights = (
-            now.log_weights + least - losses - np.log(kept)
-        )  # the sum of the weights stays
+        # sum_j p_j e^(least - loss_j): dividing by it keeps the sum of the weights unchanged.
+        remaining = (self._weights(state.log_weights) * np.exp(least - losses)).sum(axis=0)
+        log_weights = state.log_weights + least - losses - np.log(remaining)
         return self._with_new_intervals(
-            AligatorState(now.rounds + 1, now.totals + targets, log_weights)
+            AligatorState(state.rounds + 1, state.totals + targets, log_weights)
         )
 
-    def _feasible(self, now: AligatorState) -> Array:
-        return self._decide(now)
+    def _feasible(self, state: AligatorState) -> Array:
+        return self._decide(state)

@@ -42,7 +42,7 @@ class MetaExpertState(NamedTuple):
     optimism: OptimismState
     certificate: CertificateState
     domain_scale: DomainScale | None = None
-    """Measured width of the domain in use, where step sizes depend on it."""
+    """Measured smoothness and width, if the step sizes depend on them; else None."""
 
 
 class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
@@ -51,7 +51,8 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
     .. math:: x_t = \sum_i p_{t,i}\, x_{t,i}, \qquad \ell_{t,i} = \langle \nabla f_t(x_t), x_{t,i}
         \rangle + c \|x_{t,i} - x_{t-1,i}\|^2
 
-    with c = 0 but for Sword++. A subclass gives the parts; :class:`Sword` also gives a step rule
+    with weights :math:`p_t`, points :math:`x_{t,i}` of the experts, and c = 0 in all learners but
+    Sword++. A subclass chooses the parts. :class:`Sword` also overrides :meth:`_experts_at_scale`
     and enlarges its pool.
 
     Parameters
@@ -62,12 +63,12 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
         Kinds of experts; their points are stacked in this order.
     prior
         Weights before the first round, shape ``(N,)``.
-    hedge
-        The meta.
+    meta
+        Rule for the weights of the experts.
     optimism
         The rule that predicts the coming gradient.
     movement_charge
-        c, what the meta adds to an expert's loss for each squared unit that it moves.
+        c, the factor of an expert's squared movement in its loss for the meta.
 
     References
     ----------
@@ -79,8 +80,10 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
     grows: ClassVar[bool] = False
     """Whether the pool is enlarged as rounds go by."""
     uses_domain_scale: ClassVar[bool] = False
-    """Whether the step of the first expert of each kind is capped by the losses' smoothness, and
-    the steps of the others follow the width of the domain that it uses.
+    """Whether step sizes depend on a measured :class:`~swordplay.parts.experts.DomainScale`.
+
+    Then the smoothness of the losses limits the step size of the first expert of each kind. The
+    step sizes of the others are scaled to the width of the domain that the first expert has used.
     """
 
     def __init__(
@@ -88,29 +91,29 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
         domain: Domain,
         experts: Sequence[Experts],
         prior: Vector,
-        hedge: Meta,
+        meta: Meta,
         optimism: Optimism,
         movement_charge: float = 0.0,
     ) -> None:
         self._experts = tuple(experts)
         self._prior = prior
-        self._hedge = hedge
+        self._meta = meta
         self._optimism = optimism
         self._movement_charge = movement_charge
         super().__init__(domain)
 
-    def _advance(self, now: MetaExpertState, loss: ObservedLoss) -> MetaExpertState:
-        points = stacked(now.experts)  # x_{t,i}, shape (N, d)
-        decision = self._decide(now)  # x_t = sum_i p_{t,i} x_{t,i}
+    def _advance(self, state: MetaExpertState, loss: ObservedLoss) -> MetaExpertState:
+        points = stacked(state.experts)  # x_{t,i}, shape (N, d)
+        decision = self._decide(state)  # x_t = sum_i p_{t,i} x_{t,i}
         gradient = loss.gradient(decision)  # g_t = grad f_t(x_t)
         linear_losses = points @ gradient  # <g_t, x_{t,i}>
         linear_regret = decision @ gradient - linear_losses  # <g_t, x_t - x_{t,i}>
 
         # Algorithms 2 and 4: each expert descends along the gradient at its own point, or at x_t.
-        scale = self._measured_scale(now, loss, gradient)
+        scale = self._measured_scale(state, loss, gradient)
         field = _constant_field(gradient) if self.shared_gradient else loss.gradient
         experts, moves = _descend(
-            self._step_rule(now.domain_scale, scale, now.rounds), now.experts, field
+            self._experts_at_scale(state.domain_scale, scale, state.rounds), state.experts, field
         )
         require_measurable(experts, loss)
         gap = (
@@ -120,81 +123,85 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
         )
 
         # Algorithms 1 and 3: the meta learns from l_{t,i} and from the error of M_t ...
-        error = gradient - now.optimism.expected_gradient
-        meta = self._hedge.learn(
-            now.hedge, linear_losses + self._charged(now), float(error @ error)
+        error = gradient - state.optimism.expected_gradient
+        meta_state = self._meta.learn(
+            state.hedge, linear_losses + self._charge_in_predictions(state), float(error @ error)
         )
-        now = now._replace(
-            rounds=now.rounds + 1,
+        state = state._replace(
+            rounds=state.rounds + 1,
             experts=experts,
             domain_scale=scale,
-            hedge=meta,
-            certificate=now.certificate.with_round(
-                linear_regret, moves, self._lengths(now.experts, experts), gap
+            hedge=meta_state,
+            certificate=state.certificate.with_round(
+                linear_regret, moves, self._displacement(state.experts, experts), gap
             ),
         )
-        now = self._enlarge_pool(now)
+        state = self._enlarge_pool(state)
 
         # ... and weighs the experts by these and by the prediction m_{t+1} of the coming losses.
-        ahead = stacked(now.experts)  # x_{t+1,i}
+        next_points = stacked(state.experts)  # x_{t+1,i}
         optimism = self._optimism.step(
-            now.optimism, gradient, loss.gradient, now.hedge.weights, ahead
+            state.optimism, gradient, loss.gradient, state.hedge.weights, next_points
         )
-        expected = ahead @ optimism.expected_gradient + self._charge(points, ahead)  # m_{t+1,i}
-        return now._replace(optimism=optimism, hedge=self._hedge.weigh(now.hedge, expected))
+        expected = next_points @ optimism.expected_gradient + self._charge_for_move(
+            points, next_points
+        )  # m_{t+1,i}
+        return state._replace(optimism=optimism, hedge=self._meta.weigh(state.hedge, expected))
 
-    def _step_rule(
-        self, before: DomainScale | None, now: DomainScale | None, rounds: int
+    def _experts_at_scale(
+        self, scale_before: DomainScale | None, scale_after: DomainScale | None, rounds: int
     ) -> tuple[Experts, ...]:
-        """Return the experts of a round, given the measured scale before it and with its loss."""
+        """Return the experts of a round, which may depend on the measured scale.
+
+        Parameters
+        ----------
+        scale_before
+            Scale measured before the round.
+        scale_after
+            Scale measured with the loss of the round included.
+        rounds
+            Number of rounds before this one.
+        """
         return self._experts
 
-    def _enlarge_pool(self, now: MetaExpertState) -> MetaExpertState:
+    def _enlarge_pool(self, state: MetaExpertState) -> MetaExpertState:
         """Return the state with as many experts as its rounds need; most pools keep their size."""
-        return now
+        return state
 
     def _measured_scale(
-        self, now: MetaExpertState, loss: ObservedLoss, gradient: Vector
+        self, state: MetaExpertState, loss: ObservedLoss, gradient: Vector
     ) -> DomainScale | None:
-        """Return the measured scale with a loss more, where the learner measures one."""
-        if now.domain_scale is None:
-            return None
-        capped = base_offset(now.experts[1], self.domain)[0]  # the first descent expert
-        return now.domain_scale.with_loss(
-            loss.smoothness or 0.0,
-            float(np.linalg.norm(gradient)),
-            float(np.linalg.norm(capped)),
-        )
+        """Return the measured scale with this loss included; None if the learner measures none."""
+        return None
 
-    def _charge(self, points: Matrix, ahead: Matrix) -> Vector | float:
-        """Return what the meta charges each expert for moving from ``points`` to ``ahead``."""
+    def _charge_for_move(self, points: Matrix, next_points: Matrix) -> Vector | float:
+        """Return c norm(x_{t+1,i} - x_{t,i})^2 for each expert, shape ``(N,)``; 0 if c is 0."""
         if self._movement_charge == 0.0:
             return 0.0
-        return self._movement_charge * squared_norms(ahead - points)
+        return self._movement_charge * squared_norms(next_points - points)
 
-    def _charged(self, now: MetaExpertState) -> Vector | float:
-        """Return what this round's predicted losses hold beyond <M_t, x_{t,i}>: the charge."""
+    def _charge_in_predictions(self, state: MetaExpertState) -> Vector | float:
+        """Return the movement charges in this round's m_{t,i} = <M_t, x_{t,i}> + charge."""
         if self._movement_charge == 0.0:
             return 0.0
         return np.asarray(
-            now.hedge.optimism - stacked(now.experts) @ now.optimism.expected_gradient
+            state.hedge.optimism - stacked(state.experts) @ state.optimism.expected_gradient
         )
 
     @property
     def parts(self) -> Composition:
-        """What this learner is made of."""
-        # Only a Hedge has a learning rate that the engine could ask for.
-        hedge = (
-            self._hedge
-            if isinstance(self._hedge, OptimisticHedge)
-            else OptimisticHedge(NoLearningRate(), GameConstants(1.0))
-        )
+        """Domain, experts, prior, learning rate and optimism of this learner."""
+        # The engine compiles optimistic Hedge only: NoLearningRate marks any other meta.
+        if isinstance(self._meta, OptimisticHedge):
+            rate, constants = self._meta.rate, self._meta.constants
+        else:
+            rate, constants = NoLearningRate(), GameConstants(1.0)
         return Composition(
             self.domain,
             self._experts,
             self._prior,
-            hedge.rate,
-            hedge.constants,
+            rate,
+            constants,
             self._optimism,
             self.shared_gradient,
             grows=self.grows,
@@ -205,7 +212,7 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
 
     @property
     def keeps_dual_sum(self) -> bool:
-        """Whether the certificate keeps S of every expert, which constant steps do not need."""
+        """Whether the certificate keeps a dual sum S of every expert; constant steps need none."""
         return False
 
     @property
@@ -225,7 +232,7 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
 
     @property
     def advantages(self) -> Vector:
-        """Linearised regret to each expert so far, sum of <g_t, x_t - x_{t,i}>, shape ``(N,)``."""
+        """Sum of <g_t, x_t - x_{t,i}> so far, the linearised regret to each expert, ``(N,)``."""
         return frozen(self._state.certificate.linear_regret)
 
     @property
@@ -242,35 +249,37 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
     def _constant_steps(self) -> Any:
         kinds = zip(self._experts, self._state.experts, strict=True)
         return np.concatenate(
-            [np.full(len(now.base), has_constant_steps(kind)) for kind, now in kinds]
+            [np.full(len(expert.base), has_constant_steps(kind)) for kind, expert in kinds]
         )
 
     def _start(self) -> MetaExpertState:
         return MetaExpertState(
             rounds=0,
             experts=tuple(kind.start() for kind in self._experts),
-            hedge=self._hedge.start(self._prior),
+            hedge=self._meta.start(self._prior),
             optimism=self._optimism.start(self.domain.dim),
             certificate=CertificateState.at_start(
                 len(self._prior), self.domain.dim if self.keeps_dual_sum else None
             ),
         )
 
-    def _decide(self, now: MetaExpertState) -> Vector:
-        return np.asarray(now.hedge.weights @ stacked(now.experts))
+    def _decide(self, state: MetaExpertState) -> Vector:
+        return np.asarray(state.hedge.weights @ stacked(state.experts))
 
-    def _lengths(self, before: Sequence[ExpertState], after: Sequence[ExpertState]) -> Displacement:
+    def _displacement(
+        self, before: Sequence[ExpertState], after: Sequence[ExpertState]
+    ) -> Displacement:
         """Return the squared distances of the base points from the centre, before and after."""
-        then, now = (
+        centered_before, centered_after = (
             np.concatenate([base_offset(kind, self.domain) for kind in kinds])
             for kinds in (before, after)
         )
-        return Displacement.of(then, now)
+        return Displacement.of(centered_before, centered_after)
 
-    def _concatenated_steps(self, now: MetaExpertState) -> Vector:
-        kinds = self._step_rule(now.domain_scale, now.domain_scale, now.rounds)
+    def _concatenated_steps(self, state: MetaExpertState) -> Vector:
+        kinds = self._experts_at_scale(state.domain_scale, state.domain_scale, state.rounds)
         return np.concatenate(
-            [kind.step_sizes(was) for kind, was in zip(kinds, now.experts, strict=True)]
+            [kind.step_sizes(expert) for kind, expert in zip(kinds, state.experts, strict=True)]
         )
 
     def settings(self) -> Mapping[str, Any]:
@@ -280,22 +289,29 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
             "step_sizes": self._concatenated_steps(self._start()),
             "prior": self._prior,
             "experts": self._experts,
-            "meta": self._hedge,
+            "meta": self._meta,
             "optimism": self._optimism,
         }
 
-    def _prior_of(self, now: MetaExpertState) -> Vector:
+    def _prior_of(self, state: MetaExpertState) -> Vector:
         """Prior weights of the experts of a state, shape ``(N,)``."""
         return self._prior
 
     def _check_level(self, new: MetaExpertState) -> None:
-        """Refuse a rate whose level is below its first one: doubled from 0 it would never grow."""
-        level, first = (save(one.hedge).get("rate.level", 0.0) for one in (new, self._start()))
-        if level < first * (1.0 - ROUNDING):
-            raise damaged(f"state['hedge.rate.level'] must be {first:g} or more, got {level:g}")
+        """Refuse a level of the learning rate below its first one.
 
-    def _require_sane(self, new: MetaExpertState) -> None:
-        super()._require_sane(new)
+        Levels only grow, by doubling: a level of 0 would stay 0.
+        """
+        level, first_level = (
+            save(state.hedge).get("rate.level", 0.0) for state in (new, self._start())
+        )
+        if level < first_level * (1.0 - ROUNDING):
+            raise damaged(
+                f"state['hedge.rate.level'] must be {first_level:g} or more, got {level:g}"
+            )
+
+    def _check_state(self, new: MetaExpertState) -> None:
+        super()._check_state(new)
         weights = new.hedge.weights
         if not ((weights > 0).all() and abs(weights.sum() - 1.0) <= SLACK):
             raise ValueError(
@@ -308,29 +324,34 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
                 "an earlier one."
             )
         self._check_level(new)
-        points, guess = stacked(new.experts), new.optimism.expected_gradient
-        slack = SLACK * float(np.abs(guess).max() * np.abs(points).max()) * len(guess)
-        if not np.allclose(new.hedge.optimism, points @ guess + self._charged(new), atol=slack):
+        points, expected_gradient = stacked(new.experts), new.optimism.expected_gradient
+        charge = np.asarray(self._charge_in_predictions(new))
+        slack = (
+            SLACK
+            * float(np.abs(expected_gradient).max() * np.abs(points).max())
+            * len(expected_gradient)
+        )
+        # m_{t,i} = <M_t, x_{t,i}> + charge
+        if not np.allclose(new.hedge.optimism, points @ expected_gradient + charge, atol=slack):
             raise ValueError(
-                "state['hedge.optimism'] are not those of its optimism. The state is damaged: load "
-                "an earlier one."
+                "state['hedge.optimism'] does not match the experts' points and "
+                "state['optimism.expected_gradient']. The state is damaged: load an earlier one."
             )
-        most = self._movement_charge * self.domain.diameter**2
-        slack = SLACK * (most + float(np.abs(new.hedge.optimism).max()))
-        charged = np.asarray(self._charged(new))
-        if not ((charged >= -slack) & (charged <= most + slack)).all():
+        max_charge = self._movement_charge * self.domain.diameter**2  # c D^2
+        slack = SLACK * (max_charge + float(np.abs(new.hedge.optimism).max()))
+        if not ((charge >= -slack) & (charge <= max_charge + slack)).all():
             raise ValueError(
-                "state['hedge.optimism'] do not fit its points and its optimism. The state is "
-                "damaged: load an earlier one."
+                "state['hedge.optimism'] holds movement charges outside the possible range. The "
+                "state is damaged: load an earlier one."
             )
 
 
 def _descend(
     kinds: Sequence[Experts], states: Sequence[ExpertState], field: Gradient
 ) -> tuple[tuple[ExpertState, ...], ExpertStep]:
-    """Step each kind of experts along a gradient field, and join what the steps showed."""
+    """Step all kinds of experts along a gradient field; return states and the joined ExpertStep."""
     experts, moves = zip(
-        *(kind.step(was, field) for kind, was in zip(kinds, states, strict=True)), strict=True
+        *(kind.step(expert, field) for kind, expert in zip(kinds, states, strict=True)), strict=True
     )
     changes = [move.change for move in moves if move.change is not None]
     return experts, ExpertStep(

@@ -1,4 +1,4 @@
-"""MetaGrad and Curved: Newton steps at many learning rates or discounts."""
+"""MetaGrad and Curved: learners of Newton steps, at many learning rates or at many discounts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from swordplay.core.types import Array, Domain, GameConstants, Matrix, Vector
 from swordplay.parts import rates
 from swordplay.parts.domains import enclosing_ball
 from swordplay.parts.experts import NewtonExperts
-from swordplay.parts.learners.assumptions import ObservedLoss, Told
+from swordplay.parts.learners.assumptions import DeclaredConstants, ObservedLoss
 from swordplay.parts.learners.learner import SLACK, UncertifiedLearner, frozen
 from swordplay.parts.learners.meta_expert import MetaExpertLearner
 from swordplay.parts.learners.one_projection_pbgd import surrogate_gradient
@@ -24,7 +24,7 @@ from swordplay.parts.metas import LearnedOptimism, Meta, OptimisticHedge, telesc
 from swordplay.parts.metas.meta import meta_or_default, normalized_weights
 
 BISECTIONS = 60
-"""Bisections of the interval of a projection's multiplier, which end at rounding error."""
+"""Bisections to find a projection's multiplier; after so many only rounding error is left."""
 
 
 class MetaGradState(NamedTuple):
@@ -32,11 +32,15 @@ class MetaGradState(NamedTuple):
 
     rounds: Annotated[int, OBSERVED_ROUNDS]
     points: Annotated[Matrix, array("experts", "dim")]
-    """w_i, the point of each learning rate's expert in the ball, shape ``(N, d)``."""
+    """w_i, the point in the ball of the expert with learning rate eta_i, shape ``(N, d)``."""
     curvature: Annotated[Array, Field(semidefinite=True)]
     """Sum of g g', shape ``(d, d)``, or of its diagonal, shape ``(d,)``."""
     log_weights: Annotated[Vector, array("experts")]
-    """ln of prior times e^-(sum of surrogates), largest 0, shape ``(N,)``."""
+    """ln pi_{t,i}, shifted so that the largest is 0, shape ``(N,)``.
+
+    It is the ln of the prior minus the sum of the surrogate losses l_i(w_i), which are divided by d
+    if ``diagonal``.
+    """
 
 
 @final
@@ -47,11 +51,12 @@ class MetaGrad(UncertifiedLearner):
         \frac{2^{-i}}{5 D G}, \qquad \ell_i(w) = -\eta_i \langle y_t - w, g_t \rangle + \eta_i^2
         \langle y_t - w, g_t \rangle^2
 
-    with :math:`w_i` moved by a Newton step on :math:`\ell_i` and :math:`\pi_i` multiplied by
-    :math:`e^{-\ell_i(w_i)}`. The experts live in a ball that holds the domain, as in
-    :class:`OneProjection`. Regret to a fixed decision u of order :math:`\sqrt{V d \ln T}`, :math:`V
-    = \sum \langle g_t, y_t - u \rangle^2`: ``bounds.metagrad``. A fixed decision only: it does not
-    track.
+    After each round :math:`w_i` makes a Newton step on :math:`\ell_i`, and :math:`\pi_i` is
+    multiplied by :math:`e^{-\ell_i(w_i)}` (by :math:`e^{-\ell_i(w_i)/d}` if ``diagonal``). The
+    points :math:`w_i` lie in a ball that contains the domain, and :math:`g_t` is the surrogate
+    gradient of :class:`OneProjection`. D is the diameter of the ball. The regret to a fixed
+    decision u is of order :math:`\sqrt{V d \ln T}`, :math:`V = \sum_t \langle g_t, y_t - u
+    \rangle^2`: ``bounds.metagrad``. There is no bound for comparators that move.
 
     Parameters
     ----------
@@ -62,8 +67,9 @@ class MetaGrad(UncertifiedLearner):
     gradient_bound
         G, largest norm of a gradient on the domain.
     diagonal
-        Keep the diagonal of the curvature only: d numbers instead of d^2, and the squares of the
-        coordinates in V.
+        Keep the diagonal of the curvature only, d numbers instead of d^2. :math:`\langle y_t - w,
+        g_t \rangle^2` is then replaced by :math:`\sum_j (y_{t,j} - w_j)^2 g_{t,j}^2` in
+        :math:`\ell_i` and in V.
 
     References
     ----------
@@ -88,7 +94,7 @@ class MetaGrad(UncertifiedLearner):
         )
         """eta_i, shape ``(N,)``, largest first."""
         super().__init__(domain)
-        self.told = Told(int(horizon), float(gradient_bound))
+        self.declared = DeclaredConstants(int(horizon), float(gradient_bound))
 
     def settings(self) -> Mapping[str, Any]:
         """Return what a saved state and the learner that loads it must have in common."""
@@ -110,56 +116,64 @@ class MetaGrad(UncertifiedLearner):
         curvature = np.zeros(d) if self.diagonal else np.zeros((d, d))
         return MetaGradState(0, np.tile(self.domain.center, (N, 1)), curvature, prior - prior.max())
 
-    def _advance(self, now: MetaGradState, loss: ObservedLoss) -> MetaGradState:
-        mean = self._weigh(now) @ now.points  # y_t
+    def _advance(self, state: MetaGradState, loss: ObservedLoss) -> MetaGradState:
+        mean = self._weigh(state) @ state.points  # y_t
         decision = self.domain.project(mean)
         g = surrogate_gradient(loss.gradient(decision), mean - decision, self.domain)
         eta = self.rates[:, None]
-        ahead = now.points - mean  # w_i - y_t
+        from_mean = state.points - mean  # w_i - y_t
         if self.diagonal:
-            curvature = now.curvature + g * g
-            bowl, slope = (ahead * g) ** 2, eta * g * (1 + 2 * eta * g * ahead)
+            curvature = state.curvature + g * g
+            squares = (from_mean * g) ** 2
+            gradients = eta * g * (1 + 2 * eta * g * from_mean)
         else:
-            curvature = now.curvature + np.outer(g, g)
-            along = ahead @ g
-            bowl, slope = along[:, None] ** 2, eta * g * (1 + 2 * eta * along[:, None])
-        surrogates = self.rates * (ahead @ g) + self.rates**2 * bowl.sum(axis=1)
-        log_weights = now.log_weights - surrogates / (self.domain.dim if self.diagonal else 1)
-        points = self._newton(now.points, slope, curvature)
-        return MetaGradState(now.rounds + 1, points, curvature, log_weights - log_weights.max())
+            curvature = state.curvature + np.outer(g, g)
+            along = from_mean @ g  # <w_i - y_t, g_t>
+            squares = along[:, None] ** 2
+            gradients = eta * g * (1 + 2 * eta * along[:, None])  # of l_i at w_i
+        # l_i(w_i) = eta_i <w_i - y_t, g_t> + eta_i^2 <w_i - y_t, g_t>^2
+        surrogates = self.rates * (from_mean @ g) + self.rates**2 * squares.sum(axis=1)
+        # The bound needs e^-surrogate <= 1 + a linear function of w. For z_j = eta g_j (y_j - w_j)
+        # e^(z_j - z_j^2) <= 1 + z_j holds in each coordinate, and by convexity for the means over
+        # coordinates, but not for their sums: a diagonal surrogate is divided by d.
+        log_weights = state.log_weights - surrogates / (self.domain.dim if self.diagonal else 1)
+        points = self._newton(state.points, gradients, curvature)
+        return MetaGradState(state.rounds + 1, points, curvature, log_weights - log_weights.max())
 
-    def _newton(self, points: Matrix, slopes: Matrix, curvature: Array) -> Matrix:
-        """Return the point of the ball nearest to w - P^-1 slope in the norm of P, row by row.
+    def _newton(self, points: Matrix, gradients: Matrix, curvature: Array) -> Matrix:
+        """Return the point of the ball nearest to w_i - P^-1 gradient_i in the norm of P, per row.
 
-        P = 1/D^2 + 2 eta^2 curvature.
+        P = I/D^2 + 2 eta_i^2 curvature, which is diagonal in the basis of its eigenvectors.
         """
         spectrum, basis = (curvature, None) if self.diagonal else np.linalg.eigh(curvature)
         P = 1 / self._ball.diameter**2 + 2 * self.rates[:, None] ** 2 * np.maximum(spectrum, 0.0)
-        offset, downhill = points - self._ball.center, slopes
+        offsets = points - self._ball.center
         if basis is not None:
-            offset, downhill = offset @ basis, downhill @ basis
-        inside = _nearest(offset - downhill / P, P, self._ball.radius)
-        return np.asarray(
-            self._ball.project(self._ball.center + (inside if basis is None else inside @ basis.T))
-        )
+            offsets, gradients = offsets @ basis, gradients @ basis
+        nearest = _nearest(offsets - gradients / P, P, self._ball.radius)
+        if basis is not None:
+            nearest = nearest @ basis.T
+        return np.asarray(self._ball.project(self._ball.center + nearest))
 
-    def _weigh(self, now: MetaGradState) -> Vector:
-        scores = now.log_weights + np.log(self.rates)
+    def _weigh(self, state: MetaGradState) -> Vector:
+        """Return weights in proportion to pi_{t,i} eta_i, shape ``(N,)``."""
+        scores = state.log_weights + np.log(self.rates)
         return normalized_weights(scores, scores)
 
-    def _decide(self, now: MetaGradState) -> Vector:
-        return np.array(self.domain.project(self._weigh(now) @ now.points))
+    def _decide(self, state: MetaGradState) -> Vector:
+        return np.array(self.domain.project(self._weigh(state) @ state.points))
 
-    def _feasible(self, now: MetaGradState) -> Array:
-        return self.domain.project(now.points)  # points in the ball are checked in _require_sane
+    def _feasible(self, state: MetaGradState) -> Array:
+        # The points lie in the ball, which is larger than the domain: _check_state checks that.
+        return self.domain.project(state.points)
 
-    def _require_sane(self, new: MetaGradState) -> None:
-        super()._require_sane(new)
+    def _check_state(self, new: MetaGradState) -> None:
+        super()._check_state(new)
         slack = SLACK * (self._ball.diameter + float(np.linalg.norm(self._ball.center)))
         if not self._ball.contains(new.points, atol=slack).all():
             raise ValueError(
-                "state has points outside the domain. Make the learner with the domain it was "
-                "saved with."
+                "state has points outside the ball around the domain. Make the learner with the "
+                "domain it was saved with."
             )
         if not self.diagonal and not np.allclose(new.curvature, new.curvature.T):
             raise ValueError(
@@ -172,40 +186,42 @@ def _nearest(offsets: Matrix, precision: Matrix, radius: float) -> Matrix:
 
     P is diagonal, so that z = P w / (P + m) with a multiplier m >= 0.
     """
-    outside = np.linalg.norm(offsets, axis=1) > radius
-    if not outside.any():
+    is_outside = np.linalg.norm(offsets, axis=1) > radius
+    if not is_outside.any():
         return offsets
-    w, P = offsets[outside], precision[outside]
+    w, P = offsets[is_outside], precision[is_outside]
     low, high = np.zeros(len(w)), P.max(axis=1) * np.linalg.norm(w, axis=1) / radius
     for _ in range(BISECTIONS):
         middle = (low + high) / 2
         too_long = np.linalg.norm(P * w / (P + middle[:, None]), axis=1) > radius
         low, high = np.where(too_long, middle, low), np.where(too_long, high, middle)
     nearest = offsets.copy()
-    nearest[outside] = P * w / (P + high[:, None])
+    nearest[is_outside] = P * w / (P + high[:, None])
     return nearest
 
 
 def metagrad_rates(diameter: float, gradient_bound: float, horizon: int) -> Vector:
-    r""":math:`2^{-i}/(5 D G)`, i = 0 .. :math:`\lceil \tfrac12 \log_2 T \rceil`."""
+    r"""Return :math:`2^{-i}/(5 D G)`, i = 0 .. :math:`\lceil \tfrac12 \log_2 T \rceil`."""
     count = math.ceil(0.5 * math.log2(arguments.integer("horizon", horizon))) + 1
     return np.asarray(2.0 ** -np.arange(count) / (5 * diameter * gradient_bound))
 
 
-SHORTEST, LONGEST = 3, 13
-"""Binary logarithms of the shortest and the longest memory, in rounds."""
+MIN_LOG2_MEMORY = 3
+"""Binary logarithm of the shortest memory of an expert, in rounds."""
+MAX_LOG2_MEMORY = 13
+"""Binary logarithm of the longest memory of an expert, in rounds."""
 RIDGE = 0.125
 """Ridge of the Newton steps: no step is longer than 8 diameters before its projection."""
 
 
 @final
 class Curved(MetaExpertLearner):
-    r"""Newton steps with forgetting, at many discounts at once, weighed by the Hedge of
-    :class:`Sword`.
+    r"""Discounted Newton steps at many discounts at once, weighed by the Hedge of :class:`Sword`.
 
-    Gradient descent is slow on ill-conditioned losses, whose columns are correlated or on different
-    scales; Newton steps are not. The discounts are :math:`1 - 2^{-3}` to :math:`1 - 2^{-13}`,
-    without those that remember fewer than two rounds for each coordinate.
+    Gradient descent is slow on ill-conditioned losses, such as those of features that are
+    correlated or on different scales; Newton steps are not. The discounts are :math:`1 - 2^{-k}`, k
+    = 3 to 13, leaving out those whose memory of :math:`2^k` rounds is shorter than 2 d (k = 13 is
+    always used).
 
     No decision changes when all losses are multiplied by one number. :meth:`certificate` is its
     guarantee.
@@ -239,7 +255,7 @@ class Curved(MetaExpertLearner):
             domain,
             experts=[NewtonExperts(domain, discounts, RIDGE)],
             prior=uniform(len(discounts)),
-            hedge=meta_or_default(
+            meta=meta_or_default(
                 meta,
                 None,
                 OptimisticHedge(
@@ -256,5 +272,5 @@ def curved_discounts(dim: int) -> Vector:
     >>> curved_discounts(20)[:2].tolist()
     [0.984375, 0.9921875]
     """
-    shortest = max(SHORTEST, math.ceil(math.log2(2 * dim)))
-    return np.asarray(1.0 - 2.0 ** -np.arange(min(shortest, LONGEST), LONGEST + 1))
+    least = min(max(MIN_LOG2_MEMORY, math.ceil(math.log2(2 * dim))), MAX_LOG2_MEMORY)
+    return np.asarray(1.0 - 2.0 ** -np.arange(least, MAX_LOG2_MEMORY + 1))

@@ -14,7 +14,7 @@ from swordplay.core.state import OBSERVED_ROUNDS, array
 from swordplay.core.types import Array, Domain, GameConstants, Loss, Matrix, Vector
 from swordplay.parts import pools, rates
 from swordplay.parts.experts import Constant, ExpertState, OGDExperts
-from swordplay.parts.learners.assumptions import ObservedLoss, Told
+from swordplay.parts.learners.assumptions import DeclaredConstants, ObservedLoss
 from swordplay.parts.learners.learner import SLACK, UncertifiedLearner, frozen
 from swordplay.parts.metas import HedgeState, OptimisticHedge, telescoping
 
@@ -40,11 +40,12 @@ class MildOGD(UncertifiedLearner):
 
     When the loss of round s arrives, its gradient :math:`g_s` at :math:`x_s` moves every expert
     from its present point, and the meta learns :math:`\langle g_s, x_{s,i} \rangle`. Without
-    delays this is Ader. Regret of order :math:`\sqrt{(1 + d) T (1 + P_T)}` for a mean delay d and
-    losses in order.
+    delays this is Ader. The regret is of order :math:`\sqrt{(1 + \delta) T (1 + P_T)}` if losses
+    arrive in the order of their rounds, :math:`\delta` rounds late on average.
 
-    A round is ``observe(loss)`` if its loss is there at once, or ``number = wait()``, and later
-    ``arrive(number, loss)``.
+    If the loss of a round is known at once, call ``observe(loss)``. Otherwise call ``number =
+    wait()``, which plays the decision of the round and returns at once, and ``arrive(number,
+    loss)`` when the loss arrives.
 
     Parameters
     ----------
@@ -55,9 +56,9 @@ class MildOGD(UncertifiedLearner):
     gradient_bound
         G, largest norm of a gradient on the domain.
     delay
-        Mean delay of a loss in rounds. Steps and rate are those of Ader for :math:`T
-        (1 + 2 d)` rounds: a delayed step costs :math:`\eta G^2 (1/2 + \text{delay})` in place of
-        :math:`\eta G^2/2`.
+        :math:`\delta`, mean delay of a loss in rounds. Step sizes and learning rate are those of
+        Ader for :math:`T (1 + 2 \delta)` rounds, because a delayed step costs :math:`\eta G^2
+        (1/2 + \delta)` instead of :math:`\eta G^2/2`.
 
     Examples
     --------
@@ -86,17 +87,17 @@ class MildOGD(UncertifiedLearner):
             arguments.domain(domain).diameter,
             arguments.safe_size("gradient_bound", gradient_bound),
         )
-        lasting = math.ceil(
+        effective_horizon = math.ceil(
             arguments.integer("horizon", horizon) * (1 + 2 * arguments.nonnegative("delay", delay))
         )
-        steps = Constant(pools.ader(diameter=D, gradient_bound=G, horizon=lasting))
+        steps = Constant(pools.ader(diameter=D, gradient_bound=G, horizon=effective_horizon))
         self._experts = OGDExperts(domain, steps)
         self._hedge = OptimisticHedge(
-            rates.Fixed(math.sqrt(2 / (lasting * G**2 * D**2))), GameConstants(D, G)
+            rates.Fixed(math.sqrt(2 / (effective_horizon * G**2 * D**2))), GameConstants(D, G)
         )
         self._prior = telescoping(steps.count())
         super().__init__(domain)
-        self.told = Told(int(horizon), G)
+        self.declared = DeclaredConstants(int(horizon), G)
 
     @property
     def weights(self) -> Vector:
@@ -113,35 +114,47 @@ class MildOGD(UncertifiedLearner):
         """Numbers of the rounds whose losses are outstanding."""
         return [int(number) for number in self._state.late]
 
+    @property
+    def _arrived(self) -> int:
+        return self.rounds - len(self._state.late)
+
     def settings(self) -> Mapping[str, Any]:
         """Return what a saved state and the learner that loads it must have in common."""
         return {**super().settings(), "step_sizes": self.step_sizes, "meta": self._hedge}
 
     def wait(self) -> int:
-        """Take the decision of a round whose loss will arrive later.
+        """Play the decision of a round whose loss will arrive later; does not wait for the loss.
 
         Returns
         -------
         int
             The number of the round, for :meth:`arrive`.
         """
-        now = self._state
-        self._replace_state(self._with_outstanding(now), self._seen)
-        return int(now.rounds)
+        state = self._state
+        self._replace_state(self._with_outstanding(state), self._seen)
+        return int(state.rounds)
 
     def arrive(self, number: int, loss: Loss) -> None:
-        """Learn from the loss of an earlier round; on an error nothing changes."""
-        now = self._state
-        place = np.flatnonzero(now.late == number)
-        if not place.size:
+        """Learn from the loss of an earlier round; on an error nothing changes.
+
+        Parameters
+        ----------
+        number
+            The number of the round, which :meth:`wait` returned.
+        loss
+            The loss of that round.
+        """
+        state = self._state
+        indices = np.flatnonzero(state.late == number)
+        if not indices.size:
             raise ValueError(
                 "number must be that of a round whose loss is still to come, got "
                 f"{arguments.short_repr(number)}."
             )
         observed = ObservedLoss(loss)
-        new = self._with_arrived(now, int(place[0]), observed)
-        extremes = observed.extremes(now.decisions[place[0]])
-        self._replace_state(new, self._seen.merged(extremes))
+        index = int(indices[0])
+        new = self._with_arrived(state, index, observed)
+        self._replace_state(new, self._extremes(observed, state.decisions[index]))
 
     def _start(self) -> LateState:
         experts = self._experts.start()
@@ -155,50 +168,60 @@ class MildOGD(UncertifiedLearner):
             np.zeros((0, N, d)),
         )
 
-    def _advance(self, now: LateState, loss: ObservedLoss) -> LateState:
-        return self._with_arrived(self._with_outstanding(now), len(now.late), loss)
+    def _advance(self, state: LateState, loss: ObservedLoss) -> LateState:
+        return self._with_arrived(self._with_outstanding(state), len(state.late), loss)
 
-    def _decide(self, now: LateState) -> Vector:
-        return np.asarray(now.hedge.weights @ now.experts.points)
+    def _decide(self, state: LateState) -> Vector:
+        return np.asarray(state.hedge.weights @ state.experts.points)
 
-    def _with_outstanding(self, now: LateState) -> LateState:
-        return now._replace(
-            rounds=now.rounds + 1,
-            late=np.append(now.late, now.rounds),
-            decisions=np.vstack([now.decisions, self._decide(now)]),
-            points=np.concatenate([now.points, now.experts.points[None]]),
+    def _with_outstanding(self, state: LateState) -> LateState:
+        """Return the state with one more round, whose loss is outstanding."""
+        return state._replace(
+            rounds=state.rounds + 1,
+            late=np.append(state.late, state.rounds),
+            decisions=np.vstack([state.decisions, self._decide(state)]),
+            points=np.concatenate([state.points, state.experts.points[None]]),
         )
 
-    def _with_arrived(self, now: LateState, place: int, loss: ObservedLoss) -> LateState:
-        observed = loss.gradient(now.decisions[place])  # g_s
-        moved, _ = self._experts.step(
-            now.experts, lambda points: np.broadcast_to(observed, points.shape)
+    def _with_arrived(self, state: LateState, index: int, loss: ObservedLoss) -> LateState:
+        """Return the state after the loss of the outstanding round in row ``index`` arrived."""
+        gradient = loss.gradient(state.decisions[index])  # g_s
+        experts, _ = self._experts.step(
+            state.experts, lambda points: np.broadcast_to(gradient, points.shape)
         )
-        losses = now.points[place] @ observed
-        hedge = self._hedge.weigh(self._hedge.learn(now.hedge, losses, 0.0), np.zeros_like(losses))
-        rest = np.arange(len(now.late)) != place
-        late, decisions, points = now.late[rest], now.decisions[rest], now.points[rest]
-        return LateState(now.rounds, moved, hedge, late, decisions, points)
+        losses = state.points[index] @ gradient  # <g_s, x_{s,i}>
+        hedge = self._hedge.weigh(
+            self._hedge.learn(state.hedge, losses, 0.0), np.zeros_like(losses)
+        )
+        is_outstanding = np.arange(len(state.late)) != index
+        return LateState(
+            state.rounds,
+            experts,
+            hedge,
+            state.late[is_outstanding],
+            state.decisions[is_outstanding],
+            state.points[is_outstanding],
+        )
 
-    def _feasible(self, now: LateState) -> Array:
+    def _feasible(self, state: LateState) -> Array:
         d = self.domain.dim
         return np.vstack(
             [
-                now.experts.points,
-                now.experts.base,
-                now.decisions,
-                now.points.reshape(-1, d),
+                state.experts.points,
+                state.experts.base,
+                state.decisions,
+                state.points.reshape(-1, d),
             ]
         )
 
-    def _require_sane(self, new: LateState) -> None:
-        super()._require_sane(new)
+    def _check_state(self, new: LateState) -> None:
+        super()._check_state(new)
         if abs(new.hedge.weights.sum() - 1.0) > SLACK or not np.allclose(
             new.hedge.log_prior, np.log(self._prior), rtol=SLACK
         ):
             raise ValueError(
-                "state['hedge.weights'] must have a sum of 1. The state is damaged: load an "
-                "earlier one."
+                "state['hedge.weights'] must have a sum of 1, and state['hedge.log_prior'] must be "
+                "that of this learner. The state is damaged: load an earlier one."
             )
         late = new.late
         if not (

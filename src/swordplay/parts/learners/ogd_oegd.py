@@ -37,7 +37,7 @@ class SingleState(NamedTuple):
 
 
 class SingleExpert(CertifiedLearner[SingleState]):
-    """A learner that is one expert.
+    """Base class of learners that play the point of a single expert, without a meta.
 
     Parameters
     ----------
@@ -51,21 +51,25 @@ class SingleExpert(CertifiedLearner[SingleState]):
         self._expert = expert
         super().__init__(domain)
 
-    def _advance(self, now: SingleState, loss: ObservedLoss) -> SingleState:
-        expert, step = self._expert.step(now.experts[0], loss.gradient)
+    def _advance(self, state: SingleState, loss: ObservedLoss) -> SingleState:
+        expert, expert_step = self._expert.step(state.experts[0], loss.gradient)
         require_measurable([expert], loss)
-        lengths = Displacement.of(
-            base_offset(now.experts[0], self.domain), base_offset(expert, self.domain)
+        displacement = Displacement.of(
+            base_offset(state.experts[0], self.domain), base_offset(expert, self.domain)
         )
-        sums = now.certificate.with_round(np.zeros(1), step, lengths)
-        return SingleState(now.rounds + 1, (expert,), sums)
+        certificate = state.certificate.with_round(
+            np.zeros(1),  # <g_t, x_t - x_{t,1}>: the decision is the expert's point
+            expert_step,
+            displacement,
+        )
+        return SingleState(state.rounds + 1, (expert,), certificate)
 
-    def _decide(self, now: SingleState) -> Vector:
-        return np.array(now.experts[0].points[0])
+    def _decide(self, state: SingleState) -> Vector:
+        return np.array(state.experts[0].points[0])
 
     @property
     def parts(self) -> Composition:
-        """What this learner is made of; those of the meta are placeholders."""
+        """The parts of this learner; it has no meta, and the parts of the meta are placeholders."""
         return Composition(
             self.domain,
             (self._expert,),
@@ -78,7 +82,7 @@ class SingleExpert(CertifiedLearner[SingleState]):
 
     @property
     def step_sizes(self) -> Vector:
-        """The one step size, shape ``(1,)``."""
+        """Step size of the coming round, shape ``(1,)``."""
         return frozen(self._expert.step_sizes(self._state.experts[0]))
 
     def settings(self) -> Mapping[str, Any]:
@@ -135,8 +139,9 @@ class OptimisticOGD(SingleExpert):
     .. math:: \hat x_{t+1} = \Pi[\hat x_t - \eta_t g_t], \quad x_{t+1} = \Pi[\hat x_{t+1} -
         \eta_{t+1} M_{t+1}], \quad \eta_{t+1} = \frac{D}{2 \sqrt{\sum_{s \le t} \|g_s - M_s\|^2}}
 
-    The prediction is the last gradient unless :meth:`expect` gives another one. Regret at most
-    :math:`\sqrt{E_T} (2.2808 D + 2 P_T)`, :math:`E_T = \sum \|g_t - M_t\|^2`:
+    :math:`g_t` is the gradient at the decision :math:`x_t`, and the predicted gradient
+    :math:`M_{t+1}` is :math:`g_t` unless :meth:`expect` gives another one. The regret is at most
+    :math:`\sqrt{E_T} (2.2808 D + 2 P_T)`, :math:`E_T = \sum_t \|g_t - M_t\|^2`:
     ``bounds.optimistic_ogd``. There is nothing to set.
 
     Parameters
@@ -178,6 +183,6 @@ class OptimisticOGD(SingleExpert):
                 f"gradient must not pass {arguments.LARGEST_GRADIENT:g}: its square overflows. "
                 "Rescale the losses."
             )
-        now = self._state
-        expert = self._optimistic.expect(now.experts[0], expected[None])
-        self._replace_state(now._replace(experts=(expert,)), self._seen)
+        state = self._state
+        expert = self._optimistic.expect(state.experts[0], expected[None])
+        self._replace_state(state._replace(experts=(expert,)), self._seen)

@@ -20,9 +20,10 @@ from swordplay.parts.experts import (
     Experts,
     OEGDExperts,
     OGDExperts,
+    base_offset,
 )
 from swordplay.parts.experts.step_sizes import step_shrink
-from swordplay.parts.learners.assumptions import Told
+from swordplay.parts.learners.assumptions import DeclaredConstants, ObservedLoss
 from swordplay.parts.learners.certificate import MAX_DIM_OF_DUAL_SUM
 from swordplay.parts.learners.meta_expert import MetaExpertLearner, MetaExpertState
 from swordplay.parts.metas import (
@@ -35,29 +36,28 @@ from swordplay.parts.metas import (
 from swordplay.parts.metas.meta import meta_or_default
 
 FLOOR = 1e-4
-"""Floor of the learning rate's denominator, relative to the largest error of a gradient.
+"""Least denominator of the learning rate, relative to D times the largest gradient error.
 
-Differences of experts below it do not count.
+Expert losses that differ by less leave the weights nearly equal. See ``floor`` of
+:class:`~swordplay.parts.rates.SelfConfident`.
 """
-
-MAX_MULTIPLIERS = 32
-"""Largest pool of each kind: it lasts for 4^31 rounds. A saved state with more is damaged."""
 
 
 @final
 class Sword(MetaExpertLearner):
     r"""Track any moving target, given only where decisions live.
 
-    Both kinds of experts of Sword_best, with AdaGrad steps :math:`\eta = c \hat D / \sqrt{\sum
-    q_s}`, a learning rate that is large until the losses vary, and optimism that follows the better
-    of its two predictions. When the pool is too small for the rounds played, the last expert of
-    each kind is copied, with twice the multiplier c.
+    Both kinds of experts of Sword_best (extra-gradient and gradient descent), with AdaGrad steps
+    :math:`\eta = c \hat D / \sqrt{\sum_s q_s}`, :math:`q_s = \|g_s - M_s\|^2`, and a learning rate
+    that is large until the losses vary. The optimism takes the better of two predictions of the
+    next gradient: the last loss's gradient at the coming decision, or 0. When the pool is too small
+    for the rounds played, the last expert of each kind is copied, with twice the multiplier c.
 
-    The domain may be far too large: the steps of the first expert of each kind are capped by the
-    smoothness of the losses, and :math:`\hat D` is the diameter of the domain or twice the distance
-    that such an expert has reached, whichever is smaller
-    (:class:`~swordplay.parts.experts.CappedAdaGrad`). Losses that do not know their smoothness are
-    not protected.
+    The domain may be far too large: the smoothness of the losses limits the step size of the first
+    expert of each kind, and :math:`\hat D` is the smaller of the diameter of the domain and a width
+    that is measured from the distance that the first gradient-descent expert has reached
+    (:class:`~swordplay.parts.experts.CappedAdaGrad`). This does not work for losses whose
+    smoothness is unknown: the step sizes are then those for the whole domain.
 
     No decision changes when all losses are multiplied by one number, or when the domain and the
     losses are moved together. :meth:`certificate` is its guarantee.
@@ -91,7 +91,7 @@ class Sword(MetaExpertLearner):
             domain,
             experts=[OEGDExperts(domain, steps), OGDExperts(domain, steps)],
             prior=_prior(1),
-            hedge=meta_or_default(
+            meta=meta_or_default(
                 meta,
                 None,
                 OptimisticHedge(
@@ -102,77 +102,86 @@ class Sword(MetaExpertLearner):
         )
 
     def _start(self) -> MetaExpertState:
-        """Return a capped expert of each kind, and beside it one that takes its own first step."""
-        fresh = (
-            super()
-            ._start()
-            ._replace(domain_scale=DomainScale(step_shrink=step_shrink(self.domain.dim)))
-        )
-        return self._with_copies(fresh)
+        """Return the first state: one capped expert of each kind, and a copy that is not capped."""
+        scale = DomainScale(step_shrink=step_shrink(self.domain.dim))
+        return self._with_copies(super()._start()._replace(domain_scale=scale))
 
     @property
     def keeps_dual_sum(self) -> bool:
-        """Whether the certificate keeps S of every expert: in few dimensions."""
+        """Whether the certificate keeps a dual sum S of every expert: in few dimensions only."""
         return self.domain.dim <= MAX_DIM_OF_DUAL_SUM
 
-    def _step_rule(
-        self, before: DomainScale | None, now: DomainScale | None, rounds: int
+    def _experts_at_scale(
+        self, scale_before: DomainScale | None, scale_after: DomainScale | None, rounds: int
     ) -> tuple[Experts, ...]:
-        """Return the experts with step sizes for the measured scale.
+        """Return the experts of a round with step sizes for the measured scale.
 
-        An extra-gradient expert repeats the step size of its look-ahead, which was made with the
-        scale before this round.
+        An extra-gradient expert must step with the step size that computed its point x_t. That
+        step size came from the scale before this round, hence two rules.
         """
-        assert before is not None
-        assert now is not None
+        assert scale_before is not None
+        assert scale_after is not None
         X, D = self.domain, self.domain.diameter
         return (
             OEGDExperts(
                 X,
-                CappedAdaGrad(D, before, before.step_shrink),
-                CappedAdaGrad(D, now, now.step_shrink),
+                CappedAdaGrad(D, scale_before, scale_before.step_shrink),
+                CappedAdaGrad(D, scale_after, scale_after.step_shrink),
             ),
-            OGDExperts(X, CappedAdaGrad(D, now, now.averaged_rounds(rounds))),
+            OGDExperts(X, CappedAdaGrad(D, scale_after, scale_after.averaged_rounds(rounds))),
         )
 
-    def _enlarge_pool(self, now: MetaExpertState) -> MetaExpertState:
-        while len(now.experts[0].points) < pool_size(now.rounds):
-            now = self._with_copies(now)
-        return now
+    def _measured_scale(
+        self, state: MetaExpertState, loss: ObservedLoss, gradient: Vector
+    ) -> DomainScale | None:
+        assert state.domain_scale is not None
+        _extra_gradient, descent = state.experts  # in the order of the constructor
+        capped_offset = base_offset(descent, self.domain)[0]  # its first expert is capped
+        return state.domain_scale.with_loss(
+            loss.smoothness or 0.0,
+            float(np.linalg.norm(gradient)),
+            float(np.linalg.norm(capped_offset)),
+        )
 
-    def _with_copies(self, now: MetaExpertState) -> MetaExpertState:
-        """Return the state with a copy of the last expert of each kind, of twice its multiplier."""
-        size = len(now.experts[0].points)
+    def _enlarge_pool(self, state: MetaExpertState) -> MetaExpertState:
+        while len(state.experts[0].points) < pool_size(state.rounds):
+            state = self._with_copies(state)
+        return state
+
+    def _with_copies(self, state: MetaExpertState) -> MetaExpertState:
+        """Return the state with a copy of the last expert of each kind, with twice its c."""
+        size = len(state.experts[0].points)
         copied = np.append(np.arange(size), size - 1)
         parents = np.concatenate([copied, size + copied])
-        kinds = self._step_rule(now.domain_scale, now.domain_scale, now.rounds)
-        return now._replace(
+        kinds = self._experts_at_scale(state.domain_scale, state.domain_scale, state.rounds)
+        return state._replace(
             experts=tuple(
-                kind.copy_last(was) for kind, was in zip(kinds, now.experts, strict=True)
+                kind.copy_last(expert) for kind, expert in zip(kinds, state.experts, strict=True)
             ),
-            hedge=self._hedge.copy_experts(now.hedge, parents, _prior(size + 1)),
-            certificate=now.certificate.copied(parents),
+            hedge=self._meta.copy_experts(state.hedge, parents, _prior(size + 1)),
+            certificate=state.certificate.copied(parents),
         )
 
-    def _prior_of(self, now: MetaExpertState) -> Vector:
-        return _prior(len(now.experts[0].points))
+    def _prior_of(self, state: MetaExpertState) -> Vector:
+        return _prior(len(state.experts[0].points))
 
-    def _require_sane(self, new: MetaExpertState) -> None:
+    def _check_state(self, new: MetaExpertState) -> None:
         size = max(2, pool_size(new.rounds))
         experts = len(new.hedge.weights)
         if experts != 2 * size or any(len(kind.points) != size for kind in new.experts):
             raise damaged(f"state has {experts} experts after {new.rounds} rounds")
-        super()._require_sane(new)
+        super()._check_state(new)
         assert new.domain_scale is not None
         error_sums = np.concatenate([kind.squared_error_sum for kind in new.experts])
         new.domain_scale.check(error_sums, self.domain.diameter)
 
 
 def pool_size(rounds: int) -> int:
-    """Return how many multipliers :class:`Sword` has after these rounds.
+    """Return the number n of experts of each kind that :class:`Sword` has after t rounds.
 
-    The best multiplier is of order sqrt(1 + 2 P_T / D), and a comparator that moves in every round
-    has P_T = D t: the largest multiplier 2^(n-1) is to be no less than sqrt(1 + 2 t).
+    Their multipliers c are 2^0 / 2, ..., 2^(n-1) / 2. The best c is of order
+    sqrt(1 + 2 P_t / D) / 2, and the path length P_t of a comparator is at most D t: n is the least
+    number with 2^(n-1) >= sqrt(1 + 2 t).
     """
     size = 1
     while 4 ** (size - 1) < 1 + 2 * rounds:
@@ -181,37 +190,41 @@ def pool_size(rounds: int) -> int:
 
 
 def _prior(experts: int) -> Vector:
-    """Half of the weight for each kind; small multipliers weigh most."""
+    """Prior of the experts: half of the weight for each kind; small multipliers weigh most."""
     return np.tile(telescoping_with_tail(experts) / 2, 2)
 
 
-DEPTH = 14
-"""Halvings of the step size: the slowest expert averages over about 2^13 rounds."""
+AGELESS_POOL_SIZE = 14
+"""Default number of step sizes, 1/L and 13 halvings: the slowest averages over 2^13 rounds."""
 MEMORY = 2000.0
-"""Rounds that the meta remembers: enough to distinguish experts that differ by a few per cent."""
-SHARPNESS = 8.0
-"""Factor of the learning rate, larger than the 0.5 of a meta that does not forget."""
+"""Default memory of the meta, in rounds.
+
+It is long enough to distinguish experts whose losses differ by a few per cent.
+"""
+RATE_FACTOR = 8.0
+"""``factor`` of the learning rate, larger than the 0.5 of a meta that does not forget."""
 
 
 @final
 class SwordAgeless(MetaExpertLearner):
     r"""Bounded-memory Sword for endless streams: the experts of Sword_best under discounted Hedge.
 
-    The sums of the experts' losses are discounted by :math:`1 - 1/M` a round, so that the time to
-    adapt after a change does not grow with the number of rounds. In return the regret to a fixed
-    expert grows with T/M instead of the root of T. :meth:`certificate` holds for any weights.
+    The sums of the experts' losses are multiplied by :math:`1 - 1/K` in every round, so that the
+    time to adapt after a change does not grow with the number T of rounds. In return the regret to
+    a fixed expert grows in proportion to T/K instead of the root of T.
+    :meth:`certificate` holds for any weights.
 
     Parameters
     ----------
     domain
         Where decisions live.
     smoothness
-        L of every loss. Losses of very different smoothness are best weighted to have the same
-        (:class:`WeightedLoss` with a weight of 1/L).
+        L of every loss. If losses differ much in smoothness, give each a weight of 1/L, with its
+        own L (:class:`WeightedLoss`), and ``smoothness=1``.
     pool
         Step sizes; 1/L and 13 halvings of it unless given.
     memory
-        M, in rounds.
+        K, the number of rounds that the meta remembers.
     meta
         The meta, such as ``sp.metas.FixedShare()``; a discounted Hedge unless
         given.
@@ -229,18 +242,16 @@ class SwordAgeless(MetaExpertLearner):
     ) -> None:
         L = arguments.positive("smoothness", smoothness)
         steps = Constant(
-            2.0 ** -np.arange(DEPTH) / L
+            2.0 ** -np.arange(AGELESS_POOL_SIZE) / L
             if pool is None
             else arguments.positive_vector("pool", pool)
         )
-        rate = rates.SelfConfident(offset=0.0, factor=SHARPNESS, floor=1e-4, memory=memory)
+        rate = rates.SelfConfident(offset=0.0, factor=RATE_FACTOR, floor=FLOOR, memory=memory)
         super().__init__(
             arguments.domain(domain),
             experts=[OEGDExperts(domain, steps), OGDExperts(domain, steps)],
             prior=uniform(2 * steps.count()),
-            hedge=meta_or_default(
-                meta, None, OptimisticHedge(rate, GameConstants(domain.diameter))
-            ),
+            meta=meta_or_default(meta, None, OptimisticHedge(rate, GameConstants(domain.diameter))),
             optimism=LearnedOptimism(math.inf),
         )
-        self.told = Told(smoothness=L)
+        self.declared = DeclaredConstants(smoothness=L)

@@ -10,7 +10,7 @@ from swordplay.core.arguments import checked
 from swordplay.core.types import Domain, GameConstants
 from swordplay.parts import pools, rates
 from swordplay.parts.experts import Constant, OEGDExperts
-from swordplay.parts.learners.assumptions import Told
+from swordplay.parts.learners.assumptions import DeclaredConstants
 from swordplay.parts.learners.meta_expert import MetaExpertLearner
 from swordplay.parts.metas import LastGradientOptimism, Meta, OptimisticHedge, uniform
 from swordplay.parts.metas.meta import meta_or_default
@@ -25,9 +25,10 @@ class SwordPlusPlus(MetaExpertLearner):
         x_{t-1,i}\|^2, \qquad m_{t+1,i} = \langle g_t, x_{t+1,i} \rangle + 2 L \|x_{t+1,i} -
         x_{t,i}\|^2
 
-    Dynamic regret of order :math:`\sqrt{(1 + P_T + \min\{V_T, F_T\})(1 + P_T)}` against every
-    comparator at once, as Sword_best has it with 2 N + 2 gradients or more. Use it where a
-    gradient is expensive.
+    :math:`g_t` is the gradient at the decision :math:`x_t`, and m the predicted losses. The dynamic
+    regret is of order :math:`\sqrt{(1 + P_T + \min\{V_T, F_T\})(1 + P_T)}` against every comparator
+    at once, with one gradient a round. Sword_best has the same order, but needs at least 2 N + 2
+    gradients a round with N experts. Use Sword++ if gradients are expensive.
 
     Parameters
     ----------
@@ -68,19 +69,18 @@ class SwordPlusPlus(MetaExpertLearner):
         learning_rate: rates.Rate | None = None,
         meta: Meta | None = None,
     ) -> None:
-        D, G = (
-            arguments.domain(domain).diameter,
-            arguments.positive("gradient_bound", gradient_bound),
-        )
+        D = arguments.domain(domain).diameter
+        G = arguments.positive("gradient_bound", gradient_bound)
         self.smoothness = arguments.positive("smoothness", smoothness)
         """L."""
         default = pools.plus_plus(
             diameter=D, gradient_bound=G, smoothness=self.smoothness, horizon=horizon
         )
         steps = Constant(default if pool is None else arguments.positive_vector("pool", pool))
-        rates.max_loss_error(
-            constants := GameConstants(D, G)
-        )  # refuses now what the first round would
+        constants = GameConstants(D, G)
+        # Raises an OverflowError if (D G)^2 overflows, from which @checked makes a message about
+        # the arguments; otherwise the first round would raise it.
+        rates.max_loss_error(constants)
         rate = arguments.rate(
             "learning_rate",
             learning_rate,
@@ -90,11 +90,11 @@ class SwordPlusPlus(MetaExpertLearner):
             domain,
             experts=[OEGDExperts(domain, steps)],
             prior=uniform(steps.count()),
-            hedge=meta_or_default(meta, learning_rate, OptimisticHedge(rate, constants)),
+            meta=meta_or_default(meta, learning_rate, OptimisticHedge(rate, constants)),
             optimism=LastGradientOptimism(),
             movement_charge=2 * self.smoothness,
         )
-        self.told = Told(int(horizon), G, self.smoothness)
+        self.declared = DeclaredConstants(int(horizon), G, self.smoothness)
 
     def settings(self) -> Mapping[str, Any]:
         """Return what a saved state and the learner that loads it must have in common."""

@@ -11,7 +11,7 @@ from swordplay.core.arguments import checked
 from swordplay.core.types import Domain, GameConstants, Vector
 from swordplay.parts import pools, rates
 from swordplay.parts.experts import Constant, Experts, OEGDExperts, OGDExperts
-from swordplay.parts.learners.assumptions import Told
+from swordplay.parts.learners.assumptions import DeclaredConstants
 from swordplay.parts.learners.meta_expert import MetaExpertLearner
 from swordplay.parts.metas import (
     LearnedOptimism,
@@ -32,18 +32,18 @@ class _Tuned(MetaExpertLearner):
         self,
         domain: Domain,
         experts: Sequence[Experts],
-        pool_sizes: int,
-        told: Told,
+        pool_size: int,
+        declared: DeclaredConstants,
         learning_rate: rates.Rate | None,
         default_rate: rates.Rate,
         optimism: Optimism,
         meta: Meta | None,
     ) -> None:
         rate = arguments.rate("learning_rate", learning_rate, default_rate)
-        constants = GameConstants(domain.diameter, told.gradient_bound)
-        hedge = meta_or_default(meta, learning_rate, OptimisticHedge(rate, constants))
-        super().__init__(domain, experts, uniform(pool_sizes), hedge, optimism)
-        self.told = told
+        constants = GameConstants(domain.diameter, declared.gradient_bound)
+        chosen_meta = meta_or_default(meta, learning_rate, OptimisticHedge(rate, constants))
+        super().__init__(domain, experts, uniform(pool_size), chosen_meta, optimism)
+        self.declared = declared
 
 
 def _checked_constants(
@@ -53,7 +53,8 @@ def _checked_constants(
     arguments.domain(domain)
     G = arguments.positive("gradient_bound", gradient_bound)
     L = arguments.positive("smoothness", smoothness)
-    # Raises an OverflowError, which names all constants, before one made of them is refused.
+    # Raises an OverflowError if (D G)^2 overflows, from which @checked makes a message about the
+    # arguments; pools.safe would refuse a constant that is computed from them.
     rates.max_loss_error(GameConstants(domain.diameter, G))
     pool = pools.safe(diameter=domain.diameter, gradient_bound=G, smoothness=L, horizon=horizon)
     return domain, G, L, pool
@@ -67,8 +68,8 @@ def _steps(name: str, pool: Any, default: Vector) -> Constant:
 class SwordVar(_Tuned):
     r"""Extra-gradient experts and replayed gradients: regret that scales with gradient variation.
 
-    Dynamic regret of order :math:`\sqrt{(1 + P_T + V_T)(1 + P_T)}` against every comparator at
-    once.
+    The dynamic regret is of order
+    :math:`\sqrt{(1 + P_T + V_T)(1 + P_T)}` against every comparator at once.
 
     Parameters
     ----------
@@ -112,7 +113,7 @@ class SwordVar(_Tuned):
             domain,
             [OEGDExperts(domain, steps)],
             steps.count(),
-            Told(int(horizon), G, L),
+            DeclaredConstants(int(horizon), G, L),
             learning_rate,
             rate,
             VariationOptimism(),
@@ -124,8 +125,9 @@ class SwordVar(_Tuned):
 class SwordSmall(_Tuned):
     r"""Gradient-descent experts without optimism: regret that scales with the comparators' loss.
 
-    Dynamic regret of order :math:`\sqrt{(1 + P_T + F_T)(1 + P_T)}` against every comparator at
-    once, for non-negative losses.
+    The dynamic regret is of order
+    :math:`\sqrt{(1 + P_T + F_T)(1 + P_T)}` against every comparator at once,
+    for non-negative losses.
 
     Parameters
     ----------
@@ -165,13 +167,14 @@ class SwordSmall(_Tuned):
     ) -> None:
         domain, G, L, safe = _checked_constants(domain, horizon, gradient_bound, smoothness)
         steps = _steps("pool", pool, safe)
-        # Without optimism the losses range over D G at most, half of the range with it.
+        # Losses minus optimism range over 2 D G at most; without optimism over D G, so that their
+        # squared half range is at most (D G / 2)^2.
         rate = rates.SelfConfident(offset=(domain.diameter * G / 2) ** 2, factor=1.0)
         super().__init__(
             domain,
             [OGDExperts(domain, steps)],
             steps.count(),
-            Told(int(horizon), G, L, True),
+            DeclaredConstants(int(horizon), G, L, True),
             learning_rate,
             rate,
             NullOptimism(),
@@ -183,8 +186,8 @@ class SwordSmall(_Tuned):
 class SwordBest(_Tuned):
     r"""Both kinds of experts and learned optimism: the better of Sword_var and Sword_small.
 
-    Dynamic regret of order :math:`\sqrt{(1 + P_T + \min\{V_T, F_T\})(1 + P_T)}` against every
-    comparator at once.
+    The dynamic regret is of order
+    :math:`\sqrt{(1 + P_T + \min\{V_T, F_T\})(1 + P_T)}` against every comparator at once.
 
     Parameters
     ----------
@@ -238,7 +241,7 @@ class SwordBest(_Tuned):
             domain,
             [OEGDExperts(domain, variation), OGDExperts(domain, small_loss)],
             variation.count() + small_loss.count(),
-            Told(int(horizon), G, L, True),
+            DeclaredConstants(int(horizon), G, L, True),
             learning_rate,
             rates.SelfConfident(cap=1 / (L * domain.diameter**2)),
             LearnedOptimism(kappa),
