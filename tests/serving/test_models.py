@@ -339,10 +339,10 @@ def test_checkpoints_that_no_events_lead_to():
         lambda about: about | {"kinds": {"m": "number", "../m": "number"}},
         "cannot have the models",
     )
-    refused("rows.0", lambda rows: {"j": -3}, r"state\['rows.0'\] holds")
-    refused("rows.0", lambda rows: {"j": 2**64}, r"state\['rows.0'\] holds")
-    refused("rows.0", lambda rows: {"j": 3.0}, r"state\['rows.0'\] holds")
-    refused("rows.0", lambda rows: [["j", "x"]], r"state\['rows.0'\] holds")
+    refused("rows.0", lambda rows: {"j": -3}, r"state\['rows.0'\] must not hold")
+    refused("rows.0", lambda rows: {"j": 2**64}, r"state\['rows.0'\] must not hold")
+    refused("rows.0", lambda rows: {"j": 3.0}, r"state\['rows.0'\] must not hold")
+    refused("rows.0", lambda rows: [["j", "x"]], r"state\['rows.0'\] must not hold")
     for place, value in ((2, -3), (3, []), (4, "low"), (6, [["a", 2.0]]), (7, {}), (8, -1.0)):
         refused(
             "memory",
