@@ -17,7 +17,6 @@ import scipy.sparse
 
 import swordplay as sp
 from swordplay.core.types import Domain, State
-from swordplay.parts.learners.certificate import CertificateState
 from tolerances import HALF_A_BIT, LAST_BIT, OWN_SPREAD, TWIN
 
 LOSSES = ("squared", "logistic", "huber")
@@ -314,7 +313,7 @@ def cancelled(duel: Duel, learner: Any, path: float) -> float:
     constant = np.broadcast_to(inside._constant_steps, len(base))
 
     def value(k: int) -> float:
-        own = CertificateState(*(part[k : k + 1] for part in sums))
+        own = sums.copied(slice(k, k + 1))
         return own.bound(inside._geometry, path, base[k : k + 1], constant[k : k + 1])
 
     best = min(range(len(base)), key=value)

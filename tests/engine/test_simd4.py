@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from swordplay.compile import simd4
-from swordplay.engine.curved import series
+from swordplay.engine.second_order import approximations
 from tolerances import ROUNDING
 
 RNG = np.random.default_rng(0)
@@ -22,9 +22,9 @@ def worked_out(vector, i, number, answer):
     simd4.store_at(answer, 12, number / some)
     simd4.store_at(answer, 16, simd4.select(some, others, some, number))
     simd4.store_at(answer, 20, simd4.smaller(some, others))
-    simd4.store_at(answer, 24, simd4.exp2_int(simd4.broadcast(series.WHOLE + 3.0)))
+    simd4.store_at(answer, 24, simd4.exp2_int(simd4.broadcast(approximations.WHOLE + 3.0)))
     answer[28] = simd4.select(number, 0.5, 1.0, 2.0)
-    answer[29] = simd4.exp2_int(series.WHOLE - 2.0)
+    answer[29] = simd4.exp2_int(approximations.WHOLE - 2.0)
     for k in range(4):
         answer[30 + k] = simd4.extract(some, k)
 
@@ -64,5 +64,5 @@ def test_four_numbers_of_a_vector_with_gaps_are_refused():
 def test_log_losses_are_added_to_each_once(count, sign):
     behind, forecasts = RNG.uniform(0.0, 14.0, size=count), RNG.normal(scale=20.0, size=count)
     wanted = 0.9 * behind + 0.3 * np.logaddexp(0.0, -np.clip(sign * forecasts, -15.0, 15.0))
-    series.add_log_losses(behind, forecasts, sign, 15.0, 0.9, 0.3)
+    approximations.add_log_losses(behind, forecasts, sign, 15.0, 0.9, 0.3)
     assert np.max(np.abs(behind / wanted - 1.0)) < ROUNDING

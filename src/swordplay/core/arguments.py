@@ -10,11 +10,11 @@ import math
 import numbers
 from collections.abc import Callable, Iterable
 from decimal import Decimal
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
-from swordplay.core.types import Array, Domain, Gradient, Learner, Loss, Vector
+from swordplay.core.types import Array, Domain, Learner, Loss, Vector
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -278,19 +278,6 @@ def positive_vector(name: str, value: Any) -> Vector:
     return clean
 
 
-def points(name: str, value: Any, dim: int) -> Array:
-    """Check that a value is an array of points, shape ``(..., dim)``; NaN is not checked."""
-    clean = value if isinstance(value, np.ndarray) else without_mask(name, value)
-    if clean.dtype != np.float64:
-        clean = array(name, clean)
-    if clean.ndim == 0 or clean.shape[-1] != dim:
-        raise ValueError(
-            f"{name} must have shape (..., {dim}), got {clean.shape}. The last axis holds the "
-            f"{dim} coordinate(s)."
-        )
-    return clean
-
-
 def check_sparse_indices(name: str, value: Any) -> None:
     """Refuse a scipy sparse matrix with indices outside its shape.
 
@@ -403,61 +390,6 @@ def loss_type_error(value: Any) -> TypeError:
         f"loss must have value, gradient and smoothness, got {short_repr(value)}. "
         "Try sp.SquaredLoss."
     )
-
-
-def gradient_of(loss: Any) -> Gradient:
-    """Return the gradient field of a loss, each answer checked by :func:`loss_answer`."""
-    if not callable(getattr(loss, "gradient", None)):
-        raise loss_type_error(loss)
-    return lambda points: loss_answer(loss, "gradient", points)
-
-
-def loss_answer(
-    loss: Any,
-    method: Literal["gradient", "value"],
-    points: Array,
-    largest: float = LARGEST_GRADIENT,
-) -> Array:
-    """Return the gradients or values of a loss at points, checked for kind, shape and size.
-
-    Parameters
-    ----------
-    loss
-        The loss that is asked.
-    method
-        ``"gradient"`` for an answer of shape ``(..., d)``, ``"value"`` for one of shape ``(...,)``.
-    points
-        Shape ``(..., d)``; the loss gets a read-only view.
-    largest
-        Entries of the answer of a larger magnitude are refused, as are those that are not finite.
-    """
-    function = getattr(loss, method, None)
-    if not callable(function):
-        raise loss_type_error(loss)
-    view = points.view()
-    view.flags.writeable = False  # the points are the learner's own
-    raw = function(view)
-    try:
-        answer = np.array(raw, dtype=np.float64)  # a copy: the loss may use its array again
-    except (TypeError, ValueError):
-        raise TypeError(
-            f"loss.{method} must return numbers, got {short_repr(raw)}. Return one {method} per "
-            "point."
-        ) from None
-    expected = points.shape if method == "gradient" else points.shape[:-1]
-    if answer.shape != expected:
-        same = ": the same shape" if method == "gradient" else ""
-        raise ValueError(
-            f"loss.{method} returned shape {answer.shape} for points of shape {points.shape}. "
-            f"It must return one {method} per point{same}."
-        )
-    if not (np.abs(answer) <= largest).all():  # not: NaN compares as False
-        check_finite(f"loss.{method}'s answer", answer)
-        why = ": its square overflows" if method == "gradient" else ""
-        raise ValueError(
-            f"loss.{method}'s answer must not pass {largest:g}{why}. Rescale the loss."
-        )
-    return answer
 
 
 def rate(name: str, value: Any, default: Any) -> Any:

@@ -95,9 +95,7 @@ class _Models:
         return [one for known in list(self._known.values()) if (one := known()) is not None]
 
     def acquire(self) -> None:
-        """Acquire every model's lock or none, so that a fork cannot deadlock with a running "
-        "call.
-        """
+        """Acquire all locks of models or none: a fork cannot deadlock with a running call."""
         deadline = time.monotonic() + FORK_TIMEOUT_SECONDS
         while True:
             busy = None

@@ -238,6 +238,7 @@ def load(
     load an earlier one.
     """
     reader = _Reader(saved, within, free, trusted)
+    reader.growing = {} if isinstance(kind, type) else _lengths(kind, free)
     state = reader.read(kind, "", dict(sizes or {}))
     if reader.missing:
         raise ValueError(f"state lacks {sorted(reader.missing)}. {OTHER_LEARNER}")
@@ -261,6 +262,8 @@ class _Reader:
         self.found: set[str] = set()
         self.missing: list[str] = []
         self.error: ValueError | None = None
+        self.growing: dict[int, str] = {}
+        """Names of the axes that may grow, by their lengths in the example."""
 
     def read(self, kind: Any, prefix: str, sizes: dict[str, int]) -> Any:
         """Read the named tuple whose entries begin with ``prefix``; None for what is wrong."""
@@ -284,6 +287,7 @@ class _Reader:
             )
         if isinstance(declared, list):
             return self._elements(declared[0], name, sizes)
+        is_declared = declared is not None
         if declared is None and example is not None:
             declared = _field_like(example)
         if declared is None:
@@ -295,6 +299,9 @@ class _Reader:
         if isinstance(example, np.ndarray):
             if declared.shape is None:
                 declared = declared._replace(shape=example.shape)
+            if not is_declared:  # of a user's own part: as long as the axes that grow, or fixed
+                shape = tuple(self.growing.get(size, size) for size in example.shape)
+                declared = declared._replace(shape=shape)
             for axis, size in zip(declared.shape or (), example.shape, strict=True):
                 if isinstance(axis, str) and axis not in self.free:
                     sizes.setdefault(axis, size)
@@ -325,6 +332,21 @@ class _Reader:
         if np.ndim(value):
             return np.array(value, dtype=np.float64)
         return int(value) if field.whole else float(value)
+
+
+def _lengths(example: Any, axes: Collection[str]) -> dict[int, str]:
+    """Names of axes by their lengths in an example; elements of tuples have axes of their own."""
+    lengths: dict[int, str] = {}
+    kind: Any = type(example)
+    for name, declared in schema(kind).items():
+        value = getattr(example, name)
+        if hasattr(value, "_fields"):
+            lengths = _lengths(value, axes) | lengths
+        elif isinstance(declared, Field) and declared.shape and isinstance(value, np.ndarray):
+            for axis, size in zip(declared.shape, value.shape, strict=True):
+                if isinstance(axis, str) and axis in axes:
+                    lengths[size] = axis
+    return lengths
 
 
 def _field_like(example: Any) -> Field:

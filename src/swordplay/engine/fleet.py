@@ -12,7 +12,7 @@ import numpy as np
 
 from swordplay.core import arguments
 from swordplay.core.types import Array, Matrix
-from swordplay.engine.driver import Engine
+from swordplay.engine.compiled_learner import Engine
 from swordplay.engine.memory import zeros
 from swordplay.engine.recipe import NotCompilable
 

@@ -74,8 +74,7 @@ class Places(NamedTuple):
 
 
 def measure(columns: Matrix, clip: float) -> tuple[Vector, Vector]:
-    """Median and clipped deviation of each column, by the rule of ``engine.scaling``, over many
-    rows.
+    """Median and clipped deviation of each column over many rows, as in ``engine.column_stats``.
 
     No value counts for more than ``clip`` robust spreads, each of which is the upper median of the
     distances from the centre; where more than half of a column is one value, the lower median of

@@ -123,7 +123,9 @@ def _bench(heads: Heads) -> LateBench:
 
 
 def _asking(heads: Heads, raw: Matrix, answer: Array) -> functools.partial[None]:
-    from swordplay.engine.preview import ask_experts  # numba is imported with the first prediction
+    from swordplay.engine.row_rounds import (
+        ask_experts,  # numba is imported with the first prediction
+    )
 
     columns = heads.columns
     return functools.partial(

@@ -34,7 +34,7 @@ LIVE_RANGES = (
 
 
 class Memory(NamedTuple):
-    """The state of intervals: arrays of ``layout``, then those of a scaler (``engine.scaling``)."""
+    """The state of intervals: arrays of ``layout``, then those of a scaler (``column_stats``)."""
 
     live: Annotated[Vector, array(layout.LIVE)]
     location: Annotated[
@@ -69,7 +69,7 @@ class Memory(NamedTuple):
     @classmethod
     def fresh(cls, levels: int, columns: int) -> Memory:
         """The arrays before the first row."""
-        from swordplay.engine.scaling import WARM_UP  # numba is imported with the first row
+        from swordplay.engine.column_stats import WARM_UP  # numba is imported with the first row
 
         shape = layout.SETS, layout.OWN + columns, layout.STEPS
         numbers = np.zeros(layout.LIVE)
@@ -128,7 +128,7 @@ class Memory(NamedTuple):
         ValueError
             If an entry is missing, of another shape, or out of its range.
         """
-        from swordplay.engine.scaling import WARM_UP  # imports numba, which is slow
+        from swordplay.engine.column_stats import WARM_UP  # imports numba, which is slow
 
         columns = state.length("centers", saved) - 1
         sizes = {
@@ -161,7 +161,10 @@ def check_first(name: str, first: Array, counts: Array) -> None:
 
     ``SETTLED`` marks a column that no longer needs them.
     """
-    from swordplay.engine.scaling import SETTLED, WARM_UP  # numba is imported with the first row
+    from swordplay.engine.column_stats import (  # numba is imported with the first row
+        SETTLED,
+        WARM_UP,
+    )
 
     marked = (first == SETTLED) & (counts >= WARM_UP)
     check(name, np.where(marked, 0.0, first), Field(-arguments.LARGEST, arguments.LARGEST))

@@ -289,7 +289,7 @@ class Group:
         if reader.position != len(data) or count != len(keys) or young.sum() != early:
             raise damaged(len(data), len(keys))
         for some, first in zip(records, firsts, strict=True):
-            form.require_sane(some, young, first)
+            form.check_records(some, young, first)
         return Piece(keys, orders, young, records, firsts)
 
     def _join_new(self, keys: Sequence[Any]) -> None:

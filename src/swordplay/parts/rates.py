@@ -191,7 +191,6 @@ class SelfConfident:
 class Doubling:
     r"""The doubling trick: restart the meta whenever the summed gradient error passes a guess.
 
-
     .. math:: \varepsilon = \min\Big\{c, \sqrt{\frac{2 + \lambda}{D^2 B}}\Big\}
         \text{ while } \textstyle\sum_{s \le t} \|g_s - M_s\|^2 \le B, \text{ then } B \leftarrow 2B
 

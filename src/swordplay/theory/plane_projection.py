@@ -15,7 +15,7 @@ import numpy as np
 
 from swordplay.core.types import Array, Matrix, Vector
 from swordplay.parts.domains import Box, Simplex
-from swordplay.parts.streams.linear import Rows, inner
+from swordplay.parts.streams.linear import LinearRounds, inner
 
 
 class Plane(NamedTuple):
@@ -46,7 +46,7 @@ class RowPairs(NamedTuple):
     """Targets of the previous rows, shape ``(B,)``."""
 
     @classmethod
-    def of_rows(cls, rows: Rows) -> RowPairs:
+    def of_rows(cls, rows: LinearRounds) -> RowPairs:
         """All pairs of a row and the row before it."""
         rows = rows.dense()
         return cls(rows.features[1:], rows.features[:-1], rows.targets[1:], rows.targets[:-1])

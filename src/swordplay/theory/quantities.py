@@ -13,9 +13,9 @@ import numpy as np
 from swordplay.core import arguments
 from swordplay.core.types import Domain, Loss, Matrix, Vector
 from swordplay.parts.domains import reach
-from swordplay.parts.losses import LinearLoss, WeightedLoss
+from swordplay.parts.losses import LinearLoss, WeightedLoss, gradient_of
 from swordplay.parts.streams import LinearStream
-from swordplay.parts.streams.linear import Rows, inner
+from swordplay.parts.streams.linear import LinearRounds, inner
 from swordplay.theory.variation_linear import LinearChange
 from swordplay.theory.variation_quadratic import QuadraticChange, as_quadratic
 
@@ -84,7 +84,7 @@ def squared_gradients(stream: Iterable[Loss], decisions: Any) -> float:
         _require_fit("decisions", points, len(stream), stream.dim)
         if not len(stream):
             return 0.0
-        rows = Rows.of_stream(stream)
+        rows = LinearRounds.of_stream(stream)
         return float(
             np.square(rows.slopes(rows.predictions(points))) @ inner(rows.features, rows.features)
         )
@@ -111,7 +111,7 @@ def empirical_gradient_variation(stream: Iterable[Loss], decisions: Any) -> floa
     if isinstance(stream, LinearStream):
         _require_fit("decisions", points, len(stream), stream.dim)
         return (
-            float(LinearChange(Rows.of_stream(stream)).squared_gradients(points[1:]).sum())
+            float(LinearChange(LinearRounds.of_stream(stream)).squared_gradients(points[1:]).sum())
             if len(stream) > 1
             else 0.0
         )
@@ -214,7 +214,7 @@ def _max_gradient_norm(loss: Any, t: int, domain: Domain) -> Quantity:
         values, exact = change.gradient_suprema(domain)
         return Quantity(math.sqrt(float(values[0])), exact)
     # Gradients are Lipschitz with constant L: |g(x)| <= |g(c)| + L |x - c|.
-    at_center = float(np.linalg.norm(arguments.gradient_of(loss)(domain.center)))
+    at_center = float(np.linalg.norm(gradient_of(loss)(domain.center)))
     return Quantity(at_center + _known_smoothness(t, loss) * reach(domain), exact=False)
 
 

@@ -33,7 +33,7 @@ from swordplay.core import arguments
 from swordplay.core.types import Domain, Loss
 from swordplay.parts.domains import reach
 from swordplay.parts.streams import LinearStream
-from swordplay.parts.streams.linear import Rows
+from swordplay.parts.streams.linear import LinearRounds
 from swordplay.theory.quantities import Quantity
 from swordplay.theory.variation_linear import LinearChange
 from swordplay.theory.variation_quadratic import QuadraticChange, Suprema
@@ -137,7 +137,7 @@ def _changes(stream: Iterable[Loss], dim: int) -> Iterator[Change]:
 def _(stream: LinearStream, dim: int) -> Iterator[Change]:
     size = max(1, CHUNK // stream.dim)
     for start in range(0, len(stream) - 1, size):
-        yield LinearChange(Rows.of_stream(stream[start : start + size + 1]))
+        yield LinearChange(LinearRounds.of_stream(stream[start : start + size + 1]))
 
 
 def _changes_between(losses: Sequence[Loss], dim: int) -> Iterator[Change]:
@@ -145,7 +145,7 @@ def _changes_between(losses: Sequence[Loss], dim: int) -> Iterator[Change]:
 
     If none fits all, each pair of consecutive losses is a chunk of its own.
     """
-    rows = Rows.of_losses(losses)
+    rows = LinearRounds.of_losses(losses)
     change = LinearChange(rows) if rows is not None else QuadraticChange.between(losses)
     if change is not None:
         yield change

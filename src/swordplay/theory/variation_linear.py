@@ -22,7 +22,7 @@ import numpy as np
 from swordplay.core.types import Array, Domain, Vector
 from swordplay.parts.domains import Ball, Box, Simplex, enclosing_ball, enclosing_box, reach
 from swordplay.parts.losses import HuberLoss, LinearLoss, LogisticLoss, SquaredLoss
-from swordplay.parts.streams.linear import Rows, inner
+from swordplay.parts.streams.linear import LinearRounds, inner
 from swordplay.theory.plane_projection import Plane, RowPairs, plane_of, project_corners
 from swordplay.theory.variation_quadratic import (
     Suprema,
@@ -42,7 +42,7 @@ class LinearChange:
         The losses.
     """
 
-    rows: Rows
+    rows: LinearRounds
 
     @property
     def dim(self) -> int:
@@ -69,12 +69,12 @@ class LinearChange:
 
         At one point, shape ``(d,)``, or at a point for each change, shape ``(B, d)``.
         """
-        u, v = self._new_and_previous(points, Rows.slopes)
+        u, v = self._new_and_previous(points, LinearRounds.slopes)
         return self.plane.squared_norms(u - v, v)
 
     def values(self, point: Vector) -> Vector:
         """f_t(x) - f_{t-1}(x) at one point, shape ``(B,)``."""
-        values, values_before = self._new_and_previous(point, Rows.values)
+        values, values_before = self._new_and_previous(point, LinearRounds.values)
         return np.asarray(values - values_before)
 
     def gradient_suprema(self, domain: Domain) -> Suprema:

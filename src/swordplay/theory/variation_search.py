@@ -25,7 +25,7 @@ import numpy as np
 from swordplay.core.types import Array, Domain, Vector
 from swordplay.parts.domains import Ball, Box, Simplex, enclosing_ball, enclosing_box
 from swordplay.parts.losses import HuberLoss, LinearLoss, LogisticLoss
-from swordplay.parts.streams.linear import Rows
+from swordplay.parts.streams.linear import LinearRounds
 from swordplay.theory.plane_projection import Plane, RowPairs, plane_of, project_corners
 from swordplay.theory.variation_quadratic import Suprema
 
@@ -43,7 +43,7 @@ FIRST_ARCS = 8
 """Pieces of an ellipse to begin with."""
 
 
-def search_gradient_suprema(domain: Domain, rows: Rows) -> Suprema:
+def search_gradient_suprema(domain: Domain, rows: LinearRounds) -> Suprema:
     """Largest squared norm of the change of gradient from each row to the next over a domain.
 
     Infinite, and not exact, where the search would have too many pieces.

@@ -165,8 +165,8 @@ class Arrows(UncertifiedLearner):
     def _feasible(self, now: ArrowsState) -> Array:
         return self._decide(now)
 
-    def _require_sane(self, new: ArrowsState) -> None:
-        super()._require_sane(new)
+    def _check_state(self, new: ArrowsState) -> None:
+        super()._check_state(new)
         if (new.members > new.rounds).any():
             raise ValueError(
                 "state['members'] must not exceed the rounds. The state is damaged: load an "
@@ -223,8 +223,8 @@ class Aligator(UncertifiedLearner):
             AligatorState(0, np.zeros((0, self.domain.dim)), np.zeros((0, self.domain.dim)))
         )
 
-    def _require_sane(self, new: AligatorState) -> None:
-        super()._require_sane(new)
+    def _check_state(self, new: AligatorState) -> None:
+        super()._check_state(new)
         if len(new.totals) != (new.rounds + 1).bit_length():
             raise damaged(f"state has {len(new.totals)} intervals after {new.rounds} rounds")
 

@@ -294,8 +294,8 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
         if level < first * (1.0 - ROUNDING):
             raise damaged(f"state['hedge.rate.level'] must be {first:g} or more, got {level:g}")
 
-    def _require_sane(self, new: MetaExpertState) -> None:
-        super()._require_sane(new)
+    def _check_state(self, new: MetaExpertState) -> None:
+        super()._check_state(new)
         weights = new.hedge.weights
         if not ((weights > 0).all() and abs(weights.sum() - 1.0) <= SLACK):
             raise ValueError(

@@ -15,7 +15,7 @@ from swordplay.core.types import Array, Domain, GameConstants, Matrix, Vector
 from swordplay.parts import rates
 from swordplay.parts.domains import enclosing_ball
 from swordplay.parts.experts import NewtonExperts
-from swordplay.parts.learners.assumptions import ObservedLoss, Told
+from swordplay.parts.learners.assumptions import DeclaredConstants, ObservedLoss
 from swordplay.parts.learners.learner import SLACK, UncertifiedLearner, frozen
 from swordplay.parts.learners.meta_expert import MetaExpertLearner
 from swordplay.parts.learners.one_projection_pbgd import surrogate_gradient
@@ -88,7 +88,7 @@ class MetaGrad(UncertifiedLearner):
         )
         """eta_i, shape ``(N,)``, largest first."""
         super().__init__(domain)
-        self.told = Told(int(horizon), float(gradient_bound))
+        self.declared = DeclaredConstants(int(horizon), float(gradient_bound))
 
     def settings(self) -> Mapping[str, Any]:
         """Return what a saved state and the learner that loads it must have in common."""
@@ -151,10 +151,10 @@ class MetaGrad(UncertifiedLearner):
         return np.array(self.domain.project(self._weigh(now) @ now.points))
 
     def _feasible(self, now: MetaGradState) -> Array:
-        return self.domain.project(now.points)  # points in the ball are checked in _require_sane
+        return self.domain.project(now.points)  # points in the ball are checked in _check_state
 
-    def _require_sane(self, new: MetaGradState) -> None:
-        super()._require_sane(new)
+    def _check_state(self, new: MetaGradState) -> None:
+        super()._check_state(new)
         slack = SLACK * (self._ball.diameter + float(np.linalg.norm(self._ball.center)))
         if not self._ball.contains(new.points, atol=slack).all():
             raise ValueError(
@@ -200,8 +200,7 @@ RIDGE = 0.125
 
 @final
 class Curved(MetaExpertLearner):
-    r"""Newton steps with forgetting, at many discounts at once, weighed by the Hedge of
-    :class:`Sword`.
+    r"""Newton steps with forgetting, at many discounts, weighted by the Hedge of :class:`Sword`.
 
     Gradient descent is slow on ill-conditioned losses, whose columns are correlated or on different
     scales; Newton steps are not. The discounts are :math:`1 - 2^{-3}` to :math:`1 - 2^{-13}`,

@@ -14,7 +14,7 @@ from swordplay.core.state import OBSERVED, array
 from swordplay.core.types import Array, Domain, GameConstants, Loss, Matrix, Vector
 from swordplay.parts import pools, rates
 from swordplay.parts.experts import Constant, ExpertState, OGDExperts
-from swordplay.parts.learners.assumptions import ObservedLoss, Told
+from swordplay.parts.learners.assumptions import DeclaredConstants, ObservedLoss
 from swordplay.parts.learners.learner import SLACK, UncertifiedLearner, frozen
 from swordplay.parts.metas import HedgeState, OptimisticHedge, telescoping
 
@@ -96,7 +96,7 @@ class MildOGD(UncertifiedLearner):
         )
         self._prior = telescoping(steps.count())
         super().__init__(domain)
-        self.told = Told(int(horizon), G)
+        self.declared = DeclaredConstants(int(horizon), G)
 
     @property
     def weights(self) -> Vector:
@@ -112,6 +112,10 @@ class MildOGD(UncertifiedLearner):
     def outstanding(self) -> list[int]:
         """Numbers of the rounds whose losses are outstanding."""
         return [int(number) for number in self._state.late]
+
+    @property
+    def _arrived(self) -> int:
+        return self.rounds - len(self._state.late)
 
     def settings(self) -> Mapping[str, Any]:
         """Return what a saved state and the learner that loads it must have in common."""
@@ -140,8 +144,7 @@ class MildOGD(UncertifiedLearner):
             )
         observed = ObservedLoss(loss)
         new = self._with_arrived(now, int(place[0]), observed)
-        extremes = observed.extremes(now.decisions[place[0]])
-        self._replace_state(new, self._seen.merged(extremes))
+        self._replace_state(new, self._extremes(observed, now.decisions[place[0]]))
 
     def _start(self) -> LateState:
         experts = self._experts.start()
@@ -191,8 +194,8 @@ class MildOGD(UncertifiedLearner):
             ]
         )
 
-    def _require_sane(self, new: LateState) -> None:
-        super()._require_sane(new)
+    def _check_state(self, new: LateState) -> None:
+        super()._check_state(new)
         if abs(new.hedge.weights.sum() - 1.0) > SLACK or not np.allclose(
             new.hedge.log_prior, np.log(self._prior), rtol=SLACK
         ):

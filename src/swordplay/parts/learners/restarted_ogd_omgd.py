@@ -12,7 +12,7 @@ from swordplay.core import arguments
 from swordplay.core.arguments import checked
 from swordplay.core.state import OBSERVED, array
 from swordplay.core.types import Array, Domain, Vector
-from swordplay.parts.learners.assumptions import ObservedLoss, Told
+from swordplay.parts.learners.assumptions import DeclaredConstants, ObservedLoss
 from swordplay.parts.learners.learner import UncertifiedLearner
 
 
@@ -90,7 +90,7 @@ class RestartedOGD(_Descent):
         """Rounds between restarts."""
         self.step_size = D / (G * math.sqrt(self.every))
         super().__init__(domain)
-        self.told = Told(T, G)
+        self.declared = DeclaredConstants(T, G)
 
     def settings(self) -> Mapping[str, Any]:
         """Return what a saved state and the learner that loads it must have in common."""
@@ -112,8 +112,7 @@ def restart_period(horizon: int, function_variation: Any) -> int:
 
 @final
 class OMGD(_Descent):
-    r"""Online multiple gradient descent: K steps on each loss, for strongly convex and smooth
-    losses.
+    r"""Online multiple gradient descent: K steps on each strongly convex and smooth loss.
 
     .. math:: z \leftarrow \Pi_X[z - \eta \nabla f_t(z)] \text{ K times from } x_t, \quad x_{t+1} =
         z, \qquad K = \Big\lceil \frac{1/\eta + \lambda}{2 \lambda} \ln 4 \Big\rceil, \quad \eta \le
@@ -165,7 +164,7 @@ class OMGD(_Descent):
         self.steps = math.ceil((1 / self.step_size + lam) / (2 * lam) * math.log(4))
         """K."""
         super().__init__(arguments.domain(domain))
-        self.told = Told(smoothness=L)
+        self.declared = DeclaredConstants(smoothness=L)
 
     def settings(self) -> Mapping[str, Any]:
         """Return what a saved state and the learner that loads it must have in common."""

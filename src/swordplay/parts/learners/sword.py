@@ -22,7 +22,7 @@ from swordplay.parts.experts import (
     OGDExperts,
 )
 from swordplay.parts.experts.step_sizes import step_shrink
-from swordplay.parts.learners.assumptions import Told
+from swordplay.parts.learners.assumptions import DeclaredConstants
 from swordplay.parts.learners.certificate import MAX_DIM_OF_DUAL_SUM
 from swordplay.parts.learners.meta_expert import MetaExpertLearner, MetaExpertState
 from swordplay.parts.metas import (
@@ -157,12 +157,12 @@ class Sword(MetaExpertLearner):
     def _prior_of(self, now: MetaExpertState) -> Vector:
         return _prior(len(now.experts[0].points))
 
-    def _require_sane(self, new: MetaExpertState) -> None:
+    def _check_state(self, new: MetaExpertState) -> None:
         size = max(2, pool_size(new.rounds))
         experts = len(new.hedge.weights)
         if experts != 2 * size or any(len(kind.points) != size for kind in new.experts):
             raise damaged(f"state has {experts} experts after {new.rounds} rounds")
-        super()._require_sane(new)
+        super()._check_state(new)
         assert new.domain_scale is not None
         error_sums = np.concatenate([kind.squared_error_sum for kind in new.experts])
         new.domain_scale.check(error_sums, self.domain.diameter)
@@ -243,4 +243,4 @@ class SwordAgeless(MetaExpertLearner):
             ),
             optimism=LearnedOptimism(math.inf),
         )
-        self.told = Told(smoothness=L)
+        self.declared = DeclaredConstants(smoothness=L)

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from swordplay.core import arguments
 from swordplay.core.types import Array, Domain, Loss, Matrix, Vector
-from swordplay.parts.losses import SquaredLoss
+from swordplay.parts.losses import SquaredLoss, gradient_of
 from swordplay.parts.streams import LinearStream
-from swordplay.parts.streams.linear import Rows
+from swordplay.parts.streams.linear import LinearRounds
 from swordplay.theory.hindsight.cones import inner
 from swordplay.theory.hindsight.losses_in_domain import require_dim, require_nonempty
 from swordplay.theory.variation_quadratic import as_quadratic
@@ -195,7 +195,7 @@ class QuadraticSums:
 class RowSums:
     """Sums of losses of linear predictions: features ``(B, m, d)``, targets ``(B, m)``."""
 
-    rows: Rows
+    rows: LinearRounds
     smoothness: Vector
     gradient_norms: Vector
 
@@ -207,7 +207,7 @@ class RowSums:
 
     def select(self, blocks: NDArray[np.intp]) -> RowSums:
         """The functions of the given indices."""
-        rows = Rows(self.rows.features[blocks], self.rows.targets[blocks], self.rows.family)
+        rows = LinearRounds(self.rows.features[blocks], self.rows.targets[blocks], self.rows.family)
         return RowSums(rows, self.smoothness[blocks], self.gradient_norms[blocks])
 
 
@@ -215,7 +215,7 @@ class RowSums:
 class SparseRowSum:
     """The sum of sparse losses of linear predictions, all in one block: features ``(T, d)``."""
 
-    rows: Rows
+    rows: LinearRounds
     smoothness: Vector
     gradient_norms: Vector
 
@@ -264,7 +264,7 @@ def sums_over_blocks(
     """
     losses = list(arguments.stream(stream))
     require_nonempty(len(losses))
-    rows = Rows.of_losses(losses)
+    rows = LinearRounds.of_losses(losses)
     return (
         iter([_sums_of_losses(losses, domain, length or len(losses))])
         if rows is None
@@ -275,10 +275,10 @@ def sums_over_blocks(
 @sums_over_blocks.register
 def _(stream: LinearStream, domain: Domain, length: int | None) -> Iterator[BlockSums]:
     require_nonempty(len(stream))
-    return _sums_of_rows(Rows.of_stream(stream), domain, length)
+    return _sums_of_rows(LinearRounds.of_stream(stream), domain, length)
 
 
-def _sums_of_rows(rows: Rows, domain: Domain, length: int | None) -> Iterator[BlockSums]:
+def _sums_of_rows(rows: LinearRounds, domain: Domain, length: int | None) -> Iterator[BlockSums]:
     require_dim(rows.dim, domain)
     if rows.sparse and length is None:
         yield _sparse_sum(rows, domain)
@@ -289,14 +289,14 @@ def _sums_of_rows(rows: Rows, domain: Domain, length: int | None) -> Iterator[Bl
         yield _dense_sums(rows[start : start + rows_per_chunk].dense(), domain, length)
 
 
-def _dense_sums(rows: Rows, domain: Domain, length: int) -> BlockSums:
+def _dense_sums(rows: LinearRounds, domain: Domain, length: int) -> BlockSums:
     # Rows of zeros complete the last block: their gradient is 0 for any slope.
     missing_rows = -len(rows) % length
     A = np.concatenate([rows.features, np.zeros((missing_rows, rows.dim))]).reshape(
         -1, length, rows.dim
     )
     y = np.concatenate([rows.targets, np.zeros(missing_rows)]).reshape(-1, length)
-    rows, transposed = Rows(A, y, rows.family), np.swapaxes(A, 1, 2)
+    rows, transposed = LinearRounds(A, y, rows.family), np.swapaxes(A, 1, 2)
     gradient_norms = (
         np.abs(rows.slopes(A @ domain.center)) * np.sqrt(np.einsum("bmd,bmd->bm", A, A))
     ).sum(axis=1)
@@ -310,7 +310,7 @@ def _dense_sums(rows: Rows, domain: Domain, length: int) -> BlockSums:
     return RowSums(rows, rows.family.curvature * _largest_eigenvalues(gram), gradient_norms)
 
 
-def _sparse_sum(rows: Rows, domain: Domain) -> SparseRowSum:
+def _sparse_sum(rows: LinearRounds, domain: Domain) -> SparseRowSum:
     squared_norms = np.asarray(rows.features.multiply(rows.features).sum(axis=1)).ravel()
     gradient_norms = np.abs(rows.slopes(rows.predictions(domain.center))) @ np.sqrt(squared_norms)
     smoothness = rows.family.curvature * squared_norms.sum()
@@ -336,7 +336,7 @@ def _sums_of_losses(losses: Sequence[Loss], domain: Domain, length: int) -> Bloc
 
 
 def _gradients(losses: Sequence[Loss], point: Vector) -> Matrix:
-    return np.array([arguments.gradient_of(loss)(point) for loss in losses])
+    return np.array([gradient_of(loss)(point) for loss in losses])
 
 
 def _largest_eigenvalues(matrices: Any) -> Vector:

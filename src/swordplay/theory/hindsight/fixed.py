@@ -14,7 +14,7 @@ import numpy as np
 from swordplay.core import arguments
 from swordplay.core.types import Array, Domain, Loss, Matrix, Vector
 from swordplay.parts.streams import LinearStream
-from swordplay.parts.streams.linear import Rows
+from swordplay.parts.streams.linear import LinearRounds
 from swordplay.theory.hindsight import descent, interior_point
 from swordplay.theory.hindsight.blocks import BlockLosses
 from swordplay.theory.hindsight.descent import BlockSums, sums_over_blocks
@@ -197,7 +197,7 @@ def minimizers(stream: Iterable[Loss], domain: Domain) -> Matrix:
 @singledispatch
 def _minimizers(stream: Iterable[Loss], domain: Domain) -> Matrix:
     losses = list(stream)
-    rows = Rows.of_losses(losses) if losses else None
+    rows = LinearRounds.of_losses(losses) if losses else None
     return (
         block_minimizers(losses, domain, 1) if rows is None else _nearest_minimizers(rows, domain)
     )
@@ -206,17 +206,17 @@ def _minimizers(stream: Iterable[Loss], domain: Domain) -> Matrix:
 @_minimizers.register
 def _(stream: LinearStream, domain: Domain) -> Matrix:
     require_nonempty(len(stream))
-    return _nearest_minimizers(Rows.of_stream(stream).dense(), domain)
+    return _nearest_minimizers(LinearRounds.of_stream(stream).dense(), domain)
 
 
-def _nearest_minimizers(rows: Rows, domain: Domain) -> Matrix:
+def _nearest_minimizers(rows: LinearRounds, domain: Domain) -> Matrix:
     """For each row, the point nearest to the centre among those of least loss."""
     require_dim(rows.dim, domain)
     best = _best_predictions(rows, -domain.support(-rows.features), domain.support(rows.features))
     return _nearest_points(rows.features, best, domain)
 
 
-def _best_predictions(rows: Rows, low: Vector, high: Vector) -> Vector:
+def _best_predictions(rows: LinearRounds, low: Vector, high: Vector) -> Vector:
     """For each row, the prediction between low and high with the least loss.
 
     Found by bisection for the sign change of the loss's slope.

@@ -19,7 +19,14 @@ import numpy as np
 from swordplay.core import arguments
 from swordplay.core.types import Array, Domain, Loss, Matrix, Vector
 from swordplay.parts.domains import Ball, Box, Simplex, reach
-from swordplay.parts.losses import HuberLoss, LinearLoss, LogisticLoss, SquaredLoss, WeightedLoss
+from swordplay.parts.losses import (
+    HuberLoss,
+    LinearLoss,
+    LogisticLoss,
+    SquaredLoss,
+    WeightedLoss,
+    gradient_of,
+)
 from swordplay.parts.streams import LinearStream
 from swordplay.theory.variation_quadratic import Quadratic, as_quadratic
 
@@ -465,7 +472,7 @@ class BlackBoxLosses:
     def gradients(self, points: Matrix) -> Matrix:
         """B' times the gradient of each loss at its own point."""
         pairs = zip(self.losses, self.coordinates.to_points(points), strict=True)
-        gradients = np.array([arguments.gradient_of(loss)(x) for loss, x in pairs])
+        gradients = np.array([gradient_of(loss)(x) for loss, x in pairs])
         return gradients @ self.coordinates.basis
 
     def curvature(self, points: Matrix) -> Curvature:
@@ -480,7 +487,7 @@ class BlackBoxLosses:
             zip(self.losses, (1.0 - DIFFERENCE_STEP) * points, strict=True)
         ):
             probes = self.coordinates.to_points(w + steps)
-            gradients = arguments.gradient_of(loss)(probes) @ self.coordinates.basis
+            gradients = gradient_of(loss)(probes) @ self.coordinates.basis
             matrices[t] = (gradients[:n] - gradients[n:]) / (2.0 * step)
         return Curvature(np.zeros(len(self.losses)), nearest_semidefinite(matrices))
 
@@ -512,7 +519,7 @@ def losses_in_coordinates(stream: Iterable[Loss], coordinates: DomainCoordinates
     if losses and all(quadratic is not None for quadratic, _ in quadratics):
         return _from_quadratics(quadratics, coordinates)
     for loss in losses:
-        arguments.gradient_of(loss)
+        gradient_of(loss)
     return BlackBoxLosses(losses, coordinates)
 
 

@@ -293,8 +293,9 @@ def _require_gauge(now: Mapping[str, float], energy: Vector) -> None:
     """What was measured leads to steps that are numbers: 1 / eta is 2 L m for the capped,
     root(energy) / (c W) for others.
     """
-    rho, span = max(1.0, float(now["caution"])), float(now["span"])
-    most = VAST / (2.0 * max(rho, AVERAGED_ROUNDS, float(now["patience"])))
+    rho, span = float(now["caution"]), float(now["span"])
+    check("round.caution", rho, Field(1.0, VAST))
+    most = VAST / (2.0 * max(rho, AVERAGED_ROUNDS))
     check("round.smoothness", now["smoothness"], Field(0.0, most))
     if span != 0.0:
         least = 2.0 * rho**2 * math.sqrt(max(1.0, float(energy.max()))) / VAST

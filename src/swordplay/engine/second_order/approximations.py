@@ -1,9 +1,8 @@
-"""Exponentials, logarithms and cosines as short series: without branches, of one number or of four
-side by side.
+"""Exponentials, logarithms and cosines as short series without branches.
 
-They agree with the functions of ``math`` to the last few bits, at a fifth of the cost where several
-are needed. Arguments have to be finite and of moderate size, as those of the second-order layer
-are.
+Each is computed for one number or for four side by side. They agree with the functions of ``math``
+to the last few bits, at a fifth of the cost where several are needed. Arguments have to be finite
+and of moderate size, as those of the second-order layer are.
 """
 
 from __future__ import annotations
