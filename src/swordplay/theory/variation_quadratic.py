@@ -182,7 +182,7 @@ def _(domain: Ball, change: QuadraticChange) -> Suprema:
 @_function_suprema.register
 def _(domain: Simplex, change: QuadraticChange) -> Suprema:
     # With sum_j x_j = s the change is x'Qx, an average of the entries of s^2 Q. It is at most the
-    # largest of them, which is attained if it stands on the diagonal.
+    # largest of them, which is attained if it is on the diagonal.
     b, s = change.vectors, domain.total
     entries = (
         s**2 / 2 * change.matrices

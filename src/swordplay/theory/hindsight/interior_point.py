@@ -332,7 +332,7 @@ class MoveCosts(ConePairs):
         return MoveMatrices(eta**2, (math.sqrt(2.0) * eta)[:, None] * self.scaling.w.tail)
 
     def update(self, points: Matrix) -> None:
-        """Compute the rounding error between the comparators' moves and those of the pairs."""
+        """Compute the rounding errors between the comparators' moves and the pairs' moves."""
         self._move_errors = np.diff(points, axis=0) - self.primal.tail
 
     def right_hand_side(self, mu: float) -> Matrix:

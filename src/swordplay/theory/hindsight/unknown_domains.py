@@ -73,7 +73,7 @@ def solve(
     for update in range(1, MAX_UPDATES + 1):
         if best.gap <= target:
             break
-        # A quarter of the target: the rest is left for what the projection onto the domain costs.
+        # A quarter of the target: projecting the points onto the domain makes the gap larger.
         solution = interior_point.solve(
             losses_with_distance, enclosing, penalty, target / 4, progress
         )
