@@ -427,7 +427,7 @@ class TestSplit:
     def test_another_run_is_refused(self):
         stream = world()
         ledger = sp.play(sp.Sword(stream.domain), stream)
-        with pytest.raises(ValueError, match="not of this run"):
+        with pytest.raises(ValueError, match="of another run"):
             ledger.split(sp.Sword(stream.domain), stream.comparators)
 
 
