@@ -20,7 +20,7 @@ from make_wheel import build
 from swordplay.compile import kernel_cache
 
 PACKAGE = Path(swordplay.__file__).parent
-EVERYTHING = kernel_cache.TARGETS[0].needs
+EVERYTHING = kernel_cache.TARGETS[0].required_features
 ONE = """
 import numpy as np
 from swordplay.engine import column_stats
@@ -88,7 +88,7 @@ def process(code: str, **environment: str) -> tuple[str, str]:
 
 def runs_here() -> bool:
     has = binding.get_host_cpu_features()
-    return all(has.get(name) for name in kernel_cache.TARGETS[-1].needs)
+    return all(has.get(name) for name in kernel_cache.TARGETS[-1].required_features)
 
 
 usable = pytest.mark.skipif(
@@ -104,7 +104,9 @@ def bundled(tmp_path_factory: pytest.TempPathFactory) -> Path:
         PACKAGE, folder / "swordplay", ignore=shutil.ignore_patterns("__pycache__", "kernels")
     )
     has = binding.get_host_cpu_features()
-    best = next(one for one in kernel_cache.TARGETS if all(has.get(name) for name in one.needs))
+    best = next(
+        one for one in kernel_cache.TARGETS if all(has.get(name) for name in one.required_features)
+    )
     cpu = {"NUMBA_CPU_NAME": best.name, "NUMBA_CPU_FEATURES": best.features}
     assert process(ONE, PYTHONPATH=str(folder), NUMBA_CACHE_DIR=str(folder / "cache"), **cpu) == (
         "0\n",

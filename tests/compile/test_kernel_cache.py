@@ -155,11 +155,11 @@ def test_the_second_process_compiles_nothing_and_writes_nothing(filled: tuple[Pr
 def test_a_file_is_a_header_in_json_and_object_code(made: tuple[Probe, dict[str, bytes]]) -> None:
     for name, data in made[1].items():
         if name.endswith(".kernel"):
-            header, code = kernel_cache.decoded(data)
+            header, code = kernel_cache.decode(data)
             assert code.startswith(b"\x7fELF")
             assert header["kernel"] == name.split("-")[0]
             assert {"python", "numba", "llvmlite", "target", "sources"} < set(header["made for"])
-            assert kernel_cache.encoded(header, code) == data
+            assert kernel_cache.encode(header, code) == data
 
 
 class Marker:
@@ -183,7 +183,7 @@ DAMAGE = {
     "a bit of the checksum": lambda data: flipped(data, 40),
     "garbage": lambda data: bytes(range(256)) * 64,
     "not JSON": lambda data: checksummed(b"{\n"),
-    "another header": lambda data: kernel_cache.encoded({}, kernel_cache.decoded(data)[1]),
+    "another header": lambda data: kernel_cache.encode({}, kernel_cache.decode(data)[1]),
     "too large": lambda data: data + bytes(kernel_folders.LARGEST_FILE),
 }
 
@@ -193,7 +193,7 @@ def flipped(data: bytes, place: int) -> bytes:
 
 
 def checksummed(rest: bytes) -> bytes:
-    whole = kernel_cache.encoded({}, b"")
+    whole = kernel_cache.encode({}, b"")
     return (
         whole[: len(kernel_cache.FORMAT)]
         + kernel_cache.hashlib.sha256(rest).hexdigest().encode()
@@ -238,14 +238,14 @@ def foreign(files: dict[str, bytes], folder: Path) -> dict[str, bytes]:
     out, err = probe.started(NUMBA_CACHE_DIR=str(folder / "cache")).communicate(timeout=600)
     assert "39.0" in out, err
     others = {
-        file.name.split("-")[0]: kernel_cache.decoded(file.read_bytes()) for file in kept(folder)
+        file.name.split("-")[0]: kernel_cache.decode(file.read_bytes()) for file in kept(folder)
     }
     planted = {}
     for name, data in files.items():
         if name.startswith("probe.half"):
             header, code = others["probe.half"]
-            data = kernel_cache.encoded(
-                {**header, "made for": kernel_cache.decoded(data)[0]["made for"]}, code
+            data = kernel_cache.encode(
+                {**header, "made for": kernel_cache.decode(data)[0]["made for"]}, code
             )
         planted[name] = data
     return planted

@@ -98,22 +98,22 @@ MUTANTS = [
         "compile/kernel_cache.py",
         (f"{BUNDLED}a_processor_gets_the_best_target_that_it_has_everything_for",),
         (
-            "if all(has.get(name) for name in one.needs)",
-            "if any(has.get(name) for name in one.needs)",
+            "if all(features.get(name) for name in target.required_features)",
+            "if any(features.get(name) for name in target.required_features)",
         ),
     ),
     *_in(
         "compile/kernel_cache.py",
         (f"{CACHE}a_damaged_file_is_compiled_again_and_overwritten",),
         (
-            'hashlib.sha256(rest).hexdigest().encode() + b"\\n":\n        return',
-            "data[len(FORMAT) : start]:\n        return",
+            "data[:start] != expected",
+            "data[:start] != FORMAT + data[len(FORMAT) : start]",
         ),
         (
             '    except ValueError:\n        return {}, b""',
             '    except KeyError:\n        return {}, b""',
         ),
-        ("wanted.items() <= header.items() and", ""),
+        ("identity.items() <= header.items() and", ""),
     ),
     *_in(
         "compile/kernel_cache.py",
@@ -128,7 +128,7 @@ MUTANTS = [
         ("{os.geteuid(), 0}, stat.S_IWGRP | stat.S_IWOTH", "{os.geteuid(), 0}, stat.S_IWOTH"),
         ("{os.geteuid(), 0}, stat.S_IWGRP | stat.S_IWOTH", "{os.geteuid(), 0}, stat.S_IWGRP"),
         (
-            'doubt = "" if self.private else self._doubt(place, os.fstat(folder), stat.S_ISDIR)',
+            'doubt = "" if self.private else self._doubt(path, os.fstat(folder), stat.S_ISDIR)',
             'doubt = ""',
         ),
         (
@@ -140,7 +140,7 @@ MUTANTS = [
     *_in(
         "compile/kernel_folders.py",
         (f"{CACHE}files_and_folders_of_another_user_are_not_used",),
-        ("if found.st_uid not in owners:", "if found.st_uid < 0:"),
+        ("if status.st_uid not in owners:", "if found.st_uid < 0:"),
     ),
     *_in(
         "compile/kernel_folders.py",
@@ -164,8 +164,8 @@ MUTANTS = [
         (
             "tests/compile/test_source_digest.py::test_a_changed_constant_reaches_the_machine_code_on_disk",
         ),
-        ("if kept == of_bytes and", "if"),
-        ("if not _is_text(line)", "if line"),
+        ("if stored == byte_digest and", "if"),
+        ("if not _is_text(statement)", "if statement"),
     ),
     *_in(
         "tracking/passages.py",

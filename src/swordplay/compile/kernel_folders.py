@@ -1,4 +1,4 @@
-"""Folders that hold machine code of kernels: their places, and whether their files are trusted.
+"""Folders that hold machine code of kernels: their paths, and whether their files are trusted.
 
 A process executes the machine code that it reads. A kernel file is therefore read only if neither
 the file nor its folder could have been written by another user: both must belong to the current
@@ -28,9 +28,7 @@ BUNDLED = PACKAGE / "kernels"
 LARGEST_FILE = 1 << 24
 """Bytes; the largest kernel file of the package has 0.2 MB."""
 STALE_SECONDS = 3600.0
-"""Age at which a temporary file was left behind by a killed process: writing one takes
-milliseconds.
-"""
+"""Age at which a temporary file counts as left by a killed process (writing takes milliseconds)."""
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 # Does not follow symbolic links and does not block on a FIFO.
@@ -45,32 +43,26 @@ class KernelFolder(NamedTuple):
     """A folder of kernel files."""
 
     top: Path
-    """The outermost folder that is checked.
-
-    Symbolic links are followed, and what they lead to is checked.
-    """
+    """Outermost folder that is checked. If it is a symbolic link, its target is checked."""
     below: tuple[str, ...] = ()
-    """Folders below it on the way to the files."""
+    """Names of the nested folders that lead from ``top`` to the files."""
     source: Path | None = None
-    """Folder of the package's modules whose owner and writers are trusted as well.
-
-    None outside the package.
-    """
+    """Package folder whose owner and writers are trusted, too; None outside the package."""
     private: bool = False
-    """Whether it is below the user's cache: what is created there is for this user alone, and
-    ``top`` itself is not checked.
+    """Whether it is below the user's cache. New files are then accessible by this user only.
 
-    Some systems make ``~/.cache`` writable by the user's own group. A folder that is put in place
-    of ours is not ours.
+    ``top`` itself is not checked then, because on some systems ``~/.cache`` is writable by the
+    user's own group. The folders below it are checked: if another user replaced one of them, it
+    belongs to that user and is not trusted.
     """
 
     @property
     def path(self) -> Path:
-        """The folder of the files."""
+        """Folder of the files."""
         return self.top.joinpath(*self.below)
 
     def read(self, name: str) -> bytes | None:
-        """Content of a file.
+        """Return the content of a file.
 
         None if it is missing, cannot be read, or might have been written by another user.
         """
@@ -91,7 +83,7 @@ class KernelFolder(NamedTuple):
         return data if not doubt and len(data) <= LARGEST_FILE else None
 
     def names(self) -> list[str]:
-        """Names of the files of a trusted folder."""
+        """Return the names of the files; an empty list if the folder is missing or not trusted."""
         try:
             with self._opened() as (folder, doubt):
                 return [] if doubt else os.listdir(folder)
@@ -120,13 +112,14 @@ class KernelFolder(NamedTuple):
         return not doubt
 
     def is_writable(self) -> bool:
-        """Whether files can be written there, by all that can be seen without writing one."""
+        """Whether files can be written, as far as permissions show it without writing one."""
         try:
             with self._opened() as (folder, doubt):
                 return not doubt and os.access(".", os.W_OK, dir_fd=folder)
         except FileNotFoundError:
-            found = next(place for place in (self.path, *self.path.parents) if place.exists())
-            return found.is_dir() and os.access(found, os.W_OK)
+            # the nearest existing folder, in which the missing ones would be created
+            parent = next(path for path in (self.path, *self.path.parents) if path.exists())
+            return parent.is_dir() and os.access(parent, os.W_OK)
         except OSError:
             return False
 
@@ -154,38 +147,38 @@ class KernelFolder(NamedTuple):
     def _create(self) -> None:
         """Create missing folders, private in the user's cache and readable by all elsewhere."""
         mode = 0o700 if self.private else 0o755
-        missing = [place for place in (self.path, *self.path.parents) if not place.exists()]
-        for place in reversed(missing):
+        missing = [path for path in (self.path, *self.path.parents) if not path.exists()]
+        for path in reversed(missing):
             with contextlib.suppress(FileExistsError):  # another process was faster
-                place.mkdir(mode)
+                path.mkdir(mode)
 
     @contextlib.contextmanager
     def _opened(self) -> Iterator[tuple[int, str]]:
-        """Descriptor of the folder, and why it cannot be trusted: an empty string if it can."""
-        place, folder = self.top, os.open(self.top, _FOLDER)
+        """Yield a descriptor of the folder, and why it is not trusted: an empty string if it is."""
+        path, folder = self.top, os.open(self.top, _FOLDER)
         try:
-            doubt = "" if self.private else self._doubt(place, os.fstat(folder), stat.S_ISDIR)
+            doubt = "" if self.private else self._doubt(path, os.fstat(folder), stat.S_ISDIR)
             for name in self.below:
-                place, outer = place / name, folder
+                path, outer = path / name, folder
                 folder = os.open(name, _FOLDER, dir_fd=outer)
                 os.close(outer)
-                doubt = doubt or self._doubt(place, os.fstat(folder), stat.S_ISDIR)
+                doubt = doubt or self._doubt(path, os.fstat(folder), stat.S_ISDIR)
             yield folder, doubt
         finally:
             with contextlib.suppress(OSError):
                 os.close(folder)
 
-    def _doubt(self, path: Path, found: os.stat_result, is_expected: Callable[[int], bool]) -> str:
-        """Why a file or folder cannot be trusted; an empty string if it can."""
+    def _doubt(self, path: Path, status: os.stat_result, is_expected: Callable[[int], bool]) -> str:
+        """Return why a file or folder is not trusted; an empty string if it is."""
         owners, writers = {os.geteuid(), 0}, stat.S_IWGRP | stat.S_IWOTH
         if self.source is not None:
             trusted = os.stat(self.source)
             owners, writers = owners | {trusted.st_uid}, writers & ~trusted.st_mode
-        if not is_expected(found.st_mode):
+        if not is_expected(status.st_mode):
             return f"{path} is no regular file or folder. Delete it."
-        if found.st_uid not in owners:
-            return f"{path} belongs to another user (uid {found.st_uid}). {_remedy(self)}"
-        if found.st_mode & writers:
+        if status.st_uid not in owners:
+            return f"{path} belongs to another user (uid {status.st_uid}). {_remedy(self)}"
+        if status.st_mode & writers:
             return (
                 f"{path} can be written by other users. Run `chmod go-w {path}`, or: "
                 f"{_remedy(self)}"
@@ -193,11 +186,13 @@ class KernelFolder(NamedTuple):
         return ""
 
     def _warn(self, doubt: str) -> None:
-        """Say that machine code was not used, and why: once for each folder."""
+        """Warn once for each folder that machine code was not used, and why."""
         if self.path not in _warned:
             _warned.add(self.path)
-            said = f"machine code on disk was not used, because others may have written it: {doubt}"
-            warnings.warn(said, UntrustedFilesWarning, stacklevel=2)
+            message = (
+                f"machine code on disk was not used, because others may have written it: {doubt}"
+            )
+            warnings.warn(message, UntrustedFilesWarning, stacklevel=2)
 
 
 _warned: set[Path] = set()
@@ -205,6 +200,7 @@ _warned: set[Path] = set()
 
 
 def _remedy(folder: KernelFolder) -> str:
+    """Return the advice for a file or folder of another user."""
     if folder.source is not None:
         return "Delete it."
     if folder.private:
@@ -225,53 +221,53 @@ def _remove_stale(folder: int) -> None:
 
 
 def own_folders(source: Path) -> list[KernelFolder]:
-    """Folders for machine code of a source file that is compiled here, in order of use.
+    """Return the folders for machine code of a source file that is compiled here, in order of use.
 
     ``swordplay`` below NUMBA_CACHE_DIR if the environment has that, else ``__pycache__`` beside the
-    source and ``swordplay`` in the user's cache. numba's own setting is not asked: numba also takes
-    it from a file of the current folder.
+    source and ``swordplay`` in the user's cache. numba's own setting is ignored: numba also
+    reads it from a file in the current folder.
     """
     if (chosen := chosen_folder()) is not None:
         return [chosen]
-    beside = KernelFolder(source.parent / "__pycache__", (), source.parent)
-    # As the XDG base directory specification has it; it says that relative paths are to be ignored.
+    beside_source = KernelFolder(source.parent / "__pycache__", (), source.parent)
+    # The XDG base directory specification says that relative paths are to be ignored.
     cache = next(
         (
-            Path(place)
-            for place in (os.environ.get("XDG_CACHE_HOME", ""), os.path.expanduser("~/.cache"))
-            if os.path.isabs(place)
+            Path(folder)
+            for folder in (os.environ.get("XDG_CACHE_HOME", ""), os.path.expanduser("~/.cache"))
+            if os.path.isabs(folder)
         ),
         None,
     )
     return (
-        [beside]
+        [beside_source]
         if cache is None
-        else [beside, KernelFolder(cache, ("swordplay", "kernels"), private=True)]
+        else [beside_source, KernelFolder(cache, ("swordplay", "kernels"), private=True)]
     )
 
 
 def chosen_folder() -> KernelFolder | None:
-    """The folder below NUMBA_CACHE_DIR; None if the environment does not have it."""
-    place = os.environ.get("NUMBA_CACHE_DIR")
-    return KernelFolder(Path(place), ("swordplay",)) if place else None
+    """Return the folder below NUMBA_CACHE_DIR; None if the environment does not have it."""
+    folder = os.environ.get("NUMBA_CACHE_DIR")
+    return KernelFolder(Path(folder), ("swordplay",)) if folder else None
 
 
 def bundled_folder(target: str) -> KernelFolder:
-    """The package's own folder of machine code for one kind of processor."""
+    """Return the package's own folder of machine code for one kind of processor."""
     return KernelFolder(BUNDLED, (target,), PACKAGE)
 
 
 def kept_files() -> set[Path]:
-    """All kernel files of the package that were compiled here, or for here."""
+    """Return all kernel files of the package outside the bundled folder."""
     chosen = chosen_folder()
-    places = (
+    folders = (
         [chosen.path]
         if chosen
-        else [*PACKAGE.rglob("__pycache__"), *(one.path for one in own_folders(PACKAGE)[1:])]
+        else [*PACKAGE.rglob("__pycache__"), *(cache.path for cache in own_folders(PACKAGE)[1:])]
     )
-    return {file for place in places for file in place.glob("*.kernel")}
+    return {file for folder in folders for file in folder.glob("*.kernel")}
 
 
 def can_be_kept() -> bool:
-    """Whether there is a folder for machine code of the engine that can be written to."""
+    """Whether machine code of the engine can be written to one of its folders."""
     return any(folder.is_writable() for folder in own_folders(PACKAGE / "engine" / "rounds.py"))
