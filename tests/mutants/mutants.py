@@ -859,12 +859,12 @@ MUTANTS = [
         ("if abs(difference) <= TIE * magnitude:", "if abs(difference) <= TIE:"),
         ("TIED = 0.5", "TIED = 1.0"),
         (
-            "magnitude = state.magnitude + by_variation + by_zero",
-            "magnitude = by_variation + by_zero",
+            "magnitude = state.magnitude + replay_error + zero_error",
+            "magnitude = replay_error + zero_error",
         ),
         (
-            "difference = state.difference + by_variation - by_zero",
-            "difference = by_variation - by_zero",
+            "difference = state.difference + replay_error - zero_error",
+            "difference = replay_error - zero_error",
         ),
     ),
     *_in(
@@ -1021,8 +1021,8 @@ MUTANTS = [
     *_in(
         "parts/metas/other_metas.py",
         (METAS,),
-        ("front + end + math.log", "front + math.log"),
-        ("return front + a * a + math.log", "return front + math.log"),
+        ("log_factor + last_exponent + math.log", "log_factor + math.log"),
+        ("return log_factor + a * a + math.log", "return log_factor + math.log"),
         (
             "(scaled.regrets - scaled.expected) ** 2, unit=scaled.unit",
             "scaled.regrets**2, unit=scaled.unit",
@@ -1031,7 +1031,7 @@ MUTANTS = [
     *_in(
         "parts/metas/meta.py",
         (METAS,),
-        ("unit / scale if unit != grown else 1.0", "1.0"),
+        ("unit / divisor if unit != new_unit else 1.0", "1.0"),
         (
             "weights_for(middle - optimism) @ optimism > middle",
             "weights_for(optimism) @ optimism > middle",
