@@ -14,9 +14,7 @@ LINK = re.compile(r"\[([^\]]+)" + ELSEWHERE)
 
 
 def portable(text: str) -> str:
-    """Images and links that lead to files of the repository, as their words: an index has no
-    such files.
-    """
+    """Replace images and links to files of the repository by their text: an index has no files."""
     return LINK.sub(r"\1", IMAGE.sub(r"*\1*", text))
 
 

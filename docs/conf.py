@@ -1,6 +1,4 @@
-"""How Sphinx builds the site: ``make docs``, which reads docs/ and the docstrings and writes
-out/site.
-"""
+"""Configuration of Sphinx: ``make docs`` reads docs/ and the docstrings and writes out/site."""
 
 import inspect
 
@@ -39,16 +37,15 @@ html_show_sphinx = False
 
 
 def written_elsewhere(app, what, name, obj, skip, options):
-    """Leave out what our classes inherit from other packages: their own pages explain it, with
-    links that they alone have.
-    """
+    """Leave out members that classes inherit from other packages, which document them."""
     module = getattr(obj, "__module__", None) or "swordplay"
     return True if module.partition(".")[0] != "swordplay" else None
 
 
 def as_called(app, what, name, obj, options, signature, returned):
-    """Arguments of a class with a lock (``core/model_lock.py``), whose ``__new__`` takes anything:
-    those of its ``__init__``.
+    """Show the arguments of ``__init__`` for a class with a lock (``core/model_lock.py``).
+
+    The ``__new__`` of such a class takes any arguments.
     """
     if what == "class" and signature == "(*arguments, **options)":
         return stringify_signature(

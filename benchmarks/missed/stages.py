@@ -18,9 +18,8 @@ import swordplay as sp
 from benchmarks.timing import processor_seconds, timed
 from benchmarks.workloads import KEPT, Workload
 from swordplay.compile import expert_loop, inline, kernel, larger
-from swordplay.engine import adapting, ball, ball_steps, heading, meta, rounds
+from swordplay.engine import ball, certificate_sum, meta, rounds, step_sizes
 from swordplay.engine.layout import Arrays
-from swordplay.engine.succession import make_rows
 
 
 @inline
@@ -98,12 +97,12 @@ def replaced(module: Any, **names: Any) -> Iterator[None]:
 def player(**parts: Any) -> Any:
     """A kernel like ``rounds.play_dense`` with other parts of the round."""
     usual = {
-        "move": ball_steps.move,
-        "fork": ball_steps.fork,
-        "track_distance": adapting.track_dual_norm,
-        "lean": heading.lean,
+        "move": ball.move,
+        "fork": ball.fork,
+        "track_distance": step_sizes.track_dual_norm,
+        "lean": certificate_sum.lean,
     }
-    rows = make_rows(
+    rows = rounds.make_rows(
         ball.decide, rounds.make_round(ball.measure, ball.predict, keep=ball.keep, **usual | parts)
     )
 

@@ -1,5 +1,4 @@
-"""Learning from streams whose target drifts: the Sword algorithms, their engine, and what proves
-them.
+"""The Sword algorithms for learning from drifting streams, a compiled engine, and their theory.
 
 >>> import swordplay as sp
 >>> learner = sp.Sword(sp.Ball(dim=2))

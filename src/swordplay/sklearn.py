@@ -38,9 +38,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> _Any:
-    """What judges models, imported with its first use: it needs half of scikit-learn, and
-    estimators do not.
-    """
+    """Import the evaluation functions on first use: they load half of scikit-learn."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(_importlib.import_module("swordplay.estimators.prequential"), name)

@@ -10,13 +10,13 @@ import numpy as np
 
 from swordplay.core import checkpoint
 
-START, DIGEST = checkpoint.START, checkpoint.DIGEST
+START, DIGEST_SIZE = checkpoint.START, checkpoint.DIGEST_SIZE
 
 
 def sealed(header: Any, payload: bytes = b"", version: int = checkpoint.FORMAT) -> bytes:
     """Bytes with any header at all, whose lengths and checksum are right."""
     text = header if isinstance(header, bytes) else json.dumps(header).encode()
-    size = START.size + len(text) + len(payload) + DIGEST
+    size = START.size + len(text) + len(payload) + DIGEST_SIZE
     content = START.pack(checkpoint.MAGIC, version, len(text), size) + text + payload
     return content + hashlib.sha256(content).digest()
 
@@ -26,10 +26,10 @@ def resealed(data: bytes) -> bytes:
     these.
     """
     header_size = START.unpack(data[: START.size])[2] if len(data) >= START.size else 0
-    body = data[START.size : len(data) - DIGEST]
+    body = data[START.size : len(data) - DIGEST_SIZE]
     content = (
         START.pack(
-            checkpoint.MAGIC, checkpoint.FORMAT, header_size, START.size + len(body) + DIGEST
+            checkpoint.MAGIC, checkpoint.FORMAT, header_size, START.size + len(body) + DIGEST_SIZE
         )
         + body
     )

@@ -9,7 +9,7 @@ import pytest
 
 import swordplay as sp
 from swordplay.engine.layout import LIVE
-from swordplay.engine.saved import KEPT_OF_ROUND
+from swordplay.engine.saved_state import KEPT_OF_ROUND
 from swordplay.intervals import layout
 from swordplay.keyed.bands import BandForm
 from swordplay.sklearn import SwordRegressor
@@ -72,7 +72,14 @@ def test_steps_are_not_made_of_sums_that_lost_their_digits(make):
 
 
 @pytest.mark.parametrize(
-    "changes", [{"span": 5e-324}, {"smoothness": np.inf}, {"smoothness": 1.0, "span": 1e-200}]
+    "changes",
+    [
+        {"span": 5e-324},
+        {"smoothness": np.inf},
+        {"smoothness": 1.0, "span": 1e-200},
+        {"caution": 0.0},
+        {"caution": 0.5},
+    ],
 )
 def test_what_an_engine_has_measured(changes):
     learner = sp.Sword(BALL)
@@ -84,7 +91,7 @@ def test_what_an_engine_has_measured(changes):
     now = good["round"].copy()
     for name, value in changes.items():
         now[good["round_names"].split().index(name)] = value
-    with pytest.raises(ValueError, match=r"state\['round.s\w+'\] must hold numbers"):
+    with pytest.raises(ValueError, match=r"state\['round.(s|c)\w+'\] must hold numbers"):
         engine.load_compact_state(good | {"round": now})
     for heading in (1e80, -1e160):
         with pytest.raises(ValueError, match=r"state\['heading'\] must hold numbers"):
@@ -133,11 +140,11 @@ def test_records_of_intervals_hold_what_intervals_do(place, value, told):
     rng = np.random.default_rng(0)
     records = np.tile(form.fresh, (2, 1))
     form.play(records, [0, 1], np.array([0, 50, 100]), *rng.normal(size=(2, 100)))
-    form.require_sane(records)
+    form.check_records(records)
     where = form._named["counts"] if place is None else form._named["live"][getattr(layout, place)]
     records[1, where] = value
     with pytest.raises(ValueError, match=told):
-        form.require_sane(records)
+        form.check_records(records)
 
 
 def test_a_guess_that_is_doubled_is_not_below_the_first_one():

@@ -15,7 +15,7 @@ from checkpoint.kinds import Refused, saved
 from swordplay import sklearn
 from swordplay.core import checkpoint
 from swordplay.core.checkpoint import CheckpointError
-from swordplay.core.state import COUNT, Field, check
+from swordplay.core.state import ROUND_COUNT, Field, check
 from swordplay.engine.layout import LIVE
 from swordplay.tracking import Settings
 
@@ -171,7 +171,7 @@ def resumed_with(**changes):
         (
             "settings",
             lambda text: text.replace('"squared"', '"cubed"'),
-            "holds something else than it should",
+            "must not hold",
         ),
         ("carried", lambda text: text.replace('"when"', '"loss"'), "beside the predictions"),
         (
@@ -226,7 +226,7 @@ def test_a_label_that_is_there_twice(tmp_path):
 def test_rounds_that_can_hardly_be_counted_can_be_saved_again(tmp_path):
     """The norms are measured again some rounds later: that number lies beyond."""
     state = saved(fitted())
-    state["model.engine.round"][LIVE.rounds] = COUNT.high - 50
+    state["model.engine.round"][LIVE.rounds] = ROUND_COUNT.high - 50
     checkpoint.save(tmp_path / "x", state, kind="SwordRegressor")
     model = sklearn.SwordRegressor.load(tmp_path / "x")
     model.partial_fit(np.ones((50, 3)), np.ones(50))
@@ -297,7 +297,7 @@ def test_a_word_in_place_of_settings_is_refused(kind, entry, tmp_path):
     found = KINDS[kind]()
     with pytest.raises(Refused) as caught:
         found.use(dict(found.state) | {entry: '"y"'}, str(tmp_path / "x"))
-    assert f"state[{entry!r}] holds something else" in str(caught.value.__cause__)
+    assert f"state[{entry!r}] must not hold" in str(caught.value.__cause__)
 
 
 def test_classes_of_another_type_than_the_target_are_refused(tmp_path):

@@ -23,11 +23,12 @@ PACKAGE = Path(swordplay.__file__).parent
 EVERYTHING = kernel_cache.TARGETS[0].needs
 ONE = """
 import numpy as np
-from swordplay.engine import scaling
+from swordplay.engine import column_stats
 answer = np.empty((1, 2))
-scaling.scale_rows(np.array([[3.0, 5.0]]), np.array([1.0, 1.0]), np.array([2.0, 1.0]), 5.0, answer)
+centers, spreads = np.array([1.0, 1.0]), np.array([2.0, 1.0])
+column_stats.scale_rows(np.array([[3.0, 5.0]]), centers, spreads, 5.0, answer)
 assert answer.tolist() == [[1.0, 4.0]]
-print(sum(scaling.scale_rows.stats.cache_hits.values()))
+print(sum(column_stats.scale_rows.stats.cache_hits.values()))
 """
 
 
@@ -133,7 +134,7 @@ def test_bundled_machine_code_is_used_before_any_other_and_nothing_is_written(
     assert used(installed, tmp_path / "a") == (True, "")
     assert used(installed, tmp_path / "b", SWORDPLAY_BUNDLED_KERNELS="0") == (False, "")
     assert used(installed, tmp_path / "c", NUMBA_CPU_NAME="generic") == (False, "")
-    with (installed / "swordplay" / "engine" / "scaling.py").open("a") as source:
+    with (installed / "swordplay" / "engine" / "column_stats.py").open("a") as source:
         source.write("# a comment\n")
     assert process(ONE, PYTHONPATH=str(installed), NUMBA_CACHE_DIR=str(tmp_path / "d")) == (
         "1\n",
@@ -150,7 +151,7 @@ def test_bundled_machine_code_that_does_not_fit_is_compiled(
     if harm == "cut":
         file.write_bytes(file.read_bytes()[:-1])
     elif harm == "other source":
-        with (installed / "swordplay" / "engine" / "scaling.py").open("a") as source:
+        with (installed / "swordplay" / "engine" / "column_stats.py").open("a") as source:
             source.write("CHANGED = 1\n")
     elif harm == "group may write":
         file.parent.chmod(0o775)

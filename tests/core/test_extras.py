@@ -81,3 +81,14 @@ rooms = ("swordplay.tables", "swordplay.encoding", "swordplay.api", "swordplay.e
 print([name for name in rooms if name in sys.modules])
 """
     assert python(code) == "[]\n"
+
+
+@pytest.mark.parametrize(
+    "marker", ['extra == "x" and os_name == "nt"', "os_name == 'nt' and extra=='x'"]
+)
+def test_the_extra_may_stand_anywhere_in_a_marker(monkeypatch, marker):
+    from importlib import metadata
+
+    lines = ["numpy", f"joblib>=1.4 ; {marker}", 'click; extra == "xx"', 'pandas; os_name == "x"']
+    monkeypatch.setattr(metadata, "requires", lambda name: lines)
+    assert extras.pip_command("x") == "pip install 'joblib>=1.4'"

@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 import swordplay as sp
 from strategies import domains, seeds, tracking_losses
 from swordplay.core import state
-from swordplay.core.state import MAX_ROUNDS, ROWS, Field, OneOf, array, fits_json, number, read_json
+from swordplay.core.state import (
+    MAX_ROUNDS,
+    ROW_COUNT,
+    Field,
+    OneOf,
+    array,
+    fits_json,
+    number,
+    read_json,
+)
 from swordplay.parts import rates
 from swordplay.parts.streams import drift
 
@@ -245,10 +254,10 @@ def test_axes_that_are_not_free_have_the_lengths_of_the_example():
     )
     flat = state.save(grown)
     free = ("experts", "pool")
-    assert same(state.save(state.load(declared(), flat, SIZES, free=free)), flat)
+    assert same(state.save(state.load(declared(), flat, SIZES, free_axes=free)), flat)
     for name in ("experts", "pool"):
         with pytest.raises(ValueError, match="must have shape"):
-            state.load(declared(), flat, SIZES, free=(name,))
+            state.load(declared(), flat, SIZES, free_axes=(name,))
 
 
 def test_trusted_entries_are_checked_for_their_shape_only():
@@ -331,14 +340,14 @@ def test_an_unknown_entry_is_named(name):
 
 
 def test_single_numbers_and_bytes():
-    state.check_number("x", 1, ROWS)
+    state.check_number("x", 1, ROW_COUNT)
     for wrong in ([1.0], np.zeros(0)):
         with pytest.raises(ValueError, match="must be one number"):
-            state.check_number("x", wrong, ROWS)
-    assert state.as_bytes("x", np.frombuffer(b"ab", np.uint8)) == b"ab"
-    assert state.length("x", {"x": np.zeros((2, 3))}, 1) == 3
+            state.check_number("x", wrong, ROW_COUNT)
+    assert state.entry_bytes("x", np.frombuffer(b"ab", np.uint8)) == b"ab"
+    assert state.axis_length("x", {"x": np.zeros((2, 3))}, 1) == 3
     with pytest.raises(ValueError, match="must be an array"):
-        state.length("x", {"x": np.zeros(2)}, 1)
+        state.axis_length("x", {"x": np.zeros(2)}, 1)
 
 
 # ---------------------------------------------------------------------- parts
@@ -370,7 +379,7 @@ SHARE = Field(0.0, 1.0)
         (3, int),
         (None, None),
         (True, bool),
-        (0, ROWS),
+        (0, ROW_COUNT),
         (1, SHARE),
         (0.5, SHARE),
         ([], [str]),
@@ -394,9 +403,9 @@ def test_json_that_fits(value, shape):
         (3.0, int),
         (True, int),
         (0, None),
-        (1.0, ROWS),
-        (-1, ROWS),
-        (10**300, ROWS),
+        (1.0, ROW_COUNT),
+        (-1, ROW_COUNT),
+        (10**300, ROW_COUNT),
         (True, SHARE),
         (1.1, SHARE),
         (float("nan"), SHARE),
@@ -420,7 +429,7 @@ def test_json_that_does_not_fit(value, shape):
     assert not fits_json(value, shape)
     with pytest.raises(
         ValueError,
-        match=r"state\['x'\] holds something else than it should, .*The state is damaged",
+        match=r"state\['x'\] must not hold .*The state is damaged",
     ):
         read_json("x", json.dumps(value), shape)
 
@@ -429,3 +438,17 @@ def test_json_that_does_not_fit(value, shape):
 def test_text_that_is_no_json(text):
     with pytest.raises(ValueError, match=r"state\['x'\] must be JSON"):
         read_json("x", text, [])
+
+
+def test_settings_with_nan_equal_themselves():
+    before = state.flatten_settings({"learner": "x", "priors": np.array([np.nan, 1.0, 2.0])})
+    assert state.compare_settings(before, before) == ""
+    after = state.flatten_settings({"learner": "x", "priors": np.array([np.nan, 1.0, 3.0])})
+    # long arrays have the same text, so that the first different entry is named
+    many = [
+        {"learner": "x", "priors": np.concatenate([flat["priors"], np.zeros(100)])}
+        for flat in (before, after)
+    ]
+    assert state.compare_settings(*many) == "priors[2] was 2.0 and is 3.0 here"
+    without = {"learner": "x", "priors": np.array([0.0, 1.0, 2.0])}
+    assert state.compare_settings(before, without) != ""

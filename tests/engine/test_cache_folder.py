@@ -15,10 +15,12 @@ from lowest import lowest
 
 PROGRAM = """
 import numpy as np
-from swordplay.engine import scaling
+from swordplay.engine import column_stats
 answer = np.empty((1, 2))
-scaling.scale_rows(np.array([[3.0, 5.0]]), np.array([1.0, 1.0]), np.array([2.0, 1.0]), 5.0, answer)
-print(answer.tolist(), scaling.__file__, sum(scaling.scale_rows.stats.cache_hits.values()))
+centers, spreads = np.array([1.0, 1.0]), np.array([2.0, 1.0])
+column_stats.scale_rows(np.array([[3.0, 5.0]]), centers, spreads, 5.0, answer)
+hits = sum(column_stats.scale_rows.stats.cache_hits.values())
+print(answer.tolist(), column_stats.__file__, hits)
 """
 
 

@@ -9,16 +9,16 @@ import pytest
 
 OUTSIDE = """
 import numpy as np
-from swordplay.engine import scaling
+from swordplay.engine import column_stats
 from swordplay.compile import CHECKED
 assert CHECKED
-state = [np.zeros(2), np.zeros(2), np.zeros(2), np.zeros((scaling.WARM_UP, 2))]
+state = [np.zeros(2), np.zeros(2), np.zeros(2), np.zeros((column_stats.WARM_UP, 2))]
 rows, answer, norms = np.ones((3, 2)), np.empty((3, 2)), np.empty(3)
-scaling.scale_and_follow(rows, *state, 5.0, answer, norms)
+column_stats.scale_and_follow(rows, *state, 5.0, answer, norms)
 assert state[2].tolist() == [3.0, 3.0]
 state[2][1] = -1e6  # what a forged checkpoint would say
 try:
-    scaling.scale_and_follow(rows, *state, 5.0, answer, norms)
+    column_stats.scale_and_follow(rows, *state, 5.0, answer, norms)
 except IndexError:
     print("noticed")
 """

@@ -109,7 +109,7 @@ def test_a_function_that_calls_a_kernel_that_was_kept_is_refused_in_words(tmp_pa
     code = """
 import json
 import numba, numpy as np
-from swordplay.engine.plan import scale_with_lags
+from swordplay.engine.row_rounds import scale_with_lags
 known = [np.full((2, 3), 5.0), np.ones(2), np.empty(0), np.zeros(3), np.full(3, 2.0), np.zeros((2, 4))]
 scale_with_lags(*known)
 said = ""

@@ -14,7 +14,7 @@ import scipy.sparse
 
 import swordplay as sp
 from engine.duels import LEARNERS, LOSSES, Duel, duel, gap, state_gaps
-from swordplay.engine.inputs import sparse_rows
+from swordplay.engine.compiled_learner import sparse_rows
 from tolerances import DRIVEN, SINGLE_PRECISION, TWIN
 
 pytestmark = pytest.mark.xdist_group("sparse")  # one process compiles, and the others need not

@@ -72,13 +72,13 @@ def test_every_number_is_declared_once():
 
 def test_what_is_saved_and_what_is_not():
     assert " ".join(kept_names(EXPERT)) == (
-        "weight cumulative guess replay alpha gamma scale coefficient norm energy log_prior "
-        "lead advantage drift inverse growth largest swing farthest turning pull charge turned step"
+        "weight cumulative guess replay alpha gamma scale coefficient norm largest_norm energy "
+        "log_prior lead advantage drift inverse growth largest swing farthest turning pull charge "
+        "turned step"
     )
     assert " ".join(kept_names(LIVE)) == (
         "rounds last_norm candidate difference magnitude trust total level rate smallest "
-        "refresh_at weight smoothness span "
-        "patience caution"
+        "refresh_at weight smoothness span caution"
     )
     assert kept_names(VECTOR) == ("last",)
     assert kept_names(CONFIG) == ("threshold", "size", "diameter", "refresh")
@@ -114,12 +114,12 @@ def changed(state, **entries):
 @pytest.mark.parametrize(
     ("entries", "told"),
     [
-        ({"expert_names": "weight"}, "must name the 24 numbers"),
-        ({"expert_names": 3}, "must name the 24 numbers"),
-        ({"round_names": " ".join(["rounds"] * 16)}, "must name the 16 numbers"),
+        ({"expert_names": "weight"}, "must name the 25 numbers"),
+        ({"expert_names": 3}, "must name the 25 numbers"),
+        ({"round_names": " ".join(["rounds"] * 15)}, "must name the 15 numbers"),
         ({"round": np.zeros(0), "round_names": ""}, "lacks rounds, last_norm"),
-        ({"experts": np.zeros((24, 0))}, "must name the 24 numbers"),
-        ({"experts": np.full((24, 2), np.nan)}, r"state\['experts'\] is damaged"),
+        ({"experts": np.zeros((25, 0))}, "must name the 25 numbers"),
+        ({"experts": np.full((25, 2), np.nan)}, r"state\['experts'\] is damaged"),
         (
             {"last": np.zeros(5), "frame": np.zeros((2, 5))},
             r"state\['last'\] must have shape \(3,\), got \(5,\)",

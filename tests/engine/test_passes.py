@@ -12,13 +12,11 @@ import pytest
 import swordplay as sp
 from swordplay.compile import inline_compiler, jit
 from swordplay.engine import (
-    adapting,
     ball,
-    ball_steps,
-    blocks,
-    gauge,
     layout,
-    weights,
+    meta,
+    scalar_functions,
+    step_sizes,
 )
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE, SQUARED, Arrays, Products
 
@@ -56,7 +54,7 @@ B40.endif:
 
 def test_innermost_loops_are_marked_and_no_others():
     """Whichever place a block has in the text: its name says where it belongs."""
-    text = inline_compiler.in_blocks(NESTED)
+    text = inline_compiler.mark_loops(NESTED)
     lines = text.splitlines()
     marked = [line.strip() for line in lines if "!llvm.loop !" in line]
     assert [line.split(",")[0] for line in marked] == ['br label %"B10"', 'br label %"B30"']
@@ -106,8 +104,8 @@ def learner_of(numbers, weight=1.5):
 def move(coords, numbers, vectors, live, config, of, target):
     """Both steps of every expert, and the certificate's account of them."""
     me = Arrays(coords, numbers, vectors, live, config)
-    smallest = ball_steps.move(me, of, vectors[0], target)
-    adapting.track_dual_norm(me)
+    smallest = ball.move(me, of, vectors[0], target)
+    step_sizes.track_dual_norm(me)
     return smallest
 
 
@@ -125,12 +123,12 @@ def test_weights_are_the_same_whichever_number_is_taken_off_their_exponents(gues
         guesses, weight = np.zeros(COLUMNS), np.zeros(COLUMNS)
         if steady:
             least = cumulative.min()
-            total = weights.fade(
+            total = meta.fade(
                 COLUMNS, rate, rate * guess, guess, least, prior, cumulative, ahead, guesses, weight
             )
         else:
-            least = weights.expect(COLUMNS, guess, ahead, cumulative, guesses)
-            total = weights.exponentials(COLUMNS, rate, least, prior, cumulative, guesses, weight)
+            least = meta.expect(COLUMNS, guess, ahead, cumulative, guesses)
+            total = meta.exponentials(COLUMNS, rate, least, prior, cumulative, guesses, weight)
         np.testing.assert_allclose(guesses, guess * ahead, rtol=ROUNDING)
         answers.append(weight / total)
         assert total == pytest.approx(weight.sum(), rel=ROUNDING)
@@ -177,9 +175,9 @@ def test_what_is_no_news_would_have_changed_nothing():
             Products(rng.exponential(), 0.0, 0.0, 0.0, 0.0, 0.0),
             rng.normal() * (2000.0 if t % 20 == 19 else 2.0),
         )
-        news, before = gauge.is_news(me, of, h), [me.live.copy(), me.numbers.copy()]
-        gauge.measure(me, of, h)
-        gauge.prepare(me)
+        news, before = step_sizes.is_news(me, of, h), [me.live.copy(), me.numbers.copy()]
+        step_sizes.measure(me, of, h)
+        step_sizes.prepare(me)
         if not news:
             left_out += 1
             np.testing.assert_array_equal(me.live, before[0])
@@ -215,7 +213,7 @@ def test_a_sweep_over_any_number_of_coordinates(dim, columns):
 
 @pytest.mark.parametrize("values", [[-3.0, -1.0, -2.0, -5.0] * 4, [math.inf, 1.0] * 8])
 def test_least(values):
-    assert blocks.least(16, np.array(values)) == min(values)
+    assert scalar_functions.least(16, np.array(values)) == min(values)
 
 
 LEARNERS = {

@@ -15,7 +15,7 @@ import scipy.sparse
 import swordplay as sp
 from engine.duels import gap
 from swordplay.compile import uncompiled
-from swordplay.engine import scalar
+from swordplay.engine import scalar_functions
 from swordplay.engine.layout import PINBALL
 from swordplay.theory import hindsight
 from tolerances import DRIVEN, LAST_BIT, ROUNDING, TWIN
@@ -48,12 +48,12 @@ def world(
 def test_value_and_slope_are_those_of_the_loss(level: float) -> None:
     for prediction in (-3.0, 0.0, 0.25, np.nextafter(0.25, 1.0), 7.0):
         loss = sp.PinballLoss([1.0], 0.25, level)
-        value = uncompiled(scalar.phi)(PINBALL, level, prediction, 0.25)
+        value = uncompiled(scalar_functions.phi)(PINBALL, level, prediction, 0.25)
         assert abs(value - loss.value([prediction])) <= ROUNDING * max(1.0, abs(value))
         assert (
-            uncompiled(scalar.level)(PINBALL, level, prediction, 0.25) == value
+            uncompiled(scalar_functions.level)(PINBALL, level, prediction, 0.25) == value
         )  # by which a certificate goes
-        assert uncompiled(scalar.slope)(PINBALL, level, prediction, 0.25) == loss.slope(
+        assert uncompiled(scalar_functions.slope)(PINBALL, level, prediction, 0.25) == loss.slope(
             np.array(prediction)
         )
 

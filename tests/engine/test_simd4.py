@@ -1,11 +1,15 @@
 """Four numbers side by side, beside arrays of numpy."""
 
+import os
+import subprocess
+import sys
+
 import numba
 import numpy as np
 import pytest
 
 from swordplay.compile import simd4
-from swordplay.engine.curved import series
+from swordplay.engine.second_order import approximations
 from tolerances import ROUNDING
 
 RNG = np.random.default_rng(0)
@@ -22,9 +26,9 @@ def worked_out(vector, i, number, answer):
     simd4.store_at(answer, 12, number / some)
     simd4.store_at(answer, 16, simd4.select(some, others, some, number))
     simd4.store_at(answer, 20, simd4.smaller(some, others))
-    simd4.store_at(answer, 24, simd4.exp2_int(simd4.broadcast(series.WHOLE + 3.0)))
+    simd4.store_at(answer, 24, simd4.exp2_int(simd4.broadcast(approximations.WHOLE + 3.0)))
     answer[28] = simd4.select(number, 0.5, 1.0, 2.0)
-    answer[29] = simd4.exp2_int(series.WHOLE - 2.0)
+    answer[29] = simd4.exp2_int(approximations.WHOLE - 2.0)
     for k in range(4):
         answer[30 + k] = simd4.extract(some, k)
 
@@ -50,12 +54,43 @@ def test_what_kernels_do_with_them(i, number):
     assert answer.tolist() == wanted
 
 
+COMPARE_WITH_NAN = """
+import numpy as np
+from swordplay.compile import simd4
+a, b = np.array([np.nan, 1.0, np.nan, 2.0]), np.array([3.0, np.nan, np.nan, 1.0])
+print(simd4.smaller(a, b).tolist(), simd4.select(a, b, a, b).tolist())
+"""
+
+
+def test_comparisons_with_nan_compiled_and_in_python():
+    """A comparison with NaN is false, so that ``smaller`` and ``select`` return the last one."""
+
+    @numba.njit
+    def compare(a, b, answer):
+        left, right = simd4.load_at(a, 0), simd4.load_at(b, 0)
+        simd4.store_at(answer, 0, simd4.smaller(left, right))
+        simd4.store_at(answer, 4, simd4.select(left, right, left, right))
+
+    a, b = np.array([np.nan, 1.0, np.nan, 2.0]), np.array([3.0, np.nan, np.nan, 1.0])
+    answer = np.zeros(8)
+    compare(a, b, answer)
+    np.testing.assert_array_equal(answer, [3.0, np.nan, np.nan, 1.0, 3.0, np.nan, np.nan, 2.0])
+    printed = subprocess.run(
+        [sys.executable, "-c", COMPARE_WITH_NAN],
+        env=os.environ | {"NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert printed == f"{answer[:4].tolist()} {answer[4:].tolist()}\n"
+
+
 def test_four_numbers_of_a_vector_with_gaps_are_refused():
     @numba.njit
     def read(vector):
         return simd4.extract(simd4.load_at(vector, 0), 0)
 
-    with pytest.raises(numba.core.errors.TypingError, match="without gaps"):
+    with pytest.raises(numba.core.errors.TypingError, match="need a contiguous vector"):
         read(np.zeros(20)[::2])
 
 
@@ -64,5 +99,5 @@ def test_four_numbers_of_a_vector_with_gaps_are_refused():
 def test_log_losses_are_added_to_each_once(count, sign):
     behind, forecasts = RNG.uniform(0.0, 14.0, size=count), RNG.normal(scale=20.0, size=count)
     wanted = 0.9 * behind + 0.3 * np.logaddexp(0.0, -np.clip(sign * forecasts, -15.0, 15.0))
-    series.add_log_losses(behind, forecasts, sign, 15.0, 0.9, 0.3)
+    approximations.add_log_losses(behind, forecasts, sign, 15.0, 0.9, 0.3)
     assert np.max(np.abs(behind / wanted - 1.0)) < ROUNDING

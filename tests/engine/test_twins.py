@@ -127,8 +127,25 @@ def alternating_game(loss: str, pattern: list[int], dim: int) -> Duel:
 def test_they_agree_where_an_expert_steps_back_to_the_centre(
     pattern: list[int], loss: str, dim: int
 ) -> None:
-    """The square of its distance is rounding error there, and counts as zero in certificates."""
+    """Its squared distance, which is updated each round, would be rounding error there."""
     found = gaps(alternating_game(loss, pattern, dim), LEARNERS["Sword"])
+    assert max(found.values()) <= TWIN, found
+
+
+@pytest.mark.parametrize(
+    ("radius", "threshold", "unit", "pattern"),
+    [(0.3, 0.05, 0.1, [1, -1, 0, 0]), (1.0, 1.0, 1.0, [1, -1, -1, 1])],
+    ids=["near", "exactly"],
+)
+@pytest.mark.parametrize("rounds", [40, 400])
+def test_they_agree_where_an_expert_often_returns_to_the_centre(
+    rounds: int, radius: float, threshold: float, unit: float, pattern: list[int]
+) -> None:
+    """The root of a squared distance would show the rounding errors of all rounds before."""
+    rows = unit * np.tile(np.random.default_rng(0).normal(size=20), (rounds, 1))
+    targets = 1e3 * np.resize(pattern, rounds)
+    stream = sp.LinearStream(rows, targets, "huber", threshold=threshold)
+    found = gaps(Duel(sp.Ball(20, radius), stream, f"huber, {pattern}"), LEARNERS["Sword"])
     assert max(found.values()) <= TWIN, found
 
 

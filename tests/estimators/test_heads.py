@@ -307,7 +307,7 @@ class TestRoom:
 
 class TestPlan:
     def test_by_hand(self):
-        from swordplay.engine.plan import SETTING, plan
+        from swordplay.engine.row_rounds import SETTING, plan
 
         targets, weights = np.array([5.0, 5.0, 105.0, 105.0]), np.array([1.0, 3.0, 1.0, 1.0])
         norms = np.array([2.0, 0.0, 4.0, 4.0])
@@ -350,7 +350,7 @@ class TestPlan:
         assert goals.tolist() == targets.tolist()
 
     def test_settings_of_the_losses(self):
-        from swordplay.engine.plan import SETTING
+        from swordplay.engine.row_rounds import SETTING
 
         wanted = {
             "squared": (0.0, 1.0, 10.0),

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swordplay.compile import uncompiled
-from swordplay.engine.scaling import (
+from swordplay.engine.column_stats import (
     AT_REST,
     LONGEST_REST,
     PACE,

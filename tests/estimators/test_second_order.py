@@ -435,11 +435,11 @@ def test_curves_show_on_two_interleaved_crescents():
 @pytest.mark.parametrize(("logistic", "edge"), [(False, -0.1), (True, 7.0)])
 def test_who_bends_in_vain_is_asked_seldom(logistic, edge):
     from swordplay.compile import uncompiled
-    from swordplay.engine.curved import bends, layout
+    from swordplay.engine.second_order import features, layout
 
     layer = SecondOrder(2, logistic=logistic, intercept=True, lags=None)
     book = layout.parts_of(layer._numbers, layer._setting, 6)
-    asked = uncompiled(bends.count_asked)
+    asked = uncompiled(features.count_asked)
     book.top_behind[:5], book.top_behind[5:] = 0.5, 0.5 + edge
     for active, count in ((499, 9), (500, 5), (503, 5), (504, 9)):
         book.known[layout.KNOWN.active] = active
@@ -450,7 +450,7 @@ def test_who_bends_in_vain_is_asked_seldom(logistic, edge):
 
 def test_who_is_not_asked_keeps_his_distance():
     from swordplay.compile import uncompiled
-    from swordplay.engine.curved import mixing
+    from swordplay.engine.second_order import mixing
 
     behind = np.array(
         [0.0, 1.0, 0.3, 0.0, 13.9]
@@ -542,7 +542,7 @@ def test_a_column_without_any_value_says_nothing():
 
 def test_what_is_cut_by_hand():
     from swordplay.compile import uncompiled
-    from swordplay.engine.curved import mixing, newton
+    from swordplay.engine.second_order import mixing, newton
 
     ends = np.array([-1.0, 3.0])
     assert [uncompiled(mixing.cut)(value, ends) for value in (10.0, -10.0, 2.0)] == [5.0, -3.0, 2.0]

@@ -389,3 +389,30 @@ class TestAggregator:
         same_for_all = np.repeat(np.arange(50.0)[:, None], 3, axis=1)
         model = SwordAggregator().fit(same_for_all, np.arange(50.0) + 3)
         np.testing.assert_allclose(model.weights_, 1 / 3, rtol=ROUNDING)
+
+
+@pytest.mark.parametrize("how", ["fit", "partial_fit", "predict_then_learn"])
+def test_targets_whose_squares_underflow_are_refused_and_change_nothing(how):
+    """A certificate was 0, and below 0 for targets of 1e-160, with a regret above 0."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    y = X @ [1.0, -2.0, 0.5]
+    for size in (1e-160, 1e-170, 1e-300):
+        model = SwordRegressor()
+        with pytest.raises(ValueError, match=r"its square vanishes.*Choose another unit"):
+            getattr(model, how)(X, size * y)
+        assert not hasattr(model, "model_")
+        model.partial_fit(X, y)
+        model.partial_fit(X, size * y)  # beside targets that are no longer small
+        assert model.certificate_ > 0
+    assert SwordRegressor().fit(X, 0.0 * y).certificate_ == 0.0
+
+
+def test_features_whose_squares_underflow_are_learned():
+    """They are scaled, and the loss of each row is divided by its smoothness."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3))
+    y = X @ [1.0, -2.0, 0.5]
+    model = SwordRegressor().fit(1e-170 * X, y)
+    assert np.abs(model.predict(1e-170 * X) - y).max() < 0.1
+    assert model.certificate_ > 0

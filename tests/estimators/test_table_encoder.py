@@ -178,17 +178,6 @@ def test_saved_and_loaded_it_goes_on_bit_by_bit(kind, table, price, tmp_path):
     assert not hasattr(clone(loaded), "encoder_")
 
 
-def test_files_from_before_still_load(tmp_path):
-    model = SwordRegressor().fit(np.eye(3), [1.0, 2.0, 3.0])
-    model.save(tmp_path / "now")
-    from swordplay.core import checkpoint
-
-    state = checkpoint.load(tmp_path / "now")
-    del state["parameter.encode"]
-    checkpoint.save(tmp_path / "before", state, kind="SwordRegressor")
-    assert SwordRegressor.load(tmp_path / "before").encode is False
-
-
 @pytest.fixture(scope="module")
 def learned(table, price):
     """A model of the table, which nobody changes."""

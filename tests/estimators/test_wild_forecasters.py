@@ -108,7 +108,7 @@ def test_losses_are_counted_by_hand():
 
     All of them fade by 1 - 1/8000 a round.
     """
-    from swordplay.engine.curved.guard import mix_rows
+    from swordplay.engine.second_order.mixing import mix_rows
 
     said, numbers = np.ones((22, 2)), np.zeros(5)
     said[21, 1] = 1e6

@@ -4,6 +4,7 @@ wrong with it in words.
 
 from __future__ import annotations
 
+import inspect
 import json
 import subprocess
 import sys
@@ -374,3 +375,16 @@ def test_without_pyarrow_it_says_what_to_install(monkeypatch):
         match=r"needs pyarrow, which is not installed. Install it with: pip install .*'pyarrow>=",
     ):
         sp.track  # asking for the name is the test  # noqa: B018
+
+
+def test_every_parameter_is_documented():
+    parameters = inspect.signature(sp.track).parameters
+    assert len(parameters) == 26
+    assert parameters["encoding"].default == "utf-8"
+    assert {parameters[name].annotation for name in ("lags", "curves", "force")} == {
+        "int | str",
+        "str | None",
+        "bool",
+    }
+    documented = sp.track.__doc__.partition("Returns")[0]
+    assert [name for name in parameters if name not in documented] == []

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from swordplay.engine.scaling import WARM_UP, scale_and_follow
+from swordplay.engine.column_stats import WARM_UP, scale_and_follow
 
 STEP_SIZES = [2.0**-k for k in range(1, 9)]
 PACES = [0.5, 0.1]

@@ -289,7 +289,7 @@ def with_counts(place, value):
     return change
 
 
-SHAPE = r"state\['watch'\] holds something else"
+SHAPE = r"state\['watch'\] must not hold"
 
 
 @pytest.mark.parametrize(

@@ -103,7 +103,7 @@ def test_a_record_keeps_nothing_twice():
 
 @pytest.mark.parametrize(
     ("place", "value", "words"),
-    [(1, -1.0, "rows"), (1, np.nan, "rows"), (100, 1e80, "intervals"), (0, 0.9, None)],
+    [(1, -1.0, "rows"), (1, np.nan, "live"), (100, 1e80, "intervals"), (0, 0.9, None)],
 )
 def test_damaged_intervals_are_refused(place, value, words):
     rows = world(2, 3, seed=8)

@@ -1,5 +1,6 @@
 """A checkpoint is taken up with the settings of its first start, or not at all."""
 
+import inspect
 import json
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 pytest.importorskip("pyspark")
 
 from spark.worlds import FEATURES, world, write
-from swordplay.spark import processors
+from swordplay.spark import learn_table, processors, track_stream, track_table
 from swordplay.spark.plan import Plan, check_settings
 
 pytestmark = pytest.mark.xdist_group("spark")
@@ -53,21 +54,32 @@ def test_every_setting_is_frozen(spark, tmp_path):
     nobody can read.
     """
     from swordplay.spark.columns import Columns
-    from swordplay.spark.query import USUAL, _plan
+    from swordplay.spark.query import _plan
 
     write(labelled(1, ""), tmp_path / "in")
     frame = spark.read.parquet(str(tmp_path / "in"))
 
-    def frozen(key, features, target, order, classes, **asked):
-        return dict(
-            _plan(Columns(frame, key, features, target, order, classes), USUAL | asked).frozen
-        )
+    def frozen(key, features, target, order, classes, **options):
+        usual = {"loss": "squared", "lags": 0, "level": 0.9, "buckets": 64}
+        columns = Columns(frame, key, features, target, order, classes)
+        return dict(_plan(columns, **(usual | options)).frozen)
 
     first = frozen(**NAMES)
     for name, change in CHANGES.items():
         with pytest.raises(ValueError, match=f"{name} was .* and is .*as it was started first"):
             check_settings(first, frozen(**(NAMES | change)))
     check_settings(first, frozen(**NAMES, level=0.5))
+
+
+@pytest.mark.parametrize("function", [track_stream, track_table, learn_table])
+def test_every_option_has_a_default_and_is_documented(function):
+    parameters = inspect.signature(function).parameters
+    required = ["df", "key", "features", "target", "order"]
+    assert [name for name in parameters if parameters[name].default is inspect._empty] == required
+    documented = function.__doc__.partition("Returns")[0]
+    assert [name for name in parameters if name not in documented] == []
+    with pytest.raises(TypeError, match=r"got an unexpected keyword argument 'lag'"):
+        function(None, key="a", features=["b"], target="c", order="d", lag=1)
 
 
 def test_every_setting_that_differs_is_named():

@@ -155,6 +155,44 @@ METAS_ALONE = {
 }
 
 
+@pytest.mark.parametrize("name", [*SINGLES, *METAS])
+def test_losses_whose_squares_under_or_overflow_are_refused(name):
+    """Those that underflow: as long as no longer gradient was met by experts in use."""
+    learner = (SINGLES | METAS)[name](sp.Ball(1))
+    plain = sp.SquaredLoss([1.0], 3.0)
+    tiny, huge = sp.WeightedLoss(plain, 1e-170), sp.WeightedLoss(plain, 1e170)
+    for _ in range(2):
+        with pytest.raises(ValueError, match=r"their squares vanish.*Multiply the losses by"):
+            learner.observe(tiny)
+        with pytest.raises(ValueError, match=r"must not pass.*Rescale the loss"):
+            learner.observe(huge)
+    assert learner.rounds == 0
+    learner.observe(plain)
+    if name not in ("SAOL", "CBCE", "SACS"):  # their experts restart with each interval
+        learner.observe(tiny)
+        assert learner.rounds == 2
+
+
+def test_late_losses_whose_squares_underflow_are_refused():
+    learner = SINGLES["MildOGD"](sp.Ball(1))
+    first, second = learner.wait(), learner.wait()
+    plain = sp.SquaredLoss([1.0], 3.0)
+    with pytest.raises(ValueError, match="their squares vanish"):
+        learner.arrive(first, sp.WeightedLoss(plain, 1e-170))
+    assert learner.outstanding == [first, second]
+    learner.arrive(second, plain)
+    learner.arrive(first, sp.WeightedLoss(plain, 1e-170))
+
+
+def test_a_learner_that_was_not_told_of_its_longest_gradient_takes_short_ones():
+    """A state holds no extremes of its losses, unlike a file."""
+    learner, other = (SINGLES["OMGD"](sp.Ball(1)) for _ in range(2))
+    learner.observe(sp.SquaredLoss([1.0], 3.0))
+    other.load_state(learner.state())
+    other.observe(sp.WeightedLoss(sp.SquaredLoss([1.0], 3.0), 1e-170))
+    assert other.rounds == 2
+
+
 @pytest.mark.parametrize("make", METAS_ALONE.values(), ids=METAS_ALONE.keys())
 def test_metas(make):
     check_weighing(make)
@@ -260,7 +298,7 @@ def radial(points):
         (WrongBall(project=lambda x: 0.9 * ball.project(x)), "projecting twice is projecting once"),
         (
             WrongBall(project=lambda x: np.clip(x, -np.sqrt(0.5), np.sqrt(0.5))),
-            "what a projection moves is not contained",
+            "a point that a projection moves is not contained",
         ),
         (
             WrongBall(
@@ -277,7 +315,7 @@ def radial(points):
         (WrongBall(project=lambda x: ball.project(x)[..., :1]), "project has shape"),
         (
             WrongBall(contains=lambda x, atol: np.ones(x.shape[:-1], bool)),
-            "what a projection moves is not contained",
+            "a point that a projection moves is not contained",
         ),
         (
             WrongBall(contains=lambda x, atol: np.zeros(x.shape[:-1], bool)),

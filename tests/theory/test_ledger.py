@@ -90,7 +90,7 @@ def test_weighted_losses_with_a_certificate_of_their_own():
 def test_refusals():
     learner, ledger = played(sp.Sword(WORLD.domain))
     with pytest.raises(
-        ValueError, match=r"learner has observed 0 round\(s\), but the ledger tells of 400"
+        ValueError, match=r"learner has observed 0 round\(s\), but the ledger records 400"
     ):
         ledger.regret_curve(sp.Sword(WORLD.domain))
     spent = sp.play(other := sp.Sword(WORLD.domain), iter(WORLD))

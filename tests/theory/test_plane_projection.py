@@ -24,7 +24,7 @@ def test_a_box_projects_to_the_hull_of_its_corners(dim):
     assert e.shape == v.shape == (2 * dim, 20)
     corners = np.array(list(product(*zip(box.lower, box.upper, strict=True))))
     all_e = corners @ pairs.differences.T + pairs.target_decreases
-    all_v = corners @ pairs.before.T - pairs.targets_before
+    all_v = corners @ pairs.rows_before.T - pairs.targets_before
     for angle in np.linspace(0.0, 2 * np.pi, 60):
         x, y = np.cos(angle), np.sin(angle)
         np.testing.assert_allclose(
@@ -37,14 +37,14 @@ def test_a_simplex_projects_to_the_hull_of_its_corners():
     e, v = project_corners(simplex, pairs)
     corners = 1.5 * np.eye(4)
     np.testing.assert_allclose(e, corners @ pairs.differences.T + pairs.target_decreases)
-    np.testing.assert_allclose(v, corners @ pairs.before.T - pairs.targets_before)
+    np.testing.assert_allclose(v, corners @ pairs.rows_before.T - pairs.targets_before)
 
 
 def test_norms_in_the_plane_are_those_of_the_vectors():
     pairs = row_pairs(5)
     e, v = np.random.default_rng(1).normal(size=(2, 20))
-    vectors = e[:, None] * pairs.now + v[:, None] * pairs.differences
-    found = plane_of(pairs.now, pairs.differences).squared_norms(e, v)
+    vectors = e[:, None] * pairs.rows + v[:, None] * pairs.differences
+    found = plane_of(pairs.rows, pairs.differences).squared_norms(e, v)
     np.testing.assert_allclose(found, np.square(vectors).sum(axis=1), rtol=1e-10)
 
 

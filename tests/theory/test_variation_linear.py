@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import swordplay as sp
-from swordplay.parts.streams.linear import Rows
+from swordplay.parts.streams.linear import LinearRounds
 from swordplay.theory.variation_linear import LinearChange
 from theory.changes import (
     Segment,
@@ -63,7 +63,7 @@ def test_no_sample_exceeds_a_single_supremum(loss, drift):
     features = 1.0 + drift * rng.normal(size=(800, 2))
     targets = rng.integers(0, 2, 800) if loss == "logistic" else drift * rng.normal(size=800)
     stream = sp.LinearStream(features, targets, loss)
-    change = LinearChange(Rows.of_stream(stream))
+    change = LinearChange(LinearRounds.of_stream(stream))
     for domain in (
         Segment([-0.5, 1.0], [2.0, -0.3]),
         Segment([0.2, 0.1], [0.3, 0.4]),

@@ -5,7 +5,7 @@ import pytest
 
 import pairs
 import swordplay as sp
-from swordplay.parts.streams.linear import Rows
+from swordplay.parts.streams.linear import LinearRounds
 from swordplay.theory.variation_linear import LinearChange
 from tolerances import ASCENT, BOUNDARY_GRID, ROUNDING, TWIN
 
@@ -39,7 +39,7 @@ def test_gradient_variation_is_attained_on_the_boundary(loss, scale, drift):
     edges = [box.lower + square * np.array([0.0, 0.8]), box.upper - square * np.array([0.0, 0.8])]
     edges += [box.lower + square * np.array([1.2, 0.0]), box.upper - square * np.array([1.2, 0.0])]
     boundaries[box] = np.concatenate(edges)
-    change = LinearChange(Rows.of_stream(stream))
+    change = LinearChange(LinearRounds.of_stream(stream))
     for domain, boundary in boundaries.items():
         largest = np.zeros(len(stream) - 1)
         for x in boundary[::16]:

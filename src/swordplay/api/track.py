@@ -365,9 +365,7 @@ def _path(argument: str, path: Any) -> str:
 
 @contextmanager
 def _predictions_path(output: Path_ | None, state: Path_ | None) -> Iterator[str]:
-    """Where the predictions are written: as asked, beside the state, or in a folder that is
-    removed at the end.
-    """
+    """Yield the path of the predictions: as given, beside the state, or in a temporary folder."""
     if output is not None:
         yield _path("output", output)
     elif state is not None:

@@ -23,10 +23,8 @@ INTERRUPTED = 130
 
 OUT_OF_MEMORY = (
     "there is not enough memory for this. Allow the process more of it (see ulimit -v and the "
-    "limits of the container), or "
-    "give it less at once: fewer columns (--drop), and no --sort or --reverse, which hold the "
-    "whole table. States are as they "
-    "were last saved."
+    "limits of the container), or give it less at once: fewer columns (--drop), and no --sort or "
+    "--reverse, which hold the whole table. States are as they were last saved."
 )
 
 

@@ -126,9 +126,8 @@ def _first(typed: dict[str, Any]) -> Settings:
     """What a new model is told."""
     if typed["target"] is None:
         raise click.UsageError(
-            f"there is no state {typed['state']} yet: --target says which column a new model is "
-            "to predict. "
-            "If there should be one, check the path of --state."
+            f"there is no state {typed['state']} yet: --target says which column a new model is to "
+            "predict. If there should be one, check the path of --state."
         )
     return options.settings(typed)
 
@@ -142,8 +141,7 @@ def _same(known: Settings, said: dict[str, Any], state: str) -> Settings:
         if name in said and before != now:
             raise click.UsageError(
                 f"{option} says {shown(now)}, and the model in {state} learned with "
-                f"{shown(before)}. "
-                f"Leave out {option}, or give another --state to learn anew."
+                f"{shown(before)}. Leave out {option}, or give another --state to learn anew."
             )
     return known
 

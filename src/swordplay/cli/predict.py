@@ -197,15 +197,13 @@ def _remarks(found: Predicted) -> list[str]:
         )
         lines.append(
             f"{rows}: intervals are calibrated for the row right after the last learned one, and "
-            "would be too narrow for "
-            "later rows."
+            "would be too narrow for later rows."
         )
     if found.rows > 1 and found.lag_weight > 0.5:
         lines.append(
             f"{100 * found.lag_weight:.0f} % of the weight is on experts that use the last "
-            "targets. Those before the later "
-            "rows are not known: their forecasts are made without them, and are less accurate "
-            "than that of the first row."
+            "targets. Those before the later rows are not known: their forecasts are made without "
+            "them, and are less accurate than that of the first row."
         )
     return lines
 

@@ -102,8 +102,7 @@ def _warm(names: tuple[str, ...], processes: int, quiet: bool) -> int:
         places = " nor ".join(map(str, folders))
         raise Failed(
             f"machine code cannot be kept in {places}, which cannot be written to, or can be "
-            "written to by other users. "
-            "Give a folder of your own with --into."
+            "written to by other users. Give a folder of your own with --into."
         )
     began, before = time.monotonic(), kernel_folders.kept_files()
     for done in warming.cook_all(names, processes):

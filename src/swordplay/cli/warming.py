@@ -202,11 +202,11 @@ RECIPES: Mapping[str, Recipe] = {
     "sparse": Recipe("sparse rows", _sparse),
     "learn": Recipe("learning rows, one step size beside the other", _learn),
     "intervals": Recipe("intervals", _intervals, "intervals/rounds.py"),
-    "curves": Recipe("second-order experts", _curves, "engine/curved/rounds.py"),
+    "curves": Recipe("second-order experts", _curves, "engine/second_order/layer.py"),
     "hindsight": Recipe("the best comparators of hindsight", _hindsight),
     "combine": Recipe("forecasts of others, combined", _combine),
     "tables": Recipe("quotes and dates in tables", _tables),
-    "steps": Recipe("single step sizes, to compare with", _steps, "engine/ladder.py"),
+    "steps": Recipe("single step sizes, to compare with", _steps, "engine/step_size_grid.py"),
 }
 """By name; those first that take longest, so that no process is left alone with one at the end."""
 

@@ -127,8 +127,7 @@ def perspective(
         long = predicted(fewest, width)
         return LeftOut(
             f"with {width - 1:,} columns of numbers it would take about {long:,.0f} seconds for "
-            f"{fewest:,} rows alone, and "
-            f"{seconds:g} are allowed"
+            f"{fewest:,} rows alone, and {seconds:g} are allowed"
         )
     head = game.head(count)
     learner = Sword(head.domain)

@@ -1,19 +1,20 @@
 """Compiles inline functions of kernels to LLVM IR only, so that the kernel is optimised once.
 
-numba compiles every function that it meets to machine code with wrappers for Python and C, and
-optimises it together with all that it calls. In a kernel of a hundred small functions that call
-each other, the same lines would be optimised again at each level, for machine code that is never
-run. Functions that stop before the optimiser (innermost loops excepted) halve the time of compiling
-(docs/decisions/0027).
+numba compiles every function that a kernel calls to machine code with wrappers for Python and C,
+and optimises it together with all functions that it calls. In a kernel of a hundred small functions
+that call each other, the same code would be optimised again at each level, for machine code that is
+never run. Here an inline function stops before the optimiser, except loops over experts and
+unrolled loops, which are optimised by themselves. Compiling then takes 16 s instead of 73
+(docs/machine-code.md).
 """
 
-# numba has no types for what this module uses.
+# numba has no types for the functions that this module uses.
 # mypy: allow-untyped-calls, allow-untyped-decorators, allow-subclassing-any
 # mypy: disable-error-code="attr-defined"
 
 import re
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 
 from llvmlite.binding import parse_assembly  # type: ignore[import-untyped]  # it has no types
 from numba import _dynfunc
@@ -29,7 +30,7 @@ from numba.core.typed_passes import NativeLowering
 BLOCK = 8
 """Experts that a loop handles at a time: one vector register of 512 bits, two of 256."""
 _NOT_UNROLLED = '!"llvm.loop.unroll.disable"'
-_MARKS = (
+_INNERMOST_LOOP = (
     f'!"llvm.loop.vectorize.width", i32 {BLOCK}',
     '!"llvm.loop.interleave.count", i32 1',
     _NOT_UNROLLED,
@@ -37,31 +38,45 @@ _MARKS = (
 _LABEL, _JUMP = re.compile(r'"?B(\d+)[\w.]*"?:$'), re.compile(r'  br label %"B(\d+)"$')
 
 
-def in_blocks(text: str) -> str:
-    """Functions in LLVM's notation whose innermost loops are marked to run in vectors of one block.
+class _Loop(NamedTuple):
+    """A loop in LLVM IR, which ends with a jump back to its first basic block."""
 
-    The mark (``llvm.loop``) belongs to the jump back to the start of a loop. numba names a basic
-    block after the offset of its first bytecode instruction (B10, with additions such as
-    B10.endif), so a jump to a smaller number ends a loop. Outer loops are marked not to be
-    unrolled: unrolled, they would compute the address of each row anew.
+    jump_line: int
+    first: int
+    """Number of the basic block that is jumped to."""
+    last: int
+    """Number of the basic block that jumps."""
+
+
+def mark_loops(ir_text: str) -> str:
+    """Mark the innermost loops of LLVM IR to be vectorised with BLOCK doubles at a time.
+
+    The mark (metadata ``llvm.loop``) belongs to the jump back to the start of a loop. numba names a
+    basic block after the offset of its first bytecode instruction (B10, with additions such as
+    B10.endif), so a jump to an equal or smaller number ends a loop. Outer loops are marked not to
+    be unrolled: unrolled, they would compute the address of each row anew.
     """
-    lines, here = text.splitlines(), -1
-    loops: list[tuple[int, int, int]] = []
-    for place, line in enumerate(lines):
+    lines, block = ir_text.splitlines(), -1
+    loops: list[_Loop] = []
+    for index, line in enumerate(lines):
         if label := _LABEL.match(line):
-            here = int(label[1])
-        elif (jump := _JUMP.match(line)) and int(jump[1]) <= here:
-            loops.append((place, int(jump[1]), here))
-    names = count(1_000_000)  # numbers of metadata that the module does not use
-    for place, first, last in loops:
-        innermost = not any(first < other and end <= last for _, other, end in loops)
-        loop, said = (
-            next(names),
-            {next(names): words for words in (_MARKS if innermost else (_NOT_UNROLLED,))},
+            block = int(label[1])
+        elif (jump := _JUMP.match(line)) and int(jump[1]) <= block:
+            loops.append(_Loop(index, int(jump[1]), block))
+    numbers = count(1_000_000)  # metadata numbers that the module does not use
+    for loop in loops:
+        is_innermost = not any(
+            loop.first < other.first and other.last <= loop.last for other in loops
         )
-        lines[place] += f", !llvm.loop !{loop}"
-        lines += [f"!{name} = !{{{words}}}" for name, words in said.items()]
-        lines.append(f"!{loop} = distinct !{{!{loop}, {', '.join(f'!{name}' for name in said)}}}")
+        node = next(numbers)
+        hints = {
+            next(numbers): hint for hint in (_INNERMOST_LOOP if is_innermost else (_NOT_UNROLLED,))
+        }
+        # !1 = distinct !{!1, !2}: a loop's metadata refers to itself, then to its hints
+        lines[loop.jump_line] += f", !llvm.loop !{node}"
+        lines += [f"!{number} = !{{{hint}}}" for number, hint in hints.items()]
+        references = ", ".join(f"!{number}" for number in (node, *hints))
+        lines.append(f"!{node} = distinct !{{{references}}}")
     return "\n".join(lines)
 
 
@@ -76,7 +91,7 @@ class _LinkedLibrary(JITCodeLibrary):
 
 
 class _UnoptimisedLibrary(_LinkedLibrary):
-    """An inline function that is not optimised: the kernel is."""
+    """LLVM IR of an inline function that is optimised only as a part of its kernels."""
 
     def _optimize_functions(self, ll_module: Any) -> None:
         ll_module.data_layout = self._codegen._data_layout
@@ -86,35 +101,36 @@ class _UnoptimisedLibrary(_LinkedLibrary):
 
 
 class _BlockLoopLibrary(_LinkedLibrary):
-    """A loop over experts that handles one block an iteration, in registers of one width."""
+    """LLVM IR of a loop over experts, vectorised with BLOCK doubles an iteration."""
 
     def add_ir_module(self, ir_module: Any) -> None:
-        """Add a module with marked loops.
+        """Mark the loops of a module, and add it.
 
-        A full vector cannot be loaded at once if another loop has just stored two halves.
+        All loops then use one vector width. If one stored half vectors, the full-width load of the
+        next would have to wait until both have left the store buffer.
         """
-        module = parse_assembly(normalize_ir_text(in_blocks(str(ir_module))))
+        module = parse_assembly(normalize_ir_text(mark_loops(str(ir_module))))
         module.name = ir_module.name
         module.verify()
         self.add_llvm_module(module)
 
 
 class _UnrolledLoopLibrary(_LinkedLibrary):
-    """An unrolled loop: equal steps side by side become one vector instruction."""
+    """LLVM IR of an unrolled loop, whose equal operations become vector instructions."""
 
     def _optimize_final_module(self) -> None:
         """Optimise with LLVM's SLP vectoriser, which numba leaves out by default."""
-        before = config.SLP_VECTORIZE
+        setting = config.SLP_VECTORIZE
         config.SLP_VECTORIZE = 1
         try:
             super()._optimize_final_module()
         finally:
-            config.SLP_VECTORIZE = before
+            config.SLP_VECTORIZE = setting
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _LoweringOfInlineFunctions(NativeLowering):
-    """numba's lowering to LLVM IR, into a separate library, without wrappers for Python and C."""
+    """numba's lowering to LLVM IR: into a separate library, without wrappers for Python and C."""
 
     _name = "lowering_of_inline_functions"
 
@@ -122,40 +138,47 @@ class _LoweringOfInlineFunctions(NativeLowering):
         """Lower the function and register it for callers."""
         flags = state.flags
         flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
-        # A loop over arrays that do not overlap is vectorised here, before it is inlined: inside a
-        # kernel, LLVM knows less about its arrays (a fifth slower, measured).
-        kind = state.pipeline.library
-        state.library = kind(state.targetctx.codegen(), state.func_id.func_qualname)
+        # The library of a loop over arrays that do not overlap vectorises it before it is inlined:
+        # inside a kernel LLVM knows less about its arrays, and rounds take a fifth longer.
+        state.library = state.pipeline.library(
+            state.targetctx.codegen(), state.func_id.func_qualname
+        )
         super().run_pass(state)
         lowered = state["cr"]
-        what, name = lowered.fndesc, lowered.fndesc.qualname.split(".")[-1]
+        description = lowered.fndesc
+        # the key by which numba finds the function when a kernel calls it; it has no code
         key = _dynfunc.make_function(
-            what.lookup_module(), name, "an inline function", 0, lowered.env, (state.library,)
+            description.lookup_module(),
+            description.qualname.split(".")[-1],
+            "an inline function",
+            0,
+            lowered.env,
+            (state.library,),
         )
-        state.targetctx.insert_user_function(key, what, [state.library])
-        state["cr"] = LowerResult(what, lowered.call_helper, cfunc=key, env=lowered.env)
+        state.targetctx.insert_user_function(key, description, [state.library])
+        state["cr"] = LowerResult(description, lowered.call_helper, cfunc=key, env=lowered.env)
         return True
 
 
 class InlineCompiler(Compiler):
-    """numba's compiler, which stops when an inline function is ready to be linked."""
+    """numba's compiler, except that it ends with LLVM IR that can be linked into a kernel."""
 
     library: type[_LinkedLibrary] = _UnoptimisedLibrary
 
     def define_pipelines(self) -> list[Any]:
-        """numba's passes, with another lowering."""
-        usual = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        usual.passes = [
-            (_LoweringOfInlineFunctions if step is NativeLowering else step, why)
-            for step, why in usual.passes
+        """Return numba's passes with :class:`_LoweringOfInlineFunctions` as the lowering."""
+        pipeline = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        pipeline.passes = [
+            (_LoweringOfInlineFunctions if step is NativeLowering else step, description)
+            for step, description in pipeline.passes
         ]
-        usual._finalized = False
-        usual.finalize()
-        return [usual]
+        pipeline._finalized = False
+        pipeline.finalize()
+        return [pipeline]
 
 
 class NoAliasCompiler(InlineCompiler):
-    """Compiles functions no two arrays of which overlap; numba's decorator has no option for it."""
+    """Compiles functions whose arrays never overlap; numba's decorator has no option for that."""
 
     library = _LinkedLibrary
 
@@ -165,13 +188,13 @@ class NoAliasCompiler(InlineCompiler):
 
 
 class BlockLoopCompiler(NoAliasCompiler):
-    """Compiles loops over experts."""
+    """Compiles loops over experts, to be vectorised with BLOCK doubles at a time."""
 
     library = _BlockLoopLibrary
 
 
 class UnrolledLoopCompiler(NoAliasCompiler):
-    """Compiles unrolled loops."""
+    """Compiles unrolled loops, with LLVM's SLP vectoriser."""
 
     library = _UnrolledLoopLibrary
 
@@ -182,13 +205,15 @@ class InlineFunction(CPUDispatcher):
     If Python calls it, as tests do, it is compiled a second time by numba's own compiler.
     """
 
-    alone: Any = None
+    dispatcher_for_python: Any = None
 
-    def add_overload(self, found: Any) -> None:
-        """Remember it for kernels; it has no wrapper for Python."""
-        self.overloads[tuple(found.signature.args)] = found
+    def add_overload(self, result: Any) -> None:
+        """Store a compiled version for kernels; it has no wrapper for Python."""
+        self.overloads[tuple(result.signature.args)] = result
 
-    def _compile_for_args(self, *arguments: Any, **named: Any) -> Any:
-        if self.alone is None:
-            self.alone = CPUDispatcher(self.py_func, targetoptions=self.targetoptions)
-        return self.alone._compile_for_args(*arguments, **named)
+    def _compile_for_args(self, *arguments: Any, **keywords: Any) -> Any:
+        if self.dispatcher_for_python is None:
+            self.dispatcher_for_python = CPUDispatcher(
+                self.py_func, targetoptions=self.targetoptions
+            )
+        return self.dispatcher_for_python._compile_for_args(*arguments, **keywords)

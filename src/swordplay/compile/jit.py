@@ -2,25 +2,38 @@
 
 - ``kernel``: called from Python. Its machine code is kept on disk (``kernel_cache``), so that only
   the first process compiles.
-- ``inline``, ``inline_exact``: called by kernels, and neither optimised nor compiled by themselves
-  (``inline_compiler``).
-- ``nogil``: kernels touch no Python object, so threads run many streams at once.
-- ``error_model="numpy"``: a division by zero gives inf, as in the readable learners, instead of a
-  branch at each division.
-- ``_nrt=False``: kernels allocate nothing, so array views need no reference counts. Counting cost
-  more than the arithmetic.
-- ``fastmath`` is the list of rewritings that LLVM may do: fused multiply-add, reordered sums,
-  ignoring the sign of zero. Never ``ninf``: infinite rates and steps are part of the algorithm.
-  ``nnan`` only for loops over experts, which run after the values of a round have been checked.
+- ``inline``, ``inline_exact``, ``expert_loop``, ``unrolled_loop``: called by kernels, and neither
+  optimised nor compiled to machine code by themselves (``inline_compiler``). Compiling all kernels
+  takes 16 s with it, 73 s without.
+
+The flags:
+
+- ``nogil``: kernels touch no Python object, so they release Python's global lock, and threads play
+  many streams at once.
+- ``error_model="numpy"``: a division by zero gives inf, as in the readable learners; numba
+  by default adds a branch to each division, which raises ZeroDivisionError.
+- ``_nrt=False``: no reference counts for array views. Kernels allocate nothing, so none are needed;
+  counting took longer than the arithmetic of a round.
+- ``fastmath``: the rewritings that LLVM may do. ``contract`` allows fused multiply-add, ``reassoc``
+  reordered sums, ``nsz`` ignoring the sign of zero. ``nnan`` (no NaN occurs) is set only for loops
+  over experts, which run after the values of a round have been checked. ``ninf`` (no infinity
+  occurs) is never set: infinite rates and steps are part of the algorithm.
+- ``no_cfunc_wrapper``: no entry point for calls from C, of which there are none.
 - ``boundscheck``, only if the environment has SWORDPLAY_CHECKED: an index outside its array raises
   an error. It is for tests, costs most of the speed, and has kernel files of its own.
-- ``SLP_VECTORIZE``, only for unrolled loops: LLVM then searches for equal steps side by side.
+- ``SLP_VECTORIZE``, only for unrolled loops: LLVM merges equal operations on neighbouring numbers
+  into vector instructions.
 - ``noalias``, only for loops over experts or columns: their arrays never overlap. Without that
-  promise LLVM makes no vector instructions of such loops.
-- ``llvm.loop``, only for loops over experts: they run in blocks of one vector width and are not
-  unrolled (``inline_compiler.in_blocks``). Left to choose, LLVM unrolls four times and handles the
-  remaining experts, often all of them, with half vectors; a full vector cannot be loaded from two
-  halves that are still in the store buffer.
+  promise LLVM does not vectorise such loops.
+- ``llvm.loop``, only for loops over experts: they handle one vector width an iteration and are not
+  unrolled (``inline_compiler.mark_loops``). By default LLVM unrolls four times and writes the
+  remaining experts, often all of them, as half vectors. A later load of a full vector then has to
+  wait until both halves have left the store buffer. Without this and ``noalias``, rounds take 1.1
+  times (3 columns) to 5 times (1,000 columns) as long.
+
+``docs/machine-code.md`` has the measurements. ``_nrt``, ``noalias`` and the classes in
+``inline_compiler`` are internal to numba: ``pyproject.toml`` allows numba 0.60 to 0.68, and a new
+release is tried before it is allowed.
 """
 
 from __future__ import annotations
@@ -48,60 +61,53 @@ from swordplay.compile.kernel_cache import KernelCache
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# numba's setting, which its built-in functions follow as well; set at run time, hence getattr.
+# numba's own setting. The attribute is created at run time: hence getattr, for type checkers.
 DISABLED = bool(getattr(config, "DISABLE_JIT"))  # noqa: B009
 _FLAGS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False} | (
     {"boundscheck": True} if CHECKED else {}
 )
-_OF_KERNELS: dict[str, Any] = _FLAGS | {"no_cfunc_wrapper": True}  # they are not called from C
-_LIBERTIES = {"contract", "reassoc", "nsz"}
+_KERNEL_FLAGS: dict[str, Any] = _FLAGS | {"no_cfunc_wrapper": True}
+_FASTMATH = {"contract", "reassoc", "nsz"}
 
 
-def _inlined(
-    function: F, liberties: set[str], compiler: type[InlineCompiler] = InlineCompiler
-) -> F:
-    """A function that is inlined into every kernel that calls it."""
+def _inlined(function: F, fastmath: set[str], compiler: type[InlineCompiler] = InlineCompiler) -> F:
+    """Return a function that is inlined into every kernel that calls it."""
     if DISABLED:
         return function
-    options = {"nopython": True, "fastmath": liberties, "forceinline": True, **_FLAGS}
+    options = {"nopython": True, "fastmath": fastmath, "forceinline": True, **_FLAGS}
     return cast(F, InlineFunction(function, targetoptions=options, pipeline_class=compiler))
 
 
 def inline_exact(function: F) -> F:
-    """Inline a function whose sums keep their order.
-
-    Without flags of its own it would inherit those of its caller.
-    """
+    """Inline a function whose sums keep their order; multiplications and additions may be fused."""
+    # without flags of its own LLVM would take those of the caller, which reorder sums
     return _inlined(function, {"contract"})
 
 
 def inline(function: F) -> F:
     """Inline a function into the kernels that call it."""
-    return _inlined(function, _LIBERTIES)
+    return _inlined(function, _FASTMATH)
 
 
 def expert_loop(function: F) -> F:
     """Inline a loop over experts as vector instructions.
 
-    Its arrays do not overlap and hold no NaN.
+    Its arrays must not overlap nor contain NaN.
     """
-    # A loop that checks every index may end early; LLVM cannot vectorise it and would warn about
-    # each.
+    # With SWORDPLAY_CHECKED a loop may end early with an error: LLVM cannot vectorise it, and would
+    # warn about each loop that is marked to be vectorised.
     return _inlined(
-        function, _LIBERTIES | {"nnan"}, NoAliasCompiler if CHECKED else BlockLoopCompiler
+        function, _FASTMATH | {"nnan"}, NoAliasCompiler if CHECKED else BlockLoopCompiler
     )
 
 
 def unrolled_loop(function: F) -> F:
-    """Inline a loop over few independent numbers that is written out or unrolled.
-
-    Sums keep their order.
-    """
+    """Inline a loop over a few independent numbers, which LLVM unrolls; sums keep their order."""
     return _inlined(function, {"contract"}, UnrolledLoopCompiler)
 
 
 def uncompiled(function: F) -> F:
-    """The Python function of a compiled one, for rare calls: compiling it would take longer."""
+    """Return the Python function of a compiled one, for calls too rare to be worth compiling."""
     return cast(F, getattr(function, "py_func", function))
 
 
@@ -109,15 +115,15 @@ def kernel(function: F) -> F:
     """Compile a function that Python calls, and keep its machine code on disk."""
     if DISABLED:
         return function
-    found = CPUDispatcher(
-        function, targetoptions={"nopython": True, "fastmath": _LIBERTIES, **_OF_KERNELS}
+    dispatcher = CPUDispatcher(
+        function, targetoptions={"nopython": True, "fastmath": _FASTMATH, **_KERNEL_FLAGS}
     )
-    found._cache = KernelCache(function)  # type: ignore[attr-defined]  # numba is untyped
-    return cast(F, found)
+    dispatcher._cache = KernelCache(function)  # type: ignore[attr-defined]  # numba is untyped
+    return cast(F, dispatcher)
 
 
 def machine_code(kernel: F, arguments: tuple[Any, ...]) -> F:
-    """The compiled function for arguments of exactly these types, compiled now if necessary."""
+    """Return a kernel's machine code for the types of these arguments; compile it if necessary."""
     return (
         kernel
         if DISABLED
@@ -126,11 +132,11 @@ def machine_code(kernel: F, arguments: tuple[Any, ...]) -> F:
 
 
 def bound_call(call: functools.partial[Any]) -> Callable[[], Any]:
-    """A call of a kernel with fixed arguments, which skips the check of their types at each call.
+    """Return a function that calls a kernel with fixed arguments; their types are checked once.
 
-    It is a plain function, where river's measurement of a model's memory stops. A
-    ``functools.partial`` would lead it through all of numba, to weak references whose objects are
-    gone.
+    It is a plain function and not a ``functools.partial``: river, when it measures the memory of a
+    model, does not look into functions. It would follow a partial through all of numba, and fail
+    at weak references whose objects are gone.
     """
     code, values = machine_code(call.func, call.args), call.args
 
@@ -170,20 +176,20 @@ if DISABLED:
 else:
 
     def _extreme(name: str) -> Any:
-        """LLVM's instruction for the larger or smaller of two numbers, neither of which is NaN.
+        """Return LLVM's function for the larger or smaller of two numbers, neither of which is NaN.
 
-        Python's ``max`` compiles to a comparison and a selection, which longer loops do not
-        vectorise. Handling NaN, which is absent once a round has been checked, would cost two more
-        instructions.
+        Python's ``max`` compiles to a comparison and a selection, which LLVM does not vectorise in
+        longer loops. Handling NaN would take two more instructions; the values of a round have been
+        checked to contain none.
         """
 
         @intrinsic
         def extreme(typing_context: Any, a: Any, b: Any) -> Any:
             def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
                 double = context.get_value_type(types.float64)
-                kind = values[0].type, ir.FunctionType(double, (double, double))
+                function_type = ir.FunctionType(double, (double, double))
                 return builder.call(
-                    builder.module.declare_intrinsic(name, kind[:1], kind[1]),
+                    builder.module.declare_intrinsic(name, (values[0].type,), function_type),
                     values,
                     fastmath=("nnan",),
                 )
@@ -196,7 +202,7 @@ else:
 
     @intrinsic
     def float_to_bits(typing_context: Any, number: Any) -> Any:
-        """The 64 bits of a double, as an integer."""
+        """Return the 64 bits of a double, as an integer."""
 
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
             return builder.bitcast(values[0], context.get_value_type(types.int64))
@@ -205,7 +211,7 @@ else:
 
     @intrinsic
     def bits_to_float(typing_context: Any, bits: Any) -> Any:
-        """The double with these 64 bits."""
+        """Return the double with these 64 bits."""
 
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
             return builder.bitcast(values[0], context.get_value_type(types.float64))
@@ -216,35 +222,34 @@ else:
 if DISABLED:
     tail_view = _tail_view
 elif CHECKED:
-    tail_view = numba.njit(inline="always", **_FLAGS)(
-        _tail_view
-    )  # without reference counts no function may return a view
+    # always inlined: a function compiled without reference counts cannot return a view
+    tail_view = numba.njit(inline="always", **_FLAGS)(_tail_view)
 else:
 
     @intrinsic
     def tail_view(typing_context: Any, values: Any, first: Any) -> Any:
-        """``values[first:]`` with neither a bounds check nor a new length.
+        """Return ``values[first:]`` without a bounds check, and with the length of ``values``.
 
-        For loops that know where they end.
-        A slice clips both of its ends first: for eight numbers of a row that is more work than the
-        loop over them.
+        The caller must not read beyond the end of ``values``. A slice computes and clips both of
+        its ends: for eight numbers of a row that is more work than the loop over them.
         """
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            from numba.np import arrayobj  # imported only to compile, not to run cached kernels
+            from numba.np import arrayobj  # slow to import, and needed only to compile
 
             # numba has no types
-            kind = arrayobj.make_array(values)  # type: ignore[no-untyped-call]
-            row, rest = kind(context, builder, arguments[0]), kind(context, builder)
+            structure = arrayobj.make_array(values)  # type: ignore[no-untyped-call]
+            array = structure(context, builder, arguments[0])
+            view = structure(context, builder)
             if values.ndim == 1:
-                data = builder.gep(row.data, [arguments[1]], inbounds=True)
+                data = builder.gep(array.data, [arguments[1]], inbounds=True)
             else:
-                apart = builder.mul(arguments[1], builder.extract_value(row.strides, 0))
+                byte_offset = builder.mul(arguments[1], builder.extract_value(array.strides, 0))
                 # numba has no types
-                data = cgutils.pointer_add(builder, row.data, apart)  # type: ignore[no-untyped-call]
-            whole = row.shape, row.strides, row.itemsize, row.meminfo, row.parent
+                data = cgutils.pointer_add(builder, array.data, byte_offset)  # type: ignore[no-untyped-call]
+            layout = array.shape, array.strides, array.itemsize, array.meminfo, array.parent
             # numba has no types
-            arrayobj.populate_array(rest, data, *whole)  # type: ignore[no-untyped-call]
-            return rest._getvalue()
+            arrayobj.populate_array(view, data, *layout)  # type: ignore[no-untyped-call]
+            return view._getvalue()
 
         return values(values, types.intp), generate

@@ -1,13 +1,15 @@
 """Four doubles as one value of a kernel (type ``FOUR``), a SIMD register.
 
-Unlike loops, these values do not depend on LLVM's vectorisers.
-Kernels load them from rows of four columns or from any place of a vector, add, multiply and divide
-them, with each other or with one number, and store them. With numba switched off they are numpy
-arrays, and the same lines run in Python. ``select`` and ``exp2_int`` also take a single number, so
-that one function can be written for both.
+LLVM keeps such a value in a vector register, whatever its loop vectoriser decides. Kernels load it
+from a row of a matrix of four columns or from any index of a vector, add, subtract, multiply and
+divide it by another one or by one number, and store it. With numba switched off the values are
+numpy arrays, and the same functions run in Python with the same results, NaN included. ``select``
+and ``exp2_int`` also take a single number, so that one function can be written for both.
+
+With SWORDPLAY_CHECKED, loads and stores raise an error if they leave the array.
 """
 
-# numba has no types for what this module uses.
+# numba has no types for the functions that this module uses.
 # mypy: allow-untyped-calls, allow-untyped-decorators, allow-subclassing-any
 # mypy: disable-error-code="attr-defined"
 
@@ -18,14 +20,15 @@ import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]  # because it has no stubs
 from numba.core import cgutils, types
 from numba.core.errors import TypingError
-from numba.core.typing.templates import ConcreteTemplate, infer_global, signature
+from numba.core.typing.templates import ConcreteTemplate, infer_global
+from numba.core.typing.templates import signature as make_signature
 from numba.extending import intrinsic, lower_builtin, models, register_model
 
 from swordplay.compile.jit import CHECKED, DISABLED
 
-SIDE_BY_SIDE = 4
+LANES = 4
 """Doubles in a vector register of 256 bits."""
-_VECTOR = ir.VectorType(ir.DoubleType(), SIDE_BY_SIDE)
+_VECTOR = ir.VectorType(ir.DoubleType(), LANES)
 
 
 class _Four(types.Type):
@@ -42,221 +45,234 @@ FOUR = _Four()
 class _Model(models.PrimitiveModel):
     """LLVM's type of four doubles."""
 
-    def __init__(self, manager: Any, kind: Any) -> None:
-        super().__init__(manager, kind, _VECTOR)
+    def __init__(self, manager: Any, numba_type: Any) -> None:
+        super().__init__(manager, numba_type, _VECTOR)
 
 
-def _operation(symbol: Any, name: str) -> None:
+def _register_operator(operation: Any, instruction: str) -> None:
+    """Compile an operator of ``FOUR`` with ``FOUR`` or a double to an instruction of LLVM."""
     pairs = (FOUR, FOUR), (FOUR, types.float64), (types.float64, FOUR)
 
-    @infer_global(symbol)
+    @infer_global(operation)
     class _Typing(ConcreteTemplate):
-        cases: ClassVar[list[Any]] = [signature(FOUR, *pair) for pair in pairs]
+        cases: ClassVar[list[Any]] = [make_signature(FOUR, *pair) for pair in pairs]
 
-    def lowering(context: Any, builder: Any, what: Any, values: Any) -> Any:
-        return getattr(builder, name)(*(_spread(builder, value) for value in values))
+    def lowering(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return getattr(builder, instruction)(*(_spread(builder, value) for value in values))
 
     for pair in pairs:
-        lower_builtin(symbol, *pair)(lowering)
+        lower_builtin(operation, *pair)(lowering)
 
 
 def _spread(builder: Any, value: Any) -> Any:
-    """A number four times; four numbers unchanged."""
-    return value if value.type == _VECTOR else _gathered(builder, [value] * SIDE_BY_SIDE)
+    """Return a vector that repeats a number; a vector is returned unchanged."""
+    return value if value.type == _VECTOR else _make_vector(builder, [value] * LANES)
 
 
-def _gathered(builder: Any, values: Any) -> Any:
-    """Four numbers as one."""
-    answer = ir.Constant(_VECTOR, ir.Undefined)
+def _make_vector(builder: Any, values: Any) -> Any:
+    """Return the vector of four numbers."""
+    vector = ir.Constant(_VECTOR, ir.Undefined)
     for k, value in enumerate(values):
-        answer = builder.insert_element(answer, value, cgutils.int32_t(k))
-    return answer
+        vector = builder.insert_element(vector, value, cgutils.int32_t(k))
+    return vector
 
 
-for _symbol, _name in (
+for _operator, _instruction in (
     (operator.add, "fadd"),
     (operator.sub, "fsub"),
     (operator.mul, "fmul"),
     (operator.truediv, "fdiv"),
 ):
-    _operation(_symbol, _name)
+    _register_operator(_operator, _instruction)
 
 
-def _array(context: Any, builder: Any, kinds: Any, values: Any) -> tuple[Any, Any]:
-    """An array argument and an index."""
-    from numba.np.arrayobj import make_array  # imported only to compile
+def _array_and_index(
+    context: Any, builder: Any, argument_types: Any, values: Any
+) -> tuple[Any, Any]:
+    """Return the array structure of the first argument, and the second as an index."""
+    from numba.np.arrayobj import make_array  # slow to import, and needed only to compile
 
-    return make_array(kinds[0])(context, builder, values[0]), context.cast(
-        builder, values[1], kinds[1], types.intp
-    )
+    array = make_array(argument_types[0])(context, builder, values[0])
+    return array, context.cast(builder, values[1], argument_types[1], types.intp)
 
 
-def _place(context: Any, builder: Any, kinds: Any, values: Any) -> Any:
-    """Address of a row of four numbers.
+def _row_address(context: Any, builder: Any, argument_types: Any, values: Any) -> Any:
+    """Return the address of a row of four numbers.
 
-    The length of rows is a constant and not read from the array.
+    Rows are taken to have four columns: their length is not read from the array.
     """
-    array, row = _array(context, builder, kinds, values)
-    if CHECKED:
-        last = [row, context.get_constant(types.intp, SIDE_BY_SIDE - 1)]
+    array, row = _array_and_index(context, builder, argument_types, values)
+    if CHECKED:  # for its bounds check of the last entry; the address is not used
+        last = [row, context.get_constant(types.intp, LANES - 1)]
         cgutils.get_item_pointer(
-            context, builder, kinds[0], array, last, wraparound=False, boundscheck=True
+            context, builder, argument_types[0], array, last, wraparound=False, boundscheck=True
         )
     return builder.gep(builder.bitcast(array.data, _VECTOR.as_pointer()), [row])
 
 
-def _start(context: Any, builder: Any, kinds: Any, values: Any) -> Any:
-    """Address of four numbers of a vector."""
-    array, first = _array(context, builder, kinds, values)
-    if CHECKED:
-        for place in (
-            first,
-            builder.add(first, context.get_constant(types.intp, SIDE_BY_SIDE - 1)),
-        ):
+def _vector_address(context: Any, builder: Any, argument_types: Any, values: Any) -> Any:
+    """Return the address of four numbers of a vector."""
+    array, start = _array_and_index(context, builder, argument_types, values)
+    if CHECKED:  # for the bounds checks of both ends; the addresses are not used
+        end = builder.add(start, context.get_constant(types.intp, LANES - 1))
+        for index in (start, end):
             cgutils.get_item_pointer(
-                context, builder, kinds[0], array, [place], wraparound=False, boundscheck=True
+                context,
+                builder,
+                argument_types[0],
+                array,
+                [index],
+                wraparound=False,
+                boundscheck=True,
             )
-    return builder.bitcast(builder.gep(array.data, [first]), _VECTOR.as_pointer())
+    return builder.bitcast(builder.gep(array.data, [start]), _VECTOR.as_pointer())
 
 
-def _in_a_row(numbers: Any) -> Any:
-    """Refuse vectors that are not contiguous."""
-    if not (isinstance(numbers, types.Array) and numbers.ndim == 1 and numbers.layout == "C"):
-        raise TypingError(
-            f"four numbers are taken from a vector without gaps, and not from {numbers}."
-        )
-    return numbers
+def _require_contiguous_vector(vector: Any) -> Any:
+    """Return a numba type unless it is something else than a contiguous vector."""
+    if not (isinstance(vector, types.Array) and vector.ndim == 1 and vector.layout == "C"):
+        raise TypingError(f"load_at and store_at need a contiguous vector, got {vector}.")
+    return vector
 
 
-def _one_or_four(*kinds: Any) -> Any:
-    """FOUR if any argument is FOUR, else a double."""
-    return FOUR if FOUR in kinds else types.float64
+def _require_contiguous_matrix(rows: Any) -> Any:
+    """Return a numba type unless it is something else than a C-contiguous matrix.
 
-
-def _rows_of_four(rows: Any) -> Any:
-    """Refuse matrices that are not C-contiguous."""
+    The type does not know the number of columns.
+    """
     if not (isinstance(rows, types.Array) and rows.ndim == 2 and rows.layout == "C"):
-        raise TypingError(f"fours lie in matrices of four columns, row by row, and not in {rows}.")
+        raise TypingError(
+            f"load_row and store_row need a C-contiguous matrix of four columns, got {rows}."
+        )
     return rows
+
+
+def _one_or_four(*argument_types: Any) -> Any:
+    """Return FOUR if any argument has this type, else the type of doubles."""
+    return FOUR if FOUR in argument_types else types.float64
 
 
 if DISABLED:
 
     def load_row(rows: Any, i: int) -> Any:
-        """Row i of a matrix of four columns."""
+        """Load row i of a matrix of four columns."""
         return rows[i].copy()
 
     def store_row(rows: Any, i: int, numbers: Any) -> None:
-        """Write row i of a matrix of four columns."""
+        """Store four numbers in row i of a matrix of four columns."""
         rows[i] = numbers
 
     def broadcast(number: float) -> Any:
-        """One number four times."""
-        return np.full(SIDE_BY_SIDE, number)
+        """Return four copies of one number."""
+        return np.full(LANES, number)
 
-    def smaller(some: Any, others: Any) -> Any:
-        """The smaller number of each pair."""
-        return np.minimum(some, others)
+    def smaller(a: Any, b: Any) -> Any:
+        """``a`` where ``a < b``, else ``b``; so ``b`` if either is NaN."""
+        return np.where(a < b, a, b)
 
     def load_at(vector: Any, i: int) -> Any:
-        """Four numbers of a vector from index i on."""
-        return vector[i : i + SIDE_BY_SIDE].copy()
+        """Load four numbers of a vector, from index i on."""
+        return vector[i : i + LANES].copy()
 
     def store_at(vector: Any, i: int, numbers: Any) -> None:
-        """Write four numbers into a vector from index i on."""
-        vector[i : i + SIDE_BY_SIDE] = numbers
+        """Store four numbers in a vector, from index i on."""
+        vector[i : i + LANES] = numbers
 
     def pack(a: float, b: float, c: float, d: float) -> Any:
-        """Four numbers as one value."""
+        """Return four numbers as one value."""
         return np.array([a, b, c, d])
 
     def extract(numbers: Any, k: int) -> float:
-        """Number k of four."""
+        """Return number k of four."""
         return float(numbers[k])
 
-    def select(above: Any, below: Any, yes: Any, no: Any) -> Any:
-        """``yes`` where ``above > below``, else ``no``."""
-        return np.where(above > below, yes, no)[()]
+    def select(left: Any, right: Any, yes: Any, no: Any) -> Any:
+        """``yes`` where ``left > right``, else ``no``; so ``no`` if either is NaN."""
+        return np.where(left > right, yes, no)[()]
 
     def exp2_int(shifted: Any) -> Any:
         """2**k for an integer k, given as the double k + 1.5 * 2**52.
 
         The addition leaves k in the low bits of the mantissa.
         """
+        # 1023 is the bias of a double's exponent, which begins at bit 52. The shift drops the bits
+        # of 1.5 * 2**52 above k.
         return ((np.asarray(shifted).view(np.int64) + 1023) << 52).view(np.float64)[()]
 
 else:
 
     @intrinsic
     def load_row(typing_context: Any, rows: Any, i: Any) -> Any:
-        """Row i of a matrix of four columns."""
+        """Load row i of a matrix of four columns."""
 
-        def generate(context: Any, builder: Any, what: Any, values: Any) -> Any:
-            return builder.load(_place(context, builder, what.args, values), align=8)
+        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            return builder.load(_row_address(context, builder, signature.args, values), align=8)
 
-        return FOUR(_rows_of_four(rows), i), generate
+        return FOUR(_require_contiguous_matrix(rows), i), generate
 
     @intrinsic
     def store_row(typing_context: Any, rows: Any, i: Any, numbers: Any) -> Any:
-        """Write row i of a matrix of four columns."""
+        """Store four numbers in row i of a matrix of four columns."""
 
-        def generate(context: Any, builder: Any, what: Any, values: Any) -> Any:
-            builder.store(values[2], _place(context, builder, what.args, values), align=8)
+        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            address = _row_address(context, builder, signature.args, values)
+            builder.store(values[2], address, align=8)
             return context.get_dummy_value()
 
-        return types.void(_rows_of_four(rows), i, numbers), generate
+        return types.void(_require_contiguous_matrix(rows), i, numbers), generate
 
     @intrinsic
     def broadcast(typing_context: Any, number: Any) -> Any:
-        """One number four times."""
+        """Return four copies of one number."""
 
-        def generate(context: Any, builder: Any, what: Any, values: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
             return _spread(builder, values[0])
 
         return FOUR(types.float64), generate
 
     @intrinsic
-    def smaller(typing_context: Any, some: Any, others: Any) -> Any:
-        """The smaller number of each pair."""
+    def smaller(typing_context: Any, a: Any, b: Any) -> Any:
+        """``a`` where ``a < b``, else ``b``; so ``b`` if either is NaN."""
 
-        def generate(context: Any, builder: Any, what: Any, values: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
             return builder.select(builder.fcmp_ordered("<", *values), *values)
 
-        return FOUR(some, others), generate
+        return FOUR(a, b), generate
 
     @intrinsic
     def load_at(typing_context: Any, vector: Any, i: Any) -> Any:
-        """Four numbers of a vector from index i on."""
+        """Load four numbers of a vector, from index i on."""
 
-        def generate(context: Any, builder: Any, what: Any, values: Any) -> Any:
-            return builder.load(_start(context, builder, what.args, values), align=8)
+        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            return builder.load(_vector_address(context, builder, signature.args, values), align=8)
 
-        return FOUR(_in_a_row(vector), i), generate
+        return FOUR(_require_contiguous_vector(vector), i), generate
 
     @intrinsic
     def store_at(typing_context: Any, vector: Any, i: Any, numbers: Any) -> Any:
-        """Write four numbers into a vector from index i on."""
+        """Store four numbers in a vector, from index i on."""
 
-        def generate(context: Any, builder: Any, what: Any, values: Any) -> Any:
-            builder.store(values[2], _start(context, builder, what.args, values), align=8)
+        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            address = _vector_address(context, builder, signature.args, values)
+            builder.store(values[2], address, align=8)
             return context.get_dummy_value()
 
-        return types.void(_in_a_row(vector), i, numbers), generate
+        return types.void(_require_contiguous_vector(vector), i, numbers), generate
 
     @intrinsic
     def pack(typing_context: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
-        """Four numbers as one value."""
+        """Return four numbers as one value."""
 
-        def generate(context: Any, builder: Any, what: Any, values: Any) -> Any:
-            return _gathered(builder, values)
+        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            return _make_vector(builder, values)
 
-        return FOUR(*[types.float64] * SIDE_BY_SIDE), generate
+        return FOUR(*[types.float64] * LANES), generate
 
     @intrinsic
     def extract(typing_context: Any, numbers: Any, k: Any) -> Any:
-        """Number k of four."""
+        """Return number k of four."""
 
-        def generate(context: Any, builder: Any, what: Any, values: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
             return builder.extract_element(
                 values[0], context.cast(builder, values[1], k, types.int32)
             )
@@ -264,15 +280,15 @@ else:
         return types.float64(FOUR, k), generate
 
     @intrinsic
-    def select(typing_context: Any, above: Any, below: Any, yes: Any, no: Any) -> Any:
-        """``yes`` where ``above > below``, else ``no``."""
-        kind = _one_or_four(above, below, yes, no)
+    def select(typing_context: Any, left: Any, right: Any, yes: Any, no: Any) -> Any:
+        """``yes`` where ``left > right``, else ``no``; so ``no`` if either is NaN."""
+        result = _one_or_four(left, right, yes, no)
 
-        def generate(context: Any, builder: Any, what: Any, values: Any) -> Any:
-            wide = [_spread(builder, value) for value in values] if kind is FOUR else values
-            return builder.select(builder.fcmp_ordered(">", *wide[:2]), *wide[2:])
+        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            operands = [_spread(builder, value) for value in values] if result is FOUR else values
+            return builder.select(builder.fcmp_ordered(">", *operands[:2]), *operands[2:])
 
-        return kind(above, below, yes, no), generate
+        return result(left, right, yes, no), generate
 
     @intrinsic
     def exp2_int(typing_context: Any, shifted: Any) -> Any:
@@ -281,15 +297,13 @@ else:
         The addition leaves k in the low bits of the mantissa.
         """
 
-        def generate(context: Any, builder: Any, what: Any, values: Any) -> Any:
-            double, whole = values[0].type, ir.IntType(64)
-            kind = ir.VectorType(whole, SIDE_BY_SIDE) if double == _VECTOR else whole
-            bias, places = (
-                ir.Constant(kind, [n] * SIDE_BY_SIDE if kind is not whole else n)
-                for n in (1023, 52)
+        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            double, integer = values[0].type, ir.IntType(64)
+            bits = ir.VectorType(integer, LANES) if double == _VECTOR else integer
+            bias, shift = (
+                ir.Constant(bits, [n] * LANES if bits is not integer else n) for n in (1023, 52)
             )
-            return builder.bitcast(
-                builder.shl(builder.add(builder.bitcast(values[0], kind), bias), places), double
-            )
+            exponent = builder.add(builder.bitcast(values[0], bits), bias)
+            return builder.bitcast(builder.shl(exponent, shift), double)
 
         return shifted(shifted), generate

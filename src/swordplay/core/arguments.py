@@ -1,4 +1,4 @@
-"""Checks of single arguments: each returns a clean value or raises an error.
+"""Checks of single arguments: each returns the converted value or raises an error.
 
 Every error names the argument, the value received and the remedy.
 """
@@ -10,26 +10,26 @@ import math
 import numbers
 from collections.abc import Callable, Iterable
 from decimal import Decimal
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
-from swordplay.core.types import Array, Domain, Gradient, Learner, Loss, Vector
+from swordplay.core.types import Array, Domain, Learner, Loss, Vector
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 SMALLEST_SIZE, LARGEST_SIZE = 1e-100, 1e100
-"""Sizes of domains: their squares, times squared gradients, neither overflow nor vanish."""
+"""Range of domain sizes: their squares times squared gradients neither overflow nor underflow."""
 LARGEST_DIMENSION = 1 << 40
-"""A point of this many coordinates takes eight terabytes; numpy itself refuses 2^60."""
+"""Largest number of coordinates: one such point takes eight terabytes. numpy refuses 2^60."""
 LARGEST_GRADIENT = 1e150
-"""Squares of longer gradients overflow and would turn the state into NaN."""
+"""Largest entry of a gradient: squares of larger ones overflow and turn the state into NaN."""
 LARGEST = 1e60
 """Largest magnitude of features and targets (``estimators.model`` says why)."""
 
 
 def short_repr(value: object, limit: int = 80) -> str:
-    """Write a value briefly, for an error message.
+    """Return a short text for a value, for an error message.
 
     A long array, series or table is written as its type, its shape and its first value.
 
@@ -41,13 +41,13 @@ def short_repr(value: object, limit: int = 80) -> str:
         if len(text) > limit or "\n" in text:
             shape = getattr(value, "shape", None)
             if isinstance(shape, tuple) and shape:
-                entries = np.asarray(value).reshape(-1)[:1].tolist()
-                begins = (
-                    f" that begins with {short_repr(entries[0], limit // 2)}"
-                    if entries and entries[0] is not value
+                start = np.asarray(value).reshape(-1)[:1].tolist()
+                beginning = (
+                    f" that begins with {short_repr(start[0], limit // 2)}"
+                    if start and start[0] is not value
                     else ""
                 )
-                return f"{type(value).__name__} of shape {shape}{begins}"
+                return f"{type(value).__name__} of shape {shape}{beginning}"
     except Exception:  # any repr may fail; Python refuses to print ints of over 4,300 digits
         return (
             f"a whole number of {value.bit_length()} bits"
@@ -79,7 +79,7 @@ def is_missing(value: Any) -> bool:
 def real(name: str, value: Any) -> float:
     """Check that a value is a finite real number."""
     if isinstance(value, np.ma.MaskedArray):
-        without_mask(name, value)
+        without_mask(name, value)  # raises
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value.item()
     if isinstance(value, bool | np.bool_) or not is_real(value):
@@ -156,21 +156,20 @@ def dimension(name: str, value: Any, least: int = 1) -> int:
     if number > LARGEST_DIMENSION:
         raise ValueError(
             f"{name} must be at most {LARGEST_DIMENSION}, got {short_repr(number)}. Give the "
-            "number of "
-            "coordinates."
+            "number of coordinates."
         )
     return number
 
 
 def one_of(name: str, value: Any, allowed: Iterable[str]) -> None:
     """Check that a value is one of these strings."""
-    # Only strings are compared: == of other objects may raise or return an array.
+    # Only strings are compared: == may raise or return an array for other objects.
     if not (isinstance(value, str) and value in (allowed := tuple(allowed))):
         raise ValueError(f"{name} must be one of {sorted(allowed)}, got {short_repr(value)}.")
 
 
 def without_mask(name: str, value: Any) -> Any:
-    """Convert to an array; refuse a masked one, whose masked entries would count as values."""
+    """Convert a value to an array; refuse a masked array, as conversion would drop its mask."""
     if isinstance(value, np.ma.MaskedArray):
         raise TypeError(
             f"{name} must not be masked: the mask would be lost. Fill it or drop the masked "
@@ -180,11 +179,10 @@ def without_mask(name: str, value: Any) -> Any:
         return np.asarray(value)
     except MemoryError:
         raise
-    except Exception as error:  # the message of numpy does not name the argument
+    except Exception as error:  # numpy's own message does not name the argument
         raise ValueError(
-            f"{name} must be an array, got {short_repr(value)}, of which numpy makes none. Give "
-            "rows "
-            "of one length and plain values."
+            f"{name} must be an array, got {short_repr(value)}, which numpy cannot convert. Give "
+            "rows of one length and plain values."
         ) from error
 
 
@@ -192,9 +190,13 @@ def array(name: str, value: Any, ndim: int | None = None) -> Array:
     """Check that a value is a finite array, and convert it to doubles; copied only if needed."""
     raw = without_mask(name, value)
     if raw.dtype.kind not in "fiub":
-        entries = raw.flat if raw.dtype.kind == "O" else ()
-        odd = [entry for entry in entries if not is_real(entry) or not -LARGEST <= entry <= LARGEST]
-        got = f"{short_repr(odd[0], 40)} ({type(odd[0]).__name__})" if odd else f"dtype {raw.dtype}"
+        objects = raw.flat if raw.dtype.kind == "O" else ()
+        invalid = [item for item in objects if not is_real(item) or not -LARGEST <= item <= LARGEST]
+        got = (
+            f"{short_repr(invalid[0], 40)} ({type(invalid[0]).__name__})"
+            if invalid
+            else f"dtype {raw.dtype}"
+        )
         raise TypeError(
             f"{name} must hold real numbers, got {got} in {short_repr(value)}. Convert it to float "
             "first."
@@ -215,24 +217,23 @@ def as_doubles(name: str, objects: Any) -> Any:
         return np.ascontiguousarray(objects, dtype=np.float64)
     except MemoryError:
         raise
-    except Exception:  # the message of numpy or of an object does not say where the value stands
-        for place, value in np.ndenumerate(objects):
+    except Exception:  # messages of numpy and of objects do not give the index of the value
+        for index, value in np.ndenumerate(objects):
             try:
                 np.float64(0.0 if value is None else float(value))
             except Exception as error:
                 kind = TypeError if isinstance(error, TypeError) else ValueError
-                where = (
-                    place[0]
-                    if len(place) == 1
-                    else f"row {place[0]}, column {place[1]}"
-                    if len(place) == 2
-                    else place
+                position = (
+                    index[0]
+                    if len(index) == 1
+                    else f"row {index[0]}, column {index[1]}"
+                    if len(index) == 2
+                    else index
                 )
                 raise kind(
                     f"{name} must hold numbers, got {short_repr(value, 40)} "
-                    f"({type(value).__name__}) "
-                    f"at {where}: "
-                    f"{short_repr(str(error), 120)[1:-1]}. Convert or repair it first."
+                    f"({type(value).__name__}) at {position}: {short_repr(str(error), 120)[1:-1]}. "
+                    "Convert or repair it first."
                 ) from None
         raise ValueError(
             f"{name} must hold numbers, got {short_repr(objects)}. Convert or repair it first."
@@ -240,17 +241,17 @@ def as_doubles(name: str, objects: Any) -> Any:
 
 
 def check_finite(name: str, clean: Array) -> None:
-    """Refuse NaN and infinity, with the index of the first one."""
+    """Raise an error with the index of the first entry that is NaN or infinite, if there is one."""
     with np.errstate(over="ignore", invalid="ignore"):
         # NaN and infinity spread to the sum: if it is finite, all entries are.
         if np.isfinite(np.sum(clean, dtype=np.float64)):
             return
     finite = np.isfinite(clean)
     if not finite.all():
-        where = tuple(int(i) for i in np.argwhere(~finite)[0])
-        place = f" at index {where if len(where) != 1 else where[0]}" if where else ""
+        index = tuple(int(i) for i in np.argwhere(~finite)[0])
+        position = f" at index {index if len(index) != 1 else index[0]}" if index else ""
         raise ValueError(
-            f"{name} must be finite, got {clean[where]}{place}. Drop or repair that entry."
+            f"{name} must be finite, got {clean[index]}{position}. Drop or repair that entry."
         )
 
 
@@ -271,39 +272,26 @@ def positive_vector(name: str, value: Any) -> Vector:
     """Check that a value is one or more positive numbers, such as a pool or a prior."""
     clean = vector(name, np.atleast_1d(without_mask(name, value)))
     if (clean <= 0).any():
-        bad = float(clean[clean <= 0][0])
+        invalid = float(clean[clean <= 0][0])
         raise ValueError(
-            f"{name} must be greater than 0, got {bad}. Every entry has to be positive."
-        )
-    return clean
-
-
-def points(name: str, value: Any, dim: int) -> Array:
-    """Check that a value is an array of points, shape ``(..., dim)``; NaN is not checked."""
-    clean = value if isinstance(value, np.ndarray) else without_mask(name, value)
-    if clean.dtype != np.float64:
-        clean = array(name, clean)
-    if clean.ndim == 0 or clean.shape[-1] != dim:
-        raise ValueError(
-            f"{name} must have shape (..., {dim}), got {clean.shape}. The last axis holds the "
-            f"{dim} coordinate(s)."
+            f"{name} must be greater than 0, got {invalid}. Every entry has to be positive."
         )
     return clean
 
 
 def check_sparse_indices(name: str, value: Any) -> None:
-    """Refuse a scipy sparse matrix with indices outside its shape.
+    """Raise an error for a scipy sparse matrix with indices outside its shape.
 
-    scipy and the kernels write where the indices point. Nothing is changed or copied, unlike by
-    scipy's own ``check_format``, which does not know every format either.
+    scipy and the kernels would write to these indices, outside their arrays. The matrix is neither
+    changed nor copied; scipy's own ``check_format`` changes it, and some formats do not have it.
     """
     if value.format == "coo":
         # scipy before 1.13 has no coords
-        where = (value.row, value.col) if value.ndim == 2 else value.coords
+        index_arrays = (value.row, value.col) if value.ndim == 2 else value.coords
         starts = None
     elif value.format in ("csr", "csc", "bsr"):
-        where, starts = (value.indices,), value.indptr
-    else:  # no indices, or checked after its conversion to CSR
+        index_arrays, starts = (value.indices,), value.indptr
+    else:  # other formats have no index arrays, or are checked after conversion to CSR
         return
     sizes = value.shape if value.ndim == 2 or starts is None else (1, *value.shape)
     if starts is not None:
@@ -314,46 +302,42 @@ def check_sparse_indices(name: str, value: Any) -> None:
             else (sizes[1], sizes[0])
         )
         counts = np.diff(starts)
-        ends = (
-            (
-                len(starts) == rows + 1
-                and starts[0] == 0
-                and starts[-1] <= min(len(where[0]), len(value.data))
-            )
-            if len(starts)
-            else False
+        is_valid = (
+            len(starts) > 0
+            and len(starts) == rows + 1
+            and starts[0] == 0
+            and starts[-1] <= min(len(index_arrays[0]), len(value.data))
         )
-        if not ends or (len(counts) and counts.min() < 0):
+        if not is_valid or (len(counts) and counts.min() < 0):
             raise ValueError(
                 f"{name} is not a valid {value.format} matrix: its indptr does not fit. Build it "
                 "from rows and columns again."
             )
         sizes = (columns,)
-    for indices, size in zip(where, sizes, strict=True):
+    for indices, size in zip(index_arrays, sizes, strict=True):
         if len(indices) and not 0 <= indices.min() <= indices.max() < size:
-            bad = indices[(indices < 0) | (indices >= size)][0]
+            invalid = indices[(indices < 0) | (indices >= size)][0]
             raise ValueError(
-                f"{name} is not a valid {value.format} matrix: it has the index {bad}, and only "
-                f"{size} places. "
-                "Build it from rows and columns again."
+                f"{name} is not a valid {value.format} matrix: it has the index {invalid}, outside "
+                f"0 to {size - 1}. Build it from rows and columns again."
             )
 
 
 def checked(function: F) -> F:
-    """Raise a ValueError with the arguments where a formula leaves the range of doubles.
+    """Turn an OverflowError or ZeroDivisionError into a ValueError that names the arguments.
 
-    Each number may be valid by itself; squared and multiplied with the others it may overflow, or
-    vanish in a denominator.
+    For functions that compute constants: each argument may be valid by itself, and its square or
+    product with others may still overflow, or underflow to 0 in a denominator.
     """
 
     @functools.wraps(function)
-    def wrapper(*given: Any, **named: Any) -> Any:
+    def wrapper(*positional: Any, **keywords: Any) -> Any:
         try:
-            return function(*given, **named)
+            return function(*positional, **keywords)
         except (OverflowError, ZeroDivisionError):
             values = ", ".join(
                 f"{name}={short_repr(value, 24)}"
-                for name, value in named.items()
+                for name, value in keywords.items()
                 if isinstance(value, numbers.Real)
             )
             raise ValueError(
@@ -405,66 +389,11 @@ def loss_type_error(value: Any) -> TypeError:
     )
 
 
-def gradient_of(loss: Any) -> Gradient:
-    """Return the gradient field of a loss, each answer checked by :func:`loss_answer`."""
-    if not callable(getattr(loss, "gradient", None)):
-        raise loss_type_error(loss)
-    return lambda points: loss_answer(loss, "gradient", points)
-
-
-def loss_answer(
-    loss: Any,
-    method: Literal["gradient", "value"],
-    points: Array,
-    largest: float = LARGEST_GRADIENT,
-) -> Array:
-    """Return the gradients or values of a loss at points, checked for kind, shape and size.
-
-    Parameters
-    ----------
-    loss
-        The loss that is asked.
-    method
-        ``"gradient"`` for an answer of shape ``(..., d)``, ``"value"`` for one of shape ``(...,)``.
-    points
-        Shape ``(..., d)``; the loss gets a read-only view.
-    largest
-        Entries of the answer of a larger magnitude are refused, as are those that are not finite.
-    """
-    function = getattr(loss, method, None)
-    if not callable(function):
-        raise loss_type_error(loss)
-    view = points.view()
-    view.flags.writeable = False  # the points are the learner's own
-    raw = function(view)
-    try:
-        answer = np.array(raw, dtype=np.float64)  # a copy: the loss may use its array again
-    except (TypeError, ValueError):
-        raise TypeError(
-            f"loss.{method} must return numbers, got {short_repr(raw)}. Return one {method} per "
-            "point."
-        ) from None
-    expected = points.shape if method == "gradient" else points.shape[:-1]
-    if answer.shape != expected:
-        same = ": the same shape" if method == "gradient" else ""
-        raise ValueError(
-            f"loss.{method} returned shape {answer.shape} for points of shape {points.shape}. "
-            f"It must return one {method} per point{same}."
-        )
-    if not (np.abs(answer) <= largest).all():  # not: NaN compares as False
-        check_finite(f"loss.{method}'s answer", answer)
-        why = ": its square overflows" if method == "gradient" else ""
-        raise ValueError(
-            f"loss.{method}'s answer must not pass {largest:g}{why}. Rescale the loss."
-        )
-    return answer
-
-
 def rate(name: str, value: Any, default: Any) -> Any:
-    """Check that a value is a learning-rate rule; the default if it is None."""
+    """Check that a value is a learning-rate rule; return the default if it is None."""
     if value is None:
         return default
-    if not all(hasattr(value, part) for part in ("start", "step", "decay")):
+    if not all(hasattr(value, method) for method in ("start", "step", "decay")):
         raise TypeError(
             f"{name} must be a rate such as sp.rates.Fixed(0.1), with start, step and decay; "
             f"got {short_repr(value)}."

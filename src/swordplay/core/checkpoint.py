@@ -4,20 +4,20 @@ No pickle, and no code is run when a file is read; any change of the bytes is an
 checkpoint, all numbers little-endian:
 
 =========== ======== =========================================================================================
-from        length   what
+from        length   content
 =========== ======== =========================================================================================
-0           8        ``\x89SWORD\r\n``: not text, and damaged by any program that takes it for text
+0           8        signature ``\x89SWORD\r\n``: no valid text; conversions of newlines or encodings destroy it
 8           4        format version
 12          4        length H of the header
-16          8        length N of the whole
+16          8        size N of all bytes
 24          H        header, JSON in ASCII: kind, library version, and an entry ``[name, type, detail]`` per value
 24 + H      .        arrays and floats, raw, in the order of the entries
-N - 32      32       SHA-256 of everything before it
+N - 32      32       SHA-256 of all bytes before it
 =========== ======== =========================================================================================
 
 Every version of the format keeps the first 24 bytes and the last 32, so that any version can tell
-an intact file of a newer format from a damaged one. Memory is allocated only after the declared
-sizes were compared with the number of bytes.
+an intact file of a newer format from a damaged one. Memory for arrays is allocated only after the
+declared sizes were compared with the number of bytes.
 """  # noqa: E501
 
 from __future__ import annotations
@@ -44,10 +44,11 @@ MAGIC = b"\x89SWORD\r\n"
 FORMAT = 1
 """Version of the format."""
 START = struct.Struct("<8sIIQ")
-DIGEST = 32
-MIN_SIZE = START.size + DIGEST
+"""First 24 bytes: signature, format version, header length, size of all bytes."""
+DIGEST_SIZE = 32
+MIN_SIZE = START.size + DIGEST_SIZE
 MAX_INT_BITS = 2048
-"""617 digits: below the least limit (640) that Python can be given for reading integers."""
+"""At most 617 decimal digits: Python's limit for parsing integers cannot be set below 640."""
 MAX_KIND_LENGTH = 200
 MAX_AXES = 64
 """Limit of numpy; it also bounds the time to multiply the lengths of a forged shape."""
@@ -91,10 +92,11 @@ def dumps(state: Mapping[str, Any], *, kind: str) -> bytes:
     Parameters
     ----------
     state
-        Names to arrays (bool, integers, float32, float64), ints, floats, bools and strings; what
-        ``learner.state()`` returns.
+        Maps names to arrays (bool, integers, float32, float64), ints, floats, bools and strings,
+        as ``learner.state()`` returns it.
     kind
-        What the state belongs to, such as ``"Sword"``; :func:`loads` can require it.
+        Name of the class or command that the state belongs to, such as ``"Sword"``; :func:`loads`
+        can require it.
 
     Examples
     --------
@@ -106,36 +108,35 @@ def dumps(state: Mapping[str, Any], *, kind: str) -> bytes:
     if not isinstance(kind, str) or not 0 < len(kind) <= MAX_KIND_LENGTH:
         raise ValueError(
             f"kind must be a name of 1 to {MAX_KIND_LENGTH} characters, got {short_repr(kind)}. "
-            "Give "
-            "what the state belongs to."
+            "Give the name of what the state belongs to."
         )
     if not isinstance(state, Mapping):
         raise TypeError(
             f"state must be a dictionary such as learner.state(), got {short_repr(state)} "
             f"({type(state).__name__})."
         )
-    if others := [name for name in state if not isinstance(name, str)]:
-        raise TypeError(f"state must have strings for names, got {short_repr(others[0])}.")
-    entries, parts = [], []
+    if wrong_names := [name for name in state if not isinstance(name, str)]:
+        raise TypeError(f"state must have strings for names, got {short_repr(wrong_names[0])}.")
+    entries, raw_values = [], []
     for name in sorted(state):
         type_, detail, raw = _encode(state[name], name)
         entries.append([name, type_, detail])
-        parts.append(raw)
+        raw_values.append(raw)
     header = json.dumps(
         {"entries": entries, "kind": kind, "library": _library()}, separators=(",", ":")
     ).encode("ascii")
-    size = MIN_SIZE + len(header) + sum(map(len, parts))
-    content = b"".join([START.pack(MAGIC, FORMAT, len(header), size), header, *parts])
+    size = MIN_SIZE + len(header) + sum(map(len, raw_values))
+    content = b"".join([START.pack(MAGIC, FORMAT, len(header), size), header, *raw_values])
     return content + hashlib.sha256(content).digest()
 
 
 def loads(data: bytes | bytearray | memoryview, *, kind: str | None = None) -> State:
-    """Decode the bytes of :func:`dumps`: names in order, arrays new and writable.
+    """Decode the bytes of :func:`dumps` to a state in order of names, with new, writable arrays.
 
     Parameters
     ----------
     data
-        What :func:`dumps` returned.
+        Bytes that :func:`dumps` returned.
     kind
         The kind that the checkpoint must have; any kind if None.
 
@@ -153,11 +154,11 @@ def loads(data: bytes | bytearray | memoryview, *, kind: str | None = None) -> S
 
 
 def save(path: str | os.PathLike[str], state: Mapping[str, Any], *, kind: str) -> None:
-    """Write a checkpoint file atomically: after a crash it is the old one or the new one.
+    """Write a checkpoint file atomically: after a crash the path holds the old or the new one.
 
-    Temporary files of this checkpoint that a killed process left are removed. Several processes may
-    save to one path at once; the last one wins (see ``swordplay.core.files.write_atomic``). The
-    file has mode 600, as a state holds data that was learned.
+    Temporary files of this checkpoint that a killed process left are removed. If several processes
+    save to one path at once, the last write stays (see ``swordplay.core.files.write_atomic``). Only
+    the owner may read the file (mode 600), because a state contains parts of the learned data.
 
     Parameters
     ----------
@@ -200,25 +201,25 @@ def load(path: str | os.PathLike[str], *, kind: str | None = None) -> State:
     CheckpointError
         If it cannot be read, or is not exactly what was saved, or of another kind.
     """
-    where = _title(path)
+    title = _title(path)
     try:
         # Opening a pipe would block, and a device may have no end.
         if not stat.S_ISREG(os.stat(path).st_mode):
-            raise_error(where, "is not a file", "Give the path that was saved to")
+            raise_error(title, "is not a file", "Give the path that was saved to")
         with open(path, "rb") as file:
             start = file.read(START.size)
-            # before a large file of another program is read
-            check_start(start, os.fstat(file.fileno()).st_size, where)
+            # checked first, so that a large file of another program is not read into memory
+            check_start(start, os.fstat(file.fileno()).st_size, title)
             data = start + file.read()
     except FileNotFoundError as error:
         raise CheckpointMissing(
-            f"{where} does not exist. Check the path, or save one first."
+            f"{title} does not exist. Check the path, or save one first."
         ) from error
     except OSError as error:
         raise CheckpointError(
-            f"{where} could not be read: {error.strerror or error}. Check the path and its rights."
+            f"{title} could not be read: {error.strerror or error}. Check the path and its rights."
         ) from error
-    return parse(data, kind, where)
+    return parse(data, kind, title)
 
 
 class Header(NamedTuple):
@@ -234,22 +235,24 @@ def header(path: str | os.PathLike[str]) -> Header:
     """Read the header of a checkpoint file that :func:`load` has accepted."""
     with open(path, "rb") as file:
         size = START.unpack(file.read(START.size))[2]
-        found = json.loads(file.read(size))
-    return Header(found["kind"], str(found.get("library", "unknown")))
+        entries = json.loads(file.read(size))
+    return Header(entries["kind"], str(entries.get("library", "unknown")))
 
 
 def _title(path: str | os.PathLike[str]) -> str:
+    """Return the subject of messages about a checkpoint file."""
     return f"the checkpoint {os.fspath(path)!r}"
 
 
 @functools.singledispatch
 def _encode(value: object, name: str) -> tuple[str, Any, bytes]:
-    """Type and detail of a value, as in the header, and its raw bytes."""
+    """Return the type and detail of a value for the header, and its raw bytes.
+
+    The detail is the shape of an array, None for a float, and any other value itself.
+    """
     raise TypeError(
-        f"state[{name!r}] must be an array of numbers, an int, a float, a bool or a string, "
-        ""
-        f"got {short_repr(value)} ({type(value).__name__}). Convert it, or leave it out of the "
-        "state."
+        f"state[{name!r}] must be an array of numbers, an int, a float, a bool or a string, got "
+        f"{short_repr(value)} ({type(value).__name__}). Convert it, or leave it out of the state."
     )
 
 
@@ -293,136 +296,143 @@ def _(value: str, name: str) -> tuple[str, Any, bytes]:
     return "string", str(value), b""
 
 
-def parse(data: bytes, kind: str | None, where: str) -> State:
-    """Decode all bytes of a checkpoint; contents are checked even though the checksum is right."""
-    version, header_size = check_start(data[: START.size], len(data), where)
-    if hashlib.sha256(memoryview(data)[:-DIGEST]).digest() != data[-DIGEST:]:
+def parse(data: bytes, kind: str | None, title: str) -> State:
+    """Decode all bytes of a checkpoint, called ``title`` in messages.
+
+    Contents are checked although the checksum is right: a program can forge both.
+    """
+    version, header_size = check_start(data[: START.size], len(data), title)
+    if hashlib.sha256(memoryview(data)[:-DIGEST_SIZE]).digest() != data[-DIGEST_SIZE:]:
         raise_error(
-            where,
+            title,
             "is damaged: its checksum does not match its content",
             "Go back to an earlier copy",
         )
     if version != FORMAT:
         raise_error(
-            where,
+            title,
             f"has format version {version}, and this library reads {FORMAT}",
             "Upgrade swordplay to load it",
         )
-    payload = START.size + header_size
-    if payload > len(data) - DIGEST:
-        _malformed(where, "its header does not fit")
-    written_by, entries = _parse_header(data[START.size : payload], where)
+    offset = START.size + header_size
+    if offset > len(data) - DIGEST_SIZE:
+        _malformed(title, "its header does not fit")
+    written_by, entries = _parse_header(data[START.size : offset], title)
     if kind is not None and written_by != kind:
         raise_error(
-            where,
+            title,
             f"is of kind {short_repr(written_by)}, not {short_repr(kind)}",
             f"Load it as a {short_repr(written_by)}",
         )
-    sizes = [_size(entry, where) for entry in entries]
-    if sum(sizes) != len(data) - DIGEST - payload:
-        _malformed(where, "its arrays do not fill the space they have")
+    sizes = [_size(entry, title) for entry in entries]
+    if sum(sizes) != len(data) - DIGEST_SIZE - offset:
+        _malformed(title, "its arrays do not fill the space they have")
     names = [entry[0] for entry in entries]
     if any(name >= following for name, following in pairwise(names)):
-        _malformed(where, "its names are not in order")
+        _malformed(title, "its names are not in order")
     state: State = {}
     for entry, size in zip(entries, sizes, strict=True):
-        state[entry[0]] = _decode(entry, data, payload, where)
-        payload += size
+        state[entry[0]] = _decode(entry, data, offset, title)
+        offset += size
     return state
 
 
-def check_start(start: bytes, size: int, where: str) -> tuple[int, int]:
-    """Read format version and length of the header; the size must be that of the first bytes."""
+def check_start(start: bytes, size: int, title: str) -> tuple[int, int]:
+    """Return format version and header length, given the first 24 bytes and the size of all.
+
+    A size other than the declared one is an error.
+    """
     if start[: len(MAGIC)] != MAGIC[: len(start)]:
-        raise_error(where, "is not a checkpoint of swordplay", "Check the path")
+        raise_error(title, "is not a checkpoint of swordplay", "Check the path")
     if size < MIN_SIZE:
-        raise_error(where, f"is truncated: {size} bytes are left", "Go back to an earlier copy")
+        raise_error(title, f"is truncated: {size} bytes are left", "Go back to an earlier copy")
     _, version, header_size, full_size = START.unpack(start)
     if size != full_size:
-        what = "truncated" if size < full_size else "damaged"
+        problem = "truncated" if size < full_size else "damaged"
         raise_error(
-            where,
-            f"is {what}: it has {size} bytes and should have {full_size}",
+            title,
+            f"is {problem}: it has {size} bytes and should have {full_size}",
             "Go back to an earlier copy",
         )
     return version, header_size
 
 
-def _parse_header(text: bytes, where: str) -> tuple[str, list[Any]]:
+def _parse_header(text: bytes, title: str) -> tuple[str, list[Any]]:
+    """Return the kind and the entries; each is a list [name, type, detail], details unchecked."""
     try:
         header = json.loads(text.decode("ascii"))
         kind, entries = header["kind"], header["entries"]
     except (ValueError, KeyError, TypeError, RecursionError):
-        _malformed(where, "its header is not what dumps writes")
+        _malformed(title, "its header is not what dumps writes")
     if not isinstance(kind, str) or not isinstance(entries, list):
-        _malformed(where, "its header is not what dumps writes")
+        _malformed(title, "its header is not what dumps writes")
     for entry in entries:
         if (
             not isinstance(entry, list)
             or [type(part) for part in entry[:2]] != [str, str]
             or len(entry) != 3
         ):
-            _malformed(where, "an entry of its header is not [name, type, detail]")
+            _malformed(title, "an entry of its header is not [name, type, detail]")
     return kind, entries
 
 
-def _size(entry: list[Any], where: str) -> int:
-    """Number of raw bytes of an entry of the header."""
+def _size(entry: list[Any], title: str) -> int:
+    """Return the number of raw bytes of a header entry, whose type and detail are checked."""
     name, type_, detail = entry
     if type_ in DTYPES:
         if (
             type(detail) is not list
             or len(detail) > MAX_AXES
-            or any(type(n) is not int or not 0 <= n < 2**63 for n in detail)
+            or any(type(length) is not int or not 0 <= length < 2**63 for length in detail)
         ):
-            _malformed(where, f"{short_repr(name)} has the shape {short_repr(detail)}")
+            _malformed(title, f"{short_repr(name)} has the shape {short_repr(detail)}")
         return math.prod(detail) * DTYPES[type_].itemsize
     if type_ == "float":
         return 8
     if type_ not in SCALARS or type(detail) is not SCALARS[type_]:
-        _malformed(where, f"{short_repr(name)} is {short_repr(detail)} of type {short_repr(type_)}")
+        _malformed(title, f"{short_repr(name)} is {short_repr(detail)} of type {short_repr(type_)}")
     return 0
 
 
-def _decode(entry: list[Any], data: bytes, first: int, where: str) -> Any:
-    """Decode an entry of the header, whose raw bytes begin at ``first``."""
+def _decode(entry: list[Any], data: bytes, offset: int, title: str) -> Any:
+    """Return the value of a header entry, whose raw bytes begin at ``offset``."""
     name, type_, detail = entry
     if type_ == "float":
-        return struct.unpack_from("<d", data, first)[0]
+        return struct.unpack_from("<d", data, offset)[0]
     if type_ in SCALARS:
         return detail
     count = math.prod(detail)
-    if type_ == "bool" and data[first : first + count].translate(None, b"\x00\x01"):
-        _malformed(where, f"{short_repr(name)} has truth values other than 0 and 1")
+    if type_ == "bool" and data[offset : offset + count].translate(None, b"\x00\x01"):
+        _malformed(title, f"{short_repr(name)} has truth values other than 0 and 1")
     try:
         flat = (
-            np.frombuffer(data, DTYPES[type_], count, first)
+            np.frombuffer(data, DTYPES[type_], count, offset)
             if count
             else np.empty(0, DTYPES[type_])
         )
         return flat.reshape(detail).astype(type_)
     except (ValueError, OverflowError):  # numpy allows no array of this shape
-        _malformed(where, f"{short_repr(name)} has the shape {short_repr(detail)}")
+        _malformed(title, f"{short_repr(name)} has the shape {short_repr(detail)}")
 
 
 @functools.cache
 def _library() -> str:
-    """Version of the library, for ``swordplay inspect``; reading does not depend on it."""
+    """Return the version of the library, which ``swordplay inspect`` shows; loading ignores it."""
     try:
         return metadata.version("swordplay")
     except metadata.PackageNotFoundError:
         return "unknown"
 
 
-def raise_error(where: str, what: str, remedy: str) -> NoReturn:
-    """Raise a CheckpointError with the name of the checkpoint, the reason and the remedy."""
-    raise CheckpointError(f"{where} {what}. {remedy}.")
+def raise_error(title: str, problem: str, remedy: str) -> NoReturn:
+    """Raise a CheckpointError with the name of the checkpoint, the problem and the remedy."""
+    raise CheckpointError(f"{title} {problem}. {remedy}.")
 
 
-def _malformed(where: str, what: str) -> NoReturn:
+def _malformed(title: str, problem: str) -> NoReturn:
     """Raise an error for contents that are wrong though the checksum is right."""
     raise_error(
-        where,
-        f"is malformed: {what}, though its checksum is right",
+        title,
+        f"is malformed: {problem}, though its checksum is right",
         "Do not use this file: the library did not write it",
     )

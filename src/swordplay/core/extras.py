@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 
 def pip_command(extra: str) -> str:
-    """The pip command that installs the packages of an extra, from the metadata of swordplay.
+    """Return the pip command that installs the packages of an extra, from the package metadata.
 
     Parameters
     ----------
     extra
-        Its name in ``pyproject.toml``, such as ``"cli"``.
+        Name of the extra in ``pyproject.toml``, such as ``"cli"``.
 
     Examples
     --------
@@ -22,32 +23,33 @@ def pip_command(extra: str) -> str:
     """
     from importlib import metadata  # slow to import, and needed for error messages only
 
-    wanted = [line.partition(";") for line in metadata.requires("swordplay") or ()]
-    names = [
-        requirement.strip()
-        for requirement, _, marker in wanted
-        if marker.split("==")[-1].strip(" \"'") == extra
+    # Each line is "requirement; marker"; the marker of an extra contains extra == "cli".
+    of_extra = re.compile(rf"""\bextra\s*==\s*["']{re.escape(extra)}["']""")
+    declared = [line.partition(";") for line in metadata.requires("swordplay") or ()]
+    requirements = [
+        requirement.strip() for requirement, _, marker in declared if of_extra.search(marker)
     ]
-    return f"pip install {shlex.join(sorted(names))}"
+    return f"pip install {shlex.join(sorted(requirements))}"
 
 
 @contextmanager
-def require_extra(what: str, extra: str, *modules: str) -> Iterator[None]:
-    """Context for imports of optional packages: names a missing one and how to install it.
+def require_extra(feature: str, extra: str, *modules: str) -> Iterator[None]:
+    """Context for imports of optional packages; the error for a missing one says how to install it.
 
     Parameters
     ----------
-    what
-        The part of swordplay that needs them, for the message.
+    feature
+        The part of swordplay that needs the packages, for the message.
     extra
         The extra in ``pyproject.toml`` that lists the packages.
     modules
-        Names under which they are imported; the absence of any other module is not reported.
+        Import names of the packages. If any other module is missing, its own ModuleNotFoundError
+        is raised unchanged.
 
     Raises
     ------
     ImportError
-        If one of them is not installed.
+        If one of ``modules`` is not installed.
 
     Examples
     --------
@@ -65,6 +67,7 @@ def require_extra(what: str, extra: str, *modules: str) -> Iterator[None]:
         if missing not in modules:
             raise
         message = (
-            f"{what} needs {missing}, which is not installed. Install it with: {pip_command(extra)}"
+            f"{feature} needs {missing}, which is not installed. "
+            f"Install it with: {pip_command(extra)}"
         )
         raise ImportError(message, name=error.name) from error

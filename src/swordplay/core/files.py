@@ -1,9 +1,9 @@
 """Atomic files: after a crash, a path holds all of the old bytes or all of the new ones.
 
 A file is written under a temporary name in the same folder, synchronized with the disk, renamed,
-and then its folder is synchronized. Checkpoints and reports are written at once
-(:func:`write_atomic`); tables grow in a file of their own until they are finished
-(:func:`open_private`, :func:`publish`).
+and then its folder is synchronized. Checkpoints and reports are written by one call
+(:func:`write_atomic`). Output tables are written row by row into a temporary file
+(:func:`open_private`) that is renamed when it is complete (:func:`publish`).
 """
 
 from __future__ import annotations
@@ -25,22 +25,25 @@ except ImportError:  # Windows, where other processes cannot remove or rename an
 OPEN_FLAGS = (
     getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 )
-"""Do not follow symbolic links; do not block on a FIFO. Windows has neither flag."""
+"""Do not follow symbolic links, do not block on a FIFO, do not pass descriptors to child programs.
+
+Windows has none of these flags.
+"""
 PRIVATE, ORDINARY = 0o600, 0o666
-"""Modes of new files: for the owner alone, or as the umask allows."""
+"""Modes of new files: accessible by the owner only, or by all that the umask allows."""
 MAX_STEM_LENGTH = 100
-"""Characters of a file's name in that of its temporary file: file systems limit names."""
+"""Characters of a file's name that its temporary file repeats: file systems limit names."""
 
 
 class PathTaken(OSError):
-    """A path to be written is a link or no regular file; writing would change another file."""
+    """An output path is a link or no regular file: writing to it would change another file."""
 
 
 def write_atomic(path: str | os.PathLike[str], data: bytes, mode: int = ORDINARY) -> None:
     """Write a file atomically: after a crash, the path holds the old file or the new one.
 
     Temporary files of this path that a killed process left are removed. Several processes may write
-    to one path at once; the last one wins.
+    to one path at once; the last write stays.
 
     Parameters
     ----------
@@ -83,7 +86,7 @@ def publish(file: BinaryIO | FileIO, temporary: str, target: str) -> None:
     file
         The open file, flushed; closed where an open file cannot be renamed (Windows).
     temporary, target
-        Its name before and after. An existing file at the target is replaced.
+        Name before and after the renaming. An existing file at the target is replaced.
     """
     os.fsync(file.fileno())
     if fcntl is None:
@@ -115,15 +118,15 @@ def open_private(path: str, mode: int = ORDINARY) -> int:
         if error.errno in (errno.ELOOP, errno.ENXIO) or os.path.islink(path):
             raise PathTaken(path) from error
         raise
-    found = os.fstat(descriptor)
-    if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
         os.close(descriptor)
         raise PathTaken(path)
     return descriptor
 
 
 def lock(descriptor: int, *, wait: bool) -> bool:
-    """Lock an open file until it is closed or its process ends; whether that succeeded.
+    """Lock an open file until it is closed or its process ends. Return whether it was locked.
 
     False if another process holds the lock and ``wait`` is False. On Windows, where other processes
     cannot remove an open file, nothing is done.
@@ -131,7 +134,7 @@ def lock(descriptor: int, *, wait: bool) -> bool:
     Raises
     ------
     OSError
-        Where the file system has no locks.
+        If the file system has no locks.
     """
     if fcntl is None:
         return True
@@ -174,13 +177,13 @@ def _new_temporary(folder: str, stem: str, mode: int) -> BinaryIO:
 
 
 def _remove_stale(folder: str, stem: str) -> None:
-    """Remove temporary files of a path whose processes have ended, and their locks with them."""
+    """Remove temporary files of a path that no process has locked: their processes have ended."""
     pattern = re.compile(rf"\.{re.escape(stem)}\.[0-9a-f]{{16}}\.tmp")
     try:
-        found = os.listdir(folder)
+        names = os.listdir(folder)
     except OSError:  # the folder is unreadable or missing: the write itself reports that
         return
-    for stray in filter(pattern.fullmatch, found):
-        with contextlib.suppress(OSError), open(os.path.join(folder, stray), "rb") as file:
+    for name in filter(pattern.fullmatch, names):
+        with contextlib.suppress(OSError), open(os.path.join(folder, name), "rb") as file:
             if lock(file.fileno(), wait=False):
                 os.unlink(file.name)

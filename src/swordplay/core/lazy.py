@@ -9,7 +9,7 @@ from typing import Any
 def lazy_attributes(
     package: str, modules: Mapping[str, str]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Functions ``__getattr__`` and ``__dir__`` of a package that loads its modules on first use.
+    """Return ``__getattr__`` and ``__dir__`` for a package that imports its modules on first use.
 
     Importing one class of the package then loads only the module of that class. The package repeats
     the imports below ``if TYPE_CHECKING`` for type checkers, and names the attributes in
@@ -29,19 +29,19 @@ def lazy_attributes(
 
         __getattr__, __dir__ = lazy_attributes(__name__, {"sword": "Sword SwordAgeless"})
     """
-    homes = {
+    module_of = {
         name: module for module, names in modules.items() for name in names.split() or [module]
     }
 
     def import_attribute(name: str) -> Any:
-        if name not in homes:
+        if name not in module_of:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        module = importlib.import_module(f"{package}.{homes[name]}")
-        found = module if homes[name] == name else getattr(module, name)
-        setattr(sys.modules[package], name, found)
-        return found
+        module = importlib.import_module(f"{package}.{module_of[name]}")
+        attribute = module if module_of[name] == name else getattr(module, name)
+        setattr(sys.modules[package], name, attribute)  # so that the next access is direct
+        return attribute
 
     def list_names() -> list[str]:
-        return sorted({*vars(sys.modules[package]), *homes})
+        return sorted({*vars(sys.modules[package]), *module_of})
 
     return import_attribute, list_names

@@ -1,8 +1,12 @@
 """A lock per model: calls of one model from several threads run one after the other.
 
 Kernels release Python's global lock while they run, so without this two threads would write into
-the same arrays. A fork waits up to ten seconds for running calls, so that the models of the child
-are consistent; their locks are free.
+the same arrays.
+
+A fork waits up to ten seconds for running calls to end, so that the child's models are consistent.
+The models of the child get new, free locks. If a call runs for longer, the fork happens all the
+same: a fork cannot be refused from here, and a call that itself waits for the fork would never end.
+Only the child's copies of models whose calls were running may then be inconsistent.
 """
 
 from __future__ import annotations
@@ -19,11 +23,11 @@ from typing import Any, Self, TypeVar, cast
 F = TypeVar("F", bound=Callable[..., Any])
 
 FORK_TIMEOUT_SECONDS = 10.0
-"""How long a fork waits for running calls."""
+"""How long a fork waits for running calls to end before it happens all the same."""
 
 
 def with_lock(method: F) -> F:
-    """Let a method hold the lock of its object while it runs."""
+    """Wrap a method so that it holds the lock of its object while it runs."""
 
     @functools.wraps(method)
     def locked(self: Any, /, *arguments: Any, **options: Any) -> Any:
@@ -35,7 +39,7 @@ def with_lock(method: F) -> F:
 
 def locks_itself(method: F) -> F:
     """Mark a method that acquires ``self._lock`` itself, to save the time of :func:`with_lock`."""
-    # functions may have attributes, which typing does not know
+    # LockedModel reads the attribute; type checkers allow none on functions
     method.locks_itself = True  # type: ignore[attr-defined]
     return method
 
@@ -51,7 +55,7 @@ class LockedModel:
     _lock: Any
 
     def __new__(cls, *arguments: Any, **options: Any) -> Self:
-        """Create an object with a lock, also when it is copied or unpickled."""
+        """Create an object with a lock; copying and unpickling call this as well."""
         self = super().__new__(cls)
         self._lock = threading.RLock()
         _models.add(self)
@@ -59,24 +63,25 @@ class LockedModel:
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        for name, found in list(vars(cls).items()):
-            if name.startswith("_") or getattr(found, "locks_itself", False):
+        for name, member in list(vars(cls).items()):
+            if name.startswith("_") or getattr(member, "locks_itself", False):
                 continue
-            if callable(found) and not isinstance(found, type | classmethod | staticmethod):
-                setattr(cls, name, with_lock(found))
-            elif isinstance(found, property) and found.fget is not None:
+            if callable(member) and not isinstance(member, type | classmethod | staticmethod):
+                setattr(cls, name, with_lock(member))
+            elif isinstance(member, property) and member.fget is not None:
                 setattr(
                     cls,
                     name,
-                    property(with_lock(found.fget), found.fset, found.fdel, found.__doc__),
+                    property(with_lock(member.fget), member.fset, member.fdel, member.__doc__),
                 )
 
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:
-            return copy.deepcopy(self._kept(), {id(self): self})
+            # the memo keeps references to the object itself as they are
+            return copy.deepcopy(self._copied_attributes(), {id(self): self})
 
-    def _kept(self) -> dict[str, Any]:
-        """Attributes that a copy receives."""
+    def _copied_attributes(self) -> dict[str, Any]:
+        """Return the attributes that a copy receives."""
         return vars(self)
 
 
@@ -84,43 +89,53 @@ class _Models:
     """Weak references to all objects with a lock, to acquire their locks before a fork."""
 
     def __init__(self) -> None:
-        self._known: dict[int, weakref.ref[LockedModel]] = {}
+        # by id(): models need not be hashable
+        self._references: dict[int, weakref.ref[LockedModel]] = {}
         self._acquired: list[Any] = []
+        """Locks that this thread holds during a fork."""
 
-    def add(self, one: LockedModel) -> None:
-        key = id(one)
-        self._known[key] = weakref.ref(one, lambda _: self._known.pop(key, None))
+    def add(self, model: LockedModel) -> None:
+        """Add a new model; it is removed when it is deleted."""
+        key = id(model)
+        self._references[key] = weakref.ref(model, lambda _: self._references.pop(key, None))
 
     def all(self) -> list[LockedModel]:
-        return [one for known in list(self._known.values()) if (one := known()) is not None]
+        """Return the models that exist."""
+        references = list(self._references.values())  # a copy: other threads make models, too
+        return [model for reference in references if (model := reference()) is not None]
 
     def acquire(self) -> None:
-        """Acquire every model's lock or none, so that a fork cannot deadlock with a running "
-        "call.
+        """Acquire the locks of all models, so that no call is running during a fork.
+
+        While a running call holds one lock, all others are released before waiting for it, as that
+        call may need them. After ``FORK_TIMEOUT_SECONDS`` return with the locks of all models that
+        are not busy.
         """
         deadline = time.monotonic() + FORK_TIMEOUT_SECONDS
         while True:
             busy = None
-            for one in self.all():
-                if not one._lock.acquire(blocking=False):
-                    busy = one
-                    break
-                self._acquired.append(one._lock)
+            for model in self.all():
+                if model._lock.acquire(blocking=False):
+                    self._acquired.append(model._lock)
+                else:
+                    busy = model
             if busy is None or time.monotonic() > deadline:
                 return
             self.release()
+            # wait until the call ends, then try to acquire all locks again
             if busy._lock.acquire(timeout=max(0.0, deadline - time.monotonic())):
                 busy._lock.release()
 
     def release(self) -> None:
+        """Release the acquired locks, in the parent after a fork."""
         while self._acquired:
             self._acquired.pop().release()
 
     def renew(self) -> None:
         """Make new locks in the child, where the threads that hold the old ones do not exist."""
         self._acquired.clear()
-        for one in self.all():
-            one._lock = threading.RLock()
+        for model in self.all():
+            model._lock = threading.RLock()
 
 
 _models = _Models()

@@ -10,10 +10,11 @@ field may hold::
 :func:`save` turns it into a flat dictionary of arrays and numbers (``weights``, ``rate.value``),
 :func:`load` checks such a dictionary against the declarations and makes the named tuple again.
 Axes are declared by name: the first array that has an axis ``experts`` sets its length, and all
-others must agree.
+other arrays that have it must have the same length there.
 
-Beside the state of a learner, a saved dictionary holds what the learner was made with, under names
-that begin with ``settings.`` (:func:`made_with`), so that it is only loaded into the same learner.
+Beside the state of a learner, a saved dictionary holds the settings of the learner, under names
+that begin with ``settings.`` (:func:`flatten_settings`), so that it is only loaded into a learner
+with the same settings.
 """
 
 from __future__ import annotations
@@ -41,11 +42,12 @@ LARGE = 1e300
 MAX_ROUNDS = 2.0**53
 """Doubles represent whole numbers up to here without gaps."""
 DAMAGED = "The state is damaged: load an earlier one."
-"""Remedy for a number that no sequence of losses or rows leads to."""
+"""End of the message about a state that no learner can have saved."""
 OTHER_LEARNER = "Load a state that the same kind of learner saved."
+"""End of the message about a state with other entries than the learner has."""
 
 ROUNDING = 1e-6
-"""Relative rounding of sums."""
+"""Largest relative rounding error that a saved sum may have."""
 
 SETTINGS = "settings."
 """Prefix of the settings in a saved state."""
@@ -57,7 +59,7 @@ MAX_DIFFERENCES = 6
 
 
 class Field(NamedTuple):
-    """What an entry of a saved state may hold: a number or an array of numbers."""
+    """Declaration of an entry of a saved state: a number or an array, its range and its shape."""
 
     low: float = -LARGE
     """Least value, included."""
@@ -100,11 +102,11 @@ def array(
     return Field(low, high, whole, nan, shape, optional, semidefinite)
 
 
-COUNT = Field(0.0, MAX_ROUNDS, whole=True)
+ROUND_COUNT = Field(0.0, MAX_ROUNDS, whole=True)
 """A number of rounds."""
-OBSERVED = number(0.0, MAX_ROUNDS / 2.0, whole=True)
+OBSERVED_ROUNDS = number(0.0, MAX_ROUNDS / 2.0, whole=True)
 """Rounds that a learner has observed, small enough for all further rounds to be counted."""
-ROWS = Field(0.0, 2.0**50, whole=True)
+ROW_COUNT = Field(0.0, 2.0**50, whole=True)
 """A number of rows of a table, small enough for all further rows to be counted."""
 
 
@@ -115,26 +117,32 @@ def schema(kind: Any) -> Mapping[str, Any]:
     Returns
     -------
     Mapping
-        By name of the field: its :class:`Field`, the named tuple that it holds, the same in a list
-        if the field is a tuple of them, or None if the annotation declares nothing.
+        For each field name one of: a :class:`Field` (number or array); a class (nested named
+        tuple); a list of one class (tuple of such named tuples); None (the annotation declares
+        nothing).
     """
     hints = typing.get_type_hints(kind, include_extras=True)
     return {name: _declaration(hints[name]) for name in kind._fields}
 
 
 def _declaration(hint: Any) -> Any:
+    """Return the declaration in one annotation, as :func:`schema` describes it."""
     if typing.get_origin(hint) is Annotated:
-        return next((one for one in hint.__metadata__ if isinstance(one, Field)), None)
+        return next((item for item in hint.__metadata__ if isinstance(item, Field)), None)
     if typing.get_origin(hint) is tuple:
-        parts = [_declaration(one) for one in typing.get_args(hint)[:1]]
-        return parts if parts and parts[0] is not None else None
+        # tuple[Kind, ...] has the arguments (Kind, Ellipsis)
+        elements = [_declaration(argument) for argument in typing.get_args(hint)[:1]]
+        return elements if elements and elements[0] is not None else None
     if isinstance(hint, type) and hasattr(hint, "_fields"):
         return hint
     return None
 
 
 def ranges(kind: Any) -> dict[str, Field]:
-    """Declared ranges of the fields of a named tuple, for arrays that hold many such states."""
+    """Return the fields of a named tuple without their shapes.
+
+    They check arrays that hold the same field of many states.
+    """
     return {
         name: field._replace(shape=None)
         for name, field in schema(kind).items()
@@ -161,20 +169,21 @@ def save(state: Any, prefix: str = "") -> State:
 
 
 def _save_into(flat: State, name: str, value: Any) -> None:
+    """Add a value to ``flat``: None adds nothing, a named tuple or a tuple adds its parts."""
     if value is None:
         return
     if hasattr(value, "_asdict"):
         flat |= save(value, f"{name}.")
     elif isinstance(value, tuple):
-        for place, part in enumerate(value):
-            _save_into(flat, f"{name}.{place}", part)
+        for index, element in enumerate(value):
+            _save_into(flat, f"{name}.{index}", element)
     else:
         flat[name] = value.copy() if isinstance(value, np.ndarray) else value
 
 
 @overload
 def load(
-    kind: type[S], saved: Mapping[str, Any], sizes: Sizes = None, *, within: str = ""
+    kind: type[S], saved: Mapping[str, Any], sizes: Sizes = None, *, prefix: str = ""
 ) -> S: ...
 
 
@@ -184,9 +193,9 @@ def load(
     saved: Mapping[str, Any],
     sizes: Sizes = None,
     *,
-    free: Collection[str] = (),
+    free_axes: Collection[str] = (),
     trusted: bool = False,
-    within: str = "",
+    prefix: str = "",
 ) -> S: ...
 
 
@@ -195,29 +204,29 @@ def load(
     saved: Mapping[str, Any],
     sizes: Sizes = None,
     *,
-    free: Collection[str] = (),
+    free_axes: Collection[str] = (),
     trusted: bool = False,
-    within: str = "",
+    prefix: str = "",
 ) -> Any:
     """Make a named tuple from the dictionary that :func:`save` returned.
 
     Parameters
     ----------
     kind
-        The class of the state, or a state of the same kind, as an example: it tells the classes of
-        fields whose annotations leave them open, which optional entries there are, and the lengths
-        of axes.
+        The class of the state, or a state of that class, as an example. An example sets the classes
+        of fields whose annotations leave them open, the optional entries that must be there, and
+        the lengths of axes.
     saved
-        Entries by name, with no others beside them.
+        Entries by name; an entry that ``kind`` does not have is an error.
     sizes
-        Lengths of axes by name. The first array that has any other axis sets its length; within
-        the elements of a tuple, for that element alone.
-    free
+        Lengths of axes by name. An axis that is not listed gets its length from the first array
+        that has it. In an element of a tuple that length holds for this element only.
+    free_axes
         Axes whose lengths may differ from those of the example.
     trusted
         Whether this process has just made the entries: ranges are not checked then.
-    within
-        What messages put before the names of entries, such as ``"rate."``.
+    prefix
+        Put before the names of entries in messages, such as ``"rate."``.
 
     Returns
     -------
@@ -237,11 +246,12 @@ def load(
     ValueError: state['place'] must hold numbers from -1 to 1, got 2 at 1. The state is damaged:
     load an earlier one.
     """
-    reader = _Reader(saved, within, free, trusted)
+    reader = _Reader(saved, prefix, free_axes, trusted)
+    reader.growing = {} if isinstance(kind, type) else _lengths(kind, free_axes)
     state = reader.read(kind, "", dict(sizes or {}))
     if reader.missing:
         raise ValueError(f"state lacks {sorted(reader.missing)}. {OTHER_LEARNER}")
-    if unknown := sorted(f"{within}{name}" for name in saved.keys() - reader.found):
+    if unknown := sorted(f"{prefix}{name}" for name in saved.keys() - reader.names_read):
         raise ValueError(f"state has unknown entries {unknown}. {OTHER_LEARNER}")
     if reader.error is not None:
         raise reader.error
@@ -252,18 +262,25 @@ _NO_EXAMPLE = object()
 
 
 class _Reader:
-    """Reads the entries of one saved state to the end, and notes what is wrong with them."""
+    """Reads all entries of one saved state; keeps the first error and the names of missing ones."""
 
     def __init__(
-        self, saved: Mapping[str, Any], within: str, free: Collection[str], trusted: bool
+        self,
+        saved: Mapping[str, Any],
+        message_prefix: str,
+        free_axes: Collection[str],
+        trusted: bool,
     ) -> None:
-        self.saved, self.within, self.free, self.trusted = saved, within, free, trusted
-        self.found: set[str] = set()
+        self.saved, self.message_prefix = saved, message_prefix
+        self.free_axes, self.trusted = free_axes, trusted
+        self.names_read: set[str] = set()
         self.missing: list[str] = []
         self.error: ValueError | None = None
+        self.growing: dict[int, str] = {}
+        """Names of the axes that may grow, by their lengths in the example."""
 
     def read(self, kind: Any, prefix: str, sizes: dict[str, int]) -> Any:
-        """Read the named tuple whose entries begin with ``prefix``; None for what is wrong."""
+        """Read the named tuple whose entries begin with ``prefix``; a bad entry is None."""
         example, kind = (_NO_EXAMPLE, kind) if isinstance(kind, type) else (kind, type(kind))
         return kind(
             **{
@@ -275,15 +292,20 @@ class _Reader:
         )
 
     def _field(self, declared: Any, example: Any, name: str, sizes: dict[str, int]) -> Any:
+        """Read the field ``name``: the example decides its class, then the declaration.
+
+        An example of None is an optional entry that this learner does not have.
+        """
         if hasattr(example, "_fields"):
             return self.read(example, f"{name}.", sizes)
         if isinstance(example, tuple) and not isinstance(declared, Field):
             return tuple(
-                self._field(None, one, f"{name}.{place}", dict(sizes))
-                for place, one in enumerate(example)
+                self._field(None, element, f"{name}.{index}", dict(sizes))
+                for index, element in enumerate(example)
             )
         if isinstance(declared, list):
             return self._elements(declared[0], name, sizes)
+        is_declared = declared is not None
         if declared is None and example is not None:
             declared = _field_like(example)
         if declared is None:
@@ -295,15 +317,18 @@ class _Reader:
         if isinstance(example, np.ndarray):
             if declared.shape is None:
                 declared = declared._replace(shape=example.shape)
+            if not is_declared:  # of a user's own part: as long as the axes that grow, or fixed
+                shape = tuple(self.growing.get(size, size) for size in example.shape)
+                declared = declared._replace(shape=shape)
             for axis, size in zip(declared.shape or (), example.shape, strict=True):
-                if isinstance(axis, str) and axis not in self.free:
+                if isinstance(axis, str) and axis not in self.free_axes:
                     sizes.setdefault(axis, size)
         return self._entry(declared, name, sizes, required=example is not _NO_EXAMPLE)
 
     def _elements(self, kind: Any, name: str, sizes: dict[str, int]) -> tuple[Any, ...]:
-        """Read the elements ``name.0``, ``name.1``, ... as many as there are."""
+        """Read the elements ``name.0``, ``name.1``, ... up to the first that has no entries."""
         elements: list[Any] = []
-        while any(str(one).startswith(f"{name}.{len(elements)}.") for one in self.saved):
+        while any(str(key).startswith(f"{name}.{len(elements)}.") for key in self.saved):
             elements.append(self.read(kind, f"{name}.{len(elements)}.", dict(sizes)))
         return tuple(elements)
 
@@ -311,14 +336,14 @@ class _Reader:
         """Read one value: a new array, an int or a float."""
         if name not in self.saved:
             if required or not field.optional:
-                self.missing.append(self.within + name)
+                self.missing.append(self.message_prefix + name)
             return None
-        self.found.add(name)
+        self.names_read.add(name)
         value = self.saved[name]
         if self.trusted:
             field = field._replace(low=-np.inf, high=np.inf, semidefinite=False)
         try:
-            check(self.within + name, value, field, sizes)
+            check(self.message_prefix + name, value, field, sizes)
         except ValueError as error:
             self.error = self.error or error
             return None
@@ -327,8 +352,23 @@ class _Reader:
         return int(value) if field.whole else float(value)
 
 
+def _lengths(example: Any, axes: Collection[str]) -> dict[int, str]:
+    """Names of axes by their lengths in an example; elements of tuples have axes of their own."""
+    lengths: dict[int, str] = {}
+    kind: Any = type(example)
+    for name, declared in schema(kind).items():
+        value = getattr(example, name)
+        if hasattr(value, "_fields"):
+            lengths = _lengths(value, axes) | lengths
+        elif isinstance(declared, Field) and declared.shape and isinstance(value, np.ndarray):
+            for axis, size in zip(declared.shape, value.shape, strict=True):
+                if isinstance(axis, str) and axis in axes:
+                    lengths[size] = axis
+    return lengths
+
+
 def _field_like(example: Any) -> Field:
-    """The declaration of a field that has none: numbers in the shape of an example."""
+    """Declaration for a field without one: finite numbers in the shape of an example."""
     whole = isinstance(example, int) and not isinstance(example, bool)
     return Field(whole=whole, shape=np.shape(example))
 
@@ -342,18 +382,18 @@ def check(name: str, values: Any, field: Field, sizes: dict[str, int] | None = N
     Parameters
     ----------
     name
-        Of the entry, for the message.
+        Name of the entry, for the message.
     values
-        As they were saved.
+        The saved number or array.
     field
-        What they may hold.
+        Range and shape that it must have.
     sizes
         Known lengths of axes by name, to which the axes of ``values`` are added.
 
     Raises
     ------
     ValueError
-        Names the entry, the first number that is wrong and its index.
+        If the entry is wrong; names it, its first wrong number and the index of that number.
     """
     if (
         isinstance(values, float)
@@ -365,27 +405,27 @@ def check(name: str, values: Any, field: Field, sizes: dict[str, int] | None = N
     if type(values) is int and not -(2**63) <= values < 2**63:  # beyond numpy's integers
         values = float(min(max(values, -(10**308)), 10**308))
     try:
-        found = np.asarray(values)
+        raw = np.asarray(values)
     except ValueError:  # lists of several lengths
         raise _not_numbers(name, values) from None
-    if found.dtype.kind not in "fiu":  # numpy would convert numbers in quotes and booleans
+    if raw.dtype.kind not in "fiu":  # numpy would convert numbers in quotes and booleans
         raise _not_numbers(name, values)
     if field.shape is not None:
-        _check_shape(name, found.shape, field.shape, {} if sizes is None else sizes)
-    numbers = np.asarray(found, dtype=np.float64)
+        _check_shape(name, raw.shape, field.shape, {} if sizes is None else sizes)
+    numbers = np.asarray(raw, dtype=np.float64)
     with np.errstate(invalid="ignore"):
-        right = (numbers >= field.low) & (numbers <= field.high)
+        is_valid = (numbers >= field.low) & (numbers <= field.high)
     if field.whole:
-        right &= numbers == np.floor(numbers)
+        is_valid &= numbers == np.floor(numbers)
     if field.nan:
-        right |= np.isnan(numbers)
-    if not right.all():
-        index = tuple(int(k) for k in np.argwhere(~right)[0])
+        is_valid |= np.isnan(numbers)
+    if not is_valid.all():
+        index = tuple(int(k) for k in np.argwhere(~is_valid)[0])
         kind = "whole numbers" if field.whole else "numbers"
-        place = f" at {index if len(index) > 1 else index[0]}" if index else ""
+        position = f" at {index if len(index) > 1 else index[0]}" if index else ""
         raise ValueError(
             f"state[{name!r}] must hold {kind} from {field.low:g} to {field.high:g}, "
-            f"got {numbers[index]:g}{place}. {DAMAGED}"
+            f"got {numbers[index]:g}{position}. {DAMAGED}"
         )
     if field.semidefinite and numbers.ndim > 1:
         _check_semidefinite(name, numbers)
@@ -393,17 +433,17 @@ def check(name: str, values: Any, field: Field, sizes: dict[str, int] | None = N
 
 def _check_semidefinite(name: str, matrices: Array) -> None:
     """Check that matrices are symmetric and semidefinite up to rounding, shape ``(..., d, d)``."""
-    size = np.abs(matrices).max(axis=(-2, -1), initial=0.0)
+    largest = np.abs(matrices).max(axis=(-2, -1), initial=0.0)
     asymmetry = np.abs(matrices - np.swapaxes(matrices, -2, -1)).max(axis=(-2, -1), initial=0.0)
-    # divided by their size, as the eigenvalues of huge numbers overflow
-    unit = np.where(size > 0.0, size, 1.0)[..., None, None]
-    is_symmetric = (asymmetry <= ROUNDING * size).all()
-    if not is_symmetric or (np.linalg.eigvalsh(matrices / unit) < -ROUNDING).any():
+    is_symmetric = (asymmetry <= ROUNDING * largest).all()
+    # Each matrix is divided by its largest entry: eigenvalues of huge numbers would overflow.
+    scale = np.where(largest > 0.0, largest, 1.0)[..., None, None]
+    if not is_symmetric or (np.linalg.eigvalsh(matrices / scale) < -ROUNDING).any():
         raise damaged(f"state[{name!r}] must hold symmetric matrices without negative eigenvalues")
 
 
 def damaged(problem: str) -> ValueError:
-    """Error for a state that no sequence of losses or rows leads to.
+    """Error for a state that no learner can have saved.
 
     >>> damaged("two columns have the same name")
     ValueError('two columns have the same name. The state is damaged: load an earlier one.')
@@ -416,24 +456,25 @@ def _not_numbers(name: str, values: Any) -> ValueError:
 
 
 def _check_shape(
-    name: str, found: tuple[int, ...], declared: tuple[int | str, ...], sizes: dict[str, int]
+    name: str, shape: tuple[int, ...], declared: tuple[int | str, ...], sizes: dict[str, int]
 ) -> None:
+    """Check a shape against the declared lengths or names of axes; adds new axes to ``sizes``."""
     if not declared:
-        if found:
-            raise damaged(f"state[{name!r}] must be one number, got an array of shape {found}")
+        if shape:
+            raise damaged(f"state[{name!r}] must be one number, got an array of shape {shape}")
         return
-    if len(found) == len(declared):
-        wanted = tuple(
-            sizes.setdefault(axis, length) if isinstance(axis, str) else axis
-            for axis, length in zip(declared, found, strict=True)
+    if len(shape) == len(declared):
+        expected = tuple(
+            sizes.setdefault(axis, size) if isinstance(axis, str) else axis
+            for axis, size in zip(declared, shape, strict=True)
         )
-        if wanted == found:
+        if expected == shape:
             return
-        shape = str(wanted)
+        expected_text = str(expected)
     else:
-        shape = f"({', '.join(str(sizes.get(str(axis), axis)) for axis in declared)})"
+        expected_text = f"({', '.join(str(sizes.get(str(axis), axis)) for axis in declared)})"
     raise ValueError(
-        f"state[{name!r}] must have shape {shape}, got {found}. Make the learner with the "
+        f"state[{name!r}] must have shape {expected_text}, got {shape}. Make the learner with the "
         "settings it was saved with."
     )
 
@@ -444,27 +485,27 @@ def check_number(name: str, value: Any, field: Field) -> None:
     Raises
     ------
     ValueError
-        Names the entry and what it holds.
+        If it is something else; names the entry and its value.
     """
     if np.ndim(value):
         raise ValueError(f"state[{name!r}] must be one number, got {short_repr(value)}. {DAMAGED}")
     check(name, value, field)
 
 
-def as_bytes(name: str, values: Any) -> bytes:
-    """Convert an entry that is an array of bytes; arrays of other types are refused.
+def entry_bytes(name: str, values: Any) -> bytes:
+    """Convert an entry that is a one-dimensional uint8 array to bytes; refuse any other.
 
     Raises
     ------
     ValueError
-        Names the entry and what it holds.
+        If it is something else; names the entry and its value.
     """
     if type(values) is not np.ndarray or values.dtype != np.uint8 or values.ndim != 1:
         raise ValueError(f"state[{name!r}] must hold bytes, got {short_repr(values)}. {DAMAGED}")
     return values.tobytes()
 
 
-def length(name: str, saved: Mapping[str, Any], axis: int = 0) -> int:
+def axis_length(name: str, saved: Mapping[str, Any], axis: int = 0) -> int:
     """Length of an axis of a saved array, to be checked before memory is allocated for it.
 
     Raises
@@ -492,55 +533,55 @@ def add_prefix(name: str, state: Mapping[str, Any]) -> State:
     return {f"{name}.{key}": value for key, value in state.items()}
 
 
-def strip_prefix(name: str, whole: Mapping[str, Any]) -> State:
-    """Select the state of a part from that of the whole, the inverse of :func:`add_prefix`.
+def strip_prefix(name: str, state: Mapping[str, Any]) -> State:
+    """Select the entries of a part and remove its name from theirs, undoing :func:`add_prefix`.
 
     >>> strip_prefix("learner", {"learner.rounds": 3, "rows": 5})
     {'rounds': 3}
     """
     prefix = f"{name}."
     return {
-        key.removeprefix(prefix): value for key, value in whole.items() if key.startswith(prefix)
+        key.removeprefix(prefix): value for key, value in state.items() if key.startswith(prefix)
     }
 
 
-def split_parts(whole: Mapping[str, Any]) -> dict[str, Any]:
-    """Split a state into the states of its parts, by name, and entries of the whole itself.
+def split_parts(state: Mapping[str, Any]) -> dict[str, Any]:
+    """Group dotted entries into one state per part; entries without a dot stay as they are.
 
     >>> split_parts({"learner.rounds": 3, "learner.rate.level": 0.5, "rows": 5})
     {'learner': {'rounds': 3, 'rate.level': 0.5}, 'rows': 5}
     """
     parts: dict[str, Any] = {}
-    for key, value in whole.items():
-        name, dot, rest = key.partition(".")
+    for key, value in state.items():
+        name, dot, name_in_part = key.partition(".")
         if name in parts and not (dot and isinstance(parts[name], dict)):
             raise ValueError(f"state has {name!r} as well as parts of it. {DAMAGED}")
         if dot:
-            parts.setdefault(name, {})[rest] = value
+            parts.setdefault(name, {})[name_in_part] = value
         else:
             parts[name] = value
     return parts
 
 
 def part_of(name: str, parts: Mapping[str, Any]) -> State:
-    """Look up the state of a part in what :func:`split_parts` returned.
+    """Return the state of one part from the result of :func:`split_parts`.
 
     Raises
     ------
     ValueError
         If there is no such part.
     """
-    found = parts.get(name)
-    if not isinstance(found, dict):
+    part = parts.get(name)
+    if not isinstance(part, dict):
         raise ValueError(f"state lacks {name + '.*'!r}. {OTHER_LEARNER}")
-    return found
+    return part
 
 
 # ------------------------------------------------------------------- JSON within states
 
 
 class OneOf(tuple[Any, ...]):
-    """Alternative shapes of a JSON value."""
+    """Alternative shapes of a JSON value: the value must have one of them."""
 
 
 def read_json(name: str, text: Any, shape: Any) -> Any:
@@ -549,15 +590,21 @@ def read_json(name: str, text: Any, shape: Any) -> Any:
     Parameters
     ----------
     name
-        Of the entry, for the message.
+        Name of the entry, for the message.
     text
-        As it was saved.
+        The saved text.
     shape
-        What the value must be: a type (``float`` for finite ones), ``None``, a string for itself,
-        or a :class:`Field` of numbers (of ints, if it is ``whole``); ``[shape]`` is a list of any
-        length, ``(shape, shape)`` a list of this length, ``{str: shape}`` an object with any keys,
-        ``{"a": shape, "b": shape}`` one with these keys, and ``OneOf((shape, shape))`` one of
-        several.
+        One of
+
+        - a type: a value of it (a float must be finite);
+        - None: null;
+        - a string: that string;
+        - a :class:`Field`: a number in its range, an int if ``whole``;
+        - ``[shape]``: a list of any length;
+        - ``(shape, shape)``: a list of that length;
+        - ``{str: shape}``: an object with any keys;
+        - ``{"a": shape}``: an object with exactly these keys;
+        - ``OneOf((shape, shape))``: any of these shapes.
 
     Raises
     ------
@@ -578,11 +625,9 @@ def read_json(name: str, text: Any, shape: Any) -> Any:
 
 
 def check_json(name: str, value: Any, shape: Any) -> None:
-    """Refuse a parsed JSON value that has another shape than :func:`read_json` describes."""
+    """Raise an error unless a parsed JSON value has a shape, as described for :func:`read_json`."""
     if not fits_json(value, shape):
-        raise ValueError(
-            f"state[{name!r}] holds something else than it should, {short_repr(value)}. {DAMAGED}"
-        )
+        raise ValueError(f"state[{name!r}] must not hold {short_repr(value)}. {DAMAGED}")
 
 
 def fits_json(value: Any, shape: Any) -> bool:
@@ -598,27 +643,27 @@ def fits_json(value: Any, shape: Any) -> bool:
     if isinstance(shape, str):
         return type(value) is str and value == shape
     if isinstance(shape, Field):
-        kinds = (int,) if shape.whole else (int, float)
-        return type(value) in kinds and shape.low <= value <= shape.high
+        allowed = (int,) if shape.whole else (int, float)
+        return type(value) in allowed and shape.low <= value <= shape.high
     if isinstance(shape, OneOf):
-        return any(fits_json(value, one) for one in shape)
+        return any(fits_json(value, alternative) for alternative in shape)
     if isinstance(shape, dict):
         if str in shape:
             return type(value) is dict and all(
-                fits_json(name, str) and fits_json(one, shape[str]) for name, one in value.items()
+                fits_json(key, str) and fits_json(entry, shape[str]) for key, entry in value.items()
             )
         return (
             type(value) is dict
             and value.keys() == shape.keys()
-            and all(fits_json(value[name], one) for name, one in shape.items())
+            and all(fits_json(value[key], entry) for key, entry in shape.items())
         )
     if isinstance(shape, list):
-        return type(value) is list and all(fits_json(one, shape[0]) for one in value)
+        return type(value) is list and all(fits_json(element, shape[0]) for element in value)
     return type(value) is list and len(value) == len(shape) and all(map(fits_json, value, shape))
 
 
 def _is_text(text: str) -> bool:
-    """Whether a string can be encoded; JSON can hold halves of surrogate pairs."""
+    """Whether a string can be encoded in UTF-8: JSON can hold halves of surrogate pairs."""
     return text.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
@@ -627,20 +672,21 @@ def _is_text(text: str) -> bool:
 
 @runtime_checkable
 class HasSettings(Protocol):
-    """A part that tells what it was made with."""
+    """A part that returns its settings: the arguments that it was constructed with."""
 
     def settings(self) -> Mapping[str, Any]:
         """Names and values: numbers, arrays, strings, None, or further parts."""
         ...
 
 
-def made_with(parts: Mapping[str, Any]) -> State:
-    """Settings of parts and of their parts, by dotted path; the class of a part by its own path.
+def flatten_settings(parts: Mapping[str, Any]) -> State:
+    """Flatten the settings of parts, and of their own parts, into a dictionary by dotted path.
 
-    A part (a domain, experts, a rate, a meta) tells its settings with a method ``settings``; a part
-    without one is described by its class. None and infinity set no limit and are left out.
+    The path of a part itself maps to the name of its class. A part (a domain, experts, a rate, a
+    meta) returns its settings from a method ``settings``; a part without that method has its class
+    only. None, NaN and infinity set no limit and are left out.
 
-    >>> made_with({"rate": {"cap": 0.5, "level": None}, "learner": "OGD"})
+    >>> flatten_settings({"rate": {"cap": 0.5, "level": None}, "learner": "OGD"})
     {'rate.cap': 0.5, 'learner': 'OGD'}
     """
     flat: State = {}
@@ -652,10 +698,12 @@ def made_with(parts: Mapping[str, Any]) -> State:
 @functools.singledispatch
 def _settings_of(part: Any, path: str) -> State:
     """The settings of a part, by path."""
-    # a function has a name of its own, other objects that of their class
+    # functions and classes have a __qualname__, other objects get that of their class
     kind = getattr(part, "__qualname__", type(part).__qualname__)
     inside = part.settings() if isinstance(part, HasSettings) and callable(part.settings) else {}
-    return {path: kind} | made_with({f"{path}.{name}": value for name, value in inside.items()})
+    return {path: kind} | flatten_settings(
+        {f"{path}.{name}": value for name, value in inside.items()}
+    )
 
 
 @_settings_of.register
@@ -682,15 +730,15 @@ def _(value: np.ndarray, path: str) -> State:
 
 
 @_settings_of.register
-# because singledispatch takes plain classes only
+# without type arguments: singledispatch takes plain classes only
 def _(value: Mapping, path: str) -> State:  # type: ignore[type-arg]
-    return made_with({f"{path}.{name}": each for name, each in value.items()})
+    return flatten_settings({f"{path}.{name}": part for name, part in value.items()})
 
 
 @_settings_of.register(tuple)
 @_settings_of.register(list)
 def _(value: Any, path: str) -> State:
-    return made_with({f"{path}.{place}": each for place, each in enumerate(value)})
+    return flatten_settings({f"{path}.{index}": part for index, part in enumerate(value)})
 
 
 def settings_entries(flat: Mapping[str, Any]) -> State:
@@ -709,16 +757,16 @@ def settings_entries(flat: Mapping[str, Any]) -> State:
 
 
 def split_settings(state: Mapping[str, Any]) -> tuple[State, State]:
-    """Split a saved dictionary into the state alone and the settings by path."""
-    rest: State = {}
+    """Split a saved dictionary into the state without settings, and the settings by path."""
+    own: State = {}
     flat: State = {}
     for name, value in state.items():
         if str(name).startswith(SETTINGS):
             path, is_text, text = name.removeprefix(SETTINGS).partition("=")
             flat |= _settings_of(text if is_text else value, path)
         else:
-            rest[name] = value
-    return rest, flat
+            own[name] = value
+    return own, flat
 
 
 def describe_settings(flat: Mapping[str, Any]) -> list[str]:
@@ -748,22 +796,27 @@ def compare_settings(saved: Mapping[str, Any], present: Mapping[str, Any]) -> st
     outer = [path for path in differ if not any(path.startswith(f"{other}.") for other in differ)]
     outer = ["learner"] if "learner" in outer else outer
     lines = [_difference(path, saved, present) for path in outer[:MAX_DIFFERENCES]]
-    more = len(outer) - MAX_DIFFERENCES
-    return "; ".join(lines) + (f"; and {more} more" if more > 0 else "")
+    unlisted = len(outer) - MAX_DIFFERENCES
+    return "; ".join(lines) + (f"; and {unlisted} more" if unlisted > 0 else "")
 
 
-def _is_same(one: Any, other: Any) -> bool:
-    return np.array_equal(one, other)
+def _is_same(saved: Any, present: Any) -> bool:
+    """Whether two settings are equal; NaN equals NaN at the same index of two arrays."""
+    if isinstance(saved, np.ndarray) and isinstance(present, np.ndarray):
+        return np.array_equal(saved, present, equal_nan=True)  # both hold doubles
+    return np.array_equal(saved, present)
 
 
 def _difference(path: str, saved: Mapping[str, Any], present: Mapping[str, Any]) -> str:
-    """The difference in one setting; of two arrays, the first number that differs."""
-    before, now = _setting_repr(saved, path), _setting_repr(present, path)
-    one, other = np.asarray(saved.get(path)), np.asarray(present.get(path))
-    if before != now or one.shape != other.shape or not one.ndim:
-        return f"{path} was {before} and is {now} here"
-    index = tuple(int(k) for k in np.argwhere(one != other)[0])
-    return f"{path}[{', '.join(map(str, index))}] was {one[index]} and is {other[index]} here"
+    """Describe the difference in one setting; of two long arrays, the first entry that differs."""
+    saved_text, present_text = _setting_repr(saved, path), _setting_repr(present, path)
+    old, new = np.asarray(saved.get(path)), np.asarray(present.get(path))
+    if saved_text != present_text or old.shape != new.shape or not old.ndim:
+        return f"{path} was {saved_text} and is {present_text} here"
+    # an entry that is NaN in both arrays does not differ
+    is_different = (old != new) & ((old == old) | (new == new))
+    index = tuple(int(k) for k in np.argwhere(is_different)[0])
+    return f"{path}[{', '.join(map(str, index))}] was {old[index]} and is {new[index]} here"
 
 
 def _setting_repr(flat: Mapping[str, Any], path: str) -> str:

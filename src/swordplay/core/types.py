@@ -38,7 +38,7 @@ class Loss(Protocol):
 
     @property
     def smoothness(self) -> float | None:
-        """Lipschitz constant of the gradient (L), or None where unknown."""
+        """Lipschitz constant of the gradient (L), or None if it is not known."""
         ...
 
     def value(self, points: Array) -> Array:
@@ -78,7 +78,7 @@ class Domain(Protocol):
         ...
 
     def support(self, directions: Array) -> Array:
-        """Largest inner product of each direction with a point of the set, shape ``(...,)``."""
+        """Largest inner product of each direction with a point of the set; shape ``(...,)``."""
         ...
 
 
@@ -99,7 +99,7 @@ class Learner(Protocol):
 
     @property
     def rounds(self) -> int:
-        """How many losses were observed."""
+        """Number of losses observed so far."""
         ...
 
     def observe(self, loss: Loss) -> None:
@@ -107,7 +107,7 @@ class Learner(Protocol):
         ...
 
     def state(self) -> State:
-        """A copy of everything that the next round needs."""
+        """Return a copy of all that the next round needs."""
         ...
 
     def load_state(self, state: Mapping[str, Any]) -> None:

@@ -43,15 +43,17 @@ def electricity() -> Dataset:
 
 
 def bikesharing() -> Dataset:
-    """Bikes rented in Washington, DC, hour by hour, 2010-2019: clock, weather, counts of a day
-    and a week ago; 78,253 rows.
+    """Bikes rented in Washington, DC, per hour, 2010-2019; 78,253 rows.
+
+    Columns: clock, weather, counts of a day and a week ago.
     """
     return _read("bikesharing.csv.gz", "count")
 
 
 def sulfur() -> Dataset:
-    """Hydrogen sulfide in the tail gas of a sulfur recovery unit, from the flows of five gases
-    and of air; 10,081 rows.
+    """Hydrogen sulfide in the tail gas of a sulfur recovery unit; 10,081 rows.
+
+    Columns: the flows of five gases and of air.
     """
     return _read("sulfur.csv.gz", "h2s")
 

@@ -1,6 +1,4 @@
-"""The shipped streams as files that a user's own might look like: ``swordplay sample`` writes
-them for a first try.
-"""
+"""The shipped streams as example files, which ``swordplay sample`` writes."""
 
 from __future__ import annotations
 

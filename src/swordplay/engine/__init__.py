@@ -15,7 +15,7 @@ import numpy as np
 from swordplay.core import arguments
 from swordplay.core.types import Matrix, State
 from swordplay.engine.recipe import LARGEST_EXPLICIT, NotCompilable
-from swordplay.engine.saved import describe, is_state
+from swordplay.engine.saved_state import describe, is_state
 from swordplay.parts.metas import Composition
 
 __all__ = [
@@ -86,7 +86,7 @@ def twin(
 
 def _twin(learner: Any, loss: str, threshold: float, precision: str) -> Any:
     """The same, for settings that were checked: once for all of many learners."""
-    from swordplay.engine.driver import Engine
+    from swordplay.engine.compiled_learner import Engine
 
     holder = getattr(learner, "holder", None)
     if isinstance(holder, Engine) and (holder.loss, holder.threshold, holder.dtype) == (

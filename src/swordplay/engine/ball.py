@@ -1,28 +1,39 @@
-"""Coordinates of experts on a ball: one pass a round over all of them.
+"""Experts on a ball: predictions from one pass a round, and both projected steps.
 
 Coordinates are relative to the ball's centre. With a the features of the round, a' those of the
 round before:
 
-- xhat = s (W + c a'), the scale s lazy, the rank-one change c a' pending: it is applied by the next
-  round's pass;
+- xhat = s (W + c a'). The scale s and the rank-one change c a' are not applied to W at once: the
+  pass of the next round applies the change, ``flush`` the scale;
 - x = alpha xhat - gamma a', because x = Proj[xhat - eta m a'] scales by alpha and gamma = alpha eta
   m.
+
+A projection on the ball is a scaling, and norm(x - k a)^2 = norm(x)^2 - 2 k <a, x> + k^2 norm(a)^2:
+the steps need inner products only, and no pass over the coordinates. A round with a sparse row
+costs in proportion to its entries that are not 0.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import Any, NamedTuple
 
-from swordplay.compile import expert_loop, inline, tail_view
+from swordplay.compile import expert_loop, inline, larger, smaller, tail_view
 from swordplay.core.types import Vector
-from swordplay.engine.blocks import columns_of, dot
+from swordplay.engine.certificate_sum import is_kept
 from swordplay.engine.layout import BLOCK, CONFIG, EXPERT, LIVE, VECTOR, Arrays, Products
-from swordplay.engine.weights import normalise_weights, normalised, take_weight_factor
+from swordplay.engine.meta import normalise_weights, normalised, take_weight_factor
+from swordplay.engine.scalar_functions import add_scaled, columns_of, dot, least, slope
 
 TILE, FEWEST = 2048, 8
 """Numbers that all blocks of experts go through before the next ones, and coordinates at the least:
 where experts are many,
 the same column of many coordinates would drive itself out of the nearest cache."""
+SHRUNK = 1e-4
+"""A squared norm below this share of the largest since it was measured is measured afresh.
+
+Each round adds a rounding error relative to the largest: of a small square, its root would show it.
+"""
 
 
 @inline
@@ -206,11 +217,29 @@ def keep(me: Arrays, of: Products, features: Vector, smallest: float) -> None:
 
 @inline
 def tidy(me: Arrays, smallest: float) -> None:
-    """Rescale before a scale gets too small, and measure the norms afresh every so often."""
-    live, config = me.live, me.config
-    if smallest < config[CONFIG.smallest_scale] or live[LIVE.rounds] >= live[LIVE.refresh_at]:
+    """Rescale before a scale gets too small; measure shrunken norms, and all every so often."""
+    live, config, numbers = me.live, me.config, me.numbers
+    left = 0.0
+    if config[CONFIG.adaptive] == 1.0 and not is_kept(numbers):  # the certificate takes roots
+        left = margin(columns_of(numbers), numbers[EXPERT.norm], numbers[EXPERT.largest_norm])
+    if (
+        left < 0.0
+        or smallest < config[CONFIG.smallest_scale]
+        or live[LIVE.rounds] >= live[LIVE.refresh_at]
+    ):
         flush(me)
         live[LIVE.refresh_at] = live[LIVE.rounds] + config[CONFIG.refresh]
+
+
+@expert_loop
+def margin(n: int, squares: Vector, largest: Vector) -> float:
+    """Note the largest squares; return by how much the smallest exceed ``SHRUNK`` of them."""
+    left = math.inf
+    for i in range(n):
+        most = larger(largest[i], squares[i])
+        largest[i] = most
+        left = smaller(left, squares[i] - SHRUNK * most)
+    return float(left)
 
 
 @inline
@@ -225,6 +254,8 @@ def flush(me: Arrays) -> None:
             w = numbers[EXPERT.scale, i] * (coords[j, i] + numbers[EXPERT.coefficient, i] * last[j])
             coords[j, i] = w
             numbers[EXPERT.norm, i] += w * w
+    for i in range(columns_of(numbers)):
+        numbers[EXPERT.largest_norm, i] = numbers[EXPERT.norm, i]
     numbers[EXPERT.coefficient] = 0.0
     numbers[EXPERT.scale] = 1.0
     numbers[EXPERT.unscale] = 1.0
@@ -249,3 +280,294 @@ def decide(me: Arrays, decision: Vector) -> None:
         for i in range(experts):
             coordinate += share[i] * coords[j, i]
         decision[j] = coordinate
+
+
+class Entries(NamedTuple):
+    """A sparse row, and where the row before it had its entries."""
+
+    values: Any
+    indices: Any
+    before: Any
+
+
+@inline
+def measure_sparse(me: Arrays, features: Entries) -> Products:
+    """Norms and products of the features with the last ones, which lie dense in ``vectors``, and
+    with the centre.
+    """
+    vectors = me.vectors
+    norm = cross = offset = 0.0
+    for position in range(len(features.indices)):
+        a, j = features.values[position], features.indices[position]
+        norm += a * a
+        cross += a * vectors[VECTOR.last, j]
+        if me.config[CONFIG.centered] == 1.0:
+            offset += a * vectors[VECTOR.center, j]
+    last_norm = me.live[LIVE.last_norm]
+    return Products(
+        norm, last_norm, cross, norm - cross, max(norm - 2.0 * cross + last_norm, 0.0), offset
+    )
+
+
+@inline
+def predict_sparse(me: Arrays, of: Products, features: Entries) -> float:
+    """<a, x_i> from the rows of W that the features touch; sparse rounds leave no pending change.
+
+    Returns the weighted sum.
+    """
+    products = me.numbers[EXPERT.at_base]
+    columns = columns_of(me.numbers)
+    products[:] = 0.0
+    for position in range(len(features.indices)):
+        add_scaled(
+            columns, products, me.coords[features.indices[position]], features.values[position]
+        )
+    return float(mix_all(me, of))
+
+
+@inline
+def keep_sparse(me: Arrays, of: Products, features: Entries, smallest: float) -> None:
+    """The features become the last ones, and the round's own change W += c a is applied, while
+    its rows are still near.
+    """
+    last = me.vectors[VECTOR.last]
+    for position in range(len(features.before)):
+        last[features.before[position]] = 0.0
+    for position in range(len(features.indices)):
+        last[features.indices[position]] = features.values[position]
+    me.live[LIVE.last_norm] = of.norm
+    # A change that is to be scaled down far may be too large for single precision: flush() applies
+    # it in double.
+    if smallest >= me.config[CONFIG.smallest_scale]:
+        columns, change = columns_of(me.numbers), me.numbers[EXPERT.coefficient]
+        for position in range(len(features.indices)):
+            add_scaled(
+                columns, me.coords[features.indices[position]], change, features.values[position]
+            )
+        change[:] = 0.0
+    tidy(me, smallest)
+
+
+@inline
+def move(me: Arrays, of: Products, features: Any, target: float) -> float:
+    """Take both projected steps of every expert; return the smallest scale."""
+    numbers, radius = me.numbers, me.config[CONFIG.size]
+    n = columns_of(numbers)
+    farthest = base_step(
+        n,
+        of.norm,
+        numbers[EXPERT.eta],
+        numbers[EXPERT.slope],
+        numbers[EXPERT.unscale],
+        numbers[EXPERT.coefficient],
+        numbers[EXPERT.at_base],
+        numbers[EXPERT.norm],
+    )
+    smallest = math.inf
+    if farthest > radius * radius:
+        project_base(
+            n,
+            radius,
+            numbers[EXPERT.scale],
+            numbers[EXPERT.unscale],
+            numbers[EXPERT.at_base],
+            numbers[EXPERT.norm],
+            numbers[EXPERT.push],
+        )
+        smallest = least(n, numbers[EXPERT.scale])
+    lookahead_step(me, of, target)
+    return smallest
+
+
+@inline
+def fork(me: Arrays, of: Products, features: Any, target: float) -> None:
+    """Copy the points of the fastest expert of each kind to the two that have joined."""
+    coords, experts = me.coords, int(me.live[LIVE.experts])
+    for j in range(coords.shape[0]):
+        coords[j, experts - 2] = coords[j, experts - 4]
+        for column in range(experts - 1, coords.shape[1]):
+            coords[j, column] = coords[j, experts - 3]
+    lookahead_step(me, of, target)
+
+
+@expert_loop
+def base_step(
+    n: int,
+    norm: float,
+    eta: Vector,
+    slope_: Vector,
+    unscale: Vector,
+    change: Vector,
+    at_base: Vector,
+    base_norm: Vector,
+) -> float:
+    """xhat - eta k a, before it is projected; returns the largest squared norm."""
+    farthest = 0.0
+    for i in range(n):
+        stride = eta[i] * slope_[i] if eta[i] < math.inf else 0.0
+        square = larger(base_norm[i] - 2.0 * stride * at_base[i] + stride * stride * norm, 0.0)
+        base_norm[i] = square
+        farthest = larger(farthest, square)
+        change[i] = -stride * unscale[i]
+        at_base[i] -= stride * norm
+    return farthest
+
+
+@expert_loop
+def project_base(
+    n: int,
+    radius: float,
+    scale: Vector,
+    unscale: Vector,
+    at_base: Vector,
+    base_norm: Vector,
+    push: Vector,
+) -> None:
+    """Project base points on the ball: a scaling."""
+    limit = radius * radius
+    for i in range(n):
+        # A point inside stays: with a radius of 0, or one whose square underflows, the quotient
+        # would be NaN.
+        shrink = radius / math.sqrt(base_norm[i]) if base_norm[i] > limit else 1.0
+        before = scale[i]
+        scale[i] = before * shrink
+        unscale[i] = 1.0 / scale[i]
+        push[i] = before * unscale[i] - 1.0 if shrink < 1.0 else 0.0
+        at_base[i] *= shrink
+        base_norm[i] = min(base_norm[i], limit)
+
+
+@inline
+def lookahead_step(me: Arrays, of: Products, target: float) -> None:
+    """x = Proj[xhat - eta m a] of every expert, for the field m a replayed at xhat.
+
+    Gradient descent stays at xhat.
+    """
+    numbers, config = me.numbers, me.config
+    n, loss, threshold = columns_of(numbers), int(config[CONFIG.loss]), config[CONFIG.threshold]
+    replays(
+        n,
+        loss,
+        threshold,
+        me.live[LIVE.weight],
+        numbers[EXPERT.extra],
+        numbers[EXPERT.at_base],
+        of.offset,
+        target,
+        numbers[EXPERT.replay],
+    )
+    farthest = step_ahead(
+        n,
+        of.norm,
+        numbers[EXPERT.coming],
+        numbers[EXPERT.replay],
+        numbers[EXPERT.at_base],
+        numbers[EXPERT.norm],
+        numbers[EXPERT.alpha],
+        numbers[EXPERT.gamma],
+        numbers[EXPERT.ahead],
+        numbers[EXPERT.lead],
+        numbers[EXPERT.farthest],
+    )
+    project_lookahead(me, of, farthest)
+
+
+@inline
+def project_lookahead(me: Arrays, of: Products, farthest: float) -> None:
+    """Project lookahead points on the ball, given the largest squared norm among them."""
+    numbers, radius = me.numbers, me.config[CONFIG.size]
+    if farthest > radius * radius:
+        shrink_ahead(
+            columns_of(numbers),
+            radius,
+            of.norm,
+            numbers[EXPERT.at_base],
+            numbers[EXPERT.norm],
+            numbers[EXPERT.alpha],
+            numbers[EXPERT.gamma],
+            numbers[EXPERT.ahead],
+            numbers[EXPERT.lead],
+        )
+
+
+@expert_loop
+def replays(
+    n: int,
+    loss: int,
+    threshold: float,
+    weight: float,
+    extra: Vector,
+    at: Vector,
+    offset: float,
+    target: float,
+    answer: Vector,
+) -> None:
+    """Slope of the loss at every extra-gradient expert's base point, 0 for the others."""
+    for i in range(n):
+        answer[i] = extra[i] * weight * slope(loss, threshold, at[i] + offset, target)
+
+
+@expert_loop
+def step_ahead(
+    n: int,
+    norm: float,
+    eta: Vector,
+    replay: Vector,
+    at_base: Vector,
+    base_norm: Vector,
+    alpha: Vector,
+    gamma: Vector,
+    ahead: Vector,
+    lead: Vector,
+    farthest_base: Vector,
+) -> float:
+    """alpha, gamma, <a, x> and norm(x - xhat)^2 for x = xhat - eta m a, before it is projected.
+
+    Returns the largest norm(x)^2.
+
+    How far xhat has been is noted on the way.
+    """
+    farthest = 0.0
+    for i in range(n):
+        stride = eta[i] * replay[i] if eta[i] < math.inf else 0.0
+        moved = stride * stride * norm
+        # A base point on the sphere may lie outside it by rounding; where nothing moved, nothing is
+        # to be projected.
+        reached = base_norm[i] - 2.0 * stride * at_base[i] + moved if stride != 0.0 else 0.0
+        farthest = larger(farthest, reached)
+        alpha[i] = 1.0
+        gamma[i] = stride
+        ahead[i] = at_base[i] - stride * norm
+        lead[i] = moved
+        farthest_base[i] = larger(farthest_base[i], base_norm[i])
+    return farthest
+
+
+@expert_loop
+def shrink_ahead(
+    n: int,
+    radius: float,
+    norm: float,
+    at_base: Vector,
+    base_norm: Vector,
+    alpha: Vector,
+    gamma: Vector,
+    ahead: Vector,
+    lead: Vector,
+) -> None:
+    """Project lookahead points on the ball.
+
+    norm(x - xhat)^2 = norm((alpha - 1) xhat - gamma a)^2.
+    """
+    limit = radius * radius
+    for i in range(n):
+        stride = gamma[i]
+        reached = base_norm[i] - 2.0 * stride * at_base[i] + stride * stride * norm
+        shrink = radius / math.sqrt(reached) if reached > limit and stride != 0.0 else 1.0
+        gone, back = shrink * stride, shrink - 1.0
+        alpha[i] = shrink
+        gamma[i] = gone
+        ahead[i] = shrink * at_base[i] - gone * norm
+        lead[i] = max(
+            back * back * base_norm[i] - 2.0 * back * gone * at_base[i] + gone * gone * norm, 0.0
+        )

@@ -12,7 +12,7 @@ import numpy as np
 
 from swordplay.core import arguments
 from swordplay.core.types import Array, Matrix
-from swordplay.engine.driver import Engine
+from swordplay.engine.compiled_learner import Engine
 from swordplay.engine.memory import zeros
 from swordplay.engine.recipe import NotCompilable
 
@@ -140,8 +140,7 @@ class Fleet:
             k = int((played < targets.shape[1]).argmax())
             raise ValueError(
                 f"row {start + int(played[k])} of stream {k} would overflow: its features or "
-                "target are too large. "
-                "Rescale or drop it; the rows before it are learned."
+                "target are too large. Rescale or drop it; the rows before it are learned."
             )
 
     def _bind(self) -> None:

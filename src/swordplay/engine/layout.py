@@ -4,7 +4,7 @@
 array    shape            what
 ======== ================ ===================================================================================
 coords   ``(d, C)``       base points of the experts, a column each; on a ball relative to its centre and unscaled
-numbers  ``(EXPERT, C)``  numbers of each expert, a row per kind of number (``EXPERT``); d more where S is kept (``heading``)
+numbers  ``(EXPERT, C)``  numbers of each expert, a row per kind of number (``EXPERT``); d more where S is kept (``certificate_sum``)
 vectors  ``(VECTOR, d)``  rows of d coordinates (``VECTOR``)
 live     ``(LIVE,)``      numbers that change each round (``LIVE``)
 config   ``(CONFIG,)``    settings, of which a schedule may change some (``CONFIG``)
@@ -18,8 +18,8 @@ more.
 
 Each number is declared once, in the classes below: its name, its array, what becomes of it when a
 learner is saved, and its name in the readable state. The places that kernels use, saved states
-(``saved``), the records of Spark and the way to the readable state (``readable``) follow from that.
-Places may change from one version to the next; names stay.
+(``saved_state``), the records of Spark and the readable state (``readable_state``) follow from
+that. Places may change from one version to the next; names stay.
 """  # noqa: E501
 
 from __future__ import annotations
@@ -103,6 +103,8 @@ class _Expert(NamedTuple):
     scale: Annotated[int, kept(low=1e-60, high=1.0)]
     coefficient: Annotated[int, kept()]
     norm: Annotated[int, kept(low=0.0)]  # norm(xhat)^2
+    # the largest norm(xhat)^2 since the norms were measured, where the certificate needs norm(xhat)
+    largest_norm: Annotated[int, kept(when=SHARPER, low=0.0)]
     energy: Annotated[int, kept(when=ADAPTIVE, low=0.0)]  # sum of squared surprises
     log_prior: Annotated[int, kept("hedge.log_prior", when=GROWING, low=-1e3, high=0.0)]
     # The certificate's sums, and what they need.
@@ -131,7 +133,7 @@ class _Expert(NamedTuple):
     asked: Annotated[int, SCRATCH]  # <a, x_s> of a row that was asked in round s and is learned now
     surprise: Annotated[int, SCRATCH]  # norm(g_t - M_t)^2
     # What adaptive steps are made of, and what a round leaves for those of the next one
-    # (``adapting``): if ``LIVE.stepped``.
+    # (``step_sizes``): if ``LIVE.stepped``.
     narrowness: Annotated[int, SCRATCH]  # 1 / (c W)
     floor: Annotated[int, SCRATCH]  # what 1 / eta is at least, where experts are capped
     coming: Annotated[int, MADE]  # step of the coming round; a constant step is always here
@@ -176,9 +178,7 @@ class _Live(NamedTuple):
     ]
     # how wide the part of the domain is that has been of use
     span: Annotated[int, kept("domain_scale.width", when=GROWING, low=0.0, high=math.inf)]
-    # rounds that the capped descent expert averages over; 0: 8
-    patience: Annotated[int, kept("domain_scale.patience", when=GROWING, low=0.0, high=1e9)]
-    # how much shorter steps are for many coordinates; 0: not
+    # divisor of the steps for many coordinates, at least 1; 0 if no expert is capped
     caution: Annotated[int, kept("domain_scale.step_shrink", when=GROWING, low=0.0, high=1e9)]
     experts: Annotated[int, MADE]  # columns in use
     entropy: Annotated[int, MADE]  # ln(1 / smallest prior)

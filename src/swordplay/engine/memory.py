@@ -113,7 +113,7 @@ class Memory:
 
     @property
     def headed(self) -> bool:
-        """Whether S is kept (see ``heading``)."""
+        """Whether S is kept (see ``certificate_sum``)."""
         return len(self.numbers) > len(EXPERT)
 
     def keep_heading(self, kept: bool) -> None:

@@ -76,7 +76,7 @@ class Recipe(NamedTuple):
     trust: float
     """The optimism's first trust."""
     headed: bool
-    """Whether S is kept (``heading``)."""
+    """Whether S is kept (``certificate_sum``)."""
 
 
 def recipe(

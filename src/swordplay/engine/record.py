@@ -36,7 +36,7 @@ from swordplay.engine.layout import (
 )
 from swordplay.engine.memory import Memory
 from swordplay.engine.rounds import play_planned
-from swordplay.engine.saved import ROW, SIGNED, expert_range, round_range
+from swordplay.engine.saved_state import ROW, SIGNED, expert_range, round_range
 
 __all__ = [
     "EXPERTS",

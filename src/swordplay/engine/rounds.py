@@ -1,7 +1,10 @@
-"""The order of a round, and the kernels that Python calls to play rounds.
+"""The order of a round, loops over rows, and the kernels that Python calls to play rounds.
 
 A kernel returns how many rounds it played. Fewer than it was given means that the next one would
 have overflowed; that round has changed nothing.
+
+A row may be predicted before it is learned: the products of the prediction are then kept in the
+learner's scratch until the target arrives.
 """
 
 from __future__ import annotations
@@ -13,26 +16,14 @@ from swordplay.compile import inline, kernel
 from swordplay.core.types import Matrix, Vector
 from swordplay.engine import (
     ball,
-    ball_sparse,
-    ball_steps,
-    foresight,
-    heading,
-    points,
+    certificate_sum,
+    explicit_points,
 )
-from swordplay.engine.adapting import track_distance, track_dual_norm
-from swordplay.engine.growth import fork_numbers, is_growing
-from swordplay.engine.layout import CONFIG, EXPERT, LIVE, Arrays, Products
-from swordplay.engine.meta import judge, watch
-from swordplay.engine.rates import update_trust
-from swordplay.engine.scalar import phi
-from swordplay.engine.succession import (
-    follow,
-    make_rows,
-    make_single,
-    make_sparse_rows,
-    make_stream,
-)
-from swordplay.engine.weights import normalise_weights, weigh
+from swordplay.engine.ball import Entries
+from swordplay.engine.layout import CONFIG, EXPERT, LIVE, VECTOR, Arrays, Products
+from swordplay.engine.meta import judge, normalise_weights, update_trust, watch, weigh
+from swordplay.engine.scalar_functions import phi
+from swordplay.engine.step_sizes import fork_numbers, is_growing, track_distance, track_dual_norm
 
 LARGEST_SQUARE = 1e150
 """A squared gradient beyond this could overflow once steps multiply it.
@@ -48,7 +39,7 @@ def make_round(
     fork: Any,
     keep: Any,
     track_distance: Any = track_dual_norm,
-    lean: Any = heading.stay,
+    lean: Any = certificate_sum.stay,
 ) -> Any:
     """Return the round of one kind of points and features; its parts run in this order.
 
@@ -85,7 +76,6 @@ def make_round(
         h = judge(me, of, centered, target)
         update_trust(live, config, of, h)  # early: its exponential then overlaps with the moves
         smallest = move(me, of, features, target)
-        track_distance(me)
         live[LIVE.rounds] += 1.0
         while is_growing(live, config):
             fork_numbers(me.numbers, live, config)
@@ -94,6 +84,7 @@ def make_round(
         watch(live, of)
         live[LIVE.prepared] = 0.0
         keep(me, of, features, smallest)
+        track_distance(me)  # after norms that had shrunk were measured
         lean(me, smallest)
         return True, prediction, loss
 
@@ -108,26 +99,208 @@ def overflows(me: Arrays, of: Products, target: float) -> bool:
     return not (gradient * gradient * of.norm < LARGEST_SQUARE and of.norm < LARGEST_SQUARE)
 
 
+@inline
+def follow(live: Vector, config: Vector, schedule: Matrix, t: int) -> None:
+    """Take weight, threshold and domain size of a round from the schedule, if there is one."""
+    if t < len(schedule):
+        live[LIVE.weight] = schedule[t, 0]
+        config[CONFIG.threshold] = schedule[t, 1]
+        if config[CONFIG.size] != schedule[t, 2]:
+            live[LIVE.stepped] = 0.0
+        config[CONFIG.size] = schedule[t, 2]
+        config[CONFIG.diameter] = config[CONFIG.diameter_per_size] * schedule[t, 2]
+
+
+@inline
+def write_weights(me: Arrays, weights: Matrix, t: int) -> None:
+    """Keep the weights of a round if there is room for them.
+
+    What is not an expert yet stays at 0.
+    """
+    if t < len(weights):
+        normalise_weights(me)
+        for i in range(int(me.live[LIVE.experts])):
+            weights[t, i] = me.numbers[EXPERT.weight, i]
+
+
+def make_rows(decide: Any, play_round: Any) -> Any:
+    """Dense rows in their order; ``decide(me, decision)`` writes what would be decided next."""
+
+    @inline
+    def play_rows(
+        me: Arrays,
+        features: Matrix,
+        targets: Vector,
+        schedule: Matrix,
+        predictions: Vector,
+        losses: Vector,
+        decisions: Matrix,
+        weights: Matrix,
+    ) -> int:
+        """How many were played.
+
+        ``decisions`` and ``weights`` are filled as far as they have rows.
+        """
+        for t in range(len(targets)):
+            if t < len(decisions):
+                decide(me, decisions[t])
+            write_weights(me, weights, t)
+            follow(me.live, me.config, schedule, t)
+            played, predictions[t], losses[t] = play_round(me, features[t], targets[t])
+            if not played:
+                normalise_weights(me)
+                return t
+        normalise_weights(me)
+        return len(targets)
+
+    return play_rows
+
+
+def make_sparse_rows(play_round: Any) -> Any:
+    """Sparse rows on a ball in their order: the cost is in proportion to their non-zeros."""
+
+    @inline
+    def play_sparse_rows(
+        me: Arrays,
+        values: Vector,
+        indices: Any,
+        starts: Any,
+        last_indices: Any,
+        targets: Vector,
+        schedule: Matrix,
+        predictions: Vector,
+        losses: Vector,
+        decisions: Matrix,
+        weights: Matrix,
+    ) -> int:
+        """How many were played.
+
+        ``last_indices`` says where the features of the round before lie.
+        """
+        for t in range(len(targets)):
+            if t < len(decisions):
+                ball.decide(me, decisions[t])
+            write_weights(me, weights, t)
+            follow(me.live, me.config, schedule, t)
+            before = last_indices if t == 0 else indices[starts[t - 1] : starts[t]]
+            row = Entries(
+                values[starts[t] : starts[t + 1]], indices[starts[t] : starts[t + 1]], before
+            )
+            played, predictions[t], losses[t] = play_round(me, row, targets[t])
+            if not played:
+                normalise_weights(me)
+                return t
+        normalise_weights(me)
+        return len(targets)
+
+    return play_sparse_rows
+
+
+def make_single(play_round: Any) -> Any:
+    """One row whose prediction may have been asked for before."""
+
+    @inline
+    def play_single(me: Arrays, features: Vector, target: float) -> float:
+        """The loss; NaN if the row would overflow, and then nothing has changed."""
+        played, _, loss = play_round(me, features, target)
+        normalise_weights(me)
+        if not played:
+            me.live[LIVE.prepared] = 0.0
+        return float(loss)
+
+    return play_single
+
+
+def make_stream(play_round: Any) -> Any:
+    """Dense rows of one learner of a fleet."""
+
+    @inline
+    def play_stream(
+        me: Arrays, features: Matrix, targets: Vector, predictions: Vector, losses: Vector
+    ) -> int:
+        """How many were played."""
+        for t in range(len(targets)):
+            played, predictions[t], losses[t] = play_round(me, features[t], targets[t])
+            if not played:
+                normalise_weights(me)
+                return t
+        normalise_weights(me)
+        return len(targets)
+
+    return play_stream
+
+
+@inline
+def prepare_row(me: Arrays, of: Products, prediction: float, features: Vector) -> None:
+    """Leave what a prediction has computed for the round that will learn the same features."""
+    live, under_way = me.live, me.vectors[VECTOR.under_way]
+    live[LIVE.norm], live[LIVE.cross], live[LIVE.turn], live[LIVE.gap] = (
+        of.norm,
+        of.cross,
+        of.turn,
+        of.gap,
+    )
+    live[LIVE.offset], live[LIVE.prediction] = of.offset, prediction
+    for j in range(len(features)):
+        under_way[j] = features[j]
+    live[LIVE.prepared] = 1.0
+
+
+@inline
+def check_prepared(me: Arrays, features: Vector) -> None:
+    """Forget what was prepared, unless it was for these features."""
+    under_way = me.vectors[VECTOR.under_way]
+    same = me.live[LIVE.prepared] == 1.0
+    for j in range(len(features)):
+        same = same and under_way[j] == features[j]
+    me.live[LIVE.prepared] = 1.0 if same else 0.0
+
+
+@inline
+def measure_prepared(me: Arrays, features: Vector) -> Products:
+    """The products that were prepared, or new ones."""
+    check_prepared(me, features)
+    live = me.live
+    if live[LIVE.prepared] == 1.0:
+        return Products(
+            live[LIVE.norm],
+            live[LIVE.last_norm],
+            live[LIVE.cross],
+            live[LIVE.turn],
+            live[LIVE.gap],
+            live[LIVE.offset],
+        )
+    return ball.measure(me, features)
+
+
+@inline
+def predict_prepared(me: Arrays, of: Products, features: Vector) -> float:
+    """The prediction that was prepared, or a new one."""
+    if me.live[LIVE.prepared] == 1.0:
+        return float(me.live[LIVE.prediction])
+    return float(ball.predict(me, of, features))
+
+
 _BALL: dict[str, Any] = {
-    "move": ball_steps.move,
-    "fork": ball_steps.fork,
-    "lean": heading.lean,
+    "move": ball.move,
+    "fork": ball.fork,
+    "lean": certificate_sum.lean,
 }
 dense_round = make_round(ball.measure, ball.predict, keep=ball.keep, **_BALL)
-sparse_round = make_round(ball_sparse.measure, ball_sparse.predict, keep=ball_sparse.keep, **_BALL)
+sparse_round = make_round(ball.measure_sparse, ball.predict_sparse, keep=ball.keep_sparse, **_BALL)
 points_round = make_round(
     ball.measure,
-    points.predict,
-    points.move,
-    points.fork,
-    points.keep,
+    explicit_points.predict,
+    explicit_points.move,
+    explicit_points.fork,
+    explicit_points.keep,
     track_distance=track_distance,
 )
-foreseen_round = make_round(foresight.measure, foresight.predict, keep=ball.keep, **_BALL)
+foreseen_round = make_round(measure_prepared, predict_prepared, keep=ball.keep, **_BALL)
 
 dense_rows, points_rows = (
     make_rows(ball.decide, dense_round),
-    make_rows(points.decide, points_round),
+    make_rows(explicit_points.decide, points_round),
 )
 sparse_rows, single, stream = (
     make_sparse_rows(sparse_round),
@@ -138,9 +311,10 @@ sparse_rows, single, stream = (
 
 @inline
 def hear(me: Arrays, asked: Matrix, t: int) -> None:
-    """How many rounds ago a row was asked, and what the decision and every expert said then.
+    """Set how many rounds ago a late row was predicted, and what was predicted then.
 
-    0 rounds for any other row.
+    A row of ``asked`` holds the rounds (0 for a row that is not late), the prediction of the
+    decision, and those of all experts.
     """
     if t < len(asked) and asked[t, 0] > 0.0:
         experts = asked.shape[1] - 2
@@ -252,7 +426,7 @@ def predict_one(
         live[LIVE.prepared] = 0.0
         return math.nan
     centered = ball.predict(me, of, features)
-    foresight.prepare(me, of, centered, features)
+    prepare_row(me, of, centered, features)
     return float(centered + of.offset)
 
 

@@ -14,7 +14,7 @@ from typing import Any, final
 
 import numpy as np
 
-from swordplay.engine.driver import Engine
+from swordplay.engine.compiled_learner import Engine
 from swordplay.engine.layout import Arrays
 from swordplay.engine.memory import zeros
 

@@ -20,16 +20,21 @@ from typing import Any, NamedTuple
 
 from swordplay.compile import expert_loop, inline, kernel, larger, smaller
 from swordplay.core.types import Matrix, Vector
-from swordplay.engine import ball, ball_sparse, foresight
-from swordplay.engine.adapting import begin
-from swordplay.engine.blocks import columns_of, least
+from swordplay.engine import ball
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE, Arrays, Products
-from swordplay.engine.meta import distance, watch
-from swordplay.engine.rates import update_learning_rate
-from swordplay.engine.rounds import overflows, predict_one
-from swordplay.engine.scalar import phi, slope
-from swordplay.engine.succession import make_rows, make_single, make_sparse_rows, make_stream
-from swordplay.engine.weights import share
+from swordplay.engine.meta import distance, share, update_learning_rate, watch
+from swordplay.engine.rounds import (
+    make_rows,
+    make_single,
+    make_sparse_rows,
+    make_stream,
+    measure_prepared,
+    overflows,
+    predict_one,
+    predict_prepared,
+)
+from swordplay.engine.scalar_functions import columns_of, least, phi, slope
+from swordplay.engine.step_sizes import begin
 
 __all__ = ["learn_one", "play_dense", "play_fleet", "play_sparse", "predict_one"]
 
@@ -230,8 +235,8 @@ def step_and_charge(
 
 
 dense_round = make_round(ball.measure, ball.predict, ball.keep)
-sparse_round = make_round(ball_sparse.measure, ball_sparse.predict, ball_sparse.keep)
-foreseen_round = make_round(foresight.measure, foresight.predict, ball.keep)
+sparse_round = make_round(ball.measure_sparse, ball.predict_sparse, ball.keep_sparse)
+foreseen_round = make_round(measure_prepared, predict_prepared, ball.keep)
 
 dense_rows = make_rows(ball.decide, dense_round)
 sparse_rows = make_sparse_rows(sparse_round)

@@ -101,9 +101,8 @@ class AskedByPlace:
             if known is None:
                 raise TypeError(
                     f"x must be an array of numbers, got {short_repr(x)}: this estimator was not "
-                    "fitted to columns with names. "
-                    "Give the values alone, or take swordplay.river or LateModel('regression'), "
-                    "which learn by name."
+                    "fitted to columns with names. Give the values alone, or take swordplay.river "
+                    "or LateModel('regression'), which learn by name."
                 )
             named = _by_name(x, known)
             x = [named[name] for name in known]
@@ -173,14 +172,12 @@ class AskedByPlace:
             if isinstance(truth, float) and not truth.is_integer():
                 raise ValueError(
                     "y must be a whole number, a truth value or a string, got "
-                    f"{short_repr(truth)}. "
-                    "Convert it."
+                    f"{short_repr(truth)}. Convert it."
                 )
             if not isinstance(truth, str) and not -(2**63) <= truth < 2**63:
                 raise ValueError(
                     f"y must be a number of at most 63 bits, got {short_repr(truth)}. Give larger "
-                    "ones "
-                    "as text."
+                    "ones as text."
                 )
         label_arrays.require_entries("y", np.array([*self.labels, *truths], dtype=object))
 
@@ -254,8 +251,7 @@ def _by_name(x: Any, known: Any) -> dict[str, Any]:
         differ = sorted(map(str, set(x) ^ set(known)))
         raise ValueError(
             f"x must have the columns {short_repr(list(known))}, and differs in "
-            f"{short_repr(differ)}. Give "
-            "these columns."
+            f"{short_repr(differ)}. Give these columns."
         )
     row = {}
     for name, value in x.items():

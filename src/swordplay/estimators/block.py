@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from swordplay.core.arguments import LARGEST
-from swordplay.core.state import COUNT, DAMAGED, Field, check
+from swordplay.core.state import DAMAGED, ROUND_COUNT, Field, check
 from swordplay.core.types import Matrix, State, Vector
 
 MAD_TO_SPREAD = 1.4826
@@ -31,7 +31,7 @@ ALLOWED = {
     "clip": Field(0.0, np.inf),
     "coefficients": Field(-1e8 * LARGEST, 1e8 * LARGEST),
     "level": Field(-LARGEST, LARGEST),
-    "rows": COUNT,
+    "rows": ROUND_COUNT,
     "penalty": Field(0.0, np.finfo(np.float64).max),
 }
 """What a saved block may hold.
@@ -74,8 +74,7 @@ class Places(NamedTuple):
 
 
 def measure(columns: Matrix, clip: float) -> tuple[Vector, Vector]:
-    """Median and clipped deviation of each column, by the rule of ``engine.scaling``, over many
-    rows.
+    """Median and clipped deviation of each column over many rows, as in ``engine.column_stats``.
 
     No value counts for more than ``clip`` robust spreads, each of which is the upper median of the
     distances from the centre; where more than half of a column is one value, the lower median of

@@ -93,8 +93,7 @@ class Coat(Saved, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
             raise ValueError(
                 f"{name} was {arguments.short_repr(made_with[name])} when learning began and is "
                 f"{arguments.short_repr(getattr(self, name))} now. Set it back, or call fit to "
-                "begin "
-                "anew."
+                "begin anew."
             )
         return model
 
@@ -154,8 +153,7 @@ class Coat(Saved, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
         if np.asarray(y).ndim == 0:
             raise ValueError(
                 f"y should be a 1d array, got {arguments.short_repr(y)} ({type(y).__name__}). Give "
-                "one "
-                "target per row."
+                "one target per row."
             )
         targets = column_or_1d(
             check_array(y, ensure_2d=False, dtype=None, input_name="y"), warn=True

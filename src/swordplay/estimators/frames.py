@@ -84,8 +84,7 @@ def require_table(X: Any) -> None:
     if not hasattr(X, "tocsr") and arguments.without_mask("X", X).ndim == 0:
         raise ValueError(
             f"X must be a table (Expected 2D array), got {short_repr(X)}. Give a data frame or "
-            "rows of "
-            "values."
+            "rows of values."
         )
 
 

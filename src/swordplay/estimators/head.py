@@ -10,7 +10,7 @@ import numpy as np
 
 from swordplay.core.state import DAMAGED
 from swordplay.core.types import Vector
-from swordplay.engine.driver import Engine
+from swordplay.engine.compiled_learner import Engine
 from swordplay.estimators.scaler import SLACK, Locator, Scaler
 from swordplay.estimators.tuning import FLOOR, SHARPNESS, LossName
 from swordplay.parts.domains import Ball

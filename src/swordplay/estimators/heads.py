@@ -4,8 +4,8 @@ same scaled rows.
 A row goes through three steps, each told from the past only: its columns are scaled and clipped
 (``Scaler``); its target is located, so that the learner predicts how far it lies from the usual;
 its loss is divided by its own smoothness, so that every loss has smoothness 1 and one pool of step
-sizes, 1, 1/2, 1/4, ..., serves every stream (see ``engine.plan``). ``SwordAgeless`` does the rest,
-once for each head.
+sizes, 1, 1/2, 1/4, ..., serves every stream (see ``engine.row_rounds``). ``SwordAgeless`` does the
+rest, once for each head.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 from swordplay.core import state
 from swordplay.core.state import Field, add_prefix, part_of
 from swordplay.core.types import Matrix, State, Vector
-from swordplay.engine.driver import CHUNK, CHUNK_NUMBERS
+from swordplay.engine.compiled_learner import CHUNK, CHUNK_NUMBERS
 from swordplay.engine.stack import Stack
 from swordplay.estimators import head
 from swordplay.estimators.head import Head
@@ -275,9 +275,9 @@ class Heads:
 
         Returns how many were learned by every head.
         """
-        from swordplay.engine import plan  # numba is imported with the first row
+        from swordplay.engine import row_rounds  # numba is imported with the first row
 
-        kernel: Any = plan.learn_late_rows if late else plan.learn_rows
+        kernel: Any = row_rounds.learn_late_rows if late else row_rounds.learn_rows
         scaled, norms, rounds, goals, stack, predictions, _ = scratch
         return functools.partial(
             kernel,
@@ -296,7 +296,7 @@ class Heads:
 
     def leave_unscaled(self, raw: Matrix, targets: Vector, scratch: Scratch) -> None:
         """Put rows and their lengths where the compiled call expects scaled ones."""
-        from swordplay.engine.plan import scale_with_lags
+        from swordplay.engine.row_rounds import scale_with_lags
 
         truths = (
             targets
@@ -308,7 +308,7 @@ class Heads:
 
     def _asking(self, raw: Matrix, answer: Matrix) -> functools.partial[None]:
         """Predicts rows that have their lags."""
-        from swordplay.engine.preview import (
+        from swordplay.engine.row_rounds import (
             predict_rows,
         )  # numba is imported with the first prediction
 

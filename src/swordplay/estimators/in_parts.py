@@ -85,8 +85,8 @@ class InParts:
         plan = self.plan[first:stop]
         plan[:] = part.rounds[:, 3:5]
         if self._second is not None:
-            from swordplay.engine.curved import rounds  # numba is imported with the first row
+            from swordplay.engine.second_order import layer  # numba is imported with the first row
 
-            learn: Any = rounds.learn_rows
+            learn: Any = layer.learn_rows
             given = rows, NONE_MISSING, targets, NO_WEIGHTS, part.predictions[0], plan, NOT_ASKED
             learn(*given, *self._second.arrays, self.scores[first:stop])

@@ -22,8 +22,7 @@ def declared(classes: Any) -> Any:
     if found.ndim != 1:
         raise ValueError(
             f"classes must be a list of labels, got {short_repr(classes)}. Give all labels that "
-            "may "
-            "come."
+            "may come."
         )
     if not _are_labels(found):
         raise ValueError(
@@ -73,8 +72,7 @@ def require_entries(name: str, values: Any) -> Any:
         ):
             raise TypeError(
                 f"{name} must hold numbers or strings, got {short_repr(entry, 40)} "
-                f"({type(entry).__name__}) at index {k}. "
-                "Convert it, or leave out such rows."
+                f"({type(entry).__name__}) at index {k}. Convert it, or leave out such rows."
             )
     if any(words) and not all(words):
         odd, word = entries[words.index(False)], entries[words.index(True)]
@@ -191,9 +189,7 @@ def _require_kind(classes: Any, labels: Any) -> None:
         if not _have_an_order(some):
             raise ValueError(
                 f"labels must be numbers, truth values or strings, got {short_repr(some.tolist())} "
-                "of "
-                f"{some.dtype}. "
-                "Convert y, such as with y.astype(str)."
+                f"of {some.dtype}. Convert y, such as with y.astype(str)."
             )
     whole = classes.dtype.kind in "iub" and labels.dtype.kind in "iub"
     if (

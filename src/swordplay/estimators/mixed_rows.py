@@ -285,9 +285,8 @@ def _plain(name: Hashable, value: Any) -> float | str | datetime | date | time |
     if not isinstance(value, numbers.Real):
         raise TypeError(
             f"x[{name!r}] must be a number, a text, a date or missing (None), got "
-            f"{short_repr(value)} "
-            f"({type(value).__name__}). "
-            "Make several columns of it, or leave it out."
+            f"{short_repr(value)} ({type(value).__name__}). Make several columns of it, or leave "
+            "it out."
         )
     return number(f"x[{name!r}]", value)
 
@@ -325,9 +324,7 @@ def _of_kind(name: Hashable, kind: str, value: Any) -> float | str:
         held = KINDS[kind]
         raise ValueError(
             f"x[{name!r}] is {short_repr(value)}, and {name!r} held {held} so far. Send one of "
-            "these, "
-            "or None if it is missing; "
-            "what is of another kind needs a column of its own."
+            "these, or None if it is missing; what is of another kind needs a column of its own."
         ) from None
     return kept
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.core.state import COUNT, DAMAGED, Field, check
+from swordplay.core.state import DAMAGED, ROUND_COUNT, Field, check
 from swordplay.core.types import Matrix, State, Vector
 from swordplay.engine import LARGEST_EXPLICIT
-from swordplay.engine.driver import Engine
+from swordplay.engine.compiled_learner import Engine
 from swordplay.estimators.model import THRESHOLDS
 from swordplay.estimators.scaler import FARTHEST, Locator
 from swordplay.parts.domains import Simplex
@@ -21,7 +21,7 @@ from swordplay.parts.learners import SwordAgeless
 INNER = 0.7
 """Weight of the combination by gradients in the beginning; the single forecasts share the rest."""
 ROOM, FARTHEST_BEHIND = 0.5, 14.0
-"""As in ``engine.curved.mixing``, which is imported with the first row."""
+"""As in ``engine.second_order.mixing``, which is imported with the first row."""
 NO_WEIGHTS: Vector = np.empty(0)
 """All rows count the same."""
 SMALLEST_GAP = 1e-10
@@ -43,9 +43,9 @@ class Mixture:
 
     No forecaster can ruin the combination, however wild. All forecasts are cut to the usual range
     of the target before anything is made of them, and the combination is itself one of K + 1: a
-    second mixture (``engine.curved.guard``) weighs it against each single forecast by their squared
-    errors, so that the best of them is always at hand. Before any target is known the answer is the
-    median of the forecasts.
+    second mixture (``engine.second_order.mixing``) weighs it against each single forecast by their
+    squared errors, so that the best of them is always at hand. Before any target is known the
+    answer is the median of the forecasts.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ class Mixture:
     def _shares(self) -> Vector:
         """Weights of this combination and of each single forecast in the whole."""
         from swordplay.compile import uncompiled
-        from swordplay.engine.curved.mixing import weigh
+        from swordplay.engine.second_order.mixing import weigh
 
         shares = np.zeros(self.forecasts + 1)
         uncompiled(weigh)(self._guard[: self.forecasts + 1], INNER, shares)
@@ -124,7 +124,7 @@ class Mixture:
         self, rows: Matrix, targets: Vector, weights: Vector | None = None
     ) -> Vector:
         """Combined forecasts, each made before its own target is learned; shape ``(T,)``."""
-        from swordplay.engine.curved.guard import cut_rows, mix_rows
+        from swordplay.engine.second_order.mixing import cut_rows, mix_rows
 
         rows, targets = np.array(rows, order="C"), np.array(targets, dtype=np.float64)
         widths, fresh = np.empty(len(rows)), not self._range[2]
@@ -190,7 +190,7 @@ class Mixture:
                 f"state has a guard of shapes {ends.shape} and {numbers.shape}. {DAMAGED}"
             )
         check("guard.range", ends[:2], Field(-FARTHEST, FARTHEST))
-        check("guard.range", ends[2:], COUNT)
+        check("guard.range", ends[2:], ROUND_COUNT)
         check("guard.numbers", numbers[: self.forecasts + 1], Field(0.0, FARTHEST_BEHIND))
         check("guard.numbers", numbers[self.forecasts + 1 :], Field(0.0, FARTHEST**2 * 1e6))
         return ends, numbers

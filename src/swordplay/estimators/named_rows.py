@@ -36,8 +36,7 @@ def number(name: str, value: Any) -> float:
     if not isinstance(value, numbers.Real):
         raise TypeError(
             f"{name} must be a number, got {short_repr(value)} ({type(value).__name__}). Encode "
-            "it, or "
-            "leave it out if missing."
+            "it, or leave it out if missing."
         )
     try:
         plain = float(value)
@@ -48,8 +47,7 @@ def number(name: str, value: Any) -> float:
     ):  # the number itself: a class of numbers may compare as it likes
         raise ValueError(
             f"{name} must be finite and not pass {LARGEST:g} in magnitude, got "
-            f"{short_repr(value)}. "
-            "Repair it, or leave it out."
+            f"{short_repr(value)}. Repair it, or leave it out."
         )
     return plain
 
@@ -229,8 +227,7 @@ def frame_of(X: Any) -> nw.DataFrame[Any]:
     except TypeError as error:
         raise TypeError(
             "X must be a data frame (pandas, polars or another that narwhals knows), got "
-            f"{short_repr(X)} ({type(X).__name__}). "
-            "Give learn_one and predict_one single rows."
+            f"{short_repr(X)} ({type(X).__name__}). Give learn_one and predict_one single rows."
         ) from error
 
 
@@ -295,9 +292,7 @@ def plain_name(name: Any) -> Any:
         return name
     raise TypeError(
         "a checkpoint holds names that are strings, numbers or tuples of them, got "
-        f"{short_repr(name)} "
-        f"({type(name).__name__}). "
-        "Rename the feature, or use pickle."
+        f"{short_repr(name)} ({type(name).__name__}). Rename the feature, or use pickle."
     )
 
 

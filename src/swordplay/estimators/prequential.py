@@ -94,8 +94,7 @@ class PrequentialSplit(BaseCrossValidator):  # type: ignore[misc]  # scikit-lear
         if start < 1 or rows - start < max(1, blocks):
             raise ValueError(
                 f"X has {rows} rows, too few for {self!r}: at least one has to come before the "
-                "first block, and one in each. "
-                "Ask for fewer or shorter blocks, or start earlier."
+                "first block, and one in each. Ask for fewer or shorter blocks, or start earlier."
             )
         if self.block is None:
             return [int(edge) for edge in np.linspace(start, rows, blocks + 1).astype(int)]
@@ -134,9 +133,8 @@ def prequential_predict(estimator: Any, X: Any, y: Any, *, method: str = "predic
         return together(X, targets)
     if getattr(learner, "partial_fit", None) is None:
         raise TypeError(
-            f"{type(learner).__name__} has no partial_fit and cannot learn row by row. Score it "
-            "on blocks: leave scoring as it "
-            "is, and use cv=PrequentialSplit()."
+            f"{type(learner).__name__} has no partial_fit and cannot learn row by row. Score it on "
+            "blocks: leave scoring as it is, and use cv=PrequentialSplit()."
         )
     if isinstance(learner, Coat):
         learner._go_on_as_a_stream()
@@ -150,8 +148,9 @@ def prequential_predict(estimator: Any, X: Any, y: Any, *, method: str = "predic
 def prequential_score(estimator: Any, X: Any, y: Any, scoring: Any = None) -> float:
     """The score of a copy of a fitted estimator that predicts each row before it learns that row.
 
-    As it takes an estimator, rows and targets, it is itself a scorer: ``cross_val_score(model, X,
-    y, cv=PrequentialSplit(), scoring=prequential_score)``.
+    As it takes an estimator, rows and targets, it is itself a scorer::
+
+        cross_val_score(model, X, y, cv=PrequentialSplit(), scoring=prequential_score)
 
     Parameters
     ----------

@@ -12,6 +12,7 @@ from swordplay.core.types import Array, Matrix, State, Vector
 from swordplay.estimators.bands import Bands
 from swordplay.estimators.chunks import in_chunks, play
 from swordplay.estimators.coat import Coat, loss_weights, real_targets, refuse_words
+from swordplay.estimators.model import LinearModel
 from swordplay.intervals import SwordIntervals
 
 if TYPE_CHECKING:
@@ -116,8 +117,8 @@ class Regression(RegressorMixin, Coat):  # type: ignore[misc]  # scikit-learn ha
         X
             Rows, as in :meth:`predict`.
         level
-            What share of the truths an interval is to hold, in (0, 1). Of several shares, ``(T,
-            levels, 2)`` is returned.
+            Share of the truths that an interval is to hold, in (0, 1). For several shares the
+            result has shape ``(T, levels, 2)``.
         """
         predictions = self.predict(X)
         if self._block is not None:
@@ -189,5 +190,7 @@ class Regression(RegressorMixin, Coat):  # type: ignore[misc]  # scikit-learn ha
             if fresh:
                 self.model_ = self._make()
                 self._own_bands = Bands()
+            if isinstance(self.model_, LinearModel):
+                self.model_.target.require_measurable(targets)
             self._go_on_as_a_stream()
         return rows, targets, weights

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Annotated, Any, NamedTuple, final
 
@@ -10,6 +11,7 @@ import numpy as np
 from swordplay.core import state
 from swordplay.core.state import MAX_ROUNDS, array, ranges
 from swordplay.core.types import Matrix, State, Vector
+from swordplay.parts.experts.step_sizes import SMALLEST_SUM
 
 FARTHEST = 1e63
 """Largest centre and spread: values have magnitudes up to 1e60, and lengths of rows of differences,
@@ -75,14 +77,14 @@ def _kernels() -> Any:
 
     They are looked up each time, as a module cannot be pickled with the objects that use it.
     """
-    from swordplay.engine import scaling
+    from swordplay.engine import column_stats
 
-    return scaling
+    return column_stats
 
 
 @final
 class Scaler:
-    """Follows the centre and spread of columns robustly, and scales rows (``engine.scaling``).
+    """Follows the centre and spread of columns robustly, and scales rows (``engine.column_stats``).
 
     Parameters
     ----------
@@ -242,6 +244,29 @@ class Locator:
         first = known.first[: int(min(known.counts[0], kernels.WARM_UP))]
         first = first[first != kernels.SETTLED]
         return float(max(known.spreads[1], first.max() - first.min()))
+
+    def require_measurable(self, values: Vector) -> None:
+        """Refuse values whose squares underflow, as long as no larger one was followed.
+
+        Losses and certificates are made of these squares.
+
+        Raises
+        ------
+        ValueError
+            Names the largest value, and the remedy.
+        """
+        largest = float(np.abs(values).max(initial=0.0))
+        if largest == 0.0 or largest**2 >= SMALLEST_SUM:
+            return
+        known = self._state
+        first = known.first[known.first != _kernels().SETTLED]
+        seen = max(np.abs(first).max(initial=0.0), abs(self.center), float(known.spreads[1]))
+        if seen**2 < SMALLEST_SUM:
+            raise ValueError(
+                f"y must not be below {math.sqrt(SMALLEST_SUM):g} in magnitude in all rows so far, "
+                f"got at most {largest:g}: its square vanishes, and losses and certificates are "
+                "made of it. Choose another unit, such as y times 1e100."
+            )
 
     @property
     def center(self) -> float:

@@ -30,7 +30,7 @@ class Scratch(NamedTuple):
     scaled: Matrix
     norms: Vector
     rounds: Matrix
-    """Where the target lies and what is planned, ``(T, 6)`` (see ``engine.plan``)."""
+    """Where the target lies and what is planned, ``(T, 6)`` (see ``engine.row_rounds``)."""
     goals: Matrix
     stack: Any
     """The arrays of all heads."""
@@ -160,8 +160,8 @@ def quick(call: functools.partial[Any]) -> Callable[[], Any]:
 
 
 def setting(loss: LossName, radius: float, columns: Scaler, target: Locator) -> Vector:
-    """What the compiled plan is told once (see ``engine.plan``)."""
-    from swordplay.engine.plan import SETTING
+    """What the compiled plan is told once (see ``engine.row_rounds``)."""
+    from swordplay.engine.row_rounds import SETTING
 
     answer = np.zeros(len(SETTING))
     answer[SETTING.logistic], answer[SETTING.unscaled] = loss == "logistic", not columns.follow

@@ -2,7 +2,7 @@
 
 They learn from the same rows, scaled once and for all, some of them with the last targets as
 further columns; and what all of them, the first-order model and "no change" say is mixed (see
-``engine.curved``). The first-order model learns as if they were not there.
+``engine.second_order``). The first-order model learns as if they were not there.
 """
 
 from __future__ import annotations
@@ -40,11 +40,9 @@ NO_WEIGHTS, NOT_ASKED = np.empty(0), np.empty((0, 0))
 
 
 @functools.cache
-def _curved(part: str) -> Any:
-    """A part of ``engine.curved``, looked up when it is needed: numba is imported with the first
-    estimator only.
-    """
-    return importlib.import_module(f"swordplay.engine.curved.{part}")
+def _engine_module(part: str) -> Any:
+    """A module of ``engine.second_order``, imported when first used, as it imports numba."""
+    return importlib.import_module(f"swordplay.engine.second_order.{part}")
 
 
 VAST = 1e150
@@ -92,7 +90,7 @@ class SecondOrder:
         compete with experts without and with "no change".
     bends
         How many curves are made of the columns that are there in the beginning (see
-        ``engine.curved.bends``).
+        ``engine.second_order.features``).
     """
 
     asked: Matrix | None = None
@@ -116,8 +114,8 @@ class SecondOrder:
         )  # numbers about the last error that experts with lags are told
         self._hold(dim)
         parts = self._parts()
-        parts["shapes"][:] = _curved("bends").drawn(dim, bends)
-        known = _curved("layout").KNOWN
+        parts["shapes"][:] = _engine_module("features").drawn(dim, bends)
+        known = _engine_module("layout").KNOWN
         parts["known"][known.stay], parts["known"][known.pace] = 0.5, self._pace
         parts["ends"][:] = -1.0, 1.0
 
@@ -130,9 +128,9 @@ class SecondOrder:
 
     def _hold(self, dim: int) -> None:
         """Arrays of a fresh layer."""
-        from swordplay.engine.curved import newton
+        from swordplay.engine.second_order import newton
 
-        layout = _curved("layout")
+        layout = _engine_module("layout")
         self.dim, self._views = dim, None
         self._row: SecondBench | None = None
         told, width = self.lags + self.errors, dim + self.lags + self.errors + int(self.intercept)
@@ -170,7 +168,7 @@ class SecondOrder:
 
     @property
     def _pace(self) -> int:
-        bends = _curved("bends")
+        bends = _engine_module("features")
         return int(bends.PACE_OF_LABELS if self.logistic else bends.PACE)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -179,19 +177,19 @@ class SecondOrder:
     @property
     def width(self) -> int:
         """Coefficients of an expert."""
-        return int(self._setting[_curved("layout").SETTING.width])
+        return int(self._setting[_engine_module("layout").SETTING.width])
 
     @property
     def active(self) -> bool:
         """Whether its experts have learned from any row."""
-        return bool(self.at_hand["known"][_curved("layout").KNOWN.active] > 0)
+        return bool(self.at_hand["known"][_engine_module("layout").KNOWN.active] > 0)
 
     @property
     def gain(self) -> float:
         """Loss of the mixture less that of the first-order model, summed, in losses of
         smoothness 1; mostly negative.
         """
-        return float(self.at_hand["known"][_curved("layout").KNOWN.gain])
+        return float(self.at_hand["known"][_engine_module("layout").KNOWN.gain])
 
     def learn(
         self,
@@ -222,7 +220,7 @@ class SecondOrder:
             writable(targets),
             NO_WEIGHTS if weights is None else writable(weights),
         )
-        _curved("rounds").learn_rows(
+        _engine_module("layer").learn_rows(
             *arrays, writable(first), plan, self._noted(len(rows)), *self.arrays, answer
         )
         return answer
@@ -237,7 +235,7 @@ class SecondOrder:
     @property
     def noted(self) -> int:
         """Numbers that are noted of a row."""
-        layout, recent = _curved("layout"), max(1, self.lags + self.errors)
+        layout, recent = _engine_module("layout"), max(1, self.lags + self.errors)
         return (
             1
             + recent
@@ -261,7 +259,7 @@ class SecondOrder:
             return bench.answer.copy(), bench.notes.copy()
         answer, notes = np.empty(len(rows)), np.empty((len(rows), self.noted))
         arrays = writable(rows), writable(middles), writable(first), len(rows), *self.arrays
-        _curved("asking").predict_rows(*arrays, notes, answer)
+        _engine_module("layer").predict_rows(*arrays, notes, answer)
         return answer, notes
 
     def predict(
@@ -274,7 +272,7 @@ class SecondOrder:
         if len(rows) == 1 == following and not len(middles):
             return np.array([self.predict_row(rows[0], float(first[0]))])
         answer, nothing = np.empty(len(rows)), np.empty((len(rows), 0))
-        _curved("asking").predict_rows(
+        _engine_module("layer").predict_rows(
             writable(rows),
             writable(middles),
             writable(first),
@@ -344,7 +342,7 @@ class SecondOrder:
     ) -> SecondBench:
         answer, notes, noted = np.empty(1), np.empty((1, self.noted)), np.empty((1, self.noted))
         kernel, given = (
-            _curved("rounds").learn_rows,
+            _engine_module("layer").learn_rows,
             (row, NONE_MISSING, target, NO_WEIGHTS, first, plan),
         )
         learn, late = (
@@ -352,7 +350,14 @@ class SecondOrder:
             for some in (NOT_ASKED, noted)
         )
         ask = functools.partial(
-            _curved("asking").predict_rows, row, NONE_MISSING, asked, 1, *self.arrays, notes, answer
+            _engine_module("layer").predict_rows,
+            row,
+            NONE_MISSING,
+            asked,
+            1,
+            *self.arrays,
+            notes,
+            answer,
         )
         self._row = SecondBench(
             row,
@@ -393,9 +398,9 @@ class SecondOrder:
 
     def _parts(self) -> dict[str, Any]:
         """Views of all numbers that are kept, by name."""
-        from swordplay.engine.curved import newton
+        from swordplay.engine.second_order import newton
 
-        layout = _curved("layout")
+        layout = _engine_module("layout")
         book: dict[str, Any] = layout.parts_of(
             self._numbers, self._setting, layout.forecasts(float(self.compete))
         )._asdict()
@@ -447,8 +452,8 @@ def checked_parts(saved: Mapping[str, Any], parts: Mapping[str, Any]) -> State:
     ValueError
         If a part has another shape, or numbers out of its range.
     """
-    from swordplay.engine.curved.columns import LEAST_SPREAD
-    from swordplay.engine.curved.layout import COUNT, KNOWN, SPREAD, WARM_UP
+    from swordplay.engine.second_order.features import LEAST_SPREAD
+    from swordplay.engine.second_order.layout import COUNT, KNOWN, SPREAD, WARM_UP
 
     answer: State = {}
     for name, part in parts.items():

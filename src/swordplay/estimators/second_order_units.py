@@ -63,9 +63,9 @@ def in_raw_units(layer: SecondOrder) -> RawUnits:
 
 def weights(layer: SecondOrder) -> dict[str, float]:
     """Weight of each kind of forecasts in the mixture of the next row, before it is corrected."""
-    from swordplay.engine.curved import rounds
+    from swordplay.engine.second_order import layer as kernels
 
-    w = _weighed(layer._parts()["behind"], rounds.PRIOR)
+    w = _weighed(layer._parts()["behind"], kernels.PRIOR)
     if not layer.compete:
         return {"first order": float(w[0]), "second order": float(w[1:].sum())}
     kinds = {
@@ -78,7 +78,7 @@ def weights(layer: SecondOrder) -> dict[str, float]:
 
 
 def _weighed(behind: Vector, prior: float) -> Vector:
-    """What ``engine.curved.mixing.weigh`` writes."""
+    """What ``engine.second_order.mixing.weigh`` writes."""
     w = np.exp(-behind) * (1.0 - prior) / max(len(behind) - 1, 1)
     w[0] = np.exp(-behind[0]) * prior
     return np.asarray(w / w.sum())
@@ -86,9 +86,9 @@ def _weighed(behind: Vector, prior: float) -> Vector:
 
 def _stay_odds(layer: SecondOrder, parts: Mapping[str, Any]) -> float:
     """What "no change" says, as a factor of the last target."""
-    from swordplay.engine.curved import saying
+    from swordplay.engine.second_order.layer import no_change
 
-    return float(_uncompiled(saying.no_change)(parts["known"], np.ones(1), layer.logistic))
+    return float(_uncompiled(no_change)(parts["known"], np.ones(1), layer.logistic))
 
 
 @functools.cache
@@ -103,10 +103,10 @@ def _places(count: int, without: int) -> tuple[Vector, Any, Any]:
 
 def _shares(layer: SecondOrder, parts: Mapping[str, Any]) -> tuple[Vector, float]:
     """Factor of each forecast in the corrected mixture, and a constant."""
-    from swordplay.engine.curved import bends
-    from swordplay.engine.curved import rounds as kernels
+    from swordplay.engine.second_order import layer as kernels
+    from swordplay.engine.second_order.features import count_asked
 
-    asked = _uncompiled(bends.count_asked)(SimpleNamespace(**parts), layer.logistic)
+    asked = _uncompiled(count_asked)(SimpleNamespace(**parts), layer.logistic)
     w, t = (
         _weighed(parts["behind"], kernels.PRIOR),
         _weighed(parts["top_behind"][:asked], kernels.TOP_PRIOR),

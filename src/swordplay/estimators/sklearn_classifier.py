@@ -283,7 +283,7 @@ class SwordClassifier(Explained, ClassifierMixin, WithSets):  # type: ignore[mis
 
     def _resume(self, saved: Mapping[str, Any]) -> Any:
         self._classes = label_arrays.load(saved["classes"])
-        if len(self._classes) != state.length("model.counts", saved):
+        if len(self._classes) != state.axis_length("model.counts", saved):
             raise ValueError("it has not as many labels as models.")
         model = super()._resume(saved)
         intercept = bool(self.intercept)

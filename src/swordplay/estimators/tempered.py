@@ -1,5 +1,5 @@
 """Probabilities of three classes or more, made as sure as they are right (see
-``engine.curved.many``).
+``engine.second_order.class_calibration``).
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ VAST = 1e12
 
 def _kernels() -> Any:
     """Looked up and never kept: numba is imported with the first row."""
-    from swordplay.engine.curved import many
+    from swordplay.engine.second_order import class_calibration
 
-    return many
+    return class_calibration
 
 
 @final
@@ -49,11 +49,13 @@ class Tempered:
     noted = NOTED
 
     def __init__(self, layers: ClassLayers | None = None) -> None:
-        many, self.layers = _kernels(), layers
-        self._numbers = np.zeros(many.NUMBERS)
-        self._numbers[many.LAST] = -1.0
-        self._numbers[[many.SHARP, many.STAY]] = 1.0
-        self._numbers[[many.SHARP + 1, many.STAY + 2, many.STAY + 4]] = many.RIDGE
+        calibration, self.layers = _kernels(), layers
+        self._numbers = np.zeros(calibration.NUMBERS)
+        self._numbers[calibration.LAST] = -1.0
+        self._numbers[[calibration.SHARP, calibration.STAY]] = 1.0
+        self._numbers[[calibration.SHARP + 1, calibration.STAY + 2, calibration.STAY + 4]] = (
+            calibration.RIDGE
+        )
 
     @property
     def temperature(self) -> float:
@@ -120,24 +122,24 @@ class Tempered:
 
     def load_state(self, saved: Mapping[str, Any], classes: int) -> None:
         """Go on from a saved state, bit by bit."""
-        found, many = np.array(saved["numbers"], dtype=np.float64), _kernels()
+        found, calibration = np.array(saved["numbers"], dtype=np.float64), _kernels()
         if found.shape != self._numbers.shape:
             raise ValueError(
                 f"state['tempered.numbers'] must have shape {self._numbers.shape}, got "
                 f"{found.shape}. {DAMAGED}"
             )
         check("tempered.numbers", found, Field(-VAST, VAST))
-        check("tempered.numbers", found[many.LAST], Field(-1.0, classes - 1.0, whole=True))
-        check("tempered.numbers", found[many.BEHIND : many.SHARP], Field(0.0, 14.0))
+        check("tempered.numbers", found[calibration.LAST], Field(-1.0, classes - 1.0, whole=True))
+        check("tempered.numbers", found[calibration.BEHIND : calibration.SHARP], Field(0.0, 14.0))
         check(
             "tempered.numbers",
-            found[[many.SHARP, many.STAY]],
-            Field(1.0 / many.SHARPEST, many.SHARPEST),
+            found[[calibration.SHARP, calibration.STAY]],
+            Field(1.0 / calibration.SHARPEST, calibration.SHARPEST),
         )
         check(
             "tempered.numbers",
-            found[[many.SHARP + 1, many.STAY + 2, many.STAY + 4]],
-            Field(many.RIDGE / 2.0, VAST),
+            found[[calibration.SHARP + 1, calibration.STAY + 2, calibration.STAY + 4]],
+            Field(calibration.RIDGE / 2.0, VAST),
         )
         self._numbers = found
 

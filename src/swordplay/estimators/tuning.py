@@ -77,8 +77,7 @@ def checked_lags(lags: Any) -> int | str:
     if (clean := arguments.integer("lags", lags, least=0)) > MOST_LAGS:
         raise ValueError(
             f"lags must be at most {MOST_LAGS:,}, got {arguments.short_repr(clean)}. A few dozen "
-            "are "
-            "many."
+            "are many."
         )
     return clean
 

@@ -47,9 +47,7 @@ class Voices:
         return answer
 
     def put(self, asked: Array) -> None:
-        """What is known of the next row, the only one, written into an array of shape ``(H, 1, 2
-        + N)``.
-        """
+        """Write the forecasts of the next row into an array of shape ``(H, 1, 2 + N)``."""
         asked[:, 0, 0], asked[: len(self._said), 0, 1:], asked[len(self._said) :, 0, 1:] = (
             self._late[0],
             self._said[:, 0],
@@ -123,7 +121,9 @@ def _bench(heads: Heads) -> LateBench:
 
 
 def _asking(heads: Heads, raw: Matrix, answer: Array) -> functools.partial[None]:
-    from swordplay.engine.preview import ask_experts  # numba is imported with the first prediction
+    from swordplay.engine.row_rounds import (
+        ask_experts,  # numba is imported with the first prediction
+    )
 
     columns = heads.columns
     return functools.partial(

@@ -100,7 +100,7 @@ class Given:
             If an entry is missing, of another shape, out of its range, or an interval does not hold
             its prediction.
         """
-        predictions, bounds, rows = load(SavedGiven, saved, {"levels": levels}, within="given.")
+        predictions, bounds, rows = load(SavedGiven, saved, {"levels": levels}, prefix="given.")
         if len(predictions) > MOST:
             raise damaged(
                 f"state['given.predictions'] must hold at most {MOST} numbers, "

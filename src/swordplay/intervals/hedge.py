@@ -6,7 +6,7 @@ import math
 
 from swordplay.compile import bits_to_float, expert_loop, inline_exact
 from swordplay.core.types import Vector
-from swordplay.engine.scalar import fading
+from swordplay.engine.scalar_functions import fading
 from swordplay.intervals.layout import STEPS
 
 

@@ -89,8 +89,7 @@ def judged(given: Any, places: Any) -> Array:
     if not (lower <= upper).all():
         raise ValueError(
             f"given must not have a lower end above the upper, nor NaN, got {short_repr(given)}. "
-            "Swap "
-            "or drop them."
+            "Swap or drop them."
         )
     bounds = np.empty((len(lower), 2))
     bounds[places] = np.column_stack([lower, upper])

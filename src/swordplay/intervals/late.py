@@ -155,7 +155,7 @@ class Late:
         """
         if not saved:
             return cls()
-        lateness, sizes = load(SavedLate, saved, within="late.")
+        lateness, sizes = load(SavedLate, saved, prefix="late.")
         if len(sizes) > MOST_SIZES:
             raise damaged(
                 f"state['late.sizes'] must hold at most {MOST_SIZES} numbers, got {len(sizes)}"

@@ -14,7 +14,7 @@ balances  ``(levels,)``             misses so far beyond those that each level a
 ========= ========================= ===========================================================================
 
 The width is that of a row of the shape: a 1, six columns made of the forecast and of what came
-before, then the caller's columns, scaled. The arrays of ``engine.scaling`` follow the forecast
+before, then the caller's columns, scaled. The arrays of ``engine.column_stats`` follow the forecast
 first, then the caller's columns.
 """  # noqa: E501
 

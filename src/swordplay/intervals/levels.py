@@ -27,8 +27,7 @@ def level_or_levels(level: Any) -> float | tuple[float, ...]:
     if len(set(several)) < len(several):
         raise ValueError(
             f"level must name each level once, got {arguments.short_repr(several)}. Drop the one "
-            "that "
-            "stands twice."
+            "that stands twice."
         )
     return several
 

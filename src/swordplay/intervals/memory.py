@@ -8,7 +8,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from swordplay.core import arguments, state
-from swordplay.core.state import COUNT, MAX_ROUNDS, Field, array, check
+from swordplay.core.state import MAX_ROUNDS, ROUND_COUNT, Field, array, check
 from swordplay.core.types import Array, Matrix, State, Vector
 from swordplay.intervals import layout
 from swordplay.intervals.given import MOST
@@ -21,7 +21,7 @@ LIMIT = layout.LIMIT + 1.0 + MOST
 """Largest balance of a level, while up to ``MOST`` truths are late."""
 SIZE, PLACE = Field(0.0, FARTHEST), Field(-FARTHEST, FARTHEST)
 LIVE_RANGES = (
-    ("rows", slice(layout.ROWS, layout.ROWS + 1), COUNT),
+    ("rows", slice(layout.ROWS, layout.ROWS + 1), ROUND_COUNT),
     ("last residual", slice(layout.LAST, layout.LAST + 1), PLACE),
     ("usual size", slice(layout.TYPICAL, layout.TYPICAL + 1), SIZE),
     ("sizes of late", slice(layout.LATE, layout.SCORE), SIZE),
@@ -34,7 +34,7 @@ LIVE_RANGES = (
 
 
 class Memory(NamedTuple):
-    """The state of intervals: arrays of ``layout``, then those of a scaler (``engine.scaling``)."""
+    """The state of intervals: arrays of ``layout``, then those of a scaler (``column_stats``)."""
 
     live: Annotated[Vector, array(layout.LIVE)]
     location: Annotated[
@@ -69,7 +69,7 @@ class Memory(NamedTuple):
     @classmethod
     def fresh(cls, levels: int, columns: int) -> Memory:
         """The arrays before the first row."""
-        from swordplay.engine.scaling import WARM_UP  # numba is imported with the first row
+        from swordplay.engine.column_stats import WARM_UP  # numba is imported with the first row
 
         shape = layout.SETS, layout.OWN + columns, layout.STEPS
         numbers = np.zeros(layout.LIVE)
@@ -128,9 +128,9 @@ class Memory(NamedTuple):
         ValueError
             If an entry is missing, of another shape, or out of its range.
         """
-        from swordplay.engine.scaling import WARM_UP  # imports numba, which is slow
+        from swordplay.engine.column_stats import WARM_UP  # imports numba, which is slow
 
-        columns = state.length("centers", saved) - 1
+        columns = state.axis_length("centers", saved) - 1
         sizes = {
             "levels": levels,
             "columns": columns,
@@ -161,7 +161,10 @@ def check_first(name: str, first: Array, counts: Array) -> None:
 
     ``SETTLED`` marks a column that no longer needs them.
     """
-    from swordplay.engine.scaling import SETTLED, WARM_UP  # numba is imported with the first row
+    from swordplay.engine.column_stats import (  # numba is imported with the first row
+        SETTLED,
+        WARM_UP,
+    )
 
     marked = (first == SETTLED) & (counts >= WARM_UP)
     check(name, np.where(marked, 0.0, first), Field(-arguments.LARGEST, arguments.LARGEST))

@@ -25,7 +25,7 @@ class Player(LockedModel):
         self._scratch: tuple[Vector, Array] | None = None
         self._late = Late()
 
-    def _kept(self) -> dict[str, Any]:
+    def _copied_attributes(self) -> dict[str, Any]:
         return vars(self) | {"_scratch": None, "_one": None}
 
     def _renew(self, memory: Memory | None) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from swordplay.compile import inline, kernel, uncompiled
 from swordplay.core.types import Matrix, Vector
-from swordplay.engine.scaling import follow_row, scale_row
+from swordplay.engine.column_stats import follow_row, scale_row
 from swordplay.intervals import bins, integrator, scale, shape
 from swordplay.intervals.integrator import POINT
 from swordplay.intervals.layout import (

@@ -3,8 +3,8 @@ the row's columns.
 
 Residual r = target - prediction. A row of the shape is a = (1, last residual, usual sizes of late,
 last target - prediction, its size, prediction, columns): residuals, sizes and differences in usual
-sizes u, the prediction and the columns scaled as in ``engine.scaling``. The last target lets the
-experts find what forecasters leave on the table that do not look at it. For location and spread
+sizes u, the prediction and the columns scaled as in ``engine.column_stats``. The last target lets
+the experts find what forecasters that do not look at it have missed. For location and spread
 alike, experts (w, eta) go a share eta of the way to what was seen,
 
     w <- w + eta (seen - <w, a>) a / norm(a)^2,

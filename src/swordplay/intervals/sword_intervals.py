@@ -9,7 +9,12 @@ from typing import Any, final
 import numpy as np
 
 from swordplay.core import arguments, checkpoint
-from swordplay.core.state import compare_settings, made_with, settings_entries, split_settings
+from swordplay.core.state import (
+    compare_settings,
+    flatten_settings,
+    settings_entries,
+    split_settings,
+)
 from swordplay.core.types import Array, Matrix, State, Vector
 from swordplay.intervals import inputs, layout
 from swordplay.intervals.given import Given
@@ -332,7 +337,7 @@ class SwordIntervals(Player):
             ) from error
 
     def _made_with(self) -> State:
-        return made_with(
+        return flatten_settings(
             {"learner": type(self).__qualname__, "level": np.atleast_1d(np.array(self.level))}
         )
 

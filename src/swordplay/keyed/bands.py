@@ -113,7 +113,7 @@ class BandForm:
         """Records as they were saved; those of another level begin anew."""
         return np.where(records[:, :1] == self.level, records, self.fresh)
 
-    def require_sane(self, records: Matrix) -> None:
+    def check_records(self, records: Matrix) -> None:
         """Refuse records with numbers that no rows lead to.
 
         Raises

@@ -160,9 +160,8 @@ class Folder:
                 elif since != EVER:
                     base.execute("DELETE FROM keys WHERE seen < ?", (since,))
                 base.executemany(
-                    "INSERT INTO keys VALUES (?, ?, ?, ?) "
-                    "ON CONFLICT (key) DO UPDATE SET seen = excluded.seen, sum = excluded.sum, "
-                    "state = excluded.state",
+                    "INSERT INTO keys VALUES (?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET seen = "
+                    "excluded.seen, sum = excluded.sum, state = excluded.state",
                     ((row.key, row.seen, _sum(row), row.state) for row in rows),
                 )
                 shared = {**about, "stamp": stamp.encode()}
@@ -178,8 +177,7 @@ class Folder:
         if found is None or found[0].decode() != self.stamp:
             raise CheckpointError(
                 f"the keys in {self.path!r} were saved by somebody else since they were opened "
-                "here. Load them again, "
-                "or save to another folder."
+                "here. Load them again, or save to another folder."
             )
 
     def _checked(self, key: Key, seen: int, checksum: int, state: bytes) -> Row:
@@ -227,8 +225,7 @@ class Folder:
         except sqlite3.Error as error:
             raise CheckpointError(
                 f"the keys in {self.path!r} could not be read or written: {error}. Give a folder "
-                "that you may write to, with "
-                "space left; if it is damaged, go back to a copy."
+                "that you may write to, with space left; if it is damaged, go back to a copy."
             ) from error
 
 

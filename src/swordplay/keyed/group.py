@@ -275,9 +275,8 @@ class Group:
         if self.fingerprint is not None and fingerprint not in accepted:
             raise OtherSettings(
                 "the state in this checkpointLocation was saved with other settings. Start the "
-                "query with the key, features, "
-                "target, order, loss, classes, lags and buckets of its first start, or give it a "
-                "new checkpointLocation."
+                "query with the key, features, target, order, loss, classes, lags and buckets of "
+                "its first start, or give it a new checkpointLocation."
             )
         form, reader = self.form, Reader(data, HEADER.size, len(keys))
         orders, young = reader.take(np.int64, (count,)), reader.take(np.bool_, (count,))
@@ -289,7 +288,7 @@ class Group:
         if reader.position != len(data) or count != len(keys) or young.sum() != early:
             raise damaged(len(data), len(keys))
         for some, first in zip(records, firsts, strict=True):
-            form.require_sane(some, young, first)
+            form.check_records(some, young, first)
         return Piece(keys, orders, young, records, firsts)
 
     def _join_new(self, keys: Sequence[Any]) -> None:

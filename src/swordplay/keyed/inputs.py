@@ -56,8 +56,7 @@ def checked(keys: Any, X: Any, width: int | None, names: tuple[str, ...] | None,
     if names is not None and told is not None and told != names:
         raise ValueError(
             f"X must have the columns {short_repr(list(names))}, got {short_repr(list(told))}. "
-            "Give the "
-            "same, in this order."
+            "Give the same, in this order."
         )
     numbers = moderate("X", X, 2)
     if numbers.shape[1] != (width or numbers.shape[1]) or not numbers.shape[1]:
@@ -99,8 +98,7 @@ def _encoded(keys: Any) -> tuple[list[Key], Any, str]:
     if not kind and len(column):
         raise TypeError(
             f"keys must be text or whole numbers, got {short_repr(str(column.type), 40)[1:-1]} "
-            "such as "
-            f"{short_repr(column[0].as_py())}."
+            f"such as {short_repr(column[0].as_py())}."
         )
     encoded = column.dictionary_encode()
     found = encoded.dictionary.to_pylist()
@@ -143,8 +141,7 @@ def require_shared(dim: Any, kind: Any, names: Any, clock: Any) -> None:
     ):
         raise ValueError(
             f"they have {short_repr(dim)} columns named {short_repr(names)}, are "
-            f"{short_repr(kind)}, at time "
-            f"{short_repr(clock)}."
+            f"{short_repr(kind)}, at time {short_repr(clock)}."
         )
 
 
@@ -187,8 +184,7 @@ def labels(y: Any, count: int, classes: Any) -> tuple[Any, Vector]:
     if np.any(strange):
         raise ValueError(
             f"y holds the label {short_repr(values[strange].tolist()[0])}, which is none of the "
-            f"classes {short_repr(known.tolist())}. "
-            "Give all labels that may come as classes=[...]."
+            f"classes {short_repr(known.tolist())}. Give all labels that may come as classes=[...]."
         )
     return known, places.astype(np.float64)
 

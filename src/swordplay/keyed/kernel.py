@@ -1,7 +1,7 @@
 """Many keys, one after the other, in one compiled call: unpack a key's record, play its rows, pack
 it again.
 
-The way from a row to its round is that of ``engine.plan``, which the estimators go, too.
+The way from a row to its round is that of ``engine.row_rounds``, which the estimators go, too.
 """
 
 from __future__ import annotations
@@ -10,9 +10,7 @@ from typing import Any
 
 from swordplay.compile import inline, kernel
 from swordplay.core.types import Matrix, Vector
-from swordplay.engine.plan import PLACE as LOCATED
-from swordplay.engine.plan import SETTING, Followed, Planned, prepare
-from swordplay.engine.preview import decide_aside, product
+from swordplay.engine.column_stats import scale_row
 from swordplay.engine.record import (
     Arrays,
     play_planned,
@@ -25,7 +23,8 @@ from swordplay.engine.record import (
     write_proof,
     write_round,
 )
-from swordplay.engine.scaling import scale_row
+from swordplay.engine.row_rounds import PLACE as LOCATED
+from swordplay.engine.row_rounds import SETTING, Followed, Planned, decide_aside, prepare, product
 
 PLACE = 4
 """Numbers that say where the target lies: centre, spread, largest spread, count."""

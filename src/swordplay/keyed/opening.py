@@ -9,8 +9,8 @@ import numpy as np
 
 from swordplay.core.state import add_prefix, split_parts
 from swordplay.core.types import State, Vector
+from swordplay.engine.column_stats import SETTLED, WARM_UP
 from swordplay.engine.record import EXPERTS, PROVEN, RECIPROCALS, ROUND
-from swordplay.engine.scaling import SETTLED, WARM_UP
 from swordplay.estimators.bands import Bands
 from swordplay.estimators.model import LinearModel
 from swordplay.estimators.scaler import FARTHEST

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.engine.scaling import WARM_UP
+from swordplay.engine.column_stats import WARM_UP
 from swordplay.keyed.folder import Key, Row
 from swordplay.keyed.group import Group, Piece
 from swordplay.keyed.record import Young
@@ -139,7 +139,7 @@ def unpacked(group: Group, rows: Sequence[Row], classes: int) -> tuple[Piece, An
         tallies[place] = np.frombuffer(row.state, np.int64, classes, START.size + 8 * at)
     firsts = [Young(*(first[young] for first in every)) for every in firsts]
     for some, first in zip(records, firsts, strict=True):
-        form.require_sane(some, young, first)
+        form.check_records(some, young, first)
     names: list[Key] = [row.key for row in rows]
     return Piece(
         names, np.array([row.seen for row in rows], dtype=np.int64), young, records, firsts

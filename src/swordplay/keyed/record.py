@@ -17,7 +17,7 @@ import numpy as np
 
 from swordplay.core.state import Field, check, ranges
 from swordplay.core.types import Matrix, Vector
-from swordplay.engine.plan import SETTING
+from swordplay.engine.column_stats import SETTLED, WARM_UP
 from swordplay.engine.record import (
     EXPERTS,
     ROUND,
@@ -28,7 +28,7 @@ from swordplay.engine.record import (
     expert_range,
     round_range,
 )
-from swordplay.engine.scaling import SETTLED, WARM_UP
+from swordplay.engine.row_rounds import SETTING
 from swordplay.estimators.model import (
     CURVATURES,
     LARGEST,
@@ -168,7 +168,7 @@ class Form:
             *(np.tile(values, (count, 1, columns)) for columns in (self.dim + self.lags, 1))
         )
 
-    def require_sane(self, records: Matrix, are_young: Any, young: Young) -> None:
+    def check_records(self, records: Matrix, are_young: Any, young: Young) -> None:
         """Refuse records with numbers that no rows lead to: the kernel takes counts for places.
 
         Parameters

@@ -66,9 +66,8 @@ def _of_classes(model: OneModelPerClass, classes: Any, lags: int) -> Start:
     if len(classes) < 2 or model.turned or not np.array_equal(np.unique(classes), classes):
         raise ValueError(
             "start must have known two classes or more from its first row on, got "
-            f"{short_repr(classes.tolist())}, which are fewer "
-            "or have joined late. Declare them all with its first rows: partial_fit(X, y, "
-            "classes=[...])."
+            f"{short_repr(classes.tolist())}, which are fewer or have joined late. Declare them "
+            "all with its first rows: partial_fit(X, y, classes=[...])."
         )
     models = []
     for team, place in zip(model.team.tolist(), model.place.tolist(), strict=True):

@@ -14,7 +14,7 @@ from typing import Any, final
 
 import numpy as np
 
-from swordplay.core.state import ROWS, Field, add_prefix, check, strip_prefix
+from swordplay.core.state import ROW_COUNT, Field, add_prefix, check, strip_prefix
 from swordplay.core.types import Array, Matrix, State, Vector
 from swordplay.estimators.asked import Askable
 from swordplay.late import kinds
@@ -147,7 +147,7 @@ class Anchor:
     @classmethod
     def of_state(cls, saved: Mapping[str, Any], like: Askable) -> Anchor:
         """What was saved, checked; the former self of the estimator ``like``."""
-        check("anchor.told", saved["told"], ROWS)
+        check("anchor.told", saved["told"], ROW_COUNT)
         check("anchor.lead", saved["lead"], Field(-SUM, SUM))
         check("anchor.energy", saved["energy"], Field(0.0, SUM))
         asks = _copy(

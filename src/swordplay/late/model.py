@@ -11,7 +11,7 @@ import numpy as np
 from swordplay.core import arguments, checkpoint
 from swordplay.core.checkpoint import CheckpointError
 from swordplay.core.model_lock import LockedModel
-from swordplay.core.state import ROWS, Field, add_prefix, check, strip_prefix
+from swordplay.core.state import ROW_COUNT, Field, add_prefix, check, strip_prefix
 from swordplay.core.types import State
 from swordplay.estimators.bands import Bands
 from swordplay.estimators.plain_rows import PlainRows
@@ -344,7 +344,7 @@ class LateModel(LockedModel):
             raise ValueError(f"intervals are pending, and the level is {level}.")
         model._anchors = Anchors.of_state(saved, model._asks)
         model.score = Score.of_state(strip_prefix("score", saved))
-        check("serial", saved["serial"], ROWS)
+        check("serial", saved["serial"], ROW_COUNT)
         model._serial = int(saved["serial"])
         if not model.score.pending == len(model._pending) <= model.max_pending:
             raise ValueError(

@@ -12,7 +12,7 @@ from typing import Any, final
 import numpy as np
 
 from swordplay.core.arguments import short_repr
-from swordplay.core.state import DAMAGED, ROWS, Field, check
+from swordplay.core.state import DAMAGED, ROW_COUNT, Field, check
 from swordplay.core.types import Matrix, State, Vector
 from swordplay.estimators.asked import Askable
 from swordplay.estimators.model import LARGEST
@@ -258,7 +258,7 @@ class Pending:
             )
         voices = voices_of(saved, len(ids))
         told = np.array(saved["told"])
-        check("pending.told", told, ROWS)
+        check("pending.told", told, ROW_COUNT)
         if told.shape != (len(ids),):
             raise ValueError(
                 f"pending.told must have shape ({len(ids)},), got {told.shape}. {DAMAGED}"

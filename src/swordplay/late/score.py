@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from swordplay.core.state import ROWS, Field, check
+from swordplay.core.state import ROW_COUNT, Field, check
 from swordplay.core.types import Matrix, State, Vector
 from swordplay.late.ticket import Ticket
 
@@ -120,7 +120,11 @@ class Score(NamedTuple):
         """What was saved, checked."""
         found = {name: type(usual)(saved[name]) for name, usual in cls()._asdict().items()}
         for name, value in found.items():
-            check(f"score.{name}", saved[name], ROWS if type(value) is int else Field(0.0, np.inf))
+            check(
+                f"score.{name}",
+                saved[name],
+                ROW_COUNT if type(value) is int else Field(0.0, np.inf),
+            )
         score = cls(**found)
         if not score.missed <= score.guarded <= score.judged <= score.told or score.pending < 0:
             raise ValueError(f"its counts are {found}, and no tickets lead to these.")

@@ -24,8 +24,7 @@ class UnknownTicket(TicketError):
     def __init__(self, id: str) -> None:
         super().__init__(
             f"no ticket {short_repr(id)} is pending: it was told or dropped already, or never "
-            "asked. "
-            "Ask first; pending lists all."
+            "asked. Ask first; pending lists all."
         )
 
 
@@ -45,8 +44,7 @@ class TooManyPending(TicketError):
     def __init__(self, most: int) -> None:
         super().__init__(
             f"{most:,} tickets are pending, and there may be no more (max_pending). Tell or drop "
-            "some: drop those whose "
-            "answers will never come."
+            "some: drop those whose answers will never come."
         )
 
 

@@ -17,6 +17,19 @@ ON_THE_DOMAIN = 1e-12
 """A point counts as a point of the domain if its relative distance to it is at most this."""
 
 
+def checked_points(name: str, value: Any, dim: int) -> Array:
+    """Check that a value is an array of points, shape ``(..., dim)``; NaN is not checked."""
+    clean = value if isinstance(value, np.ndarray) else arguments.without_mask(name, value)
+    if clean.dtype != np.float64:
+        clean = arguments.array(name, clean)
+    if clean.ndim == 0 or clean.shape[-1] != dim:
+        raise ValueError(
+            f"{name} must have shape (..., {dim}), got {clean.shape}. The last axis holds the "
+            f"{dim} coordinate(s)."
+        )
+    return clean
+
+
 class Ball:
     r"""All points within ``radius`` of ``center``.
 
@@ -58,7 +71,7 @@ class Ball:
 
     def project(self, points: Array) -> Array:
         r"""Nearest point of the ball: :math:`c + (x - c) \min\{1, r / \|x - c\|\}`."""
-        points = arguments.points("points", points, self.dim)
+        points = checked_points("points", points, self.dim)
         offset = points - self.center
         distance = _norms(offset)
         if not (distance > self.radius).any():
@@ -85,12 +98,12 @@ class Ball:
 
     def contains(self, points: Array, atol: float = 1e-9) -> NDArray[np.bool_]:
         """Whether the distance to the centre is at most the radius plus ``atol``."""
-        points = arguments.points("points", points, self.dim)
+        points = checked_points("points", points, self.dim)
         return np.asarray(_norms(points - self.center) <= self.radius + atol)
 
     def support(self, directions: Array) -> Array:
         r""":math:`\max_{x \in X} \langle a, x \rangle = \langle a, c \rangle + r \|a\|`."""
-        directions = arguments.points("directions", directions, self.dim)
+        directions = checked_points("directions", directions, self.dim)
         return np.asarray(directions @ self.center + self.radius * _norms(directions))
 
 
@@ -147,21 +160,21 @@ class Box:
 
     def project(self, points: Array) -> Array:
         r"""Nearest point of the box: each coordinate clipped to its interval."""
-        points = arguments.points("points", points, self.dim)
+        points = checked_points("points", points, self.dim)
         if not np.isfinite(points).all():
             arguments.check_finite("points", points)
         return np.clip(points, self.lower, self.upper)
 
     def contains(self, points: Array, atol: float = 1e-9) -> NDArray[np.bool_]:
         """Whether every coordinate lies between the corners, up to ``atol``."""
-        points = arguments.points("points", points, self.dim)
+        points = checked_points("points", points, self.dim)
         return np.asarray(
             ((points >= self.lower - atol) & (points <= self.upper + atol)).all(axis=-1)
         )
 
     def support(self, directions: Array) -> Array:
         r""":math:`\max_{x \in X} \langle a, x \rangle = \sum_j \max\{a_j l_j, a_j u_j\}`."""
-        directions = arguments.points("directions", directions, self.dim)
+        directions = checked_points("directions", directions, self.dim)
         return np.asarray(np.maximum(directions * self.lower, directions * self.upper).sum(axis=-1))
 
 
@@ -204,7 +217,7 @@ class Simplex:
         ----------
         Duchi, Shalev-Shwartz, Singer, Chandra (2008), "Efficient projections onto the l1-ball".
         """
-        points = arguments.points("points", points, self.dim)
+        points = checked_points("points", points, self.dim)
         if not np.isfinite(points).all():
             arguments.check_finite("points", points)
         # The projection does not change when all coordinates are shifted. With the largest at 0 all
@@ -220,13 +233,13 @@ class Simplex:
 
     def contains(self, points: Array, atol: float = 1e-9) -> NDArray[np.bool_]:
         """Whether all coordinates are at least ``-atol`` and the sum is s up to ``d * atol``."""
-        points = arguments.points("points", points, self.dim)
+        points = checked_points("points", points, self.dim)
         has_total = np.abs(points.sum(axis=-1) - self.total) <= self.dim * atol
         return np.asarray((points >= -atol).all(axis=-1) & has_total)
 
     def support(self, directions: Array) -> Array:
         r""":math:`\max_{x \in X} \langle a, x \rangle = s \max_j a_j`."""
-        directions = arguments.points("directions", directions, self.dim)
+        directions = checked_points("directions", directions, self.dim)
         return np.asarray(self.total * directions.max(axis=-1))
 
 

@@ -4,15 +4,72 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, Self, final
+from copy import copy
+from typing import Any, ClassVar, Literal, Self, final
 
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.types import Array, Loss, Vector
+from swordplay.core.types import Array, Gradient, Loss, Vector
+from swordplay.parts.domains import checked_points
 
 PSD_TOLERANCE = 1e-10
 """Negative eigenvalues up to this size, relative to the largest, count as rounding errors."""
+
+
+def gradient_of(loss: Any) -> Gradient:
+    """Return the gradient field of a loss, each answer checked by :func:`loss_answer`."""
+    if not callable(getattr(loss, "gradient", None)):
+        raise arguments.loss_type_error(loss)
+    return lambda points: loss_answer(loss, "gradient", points)
+
+
+def loss_answer(
+    loss: Any,
+    method: Literal["gradient", "value"],
+    points: Array,
+    largest: float = arguments.LARGEST_GRADIENT,
+) -> Array:
+    """Return the gradients or values of a loss at points, checked for kind, shape and size.
+
+    Parameters
+    ----------
+    loss
+        The loss that is asked.
+    method
+        ``"gradient"`` for an answer of shape ``(..., d)``, ``"value"`` for one of shape ``(...,)``.
+    points
+        Shape ``(..., d)``; the loss gets a read-only view.
+    largest
+        Entries of the answer of a larger magnitude are refused, as are those that are not finite.
+    """
+    function = getattr(loss, method, None)
+    if not callable(function):
+        raise arguments.loss_type_error(loss)
+    view = points.view()
+    view.flags.writeable = False  # the points are the learner's own
+    raw = function(view)
+    try:
+        answer = np.array(raw, dtype=np.float64)  # a copy: the loss may use its array again
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"loss.{method} must return numbers, got {arguments.short_repr(raw)}. Return one "
+            f"{method} per point."
+        ) from None
+    expected = points.shape if method == "gradient" else points.shape[:-1]
+    if answer.shape != expected:
+        same = ": the same shape" if method == "gradient" else ""
+        raise ValueError(
+            f"loss.{method} returned shape {answer.shape} for points of shape {points.shape}. "
+            f"It must return one {method} per point{same}."
+        )
+    if not (np.abs(answer) <= largest).all():  # not: NaN compares as False
+        arguments.check_finite(f"loss.{method}'s answer", answer)
+        why = ": its square overflows" if method == "gradient" else ""
+        raise ValueError(
+            f"loss.{method}'s answer must not pass {largest:g}{why}. Rescale the loss."
+        )
+    return answer
 
 
 class LinearLoss(ABC):
@@ -53,6 +110,16 @@ class LinearLoss(ABC):
             setattr(loss, name, value)
         return loss
 
+    def with_targets(self, targets: Array) -> Self:
+        """Return a copy whose φ and slope take one target per prediction.
+
+        Only ``phi`` and ``slope`` of the copy may be called, with predictions of the shape of
+        ``targets``: they evaluate many rounds at once, because φ is computed element by element.
+        """
+        loss = copy(self)
+        loss.target = targets  # type: ignore[assignment]  # an array in place of a number
+        return loss
+
     def __repr__(self) -> str:
         return (
             f"{type(self).__name__}(features={arguments.short_repr(self.features.tolist())}, "
@@ -71,11 +138,11 @@ class LinearLoss(ABC):
 
     def value(self, points: Array) -> Array:
         """f at points of shape ``(..., d)``; shape ``(...,)``."""
-        return self.phi(arguments.points("points", points, self.dim) @ self.features)
+        return self.phi(checked_points("points", points, self.dim) @ self.features)
 
     def gradient(self, points: Array) -> Array:
         """Gradients at points of shape ``(..., d)``; the same shape."""
-        prediction = arguments.points("points", points, self.dim) @ self.features
+        prediction = checked_points("points", points, self.dim) @ self.features
         return np.multiply.outer(self.slope(prediction), self.features)
 
     @abstractmethod
@@ -294,13 +361,13 @@ class QuadraticLoss:
 
     def value(self, points: Array) -> Array:
         """f at points of shape ``(..., d)``; shape ``(...,)``."""
-        points = arguments.points("points", points, self.dim)
+        points = checked_points("points", points, self.dim)
         quadratic_form = np.einsum("...i,...i->...", points @ self.matrix, points)  # x' A x
         return np.asarray(0.5 * quadratic_form - points @ self.vector + self.constant)
 
     def gradient(self, points: Array) -> Array:
         """A x - b at points of shape ``(..., d)``; the same shape."""
-        points = arguments.points("points", points, self.dim)
+        points = checked_points("points", points, self.dim)
         return np.asarray(points @ self.matrix - self.vector)
 
 

@@ -2,8 +2,8 @@
 
 Pages and figures need vl-convert-python: the extra ``cli``.
 
-A page is made of sections, which each command adds its own to: ``write(Page(title, facts,
-sections), path)``.
+A page consists of sections; each command adds its own:
+``write(Page(title, facts, sections), path)``.
 """
 
 import importlib as _importlib

@@ -61,8 +61,9 @@ class Chart(NamedTuple):
     keys: tuple[tuple[str, str], ...]
     """Names of the lines and their colours, for screens too narrow for names at their ends."""
     readout: Spec
-    """What a pointer reads off: ``{"head": ..., "stretch": whether points end stretches of rows,
-    "fields": [...]}``.
+    """Text shown at the pointer: ``{"head": ..., "stretch": ..., "fields": [...]}``.
+
+    ``stretch`` is whether points end stretches of rows.
     """
     group: str = ""
     """Charts of one group zoom together."""

@@ -127,12 +127,10 @@ def _legend(found: Comparison) -> str:
         f"{mark.name} travels {fmt.number(mark.path_length)}" for mark in found.benchmarks
     )
     return (
-        "Regret is the loss beyond that of the best coefficients of hindsight; below 0 the "
-        "learner did better. "
-        f"How far these move: {marks}. Told is what a learner had to be told that only hindsight "
-        "knows: T how many rounds, "
-        "G how steep, L how smooth. SwordRegressor and SwordClassifier are what swordplay track "
-        "runs."
+        "Regret is the loss beyond that of the best coefficients of hindsight; below 0 the learner "
+        f"did better. How far these move: {marks}. Told is what a learner had to be told that only "
+        "hindsight knows: T how many rounds, G how steep, L how smooth. SwordRegressor and "
+        "SwordClassifier are what swordplay track runs."
     )
 
 

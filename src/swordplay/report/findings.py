@@ -44,10 +44,9 @@ def _values(story: Story) -> str:
     ours, theirs = story.errors[story.learner], story.errors["no change"]
     mine, other = story.more[story.learner], story.more["no change"]
     said = (
-        f"{story.learner} was off by {fmt.number(mine)} on average (MAE), repeating the "
-        f"last value by {fmt.number(other)}. "
-        f"Where large errors count more (RMSE), it was {fmt.number(ours)} beside "
-        f"{fmt.number(theirs)}."
+        f"{story.learner} was off by {fmt.number(mine)} on average (MAE), repeating the last value "
+        f"by {fmt.number(other)}. Where large errors count more (RMSE), it was {fmt.number(ours)} "
+        f"beside {fmt.number(theirs)}."
     )
     verdicts = [verdict(mine, other), verdict(ours, theirs)]
     if verdicts[0] == verdicts[1]:
@@ -93,8 +92,7 @@ def _classes(story: Story) -> str:
     )
     return (
         f"{said}: {story.learner} was wrong on {shown[0]} of rows, repeating the last class on "
-        f"{shown[1]}, "
-        f"always saying the commonest class on {shown[2]}."
+        f"{shown[1]}, always saying the commonest class on {shown[2]}."
     )
 
 
@@ -152,9 +150,8 @@ def _sureness(story: Story) -> str:
             float(right[first:].sum() / counts[first:].sum()),
         )
         text += (
-            f" When it was at least {fmt.percent(SURE)} sure ({fmt.percent(often)} of rows), "
-            "it was right "
-            f"{fmt.percent(then)} of the time."
+            f" When it was at least {fmt.percent(SURE)} sure ({fmt.percent(often)} of rows), it "
+            f"was right {fmt.percent(then)} of the time."
         )
     figures = (fmt.number(story.more[name]) for name in ("log loss", "Brier score"))
     loss, brier = figures

@@ -30,8 +30,7 @@ def in_words(story: RunStory, found: Intervals) -> str:
     )
     return (
         "Each prediction came with an interval that was to hold the actual value in "
-        f"{fmt.percent(found.level)} of the rows. "
-        f"It did so in {fmt.percent(found.coverage)} of "
+        f"{fmt.percent(found.level)} of the rows. It did so in {fmt.percent(found.coverage)} of "
         f"{fmt.plural(story.rows, 'row')}.{wide}{first}"
     )
 

@@ -46,9 +46,8 @@ def regret_section(
     least = "the best fixed model" if paths[0] == 0.0 else least
     text = (
         f"Chosen with hindsight, {least} would have lost {_less(regrets[0])} than {learner}; "
-        f"{most}, {_less(regrets[-1])}. "
-        f"The certificate allowed for {fmt.number(float(certificate[0]))} and "
-        f"{fmt.number(float(certificate[-1]))}."
+        f"{most}, {_less(regrets[-1])}. The certificate allowed for "
+        f"{fmt.number(float(certificate[0]))} and {fmt.number(float(certificate[-1]))}."
     )
     beside = dict(others or {})
     lines = [
@@ -118,8 +117,7 @@ def perspective_section(view: Perspective | LeftOut, learner: str = "") -> Secti
     )
     note = (
         f"{part} were looked at, in losses of the scaled columns. A regret below 0 means that "
-        f"{name} lost less than the "
-        "best of hindsight."
+        f"{name} lost less than the best of hindsight."
     )
     curve = view.curve
     if curve.certificate[0] < view.total:
@@ -133,8 +131,7 @@ def perspective_section(view: Perspective | LeftOut, learner: str = "") -> Secti
         )
     note += (
         " A bound that a run proves for itself (the certificate of sp.Sword) would be larger than "
-        "the whole loss here; it says "
-        "nothing, and is left out."
+        "the whole loss here; it says nothing, and is left out."
     )
     return _plain(curve, view.estimator, name, note)
 

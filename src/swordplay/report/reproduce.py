@@ -53,9 +53,8 @@ def reproduce_section(rows: Sequence[Row]) -> Section:
         )
     text = (
         "The paper's two instances, each shown twice: with the paper's rates, which must know the "
-        "future, and with rates that "
-        "tune themselves. A straight line is a power of the number of rounds, a flat one regret "
-        "that has stopped growing."
+        "future, and with rates that tune themselves. A straight line is a power of the number of "
+        "rounds, a flat one regret that has stopped growing."
     )
     blocks: list[Block] = [Text(text)]
     for instance in INSTANCES:

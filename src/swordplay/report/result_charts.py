@@ -60,8 +60,7 @@ def actual_and_predicted(story: Story) -> Chart:
     rows = int(width[0])
     text = (
         f"Lines are means over stretches of {fmt.plural(rows, 'row')}, shades reach from the "
-        "smallest to the largest value: "
-        f"nothing is lost, however long the table.{beyond}"
+        f"smallest to the largest value: nothing is lost, however long the table.{beyond}"
     )
     under = [band("y5", "y3", "ink", 0.13), band("y4", "y2", "sword", 0.2)]
     y = Axis(low, high)
@@ -255,11 +254,9 @@ def residuals_over_time(story: Story, dots: Sequence[Dot]) -> Chart:
     bias = time_axis.lately(story, course.figures["predicted"] - course.figures["actual"], back)
     low, high, beyond = _range(course.low[:, 2:], course.high[:, 2:])
     text = (
-        f"Prediction less truth. The line is the mean over the last {fmt.plural(rows, 'row')} "
-        "or so: where it leaves 0 for "
-        "long, predictions are off to one side. The shade reaches from the smallest to the "
-        f"largest error.{beyond}"
-        " Dots are the rows in the table below."
+        f"Prediction less truth. The line is the mean over the last {fmt.plural(rows, 'row')} or "
+        "so: where it leaves 0 for long, predictions are off to one side. The shade reaches from "
+        f"the smallest to the largest error.{beyond} Dots are the rows in the table below."
     )
     return time_axis.drawn(
         story,
@@ -307,8 +304,7 @@ def calibration(story: Story) -> Chart:
     ]
     text = (
         "How sure it said it was of its answer, and how often it was right then. On the dashed "
-        "line a probability can be taken "
-        "at its word; below it, it was too sure."
+        "line a probability can be taken at its word; below it, it was too sure."
     )
     low = min(0.5, float(sure.min()), float(share.min()))
     low = np.floor(10.0 * low) / 10.0

@@ -209,9 +209,8 @@ def _changes(story: Story, found: tuple[Change, ...]) -> Section:
     head = ("when", "row", "what", "before", "after")[0 if dated else 1 :]
     text = (
         "Lasting changes that stand out from noise and ordinary swings. With one date: the levels "
-        "just before and just after "
-        "it. With two: a slow change, the levels around both. A coefficient is told per standard "
-        "deviation of its column."
+        "just before and just after it. With two: a slow change, the levels around both. A "
+        "coefficient is told per standard deviation of its column."
     )
     return Section(
         "What changed, and when",
@@ -346,12 +345,10 @@ def pace_in_words(story: Story) -> str:
     time = float(course.times[fastest + 1]) if story.clock else None
     return (
         f"Nobody told {story.learner} how fast to learn. For the middle half of all rows its "
-        "effective step size lay "
-        f"{f'near {low}' if low == high else f'between {low} and {high}'}; after the start-up its "
-        "curve was highest, "
-        f"{fmt.number(float(drawn[fastest]))}, "
-        f"{time_axis.when(story, int(course.ends[fastest]), time)}. "
-        "A step size of 1 learns each row by heart; small ones average over many rows."
+        f"effective step size lay {f'near {low}' if low == high else f'between {low} and {high}'}; "
+        f"after the start-up its curve was highest, {fmt.number(float(drawn[fastest]))}, "
+        f"{time_axis.when(story, int(course.ends[fastest]), time)}. A step size of 1 learns each "
+        "row by heart; small ones average over many rows."
     )
 
 

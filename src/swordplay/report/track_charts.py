@@ -91,10 +91,8 @@ def pace(story: Story) -> Chart:
         story,
         "Which step sizes were trusted",
         "Each line of the map is a step size; the stronger its colour, the more weight it had. On "
-        "top the last few rows "
-        "decide, at the bottom thousands are averaged. The curve is the effective step size, "
-        "smoothed over "
-        f"{fmt.plural(rows, 'row')}.",
+        "top the last few rows decide, at the bottom thousands are averaged. The curve is the "
+        f"effective step size, smoothed over {fmt.plural(rows, 'row')}.",
         [line],
         y,
         height=max(
@@ -118,10 +116,9 @@ def optimism(story: Story) -> Chart:
         Line("the last losses", course.optimism, "sword", 2.0),
     ]
     text = (
-        "Share of the weight on experts that take the last gradient for the next one, and share "
-        "of the last losses in the "
-        "guess by which all experts are weighed. High where neighbouring rows were alike, low "
-        "where the last one said little."
+        "Share of the weight on experts that take the last gradient for the next one, and share of "
+        "the last losses in the guess by which all experts are weighed. High where neighbouring "
+        "rows were alike, low where the last one said little."
     )
     return time_axis.drawn(
         story,
@@ -161,8 +158,7 @@ def losses(story: Story) -> Chart:
         story,
         "The smallest and the largest loss",
         f"Log losses of each stretch of rows: {blind_guess(story)}, more was a surprise. No "
-        "extreme is lost, however long the "
-        "table. Dots are the rows in the table below.",
+        "extreme is lost, however long the table. Dots are the rows in the table below.",
         [Line("largest log loss", course.highest, "sword", 1.0)],
         Axis(0.0, top([course.highest, np.array([dot.y for dot in dots] or [0.0])])),
         height=220,

@@ -25,7 +25,7 @@ import numpy as np
 from swordplay.core import checkpoint
 from swordplay.core.checkpoint import CheckpointError
 from swordplay.core.files import PRIVATE, lock, open_private
-from swordplay.core.state import as_bytes
+from swordplay.core.state import entry_bytes
 from swordplay.core.types import State
 from swordplay.serving import groups
 from swordplay.serving.limits import UNLIMITED, Bounds, Limits, bounds
@@ -376,17 +376,15 @@ class _ReplayMarker:
 def _unrepeatable(number: int, event: Event, problem: str) -> LogError:
     return LogError(
         f"event {number:,} ({event.action} of the model {event.model!r}, {len(event.body):,} "
-        f"bytes) {problem}. "
-        "Give the server the memory and the version of swordplay that it had, or leave the event "
-        "out: "
-        f"swordplay serve --skip-event {number}"
+        f"bytes) {problem}. Give the server the memory and the version of swordplay that it had, "
+        f"or leave the event out: swordplay serve --skip-event {number}"
     )
 
 
 def _log_of(state: State) -> bytes:
     """Identity of the log and digest of the last event group that a checkpoint was saved after."""
     try:
-        return as_bytes("log", state.get("log"))
+        return entry_bytes("log", state.get("log"))
     except ValueError as error:
         raise CheckpointError(
             f"the checkpoint of the server does not fit this version: {error}"

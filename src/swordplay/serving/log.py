@@ -271,15 +271,13 @@ class Log:
         number = boundary.number
         if number > self.last:
             raise LogError(
-                f"the log of events ends with event {self.last:,}, and there is a checkpoint "
-                f"after event {number:,}: "
-                f"the log is an older copy. {RESTORE}"
+                f"the log of events ends with event {self.last:,}, and there is a checkpoint after "
+                f"event {number:,}: the log is an older copy. {RESTORE}"
             )
         if number >= self._boundaries[0].number and boundary not in self._boundaries:
             raise LogError(
                 f"the checkpoint after event {number:,} was made from other events than those of "
-                "the log: "
-                f"one of them is a copy from another time. {RESTORE}"
+                f"the log: one of them is a copy from another time. {RESTORE}"
             )
 
     def require_from(self, number: int) -> None:
@@ -293,8 +291,7 @@ class Log:
         if (first := self.first()) > number + 1:
             raise LogError(
                 f"the log of events begins with event {first:,}, and events {number + 1:,} to "
-                f"{first - 1:,} are missing. "
-                f"{RESTORE}"
+                f"{first - 1:,} are missing. {RESTORE}"
             )
 
     # ------------------------------------------------------------------ reading

@@ -17,13 +17,13 @@ import numpy as np
 from swordplay.core.arguments import short_repr
 from swordplay.core.checkpoint import CheckpointError
 from swordplay.core.state import (
-    COUNT,
+    ROUND_COUNT,
     Field,
     OneOf,
     add_prefix,
-    as_bytes,
     check_json,
     damaged,
+    entry_bytes,
     part_of,
     split_parts,
 )
@@ -46,7 +46,7 @@ SOME = 1_000
 """Answered tickets that are written at a time."""
 FINGERPRINT = OneOf((str, Field(0, 2**64 - 1, whole=True)))
 """Shape of what the rows of an id are recognised by (see ``recognition``)."""
-ABOUT = {"bounds": [COUNT], "kinds": {str: str}, "series": [(str, str)]}
+ABOUT = {"bounds": [ROUND_COUNT], "kinds": {str: str}, "series": [(str, str)]}
 """Shape of the entry ``about``: bounds, kinds of models by name, names of series."""
 _dumped = json.JSONEncoder(separators=(",", ":")).encode
 Replies = Sequence[Reply | None]
@@ -236,8 +236,7 @@ class Models:
             raise Refusal(
                 429,
                 f"a server has at most {self.bounds.models:,} models, and {short_repr(name)} would "
-                "be "
-                "one more.",
+                "be one more.",
             )
 
     def forget(self) -> None:
@@ -330,4 +329,4 @@ def _packed(value: Any) -> np.ndarray[Any, np.dtype[np.uint8]]:
 
 
 def _unpacked(name: str, array: Any) -> Any:
-    return json.loads(as_bytes(name, array))
+    return json.loads(entry_bytes(name, array))

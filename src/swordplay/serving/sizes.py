@@ -93,8 +93,7 @@ def _require_size(
         raise Refusal(
             429,
             f"a request has at most {bounds.cells:,} rows times columns of their series, got "
-            f"{cells:,}. Send fewer rows at a "
-            "time, or start the server with a higher --max-cells.",
+            f"{cells:,}. Send fewer rows at a time, or start the server with a higher --max-cells.",
         )
     if (
         added
@@ -104,8 +103,7 @@ def _require_size(
         raise Refusal(
             429,
             f"all series of a server have at most {bounds.all_columns:,} columns, and would have "
-            f"{total:,}. Send fewer, "
-            "or start the server with a higher --max-all-columns.",
+            f"{total:,}. Send fewer, or start the server with a higher --max-all-columns.",
         )
 
 
@@ -130,7 +128,6 @@ def _too_many_columns(part: Ask | Tell, before: int, after: int, bounds: Bounds)
     key = f" with key {short_repr(part.key)}" if part.key else ""
     return (
         f"a series has at most {bounds.columns:,} columns; the one{key} has {before:,}, and would "
-        f"have {after:,} (a text "
-        f"has one for each of its words, a date six). {told}, or start the server with a higher "
-        "--max-series-columns."
+        f"have {after:,} (a text has one for each of its words, a date six). {told}, or start the "
+        "server with a higher --max-series-columns."
     )

@@ -83,9 +83,7 @@ class Gate:
             raise Refusal(
                 421,
                 f"this server does not answer to the host {short_repr(name)}. Use its own address, "
-                "or "
-                "start it with --allow-host "
-                "and this name.",
+                "or start it with --allow-host and this name.",
             )
 
     def require_token(self, authorization: bytes, origin: bytes, host: bytes) -> None:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from swordplay.core.arguments import short_repr
-from swordplay.core.state import COUNT, Field, OneOf, damaged, read_json
+from swordplay.core.state import ROUND_COUNT, Field, OneOf, damaged, read_json
 from swordplay.core.types import Matrix, Vector
 
 MOST_POINTS = 200
@@ -42,7 +42,7 @@ class Point(NamedTuple):
 
 
 LARGEST = sys.float_info.max
-LENGTH = COUNT._replace(low=1.0)
+LENGTH = ROUND_COUNT._replace(low=1.0)
 """A number of rows, one or more."""
 SIZE = Field(0.0, LARGEST)
 """A finite number, 0 or above, such as an error."""
@@ -54,9 +54,14 @@ SHARE = OneOf((None, Field(0.0, 1.0)))
 """A share of rows; None without intervals."""
 SAVED = (
     # asks, tells, drops, error, covered, bounded, stretch, judged
-    (COUNT, COUNT, COUNT, SIZE, COUNT, COUNT, LENGTH, COUNT),
+    (ROUND_COUNT, ROUND_COUNT, ROUND_COUNT, SIZE, ROUND_COUNT, ROUND_COUNT, LENGTH, ROUND_COUNT),
     [(LENGTH, SIZE, SHARE, OneOf((None, SIZE)))],  # points
-    (COUNT, SIZE, COUNT, COUNT),  # the stretch at the end: rows, errors, covered, bounded
+    (
+        ROUND_COUNT,
+        SIZE,
+        ROUND_COUNT,
+        ROUND_COUNT,
+    ),  # last stretch: rows, errors, covered, bounded
     [
         (SIZE, Field(-1.0, 1.0, whole=True))
     ],  # newest errors; whether the truth was inside, -1 for no interval
@@ -118,9 +123,7 @@ class Watch:
         errors: list[float],
         step: Callable[[], float | None],
     ) -> None:
-        """The same for rows with predictions and ends of their intervals in a table, shape ``(T,
-        3)``.
-        """
+        """Add rows whose predictions and interval ends are in a table, shape ``(T, 3)``."""
         last = zip(
             ids[-LAST:], given[-LAST:].tolist(), ys[-LAST:].tolist(), errors[-LAST:], strict=True
         )

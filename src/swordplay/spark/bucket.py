@@ -63,8 +63,9 @@ class Bucket:
         return numbers
 
     def play(self, numbers: Any, orders: Any, rows: Matrix, targets: Vector) -> Matrix:
-        """Scores of rows that come key by key and in order, each made before it is learned (see
-        ``Group.play``).
+        """Scores of rows sorted by key and order, each predicted before it is learned.
+
+        See ``Group.play``.
         """
         return self._group.play(numbers, orders, rows, targets)
 
@@ -118,11 +119,12 @@ class Bucket:
     def loads(
         self, saved: Iterable[tuple[Sequence[Any], bytes]], version: int | None = None
     ) -> None:
-        """Let keys join with the states that they were saved with: keys, and the bytes that
-        ``dumps`` wrote for them.
+        """Add keys with their saved states, which :meth:`dumps` wrote.
 
         Parameters
         ----------
+        saved
+            Lists of keys, each with the bytes of their states.
         version
             Of the bytes: ``FORMAT`` without intervals, ``WITH_BANDS`` with them; that of this
             bucket unless given. Intervals that are not there, or of another level, begin anew.
@@ -150,7 +152,7 @@ class Bucket:
         ):  # bytes that are cut are refused with the learners, which have too few then
             return self._fresh(count)
         bands = self._form.of_level(np.frombuffer(data).reshape(count, NUMBERS_OF_BANDS))
-        self._form.require_sane(bands)
+        self._form.check_records(bands)
         return bands
 
     def _fresh(self, count: int) -> Matrix:

@@ -74,8 +74,7 @@ class Columns:
                 there = ", ".join(self.types)
                 raise ValueError(
                     f"{role} names the column {short_repr(name)}, which is not there. The frame "
-                    "has: "
-                    f"{there}."
+                    f"has: {there}."
                 )
         if twice := sorted({name for name in names if names.count(name) > 1}):
             raise ValueError(

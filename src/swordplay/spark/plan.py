@@ -95,11 +95,11 @@ class Plan:
 
     @property
     def schema(self) -> pa.Schema:
-        """Rows on their way: the key as text, the order as a whole number, the target as a number
-        or place of a class.
+        """Schema of the rows that Python receives.
 
-        Keys are text of any size: a ``pa.string()`` holds 2 GiB at the most, and rows beyond would
-        be another chunk.
+        The key is text, the order a whole number, the target a number or the index of a class. Keys
+        are text of any size: a ``pa.string()`` holds 2 GiB at the most, and rows beyond would be
+        another chunk.
         """
         numbers = [(f"x{j}", pa.float64()) for j in range(len(self.features))]
         kept = [("kept", pa.large_string())] if self.keeps else []

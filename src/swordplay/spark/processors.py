@@ -228,10 +228,9 @@ class BucketProcessor(StatefulProcessor):
 
 
 def waits(batch: pa.RecordBatch, delay: int) -> Any:
-    """Which rows of a bucket wait for earlier ones: those less than ``delay`` behind the newest
-    one.
+    """Mask of the rows that wait for earlier ones: less than ``delay`` behind the newest one.
 
-    Rows without a target are predicted at once, and so are those told that cannot be learned.
+    Rows without a target, and rows that cannot be learned, are answered at once.
     """
     orders, there = (
         batch.column("order"),
@@ -279,8 +278,9 @@ def predict_sorted(plan: Plan) -> Callable[[Batches], Batches]:
 
 
 def learn_sorted(plan: Plan) -> Callable[[Batches], Batches]:
-    """What each key knows after all its rows, for rows that are sorted by key and order: key,
-    version and bytes.
+    """Return a function that learns rows sorted by key and order, and yields the keys' states.
+
+    A state is a key, the version of its format, and bytes.
     """
 
     def play(batches: Batches) -> Batches:
@@ -407,8 +407,7 @@ def open_state(
     loss: LossName = "squared",
     lags: int = 0,
 ) -> dict[str, Any]:
-    """The learners in one value of the state of a regression, by their keys, as ordinary
-    ``SwordRegressor``.
+    """Return the learners in one value of a regression's state as ``SwordRegressor``, by key.
 
     They go on by themselves, with the same coefficients and predictions to come; what certificates
     need is not kept on Spark.

@@ -1,4 +1,4 @@
-"""A learner for every key of a Spark frame."""
+"""One learner for each key of a Spark frame, for streams and for tables."""
 
 from __future__ import annotations
 
@@ -6,23 +6,14 @@ import warnings
 from collections.abc import Sequence
 from datetime import timedelta
 from importlib.util import find_spec
-from typing import Any, Unpack
+from typing import Any
 
 from pyspark.sql import functions, types
 
 from swordplay.core import arguments, extras
-from swordplay.core.options import completed, spelled_out
-from swordplay.estimators.model import regression_loss
+from swordplay.estimators.model import LossName, regression_loss
 from swordplay.intervals import SwordIntervals
 from swordplay.spark.columns import Columns, labels
-from swordplay.spark.options import (
-    USUAL,
-    USUAL_OF_LEARNERS,
-    USUAL_OF_TABLES,
-    LearnerOptions,
-    StreamOptions,
-    TableOptions,
-)
 from swordplay.spark.plan import Plan, frozen_settings
 from swordplay.spark.processors import (
     PACKETS,
@@ -39,10 +30,9 @@ PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 MOST_BUCKETS = 1 << 20
 WATERMARK = "spark.watermarkDelayMs"
-"""Under which Spark notes, beside a column, how far its watermark lies behind."""
+"""Entry of a column's metadata in which Spark keeps the delay of its watermark."""
 
 
-@spelled_out(StreamOptions, USUAL)
 def track_stream(
     df: Any,
     *,
@@ -50,49 +40,89 @@ def track_stream(
     features: Sequence[str],
     target: str,
     order: str,
-    **options: Unpack[StreamOptions],
+    loss: LossName = "squared",
+    classes: Sequence[Any] | None = None,
+    lags: int = 0,
+    level: float | None = 0.9,
+    keep: Sequence[str] = (),
+    start: Any = None,
+    buckets: int = 64,
+    forget: int | timedelta | None = None,
+    delay: int | timedelta = 0,
 ) -> Any:
-    """Predict every row of a stream by a learner of its key's own, then learn it.
+    """Predict every row of a stream by the learner of its key, then learn from the row.
 
-    The learners are those of ``swordplay.sklearn``: raw columns, nothing to set. Their state lives
-    in Spark's state store, so that a query that was killed goes on from its checkpoint with nothing
-    lost, nothing doubled and the same numbers.
+    The learners are those of ``swordplay.sklearn``. Their state is kept in Spark's state store: a
+    query that was killed continues from its checkpoint, processes each row exactly once and gives
+    the same numbers.
 
     Parameters
     ----------
     df
         A streaming frame.
     key
-        Column whose values have a learner each: strings, whole numbers, truth values or dates. Or
-        several of them.
+        Column, or several columns, for each of whose values there is a learner: strings, whole
+        numbers, booleans or dates.
     features
         Columns of numbers, d of them.
     target
-        Column to predict: a number, or one of ``classes``. Rows where it is null are predicted by
-        what their key knows, and not learned; when the answer is known, the same row with its
-        target is.
+        Column to predict: a number, or one of ``classes``. A row whose target is null is predicted
+        and not learned. Send the same row again with its target when that is known.
     order
-        Column that says when a row happened: a timestamp, a date or a whole number, increasing
-        within a key. Within a micro-batch rows may come in any order; a row whose key has learned a
-        later one (or one of the same order) is late, and refused.
-    **options
-        See :class:`StreamOptions`.
+        Column of the time of a row: a timestamp, a date or a whole number, increasing within a key.
+        Within a micro-batch rows may come in any order. A row is late, and refused, if its key has
+        learned from a row of the same or a later order.
+    loss
+        ``"squared"`` or ``"huber"``, for numbers.
+    classes
+        All labels of a classification. ``prediction`` is then the most probable label, and
+        ``probabilities`` an array.
+    lags
+        Number of last targets of the key that are features beside the columns.
+    level
+        Share of the targets that the intervals of numbers shall hold (``lower`` and ``upper``);
+        None for no intervals.
+    keep
+        Other columns that are copied beside the predictions.
+    start
+        States that keys begin with: a frame that :func:`learn_table` has made with the same
+        settings. It is read when a query starts for the first time, and may be left out when the
+        query continues.
+    buckets
+        Number of groups of keys that Python is called for. It is part of the checkpoint and must
+        never change. Choose at least the number of cores of the cluster, and some hundred keys in
+        each.
+    forget
+        How far a key's last row may lie behind the newest row of its bucket before the key is
+        forgotten, in units of the order: a ``timedelta`` for timestamps and dates. None keeps keys
+        for ever.
+    delay
+        How long rows wait for earlier ones, in the same units: each is learned when its bucket has
+        one that is so much later. Rows without a target do not wait.
 
     Returns
     -------
     A streaming frame with the columns key, order, target, ``prediction``, ``lower`` and ``upper``
     (of numbers; null where the interval has no ends, as in the first five rows of a key) and
-    ``error``. A row that cannot be learned has a reason in ``error``, no prediction, and has left
-    no trace in its key's learner.
+    ``error``. A row that cannot be learned has a reason in ``error`` and no prediction, and does
+    not change its key's learner.
     """
-    asked = completed("track_stream", options, USUAL)
     if not getattr(df, "isStreaming", False):
         raise ValueError(
             "df must be a streaming frame, such as spark.readStream gives. For a table use "
             "track_table."
         )
-    columns = Columns(df, key, features, target, order, labels(asked["classes"]), asked["keep"])
-    plan = _plan(columns, asked)
+    columns = Columns(df, key, features, target, order, labels(classes), keep)
+    plan = _plan(
+        columns,
+        loss=loss,
+        lags=lags,
+        level=level,
+        buckets=buckets,
+        forget=forget,
+        delay=delay,
+        has_start=start is not None,
+    )
     _require_state_store(df.sparkSession)
     _warn_of_partitions(df.sparkSession, plan.buckets)
     _warn_of_watermark(df)
@@ -108,12 +138,11 @@ def track_stream(
         outputStructType=_answers(plan),
         outputMode="Append",
         timeMode="None",
-        initialState=None if asked["start"] is None else group_start(asked["start"], bucket, plan),
+        initialState=None if start is None else group_start(start, bucket, plan),
     )
     return answers.select(*columns.outwards(intervals=plan.level is not None))
 
 
-@spelled_out(TableOptions, USUAL_OF_TABLES)
 def track_table(
     df: Any,
     *,
@@ -121,13 +150,16 @@ def track_table(
     features: Sequence[str],
     target: str,
     order: str,
-    **options: Unpack[TableOptions],
+    loss: LossName = "squared",
+    classes: Sequence[Any] | None = None,
+    lags: int = 0,
+    level: float | None = 0.9,
+    keep: Sequence[str] = (),
 ) -> Any:
-    """The same for a table that is there already: the same numbers as a stream of its rows in
-    order.
+    """Predict and learn every row of a table, with the numbers of a stream of its rows in order.
 
-    Rows are sorted by key and order (Spark sorts on disk where it has to), and Python walks along
-    them in constant memory.
+    Spark sorts the rows by key and order, on disk if necessary, and Python reads them in constant
+    memory.
 
     Parameters
     ----------
@@ -135,22 +167,33 @@ def track_table(
         A frame that is not a stream.
     key, features, target, order
         As in :func:`track_stream`.
-    **options
-        See :class:`TableOptions`.
+    loss
+        ``"squared"`` or ``"huber"``, for numbers.
+    classes
+        All labels of a classification. ``prediction`` is then the most probable label, and
+        ``probabilities`` an array.
+    lags
+        Number of last targets of the key that are features beside the columns.
+    level
+        Share of the targets that the intervals of numbers shall hold (``lower`` and ``upper``);
+        None for no intervals.
+    keep
+        Other columns that are copied beside the predictions.
 
     Returns
     -------
-    A frame with the same columns as :func:`track_stream` gives. The only rows that are late are
-    those that repeat the key and order of another.
+    A frame with the same columns as the result of :func:`track_stream`. Only rows that repeat the
+    key and order of another row are late.
     """
-    asked = completed("track_table", options, USUAL_OF_TABLES)
-    rows, columns, plan = _sorted("track_table", df, (key, features, target, order), asked)
+    _require_table("track_table", df)
+    columns = Columns(df, key, features, target, order, labels(classes), keep)
+    plan = _plan(columns, loss=loss, lags=lags, level=level)
+    rows = _sorted_rows(df, columns, plan)
     return rows.mapInArrow(predict_sorted(plan), _answers(plan)).select(
         *columns.outwards(intervals=plan.level is not None)
     )
 
 
-@spelled_out(LearnerOptions, USUAL_OF_LEARNERS)
 def learn_table(
     df: Any,
     *,
@@ -158,12 +201,15 @@ def learn_table(
     features: Sequence[str],
     target: str,
     order: str,
-    **options: Unpack[LearnerOptions],
+    loss: LossName = "squared",
+    classes: Sequence[Any] | None = None,
+    lags: int = 0,
+    level: float | None = 0.9,
 ) -> Any:
-    """What the learner of each key knows after all rows of a table: a stream can begin with it
-    (``start=``).
+    """Learn all rows of a table and return the learner of each key, to start a stream with.
 
-    Keep it, if the stream is to be started more than once:
+    Give the result to :func:`track_stream` as ``start``. Save it if the stream is to be started
+    more than once:
     ``learn_table(...).write.parquet("learned")``, and ``start=spark.read.parquet("learned")``.
 
     Parameters
@@ -172,75 +218,83 @@ def learn_table(
         A frame that is not a stream.
     key, features, target, order
         As in :func:`track_stream`.
-    **options
-        See :class:`LearnerOptions`.
+    loss
+        ``"squared"`` or ``"huber"``, for numbers.
+    classes
+        All labels of a classification. ``prediction`` is then the most probable label, and
+        ``probabilities`` an array.
+    lags
+        Number of last targets of the key that are features beside the columns.
+    level
+        Share of the targets that the intervals of numbers shall hold (``lower`` and ``upper``);
+        None for no intervals.
 
     Returns
     -------
-    A frame with a row for each key: ``key`` as text, ``fmt`` and ``blob``, its learner, which
+    A frame with a row for each key: ``key`` as text, and ``fmt`` and ``blob``, its learner, which
     ``open_state`` opens.
     """
-    asked = completed("learn_table", options, USUAL_OF_LEARNERS)
-    rows, _, plan = _sorted(
-        "learn_table", df, (key, features, target, order), {**USUAL_OF_TABLES, **asked}
-    )
-    alone = plan.portable()
-    found = rows.mapInArrow(learn_sorted(alone), STATE_SCHEMA)
-    return found.select(
-        "key", "fmt", functions.col("blob").alias("blob", metadata=settings_metadata(alone))
+    _require_table("learn_table", df)
+    columns = Columns(df, key, features, target, order, labels(classes))
+    plan = _plan(columns, loss=loss, lags=lags, level=level).portable()
+    states = _sorted_rows(df, columns, plan).mapInArrow(learn_sorted(plan), STATE_SCHEMA)
+    return states.select(
+        "key", "fmt", functions.col("blob").alias("blob", metadata=settings_metadata(plan))
     )
 
 
-def _sorted(
-    function: str, df: Any, names: tuple[Any, Any, Any, Any], asked: TableOptions
-) -> tuple[Any, Columns, Plan]:
-    """The rows of a table by key and order, its columns, and what is done to them."""
+def _require_table(function: str, df: Any) -> None:
+    """Raise ValueError if ``df`` is a stream, or no Spark frame."""
     if getattr(df, "isStreaming", True):
         raise ValueError(
             f"df of {function} must be a Spark frame that is not a stream. For spark.readStream "
             "use track_stream."
         )
-    columns = Columns(df, *names, labels(asked["classes"]), asked["keep"])
-    plan = _plan(columns, {**USUAL, **asked, "buckets": 1})
-    return (
-        df.select(*columns.inwards()).repartition("key").sortWithinPartitions(*plan.schema.names),
-        columns,
-        plan,
-    )
 
 
-def _plan(columns: Columns, asked: StreamOptions) -> Plan:
-    """Settings that make sense, for columns that are there."""
-    buckets = arguments.integer("buckets", asked["buckets"])
+def _sorted_rows(df: Any, columns: Columns, plan: Plan) -> Any:
+    """Rows of a table in the plan's columns, sorted by key and order, each key in one partition."""
+    return df.select(*columns.inwards()).repartition("key").sortWithinPartitions(*plan.schema.names)
+
+
+def _plan(
+    columns: Columns,
+    *,
+    loss: str,
+    lags: int,
+    level: float | None,
+    buckets: int = 1,
+    forget: int | timedelta | None = None,
+    delay: int | timedelta = 0,
+    has_start: bool = False,
+) -> Plan:
+    """Check the options of a query and return its plan."""
+    buckets = arguments.integer("buckets", buckets)
     if buckets > MOST_BUCKETS:
         raise ValueError(
             f"buckets must be at most {MOST_BUCKETS}, got {buckets}. Some hundred keys in each "
             "are a good number."
         )
-    checked = regression_loss(asked["loss"])
-    lags, loss = (
-        arguments.integer("lags", asked["lags"], least=0),
-        "logistic" if columns.classes else checked,
-    )
+    checked_loss = regression_loss(loss)
+    lags = arguments.integer("lags", lags, least=0)
+    used_loss: LossName = "logistic" if columns.classes else checked_loss
     return Plan(
         features=columns.features,
-        loss=loss,
+        loss=used_loss,
         classes=len(columns.classes or ()),
         lags=lags,
         buckets=buckets,
-        frozen=frozen_settings(columns, loss, lags, buckets),
-        level=None if columns.classes else _level(asked["level"]),
+        frozen=frozen_settings(columns, used_loss, lags, buckets),
+        level=None if columns.classes else _level(level),
         keeps=bool(columns.keep),
-        forget=None if asked["forget"] is None else _span("forget", asked["forget"], columns),
-        delay=_span("delay", asked["delay"], columns),
-        begun=asked["start"] is not None,
+        forget=None if forget is None else _span("forget", forget, columns),
+        delay=_span("delay", delay, columns),
+        begun=has_start,
     )
 
 
 def _span(name: str, span: Any, columns: Columns) -> int:
-    """A stretch of time in units of the order: microseconds of timestamps, days of dates, or as
-    it is.
-    """
+    """Return a time span in units of the order: microseconds, days or whole numbers."""
     kind = columns.types[columns.order]
     if not isinstance(span, timedelta):
         return arguments.integer(name, span, least=0)
@@ -254,43 +308,39 @@ def _span(name: str, span: Any, columns: Columns) -> int:
 
 
 def _warn_of_partitions(session: Any, buckets: int) -> None:
-    """A task costs half a second however little it has to do, and Spark's own default is 200 of
-    them.
-    """
+    """Warn of many more partitions than buckets: an empty task of a micro-batch takes 0.5 s."""
     partitions = int(session.conf.get("spark.sql.shuffle.partitions", "200"))
     if partitions > 2 * buckets:
         warnings.warn(
             f"spark.sql.shuffle.partitions is {partitions}, and there are {buckets} buckets: most "
-            "tasks of a micro-batch will "
-            "have nothing to do but start. Set it to the number of cores before the first start; "
-            "it cannot be changed later.",
-            stacklevel=4,
+            "tasks of a micro-batch will have nothing to do but start. Set it to the number of "
+            "cores before the first start; it cannot be changed later.",
+            stacklevel=3,
         )
 
 
 def _warn_of_watermark(df: Any) -> None:
-    """Spark loses a watermark on the way through Python, and allows none behind it where there was
-    one before.
+    """Warn of a watermark on the rows: Spark drops it in Python and allows no second one behind.
 
-    It could be handed on (``eventTimeColumnName``), but then a row that comes later than the
-    watermark ends the query.
+    Spark could pass it on (``eventTimeColumnName``), but a row that is later than the watermark
+    would then end the query.
     """
     if found := [field.name for field in df.schema.fields if WATERMARK in field.metadata]:
         warnings.warn(
             f"df has a watermark on {found[0]!r}, which predictions do not have, and Spark takes "
-            "no second one. For windows "
-            "behind track_stream call withWatermark on what it returns, and not on df.",
-            stacklevel=4,
+            "no second one. For windows behind track_stream call withWatermark on what it "
+            "returns, and not on df.",
+            stacklevel=3,
         )
 
 
 def _level(level: Any) -> float | None:
-    """A share between 0 and 1, or None."""
+    """Check the level of the intervals: a share between 0 and 1, or None."""
     return None if level is None else SwordIntervals((level,)).levels[0]
 
 
 def _answers(plan: Plan) -> str:
-    """``Plan.answers`` in Spark's words."""
+    """Return ``Plan.answers`` as a schema of Spark."""
     shares = "probabilities array<double>, " if plan.classes else ""
     ends = "" if plan.level is None else "lower double, upper double, "
     kept = ", kept string" if plan.keeps else ""
@@ -301,9 +351,9 @@ def _answers(plan: Plan) -> str:
 
 
 def _require_state_store(session: Any) -> None:
-    """What a stateful query needs.
+    """Raise an error if protobuf or the RocksDB state store is missing.
 
-    Without it Spark stops in its first batch, with messages that do not say why.
+    Without them Spark stops in its first batch, with messages that do not name the cause.
     """
     if find_spec("google") is None or find_spec("google.protobuf") is None:
         raise ImportError(
@@ -312,6 +362,6 @@ def _require_state_store(session: Any) -> None:
         )
     if not session.conf.get(PROVIDER, "").endswith("RocksDBStateStoreProvider"):
         raise ValueError(
-            "a stateful query in Python needs the RocksDB state store. Say: "
+            "a stateful query in Python needs the RocksDB state store. Call: "
             f"spark.conf.set({PROVIDER!r}, {ROCKS!r})."
         )

@@ -237,8 +237,7 @@ def require(where: str, names: Sequence[str], choice: Choice) -> None:
         several = "".join(f" Nor a column {name!r}.{nearest(name, names)}" for name in absent[1:4])
         raise TableError(
             f"{where} has no column {short_repr(absent[0])}.{nearest(absent[0], names)}{several} "
-            "There "
-            f"are: {known}."
+            f"There are: {known}."
         )
 
 
@@ -246,9 +245,8 @@ def too_many(where: str, count: int) -> TableError:
     """The error for a table with more columns than are read."""
     return TableError(
         f"{where} has {count:,} columns to read, and at most {MOST_COLUMNS:,} are read. Choose "
-        "some with --features, leave "
-        "some out with --drop, or put series that stand side by side below each other and tell "
-        "them apart with --key."
+        "some with --features, leave some out with --drop, or put series that stand side by side "
+        "below each other and tell them apart with --key."
     )
 
 

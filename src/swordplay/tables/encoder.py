@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from swordplay.core.arguments import LARGEST, short_repr
-from swordplay.core.state import ROWS, check, damaged, fits_json
+from swordplay.core.state import ROW_COUNT, check, damaged, fits_json
 from swordplay.core.types import Matrix, State
 from swordplay.tables import date_features
 from swordplay.tables.categories import Categories, class_codes, codes_of
@@ -313,12 +313,14 @@ class Encoder:
         """
         check_plans(self.plans)
         counts = list(self.missing.values()) if type(self.missing) is dict else []
-        if list(self.missing) != [one.name for one in self.plans] or not fits_json(counts, [ROWS]):
+        if list(self.missing) != [one.name for one in self.plans] or not fits_json(
+            counts, [ROW_COUNT]
+        ):
             raise damaged(
                 f"state['encoder.missing'] does not count missing values of the columns, "
                 f"{short_repr(self.missing)}"
             )
-        check("encoder.rows", self.seen, ROWS)
+        check("encoder.rows", self.seen, ROW_COUNT)
         for groups, kind in ((self.categories.values(), str), (self.lagged, int)):
             for one in groups:
                 values = list(one.places)

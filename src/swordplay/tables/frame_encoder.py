@@ -348,9 +348,7 @@ def _fitting(name: str, values: pa.Array, reading: Reading, remedy: str) -> pa.A
         row = int(bad.argmax())
         raise TableError(
             f"X: column {name!r} holds {short_repr(values[row].as_py(), 40)} in row {row}, which "
-            "is "
-            f"not {reading.expected}, as most "
-            f"of the first values were. {remedy}"
+            f"is not {reading.expected}, as most of the first values were. {remedy}"
         )
     return read
 

@@ -125,8 +125,7 @@ def _column(name: str, values: Any) -> pa.Array:
         if values.dtype != object:
             raise TableError(
                 f"column {name!r} holds values of type {values.dtype}, and not numbers, truths, "
-                "words or dates. "
-                "Convert it or drop it."
+                "words or dates. Convert it or drop it."
             ) from error
         return pa.array(_words(name, list(values)), pa.string())
 

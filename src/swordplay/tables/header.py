@@ -316,8 +316,7 @@ def _nameless(record: Record) -> str:
     first = short_repr(", ".join(record.fields[:3]), 40)[1:-1]
     return (
         f"The first line ({first}) holds data and no names: columns are called 'column 1' to "
-        f"'column {len(record.fields)}'. "
-        "If it holds names, say --header yes."
+        f"'column {len(record.fields)}'. If it holds names, say --header yes."
     )
 
 
@@ -325,8 +324,8 @@ def longest_field(name: str) -> TableError:
     """The error for a first line that no delimiter separates into fields."""
     return TableError(
         f"{name}, line 1: the first {csv.field_size_limit():,} characters hold none of the "
-        "delimiters "
-        f"{', '.join(DELIMITERS.values())}. Give a CSV file with one of them, or another --format."
+        f"delimiters {', '.join(DELIMITERS.values())}. Give a CSV file with one of them, or "
+        "another --format."
     )
 
 
@@ -337,6 +336,5 @@ def _require_utf8(name: str, lines: list[bytes], record: Record) -> None:
         except UnicodeDecodeError as error:
             raise TableError(
                 f"{name}, line {number}: byte 0x{error.object[error.start]:02x} of the header is "
-                "not UTF-8. "
-                "Give the encoding of the file, such as --encoding latin-1."
+                "not UTF-8. Give the encoding of the file, such as --encoding latin-1."
             ) from None

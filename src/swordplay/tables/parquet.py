@@ -189,8 +189,7 @@ class ParquetTable(TypedTable):
             return MemoryError(str(error))
         return TableError(
             f"{self.name} is damaged behind row {row} ({short_repr(str(error), 60)[1:-1]}). Fetch "
-            "it "
-            "again."
+            "it again."
         )
 
     def _rest(self) -> tuple[list[int], int]:

@@ -248,6 +248,5 @@ def _decoder(encoding: str) -> codecs.IncrementalDecoder | None:
     except (LookupError, TypeError):
         raise TableError(
             f"encoding {short_repr(encoding)} is unknown. Give one such as utf-8, latin-1, cp1252 "
-            "or "
-            "utf-16."
+            "or utf-16."
         ) from None

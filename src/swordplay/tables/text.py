@@ -280,7 +280,6 @@ def endless(name: str, lines: int) -> TableError:
 def too_long(name: str, lines: int) -> TableError:
     """The error for a record of more bytes than are read, after so many lines."""
     return TableError(
-        f"{name}, line {lines + 1}: this row is longer than {LONGEST_RECORD >> 20} MiB, the "
-        "limit. Check how its lines "
-        "end, or leave columns out."
+        f"{name}, line {lines + 1}: this row is longer than {LONGEST_RECORD >> 20} MiB, the limit. "
+        "Check how its lines end, or leave columns out."
     )

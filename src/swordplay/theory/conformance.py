@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 TOLERANCE = 1e-9
-"""Slack of inequalities, relative to the size of their sides: 10^6 times rounding per step."""
+"""Slack of inequalities, relative to the size of both sides: 10^6 times the rounding of a step."""
 SEGMENT_LENGTH = 1e-4
 """Length of the segments along which slopes are compared, as a fraction of the whole segment."""
 FAR_AWAY = 1e4
@@ -47,7 +47,7 @@ RISE_TOLERANCE = 1e-14
 MAX_EVALUATIONS = 10_000
 """Evaluations of a loss after which a round is assumed never to end."""
 LOSS_SHIFT = 100.0
-"""Number added to every loss of a meta: two of sixteen digits are lost by it."""
+"""Number added to every loss of a meta; adding it loses two of sixteen digits."""
 SHIFT_TOLERANCE = 1e-7
 """Slack of weights after the shift: the digits lost, over some tens of rounds."""
 
@@ -74,18 +74,20 @@ def check_domain(domain: Domain, *, seed: int = 0) -> None:
     )
 
     points = _points_around(domain, rng, 60)
-    before = points.copy()
+    points_before = points.copy()
     nearest = domain.project(points)
     _expect(
-        np.array_equal(points, before),
+        np.array_equal(points, points_before),
         "project leaves its argument alone",
         "the points were changed",
     )
     _expect_shape("project", nearest, points.shape)
     _expect_shape("project", domain.project(points.reshape(3, 20, d)), (3, 20, d))
     _expect_shape("contains", domain.contains(points), (60,))
-    single = np.stack([domain.project(point) for point in points])
-    _expect_at_most(_norms(single - nearest), slack, "projecting a batch is projecting its rows")
+    projected_alone = np.stack([domain.project(point) for point in points])
+    _expect_at_most(
+        _norms(projected_alone - nearest), slack, "projecting a batch is projecting its rows"
+    )
     _expect(
         bool(domain.contains(nearest, atol=slack).all()),
         "a projection lies in the domain",
@@ -94,8 +96,10 @@ def check_domain(domain: Domain, *, seed: int = 0) -> None:
     _expect_at_most(
         _norms(domain.project(nearest) - nearest), slack, "projecting twice is projecting once"
     )
-    apart, kept_apart = _distances(points), _distances(nearest)
-    _expect_at_most(kept_apart - apart, slack, "projections do not move apart (non-expansive)")
+    distances, projected_distances = _distances(points), _distances(nearest)
+    _expect_at_most(
+        projected_distances - distances, slack, "projections do not move apart (non-expansive)"
+    )
     # <x - p, z - p> <= 0 for every feasible z: true for the nearest feasible point p only
     angles = np.einsum("ij,ikj->ik", points - nearest, nearest[None] - nearest[:, None])
     _expect_at_most(
@@ -106,10 +110,12 @@ def check_domain(domain: Domain, *, seed: int = 0) -> None:
     outside = _norms(points - nearest) > SEGMENT_LENGTH * D
     _expect(
         not domain.contains(points[outside], atol=slack).any(),
-        "what a projection moves is not contained",
+        "a point that a projection moves is not contained",
         "a point is",
     )
-    _expect_at_most(kept_apart - D, slack, "no two points are further apart than the diameter")
+    _expect_at_most(
+        projected_distances - D, slack, "no two points are further apart than the diameter"
+    )
 
     directions = rng.normal(size=(40, d))
     directions /= _norms(directions)[:, None]
@@ -120,9 +126,9 @@ def check_domain(domain: Domain, *, seed: int = 0) -> None:
     )
     # Proj[c + s a] is within D^2 / s of the best inner product, by the variational inequality at
     # the best point
-    reached = np.einsum("ij,ij->i", directions, domain.project(center + FAR_AWAY * D * directions))
+    attained = np.einsum("ij,ij->i", directions, domain.project(center + FAR_AWAY * D * directions))
     _expect_at_most(
-        support - reached,
+        support - attained,
         D / FAR_AWAY + FAR_AWAY * slack,
         "support is reached by a point of the domain",
     )
@@ -140,17 +146,17 @@ def check_loss(loss: Loss, domain: Domain, *, seed: int = 0) -> None:
         domain.project(_points_around(domain, rng, 60)),
         domain.project(_points_around(domain, rng, 60)),
     )
-    before = x.copy()
+    x_before = x.copy()
     fx, fy, gx, gy = loss.value(x), loss.value(y), loss.gradient(x), loss.gradient(y)
     _expect(
-        np.array_equal(x, before),
+        np.array_equal(x, x_before),
         "value and gradient leave their argument alone",
         "the points were changed",
     )
     for leading in [(), (60,), (3, 20)]:
-        given = x[0] if leading == () else x.reshape(*leading, domain.dim)
-        _expect_shape("value", loss.value(given), leading)
-        _expect_shape("gradient", loss.gradient(given), given.shape)
+        batch = x[0] if leading == () else x.reshape(*leading, domain.dim)
+        _expect_shape("value", loss.value(batch), leading)
+        _expect_shape("gradient", loss.gradient(batch), batch.shape)
     _expect(
         bool(np.isfinite(fx).all() and np.isfinite(gx).all()),
         "values and gradients are finite",
@@ -173,9 +179,9 @@ def check_loss(loss: Loss, domain: Domain, *, seed: int = 0) -> None:
     )
 
     for fraction in (0.1, 0.5, 0.7):
-        between = loss.value((1 - fraction) * x + fraction * y)
+        value_between = loss.value((1 - fraction) * x + fraction * y)
         _expect_at_most(
-            between - (1 - fraction) * fx - fraction * fy,
+            value_between - (1 - fraction) * fx - fraction * fy,
             slack,
             f"values are convex (at {fraction} of a segment)",
         )
@@ -232,8 +238,8 @@ def check_expert(
     experts = make(domain)
     _check_steps(experts, domain, _moving_quadratics(domain, rng, 40) if losses is None else losses)
     for step_size in experts.step_sizes(experts.start()):
-        steep = domain.diameter / step_size if np.isfinite(step_size) else 1.0
-        _check_steps(experts, domain, _alternating_losses(domain, rng, steep))
+        gradient_norm = domain.diameter / step_size if np.isfinite(step_size) else 1.0
+        _check_steps(experts, domain, _alternating_losses(domain, rng, gradient_norm))
 
 
 def check_weighing(
@@ -258,18 +264,18 @@ def check_weighing(
     losses, predictions = rng.uniform(-1, 1, (2, rounds, experts))
     predictions[::3] = 0.0
     meta, prior = make(), telescoping(experts)
-    now = shifted = meta.start(prior)
-    _expect_at_most(np.abs(now.weights - prior), TOLERANCE, "weights start at the prior")
+    current = shifted = meta.start(prior)
+    _expect_at_most(np.abs(current.weights - prior), TOLERANCE, "weights start at the prior")
     for t, (loss, optimism) in enumerate(zip(losses, predictions, strict=True), start=1):
-        before = _state_bytes(now)
-        learned = meta.learn(now, loss, 1.0)
+        bytes_before = _state_bytes(current)
+        learned = meta.learn(current, loss, 1.0)
         _expect(
-            _state_bytes(learned) == _state_bytes(meta.learn(now, loss, 1.0)),
+            _state_bytes(learned) == _state_bytes(meta.learn(current, loss, 1.0)),
             "learning is a function of the state",
             f"round {t}",
         )
         _expect(
-            _state_bytes(now) == before,
+            _state_bytes(current) == bytes_before,
             "learning does not change its state in place",
             f"in round {t}",
         )
@@ -292,11 +298,14 @@ def check_weighing(
             SHIFT_TOLERANCE,
             f"a shift of all losses changes no weight (round {t})",
         )
-        now = weighed
-    parents, split = np.append(np.arange(experts), experts - 1), np.append(prior, prior[-1] / 2)
-    split[experts - 1] /= 2
-    copied = meta.copy_experts(now, parents, split).weights
-    expected = np.append(now.weights, now.weights[-1] / 2)
+        current = weighed
+    parents, split_prior = (
+        np.append(np.arange(experts), experts - 1),
+        np.append(prior, prior[-1] / 2),
+    )
+    split_prior[experts - 1] /= 2
+    copied = meta.copy_experts(current, parents, split_prior).weights
+    expected = np.append(current.weights, current.weights[-1] / 2)
     expected[experts - 1] /= 2
     _expect_at_most(
         np.abs(copied - expected), TOLERANCE, "a copied expert shares the weight of its parent"
@@ -333,7 +342,7 @@ def check_learner(
     losses = _moving_quadratics(domain, rng, 40) if losses is None else losses
     slack = TOLERANCE * (domain.diameter + float(np.linalg.norm(domain.center)))
     half = len(losses) // 2
-    learner, other = make(domain), make(domain)
+    learner, past_only = make(domain), make(domain)
     saved: State = {}
     decisions = []
     for t, loss in enumerate(losses):
@@ -358,22 +367,22 @@ def check_learner(
         learner.observe(loss)
         # The same past with another future: only losses already observed may matter.
         if t < half:
-            other.observe(loss)
+            past_only.observe(loss)
     _expect(
-        np.array_equal(other.decision, decisions[half]),
+        np.array_equal(past_only.decision, decisions[half]),
         "decisions depend on past losses only",
         f"in round {half + 1}",
     )
-    _check_refusals(other, losses[half])
+    _check_refusals(past_only, losses[half])
 
-    copy = {name: np.array(leaf) for name, leaf in saved.items()}
+    saved_copy = {name: np.array(leaf) for name, leaf in saved.items()}
     resumed = make(domain)
     resumed.load_state(saved)
     _overwrite(saved)
     for t in range(half, len(losses)):
-        same = resumed.decision.tobytes() == decisions[t].tobytes()
+        is_same = resumed.decision.tobytes() == decisions[t].tobytes()
         _expect(
-            same,
+            is_same,
             "a learner with a loaded state continues with the same bits",
             f"{resumed.decision} instead of {decisions[t]} in round {t + 1}",
         )
@@ -383,9 +392,9 @@ def check_learner(
         "a learner with a loaded state ends in the state of the saved one",
         "they differ",
     )
-    resumed.load_state(copy)
+    resumed.load_state(saved_copy)
     _expect(
-        _same_state(resumed.state(), copy),
+        _same_state(resumed.state(), saved_copy),
         "a learner that has played can load a state",
         "the state differs",
     )
@@ -444,12 +453,15 @@ def check_meta(
             slack,
             "the decision is the weighted mean of the points",
         )
-        regret += [float(loss.value(learner.decision) - loss.value(us[t])) for us in comparators]
+        regret += [
+            float(loss.value(learner.decision) - loss.value(comparator[t]))
+            for comparator in comparators
+        ]
         learner.observe(loss)
-        for us, so_far in zip(comparators, regret, strict=True):
-            bound = learner.certificate(float(_norms(np.diff(us[: t + 1], axis=0)).sum()))
+        for comparator, regret_so_far in zip(comparators, regret, strict=True):
+            bound = learner.certificate(float(_norms(np.diff(comparator[: t + 1], axis=0)).sum()))
             _expect_at_most(
-                so_far - bound,
+                regret_so_far - bound,
                 TOLERANCE * (1 + abs(bound)),
                 f"regret stays below the certificate (round {t + 1})",
             )
@@ -458,65 +470,69 @@ def check_meta(
 def _check_steps(experts: Experts, domain: Domain, losses: Sequence[Loss]) -> None:
     """Play losses with experts, and check every step and the regret of each expert."""
     slack = TOLERANCE * (domain.diameter + float(np.linalg.norm(domain.center)))
-    now = experts.start()
-    N = len(now.points)
-    _expect_shape("points", now.points, (N, domain.dim))
-    _expect_at_most(_norms(now.points - domain.center), slack, "every expert starts at the centre")
-    points, gradients, sums = [], [], CertificateState.at_start(N)
+    current = experts.start()
+    N = len(current.points)
+    _expect_shape("points", current.points, (N, domain.dim))
+    _expect_at_most(
+        _norms(current.points - domain.center), slack, "every expert starts at the centre"
+    )
+    points, gradients, certificate = [], [], CertificateState.at_start(N)
     for t, loss in enumerate(losses, start=1):
-        before = _state_bytes(now)
+        bytes_before = _state_bytes(current)
 
         def checked_gradient(points: Array, loss: Loss = loss) -> Array:
-            inside = domain.contains(points, atol=slack).all()
+            is_inside = domain.contains(points, atol=slack).all()
             _expect(
-                bool(inside),
+                bool(is_inside),
                 "gradients are evaluated in the domain only",
                 f"evaluated at {_first_point(points)}",
             )
             return loss.gradient(points)
 
         _expect_error(
-            partial(experts.step, now, _failing_gradient),
+            partial(experts.step, current, _failing_gradient),
             "a step passes the error of the gradient on",
         )
-        moved, move = experts.step(now, checked_gradient)
-        again, _ = experts.step(now, checked_gradient)
+        after, step_record = experts.step(current, checked_gradient)
+        repeated, _ = experts.step(current, checked_gradient)
         _expect(
-            _state_bytes(now) == before,
+            _state_bytes(current) == bytes_before,
             "a step does not change its state in place",
             f"in round {t}",
         )
         _expect(
-            _state_bytes(moved) == _state_bytes(again),
+            _state_bytes(after) == _state_bytes(repeated),
             "a step is a function of its state",
             f"two answers in round {t}",
         )
-        _expect_shape("step sizes", experts.step_sizes(moved), (N,))
+        _expect_shape("step sizes", experts.step_sizes(after), (N,))
         for name in ("step_sizes", "squared_error", "squared_lookahead"):
-            part = getattr(move, name)
-            _expect_shape(name, part, (N,))
+            entries = getattr(step_record, name)
+            _expect_shape(name, entries, (N,))
             _expect(
-                bool((part >= 0).all()), f"{name} is never negative", f"got {part} in round {t}"
+                bool((entries >= 0).all()),
+                f"{name} is never negative",
+                f"got {entries} in round {t}",
             )
-        points.append(now.points)
-        gradients.append(loss.gradient(now.points))
-        lengths = Displacement.of(base_offset(now, domain), base_offset(moved, domain))
-        sums = sums.with_round(np.zeros(N), move, lengths)
-        now = moved
-        inside = domain.contains(now.points, atol=slack).all()
+        points.append(current.points)
+        gradients.append(loss.gradient(current.points))
+        displacement = Displacement.of(base_offset(current, domain), base_offset(after, domain))
+        certificate = certificate.with_round(np.zeros(N), step_record, displacement)
+        current = after
+        is_inside = domain.contains(current.points, atol=slack).all()
         _expect(
-            bool(inside),
+            bool(is_inside),
             "the points stay in the domain",
-            f"got {_first_point(now.points)} in round {t}",
+            f"got {_first_point(current.points)} in round {t}",
         )
     for k in range(N):
-        own = sums.copied(np.array([k]))
+        own_certificate = certificate.copied(np.array([k]))
         _check_regret(
             domain,
             np.array(points)[:, k],
             np.array(gradients)[:, k],
-            own,
-            base_offset(now, domain)[k : k + 1],
+            own_certificate,
+            base_offset(current, domain)[k : k + 1],
             has_constant_steps(experts),
         )
 
@@ -535,12 +551,12 @@ def _check_regret(
         starts = np.arange(0, len(points), block)
         downhill = -np.add.reduceat(gradients, starts, axis=0)
         downhill /= np.maximum(_norms(downhill), np.finfo(float).tiny)[:, None]
-        places = domain.project(domain.center + FAR_AWAY * domain.diameter * downhill)
-        comparators = np.repeat(places, block, axis=0)[: len(points)]
+        block_comparators = domain.project(domain.center + FAR_AWAY * domain.diameter * downhill)
+        comparators = np.repeat(block_comparators, block, axis=0)[: len(points)]
         path = float(_norms(np.diff(comparators, axis=0)).sum())
         regret = np.einsum("ij,ij->", gradients, points - comparators)
         bound = sums.bound(DomainGeometry.of(domain), path, base, constant_steps)
-        size = (
+        scale = (
             1
             + abs(bound)
             + float(_norms(gradients).sum())
@@ -548,15 +564,17 @@ def _check_regret(
         )
         _expect_at_most(
             regret - bound,
-            TOLERANCE * size,
+            TOLERANCE * scale,
             f"regret stays below its terms (path length {path:.3g})",
         )
 
 
-def _alternating_losses(domain: Domain, rng: np.random.Generator, steep: float) -> list[Loss]:
-    """Linear losses of alternating sign: too long a step always lands on the wrong side."""
+def _alternating_losses(
+    domain: Domain, rng: np.random.Generator, gradient_norm: float
+) -> list[Loss]:
+    """Linear losses of alternating sign: a step that is too long always ends on the wrong side."""
     slope = rng.normal(size=domain.dim)
-    slope *= steep / np.linalg.norm(slope)
+    slope *= gradient_norm / np.linalg.norm(slope)
     return [_linear_loss(sign * slope) for sign in (1.0, -1.0) * 10]
 
 
@@ -572,77 +590,82 @@ def _failing_gradient(points: Array) -> Array:
     raise ValueError("this gradient fails")
 
 
-def _check_refusals(learner: Learner, good: Loss) -> None:
+def _check_refusals(learner: Learner, valid_loss: Loss) -> None:
     """Check that an invalid loss changes no bit, whichever evaluation of a round is invalid."""
     faults: list[tuple[str, Callable[[tuple[int, ...]], Any]]] = [
         ("NaN", lambda shape: np.full(shape, np.nan)),
         ("infinity", lambda shape: np.full(shape, np.inf)),
         ("the wrong shape", lambda shape: np.zeros((*shape, 2))),
     ]
-    before, decision, rounds = learner.state(), learner.decision.tobytes(), learner.rounds
-    for what, fault in faults:
+    state_before, decision, rounds = learner.state(), learner.decision.tobytes(), learner.rounds
+    for fault_name, fault in faults:
         for position in count():
             _expect(
                 position < MAX_EVALUATIONS,
                 "a round ends",
                 f"the loss was evaluated {position} times",
             )
-            broken = _BrokenLoss(good, position, fault)
+            broken_loss = _BrokenLoss(valid_loss, position, fault)
             try:
-                learner.observe(broken)
+                learner.observe(broken_loss)
             except (ValueError, TypeError):
                 unchanged = (
-                    _same_state(learner.state(), before) and learner.decision.tobytes() == decision
+                    _same_state(learner.state(), state_before)
+                    and learner.decision.tobytes() == decision
                 )
                 _expect(
                     unchanged and learner.rounds == rounds,
                     "a refused loss changes nothing",
-                    f"the answer was {what}",
+                    f"the loss gave {fault_name}",
                 )
                 continue
             # The round ended before the fault: each of its evaluations has been invalid once. Undo
             # this valid round.
-            _expect(position > 0, f"an answer of {what} is refused", "it was accepted")
-            learner.load_state(before)
+            _expect(position > 0, f"a loss that gives {fault_name} is refused", "it was accepted")
+            learner.load_state(state_before)
             break
     _expect_error(lambda: learner.load_state({}), "an empty state is refused")
     _expect(
-        _same_state(learner.state(), before), "a refused state changes nothing", "the state changed"
+        _same_state(learner.state(), state_before),
+        "a refused state changes nothing",
+        "the state changed",
     )
 
 
 class _BrokenLoss:
-    """A loss whose values and gradients are valid up to one evaluation and invalid from it on."""
+    """A loss whose first ``position`` evaluations are valid and all later ones invalid."""
 
-    def __init__(self, good: Loss, position: int, fault: Callable[[tuple[int, ...]], Any]) -> None:
-        self.smoothness = good.smoothness
-        self._good, self._fault = good, fault
+    def __init__(
+        self, valid_loss: Loss, position: int, fault: Callable[[tuple[int, ...]], Any]
+    ) -> None:
+        self.smoothness = valid_loss.smoothness
+        self._valid_loss, self._fault = valid_loss, fault
         self._valid_evaluations = iter(range(position))
 
     def value(self, points: Array) -> Any:
         return (
-            self._good.value(points)
+            self._valid_loss.value(points)
             if next(self._valid_evaluations, None) is not None
             else self._fault(points.shape[:-1])
         )
 
     def gradient(self, points: Array) -> Any:
         return (
-            self._good.gradient(points)
+            self._valid_loss.gradient(points)
             if next(self._valid_evaluations, None) is not None
             else self._fault(points.shape)
         )
 
 
-def _same_state(one: State, other: State) -> bool:
+def _same_state(left: State, right: State) -> bool:
     """Whether two saved states are identical."""
-    return one.keys() == other.keys() and all(
-        np.array_equal(one[name], other[name]) for name in one
+    return left.keys() == right.keys() and all(
+        np.array_equal(left[name], right[name]) for name in left
     )
 
 
 def _overwrite(saved: State) -> None:
-    """Write zeros into a saved state, of which a learner must hold copies only."""
+    """Write zeros into a saved state; a learner that has loaded it must hold copies only."""
     for leaf in saved.values():
         if isinstance(leaf, np.ndarray):
             leaf.fill(0.0)
@@ -685,8 +708,8 @@ def _points_around(domain: Domain, rng: np.random.Generator, number: int) -> Mat
 def _comparators(domain: Domain, losses: Sequence[Loss], rng: np.random.Generator) -> list[Matrix]:
     """Comparators that are constant, change now and then, and change every round, each (T, d)."""
     rounds = len(losses)
-    places = domain.project(_points_around(domain, rng, rounds))
-    return [np.repeat(places[:1], rounds, axis=0), np.repeat(places, 7, axis=0)[:rounds], places]
+    points = domain.project(_points_around(domain, rng, rounds))
+    return [np.repeat(points[:1], rounds, axis=0), np.repeat(points, 7, axis=0)[:rounds], points]
 
 
 def _first_point(points: Array) -> Array:
@@ -704,13 +727,13 @@ def _distances(points: Matrix) -> Matrix:
     return _norms(points[:, None] - points[None])
 
 
-def _expect(holds: bool, what: str, found: str) -> None:
-    """Raise an error that names a property and what was found instead, unless it holds."""
+def _expect(holds: bool, claim: str, observed: str) -> None:
+    """Raise an error that names a property and the observation against it, unless it holds."""
     if not holds:
-        raise AssertionError(f"{what}: {found}.")
+        raise AssertionError(f"{claim}: {observed}.")
 
 
-def _expect_at_most(left: Any, right: Any, what: str) -> None:
+def _expect_at_most(left: Any, right: Any, claim: str) -> None:
     """Raise an error unless every number on the left is at most the right-hand side; NaN is not."""
     excess = np.asarray(left) - right
     if not (excess <= 0).all():
@@ -719,7 +742,7 @@ def _expect_at_most(left: Any, right: Any, what: str) -> None:
         )
         allowed = np.broadcast_to(right, excess.shape)[worst]
         raise AssertionError(
-            f"{what}: off by {np.broadcast_to(left, excess.shape)[worst]:.6g}, allowed "
+            f"{claim}: off by {np.broadcast_to(left, excess.shape)[worst]:.6g}, allowed "
             f"{allowed:.3g}."
         )
 
@@ -733,10 +756,10 @@ def _expect_shape(name: str, answer: Any, expected: tuple[int, ...]) -> None:
     )
 
 
-def _expect_error(action: Callable[[], object], what: str) -> None:
+def _expect_error(action: Callable[[], object], claim: str) -> None:
     """Raise an error unless an action raises ValueError or TypeError."""
     try:
         action()
     except (ValueError, TypeError):
         return
-    raise AssertionError(f"{what}: no ValueError or TypeError was raised.")
+    raise AssertionError(f"{claim}: no ValueError or TypeError was raised.")

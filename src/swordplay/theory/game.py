@@ -18,11 +18,11 @@ from swordplay.theory.ledger import Ledger
 Kept = Literal["losses", "decisions", "weights"]
 KEEPABLE = ("losses", "decisions", "weights")
 SAMPLE_ROWS = 100
-"""Rows that show for nearly all streams that the features are not tiny."""
+"""Rows examined first; for nearly all streams they suffice to show that features are not tiny."""
 MIN_SMOOTHNESS = 1e-290
-"""Smallest smoothness of a row whose squared norm has not underflowed; doubles end at 1e-308."""
+"""Below it the squared norm of a row may have underflowed (normal doubles end at 2e-308)."""
 MAX_KEPT_NUMBERS = 1 << 24
-"""Numbers up to which decisions are kept by default (128 MB)."""
+"""Decisions are kept by default if they are at most this many numbers (128 MB)."""
 
 
 @runtime_checkable
@@ -30,7 +30,7 @@ class RecordsExtremes(Protocol):
     """A learner that records the extremes of the losses that the engine plays for it."""
 
     def watch(self, rounds: int, gradient: float, smoothness: float, lowest: float) -> None:
-        """Record the longest gradient, largest smoothness and lowest loss of some rounds."""
+        """Record rounds by their largest gradient norm, largest smoothness and lowest loss."""
         ...
 
 
@@ -61,8 +61,8 @@ def rounds(learner: Learner, stream: Iterable[Loss]) -> Iterator[Round]:
         value = float(loss.value(decision))
         if not np.isfinite(value):
             raise ValueError(
-                f"loss.value must be finite, got {value} at the decision of round {number}. Check "
-                "that row."
+                f"loss.value must be finite, got {value} at the decision of round {number}. "
+                "Check that row."
             )
         learner.observe(loss)
         yield Round(number, decision, loss, value)
@@ -86,7 +86,7 @@ def play(
     stream
         Losses in their order in time: a list, a :class:`LinearStream`, an endless generator.
     engine
-        ``"python"`` for the readable loop, ``"compiled"`` for the engine, ``"auto"`` for the engine
+        ``"python"`` for the Python loop, ``"compiled"`` for the engine, ``"auto"`` for the engine
         if it can play: a ``LinearStream`` and a learner made of parts that the engine knows.
     keep
         What to keep of each round, of ``"losses"``, ``"decisions"`` and ``"weights"``; the total
@@ -116,11 +116,11 @@ def play(
     wanted = _default_keep(stream) if keep is None else keep
     if engine != "python":
         try:
-            return _compiled(learner, stream, wanted, limit, progress)
+            return _play_compiled(learner, stream, wanted, limit, progress)
         except NotCompilable as reason:
             if engine == "compiled":
                 raise NotCompilable(f"{reason} Use engine='python'.") from None
-    return _readable(learner, stream, wanted, limit, progress)
+    return _play_python(learner, stream, wanted, limit, progress)
 
 
 def _default_keep(stream: Iterable[Loss]) -> tuple[Kept, ...]:
@@ -132,7 +132,7 @@ def _default_keep(stream: Iterable[Loss]) -> tuple[Kept, ...]:
     return ("losses", "decisions")
 
 
-def _compiled(
+def _play_compiled(
     learner: Any,
     stream: Iterable[Loss],
     keep: Collection[Kept],
@@ -140,21 +140,21 @@ def _compiled(
     progress: Callable[[int], None] | None,
 ) -> Ledger:
     if not isinstance(stream, LinearStream):
-        raise NotCompilable("the engine plays a LinearStream; this stream is something else.")
+        raise NotCompilable(f"the engine plays a LinearStream, got {type(stream).__name__}.")
     if isinstance(learner, Assembled) and stream.dim != (dim := learner.parts.domain.dim):
         raise ValueError(
-            f"stream has {stream.dim} feature(s), but the learner's domain has {dim}. Make them "
-            "agree."
+            f"stream has {stream.dim} feature(s), but the learner's domain has {dim}. Make "
+            "them agree."
         )
-    part = stream if limit is None or limit >= len(stream) else stream[:limit]
+    played_stream = stream if limit is None or limit >= len(stream) else stream[:limit]
     if "weights" in keep:
         _weights(learner)  # raises an error in words if the learner has none
-    curvature = part.family.curvature
+    curvature = played_stream.family.curvature
     # The sample is a cheap test; only if it fails are all rows examined.
     if (
-        _squares_underflow(part[:SAMPLE_ROWS])
-        and _squares_underflow(part)
-        and (part.features != 0).sum()
+        _squares_underflow(played_stream[:SAMPLE_ROWS])
+        and _squares_underflow(played_stream)
+        and (played_stream.features != 0).sum()
     ):
         raise NotCompilable(
             "the features are so small that their squares vanish, and the engine would take them "
@@ -162,18 +162,19 @@ def _compiled(
         )
     compiled = twin(learner, stream.loss, threshold=stream.threshold, level=stream.level)
     played = compiled.play(
-        part.features,
-        part.targets,
+        played_stream.features,
+        played_stream.targets,
         checked=True,
         keep_decisions="decisions" in keep,
         keep_weights="weights" in keep,
         progress=progress,
     )
-    if isinstance(learner, RecordsExtremes) and len(part):
-        smoothness = curvature * played.longest if math.isfinite(curvature) else curvature
-        learner.watch(len(part), played.steepest, smoothness, float(played.losses.min()))
+    if isinstance(learner, RecordsExtremes) and len(played_stream):
+        max_gradient_norm, max_squared_row_norm = played.steepest, played.longest
+        smoothness = curvature * max_squared_row_norm if math.isfinite(curvature) else curvature
+        learner.watch(len(played_stream), max_gradient_norm, smoothness, float(played.losses.min()))
     return Ledger(
-        rounds=len(part),
+        rounds=len(played_stream),
         total_loss=float(played.losses.sum()),
         losses=played.losses if "losses" in keep else None,
         decisions=played.decisions,
@@ -193,7 +194,7 @@ def _max_squared_norm(rows: LinearStream) -> float:
     return float(rows.squared_norms().max(initial=0.0))
 
 
-def _readable(
+def _play_python(
     learner: Learner,
     stream: Iterable[Loss],
     keep: Collection[Kept],
@@ -212,7 +213,7 @@ def _readable(
             losses.append(value)
         if keeps_decisions:
             decisions.append(decision)
-        if current is not None:  # the weights of the round's decision: those before it is observed
+        if current is not None:  # the weights that made the decision, read before its loss
             weights.append(current)
             current = _weights(learner)
         if progress is not None:

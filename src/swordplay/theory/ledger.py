@@ -22,11 +22,11 @@ FEASIBILITY_SLACK = 1e-9
 
 @runtime_checkable
 class HasAssumptions(Protocol):
-    """A learner that compares the constants that it was given with the losses observed."""
+    """A learner that compares its declared constants with the losses that it has observed."""
 
     @property
     def assumptions(self) -> Assumptions:
-        """The constants given beside the extremes observed."""
+        """The declared constants and the extremes of the observed losses."""
         ...
 
 
@@ -50,7 +50,7 @@ class HasExperts(Protocol):
 
 
 class HasCertificate(Protocol):
-    """A learner that certifies its own regret."""
+    """A learner that computes an upper bound on its regret from its own run."""
 
     @property
     def domain(self) -> Domain:
@@ -63,7 +63,7 @@ class HasCertificate(Protocol):
         ...
 
     def certificate(self, path_length: float) -> float:
-        """Upper bound on its regret against all comparators of at most this path length."""
+        """Upper bound on the regret against all comparators of at most this path length."""
         ...
 
 
@@ -86,7 +86,7 @@ class RegretCurve(NamedTuple):
     path_lengths: Vector
     """P, ascending."""
     regrets: Vector
-    """Total loss less that of the best sequence found of at most each path length."""
+    """Total loss less that of the best sequence found with at most each path length."""
     gaps: Vector
     """Largest amount by which the regret against the exact best sequence may be larger."""
     certificate: Vector
@@ -109,7 +109,7 @@ class Ledger:
     decisions
         x_t, shape ``(T, d)``, or None if they were not kept.
     weights
-        p_t of each round, or None if they were not kept; their number may grow.
+        p_t of each round, or None if they were not kept; p_t grows with the number of experts.
     domain
         X, the set of the learner's decisions, or None if the learner has no ``domain``.
     """
@@ -130,7 +130,7 @@ class Ledger:
         self.losses = losses
         self.decisions = decisions
         self.weights = weights
-        # The game exhausts an iterator; the loss of comparators needs a second iteration.
+        # The game exhausts an iterator; the comparators' loss needs a second iteration.
         self._stream = None if isinstance(stream, Iterator) else stream
 
     def __repr__(self) -> str:
@@ -195,9 +195,9 @@ class Ledger:
     def _require_same_rounds(self, learner: Any) -> None:
         if learner.rounds != self.rounds:
             raise ValueError(
-                f"learner has observed {learner.rounds} round(s), but the ledger tells of "
-                f"{self.rounds}: its certificate is not of this run. Give the learner that played "
-                "it, new at the start of the run and unused since."
+                f"learner has observed {learner.rounds} round(s), but the ledger records "
+                f"{self.rounds}: the learner's certificate is of another run. Give the learner "
+                "that played this one, new at its start and unused since."
             )
 
     def _require_feasible(self, comparators: Any) -> None:
@@ -216,11 +216,11 @@ class Ledger:
         outside = ~self.domain.contains(points, atol=slack)
         if outside.any():
             t = int(outside.argmax())
-            off = float(np.linalg.norm(points[t] - self.domain.project(points[t])))
+            distance = float(np.linalg.norm(points[t] - self.domain.project(points[t])))
             raise ValueError(
                 f"comparators must lie in the domain {self.domain!r}, but {int(outside.sum())} of "
-                f"{len(points)} do not, first number {t} by {off:.3g}: no bound holds for them. "
-                "Project them with domain.project, or give anywhere=True."
+                f"{len(points)} do not, first number {t} by {distance:.3g}: no bound holds for "
+                "them. Project them with domain.project, or give anywhere=True."
             )
 
     def regret_curve(
@@ -241,7 +241,7 @@ class Ledger:
         learner
             The learner that played, after the last round; comparators lie in its domain.
         bound
-            A theorem as a function of path length and comparator loss, as ``lambda P, F:
+            A theorem as a function of path length and comparator loss, for example ``lambda P, F:
             bounds.ader(path_length=P, ...)``.
         path_lengths
             Path lengths of the curve; those of the computed points of the frontier by default.
@@ -261,14 +261,14 @@ class Ledger:
         if bound is not None and isinstance(learner, HasAssumptions):
             learner.assumptions.require("the bound")
         stream = self.stream
-        played = (
+        played_stream = (
             stream[: self.rounds]
             if isinstance(stream, LinearStream)
             else islice(stream, self.rounds)
         )
         return regret_curve(
             self.total_loss,
-            played,
+            played_stream,
             learner.domain,
             learner.certificate,
             bound=bound,
@@ -316,21 +316,23 @@ def regret_curve(
     # Imported here: a game alone does not need the solver of hindsight.
     from swordplay.theory.hindsight import frontier
 
-    known = frontier(
+    curve = frontier(
         stream, domain, points=points, tolerance=tolerance, seconds=seconds, progress=progress
     )
     paths = (
-        known.path_lengths
+        curve.path_lengths
         if path_lengths is None
         else np.sort(arguments.vector("path_lengths", path_lengths))
     )
-    least = known.least_loss(paths)
+    least_losses = curve.least_loss(paths)
     return RegretCurve(
         path_lengths=paths,
-        regrets=total_loss - least,
-        gaps=np.maximum(least - known.lower_bound(paths), 0.0),
+        regrets=total_loss - least_losses,
+        gaps=np.maximum(least_losses - curve.lower_bound(paths), 0.0),
         certificate=np.array([certificate(P) for P in paths.tolist()]),
         bound=None
         if bound is None
-        else np.array([bound(P, F) for P, F in zip(paths.tolist(), least.tolist(), strict=True)]),
+        else np.array(
+            [bound(P, F) for P, F in zip(paths.tolist(), least_losses.tolist(), strict=True)]
+        ),
     )

@@ -1,8 +1,9 @@
 r"""Projection of a domain onto the plane spanned by two consecutive rows of features.
 
 The change between two losses of linear predictions depends on x only through two inner products,
-with the row :math:`a = a_t` and with the difference :math:`\delta = a_t - a_{t-1}`. The differences
-are kept as such, not as differences of large numbers: with slow drift they are all that matters.
+with the row :math:`a = a_t` and with the difference :math:`\delta = a_t - a_{t-1}`. Everything is
+computed from :math:`\delta` itself, and not from the difference of two inner products that nearly
+cancel: with slow drift only :math:`\delta` matters.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 
 from swordplay.core.types import Array, Matrix, Vector
 from swordplay.parts.domains import Box, Simplex
-from swordplay.parts.streams.linear import Rows, inner
+from swordplay.parts.streams.linear import LinearRounds, inner
 
 
 class Plane(NamedTuple):
@@ -33,11 +34,11 @@ class Plane(NamedTuple):
 
 
 class RowPairs(NamedTuple):
-    """B pairs of consecutive rows, dense, with their targets."""
+    """B pairs of consecutive rows of features, dense, with their targets."""
 
-    now: Matrix
+    rows: Matrix
     """Rows a, shape ``(B, d)``."""
-    before: Matrix
+    rows_before: Matrix
     """Previous rows, shape ``(B, d)``."""
     targets: Vector
     """Targets of the rows, shape ``(B,)``."""
@@ -45,15 +46,15 @@ class RowPairs(NamedTuple):
     """Targets of the previous rows, shape ``(B,)``."""
 
     @classmethod
-    def of_rows(cls, rows: Rows) -> RowPairs:
-        """Each row but the first, with the row before it."""
+    def of_rows(cls, rows: LinearRounds) -> RowPairs:
+        """All pairs of a row and the row before it."""
         rows = rows.dense()
         return cls(rows.features[1:], rows.features[:-1], rows.targets[1:], rows.targets[:-1])
 
     @property
     def differences(self) -> Matrix:
         """δ, shape ``(B, d)``."""
-        return self.now - self.before
+        return self.rows - self.rows_before
 
     @property
     def target_decreases(self) -> Vector:
@@ -61,18 +62,18 @@ class RowPairs(NamedTuple):
         return self.targets_before - self.targets
 
 
-def plane_of(now: Any, differences: Any) -> Plane:
+def plane_of(rows: Any, differences: Any) -> Plane:
     """The plane of rows a and differences δ, shape ``(B, d)``, both dense or both sparse."""
-    length = np.sqrt(inner(now, now))
+    length = np.sqrt(inner(rows, rows))
     inverse = np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
-    along = inner(now, differences) * inverse
-    rest = differences - _scale_rows(now, along * inverse)
-    return Plane(length, along, np.sqrt(inner(rest, rest)))
+    along = inner(rows, differences) * inverse
+    perpendicular = differences - _scale_rows(rows, along * inverse)
+    return Plane(length, along, np.sqrt(inner(perpendicular, perpendicular)))
 
 
 @singledispatch
 def project_corners(domain: Any, pairs: RowPairs) -> tuple[Array, Array]:
-    r"""Images (e, v) of a box's or simplex's corners that span its projection.
+    r"""Coordinates (e, v) of corners whose convex hull is the projection of a box or simplex.
 
     .. math:: e = \langle \delta, x \rangle + y_{t-1} - y_t, \qquad v = \langle a_{t-1}, x \rangle -
         y_{t-1}
@@ -89,7 +90,7 @@ def project_corners(domain: Any, pairs: RowPairs) -> tuple[Array, Array]:
 def _(domain: Simplex, pairs: RowPairs) -> tuple[Array, Array]:
     return (
         domain.total * pairs.differences.T + pairs.target_decreases,
-        domain.total * pairs.before.T - pairs.targets_before,
+        domain.total * pairs.rows_before.T - pairs.targets_before,
     )
 
 
@@ -97,11 +98,11 @@ def _(domain: Simplex, pairs: RowPairs) -> tuple[Array, Array]:
 def _(domain: Box, pairs: RowPairs) -> tuple[Array, Array]:
     # A box has 2^d corners, but its projection onto a plane is a zonogon of 2d: the path along the
     # projected axes in the order of their angles, and the opposite path back.
-    differences, before = pairs.differences, pairs.before
+    differences, rows_before = pairs.differences, pairs.rows_before
     half = (domain.upper - domain.lower) / 2
     e_center = differences @ domain.center + pairs.target_decreases
-    v_center = before @ domain.center - pairs.targets_before
-    e_axes, v_axes = (differences * half).T, (before * half).T
+    v_center = rows_before @ domain.center - pairs.targets_before
+    e_axes, v_axes = (differences * half).T, (rows_before * half).T
     points_down = (v_axes < 0) | ((v_axes == 0) & (e_axes < 0))
     e_axes, v_axes = np.where(points_down, -e_axes, e_axes), np.where(points_down, -v_axes, v_axes)
     order = np.argsort(np.arctan2(_normalize(v_axes), _normalize(e_axes)), axis=0)
@@ -119,7 +120,10 @@ def _corners_along(axes: Array) -> Array:
 
 
 def _normalize(axes: Array) -> Array:
-    """Scale so that tiny components still have distinct angles; keeps the order of the angles."""
+    """Scale each coordinate to at most 1, so that angles of tiny vectors stay distinct.
+
+    The order of the angles does not change.
+    """
     largest = np.abs(axes).max(axis=0)
     return np.asarray(axes / np.where(largest > 0, largest, 1.0))
 

@@ -13,9 +13,9 @@ import numpy as np
 from swordplay.core import arguments
 from swordplay.core.types import Domain, Loss, Matrix, Vector
 from swordplay.parts.domains import reach
-from swordplay.parts.losses import LinearLoss, WeightedLoss
+from swordplay.parts.losses import LinearLoss, WeightedLoss, gradient_of
 from swordplay.parts.streams import LinearStream
-from swordplay.parts.streams.linear import Rows, inner
+from swordplay.parts.streams.linear import LinearRounds, inner
 from swordplay.theory.variation_linear import LinearChange
 from swordplay.theory.variation_quadratic import QuadraticChange, as_quadratic
 
@@ -27,12 +27,12 @@ class Quantity(float):
     """Whether the number is exact."""
 
     def __new__(cls, value: float, exact: bool) -> Quantity:
-        """A float with a flag; arithmetic on it gives plain floats without."""
+        """A float with a flag; arithmetic on it gives plain floats without a flag."""
         number = super().__new__(cls, value)
         number.exact = exact
         return number
 
-    # for copy and pickle; that of float has one entry
+    # copy and pickle call it; the method of float returns the number without the flag
     def __getnewargs__(self) -> tuple[float, bool]:  # type: ignore[override]
         return float(self), self.exact
 
@@ -66,13 +66,15 @@ def comparator_loss(stream: Iterable[Loss], comparators: Any, rounds: int | None
     if points.ndim not in (1, 2):
         raise ValueError(f"comparators must have shape (T, d) or (d,), got {points.shape}.")
     if isinstance(stream, LinearStream):
-        part = stream if rounds is None or rounds == len(stream) else stream[:rounds]
-        _require_fit("comparators", points, len(part), part.dim)
-        return float(part.values(points).sum())
+        played = stream if rounds is None or rounds == len(stream) else stream[:rounds]
+        _require_fit("comparators", points, len(played), played.dim)
+        return float(played.values(points).sum())
     losses = list(islice(arguments.stream(stream), rounds))
     _require_fit("comparators", points, len(losses))
-    each = np.broadcast_to(points, (len(losses), points.shape[-1]))
-    return float(sum(float(loss.value(point)) for loss, point in zip(losses, each, strict=True)))
+    point_per_round = np.broadcast_to(points, (len(losses), points.shape[-1]))
+    return float(
+        sum(float(loss.value(point)) for loss, point in zip(losses, point_per_round, strict=True))
+    )
 
 
 def squared_gradients(stream: Iterable[Loss], decisions: Any) -> float:
@@ -82,7 +84,7 @@ def squared_gradients(stream: Iterable[Loss], decisions: Any) -> float:
         _require_fit("decisions", points, len(stream), stream.dim)
         if not len(stream):
             return 0.0
-        rows = Rows.of_stream(stream)
+        rows = LinearRounds.of_stream(stream)
         return float(
             np.square(rows.slopes(rows.predictions(points))) @ inner(rows.features, rows.features)
         )
@@ -101,7 +103,7 @@ def empirical_gradient_variation(stream: Iterable[Loss], decisions: Any) -> floa
     Parameters
     ----------
     stream
-        The losses; a finite one.
+        The losses; a finite stream.
     decisions
         x_t, shape ``(T, d)``.
     """
@@ -109,7 +111,7 @@ def empirical_gradient_variation(stream: Iterable[Loss], decisions: Any) -> floa
     if isinstance(stream, LinearStream):
         _require_fit("decisions", points, len(stream), stream.dim)
         return (
-            float(LinearChange(Rows.of_stream(stream)).squared_gradients(points[1:]).sum())
+            float(LinearChange(LinearRounds.of_stream(stream)).squared_gradients(points[1:]).sum())
             if len(stream) > 1
             else 0.0
         )
@@ -117,7 +119,10 @@ def empirical_gradient_variation(stream: Iterable[Loss], decisions: Any) -> floa
     _require_fit("decisions", points, len(losses))
     pairs = zip(pairwise(losses), points[1:], strict=True) if losses else ()
     return float(
-        sum(np.square(now.gradient(x) - before.gradient(x)).sum() for (before, now), x in pairs)
+        sum(
+            np.square(loss.gradient(x) - loss_before.gradient(x)).sum()
+            for (loss_before, loss), x in pairs
+        )
     )
 
 
@@ -161,21 +166,21 @@ def gradient_bound(stream: Iterable[Loss], domain: Domain) -> Quantity:
     Returns
     -------
     Quantity
-        A float whose ``exact`` says whether it is attained.
+        A float whose ``exact`` says whether it is G or an upper bound on it.
 
     Raises
     ------
     ValueError
-        If a loss is none of these and its smoothness is None.
+        If a loss is of another class and its smoothness is None.
     """
     domain = arguments.domain(domain)
     if isinstance(stream, LinearStream):
         return Quantity(stream.gradient_bound(domain), exact=True)
     largest, exact = 0.0, True
     for t, loss in enumerate(arguments.stream(stream)):
-        found = _max_gradient_norm(loss, t, domain)
-        if found > largest:
-            largest, exact = float(found), found.exact
+        norm = _max_gradient_norm(loss, t, domain)
+        if norm > largest:
+            largest, exact = float(norm), norm.exact
     return Quantity(largest, exact)
 
 
@@ -189,7 +194,7 @@ def _steps(comparators: Any) -> Matrix:
 
 
 def _require_fit(name: str, points: Vector | Matrix, rounds: int, dim: int | None = None) -> None:
-    """Refuse points that are not one per round, or that have not ``dim`` coordinates."""
+    """Refuse points that are not one per round, or that do not have ``dim`` coordinates."""
     if points.ndim == 2 and len(points) != rounds:
         raise ValueError(f"{name} must have one row per round ({rounds}), got {len(points)}.")
     if dim is not None and points.shape[-1] != dim:
@@ -201,13 +206,15 @@ def _require_fit(name: str, points: Vector | Matrix, rounds: int, dim: int | Non
 @singledispatch
 def _max_gradient_norm(loss: Any, t: int, domain: Domain) -> Quantity:
     """Norm of the longest gradient of loss number t on the domain, or a bound on it."""
-    form = as_quadratic(loss)
-    if form is not None:
-        alone = QuadraticChange(form.matrix[None], form.vector[None], np.array([form.constant]))
-        values, exact = alone.gradient_suprema(domain)
+    quadratic = as_quadratic(loss)
+    if quadratic is not None:
+        change = QuadraticChange(
+            quadratic.matrix[None], quadratic.vector[None], np.array([quadratic.constant])
+        )
+        values, exact = change.gradient_suprema(domain)
         return Quantity(math.sqrt(float(values[0])), exact)
-    # Lipschitz gradients: |g(x)| <= |g(c)| + L |x - c|
-    at_center = float(np.linalg.norm(arguments.gradient_of(loss)(domain.center)))
+    # Gradients are Lipschitz with constant L: |g(x)| <= |g(c)| + L |x - c|.
+    at_center = float(np.linalg.norm(gradient_of(loss)(domain.center)))
     return Quantity(at_center + _known_smoothness(t, loss) * reach(domain), exact=False)
 
 
@@ -228,11 +235,10 @@ def _(loss: WeightedLoss, t: int, domain: Domain) -> Quantity:
 
 def _known_smoothness(t: int, loss: Any) -> float:
     """Smoothness of loss number t; an error if it is None."""
-    own = loss.smoothness
-    if own is None:
+    constant = loss.smoothness
+    if constant is None:
         raise ValueError(
-            "stream holds a loss whose smoothness is None, "
-            f"number {t}: {arguments.short_repr(loss)}. "
-            "Give FunctionLoss(value, gradient, smoothness=L)."
+            f"stream holds a loss whose smoothness is None, number {t}: "
+            f"{arguments.short_repr(loss)}. Give FunctionLoss(value, gradient, smoothness=L)."
         )
-    return float(own)
+    return float(constant)

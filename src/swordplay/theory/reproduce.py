@@ -49,24 +49,31 @@ __all__ = [
 ]
 
 DEFAULT_ROUNDS = 100_000
-"""Default of the largest T: that of the paper, and some seconds for the engine."""
+"""Default of the largest T. The paper uses it, and the engine plays it in some seconds."""
 FEWEST_ROUNDS = 10
 """Smallest T for which the second half of an instance is more than a few rounds."""
 FIRST_HORIZON = 100
 """The horizons are this, ten times this, and so on."""
-MAX_COVER_HORIZON = 1_000
-"""Largest T of SAOL, CBCE and SACS: only the readable loop plays them, at about 0.3 ms a round."""
+MAX_STRONGLY_ADAPTIVE_HORIZON = 1_000
+"""Largest T of SAOL, CBCE and SACS.
+
+The compiled engine does not have them, and the Python loop takes about 0.3 ms a round.
+"""
 OPTIMISM_RATE = 2.0
 """The paper's rate kappa of Sword_best; the paper's claim about it holds only for G <= 1/4."""
 MAX_REPEATS = 6
 """Most repetitions of a run to find the rate for its own squared gradients; 2 to 5 are usual."""
 RATE_TOLERANCE = 0.01
-"""Relative distance of two rates that count as equal: the regrets differ by about as much."""
+"""Relative difference of two rates that count as equal: the regrets differ by about as much."""
 ROUNDS_PER_REPORT = 100
-"""Rounds between two reports of progress: the display moves, at no measurable cost."""
+"""Rounds between two reports of progress: the display moves, and the cost is not measurable."""
 
 Tuning = Literal["paper", "self-confident", "none", "baseline"]
-"""The paper's fixed rates, defaults given T, G and L, nothing to tune, or a learner of others."""
+"""How a learner is tuned.
+
+In this order: by the paper's fixed rates, by the defaults for given T, G and L, not at all, or as
+other authors tune their learner.
+"""
 Progress = Callable[[int, int, str], None]
 """Called with rounds done, rounds planned, and a label of the game being played."""
 
@@ -134,12 +141,12 @@ def reproduce(
     >>> [round(row.regret, 1) for row in rows if row.learner == "Sword"]
     [0.4, 2.6]
     """
-    wanted = (
+    horizons_played = (
         horizons()
         if rounds is None
         else [arguments.integer("rounds", T, least=FEWEST_ROUNDS) for T in rounds]
     )
-    games = [(name, T, make(T)) for T in wanted for name, make in INSTANCES.items()]
+    games = [(name, T, make(T)) for T in horizons_played for name, make in INSTANCES.items()]
     planned = sum(len(stream) * entry.runs for _, T, stream in games for entry in _entries(T))
     meter = Meter(progress, planned=planned)
     return [row for name, T, stream in games for row in _rows(name, T, Game.of(stream), meter)]
@@ -233,7 +240,7 @@ class Game(NamedTuple):
         }
 
 
-def evaluate(bound: Callable[..., float], game: Game, **more: Any) -> float:
+def evaluate(bound: Callable[..., float], game: Game, **extra_arguments: Any) -> float:
     """Evaluate a bound, or a rate of the paper, in a game.
 
     Parameters
@@ -242,10 +249,10 @@ def evaluate(bound: Callable[..., float], game: Game, **more: Any) -> float:
         A function of keyword arguments.
     game
         Its fields are passed as the arguments of the same names.
-    more
+    extra_arguments
         Further arguments, passed if the function has a parameter of that name.
     """
-    known = game._asdict() | more
+    known = game._asdict() | extra_arguments
     parameters = inspect.signature(bound).parameters
     return bound(**{name: value for name, value in known.items() if name in parameters})
 
@@ -258,7 +265,7 @@ class Meter:
     report
         The function to call, or None.
     planned
-        Largest number of rounds of all runs.
+        Rounds of all runs together, at most.
     """
 
     def __init__(self, report: Progress | None = None, planned: int = 0) -> None:
@@ -268,21 +275,21 @@ class Meter:
         self._planned = planned
         self._done = 0
 
-    def run(self, rounds: int) -> Callable[[int], None] | None:
-        """The argument ``progress`` of ``play`` for a run of that many rounds."""
+    def progress_of_run(self, rounds: int) -> Callable[[int], None] | None:
+        """Return the argument ``progress`` of ``play`` for the next run, of that many rounds."""
         if self._report is None:
             return None
-        report, before, reported = self._report, self._done, 0
+        report, rounds_before, reported = self._report, self._done, 0
         self._done += rounds
 
-        def played(number: int) -> None:
+        def report_round(number: int) -> None:
             nonlocal reported
-            # The engine calls every few thousand rounds, the readable loop after each round.
+            # The engine calls every few thousand rounds, the Python loop after each round.
             if number - reported >= ROUNDS_PER_REPORT or number == rounds:
                 reported = number
-                report(before + number, self._planned, self.label)
+                report(rounds_before + number, self._planned, self.label)
 
-        return played
+        return report_round
 
     def cancel(self, rounds: int) -> None:
         """Subtract planned rounds that are not needed."""
@@ -318,9 +325,11 @@ class PaperTuning:
             }
             self._experts = len(variation) + len(small_loss)
 
-    def rate(self, squares: float) -> float:
-        """The paper's rate for a run with the squared gradients Fbar_T = ``squares``."""
-        return evaluate(self._rate, self.game, experts=self._experts, squared_gradients=squares)
+    def rate(self, squared_gradients: float) -> float:
+        """The paper's rate for a run with the squared gradients Fbar_T = ``squared_gradients``."""
+        return evaluate(
+            self._rate, self.game, experts=self._experts, squared_gradients=squared_gradients
+        )
 
     def learner(self, rate: float) -> PaperSword:
         """A new learner with the paper's pools and this fixed rate."""
@@ -335,14 +344,14 @@ def _play_at_fixed_point(tuning: PaperTuning, meter: Meter) -> tuple[PaperSword,
     """
     stream, rounds = tuning.game.stream, tuning.game.horizon
     next_rate = tuning.rate(tuning.game.gradient_bound**2 * rounds)  # G^2 T bounds Fbar_T
-    for left in reversed(range(MAX_REPEATS)):  # noqa: B007
+    for runs_left in reversed(range(MAX_REPEATS)):  # noqa: B007
         rate = next_rate
         learner = tuning.learner(rate)
-        ledger = play(learner, stream, keep={"decisions"}, progress=meter.run(rounds))
+        ledger = play(learner, stream, keep={"decisions"}, progress=meter.progress_of_run(rounds))
         next_rate = tuning.rate(squared_gradients(stream, ledger.decisions))
         if math.isclose(next_rate, rate, rel_tol=RATE_TOLERANCE):
             break
-    meter.cancel(left * rounds)
+    meter.cancel(runs_left * rounds)
     return learner, ledger, rate
 
 
@@ -381,15 +390,17 @@ def _entry(
     learner: type[Participant],
     tuning: Tuning,
     bound: Callable[[Game, int], float] | None,
-    **more: Any,
+    **options: Any,
 ) -> Entry:
-    """An entry of which one run is played."""
+    """An entry that plays each game once; ``options`` are further fields of :class:`Entry`."""
 
     def play_once(game: Game, meter: Meter) -> tuple[Participant, Ledger]:
         learner = make(game)
-        return learner, play(learner, game.stream, keep=(), progress=meter.run(game.horizon))
+        return learner, play(
+            learner, game.stream, keep=(), progress=meter.progress_of_run(game.horizon)
+        )
 
-    return Entry(learner.__name__, tuning, play_once, bound, **more)
+    return Entry(learner.__name__, tuning, play_once, bound, **options)
 
 
 def _tuned_entry(
@@ -404,7 +415,7 @@ def _tuned_entry(
     )
 
 
-def _cover_entry(kind: type[SAOL | CBCE | SACS], bound: Callable[..., float]) -> Entry:
+def _strongly_adaptive_entry(kind: type[SAOL | CBCE | SACS], bound: Callable[..., float]) -> Entry:
     """An entry of a strongly adaptive learner, given G.
 
     Its bound holds on every interval: it is taken on both halves of the instance, in each of which
@@ -423,24 +434,30 @@ def _cover_entry(kind: type[SAOL | CBCE | SACS], bound: Callable[..., float]) ->
         kind,
         "baseline",
         bound_of_halves,
-        max_horizon=MAX_COVER_HORIZON,
+        max_horizon=MAX_STRONGLY_ADAPTIVE_HORIZON,
         has_certificate=False,
     )
 
 
 def _bound_of(
-    bound: Callable[..., float], step_size: Callable[[Game], float] | None = None, **more: Any
+    bound: Callable[..., float],
+    step_size: Callable[[Game], float] | None = None,
+    **extra_arguments: Any,
 ) -> Callable[[Game, int], float]:
     """The bound as a function of a game and a number of experts."""
 
-    def of_game(game: Game, experts: int) -> float:
-        known = more if step_size is None else more | {"step_size": step_size(game)}
+    def bound_in_game(game: Game, experts: int) -> float:
+        options = (
+            extra_arguments
+            if step_size is None
+            else extra_arguments | {"step_size": step_size(game)}
+        )
         with warnings.catch_warnings():
             # Row.assumes_optimism_claim marks such bounds in the table.
             warnings.filterwarnings("ignore", message=".*learned optimism")
-            return evaluate(bound, game, experts=experts, **known)
+            return evaluate(bound, game, experts=experts, **options)
 
-    return of_game
+    return bound_in_game
 
 
 def _oegd_step(game: Game) -> float:
@@ -470,9 +487,9 @@ ENTRIES: tuple[Entry, ...] = (
         "baseline",
         _bound_of(bounds.ader),
     ),
-    _cover_entry(SAOL, bounds.saol),
-    _cover_entry(CBCE, bounds.cbce),
-    _cover_entry(SACS, bounds.sacs),
+    _strongly_adaptive_entry(SAOL, bounds.saol),
+    _strongly_adaptive_entry(CBCE, bounds.cbce),
+    _strongly_adaptive_entry(SACS, bounds.sacs),
     _entry(
         lambda game: OEGD(game.stream.domain, _oegd_step(game)),
         OEGD,

@@ -21,7 +21,7 @@ MakeLearner = Callable[[Any], Any]
 MakeStream = Callable[..., Any]
 """Makes a stream from ``seed=...``."""
 Measure = Callable[[Ledger, Any, Any], Mapping[str, Any]]
-"""Computes more columns from a ledger, its learner and its stream."""
+"""Computes further columns from a ledger, its learner and its stream."""
 Row = dict[str, Any]
 """One line of the table: values by column."""
 
@@ -101,11 +101,11 @@ def sweep(
     """
     games = _games(learners, streams, seeds, engine, measure, version)
     with _results_file(file) as (results, write), _progress_bar(progress, len(games)) as advance:
-        missing = [game for game in games if game not in results]
-        advance(len(games) - len(missing))
+        missing_games = [game for game in games if game not in results]
+        advance(len(games) - len(missing_games))
         tasks = [
             (game, learners[game.learner], streams[game.stream], measure, engine)
-            for game in missing
+            for game in missing_games
         ]
         for game, row in _play_all(tasks, jobs):
             results[game] = write(game, row)
@@ -122,7 +122,7 @@ def _games(
     version: str | int,
 ) -> list[GameKey]:
     """The keys of all games, in the order of the table."""
-    numbers = [arguments.integer("seeds", seed, least=0) for seed in seeds]
+    seed_numbers = [arguments.integer("seeds", seed, least=0) for seed in seeds]
     _require_functions("learners", learners)
     _require_functions("streams", streams)
     if not isinstance(version, str | int) or isinstance(version, bool):
@@ -134,32 +134,33 @@ def _games(
     )
     games = [
         GameKey(*names, engine, measure_name, str(version))
-        for names in product(learners, streams, numbers)
+        for names in product(learners, streams, seed_numbers)
     ]
     if len(set(games)) < len(games) or not games:
         raise ValueError(
-            f"seeds must be one or more different numbers, got {arguments.short_repr(numbers)}."
+            "seeds must be one or more different numbers, got "
+            f"{arguments.short_repr(seed_numbers)}."
         )
     return games
 
 
 def _play(
     game: GameKey,
-    learner: MakeLearner,
-    stream: MakeStream,
+    make_learner: MakeLearner,
+    make_stream: MakeStream,
     measure: Measure | None,
     engine: Literal["auto", "python", "compiled"],
 ) -> tuple[GameKey, Row]:
-    """Play one game; returns its key, too, as rows arrive in any order."""
+    """Play one game; return its key with its row, because rows arrive in any order."""
     try:
-        losses = stream(seed=game.seed)
-        player = learner(losses)
-        ledger = play(player, losses, engine, keep=() if measure is None else None)
+        losses = make_stream(seed=game.seed)
+        learner = make_learner(losses)
+        ledger = play(learner, losses, engine, keep=() if measure is None else None)
         row: Row = {"learner": game.learner, "stream": game.stream, "seed": game.seed}
         row |= {"rounds": ledger.rounds, "total_loss": ledger.total_loss}
         if (comparators := getattr(losses, "comparators", None)) is not None:
             row |= {"regret": ledger.regret(comparators), "path_length": path_length(comparators)}
-        return game, row if measure is None else row | dict(measure(ledger, player, losses))
+        return game, row if measure is None else row | dict(measure(ledger, learner, losses))
     except Exception as error:
         raise RuntimeError(
             f"the game of learner {game.learner!r} on stream {game.stream!r} with seed "
@@ -177,15 +178,15 @@ def _play_all(games: Sequence[tuple[Any, ...]], jobs: int | None) -> Iterator[tu
             f"sweep needs joblib. Install it with: {extras.pip_command('sweep')}"
         ) from None
     backend, default_jobs = get_active_backend()
-    count = default_jobs if jobs is None else jobs
+    job_count = default_jobs if jobs is None else jobs
     tasks = [joblib.delayed(_play)(*game) for game in games]
     if backend.supports_return_generator:
-        yield from joblib.Parallel(n_jobs=count, return_as="generator_unordered")(tasks)
+        yield from joblib.Parallel(n_jobs=job_count, return_as="generator_unordered")(tasks)
         return
-    # Such a backend returns when all games of a call are done: a kill loses the games of one call.
-    size = 4 * backend.effective_n_jobs(count)
-    for first in range(0, len(tasks), size):
-        yield from joblib.Parallel(n_jobs=count)(tasks[first : first + size])
+    # This backend returns when all games of a call are done: a kill loses the games of one call.
+    games_per_call = 4 * backend.effective_n_jobs(job_count)
+    for start in range(0, len(tasks), games_per_call):
+        yield from joblib.Parallel(n_jobs=job_count)(tasks[start : start + games_per_call])
 
 
 @contextmanager
@@ -194,17 +195,18 @@ def _results_file(
 ) -> Iterator[tuple[dict[GameKey, Row], Callable[[GameKey, Row], Row]]]:
     """Open the results file.
 
-    Yields the results in it, and a function that appends a row and returns it as it will be read.
+    Yields the results that the file holds, and a function that appends a row to the file and
+    returns the row as it will be read from it.
     """
     results: dict[GameKey, Row] = {}
     if file is None:
         yield results, lambda game, row: _encode(game, row)[1]
         return
-    with open(file, "a+b") as opened:
-        opened.seek(0)
-        lines = opened.read().splitlines(keepends=True)
+    with open(file, "a+b") as results_file:
+        results_file.seek(0)
+        lines = results_file.read().splitlines(keepends=True)
         if lines and not lines[-1].endswith(b"\n"):  # the sweep was killed while it wrote the line
-            opened.truncate(sum(map(len, lines[:-1])))
+            results_file.truncate(sum(map(len, lines[:-1])))
             lines.pop()
         for number, line in enumerate(lines, start=1):
             try:
@@ -218,9 +220,9 @@ def _results_file(
 
         def write(game: GameKey, row: Row) -> Row:
             line, decoded = _encode(game, row)
-            opened.write(line)
-            opened.flush()
-            os.fsync(opened.fileno())
+            results_file.write(line)
+            results_file.flush()
+            os.fsync(results_file.fileno())
             return decoded
 
         yield results, write

@@ -2,18 +2,18 @@ r"""Gradient and function variation of a stream over a domain, :math:`V_T` and :
 
 Each term is a supremum over the domain. It is exact for quadratics (squared losses among them)
 wherever a formula or a finite list of candidates exists, and elsewhere a certified upper bound. The
-result tells which.
+attribute ``exact`` of the result says which it is. The table is for a ball, a box and a simplex.
 
-=================================  ==========================  ===========================================
-losses                             gradient variation          function variation
-=================================  ==========================  ===========================================
-all squared                        exact on all three domains  exact on all three domains
-quadratics, ball                   exact                       exact
-quadratics, simplex                exact                       exact if a vertex is worst in every round
-quadratics, box                    exact: diagonal or d <= 10  exact: diagonal
-all logistic, or all Huber         exact (simplex: d <= 24)    upper bound
-others, with a known smoothness    upper bound                 upper bound
-=================================  ==========================  ===========================================
+=================================  =========================================  =========================================
+losses                             gradient variation                         function variation
+=================================  =========================================  =========================================
+all squared                        exact                                      exact
+quadratics, ball                   exact                                      exact
+quadratics, simplex                exact                                      exact if a vertex is worst in every round
+quadratics, box                    exact if Hessians are diagonal or d <= 10  exact if Hessians are diagonal
+all logistic, or all Huber         exact (on a simplex if d <= 24)            upper bound
+others, with a known smoothness    upper bound                                upper bound
+=================================  =========================================  =========================================
 
 For a domain of another kind the suprema over an enclosing ball and an enclosing box are upper
 bounds, exact in one dimension.
@@ -33,7 +33,7 @@ from swordplay.core import arguments
 from swordplay.core.types import Domain, Loss
 from swordplay.parts.domains import reach
 from swordplay.parts.streams import LinearStream
-from swordplay.parts.streams.linear import Rows
+from swordplay.parts.streams.linear import LinearRounds
 from swordplay.theory.quantities import Quantity
 from swordplay.theory.variation_linear import LinearChange
 from swordplay.theory.variation_quadratic import QuadraticChange, Suprema
@@ -43,7 +43,7 @@ CHUNK = 1 << 19
 
 
 class Change(Protocol):
-    """B changes from one loss to the next."""
+    """A batch of B changes, each from one loss to the next."""
 
     @property
     def dim(self) -> int:
@@ -74,7 +74,7 @@ def gradient_variation(stream: Iterable[Loss], domain: Domain) -> Quantity:
     Returns
     -------
     Quantity
-        A float whose ``exact`` tells whether it is V_T or an upper bound on it (see the table of
+        A float whose ``exact`` says whether it is V_T or an upper bound on it (see the table of
         this module).
 
     Examples
@@ -89,7 +89,7 @@ def gradient_variation(stream: Iterable[Loss], domain: Domain) -> Quantity:
     ----------
     Zhao et al. (2020), the definition of V_T.
     """
-    return _total(stream, domain, lambda change, where: change.gradient_suprema(where))
+    return _total(stream, domain, lambda change, domain: change.gradient_suprema(domain))
 
 
 def function_variation(stream: Iterable[Loss], domain: Domain) -> Quantity:
@@ -103,7 +103,7 @@ def function_variation(stream: Iterable[Loss], domain: Domain) -> Quantity:
     ----------
     Besbes, Gur, Zeevi (2015), "Non-stationary stochastic optimization".
     """
-    return _total(stream, domain, lambda change, where: change.function_suprema(where))
+    return _total(stream, domain, lambda change, domain: change.function_suprema(domain))
 
 
 def _total(
@@ -127,17 +127,17 @@ def _total(
 def _changes(stream: Iterable[Loss], dim: int) -> Iterator[Change]:
     """The changes of a stream, in chunks of rounds; consecutive chunks share one loss."""
     losses = iter(stream)
-    chunk = list(islice(losses, 1))
-    while chunk and (new := list(islice(losses, max(1, CHUNK // dim**2)))):
-        yield from _changes_between([*chunk, *new], dim)
-        chunk = new[-1:]
+    carried = list(islice(losses, 1))  # the last loss of the chunk before
+    while carried and (new := list(islice(losses, max(1, CHUNK // dim**2)))):
+        yield from _changes_between([*carried, *new], dim)
+        carried = new[-1:]
 
 
 @_changes.register
 def _(stream: LinearStream, dim: int) -> Iterator[Change]:
     size = max(1, CHUNK // stream.dim)
     for start in range(0, len(stream) - 1, size):
-        yield LinearChange(Rows.of_stream(stream[start : start + size + 1]))
+        yield LinearChange(LinearRounds.of_stream(stream[start : start + size + 1]))
 
 
 def _changes_between(losses: Sequence[Loss], dim: int) -> Iterator[Change]:
@@ -145,7 +145,7 @@ def _changes_between(losses: Sequence[Loss], dim: int) -> Iterator[Change]:
 
     If none fits all, each pair of consecutive losses is a chunk of its own.
     """
-    rows = Rows.of_losses(losses)
+    rows = LinearRounds.of_losses(losses)
     change = LinearChange(rows) if rows is not None else QuadraticChange.between(losses)
     if change is not None:
         yield change
@@ -160,22 +160,24 @@ def _changes_between(losses: Sequence[Loss], dim: int) -> Iterator[Change]:
 class SmoothChange:
     """The change h between two losses of which only values, gradients and smoothness are known."""
 
-    before: Loss
-    now: Loss
+    loss_before: Loss
+    loss: Loss
     dim: int
 
     def gradient_suprema(self, domain: Domain) -> Suprema:
         r""":math:`(\|\nabla h(c)\| + L r)^2` with c the centre and r the domain's reach."""
-        if self.now is self.before:
+        if self.loss is self.loss_before:
             return Suprema(np.zeros(1), is_exact=True)
         bound = (self._gradient_norm(domain) + self._smoothness() * reach(domain)) ** 2
         return Suprema(np.array([bound]), is_exact=False)
 
     def function_suprema(self, domain: Domain) -> Suprema:
         r""":math:`|h(c)| + \|\nabla h(c)\| r + \tfrac12 L r^2`."""
-        if self.now is self.before:
+        if self.loss is self.loss_before:
             return Suprema(np.zeros(1), is_exact=True)
-        value = abs(float(self.now.value(domain.center)) - float(self.before.value(domain.center)))
+        value = abs(
+            float(self.loss.value(domain.center)) - float(self.loss_before.value(domain.center))
+        )
         gradient_norm, r = self._gradient_norm(domain), reach(domain)
         bound = value + gradient_norm * r + 0.5 * self._smoothness() * r**2
         return Suprema(np.array([bound]), is_exact=False)
@@ -183,20 +185,20 @@ class SmoothChange:
     def _gradient_norm(self, domain: Domain) -> float:
         """Norm of h's gradient at the centre."""
         return float(
-            np.linalg.norm(self.now.gradient(domain.center) - self.before.gradient(domain.center))
+            np.linalg.norm(
+                self.loss.gradient(domain.center) - self.loss_before.gradient(domain.center)
+            )
         )
 
     def _smoothness(self) -> float:
         """max{L_t, L_{t-1}}: for convex losses the Hessian of h lies between -L_{t-1} and L_t."""
-        each = []
-        for loss in (self.before, self.now):
+        constants = []
+        for loss in (self.loss_before, self.loss):
             if loss.smoothness is None:
                 raise ValueError(
                     f"stream holds a loss whose smoothness is None, {arguments.short_repr(loss)}: "
-                    "no "
-                    "supremum over the domain can "
-                    "be certified. Give FunctionLoss(value, gradient, smoothness=L), or use "
-                    "empirical_gradient_variation."
+                    "no supremum over the domain can be certified. Give FunctionLoss(value, "
+                    "gradient, smoothness=L), or use empirical_gradient_variation."
                 )
-            each.append(loss.smoothness)
-        return max(each)
+            constants.append(loss.smoothness)
+        return max(constants)

@@ -22,7 +22,7 @@ import numpy as np
 from swordplay.core.types import Array, Domain, Vector
 from swordplay.parts.domains import Ball, Box, Simplex, enclosing_ball, enclosing_box, reach
 from swordplay.parts.losses import HuberLoss, LinearLoss, LogisticLoss, SquaredLoss
-from swordplay.parts.streams.linear import Rows, inner
+from swordplay.parts.streams.linear import LinearRounds, inner
 from swordplay.theory.plane_projection import Plane, RowPairs, plane_of, project_corners
 from swordplay.theory.variation_quadratic import (
     Suprema,
@@ -42,7 +42,7 @@ class LinearChange:
         The losses.
     """
 
-    rows: Rows
+    rows: LinearRounds
 
     @property
     def dim(self) -> int:
@@ -69,23 +69,23 @@ class LinearChange:
 
         At one point, shape ``(d,)``, or at a point for each change, shape ``(B, d)``.
         """
-        u, v = self._now_and_before(points, Rows.slopes)
+        u, v = self._new_and_previous(points, LinearRounds.slopes)
         return self.plane.squared_norms(u - v, v)
 
     def values(self, point: Vector) -> Vector:
         """f_t(x) - f_{t-1}(x) at one point, shape ``(B,)``."""
-        now, before = self._now_and_before(point, Rows.values)
-        return np.asarray(now - before)
+        values, values_before = self._new_and_previous(point, LinearRounds.values)
+        return np.asarray(values - values_before)
 
     def gradient_suprema(self, domain: Domain) -> Suprema:
         """Largest squared norm of each change's gradient over the domain."""
         if isinstance(self.rows.family, SquaredLoss):
             return _squared_gradient_suprema(domain, self)
-        found = search_gradient_suprema(domain, self.rows)
-        if found.is_exact:
-            return found
+        searched = search_gradient_suprema(domain, self.rows)
+        if searched.is_exact:
+            return searched
         bound = _gradient_bound(domain, self)
-        return Suprema(np.minimum(found.values, bound.values), is_exact=False)
+        return Suprema(np.minimum(searched.values, bound.values), is_exact=False)
 
     def function_suprema(self, domain: Domain) -> Suprema:
         """Largest absolute value of each change over the domain."""
@@ -95,12 +95,12 @@ class LinearChange:
             else _function_bound(domain, self)
         )
 
-    def _now_and_before(self, points: Array, evaluate: Any) -> tuple[Vector, Vector]:
-        """A function of rows and predictions, for the later and for the earlier rows."""
-        now, before = self.rows[1:], self.rows[:-1]
+    def _new_and_previous(self, points: Array, evaluate: Any) -> tuple[Vector, Vector]:
+        """Values of ``evaluate(rows, predictions)`` for the rows and for the rows before them."""
+        rows, rows_before = self.rows[1:], self.rows[:-1]
         return (
-            evaluate(now, now.predictions(points)),
-            evaluate(before, before.predictions(points)),
+            evaluate(rows, rows.predictions(points)),
+            evaluate(rows_before, rows_before.predictions(points)),
         )
 
 
@@ -160,9 +160,10 @@ def _(domain: Simplex, change: LinearChange) -> Suprema:
     # all of these segments lie in the projection.
     e, v = project_corners(domain, RowPairs.of_rows(change.rows))
     largest = np.zeros(e.shape[1])
-    for apart in range(1, domain.dim):
+    for index_gap in range(1, domain.dim):
         largest = np.maximum(
-            largest, _largest_on_segments(e[apart:], v[apart:], e[:-apart], v[:-apart])
+            largest,
+            _largest_on_segments(e[index_gap:], v[index_gap:], e[:-index_gap], v[:-index_gap]),
         )
     return Suprema(largest, is_exact=True)
 
@@ -173,9 +174,9 @@ def _quadratic_in_plane(domain: Ball, change: LinearChange) -> tuple[Array, Arra
     Shapes ``(B, 2, 2)``, ``(B, 2)`` and ``(B,)``. With b = a_{t-1} the Hessian is a a' - b b'.
     """
     length, along, across = change.plane
-    before = change.rows[:-1]
+    rows_before = change.rows[:-1]
     e = np.asarray(change.differences @ domain.center) + change.target_decreases
-    v = before.slopes(before.predictions(domain.center))
+    v = rows_before.slopes(rows_before.predictions(domain.center))
     b_along = length - along  # the first coordinate of b; its second is `across`
     hessians = np.empty((len(e), 2, 2))
     hessians[:, 0, 0] = along * (length + b_along)  # length^2 - b_along^2, without cancellation
@@ -191,14 +192,18 @@ def _largest_on_segments(e0: Array, v0: Array, e1: Array, v1: Array) -> Vector:
     The function is a saddle in (e, v), so that over a polygon it is largest on an edge.
     """
     de, dv = e1 - e0, v1 - v0
-    # Along a segment it is a parabola: second derivative `curved`, slope `sloped` at the start.
-    curved, sloped = de * (de + 2.0 * dv), e0 * (de + dv) + v0 * de
-    turn = np.divide(
-        -sloped, curved, out=np.zeros_like(sloped), where=np.abs(curved) > np.abs(sloped)
+    # On a segment the function is a parabola in the fraction of the way from start to end.
+    # Its first derivatives are those at the start; its vertex is a candidate if it lies inside.
+    second_derivatives, first_derivatives = de * (de + 2.0 * dv), e0 * (de + dv) + v0 * de
+    vertex = np.divide(
+        -first_derivatives,
+        second_derivatives,
+        out=np.zeros_like(first_derivatives),
+        where=np.abs(second_derivatives) > np.abs(first_derivatives),
     )
     largest = np.zeros(e0.shape[1])
-    for along in (0.0, 1.0, np.clip(turn, 0.0, 1.0)):
-        e, v = e0 + along * de, v0 + along * dv
+    for fraction in (0.0, 1.0, np.clip(vertex, 0.0, 1.0)):
+        e, v = e0 + fraction * de, v0 + fraction * dv
         largest = np.maximum(largest, 0.5 * np.abs(e * (e + 2.0 * v)).max(axis=0))
     return largest
 
@@ -208,14 +213,14 @@ def _gradient_bound(domain: Domain, change: LinearChange) -> Suprema:
 
     The smaller of a bound by the ranges of the slopes and one by the smoothness of the losses.
     """
-    now, before = change.rows[1:].dense(), change.rows[:-1].dense()
-    u_low = now.slopes(-domain.support(-now.features))
-    u_high = now.slopes(domain.support(now.features))
-    v_low = before.slopes(-domain.support(-before.features))
-    v_high = before.slopes(domain.support(before.features))
-    differences = now.features - before.features
+    rows, rows_before = change.rows[1:].dense(), change.rows[:-1].dense()
+    u_low = rows.slopes(-domain.support(-rows.features))
+    u_high = rows.slopes(domain.support(rows.features))
+    v_low = rows_before.slopes(-domain.support(-rows_before.features))
+    v_high = rows_before.slopes(domain.support(rows_before.features))
+    differences = rows.features - rows_before.features
     e_low, e_high = _slope_change_range(
-        now.family,
+        rows.family,
         -domain.support(-differences),
         domain.support(differences),
         change.target_decreases,
@@ -250,11 +255,14 @@ def _function_bound(domain: Domain, change: LinearChange) -> Suprema:
     # Losses are non-negative, so |f - g| <= max(f, g); each is convex in the prediction, so its
     # maximum is at an end of the range.
     rows = change.rows.dense()
-    ends = rows.values(-domain.support(-rows.features)), rows.values(domain.support(rows.features))
-    largest = np.maximum(*ends)
-    by_sizes = np.maximum(largest[1:], largest[:-1])
+    values_at_ends = (
+        rows.values(-domain.support(-rows.features)),
+        rows.values(domain.support(rows.features)),
+    )
+    largest_values = np.maximum(*values_at_ends)
+    by_values = np.maximum(largest_values[1:], largest_values[:-1])
     return Suprema(
-        np.minimum(at_center + np.minimum(by_slopes, by_smoothness), by_sizes), is_exact=False
+        np.minimum(at_center + np.minimum(by_slopes, by_smoothness), by_values), is_exact=False
     )
 
 

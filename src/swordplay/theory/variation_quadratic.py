@@ -1,7 +1,7 @@
 r"""Changes between quadratic losses, and the largest values of quadratics over a ball.
 
-The change of two quadratics is again one, :math:`f_t(x) - f_{t-1}(x) = c - \langle b, x \rangle +
-\tfrac12 x^\top M x`, with an M that need not be definite.
+The change between two quadratics is a quadratic, :math:`f_t(x) - f_{t-1}(x) = c - \langle b, x
+\rangle + \tfrac12 x^\top M x`, with an M that need not be definite.
 """
 
 from __future__ import annotations
@@ -81,10 +81,15 @@ class QuadraticChange:
     @classmethod
     def between(cls, losses: Sequence[Loss]) -> QuadraticChange | None:
         """The changes from each loss to the next; None unless all are quadratics of one width."""
-        forms = [form for form in map(as_quadratic, losses) if form is not None]
-        if len(forms) < len(losses) or len({len(form.vector) for form in forms}) > 1:
+        quadratics = [quadratic for quadratic in map(as_quadratic, losses) if quadratic is not None]
+        if (
+            len(quadratics) < len(losses)
+            or len({len(quadratic.vector) for quadratic in quadratics}) > 1
+        ):
             return None
-        matrices, vectors, constants = (np.array(part) for part in zip(*forms, strict=True))
+        matrices, vectors, constants = (
+            np.array(entries) for entries in zip(*quadratics, strict=True)
+        )
         return cls(np.diff(matrices, axis=0), np.diff(vectors, axis=0), np.diff(constants))
 
     @property
@@ -213,14 +218,14 @@ def _(domain: Box, change: QuadraticChange) -> Suprema:
 def _interval_maximum(curvatures: Matrix, slopes: Matrix, half: Vector) -> Matrix:
     """Largest m z^2 / 2 + g z for |z| <= h.
 
-    Attained at an end, or, for m < 0, at the top z = |g| / |m| of the parabola if it lies inside.
+    Attained at an end, or, for m < 0, at the top z = |g| / |m| of the parabola if that lies inside.
     """
-    steepness = np.abs(slopes)
-    inside = steepness < -curvatures * half
-    top = np.divide(
-        steepness, -curvatures, out=np.broadcast_to(half, steepness.shape).copy(), where=inside
+    abs_slopes = np.abs(slopes)
+    is_inside = abs_slopes < -curvatures * half
+    maximizer = np.divide(
+        abs_slopes, -curvatures, out=np.broadcast_to(half, abs_slopes.shape).copy(), where=is_inside
     )
-    return np.asarray(0.5 * curvatures * top**2 + steepness * top)
+    return np.asarray(0.5 * curvatures * maximizer**2 + abs_slopes * maximizer)
 
 
 def _off_diagonal(matrices: Array) -> Array:
@@ -237,10 +242,10 @@ def largest_squared_gradient(hessians: Array, gradients: Matrix, radius: float) 
     radius
         r.
     """
-    eigenvalues, rotated = _diagonalized(hessians, gradients)
+    eigenvalues, rotated_gradients = _diagonalized(hessians, gradients)
     return np.asarray(
         np.square(gradients).sum(axis=1)
-        + ball_maximum(np.square(eigenvalues), eigenvalues * rotated, radius)
+        + ball_maximum(np.square(eigenvalues), eigenvalues * rotated_gradients, radius)
     )
 
 
@@ -256,9 +261,9 @@ def largest_magnitude(
     radius
         r.
     """
-    eigenvalues, rotated = _diagonalized(hessians, gradients)
-    highest = constants + ball_maximum(0.5 * eigenvalues, 0.5 * rotated, radius)
-    lowest = constants - ball_maximum(-0.5 * eigenvalues, 0.5 * rotated, radius)
+    eigenvalues, rotated_gradients = _diagonalized(hessians, gradients)
+    highest = constants + ball_maximum(0.5 * eigenvalues, 0.5 * rotated_gradients, radius)
+    lowest = constants - ball_maximum(-0.5 * eigenvalues, 0.5 * rotated_gradients, radius)
     return np.asarray(np.maximum(highest, -lowest))
 
 
@@ -289,22 +294,25 @@ def ball_maximum(curvatures: Matrix, slopes: Matrix, radius: float) -> Vector:
     ----------
     Conn, Gould, Toint (2000), "Trust-region methods", chapter 7.
     """
-    floor = np.maximum(curvatures.max(axis=1), 0.0)
-    room = floor[:, None] - curvatures
-    pull = np.abs(slopes) / radius
-    # The best s = mu - floor solves sum_i (pull_i / (s + room_i))^2 = 1: no term may exceed 1
-    # there, and one is at least 1/k. If the sum is below 1 at s = 0, the bracket closes on s = 0.
-    low = np.maximum((pull - room).max(axis=1), 0.0)
-    high = np.maximum((math.sqrt(pull.shape[1]) * pull - room).max(axis=1), 0.0)
+    least_mu = np.maximum(curvatures.max(axis=1), 0.0)
+    mu_gaps = least_mu[:, None] - curvatures
+    scaled_slopes = np.abs(slopes) / radius
+    # With s = mu - least_mu, the best s solves sum_i (scaled_slopes_i / (s + mu_gaps_i))^2 = 1.
+    # There no term exceeds 1, and one term is at least 1/k, which brackets s. If the sum is below
+    # 1 at s = 0, the bracket closes on s = 0.
+    low = np.maximum((scaled_slopes - mu_gaps).max(axis=1), 0.0)
+    high = np.maximum(
+        (math.sqrt(scaled_slopes.shape[1]) * scaled_slopes - mu_gaps).max(axis=1), 0.0
+    )
     for _ in range(BISECTIONS):
         middle = 0.5 * (low + high)
-        is_beyond = np.square(_ratio(pull, middle[:, None] + room)).sum(axis=1) <= 1.0
+        is_beyond = np.square(_ratio(scaled_slopes, middle[:, None] + mu_gaps)).sum(axis=1) <= 1.0
         low, high = np.where(is_beyond, low, middle), np.where(is_beyond, middle, high)
-    # The upper end: to the right of the minimum the slope of the dual is at most r^2, to the left
-    # it is unbounded.
+    # Evaluate the dual at the upper end of the bracket: to the right of the minimum its slope is at
+    # most r^2, to the left it is unbounded.
     return np.asarray(
-        (floor + high) * radius**2
-        + radius * (np.abs(slopes) * _ratio(pull, high[:, None] + room)).sum(axis=1)
+        (least_mu + high) * radius**2
+        + radius * (np.abs(slopes) * _ratio(scaled_slopes, high[:, None] + mu_gaps)).sum(axis=1)
     )
 
 

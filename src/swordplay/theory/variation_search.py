@@ -25,7 +25,7 @@ import numpy as np
 from swordplay.core.types import Array, Domain, Vector
 from swordplay.parts.domains import Ball, Box, Simplex, enclosing_ball, enclosing_box
 from swordplay.parts.losses import HuberLoss, LinearLoss, LogisticLoss
-from swordplay.parts.streams.linear import Rows
+from swordplay.parts.streams.linear import LinearRounds
 from swordplay.theory.plane_projection import Plane, RowPairs, plane_of, project_corners
 from swordplay.theory.variation_quadratic import Suprema
 
@@ -43,22 +43,22 @@ FIRST_ARCS = 8
 """Pieces of an ellipse to begin with."""
 
 
-def search_gradient_suprema(domain: Domain, rows: Rows) -> Suprema:
+def search_gradient_suprema(domain: Domain, rows: LinearRounds) -> Suprema:
     """Largest squared norm of the change of gradient from each row to the next over a domain.
 
     Infinite, and not exact, where the search would have too many pieces.
     """
-    size = CHUNK if isinstance(domain, Ball) else max(1, CHUNK // domain.dim)
-    found = [
+    pairs_per_chunk = CHUNK if isinstance(domain, Ball) else max(1, CHUNK // domain.dim)
+    chunks = [
         _suprema_on_boundary(
             domain,
-            _with_similar_signs(RowPairs.of_rows(rows[i : i + size + 1]), rows.family),
+            _with_similar_signs(RowPairs.of_rows(rows[i : i + pairs_per_chunk + 1]), rows.family),
             rows.family,
         )
-        for i in range(0, len(rows) - 1, size)
+        for i in range(0, len(rows) - 1, pairs_per_chunk)
     ]
     return Suprema(
-        np.concatenate([part.values for part in found]), all(part.is_exact for part in found)
+        np.concatenate([chunk.values for chunk in chunks]), all(chunk.is_exact for chunk in chunks)
     )
 
 
@@ -68,12 +68,12 @@ def _with_similar_signs(pairs: RowPairs, family: LinearLoss) -> RowPairs:
     A negated row with the mirrored target is the same loss. Without this, a pair of equal losses
     could look like a large change of both row and target.
     """
-    is_opposite = np.einsum("ij,ij->i", pairs.now, pairs.before) < 0
+    is_opposite = np.einsum("ij,ij->i", pairs.rows, pairs.rows_before) < 0
     mirrored = (
         1.0 - pairs.targets_before if isinstance(family, LogisticLoss) else -pairs.targets_before
     )
     return pairs._replace(
-        before=np.where(is_opposite[:, None], -pairs.before, pairs.before),
+        rows_before=np.where(is_opposite[:, None], -pairs.rows_before, pairs.rows_before),
         targets_before=np.where(is_opposite, mirrored, pairs.targets_before),
     )
 
@@ -92,10 +92,10 @@ def _suprema_on_boundary(domain: Domain, pairs: RowPairs, family: LinearLoss) ->
 
 @_suprema_on_boundary.register
 def _(domain: Ball, pairs: RowPairs, family: LinearLoss) -> Suprema:
-    length, along, across = plane = plane_of(pairs.now, pairs.differences)
+    length, along, across = plane = plane_of(pairs.rows, pairs.differences)
     # The plane has a = (length, 0), δ = (along, -across) and b = a - δ. The projection of the ball
     # onto it is a disc, whose boundary in (ζ, Δ) is the ellipse p + q cos(s) + r sin(s).
-    p = np.stack([pairs.before @ domain.center, pairs.differences @ domain.center])
+    p = np.stack([pairs.rows_before @ domain.center, pairs.differences @ domain.center])
     q = domain.radius * np.stack([length - along, along])
     r = domain.radius * np.stack([across, -across])
     slopes = _slopes(pairs, family)
@@ -112,18 +112,18 @@ def _(domain: Box, pairs: RowPairs, family: LinearLoss) -> Suprema:
 @_suprema_on_boundary.register
 def _(domain: Simplex, pairs: RowPairs, family: LinearLoss) -> Suprema:
     if domain.dim > MAX_SIMPLEX_DIM:
-        return Suprema(np.full(len(pairs.now), np.inf), is_exact=False)
+        return Suprema(np.full(len(pairs.rows), np.inf), is_exact=False)
     # The edges of the projection are among the segments between the images of any two corners, and
     # all of these segments lie in the projection.
     corners = _predictions_at_corners(domain, pairs)
-    first, second = np.triu_indices(domain.dim, k=min(1, domain.dim - 1))
-    return _suprema_on_segments(corners[:, first], corners[:, second], pairs, family)
+    start_corners, end_corners = np.triu_indices(domain.dim, k=min(1, domain.dim - 1))
+    return _suprema_on_segments(corners[:, start_corners], corners[:, end_corners], pairs, family)
 
 
 def _predictions_at_corners(domain: Box | Simplex, pairs: RowPairs) -> Array:
     """(ζ, Δ) at the corners of the projection, shape ``(2, V, B)``."""
-    zeros = np.zeros(len(pairs.now))
-    # With targets of 0, e and v of the corners are Δ and ζ.
+    zeros = np.zeros(len(pairs.rows))
+    # With targets of 0 the coordinates e and v of a corner are Δ and ζ.
     e, v = project_corners(domain, pairs._replace(targets=zeros, targets_before=zeros))
     return np.stack([v, e])
 
@@ -133,7 +133,7 @@ def _suprema_on_segments(start: Array, end: Array, pairs: RowPairs, family: Line
     change = np.broadcast_to(np.arange(start.shape[2]), start.shape[1:]).ravel()
     slopes = _slopes(pairs, family)
     pieces = pieces_of_segments(start.reshape(2, -1), end.reshape(2, -1), change, slopes)
-    plane = plane_of(pairs.now, pairs.differences)
+    plane = plane_of(pairs.rows, pairs.differences)
     return Suprema(*largest_on_boundary(pieces, slopes, plane, is_arc=False))
 
 
@@ -206,16 +206,19 @@ class BoundaryPieces(NamedTuple):
     """Shape ``(K,)``, as end."""
     end: Vector
 
-    def select(self, which: Any) -> BoundaryPieces:
+    def select(self, indices: Any) -> BoundaryPieces:
         """The pieces of the given indices."""
-        return BoundaryPieces(*(part[..., which] for part in self))
+        return BoundaryPieces(*(part[..., indices] for part in self))
 
     def halves(self) -> BoundaryPieces:
         """Two pieces for each piece."""
         middle = 0.5 * (self.start + self.end)
-        first, second = self._replace(end=middle), self._replace(start=middle)
+        lower_halves, upper_halves = self._replace(end=middle), self._replace(start=middle)
         return BoundaryPieces(
-            *(np.concatenate(parts, axis=-1) for parts in zip(first, second, strict=True))
+            *(
+                np.concatenate(parts, axis=-1)
+                for parts in zip(lower_halves, upper_halves, strict=True)
+            )
         )
 
     def at(self, s: Vector, is_arc: bool) -> Array:
@@ -234,15 +237,17 @@ def arcs_of_ellipses(p: Array, q: Array, r: Array, slopes: Slopes) -> BoundaryPi
     # acos(level / |(x, y)|).
     level = slopes.corners() - np.stack([p[0], p[0] + p[1]])[:, None]
     x, y = np.stack([q[0], q[0] + q[1]])[:, None], np.stack([r[0], r[0] + r[1]])[:, None]
-    size = np.hypot(x, y)
+    amplitude = np.hypot(x, y)
     # A quotient beyond ±1 is a level that is not reached; clipped, it gives a harmless cut.
-    quotient = np.divide(level, size, out=np.full(level.shape, 2.0), where=size > 0)
-    turn = np.arccos(np.clip(quotient, -1.0, 1.0))
-    middle = np.broadcast_to(np.arctan2(y, x), turn.shape)
-    at_corners = np.concatenate([middle - turn, middle + turn], axis=1).reshape(-1, p.shape[1])
-    even = np.linspace(0.0, 2 * np.pi, FIRST_ARCS + 1)[:, None]
-    even = np.broadcast_to(even, (FIRST_ARCS + 1, p.shape[1]))
-    cuts = np.concatenate([even, at_corners % (2 * np.pi)])
+    quotient = np.divide(level, amplitude, out=np.full(level.shape, 2.0), where=amplitude > 0)
+    half_angle = np.arccos(np.clip(quotient, -1.0, 1.0))
+    center_angle = np.broadcast_to(np.arctan2(y, x), half_angle.shape)
+    at_corners = np.concatenate(
+        [center_angle - half_angle, center_angle + half_angle], axis=1
+    ).reshape(-1, p.shape[1])
+    even_cuts = np.linspace(0.0, 2 * np.pi, FIRST_ARCS + 1)[:, None]
+    even_cuts = np.broadcast_to(even_cuts, (FIRST_ARCS + 1, p.shape[1]))
+    cuts = np.concatenate([even_cuts, at_corners % (2 * np.pi)])
     return _pieces_between(cuts, p, q, r, np.arange(p.shape[1]))
 
 
@@ -258,44 +263,44 @@ def pieces_of_segments(start: Array, end: Array, change: Any, slopes: Slopes) ->
     slopes
         The family of losses.
     """
-    way = end - start
+    direction = end - start
     level = slopes.corners()[:, :, change] - np.stack([start[0], start[0] + start[1]])[:, None]
-    speed = np.stack([way[0], way[0] + way[1]])[:, None]
+    speed = np.stack([direction[0], direction[0] + direction[1]])[:, None]
     at_corners = np.divide(level, speed, out=np.zeros(level.shape), where=speed != 0).reshape(
         -1, start.shape[1]
     )
     ends = np.zeros((2, start.shape[1]))
     ends[1] = 1.0
     cuts = np.concatenate([ends, np.clip(at_corners, 0.0, 1.0)])
-    return _pieces_between(cuts, start, way, np.zeros_like(way), change)
+    return _pieces_between(cuts, start, direction, np.zeros_like(direction), change)
 
 
 def _pieces_between(cuts: Array, p: Array, q: Array, r: Array, change: Any) -> BoundaryPieces:
     """The pieces between the cuts of K curves, shape ``(C, K)``, in any order."""
     cuts = np.sort(cuts, axis=0)
-    number, curve = np.nonzero(cuts[1:] > cuts[:-1])
+    cut, curve = np.nonzero(cuts[1:] > cuts[:-1])
     return BoundaryPieces(
         change[curve],
         p[:, curve],
         q[:, curve],
         r[:, curve],
-        cuts[number, curve],
-        cuts[number + 1, curve],
+        cuts[cut, curve],
+        cuts[cut + 1, curve],
     )
 
 
 class DerivativeBounds(NamedTuple):
     """Bounds on absolute values of derivatives of φ over pieces, shape ``(K,)`` each."""
 
-    before: Vector
+    second_before: Vector
     """φ'' of the previous loss."""
-    now: Vector
+    second_new: Vector
     """φ'' of the new loss."""
-    difference: Vector
+    second_difference: Vector
     """Difference of the two φ''."""
     third_before: Vector
     """φ''' of the previous loss."""
-    third_now: Vector
+    third_new: Vector
     """φ''' of the new loss."""
     third_difference: Vector
     """Difference of the two φ'''."""
@@ -324,9 +329,9 @@ class Slopes(Protocol):
 class LogisticSlopes:
     """φ' = σ(z) - y with the sigmoid σ."""
 
-    before: Vector
+    targets_before: Vector
     """Targets of the previous rows, shape ``(B,)``."""
-    now: Vector
+    targets: Vector
     """Targets of the new rows, shape ``(B,)``."""
 
     def pair(self, change: Any, zeta: Vector, step: Vector) -> tuple[Vector, Vector]:
@@ -335,24 +340,24 @@ class LogisticSlopes:
         σ(z) - σ(ζ) = σ(z) σ(-ζ) (1 - exp(-Δ)), with z and ζ exchanged where Δ is negative, as
         exp(-Δ) could overflow.
         """
-        is_back = step < 0
-        high = np.where(is_back, zeta, zeta + step)
-        low = np.where(is_back, zeta + step, zeta)
+        is_decrease = step < 0
+        high = np.where(is_decrease, zeta, zeta + step)
+        low = np.where(is_decrease, zeta + step, zeta)
         rise = _sigmoid(high) * _sigmoid(-low) * -np.expm1(-np.abs(step))
-        y, y_before = self.now[change], self.before[change]
+        y, y_before = self.targets[change], self.targets_before[change]
         # σ(ζ) - 1 = -σ(-ζ): exact where σ(ζ) is near 1.
         v = np.where(y_before > 0.5, -_sigmoid(-zeta), _sigmoid(zeta))
-        return np.where(is_back, -rise, rise) + (y_before - y), v
+        return np.where(is_decrease, -rise, rise) + (y_before - y), v
 
     def derivative_bounds(
         self, change: Any, zeta: Vector, step: Vector, reach: Vector, largest_step: Vector
     ) -> DerivativeBounds:
         """σ' <= 1/4, |σ''| <= 0.097, |σ'''| <= 1/8, and each is at most exp(-|z|)."""
         tail_before = np.exp(-np.maximum(np.abs(zeta) - reach, 0.0))
-        tail_now = np.exp(-np.maximum(np.abs(zeta + step) - reach, 0.0))
-        largest_tail = np.maximum(tail_before, tail_now)
-        second = np.minimum(0.25, tail_before), np.minimum(0.25, tail_now)
-        third = np.minimum(0.097, tail_before), np.minimum(0.097, tail_now)
+        tail_new = np.exp(-np.maximum(np.abs(zeta + step) - reach, 0.0))
+        largest_tail = np.maximum(tail_before, tail_new)
+        second = np.minimum(0.25, tail_before), np.minimum(0.25, tail_new)
+        third = np.minimum(0.097, tail_before), np.minimum(0.097, tail_new)
         # A difference of derivatives is bounded by the mean value theorem and by their sizes.
         difference = np.minimum(0.097 * largest_step, np.maximum(*second))
         third_difference = np.minimum(0.125 * largest_step, 2.0 * np.minimum(0.097, largest_tail))
@@ -360,7 +365,7 @@ class LogisticSlopes:
 
     def corners(self) -> Array:
         """None: the slopes are smooth."""
-        return np.empty((2, 0, len(self.now)))
+        return np.empty((2, 0, len(self.targets)))
 
 
 @final
@@ -368,33 +373,42 @@ class LogisticSlopes:
 class HuberSlopes:
     """φ' = the residual, clipped at the threshold."""
 
-    before: Vector
+    targets_before: Vector
     """Targets of the previous rows, shape ``(B,)``."""
-    now: Vector
+    targets: Vector
     """Targets of the new rows, shape ``(B,)``."""
     threshold: float
 
     def pair(self, change: Any, zeta: Vector, step: Vector) -> tuple[Vector, Vector]:
         """e and v; where neither residual is clipped, e is their difference, computed exactly."""
-        t, residual = self.threshold, zeta - self.before[change]
-        difference = step + (self.before[change] - self.now[change])
-        v, u = np.clip(residual, -t, t), np.clip(residual + difference, -t, t)
-        is_unclipped = (np.abs(residual) <= t) & (np.abs(residual + difference) <= t)
+        threshold, residual = self.threshold, zeta - self.targets_before[change]
+        difference = step + (self.targets_before[change] - self.targets[change])
+        v = np.clip(residual, -threshold, threshold)
+        u = np.clip(residual + difference, -threshold, threshold)
+        is_unclipped = (np.abs(residual) <= threshold) & (
+            np.abs(residual + difference) <= threshold
+        )
         return np.where(is_unclipped, difference, u - v), v
 
     def derivative_bounds(
         self, change: Any, zeta: Vector, step: Vector, reach: Vector, largest_step: Vector
     ) -> DerivativeBounds:
         """φ'' is 1 within the threshold and 0 beyond; a piece lies on one side of it."""
-        before = (np.abs(zeta - self.before[change]) <= self.threshold).astype(np.float64)
-        now = (np.abs(zeta + step - self.now[change]) <= self.threshold).astype(np.float64)
-        zero = np.zeros_like(before)
-        return DerivativeBounds(before, now, np.abs(now - before), zero, zero, zero)
+        second_before = (np.abs(zeta - self.targets_before[change]) <= self.threshold).astype(
+            np.float64
+        )
+        second_new = (np.abs(zeta + step - self.targets[change]) <= self.threshold).astype(
+            np.float64
+        )
+        zero = np.zeros_like(second_before)
+        return DerivativeBounds(
+            second_before, second_new, np.abs(second_new - second_before), zero, zero, zero
+        )
 
     def corners(self) -> Array:
         """Predictions with residuals of plus and minus the threshold."""
         ends = np.array([-self.threshold, self.threshold])[:, None]
-        return np.stack([self.before + ends, self.now + ends])
+        return np.stack([self.targets_before + ends, self.targets + ends])
 
 
 def _squared_changes(
@@ -431,7 +445,7 @@ def _second_derivative_bounds(
     zeta_1, step_1 = _largest_speed(pieces.q, pieces.r, is_arc)
     z_1 = _largest_speed(pieces.q[0] + pieces.q[1], pieces.r[0] + pieces.r[1], is_arc)
     zeta_2, step_2, z_2 = (zeta_1, step_1, z_1) if is_arc else (np.zeros_like(zeta_1),) * 3
-    bound = slopes.derivative_bounds(
+    bounds = slopes.derivative_bounds(
         pieces.change,
         zeta,
         step,
@@ -442,21 +456,21 @@ def _second_derivative_bounds(
     # v = φ'(ζ): v' = φ''(ζ) ζ' and v'' = φ'''(ζ) ζ'^2 + φ''(ζ) ζ''; u alike, with z.
     of_v = SizeAndDerivatives(
         np.abs(v),
-        bound.before * zeta_1,
-        bound.third_before * zeta_1**2 + bound.before * zeta_2,
+        bounds.second_before * zeta_1,
+        bounds.third_before * zeta_1**2 + bounds.second_before * zeta_2,
     )
     of_u = SizeAndDerivatives(
-        np.abs(e + v), bound.now * z_1, bound.third_now * z_1**2 + bound.now * z_2
+        np.abs(e + v), bounds.second_new * z_1, bounds.third_new * z_1**2 + bounds.second_new * z_2
     )
     # e = u - v: e' = φ''(z) Δ' + (φ''(z) - φ''(ζ)) ζ' and
     # e'' = φ''(z) Δ'' + (φ''(z) - φ''(ζ)) ζ'' + φ'''(z) Δ' (z' + ζ') + (φ'''(z) - φ'''(ζ)) ζ'^2.
     of_e = SizeAndDerivatives(
         np.abs(e),
-        bound.now * step_1 + bound.difference * zeta_1,
-        bound.now * step_2
-        + bound.difference * zeta_2
-        + bound.third_now * step_1 * (z_1 + zeta_1)
-        + bound.third_difference * zeta_1**2,
+        bounds.second_new * step_1 + bounds.second_difference * zeta_1,
+        bounds.second_new * step_2
+        + bounds.second_difference * zeta_2
+        + bounds.third_new * step_1 * (z_1 + zeta_1)
+        + bounds.third_difference * zeta_1**2,
     )
     length, along, across = (part[pieces.change] for part in plane)
     by_steps = _squared_sum_bounds((of_e, length), (of_v, np.abs(along)), half=half)

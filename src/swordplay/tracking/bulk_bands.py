@@ -112,7 +112,7 @@ class BulkBands:
             raise damaged(
                 f"the intervals of the keys have shapes {records.shape} and {figures.shape}"
             )
-        self._form.require_sane(records)
+        self._form.check_records(records)
         if (records[:, 0] != self._form.level).any():
             raise damaged("the intervals of a key have another level")
         check("figures", figures, SUM)

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from swordplay.core.state import (
-    ROWS,
+    ROW_COUNT,
     Field,
     add_prefix,
-    as_bytes,
     check,
     check_number,
     damaged,
+    entry_bytes,
     strip_prefix,
 )
 from swordplay.core.types import State
@@ -65,7 +65,7 @@ def read(tracker: BulkTracker, saved: Mapping[str, Any]) -> None:
     bulk = strip_prefix("bulk", saved)
     keys = read_keys(bulk["keys"], tracker.settings.key, MOST_KEYS, tracker.fields)
     names = keys if len(tracker.settings.key) > 1 else [value for (value,) in keys]
-    tracker.group.loads([(names, as_bytes("bulk.group", bulk["group"]))])
+    tracker.group.loads([(names, entry_bytes("bulk.group", bulk["group"]))])
     held = {
         "last": tracker.last_targets,
         "totals": tracker.totals,
@@ -75,7 +75,7 @@ def read(tracker: BulkTracker, saved: Mapping[str, Any]) -> None:
     ranges = {
         "last": Field(-LARGEST, LARGEST),
         "totals": TOTAL,
-        "counts": ROWS,
+        "counts": ROW_COUNT,
         "sums": SUM,
     }
     for name, room in held.items():
@@ -89,7 +89,7 @@ def read(tracker: BulkTracker, saved: Mapping[str, Any]) -> None:
     if tracker.bands is not None:
         tracker.bands.load_state(strip_prefix("bands", bulk), len(keys))
     for name in COUNTS:
-        check_number(name, saved[name], ROWS)
+        check_number(name, saved[name], ROW_COUNT)
         setattr(tracker, name, int(saved[name]))
     tracker.late = [str(name) for name in json.loads(bulk["late"])]
     encoder = strip_prefix("encoder", saved)

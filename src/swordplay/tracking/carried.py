@@ -71,15 +71,13 @@ def carried(head: Any, target: str, ids: Sequence[str] | None) -> tuple[Any, ...
     for name in ids:
         if name == target:
             raise TrackingError(
-                f"--id names the target {short_repr(name)}, which is in the predictions anyway, "
-                "as truth. "
-                "Name others."
+                f"--id names the target {short_repr(name)}, which is in the predictions anyway, as "
+                "truth. Name others."
             )
         if name in RESERVED:
             raise TrackingError(
                 f"--id names {short_repr(name)}, which is a column of the predictions themselves. "
-                "Rename it "
-                "in the input."
+                "Rename it in the input."
             )
         if name not in head.schema.names:
             raise TrackingError(

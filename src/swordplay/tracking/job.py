@@ -11,8 +11,8 @@ from typing import Any, Literal, NamedTuple, get_type_hints
 from swordplay.core import checkpoint
 from swordplay.core.checkpoint import MAGIC
 from swordplay.core.state import (
-    COUNT,
-    ROWS,
+    ROUND_COUNT,
+    ROW_COUNT,
     OneOf,
     add_prefix,
     check_json,
@@ -73,9 +73,7 @@ class Job(NamedTuple):
     wait: float | None = None
     """Seconds to wait for another run that has the lock of the state; None for no limit."""
     learn: bool = False
-    """Whether the table is learned into a state that may have learned others before (``swordplay
-    learn``).
-    """
+    """Whether the state may have learned other tables before (``swordplay learn``)."""
 
     @property
     def on_bad(self) -> Literal["stop", "skip"]:
@@ -260,7 +258,7 @@ def _restored(state: Mapping[str, Any], job: Job) -> Saved:
     check_position(position)
     trackers.check_layout(position.layout, tracker)
     for name in ("done", "bad"):
-        check_number(name, state[name], ROWS)
+        check_number(name, state[name], ROW_COUNT)
     check_number("seconds", state["seconds"], SUM)
     positions = [OutputPosition(**one) if one else None for one in outputs]
     for one in positions:
@@ -291,7 +289,7 @@ def check_position(position: Position | OutputPosition) -> None:
     ValueError
         Names the field.
     """
-    shapes = {str: str, int: COUNT, bool: bool}
+    shapes = {str: str, int: ROUND_COUNT, bool: bool}
     for name, kind in get_type_hints(type(position)).items():
         check_json(f"position.{name}", getattr(position, name), shapes[kind])
     check_json("position.format", position.format, OneOf(FORMATS))

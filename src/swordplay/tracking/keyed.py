@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from swordplay.core.arguments import short_repr
-from swordplay.core.state import ROWS, add_prefix, check_number, damaged, strip_prefix
+from swordplay.core.state import ROW_COUNT, add_prefix, check_number, damaged, strip_prefix
 from swordplay.core.types import State
 from swordplay.tables import Refusal
 from swordplay.tables.categories import codes_of
@@ -116,8 +116,7 @@ class KeyedTracker:
             if name in carried.RESERVED:
                 raise TrackingError(
                     f"--key names {short_repr(name)}, which is a column of the predictions "
-                    "themselves. "
-                    "Rename it."
+                    "themselves. Rename it."
                 )
             if pa.types.is_timestamp(head.column(name).type):
                 raise TrackingError(
@@ -221,9 +220,8 @@ class KeyedTracker:
         if len(self.trackers.keys() | found.keys()) > MOST_KEYS:
             raise TrackingError(
                 f"--key {','.join(self.settings.key)} tells more than {MOST_KEYS:,} series apart, "
-                "and each would have a model "
-                f"of its own in memory{self._why_slow()}. Choose columns with fewer different "
-                "values, or split the table."
+                f"and each would have a model of its own in memory{self._why_slow()}. Choose "
+                "columns with fewer different values, or split the table."
             )
         return found
 
@@ -340,7 +338,7 @@ class KeyedTracker:
         check_classes(classes, saved["kind"])
         keyed._learn_classes(pa.array(classes))
         for name in COUNTS:
-            check_number(name, saved[name], ROWS)
+            check_number(name, saved[name], ROW_COUNT)
             setattr(keyed, name, int(saved[name]))
         return keyed
 

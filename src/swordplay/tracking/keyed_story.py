@@ -250,8 +250,7 @@ def with_key(
             return replace(story, asked=(*story.asked, line))
     raise TrackingError(
         f"--show-key: no row was predicted of a key {wanted!r}. Give the values of "
-        f"{' and '.join(story.key)} as the "
-        f"predictions have them, such as {found[0].name!r}."
+        f"{' and '.join(story.key)} as the predictions have them, such as {found[0].name!r}."
         if story.rows
         else "--show-key: no row was predicted."
     )

@@ -52,8 +52,7 @@ def opened(
     if not saved.finished and not json.loads(saved.essence).get(PIPE):
         raise TrackingError(
             f"the state {job.state} is in the middle of another table, after row {saved.done:,}. "
-            "Let it learn that one to its "
-            "end first: run the same command again."
+            "Let it learn that one to its end first: run the same command again."
         )
     settings = saved.tracker.settings
     reading = job.reading | {
@@ -85,16 +84,14 @@ def _partly_the_same(job: Job, saved: Saved, shared: int) -> TrackingError:
     source, state = str(job.source), str(job.state)
     remedy = (
         "Give the rows that are new in a file of their own. If all rows are new, give them as "
-        "standard input: "
-        f"swordplay learn - --state {shlex.quote(state)} < {shlex.quote(source)}\n"
+        f"standard input: swordplay learn - --state {shlex.quote(state)} < {shlex.quote(source)}\n"
         if saved.finished
         else "Give the file as it was, give another --state, or begin anew with --force.\n"
     )
     return TrackingError(
         f"{source} shares its first {shared:,} rows with the table that {state} learned last "
-        f"({saved.done:,} rows), and "
-        f"row {shared + 1:,} is the first that may differ. What both have in common would be "
-        "learned twice.\n"
+        f"({saved.done:,} rows), and row {shared + 1:,} is the first that may differ. What both "
+        "have in common would be learned twice.\n"
         f"{remedy}{LATE_TARGETS}"
     )
 

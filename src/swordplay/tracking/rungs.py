@@ -43,8 +43,9 @@ class Places(NamedTuple):
 
 @final
 class Rungs:
-    """Gradient descent with each of the step sizes (see ``engine.ladder``), on the rows that the
-    learner has scaled.
+    """Gradient descent at each of the step sizes, on the rows that the learner has scaled.
+
+    See ``engine.step_size_grid``.
 
     Parameters
     ----------
@@ -61,10 +62,10 @@ class Rungs:
 
         Squared errors are added where they belong.
         """
-        from swordplay.engine import ladder  # numba is imported with the first rows
+        from swordplay.engine import step_size_grid  # numba is imported with the first rows
 
         thresholds = THRESHOLD * told.where[:, 1]
-        ladder.climb_values(
+        step_size_grid.climb_values(
             told.scaled,
             told.norms,
             told.goals[0],
@@ -77,9 +78,9 @@ class Rungs:
 
     def play_labels(self, told: Scratch, labels: Vector, to: Places) -> None:
         """The same for classes 0..K-1; mistakes are added."""
-        from swordplay.engine import ladder
+        from swordplay.engine import step_size_grid
 
-        ladder.climb_labels(
+        step_size_grid.climb_labels(
             told.scaled, told.norms, labels, STEP_SIZES, self.points, self._scratch(), *to
         )
 

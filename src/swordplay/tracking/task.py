@@ -117,16 +117,13 @@ def recognise(target: str, values: Any, wanted: Task | None = None, how: str = "
     if wanted == "regression" and kind == "string" and distinct:
         raise TrackingError(
             f"the target {target!r} holds words such as {short_repr(distinct[0])}, and a "
-            "regression "
-            "needs numbers. "
-            "Leave out --task to predict the words; if they are numbers, --types "
-            f"{shell(target)}=number says which one is not."
+            "regression needs numbers. Leave out --task to predict the words; if they are numbers, "
+            f"--types {shell(target)}=number says which one is not."
         )
     if not distinct:
         raise TrackingError(
             f"the target {target!r} is missing in all of the first {len(values):,} rows, so there "
-            "is nothing to learn. "
-            "Choose another column as --target, or leave these rows out."
+            "is nothing to learn. Choose another column as --target, or leave these rows out."
         )
     written = f"; written {how}" if how else ""
     if wanted is not None:
@@ -156,15 +153,13 @@ def too_many(
     if isinstance(example, str):
         return TrackingError(
             f"the target {target!r} holds {count}, such as {short_repr(example)}: too many for "
-            "classes, and no numbers as far as "
-            "could be seen.\n"
+            "classes, and no numbers as far as could be seen.\n"
             "Choose another column as --target; if they are numbers, --types "
             f"{shell(target)}=number says which one is not."
         )
     return TrackingError(
         f"the target {target!r} has more than {MOST_CLASSES} different values, too many for "
-        "classes. "
-        "Use --task regression if they are amounts, or choose another target."
+        "classes. Use --task regression if they are amounts, or choose another target."
     )
 
 

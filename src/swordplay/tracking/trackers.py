@@ -40,7 +40,9 @@ def resumed(saved: Mapping[str, Any]) -> AnyTracker:
 def prepare(settings: Settings) -> None:
     """Import the kernels that the first rows need, while these rows are still being read."""
     for name in (
-        () if settings.key else ("ladder", *(("curved.rounds",) if settings.curves else ()))
+        ()
+        if settings.key
+        else ("step_size_grid", *(("second_order.layer",) if settings.curves else ()))
     ):
         importlib.import_module(f"swordplay.engine.{name}")
 

@@ -19,9 +19,8 @@ LAGS = 3
 """Lags to try."""
 BLOCKS = (
     "The rows are sorted by the target, each class in one block: this is not a stream, so the "
-    "errors above mean little. "
-    "Put the rows into the order of time (--sort COLUMN), or shuffle them if their order means "
-    "nothing."
+    "errors above mean little. Put the rows into the order of time (--sort COLUMN), or shuffle "
+    "them if their order means nothing."
 )
 """What is said where no class comes back."""
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import swordplay as sp
-from swordplay.parts.learners.assumptions import Assumptions, LossExtremes, Told, split
+from swordplay.parts.learners.assumptions import Assumptions, DeclaredConstants, LossExtremes, split
 from tolerances import ROUNDING
 
 BALL = sp.Ball(2)
@@ -157,7 +157,7 @@ def test_what_nobody_can_tell():
     learner.observe(sp.FunctionLoss(lambda x: 0.5 * (x**2).sum(-1), lambda x: x))
     assert learner.assumptions.hold
     assert learner.assumptions.unknown == ("a loss did not know its own smoothness",)
-    unwatched = Assumptions(Told(), LossExtremes(), rounds=7)
+    unwatched = Assumptions(DeclaredConstants(), LossExtremes(), rounds=7)
     assert unwatched.unknown == ("7 of 7 rounds were played without being watched",)
 
 

@@ -11,7 +11,12 @@ import pytest
 import swordplay as sp
 from swordplay.core import checkpoint
 from swordplay.core.checkpoint import CheckpointError
-from swordplay.core.state import compare_settings, made_with, settings_entries, split_settings
+from swordplay.core.state import (
+    compare_settings,
+    flatten_settings,
+    settings_entries,
+    split_settings,
+)
 from swordplay.parts import rates
 
 BALL = sp.Ball(2)
@@ -295,7 +300,7 @@ def test_parts_of_strangers_count_by_their_class_and_by_what_they_say(tmp_path):
 
 
 def test_settings_are_numbers_under_names_and_words_in_names():
-    flat = made_with(
+    flat = flatten_settings(
         {
             "rate": Stated(0.5),
             "pool": np.array([1, 2]),

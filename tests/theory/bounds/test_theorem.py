@@ -8,7 +8,7 @@ import warnings
 import pytest
 
 from swordplay import bounds
-from swordplay.parts.learners.assumptions import Assumptions, LossExtremes, Told
+from swordplay.parts.learners.assumptions import Assumptions, DeclaredConstants, LossExtremes
 from swordplay.theory.bounds.theorem import (
     NonNegative,
     NonNegativeInt,
@@ -166,9 +166,9 @@ WITH_ASSUMPTIONS = {
 def test_bounds_are_refused_if_an_observed_loss_breaks_an_assumption(name):
     bound, broken = (
         getattr(bounds, name),
-        Assumptions(Told(gradient_bound=4.0), LossExtremes(3, 5.0, 1.0, 0.0), 3),
+        Assumptions(DeclaredConstants(gradient_bound=4.0), LossExtremes(3, 5.0, 1.0, 0.0), 3),
     )
-    held = Assumptions(Told(gradient_bound=4.0), LossExtremes(3, 3.0, 1.0, 0.0), 3)
+    held = Assumptions(DeclaredConstants(gradient_bound=4.0), LossExtremes(3, 3.0, 1.0, 0.0), 3)
     assert bound(**WITH_ASSUMPTIONS[name], assumptions=held) == bound(**WITH_ASSUMPTIONS[name])
     with pytest.raises(
         ValueError, match=rf"bounds.{name} does not stand: gradient_bound=4 was told"

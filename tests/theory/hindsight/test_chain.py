@@ -32,7 +32,7 @@ def test_chain_agrees_with_a_dense_solver(rounds, dim, max_numbers, monkeypatch)
     linear_terms, wanted_moves = rng.normal(size=(rounds, n)), rng.normal(size=(rounds - 1, n))
     system = Chain(rounds, n)
     system.factorize(hessians, MoveMatrices(scales, directions))
-    points, duals = system.solve(linear_terms, wanted_moves, is_refined=True)
+    points, duals = system.solve(linear_terms, wanted_moves, refine=True)
 
     # Stationarity of each round, H x + D'z = b; then the moves, D x - C z = m.
     H = np.zeros((rounds * n, rounds * n))

@@ -137,7 +137,7 @@ class TestBestFixed:
         ).tolist() == [0.0, 0.0]
 
     def test_an_open_gap_is_an_error_with_a_remedy(self, monkeypatch):
-        for steps in ("fixed.MAX_STEPS", "fixed.FIRST_STEPS", "interior_point.MAX_STEPS"):
+        for steps in ("fixed.MAX_STEPS", "fixed.STEPS_BEFORE_NEWTON", "interior_point.MAX_STEPS"):
             monkeypatch.setattr(f"swordplay.theory.hindsight.{steps}", 2)
         stream = random_stream("logistic", 40, 5)
         with pytest.raises(RuntimeError, match=r"certified gap of .* Give a larger tolerance"):

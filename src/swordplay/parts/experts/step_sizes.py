@@ -18,7 +18,7 @@ from typing import Annotated, Any, NamedTuple, Protocol, final
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.state import LARGE, OBSERVED, Field, check, number
+from swordplay.core.state import LARGE, OBSERVED_ROUNDS, Field, check, number
 from swordplay.core.types import Vector
 
 SMALLEST_SUM = 1e-300
@@ -195,7 +195,7 @@ class DomainScale(NamedTuple):
             Names the number that is too large or too small.
         """
         max_inverse = min(MAX_STEP_COST, MAX_INVERSE_STEP / diameter)
-        largest_m = max(self.averaged_rounds(int(OBSERVED.high)), self.step_shrink)
+        largest_m = max(self.averaged_rounds(int(OBSERVED_ROUNDS.high)), self.step_shrink)
         max_smoothness = max_inverse / (2.0 * largest_m)
         check("domain_scale.smoothness", self.smoothness, Field(0.0, max_smoothness))
         if self.width != 0.0:

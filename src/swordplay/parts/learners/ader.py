@@ -12,7 +12,7 @@ from swordplay.core.arguments import checked
 from swordplay.core.types import Domain, GameConstants
 from swordplay.parts import pools, rates
 from swordplay.parts.experts import Constant, OGDExperts
-from swordplay.parts.learners.assumptions import ObservedLoss, Told
+from swordplay.parts.learners.assumptions import DeclaredConstants, ObservedLoss
 from swordplay.parts.learners.learner import require_measurable
 from swordplay.parts.learners.meta_expert import MetaExpertLearner, MetaExpertState, stacked
 from swordplay.parts.metas import (
@@ -81,7 +81,7 @@ class Ader(MetaExpertLearner):
             meta=meta_or_default(meta, learning_rate, OptimisticHedge(rate, GameConstants(D, G))),
             optimism=NullOptimism(),
         )
-        self.told = Told(int(T), G)
+        self.declared = DeclaredConstants(int(T), G)
 
 
 @final
@@ -133,7 +133,7 @@ class AderTrueLosses(MetaExpertLearner):
             meta=meta_or_default(meta, None, OptimisticHedge(rate, GameConstants(D, G))),
             optimism=NullOptimism(),
         )
-        self.told = Told(int(horizon), G)
+        self.declared = DeclaredConstants(int(horizon), G)
 
     @property
     def parts(self) -> Composition:

@@ -14,7 +14,7 @@ import numpy as np
 
 from swordplay.core import arguments
 from swordplay.core.arguments import checked
-from swordplay.core.state import OBSERVED, array, damaged
+from swordplay.core.state import OBSERVED_ROUNDS, array, damaged
 from swordplay.core.types import Array, Domain, Matrix, Vector
 from swordplay.parts.domains import enclosing_box
 from swordplay.parts.learners.assumptions import ObservedLoss
@@ -51,10 +51,10 @@ def target_of(loss: ObservedLoss, decision: Vector, domain: Domain) -> Vector:
 class ArrowsState(NamedTuple):
     """The bin of each coordinate: sums of the targets since its last restart, in blocks of 2^l."""
 
-    rounds: Annotated[int, OBSERVED]
+    rounds: Annotated[int, OBSERVED_ROUNDS]
     last: Annotated[Vector, array("dim")]
     """The last target, shape ``(d,)``."""
-    members: Annotated[Vector, array("dim", low=0.0, high=OBSERVED.high, whole=True)]
+    members: Annotated[Vector, array("dim", low=0.0, high=OBSERVED_ROUNDS.high, whole=True)]
     """Number of targets in the bin, shape ``(d,)``."""
     summed: Annotated[Vector, array("dim")]
     """Sum of the targets in the bin, shape ``(d,)``."""
@@ -189,8 +189,8 @@ class Arrows(UncertifiedLearner):
     def _feasible(self, state: ArrowsState) -> Array:
         return self._decide(state)
 
-    def _require_sane(self, new: ArrowsState) -> None:
-        super()._require_sane(new)
+    def _check_state(self, new: ArrowsState) -> None:
+        super()._check_state(new)
         if (new.members > new.rounds).any():
             raise ValueError(
                 "state['members'] must not exceed the rounds. The state is damaged: load an "
@@ -201,7 +201,7 @@ class Arrows(UncertifiedLearner):
 class AligatorState(NamedTuple):
     """Sum of targets and weight of each interval; row k is the interval of 2^k rounds."""
 
-    rounds: Annotated[int, OBSERVED]
+    rounds: Annotated[int, OBSERVED_ROUNDS]
     totals: Annotated[Matrix, array("intervals", "dim")]
     """Sums of the targets so far in each interval, shape ``(K, d)``."""
     log_weights: Annotated[Matrix, array("intervals", "dim")]
@@ -248,8 +248,8 @@ class Aligator(UncertifiedLearner):
             AligatorState(0, np.zeros((0, self.domain.dim)), np.zeros((0, self.domain.dim)))
         )
 
-    def _require_sane(self, new: AligatorState) -> None:
-        super()._require_sane(new)
+    def _check_state(self, new: AligatorState) -> None:
+        super()._check_state(new)
         if len(new.totals) != (new.rounds + 1).bit_length():
             raise damaged(f"state has {len(new.totals)} intervals after {new.rounds} rounds")
 

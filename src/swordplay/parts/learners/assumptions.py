@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.state import COUNT, Field, check
+from swordplay.core.state import ROUND_COUNT, Field, check
 from swordplay.core.types import Array, Loss, Matrix, State, Vector
+from swordplay.parts.losses import loss_answer
 
 SLACK = 1e-9
 """Relative rounding error allowed between an observed extreme and a declared constant."""
@@ -20,8 +21,8 @@ PREFIX = "seen."
 """Prefix of the entries of a saved file that hold the observed extremes."""
 
 
-class Told(NamedTuple):
-    """The constants that a learner was made with; None or False where it needs none."""
+class DeclaredConstants(NamedTuple):
+    """Constants that a learner was made with; None or False where it needs none."""
 
     horizon: int | None = None
     """T: no more rounds are played."""
@@ -83,7 +84,7 @@ def split(saved: Mapping[str, Any]) -> tuple[State, LossExtremes]:
             f"{sorted(found)} of them."
         )
     ranges = {
-        "rounds": COUNT,
+        "rounds": ROUND_COUNT,
         "gradient": Field(0.0, math.inf),
         "smoothness": Field(0.0, math.inf),
         "lowest": Field(-math.inf, math.inf),
@@ -118,7 +119,7 @@ class ObservedLoss:
 
     def gradient(self, points: Array) -> Array:
         """Return the gradients at points of shape ``(..., d)``; the same shape."""
-        gradients = arguments.loss_answer(self._loss, "gradient", points)
+        gradients = loss_answer(self._loss, "gradient", points)
         squares = np.einsum("...i,...i->...", gradients, gradients)
         self.longest = max(self.longest, float(squares.max()))
         self.largest_entry = max(self.largest_entry, float(np.abs(gradients).max()))
@@ -129,7 +130,7 @@ class ObservedLoss:
 
         A learner that adds values up gives ``largest``, beyond which they are refused.
         """
-        return arguments.loss_answer(self._loss, "value", points, largest)
+        return loss_answer(self._loss, "value", points, largest)
 
     @property
     def smoothness(self) -> float | None:
@@ -176,7 +177,7 @@ class Assumptions:
 
     Attributes
     ----------
-    told
+    declared
         The constants that the learner was made with.
     seen
         The extremes of the losses that were observed.
@@ -184,30 +185,30 @@ class Assumptions:
         Number of rounds played; nothing is known of those that were not observed.
     """
 
-    told: Told
+    declared: DeclaredConstants
     seen: LossExtremes
     rounds: int
 
     @property
     def broken(self) -> tuple[str, ...]:
         """One message for each assumption that does not hold."""
-        told, seen, words = self.told, self.seen, []
-        if told.horizon is not None and self.rounds > told.horizon:
-            words.append(f"horizon={told.horizon} was told, but {self.rounds} rounds were played")
-        if told.gradient_bound is not None and seen.gradient > told.gradient_bound * (1 + SLACK):
+        given, seen, words = self.declared, self.seen, []
+        if given.horizon is not None and self.rounds > given.horizon:
+            words.append(f"horizon={given.horizon} was told, but {self.rounds} rounds were played")
+        if given.gradient_bound is not None and seen.gradient > given.gradient_bound * (1 + SLACK):
             words.append(
-                f"gradient_bound={told.gradient_bound:g} was told, but a gradient of norm "
+                f"gradient_bound={given.gradient_bound:g} was told, but a gradient of norm "
                 f"{seen.gradient:g} was seen"
             )
         if (
-            told.smoothness is not None
-            and told.smoothness * (1 + SLACK) < seen.smoothness < math.inf
+            given.smoothness is not None
+            and given.smoothness * (1 + SLACK) < seen.smoothness < math.inf
         ):
             words.append(
-                f"smoothness={told.smoothness:g} was told, but a loss of smoothness "
+                f"smoothness={given.smoothness:g} was told, but a loss of smoothness "
                 f"{seen.smoothness:g} was seen"
             )
-        if told.nonnegative and seen.lowest < 0:
+        if given.nonnegative and seen.lowest < 0:
             words.append(f"losses were to be nowhere negative, but one of {seen.lowest:g} was seen")
         return tuple(words)
 
@@ -222,7 +223,7 @@ class Assumptions:
         words = []
         if missed := self.rounds - self.seen.rounds:
             words.append(f"{missed} of {self.rounds} rounds were played without being watched")
-        if self.told.smoothness is not None and math.isinf(self.seen.smoothness):
+        if self.declared.smoothness is not None and math.isinf(self.seen.smoothness):
             words.append("a loss did not know its own smoothness")
         return tuple(words)
 

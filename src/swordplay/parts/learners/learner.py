@@ -11,13 +11,23 @@ from typing import Any, ClassVar, Generic, NoReturn, Protocol, Self, TypeVar
 import numpy as np
 
 from swordplay.core import arguments, state
-from swordplay.core.state import compare_settings, made_with, settings_entries, split_settings
+from swordplay.core.state import (
+    compare_settings,
+    flatten_settings,
+    settings_entries,
+    split_settings,
+)
 from swordplay.core.types import Array, Domain, Loss, Matrix, State, Vector
 from swordplay.parts.experts import ExpertState, base_offset
 from swordplay.parts.experts.expert import require_inside
 from swordplay.parts.experts.step_sizes import SMALLEST_SUM, check_error_sums, underflow_message
 from swordplay.parts.learners import assumptions
-from swordplay.parts.learners.assumptions import Assumptions, LossExtremes, ObservedLoss, Told
+from swordplay.parts.learners.assumptions import (
+    Assumptions,
+    DeclaredConstants,
+    LossExtremes,
+    ObservedLoss,
+)
 from swordplay.parts.learners.certificate import CertificateState, DomainGeometry, Moment
 
 SLACK = 1e-9
@@ -88,7 +98,7 @@ class StatefulLearner(ABC, Generic[S]):
     _growing_axes: ClassVar[tuple[str, ...]] = ()
     """Axes of the state whose lengths change with the rounds (see ``core.state.load``)."""
 
-    told: Told = Told()
+    declared: DeclaredConstants = DeclaredConstants()
     """The constants that the learner was made with."""
 
     def __repr__(self) -> str:
@@ -119,12 +129,16 @@ class StatefulLearner(ABC, Generic[S]):
         observed = ObservedLoss(loss)
         decision = self.decision
         new = self._advance(self._state, observed)
-        self._replace_state(new, self._seen.merged(observed.extremes(decision)))
+        self._replace_state(new, self._extremes(observed, decision))
+
+    def _extremes(self, loss: ObservedLoss, decision: Vector) -> LossExtremes:
+        """Return the extremes of the losses so far and of one more."""
+        return self._seen.merged(loss.extremes(decision))
 
     @property
     def assumptions(self) -> Assumptions:
         """The constants that the learner was made with beside the extremes of its losses."""
-        return Assumptions(self.told, self._seen, self.rounds)
+        return Assumptions(self.declared, self._seen, self.rounds)
 
     def watch(self, rounds: int, gradient: float, smoothness: float, lowest: float) -> None:
         """Take the extremes of losses that the engine played for the learner into account.
@@ -158,8 +172,8 @@ class StatefulLearner(ABC, Generic[S]):
         if differ := compare_settings(settings, self._settings):
             raise ValueError(f"state was saved with other settings: {differ}. {REMEDY}")
         saved, seen = assumptions.split(saved)
-        new = state.load(self._start(), saved, free=self._growing_axes)
-        self._require_sane(new)
+        new = state.load(self._start(), saved, free_axes=self._growing_axes)
+        self._check_state(new)
         self._replace_state(new, seen)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -216,7 +230,7 @@ class StatefulLearner(ABC, Generic[S]):
 
     @cached_property
     def _settings(self) -> State:
-        return made_with(self.settings())
+        return flatten_settings(self.settings())
 
     def attach_engine(self, engine: StateHolder) -> None:
         """Let an engine hold the state, until the learner observes or loads something itself."""
@@ -243,7 +257,7 @@ class StatefulLearner(ABC, Generic[S]):
             self._own = (
                 start
                 if saved is None
-                else state.load(start, saved, free=self._growing_axes, trusted=True)
+                else state.load(start, saved, free_axes=self._growing_axes, trusted=True)
             )
             self._decision = None
         return self._own
@@ -281,7 +295,7 @@ class StatefulLearner(ABC, Generic[S]):
         """Return the decision of a state, a new array of shape ``(d,)``."""
 
     @abstractmethod
-    def _require_sane(self, new: S) -> None:
+    def _check_state(self, new: S) -> None:
         """Raise a ValueError for a state that no game leads to."""
 
 
@@ -366,7 +380,7 @@ class CertifiedLearner(StatefulLearner[C]):
         each = np.minimum(np.arange(now // kinds), then // kinds - 1)
         return np.concatenate([kind * (then // kinds) + each for kind in range(kinds)])
 
-    def _require_sane(self, new: C) -> None:
+    def _check_state(self, new: C) -> None:
         new.certificate.check(self.domain.diameter)
         if not np.all(self._constant_steps):
             for k, kind in enumerate(new.experts):
@@ -381,6 +395,22 @@ class UncertifiedLearner(StatefulLearner[Any]):
 
     guarantee: ClassVar[str]
     """The function that computes its theorem, such as ``"sp.bounds.omgd"``, or its order."""
+
+    @property
+    def _arrived(self) -> int:
+        """Number of rounds whose losses were learned."""
+        return self.rounds
+
+    def _extremes(self, loss: ObservedLoss, decision: Vector) -> LossExtremes:
+        """Return the extremes with a loss more; refuse squares that underflow, as certificates do.
+
+        The longest gradient so far is known if all losses were observed since the first round.
+        """
+        longest = max(self._seen.gradient**2, loss.longest)
+        is_known = self._seen.rounds == self._arrived
+        if is_known and loss.largest_entry > 0.0 and longest < SMALLEST_SUM:
+            raise ValueError(underflow_message(loss.largest_entry))
+        return super()._extremes(loss, decision)
 
     def certificate(self, path_length: float, since: Moment | None = None) -> NoReturn:
         """Raise an error that names the theorem.
@@ -406,7 +436,7 @@ class UncertifiedLearner(StatefulLearner[Any]):
         """
         self.certificate(0.0)
 
-    def _require_sane(self, new: Any) -> None:
+    def _check_state(self, new: Any) -> None:
         slack = SLACK * (self.domain.diameter + float(np.linalg.norm(self.domain.center)))
         if not self.domain.contains(self._feasible(new), atol=slack).all():
             raise ValueError(

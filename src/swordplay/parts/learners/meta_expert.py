@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from swordplay.core.state import OBSERVED, ROUNDING, damaged, save
+from swordplay.core.state import OBSERVED_ROUNDS, ROUNDING, damaged, save
 from swordplay.core.types import Array, Domain, GameConstants, Gradient, Matrix, Vector
 from swordplay.parts.experts import (
     DomainScale,
@@ -34,7 +34,7 @@ from swordplay.parts.metas import (
 class MetaExpertState(NamedTuple):
     """The states of all parts of a meta-expert learner."""
 
-    rounds: Annotated[int, OBSERVED]
+    rounds: Annotated[int, OBSERVED_ROUNDS]
     experts: tuple[ExpertState, ...]
     """One entry for each kind of experts."""
     hedge: Any
@@ -310,8 +310,8 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
                 f"state['hedge.rate.level'] must be {first_level:g} or more, got {level:g}"
             )
 
-    def _require_sane(self, new: MetaExpertState) -> None:
-        super()._require_sane(new)
+    def _check_state(self, new: MetaExpertState) -> None:
+        super()._check_state(new)
         weights = new.hedge.weights
         if not ((weights > 0).all() and abs(weights.sum() - 1.0) <= SLACK):
             raise ValueError(

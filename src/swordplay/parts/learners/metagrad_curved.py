@@ -10,12 +10,12 @@ import numpy as np
 
 from swordplay.core import arguments
 from swordplay.core.arguments import checked
-from swordplay.core.state import OBSERVED, Field, array
+from swordplay.core.state import OBSERVED_ROUNDS, Field, array
 from swordplay.core.types import Array, Domain, GameConstants, Matrix, Vector
 from swordplay.parts import rates
 from swordplay.parts.domains import enclosing_ball
 from swordplay.parts.experts import NewtonExperts
-from swordplay.parts.learners.assumptions import ObservedLoss, Told
+from swordplay.parts.learners.assumptions import DeclaredConstants, ObservedLoss
 from swordplay.parts.learners.learner import SLACK, UncertifiedLearner, frozen
 from swordplay.parts.learners.meta_expert import MetaExpertLearner
 from swordplay.parts.learners.one_projection_pbgd import surrogate_gradient
@@ -30,7 +30,7 @@ BISECTIONS = 60
 class MetaGradState(NamedTuple):
     """The experts of MetaGrad, the curvature of its losses and the weights."""
 
-    rounds: Annotated[int, OBSERVED]
+    rounds: Annotated[int, OBSERVED_ROUNDS]
     points: Annotated[Matrix, array("experts", "dim")]
     """w_i, the point in the ball of the expert with learning rate eta_i, shape ``(N, d)``."""
     curvature: Annotated[Array, Field(semidefinite=True)]
@@ -94,7 +94,7 @@ class MetaGrad(UncertifiedLearner):
         )
         """eta_i, shape ``(N,)``, largest first."""
         super().__init__(domain)
-        self.told = Told(int(horizon), float(gradient_bound))
+        self.declared = DeclaredConstants(int(horizon), float(gradient_bound))
 
     def settings(self) -> Mapping[str, Any]:
         """Return what a saved state and the learner that loads it must have in common."""
@@ -164,11 +164,11 @@ class MetaGrad(UncertifiedLearner):
         return np.array(self.domain.project(self._weigh(state) @ state.points))
 
     def _feasible(self, state: MetaGradState) -> Array:
-        # The points lie in the ball, which is larger than the domain: _require_sane checks that.
+        # The points lie in the ball, which is larger than the domain: _check_state checks that.
         return self.domain.project(state.points)
 
-    def _require_sane(self, new: MetaGradState) -> None:
-        super()._require_sane(new)
+    def _check_state(self, new: MetaGradState) -> None:
+        super()._check_state(new)
         slack = SLACK * (self._ball.diameter + float(np.linalg.norm(self._ball.center)))
         if not self._ball.contains(new.points, atol=slack).all():
             raise ValueError(

@@ -10,11 +10,11 @@ import numpy as np
 
 from swordplay.core import arguments
 from swordplay.core.arguments import checked
-from swordplay.core.state import OBSERVED, array
+from swordplay.core.state import OBSERVED_ROUNDS, array
 from swordplay.core.types import Array, Domain, GameConstants, Loss, Matrix, Vector
 from swordplay.parts import pools, rates
 from swordplay.parts.experts import Constant, ExpertState, OGDExperts
-from swordplay.parts.learners.assumptions import ObservedLoss, Told
+from swordplay.parts.learners.assumptions import DeclaredConstants, ObservedLoss
 from swordplay.parts.learners.learner import SLACK, UncertifiedLearner, frozen
 from swordplay.parts.metas import HedgeState, OptimisticHedge, telescoping
 
@@ -22,11 +22,11 @@ from swordplay.parts.metas import HedgeState, OptimisticHedge, telescoping
 class LateState(NamedTuple):
     """The state of Ader, and the decisions of the K rounds whose losses are outstanding."""
 
-    rounds: Annotated[int, OBSERVED]
+    rounds: Annotated[int, OBSERVED_ROUNDS]
     """Number of decisions, with and without a loss so far."""
     experts: ExpertState
     hedge: HedgeState
-    late: Annotated[Vector, array("late", low=0.0, high=OBSERVED.high, whole=True)]
+    late: Annotated[Vector, array("late", low=0.0, high=OBSERVED_ROUNDS.high, whole=True)]
     """Numbers of the rounds whose losses are outstanding, ascending, shape ``(K,)``."""
     decisions: Annotated[Matrix, array("late", "dim")]
     """x_s of these rounds, shape ``(K, d)``."""
@@ -97,7 +97,7 @@ class MildOGD(UncertifiedLearner):
         )
         self._prior = telescoping(steps.count())
         super().__init__(domain)
-        self.told = Told(int(horizon), G)
+        self.declared = DeclaredConstants(int(horizon), G)
 
     @property
     def weights(self) -> Vector:
@@ -113,6 +113,10 @@ class MildOGD(UncertifiedLearner):
     def outstanding(self) -> list[int]:
         """Numbers of the rounds whose losses are outstanding."""
         return [int(number) for number in self._state.late]
+
+    @property
+    def _arrived(self) -> int:
+        return self.rounds - len(self._state.late)
 
     def settings(self) -> Mapping[str, Any]:
         """Return what a saved state and the learner that loads it must have in common."""
@@ -150,8 +154,7 @@ class MildOGD(UncertifiedLearner):
         observed = ObservedLoss(loss)
         index = int(indices[0])
         new = self._with_arrived(state, index, observed)
-        extremes = observed.extremes(state.decisions[index])
-        self._replace_state(new, self._seen.merged(extremes))
+        self._replace_state(new, self._extremes(observed, state.decisions[index]))
 
     def _start(self) -> LateState:
         experts = self._experts.start()
@@ -211,8 +214,8 @@ class MildOGD(UncertifiedLearner):
             ]
         )
 
-    def _require_sane(self, new: LateState) -> None:
-        super()._require_sane(new)
+    def _check_state(self, new: LateState) -> None:
+        super()._check_state(new)
         if abs(new.hedge.weights.sum() - 1.0) > SLACK or not np.allclose(
             new.hedge.log_prior, np.log(self._prior), rtol=SLACK
         ):

@@ -8,7 +8,7 @@ from typing import Annotated, Any, NamedTuple, final
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.state import OBSERVED
+from swordplay.core.state import OBSERVED_ROUNDS
 from swordplay.core.types import Domain, GameConstants, Vector
 from swordplay.parts.experts import (
     AdaGradNorm,
@@ -31,7 +31,7 @@ from swordplay.parts.rates import Fixed
 class SingleState(NamedTuple):
     """The state of one expert and the sums of its certificate."""
 
-    rounds: Annotated[int, OBSERVED]
+    rounds: Annotated[int, OBSERVED_ROUNDS]
     experts: tuple[ExpertState]
     certificate: CertificateState
 

@@ -11,7 +11,12 @@ import numpy as np
 
 from swordplay.core import arguments
 from swordplay.core.arguments import checked
-from swordplay.core.state import compare_settings, made_with, settings_entries, split_settings
+from swordplay.core.state import (
+    compare_settings,
+    flatten_settings,
+    settings_entries,
+    split_settings,
+)
 from swordplay.core.types import Domain, Loss, State, Vector
 from swordplay.parts.domains import ON_THE_DOMAIN, Ball, Shrunken, enclosing_ball, inner_radius
 from swordplay.parts.learners.ader import Ader
@@ -79,7 +84,7 @@ class SurrogateLearner(ABC):
 
     def state(self) -> State:
         """Return the state for the next round and the settings, as named arrays and numbers."""
-        return self.inner.state() | settings_entries(made_with({WRAPPER: self.settings()}))
+        return self.inner.state() | settings_entries(flatten_settings({WRAPPER: self.settings()}))
 
     def load_state(self, state_: Mapping[str, Any]) -> None:
         """Go on from a saved state; later rounds are bit for bit those of the saving learner.
@@ -94,7 +99,7 @@ class SurrogateLearner(ABC):
                 f"state must be the dictionary that state() returned, got {type(state_).__name__}."
             )
         saved, settings = split_settings(state_)
-        own_settings = _own_settings(made_with({WRAPPER: self.settings()}))
+        own_settings = _own_settings(flatten_settings({WRAPPER: self.settings()}))
         if differ := compare_settings(_own_settings(settings), own_settings):
             raise ValueError(f"state was saved with other settings: {differ}. {REMEDY}")
         inner = {

@@ -10,16 +10,16 @@ import numpy as np
 
 from swordplay.core import arguments
 from swordplay.core.arguments import checked
-from swordplay.core.state import OBSERVED, array
+from swordplay.core.state import OBSERVED_ROUNDS, array
 from swordplay.core.types import Array, Domain, Vector
-from swordplay.parts.learners.assumptions import ObservedLoss, Told
+from swordplay.parts.learners.assumptions import DeclaredConstants, ObservedLoss
 from swordplay.parts.learners.learner import UncertifiedLearner
 
 
 class PointState(NamedTuple):
     """The state of plain gradient descent."""
 
-    rounds: Annotated[int, OBSERVED]
+    rounds: Annotated[int, OBSERVED_ROUNDS]
     point: Annotated[Vector, array("dim")]
     """x_t, shape ``(d,)``."""
 
@@ -92,7 +92,7 @@ class RestartedOGD(_Descent):
         """Rounds between restarts."""
         self.step_size = D / (G * math.sqrt(self.every))
         super().__init__(domain)
-        self.told = Told(T, G)
+        self.declared = DeclaredConstants(T, G)
 
     def settings(self) -> Mapping[str, Any]:
         """Return what a saved state and the learner that loads it must have in common."""
@@ -166,7 +166,7 @@ class OMGD(_Descent):
         self.steps = math.ceil((1 / self.step_size + lam) / (2 * lam) * math.log(4))
         """K."""
         super().__init__(arguments.domain(domain))
-        self.told = Told(smoothness=L)
+        self.declared = DeclaredConstants(smoothness=L)
 
     def settings(self) -> Mapping[str, Any]:
         """Return what a saved state and the learner that loads it must have in common."""

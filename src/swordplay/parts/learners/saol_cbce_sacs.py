@@ -8,12 +8,12 @@ from typing import Annotated, Any, ClassVar, NamedTuple, Protocol, final
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.state import DAMAGED, OBSERVED, array, damaged
+from swordplay.core.state import DAMAGED, OBSERVED_ROUNDS, array, damaged
 from swordplay.core.types import Array, Domain, Matrix, Vector
 from swordplay.parts.experts import AdaGradNorm
 from swordplay.parts.experts.expert import squared_norms, step_vectors
 from swordplay.parts.experts.step_sizes import check_error_sums
-from swordplay.parts.learners.assumptions import ObservedLoss, Told
+from swordplay.parts.learners.assumptions import DeclaredConstants, ObservedLoss
 from swordplay.parts.learners.learner import UncertifiedLearner, frozen
 from swordplay.parts.metas.meta import normalized_weights
 from swordplay.parts.metas.other_metas import log_potential_slope
@@ -168,7 +168,7 @@ class SleepingNormalHedge:
 class CoverState(NamedTuple):
     """The experts of the coming round; row k belongs to the interval of 2^k rounds."""
 
-    rounds: Annotated[int, OBSERVED]
+    rounds: Annotated[int, OBSERVED_ROUNDS]
     points: Annotated[Matrix, array("intervals", "dim")]
     """x_{t,k}, shape ``(K, d)``; rows of experts that sleep are not read."""
     squared_gradient_sum: Annotated[Vector, array("intervals", low=0.0)]
@@ -196,7 +196,7 @@ class _CoverLearner(UncertifiedLearner):
         self._steps = AdaGradNorm(D)
         self._meta = meta
         super().__init__(domain)
-        self.told = Told(gradient_bound=float(gradient_bound))
+        self.declared = DeclaredConstants(gradient_bound=float(gradient_bound))
 
     def _advance(self, state: CoverState, loss: ObservedLoss) -> CoverState:
         awake = self._awake(state)
@@ -277,8 +277,8 @@ class _CoverLearner(UncertifiedLearner):
     def _feasible(self, state: CoverState) -> Array:
         return state.points
 
-    def _require_sane(self, new: CoverState) -> None:
-        super()._require_sane(new)
+    def _check_state(self, new: CoverState) -> None:
+        super()._check_state(new)
         rows = len(new.squared_gradient_sum)
         if rows != (new.rounds + 1).bit_length():
             raise damaged(f"state has {rows} experts after {new.rounds} rounds")

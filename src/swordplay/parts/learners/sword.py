@@ -23,7 +23,7 @@ from swordplay.parts.experts import (
     base_offset,
 )
 from swordplay.parts.experts.step_sizes import step_shrink
-from swordplay.parts.learners.assumptions import ObservedLoss, Told
+from swordplay.parts.learners.assumptions import DeclaredConstants, ObservedLoss
 from swordplay.parts.learners.certificate import MAX_DIM_OF_DUAL_SUM
 from swordplay.parts.learners.meta_expert import MetaExpertLearner, MetaExpertState
 from swordplay.parts.metas import (
@@ -165,12 +165,12 @@ class Sword(MetaExpertLearner):
     def _prior_of(self, state: MetaExpertState) -> Vector:
         return _prior(len(state.experts[0].points))
 
-    def _require_sane(self, new: MetaExpertState) -> None:
+    def _check_state(self, new: MetaExpertState) -> None:
         size = max(2, pool_size(new.rounds))
         experts = len(new.hedge.weights)
         if experts != 2 * size or any(len(kind.points) != size for kind in new.experts):
             raise damaged(f"state has {experts} experts after {new.rounds} rounds")
-        super()._require_sane(new)
+        super()._check_state(new)
         assert new.domain_scale is not None
         error_sums = np.concatenate([kind.squared_error_sum for kind in new.experts])
         new.domain_scale.check(error_sums, self.domain.diameter)
@@ -254,4 +254,4 @@ class SwordAgeless(MetaExpertLearner):
             meta=meta_or_default(meta, None, OptimisticHedge(rate, GameConstants(domain.diameter))),
             optimism=LearnedOptimism(math.inf),
         )
-        self.told = Told(smoothness=L)
+        self.declared = DeclaredConstants(smoothness=L)

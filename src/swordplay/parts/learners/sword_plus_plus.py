@@ -10,7 +10,7 @@ from swordplay.core.arguments import checked
 from swordplay.core.types import Domain, GameConstants
 from swordplay.parts import pools, rates
 from swordplay.parts.experts import Constant, OEGDExperts
-from swordplay.parts.learners.assumptions import Told
+from swordplay.parts.learners.assumptions import DeclaredConstants
 from swordplay.parts.learners.meta_expert import MetaExpertLearner
 from swordplay.parts.metas import LastGradientOptimism, Meta, OptimisticHedge, uniform
 from swordplay.parts.metas.meta import meta_or_default
@@ -94,7 +94,7 @@ class SwordPlusPlus(MetaExpertLearner):
             optimism=LastGradientOptimism(),
             movement_charge=2 * self.smoothness,
         )
-        self.told = Told(int(horizon), G, self.smoothness)
+        self.declared = DeclaredConstants(int(horizon), G, self.smoothness)
 
     def settings(self) -> Mapping[str, Any]:
         """Return what a saved state and the learner that loads it must have in common."""

@@ -11,7 +11,7 @@ from swordplay.core.arguments import checked
 from swordplay.core.types import Domain, GameConstants, Vector
 from swordplay.parts import pools, rates
 from swordplay.parts.experts import Constant, Experts, OEGDExperts, OGDExperts
-from swordplay.parts.learners.assumptions import Told
+from swordplay.parts.learners.assumptions import DeclaredConstants
 from swordplay.parts.learners.meta_expert import MetaExpertLearner
 from swordplay.parts.metas import (
     LearnedOptimism,
@@ -33,17 +33,17 @@ class _Tuned(MetaExpertLearner):
         domain: Domain,
         experts: Sequence[Experts],
         pool_size: int,
-        told: Told,
+        declared: DeclaredConstants,
         learning_rate: rates.Rate | None,
         default_rate: rates.Rate,
         optimism: Optimism,
         meta: Meta | None,
     ) -> None:
         rate = arguments.rate("learning_rate", learning_rate, default_rate)
-        constants = GameConstants(domain.diameter, told.gradient_bound)
+        constants = GameConstants(domain.diameter, declared.gradient_bound)
         chosen_meta = meta_or_default(meta, learning_rate, OptimisticHedge(rate, constants))
         super().__init__(domain, experts, uniform(pool_size), chosen_meta, optimism)
-        self.told = told
+        self.declared = declared
 
 
 def _checked_constants(
@@ -113,7 +113,7 @@ class SwordVar(_Tuned):
             domain,
             [OEGDExperts(domain, steps)],
             steps.count(),
-            Told(int(horizon), G, L),
+            DeclaredConstants(int(horizon), G, L),
             learning_rate,
             rate,
             VariationOptimism(),
@@ -174,7 +174,7 @@ class SwordSmall(_Tuned):
             domain,
             [OGDExperts(domain, steps)],
             steps.count(),
-            Told(int(horizon), G, L, True),
+            DeclaredConstants(int(horizon), G, L, True),
             learning_rate,
             rate,
             NullOptimism(),
@@ -241,7 +241,7 @@ class SwordBest(_Tuned):
             domain,
             [OEGDExperts(domain, variation), OGDExperts(domain, small_loss)],
             variation.count() + small_loss.count(),
-            Told(int(horizon), G, L, True),
+            DeclaredConstants(int(horizon), G, L, True),
             learning_rate,
             rates.SelfConfident(cap=1 / (L * domain.diameter**2)),
             LearnedOptimism(kappa),

@@ -10,7 +10,7 @@ from typing import Annotated, Any, NamedTuple, final
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.state import OBSERVED, array, number
+from swordplay.core.state import OBSERVED_ROUNDS, array, number
 from swordplay.core.types import Vector
 from swordplay.parts.metas.meta import (
     checked_prior,
@@ -180,7 +180,7 @@ class AdaNormalHedgeState(NamedTuple):
     """Logarithms of the weights before the first round."""
     regrets: Annotated[Vector, array("experts", low=-MAX_REGRET, high=MAX_REGRET)]
     """R: sum of r_i = <p, l> - l_i so far, in the unit."""
-    magnitudes: Annotated[Vector, array("experts", low=0.0, high=OBSERVED.high)]
+    magnitudes: Annotated[Vector, array("experts", low=0.0, high=OBSERVED_ROUNDS.high)]
     """C: sum of abs(r_i) so far, in the unit."""
     optimism: Annotated[Vector, array("experts")]
     """m_t: the losses that were expected when the weights of this round were computed."""
@@ -283,7 +283,7 @@ class AdaptMLProdState(NamedTuple):
     """Logarithms of the weights before the first round."""
     log_products: Annotated[Vector, array("experts", low=-MAX_REGRET, high=MAX_REGRET)]
     """ln w_i of the next round."""
-    squares: Annotated[Vector, array("experts", low=0.0, high=4.0 * OBSERVED.high)]
+    squares: Annotated[Vector, array("experts", low=0.0, high=4.0 * OBSERVED_ROUNDS.high)]
     """V: sum of (r_i - rhat_i)^2 so far, in the unit."""
     rates: Annotated[Vector, array("experts", low=1e-20, high=0.5)]
     """eta_i of the next round."""
@@ -401,7 +401,7 @@ class SquintState(NamedTuple):
     """Logarithms of the weights before the first round."""
     regrets: Annotated[Vector, array("experts", low=-MAX_REGRET, high=MAX_REGRET)]
     """R: sum of the regrets r_i so far, in the unit."""
-    squares: Annotated[Vector, array("experts", low=0.0, high=4.0 * OBSERVED.high)]
+    squares: Annotated[Vector, array("experts", low=0.0, high=4.0 * OBSERVED_ROUNDS.high)]
     """V: sum of (r_i - rhat_i)^2 so far, in the unit."""
     optimism: Annotated[Vector, array("experts")]
     """m_t: the losses that were expected when the weights of this round were computed."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from copy import copy
 from dataclasses import dataclass
 from typing import Any, Literal, final, get_args
 
@@ -218,9 +217,9 @@ class LinearStream:
 
     def _each(self, method: Literal["phi", "slope"], predictions: Array) -> Vector:
         """Return the values or slopes of φ at one prediction per round, shape ``(T,)``."""
-        # φ works element by element in prediction and target, so that one loss object that holds
-        # the array of all targets evaluates all rounds at once.
-        all_rounds = self.family.trusted(np.ones(1), self.targets, **self._settings)  # type: ignore[arg-type]
+        all_rounds = self.family.trusted(np.ones(1), 0.0, **self._settings).with_targets(
+            self.targets
+        )
         function: Callable[[Array], Array] = getattr(all_rounds, method)
         return function(predictions)
 
@@ -306,7 +305,7 @@ class PlantedStream(LinearStream):
 
 
 @dataclass(frozen=True)
-class Rows:
+class LinearRounds:
     r"""Rounds with one φ, :math:`f_t(x) = \varphi(\langle a_t, x \rangle, y_t)`, as arrays.
 
     Attributes
@@ -324,13 +323,13 @@ class Rows:
     family: LinearLoss
 
     @classmethod
-    def of_stream(cls, stream: LinearStream) -> Rows:
+    def of_stream(cls, stream: LinearStream) -> LinearRounds:
         """The rounds of a stream, which must have at least one."""
         features = stream.features.astype(np.float64) if stream.sparse else stream.features
         return cls(features, stream.targets, next(iter(stream[:1])))
 
     @classmethod
-    def of_losses(cls, losses: Sequence[Loss]) -> Rows | None:
+    def of_losses(cls, losses: Sequence[Loss]) -> LinearRounds | None:
         """The losses of a list, or None if they differ in class, dimension or settings."""
         first = losses[0]
         if not isinstance(first, BATCHED_LOSSES):
@@ -347,8 +346,8 @@ class Rows:
     def __len__(self) -> int:
         return len(self.targets)
 
-    def __getitem__(self, rows: slice) -> Rows:
-        return Rows(self.features[rows], self.targets[rows], self.family)
+    def __getitem__(self, rows: slice) -> LinearRounds:
+        return LinearRounds(self.features[rows], self.targets[rows], self.family)
 
     @property
     def dim(self) -> int:
@@ -360,9 +359,13 @@ class Rows:
         """Whether the features are a scipy matrix."""
         return not isinstance(self.features, np.ndarray)
 
-    def dense(self) -> Rows:
+    def dense(self) -> LinearRounds:
         """Return the rounds with the features as a dense array."""
-        return Rows(self.features.toarray(), self.targets, self.family) if self.sparse else self
+        return (
+            LinearRounds(self.features.toarray(), self.targets, self.family)
+            if self.sparse
+            else self
+        )
 
     def predictions(self, points: Vector | Matrix) -> Vector:
         r""":math:`\langle a_t, x_t \rangle` at points ``(T, d)``, or at one point ``(d,)``."""
@@ -372,19 +375,11 @@ class Rows:
 
     def values(self, predictions: Array) -> Array:
         """φ(z_t, y_t) of each round, shape ``(T,)``."""
-        return self._every.phi(predictions)
+        return self.family.with_targets(self.targets).phi(predictions)
 
     def slopes(self, predictions: Array) -> Array:
         """Derivative of φ in z_t of each round, shape ``(T,)``."""
-        return self._every.slope(predictions)
-
-    @property
-    def _every(self) -> LinearLoss:
-        # φ works element by element, so that one loss object that holds the array of all targets
-        # evaluates all rounds at once.
-        every = copy(self.family)
-        every.target = self.targets  # type: ignore[assignment]  # an array for a number, on purpose
-        return every
+        return self.family.with_targets(self.targets).slope(predictions)
 
 
 def inner(left: Any, right: Any) -> Vector:

@@ -194,8 +194,7 @@ def codes_remark(name: str) -> str:
     """A remark."""
     return (
         f"Column {name!r} holds numbers of one length with leading zeros: it is taken for codes, "
-        "that is for words. "
-        f"--types {guess_numbers.shell(name)}=number overrules."
+        f"that is for words. --types {guess_numbers.shell(name)}=number overrules."
     )
 
 

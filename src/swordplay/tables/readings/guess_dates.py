@@ -213,9 +213,8 @@ def _short(name: str, texts: pa.Array, separator: str, zoned: bool, family: str)
     example = texts[0].as_py()
     return Guess(
         None,
-        f"Column {name!r}: {example} may have the day or the month first, and no value decides, "
-        "so it is taken for words. "
-        f"Say --types {shell(name)}=day-first or {shell(name)}=month-first.",
+        f"Column {name!r}: {example} may have the day or the month first, and no value decides, so "
+        f"it is taken for words. Say --types {shell(name)}=day-first or {shell(name)}=month-first.",
     )
 
 

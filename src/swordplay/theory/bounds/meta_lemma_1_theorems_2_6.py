@@ -15,7 +15,7 @@ import numpy as np
 from swordplay.core import arguments
 from swordplay.parts.learners.assumptions import Assumptions
 from swordplay.theory.bounds.theorem import (
-    CALLER,
+    CALLER_STACKLEVEL,
     NonNegative,
     Positive,
     PositiveInt,
@@ -50,6 +50,9 @@ def optimistic_hedge(
         m_t\|_\infty^2
         - \frac{1}{4 \varepsilon} \sum_{t \ge 2} \|p_t - p_{t-1}\|_1^2
 
+    with losses :math:`\ell_t`, their predictions :math:`m_t`, weights :math:`p_t`, and hr the half
+    range of a vector: half of the difference between the largest and the smallest entry.
+
     Parameters
     ----------
     experts
@@ -69,13 +72,13 @@ def optimistic_hedge(
     Zhao et al. (2020), Lemma 1.
     """
     lam, errors = math.log(experts), arguments.array("mismatches", mismatches, ndim=1)
-    given = arguments.positive_vector("learning_rates", learning_rates)
-    if len(given) not in (1, len(errors)) or (tuning == "paper" and len(given) > 1):
+    given_rates = arguments.positive_vector("learning_rates", learning_rates)
+    if len(given_rates) not in (1, len(errors)) or (tuning == "paper" and len(given_rates) > 1):
         raise ValueError(
             f"learning_rates must be one, or one a round ({len(errors)}) for the safe form, got "
-            f"{len(given)}."
+            f"{len(given_rates)}."
         )
-    rates = np.broadcast_to(given, errors.shape)
+    rates = np.broadcast_to(given_rates, errors.shape)
     if (np.diff(rates) > 0).any():
         raise ValueError(
             "learning_rates must never increase: the lemma does not hold for rates that do."
@@ -90,9 +93,9 @@ def optimistic_hedge(
             f"stability must have one entry per round but the first ({len(errors) - 1}), got "
             f"{len(moves)}."
         )
-    entropy = 2 + lam if tuning == "paper" else lam
+    prior_term = 2 + lam if tuning == "paper" else lam
     return float(
-        entropy / given[-1]
+        prior_term / given_rates[-1]
         + rates @ np.square(errors)
         - (np.square(moves) / (4 * rates[:-1])).sum()
     )
@@ -213,7 +216,7 @@ def paper_meta_regret(D: float, G: float, L: float, lam: float, squares: float) 
 
 
 def paper_optimism_term(D: float, L: float, lam: float) -> float:
-    """Terms without losses of Sword_best's small-loss meta-regret, at the paper's rates."""
+    """The terms of Sword_best's small-loss meta-regret that do not depend on losses (paper)."""
     return 2 * math.sqrt(8) * D**2 * L * (2 + lam) + 2 * D * math.sqrt((2 + lam) * math.log(2))
 
 
@@ -225,5 +228,5 @@ def warn_of_optimism_claim(bound: str, gradient_bound: float) -> None:
             f"which is proven for gradients up to {MAX_CLAIMED_GRADIENT} and false above 0.335; "
             f"gradient_bound={gradient_bound:g}. Use tuning='safe' for a bound that holds.",
             UserWarning,
-            stacklevel=CALLER,
+            stacklevel=CALLER_STACKLEVEL,
         )

@@ -21,7 +21,7 @@ from swordplay.theory.bounds.theorem import (
 )
 
 MAX_BISECTIONS = 200
-"""Enough to shrink an interval of step sizes from any width to adjacent doubles."""
+"""Most bisections; they shrink an interval of step sizes of any width to adjacent doubles."""
 
 
 @theorem
@@ -42,7 +42,7 @@ def ogd(
         \frac{A}{2\eta} + \frac{\eta G^2 T}{2} \Big\}
 
     The first form needs ``smoothness`` and ``comparator_loss`` and losses that are nowhere
-    negative, the second ``gradient_bound`` and ``horizon``; give either or both.
+    negative, the second needs ``gradient_bound`` and ``horizon``. Give either or both.
 
     References
     ----------
@@ -115,7 +115,7 @@ def best_step_ogd(
     It depends on the future; a pool of step sizes approximates it.
     """
     A, L, F = path_term(diameter, path_length), smoothness, comparator_loss
-    # The same number with the root in the denominator: no cancellation where F is small.
+    # The formula above with the square root in the denominator: no cancellation where F is small.
     return A / (A * L + math.sqrt((A * L) ** 2 + 2 * A * L * F))
 
 
@@ -141,7 +141,7 @@ def best_step_oegd(
         if not low < middle < high:
             break
         square = (middle * L) ** 2
-        # whether the derivative, times 2 eta^2, is at least 0: the root is then not above middle
+        # The derivative, times 2 eta^2, is at least 0 at the middle: the root is not above it.
         is_past_root = (V * (1 + square) / (1 - square) ** 2 + G**2) * middle**2 >= A
         low, high = (low, middle) if is_past_root else (middle, high)
     return low
@@ -163,8 +163,10 @@ def curved_expert(
         \lambda_{t-1})_+
         + \gamma D P_T \max_t \|A_t\|
 
-    with :math:`\lambda_t = \rho \sqrt{E_t}/D` the ridge in :math:`A_t`. The expert is one discount
-    of :class:`~swordplay.parts.experts.NewtonExperts`. ``docs/theory.md`` has the proof.
+    with :math:`\gamma` the expert's discount and :math:`\lambda_t = \rho \sqrt{E_t}/D` the ridge in
+    :math:`A_t`, where :math:`E_t` is the discounted sum of squared gradients and :math:`\rho` the
+    setting of :class:`~swordplay.parts.experts.NewtonExperts`, one expert of which this is.
+    ``docs/theory.md`` has the proof.
 
     Parameters
     ----------
@@ -189,7 +191,7 @@ def curved_expert(
     D, P, gamma = diameter, path_length, discount
     if gamma >= 1.0:
         raise ValueError(f"discount must lie in (0, 1), got {discount}.")
-    g, A, ridge = (np.asarray(part, dtype=np.float64) for part in (gradients, curvatures, ridges))
+    g, A, ridge = (np.asarray(array, dtype=np.float64) for array in (gradients, curvatures, ridges))
     if g.ndim != 2 or A.shape != (*g.shape, g.shape[-1]) or ridge.shape != g.shape[:1]:
         raise ValueError(
             f"curvatures and ridges must have shapes {(*g.shape, g.shape[-1])} and {g.shape[:1]}, "

@@ -1,8 +1,9 @@
-r"""Bounds of the learners beside Sword: Sword++, Ader, MetaGrad, OMGD, strongly adaptive learners.
+r"""Bounds of the learners beside Sword, such as Sword++, Ader, MetaGrad, OMGD, SAOL and Aligator.
 
 In the formulas D is the diameter, G the gradient bound, L the smoothness, :math:`A = D^2 + 2 D
 P_T`, and :math:`\lambda = \ln N` with N the number of experts. ``docs/theory.md`` and
-``docs/proofs.md`` prove the bounds that the literature gives as rates only.
+``docs/proofs.md`` prove the bounds that the literature gives as rates only. The decorator
+:func:`~swordplay.theory.bounds.theorem.theorem` checks ``assumptions``.
 
 The bounds of SAOL, CBCE and SACS hold on any interval of rounds. The interval is cut into
 intervals of the learner's cover. On each of them, of n rounds, the meta's regret to the expert that
@@ -25,7 +26,8 @@ from swordplay.theory.bounds.theorem import NonNegative, Positive, PositiveInt, 
 EXPERT_FACTOR = 1.5
 """Regret of an expert with AdaGrad-norm steps D/(2 sqrt(E)), as a multiple of D sqrt(E).
 
-E is the sum of squared gradients: D sqrt(E) for the distance, D sqrt(E)/2 for the steps.
+E is the sum of squared gradient norms. The distance to the comparator contributes D sqrt(E), the
+steps contribute D sqrt(E)/2.
 """
 CBCE_PRIOR_SUM = math.pi**2 / 6
 """Sum of all priors of CBCE: at most 1/tau^2 for the experts that begin in round tau."""
@@ -71,8 +73,12 @@ def sword_plus_plus(
     if comparator_loss is not None:
         F = comparator_loss
         constant = 4 * L * A + 2 * L * D**2 * lam + 2 * D * G * math.sqrt(2 * lam)
-        root = 5 * math.sqrt(L * A) + 4 * D * math.sqrt(L * lam)
-        forms.append(constant + root**2 / 2 + math.sqrt(root**4 / 4 + root**2 * (F + constant)))
+        root_factor = 5 * math.sqrt(L * A) + 4 * D * math.sqrt(L * lam)
+        forms.append(
+            constant
+            + root_factor**2 / 2
+            + math.sqrt(root_factor**4 / 4 + root_factor**2 * (F + constant))
+        )
     if not forms:
         raise ValueError(
             "bounds.sword_plus_plus needs variation or comparator_loss. Give one or both."
@@ -146,15 +152,15 @@ def optimistic_ogd(
     .. math:: \sqrt{E_T} \Big(\frac{A}{D} + \frac{1 + \sqrt{17}}{4} D\Big), \qquad E_T = \sum_t
         \|g_t - M_t\|^2
 
-    where ``surprise`` is :math:`E_T` and :math:`M_t = 0` before the first gradient. The first term
-    is :math:`A/(2 \eta)` at the last step; a round adds at most :math:`\min\{\eta q/2, D \sqrt
-    q\}`, and with :math:`\eta = D/(2 \sqrt{E})` for the E before the round this is at most
-    :math:`\tfrac{1 + \sqrt{17}}{4} D (\sqrt{E + q} - \sqrt E)`: the ratio is largest where both are
-    equal, at q = 16 E.
+    where ``surprise`` is :math:`E_T`, the sum of squared prediction errors, and :math:`M_t = 0`
+    before the first gradient. The first term is :math:`A/(2 \eta)` at the last step size. With
+    :math:`q = \|g_t - M_t\|^2`, round t adds at most :math:`\min\{\eta q/2, D \sqrt q\}`. Here
+    :math:`\eta = D/(2 \sqrt{E})`, E being the sum before the round, so this is at most
+    :math:`\tfrac{1 + \sqrt{17}}{4} D (\sqrt{E + q} - \sqrt E)`: the worst q is the one at which
+    both terms of the minimum are equal, q = 16 E.
     """
     D, P = diameter, path_length
-    root = math.sqrt(surprise)
-    return root * (D + 2 * P + (1 + math.sqrt(17)) / 4 * D)
+    return math.sqrt(surprise) * (D + 2 * P + (1 + math.sqrt(17)) / 4 * D)
 
 
 @theorem
@@ -171,7 +177,7 @@ def restarted_ogd(
 
     .. math:: \Big\lceil \frac T\Delta \Big\rceil D G \sqrt\Delta + 2 \Delta V^f_T
 
-    where ``every`` is :math:`\Delta`, the number of rounds between restarts.
+    where ``every`` is :math:`\Delta`, the restart period in rounds.
 
     References
     ----------
@@ -198,9 +204,10 @@ def omgd(
         \delta^2) \Big\}
 
     with :math:`x^*_t` the minimiser of round t over the domain, :math:`\delta = \|x_1 - x^*_1\|`,
-    :math:`Q = \sum \|\nabla f_t(x^*_t)\|^2` (0 if the minimisers lie inside the domain), and
-    :math:`P^*` and :math:`S^*` the path length of the minimisers and its squares. The second form
-    is :math:`\sqrt{2 Q B} + L B`, :math:`B = 2 S^* + \delta^2`.
+    ``minimizer_gradients`` :math:`Q = \sum \|\nabla f_t(x^*_t)\|^2` (0 if the minimisers lie inside
+    the domain), and :math:`P^*` and :math:`S^*` the path length and the squared path length of the
+    minimisers. The minimum over a, the second form, is :math:`\sqrt{2 Q B} + L B` with :math:`B = 2
+    S^* + \delta^2`.
 
     References
     ----------
@@ -272,8 +279,8 @@ def saol(
         \min\{1/2, n^{-1/2}\}
 
     over the fewest intervals J of the cover that make up the rounds, which are counted from 1; n is
-    the length and s the last round of J. The sum of all products is at most the number of experts
-    begun, which is below 2 s.
+    the length and s the last round of J. SAOL's weights are products of factors :math:`1 + \eta r`.
+    Their sum is at most the number of experts begun so far, which is below 2 s.
 
     References
     ----------
@@ -378,7 +385,7 @@ def aligator(
 
 
 def _ader_expert(D: float, P: float) -> int:
-    """k: number of the expert of Ader whose step size is near the best one, from 1."""
+    """k: number (from 1) of the expert of Ader whose step size is near the best one."""
     return math.floor(0.5 * math.log2(1 + 4 * P / (7 * D))) + 1
 
 
@@ -435,9 +442,9 @@ def _require_order(first: int, last: int) -> None:
 
 
 def _log_wealth(rounds: int, regret: float) -> float:
-    """Logarithm of the least wealth of Krichevsky-Trofimov bets, from 1.
+    """Logarithm of the least wealth that Krichevsky-Trofimov betting reaches, starting from 1.
 
-    The coins of ``rounds`` rounds sum to ``regret``.
+    It bets on ``rounds`` coins that sum to ``regret``.
     """
-    halves = math.lgamma((rounds + 1 + regret) / 2) + math.lgamma((rounds + 1 - regret) / 2)
-    return rounds * math.log(2) + halves - math.log(math.pi) - math.lgamma(rounds + 1)
+    log_gammas = math.lgamma((rounds + 1 + regret) / 2) + math.lgamma((rounds + 1 - regret) / 2)
+    return rounds * math.log(2) + log_gammas - math.log(math.pi) - math.lgamma(rounds + 1)

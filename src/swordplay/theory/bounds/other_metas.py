@@ -1,4 +1,4 @@
-r"""Bounds of the metas beside optimistic Hedge: regret of the weights to one expert.
+r"""Bounds of the metas beside optimistic Hedge: regret of the weighted mean to one expert.
 
 Regret is :math:`\sum_t \langle p_t, \ell_t \rangle - \ell_{t,i}` for any losses that differ by at
 most ``range`` within a round. Each bound holds for the meta of its name, made with that range and
@@ -28,12 +28,17 @@ PANELS, PANEL_WIDTH = 300, 0.1
 They reach down to rates of 5e-14, below which the integrand is linear.
 """
 NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(8)
+"""Gauss-Legendre quadrature on [-1, 1]."""
 RATES = 0.5 * np.exp(-PANEL_WIDTH * (np.arange(PANELS)[:, None] + (NODES + 1) / 2))
+"""The rates at which the integrand is evaluated, one row for each panel."""
 MIN_RATE = 0.5 * math.exp(-PANEL_WIDTH * PANELS)
+"""Lower end of the last panel."""
+MAX_EXPONENT = 700.0
+"""The exponential of a larger number would overflow."""
 MAX_DOUBLINGS = 60
-"""Doublings of a bracket before it holds a root."""
+"""Most doublings of the upper end of a bracket, until the bracket holds a root."""
 HALVINGS = 54
-"""Halvings of a bracket after which its ends differ by rounding."""
+"""Halvings of a bracket after which its two ends differ by rounding only."""
 
 
 def _prior_weight(name: str, value: Any) -> float:
@@ -82,7 +87,7 @@ def fixed_share(
             "them."
         )
     if alpha >= 1:
-        raise ValueError(f"share must be below 1, got {alpha}. Give that of the meta.")
+        raise ValueError(f"share must be below 1, got {alpha}. Give the share of the meta.")
     stays = (T - 1 - m) * -math.log1p(-alpha) if m < T - 1 else 0.0
     return range * (((m + 1) * math.log(N) - m * math.log(alpha) + stays) / eps + eps * T / 8)
 
@@ -126,7 +131,7 @@ def adapt_ml_prod(
 
     in units of ``range``, with :math:`\gamma = \ln N` and ``squares`` the sum V of squared regrets
     of the rounds. Gaillard et al. bound the same three sums by :math:`C \sqrt{(1 + V)/\gamma} + 2
-    C`, :math:`C = 3 \gamma + \ln(1 + \ldots)`; this keeps them apart.
+    C`, :math:`C = 3 \gamma + \ln(1 + \ldots)`; this bound keeps them separate.
 
     References
     ----------
@@ -135,8 +140,13 @@ def adapt_ml_prod(
     N, T = experts, horizon
     V, gamma = squares / range**2, math.log(max(N, 2))
     growth = math.log1p(N / (2 * math.e) * (1 + math.log1p(T)))
-    first, last = max(2.0, 1 / math.sqrt(gamma)), max(2.0, math.sqrt((1 + V) / gamma))
-    return range * (-math.log(prior) * first + 2 * math.sqrt(gamma * V) + growth * last)
+    prior_factor, growth_factor = (
+        max(2.0, 1 / math.sqrt(gamma)),
+        max(2.0, math.sqrt((1 + V) / gamma)),
+    )
+    return range * (
+        -math.log(prior) * prior_factor + 2 * math.sqrt(gamma * V) + growth * growth_factor
+    )
 
 
 @theorem
@@ -166,8 +176,11 @@ def squint(
 
 
 def _potential(regret: float, squares: float) -> float:
-    """J(R, V), integrated over u with rate = e^-u / 2, so that d rate / rate = du."""
-    exponents = np.minimum(RATES * regret - RATES**2 * squares, 700.0)
+    """J(R, V) by quadrature in u = -ln(2 eta), as d eta / eta = -du.
+
+    Below MIN_RATE the integrand is taken to be R.
+    """
+    exponents = np.minimum(RATES * regret - RATES**2 * squares, MAX_EXPONENT)
     return float((np.expm1(exponents) @ NODE_WEIGHTS).sum() * PANEL_WIDTH / 2) + MIN_RATE * regret
 
 

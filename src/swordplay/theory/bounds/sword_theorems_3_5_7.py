@@ -1,7 +1,10 @@
 r"""Bounds of Sword_var, Sword_small and Sword_best: Theorems 3, 5 and 7.
 
 In the formulas D is the diameter, G the gradient bound, L the smoothness, :math:`A = D^2 + 2 D
-P_T`, and :math:`\lambda = \ln N` with N the number of experts.
+P_T`, and :math:`\lambda = \ln N` with N the number of experts. ``tuning="safe"`` gives the bound
+of the library's default pools and rates, which holds with every constant; ``tuning="paper"`` gives
+that of the paper's pools and fixed rates. The decorator
+:func:`~swordplay.theory.bounds.theorem.theorem` checks ``assumptions``.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from swordplay.theory.bounds.meta_lemma_1_theorems_2_6 import (
 )
 from swordplay.theory.bounds.ogd_oegd_theorems_1_4 import path_term
 from swordplay.theory.bounds.theorem import (
-    CALLER,
+    CALLER_STACKLEVEL,
     NonNegative,
     Positive,
     PositiveInt,
@@ -46,8 +49,8 @@ def sword_var(
     .. math:: \text{safe: } E_v + 2 D \sqrt{\lambda (V_T + 2 G^2)} + 2 L D^2 \lambda, \qquad
         E_v = \sqrt{\tfrac32 A (V_T + \tfrac34 G^2)} + L A
 
-    The paper's form is its expert bound at the best step of its pool, plus its meta bound at its
-    fixed rate :math:`\varepsilon`,
+    The paper's form is the sum of two of the paper's bounds: of the expert with the best step size
+    of the paper's pool, and of the meta with the paper's fixed rate :math:`\varepsilon`,
 
     .. math:: \tfrac32 \sqrt{2 A V_T} + 4 L A + G D + \frac{2 + \lambda}{\varepsilon} + 2
         \varepsilon D^2 V_T
@@ -82,15 +85,20 @@ def sword_small(
     .. math:: \text{safe: } c + \tfrac a2 + \sqrt{\tfrac{a^2}{4} + a (F_T + c)}, \qquad
         a = 2 L D^2 \lambda, \quad c = E_s + D G \sqrt\lambda, \quad E_s = 3 \sqrt{L A F_T} + 2 L A
 
-    The paper's form is the same with :math:`a = 16 L D^2 (2 + \lambda)`: its meta regret is
-    :math:`2 D \sqrt{(2 + \lambda) \bar F_T}` and :math:`\bar F_T \le 4 L F^x_T` by its
-    self-bounding lemma. Its pool assumes :math:`F_T \le G D T`, which is false for some losses with
-    their minimum outside the domain. Given ``horizon``, the bound for those is that of the best
-    step of the pool; without ``horizon`` the function warns.
+    The paper's form has :math:`a = 16 L D^2 (2 + \lambda)` and c the regret bound of the best
+    expert of the paper's pool. The paper bounds the meta's regret by
+    :math:`2 D \sqrt{(2 + \lambda) \bar F_T}`, with :math:`\bar F_T` the learner's squared
+    gradients, and :math:`\bar F_T` by :math:`4 L F^x_T`, with :math:`F^x_T` the learner's loss (the
+    self-bounding lemma).
+
+    The paper's pool assumes :math:`F_T \le G D T`, which is false for some losses with their
+    minimum outside the domain. For these the bound uses the best step size that the pool has, for
+    which ``horizon`` is needed. Without ``horizon`` the function presumes :math:`F_T \le G D T` and
+    warns.
 
     References
     ----------
-    Zhao et al. (2020), Theorem 5; its self-bounding lemma is Lemma 4.
+    Zhao et al. (2020), Theorem 5; the self-bounding lemma is Lemma 4.
     """
     D, G, L, lam = diameter, gradient_bound, smoothness, math.log(experts)
     A, F = path_term(D, path_length), comparator_loss
@@ -137,14 +145,16 @@ def sword_best(
         by_variation = _paper_variation_experts(A, D, G, L, V) + paper_meta_regret(
             D, G, L, lam, 2 * V + math.log(2)
         )
-        meta = paper_optimism_term(D, L, lam)
+        optimism_term = paper_optimism_term(D, L, lam)
         experts_part = _paper_small_loss_experts("sword_best", A, D, G, L, F, horizon)
-        by_loss = _solve_self_bounding(experts_part + meta, 16 * L * D**2 * (2 + lam), F)
+        by_loss = _solve_self_bounding(experts_part + optimism_term, 16 * L * D**2 * (2 + lam), F)
         return min(by_variation, by_loss)
-    learning = OPTIMISM_COST * G**2
-    by_variation = _safe_variation_experts(A, G, L, V) + safe_meta_regret(D, L, lam, V + learning)
+    optimism_cost = OPTIMISM_COST * G**2
+    by_variation = _safe_variation_experts(A, G, L, V) + safe_meta_regret(
+        D, L, lam, V + optimism_cost
+    )
     constant = (
-        _safe_small_loss_experts(A, L, F) + L * D**2 * lam + 2 * D * math.sqrt(learning * lam)
+        _safe_small_loss_experts(A, L, F) + L * D**2 * lam + 2 * D * math.sqrt(optimism_cost * lam)
     )
     return min(by_variation, _solve_self_bounding(constant, 4 * L * D**2 * lam, F))
 
@@ -162,28 +172,34 @@ def _safe_small_loss_experts(A: float, L: float, F: float) -> float:
 def _paper_variation_experts(A: float, D: float, G: float, L: float, V: float) -> float:
     """Regret bound of the best expert of the paper's pool, by the gradient variation.
 
-    A/(2 eta) + eta V + G D within a factor of two of the best eta is at most 1.5 times its minimum,
-    or 4 L A at the largest step.
+    An expert's bound is A/(2 eta) + eta V + G D. If the pool has a step size between half the best
+    eta and the best eta, the first two terms are at most 1.5 sqrt(2 A V). Otherwise the best eta is
+    above the largest step size, which is at least 1/(4L), and at that one they are at most 4 L A.
+    The sum covers both cases.
     """
     return 1.5 * math.sqrt(2 * A * V) + 4 * L * A + G * D
 
 
 def _paper_small_loss_experts(
-    bound: str, A: float, D: float, G: float, L: float, F: float, horizon: int | None
+    bound_name: str, A: float, D: float, G: float, L: float, F: float, horizon: int | None
 ) -> float:
     """Regret bound of the best expert of the paper's pool, by the comparators' loss.
 
-    (A/(2 eta) + eta L F) / (1 - eta L) with 1 - eta L >= 1/2, within a factor of two of the best
-    eta, or at the largest step 1/(4L). The smallest step of the pool is the best one for F_T = G D
-    T; if the comparators lose more, the bound is the smallest over the steps of the pool.
+    An expert's bound is (A/(2 eta) + eta L F) / (1 - eta L), where 1 - eta L >= 1/2. Let the best
+    eta be that of the numerator. If the pool has a step size between half of the best eta and the
+    best eta, the bound is at most 3 sqrt(2 L A F). Otherwise the best eta is above the largest step
+    size, which is at least 1/(4L), and there the bound is at most 6 L A. The sum covers both cases.
+
+    The smallest step size of the pool is the best one for F_T = G D T. If the comparators lose
+    more, the bound is the smallest over the step sizes of the pool.
     """
     if horizon is None:
         warnings.warn(
-            f"bounds.{bound}(tuning='paper') presumes comparator_loss <= gradient_bound * diameter "
-            "* horizon, as the paper does, and is false otherwise. Give horizon=T, and the bound "
-            "holds in both cases.",
+            f"bounds.{bound_name}(tuning='paper') presumes comparator_loss <= gradient_bound * "
+            "diameter * horizon, as the paper does, and is false otherwise. Give horizon=T, and "
+            "the bound holds in both cases.",
             UserWarning,
-            stacklevel=CALLER,
+            stacklevel=CALLER_STACKLEVEL,
         )
     elif G * D * horizon < F:
         steps = pools.small_loss(
@@ -196,5 +212,5 @@ def _paper_small_loss_experts(
 
 
 def _solve_self_bounding(c: float, a: float, F: float) -> float:
-    """The largest R with R <= c + sqrt(a (F + R)), where F + R is the learner's own loss."""
+    """The largest regret R with R <= c + sqrt(a (F + R)), where F + R is the learner's loss."""
     return c + a / 2 + math.sqrt(a**2 / 4 + a * (F + c))

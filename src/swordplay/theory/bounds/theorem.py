@@ -24,12 +24,13 @@ Tuning = Literal["safe", "paper"]
 """Which constants a bound is for: the library's defaults, or the paper's own pools and rates."""
 
 Check = Callable[[str, Any], Any]
-"""From the name and the value of an argument to the clean value; raises an error in words."""
+"""Takes name and value of an argument; returns the converted value or raises an error."""
 
-CALLER = 5
-"""``stacklevel`` of a warning in a helper of a bound that is to name the caller of the bound.
+CALLER_STACKLEVEL = 5
+"""``stacklevel`` with which a warning in a helper of a bound names the caller of the bound.
 
-Between them lie the helper, the bound, and the wrappers of ``arguments.checked`` and ``theorem``.
+Between warning and caller lie the helper, the bound, and the wrappers of ``arguments.checked`` and
+``theorem``.
 """
 
 
@@ -55,13 +56,13 @@ def theorem(bound: F) -> F:
     computed = arguments.checked(bound)
 
     @functools.wraps(bound)
-    def checked_bound(*given: Any, **named: Any) -> float:
-        if named.get("assumptions") is not None:
-            named["assumptions"].require(f"bounds.{bound.__name__}")
+    def checked_bound(*args: Any, **kwargs: Any) -> float:
+        if kwargs.get("assumptions") is not None:
+            kwargs["assumptions"].require(f"bounds.{bound.__name__}")
         for name, check in checks.items():
-            if name in named:
-                named[name] = check(name, named[name])
-        return computed(*given, **named)
+            if name in kwargs:
+                kwargs[name] = check(name, kwargs[name])
+        return computed(*args, **kwargs)
 
     return checked_bound  # type: ignore[return-value]  # functools.wraps keeps the signature
 
@@ -74,8 +75,8 @@ def _check_of(hint: Any) -> Check | None:
         check = _check_of(alternatives[0]) if len(alternatives) == 1 else None
         return None if check is None else functools.partial(_check_unless_none, check)
     if origin is Annotated:
-        limit: Check = members[1]
-        return limit
+        check_of_value: Check = members[1]
+        return check_of_value
     if origin is Literal:
         return functools.partial(_check_choice, members)
     return None

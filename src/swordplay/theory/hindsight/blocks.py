@@ -1,10 +1,11 @@
-r"""The best sequence for a penalty on long streams in many dimensions, by blocks of rounds.
+r"""Best comparator sequence for long streams in many dimensions, by blocks of rounds.
 
-Comparators move seldom. Consecutive rounds that share a comparator form a block, and the blocks
-form a shorter chain. Its solution solves the whole problem if dual variables no longer than λ exist
-for the moves inside of the blocks, which are 0. Cumulative sums of gradients are candidates.
-Where one is longer than λ, its block is split and the chain is solved again (an active-set method).
-The gap is certified for all rounds, whatever the blocks are.
+Moves are penalised by λ times their length, so comparators move seldom. Consecutive rounds that
+share a comparator form a block, and the blocks form a shorter chain. The solution of this chain
+solves the whole problem if the moves inside of the blocks, which are 0, have dual variables no
+longer than λ. Cumulative sums of gradients are candidates for them. Where a candidate is longer
+than λ, the block around it is split and the chain is solved again (an active-set method). The gap
+is certified for all rounds, whatever the blocks are.
 
 References
 ----------
@@ -41,13 +42,13 @@ MAX_CHAIN_WORK = 2e8
 FIRST_BLOCKS = 24
 """Blocks to begin with."""
 MAX_REFINEMENTS = 24
-"""Most rounds of splitting; after them the whole chain is solved."""
+"""Most repetitions of solving and splitting; after them the whole chain is solved."""
 MAX_BLOCKS_PER_ROUND = 0.4
 """Blocks per round of the game beyond which the whole chain is solved."""
 CHAIN_GAP = 0.5
 """Gap that the chain of blocks may leave, as a fraction of the target."""
 COARSE_CHAIN_GAP = 1e-3
-"""Gap that the chain of blocks may leave, as a fraction of the last gap of all rounds."""
+"""Gap that the chain of blocks may leave, as a fraction of the gap for all rounds so far."""
 SHORTEST_MOVE = 1e-4
 """Shortest move, in diameters, that starts a block when another penalty is solved."""
 SPLITS_PER_BLOCK = 4
@@ -68,7 +69,7 @@ def solve(
     progress: Progress | None = None,
     starts: Any = None,
 ) -> Solution:
-    """The best sequence for a penalty; the certified gap may be larger than the target.
+    """Minimise the losses plus λ times the path length, with a certified gap.
 
     Parameters
     ----------
@@ -77,7 +78,7 @@ def solve(
     penalty
         λ > 0.
     target
-        The gap at which to stop.
+        Gap at which to stop; the result may have a larger one.
     progress
         Called after each solution of the chain of blocks.
     starts
@@ -96,9 +97,9 @@ def solve(
             break
         blocks = BlockLosses(losses, starts)
         block_target = max(CHAIN_GAP * target, COARSE_CHAIN_GAP * best.gap)
-        found = interior_point.solve(blocks, coordinates, penalty, block_target)
-        points, duals = _points_and_duals(blocks, found)
-        best = best.combine(
+        block_solution = interior_point.solve(blocks, coordinates, penalty, block_target)
+        points, duals = _points_and_duals(blocks, block_solution)
+        best = best.combine_best(
             solution_of_points(losses, coordinates, penalty, points, clip_duals(duals, penalty))
         )
         if progress is not None:
@@ -109,7 +110,7 @@ def solve(
         starts = np.union1d(starts, splits)
     if best.gap <= target:
         return best
-    return best.combine(interior_point.solve(losses, coordinates, penalty, target, progress))
+    return best.combine_best(interior_point.solve(losses, coordinates, penalty, target, progress))
 
 
 def block_starts(points: Matrix, diameter: float) -> Any:
@@ -119,26 +120,27 @@ def block_starts(points: Matrix, diameter: float) -> Any:
     return np.append(0, 1 + np.flatnonzero(lengths > SHORTEST_MOVE * diameter))
 
 
-def _points_and_duals(blocks: BlockLosses, found: Solution) -> tuple[Matrix, Matrix]:
+def _points_and_duals(blocks: BlockLosses, block_solution: Solution) -> tuple[Matrix, Matrix]:
     """Comparators of all rounds for a solution of the blocks, and dual variables of all moves.
 
-    Dual variables between blocks are those of the solution. Inside of a block they are cumulative
-    sums of the gradients; the gradients of the domain's boundary, known for the whole block, are
-    distributed evenly over its rounds. They may be longer than the penalty.
+    Dual variables of moves between blocks are those of the solution. Inside of a block they are
+    cumulative sums of the gradients; the gradients of the domain's boundary, known for the whole
+    block, are distributed evenly over its rounds. They may be longer than the penalty.
     """
-    points = blocks.repeat(found.points)
+    points = blocks.spread_to_rows(block_solution.points)
     gradients = blocks.losses.gradients(points)
-    zero = np.zeros((1, points.shape[1]))
-    of_boundary = (
-        -stationarity_residuals(blocks.sum_rows(gradients), found.duals) / blocks.lengths[:, None]
+    zero_row = np.zeros((1, points.shape[1]))
+    boundary_gradients = (
+        -stationarity_residuals(blocks.sum_rows(gradients), block_solution.duals)
+        / blocks.lengths[:, None]
     )
-    sums = np.cumsum(gradients + blocks.repeat(of_boundary), axis=0)
+    sums = np.cumsum(gradients + blocks.spread_to_rows(boundary_gradients), axis=0)
     # Sum of all rounds before the block, and the dual variable of the move into the block.
-    before = np.concatenate([zero, sums[blocks.starts[1:] - 1]])
-    entering = np.concatenate([zero, found.duals])
-    duals = (sums + blocks.repeat(entering - before))[:-1]
-    if len(found.duals):
-        duals[blocks.starts[1:] - 1] = found.duals
+    sums_before = np.concatenate([zero_row, sums[blocks.starts[1:] - 1]])
+    entering_duals = np.concatenate([zero_row, block_solution.duals])
+    duals = (sums + blocks.spread_to_rows(entering_duals - sums_before))[:-1]
+    if len(block_solution.duals):
+        duals[blocks.starts[1:] - 1] = block_solution.duals
     return points, duals
 
 
@@ -154,14 +156,16 @@ def _splits(blocks: BlockLosses, dual_lengths: Vector) -> Any:
     """
     splits = []
     for start, length in zip(blocks.starts, blocks.lengths, strict=True):
-        inside = dual_lengths[start : start + length - 1]
-        if not len(inside) or inside.max() <= 1.0:
+        inner_lengths = dual_lengths[start : start + length - 1]
+        if not len(inner_lengths) or inner_lengths.max() <= 1.0:
             continue
         # At most one split in each of SPLITS_PER_BLOCK parts of the block.
-        edges = np.unique(np.linspace(0, len(inside), SPLITS_PER_BLOCK, endpoint=False).astype(int))
-        for first, last in zip(edges, np.append(edges[1:], len(inside)), strict=True):
-            longest = first + int(inside[first:last].argmax())
-            if inside[longest] > 1.0:
+        edges = np.unique(
+            np.linspace(0, len(inner_lengths), SPLITS_PER_BLOCK, endpoint=False).astype(int)
+        )
+        for begin, end in zip(edges, np.append(edges[1:], len(inner_lengths)), strict=True):
+            longest = begin + int(inner_lengths[begin:end].argmax())
+            if inner_lengths[longest] > 1.0:
                 splits.append(start + longest + 1)
     return np.array(splits, dtype=int)
 
@@ -194,12 +198,12 @@ class BlockLosses:
         return np.zeros((len(self.starts), self.losses.features.shape[1]))
 
     @cached_property
-    def limited_rows(self) -> BlockRows | None:
+    def slope_limited_rows(self) -> BlockRows | None:
         """Rows with bounded slopes of all blocks; None if there are none."""
-        rows = self.losses.limited_rows
+        rows = self.losses.slope_limited_rows
         return None if rows is None else BlockRows(rows, self)
 
-    def repeat(self, points: Matrix) -> Matrix:
+    def spread_to_rows(self, points: Matrix) -> Matrix:
         """Comparator of each round, shape ``(T, n)``, from those of the blocks, ``(K, n)``."""
         return np.repeat(points, self.lengths, axis=0)
 
@@ -209,18 +213,18 @@ class BlockLosses:
 
     def values(self, points: Matrix) -> Vector:
         """Sum of the losses of each block, shape ``(K,)``."""
-        return self.sum_rows(self.losses.values(self.repeat(points)))
+        return self.sum_rows(self.losses.values(self.spread_to_rows(points)))
 
     def gradients(self, points: Matrix) -> Matrix:
         """Sum of the gradients of each block, shape ``(K, n)``."""
-        return self.sum_rows(self.losses.gradients(self.repeat(points)))
+        return self.sum_rows(self.losses.gradients(self.spread_to_rows(points)))
 
     def curvature(self, points: Matrix) -> Curvature:
         """Sum of the Hessians of each block, as matrices."""
         matrices = (
             self._constant_matrices
             if self.has_affine_gradients
-            else self._matrices(self.losses.curvature(self.repeat(points)))
+            else self._matrices(self.losses.curvature(self.spread_to_rows(points)))
         )
         return Curvature(np.zeros(len(self.starts)), matrices)
 
@@ -232,7 +236,7 @@ class BlockLosses:
     @cached_property
     def _constant_matrices(self) -> Array:
         """Hessians that are the same everywhere."""
-        return self._matrices(self.losses.curvature(self.repeat(self.features)))
+        return self._matrices(self.losses.curvature(self.spread_to_rows(self.features)))
 
     def _matrices(self, curvature: Curvature) -> Array:
         """Sum over each block of h a a' + M, shape ``(K, n, n)``."""
@@ -263,5 +267,5 @@ class BlockRows:
         self.residuals = rows.residuals
         self.residuals_of_slopes = rows.residuals_of_slopes
         self.conjugates = rows.conjugates
-        self.repeat, self.sum_rows = blocks.repeat, blocks.sum_rows
+        self.spread_to_rows, self.sum_rows = blocks.spread_to_rows, blocks.sum_rows
         self.curvature_of = blocks.curvature_of

@@ -45,7 +45,7 @@ class Hessians:
     normal_weights: Matrix
 
     def multiply(self, points: Matrix) -> Matrix:
-        """Hessian of each round times the row of its number, shape ``(T, n)``."""
+        """H_t times row t of ``points`` for each round t, shape ``(T, n)``."""
         by_features = (self.feature_weights * inner(self.features, points))[:, None] * self.features
         by_ball = (
             self.diagonals[:, None] * points
@@ -69,7 +69,7 @@ class MoveMatrices(NamedTuple):
     """p, shape ``(T - 1, n)``."""
 
     def multiply(self, duals: Matrix) -> Matrix:
-        """C of each move times the row of its number, shape ``(T - 1, n)``."""
+        """C_t times the row of ``duals`` of that move, for each move, shape ``(T - 1, n)``."""
         along = inner(self.directions, duals)[:, None] * self.directions
         return np.asarray(self.scales[:, None] * duals + along)
 
@@ -78,10 +78,10 @@ class Segment(NamedTuple):
     """A range of rounds that one compiled call works on."""
 
     first: int
-    """Its first round."""
+    """First round of the range."""
     end: int
-    """The round after its last."""
-    base: int
+    """The round after the last one of the range."""
+    first_stored: int
     """The round whose factors come first in memory."""
 
 
@@ -108,29 +108,29 @@ class Chain:
         self._kernels = kernels
         self._rounds, self._dim = rounds, dim
         numbers_per_round = dim * (dim + 1)
-        length = max(
+        segment_length = max(
             1,
             min(
                 MULTIPLICATIONS_PER_CALL // (4 * dim**3 + 16),
                 MAX_STORED_NUMBERS // numbers_per_round,
             ),
         )
-        self._starts = range(0, rounds, length)
+        self._starts = range(0, rounds, segment_length)
         self._stores_all_factors = rounds * numbers_per_round <= MAX_STORED_NUMBERS
-        stored_rounds = rounds if self._stores_all_factors else min(length, rounds)
+        stored_rounds = rounds if self._stores_all_factors else min(segment_length, rounds)
         self._factors = np.empty((stored_rounds, dim + 1, dim))
-        # Information (see `kernels`) that enters each segment from the rounds before it.
-        self._entering = np.zeros((len(self._starts) + 1, dim, dim))
+        # For each segment the information matrix (see `kernels`) that sums up all rounds before it.
+        self._information_before = np.zeros((len(self._starts) + 1, dim, dim))
         self._work = np.empty((5, dim, dim))
 
     def factorize(self, hessians: Hessians, move_matrices: MoveMatrices) -> None:
         """Factorize the system of H and C for the following calls of :meth:`solve`."""
         self._hessians, self._move_matrices = hessians, move_matrices
-        for number in range(len(self._starts)):
-            self._factorize_segment(number)
+        for segment_index in range(len(self._starts)):
+            self._factorize_segment(segment_index)
 
     def solve(
-        self, linear_terms: Matrix, wanted_moves: Matrix, is_refined: bool
+        self, linear_terms: Matrix, wanted_moves: Matrix, refine: bool
     ) -> tuple[Matrix, Matrix]:
         r"""Minimiser x and dual variables :math:`C_t^{-1}(x_t - x_{t-1} - m_t)` of the moves.
 
@@ -138,12 +138,12 @@ class Chain:
         ----------
         linear_terms, wanted_moves
             b, shape ``(T, n)``, and m, shape ``(T - 1, n)``.
-        is_refined
-            Whether to add one step of iterative refinement: without it, large Hessians beside small
-            ones cost half of the digits.
+        refine
+            Whether to add one step of iterative refinement. Without it, half of the digits are lost
+            if some Hessians are far larger than others.
         """
         points, duals = self._solve(linear_terms, wanted_moves)
-        if is_refined:
+        if refine:
             residuals = linear_terms - stationarity_residuals(
                 self._hessians.multiply(points), duals
             )
@@ -157,32 +157,34 @@ class Chain:
     def _solve(self, linear_terms: Matrix, wanted_moves: Matrix) -> tuple[Matrix, Matrix]:
         points, duals = np.empty_like(linear_terms), np.empty_like(wanted_moves)
         carry = np.zeros(self._dim)
-        for number in range(len(self._starts)):
-            segment = self._load_factors(number)
+        for segment_index in range(len(self._starts)):
+            segment = self._load_factors(segment_index)
             self._kernels.filter_forward(
                 *segment, linear_terms, wanted_moves, self._factors, carry, points
             )
-        for number in reversed(range(len(self._starts))):
-            segment = self._load_factors(number)
+        for segment_index in reversed(range(len(self._starts))):
+            segment = self._load_factors(segment_index)
             self._kernels.smooth_backward(
                 *segment, wanted_moves, *self._move_matrices, self._factors, carry, points, duals
             )
         return points, duals
 
-    def _load_factors(self, number: int) -> Segment:
-        """The segment, with its factors in memory."""
+    def _load_factors(self, segment_index: int) -> Segment:
+        """The segment, whose factors are in memory afterwards."""
         return (
-            self._segment(number) if self._stores_all_factors else self._factorize_segment(number)
+            self._segment(segment_index)
+            if self._stores_all_factors
+            else self._factorize_segment(segment_index)
         )
 
-    def _segment(self, number: int) -> Segment:
-        first = self._starts[number]
+    def _segment(self, segment_index: int) -> Segment:
+        first = self._starts[segment_index]
         end = min(first + self._starts.step, self._rounds)
         return Segment(first, end, 0 if self._stores_all_factors else first)
 
-    def _factorize_segment(self, number: int) -> Segment:
-        segment, h = self._segment(number), self._hessians
-        self._entering[number + 1] = self._entering[number]
+    def _factorize_segment(self, segment_index: int) -> Segment:
+        segment, h = self._segment(segment_index), self._hessians
+        self._information_before[segment_index + 1] = self._information_before[segment_index]
         self._kernels.factorize(
             *segment,
             h.features,
@@ -193,7 +195,7 @@ class Chain:
             h.normals,
             h.normal_weights,
             *self._move_matrices,
-            self._entering[number + 1],
+            self._information_before[segment_index + 1],
             self._work,
             self._factors,
         )

@@ -4,8 +4,8 @@ A point of a second-order cone is a number (head) and a vector (tail) with :math
 For a primal point s and a dual point ζ the Nesterov-Todd scaling W maps both to the same point,
 :math:`\lambda = W^{-1} s = W \zeta`; a Newton step in these coordinates is symmetric in s and ζ.
 
-A pair holds its primal and dual value as variables of their own: close to a boundary both are
-smaller than the rounding error of the comparators that they belong to.
+A pair stores its primal and its dual value, and does not compute them from the comparators: close
+to a boundary both are smaller than the rounding error of the comparators.
 
 References
 ----------
@@ -63,8 +63,8 @@ class ConePairs(ABC):
         """Add a fraction of the last step to the points; a negative fraction takes it back."""
         assert self._steps is not None
         self.primal, self.dual = (
-            ConePoints(now.head + fraction * step.head, now.tail + fraction * step.tail)
-            for now, step in zip((self.primal, self.dual), self._steps, strict=True)
+            ConePoints(points.head + fraction * step.head, points.tail + fraction * step.tail)
+            for points, step in zip((self.primal, self.dual), self._steps, strict=True)
         )
 
     def _set_step(self, primal: ConePoints, dual: ConePoints) -> float:
@@ -109,13 +109,13 @@ class NumberPairs(ABC):
         )
 
     def _multiplier_steps(self, mu: float) -> Array:
-        r"""Steps of the multipliers for products of ``mu`` if no slack moved.
+        r"""Steps of the multipliers that make all products ``mu`` if no slack moves.
 
-        :math:`(\mu - \Delta s \, \Delta \nu) / s - \nu`, where the second-order term is that of the
-        last step (the predictor), if there was one.
+        :math:`(\mu - \Delta s \, \Delta \nu) / s - \nu` with slacks s and multipliers ν. The
+        second-order term is that of the last step (the predictor), or 0 before it.
         """
-        second = 0.0 if self._steps is None else self._steps[0] * self._steps[1]
-        return np.asarray((mu - second) / self.slacks - self.multipliers)
+        second_order = 0.0 if self._steps is None else self._steps[0] * self._steps[1]
+        return np.asarray((mu - second_order) / self.slacks - self.multipliers)
 
     def _set_step(self, slacks: Array, multipliers: Array) -> float:
         """Store a step; return the largest multiple of it that keeps all numbers positive.
@@ -163,6 +163,7 @@ class NesterovToddScaling:
     def __init__(self, primal: ConePoints, dual: ConePoints) -> None:
         self._primal, self._dual = _NormalizedPoints(primal), _NormalizedPoints(dual)
         s, z = self._primal.points, self._dual.points
+        # 2 γ, w and η in the notation of Vandenberghe.
         twice_gamma = np.sqrt(2.0 * (1.0 + _dot(s, z)))
         self.eta = np.sqrt(self._primal.root_determinant / self._dual.root_determinant)
         self.w = ConePoints(
@@ -213,21 +214,21 @@ class NesterovToddScaling:
             Δζ of the predictor.
         """
         m, scaled_step = self.scaled_points, self.multiply(dual_step)
-        second = _jordan_product(
+        second_order = _jordan_product(
             ConePoints(-m.head - scaled_step.head, -m.tail - scaled_step.tail), scaled_step
         )
-        head, tail = mu - second.head, -second.tail
+        head, tail = mu - second_order.head, -second_order.tail
         x0 = (m.head * head - inner(m.tail, tail)) / _determinant(m)
         return ConePoints(x0 - m.head, (tail - x0[:, None] * m.tail) / m.head[:, None] - m.tail)
 
     def longest_step(self, primal: ConePoints, dual: ConePoints) -> float:
         """Largest multiple of both steps that keeps all points in their cones; may be infinite."""
-        fastest = max(self._primal.boundary_rate(primal), self._dual.boundary_rate(dual))
-        return 1.0 / fastest if fastest > 0.0 else np.inf
+        max_rate = max(self._primal.boundary_rate(primal), self._dual.boundary_rate(dual))
+        return 1.0 / max_rate if max_rate > 0.0 else np.inf
 
 
 class _NormalizedPoints:
-    """Cone points divided by the square root of their determinants, and these roots."""
+    """Cone points divided by the square roots of their determinants, and these square roots."""
 
     def __init__(self, points: ConePoints) -> None:
         self.root_determinant = np.sqrt(_determinant(points))
@@ -238,14 +239,14 @@ class _NormalizedPoints:
     def boundary_rate(self, step: ConePoints) -> float:
         """1 over the largest multiple of a step that stays in the cones; 0 if all multiples do."""
         x = self.points
-        first = (x.head * step.head - inner(x.tail, step.tail)) / self.root_determinant
-        factor = (first + step.head / self.root_determinant) / (1.0 + x.head)
-        rest = step.tail / self.root_determinant[:, None] - factor[:, None] * x.tail
-        return float((np.sqrt(inner(rest, rest)) - first).max(initial=0.0))
+        along = (x.head * step.head - inner(x.tail, step.tail)) / self.root_determinant
+        factor = (along + step.head / self.root_determinant) / (1.0 + x.head)
+        across = step.tail / self.root_determinant[:, None] - factor[:, None] * x.tail
+        return float((np.sqrt(inner(across, across)) - along).max(initial=0.0))
 
 
 def inner(left: Array, right: Array) -> Vector:
-    """Inner product of each row with the row of the same number, shape ``(N,)``."""
+    """Inner product of row i of ``left`` with row i of ``right`` for each i, shape ``(N,)``."""
     return np.asarray(np.einsum("ij,ij->i", left, right))
 
 
@@ -267,5 +268,5 @@ def _jordan_product(x: ConePoints, y: ConePoints) -> ConePoints:
 
 def _longest_positive_step(positive: Array, step: Array) -> float:
     """Largest multiple of a step that keeps the numbers positive; may be infinite."""
-    fastest = float((-step / positive).max(initial=0.0))
-    return 1.0 / fastest if fastest > 0.0 else math.inf
+    max_rate = float((-step / positive).max(initial=0.0))
+    return 1.0 / max_rate if max_rate > 0.0 else math.inf

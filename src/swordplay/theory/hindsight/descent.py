@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from swordplay.core import arguments
 from swordplay.core.types import Array, Domain, Loss, Matrix, Vector
-from swordplay.parts.losses import SquaredLoss
+from swordplay.parts.losses import SquaredLoss, gradient_of
 from swordplay.parts.streams import LinearStream
-from swordplay.parts.streams.linear import Rows
+from swordplay.parts.streams.linear import LinearRounds
 from swordplay.theory.hindsight.cones import inner
-from swordplay.theory.hindsight.losses_in_domain import require_dim, require_rounds
+from swordplay.theory.hindsight.losses_in_domain import require_dim, require_nonempty
 from swordplay.theory.variation_quadratic import as_quadratic
 
 ROUNDING = 1e-13
@@ -33,13 +33,13 @@ MAX_SPECTRUM_DIM = 256
 
 
 class Minima(NamedTuple):
-    """Results of :func:`minimize`."""
+    """Results of :func:`minimize` for B functions."""
 
     points: Matrix
     """The best points found, shape ``(B, d)``."""
     gaps: Vector
-    """How far above its minimum each function may be there, shape ``(B,)``."""
-    is_closed: bool
+    """Largest amount by which each function may exceed its minimum at its point, ``(B,)``."""
+    is_within_tolerance: bool
     """Whether every gap is within its target."""
 
 
@@ -51,9 +51,9 @@ def minimize(sums: BlockSums, domain: Domain, tolerance: float, max_steps: int) 
     .. math:: x_{k+1} = \Pi_X[y_k - \nabla F(y_k) / L], \qquad
         y_{k+1} = \Pi_X\big[x_{k+1} + \tfrac{m_k - 1}{m_{k+1}} (x_{k+1} - x_k)\big]
 
-    The momentum m of a function restarts when it points uphill. Its L is doubled when the gradient
-    changes faster than L allows. A function is finished when its gap is within ``tolerance * D *
-    sum of gradient norms`` (and rounding error).
+    Each function F has its own momentum m, which restarts when it points uphill, and its own L,
+    which is doubled when the gradient changes faster than L allows. A function is finished when its
+    gap is within ``tolerance * D * sum of gradient norms`` (and rounding error).
 
     Parameters
     ----------
@@ -79,48 +79,55 @@ def minimize(sums: BlockSums, domain: Domain, tolerance: float, max_steps: int) 
     best = np.tile(domain.center, (len(targets), 1))
     best_gaps = gaps(domain, best, sums.gradients(best))
 
-    # `open_` are the indices of unfinished functions; sums, x, y, momentum and L hold these only.
-    open_ = np.flatnonzero(best_gaps > targets)
-    sums, x = sums.select(open_), best[open_]
-    y, momentum = x, np.ones(len(open_))
+    # `unfinished` holds indices of functions; sums, x, y, momentum and L hold these functions only.
+    unfinished = np.flatnonzero(best_gaps > targets)
+    sums, x = sums.select(unfinished), best[unfinished]
+    y, momentum = x, np.ones(len(unfinished))
     L = np.where(sums.smoothness > 0, sums.smoothness, 1.0)
     for _ in range(max_steps):
-        if not len(open_):
+        if not len(unfinished):
             break
-        at_y = sums.gradients(y)
-        moved = domain.project(y - at_y / L[:, None])
-        at_moved = sums.gradients(moved)
+        gradients_at_y = sums.gradients(y)
+        stepped = domain.project(y - gradients_at_y / L[:, None])
+        gradients_at_stepped = sums.gradients(stepped)
         # L is too small if the gradient changes faster than L along the step, beyond rounding.
-        step = moved - y
-        length = np.sqrt(inner(step, step))
-        noise = ROUNDING * np.sqrt(inner(at_y, at_y)) * length
-        is_steep = inner(at_moved - at_y, step) > L * length**2 * (1.0 + ROUNDING) + noise
+        step = stepped - y
+        step_length = np.sqrt(inner(step, step))
+        rounding = ROUNDING * np.sqrt(inner(gradients_at_y, gradients_at_y)) * step_length
+        is_steep = (
+            inner(gradients_at_stepped - gradients_at_y, step)
+            > L * step_length**2 * (1.0 + ROUNDING) + rounding
+        )
         L = np.where(is_steep, 2.0 * L, L)
 
-        # Finished functions keep their result, so that it does not depend on the other functions.
-        new_gaps = gaps(domain, moved, at_moved)
-        is_better = (new_gaps < best_gaps[open_]) & (best_gaps[open_] > targets[open_])
-        best[open_[is_better]] = moved[is_better]
-        best_gaps[open_[is_better]] = new_gaps[is_better]
+        # Finished functions keep their result, so that no result depends on the other functions.
+        new_gaps = gaps(domain, stepped, gradients_at_stepped)
+        is_better = (new_gaps < best_gaps[unfinished]) & (
+            best_gaps[unfinished] > targets[unfinished]
+        )
+        best[unfinished[is_better]] = stepped[is_better]
+        best_gaps[unfinished[is_better]] = new_gaps[is_better]
 
-        is_uphill = inner(y - moved, moved - x) > 0
+        is_uphill = inner(y - stepped, stepped - x) > 0
         momentum = np.where(is_uphill | is_steep, 1.0, momentum)
         next_momentum = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum**2))
-        ahead = domain.project(moved + ((momentum - 1.0) / next_momentum)[:, None] * (moved - x))
+        extrapolated = domain.project(
+            stepped + ((momentum - 1.0) / next_momentum)[:, None] * (stepped - x)
+        )
         # Where L was too small the step is not taken: the next one starts at x with the larger L.
-        x, y = np.where(is_steep[:, None], x, moved), np.where(is_steep[:, None], x, ahead)
+        x, y = np.where(is_steep[:, None], x, stepped), np.where(is_steep[:, None], x, extrapolated)
         momentum = np.where(is_steep, 1.0, next_momentum)
 
         # Finished functions are removed once they are half of all: selecting copies the arrays.
-        left = np.flatnonzero(best_gaps[open_] > targets[open_])
-        if len(left) <= len(open_) // 2:
-            sums, open_ = sums.select(left), open_[left]
-            x, y, momentum, L = x[left], y[left], momentum[left], L[left]
+        remaining = np.flatnonzero(best_gaps[unfinished] > targets[unfinished])
+        if len(remaining) <= len(unfinished) // 2:
+            sums, unfinished = sums.select(remaining), unfinished[remaining]
+            x, y, momentum, L = x[remaining], y[remaining], momentum[remaining], L[remaining]
     return Minima(best, best_gaps, bool((best_gaps <= targets).all()))
 
 
 def gaps(domain: Domain, points: Matrix, gradients: Matrix) -> Vector:
-    r"""Bound on the distance of convex functions from their minima, from their gradients alone.
+    r"""Bounds on how much convex functions exceed their minima, from their gradients alone.
 
     .. math:: f(x) - \min_X f \le \max_{z \in X} \langle \nabla f(x), x - z \rangle
         = \langle \nabla f(x), x \rangle + \sigma_X(-\nabla f(x))
@@ -188,19 +195,19 @@ class QuadraticSums:
 class RowSums:
     """Sums of losses of linear predictions: features ``(B, m, d)``, targets ``(B, m)``."""
 
-    rows: Rows
+    rows: LinearRounds
     smoothness: Vector
     gradient_norms: Vector
 
     def gradients(self, points: Matrix) -> Matrix:
-        """Sum over the rows of φ' times the features."""
+        """Sum over the rows of slope times features."""
         A = self.rows.features
         slopes = self.rows.slopes((A @ points[:, :, None])[..., 0])
         return np.asarray((slopes[:, None, :] @ A)[:, 0])
 
     def select(self, blocks: NDArray[np.intp]) -> RowSums:
         """The functions of the given indices."""
-        rows = Rows(self.rows.features[blocks], self.rows.targets[blocks], self.rows.family)
+        rows = LinearRounds(self.rows.features[blocks], self.rows.targets[blocks], self.rows.family)
         return RowSums(rows, self.smoothness[blocks], self.gradient_norms[blocks])
 
 
@@ -208,12 +215,12 @@ class RowSums:
 class SparseRowSum:
     """The sum of sparse losses of linear predictions, all in one block: features ``(T, d)``."""
 
-    rows: Rows
+    rows: LinearRounds
     smoothness: Vector
     gradient_norms: Vector
 
     def gradients(self, points: Matrix) -> Matrix:
-        """Sum over the rows of φ' times the features."""
+        """Sum over the rows of slope times features."""
         return np.asarray(
             self.rows.features.T @ self.rows.slopes(self.rows.predictions(points[0]))
         )[None]
@@ -256,76 +263,80 @@ def sums_over_blocks(
     Long streams are split: each item holds consecutive blocks of about :data:`CHUNK` numbers.
     """
     losses = list(arguments.stream(stream))
-    require_rounds(len(losses))
-    rows = Rows.of_losses(losses)
+    require_nonempty(len(losses))
+    rows = LinearRounds.of_losses(losses)
     return (
-        iter([_of_losses(losses, domain, length or len(losses))])
+        iter([_sums_of_losses(losses, domain, length or len(losses))])
         if rows is None
-        else _of_rows(rows, domain, length)
+        else _sums_of_rows(rows, domain, length)
     )
 
 
 @sums_over_blocks.register
 def _(stream: LinearStream, domain: Domain, length: int | None) -> Iterator[BlockSums]:
-    require_rounds(len(stream))
-    return _of_rows(Rows.of_stream(stream), domain, length)
+    require_nonempty(len(stream))
+    return _sums_of_rows(LinearRounds.of_stream(stream), domain, length)
 
 
-def _of_rows(rows: Rows, domain: Domain, length: int | None) -> Iterator[BlockSums]:
+def _sums_of_rows(rows: LinearRounds, domain: Domain, length: int | None) -> Iterator[BlockSums]:
     require_dim(rows.dim, domain)
     if rows.sparse and length is None:
         yield _sparse_sum(rows, domain)
         return
     length = min(length or len(rows), len(rows))
-    size = max(1, CHUNK // (length * rows.dim)) * length
-    for start in range(0, len(rows), size):
-        yield _dense_sums(rows[start : start + size].dense(), domain, length)
+    rows_per_chunk = max(1, CHUNK // (length * rows.dim)) * length
+    for start in range(0, len(rows), rows_per_chunk):
+        yield _dense_sums(rows[start : start + rows_per_chunk].dense(), domain, length)
 
 
-def _dense_sums(rows: Rows, domain: Domain, length: int) -> BlockSums:
+def _dense_sums(rows: LinearRounds, domain: Domain, length: int) -> BlockSums:
     # Rows of zeros complete the last block: their gradient is 0 for any slope.
-    missing = -len(rows) % length
-    A = np.concatenate([rows.features, np.zeros((missing, rows.dim))]).reshape(-1, length, rows.dim)
-    y = np.concatenate([rows.targets, np.zeros(missing)]).reshape(-1, length)
-    rows, transposed = Rows(A, y, rows.family), np.swapaxes(A, 1, 2)
-    norms = (np.abs(rows.slopes(A @ domain.center)) * np.sqrt(np.einsum("bmd,bmd->bm", A, A))).sum(
-        axis=1
+    missing_rows = -len(rows) % length
+    A = np.concatenate([rows.features, np.zeros((missing_rows, rows.dim))]).reshape(
+        -1, length, rows.dim
     )
+    y = np.concatenate([rows.targets, np.zeros(missing_rows)]).reshape(-1, length)
+    rows, transposed = LinearRounds(A, y, rows.family), np.swapaxes(A, 1, 2)
+    gradient_norms = (
+        np.abs(rows.slopes(A @ domain.center)) * np.sqrt(np.einsum("bmd,bmd->bm", A, A))
+    ).sum(axis=1)
     if isinstance(rows.family, SquaredLoss) and length >= rows.dim:
         # More rounds than coordinates: the normal equations are smaller than the rows.
         gram = transposed @ A
         return QuadraticSums(
-            gram, (transposed @ y[..., None])[..., 0], _largest_eigenvalues(gram), norms
+            gram, (transposed @ y[..., None])[..., 0], _largest_eigenvalues(gram), gradient_norms
         )
     gram = transposed @ A if length >= rows.dim else A @ transposed
-    return RowSums(rows, rows.family.curvature * _largest_eigenvalues(gram), norms)
+    return RowSums(rows, rows.family.curvature * _largest_eigenvalues(gram), gradient_norms)
 
 
-def _sparse_sum(rows: Rows, domain: Domain) -> SparseRowSum:
-    squares = np.asarray(rows.features.multiply(rows.features).sum(axis=1)).ravel()
-    norms = np.abs(rows.slopes(rows.predictions(domain.center))) @ np.sqrt(squares)
-    smoothness = rows.family.curvature * squares.sum()
-    return SparseRowSum(rows, np.array([smoothness]), np.array([norms]))
+def _sparse_sum(rows: LinearRounds, domain: Domain) -> SparseRowSum:
+    squared_norms = np.asarray(rows.features.multiply(rows.features).sum(axis=1)).ravel()
+    gradient_norms = np.abs(rows.slopes(rows.predictions(domain.center))) @ np.sqrt(squared_norms)
+    smoothness = rows.family.curvature * squared_norms.sum()
+    return SparseRowSum(rows, np.array([smoothness]), np.array([gradient_norms]))
 
 
-def _of_losses(losses: Sequence[Loss], domain: Domain, length: int) -> BlockSums:
+def _sums_of_losses(losses: Sequence[Loss], domain: Domain, length: int) -> BlockSums:
     starts = range(0, len(losses), length)
     blocks = [losses[i : i + length] for i in starts]
-    norms = np.array(
+    gradient_norms = np.array(
         [np.linalg.norm(_gradients(block, domain.center), axis=1).sum() for block in blocks]
     )
-    forms = [form for form in map(as_quadratic, losses) if form is not None]
-    if len(forms) == len(losses):
-        matrices = np.add.reduceat([form.matrix for form in forms], starts)
-        vectors = np.add.reduceat([form.vector for form in forms], starts)
-        return QuadraticSums(matrices, vectors, _largest_eigenvalues(matrices), norms)
-    # Where a smoothness is unknown, descent starts from a guess and doubles it.
+    quadratics = [quadratic for quadratic in map(as_quadratic, losses) if quadratic is not None]
+    if len(quadratics) == len(losses):
+        matrices = np.add.reduceat([quadratic.matrix for quadratic in quadratics], starts)
+        vectors = np.add.reduceat([quadratic.vector for quadratic in quadratics], starts)
+        return QuadraticSums(matrices, vectors, _largest_eigenvalues(matrices), gradient_norms)
+    # If the smoothness of a loss is unknown, descent starts from a guess and doubles it.
     guesses = [sum(loss.smoothness or 0.0 for loss in block) for block in blocks]
-    return BlackBoxSums(blocks, np.maximum(guesses, norms / domain.diameter), norms)
+    return BlackBoxSums(
+        blocks, np.maximum(guesses, gradient_norms / domain.diameter), gradient_norms
+    )
 
 
 def _gradients(losses: Sequence[Loss], point: Vector) -> Matrix:
-    return np.array([arguments.gradient_of(loss)(point) for loss in losses])
+    return np.array([gradient_of(loss)(point) for loss in losses])
 
 
 def _largest_eigenvalues(matrices: Any) -> Vector:

@@ -17,7 +17,7 @@ from swordplay.theory.hindsight.cones import inner
 from swordplay.theory.hindsight.losses_in_domain import DomainCoordinates, Losses
 
 Progress = Callable[[int, int, str], None]
-"""Called with the number of steps done, the most that may be needed, and the present activity."""
+"""Called with steps done, the most steps that may be needed, and a label of the activity."""
 
 
 class Solution(NamedTuple):
@@ -30,13 +30,13 @@ class Solution(NamedTuple):
     bound: float
     """No sequence has a smaller objective."""
     duals: Matrix
-    """Dual variables of the moves that prove the bound, shape ``(T - 1, n)``."""
+    """Dual variables of the moves, from which the bound is computed, shape ``(T - 1, n)``."""
 
-    def combine(self, other: Solution) -> Solution:
-        """The better sequence of the two solutions with the better bound of the two."""
-        points, value = min((self[:2], other[:2]), key=lambda pair: pair[1])
+    def combine_best(self, other: Solution) -> Solution:
+        """Return the better of the two sequences with the better of the two lower bounds."""
+        points, objective = min((self[:2], other[:2]), key=lambda pair: pair[1])
         bound, duals = max((self[2:], other[2:]), key=lambda pair: pair[0])
-        return Solution(points, value, bound, duals)
+        return Solution(points, objective, bound, duals)
 
     @property
     def gap(self) -> float:
@@ -45,7 +45,7 @@ class Solution(NamedTuple):
 
 
 def penalised_loss(losses: Losses, points: Matrix, penalty: float) -> float:
-    r""":math:`\sum_t f_t(u_t) + \lambda \sum_t \|u_t - u_{t-1}\|`."""
+    r"""Losses plus penalty, :math:`\sum_t f_t(u_t) + \lambda \sum_t \|u_t - u_{t-1}\|`."""
     moves = np.diff(points, axis=0)
     return float(losses.values(points).sum() + penalty * np.sqrt(inner(moves, moves)).sum())
 
@@ -97,6 +97,6 @@ def solution_of_points(
 
 
 def clip_duals(duals: Matrix, penalty: float) -> Matrix:
-    """Shorten dual variables to the length of the penalty, where they are longer."""
+    """Shorten the dual variables that are longer than the penalty to its length."""
     lengths = np.sqrt(inner(duals, duals))
     return np.asarray(duals * np.minimum(1.0, penalty / np.maximum(lengths, penalty))[:, None])

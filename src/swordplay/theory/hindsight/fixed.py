@@ -14,26 +14,29 @@ import numpy as np
 from swordplay.core import arguments
 from swordplay.core.types import Array, Domain, Loss, Matrix, Vector
 from swordplay.parts.streams import LinearStream
-from swordplay.parts.streams.linear import Rows
+from swordplay.parts.streams.linear import LinearRounds
 from swordplay.theory.hindsight import descent, interior_point
 from swordplay.theory.hindsight.blocks import BlockLosses
 from swordplay.theory.hindsight.descent import BlockSums, sums_over_blocks
-from swordplay.theory.hindsight.losses_in_domain import require_dim, require_rounds
+from swordplay.theory.hindsight.losses_in_domain import require_dim, require_nonempty
 from swordplay.theory.hindsight.sequence import Problem
 
 TOLERANCE = 1e-9
-"""Default tolerance: the largest gap, relative to the range of the losses over the domain."""
-FIRST_STEPS = 1_000
-"""Descent steps before Newton's method is tried; most problems need fewer.
+"""Default of the tolerance, the largest relative gap (see :func:`best_fixed`)."""
+STEPS_BEFORE_NEWTON = 1_000
+"""Descent steps before Newton's method is tried.
 
-More are needed for features of very different sizes.
+Most problems need fewer; features of very different sizes need more.
 """
 MAX_STEPS = 20_000
 """Most descent steps."""
 MAX_NEWTON_DIM = 1000
 """Largest dimension for Newton's method; a step then takes seconds."""
 MAX_SEARCH_STEPS = 128
-"""Most steps of a one-dimensional search: 64 halvings, which exhaust a double, and 64 secants."""
+"""Most steps of a one-dimensional search, which alternates between halving and a secant step.
+
+64 halvings use up the digits of a double.
+"""
 
 
 def best_fixed(stream: Iterable[Loss], domain: Domain, *, tolerance: float = TOLERANCE) -> Vector:
@@ -48,9 +51,9 @@ def best_fixed(stream: Iterable[Loss], domain: Domain, *, tolerance: float = TOL
     domain
         X.
     tolerance
-        Largest distance above the minimum, relative to :math:`D \sum_t \|\nabla f_t(c)\|` with c
-        the centre, the most by which the losses can fall below their value there. Rounding error of
-        the sums may add to it.
+        Largest gap, as a fraction of :math:`D \sum_t \|\nabla f_t(c)\|` with c the centre of the
+        domain: nowhere in the domain is the total loss lower than at c by more than that number.
+        Rounding errors of the sums may add to the gap.
 
     Returns
     -------
@@ -71,26 +74,25 @@ def best_fixed(stream: Iterable[Loss], domain: Domain, *, tolerance: float = TOL
     domain, tolerance = arguments.domain(domain), arguments.positive("tolerance", tolerance)
     losses = stream if isinstance(stream, LinearStream) else list(arguments.stream(stream))
     (sums,) = sums_over_blocks(losses, domain, None)
-    minima = descent.minimize(sums, domain, tolerance, FIRST_STEPS)
+    minima = descent.minimize(sums, domain, tolerance, STEPS_BEFORE_NEWTON)
     if (
-        not minima.is_closed
+        not minima.is_within_tolerance
         and (point := _minimize_by_newton(losses, domain, tolerance)) is not None
     ):
         return point
-    if not minima.is_closed:
+    if not minima.is_within_tolerance:
         minima = descent.minimize(sums, domain, tolerance, MAX_STEPS)
-    if not minima.is_closed:
+    if not minima.is_within_tolerance:
         raise RuntimeError(
             f"best_fixed stopped after {MAX_STEPS} steps with a certified gap of "
-            f"{minima.gaps[0]:.3g}, not within "
-            f"tolerance={tolerance}. Give a larger tolerance, or bring the features to similar "
-            "scales."
+            f"{minima.gaps[0]:.3g}, not within tolerance={tolerance}. Give a larger tolerance, or "
+            "bring the features to similar scales."
         )
     return np.asarray(minima.points[0])
 
 
 def gap(stream: Iterable[Loss], domain: Domain, point: Any) -> float:
-    r"""Upper bound on the distance of a point from the best fixed decision, in total loss.
+    r"""Upper bound on how much the total loss of a point exceeds that of the best fixed decision.
 
     .. math:: \sum_t f_t(x) - \min_{z \in X} \sum_t f_t(z) \le \langle g, x \rangle + \sigma_X(-g),
         \qquad g = \sum_t \nabla f_t(x)
@@ -107,8 +109,7 @@ def gap(stream: Iterable[Loss], domain: Domain, point: Any) -> float:
     if not domain.contains(x):
         raise ValueError(
             f"point must lie in the domain {domain!r}, got {arguments.short_repr(x.tolist())}. "
-            "Project "
-            "it first."
+            "Project it first."
         )
     (sums,) = sums_over_blocks(stream, domain, None)
     return float(descent.gaps(domain, x[None], sums.gradients(x[None]))[0])
@@ -131,39 +132,39 @@ def block_minimizers(stream: Iterable[Loss], domain: Domain, length: int) -> Mat
         ``TOLERANCE`` of the best of its block, or as near as ``MAX_STEPS`` descent steps come.
     """
     domain, length = arguments.domain(domain), arguments.integer("length", length)
-    losses = stream if isinstance(stream, LinearStream) else list(stream)
+    losses = stream if isinstance(stream, LinearStream) else list(arguments.stream(stream))
     points: list[Vector] = []
     for sums in sums_over_blocks(losses, domain, length):
-        minima = descent.minimize(sums, domain, TOLERANCE, FIRST_STEPS)
+        minima = descent.minimize(sums, domain, TOLERANCE, STEPS_BEFORE_NEWTON)
         is_hard = minima.gaps > TOLERANCE * domain.diameter * sums.gradient_norms
         for k, point in enumerate(minima.points):
             begin = len(points) * length
             points.append(
                 _minimize_hard_block(sums, k, losses[begin : begin + length], domain)
-                if is_hard[k] and not minima.is_closed
+                if is_hard[k] and not minima.is_within_tolerance
                 else point
             )
     return np.repeat(points, length, axis=0)[: len(losses)]
 
 
 def _minimize_hard_block(sums: BlockSums, k: int, losses: Any, domain: Domain) -> Vector:
-    """The best decision of block k, whose gap was not closed by the first descent steps."""
-    found = _minimize_by_newton(losses, domain, TOLERANCE)
-    if found is None:
-        found = descent.minimize(sums.select(np.array([k])), domain, TOLERANCE, MAX_STEPS).points[0]
-    return np.asarray(found)
+    """The best decision of block k, whose gap is too large after the first descent steps."""
+    point = _minimize_by_newton(losses, domain, TOLERANCE)
+    if point is None:
+        point = descent.minimize(sums.select(np.array([k])), domain, TOLERANCE, MAX_STEPS).points[0]
+    return np.asarray(point)
 
 
 def _minimize_by_newton(stream: Iterable[Loss], domain: Domain, tolerance: float) -> Vector | None:
     """The best fixed decision by the interior-point method, shape ``(d,)``.
 
-    For losses so steep or so uneven that descent stalls. None if the method does not apply or does
-    not close the gap.
+    It is for losses so steep or so uneven that descent stalls. None if the method does not apply
+    or the gap of its result is not within the tolerance.
     """
     problem = Problem(stream, domain, tolerance)
     if not problem.coordinates.is_exact or not 0 < problem.coordinates.dim <= MAX_NEWTON_DIM:
         return None
-    # All rounds in one block: without moves, any penalty will do.
+    # All rounds form one block, so there are no moves, and the penalty (1.0) does not matter.
     sums = BlockLosses(problem.losses, np.zeros(1, dtype=int))
     solution = interior_point.solve(sums, problem.coordinates, 1.0, problem.target)
     if solution.gap > problem.target:
@@ -177,7 +178,7 @@ def minimizers(stream: Iterable[Loss], domain: Domain) -> Matrix:
     .. math:: u_t \in \arg\min_{x \in X} f_t(x)
 
     A loss of a linear prediction has many minimisers: the one nearest to the domain's centre is
-    returned. For other losses it is the one that descent from the centre finds.
+    returned. For other losses it is the minimiser that descent from the centre reaches.
 
     Parameters
     ----------
@@ -196,7 +197,7 @@ def minimizers(stream: Iterable[Loss], domain: Domain) -> Matrix:
 @singledispatch
 def _minimizers(stream: Iterable[Loss], domain: Domain) -> Matrix:
     losses = list(stream)
-    rows = Rows.of_losses(losses) if losses else None
+    rows = LinearRounds.of_losses(losses) if losses else None
     return (
         block_minimizers(losses, domain, 1) if rows is None else _nearest_minimizers(rows, domain)
     )
@@ -204,19 +205,22 @@ def _minimizers(stream: Iterable[Loss], domain: Domain) -> Matrix:
 
 @_minimizers.register
 def _(stream: LinearStream, domain: Domain) -> Matrix:
-    require_rounds(len(stream))
-    return _nearest_minimizers(Rows.of_stream(stream).dense(), domain)
+    require_nonempty(len(stream))
+    return _nearest_minimizers(LinearRounds.of_stream(stream).dense(), domain)
 
 
-def _nearest_minimizers(rows: Rows, domain: Domain) -> Matrix:
-    """For each row, the point nearest to the centre with the best possible prediction."""
+def _nearest_minimizers(rows: LinearRounds, domain: Domain) -> Matrix:
+    """For each row, the point nearest to the centre among those of least loss."""
     require_dim(rows.dim, domain)
     best = _best_predictions(rows, -domain.support(-rows.features), domain.support(rows.features))
     return _nearest_points(rows.features, best, domain)
 
 
-def _best_predictions(rows: Rows, low: Vector, high: Vector) -> Vector:
-    """Minimiser of φ between low and high, by bisection for the sign change of its slope."""
+def _best_predictions(rows: LinearRounds, low: Vector, high: Vector) -> Vector:
+    """For each row, the prediction between low and high with the least loss.
+
+    Found by bisection for the sign change of the loss's slope.
+    """
     for _ in range(MAX_SEARCH_STEPS // 2):
         middle = 0.5 * (low + high)
         is_beyond = rows.slopes(middle) >= 0
@@ -232,32 +236,47 @@ def _nearest_points(features: Matrix, predictions: Vector, domain: Domain) -> Ma
     does not increase distances, so that :math:`\lambda = \langle a, x - c \rangle / \|a\|^2` is
     never too large, and it is exact where c + λ a lies in the domain.
     """
-    squares = np.einsum("ij,ij->i", features, features)
-    lengths = np.sqrt(squares)
+    squared_norms = np.einsum("ij,ij->i", features, features)
+    feature_norms = np.sqrt(squared_norms)
     offsets = predictions - features @ domain.center
     directions, wanted = np.sign(offsets)[:, None] * features, np.abs(offsets)
     rounding = (
-        4 * np.finfo(np.float64).eps * lengths * (domain.diameter + np.linalg.norm(domain.center))
+        4
+        * np.finfo(np.float64).eps
+        * feature_norms
+        * (domain.diameter + np.linalg.norm(domain.center))
     )
 
     points = np.tile(domain.center, (len(features), 1))
-    # The bracket of λ, and by how much the prediction exceeds the wanted one at its ends.
+    # The bracket of λ, and by how much the prediction exceeds the wanted one at the bracket's ends.
     low, high = np.zeros(len(features)), np.full(len(features), np.inf)
     excess_low, excess_high = -wanted, np.full(len(features), np.inf)
-    trial = np.divide(wanted, squares, out=np.zeros_like(wanted), where=squares > 0)
-    i = np.flatnonzero(wanted > 0)
+    trial = np.divide(wanted, squared_norms, out=np.zeros_like(wanted), where=squared_norms > 0)
+    # Indices of the rows whose prediction is still off by more than rounding error.
+    open_rows = np.flatnonzero(wanted > 0)
     for search_step in range(MAX_SEARCH_STEPS):
-        if not len(i):
+        if not len(open_rows):
             break
-        points[i] = domain.project(domain.center + trial[i, None] * directions[i])
-        excess = np.einsum("ij,ij->i", directions[i], points[i] - domain.center) - wanted[i]
+        points[open_rows] = domain.project(
+            domain.center + trial[open_rows, None] * directions[open_rows]
+        )
+        excess = (
+            np.einsum("ij,ij->i", directions[open_rows], points[open_rows] - domain.center)
+            - wanted[open_rows]
+        )
         is_short = excess < 0
-        low[i] = np.where(is_short, trial[i], low[i])
-        excess_low[i] = np.where(is_short, excess, excess_low[i])
-        high[i] = np.where(is_short, high[i], trial[i])
-        excess_high[i] = np.where(is_short, excess_high[i], excess)
-        i = i[np.abs(excess) > rounding[i]]
-        trial[i] = _next_trial(low[i], high[i], excess_low[i], excess_high[i], search_step)
+        low[open_rows] = np.where(is_short, trial[open_rows], low[open_rows])
+        excess_low[open_rows] = np.where(is_short, excess, excess_low[open_rows])
+        high[open_rows] = np.where(is_short, high[open_rows], trial[open_rows])
+        excess_high[open_rows] = np.where(is_short, excess_high[open_rows], excess)
+        open_rows = open_rows[np.abs(excess) > rounding[open_rows]]
+        trial[open_rows] = _next_trial(
+            low[open_rows],
+            high[open_rows],
+            excess_low[open_rows],
+            excess_high[open_rows],
+            search_step,
+        )
     return points
 
 

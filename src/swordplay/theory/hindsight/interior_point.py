@@ -1,4 +1,4 @@
-r"""The best sequence for a penalty, by a primal-dual interior-point method on the chain of rounds.
+r"""Best comparator sequence, with moves penalised, by a primal-dual interior-point method.
 
 .. math:: \min_{u_1, \dots, u_T \in X} \sum_t f_t(u_t) + \lambda \sum_{t \ge 2} \|u_t - u_{t-1}\|
 
@@ -16,8 +16,9 @@ The conditions that hold at the minimum, with complementarity products of μ ins
 
 with the Jordan product of second-order cones. A Newton step linearises them. Eliminating the pairs
 leaves a chain in the comparators and the dual variables z: each constraint contributes to the
-Hessians and to the right-hand side, the costs of moves to the matrices C of the chain
-(:class:`swordplay.theory.hindsight.chain.Chain`). Each pair then computes a step of its own.
+Hessians and to the right-hand side, the costs of moves contribute to the matrices C of the chain
+(:class:`swordplay.theory.hindsight.chain.Chain`). Each pair then computes its step from the
+solution of the chain.
 
 References
 ----------
@@ -58,11 +59,14 @@ MAX_IDLE_STEPS = 12
 STEP_TO_BOUNDARY = 0.99
 """Longest step, as a fraction of the way to the boundary."""
 SMALLEST_PRODUCTS = 0.05
-"""Smallest sum of products to aim for, in gap targets; smaller ones drown in rounding error."""
+"""Smallest sum of products to aim for, as a fraction of the target gap.
+
+Rounding error is larger than smaller ones.
+"""
 MAX_HALVINGS = 12
 """Most halvings of a step along which gradients change too much."""
 SATURATED_SLOPE = 1e-3
-"""Typical slopes below this fraction of the limit start near the limits, not in the middle."""
+"""If the typical slope is below this fraction of the limits, slopes may start near a limit."""
 
 
 def solve(
@@ -72,7 +76,7 @@ def solve(
     target: float,
     progress: Progress | None = None,
 ) -> Solution:
-    """The best sequence for a penalty; the certified gap may be larger than the target.
+    """Minimise the losses plus λ times the path length, with a certified gap.
 
     Parameters
     ----------
@@ -81,8 +85,8 @@ def solve(
     penalty
         λ > 0.
     target
-        The gap at which to stop. The method also stops if :data:`MAX_IDLE_STEPS` steps do not make
-        the gap smaller.
+        Gap at which to stop. The method also stops, with a larger gap, after :data:`MAX_STEPS`
+        steps or if :data:`MAX_IDLE_STEPS` steps do not make the gap smaller.
     progress
         Called after each step.
     """
@@ -94,17 +98,17 @@ def solve(
         return Solution(center, value, value, center[1:])
     mu = steepness * coordinates.domain.diameter
     method = InteriorPoint(losses, coordinates, penalty, mu, target)
-    best = solution_at_center(losses, coordinates, penalty).combine(method.solution())
+    best = solution_at_center(losses, coordinates, penalty).combine_best(method.solution())
     idle_steps = 0
-    for number in range(1, MAX_STEPS + 1):
+    for step_number in range(1, MAX_STEPS + 1):
         if best.gap <= target or idle_steps > MAX_IDLE_STEPS:
             break
         method.step()
-        better = best.combine(method.solution())
-        idle_steps = 0 if better.gap < best.gap else idle_steps + 1
-        best = better
+        improved = best.combine_best(method.solution())
+        idle_steps = 0 if improved.gap < best.gap else idle_steps + 1
+        best = improved
         if progress is not None:
-            progress(number, MAX_STEPS, f"gap {best.gap:.1e}")
+            progress(step_number, MAX_STEPS, f"gap {best.gap:.1e}")
     return best
 
 
@@ -118,7 +122,9 @@ def solution_at_center(losses: Losses, coordinates: DomainCoordinates, penalty: 
     without_duals = solution_of_points(losses, coordinates, penalty, center, center[1:])
     deviations = losses.gradients(center) - losses.gradients(center).mean(axis=0)
     duals = clip_duals(np.cumsum(deviations, axis=0)[:-1], penalty)
-    return without_duals.combine(solution_of_points(losses, coordinates, penalty, center, duals))
+    return without_duals.combine_best(
+        solution_of_points(losses, coordinates, penalty, center, duals)
+    )
 
 
 class InteriorPoint:
@@ -133,7 +139,7 @@ class InteriorPoint:
     mu
         First product of every pair, in units of the losses.
     target
-        The gap that is asked for.
+        The gap at which the caller stops.
     """
 
     def __init__(
@@ -154,7 +160,7 @@ class InteriorPoint:
         self._half_spaces = (
             HalfSpaces(normals, coordinates.offsets, T, mu) if len(normals) else None
         )
-        rows = losses.limited_rows
+        rows = losses.slope_limited_rows
         self._slopes = (
             None
             if rows is None
@@ -174,10 +180,10 @@ class InteriorPoint:
         )
         if self._slopes is None:
             return by_tangents
-        # Bounded slopes are variables of their own: lines of these slopes below the losses give a
-        # second bound.
+        # Bounded slopes are stored variables. The lines with these slopes that lie below the losses
+        # give a second bound.
         bound = lower_bound(self._coordinates, self._gradients, self._slopes.intercepts, duals)
-        return by_tangents.combine(by_tangents._replace(bound=bound))
+        return by_tangents.combine_best(by_tangents._replace(bound=bound))
 
     def step(self) -> None:
         """Take one predictor-corrector step.
@@ -186,20 +192,21 @@ class InteriorPoint:
         the products of the corrector may be.
         """
         pairs = (self._moves, *self._constraints)
-        for part in pairs:
-            part.start_step()
-        self._product_sum = sum(part.product_sum for part in pairs)
-        pair_count = sum(part.pair_count for part in pairs)
+        for group in pairs:
+            group.start_step()
+        self._product_sum = sum(group.product_sum for group in pairs)
+        pair_count = sum(group.pair_count for group in pairs)
         self._factorize()
-        _, longest = self._newton_step(0.0, is_refined=False)
+        _, largest_multiple = self._newton_step(0.0, refine=False)
         # Mehrotra's rule: the shorter the predictor, the larger the products to aim for.
         products = max(
-            (1.0 - min(1.0, longest)) ** 3 * self._product_sum, SMALLEST_PRODUCTS * self._target
+            (1.0 - min(1.0, largest_multiple)) ** 3 * self._product_sum,
+            SMALLEST_PRODUCTS * self._target,
         )
-        step, longest = self._newton_step(products / pair_count, is_refined=True)
+        step, largest_multiple = self._newton_step(products / pair_count, refine=True)
         # A step that is not finite comes from a system lost to rounding: no step, counted as idle.
         if np.isfinite(step).all():
-            self._take_step(step, min(1.0, STEP_TO_BOUNDARY * longest))
+            self._take_step(step, min(1.0, STEP_TO_BOUNDARY * largest_multiple))
 
     def _factorize(self) -> None:
         """Factorize the Newton system of the present pairs."""
@@ -224,7 +231,7 @@ class InteriorPoint:
         )
         self._chain.factorize(hessians, self._moves.matrices)
 
-    def _newton_step(self, mu: float, is_refined: bool) -> tuple[Matrix, float]:
+    def _newton_step(self, mu: float, refine: bool) -> tuple[Matrix, float]:
         """Step of the comparators towards products of ``mu``, and its largest possible multiple."""
         # The chain solves H Δu + D'Δz = linear_terms and D Δu - C Δz = wanted_moves, with D the
         # differences of consecutive rounds.
@@ -232,7 +239,7 @@ class InteriorPoint:
         linear_terms = sum(
             (part.right_hand_side(mu) for part in self._constraints), start=-self._residuals
         )
-        step, duals = self._chain.solve(linear_terms, wanted_moves, is_refined)
+        step, duals = self._chain.solve(linear_terms, wanted_moves, refine)
         return step, min(
             [self._moves.step_of(duals), *(part.step_of(step) for part in self._constraints)]
         )
@@ -265,9 +272,11 @@ class InteriorPoint:
             self._slopes.update(self.points)
             self._gradients = self._slopes.gradients
         # ∇f_t(u_t) + z_t - z_{t+1} + y_t + G'ν_t
-        of_domain = [part.gradients for part in (self._ball, self._half_spaces) if part is not None]
+        domain_gradients = [
+            part.gradients for part in (self._ball, self._half_spaces) if part is not None
+        ]
         self._residuals = sum(
-            of_domain, start=stationarity_residuals(self._gradients, self._moves.duals)
+            domain_gradients, start=stationarity_residuals(self._gradients, self._moves.duals)
         )
 
     @property
@@ -321,17 +330,20 @@ class MoveCosts(ConePairs):
     def right_hand_side(self, mu: float) -> Matrix:
         """Wanted steps of the moves if the dual variables do not change, shape ``(T - 1, n)``."""
         scaling = self.scaling
-        self._wanted = (
+        # The part of the step that does not depend on the solution of the chain.
+        self._fixed_step = (
             self.primal.negated
             if self._steps is None
             else scaling.multiply(scaling.corrector(mu, self._steps[1]))
         )
-        return self._wanted.tail - self._move_errors
+        return self._fixed_step.tail - self._move_errors
 
     def step_of(self, duals: Matrix) -> float:
         """Set the step for a step of the dual variables; return its largest possible multiple."""
         change = self.scaling.multiply_twice(duals)
-        primal = ConePoints(self._wanted.head + change.head, self._wanted.tail + change.tail)
+        primal = ConePoints(
+            self._fixed_step.head + change.head, self._fixed_step.tail + change.tail
+        )
         return self._set_step(primal, ConePoints(np.zeros(len(duals)), -duals))
 
 
@@ -363,17 +375,17 @@ class BallConstraint(ConePairs):
     def right_hand_side(self, mu: float) -> Matrix:
         """Part of the Newton system's right-hand side, shape ``(T, n)``."""
         scaling = self.scaling
-        self._wanted = (
+        self._fixed_step = (
             self.dual.negated
             if self._steps is None
             else scaling.solve(scaling.corrector(mu, self._steps[1]))
         )
-        return self._wanted.tail
+        return self._fixed_step.tail
 
     def step_of(self, step: Matrix) -> float:
         """Set the step for a step of the comparators; return its largest possible multiple."""
         change = self.scaling.solve_twice(step)
-        dual = ConePoints(self._wanted.head - change.head, self._wanted.tail - change.tail)
+        dual = ConePoints(self._fixed_step.head - change.head, self._fixed_step.tail - change.tail)
         return self._set_step(ConePoints(np.zeros(len(step)), step), dual)
 
 
@@ -402,12 +414,12 @@ class HalfSpaces(NumberPairs):
 
     def right_hand_side(self, mu: float) -> Matrix:
         """Part of the Newton system's right-hand side, shape ``(T, n)``."""
-        self._wanted = self._multiplier_steps(mu)
-        return -self._wanted @ self._normals
+        self._fixed_step = self._multiplier_steps(mu)
+        return -self._fixed_step @ self._normals
 
     def step_of(self, step: Matrix) -> float:
         """Set the step for a step of the comparators; return its largest possible multiple."""
-        return self._set_step(-step @ self._normals.T, self._wanted)
+        return self._set_step(-step @ self._normals.T, self._fixed_step)
 
 
 @final
@@ -418,7 +430,7 @@ class SlopeLimits(NumberPairs):
 
     .. math:: f(r) = \max_\varpi \varpi r - f^*(\varpi), \qquad r = (f^*)'(\varpi) + \nu_+ - \nu_-
 
-    The slope is a variable of its own, so that a residual can cross Huber's threshold, or the steep
+    The slope ϖ is a stored variable, so that a residual can cross Huber's threshold, or the steep
     part of a logistic loss, without a jump of the Hessian.
 
     Parameters
@@ -430,36 +442,40 @@ class SlopeLimits(NumberPairs):
     mu
         First product of every pair.
     typical
-        Result of :func:`typical_slope`.
+        Typical slope, the result of :func:`typical_slope`.
     """
 
     def __init__(self, rows: SlopeLimitedRows, points: Matrix, mu: float, typical: float) -> None:
         self._rows = rows
-        self._limited, self._lower, self._upper = rows.slope_limits
+        self._limited_indices, self._lower, self._upper = rows.slope_limits
         slacks = self._first_slacks(points, typical)
         super().__init__(slacks, mu / slacks)
         self.update(points)
 
     def _first_slacks(self, points: Matrix, typical: float) -> Array:
-        """Slacks of slopes in the middle, or near a limit if the true slopes are nearer to that."""
-        half = 0.5 * (self._upper - self._lower)
-        near = np.where(typical < SATURATED_SLOPE * half, typical, half)
-        starts = np.array(
-            [[half, half], [near, 2.0 * half - near], [2.0 * half - near, near]]
+        """Slacks of slopes in the middle, or near a limit where true slopes are nearer to it."""
+        half_width = 0.5 * (self._upper - self._lower)
+        near_limit = np.where(typical < SATURATED_SLOPE * half_width, typical, half_width)
+        candidates = np.array(
+            [
+                [half_width, half_width],
+                [near_limit, 2.0 * half_width - near_limit],
+                [2.0 * half_width - near_limit, near_limit],
+            ]
         ).transpose(0, 2, 1)
-        residuals = self._rows.residuals(self._rows.repeat(points))[self._limited]
+        residuals = self._rows.residuals(self._rows.spread_to_rows(points))[self._limited_indices]
         errors = np.array(
-            [np.abs(self._rows.residuals_of_slopes(slacks)[0] - residuals) for slacks in starts]
+            [np.abs(self._rows.residuals_of_slopes(slacks)[0] - residuals) for slacks in candidates]
         )
-        return np.asarray(starts[errors.argmin(axis=0), np.arange(len(half))])
+        return np.asarray(candidates[errors.argmin(axis=0), np.arange(len(half_width))])
 
     def update(self, points: Matrix) -> None:
         """Recompute residuals and slopes; unbounded slopes follow from the residuals."""
-        self._residuals = self._rows.residuals(self._rows.repeat(points))
+        self._residuals = self._rows.residuals(self._rows.spread_to_rows(points))
         self._slopes = self._rows.slopes_per_residual * self._residuals
         to_upper, to_lower = self.slacks[:, 0], self.slacks[:, 1]
         # From the nearer limit, so that a small slack keeps its digits.
-        self._slopes[self._limited] = np.where(
+        self._slopes[self._limited_indices] = np.where(
             to_lower < to_upper, self._lower + to_lower, self._upper - to_upper
         )
 
@@ -471,8 +487,8 @@ class SlopeLimits(NumberPairs):
     @property
     def intercepts(self) -> Vector:
         """Values at the origin of the lines below the losses with these slopes, ``(T,)``."""
-        each = self._slopes * self._rows.shifts - self._rows.conjugates(self._slopes)
-        return self._rows.sum_rows(each[:, None])[:, 0]
+        of_rows = self._slopes * self._rows.shifts - self._rows.conjugates(self._slopes)
+        return self._rows.sum_rows(of_rows[:, None])[:, 0]
 
     @property
     def curvature(self) -> Curvature:
@@ -481,13 +497,16 @@ class SlopeLimits(NumberPairs):
 
     def right_hand_side(self, mu: float) -> Matrix:
         """Part of the Newton system's right-hand side, shape ``(T, n)``."""
-        self._wanted = self._multiplier_steps(mu)
-        multipliers = self.multipliers + self._wanted
+        self._fixed_step = self._multiplier_steps(mu)
+        multipliers = self.multipliers + self._fixed_step
         residuals = self._rows.residuals_of_slopes(self.slacks)[0]
         # How far the residuals are from r = (f*)'(slope) + nu_+ - nu_-, with the new multipliers.
         self._residual_errors = np.zeros(len(self._residuals))
-        self._residual_errors[self._limited] = (
-            self._residuals[self._limited] - residuals - multipliers[:, 0] + multipliers[:, 1]
+        self._residual_errors[self._limited_indices] = (
+            self._residuals[self._limited_indices]
+            - residuals
+            - multipliers[:, 0]
+            + multipliers[:, 1]
         )
         return self._rows.sum_rows(
             -(self._second_derivatives * self._residual_errors)[:, None] * self._rows.features
@@ -495,18 +514,18 @@ class SlopeLimits(NumberPairs):
 
     def step_of(self, step: Matrix) -> float:
         """Set the step for a step of the comparators; return its largest possible multiple."""
-        residual_steps = inner(self._rows.features, self._rows.repeat(step))
+        residual_steps = inner(self._rows.features, self._rows.spread_to_rows(step))
         slope_steps = (self._second_derivatives * (residual_steps + self._residual_errors))[
-            self._limited
+            self._limited_indices
         ]
-        return self._set_step(slope_steps[:, None] * np.array([-1.0, 1.0]), self._wanted)
+        return self._set_step(slope_steps[:, None] * np.array([-1.0, 1.0]), self._fixed_step)
 
     @property
     def _second_derivatives(self) -> Vector:
         """Derivative of each slope by its residual, through the multipliers where it is bounded."""
         # From r = (f*)'(slope) + nu_+ - nu_-: dr/dslope = (f*)'' + nu_+ / s_+ + nu_- / s_-.
         derivatives = self._rows.slopes_per_residual.copy()
-        derivatives[self._limited] = 1.0 / (
+        derivatives[self._limited_indices] = 1.0 / (
             self._rows.residuals_of_slopes(self.slacks)[1]
             + (self.multipliers / self.slacks).sum(axis=1)
         )

@@ -3,8 +3,9 @@
 Newton systems
 --------------
 Block elimination forward in time and substitution backward, which is a Kalman filter and its
-smoother. The filter passes on information (J, j), not the estimate J^-1 j: the estimate of a round
-that says little is huge, and its rounding error is, too.
+smoother. The filter passes on information, a matrix J and a vector j, and not the estimate J^-1 j:
+after rounds that say little about the comparator the estimate is huge, and so is its rounding
+error.
 
 ``factorize`` keeps two triangular factors of each round in one array of shape ``(n + 1, n)``:
 
@@ -15,7 +16,7 @@ C = c I + p p' is the matrix of the move to the next round. With these factors
 
     (J^-1 + C)^-1 = L M^-1 L'   and   (J^-1 + C)^-1 J^-1 = L M^-1 L^-1 ,
 
-so no digits cancel, however small or large C is.
+so that no digits cancel, however small or large C is.
 """
 
 from __future__ import annotations
@@ -124,8 +125,8 @@ def add_hessian(
 @kernel
 def factorize(
     first: int,
-    last: int,
-    base: int,
+    end: int,
+    first_stored: int,
     features: Matrix,
     feature_weights: Vector,
     matrices: Array,
@@ -139,18 +140,18 @@ def factorize(
     work: Array,
     factors: Array,
 ) -> None:
-    """Factorize rounds ``first`` to ``last`` - 1; J is the information that enters and leaves.
+    """Factorize rounds ``first`` to ``end`` - 1; J is the information that enters and leaves.
 
     Parameters
     ----------
-    base
+    first_stored
         The round whose factors are ``factors[0]``.
     features, feature_weights, matrices, diagonals, directions, normals, normal_weights
         The Hessians: a, h, M, rho, q, G and k of :class:`chain.Hessians`.
     move_scales, move_directions
         The matrices C = c I + p p' of the moves.
     J
-        Information from the rounds before ``first``; afterwards, for round ``last``.
+        Information from the rounds before ``first``; afterwards, for round ``end``.
     work
         Buffer of shape ``(5, n, n)``.
     factors
@@ -158,7 +159,7 @@ def factorize(
     """
     n = features.shape[1]
     L, M, K, Lp, inverse = work[0], work[1], work[2], work[3, 0], work[4, 0]
-    for t in range(first, last):
+    for t in range(first, end):
         add_hessian(
             t,
             features,
@@ -170,99 +171,99 @@ def factorize(
             normal_weights,
             J,
         )
-        here = factors[t - base]
+        round_factors = factors[t - first_stored]
         for i in range(n):
             for j in range(i + 1):
                 L[i, j] = J[i, j]
         cholesky(L, inverse)
         for i in range(n):
             for j in range(i + 1):
-                here[i + 1, j] = L[i, j]
+                round_factors[i + 1, j] = L[i, j]
         if t < len(move_scales):
             pass_information(L, move_scales[t], move_directions[t], M, inverse, K, Lp, J)
             for i in range(n):
                 for j in range(i):
-                    here[j, i] = M[i, j]
-                here[i, i] = inverse[i]
+                    round_factors[j, i] = M[i, j]
+                round_factors[i, i] = inverse[i]
 
 
 @inline
-def solve_lower(here: Matrix, x: Vector) -> None:
+def solve_lower(round_factors: Matrix, x: Vector) -> None:
     """x <- L^-1 x."""
     for i in range(len(x)):
         dot = 0.0
         for j in range(i):
-            dot += here[i + 1, j] * x[j]
-        x[i] = (x[i] - dot) / here[i + 1, i]
+            dot += round_factors[i + 1, j] * x[j]
+        x[i] = (x[i] - dot) / round_factors[i + 1, i]
 
 
 @inline
-def add_transposed(here: Matrix, y: Vector, x: Vector) -> None:
+def add_transposed(round_factors: Matrix, y: Vector, x: Vector) -> None:
     """x <- x + L'y."""
     n = len(x)
     for i in range(n):
         for j in range(i + 1):
-            x[j] += here[i + 1, j] * y[i]
+            x[j] += round_factors[i + 1, j] * y[i]
 
 
 @inline
-def multiply_gain(here: Matrix, x: Vector) -> None:
+def multiply_gain(round_factors: Matrix, x: Vector) -> None:
     """x <- L M^-1 x."""
     n = len(x)
     # R^-1
     for i in range(n):
         dot = 0.0
         for j in range(i):
-            dot += here[j, i] * x[j]
-        x[i] = (x[i] - dot) * here[i, i]
+            dot += round_factors[j, i] * x[j]
+        x[i] = (x[i] - dot) * round_factors[i, i]
     # R^-T
     for i in range(n - 1, -1, -1):
         dot = 0.0
         for j in range(i + 1, n):
-            dot += here[i, j] * x[j]
-        x[i] = (x[i] - dot) * here[i, i]
+            dot += round_factors[i, j] * x[j]
+        x[i] = (x[i] - dot) * round_factors[i, i]
     # L, from the last row up, so that no entry is overwritten before its last use
     for i in range(n - 1, -1, -1):
         dot = 0.0
         for j in range(i + 1):
-            dot += here[i + 1, j] * x[j]
+            dot += round_factors[i + 1, j] * x[j]
         x[i] = dot
 
 
 @kernel
 def filter_forward(
     first: int,
-    last: int,
-    base: int,
+    end: int,
+    first_stored: int,
     linear_terms: Matrix,
     wanted_moves: Matrix,
     factors: Array,
     carry: Vector,
     scaled: Matrix,
 ) -> None:
-    """Forward substitution for rounds ``first`` to ``last`` - 1: ``scaled[t]`` becomes L^-1 j.
+    """Forward substitution for rounds ``first`` to ``end`` - 1: ``scaled[t]`` becomes L^-1 j.
 
     ``carry`` is the part of j that comes from the rounds before, on entry and on return.
     """
     n = linear_terms.shape[1]
-    for t in range(first, last):
-        here, x = factors[t - base], scaled[t]
+    for t in range(first, end):
+        round_factors, x = factors[t - first_stored], scaled[t]
         for i in range(n):
             x[i] = linear_terms[t, i] + carry[i]
-        solve_lower(here, x)
+        solve_lower(round_factors, x)
         if t < len(wanted_moves):
             # carry = L M^-1 (L^-1 j + L' m)
             for i in range(n):
                 carry[i] = x[i]
-            add_transposed(here, wanted_moves[t], carry)
-            multiply_gain(here, carry)
+            add_transposed(round_factors, wanted_moves[t], carry)
+            multiply_gain(round_factors, carry)
 
 
 @kernel
 def smooth_backward(
     first: int,
-    last: int,
-    base: int,
+    end: int,
+    first_stored: int,
     wanted_moves: Matrix,
     move_scales: Vector,
     move_directions: Matrix,
@@ -271,26 +272,26 @@ def smooth_backward(
     points: Matrix,
     duals: Matrix,
 ) -> None:
-    """Backward substitution for rounds ``last`` - 1 down to ``first``: points and dual variables.
+    """Backward substitution for rounds ``end`` - 1 down to ``first``: points and dual variables.
 
     ``points`` holds L^-1 j on entry and the solution on return; ``dual`` is a buffer.
     """
     n = points.shape[1]
-    for t in range(last - 1, first - 1, -1):
-        here, x = factors[t - base], points[t]
+    for t in range(end - 1, first - 1, -1):
+        round_factors, x = factors[t - first_stored], points[t]
         if t == len(wanted_moves):
             # The last round has no move after it: x = L^-T (L^-1 j).
             for i in range(n - 1, -1, -1):
-                x[i] /= here[i + 1, i]
+                x[i] /= round_factors[i + 1, i]
                 for j in range(i):
-                    x[j] -= here[i + 1, j] * x[i]
+                    x[j] -= round_factors[i + 1, j] * x[i]
             continue
         # dual z = L M^-1 (L'(x_{t+1} - m) - L^-1 j), then x_t = x_{t+1} - m - C z
         for i in range(n):
             dual[i] = -x[i]
             x[i] = points[t + 1, i] - wanted_moves[t, i]
-        add_transposed(here, x, dual)
-        multiply_gain(here, dual)
+        add_transposed(round_factors, x, dual)
+        multiply_gain(round_factors, dual)
         along = 0.0
         for i in range(n):
             along += move_directions[t, i] * dual[i]
@@ -301,18 +302,18 @@ def smooth_backward(
 
 @kernel
 def halve_intervals(slopes: Vector, penalty: float, low: Vector, high: Vector) -> None:
-    r"""Halve every round's interval, in one coordinate: the best comparator is above or below.
+    r"""Halve every round's interval, in one coordinate, by whether the best comparator is above.
 
     Consecutive rounds with the same interval form one problem, :math:`\min \sum_t s_t b_t + \lambda
     \sum_t |b_t - b_{t-1}|` over :math:`b_t \in \{0, 1\}`, where s are the slopes at the middle of
-    the interval and b = 1 says above. A neighbour with another interval is known to be above or
-    below.
+    the interval and b = 1 says that the comparator is above it. A neighbour with another interval
+    is known to be above or below.
 
     Parameters
     ----------
     slopes
         s, shape ``(T,)``; overwritten by the messages of the dynamic programme: the cost of b_t = 1
-        relative to b_t = 0, given the best choices before.
+        less that of b_t = 0, with the best choices in all earlier rounds.
     penalty
         λ.
     low, high
@@ -328,17 +329,17 @@ def halve_intervals(slopes: Vector, penalty: float, low: Vector, high: Vector) -
                 message = -penalty if low[t - 1] >= high[t] else penalty
         message += slopes[t]
         slopes[t] = message
-    above, low_ahead, high_ahead = False, 0.0, 0.0
+    is_above, next_low, next_high = False, 0.0, 0.0
     for t in range(last, -1, -1):
         if t == last:
-            above = slopes[t] < 0.0
-        elif low[t] == low_ahead and high[t] == high_ahead:
-            above = slopes[t] < -penalty or (above and slopes[t] <= penalty)
+            is_above = slopes[t] < 0.0
+        elif low[t] == next_low and high[t] == next_high:
+            is_above = slopes[t] < -penalty or (is_above and slopes[t] <= penalty)
         else:
-            above = slopes[t] + (-penalty if low_ahead >= high[t] else penalty) < 0.0
-        low_ahead, high_ahead = low[t], high[t]
+            is_above = slopes[t] + (-penalty if next_low >= high[t] else penalty) < 0.0
+        next_low, next_high = low[t], high[t]
         middle = 0.5 * (low[t] + high[t])
-        if above:
+        if is_above:
             low[t] = middle
         else:
             high[t] = middle
@@ -348,8 +349,8 @@ def halve_intervals(slopes: Vector, penalty: float, low: Vector, high: Vector) -
 def duals_of_points(gradients: Vector, points: Vector, penalty: float, duals: Vector) -> None:
     r"""Dual variables of the moves, in one coordinate: ±λ where a point moves, else clipped sums.
 
-    A point on the boundary of the domain does not need balanced gradients: the clipped sum leaves
-    to the boundary the part that it can take, and no more.
+    Where a point lies on the boundary of the domain, gradients need not be balanced by dual
+    variables: clipping leaves the excess over λ to the boundary.
     """
     dual = 0.0
     for t in range(len(duals)):

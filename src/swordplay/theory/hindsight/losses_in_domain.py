@@ -19,7 +19,14 @@ import numpy as np
 from swordplay.core import arguments
 from swordplay.core.types import Array, Domain, Loss, Matrix, Vector
 from swordplay.parts.domains import Ball, Box, Simplex, reach
-from swordplay.parts.losses import HuberLoss, LinearLoss, LogisticLoss, SquaredLoss, WeightedLoss
+from swordplay.parts.losses import (
+    HuberLoss,
+    LinearLoss,
+    LogisticLoss,
+    SquaredLoss,
+    WeightedLoss,
+    gradient_of,
+)
 from swordplay.parts.streams import LinearStream
 from swordplay.theory.variation_quadratic import Quadratic, as_quadratic
 
@@ -29,7 +36,7 @@ FLAT_SIDE = 1e-13
 Coordinates along them would consist of rounding error.
 """
 DIFFERENCE_STEP = 1e-4
-"""Step of the differences that estimate a Hessian, as a fraction of the domain's inner radius."""
+"""Step of the finite differences for a Hessian, as a fraction of the domain's inner radius."""
 
 
 @dataclass(frozen=True)
@@ -143,13 +150,17 @@ class Losses(Protocol):
         ...
 
     @property
-    def limited_rows(self) -> SlopeLimitedRows | None:
+    def slope_limited_rows(self) -> SlopeLimitedRows | None:
         """Rows of these losses with bounded slopes (Huber, logistic); None if there are none."""
         ...
 
     @property
     def has_affine_gradients(self) -> bool:
-        """Whether a Newton step is exact, given variables of their own for limited slopes."""
+        """Whether all gradients are affine in the point, so that one Newton step is exact.
+
+        Rows with bounded slopes do not count: the interior-point method gives their slopes
+        variables of their own.
+        """
         ...
 
     def values(self, points: Matrix) -> Vector:
@@ -168,10 +179,10 @@ class Losses(Protocol):
 class SlopeLimitedRows(Protocol):
     r"""R losses :math:`f(r)` of residuals :math:`r = \langle a, w \rangle + s`.
 
-    The slopes f' of C of these rows are bounded and become variables of their own in the interior-
-    point method. A slope is given by its slacks, the distances from the upper and the lower limit,
-    shape ``(C, 2)``: close to a limit a slack is smaller than the rounding error of the slope.
-    A round may have several rows.
+    C of the R rows have bounded slopes f'. The interior-point method treats these slopes as
+    variables. It stores each as two slacks, shape ``(C, 2)``: upper limit minus slope, and slope
+    minus lower limit. Stored as one number, a slope close to a limit would lose its slack to
+    rounding. A round may have several rows. In formulas ϖ is a slope.
     """
 
     @property
@@ -199,14 +210,14 @@ class SlopeLimitedRows(Protocol):
         ...
 
     def residuals_of_slopes(self, slacks: Matrix) -> tuple[Vector, Vector]:
-        """Residuals at which the bounded slopes have these slacks; their derivatives by slope."""
+        """Residuals at which bounded slopes have these slacks, and derivatives by the slopes."""
         ...
 
     def conjugates(self, slopes: Vector) -> Vector:
         r"""Convex conjugates :math:`\sup_r \varpi r - f(r)`, shape ``(R,)``."""
         ...
 
-    def repeat(self, points: Matrix) -> Matrix:
+    def spread_to_rows(self, points: Matrix) -> Matrix:
         """Comparator of each row, shape ``(R, n)``, from those of the rounds, ``(T, n)``."""
         ...
 
@@ -229,12 +240,12 @@ class OneRowPerRound:
         r""":math:`\langle a_t, w_t \rangle + s_t`, shape ``(T,)``."""
         return np.asarray(np.einsum("ij,ij->i", self.features, points) + self.shifts)
 
-    def repeat(self, points: Matrix) -> Matrix:
-        """The points: each row has the comparator of its round."""
+    def spread_to_rows(self, points: Matrix) -> Matrix:
+        """The points themselves: each round has one row."""
         return points
 
     def sum_rows(self, rows: Matrix) -> Matrix:
-        """The rows: each round has one."""
+        """The rows themselves: each round has one row."""
         return rows
 
     def curvature_of(self, second_derivatives: Vector) -> Curvature:
@@ -271,22 +282,24 @@ class ResidualLosses(OneRowPerRound):
     ) -> ResidualLosses:
         """The losses on a ball around the origin, with shifts no larger than the ball requires.
 
-        A Huber loss whose residual stays beyond its threshold on the whole ball is linear there, so
-        that its residuals may as well begin at the threshold, with a constant for the difference.
-        This keeps residuals in proportion to the ball.
+        A Huber loss whose residual is beyond the threshold everywhere in the ball is linear there.
+        Its shift is reduced until the residual just reaches the threshold, and a constant makes up
+        for the difference. This keeps residuals in proportion to the ball.
         """
-        too_far = (
+        beyond_threshold = (
             np.abs(shifts)
             - thresholds
             - radius * np.sqrt(np.einsum("ij,ij->i", features, features))
         )
-        is_linear = too_far > 0.0
-        excess = np.where(is_linear, too_far, 0.0)
-        constants = weights * np.where(is_linear, thresholds, 0.0) * excess
-        return cls(features, shifts - np.sign(shifts) * excess, weights, thresholds, constants)
+        is_linear = beyond_threshold > 0.0
+        shift_excess = np.where(is_linear, beyond_threshold, 0.0)
+        constants = weights * np.where(is_linear, thresholds, 0.0) * shift_excess
+        return cls(
+            features, shifts - np.sign(shifts) * shift_excess, weights, thresholds, constants
+        )
 
     @property
-    def limited_rows(self) -> ResidualLosses | None:
+    def slope_limited_rows(self) -> ResidualLosses | None:
         """These losses, if any threshold is finite."""
         return self if np.isfinite(self.thresholds).any() else None
 
@@ -305,15 +318,15 @@ class ResidualLosses(OneRowPerRound):
 
     def curvature(self, points: Matrix) -> Curvature:
         """ω where the residual is not clipped, else 0."""
-        near = np.abs(self.residuals(points)) <= self.thresholds
-        return Curvature(np.where(near, self.weights, 0.0), _no_matrices(self.features))
+        is_unclipped = np.abs(self.residuals(points)) <= self.thresholds
+        return Curvature(np.where(is_unclipped, self.weights, 0.0), _no_matrices(self.features))
 
     @property
     def slope_limits(self) -> tuple[Any, Vector, Vector]:
         """±ωδ where δ is finite."""
-        where = np.flatnonzero(np.isfinite(self.thresholds))
-        largest = self.weights[where] * self.thresholds[where]
-        return where, -largest, largest
+        limited = np.flatnonzero(np.isfinite(self.thresholds))
+        largest = self.weights[limited] * self.thresholds[limited]
+        return limited, -largest, largest
 
     @property
     def slopes_per_residual(self) -> Vector:
@@ -321,12 +334,12 @@ class ResidualLosses(OneRowPerRound):
         return self.weights
 
     def residuals_of_slopes(self, slacks: Matrix) -> tuple[Vector, Vector]:
-        """ϖ / ω and 1 / ω."""
+        """ϖ / ω and 1 / ω, with ϖ the slopes."""
         weights = self.weights[np.isfinite(self.thresholds)]
         return 0.5 * (slacks[:, 1] - slacks[:, 0]) / weights, 1.0 / weights
 
     def conjugates(self, slopes: Vector) -> Vector:
-        """ϖ^2 / (2 ω), less the constant."""
+        """ϖ^2 / (2 ω) less the constant, with ϖ the slopes."""
         return np.asarray(0.5 * slopes**2 / self.weights - self.constants)
 
 
@@ -336,7 +349,7 @@ class LogisticLosses(OneRowPerRound):
 
     .. math:: r_t = \langle a_t, w \rangle + s_t
 
-    Features and shifts carry the sign of the label: -1 for label 1.
+    Features and shifts of rounds with label 1 are multiplied by -1.
 
     Attributes
     ----------
@@ -350,7 +363,7 @@ class LogisticLosses(OneRowPerRound):
     has_affine_gradients = False
 
     @property
-    def limited_rows(self) -> LogisticLosses:
+    def slope_limited_rows(self) -> LogisticLosses:
         """These losses: the slopes lie between 0 and ω."""
         return self
 
@@ -378,11 +391,11 @@ class LogisticLosses(OneRowPerRound):
         return self.weights
 
     def residuals_of_slopes(self, slacks: Matrix) -> tuple[Vector, Vector]:
-        """log(ϖ / (ω - ϖ)) and 1 / ϖ + 1 / (ω - ϖ)."""
+        """log(ϖ / (ω - ϖ)) and 1 / ϖ + 1 / (ω - ϖ), with ϖ the slopes."""
         return np.log(slacks[:, 1]) - np.log(slacks[:, 0]), (1.0 / slacks).sum(axis=1)
 
     def conjugates(self, slopes: Vector) -> Vector:
-        """ω (p log p + (1 - p) log(1 - p)) with p = ϖ / ω."""
+        """ω (p log p + (1 - p) log(1 - p)) with p = ϖ / ω and ϖ the slopes."""
         p = np.clip(slopes / self.weights, 0.0, 1.0)
         return np.asarray(self.weights * (_x_log_x(p) + _x_log_x(1.0 - p)))
 
@@ -404,7 +417,7 @@ class QuadraticLosses:
     matrices: Array
     vectors: Matrix
     constants: Vector
-    limited_rows = None
+    slope_limited_rows = None
     has_affine_gradients = True
 
     @property
@@ -430,7 +443,7 @@ class QuadraticLosses:
 
 @dataclass(frozen=True)
 class BlackBoxLosses:
-    """Smooth losses known only by their values and gradients, which are asked for one by one.
+    """Smooth losses known only by their values and gradients, each evaluated by itself.
 
     Attributes
     ----------
@@ -445,7 +458,7 @@ class BlackBoxLosses:
     losses: Sequence[Loss]
     coordinates: DomainCoordinates
     features: Matrix = field(init=False)
-    limited_rows = None
+    slope_limited_rows = None
     has_affine_gradients = False
 
     def __post_init__(self) -> None:
@@ -459,13 +472,13 @@ class BlackBoxLosses:
     def gradients(self, points: Matrix) -> Matrix:
         """B' times the gradient of each loss at its own point."""
         pairs = zip(self.losses, self.coordinates.to_points(points), strict=True)
-        gradients = np.array([arguments.gradient_of(loss)(x) for loss, x in pairs])
+        gradients = np.array([gradient_of(loss)(x) for loss, x in pairs])
         return gradients @ self.coordinates.basis
 
     def curvature(self, points: Matrix) -> Curvature:
         """Hessians from central differences of gradients, made positive semidefinite.
 
-        The points are moved a little inwards, so that no loss is asked outside the domain.
+        The points are moved a little inwards, so that no loss is evaluated outside the domain.
         """
         step, n = DIFFERENCE_STEP * self.coordinates.inner_radius, self.coordinates.dim
         steps = np.concatenate([step * np.eye(n), -step * np.eye(n)])
@@ -473,8 +486,8 @@ class BlackBoxLosses:
         for t, (loss, w) in enumerate(
             zip(self.losses, (1.0 - DIFFERENCE_STEP) * points, strict=True)
         ):
-            asked = self.coordinates.to_points(w + steps)
-            gradients = arguments.gradient_of(loss)(asked) @ self.coordinates.basis
+            probes = self.coordinates.to_points(w + steps)
+            gradients = gradient_of(loss)(probes) @ self.coordinates.basis
             matrices[t] = (gradients[:n] - gradients[n:]) / (2.0 * step)
         return Curvature(np.zeros(len(self.losses)), nearest_semidefinite(matrices))
 
@@ -502,11 +515,11 @@ def losses_in_coordinates(stream: Iterable[Loss], coordinates: DomainCoordinates
     for family in ((SquaredLoss, HuberLoss), (LogisticLoss,)):
         if losses and all(isinstance(loss, family) for loss, _ in weighted):
             return _from_linear_losses(family[0], weighted, coordinates)
-    forms = [(as_quadratic(loss), weight) for loss, weight in weighted]
-    if losses and all(form is not None for form, _ in forms):
-        return _from_quadratics(forms, coordinates)
+    quadratics = [(as_quadratic(loss), weight) for loss, weight in weighted]
+    if losses and all(quadratic is not None for quadratic, _ in quadratics):
+        return _from_quadratics(quadratics, coordinates)
     for loss in losses:
-        arguments.gradient_of(loss)
+        gradient_of(loss)
     return BlackBoxLosses(losses, coordinates)
 
 
@@ -547,16 +560,16 @@ def _from_arrays(
 
 
 def _from_quadratics(
-    forms: Sequence[tuple[Any, float]], coordinates: DomainCoordinates
+    weighted: Sequence[tuple[Any, float]], coordinates: DomainCoordinates
 ) -> QuadraticLosses:
     """Quadratics of x = c + Bw, given as pairs of quadratic and weight."""
-    quadratics: list[tuple[Quadratic, float]] = list(forms)
-    for form, _ in quadratics:
-        require_dim(len(form.vector), coordinates.domain)
+    quadratics: list[tuple[Quadratic, float]] = list(weighted)
+    for quadratic, _ in quadratics:
+        require_dim(len(quadratic.vector), coordinates.domain)
     weights = np.array([weight for _, weight in quadratics])
-    M = weights[:, None, None] * np.array([form.matrix for form, _ in quadratics])
-    b = weights[:, None] * np.array([form.vector for form, _ in quadratics])
-    c = weights * np.array([form.constant for form, _ in quadratics])
+    M = weights[:, None, None] * np.array([quadratic.matrix for quadratic, _ in quadratics])
+    b = weights[:, None] * np.array([quadratic.vector for quadratic, _ in quadratics])
+    c = weights * np.array([quadratic.constant for quadratic, _ in quadratics])
     center, basis = coordinates.domain.center, coordinates.basis
     M_center = M @ center
     constants = c - b @ center + 0.5 * (M_center @ center)
@@ -572,14 +585,14 @@ def nearest_semidefinite(matrices: Array) -> Array:
 
 
 def require_dim(dim: int, domain: Domain) -> None:
-    """Raise ValueError if the domain has not the dimension of the stream."""
+    """Raise ValueError if the domain does not have the dimension of the stream."""
     if dim != domain.dim:
         raise ValueError(
             f"domain must have the stream's dimension {dim}, got {domain!r} of {domain.dim}."
         )
 
 
-def require_rounds(rounds: int) -> None:
+def require_nonempty(rounds: int) -> None:
     """Raise ValueError if the stream is empty."""
     if rounds == 0:
         raise ValueError(

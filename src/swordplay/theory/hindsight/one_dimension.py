@@ -1,10 +1,11 @@
-r"""The best sequence for a penalty in one coordinate, exact up to rounding, by halving intervals.
+r"""Best comparator sequence in one coordinate, with moves penalised, by halving intervals.
 
-Whether the best comparator of a round lies above a level depends only on the slopes of the losses
-at that level: it is a minimum cut of the chain, which two passes over the rounds find. Cuts at
-different levels are nested, so that the rounds above a level and those below are problems of their
-own. All of them are halved in the same two passes; as many passes as a double has digits suffice,
-for any convex losses.
+The result is exact up to rounding. Whether the best comparator of a round lies above a level
+depends only on the slopes of the losses at that level. To decide it for all rounds is to find a
+minimum cut of the chain of rounds, which takes two passes over the rounds. Cuts at different levels
+are nested, so that the rounds above a level and those below it are separate problems. The same two
+passes halve the intervals of all of these problems. For any convex losses as many pairs of passes
+suffice as a double has digits.
 
 References
 ----------
@@ -29,7 +30,7 @@ def solve(
     penalty: float,
     progress: Progress | None = None,
 ) -> Solution:
-    """The best sequence for a penalty, with its certified gap.
+    """Minimise the losses plus λ times the path length; the gap of the result is certified.
 
     Parameters
     ----------

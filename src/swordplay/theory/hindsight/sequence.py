@@ -1,4 +1,4 @@
-"""The best comparator sequence for a penalty or a budget of path length, and the frontier of both.
+"""The best comparator sequence for a penalty on path length or a budget of it, and the frontier.
 
 - :func:`best_sequence`: for one penalty on the path length, or one budget of it.
 - :func:`frontier`: the least loss as a function of the path length.
@@ -26,11 +26,11 @@ from swordplay.theory.hindsight.losses_in_domain import (
     BlackBoxLosses,
     coordinates_of,
     losses_in_coordinates,
-    require_rounds,
+    require_nonempty,
 )
 
 TOLERANCE = 1e-7
-"""Default tolerance: the largest gap, in :attr:`Problem.scale`."""
+"""Default tolerance: the largest gap, as a fraction of :attr:`Problem.scale`."""
 PROJECTION_TOLERANCE = 1e-5
 """Default tolerance for domains known only by a projection and a support function."""
 ROUNDING = 1e-13
@@ -40,7 +40,7 @@ CONVEXITY_TOLERANCE = 1e-7
 MAX_PENALTIES = 60
 """Most penalties that are tried for one budget; about ten are usual."""
 GAP_FRACTION = 0.25
-"""Gap of the solution for each penalty, as a fraction of the gap asked for within a budget."""
+"""Gap of the solution for each penalty, as a fraction of the target gap within a budget."""
 MAX_RAISES = 12
 """Most tenfold raises of the penalty until no comparator moves; one is usual."""
 LONGEST_STATIONARY_PATH = 1e-9
@@ -48,7 +48,7 @@ LONGEST_STATIONARY_PATH = 1e-9
 
 
 class OutOfTime(RuntimeError):
-    """The given seconds are over before there is an answer."""
+    """The time limit was reached before there was a result."""
 
 
 class BestSequence(NamedTuple):
@@ -61,7 +61,7 @@ class BestSequence(NamedTuple):
     path_length: float
     r""":math:`\sum_t \|u_t - u_{t-1}\|`."""
     penalty: float
-    """λ, the cost of a unit of path. For a budget: the loss that a unit more of it would save."""
+    """λ, the cost of a unit of path. For a budget: the loss that one more unit would save."""
     gap: float
     """No sequence is better by more than this: in loss plus penalty, or in loss within a budget."""
 
@@ -97,10 +97,10 @@ def best_sequence(
     penalty
         λ > 0.
     tolerance
-        Largest gap, relative to :math:`D \sum_t \|\nabla f_t(c)\|` with c the centre, the most by
-        which the losses can fall below their value there. Default 1e-7, or 1e-5 for domains with
-        only a projection and a support function. Rounding may add 1e-13 of the losses at the centre
-        and of their range over the domain.
+        Largest gap, as a fraction of :math:`D \sum_t \|\nabla f_t(c)\|` with c the centre of the
+        domain: no sequence has a total loss lower than at c by more than that. Default 1e-7, or
+        1e-5 for domains with only a projection and a support function. Rounding may add 1e-13 of
+        the losses at the centre and of their range over the domain.
     progress
         Called regularly with the number of steps done, the most that may be needed, and a label.
 
@@ -192,9 +192,9 @@ class Frontier:
 
         The result has the shape of the argument.
         """
-        P, least = _path_lengths(path_length), self.losses - self.gaps
+        P, certified_losses = _path_lengths(path_length), self.losses - self.gaps
         return np.asarray(
-            (least + self.penalties * (self.path_lengths - P[..., None])).max(axis=-1)
+            (certified_losses + self.penalties * (self.path_lengths - P[..., None])).max(axis=-1)
         )
 
 
@@ -247,16 +247,16 @@ def frontier(
         math.inf if seconds is None else time.monotonic() + arguments.positive("seconds", seconds)
     )
     problem = Problem(stream, domain, tolerance, deadline=deadline)
-    found = [_without_comparators(stationary_end(problem, GAP_FRACTION))]
+    computed = [_without_comparators(stationary_end(problem, GAP_FRACTION))]
     if progress is not None:
         progress(1, count, "path length 0")
     if problem.moves == 0:  # a single round: there is no path
-        (only,) = found
-        return Frontier(np.zeros(1), np.array([only.loss]), np.zeros(1), np.array([only.gap]))
-    found.append(_without_comparators(unpenalised_end(problem, GAP_FRACTION)))
-    _add_points(found, problem, count, progress)
+        (point,) = computed
+        return Frontier(np.zeros(1), np.array([point.loss]), np.zeros(1), np.array([point.gap]))
+    computed.append(_without_comparators(unpenalised_end(problem, GAP_FRACTION)))
+    _add_points(computed, problem, count, progress)
     penalties, paths, losses, gaps = np.array(
-        [(point.penalty, point.path, point.loss, point.gap) for point in found]
+        [(point.penalty, point.path, point.loss, point.gap) for point in computed]
     ).T
     return Frontier(paths, losses, penalties, gaps)
 
@@ -279,7 +279,7 @@ class Problem:
         :math:`D \sum_t \|\nabla f_t(c)\|`, the most by which the losses can fall below their value
         at the centre.
     target
-        The gap that is asked for.
+        The largest gap that a solution may have.
     """
 
     def __init__(
@@ -309,7 +309,7 @@ class Problem:
             stream, self.coordinates if is_exact else coordinates_of(enclosing_ball(domain))
         )
         count = len(self.losses.features)
-        require_rounds(count)
+        require_nonempty(count)
         # Blocks to begin with: those of the last solution, which are similar for another penalty.
         self._block_starts: Any = None
         center = np.zeros((count, self.coordinates.dim))
@@ -398,13 +398,13 @@ class Problem:
             np.roll(points, -1, axis=0),
             *ends,
         ):
-            below = values + inner(gradients, trial - points) - losses.values(trial)
-            if (below > slack).any():
-                t = int(np.argmax(below - slack))
+            depth_below = values + inner(gradients, trial - points) - losses.values(trial)
+            if (depth_below > slack).any():
+                t = int(np.argmax(depth_below - slack))
                 raise RuntimeError(
                     f"the loss of round {t + 1} is not convex: at "
                     f"{arguments.short_repr(self.coordinates.to_points(trial[t]).tolist())} it "
-                    f"lies {below[t]:.3g} below its tangent at "
+                    f"lies {depth_below[t]:.3g} below its tangent at "
                     f"{arguments.short_repr(self.coordinates.to_points(points[t]).tolist())}. "
                     "Hindsight can only be certified for convex losses."
                 )
@@ -415,15 +415,15 @@ class Problem:
         directions = np.divide(
             gradients, largest, out=np.zeros_like(gradients), where=largest > 0.0
         )
-        far = self.coordinates.domain.diameter * directions
-        return self.coordinates.to_coordinates(self.coordinates.to_points(far))
+        far_points = self.coordinates.domain.diameter * directions
+        return self.coordinates.to_coordinates(self.coordinates.to_points(far_points))
 
     @property
     def _axis_ends(self) -> Matrix:
         """Boundary points along the axes, first all positive, then all negative, ``(2 n, n)``."""
         axes = self.coordinates.domain.diameter * np.eye(self.coordinates.dim)
-        far = np.concatenate([axes, -axes])
-        return self.coordinates.to_coordinates(self.coordinates.to_points(far))
+        far_points = np.concatenate([axes, -axes])
+        return self.coordinates.to_coordinates(self.coordinates.to_points(far_points))
 
 
 class FrontierPoint(NamedTuple):
@@ -464,10 +464,10 @@ def stationary_end(problem: Problem, gap_fraction: float) -> FrontierPoint:
             break
         penalty *= 10.0
     # Dual variables prove their bound for every penalty that is no smaller than their length.
-    longest = float(np.sqrt(inner(solution.duals, solution.duals)).max(initial=0.0)) or penalty
+    longest_dual = float(np.sqrt(inner(solution.duals, solution.duals)).max(initial=0.0)) or penalty
     points = np.tile(solution.points.mean(axis=0), (len(solution.points), 1))
     loss = float(problem.losses.values(points).sum())
-    return FrontierPoint(longest, points, loss, 0.0, solution.bound)
+    return FrontierPoint(longest_dual, points, loss, 0.0, solution.bound)
 
 
 def unpenalised_end(problem: Problem, gap_fraction: float) -> FrontierPoint:
@@ -495,9 +495,9 @@ def _within_budget(problem: Problem, budget: float, progress: Progress | None) -
     """
     left = tightest = stationary_end(problem, GAP_FRACTION)
     right = left if budget == 0.0 or problem.moves == 0 else unpenalised_end(problem, GAP_FRACTION)
-    usable = min(budget, problem.longest_path)
-    for number in range(1, MAX_PENALTIES + 1):
-        tightest = max(tightest, left, right, key=lambda point: point.lower_bound(usable))
+    usable_budget = min(budget, problem.longest_path)
+    for penalty_count in range(1, MAX_PENALTIES + 1):
+        tightest = max(tightest, left, right, key=lambda point: point.lower_bound(usable_budget))
         if right.path <= budget:
             best = right
         else:
@@ -505,14 +505,14 @@ def _within_budget(problem: Problem, budget: float, progress: Progress | None) -
             points = (1.0 - fraction) * left.points + fraction * right.points
             loss_and_path = _loss_and_path(problem, points)
             best = FrontierPoint(tightest.penalty, points, *loss_and_path, tightest.bound)
-        gap = max(0.0, best.loss - tightest.lower_bound(usable))
+        gap = max(0.0, best.loss - tightest.lower_bound(usable_budget))
         if progress is not None:
-            progress(number, MAX_PENALTIES, f"penalty {tightest.penalty:.3g}, gap {gap:.1e}")
+            progress(penalty_count, MAX_PENALTIES, f"penalty {tightest.penalty:.3g}, gap {gap:.1e}")
         if gap <= problem.target:
             return _best_sequence(problem, best._replace(penalty=tightest.penalty), gap)
         penalty = next_penalty(left, right)
-        found = frontier_point(problem, penalty, problem.solve(penalty, gap_fraction=GAP_FRACTION))
-        left, right = (left, found) if found.path > budget else (found, right)
+        new = frontier_point(problem, penalty, problem.solve(penalty, gap_fraction=GAP_FRACTION))
+        left, right = (left, new) if new.path > budget else (new, right)
     raise RuntimeError(
         f"best_sequence tried {MAX_PENALTIES} penalties for path_length={budget:g} and has a "
         f"certified gap of {gap:.3g} left. "
@@ -521,7 +521,7 @@ def _within_budget(problem: Problem, budget: float, progress: Progress | None) -
 
 
 def _add_points(
-    found: list[FrontierPoint], problem: Problem, count: int, progress: Progress | None
+    computed: list[FrontierPoint], problem: Problem, count: int, progress: Progress | None
 ) -> None:
     """Add points where the frontier is least certain, in order of their path lengths.
 
@@ -529,17 +529,17 @@ def _add_points(
     """
     while True:
         if progress is not None:
-            progress(len(found), count, f"path length {found[-1].path:.3g}")
-        left, right = max(pairwise(found), key=_uncertainty)
-        if len(found) >= count or _uncertainty((left, right)) <= problem.target:
+            progress(len(computed), count, f"path length {computed[-1].path:.3g}")
+        left, right = max(pairwise(computed), key=_uncertainty)
+        if len(computed) >= count or _uncertainty((left, right)) <= problem.target:
             return
         penalty = next_penalty(left, right)
         try:
             solution = problem.solve(penalty, gap_fraction=GAP_FRACTION)
         except OutOfTime:
             return
-        found.append(_without_comparators(frontier_point(problem, penalty, solution)))
-        found.sort(key=lambda point: (-point.penalty, point.path))
+        computed.append(_without_comparators(frontier_point(problem, penalty, solution)))
+        computed.sort(key=lambda point: (-point.penalty, point.path))
 
 
 def _uncertainty(pair: tuple[FrontierPoint, FrontierPoint]) -> float:

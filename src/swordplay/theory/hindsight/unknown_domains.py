@@ -1,9 +1,10 @@
-r"""The best sequence for a penalty in domains known only by a projection and a support function.
+r"""Best comparator sequence in a domain known only by its projection and support function.
 
-An augmented Lagrangian: the domain X is replaced by a ball that encloses it and a penalty
-:math:`\tfrac{\sigma}{2} \operatorname{dist}^2(u_t + y_t / \sigma, X)` of each round, a smooth
-convex function whose gradient is a projection. The multipliers y converge to those of the
-constraint.
+An augmented Lagrangian: the constraint that comparators lie in the domain X is replaced by a ball
+that encloses X and by a distance term for each round,
+:math:`\tfrac{\sigma}{2} \operatorname{dist}^2(w_t + y_t / \sigma, X)` with w_t the coordinates of
+the comparator u_t. The distance term is smooth and convex, and its gradient is computed by a
+projection. The multipliers y converge to those of the constraint.
 
 References
 ----------
@@ -31,11 +32,11 @@ from swordplay.theory.hindsight.losses_in_domain import (
 )
 
 MAX_UPDATES = 40
-"""Most updates of the multipliers."""
+"""Most updates of the multipliers y."""
 WEIGHT_GROWTH = 4.0
-"""Factor of σ after an update that has not halved the distance to the domain."""
+"""Factor of σ after an update that has not halved the distance of the points to the domain."""
 DIFFERENCE_STEP = 1e-6
-"""Step of the differences that estimate the derivative of a projection, in diameters."""
+"""Step of the finite differences for the derivative of a projection, in diameters of X."""
 
 
 def solve(
@@ -45,39 +46,48 @@ def solve(
     target: float,
     progress: Progress | None = None,
 ) -> Solution:
-    """The best sequence for a penalty; the certified gap may be larger than the target.
+    """Minimise the losses plus λ times the path length, in a domain with only a projection.
+
+    Stops at the target gap, or after :data:`MAX_UPDATES` updates with a larger one.
 
     Parameters
     ----------
     losses, coordinates
-        The losses and the domain, of which coordinates describe only an enclosing ball.
+        The losses, and the domain's coordinates, whose ball only encloses the domain
+        (``is_exact`` is False).
     penalty
         λ > 0.
     target
-        The gap at which to stop.
+        Certified gap at which to stop.
     progress
         Called after each update of the multipliers and each Newton step.
     """
     enclosing = coordinates_of(enclosing_ball(coordinates.domain))
-    center = np.zeros((len(losses.features), coordinates.dim))
-    at_center = losses.gradients(center)
+    # The first points (all at the centre), multipliers and dual variables.
+    zeros = np.zeros((len(losses.features), coordinates.dim))
+    at_center = losses.gradients(zeros)
     weight = float(np.sqrt(inner(at_center, at_center)).mean()) / coordinates.domain.diameter or 1.0
-    penalised = PenalisedLosses(losses, coordinates, weight, center)
-    best = _projected_solution(losses, coordinates, penalty, center, center[1:])
+    losses_with_distance = LossesWithDistance(losses, coordinates, weight, zeros)
+    best = _projected_solution(losses, coordinates, penalty, zeros, zeros[1:])
     distance = np.inf
     for update in range(1, MAX_UPDATES + 1):
         if best.gap <= target:
             break
-        found = interior_point.solve(penalised, enclosing, penalty, target / 4, progress)
-        projected = _projected_solution(losses, coordinates, penalty, found.points, found.duals)
-        best, distance_before = best.combine(projected), distance
-        distance = float(np.abs(projected.points - found.points).sum())
+        # A quarter of the target: the rest is left for what the projection onto the domain costs.
+        solution = interior_point.solve(
+            losses_with_distance, enclosing, penalty, target / 4, progress
+        )
+        projected = _projected_solution(
+            losses, coordinates, penalty, solution.points, solution.duals
+        )
+        best, distance_before = best.combine_best(projected), distance
+        distance = float(np.abs(projected.points - solution.points).sum())
         growth = WEIGHT_GROWTH if distance > distance_before / 2 else 1.0
-        penalised = PenalisedLosses(
+        losses_with_distance = LossesWithDistance(
             losses,
             coordinates,
-            growth * penalised.weight,
-            penalised.updated_multipliers(found.points),
+            growth * losses_with_distance.weight,
+            losses_with_distance.updated_multipliers(solution.points),
         )
         if progress is not None:
             progress(update, MAX_UPDATES, f"gap {best.gap:.1e}")
@@ -85,8 +95,11 @@ def solve(
 
 
 @dataclass(frozen=True)
-class PenalisedLosses:
+class LossesWithDistance:
     r"""Losses plus :math:`\tfrac{\sigma}{2} \operatorname{dist}^2(w_t + y_t / \sigma, X)`.
+
+    A family of losses (:class:`swordplay.theory.hindsight.losses_in_domain.Losses`) of the
+    coordinates w_t.
 
     Attributes
     ----------
@@ -102,21 +115,23 @@ class PenalisedLosses:
     coordinates: DomainCoordinates
     weight: float
     multipliers: Matrix
-    limited_rows = None
+    slope_limited_rows = None
     has_affine_gradients = False
 
     @property
     def features(self) -> Matrix:
-        """Those of the losses."""
+        """Features of the losses."""
         return self.losses.features
 
     def values(self, points: Matrix) -> Vector:
-        """Values of the losses plus the penalty."""
-        scaled = self.updated_multipliers(points)
-        return np.asarray(self.losses.values(points) + inner(scaled, scaled) / (2.0 * self.weight))
+        """Values of the losses plus the distance terms."""
+        # An updated multiplier is σ times the vector from the nearest point of X.
+        multipliers = self.updated_multipliers(points)
+        distance_terms = inner(multipliers, multipliers) / (2.0 * self.weight)
+        return np.asarray(self.losses.values(points) + distance_terms)
 
     def gradients(self, points: Matrix) -> Matrix:
-        """Gradients of the losses plus the updated multipliers."""
+        """Gradients of the losses plus those of the distance terms, the updated multipliers."""
         return np.asarray(self.losses.gradients(points) + self.updated_multipliers(points))
 
     def curvature(self, points: Matrix) -> Curvature:
@@ -126,10 +141,12 @@ class PenalisedLosses:
         step = DIFFERENCE_STEP * domain.diameter
         shifted = points + self.multipliers / self.weight
         steps = step * np.concatenate([np.eye(n), -np.eye(n)])
+        # Points and coordinates differ by the centre only: the basis of an enclosing ball is the
+        # identity.
         projected = domain.project(domain.center + shifted[:, None] + steps)
         derivatives = (projected[:, :n] - projected[:, n:]) / (2.0 * step)
-        of_penalty = self.weight * nearest_semidefinite(np.eye(n) - derivatives)
-        return Curvature(feature_weights, of_penalty + matrices if len(matrices) else of_penalty)
+        of_distance = self.weight * nearest_semidefinite(np.eye(n) - derivatives)
+        return Curvature(feature_weights, of_distance + matrices if len(matrices) else of_distance)
 
     def updated_multipliers(self, points: Matrix) -> Matrix:
         r""":math:`\sigma (v_t - \Pi_X[v_t])` with :math:`v_t = w_t + y_t / \sigma`."""
@@ -141,6 +158,6 @@ class PenalisedLosses:
 def _projected_solution(
     losses: Losses, coordinates: DomainCoordinates, penalty: float, points: Matrix, duals: Matrix
 ) -> Solution:
-    """The solution of points after projection onto the domain."""
+    """The points, projected onto the domain, with the lower bound of the dual variables."""
     points = coordinates.to_coordinates(coordinates.to_points(points))
     return solution_of_points(losses, coordinates, penalty, points, duals)

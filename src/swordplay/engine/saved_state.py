@@ -293,8 +293,9 @@ def _require_gauge(now: Mapping[str, float], energy: Vector) -> None:
     """What was measured leads to steps that are numbers: 1 / eta is 2 L m for the capped,
     root(energy) / (c W) for others.
     """
-    rho, span = max(1.0, float(now["caution"])), float(now["span"])
-    most = VAST / (2.0 * max(rho, AVERAGED_ROUNDS, float(now["patience"])))
+    rho, span = float(now["caution"]), float(now["span"])
+    check("round.caution", rho, Field(1.0, VAST))
+    most = VAST / (2.0 * max(rho, AVERAGED_ROUNDS))
     check("round.smoothness", now["smoothness"], Field(0.0, most))
     if span != 0.0:
         least = 2.0 * rho**2 * math.sqrt(max(1.0, float(energy.max()))) / VAST
@@ -367,8 +368,7 @@ def _named(saved: Mapping[str, Any], group: str, names: str) -> dict[str, Any]:
     ):
         raise ValueError(
             f"state[{names!r}] must name the {len(numbers)} numbers of state[{group!r}], got "
-            f"{short_repr(told)}. "
-            "Load an earlier state."
+            f"{short_repr(told)}. Load an earlier state."
         )
     return dict(zip(each, numbers, strict=True))
 

@@ -1,9 +1,9 @@
-r"""Probabilities of many classes made as sure as they are right.
+r"""Probabilities of many classes, calibrated.
 
-One model a class, divided by their sum, is too modest (or too sure), and knows nothing of the last
+One model a class, divided by their sum, is too little (or too) confident, and ignores the last
 label. From its logarithms :math:`l_k` experts make :math:`q_k \propto \exp(\tau l_k + c\,[k \text{
 is the last label}])` and learn :math:`\tau`, or both, by Newton's method with forgetting. They and
-the probabilities as they were are mixed by what each has lost lately.
+the uncalibrated probabilities are mixed by their recent losses.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import math
 
 from swordplay.compile import inline_exact, kernel
 from swordplay.core.types import Matrix, Vector
-from swordplay.engine.curved import mixing
+from swordplay.engine.second_order import mixing
 
 LAST, BEHIND, SHARP, STAY, NUMBERS = 0, 1, 4, 6, 11
 """Places: the last label (-1 before any), how far behind three are, tau and its curvature, tau,

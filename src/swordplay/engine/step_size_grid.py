@@ -1,8 +1,7 @@
-"""One step size is a rung: gradient descent at every rung of a ladder at once, each on its own, to
-choose from in hindsight.
+"""Plain gradient descent at many step sizes at once, to choose from in hindsight.
 
 Each step is divided by the smoothness of its row, so that no step size up to 1 overshoots. Scores
-of several classes are learned side by side, one point per class and rung.
+of several classes are learned side by side, one point per class and step size.
 """
 
 from __future__ import annotations
@@ -11,9 +10,8 @@ from typing import Any
 
 from swordplay.compile import expert_loop, inline, kernel
 from swordplay.core.types import Matrix, Vector
-from swordplay.engine.blocks import add_scaled
 from swordplay.engine.layout import HUBER, LOGISTIC
-from swordplay.engine.scalar import slope
+from swordplay.engine.scalar_functions import add_scaled, slope
 
 SMALLEST_NORM = 1e-12
 """Rows shorter than this carry nothing to learn from."""

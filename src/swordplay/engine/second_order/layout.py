@@ -1,4 +1,4 @@
-"""Where the numbers of a second-order layer lie."""
+"""Places of the numbers of a second-order layer in its arrays."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from swordplay.compile import inline
 from swordplay.core.types import Matrix, Vector
-from swordplay.engine.curved.newton import LANES
+from swordplay.engine.second_order.newton import LANES
 
 
 class _Setting(NamedTuple):
@@ -73,7 +73,7 @@ Those with curves stand behind them.
 NOTES = 4
 SHAPE = 5
 """Numbers of a curve: two columns, how fast it runs along them, and where it begins (see
-``bends``).
+``features``).
 """
 
 

@@ -1,18 +1,20 @@
-"""A row's way through the second-order layer: scaled once and for all, forecast by many, mixed,
-judged, learned.
+"""A row's way through the second-order layer: scaled, forecast, mixed, corrected, judged, learned.
+
+Rows that are not learned, or not yet, are only forecast; what their later learning needs is noted.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import Any, NamedTuple
 
-from swordplay.compile import inline, inline_exact, kernel
+from swordplay.compile import inline, inline_exact, kernel, unrolled_loop
 from swordplay.compile.simd4 import extract, pack, select
 from swordplay.core.types import Matrix, Vector
-from swordplay.engine.curved import mixing, newton
-from swordplay.engine.curved.bends import count_asked, put_bends, rests
-from swordplay.engine.curved.columns import follow_column
-from swordplay.engine.curved.layout import (
+from swordplay.engine.second_order import mixing, newton
+from swordplay.engine.second_order.approximations import log_loss, power_of_e, within
+from swordplay.engine.second_order.features import count_asked, follow_column, put_bends, rests
+from swordplay.engine.second_order.layout import (
     CENTER,
     KNOWN,
     SETTING,
@@ -24,9 +26,115 @@ from swordplay.engine.curved.layout import (
     count_forecasts,
     desk_of,
 )
-from swordplay.engine.curved.newton import LANES, SCORE
-from swordplay.engine.curved.saying import Setting, forecast, put_row, setting_of
-from swordplay.engine.curved.series import log_loss, power_of_e, within
+from swordplay.engine.second_order.newton import LANES, LEVERAGE, SCORE
+
+SUREST = 8.0
+"""Log-odds of a second-order expert at the most in magnitude."""
+DOUBT = math.pi / 8.0
+"""Log-odds z of variance s are told as z/sqrt(1 + DOUBT s): what is left of them when all
+coefficients that fit are asked
+(MacKay 1992)."""
+RAREST = 0.01
+"""Share of labels that stay, or change, at the least."""
+
+
+class Setting(NamedTuple):
+    """What a layer is, as whole numbers and truths."""
+
+    logistic: bool
+    intercept: bool
+    compete: bool
+    lags: int
+    width: int
+    corrections: int
+    bends: int
+
+
+@inline
+def setting_of(setting: Vector) -> Setting:
+    """The setting as it is used."""
+    return Setting(
+        setting[SETTING.logistic] == 1.0,
+        setting[SETTING.intercept] == 1.0,
+        setting[SETTING.compete] == 1.0,
+        int(setting[SETTING.lags]),
+        int(setting[SETTING.width]),
+        int(setting[SETTING.corrections]),
+        int(setting[SETTING.bends]),
+    )
+
+
+@inline_exact
+def put_row(me: Setting, book: Book, raw: Vector, middles: Vector, rows: Matrix) -> None:
+    """Write the scaled row for every lane: one, lags, columns.
+
+    The first two do without lags where these compete.
+
+    Where they do, the others are also told by how much the steadiest one without lags missed the
+    last target: what a regression leaves over is seldom independent from row to row.
+
+    A missing entry lies where its column lies now, as ``middles`` say; without these, at the centre
+    of the scaling.
+    """
+    place = 0
+    if me.intercept:
+        rows[0, 0] = rows[0, 1] = rows[0, 2] = rows[0, 3] = 1.0
+        place = 1
+    for j in range(me.lags):
+        rows[place, 2] = rows[place, 3] = book.recent[j]
+        rows[place, 0] = rows[place, 1] = 0.0 if me.compete else book.recent[j]
+        place += 1
+    if me.compete and len(book.recent) > me.lags:
+        rows[place, 2] = rows[place, 3] = book.recent[me.lags]
+        rows[place, 0] = rows[place, 1] = 0.0
+        place += 1
+    for j in range(len(raw)):
+        entry, value = raw[j], 0.0
+        if entry != entry and len(middles) > 0:
+            entry = middles[j]
+        if book.columns[SPREAD, j] > 0.0 and entry == entry:
+            value = (entry - book.columns[CENTER, j]) / book.columns[SPREAD, j]
+        rows[place, 0] = rows[place, 1] = rows[place, 2] = rows[place, 3] = value
+        place += 1
+
+
+@inline_exact
+def no_change(known: Vector, recent: Vector, logistic: bool) -> float:
+    """The last target again; of labels, the log-odds that the last one stays."""
+    if not logistic:
+        return float(recent[0])
+    stays = min(max(known[KNOWN.stay], RAREST), 1.0 - RAREST)
+    return float(recent[0] * math.log(stays / (1.0 - stays)))
+
+
+@unrolled_loop
+def doubt(notes: Matrix, said: Vector) -> None:
+    """Log-odds of every lane, told with doubt."""
+    for k in range(LANES):
+        said[k] = min(
+            max(notes[SCORE, k] / math.sqrt(1.0 + DOUBT * notes[LEVERAGE, k]), -SUREST), SUREST
+        )
+
+
+@inline
+def forecast(me: Setting, book: Book, lanes: Matrix, desk: Desk, first: float, ready: bool) -> None:
+    """Forecasts of all for the row that was put, in ``desk.said``.
+
+    With ``ready`` the experts can learn next.
+    """
+    if ready or me.logistic:
+        newton.ask(lanes, desk.rows, me.width, desk.leaned, desk.notes)
+    else:
+        newton.score(lanes, desk.rows, me.width, desk.notes)
+    desk.said[0] = first
+    if me.logistic:
+        doubt(desk.notes, desk.said[1:])
+    else:
+        for k in range(LANES):
+            desk.said[1 + k] = mixing.cut(desk.notes[SCORE, k], book.ends)
+    if me.compete:
+        desk.said[1 + LANES] = no_change(book.known, book.recent, me.logistic)
+
 
 STAY = 200.0
 """Labels over which the share of those that stayed what they were is a mean."""
@@ -310,3 +418,85 @@ def recall(forecasts: Vector, noted: Vector, count: int) -> None:
     """Put what was said when a row was asked in place of so many forecasts of now."""
     for i in range(count):
         forecasts[i] = noted[i]
+
+
+@inline
+def without_lags(me: Setting, book: Book, lanes: Matrix, desk: Desk) -> float:
+    """The mixture of all who do without the last targets, corrected along curves."""
+    plain = mean(desk.said, desk.weights, 0, WITHOUT)
+    count = count_asked(book, me.logistic)
+    if count == STRAIGHT:
+        return plain
+    bend(me, book, lanes, desk, plain, False)
+    total, share = desk.top_weights[0] * plain, desk.top_weights[0]
+    for i in range(STRAIGHT, count):
+        total += desk.top_weights[i] * desk.top[i]
+        share += desk.top_weights[i]
+    return float(total / share)
+
+
+@inline
+def note(book: Book, desk: Desk, count: int, noted: Vector) -> None:
+    """What has to be known of a row once its target is there: how many corrected forecasts there
+    are, last targets, forecasts.
+
+    Those of all, then those of the mixture, plain and corrected: everybody is judged by what he
+    said.
+    """
+    place = 1
+    noted[0] = count
+    for j in range(len(book.recent)):
+        noted[place + j] = book.recent[j]
+    place += len(book.recent)
+    for i in range(len(desk.said)):
+        noted[place + i] = desk.said[i]
+    place += len(desk.said)
+    for i in range(count):
+        noted[place + i] = desk.top[i]
+
+
+@kernel
+def predict_rows(
+    raw: Matrix,
+    middles: Matrix,
+    first: Vector,
+    following: int,
+    setting: Vector,
+    numbers: Vector,
+    lanes: Matrix,
+    scratch: Matrix,
+    slate: Vector,
+    notes: Matrix,
+    answer: Vector,
+) -> None:
+    """The mixture for rows that are not learned, or not yet.
+
+    So many of them follow the last one learned; of the others the last targets are not known, and
+    where experts with and without lags compete, those without answer alone. ``notes`` has shape
+    ``(T, n)`` and takes what has to be kept of rows that follow the last one (see :func:`note`;
+    only zeros where nothing is known); n is 0 where nothing is to be kept.
+    """
+    me, book, desk = (
+        setting_of(setting),
+        book_of(numbers, setting, count_forecasts(setting[SETTING.compete])),
+        desk_of(scratch, slate, setting),
+    )
+    columns = book.columns
+    last = columns.shape[1] - 1
+    for t in range(len(raw)):
+        answer[t] = first[t]
+        notes[t] = 0.0
+        if (me.logistic or columns[SPREAD, last] > 0.0) and book.known[KNOWN.active] > 0.0:
+            center, spread = (
+                (0.0, 1.0) if me.logistic else (columns[CENTER, last], columns[SPREAD, last])
+            )
+            put_row(me, book, raw[t], middles[t] if len(middles) > 0 else raw[t, :0], desk.rows)
+            prepare(me, book, desk)
+            forecast(me, book, lanes, desk, (first[t] - center) / spread, False)
+            if t < following or not me.compete:
+                mixed = mix(me, book, lanes, desk, False)
+                if notes.shape[1] > 0:
+                    note(book, desk, count_asked(book, me.logistic), notes[t])
+            else:
+                mixed = without_lags(me, book, lanes, desk)
+            answer[t] = mixed * spread + center

@@ -20,7 +20,7 @@ from typing import Any
 from swordplay.compile import inline_exact, unrolled_loop
 from swordplay.compile.simd4 import broadcast, load_row, select, smaller, store_row
 from swordplay.core.types import Matrix
-from swordplay.engine.curved.series import power_of_e, within
+from swordplay.engine.second_order.approximations import power_of_e, within
 
 LANES = 4
 """Experts side by side: as many doubles as a vector register of today holds."""

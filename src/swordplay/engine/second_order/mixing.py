@@ -1,13 +1,16 @@
-r"""Forecasts mixed by weights that follow their losses, with the best one setting the scale.
+r"""Forecasts mixed by weights that follow their losses, in units of the best one's mean loss.
 
 .. math:: w_i \propto \pi_i e^{-L_i}, \qquad
     L_i \leftarrow \min\{(1 - \tfrac1M) L_i + \eta\, \ell_i/m - \min_j (\cdot)_j,\; \Lambda\},
 
-m the discounted mean loss of the best forecaster. Whoever is worse than the best by a share x loses
-weight like :math:`e^{-\eta x}` a row; nobody falls below :math:`e^{-\Lambda}` of the leader, so
-that everybody is back some :math:`\Lambda/(\eta x)` rows after he has become the best by a share x.
-No number here has a unit, and no single forecast moves the mixture farther than the usual range of
-the target.
+m the discounted mean loss of the best forecaster. A forecaster that is worse than the best by a
+share x loses weight like :math:`e^{-\eta x}` a row. No weight falls below :math:`e^{-\Lambda}` of
+the largest, so that a forecaster regains its weight some :math:`\Lambda/(\eta x)` rows after it has
+become the best by a share x. No number here has a unit, and no single forecast moves the mixture
+farther than the usual range of the target.
+
+The same weights, with a longer memory, mix the forecasts of other models (``mix_rows``): none of
+them can ruin that mixture.
 """
 
 from __future__ import annotations
@@ -15,9 +18,9 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from swordplay.compile import inline_exact
-from swordplay.core.types import Vector
-from swordplay.engine.curved import series
+from swordplay.compile import inline_exact, kernel
+from swordplay.core.types import Matrix, Vector
+from swordplay.engine.second_order.approximations import add_log_losses, put_powers
 
 MEMORY = 500.0
 """M: rounds that losses are remembered for."""
@@ -91,7 +94,7 @@ def weigh(behind: Vector, prior: float, weights: Vector) -> None:
     """
     count = len(behind)
     other = (1.0 - prior) / max(count - 1, 1)
-    series.put_powers(behind, weights)
+    put_powers(behind, weights)
     total = 0.0
     for i in range(count):
         weights[i] *= prior if i == 0 else other
@@ -135,7 +138,7 @@ def judge_numbers(
 def judge_labels(behind: Vector, forecasts: Vector, target: float, weight: float) -> None:
     """Take in log losses of log-odds; the target is 0 or 1."""
     sign = 1.0 if target > 0.5 else -1.0
-    series.add_log_losses(behind, forecasts, sign, SURE, 1.0 - 1.0 / MEMORY, LABEL_RATE * weight)
+    add_log_losses(behind, forecasts, sign, SURE, 1.0 - 1.0 / MEMORY, LABEL_RATE * weight)
     catch_up(behind)
 
 
@@ -175,3 +178,62 @@ def keep_distance(behind: Vector, count: int, before: float) -> None:
     for i in range(count, len(behind)):
         behind[i] -= before
     catch_up(behind)
+
+
+LONG_MEMORY = 8000.0
+"""Rounds that losses of other models are remembered for: outliers may occur once in 1,000 rows."""
+LARGEST_RATIO = 1e4
+"""Losses of other models count in full up to so many mean losses of the best."""
+
+
+@kernel
+def cut_rows(said: Matrix, targets: Vector, known: Vector, widths: Vector) -> None:
+    """Cut the forecasts of each row to the usual range of the target, which then learns from its
+    target; tame the targets.
+
+    ``known`` holds the two ends of the range and the rows learned; how wide it was before each row
+    goes to ``widths``.
+    """
+    ends = known[:2]
+    for t in range(len(targets)):
+        widths[t] = ends[1] - ends[0]
+        if known[2] > 0.0:
+            for i in range(said.shape[1]):
+                said[t, i] = cut(said[t, i], ends)
+        targets[t] = tamed(targets[t], ends) if known[2] > 1.0 else targets[t]
+        if known[2] == 0.0:
+            ends[0] = ends[1] = targets[t]
+        follow_range(ends, targets[t])
+        known[2] += 1.0
+
+
+@kernel
+def mix_rows(
+    said: Matrix,
+    targets: Vector,
+    weights: Vector,
+    widths: Vector,
+    prior: float,
+    numbers: Vector,
+    shares: Vector,
+    answer: Vector,
+) -> None:
+    """Mix the N forecasts of each row before its target is learned.
+
+    The first of them has ``prior`` in the beginning.
+
+    ``numbers`` holds how far behind each is, N, their discounted losses and the rounds of these, N
+    + 1; ``shares`` is scratch.
+    """
+    count = said.shape[1]
+    behind, sums = numbers[:count], numbers[count : 2 * count + 1]
+    for t in range(len(targets)):
+        weigh(behind, prior, shares)
+        total = 0.0
+        for i in range(count):
+            total += shares[i] * said[t, i]
+        answer[t] = total
+        weight = weights[t] if len(weights) > 0 else 1.0
+        judge_numbers(
+            behind, sums, said[t], targets[t], weight, Cut(LONG_MEMORY, LARGEST_RATIO, widths[t])
+        )

@@ -1,11 +1,21 @@
-"""The losses of a linear prediction, and an exponential, as functions of numbers."""
+"""Losses, their derivatives, exp and log of single numbers; sums and extremes over experts."""
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
-from swordplay.compile import bits_to_float, float_to_bits, inline, inline_exact
-from swordplay.engine.layout import HUBER, PINBALL, SQUARED
+from swordplay.compile import (
+    bits_to_float,
+    expert_loop,
+    float_to_bits,
+    inline,
+    inline_exact,
+    larger,
+    smaller,
+)
+from swordplay.core.types import Matrix, Vector
+from swordplay.engine.layout import BLOCK, HUBER, PINBALL, SQUARED
 
 # 1.5 * 2^52: adding it rounds to a whole number and leaves that in the low bits
 SHIFTER = 6755399441055744.0
@@ -115,3 +125,41 @@ def log1p(small: float) -> float:
     c = (1.0 / 17.0 + v * (1.0 / 19.0)) + (1.0 / 21.0 + v * (1.0 / 23.0)) * v2
     d = (1.0 / 25.0 + v * (1.0 / 27.0)) + (1.0 / 29.0 + v * (1.0 / 31.0)) * v2
     return 2.0 * u * (a + v4 * (b + v4 * (c + v4 * (d + v4 * (1.0 / 33.0)))))
+
+
+@inline
+def columns_of(numbers: Matrix) -> int:
+    """Number of columns of a loop over experts, written so that they are seen to fill blocks."""
+    return int(BLOCK * (numbers.shape[1] // BLOCK))
+
+
+@expert_loop
+def least(n: int, values: Vector) -> float:
+    """The least of whole blocks of values."""
+    fewest = math.inf
+    for i in range(n):
+        fewest = smaller(fewest, values[i])
+    return float(fewest)
+
+
+@expert_loop
+def dot(n: int, left: Vector, right: Vector) -> float:
+    """<left, right>."""
+    total = 0.0
+    for i in range(n):
+        total += left[i] * right[i]
+    return total
+
+
+@expert_loop
+def add_scaled(columns: int, total: Any, more: Any, factor: float) -> None:
+    """total += factor * more."""
+    for i in range(columns):
+        total[i] += factor * more[i]
+
+
+@expert_loop
+def keep_larger(n: int, values: Vector, largest_so_far: Vector) -> None:
+    """The larger of two numbers, one by one."""
+    for i in range(n):
+        largest_so_far[i] = larger(largest_so_far[i], values[i])

@@ -1,9 +1,8 @@
-"""Exponentials, logarithms and cosines as short series: without branches, of one number or of four
-side by side.
+"""Exponentials, logarithms and cosines as short series without branches.
 
-They agree with the functions of ``math`` to the last few bits, at a fifth of the cost where several
-are needed. Arguments have to be finite and of moderate size, as those of the second-order layer
-are.
+Each is computed for one number or for four side by side. They agree with the functions of ``math``
+to the last few bits, at a fifth of the cost where several are needed. Arguments have to be finite
+and of moderate size, as those of the second-order layer are.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import math
 from typing import Any
 
 from swordplay.compile import bits_to_float, float_to_bits, inline_exact, unrolled_loop
-from swordplay.compile.simd4 import SIDE_BY_SIDE, exp2_int, load_at, select, store_at
+from swordplay.compile.simd4 import LANES, exp2_int, load_at, select, store_at
 from swordplay.core.types import Vector
 
 WHOLE = 6755399441055744.0
@@ -108,10 +107,10 @@ def add_log_losses(
     Four at a time, of which the last begin four before the end: some are worked out twice, to the
     same result, none alone.
     """
-    end = len(behind) - SIDE_BY_SIDE
+    end = len(behind) - LANES
     if end >= 0:
         before = load_at(behind, end)  # as they are before any of them is reached
-        for i in range(0, end, SIDE_BY_SIDE):
+        for i in range(0, end, LANES):
             store_at(
                 behind,
                 i,

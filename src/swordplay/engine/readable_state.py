@@ -1,4 +1,4 @@
-"""A learner's way from the engine's arrays to the state of its readable twin, and back."""
+"""The engine's arrays as the state of the readable learner, and back."""
 
 from __future__ import annotations
 
@@ -49,14 +49,7 @@ def state_of(memory: Memory) -> State:
     replay = np.multiply.outer(numbers[EXPERT.replay, order], last)
     flat: State = {"rounds": memory.rounds}
     if memory.config[CONFIG.capped]:
-        said = {name: float(now[place]) for name, place in GAUGE.items()}
-        # states of before may have a patience and no caution; those of now have a caution and no
-        # patience
-        flat |= {
-            f"domain_scale.{name}": value
-            for name, value in said.items()
-            if value or name not in ("patience", "step_shrink")
-        }
+        flat |= {f"domain_scale.{name}": float(now[place]) for name, place in GAUGE.items()}
     for k, kind in enumerate(_kinds(memory)):
         flat |= {
             f"experts.{k}.points": points[kind],
@@ -184,6 +177,7 @@ def _place(memory: Memory, stacked: Mapping[str, Matrix], order: Any) -> None:
     """Write the points of the experts."""
     numbers, offset = memory.numbers, stacked["offset"]
     numbers[EXPERT.norm, order] = np.einsum("ij,ij->i", offset, offset)
+    numbers[EXPERT.largest_norm, order] = numbers[EXPERT.norm, order]
     if not memory.recipe.on_ball:
         memory.coords[order], memory.coords[numbers.shape[1] + order] = (
             stacked["base"],
@@ -216,7 +210,7 @@ def _lookahead(memory: Memory, norm: Vector, offset: Matrix, order: Any) -> tupl
         if config[CONFIG.capped]:
             now = memory.live
             gauge = DomainScale(
-                now[LIVE.smoothness], now[LIVE.span], step_shrink=float(now[LIVE.caution]) or 1.0
+                now[LIVE.smoothness], now[LIVE.span], step_shrink=float(now[LIVE.caution])
             )
             ahead = _kinds(memory)[0]  # the others do not look ahead
             eta[ahead] = CappedAdaGrad(config[CONFIG.diameter], gauge, gauge.step_shrink).sizes(

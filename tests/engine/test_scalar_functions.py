@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import swordplay as sp
-from swordplay.engine import rates, scalar
+from swordplay.engine import meta, scalar_functions
 from swordplay.engine.layout import HUBER, LOGISTIC, SQUARED
 from swordplay.parts.metas import optimism
 from tolerances import FADING, LAST_BIT, ROUNDING
@@ -51,7 +51,7 @@ def faded(exponents: np.ndarray) -> np.ndarray:
     """Through a compiled caller, as in the kernels."""
     answer = np.empty_like(exponents)
     for i in range(len(exponents)):
-        answer[i] = scalar.fading(exponents[i])
+        answer[i] = scalar_functions.fading(exponents[i])
     return answer
 
 
@@ -92,10 +92,10 @@ def test_losses_and_slopes_are_those_of_the_classes(
         values, slopes = loss.phi(MARGINS), loss.slope(MARGINS)
     for z, value, slope in zip(MARGINS.tolist(), values.tolist(), slopes.tolist(), strict=True):
         # A slope below exp(-500) is as good as none: the engine's exponential stops there.
-        assert scalar.phi(code, threshold, z, target) == pytest.approx(
+        assert scalar_functions.phi(code, threshold, z, target) == pytest.approx(
             value, rel=ROUNDING, abs=1e-200
         )
-        assert scalar.slope(code, threshold, z, target) == pytest.approx(
+        assert scalar_functions.slope(code, threshold, z, target) == pytest.approx(
             slope, rel=ROUNDING, abs=1e-200
         )
 
@@ -104,7 +104,10 @@ def test_losses_and_slopes_are_those_of_the_classes(
 def test_logistic_slopes_are_slopes(target: float) -> None:
     """Between -1 and 1, against the margin, and never the wrong sign."""
     slopes = np.array(
-        [scalar.slope(LOGISTIC, 1.0, z, target) for z in np.linspace(-1e3, 1e3, 4001).tolist()]
+        [
+            scalar_functions.slope(LOGISTIC, 1.0, z, target)
+            for z in np.linspace(-1e3, 1e3, 4001).tolist()
+        ]
     )
     assert (np.abs(slopes) <= 1.0).all()
     assert (np.sign(slopes) == (1.0 if target == 0.0 else -1.0)).all()
@@ -115,7 +118,7 @@ def test_logistic_slopes_are_slopes(target: float) -> None:
 def test_trust_is_the_readable_one(kappa: float) -> None:
     for difference in (0.0, 1e-20, -1e-20, 1e-13, 1e-11, -1e-11, 0.5, -0.5, 40.0, -40.0, 1e4, -1e4):
         expected = optimism.trust(kappa, difference, 1.0)
-        assert rates.trust(kappa, difference, 1.0) == pytest.approx(
+        assert meta.trust(kappa, difference, 1.0) == pytest.approx(
             expected, rel=ROUNDING, abs=1e-200
         )
 

@@ -1,28 +1,33 @@
-"""One learner, compiled: whole arrays or one row at a time."""
+"""One compiled learner, which plays whole arrays or single rows; checks of rows and targets."""
 
 from __future__ import annotations
 
 import math
 import sys
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from swordplay.core import arguments
 from swordplay.core.model_lock import LockedModel, locks_itself
-from swordplay.core.types import Matrix, Vector
-from swordplay.engine import inputs, readable, saved
-from swordplay.engine.facts import Facts
+from swordplay.core.types import Array, Matrix, State, Vector
+from swordplay.engine import readable_state, saved_state
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE, VECTOR
 from swordplay.engine.memory import Memory
 from swordplay.engine.recipe import NotCompilable, recipe
+from swordplay.parts.experts.step_sizes import SMALLEST_SUM, underflow_message
+from swordplay.parts.losses import HuberLoss, LogisticLoss, PinballLoss, SquaredLoss
 from swordplay.parts.metas import Composition
 
 CHUNK = 1 << 14
 """Rows per compiled call: a few milliseconds, so that Ctrl-C and progress are prompt."""
 CHUNK_NUMBERS = 1 << 21
 """Entries per chunk of wide rows, for the same reason."""
+ROWS_AT_ONCE = 4096
+"""Rows of a block in which the first gradient other than 0 is looked for."""
 
 
 class Played(NamedTuple):
@@ -36,6 +41,87 @@ class Played(NamedTuple):
     """Norm of the longest gradient that was evaluated, at any point."""
     longest: float
     """Squared norm of the longest row."""
+
+
+class Facts:
+    """Numbers of a learner, read from its arrays; an engine plays on them."""
+
+    memory: Memory
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds were played."""
+        return self.memory.rounds
+
+    @property
+    def size(self) -> float:
+        """Of the domain: the radius of a ball."""
+        return float(self.memory.config[CONFIG.size])
+
+    @property
+    def decision(self) -> Vector:
+        """x_t of the coming round, shape ``(d,)``; formed when asked for."""
+        return self.memory.decision()
+
+    @property
+    def weights(self) -> Vector:
+        """p_t of the coming round, in the readable learner's order."""
+        return self.memory.of_experts(EXPERT.weight)
+
+    @property
+    def step_sizes(self) -> Vector:
+        """Step size of each expert, or the multiplier of one that adapts, in the readable
+        learner's order.
+        """
+        return self.memory.of_experts(EXPERT.step)
+
+    @property
+    def extra_gradient(self) -> Any:
+        """Which experts take a second step along the last field, in the readable learner's
+        order.
+        """
+        return self.memory.of_experts(EXPERT.extra) == 1.0
+
+    @property
+    def trust(self) -> float:
+        """How far the meta trusts its guess of the coming gradient, from 0 to 1."""
+        return float(self.memory.live[LIVE.trust])
+
+    @property
+    def diameter(self) -> float:
+        """Of the domain of the coming round."""
+        return float(self.memory.config[CONFIG.diameter])
+
+    @property
+    def columns(self) -> int:
+        """How many experts there is room for."""
+        return int(self.memory.numbers.shape[1])
+
+    def certificate_sums(self) -> dict[str, Vector]:
+        """What the certificate is computed from, by the names of the readable state, in the
+        readable learner's order.
+        """
+        sums = {
+            name: self.memory.of_experts(place)
+            for name, place in readable_state.CERTIFICATE.items()
+        }
+        return (
+            sums | {"max_dual_norm": np.sqrt(sums["max_dual_norm"])} if self.memory.headed else sums
+        )
+
+    def base_lengths(self) -> Vector:
+        """How far the base point of each expert is from the centre of the ball, in the readable
+        learner's order.
+        """
+        return np.sqrt(self.memory.of_experts(EXPERT.norm))
+
+    def state(self) -> State:
+        """The readable learner's state."""
+        return readable_state.state_of(self.memory)
+
+    def compact_state(self) -> State:
+        """The engine's own numbers by name, for a continuation that is the same bit by bit."""
+        return saved_state.state_of(self.memory)
 
 
 class Engine(Facts, LockedModel):
@@ -68,7 +154,7 @@ class Engine(Facts, LockedModel):
         self.dim = parts.domain.dim
         self.memory = Memory(recipe(parts, loss, threshold, dtype), dtype)
         if state is not None:
-            readable.load(self.memory, state)
+            readable_state.load(self.memory, state)
         self._predict: Callable[..., float] | None = None
         self._learn: Callable[..., float] | None = None
         self._room = 0
@@ -87,7 +173,7 @@ class Engine(Facts, LockedModel):
 
         return rounds
 
-    def _kept(self) -> dict[str, Any]:
+    def _copied_attributes(self) -> dict[str, Any]:
         # Kernels and the arrays at hand are found again when they are needed.
         return {name: value for name, value in vars(self).items() if name != "_arrays"} | {
             "_predict": None,
@@ -117,14 +203,14 @@ class Engine(Facts, LockedModel):
         state
             What :meth:`compact_state` gave.
         reach
-            How far out points may lie, if farther than the domain's own size (see ``saved``).
+            How far out points may lie, if farther than the size of the domain.
         """
         memory = self.memory
-        numbers = saved.read(state, memory.coords.dtype)
-        saved.require_make(memory, numbers)
+        numbers = saved_state.read(state, memory.coords.dtype)
+        saved_state.require_make(memory, numbers)
         frame = memory.vectors[[VECTOR.center, VECTOR.upper]]
-        saved.check_numbers(memory.recipe, frame, numbers, reach)
-        saved.write(memory, numbers)
+        saved_state.check_numbers(memory.recipe, frame, numbers, reach)
+        saved_state.write(memory, numbers)
         self._predict = self._learn = None
         self._has_met_gradient = False
 
@@ -170,7 +256,7 @@ class Engine(Facts, LockedModel):
         """
         self.require_held()
         if not checked:
-            features, targets = inputs.rows(features, targets, self.dim, self.loss)
+            features, targets = check_rows(features, targets, self.dim, self.loss)
         count = len(targets)
         predictions, losses = np.empty(count), np.empty(count)
         decisions = np.empty((count if keep_decisions else 0, self.dim))
@@ -184,11 +270,7 @@ class Engine(Facts, LockedModel):
                 f"schedule must have shape ({count}, 3), got {schedule.shape}: weight, threshold, "
                 "radius."
             )
-        size = (
-            max(1, min(CHUNK, CHUNK_NUMBERS // self.dim))
-            if not inputs.is_sparse(features)
-            else CHUNK
-        )
+        size = max(1, min(CHUNK, CHUNK_NUMBERS // self.dim)) if not is_sparse(features) else CHUNK
         if schedule is None:
             self.require_measurable(features, targets)
         else:
@@ -233,7 +315,7 @@ class Engine(Facts, LockedModel):
         self._has_met_gradient = bool(self.memory.numbers[EXPERT.energy].max() > 0.0)
         if not self._has_met_gradient:
             number = self.threshold if threshold is None else threshold
-            inputs.require_measurable(
+            require_measurable(
                 features, targets, self.loss, number, weights, self.memory.decision()
             )
 
@@ -266,7 +348,7 @@ class Engine(Facts, LockedModel):
             kept,
         )
         wanted = np.require(targets[rows], dtype=np.float64, requirements=["C", "W"])
-        if not inputs.is_sparse(features):
+        if not is_sparse(features):
             part = np.require(features[rows], dtype=np.float64, requirements=["C", "W"])
             kernel = (
                 self.kernels.play_dense if self.memory.recipe.on_ball else self.kernels.play_points
@@ -279,7 +361,7 @@ class Engine(Facts, LockedModel):
                 )
             )
         self._flush_for_sparse()
-        entries = inputs.sparse_rows(features, rows)
+        entries = sparse_rows(features, rows)
         last = np.flatnonzero(self.memory.vectors[VECTOR.last])
         done = self.kernels.play_sparse(*self.memory.arrays, *entries, last, wanted, *outputs)
         return int(done)
@@ -311,7 +393,7 @@ class Engine(Facts, LockedModel):
     @locks_itself
     def predict(self, features: Any) -> float:
         """<a, x_t>: the prediction for a row of shape ``(d,)``."""
-        row = inputs.row(features, self.dim)
+        row = check_row(features, self.dim)
         with self._lock:
             kernel = self._predict or self._prepare_single()[0]
             memory = self.memory  # its arrays may have been replaced since the last call
@@ -326,7 +408,7 @@ class Engine(Facts, LockedModel):
     @locks_itself
     def learn(self, features: Any, target: float) -> float:
         """Learn from a row of shape ``(d,)`` and its target; returns the loss of its prediction."""
-        row, target = inputs.row(features, self.dim), inputs.target(target, self.loss)
+        row, target = check_row(features, self.dim), check_target(target, self.loss)
         with self._lock:
             if not self._has_met_gradient:
                 self.require_measurable(row[None], np.array([target]))
@@ -362,3 +444,135 @@ class Engine(Facts, LockedModel):
         self._room = self.memory.rounds + ahead if self.memory.config[CONFIG.grows] else sys.maxsize
         self._predict, self._learn = self.kernels.predict_one, self.kernels.learn_one
         return self._predict, self._learn
+
+
+def is_sparse(features: Any) -> bool:
+    """Whether rows are a sparse matrix by rows."""
+    return hasattr(features, "indptr")
+
+
+def check_rows(features: Any, targets: Any, dim: int, loss: str) -> tuple[Any, Vector]:
+    """Many rows of ``dim`` features and their targets."""
+    if hasattr(features, "tocsr"):
+        arguments.check_sparse_indices("features", features)
+        features = features.tocsr()  # the kernels know no other format
+    table: Any = features if is_sparse(features) else arguments.without_mask("features", features)
+    goals = arguments.array("targets", targets, ndim=1)
+    if table.shape != (len(goals), dim):
+        raise ValueError(
+            f"features must have shape ({len(goals)}, {dim}), got {table.shape}. Give one row per "
+            "target."
+        )
+    if is_sparse(table):
+        arguments.check_sparse_indices("features", table)
+    arguments.array("features", table.data if is_sparse(table) else table)
+    if loss == "logistic" and not np.isin(goals, (0.0, 1.0)).all():
+        raise ValueError(
+            "targets must be 0 or 1 for the logistic loss. Encode the two labels as 0 and 1."
+        )
+    return table, goals
+
+
+def sparse_rows(features: Any, rows: slice) -> tuple[Vector, NDArray[np.int64], NDArray[np.int64]]:
+    """Values, indices and starts of some rows of a CSR matrix, as the kernels take them: each index
+    once a row.
+
+    Only the indices are copied if the matrix is in scipy's canonical format: cutting it by scipy
+    would copy all of it.
+    """
+    if features.has_canonical_format:
+        starts = features.indptr[rows.start : rows.stop + 1].astype(np.int64)
+        values, indices = (
+            features.data[starts[0] : starts[-1]],
+            features.indices[starts[0] : starts[-1]],
+        )
+        starts -= starts[0]
+    else:
+        part = features[rows]
+        part.sum_duplicates()
+        values, indices, starts = part.data, part.indices, part.indptr.astype(np.int64)
+    return (
+        np.require(values, dtype=np.float64, requirements=["C", "W"]),
+        indices.astype(np.int64),
+        starts,
+    )
+
+
+@np.errstate(over="ignore", invalid="ignore")  # such rows are refused when they are played
+def require_measurable(
+    features: Any, targets: Vector, loss: str, number: Any, weights: Any, decision: Vector
+) -> None:
+    """Refuse rows whose first gradient other than 0 has a square that underflows.
+
+    Steps and certificates are made of these squares. A learner that has met no gradient stands at
+    one point with all its experts, so that this gradient is known before the rows are played.
+
+    Parameters
+    ----------
+    features, targets
+        Rows that were checked, dense or CSR, shape ``(T, d)``, and their targets, shape ``(T,)``.
+    loss, number
+        Name of the loss, and its threshold or level, for all rows or one for each.
+    weights
+        Weight of the loss, for all rows or one for each.
+    decision
+        Where the learner and its experts stand, shape ``(d,)``.
+
+    Raises
+    ------
+    ValueError
+        Names the largest entry of the gradient, and the remedy.
+    """
+    # The first row alone, as it is nearly always the one, and then blocks of rows.
+    edges = [0, *range(1, len(targets), ROWS_AT_ONCE), len(targets)]
+    for first, stop in pairwise(edges):
+        block = slice(first, stop)
+        part = features[block]
+        largest = abs(part).max(axis=1)
+        largest = largest.toarray().reshape(-1) if is_sparse(part) else largest
+        some = number[block] if np.ndim(number) else number
+        slopes = np.abs(slopes_of(loss, some, part @ decision, targets[block]))
+        slopes = slopes * (weights[block] if np.ndim(weights) else weights)
+        met = slopes * largest > 0.0
+        if not met.any():
+            continue
+        k = int(met.argmax())
+        row = part[[k]].toarray()[0] if is_sparse(part) else part[k]
+        gradient = slopes[k] * np.asarray(row, dtype=np.float64)
+        if gradient @ gradient < SMALLEST_SUM:
+            raise ValueError(underflow_message(float(np.abs(gradient).max())))
+        return
+
+
+def slopes_of(loss: str, number: Any, predictions: Array, targets: Vector) -> Array:
+    """Return the derivative of a loss in the prediction, for each row, shape ``(T,)``."""
+    # The losses are elementwise, so one loss with all targets stands for all rows.
+    one: Any = np.ones(1)
+    every: Any = targets
+    if loss == "huber":
+        return HuberLoss.trusted(one, every, threshold=number).slope(predictions)
+    if loss == "pinball":
+        return PinballLoss.trusted(one, every, level=number).slope(predictions)
+    family = SquaredLoss if loss == "squared" else LogisticLoss
+    return family.trusted(one, every).slope(predictions)
+
+
+def check_row(features: Any, dim: int) -> Vector:
+    """One row of ``dim`` features."""
+    if type(features) is np.ndarray and features.dtype == np.float64 and features.shape == (dim,):
+        return features if features.flags.carray else features.copy()
+    return arguments.vector("features", features, dim)
+
+
+def check_target(value: Any, loss: str) -> float:
+    """The target of one row."""
+    if type(value) is not float or value - value != 0.0:
+        value = arguments.real(
+            "target", float(value) if isinstance(value, bool | np.bool_) else value
+        )
+    if loss == "logistic" and value not in (0.0, 1.0):
+        raise ValueError(
+            f"target must be 0 or 1 for the logistic loss, got {value}. Encode the two labels as "
+            "0 and 1."
+        )
+    return value  # type: ignore[no-any-return]  # a float by now, of a value that could be anything

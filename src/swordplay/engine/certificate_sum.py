@@ -1,10 +1,9 @@
-"""S, the certificate's sum of (w_{t+1} - w_t) / eta_t, for experts whose steps change: twin of
-``certificate.step``.
+"""S, the certificate's sum of (w_{t+1} - w_t) / eta_t, for experts whose steps change.
 
-Where it is kept, its coordinates are more rows of ``numbers``, behind those of ``EXPERT``, a row
-for each coordinate: whatever copies or makes room for the numbers of an expert does so for these.
-The pull, the longest that S has been, is kept as a square then: a root for each expert would cost
-as much as the rest.
+Twin of ``certificate.step``. Where S is kept, its coordinates are more rows of ``numbers``, behind
+those of ``EXPERT``, one row for each coordinate: code that copies or makes room for the numbers of
+an expert does so for these rows too. ``EXPERT.pull``, the largest norm of S so far, is kept as a
+square then: a root for each expert would cost as much as the rest.
 """
 
 from __future__ import annotations
@@ -14,8 +13,8 @@ from typing import Any
 
 from swordplay.compile import expert_loop, inline, larger, tail_view
 from swordplay.core.types import Matrix, Vector
-from swordplay.engine.blocks import columns_of
 from swordplay.engine.layout import BLOCK, EXPERT, VECTOR, Arrays
+from swordplay.engine.scalar_functions import columns_of
 
 FIRST = len(EXPERT)
 """Row of the first coordinate."""
@@ -38,7 +37,7 @@ def lean(me: Arrays, smallest: float) -> None:
 
     A step that is not projected is -eta k a, so that S changes by -k a, k the slope. A projection
     by the factor f takes it on to f w, w the point before: by (1 - 1/f) of the point after, over
-    eta. ``smallest`` is infinite if nobody was projected.
+    eta. ``smallest`` is infinite if no expert was projected.
     """
     numbers, last = me.numbers, me.vectors[VECTOR.last]
     if not is_kept(numbers):
@@ -86,8 +85,9 @@ def weigh_pushes(n: int, inverse: Vector, scale: Vector, push: Vector) -> None:
 def lean_straight(
     i: int, dim: int, S: Matrix, slope: Vector, a: Vector, length: Vector, pull: Vector
 ) -> None:
-    """A block of experts, from column i on, of whom nobody was projected: their lengths stay in
-    a register.
+    """Update a block of experts, from column i on, none of which was projected.
+
+    The sums of squares of the block stay in a register.
     """
     for k in range(BLOCK):
         length[k] = 0.0
@@ -114,7 +114,7 @@ def lean_back(
     length: Vector,
     pull: Vector,
 ) -> None:
-    """The same where some were."""
+    """Update a block of experts, from column i on, some of which were projected."""
     for k in range(BLOCK):
         length[k] = 0.0
     for j in range(dim):
@@ -129,9 +129,7 @@ def lean_back(
 
 @inline
 def lean_by(numbers: Matrix, i: int, base: Vector, factor: float) -> None:
-    """Add a base point to S of expert i, where points are written out: less before its step,
-    plus after it.
-    """
+    """Add a multiple of a base point to S of expert i: negative before its step, else positive."""
     if is_kept(numbers):
         for j in range(len(base)):
             numbers[FIRST + j, i] += factor * numbers[EXPERT.inverse, i] * base[j]
@@ -139,7 +137,7 @@ def lean_by(numbers: Matrix, i: int, base: Vector, factor: float) -> None:
 
 @inline
 def note_pull(numbers: Matrix, i: int) -> None:
-    """Whether S of expert i is longer than ever."""
+    """Keep the largest squared norm of S of expert i so far."""
     if is_kept(numbers):
         total = 0.0
         for j in range(FIRST, numbers.shape[0]):

@@ -1,11 +1,12 @@
-"""Scaling on the fly: where each column lies and how far it spreads, told from its past only.
+"""Robust centre and spread of columns, followed row by row, and rows scaled by them.
 
-The first rows are kept and measured by their median and their clipped deviation, so that an outlier
-among them does no harm, not even the very first. From then on centre and spread follow slowly, and
-no row pulls them farther than ``clip`` spreads. A column that stands still most of the time, such
-as a rare indicator, is measured by its first rows until it has moved often enough to be known: a
-first move that is an outlier would else set the spread, for a long time. NaN stands for an entry
-that is missing: it scales to 0, the centre, and teaches nothing.
+Each row is scaled by what the rows before it say. The first rows are kept, and measured by their
+median and clipped deviation, so that an outlier among them does no harm, not even the very first.
+From then on centre and spread follow slowly, and no row moves them by more than ``clip`` spreads. A
+column that stays constant most of the time, such as a rare indicator, is measured by its first rows
+until it has changed often enough: otherwise a first change that is an outlier would set the spread
+for a long time. NaN stands for a missing entry: it scales to 0, the centre, and changes no
+statistic.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Experts on a simplex or a box, their points written out: for the few dimensions of a combination
-of forecasts.
+"""Rounds of experts on a simplex or a box, whose points are stored explicitly.
 
-``coords`` has shape ``(2 C, d)`` here: the base points xhat of all experts, then their points x.
+For the few dimensions of a combination of forecasts. ``coords`` has shape ``(2 C, d)`` here: the
+base points xhat of all experts, then their points x.
 """
 
 from __future__ import annotations
@@ -10,11 +10,10 @@ import math
 
 from swordplay.compile import inline
 from swordplay.core.types import Matrix, Vector
-from swordplay.engine.blocks import dot
-from swordplay.engine.heading import lean_by, note_pull
+from swordplay.engine.certificate_sum import lean_by, note_pull
 from swordplay.engine.layout import BOX, CONFIG, EXPERT, LIVE, VECTOR, Arrays, Products
-from swordplay.engine.scalar import slope
-from swordplay.engine.weights import normalise_weights
+from swordplay.engine.meta import normalise_weights
+from swordplay.engine.scalar_functions import dot, slope
 
 
 @inline

@@ -1,0 +1,1 @@
+"""Second-order experts, compiled, and the mixture of their forecasts with first-order ones."""
