@@ -14,7 +14,7 @@ from swordplay.parts.learners.certificate import (
     Displacement,
     DomainGeometry,
     Moment,
-    _charged,
+    _distance_by_diameter,
 )
 from tolerances import ROUNDING, THEOREM
 
@@ -455,7 +455,7 @@ def test_the_form_for_steps_that_change_by_hand():
     whoever stays by the last one.
     """
     ball = DomainGeometry.of_ball(1.5)
-    owed = _charged(ball, np.array([2.0, 0.5]), np.array([4.0, 0.25]), 2.0)
+    owed = _distance_by_diameter(ball, np.array([2.0, 0.5]), np.array([4.0, 0.25]), 2.0)
     assert owed.tolist() == [9.0 + 24.0, 2.25 + 1.5]
 
 
