@@ -505,12 +505,12 @@ MUTANTS = [
         ("geometry.diameter**2 * growth / 2", "geometry.diameter**2 * growth / 4"),
         ("self.dual_sum) - a * _squares(base) / 2", "self.dual_sum) - a * _squares(base)"),
         (
-            "left = geometry.support(a[:, None] * base) - a * _squares(base) / 2",
-            "left = geometry.support(a[:, None] * base) - a * _squares(base)",
+            "last_terms = geometry.support(a[:, None] * base) - a * _squares(base) / 2",
+            "last_terms = geometry.support(a[:, None] * base) - a * _squares(base)",
         ),
         (
-            "np.where(constant_steps, a * far, self.max_dual_norm)",
-            "np.where(constant_steps, a * far, a * far)",
+            "np.where(constant_steps, a * max_norm, self.max_dual_norm)",
+            "np.where(constant_steps, a * max_norm, a * max_norm)",
         ),
         (
             "norm_change + np.abs(increase) * np.sqrt(lengths.before)",
@@ -524,40 +524,43 @@ MUTANTS = [
         ("MAX_DIM_OF_DUAL_SUM = 8", "MAX_DIM_OF_DUAL_SUM = 9"),
         ("dual_sum + inverse[:, None] * change", "dual_sum + change"),
         ("dual_sum + inverse[:, None] * change", "inverse[:, None] * change"),
-        ("geometry.support(self.dual_sum - then.dual_sum)", "geometry.support(self.dual_sum)"),
+        ("geometry.support(self.dual_sum - before.dual_sum)", "geometry.support(self.dual_sum)"),
         ("max_dual_norm = self.max_dual_norm + norms[1]", "max_dual_norm = self.max_dual_norm"),
         (
             "+ geometry.reach * np.where(constant_steps, 0.0, self.weighted_norm_change)",
             "+ 0.0",
         ),
-        ("left + self.squared_norm_change +", "left +"),
+        ("last_terms + self.squared_norm_change +", "last_terms +"),
         ("* lengths.before / 2", "* lengths.after / 2"),
         ("np.maximum(self.max_squared_norm, lengths.after)", "lengths.after"),
         ("* step.squared_lookahead / 2 - gap", "* step.squared_lookahead / 2"),
         (
-            "0.0, self.weighted_norm_change - then.weighted_norm_change)",
+            "0.0, self.weighted_norm_change - before.weighted_norm_change)",
             "0.0, self.weighted_norm_change)",
         ),
         (
-            "self.max_dual_norm - then.weighted_norm_change + b * length\n",
-            "self.max_dual_norm - then.weighted_norm_change\n",
+            "self.max_dual_norm - before.weighted_norm_change + b * norm_before\n",
+            "self.max_dual_norm - before.weighted_norm_change\n",
         ),
-        ("self.max_dual_norm - then.weighted_norm_change + b * length\n", "b * length\n"),
         (
-            "np.minimum(by_parts, charged))\n        return float((self.linear_regret",
+            "self.max_dual_norm - before.weighted_norm_change + b * norm_before\n",
+            "b * norm_before\n",
+        ),
+        (
+            "np.minimum(by_parts, by_diameter))\n        return float((self.linear_regret",
             "by_parts)\n        return float((self.linear_regret",
         ),
         ("* step.squared_error, 0.0) / 2", "* step.squared_error, 0.0) / 4"),
         ("inverse * step.squared_lookahead / 2", "inverse * step.squared_lookahead"),
         ("np.maximum(increase, 0.0)", "increase"),
         ("self.step_cost + distance).min()", "self.step_cost + distance).max()"),
-        ("geometry.diameter, far + length)", "geometry.diameter, far)"),
+        ("geometry.diameter, max_norm + norm_before)", "geometry.diameter, max_norm)"),
         ("growth = b + self.inverse_growth", "growth = self.inverse_growth"),
         ("else sums[parents]", "else 0 * sums[parents]"),
-        ("(owed + unit * owed_size + distance)", "(owed + distance)"),
+        ("(regret_terms + unit * regret_size + distance)", "(regret_terms + distance)"),
         ("np.maximum(domain.total - domain.center, domain.center)", "domain.center"),
         ("np.maximum(domain.upper - domain.center,", "np.minimum(0 * domain.upper,"),
-        ("np.arange(first, block.stop)] = 1.0", "np.arange(first, block.stop)] = 2.0"),
+        ("np.arange(start, block.stop)] = 1.0", "np.arange(start, block.stop)] = 2.0"),
     ),
     *_in(
         "parts/learners/certificate.py",
@@ -868,12 +871,12 @@ MUTANTS = [
         ("if abs(difference) <= TIE * magnitude:", "if abs(difference) <= TIE:"),
         ("TIED = 0.5", "TIED = 1.0"),
         (
-            "magnitude = state.magnitude + by_variation + by_zero",
-            "magnitude = by_variation + by_zero",
+            "magnitude = state.magnitude + replay_error + zero_error",
+            "magnitude = replay_error + zero_error",
         ),
         (
-            "difference = state.difference + by_variation - by_zero",
-            "difference = by_variation - by_zero",
+            "difference = state.difference + replay_error - zero_error",
+            "difference = replay_error - zero_error",
         ),
     ),
     *_in(
@@ -1030,8 +1033,8 @@ MUTANTS = [
     *_in(
         "parts/metas/other_metas.py",
         (METAS,),
-        ("front + end + math.log", "front + math.log"),
-        ("return front + a * a + math.log", "return front + math.log"),
+        ("log_factor + last_exponent + math.log", "log_factor + math.log"),
+        ("return log_factor + a * a + math.log", "return log_factor + math.log"),
         (
             "(scaled.regrets - scaled.expected) ** 2, unit=scaled.unit",
             "scaled.regrets**2, unit=scaled.unit",
@@ -1040,7 +1043,7 @@ MUTANTS = [
     *_in(
         "parts/metas/meta.py",
         (METAS,),
-        ("unit / scale if unit != grown else 1.0", "1.0"),
+        ("unit / divisor if unit != new_unit else 1.0", "1.0"),
         (
             "weights_for(middle - optimism) @ optimism > middle",
             "weights_for(optimism) @ optimism > middle",

@@ -12,7 +12,6 @@ from swordplay.core.types import Array, Matrix, State, Vector
 from swordplay.estimators.bands import Bands
 from swordplay.estimators.chunks import in_chunks, play
 from swordplay.estimators.coat import Coat, loss_weights, real_targets, refuse_words
-from swordplay.estimators.model import LinearModel
 from swordplay.intervals import SwordIntervals
 
 if TYPE_CHECKING:
@@ -190,6 +189,8 @@ class Regression(RegressorMixin, Coat):  # type: ignore[misc]  # scikit-learn ha
             if fresh:
                 self.model_ = self._make()
                 self._own_bands = Bands()
+            from swordplay.estimators.model import LinearModel  # it imports the engine
+
             if isinstance(self.model_, LinearModel):
                 self.model_.target.require_measurable(targets)
             self._go_on_as_a_stream()

@@ -1,4 +1,4 @@
-"""Convex losses f_t: of a linear prediction (squared, logistic, ...), quadratic, from functions."""
+"""Convex losses: of a linear prediction (squared, logistic, ...), quadratic, or two functions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from swordplay.core.types import Array, Gradient, Loss, Vector
 from swordplay.parts.domains import checked_points
 
 PSD_TOLERANCE = 1e-10
-"""Negative eigenvalues down to this size, relative to the largest, are taken for rounding."""
+"""Negative eigenvalues up to this size, relative to the largest, count as rounding errors."""
 
 
 def gradient_of(loss: Any) -> Gradient:
@@ -302,13 +302,14 @@ class PinballLoss(LinearLoss):
 
     def phi(self, prediction: Array) -> Array:
         """τ (y - z) where the prediction is below the target, (1 - τ)(z - y) where it is above."""
-        short = np.asarray(self.target - prediction)
-        return np.asarray(np.maximum(self.level * short, (self.level - 1.0) * short))
+        residual = np.asarray(self.target - prediction)
+        return np.asarray(np.maximum(self.level * residual, (self.level - 1.0) * residual))
 
     def slope(self, prediction: Array) -> Array:
         """-τ below the target, 1 - τ above it, 0 at it."""
-        short = np.asarray(self.target - prediction)
-        return np.where(short > 0.0, -self.level, np.where(short < 0.0, 1.0 - self.level, 0.0))
+        residual = np.asarray(self.target - prediction)
+        above_target = np.where(residual < 0.0, 1.0 - self.level, 0.0)
+        return np.where(residual > 0.0, -self.level, above_target)
 
 
 @final
@@ -361,8 +362,8 @@ class QuadraticLoss:
     def value(self, points: Array) -> Array:
         """f at points of shape ``(..., d)``; shape ``(...,)``."""
         points = checked_points("points", points, self.dim)
-        curved = np.einsum("...i,...i->...", points @ self.matrix, points)
-        return np.asarray(0.5 * curved - points @ self.vector + self.constant)
+        quadratic_form = np.einsum("...i,...i->...", points @ self.matrix, points)  # x' A x
+        return np.asarray(0.5 * quadratic_form - points @ self.vector + self.constant)
 
     def gradient(self, points: Array) -> Array:
         """A x - b at points of shape ``(..., d)``; the same shape."""
@@ -427,15 +428,17 @@ class FunctionLoss:
         return self._answer("gradient", self._gradient(points), points.shape, points.shape)
 
     @staticmethod
-    def _answer(name: str, answer: Any, expected: tuple[int, ...], given: tuple[int, ...]) -> Array:
-        clean = np.asarray(answer, dtype=np.float64)
-        if clean.shape != expected:
+    def _answer(
+        name: str, answer: Any, expected_shape: tuple[int, ...], points_shape: tuple[int, ...]
+    ) -> Array:
+        """Convert the answer of a user's function to doubles, and check its shape."""
+        result = np.asarray(answer, dtype=np.float64)
+        if result.shape != expected_shape:
             raise ValueError(
-                f"{name} must return shape {expected} for points of shape {given}, got "
-                f"{clean.shape}. "
-                "If it takes one point at a time, give batched=False."
+                f"{name} must return shape {expected_shape} for points of shape {points_shape}, "
+                f"got {result.shape}. If it takes one point at a time, give batched=False."
             )
-        return clean
+        return result
 
 
 @final
@@ -479,11 +482,10 @@ class WeightedLoss:
 def _one_by_one(function: Callable[[Array], Any]) -> Callable[[Array], Array]:
     """Wrap a function of one point as a function of many points, called once per point."""
 
-    def looped(points: Array) -> Array:
-        leading = points.shape[:-1]
+    def call_for_each_point(points: Array) -> Array:
         answers = np.array(
             [function(point) for point in points.reshape(-1, points.shape[-1])], dtype=np.float64
         )
-        return answers.reshape(leading + answers.shape[1:])
+        return answers.reshape(points.shape[:-1] + answers.shape[1:])
 
-    return looped
+    return call_for_each_point

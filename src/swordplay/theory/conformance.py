@@ -341,7 +341,7 @@ def check_learner(
     rng = np.random.default_rng(seed)
     losses = _moving_quadratics(domain, rng, 40) if losses is None else losses
     slack = TOLERANCE * (domain.diameter + float(np.linalg.norm(domain.center)))
-    half = len(losses) // 2
+    middle = len(losses) // 2
     learner, past_only = make(domain), make(domain)
     saved: State = {}
     decisions = []
@@ -361,25 +361,25 @@ def check_learner(
         _expect(
             learner.rounds == t, "rounds counts the losses observed", f"{learner.rounds} after {t}"
         )
-        if t == half:
+        if t == middle:
             saved = learner.state()
         decisions.append(decision)
         learner.observe(loss)
         # The same past with another future: only losses already observed may matter.
-        if t < half:
+        if t < middle:
             past_only.observe(loss)
     _expect(
-        np.array_equal(past_only.decision, decisions[half]),
+        np.array_equal(past_only.decision, decisions[middle]),
         "decisions depend on past losses only",
-        f"in round {half + 1}",
+        f"in round {middle + 1}",
     )
-    _check_refusals(past_only, losses[half])
+    _check_refusals(past_only, losses[middle])
 
     saved_copy = {name: np.array(leaf) for name, leaf in saved.items()}
     resumed = make(domain)
     resumed.load_state(saved)
     _overwrite(saved)
-    for t in range(half, len(losses)):
+    for t in range(middle, len(losses)):
         is_same = resumed.decision.tobytes() == decisions[t].tobytes()
         _expect(
             is_same,
@@ -683,9 +683,11 @@ def _moving_quadratics(domain: Domain, rng: np.random.Generator, rounds: int) ->
     for t in range(rounds):
         if t % 7 == 0:
             target = _points_around(domain, rng, 1)[0]
-        half = rng.normal(size=(domain.dim, domain.dim)) / np.sqrt(domain.dim)
+        factor = rng.normal(size=(domain.dim, domain.dim)) / np.sqrt(domain.dim)
         quadratic = QuadraticLoss(
-            half @ half.T, half @ half.T @ target, 0.5 * float(np.square(half.T @ target).sum())
+            factor @ factor.T,
+            factor @ factor.T @ target,
+            0.5 * float(np.square(factor.T @ target).sum()),
         )
         features = rng.normal(size=domain.dim)
         losses.append(

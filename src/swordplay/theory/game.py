@@ -113,14 +113,14 @@ def play(
         raise ValueError(f"keep must be among {list(KEEPABLE)}, got {unknown}.")
     learner, stream = arguments.learner(learner), arguments.stream(stream)
     limit = None if max_rounds is None else arguments.integer("max_rounds", max_rounds)
-    wanted = _default_keep(stream) if keep is None else keep
+    kept = _default_keep(stream) if keep is None else keep
     if engine != "python":
         try:
-            return _play_compiled(learner, stream, wanted, limit, progress)
+            return _play_compiled(learner, stream, kept, limit, progress)
         except NotCompilable as reason:
             if engine == "compiled":
                 raise NotCompilable(f"{reason} Use engine='python'.") from None
-    return _play_python(learner, stream, wanted, limit, progress)
+    return _play_python(learner, stream, kept, limit, progress)
 
 
 def _default_keep(stream: Iterable[Loss]) -> tuple[Kept, ...]:

@@ -99,10 +99,10 @@ def _(domain: Box, pairs: RowPairs) -> tuple[Array, Array]:
     # A box has 2^d corners, but its projection onto a plane is a zonogon of 2d: the path along the
     # projected axes in the order of their angles, and the opposite path back.
     differences, rows_before = pairs.differences, pairs.rows_before
-    half = (domain.upper - domain.lower) / 2
+    half_sides = (domain.upper - domain.lower) / 2
     e_center = differences @ domain.center + pairs.target_decreases
     v_center = rows_before @ domain.center - pairs.targets_before
-    e_axes, v_axes = (differences * half).T, (rows_before * half).T
+    e_axes, v_axes = (differences * half_sides).T, (rows_before * half_sides).T
     points_down = (v_axes < 0) | ((v_axes == 0) & (e_axes < 0))
     e_axes, v_axes = np.where(points_down, -e_axes, e_axes), np.where(points_down, -v_axes, v_axes)
     order = np.argsort(np.arctan2(_normalize(v_axes), _normalize(e_axes)), axis=0)

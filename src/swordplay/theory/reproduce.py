@@ -252,9 +252,9 @@ def evaluate(bound: Callable[..., float], game: Game, **extra_arguments: Any) ->
     extra_arguments
         Further arguments, passed if the function has a parameter of that name.
     """
-    known = game._asdict() | extra_arguments
+    available = game._asdict() | extra_arguments
     parameters = inspect.signature(bound).parameters
-    return bound(**{name: value for name, value in known.items() if name in parameters})
+    return bound(**{name: value for name, value in available.items() if name in parameters})
 
 
 class Meter:
@@ -325,10 +325,10 @@ class PaperTuning:
             }
             self._experts = len(variation) + len(small_loss)
 
-    def rate(self, squared_gradients: float) -> float:
-        """The paper's rate for a run with the squared gradients Fbar_T = ``squared_gradients``."""
+    def rate(self, gradient_sum: float) -> float:
+        """The paper's rate for a run whose squared gradients sum to ``gradient_sum``, Fbar_T."""
         return evaluate(
-            self._rate, self.game, experts=self._experts, squared_gradients=squared_gradients
+            self._rate, self.game, experts=self._experts, squared_gradients=gradient_sum
         )
 
     def learner(self, rate: float) -> PaperSword:

@@ -139,21 +139,21 @@ def _(domain: Simplex, change: QuadraticChange) -> Suprema:
 
 @_gradient_suprema.register
 def _(domain: Box, change: QuadraticChange) -> Suprema:
-    half, at_center = (domain.upper - domain.lower) / 2, change.gradients(domain.center)
+    half_sides, at_center = (domain.upper - domain.lower) / 2, change.gradients(domain.center)
     # Row i of |M z + g| is at most |g_i| + sum_j |M_ij| h_j. With a diagonal M one corner attains
     # the maxima of all rows.
-    by_rows = np.square(np.abs(at_center) + np.abs(change.matrices) @ half).sum(axis=1)
+    by_rows = np.square(np.abs(at_center) + np.abs(change.matrices) @ half_sides).sum(axis=1)
     if not _off_diagonal(change.matrices).any():
         return Suprema(by_rows, is_exact=True)
     if domain.dim <= MAX_CORNER_DIM:
-        return Suprema(_largest_at_corners(change.matrices, at_center, half), is_exact=True)
+        return Suprema(_largest_at_corners(change.matrices, at_center, half_sides), is_exact=True)
     by_ball = largest_squared_gradient(change.matrices, at_center, domain.diameter / 2)
     return Suprema(np.minimum(by_rows, by_ball), is_exact=False)
 
 
-def _largest_at_corners(matrices: Array, gradients: Matrix, half: Vector) -> Vector:
+def _largest_at_corners(matrices: Array, gradients: Matrix, half_sides: Vector) -> Vector:
     """Largest |M z + g|^2 over the box |z_i| <= h_i: convex in z, so largest at a corner."""
-    corners = np.array(list(product((-1.0, 1.0), repeat=len(half)))).T * half[:, None]
+    corners = np.array(list(product((-1.0, 1.0), repeat=len(half_sides)))).T * half_sides[:, None]
     batch = max(1, MAX_CORNER_NUMBERS // corners.size)
     largest = [
         np.square(M @ corners + g[:, :, None]).sum(axis=1).max(axis=1)
@@ -182,7 +182,7 @@ def _(domain: Ball, change: QuadraticChange) -> Suprema:
 @_function_suprema.register
 def _(domain: Simplex, change: QuadraticChange) -> Suprema:
     # With sum_j x_j = s the change is x'Qx, an average of the entries of s^2 Q. It is at most the
-    # largest of them, which is attained if it stands on the diagonal.
+    # largest of them, which is attained if it is on the diagonal.
     b, s = change.vectors, domain.total
     entries = (
         s**2 / 2 * change.matrices
@@ -200,14 +200,14 @@ def _(domain: Simplex, change: QuadraticChange) -> Suprema:
 
 @_function_suprema.register
 def _(domain: Box, change: QuadraticChange) -> Suprema:
-    half = (domain.upper - domain.lower) / 2
+    half_sides = (domain.upper - domain.lower) / 2
     g, c = change.gradients(domain.center), change.values(domain.center)
     # The diagonal part is maximised coordinate by coordinate, the rest by its absolute values.
     curvatures = np.diagonal(change.matrices, axis1=1, axis2=2)
     off_diagonal = _off_diagonal(change.matrices)
-    coupling = 0.5 * np.einsum("bij,i,j->b", np.abs(off_diagonal), half, half)
-    highest = c + _interval_maximum(curvatures, g, half).sum(axis=1)
-    lowest = c - _interval_maximum(-curvatures, g, half).sum(axis=1)
+    coupling = 0.5 * np.einsum("bij,i,j->b", np.abs(off_diagonal), half_sides, half_sides)
+    highest = c + _interval_maximum(curvatures, g, half_sides).sum(axis=1)
+    lowest = c - _interval_maximum(-curvatures, g, half_sides).sum(axis=1)
     by_coordinates = np.maximum(highest, -lowest) + coupling
     if not off_diagonal.any():
         return Suprema(by_coordinates, is_exact=True)
@@ -215,15 +215,18 @@ def _(domain: Box, change: QuadraticChange) -> Suprema:
     return Suprema(np.minimum(by_coordinates, by_ball), is_exact=False)
 
 
-def _interval_maximum(curvatures: Matrix, slopes: Matrix, half: Vector) -> Matrix:
-    """Largest m z^2 / 2 + g z for |z| <= h.
+def _interval_maximum(curvatures: Matrix, slopes: Matrix, half_sides: Vector) -> Matrix:
+    """Largest m z^2 / 2 + g z for |z| <= h, with curvatures m, slopes g and half sides h.
 
     Attained at an end, or, for m < 0, at the top z = |g| / |m| of the parabola if that lies inside.
     """
     abs_slopes = np.abs(slopes)
-    is_inside = abs_slopes < -curvatures * half
+    is_inside = abs_slopes < -curvatures * half_sides
     maximizer = np.divide(
-        abs_slopes, -curvatures, out=np.broadcast_to(half, abs_slopes.shape).copy(), where=is_inside
+        abs_slopes,
+        -curvatures,
+        out=np.broadcast_to(half_sides, abs_slopes.shape).copy(),
+        where=is_inside,
     )
     return np.asarray(0.5 * curvatures * maximizer**2 + abs_slopes * maximizer)
 

@@ -439,8 +439,8 @@ def _second_derivative_bounds(
     With g = |e a + v δ|^2 it is proportional to the step of the rows, however short. With g =
     |u a - v b|^2 it is small where one of the slopes u and v is constant.
     """
-    half = 0.5 * (pieces.end - pieces.start)
-    zeta, step = pieces.at(pieces.start + half, is_arc)
+    half_length = 0.5 * (pieces.end - pieces.start)
+    zeta, step = pieces.at(pieces.start + half_length, is_arc)
     # Bounds on first and second derivatives of ζ, Δ and the new prediction z = ζ + Δ.
     zeta_1, step_1 = _largest_speed(pieces.q, pieces.r, is_arc)
     z_1 = _largest_speed(pieces.q[0] + pieces.q[1], pieces.r[0] + pieces.r[1], is_arc)
@@ -449,22 +449,22 @@ def _second_derivative_bounds(
         pieces.change,
         zeta,
         step,
-        np.maximum(zeta_1, z_1) * half,
-        np.abs(step) + step_1 * half,
+        np.maximum(zeta_1, z_1) * half_length,
+        np.abs(step) + step_1 * half_length,
     )
     e, v = slopes.pair(pieces.change, zeta, step)
     # v = φ'(ζ): v' = φ''(ζ) ζ' and v'' = φ'''(ζ) ζ'^2 + φ''(ζ) ζ''; u alike, with z.
-    of_v = SizeAndDerivatives(
+    v_bounds = SizeAndDerivatives(
         np.abs(v),
         bounds.second_before * zeta_1,
         bounds.third_before * zeta_1**2 + bounds.second_before * zeta_2,
     )
-    of_u = SizeAndDerivatives(
+    u_bounds = SizeAndDerivatives(
         np.abs(e + v), bounds.second_new * z_1, bounds.third_new * z_1**2 + bounds.second_new * z_2
     )
     # e = u - v: e' = φ''(z) Δ' + (φ''(z) - φ''(ζ)) ζ' and
     # e'' = φ''(z) Δ'' + (φ''(z) - φ''(ζ)) ζ'' + φ'''(z) Δ' (z' + ζ') + (φ'''(z) - φ'''(ζ)) ζ'^2.
-    of_e = SizeAndDerivatives(
+    e_bounds = SizeAndDerivatives(
         np.abs(e),
         bounds.second_new * step_1 + bounds.second_difference * zeta_1,
         bounds.second_new * step_2
@@ -473,21 +473,25 @@ def _second_derivative_bounds(
         + bounds.third_difference * zeta_1**2,
     )
     length, along, across = (part[pieces.change] for part in plane)
-    by_steps = _squared_sum_bounds((of_e, length), (of_v, np.abs(along)), half=half)
-    by_steps = by_steps + _squared_sum_bounds((of_v, across), half=half)
+    by_steps = _squared_sum_bounds(
+        (e_bounds, length), (v_bounds, np.abs(along)), half_length=half_length
+    )
+    by_steps = by_steps + _squared_sum_bounds((v_bounds, across), half_length=half_length)
     length_of_b = np.hypot(length - along, across)
-    by_rows = _squared_sum_bounds((of_u, length), (of_v, length_of_b), half=half)
+    by_rows = _squared_sum_bounds(
+        (u_bounds, length), (v_bounds, length_of_b), half_length=half_length
+    )
     return np.minimum(by_steps, by_rows)
 
 
-def _squared_sum_bounds(*terms: tuple[SizeAndDerivatives, Vector], half: Vector) -> Vector:
+def _squared_sum_bounds(*terms: tuple[SizeAndDerivatives, Vector], half_length: Vector) -> Vector:
     """Bound on the second derivative of the square of a sum of functions times factors.
 
-    (h^2)'' = 2 (h'^2 + h h'') with |h| <= |h in the middle| + half |h'|.
+    (h^2)'' = 2 (h'^2 + h h'') with |h| <= |h in the middle| + half_length |h'|.
     """
-    size = sum((of.at_middle + of.first * half) * factor for of, factor in terms)
-    first = sum(of.first * factor for of, factor in terms)
-    second = sum(of.second * factor for of, factor in terms)
+    size = sum((bounds.at_middle + bounds.first * half_length) * factor for bounds, factor in terms)
+    first = sum(bounds.first * factor for bounds, factor in terms)
+    second = sum(bounds.second * factor for bounds, factor in terms)
     return np.asarray(2.0 * (np.square(first) + size * second))
 
 

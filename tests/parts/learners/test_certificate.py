@@ -14,7 +14,7 @@ from swordplay.parts.learners.certificate import (
     Displacement,
     DomainGeometry,
     Moment,
-    _charged,
+    _distance_by_diameter,
 )
 from tolerances import ROUNDING, THEOREM
 
@@ -427,7 +427,7 @@ class TestSplit:
     def test_another_run_is_refused(self):
         stream = world()
         ledger = sp.play(sp.Sword(stream.domain), stream)
-        with pytest.raises(ValueError, match="not of this run"):
+        with pytest.raises(ValueError, match="of another run"):
             ledger.split(sp.Sword(stream.domain), stream.comparators)
 
 
@@ -455,7 +455,7 @@ def test_the_form_for_steps_that_change_by_hand():
     whoever stays by the last one.
     """
     ball = DomainGeometry.of_ball(1.5)
-    owed = _charged(ball, np.array([2.0, 0.5]), np.array([4.0, 0.25]), 2.0)
+    owed = _distance_by_diameter(ball, np.array([2.0, 0.5]), np.array([4.0, 0.25]), 2.0)
     assert owed.tolist() == [9.0 + 24.0, 2.25 + 1.5]
 
 

@@ -241,7 +241,7 @@ REFUSED = {
         BALL, strong_convexity=1.0, smoothness=1.0, step_size=1.1
     ),
     "points must be 1 or 2": lambda: sp.PBGD(BALL, **GIVEN, points=3),
-    "value_bound must be given where points is 1": lambda: sp.PBGD(BALL, **GIVEN, points=1),
+    "value_bound must be given if points is 1": lambda: sp.PBGD(BALL, **GIVEN, points=1),
     "domain must have interior points": lambda: sp.PBGD(sp.Simplex(3), **GIVEN),
     "domain must have interior points, got Box": lambda: sp.PBGD(
         sp.Box([0.0, 0.0], [1.0, 0.0]), **GIVEN

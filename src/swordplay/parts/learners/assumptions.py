@@ -177,7 +177,7 @@ class Assumptions:
 
     Attributes
     ----------
-    declared
+    told
         The constants that the learner was made with.
     seen
         The extremes of the losses that were observed.
@@ -185,14 +185,14 @@ class Assumptions:
         Number of rounds played; nothing is known of those that were not observed.
     """
 
-    declared: DeclaredConstants
+    told: DeclaredConstants
     seen: LossExtremes
     rounds: int
 
     @property
     def broken(self) -> tuple[str, ...]:
         """One message for each assumption that does not hold."""
-        given, seen, words = self.declared, self.seen, []
+        given, seen, words = self.told, self.seen, []
         if given.horizon is not None and self.rounds > given.horizon:
             words.append(f"horizon={given.horizon} was told, but {self.rounds} rounds were played")
         if given.gradient_bound is not None and seen.gradient > given.gradient_bound * (1 + SLACK):
@@ -223,7 +223,7 @@ class Assumptions:
         words = []
         if missed := self.rounds - self.seen.rounds:
             words.append(f"{missed} of {self.rounds} rounds were played without being watched")
-        if self.declared.smoothness is not None and math.isinf(self.seen.smoothness):
+        if self.told.smoothness is not None and math.isinf(self.seen.smoothness):
             words.append("a loss did not know its own smoothness")
         return tuple(words)
 

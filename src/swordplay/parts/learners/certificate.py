@@ -1,7 +1,7 @@
-r"""Certificates: bounds on the regret against *every* comparator, from what a run itself observed.
+r"""Certificates: bounds on the regret against *every* comparator, from sums over a run's rounds.
 
-For experts whose round-t step is :math:`\eta_{t,k} = 1/a_{t,k}`, and any comparators of path length
-P,
+For experts k with step size :math:`\eta_{t,k} = 1/a_{t,k}` in round t, and any comparators
+:math:`u_1, \dots, u_T` of path length P,
 
 .. math:: \text{regret} \le \min_k \Big\{ \sum_t \langle g_t, x_t - x_{t,k} \rangle - B_{t,k}
     + \sum_t \tfrac{\eta_{t,k}}{2} \|g_{t,k} - M_{t,k}\|^2 - \tfrac{a_{t,k}}{2} \|x_{t,k} - \hat
@@ -26,24 +26,24 @@ constant steps it sums by parts to
     \qquad \varrho = \max_t \|w_t\|,
 
 as :math:`w_1 = 0`; σ is the support function of the domain around c, and no w is longer than the
-domain's reach r. Whatever the last w, that is at most :math:`\tfrac{a}{2} r^2 + P a r`: on a ball
-:math:`a (D^2/8 + D P / 2)`, and much less in a ball that is too large. For steps that change, the
-sums by parts are those of a vector, the dual sum S:
+domain's reach r, its largest distance from c. For any last w this is at most :math:`\tfrac{a}{2}
+r^2 + P a r`: on a ball :math:`a (D^2/8 + D P / 2)`, and much less in a ball that is too large. For
+step sizes that change, the sum by parts has a vector for each expert, the dual sum S:
 
 .. math:: \text{distance}(P) = \sigma(S_T) - \tfrac{a_T}{2} \|w_{T+1}\|^2 + \tfrac12 \sum_t (a_t -
     a_{t-1}) \|w_t\|^2 + P \max_t \|S_t\|, \qquad S_t = \sum_{s \le t} a_s (w_{s+1} - w_s) = a_t
     w_{t+1} - \sum_{s \le t} (a_s - a_{s-1}) w_s .
 
 Up to ``MAX_DIM_OF_DUAL_SUM`` coordinates S is kept whole, with the largest norm that it has had.
-Beyond, one more vector for each expert costs too much memory and time, and only a bound is kept,
-:math:`\|S_t\| \le a_t \|w_{t+1}\| + \sum_s |a_s - a_{s-1}| \|w_s\|`: its last sum and the largest
-value that it has had. Or one charges the largest distances: a growing a costs :math:`D^2` times its
-growth and a moving u costs 2D times its move, :math:`\text{distance}(P) = \tfrac12 D^2 \Lambda + D
-P \max_t a_t` with :math:`\Lambda = a_1 + \sum_{t \ge 2} (a_t - a_{t-1})_+`. The smaller of the two
-counts.
+In more dimensions one more vector for each expert would cost too much memory and time, and only a
+bound is stored, :math:`\|S_t\| \le a_t \|w_{t+1}\| + \sum_s |a_s - a_{s-1}| \|w_s\|`: the last sum
+and the largest value of the bound. A second form replaces all distances by the diameter D, so that
+an increase of a costs half :math:`D^2` times the increase and a move of u costs :math:`D a` times
+the move: :math:`\text{distance}(P) = \tfrac12 D^2 \Lambda + D P \max_t a_t` with :math:`\Lambda =
+a_1 + \sum_{t \ge 2} (a_t - a_{t-1})_+`. The smaller of the two forms is used.
 
-Every term is a sum over rounds. Their differences between two moments, with w counted from the
-first, bound the regret on the rounds between.
+Every term is a sum over rounds. The differences of the sums between two moments, with w counted
+from the first moment, bound the regret on the rounds between.
 """
 
 from __future__ import annotations
@@ -62,13 +62,13 @@ from swordplay.parts.experts.step_sizes import MAX_STEP_COST
 MAX_DUAL_SUM = 1e153
 """Largest coordinate of a saved S, which is squared."""
 MAX_DIM_OF_DUAL_SUM = 8
-"""Coordinates up to which S is kept: one more pass over N d numbers is slow where d is large."""
+"""Largest number of coordinates for which S is kept: it costs one more pass over N d numbers."""
 BLOCK_NUMBERS = 1 << 21
-"""Numbers in a block of axis directions, for domains of which only the support is known."""
+"""Numbers in a block of axis directions, for domains known only by their support function."""
 ROUNDING = float(np.finfo(np.float64).eps)
 """Relative rounding error of an addition, with a factor of 2 to spare."""
 OTHER_ROUNDINGS = 16
-"""Roundings of a window's bound beside one a round: products and sums of its terms."""
+"""Rounding errors in a window's bound apart from one a round: products and sums of its terms."""
 
 
 class Displacement(NamedTuple):
@@ -81,7 +81,7 @@ class Displacement(NamedTuple):
 
     @classmethod
     def of(cls, before: Matrix, after: Matrix) -> Displacement:
-        """Return the lengths of base points less the centre, shape ``(N, d)`` each."""
+        """Return the displacement from ``before`` to ``after``: w_t and w_{t+1}, ``(N, d)``."""
         return cls(_squares(before), _squares(after), after - before)
 
 
@@ -96,9 +96,9 @@ class DomainGeometry(NamedTuple):
 
     @classmethod
     def of(cls, domain: Domain) -> DomainGeometry:
-        """Return the sizes of any domain, in time and memory linear in d for those of this package.
+        """Return the sizes of any domain; O(d) for the domains of this package.
 
-        The reach is at most the norm of the reaches along the axes, and at most the diameter.
+        The reach is the norm of the reaches along the axes, or the diameter if that is smaller.
         """
 
         def support(directions: Array) -> Array:
@@ -106,8 +106,8 @@ class DomainGeometry(NamedTuple):
 
         if isinstance(domain, Ball):
             return cls(float(domain.diameter), float(domain.radius), support)
-        along = _axis_reaches(domain, support)
-        reach = min(domain.diameter, float(np.sqrt(along @ along)))
+        axis_reaches = _axis_reaches(domain, support)
+        reach = min(domain.diameter, float(np.sqrt(axis_reaches @ axis_reaches)))
         return cls(float(domain.diameter), float(reach), support)
 
     @classmethod
@@ -130,16 +130,16 @@ def _axis_reaches(domain: Domain, support: Callable[[Array], Array]) -> Vector:
         return np.maximum(domain.total - domain.center, domain.center)
     reaches = np.empty(domain.dim)
     size = max(1, min(256, BLOCK_NUMBERS // domain.dim))
-    for first in range(0, domain.dim, size):
-        block = slice(first, min(first + size, domain.dim))
-        axes = np.zeros((block.stop - first, domain.dim))
-        axes[np.arange(len(axes)), np.arange(first, block.stop)] = 1.0
+    for start in range(0, domain.dim, size):
+        block = slice(start, min(start + size, domain.dim))
+        axes = np.zeros((block.stop - start, domain.dim))
+        axes[np.arange(len(axes)), np.arange(start, block.stop)] = 1.0
         reaches[block] = np.maximum(support(axes), support(-axes))
     return reaches
 
 
 class CertificateState(NamedTuple):
-    """The sums of the certificate over the rounds so far, one of each for each expert."""
+    """The sums of the certificate over the rounds so far, for each expert k."""
 
     linear_regret: Annotated[Vector, array("experts")]
     """Sum of <g_t, x_t - x_{t,k}>, the linearised regret of the decisions, shape ``(N,)``."""
@@ -156,11 +156,11 @@ class CertificateState(NamedTuple):
     max_squared_norm: Annotated[Vector, array("experts", low=0.0)]
     """The largest norm(w)^2 so far, shape ``(N,)``."""
     weighted_norm_change: Annotated[Vector, array("experts", low=0.0)]
-    """Sum of |1/eta_t - 1/eta_{t-1}| norm(w_t), where S is not kept, shape ``(N,)``."""
+    """Sum of |1/eta_t - 1/eta_{t-1}| norm(w_t), shape ``(N,)``; 0 if S is kept."""
     max_dual_norm: Annotated[Vector, array("experts", low=0.0)]
-    """The largest norm(S_t) so far, or bound norm(w_{t+1}) / eta_t + ... on it, shape ``(N,)``."""
+    """The largest norm(S_t) so far, or its bound norm(w_{t+1})/eta_t + ..., shape ``(N,)``."""
     dual_sum: Annotated[Matrix | None, array("experts", "dim", optional=True)] = None
-    """S, sum of (w_{t+1} - w_t) / eta_t, shape ``(N, d)``, where it is kept."""
+    """S, sum of (w_{t+1} - w_t) / eta_t, shape ``(N, d)``; None if it is not kept."""
 
     def check(self, diameter: float) -> None:
         """Refuse saved sums that one more round would make infinite, in a domain of this diameter.
@@ -208,9 +208,10 @@ class CertificateState(NamedTuple):
         """
         inverse = 1.0 / step.step_sizes
         increase = inverse - self.inverse_step
-        # An infinite step has met no gradient: inf * 0 is 0 here.
-        met = step.squared_error > 0
-        price = np.where(met, np.where(met, step.step_sizes, 0.0) * step.squared_error, 0.0) / 2
+        # eta/2 norm(g - M)^2, where inf * 0 is 0: step sizes are infinite until the first gradient.
+        has_error = step.squared_error > 0
+        finite_steps = np.where(has_error, step.step_sizes, 0.0)
+        error_cost = np.where(has_error, finite_steps * step.squared_error, 0.0) / 2
         dual_sum, norm_change = self.dual_sum, self.weighted_norm_change
         if dual_sum is not None:
             change = lengths.moved if step.change is None else step.change
@@ -221,7 +222,7 @@ class CertificateState(NamedTuple):
             dual_norm = inverse * np.sqrt(lengths.after) + norm_change
         return CertificateState(
             linear_regret=self.linear_regret + linear_regret,
-            step_cost=self.step_cost + price - inverse * step.squared_lookahead / 2 - gap,
+            step_cost=self.step_cost + error_cost - inverse * step.squared_lookahead / 2 - gap,
             inverse_step=inverse,
             inverse_growth=self.inverse_growth + np.maximum(increase, 0.0),
             inverse_largest=np.maximum(self.inverse_largest, inverse),
@@ -252,21 +253,25 @@ class CertificateState(NamedTuple):
             w after the last round, shape ``(N, d)``.
         constant_steps
             Which experts keep one step size, shape ``(N,)`` or one value for all. The sums cannot
-            tell: those of steps that only shrink look the same.
+            tell: step sizes that only shrink give the same sums.
         """
-        a, far = self.inverse_step, np.sqrt(self.max_squared_norm)
+        a, max_norm = self.inverse_step, np.sqrt(self.max_squared_norm)
         if self.dual_sum is not None:
-            left = geometry.support(self.dual_sum) - a * _squares(base) / 2
+            last_terms = geometry.support(self.dual_sum) - a * _squares(base) / 2
         else:
-            left = geometry.support(a[:, None] * base) - a * _squares(base) / 2
-            left = left + geometry.reach * np.where(constant_steps, 0.0, self.weighted_norm_change)
+            last_terms = geometry.support(a[:, None] * base) - a * _squares(base) / 2
+            last_terms = last_terms + geometry.reach * np.where(
+                constant_steps, 0.0, self.weighted_norm_change
+            )
         by_parts = (
-            left
+            last_terms
             + self.squared_norm_change
-            + path_length * np.where(constant_steps, a * far, self.max_dual_norm)
+            + path_length * np.where(constant_steps, a * max_norm, self.max_dual_norm)
         )
-        charged = _charged(geometry, self.inverse_growth, self.inverse_largest, path_length)
-        distance = np.where(constant_steps, by_parts, np.minimum(by_parts, charged))
+        by_diameter = _distance_by_diameter(
+            geometry, self.inverse_growth, self.inverse_largest, path_length
+        )
+        distance = np.where(constant_steps, by_parts, np.minimum(by_parts, by_diameter))
         return float((self.linear_regret + self.step_cost + distance).min())
 
     def window_bound(
@@ -282,8 +287,8 @@ class CertificateState(NamedTuple):
     ) -> float:
         """Return the bound on the regret of the rounds after a moment.
 
-        It is made of differences of sums over the whole run, so the rounding error of these is
-        added: that of one addition a round to numbers as large as the sums at either end.
+        The bound is computed from differences of sums over the whole run. The rounding error of the
+        sums is added: one addition a round, to numbers as large as the sums at either end.
 
         Parameters
         ----------
@@ -292,77 +297,82 @@ class CertificateState(NamedTuple):
         since
             The moment.
         ancestors
-            For each expert of the present the index of the one at that moment that it is, or is a
-            copy of, shape ``(N,)``.
+            For each present expert its index at that moment, or the index of the expert that it is
+            a copy of, shape ``(N,)``.
         rounds
             Number of rounds after the moment.
         """
-        then, start = since.sums.copied(ancestors), since.base[ancestors]
-        a, b, far = self.inverse_step, then.inverse_step, np.sqrt(self.max_squared_norm)
-        squares, start_squares = _squares(base), _squares(start)
-        length = np.sqrt(start_squares)
-        if self.dual_sum is not None and then.dual_sum is not None:
-            norms = np.sqrt(_squares(self.dual_sum)), np.sqrt(_squares(then.dual_sum))
-            moved = geometry.support(self.dual_sum - then.dual_sum)
-            # No S is farther from the window's first one than both are from 0.
+        before, base_before = since.sums.copied(ancestors), since.base[ancestors]
+        a, b = self.inverse_step, before.inverse_step
+        max_norm = np.sqrt(self.max_squared_norm)
+        squares, squares_before = _squares(base), _squares(base_before)
+        norm_before = np.sqrt(squares_before)
+        if self.dual_sum is not None and before.dual_sum is not None:
+            norms = np.sqrt(_squares(self.dual_sum)), np.sqrt(_squares(before.dual_sum))
+            moved = geometry.support(self.dual_sum - before.dual_sum)
+            # norm(S_t - S) <= norm(S_t) + norm(S), S being the dual sum at the window's start
             max_dual_norm = self.max_dual_norm + norms[1]
             size = geometry.reach * (norms[0] + norms[1])
         else:
-            turned = np.where(
-                constant_steps, 0.0, self.weighted_norm_change - then.weighted_norm_change
+            norm_change = np.where(
+                constant_steps, 0.0, self.weighted_norm_change - before.weighted_norm_change
             )
-            moved = geometry.support(a[:, None] * base - b[:, None] * start)
-            moved = moved + geometry.reach * turned
-            max_dual_norm = self.max_dual_norm - then.weighted_norm_change + b * length
-            turnings = np.where(
-                constant_steps, 0.0, self.weighted_norm_change + then.weighted_norm_change
+            moved = geometry.support(a[:, None] * base - b[:, None] * base_before)
+            moved = moved + geometry.reach * norm_change
+            max_dual_norm = self.max_dual_norm - before.weighted_norm_change + b * norm_before
+            norm_changes_size = np.where(
+                constant_steps, 0.0, self.weighted_norm_change + before.weighted_norm_change
             )
-            size = geometry.reach * (turnings + a * np.sqrt(squares) + b * length)
-        moved = moved + (b * length**2 - a * squares) / 2
-        swung = self.squared_norm_change - then.squared_norm_change
-        pulled = np.where(
-            constant_steps, a * np.minimum(geometry.diameter, far + length), max_dual_norm
+            size = geometry.reach * (norm_changes_size + a * np.sqrt(squares) + b * norm_before)
+        moved = moved + (b * norm_before**2 - a * squares) / 2
+        squared_change = self.squared_norm_change - before.squared_norm_change
+        per_unit_of_path = np.where(
+            constant_steps, a * np.minimum(geometry.diameter, max_norm + norm_before), max_dual_norm
         )
-        by_parts = moved + swung + path_length * pulled
-        size = size + (b * start_squares + a * squares) / 2
-        size = size + np.abs(self.squared_norm_change) + np.abs(then.squared_norm_change)
-        size = size + path_length * (self.max_dual_norm + then.weighted_norm_change + b * length)
+        by_parts = moved + squared_change + path_length * per_unit_of_path
+        size = size + (b * squares_before + a * squares) / 2
+        size = size + np.abs(self.squared_norm_change) + np.abs(before.squared_norm_change)
+        size = size + path_length * (
+            self.max_dual_norm + before.weighted_norm_change + b * norm_before
+        )
 
-        growth = b + self.inverse_growth - then.inverse_growth
-        charged = _charged(geometry, growth, self.inverse_largest, path_length)
-        grown = self.inverse_growth + then.inverse_growth
-        charged_size = _charged(geometry, b + grown, self.inverse_largest, path_length)
+        growth = b + self.inverse_growth - before.inverse_growth
+        by_diameter = _distance_by_diameter(geometry, growth, self.inverse_largest, path_length)
+        growth_size = self.inverse_growth + before.inverse_growth
+        by_diameter_size = _distance_by_diameter(
+            geometry, b + growth_size, self.inverse_largest, path_length
+        )
 
         unit = ROUNDING * (rounds + OTHER_ROUNDINGS)
-        by_parts, charged = by_parts + unit * size, charged + unit * charged_size
-        distance = np.where(constant_steps, by_parts, np.minimum(by_parts, charged))
-        owed = self.linear_regret - then.linear_regret + self.step_cost - then.step_cost
-        owed_size = np.abs(self.linear_regret) + np.abs(then.linear_regret)
-        owed_size = owed_size + np.abs(self.step_cost) + np.abs(then.step_cost)
-        return float((owed + unit * owed_size + distance).min())
+        by_parts, by_diameter = by_parts + unit * size, by_diameter + unit * by_diameter_size
+        distance = np.where(constant_steps, by_parts, np.minimum(by_parts, by_diameter))
+        regret_terms = self.linear_regret - before.linear_regret + self.step_cost - before.step_cost
+        regret_size = np.abs(self.linear_regret) + np.abs(before.linear_regret)
+        regret_size = regret_size + np.abs(self.step_cost) + np.abs(before.step_cost)
+        return float((regret_terms + unit * regret_size + distance).min())
 
 
 SCALARS = CertificateState._fields[:-1]
-"""The sums that are one number for each expert."""
+"""Names of the sums that are one number for each expert."""
 
 
 class Moment(NamedTuple):
     """The sums of a certificate between two rounds, where a window begins."""
 
     rounds: int
-    """Number of rounds played before."""
+    """Number of rounds played before this moment."""
     sums: CertificateState
     base: Matrix
     """w, shape ``(N, d)``."""
 
 
-def _charged(
+def _distance_by_diameter(
     geometry: DomainGeometry, growth: Vector, largest: Vector, path_length: float
 ) -> Vector:
-    """Distance where every increase of 1/eta costs D^2 / 2 and every move of u costs D / eta."""
+    """Return distance(P) in the second form, D^2 Lambda / 2 + D P max a, shape ``(N,)``."""
     return geometry.diameter**2 * growth / 2 + geometry.diameter * path_length * largest
 
 
 def _squares(rows: Matrix) -> Vector:
-    """Squared norm of each row."""
+    """Return the squared norm of each row."""
     return np.asarray(np.einsum("ij,ij->i", rows, rows))

@@ -30,10 +30,10 @@ WRAPPER = "wrapper"
 
 
 class SurrogateLearner(ABC):
-    """A learner that plays a surrogate game with an inner learner, whose state is its own.
+    """Base class of learners that play surrogate losses with an inner learner.
 
-    A subclass gives the decision that follows from the inner learner's, and the gradient of the
-    surrogate loss of a round.
+    The state is that of the inner learner. A subclass computes its decision from that of the inner
+    learner, and the gradient of the surrogate loss of a round.
     """
 
     def __init__(self, domain: Domain, inner: StatefulLearner[Any]) -> None:
@@ -73,7 +73,7 @@ class SurrogateLearner(ABC):
         self._decision = None
 
     def settings(self) -> Mapping[str, Any]:
-        """Return what a saved state and this learner must have in common, beside the inner one."""
+        """Return the settings that a saved state must agree with, without the inner learner's."""
         center, diameter = self.domain.center, self.domain.diameter
         return {
             "learner": type(self).__qualname__,
@@ -83,7 +83,7 @@ class SurrogateLearner(ABC):
         }
 
     def state(self) -> State:
-        """Return all that the next round needs, and the settings, as named arrays and numbers."""
+        """Return the state for the next round and the settings, as named arrays and numbers."""
         return self.inner.state() | settings_entries(flatten_settings({WRAPPER: self.settings()}))
 
     def load_state(self, state_: Mapping[str, Any]) -> None:
@@ -99,8 +99,8 @@ class SurrogateLearner(ABC):
                 f"state must be the dictionary that state() returned, got {type(state_).__name__}."
             )
         saved, settings = split_settings(state_)
-        here = _own_settings(flatten_settings({WRAPPER: self.settings()}))
-        if differ := compare_settings(_own_settings(settings), here):
+        own_settings = _own_settings(flatten_settings({WRAPPER: self.settings()}))
+        if differ := compare_settings(_own_settings(settings), own_settings):
             raise ValueError(f"state was saved with other settings: {differ}. {REMEDY}")
         inner = {
             path: value for path, value in settings.items() if not path.startswith(f"{WRAPPER}.")
@@ -110,7 +110,7 @@ class SurrogateLearner(ABC):
 
     @abstractmethod
     def _decide(self) -> Vector:
-        """Return the decision that follows from the inner learner's, a new array."""
+        """Return the decision, computed from that of the inner learner, as a new array."""
 
     @abstractmethod
     def _surrogate_gradient(self, loss: ObservedLoss) -> Vector:
@@ -118,9 +118,9 @@ class SurrogateLearner(ABC):
 
 
 def _own_settings(flat: Mapping[str, Any]) -> State:
-    """Return the settings of the outer learner without their prefix.
+    """Return the settings of the outer learner from flat settings, without their prefix.
 
-    Those of a state that another learner saved have no prefix: then the learner is not set.
+    The state of any other learner has none with this prefix: "learner" is then "not set".
     """
     own = {
         path.removeprefix(f"{WRAPPER}."): value
@@ -142,17 +142,17 @@ def _checked_learner(value: Any) -> StatefulLearner[Any]:
 
 @final
 class OneProjection(SurrogateLearner):
-    r"""Any learner on any domain with one projection a round: its experts live in a ball around it.
+    r"""Any learner, played in a ball around the domain, with one projection on it a round.
 
     .. math:: x_t = \Pi_X[y_t], \qquad \tilde g_t = g_t - [\langle g_t, v_t \rangle < 0] \langle
         g_t, v_t \rangle v_t, \qquad v_t = \frac{y_t - x_t}{\|y_t - x_t\|}
 
-    The inner learner plays the losses :math:`\langle \tilde g_t, y \rangle` on a ball Y that holds
-    the domain X, and
-    :math:`\langle g_t, x_t - u \rangle \le \langle \tilde g_t, y_t - u \rangle` for every u of X,
-    with :math:`\|\tilde g_t\| \le \|g_t\|`: its bound for the ball and its certificate hold here.
-    One gradient and one projection on X a round, however many experts; the others are projections
-    on a ball, which are scalings.
+    The inner learner plays the losses :math:`\langle \tilde g_t, y \rangle` with decisions
+    :math:`y_t` in a ball Y that contains the domain X. For every u in X, :math:`\langle g_t, x_t -
+    u \rangle \le \langle \tilde g_t, y_t - u \rangle`, and :math:`\|\tilde g_t\| \le \|g_t\|`: the
+    regret bound of the inner learner for the ball and its certificate also hold for this learner. A
+    round takes one gradient and one projection on X, however many experts there are; the
+    projections of the experts are on a ball, which only scales.
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ class OneProjection(SurrogateLearner):
 
     @property
     def moment(self) -> Moment:
-        """The present, for a later ``certificate(path_length, since=moment)``."""
+        """The certificate's sums so far, for a later ``certificate(path_length, since=moment)``."""
         return self.inner.moment
 
     def _decide(self) -> Vector:
@@ -220,13 +220,13 @@ def surrogate_gradient(gradient: Vector, outward: Vector, domain: Domain) -> Vec
     outward
         y - Proj_X(y), shape ``(d,)``.
     domain
-        X. An ``outward`` of the size of rounding error has no direction: y counts as a point of X.
+        X. If ``outward`` is only rounding error, y counts as a point of X.
     """
-    size = float(np.linalg.norm(outward))
-    if size <= ON_THE_DOMAIN * (domain.diameter + float(np.linalg.norm(domain.center))):
+    distance = float(np.linalg.norm(outward))
+    if distance <= ON_THE_DOMAIN * (domain.diameter + float(np.linalg.norm(domain.center))):
         return gradient
-    direction = outward / size
-    along = float(gradient @ direction)
+    direction = outward / distance  # v
+    along = float(gradient @ direction)  # <g, v>
     return np.asarray(gradient - along * direction) if along < 0 else gradient
 
 
@@ -234,35 +234,37 @@ def surrogate_gradient(gradient: Vector, outward: Vector, domain: Domain) -> Vec
 class PBGD(SurrogateLearner):
     r"""Parameter-free bandit gradient descent: Ader on gradients estimated from one or two values.
 
-    With a random direction s of length 1 in each round, d coordinates and experts on the domain
-    shrunken by :math:`\delta/r`, r the radius of a ball inside it:
+    With a random direction :math:`s_t` of length 1 in each round, d coordinates, and the decision
+    :math:`y_t` of Ader in the domain scaled by :math:`1 - \delta/r`, r being the radius of a ball
+    inside the domain:
 
     .. math:: x_t = y_t + \delta s_t, \qquad \tilde g_t = \frac{d}{\delta} f_t(y_t + \delta s_t)\,
         s_t \quad\text{or}\quad \tilde g_t = \frac{d}{2\delta} \big(f_t(y_t + \delta s_t) - f_t(y_t
         - \delta s_t)\big)\, s_t
 
-    Expected dynamic regret of order :math:`T^{3/4} (1 + P_T)^{1/2}` from one value a round and
-    :math:`\sqrt{T (1 + P_T)}` from two.
+    The expected dynamic regret is of order :math:`T^{3/4} (1 + P_T)^{1/2}` from one value a round
+    and :math:`\sqrt{T (1 + P_T)}` from two.
 
     Parameters
     ----------
     domain
-        Where decisions live. It must have interior points, which a simplex has not.
+        Where decisions live. It must have interior points; a simplex has none.
     horizon
         T, how many rounds will be played.
     gradient_bound
         G, largest norm of a gradient on the domain.
     value_bound
-        C, no value on the domain is larger in magnitude; needed for one point only.
+        C, the largest magnitude of a value on the domain; needed only if ``points`` is 1.
     points
         1 or 2 values a round.
     inner_radius
         r; known for balls and boxes.
     step
         :math:`\delta`; unless given :math:`\sqrt{d C D / (G (3 + D/r))}\; T^{-1/4}` for one point
-        and :math:`r/\sqrt T` for two, and r/2 where that is not below r.
+        and :math:`r/\sqrt T` for two, or r/2 if the formula gives r or more.
     seed
-        Of the directions. The direction of a round depends on it and on the round's number only.
+        Seed of the directions. The direction of a round depends on the seed and the number of the
+        round only.
 
     References
     ----------
@@ -282,16 +284,14 @@ class PBGD(SurrogateLearner):
         step: float | None = None,
         seed: int = 0,
     ) -> None:
-        D, G = (
-            arguments.domain(domain).diameter,
-            arguments.positive("gradient_bound", gradient_bound),
-        )
+        D = arguments.domain(domain).diameter
+        G = arguments.positive("gradient_bound", gradient_bound)
         T = arguments.integer("horizon", horizon)
         if arguments.integer("points", points) not in (1, 2):
             raise ValueError(f"points must be 1 or 2, got {arguments.short_repr(points)}.")
         if points == 1 and value_bound is None:
             raise ValueError(
-                "value_bound must be given where points is 1: no value on the domain may be "
+                "value_bound must be given if points is 1: no value on the domain may be "
                 "larger in magnitude."
             )
         self.points = int(points)
@@ -306,9 +306,10 @@ class PBGD(SurrogateLearner):
             if step is not None:
                 raise ValueError(f"step must be below the inner radius of {r}, got {self.step}.")
             self.step = r / 2
-        longest = domain.dim * (C / self.step if points == 1 else G)
+        # Largest norm of an estimated gradient: d C / delta or (two values) d G.
+        estimate_bound = domain.dim * (C / self.step if points == 1 else G)
         inner = Shrunken(domain, 1 - self.step / r)
-        super().__init__(domain, Ader(inner, horizon=T, gradient_bound=longest))
+        super().__init__(domain, Ader(inner, horizon=T, gradient_bound=estimate_bound))
 
     def settings(self) -> Mapping[str, Any]:
         """Return what a saved state and the learner that loads it must have in common."""
@@ -328,16 +329,17 @@ class PBGD(SurrogateLearner):
         s, d = self.direction, self.domain.dim
         if self.points == 1:
             return np.asarray(d / self.step * loss.value(self.decision, limit) * s)
-        both = np.stack([self.decision, self.inner.decision - self.step * s])
-        here, there = loss.value(both, limit)
-        return np.asarray(d / (2 * self.step) * (here - there) * s)
+        # f_t(y_t + delta s) and f_t(y_t - delta s)
+        points = np.stack([self.decision, self.inner.decision - self.step * s])
+        value_forward, value_backward = loss.value(points, limit)
+        return np.asarray(d / (2 * self.step) * (value_forward - value_backward) * s)
 
 
 def one_point_step(D: float, G: float, C: float, r: float, dim: int, T: int) -> float:
     r"""Return the :math:`\delta` that balances the errors of estimates and of shifted points.
 
-    The regret has :math:`(d C/\delta) D \sqrt T` of the estimates and :math:`\delta G T (3 + D/r)`
-    of the shift; both are equal there.
+    The regret bound contains :math:`(d C/\delta) D \sqrt T` for the estimates and :math:`\delta G T
+    (3 + D/r)` for the shift. At this :math:`\delta` both are equal.
     """
     return math.sqrt(dim * C * D / (G * (3 + D / r))) / math.sqrt(math.sqrt(T))
 
@@ -347,7 +349,7 @@ def _radius(domain: Domain, given: float | None) -> float:
     radius = inner_radius(domain) if given is None else arguments.positive("inner_radius", given)
     if radius <= 0:
         raise ValueError(
-            f"domain must have interior points, got {domain!r}, which is flat: values do not tell "
-            "the gradient across it. Give a ball or a box."
+            f"domain must have interior points, got {domain!r}, which is flat: values on it do not "
+            "determine the gradient across it. Give a ball or a box."
         )
     return radius

@@ -25,16 +25,16 @@ class PointState(NamedTuple):
 
 
 class _Descent(UncertifiedLearner):
-    """A learner whose state is its decision."""
+    """Base class of learners whose state is their decision."""
 
     def _start(self) -> PointState:
         return PointState(0, np.array(self.domain.center))
 
-    def _decide(self, now: PointState) -> Vector:
-        return now.point.copy()
+    def _decide(self, state: PointState) -> Vector:
+        return state.point.copy()
 
-    def _feasible(self, now: PointState) -> Array:
-        return now.point
+    def _feasible(self, state: PointState) -> Array:
+        return state.point
 
 
 @final
@@ -44,7 +44,8 @@ class RestartedOGD(_Descent):
     .. math:: \eta = \frac{D}{G \sqrt\Delta}, \qquad \Delta = \Big\lceil
         \Big(\frac{T}{V^f_T}\Big)^{2/3} \Big\rceil
 
-    Regret to the minimisers of each round of order :math:`T^{2/3} (V^f_T)^{1/3}`:
+    The learner restarts every :math:`\Delta` rounds. The regret against the minimisers of the
+    rounds' losses is of order :math:`T^{2/3} (V^f_T)^{1/3}`:
     ``bounds.restarted_ogd``.
 
     Parameters
@@ -56,10 +57,11 @@ class RestartedOGD(_Descent):
     gradient_bound
         G, largest norm of a gradient on the domain.
     function_variation
-        :math:`V^f_T`, how much the losses change from round to round, summed
+        :math:`V^f_T`, sum of the largest changes of the loss from round to round
         (``sp.function_variation``).
     every
-        :math:`\Delta`, rounds between restarts; from the other three unless given, and at most T.
+        :math:`\Delta`, rounds between restarts; unless given it is computed from ``horizon`` and
+        ``function_variation``, at most T. Give either this or ``function_variation``.
 
     References
     ----------
@@ -96,16 +98,17 @@ class RestartedOGD(_Descent):
         """Return what a saved state and the learner that loads it must have in common."""
         return {**super().settings(), "step_size": self.step_size, "every": self.every}
 
-    def _advance(self, now: PointState, loss: ObservedLoss) -> PointState:
-        rounds = now.rounds + 1
-        point = self.domain.project(now.point - self.step_size * loss.gradient(now.point))
+    def _advance(self, state: PointState, loss: ObservedLoss) -> PointState:
+        rounds = state.rounds + 1
+        # x_{t+1} = Proj_X[x_t - eta grad f_t(x_t)], or the centre after every Delta rounds
+        point = self.domain.project(state.point - self.step_size * loss.gradient(state.point))
         return PointState(
             rounds, np.array(self.domain.center) if rounds % self.every == 0 else point
         )
 
 
 def restart_period(horizon: int, function_variation: Any) -> int:
-    """ceil((T / V^f)^(2/3)), at least 1 and at most T."""
+    """Return Delta = ceil((T / V^f)^(2/3)), at least 1 and at most T."""
     V = arguments.nonnegative("function_variation", function_variation)
     return horizon if V == 0 else min(horizon, max(1, math.ceil((horizon / V) ** (2 / 3))))
 
@@ -118,8 +121,9 @@ class OMGD(_Descent):
         z, \qquad K = \Big\lceil \frac{1/\eta + \lambda}{2 \lambda} \ln 4 \Big\rceil, \quad \eta \le
         1/L
 
-    so that the distance to the minimiser of f_t is halved. Regret to the minimisers of each round
-    of the order of their path length or of its squares, whichever is less: ``bounds.omgd``.
+    The K steps halve the distance to the minimiser of f_t. The regret against the minimisers of the
+    rounds' losses is of the order of their path length, or of the sum of their squared moves if
+    that is smaller: ``bounds.omgd``.
 
     Parameters
     ----------
@@ -148,10 +152,8 @@ class OMGD(_Descent):
         smoothness: float,
         step_size: float | None = None,
     ) -> None:
-        lam, L = (
-            arguments.positive("strong_convexity", strong_convexity),
-            arguments.positive("smoothness", smoothness),
-        )
+        lam = arguments.positive("strong_convexity", strong_convexity)
+        L = arguments.positive("smoothness", smoothness)
         if lam > L:
             raise ValueError(
                 f"strong_convexity must not exceed smoothness, got {lam} > {L}. No loss has both."
@@ -170,8 +172,8 @@ class OMGD(_Descent):
         """Return what a saved state and the learner that loads it must have in common."""
         return {**super().settings(), "step_size": self.step_size, "steps": self.steps}
 
-    def _advance(self, now: PointState, loss: ObservedLoss) -> PointState:
-        point = now.point
+    def _advance(self, state: PointState, loss: ObservedLoss) -> PointState:
+        point = state.point
         for _ in range(self.steps):
             point = self.domain.project(point - self.step_size * loss.gradient(point))
-        return PointState(now.rounds + 1, point)
+        return PointState(state.rounds + 1, point)

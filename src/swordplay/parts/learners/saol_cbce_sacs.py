@@ -21,22 +21,22 @@ from swordplay.parts.rates import TIE
 
 
 class IntervalPosition(NamedTuple):
-    """Where the intervals of a round's experts stand, shapes ``(K,)``."""
+    """Start, age and length of the intervals that contain a round, shapes ``(K,)``."""
 
     start: Vector
     """Round in which each interval begins."""
     age: Vector
-    """Number of the round within each interval, from 1."""
+    """Number of the round within each interval, counted from 1."""
     length: Vector
     """Number of rounds of each interval."""
 
 
 class SleepingMeta(Protocol):
-    r"""Weighs the experts whose intervals hold the round; the others sleep.
+    r"""Computes the weights of the experts whose intervals contain the round; the others sleep.
 
-    In each round the cover has at most one interval of each length :math:`2^k`. All that the meta
-    keeps of its expert is a row of two numbers. Regrets :math:`r_k = f_t(x_t) - f_t(x_{t,k})` are
-    in units of the largest regret that is possible.
+    In each round the cover has at most one interval of each length :math:`2^k`, with one expert.
+    The meta stores two numbers for each expert, a row of ``memory``. Regrets :math:`r_k = f_t(x_t)
+    - f_t(x_{t,k})` are in units of the largest possible regret.
     """
 
     def scores(self, memory: Matrix, position: IntervalPosition) -> Vector:
@@ -44,7 +44,7 @@ class SleepingMeta(Protocol):
         ...
 
     def prior(self, position: IntervalPosition) -> Vector:
-        """Return the scores that count where all scores are -inf, shape ``(K,)``."""
+        """Return the scores that are used if all scores are -inf, shape ``(K,)``."""
         ...
 
     def learn(self, memory: Matrix, position: IntervalPosition, regrets: Vector) -> Matrix:
@@ -52,7 +52,7 @@ class SleepingMeta(Protocol):
         ...
 
     def is_possible(self, memory: Matrix, position: IntervalPosition) -> Any:
-        """Return which rows of a saved state regrets from -1 to 1 can lead to, shape ``(K,)``."""
+        """Return which rows of a saved memory regrets in [-1, 1] can produce, shape ``(K,)``."""
         ...
 
 
@@ -76,7 +76,7 @@ class MultiplicativeWeights:
         return np.asarray(np.log(self._rates(position)) + log_weights)
 
     def prior(self, position: IntervalPosition) -> Vector:
-        """Return ln(eta), which never counts, as weights are positive."""
+        """Return ln(eta); it is never used, because the scores are finite."""
         return np.asarray(np.log(self._rates(position)))
 
     def learn(self, memory: Matrix, position: IntervalPosition, regrets: Vector) -> Matrix:
@@ -85,7 +85,7 @@ class MultiplicativeWeights:
         return np.asarray(memory + np.stack([log_factors, np.zeros(len(memory))], axis=1))
 
     def is_possible(self, memory: Matrix, position: IntervalPosition) -> Any:
-        """A factor is at least 1/2 and at most 3/2: a logarithm changes by at most ln 2 a round."""
+        """Check ln w: factors lie in [1/2, 3/2], so that it changes by at most ln 2 a round."""
         return (np.abs(memory[:, 0]) <= position.length) & (memory[:, 1] == 0.0)
 
     def _rates(self, position: IntervalPosition) -> Vector:
@@ -99,9 +99,9 @@ class CoinBetting:
     .. math:: p_k \propto \pi_k [w_k]_+, \qquad w_k = \frac{\sum z_{s,k}}{\text{age}} \Big(1 + \sum
         z_{s,k} w_{s,k}\Big), \qquad z_k = r_k \text{ if } w_k > 0, \text{ else } [r_k]_+
 
-    over the rounds of the interval so far, with :math:`\pi_k = 1/(\tau^2 (1 + \lfloor \log_2 \tau
-    \rfloor))` for an interval that begins in round :math:`\tau`. Rows hold :math:`\sum z` and the
-    logarithm of the wealth in brackets.
+    with sums over the rounds s of the interval so far, and :math:`\pi_k = 1/(\tau^2 (1 + \lfloor
+    \log_2 \tau \rfloor))` for an interval that begins in round :math:`\tau`. The bracket is the
+    wealth. Rows hold :math:`\sum z_{s,k}` and the logarithm of the wealth.
 
     References
     ----------
@@ -129,7 +129,7 @@ class CoinBetting:
         return np.stack([outcomes + z, log_wealth + np.log1p(z * fraction)], axis=1)
 
     def is_possible(self, memory: Matrix, position: IntervalPosition) -> Any:
-        """The sum of z is below the age, so that a round keeps at least 1/(2 age) of the wealth."""
+        """Check the sum of z, below the age; a round keeps at least 1/(2 age) of the wealth."""
         return (np.abs(memory[:, 0]) <= position.age - 1.0) & (
             np.abs(memory[:, 1]) <= np.log(2.0 * position.age) * position.age
         )
@@ -161,12 +161,12 @@ class SleepingNormalHedge:
         return np.asarray(memory + np.stack([regrets, np.abs(regrets)], axis=1))
 
     def is_possible(self, memory: Matrix, position: IntervalPosition) -> Any:
-        """A magnitude is at most 1 a round, and no sum of regrets exceeds that of magnitudes."""
+        """Check that magnitudes grow by at most 1 a round and bound the sum of regrets."""
         return (np.abs(memory[:, 0]) <= memory[:, 1]) & (memory[:, 1] <= position.length)
 
 
 class CoverState(NamedTuple):
-    """The experts of the coming round; row k is that of the interval of 2^k rounds."""
+    """The experts of the coming round; row k belongs to the interval of 2^k rounds."""
 
     rounds: Annotated[int, OBSERVED_ROUNDS]
     points: Annotated[Matrix, array("intervals", "dim")]
@@ -174,15 +174,15 @@ class CoverState(NamedTuple):
     squared_gradient_sum: Annotated[Vector, array("intervals", low=0.0)]
     """Sum of the squared gradients in each interval, shape ``(K,)``."""
     memory: Annotated[Matrix, array("intervals", 2)]
-    """What the meta keeps of each expert, shape ``(K, 2)``."""
+    """The two numbers that the meta stores for each expert, shape ``(K, 2)``."""
 
 
 class _CoverLearner(UncertifiedLearner):
     """Experts on the intervals of a geometric cover, under a meta for sleeping experts.
 
-    The interval of length 2^k that holds round t, counted from 1, begins at the last multiple of
-    2^k. The compact cover has every second one only, those that begin at an odd multiple: then one
-    expert begins in every round.
+    The interval of length 2^k that contains round t, counted from 1, begins at the last multiple of
+    2^k. The compact cover contains only the intervals that begin at an odd multiple of their
+    length, so that one expert begins in every round.
     """
 
     _growing_axes = ("intervals",)
@@ -198,23 +198,23 @@ class _CoverLearner(UncertifiedLearner):
         super().__init__(domain)
         self.declared = DeclaredConstants(gradient_bound=float(gradient_bound))
 
-    def _advance(self, now: CoverState, loss: ObservedLoss) -> CoverState:
-        awake = self._awake(now)
-        points = now.points[awake]
-        values = loss.value(np.vstack([self._decide(now), points]), arguments.LARGEST_GRADIENT)
-        # Differences below rounding error are set to 0: an expert at the decision has no regret,
-        # and the meta would bet on the sign of its rounding.
+    def _advance(self, state: CoverState, loss: ObservedLoss) -> CoverState:
+        awake = self._awake(state)
+        points = state.points[awake]
+        values = loss.value(np.vstack([self._decide(state), points]), arguments.LARGEST_GRADIENT)
+        # f_t(x_t) - f_t(x_{t,k}); differences below rounding error are set to 0. Otherwise the meta
+        # would bet on the sign of the rounding error of an expert whose point is the decision.
         difference = values[0] - values[1:]
         is_regret = np.abs(difference) > TIE * (abs(values[0]) + np.abs(values[1:]))
         regrets = np.clip(np.where(is_regret, difference, 0.0) / self.range, -1.0, 1.0)
         gradients = loss.gradient(points)
-        sums = now.squared_gradient_sum.copy()
+        sums = state.squared_gradient_sum.copy()
         sums[awake] += squared_norms(gradients)
         steps = step_vectors(self._sizes(sums[awake]), gradients)
-        moved, memory = now.points.copy(), now.memory.copy()
-        moved[awake] = self.domain.project(points - steps)
-        memory[awake] = self._meta.learn(memory[awake], _position(now.rounds + 1, awake), regrets)
-        return self._with_new_intervals(CoverState(now.rounds + 1, moved, sums, memory))
+        next_points, memory = state.points.copy(), state.memory.copy()
+        next_points[awake] = self.domain.project(points - steps)
+        memory[awake] = self._meta.learn(memory[awake], _position(state.rounds + 1, awake), regrets)
+        return self._with_new_intervals(CoverState(state.rounds + 1, next_points, sums, memory))
 
     @property
     def points(self) -> Matrix:
@@ -228,7 +228,7 @@ class _CoverLearner(UncertifiedLearner):
 
     @property
     def step_sizes(self) -> Vector:
-        """Step sizes of the coming round, inf where no gradient was met, shape ``(N,)``."""
+        """Step sizes of the coming round, inf before the first gradient, shape ``(N,)``."""
         return frozen(self._sizes(self._state.squared_gradient_sum[self._awake(self._state)]))
 
     def settings(self) -> Mapping[str, Any]:
@@ -237,45 +237,45 @@ class _CoverLearner(UncertifiedLearner):
 
     def _sizes(self, sums: Vector) -> Vector:
         """Return D / (2 sqrt(sum)) for each expert."""
-        # AdaGradNorm doubles the step from each expert to the next; powers of 2 divide exactly.
+        # AdaGradNorm doubles the step size from expert to expert; division by 2^i undoes that.
         return np.asarray(self._steps.sizes(sums) / 2.0 ** np.arange(len(sums)))
 
-    def _with_new_intervals(self, now: CoverState) -> CoverState:
+    def _with_new_intervals(self, state: CoverState) -> CoverState:
         """Return the state with new experts for the intervals that begin with the coming round.
 
-        In the compact cover these include intervals that it leaves out; their experts sleep.
+        These include intervals that the compact cover leaves out; their experts sleep.
         """
-        t = now.rounds + 1
+        t = state.rounds + 1
         rows = t.bit_length()
         begins = [k for k in range(rows) if t % 2**k == 0]
-        added = rows - len(now.squared_gradient_sum)
-        points = np.vstack([now.points, np.tile(self.domain.center, (added, 1))])
-        sums = np.append(now.squared_gradient_sum, np.zeros(added))
-        memory = np.vstack([now.memory, np.zeros((added, 2))])
+        added = rows - len(state.squared_gradient_sum)
+        points = np.vstack([state.points, np.tile(self.domain.center, (added, 1))])
+        sums = np.append(state.squared_gradient_sum, np.zeros(added))
+        memory = np.vstack([state.memory, np.zeros((added, 2))])
         points[begins], sums[begins], memory[begins] = self.domain.center, 0.0, 0.0
-        return CoverState(now.rounds, points, sums, memory)
+        return CoverState(state.rounds, points, sums, memory)
 
     def _start(self) -> CoverState:
         return self._with_new_intervals(
             CoverState(0, np.zeros((0, self.domain.dim)), np.zeros(0), np.zeros((0, 2)))
         )
 
-    def _awake(self, now: CoverState) -> Any:
+    def _awake(self, state: CoverState) -> Any:
         """Return the rows of the experts of the coming round, shape ``(N,)``."""
-        t, rows = now.rounds + 1, range(len(now.squared_gradient_sum))
+        t, rows = state.rounds + 1, range(len(state.squared_gradient_sum))
         return np.array([k for k in rows if not self.is_compact or (t >> k) % 2])
 
-    def _weigh(self, now: CoverState) -> Vector:
-        awake = self._awake(now)
-        position = _position(now.rounds + 1, awake)
-        scores = self._meta.scores(now.memory[awake], position)
+    def _weigh(self, state: CoverState) -> Vector:
+        awake = self._awake(state)
+        position = _position(state.rounds + 1, awake)
+        scores = self._meta.scores(state.memory[awake], position)
         return normalized_weights(scores, self._meta.prior(position))
 
-    def _decide(self, now: CoverState) -> Vector:
-        return np.asarray(self._weigh(now) @ now.points[self._awake(now)])
+    def _decide(self, state: CoverState) -> Vector:
+        return np.asarray(self._weigh(state) @ state.points[self._awake(state)])
 
-    def _feasible(self, now: CoverState) -> Array:
-        return now.points
+    def _feasible(self, state: CoverState) -> Array:
+        return state.points
 
     def _check_state(self, new: CoverState) -> None:
         super()._check_state(new)
@@ -294,7 +294,7 @@ class _CoverLearner(UncertifiedLearner):
 
 
 def _position(t: int, rows: Any) -> IntervalPosition:
-    """Return where the intervals of these rows stand in round t, counted from 1."""
+    """Return start, age and length of the intervals of these rows in round t, counted from 1."""
     start = (t >> rows) << rows
     return IntervalPosition(start.astype(np.float64), (t - start + 1).astype(np.float64), 2.0**rows)
 
@@ -303,7 +303,8 @@ def _position(t: int, rows: Any) -> IntervalPosition:
 class SAOL(_CoverLearner):
     r"""Strongly adaptive online learning: small regret to a fixed decision on every interval.
 
-    Regret to any fixed decision on *every* interval I of order :math:`D G \sqrt{|I|} \ln t`:
+    The regret against any fixed decision on *every* interval I is of order
+    :math:`D G \sqrt{|I|} \ln t`:
     ``bounds.saol``. In round t it needs about :math:`\log_2 t` values and gradients.
 
     Parameters
@@ -328,7 +329,8 @@ class SAOL(_CoverLearner):
 class CBCE(_CoverLearner):
     r"""Coin betting for changing environments: SAOL with the logarithm under the root.
 
-    Regret to any fixed decision on *every* interval I of order :math:`D G \sqrt{|I| \ln t}`:
+    The regret against any fixed decision on *every* interval I is of order
+    :math:`D G \sqrt{|I| \ln t}`:
     ``bounds.cbce``. In round t it needs about :math:`\log_2 t` values and gradients.
 
     Parameters
@@ -354,9 +356,9 @@ class CBCE(_CoverLearner):
 class SACS(_CoverLearner):
     r"""A strongly adaptive learner whose regret is small where smooth losses are small.
 
-    Regret to any fixed decision on *every* interval I of order :math:`D G \sqrt{|I| \ln t}`:
-    ``bounds.sacs``. Every second interval is left out, and with it half of the values
-    and gradients.
+    The regret against any fixed decision on *every* interval I is of order
+    :math:`D G \sqrt{|I| \ln t}`:
+    ``bounds.sacs``. Its cover is the compact one, which needs half of the values and gradients.
 
     Parameters
     ----------

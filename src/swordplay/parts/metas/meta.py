@@ -1,4 +1,4 @@
-"""The interface of all metas, priors over experts, and regrets in a common unit."""
+"""Interface of metas, priors over experts, and regrets scaled to [-1, 1]."""
 
 from __future__ import annotations
 
@@ -101,34 +101,40 @@ class NoLearningRate:
 
 
 class ScaledRegrets(NamedTuple):
-    """Regrets of one round, divided by a unit, for metas that need regrets in [-1, 1]."""
+    """Regrets of one round, divided by a unit, for metas that need regrets in [-1, 1].
+
+    p_i are the weights, l_i the losses and m_i the predicted losses of the experts.
+    """
 
     regrets: Vector
-    """r_i = <p, l> - l_i over the unit, shape ``(N,)``."""
+    """r_i = (<p, l> - l_i) / unit, shape ``(N,)``."""
     expected: Vector
-    """rhat_i = <p, m> - m_i over the unit, shape ``(N,)``; 0 without optimism."""
+    """rhat_i = (<p, m> - m_i) / unit, shape ``(N,)``; 0 without optimism."""
     unit: float
-    """Upper bound on abs(r_i - rhat_i): the range given, or the largest difference so far."""
+    """Upper bound on abs(<p, l - m> - (l_i - m_i)) so far, and at least the given range."""
     shrink: float
-    """Old unit over new unit; sums in the old unit must be multiplied by it."""
+    """Old unit divided by new unit; sums in the old unit must be multiplied by it."""
 
 
 def scaled_regrets(weights: Vector, losses: Vector, optimism: Vector, unit: float) -> ScaledRegrets:
-    """Regrets of a round in a unit, which grows where a difference exceeds it.
+    """Return the regrets of a round in a unit, which grows if a difference exceeds it.
 
     Parameters
     ----------
     weights, losses, optimism
         p, l and m of the round, shapes ``(N,)``.
     unit
-        The unit so far; 0 before two losses differed, when all regrets are 0.
+        The unit so far; 0 before the first round in which two losses differ.
     """
     regrets = weights @ losses - losses
     expected = weights @ optimism - optimism
-    grown = max(unit, float(np.abs(regrets - expected).max()))
-    scale = grown or 1.0
+    new_unit = max(unit, float(np.abs(regrets - expected).max()))
+    divisor = new_unit or 1.0
     return ScaledRegrets(
-        regrets / scale, expected / scale, grown, unit / scale if unit != grown else 1.0
+        regrets=regrets / divisor,
+        expected=expected / divisor,
+        unit=new_unit,
+        shrink=unit / divisor if unit != new_unit else 1.0,
     )
 
 
@@ -141,21 +147,31 @@ def checked_prior(prior: Vector) -> Vector:
 
 
 def normalized_weights(scores: Vector, log_prior: Vector) -> Vector:
-    """Weights proportional to e^scores; those of the prior where all scores are minus infinity."""
+    """Return weights proportional to e^scores, or the prior if all scores are minus infinity."""
     scores = scores if np.isfinite(scores.max()) else log_prior
     weights = np.exp(scores - scores.max())
     return np.asarray(np.maximum(weights / weights.sum(), SMALLEST_WEIGHT))
 
 
 def split_among_copies(weights: Vector, parents: Vector, prior: Vector) -> Vector:
-    """Weights of copies: the weight of each parent, divided in proportion to the prior."""
+    """Return the weights of copies: each parent's weight, divided in proportion to the prior.
+
+    Parameters
+    ----------
+    weights
+        Weights of the experts before copying, shape ``(N,)``.
+    parents
+        Index of the expert that each new expert is a copy of, shape ``(N',)``.
+    prior
+        Prior of the new experts, shape ``(N',)``.
+    """
     # Sum of the prior over all copies of the same parent.
-    family = np.bincount(parents, weights=prior)[parents]
-    return np.asarray(weights[parents] * prior / family)
+    prior_sums = np.bincount(parents, weights=prior)[parents]
+    return np.asarray(weights[parents] * prior / prior_sums)
 
 
 def solve_self_consistent(optimism: Vector, weights_for: Callable[[Vector], Vector]) -> Vector:
-    r"""Find weights p that depend on expected regrets, which depend on p.
+    r"""Return weights p that are a function of expected regrets, which are a function of p.
 
     .. math:: \hat r_i = \langle p, m \rangle - m_i
 
@@ -183,7 +199,15 @@ def solve_self_consistent(optimism: Vector, weights_for: Callable[[Vector], Vect
 
 
 def meta_or_default(meta: Any, learning_rate: Any, default: Meta) -> Meta:
-    """Check the meta that a learner was given; its default, with its learning rate, for None."""
+    """Return the meta that a learner was given, after a check, or ``default`` if it is None.
+
+    Raises
+    ------
+    ValueError
+        If both a meta and a learning rate are given: the rate belongs to the default meta.
+    TypeError
+        If the meta lacks a method of :class:`Meta`.
+    """
     if meta is None:
         return default
     if learning_rate is not None:
@@ -191,7 +215,7 @@ def meta_or_default(meta: Any, learning_rate: Any, default: Meta) -> Meta:
             "learning_rate belongs to the default meta: give meta or learning_rate, not both."
         )
     if not all(
-        callable(getattr(meta, part, None)) for part in ("start", "learn", "weigh", "copy_experts")
+        callable(getattr(meta, name, None)) for name in ("start", "learn", "weigh", "copy_experts")
     ):
         raise TypeError(
             "meta must be a meta such as sp.metas.Squint(), with start, learn, weigh and "
@@ -201,18 +225,18 @@ def meta_or_default(meta: Any, learning_rate: Any, default: Meta) -> Meta:
 
 
 def uniform(experts: int) -> Vector:
-    """1/N for each expert."""
+    """Return the prior 1/N for each of N experts, shape ``(N,)``."""
     return np.full(arguments.integer("experts", experts), 1.0 / experts)
 
 
 def telescoping(experts: int) -> Vector:
-    r""":math:`\pi_i = (1 + 1/N) / (i (i+1))`, i = 1..N: prior of Ader, larger for small steps."""
+    r"""Return :math:`\pi_i = (1 + 1/N) / (i (i+1))`, i = 1..N: the prior of Ader."""
     i = np.arange(1.0, experts + 1.0)
     return np.asarray((1.0 + 1.0 / experts) / (i * (i + 1.0)))
 
 
 def telescoping_with_tail(experts: int) -> Vector:
-    r""":math:`\pi_i = 1/((i+1)(i+2))`, i = 0..N-2, and 1/N for the last expert: a sum of 1.
+    r"""Return the prior :math:`\pi_i = 1/((i+1)(i+2))`, i = 0..N-2, with 1/N for the last expert.
 
     When an expert is added, the weight 1/N of the last one is divided into 1/(N (N+1)) and 1/(N+1),
     and no other weight changes.
@@ -224,9 +248,9 @@ def telescoping_with_tail(experts: int) -> Vector:
 
 
 class Composition(NamedTuple):
-    """The parts that a learner is made of, from which the engine builds its compiled twin.
+    """The parts of a learner, from which the engine builds the compiled twin of the learner.
 
-    The rate, the constants and the optimism are placeholders where there is no meta.
+    The rate, the constants and the optimism are placeholders if the learner has no meta.
     """
 
     domain: Domain
@@ -245,10 +269,10 @@ class Composition(NamedTuple):
     has_meta: bool = True
     """Whether there is a meta; a single expert has none."""
     grows: bool = False
-    """Whether the fastest expert of each kind is copied from time to time, with a larger step."""
+    """Whether the last expert of each kind is copied as rounds go by, with twice its step size."""
     uses_domain_scale: bool = False
     """Whether step sizes depend on a :class:`~swordplay.parts.experts.DomainScale`."""
     keeps_dual_sum: bool = False
-    """Whether the certificate keeps a vector per expert, the sum of steps over step sizes."""
+    """Whether the certificate keeps the dual sum S of each expert, the sum of moves / step size."""
     movement_charge: float = 0.0
     """Factor of the squared movement of an expert in its loss for the meta; 2L in Sword++."""

@@ -20,7 +20,7 @@ from swordplay.core.types import Gradient, Matrix, Vector
 from swordplay.parts.rates import TIE
 
 TIED = 0.5
-"""Trust β where both predictions had the same error."""
+"""Trust β if both predictions had the same error."""
 
 
 class OptimismState(NamedTuple):
@@ -29,9 +29,9 @@ class OptimismState(NamedTuple):
     replayed_gradient: Annotated[Vector, array("dim", low=-LARGEST_GRADIENT, high=LARGEST_GRADIENT)]
     """Mv_t, shape ``(d,)``: the last gradient field, evaluated at the next points."""
     difference: Annotated[float, number()]
-    """Dv_t - Ds_t: squared errors of the replayed gradient minus those of a prediction of 0."""
+    """Dv - Ds so far: squared errors of the replayed gradient minus those of a prediction of 0."""
     magnitude: Annotated[float, number(0.0)]
-    """Dv_t + Ds_t: the scale of the rounding errors of the difference."""
+    """Dv + Ds so far: the scale of the rounding errors of the difference."""
     trust: Annotated[float, number(0.0, 1.0)]
     """beta_t in [0, 1]: the factor of the replayed gradient in M_t."""
 
@@ -42,7 +42,7 @@ class OptimismState(NamedTuple):
 
 
 class Optimism(Protocol):
-    """A rule that predicts the next gradient."""
+    """A rule that predicts the next gradient, M_{t+1}."""
 
     def start(self, dim: int) -> OptimismState:
         """State before the first round, with M_1 = 0."""
@@ -75,7 +75,7 @@ class Optimism(Protocol):
 
 
 def replay_gradient(gradient: Gradient, weights: Vector, points: Matrix) -> Vector:
-    r"""Evaluate the last gradient field close to the next decision.
+    r"""Return the last gradient field at a point close to the next decision.
 
     .. math:: \nabla f_t(\bar x_{t+1}), \qquad \bar x_{t+1} = \sum_i p_{t,i}\, x_{t+1,i}
 
@@ -133,7 +133,7 @@ class VariationOptimism:
 
 @final
 class LastGradientOptimism:
-    """Predict the gradient at the last decision, as in Sword++; needs no further gradient."""
+    """Predict the gradient at the last decision, as in Sword++; evaluates no further gradient."""
 
     def start(self, dim: int) -> OptimismState:
         """State before the first round, with M_1 = 0."""
@@ -153,13 +153,14 @@ class LastGradientOptimism:
 
 @final
 class LearnedOptimism:
-    r"""Mix the replayed gradient with 0 by their past errors, as in Sword_best.
+    r"""Weigh the replayed gradient against a prediction of 0 by their errors, as in Sword_best.
 
     .. math:: M_{t+1} = \beta_{t+1} \nabla f_t(\bar x_{t+1}), \qquad
         \beta_{t+1} = \frac{1}{1 + e^{\kappa (D^v_t - D^s_t)}},
 
-    :math:`D^v_t = \sum_{s=2}^t \|g_s - M^v_s\|^2`, :math:`D^s_t = \sum_{s=2}^t \|g_s\|^2`. For any
-    rate :math:`\sum_t \|g_t - M_t\|^2 \le 2 \min\{D^v_T, D^s_T\} + 3 G^2 + \ln 2 / \kappa`.
+    with the replayed gradient :math:`M^v_{t+1} = \nabla f_t(\bar x_{t+1})`, :math:`D^v_t =
+    \sum_{s=2}^t \|g_s - M^v_s\|^2` and :math:`D^s_t = \sum_{s=2}^t \|g_s\|^2`. For any rate
+    :math:`\sum_t \|g_t - M_t\|^2 \le 2 \min\{D^v_T, D^s_T\} + 3 G^2 + \ln 2 / \kappa`.
 
     Parameters
     ----------
@@ -192,12 +193,12 @@ class LearnedOptimism:
         weights: Vector,
         points: Matrix,
     ) -> OptimismState:
-        """Add the errors of both predictions, and replay the field of this round."""
-        # Round 1 has a replayed gradient of 0: |g_1|^2 enters both sums and cancels.
-        missed = observed - state.replayed_gradient
-        by_variation, by_zero = float(missed @ missed), float(observed @ observed)
-        difference = state.difference + by_variation - by_zero
-        magnitude = state.magnitude + by_variation + by_zero
+        """Add the squared errors of both predictions, and replay the gradient field."""
+        # In round 1 both predictions are 0: |g_1|^2 enters both sums and cancels.
+        error = observed - state.replayed_gradient
+        replay_error, zero_error = float(error @ error), float(observed @ observed)
+        difference = state.difference + replay_error - zero_error
+        magnitude = state.magnitude + replay_error + zero_error
         return OptimismState(
             replay_gradient(gradient, weights, points),
             difference,

@@ -36,14 +36,15 @@ class OptimisticHedge:
     .. math:: p_{t+1,i} \propto \pi_i \exp\Big(-\varepsilon_{t+1} \big(\textstyle\sum_{s \le t}
         \ell_{s,i} + m_{t+1,i}\big)\Big)
 
-    The current rate multiplies the whole cumulative loss (FTRL, not mirror descent). For any rates
-    that never increase and every expert i
+    The current rate multiplies the whole cumulative loss (follow the regularised leader, not mirror
+    descent). For all rates that never increase and every expert i
 
     .. math:: \sum_t \langle p_t, \ell_t \rangle - \ell_{t,i} \le \frac{\lambda}{\varepsilon_T}
         + \sum_t \varepsilon_t\, \mathrm{hr}(\ell_t - m_t)^2 - \sum_{t \ge 2} \frac{\|p_t -
           p_{t-1}\|_1^2}{4 \varepsilon_{t-1}}.
 
-    With an optimism of 0 this is Hedge.
+    with :math:`\lambda = \ln(1 / \min_i \pi_i)` and the half range :math:`\mathrm{hr}(v) = (\max v
+    - \min v)/2`. With an optimism of 0 this is Hedge.
 
     Parameters
     ----------
@@ -92,7 +93,7 @@ class OptimisticHedge:
         return state._replace(optimism=optimism, weights=weights)
 
     def copy_experts(self, state: HedgeState, parents: Vector, prior: Vector) -> HedgeState:
-        """Return a state with copies of experts, among which the weight of each is split."""
+        """Return a state with copies of experts; copies share the weight of their parent."""
         return HedgeState(
             np.log(prior),
             state.cumulative[parents],
@@ -103,17 +104,17 @@ class OptimisticHedge:
 
 
 def half_range(values: Vector) -> float:
-    """Half the difference of the largest and the smallest value, hr(v)."""
+    """Return hr(v), half the difference of the largest and the smallest value."""
     return float(values.max() - values.min()) / 2
 
 
 def entropy(log_prior: Vector) -> float:
-    """λ = ln(1 / smallest prior), which bounds the regret against the least likely expert."""
+    """Return λ = ln(1 / smallest prior); it is ln N, the entropy, if the prior is uniform."""
     return -float(log_prior.min())
 
 
 def exponential_weights(log_prior: Vector, losses: Vector, rate: float) -> Vector:
-    """Compute ``prior * exp(-rate * losses)``, normalized to a sum of 1.
+    """Return ``prior * exp(-rate * losses)``, normalized to a sum of 1.
 
     An infinite rate gives all weight to the experts with the least loss.
     """

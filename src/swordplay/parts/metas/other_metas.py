@@ -21,29 +21,32 @@ from swordplay.parts.metas.meta import (
 )
 
 MAX_REGRET = 1e100
-"""Largest saved sum of regrets, in units of the largest one: its square does not overflow."""
+"""Largest saved sum of regrets in the unit of a meta: its square does not overflow."""
 SHARE = 0.01
-"""Default share: one change of the best expert in 100 rounds."""
+"""Default share of FixedShare: the best expert changes once in 100 rounds."""
 
 MAX_RATE = 0.5
 """Largest rate of AdaptMLProd and Squint.
 
-For x >= -1/2, ln(1 + x) >= x - x^2 and e^(x - x^2) <= 1 + x.
+With x a rate times a regret in [-1, 1], ln(1 + x) >= x - x^2 and e^(x - x^2) <= 1 + x hold for
+x >= -1/2.
 """
 
-QUADRATURE_SQUARES, QUADRATURE_REGRET = 1.0, 50.0
-"""Bounds on V and on abs(R) below which the integral of Squint is computed by quadrature.
+QUADRATURE_SQUARES = 1.0
+"""Largest V for which the integral of Squint is computed by quadrature.
 
-The integrand is so smooth there that 32 nodes give the integral to rounding. Beyond either bound
-the closed form has no cancellation.
+Below it and ``QUADRATURE_REGRET`` the integrand is so smooth that 32 nodes give the integral to
+rounding. Above either bound the closed form has no cancellation.
 """
+QUADRATURE_REGRET = 50.0
+"""Largest abs(R) for which the integral of Squint is computed by quadrature."""
 
 NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(32)
 
 ASYMPTOTIC = 25.0
 """Argument from which erfc is computed by its asymptotic series.
 
-Six terms are exact to rounding there, and e^(x^2) erfc(x) would soon be infinity times 0.
+Six terms are exact to rounding there. For larger x, e^(x^2) overflows and erfc(x) underflows.
 """
 
 
@@ -69,6 +72,8 @@ class FixedShare:
     .. math:: v_i \propto q_{t,i}\, e^{-\varepsilon \ell_{t,i}}, \qquad q_{t+1} = (1 - \alpha) v +
         \alpha \pi, \qquad p_{t+1,i} \propto q_{t+1,i}\, e^{-\varepsilon m_{t+1,i}}
 
+    with the prior :math:`\pi`, the losses :math:`\ell_t`, the predicted losses :math:`m_{t+1}` and
+    the posterior :math:`q_1 = \pi`.
     ``bounds.fixed_share`` bounds the regret against every sequence of experts that changes m times,
     with losses in units of ``range``.
 
@@ -121,11 +126,11 @@ class FixedShare:
     def learn(
         self, state: FixedShareState, losses: Vector, gradient_error: float
     ) -> FixedShareState:
-        """Add the losses of the round, then redistribute."""
+        """Return the state with the losses of the round added and a share redistributed."""
         unit = scaled_regrets(state.weights, losses, state.optimism, state.unit).unit
-        prior = np.exp(state.log_prior)
-        if unit == 0:
+        if unit == 0:  # no two losses have differed so far
             return state
+        prior = np.exp(state.log_prior)
         scores = np.log(state.posterior) - self._rate(len(losses)) * (losses - losses.min()) / unit
         posterior = (1 - self.share) * normalized_weights(
             scores, state.log_prior
@@ -144,9 +149,10 @@ class FixedShare:
     def copy_experts(
         self, state: FixedShareState, parents: Vector, prior: Vector
     ) -> FixedShareState:
-        """Return a state with copies of experts, among which the weight of each is split."""
+        """Return a state with copies of experts; copies share the weight of their parent."""
         posterior, weights = (
-            split_among_copies(each, parents, prior) for each in (state.posterior, state.weights)
+            split_among_copies(shares, parents, prior)
+            for shares in (state.posterior, state.weights)
         )
         return FixedShareState(
             np.log(prior), posterior, state.optimism[parents], weights, state.unit
@@ -159,7 +165,7 @@ class FixedShare:
 
 
 def default_rate(share: float, experts: int) -> float:
-    r"""Default learning rate of FixedShare, :math:`\sqrt{8 \alpha (1 + \ln(N/\alpha))}`.
+    r"""Return the default rate of FixedShare, :math:`\sqrt{8 \alpha (1 + \ln(N/\alpha))}`.
 
     With a change every :math:`1/\alpha` rounds the bound is at most :math:`\alpha (1 +
     \ln(N/\alpha))/\varepsilon + \varepsilon/8` a round. At this rate its two terms are equal.
@@ -191,7 +197,8 @@ class AdaNormalHedge:
     .. math:: p_{t+1,i} \propto \tfrac12 \pi_i \big[e^{[R_i + 1]_+^2 / (3 (C_i + 1))} - e^{[R_i -
         1]_+^2 / (3 (C_i + 1))}\big], \qquad R_i = \sum_s r_{s,i}, \quad C_i = \sum_s |r_{s,i}|
 
-    with regrets in units of ``range``. For every expert :math:`R_i \le \sqrt{3 C_i \ln(B/\pi_i)}`,
+    with regrets :math:`r_{s,i} = \langle p_s, \ell_s \rangle - \ell_{s,i}` in units of ``range``.
+    For every expert :math:`R_i \le \sqrt{3 C_i \ln(B/\pi_i)}`,
     :math:`B = 1 + \tfrac32 \sum_j \pi_j (1 + \ln(1 + C_j))`: ``bounds.ada_normal_hedge``. The
     optimism is stored but not used: no optimistic form of this potential is proved.
 
@@ -243,7 +250,7 @@ class AdaNormalHedge:
     def copy_experts(
         self, state: AdaNormalHedgeState, parents: Vector, prior: Vector
     ) -> AdaNormalHedgeState:
-        """Return a state with copies of experts, among which the weight of each is split."""
+        """Return a state with copies of experts; copies share the weight of their parent."""
         return AdaNormalHedgeState(
             np.log(prior),
             state.regrets[parents],
@@ -255,17 +262,18 @@ class AdaNormalHedge:
 
 
 def log_potential_slope(regrets: Vector, magnitudes: Vector) -> Vector:
-    r"""Logarithm of :math:`\tfrac12 [e^{[R+1]_+^2/(3(C+1))} - e^{[R-1]_+^2/(3(C+1))}]`.
+    r"""Return the logarithm of :math:`\tfrac12 [e^{[R+1]_+^2/(3(C+1))} - e^{[R-1]_+^2/(3(C+1))}]`.
 
     Minus infinity where R <= -1.
     """
     # One published implementation has C - 1 in the second exponent, which divides by 0 in the first
     # rounds.
-    up, down = (
-        np.maximum(regrets + side, 0.0) ** 2 / (3 * (magnitudes + 1)) for side in (1.0, -1.0)
+    upper, lower = (
+        np.maximum(regrets + shift, 0.0) ** 2 / (3 * (magnitudes + 1)) for shift in (1.0, -1.0)
     )
+    # ln((e^upper - e^lower) / 2) without overflow
     with np.errstate(divide="ignore"):
-        return np.asarray(up + np.log(-np.expm1(down - up)) - np.log(2.0))
+        return np.asarray(upper + np.log(-np.expm1(lower - upper)) - np.log(2.0))
 
 
 class AdaptMLProdState(NamedTuple):
@@ -274,7 +282,7 @@ class AdaptMLProdState(NamedTuple):
     log_prior: Annotated[Vector, array("experts", low=-1e3, high=0.0)]
     """Logarithms of the weights before the first round."""
     log_products: Annotated[Vector, array("experts", low=-MAX_REGRET, high=MAX_REGRET)]
-    """Logarithms of the products w_i."""
+    """ln w_i of the next round."""
     squares: Annotated[Vector, array("experts", low=0.0, high=4.0 * OBSERVED_ROUNDS.high)]
     """V: sum of (r_i - rhat_i)^2 so far, in the unit."""
     rates: Annotated[Vector, array("experts", low=1e-20, high=0.5)]
@@ -296,8 +304,9 @@ class AdaptMLProd:
         e^{\eta_{t,i} \hat r_{t,i}}\big)^{\eta_{t+1,i}/\eta_{t,i}},
         \quad p_{t,i} \propto \eta_{t,i} w_{t,i} e^{\eta_{t,i} \hat r_{t,i}}
 
-    :math:`V_i = \sum (r_{s,i} - \hat r_{s,i})^2`, where :math:`\hat r` are the regrets that follow
-    from the optimism (0 without optimism), all in units of ``range``. Regret of order
+    with :math:`V_i = \sum_s (r_{s,i} - \hat r_{s,i})^2`, the regrets :math:`r_{t,i} = \langle p_t,
+    \ell_t \rangle - \ell_{t,i}` and the expected regrets :math:`\hat r_{t,i} = \langle p_t, m_t
+    \rangle - m_{t,i}` (0 without optimism), all in units of ``range``. The regret is of order
     :math:`\sqrt{V_i \ln N}`: ``bounds.adapt_ml_prod``.
 
     Parameters
@@ -339,12 +348,13 @@ class AdaptMLProd:
         scaled = scaled_regrets(state.weights, losses, state.optimism, state.unit)
         squares = scaled.shrink**2 * state.squares + (scaled.regrets - scaled.expected) ** 2
         rates = np.minimum(state.rates, _rates(squares, len(losses)))
-        gain = (
+        # ln of (1 + eta (r - rhat)) e^(eta rhat)
+        log_factors = (
             np.log1p(state.rates * (scaled.regrets - scaled.expected))
             + state.rates * scaled.expected
         )
         return state._replace(
-            log_products=rates / state.rates * (state.log_products + gain),
+            log_products=rates / state.rates * (state.log_products + log_factors),
             squares=squares,
             rates=rates,
             unit=scaled.unit,
@@ -365,11 +375,12 @@ class AdaptMLProd:
     def copy_experts(
         self, state: AdaptMLProdState, parents: Vector, prior: Vector
     ) -> AdaptMLProdState:
-        """Return a state with copies of experts, among which the weight of each is split."""
-        family = np.bincount(parents, weights=prior)[parents]
+        """Return a state with copies of experts; copies share the weight of their parent."""
+        # Sum of the prior over all copies of the same parent.
+        prior_sums = np.bincount(parents, weights=prior)[parents]
         return AdaptMLProdState(
             np.log(prior),
-            state.log_products[parents] + np.log(prior / family),
+            state.log_products[parents] + np.log(prior / prior_sums),
             state.squares[parents],
             state.rates[parents],
             state.optimism[parents],
@@ -379,7 +390,7 @@ class AdaptMLProd:
 
 
 def _rates(squares: Vector, experts: int) -> Vector:
-    """min{1/2, sqrt(ln N/(1 + V))} of each expert; a single expert has the rate of two."""
+    """Return min{1/2, sqrt(ln N/(1 + V))} of each expert; ln 2 replaces ln N for N = 1."""
     return np.asarray(np.minimum(MAX_RATE, np.sqrt(math.log(max(experts, 2)) / (1 + squares))))
 
 
@@ -402,13 +413,15 @@ class SquintState(NamedTuple):
 
 @final
 class Squint:
-    r"""Weights that integrate exponential weights over all rates up to 1/2, prior 1/rate.
+    r"""Exponential weights, integrated over all learning rates up to 1/2 with a prior of 1/rate.
 
     .. math:: p_{t+1,i} \propto \pi_i \int_0^{1/2} e^{\eta (R_i + \hat r_i) - \eta^2 V_i}\, d\eta,
         \qquad R_i = \sum_s r_{s,i}, \quad V_i = \sum_s (r_{s,i} - \hat r_{s,i})^2
 
-    :math:`\hat r` are the regrets that follow from the optimism (0 without optimism), all in units
-    of ``range``. Regret of order :math:`\sqrt{V_i (\ln(1/\pi_i) + \ln\ln T)}`: ``bounds.squint``.
+    with the regrets :math:`r_{t,i} = \langle p_t, \ell_t \rangle - \ell_{t,i}` and the expected
+    regrets :math:`\hat r_{t,i} = \langle p_t, m_t \rangle - m_{t,i}` (0 without optimism), all in
+    units of ``range``. The regret is of order :math:`\sqrt{V_i (\ln(1/\pi_i) + \ln\ln T)}`:
+    ``bounds.squint``.
 
     Parameters
     ----------
@@ -464,7 +477,7 @@ class Squint:
         )
 
     def copy_experts(self, state: SquintState, parents: Vector, prior: Vector) -> SquintState:
-        """Return a state with copies of experts, among which the weight of each is split."""
+        """Return a state with copies of experts; copies share the weight of their parent."""
         return SquintState(
             np.log(prior),
             state.regrets[parents],
@@ -476,7 +489,7 @@ class Squint:
 
 
 def log_integral(regret: float, squares: float) -> float:
-    r"""Logarithm of :math:`\int_0^{1/2} e^{\eta R - \eta^2 V} d\eta`, for any R and V >= 0.
+    r"""Return the logarithm of :math:`\int_0^{1/2} e^{\eta R - \eta^2 V} d\eta`, any R and V >= 0.
 
     With :math:`x = \eta \sqrt V - R/(2 \sqrt V)` the integral is :math:`e^{R^2/(4V)} V^{-1/2}
     \int_a^b e^{-x^2} dx`, :math:`a = -R/(2 \sqrt V)`, :math:`b = (V - R)/(2 \sqrt V)`. Where a and
@@ -488,32 +501,38 @@ def log_integral(regret: float, squares: float) -> float:
     if V <= QUADRATURE_SQUARES and abs(R) <= QUADRATURE_REGRET:
         eta = MAX_RATE * (NODES + 1) / 2
         exponents = eta * R - eta**2 * V
-        top = float(exponents.max())
-        return top + math.log(MAX_RATE / 2 * float(NODE_WEIGHTS @ np.exp(exponents - top)))
+        largest = float(exponents.max())
+        return largest + math.log(MAX_RATE / 2 * float(NODE_WEIGHTS @ np.exp(exponents - largest)))
     # V = 0: (e^(R/2) - 1) / R.
     if V == 0:
         return max(R, 0.0) / 2 + math.log(-math.expm1(-abs(R) / 2) / abs(R))
     root = math.sqrt(V)
     a, b = -R / (2 * root), (V - R) / (2 * root)
-    front = math.log(math.sqrt(math.pi) / (2 * root))
-    end = R / 2 - V / 4  # the exponent at a rate of 1/2, a^2 - b^2
+    log_factor = math.log(math.sqrt(math.pi) / (2 * root))
+    last_exponent = R / 2 - V / 4  # eta R - eta^2 V at eta = 1/2, equal to a^2 - b^2
     # 0 <= a <= b: e^(a^2) (erfc(a) - erfc(b)).
     if a >= 0:
-        return front + math.log(_scaled_erfc(a) - _exp_at_most_1(end) * _scaled_erfc(b))
+        return log_factor + math.log(
+            _scaled_erfc(a) - _exp_at_most_1(last_exponent) * _scaled_erfc(b)
+        )
     # a <= b <= 0: the same for -b and -a.
     if b <= 0:
-        return front + end + math.log(_scaled_erfc(-b) - _exp_at_most_1(-end) * _scaled_erfc(-a))
+        return (
+            log_factor
+            + last_exponent
+            + math.log(_scaled_erfc(-b) - _exp_at_most_1(-last_exponent) * _scaled_erfc(-a))
+        )
     # a < 0 < b: no cancellation.
-    return front + a * a + math.log(math.erf(b) + math.erf(-a))
+    return log_factor + a * a + math.log(math.erf(b) + math.erf(-a))
 
 
 def _exp_at_most_1(exponent: float) -> float:
-    """min{e^x, 1}."""
+    """Return min{e^x, 1}."""
     return math.exp(min(exponent, 0.0))
 
 
 def _scaled_erfc(x: float) -> float:
-    """e^(x^2) erfc(x) for x >= 0."""
+    """Return e^(x^2) erfc(x) for x >= 0."""
     if x < ASYMPTOTIC:
         return math.exp(x * x) * math.erfc(x)
     u = 1 / (2 * x * x)

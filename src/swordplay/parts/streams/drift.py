@@ -53,7 +53,7 @@ def rotation(
     threshold: float = 1.0,
     seed: int = 0,
 ) -> PlantedStream:
-    r"""Comparators that move on a circle at constant speed.
+    r"""Return a stream whose comparators move on a circle at constant speed.
 
     The path length :math:`P_T` is close to :math:`2 \pi \cdot 0.8\, r \cdot` ``turns``.
 
@@ -94,7 +94,7 @@ def random_walk(
     threshold: float = 1.0,
     seed: int = 0,
 ) -> PlantedStream:
-    """Comparators that make a random walk within the ball.
+    """Return a stream whose comparators make a random walk within the ball.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def jumps(
     threshold: float = 1.0,
     seed: int = 0,
 ) -> PlantedStream:
-    """Comparators that are constant between jumps to random points.
+    """Return a stream whose comparators are constant between jumps to random points.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def noise_then_jumps(
     threshold: float = 1.0,
     seed: int = 0,
 ) -> PlantedStream:
-    """Noise with a constant comparator, then jumps without noise.
+    """Return a stream of noise with a constant comparator, then of jumps without noise.
 
     Small steps are best in the first half, large ones in the second.
 
@@ -164,9 +164,9 @@ def noise_then_jumps(
         Noise of the first half; the second has none. At most 1 for the logistic loss.
     """
     T, d, noisy, quiet, rng, domain = _halves(rounds, dim, radius, seed)
-    still = np.repeat(_random_points(rng, domain, 1), noisy, axis=0)
+    constant_half = np.repeat(_random_points(rng, domain, 1), noisy, axis=0)
     comparators = np.concatenate(
-        [still, _jumping(rng, domain, quiet, arguments.integer("every", every))]
+        [constant_half, _jumping(rng, domain, quiet, arguments.integer("every", every))]
     )
     levels = np.repeat([_noise_level(noise, loss), 0.0], [noisy, quiet])
     return _with_targets(rng, domain, comparators, _directions(rng, T, d), levels, loss, threshold)
@@ -183,7 +183,7 @@ def jumps_then_noise(
     threshold: float = 1.0,
     seed: int = 0,
 ) -> PlantedStream:
-    """Jumps without noise, then noise with a constant comparator.
+    """Return a stream of jumps without noise, then of noise with a constant comparator.
 
     Large steps are best in the first half, small ones in the second.
 
@@ -197,13 +197,15 @@ def jumps_then_noise(
         Noise of the second half; the first has none. At most 1 for the logistic loss.
     """
     T, d, quiet, noisy, rng, domain = _halves(rounds, dim, radius, seed)
-    moving = _jumping(rng, domain, quiet, arguments.integer("every", every))
-    still = np.repeat(moving[-1:] if quiet else _random_points(rng, domain, 1), noisy, axis=0)
+    jumping_half = _jumping(rng, domain, quiet, arguments.integer("every", every))
+    constant_half = np.repeat(
+        jumping_half[-1:] if quiet else _random_points(rng, domain, 1), noisy, axis=0
+    )
     levels = np.repeat([0.0, _noise_level(noise, loss)], [quiet, noisy])
     return _with_targets(
         rng,
         domain,
-        np.concatenate([moving, still]),
+        np.concatenate([jumping_half, constant_half]),
         _directions(rng, T, d),
         levels,
         loss,
@@ -222,7 +224,7 @@ def adversarial_alternation(
     threshold: float = 1.0,
     seed: int = 0,
 ) -> PlantedStream:
-    """Comparators that alternate between two opposite points.
+    """Return a stream whose comparators alternate between two opposite points.
 
     A learner that minimises the last loss is wrong in every round after a swap. All rounds have the
     same features; the path length is of order T / ``every``, and the best fixed decision is the
@@ -252,30 +254,30 @@ def _generator(seed: int) -> np.random.Generator:
 def _halves(
     rounds: int, dim: int, radius: float, seed: int
 ) -> tuple[int, int, int, int, np.random.Generator, Ball]:
-    """Checked T and d, the lengths of the two halves, the generator and the domain."""
+    """Return T, d, the lengths of the first and second half, the generator and the domain."""
     T, d = arguments.integer("rounds", rounds), arguments.integer("dim", dim)
     return T, d, T // 2, T - T // 2, _generator(seed), Ball(d, radius)
 
 
 def _directions(rng: np.random.Generator, count: int, dim: int) -> Matrix:
-    """Uniformly distributed unit vectors, shape ``(count, dim)``."""
+    """Return uniformly distributed unit vectors, shape ``(count, dim)``."""
     draws = rng.normal(size=(count, dim))
     return np.asarray(draws / np.linalg.norm(draws, axis=1, keepdims=True))
 
 
 def _random_points(rng: np.random.Generator, domain: Ball, count: int) -> Matrix:
-    """Random points at ``COMPARATOR_RADIUS`` times the radius, shape ``(count, d)``."""
+    """Return random points at ``COMPARATOR_RADIUS`` times the radius, shape ``(count, d)``."""
     return COMPARATOR_RADIUS * domain.radius * _directions(rng, count, domain.dim)
 
 
 def _jumping(rng: np.random.Generator, domain: Ball, rounds: int, every: int) -> Matrix:
-    """Comparators that jump to a random point every ``every`` rounds, shape ``(rounds, d)``."""
+    """Return comparators that jump to a random point every ``every`` rounds, ``(rounds, d)``."""
     points = _random_points(rng, domain, -(-rounds // every))
     return np.repeat(points, every, axis=0)[:rounds]
 
 
 def _noise_level(noise: Any, loss: str) -> float:
-    """Check the noise: not negative, and at most 1 for labels."""
+    """Return the noise after a check: not negative, and at most 1 for labels."""
     level = arguments.nonnegative("noise", noise)
     if loss == "logistic" and level > 1:
         raise ValueError(
@@ -294,7 +296,7 @@ def _with_targets(
     loss: LossName,
     threshold: float,
 ) -> PlantedStream:
-    """Stream whose targets are the predictions of the comparators with noise."""
+    """Return the stream whose targets are the predictions of the comparators with noise."""
     levels = (
         noise
         if isinstance(noise, np.ndarray)
@@ -302,8 +304,8 @@ def _with_targets(
     )
     predictions = np.einsum("ij,ij->i", features, comparators)
     if loss == "logistic":
-        flipped = rng.random(len(predictions)) < levels
-        targets = ((predictions > 0) ^ flipped).astype(np.float64)
+        is_flipped = rng.random(len(predictions)) < levels
+        targets = ((predictions > 0) ^ is_flipped).astype(np.float64)
     else:
         targets = predictions + levels * rng.normal(size=len(predictions))
     return PlantedStream(

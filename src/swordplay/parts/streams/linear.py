@@ -31,7 +31,7 @@ _SLOPE_OF_VALUE: dict[str, Callable[[Vector, float], Vector]] = {
     "huber": lambda values, threshold: np.minimum(np.sqrt(2.0 * values), threshold),
     "logistic": lambda values, threshold: -np.expm1(-values),  # the share of the wrong label
 }
-"""Magnitude of the slope of φ as a function of φ (and of Huber's threshold), by family."""
+"""For each family |φ'| as a function of the value of φ (and of the threshold of Huber's loss)."""
 
 NORM_ROWS = 1024
 """Number of sparse rows whose squares are in memory at once."""
@@ -164,13 +164,11 @@ class LinearStream:
         """
         low, high = np.empty(len(self)), np.empty(len(self))
         step = max(1, DENSE_ENTRIES // self.dim)
-        for first in range(0, len(self), step):
-            rows = self.features[first : first + step]
+        for start in range(0, len(self), step):
+            block = slice(start, start + step)
+            rows = self.features[block]
             dense = np.asarray(rows.toarray() if self.sparse else rows, dtype=np.float64)
-            low[first : first + step], high[first : first + step] = (
-                -domain.support(-dense),
-                domain.support(dense),
-            )
+            low[block], high[block] = -domain.support(-dense), domain.support(dense)
         steepest = np.maximum(np.abs(self._each("slope", low)), np.abs(self._each("slope", high)))
         return float((steepest * np.sqrt(self._squared_norms())).max(initial=0.0))
 
@@ -217,10 +215,12 @@ class LinearStream:
         """φ(z_t, y_t) for predictions z_t of shape ``(T,)``."""
         return self._each("phi", predictions)
 
-    def _each(self, what: Literal["phi", "slope"], predictions: Array) -> Vector:
-        """Values or slopes of φ at one prediction per round."""
-        loss = self.family.trusted(np.ones(1), 0.0, **self._settings).with_targets(self.targets)
-        function: Callable[[Array], Array] = getattr(loss, what)
+    def _each(self, method: Literal["phi", "slope"], predictions: Array) -> Vector:
+        """Return the values or slopes of φ at one prediction per round, shape ``(T,)``."""
+        all_rounds = self.family.trusted(np.ones(1), 0.0, **self._settings).with_targets(
+            self.targets
+        )
+        function: Callable[[Array], Array] = getattr(all_rounds, method)
         return function(predictions)
 
     def _row(self, t: int) -> Vector:
@@ -246,19 +246,21 @@ class LinearStream:
         return np.asarray(bad)
 
     def _complaint(self, row: int) -> str:
-        """Error message for a bad row."""
+        """Return the error message for a bad row."""
         entries = self._row(row)
         if not np.isfinite(entries).all():
             column = int((~np.isfinite(entries)).argmax())
-            what = f"features must be finite, got {entries[column]} in row {row}, column {column}"
+            problem = (
+                f"features must be finite, got {entries[column]} in row {row}, column {column}"
+            )
         elif not np.isfinite(self.targets[row]):
-            what = f"targets must be finite, got {self.targets[row]} in row {row}"
+            problem = f"targets must be finite, got {self.targets[row]} in row {row}"
         else:
-            what = (
+            problem = (
                 f"targets must be 0 or 1 for the logistic loss, got {self.targets[row]} in row "
                 f"{row}"
             )
-        return f"{what}. Repair the row, or leave such rows out with on_bad='skip'."
+        return f"{problem}. Repair the row, or leave such rows out with on_bad='skip'."
 
 
 @final
@@ -443,15 +445,16 @@ def _squared_norms_of(table: Any) -> Vector:
     if not table.has_canonical_format:  # duplicate entries are summed before they are squared
         table = table.copy()
         table.sum_duplicates()
-    answer = np.zeros(table.shape[0])
-    starts = table.indptr
+    norms = np.zeros(table.shape[0])
+    row_starts = table.indptr
     # Blocks of rows: the squares of a block stay in the cache of the processor.
-    for first in range(0, len(answer), NORM_ROWS):
-        last = min(first + NORM_ROWS, len(answer))
-        entries = table.data[starts[first] : starts[last]]
-        filled = first + np.flatnonzero(np.diff(starts[first : last + 1]))
-        if len(filled):
+    for start in range(0, len(norms), NORM_ROWS):
+        stop = min(start + NORM_ROWS, len(norms))
+        entries = table.data[row_starts[start] : row_starts[stop]]
+        # reduceat needs a start below the end of the entries: rows without entries are left out.
+        nonempty = start + np.flatnonzero(np.diff(row_starts[start : stop + 1]))
+        if len(nonempty):
             with np.errstate(over="ignore"):  # learners refuse rows of an infinite norm
                 squares = np.multiply(entries, entries, dtype=np.float64)
-                answer[filled] = np.add.reduceat(squares, starts[filled] - starts[first])
-    return answer
+                norms[nonempty] = np.add.reduceat(squares, row_starts[nonempty] - row_starts[start])
+    return norms

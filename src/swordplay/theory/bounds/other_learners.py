@@ -367,7 +367,7 @@ def sacs(
 def aligator(
     *, width: Positive, last: PositiveInt, assumptions: Assumptions | None = None
 ) -> float:
-    r"""Bound of Aligator's squared error above that of the running mean of an interval.
+    r"""Bound on the excess of Aligator's squared error over that of an interval's running mean.
 
     .. math:: \sum_{t \in J} (x_t - y_t)^2 - (\bar y_{J,t} - y_t)^2 \le 2 b^2 \ln(2 s)
 

@@ -213,13 +213,15 @@ class NesterovToddScaling:
         dual_step
             Δζ of the predictor.
         """
-        m, scaled_step = self.scaled_points, self.multiply(dual_step)
+        lam, scaled_step = self.scaled_points, self.multiply(dual_step)
         second_order = _jordan_product(
-            ConePoints(-m.head - scaled_step.head, -m.tail - scaled_step.tail), scaled_step
+            ConePoints(-lam.head - scaled_step.head, -lam.tail - scaled_step.tail), scaled_step
         )
         head, tail = mu - second_order.head, -second_order.tail
-        x0 = (m.head * head - inner(m.tail, tail)) / _determinant(m)
-        return ConePoints(x0 - m.head, (tail - x0[:, None] * m.tail) / m.head[:, None] - m.tail)
+        x0 = (lam.head * head - inner(lam.tail, tail)) / _determinant(lam)
+        return ConePoints(
+            x0 - lam.head, (tail - x0[:, None] * lam.tail) / lam.head[:, None] - lam.tail
+        )
 
     def longest_step(self, primal: ConePoints, dual: ConePoints) -> float:
         """Largest multiple of both steps that keeps all points in their cones; may be infinite."""

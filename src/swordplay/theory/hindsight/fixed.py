@@ -239,7 +239,7 @@ def _nearest_points(features: Matrix, predictions: Vector, domain: Domain) -> Ma
     squared_norms = np.einsum("ij,ij->i", features, features)
     feature_norms = np.sqrt(squared_norms)
     offsets = predictions - features @ domain.center
-    directions, wanted = np.sign(offsets)[:, None] * features, np.abs(offsets)
+    directions, wanted_offsets = np.sign(offsets)[:, None] * features, np.abs(offsets)
     rounding = (
         4
         * np.finfo(np.float64).eps
@@ -250,10 +250,12 @@ def _nearest_points(features: Matrix, predictions: Vector, domain: Domain) -> Ma
     points = np.tile(domain.center, (len(features), 1))
     # The bracket of λ, and by how much the prediction exceeds the wanted one at the bracket's ends.
     low, high = np.zeros(len(features)), np.full(len(features), np.inf)
-    excess_low, excess_high = -wanted, np.full(len(features), np.inf)
-    trial = np.divide(wanted, squared_norms, out=np.zeros_like(wanted), where=squared_norms > 0)
+    excess_low, excess_high = -wanted_offsets, np.full(len(features), np.inf)
+    trial = np.divide(
+        wanted_offsets, squared_norms, out=np.zeros_like(wanted_offsets), where=squared_norms > 0
+    )
     # Indices of the rows whose prediction is still off by more than rounding error.
-    open_rows = np.flatnonzero(wanted > 0)
+    open_rows = np.flatnonzero(wanted_offsets > 0)
     for search_step in range(MAX_SEARCH_STEPS):
         if not len(open_rows):
             break
@@ -262,7 +264,7 @@ def _nearest_points(features: Matrix, predictions: Vector, domain: Domain) -> Ma
         )
         excess = (
             np.einsum("ij,ij->i", directions[open_rows], points[open_rows] - domain.center)
-            - wanted[open_rows]
+            - wanted_offsets[open_rows]
         )
         is_short = excess < 0
         low[open_rows] = np.where(is_short, trial[open_rows], low[open_rows])

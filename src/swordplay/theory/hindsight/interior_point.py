@@ -167,7 +167,9 @@ class InteriorPoint:
             else SlopeLimits(rows, self.points, mu, typical_slope(rows, coordinates, mu))
         )
         self._constraints = [
-            part for part in (self._ball, self._half_spaces, self._slopes) if part is not None
+            constraint
+            for constraint in (self._ball, self._half_spaces, self._slopes)
+            if constraint is not None
         ]
         self._chain = Chain(T, n)
         self._update()
@@ -237,11 +239,15 @@ class InteriorPoint:
         # differences of consecutive rounds.
         wanted_moves = self._moves.right_hand_side(mu)
         linear_terms = sum(
-            (part.right_hand_side(mu) for part in self._constraints), start=-self._residuals
+            (constraint.right_hand_side(mu) for constraint in self._constraints),
+            start=-self._residuals,
         )
         step, duals = self._chain.solve(linear_terms, wanted_moves, refine)
         return step, min(
-            [self._moves.step_of(duals), *(part.step_of(step) for part in self._constraints)]
+            [
+                self._moves.step_of(duals),
+                *(constraint.step_of(step) for constraint in self._constraints),
+            ]
         )
 
     def _take_step(self, step: Matrix, fraction: float) -> None:
@@ -259,8 +265,8 @@ class InteriorPoint:
 
     def _move(self, step: Matrix, fraction: float) -> None:
         self.points = self.points + fraction * step
-        for part in (self._moves, *self._constraints):
-            part.take_step(fraction)
+        for group in (self._moves, *self._constraints):
+            group.take_step(fraction)
         self._update()
 
     def _update(self) -> None:
@@ -273,7 +279,9 @@ class InteriorPoint:
             self._gradients = self._slopes.gradients
         # ∇f_t(u_t) + z_t - z_{t+1} + y_t + G'ν_t
         domain_gradients = [
-            part.gradients for part in (self._ball, self._half_spaces) if part is not None
+            constraint.gradients
+            for constraint in (self._ball, self._half_spaces)
+            if constraint is not None
         ]
         self._residuals = sum(
             domain_gradients, start=stationarity_residuals(self._gradients, self._moves.duals)
@@ -324,7 +332,7 @@ class MoveCosts(ConePairs):
         return MoveMatrices(eta**2, (math.sqrt(2.0) * eta)[:, None] * self.scaling.w.tail)
 
     def update(self, points: Matrix) -> None:
-        """Compute the rounding error between the comparators' moves and those of the pairs."""
+        """Compute the rounding errors between the comparators' moves and the pairs' moves."""
         self._move_errors = np.diff(points, axis=0) - self.primal.tail
 
     def right_hand_side(self, mu: float) -> Matrix:
@@ -487,8 +495,8 @@ class SlopeLimits(NumberPairs):
     @property
     def intercepts(self) -> Vector:
         """Values at the origin of the lines below the losses with these slopes, ``(T,)``."""
-        of_rows = self._slopes * self._rows.shifts - self._rows.conjugates(self._slopes)
-        return self._rows.sum_rows(of_rows[:, None])[:, 0]
+        row_intercepts = self._slopes * self._rows.shifts - self._rows.conjugates(self._slopes)
+        return self._rows.sum_rows(row_intercepts[:, None])[:, 0]
 
     @property
     def curvature(self) -> Curvature:

@@ -32,7 +32,10 @@ MIN_PIVOT = 1e-15
 
 @inline
 def cholesky(A: Matrix, inverse: Vector) -> None:
-    """Replace the lower triangle of A by its Cholesky factor; ``inverse``: 1 over its diagonal."""
+    """Replace the lower triangle of A by its Cholesky factor.
+
+    On return ``inverse`` holds 1 over the diagonal of the factor.
+    """
     n = len(A)
     for i in range(n):
         for j in range(i):
@@ -52,7 +55,11 @@ def cholesky(A: Matrix, inverse: Vector) -> None:
 def pass_information(
     L: Matrix, c: float, p: Vector, M: Matrix, inverse: Vector, K: Matrix, Lp: Vector, J: Matrix
 ) -> None:
-    """Information after a move with matrix C = c I + p p': J <- L M^-1 L'. M becomes its factor."""
+    """Replace the information J = L L' by that after a move with matrix C = c I + p p'.
+
+    J <- L M^-1 L' with M = I + L'CL. On return the argument M holds the Cholesky factor R of that
+    matrix, and ``inverse`` holds 1 over the diagonal of R. K and Lp are buffers.
+    """
     n = len(L)
     # Lp = L' p
     for i in range(n):
@@ -105,9 +112,9 @@ def add_hessian(
     a, q = features[t], directions[t]
     # h a a' + q q' + rho I
     for i in range(n):
-        along, across = feature_weights[t] * a[i], q[i]
+        feature_entry, direction_entry = feature_weights[t] * a[i], q[i]
         for j in range(i + 1):
-            J[i, j] += along * a[j] + across * q[j]
+            J[i, j] += feature_entry * a[j] + direction_entry * q[j]
         J[i, i] += diagonals[t]
     if len(matrices) > 0:
         for i in range(n):
@@ -117,9 +124,9 @@ def add_hessian(
     for m in range(len(normals)):
         for i in range(n):
             if normals[m, i] != 0.0:
-                along = normal_weights[t, m] * normals[m, i]
+                normal_entry = normal_weights[t, m] * normals[m, i]
                 for j in range(i + 1):
-                    J[i, j] += along * normals[m, j]
+                    J[i, j] += normal_entry * normals[m, j]
 
 
 @kernel

@@ -111,14 +111,14 @@ def _(domain: Ball) -> DomainCoordinates:
 @coordinates_of.register
 def _(domain: Box) -> DomainCoordinates:
     sides = domain.upper - domain.lower
-    wide = sides > FLAT_SIDE * sides.max()
-    half, axes = sides[wide] / 2, np.eye(int(wide.sum()))
+    is_wide = sides > FLAT_SIDE * sides.max()
+    half_sides, axes = sides[is_wide] / 2, np.eye(int(is_wide.sum()))
     return DomainCoordinates(
         domain,
-        np.eye(domain.dim)[:, wide],
+        np.eye(domain.dim)[:, is_wide],
         np.inf,
         np.vstack([axes, -axes]),
-        np.concatenate([half, half]),
+        np.concatenate([half_sides, half_sides]),
     )
 
 
@@ -180,8 +180,8 @@ class SlopeLimitedRows(Protocol):
     r"""R losses :math:`f(r)` of residuals :math:`r = \langle a, w \rangle + s`.
 
     C of the R rows have bounded slopes f'. The interior-point method treats these slopes as
-    variables. It stores each as two slacks, shape ``(C, 2)``: upper limit minus slope, and slope
-    minus lower limit. Stored as one number, a slope close to a limit would lose its slack to
+    variables. It stores each slope as two slacks, shape ``(C, 2)``: upper limit minus slope, and
+    slope minus lower limit. Stored as one number, a slope close to a limit would lose its slack to
     rounding. A round may have several rows. In formulas ϖ is a slope.
     """
 

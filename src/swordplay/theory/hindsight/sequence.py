@@ -317,15 +317,15 @@ class Problem:
         self.scale = domain.diameter * float(np.sqrt(inner(gradients, gradients)).sum())
         # Size of the numbers that are summed: gradients at two opposite boundary points and where
         # they are likely to be steepest, and values at the centre.
-        trials = [
+        trial_points = [
             *(np.tile(end, (count, 1)) for end in self._axis_ends[[0, self.coordinates.dim]]),
             self._uphill_points(gradients),
         ]
-        gradients_at_trials = (self.losses.gradients(trial) for trial in trials)
-        size = domain.diameter * max(float(np.abs(g).sum()) for g in gradients_at_trials) + float(
-            np.abs(self.losses.values(center)).sum()
-        )
-        self.target = self.tolerance * self.scale + ROUNDING * (self.scale + size)
+        gradients_at_trials = (self.losses.gradients(trial) for trial in trial_points)
+        summand_size = domain.diameter * max(
+            float(np.abs(g).sum()) for g in gradients_at_trials
+        ) + float(np.abs(self.losses.values(center)).sum())
+        self.target = self.tolerance * self.scale + ROUNDING * (self.scale + summand_size)
 
     @property
     def moves(self) -> int:
@@ -372,7 +372,7 @@ class Problem:
     def _with_deadline(self, progress: Progress | None) -> Progress:
         """A callback that raises OutOfTime after the deadline and else calls ``progress``."""
 
-        def checked(done: int, planned: int, label: str) -> None:
+        def report_or_stop(done: int, planned: int, label: str) -> None:
             if time.monotonic() > self.deadline:
                 raise OutOfTime(
                     f"hindsight ran out of time ({label}). Give more seconds, fewer rounds or "
@@ -381,7 +381,7 @@ class Problem:
             if progress is not None:
                 progress(done, planned, label)
 
-        return checked
+        return report_or_stop
 
     def _require_convex(self, losses: BlackBoxLosses, points: Matrix) -> None:
         """Raise RuntimeError if a loss lies below one of its tangents: its gap would be invalid.

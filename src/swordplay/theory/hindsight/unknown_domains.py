@@ -73,7 +73,7 @@ def solve(
     for update in range(1, MAX_UPDATES + 1):
         if best.gap <= target:
             break
-        # A quarter of the target: the rest is left for what the projection onto the domain costs.
+        # A quarter of the target: projecting the points onto the domain makes the gap larger.
         solution = interior_point.solve(
             losses_with_distance, enclosing, penalty, target / 4, progress
         )
@@ -145,8 +145,10 @@ class LossesWithDistance:
         # identity.
         projected = domain.project(domain.center + shifted[:, None] + steps)
         derivatives = (projected[:, :n] - projected[:, n:]) / (2.0 * step)
-        of_distance = self.weight * nearest_semidefinite(np.eye(n) - derivatives)
-        return Curvature(feature_weights, of_distance + matrices if len(matrices) else of_distance)
+        distance_hessians = self.weight * nearest_semidefinite(np.eye(n) - derivatives)
+        return Curvature(
+            feature_weights, distance_hessians + matrices if len(matrices) else distance_hessians
+        )
 
     def updated_multipliers(self, points: Matrix) -> Matrix:
         r""":math:`\sigma (v_t - \Pi_X[v_t])` with :math:`v_t = w_t + y_t / \sigma`."""
