@@ -331,7 +331,9 @@ def test_checkpoints_that_no_events_lead_to():
         with pytest.raises(checkpoint.CheckpointError, match=words):
             Models.of_state(forged)
 
-    refused("about", lambda about: about | {"bounds": [1, 2, 3, -1]}, r"state\['about'\] must not hold")
+    refused(
+        "about", lambda about: about | {"bounds": [1, 2, 3, -1]}, r"state\['about'\] must not hold"
+    )
     refused("about", lambda about: about | {"kinds": {"m": "classes"}}, "cannot predict 'classes'")
     refused("about", lambda about: about | {"kinds": {"m": "colour"}}, "cannot have the models")
     refused(
