@@ -392,19 +392,18 @@ class TestAggregator:
 
 
 @pytest.mark.parametrize("how", ["fit", "partial_fit", "predict_then_learn"])
-def test_targets_whose_squares_underflow_are_refused_and_change_nothing(how):
-    """A certificate was 0, and below 0 for targets of 1e-160, with a regret above 0."""
+def test_the_certificate_is_infinite_while_squares_of_targets_underflow(how):
+    """Its sums were 0, and it was below 0 for targets of 1e-160, with a regret above 0."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 3))
     y = X @ [1.0, -2.0, 0.5]
     for size in (1e-160, 1e-170, 1e-300):
         model = SwordRegressor()
-        with pytest.raises(ValueError, match=r"its square vanishes.*Choose another unit"):
-            getattr(model, how)(X, size * y)
-        assert not hasattr(model, "model_")
-        model.partial_fit(X, y)
-        model.partial_fit(X, size * y)  # beside targets that are no longer small
-        assert model.certificate_ > 0
+        getattr(model, how)(X, size * y)
+        assert model.certificate_ == np.inf
+        assert "regret at most inf" in model.summary()
+        usual = SwordRegressor().partial_fit(X, y).partial_fit(X, size * y)
+        assert 0 < usual.certificate_ < np.inf
     assert SwordRegressor().fit(X, 0.0 * y).certificate_ == 0.0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -107,7 +108,11 @@ class Head(NamedTuple):
     def certificate(self, path_length: float = 0.0) -> float:
         """Bound on the regret so far, in losses of smoothness 1, against any coefficients that
         travel this far.
+
+        Infinite while the squares of all targets underflow: its sums are made of these squares.
         """
+        if not self.target.is_measurable:
+            return math.inf
         sums = CertificateState(**self.engine.certificate_sums())
         ball = DomainGeometry.of_ball(self.engine.diameter / 2)
         # On a ball only the norms of the base points matter, so they may lie on a line.

@@ -29,7 +29,6 @@ from swordplay.estimators.tuning import (
     settings,
 )
 from swordplay.estimators.voices import ask_heads
-from swordplay.parts.experts.step_sizes import SMALLEST_SUM
 
 __all__ = [
     "AUTO",
@@ -250,7 +249,6 @@ class LinearModel:
         beside: Beside | None = None,
     ) -> Vector:
         """Scores of rows, each made before its own target is learned (see :meth:`Heads.learn`)."""
-        self.target.require_measurable(targets)
         if self.second is None:
             return self.heads.learn(rows, targets, weights, beside)[:, 0]
         plans = Plans(beside)
@@ -269,8 +267,6 @@ class LinearModel:
         """Learn from one row of shape ``(d,)``: the same bits as :meth:`predict_then_learn`,
         several times faster.
         """
-        if target != 0.0 and target * target < SMALLEST_SUM:
-            self.target.require_measurable(np.array([target]))
         missing = NONE_MISSING if self.second is None else middles(self.heads, row[None])
         scratch = self.heads.learn_row(row, target)
         first = float(scratch.predictions[0, 0])

@@ -189,9 +189,5 @@ class Regression(RegressorMixin, Coat):  # type: ignore[misc]  # scikit-learn ha
             if fresh:
                 self.model_ = self._make()
                 self._own_bands = Bands()
-            from swordplay.estimators.model import LinearModel  # it imports the engine
-
-            if isinstance(self.model_, LinearModel):
-                self.model_.target.require_measurable(targets)
             self._go_on_as_a_stream()
         return rows, targets, weights

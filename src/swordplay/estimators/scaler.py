@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Annotated, Any, NamedTuple, final
 
@@ -245,28 +244,13 @@ class Locator:
         first = first[first != kernels.SETTLED]
         return float(max(known.spreads[1], first.max() - first.min()))
 
-    def require_measurable(self, values: Vector) -> None:
-        """Refuse values whose squares underflow, as long as no larger one was followed.
-
-        Losses and certificates are made of these squares.
-
-        Raises
-        ------
-        ValueError
-            Names the largest value, and the remedy.
-        """
-        largest = float(np.abs(values).max(initial=0.0))
-        if largest == 0.0 or largest**2 >= SMALLEST_SUM:
-            return
+    @property
+    def is_measurable(self) -> bool:
+        """Whether the squares of the values do not underflow; certificates are made of them."""
         known = self._state
         first = known.first[known.first != _kernels().SETTLED]
-        seen = max(np.abs(first).max(initial=0.0), abs(self.center), float(known.spreads[1]))
-        if seen**2 < SMALLEST_SUM:
-            raise ValueError(
-                f"y must not be below {math.sqrt(SMALLEST_SUM):g} in magnitude in all rows so far, "
-                f"got at most {largest:g}: its square vanishes, and losses and certificates are "
-                "made of it. Choose another unit, such as y times 1e100."
-            )
+        largest = max(np.abs(first).max(initial=0.0), abs(self.center), float(known.spreads[1]))
+        return bool(largest == 0.0 or largest**2 >= SMALLEST_SUM)
 
     @property
     def center(self) -> float:
