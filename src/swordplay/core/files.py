@@ -36,14 +36,17 @@ MAX_STEM_LENGTH = 100
 
 
 class PathTaken(OSError):
-    """An output path is a link or no regular file: writing to it would change another file."""
+    """An output path is a link or no regular file: writing to it would change another file.
+
+    A path of a regular file without other links is not taken in this sense.
+    """
 
 
 def write_atomic(path: str | os.PathLike[str], data: bytes, mode: int = ORDINARY) -> None:
     """Write a file atomically: after a crash, the path holds the old file or the new one.
 
-    Temporary files of this path that a killed process left are removed. Several processes may write
-    to one path at once; the last write stays.
+    Temporary files of this path that a killed process left are removed, but not on Windows. Several
+    processes may write to one path at once; the last write stays.
 
     Parameters
     ----------
@@ -97,6 +100,8 @@ def publish(file: BinaryIO | FileIO, temporary: str, target: str) -> None:
 
 def open_private(path: str, mode: int = ORDINARY) -> int:
     """Create a file, or open an existing regular file that has no other links.
+
+    Private means that no other path leads to the file; who may read it is decided by ``mode``.
 
     Returns
     -------
@@ -167,7 +172,7 @@ def _new_temporary(folder: str, stem: str, mode: int) -> BinaryIO:
         temporary = os.path.join(folder, f".{stem}.{secrets.token_hex(8)}.tmp")
         # SIM115: write_atomic closes the file
         file = open(temporary, "xb", opener=lambda path, flags: os.open(path, flags, mode))  # noqa: SIM115
-        # Without locks no file is removed as stale.
+        # On a file system without locks _remove_stale removes nothing, so the file needs none.
         with contextlib.suppress(OSError):
             # waits at most while another process checks whether the file is stale
             lock(file.fileno(), wait=True)
@@ -186,4 +191,5 @@ def _remove_stale(folder: str, stem: str) -> None:
     for name in filter(pattern.fullmatch, names):
         with contextlib.suppress(OSError), open(os.path.join(folder, name), "rb") as file:
             if lock(file.fileno(), wait=False):
+                # Windows refuses this while the file is open, and the file stays.
                 os.unlink(file.name)

@@ -141,7 +141,7 @@ def _declaration(hint: Any) -> Any:
 def ranges(kind: Any) -> dict[str, Field]:
     """Return the fields of a named tuple without their shapes.
 
-    They check arrays that hold the same field of many states.
+    For checking arrays in which one field of many states is stacked.
     """
     return {
         name: field._replace(shape=None)
@@ -213,14 +213,14 @@ def load(
     Parameters
     ----------
     kind
-        The class of the state, or a state of that class, as an example. An example sets the classes
-        of fields whose annotations leave them open, the optional entries that must be there, and
-        the lengths of axes.
+        The class of the state, or a state of that class, as an example. An example also decides
+        the classes of fields whose annotations leave them open, which optional entries are
+        required, and the lengths of axes.
     saved
         Entries by name; an entry that ``kind`` does not have is an error.
     sizes
         Lengths of axes by name. An axis that is not listed gets its length from the first array
-        that has it. In an element of a tuple that length holds for this element only.
+        that has it. Each element of a tuple finds such lengths for itself.
     free_axes
         Axes whose lengths may differ from those of the example.
     trusted
@@ -317,7 +317,9 @@ class _Reader:
         if isinstance(example, np.ndarray):
             if declared.shape is None:
                 declared = declared._replace(shape=example.shape)
-            if not is_declared:  # of a user's own part: as long as the axes that grow, or fixed
+            if not is_declared:
+                # A user's own part declares no axes: one as long as an axis that grows is taken for
+                # that axis, by its length alone; all others are fixed.
                 shape = tuple(self.growing.get(size, size) for size in example.shape)
                 declared = declared._replace(shape=shape)
             for axis, size in zip(declared.shape or (), example.shape, strict=True):

@@ -14,7 +14,7 @@ from swordplay.core import arguments
 from swordplay.core.types import Array, Domain, Vector
 
 ON_THE_DOMAIN = 1e-12
-"""A point counts as a point of the domain if its relative distance to it is at most this."""
+"""A point this near to the domain counts as one of it, relative to diameter plus norm of centre."""
 
 
 def checked_points(name: str, value: Any, dim: int) -> Array:
@@ -155,7 +155,7 @@ class Box:
         return f"Box({self.lower.tolist()}, {self.upper.tolist()})"
 
     def settings(self) -> Mapping[str, Any]:
-        """Both corners, saved with a state: centre and diameter do not determine a box."""
+        """Both corners. A learner saves centre and diameter, which do not determine a box."""
         return {"lower": self.lower, "upper": self.upper}
 
     def project(self, points: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Convex losses: of a linear prediction (squared, logistic, ...), quadratic, or two functions."""
+"""Convex losses: of a linear prediction, quadratic, given by two functions, or weighted."""
 
 from __future__ import annotations
 
@@ -295,7 +295,7 @@ class PinballLoss(LinearLoss):
         self.level = arguments.fraction("level", level)
 
     @property
-    # because the other losses of a linear prediction are smooth
+    # The base class promises a number, but this loss has no smoothness: hence the ignored type.
     def smoothness(self) -> None:  # type: ignore[override]
         """None: the slope jumps at the kink."""
         return None

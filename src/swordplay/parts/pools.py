@@ -62,7 +62,9 @@ def safe(*, diameter: float, gradient_bound: float, smoothness: float, horizon: 
     .. math:: \eta_i = \frac{2^{-(i-1)}}{2L}, \qquad
         N = 1 + \max\left\{0, \left\lceil \log_2 \frac{G \sqrt T}{0.8\, L D} \right\rceil \right\}
 
-    Here i counts from the largest step; the array is ascending.
+    Here i counts from the largest step; the array is ascending. Because of the 0.8 its smallest
+    step is at most :math:`0.4 D/(G \sqrt T)`. The best step of the OEGD bound is never smaller: it
+    is at least :math:`\sqrt{3/16}\, D/(G \sqrt T)`, since :math:`V_T \le 4 G^2 (T - 1)`.
     """
     D, G, L, T = _checked_constants(diameter, gradient_bound, smoothness, horizon)
     halvings = max(0, math.ceil(math.log2(G * math.sqrt(T) / (0.8 * L * D))))

@@ -22,7 +22,10 @@ SAMPLE_ROWS = 100
 MIN_SMOOTHNESS = 1e-290
 """Below it the squared norm of a row may have underflowed (normal doubles end at 2e-308)."""
 MAX_KEPT_NUMBERS = 1 << 24
-"""Decisions are kept by default if they are at most this many numbers (128 MB)."""
+"""Decisions for a dense ``LinearStream`` are kept by default up to this many numbers (128 MB).
+
+For other streams they are kept whatever their number.
+"""
 
 
 @runtime_checkable
@@ -90,8 +93,9 @@ def play(
         if it can play: a ``LinearStream`` and a learner made of parts that the engine knows.
     keep
         What to keep of each round, of ``"losses"``, ``"decisions"`` and ``"weights"``; the total
-        loss is always kept. By default the losses, and the decisions of a dense stream if they are
-        at most 2^24 numbers. With ``keep=()`` memory does not grow.
+        loss is always kept. By default the losses and the decisions, but no decisions for a
+        ``LinearStream`` that is sparse or has more than 2^24 features in all. With ``keep=()``
+        memory does not grow.
     max_rounds
         Number of rounds after which to stop, for endless streams.
     progress

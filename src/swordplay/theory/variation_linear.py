@@ -187,9 +187,10 @@ def _quadratic_in_plane(domain: Ball, change: LinearChange) -> tuple[Array, Arra
 
 
 def _largest_on_segments(e0: Array, v0: Array, e1: Array, v1: Array) -> Vector:
-    """Largest |u^2 - v^2| / 2 = |e (e + 2 v)| / 2 over segments, maximum over each column.
+    """For each change, the largest |u^2 - v^2| / 2 = |e (e + 2 v)| / 2 over its segments, ``(B,)``.
 
-    The function is a saddle in (e, v), so that over a polygon it is largest on an edge.
+    The arguments have shape ``(S, B)``: the ends of S segments for each of B changes. The function
+    is a saddle in (e, v), so that over a polygon it is largest on an edge.
     """
     de, dv = e1 - e0, v1 - v0
     # On a segment the function is a parabola in the fraction of the way from start to end.

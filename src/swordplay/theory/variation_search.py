@@ -2,9 +2,10 @@ r"""Exact search for the largest change of gradient between logistic or between 
 
 With :math:`\zeta = \langle b, x \rangle` the prediction by the previous row b and :math:`\Delta =
 \langle \delta, x \rangle` the difference of the new row's prediction from it, :math:`g = \|e\,a +
-v\,\delta\|^2` depends on :math:`(\zeta, \Delta)` alone. It is convex in each of the two slopes, and
-slopes do not decrease, so that g is largest on the boundary of the domain's projection onto this
-plane: an ellipse for a ball, a polygon for a box or a simplex.
+v\,\delta\|^2` depends on :math:`(\zeta, \Delta)` alone. If only one of the two predictions
+changes, g is a convex function of a slope that never decreases, so it is largest at an end of the
+range. Hence its maximum lies on the boundary of the domain's projection onto this plane: an ellipse
+for a ball, a polygon for a box or a simplex.
 
 The boundary is cut into pieces. On a piece of length h
 
@@ -30,7 +31,7 @@ from swordplay.theory.plane_projection import Plane, RowPairs, plane_of, project
 from swordplay.theory.variation_quadratic import Suprema
 
 CHUNK = 1 << 12
-"""Changes that are searched together, divided by d except for a ball; it limits the memory."""
+"""Changes searched together over a ball, d times as many as elsewhere; it limits the memory."""
 MAX_SIMPLEX_DIM = 24
 """Largest dimension of simplices: the 276 segments between two corners are searched."""
 MAX_HALVINGS = 56
@@ -307,7 +308,10 @@ class DerivativeBounds(NamedTuple):
 
 
 class Slopes(Protocol):
-    """Slopes φ' of a family of losses, for B pairs of rows."""
+    """Slopes φ' of a family of losses, for B pairs of rows.
+
+    ``step`` is Δ, not a step of descent, and ``change`` holds indices of pairs of rows.
+    """
 
     def pair(self, change: Any, zeta: Vector, step: Vector) -> tuple[Vector, Vector]:
         """e and v of changes with the given indices at predictions ζ and ζ + Δ, all ``(K,)``."""
@@ -434,10 +438,10 @@ class SizeAndDerivatives(NamedTuple):
 def _second_derivative_bounds(
     pieces: BoundaryPieces, slopes: Slopes, plane: Plane, is_arc: bool
 ) -> Vector:
-    """Bound on |g''| over each piece, by the chain rule: the smaller of two.
+    """Bound on |g''| over each piece, by the chain rule: the smaller of two bounds.
 
-    With g = |e a + v δ|^2 it is proportional to the step of the rows, however short. With g =
-    |u a - v b|^2 it is small where one of the slopes u and v is constant.
+    One, from g = |e a + v δ|^2, is small where δ, the difference of the rows, is short. The other,
+    from g = |u a - v b|^2, is small where one of the slopes u and v is constant.
     """
     half_length = 0.5 * (pieces.end - pieces.start)
     zeta, step = pieces.at(pieces.start + half_length, is_arc)

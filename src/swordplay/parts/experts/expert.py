@@ -73,7 +73,7 @@ class Experts(Protocol):
         ...
 
     def copy_last(self, state: ExpertState) -> ExpertState:
-        """Return a state with a copy of the last expert appended, which has the next step size."""
+        """Return a state with a copy of the last expert, with the step rule's next step size."""
         ...
 
     def step_sizes(self, state: ExpertState) -> Vector:
@@ -121,7 +121,7 @@ class ProjectedStep(NamedTuple):
     offset: Matrix | None
     """Points minus the centre of the ball; None if offsets are not kept."""
     change: Matrix
-    """New points minus old ones, computed as minus the step plus the change by the projection.
+    """New points minus old ones, computed as (projected point - unprojected point) - step.
 
     Subtracting the points themselves would leave rounding errors of the size of a coordinate's last
     bit, which the certificate would divide by the step size and sum up.

@@ -198,10 +198,10 @@ class OptimisticExperts:
     0: until then it stays at the centre, with :math:`M_{t+1} = 0`.
 
     The state has no offsets from the centre, which other experts keep for the certificate: the
-    distances are computed from the points. The rounding error of a distance counts in a certificate
-    if step sizes are tiny beside the domain. OptimisticOGD has step sizes of :math:`D / (2
-    \sqrt{\sum q_s})`, :math:`q_s = \|g_s - M_s\|^2`, whose regret bound is of order :math:`D^2 /
-    \eta` itself.
+    distances are computed from the points. That adds a rounding error, divided by the step size, to
+    a certificate. It would matter if the bound were much smaller than :math:`D^2 / \eta`. With the
+    step sizes of OptimisticOGD, :math:`D / (2 \sqrt{\sum q_s})` with :math:`q_s = \|g_s -
+    M_s\|^2`, the regret bound is itself of this order.
 
     Parameters
     ----------
@@ -263,6 +263,7 @@ class OptimisticExperts:
         return self._with_next_points(
             repeat_last_row(state.base),
             repeat_last_row(state.expected_gradient),
+            # Only CappedAdaGrad starts a copy with another sum, and only Sword has such steps.
             np.append(sums, sums[-1]),
         )
 

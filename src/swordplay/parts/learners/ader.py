@@ -137,7 +137,7 @@ class AderTrueLosses(MetaExpertLearner):
 
     @property
     def parts(self) -> Composition:
-        """The parts of this learner; ``NoLearningRate`` marks a meta that the engine lacks."""
+        """The parts; ``NoLearningRate`` tells the engine that it cannot play this learner."""
         return super().parts._replace(rate=NoLearningRate())
 
     def _advance(self, state: MetaExpertState, loss: ObservedLoss) -> MetaExpertState:
@@ -147,6 +147,7 @@ class AderTrueLosses(MetaExpertLearner):
         )  # f_t(x_t), then f_t(x_{t,i})
         expert, move = self._experts[0].step(state.experts[0], loss.gradient)
         require_measurable([expert], loss)
+        # The gradient error is 0: the default rate of Ader does not depend on it.
         meta_state = self._meta.learn(state.hedge, values[1:], 0.0)
         return state._replace(
             rounds=state.rounds + 1,

@@ -59,7 +59,7 @@ class ArrowsState(NamedTuple):
     summed: Annotated[Vector, array("dim")]
     """Sum of the targets in the bin, shape ``(d,)``."""
     blocks: Annotated[Matrix, array("dim", LEVELS)]
-    """Sum of the block of 2^l targets that waits for the next one of its length, 0 if none does.
+    """Sum of the block of 2^l targets that has no partner of its length yet; 0 if there is none.
 
     Shape ``(d, LEVELS)``, column l.
     """
@@ -90,7 +90,9 @@ class Arrows(UncertifiedLearner):
     horizon
         T, how many rounds will be played.
     threshold
-        :math:`\beta`.
+        :math:`\beta`, a factor inside the threshold of the coefficients. The order above is proved
+        for :math:`\beta \ge 24`; with the default of 2 the bin restarts more readily, and the order
+        is not proved.
 
     References
     ----------
@@ -160,8 +162,8 @@ class Arrows(UncertifiedLearner):
         """Return whether sum_l 2^(l/2) norm(alpha-hat[l])_1 > sigma for a bin of ``count`` targets.
 
         Coefficients of complete blocks are in ``passed``: subtracting the mean does not change
-        them. At each level at most one more block is not complete: it has appended zeros. Its left
-        half is the waiting block of this level, or the targets left over by finer levels.
+        them. At each level at most one further block is incomplete, that is, padded with zeros. Its
+        left half is the waiting block of this level, or the targets left over by finer levels.
         """
         depth = (count - 1).bit_length()  # the padded bin has 2^depth entries
         weighted_sum = 0.0

@@ -26,6 +26,7 @@ class LateState(NamedTuple):
     """Number of decisions, with and without a loss so far."""
     experts: ExpertState
     hedge: HedgeState
+    """The state of the meta."""
     late: Annotated[Vector, array("late", low=0.0, high=OBSERVED_ROUNDS.high, whole=True)]
     """Numbers of the rounds whose losses are outstanding, ascending, shape ``(K,)``."""
     decisions: Annotated[Matrix, array("late", "dim")]
@@ -128,7 +129,7 @@ class MildOGD(UncertifiedLearner):
         Returns
         -------
         int
-            The number of the round, for :meth:`arrive`.
+            The number of the round, from 0, for :meth:`arrive`.
         """
         state = self._state
         self._replace_state(self._with_outstanding(state), self._seen)
@@ -190,6 +191,7 @@ class MildOGD(UncertifiedLearner):
             state.experts, lambda points: np.broadcast_to(gradient, points.shape)
         )
         losses = state.points[index] @ gradient  # <g_s, x_{s,i}>
+        # The gradient error is 0: the rate, which is fixed, does not depend on it.
         hedge = self._hedge.weigh(
             self._hedge.learn(state.hedge, losses, 0.0), np.zeros_like(losses)
         )

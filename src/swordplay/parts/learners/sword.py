@@ -38,7 +38,7 @@ from swordplay.parts.metas.meta import meta_or_default
 FLOOR = 1e-4
 """Least denominator of the learning rate, relative to D times the largest gradient error.
 
-Expert losses that differ by less leave the weights nearly equal. See ``floor`` of
+Differences of expert losses below this floor hardly change the weights. See ``floor`` of
 :class:`~swordplay.parts.rates.SelfConfident`.
 """
 
@@ -53,11 +53,11 @@ class Sword(MetaExpertLearner):
     next gradient: the last loss's gradient at the coming decision, or 0. When the pool is too small
     for the rounds played, the last expert of each kind is copied, with twice the multiplier c.
 
-    The domain may be far too large: the smoothness of the losses limits the step size of the first
-    expert of each kind, and :math:`\hat D` is the smaller of the diameter of the domain and a width
-    that is measured from the distance that the first gradient-descent expert has reached
-    (:class:`~swordplay.parts.experts.CappedAdaGrad`). This does not work for losses whose
-    smoothness is unknown: the step sizes are then those for the whole domain.
+    The domain may be far larger than needed. The smoothness of the losses limits the step size of
+    the first expert of each kind. :math:`\hat D` is the diameter of the domain or, if smaller, a
+    width measured from how far the first gradient-descent expert has moved
+    (:class:`~swordplay.parts.experts.CappedAdaGrad`). If the smoothness of all losses is unknown,
+    the step sizes are those for the whole domain.
 
     No decision changes when all losses are multiplied by one number, or when the domain and the
     losses are moved together. :meth:`certificate` is its guarantee.
@@ -117,7 +117,8 @@ class Sword(MetaExpertLearner):
         """Return the experts of a round with step sizes for the measured scale.
 
         An extra-gradient expert must step with the step size that computed its point x_t. That
-        step size came from the scale before this round, hence two rules.
+        step size came from the scale before this round, hence two rules. The last argument is m of
+        the capped expert: ϱ for extra-gradient, rounds to average over for gradient descent.
         """
         assert scale_before is not None
         assert scale_after is not None
@@ -202,7 +203,10 @@ MEMORY = 2000.0
 It is long enough to distinguish experts whose losses differ by a few per cent.
 """
 RATE_FACTOR = 8.0
-"""``factor`` of the learning rate, larger than the 0.5 of a meta that does not forget."""
+"""``factor`` of the learning rate, larger than the 0.5 of a meta that does not forget.
+
+No guarantee depends on it: the certificate of :class:`SwordAgeless` holds for any weights.
+"""
 
 
 @final

@@ -1,4 +1,4 @@
-"""Interface of metas, priors over experts, and regrets scaled to [-1, 1]."""
+"""Interface of metas, priors, scaled regrets, and ``Composition``, the parts of a learner."""
 
 from __future__ import annotations
 
@@ -111,13 +111,15 @@ class ScaledRegrets(NamedTuple):
     expected: Vector
     """rhat_i = (<p, m> - m_i) / unit, shape ``(N,)``; 0 without optimism."""
     unit: float
-    """Upper bound on abs(<p, l - m> - (l_i - m_i)) so far, and at least the given range."""
+    """Largest abs(<p, l - m> - (l_i - m_i)) so far, and at least the unit of the caller."""
     shrink: float
     """Old unit divided by new unit; sums in the old unit must be multiplied by it."""
 
 
 def scaled_regrets(weights: Vector, losses: Vector, optimism: Vector, unit: float) -> ScaledRegrets:
-    """Return the regrets of a round in a unit, which grows if a difference exceeds it.
+    """Return the regrets of a round in a unit, which grows if an unexpected regret exceeds it.
+
+    An unexpected regret is the regret to an expert minus the expected one.
 
     Parameters
     ----------

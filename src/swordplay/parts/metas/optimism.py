@@ -27,7 +27,10 @@ class OptimismState(NamedTuple):
     """State of an optimism rule between two rounds."""
 
     replayed_gradient: Annotated[Vector, array("dim", low=-LARGEST_GRADIENT, high=LARGEST_GRADIENT)]
-    """Mv_t, shape ``(d,)``: the last gradient field, evaluated at the next points."""
+    """Mv_t, shape ``(d,)``: the last gradient field, evaluated at the next points.
+
+    :class:`LastGradientOptimism` has the gradient at the last decision here, which is not replayed.
+    """
     difference: Annotated[float, number()]
     """Dv - Ds so far: squared errors of the replayed gradient minus those of a prediction of 0."""
     magnitude: Annotated[float, number(0.0)]
@@ -208,7 +211,10 @@ class LearnedOptimism:
 
 
 def trust(rate: float, difference: float, magnitude: float) -> float:
-    """Compute 1 / (1 + exp(rate * difference)) without overflow; 1/2 for equal errors."""
+    """Compute 1 / (1 + exp(rate * difference)) without overflow; 1/2 for equal errors.
+
+    Errors are equal if they differ by rounding only: ``magnitude`` is the sum of both.
+    """
     if abs(difference) <= TIE * magnitude:
         return TIED
     score = rate * difference

@@ -204,10 +204,10 @@ def omgd(
         \delta^2) \Big\}
 
     with :math:`x^*_t` the minimiser of round t over the domain, :math:`\delta = \|x_1 - x^*_1\|`,
-    ``minimizer_gradients`` :math:`Q = \sum \|\nabla f_t(x^*_t)\|^2` (0 if the minimisers lie inside
-    the domain), and :math:`P^*` and :math:`S^*` the path length and the squared path length of the
-    minimisers. The minimum over a, the second form, is :math:`\sqrt{2 Q B} + L B` with :math:`B = 2
-    S^* + \delta^2`.
+    ``minimizer_gradients`` the sum of squared norms :math:`Q = \sum \|\nabla f_t(x^*_t)\|^2` (0 if
+    the minimisers lie inside the domain), and :math:`P^*` and :math:`S^*` the path length and the
+    squared path length of the minimisers. The minimum over a, the second form, is :math:`\sqrt{2 Q
+    B} + L B` with :math:`B = 2 S^* + \delta^2`.
 
     References
     ----------
@@ -374,8 +374,9 @@ def aligator(
     for any interval J of its cover, s = ``last`` its last round, and targets that differ by at most
     b = ``width`` from any decision. Within b the squared error is exp-concave at the rate
     :math:`1/(2 b^2)`, the sum of all weights never grows, and by round s fewer than 2 s intervals
-    have begun. The squared error of order :math:`T^{1/3} C^{2/3}` follows, with constants that
-    matter only after millions of rounds.
+    have begun. A squared error of order :math:`T^{1/3} C^{2/3}` follows, with C the total
+    variation of the sequence that the targets equal up to noise. Its constants are so large that
+    the order shows only after millions of rounds.
 
     References
     ----------

@@ -40,8 +40,9 @@ def theorem(bound: F) -> F:
     Every parameter annotated by ``Positive``, ``NonNegative``, ``PositiveInt``,
     ``NonNegativeInt``, a ``Literal`` of strings, or another ``Annotated`` type that carries a check
     is checked and converted to a float or an int. ``None`` passes where the annotation is
-    ``... | None``. If ``assumptions`` are given, they must hold. Numbers whose formula overflows or
-    divides by an underflowed zero raise a ``ValueError`` that names them.
+    ``... | None``. If ``assumptions`` are given, they must hold. If the formula overflows, or
+    divides by a number that underflowed to 0, a ``ValueError`` names the arguments. Only arguments
+    passed by keyword are checked: the parameters of a bound are keyword-only.
 
     >>> @theorem
     ... def half(*, diameter: Positive) -> float:

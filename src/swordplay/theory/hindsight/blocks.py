@@ -48,9 +48,9 @@ MAX_BLOCKS_PER_ROUND = 0.4
 CHAIN_GAP = 0.5
 """Gap that the chain of blocks may leave, as a fraction of the target."""
 COARSE_CHAIN_GAP = 1e-3
-"""Gap that the chain of blocks may leave, as a fraction of the gap for all rounds so far."""
+"""Gap that it may leave, if larger, as a fraction of the best gap for all rounds so far."""
 SHORTEST_MOVE = 1e-4
-"""Shortest move, in diameters, that starts a block when another penalty is solved."""
+"""A move longer than this, in diameters, starts a block when the next penalty is solved."""
 SPLITS_PER_BLOCK = 4
 """Most splits of one block at a time."""
 
@@ -114,7 +114,10 @@ def solve(
 
 
 def block_starts(points: Matrix, diameter: float) -> Any:
-    """First rounds of the blocks between the moves of a solution, to begin with, shape ``(K,)``."""
+    """First rounds of the blocks into which the moves of a solution divide the rounds, ``(K,)``.
+
+    The next penalty begins with them.
+    """
     moves = np.diff(points, axis=0)
     lengths = np.sqrt(inner(moves, moves))
     return np.append(0, 1 + np.flatnonzero(lengths > SHORTEST_MOVE * diameter))
@@ -194,7 +197,7 @@ class BlockLosses:
 
     @cached_property
     def features(self) -> Matrix:
-        """0, shape ``(K, n)``: the matrices are the whole Hessians."""
+        """Zeros, shape ``(K, n)``: Hessians of blocks have no part h a a', only matrices."""
         return np.zeros((len(self.starts), self.losses.features.shape[1]))
 
     @cached_property

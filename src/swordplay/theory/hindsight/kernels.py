@@ -251,6 +251,7 @@ def filter_forward(
     """Forward substitution for rounds ``first`` to ``end`` - 1: ``scaled[t]`` becomes L^-1 j.
 
     ``carry`` is the part of j that comes from the rounds before, on entry and on return.
+    ``wanted_moves`` is m: the dual variable of a move is 0 if the move equals m.
     """
     n = linear_terms.shape[1]
     for t in range(first, end):
@@ -309,7 +310,7 @@ def smooth_backward(
 
 @kernel
 def halve_intervals(slopes: Vector, penalty: float, low: Vector, high: Vector) -> None:
-    r"""Halve every round's interval, in one coordinate, by whether the best comparator is above.
+    r"""Replace each round's interval, in one coordinate, by the half with the best comparator.
 
     Consecutive rounds with the same interval form one problem, :math:`\min \sum_t s_t b_t + \lambda
     \sum_t |b_t - b_{t-1}|` over :math:`b_t \in \{0, 1\}`, where s are the slopes at the middle of

@@ -4,13 +4,14 @@ The result is exact up to rounding. Whether the best comparator of a round lies 
 depends only on the slopes of the losses at that level. To decide it for all rounds is to find a
 minimum cut of the chain of rounds, which takes two passes over the rounds. Cuts at different levels
 are nested, so that the rounds above a level and those below it are separate problems. The same two
-passes halve the intervals of all of these problems. For any convex losses as many pairs of passes
-suffice as a double has digits.
+passes halve the intervals of all of these problems. About one pair of passes for each binary digit
+of a double suffices, whatever the convex losses.
 
 References
 ----------
 Hochbaum (2001), "An efficient algorithm for image segmentation, Markov random fields and related
-problems"; Johnson (2013), "A dynamic programming algorithm for the fused lasso", for the messages.
+problems"; Johnson (2013), "A dynamic programming algorithm for the fused lasso", for the messages
+of the first pass.
 """
 
 from __future__ import annotations

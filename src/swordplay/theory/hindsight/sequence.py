@@ -36,11 +36,11 @@ PROJECTION_TOLERANCE = 1e-5
 ROUNDING = 1e-13
 """Relative rounding error of sums over the rounds; no gap can be smaller."""
 CONVEXITY_TOLERANCE = 1e-7
-"""Largest distance of a convex loss below its tangent by rounding error, relative to its range."""
+"""How far rounding may put a convex loss below its tangent, relative to the range of the loss."""
 MAX_PENALTIES = 60
 """Most penalties that are tried for one budget; about ten are usual."""
 GAP_FRACTION = 0.25
-"""Gap of the solution for each penalty, as a fraction of the target gap within a budget."""
+"""Each penalty is solved to this fraction of the gap that is allowed in the end."""
 MAX_RAISES = 12
 """Most tenfold raises of the penalty until no comparator moves; one is usual."""
 LONGEST_STATIONARY_PATH = 1e-9
@@ -143,8 +143,8 @@ class Frontier:
     .. math:: P \mapsto \min \Big\{\sum_t f_t(u_t) : \sum_t \|u_t - u_{t-1}\| \le P\Big\}
 
     This curve is convex and does not increase. Computed points lie on it up to their gaps. Between
-    them, chords bound it from above, and lines of slope -λ through each point less its gap bound it
-    from below.
+    them, chords bound it from above, and lines of slope -λ through each point, lowered by its gap,
+    bound it from below.
 
     Attributes
     ----------
@@ -456,7 +456,7 @@ def frontier_point(problem: Problem, penalty: float, solution: Solution) -> Fron
 def stationary_end(problem: Problem, gap_fraction: float) -> FrontierPoint:
     """Left end: the best comparator that does not move, and the penalty from which it is best."""
     diameter = problem.coordinates.domain.diameter
-    # The sum of all gradients: longer dual variables are rarely needed.
+    # The sum of the norms of all gradients at the centre: dual variables are rarely longer.
     penalty = problem.scale / diameter or 1.0
     for _ in range(MAX_RAISES):
         solution = problem.solve(penalty, gap_fraction=gap_fraction)
