@@ -437,11 +437,10 @@ def without_lags(me: Setting, book: Book, lanes: Matrix, desk: Desk) -> float:
 
 @inline
 def note(book: Book, desk: Desk, count: int, noted: Vector) -> None:
-    """What has to be known of a row once its target is there: how many corrected forecasts there
-    are, last targets, forecasts.
+    """Store what learning and scoring a row need when its target arrives.
 
-    Those of all, then those of the mixture, plain and corrected: everybody is judged by what he
-    said.
+    These are the number of corrected forecasts, the last targets, and the forecasts made for the
+    row: of all experts, then of the mixture, plain and corrected.
     """
     place = 1
     noted[0] = count
