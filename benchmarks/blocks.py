@@ -23,7 +23,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from swordplay import datasets
-from swordplay.estimators.coat import play
+from swordplay.estimators.sklearn_base import play
 from swordplay.sklearn import PrequentialSplit, SwordClassifier, SwordRegressor, prequential_score
 
 

@@ -10,12 +10,9 @@ with _require_extra("swordplay.sklearn", "sklearn", "sklearn"):
     # imported first: from within ours it takes a fifth of a second longer
     import sklearn.base as _base  # noqa: F401
 
-    from swordplay.estimators.sklearn import (
-        SwordAggregator,
-        SwordClassifier,
-        SwordRegressor,
-        TableEncoder,
-    )
+    from swordplay.estimators.sklearn_classifier import SwordClassifier
+    from swordplay.estimators.sklearn_regressors import SwordAggregator, SwordRegressor
+    from swordplay.estimators.table_encoder import TableEncoder
 
 if _TYPE_CHECKING:
     from swordplay.estimators.prequential import (

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from swordplay import river, sklearn
-from swordplay.estimators.saved import parameters
+from swordplay.estimators.saved_model import parameters
 
 X = np.random.default_rng(0).normal(size=(30, 2))
 OTHERS = {

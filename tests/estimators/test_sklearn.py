@@ -132,7 +132,7 @@ def test_it_is_the_engine_and_nothing_else():
 
 
 def test_sparse_rows_are_the_dense_ones(estimator, monkeypatch):
-    monkeypatch.setattr("swordplay.estimators.chunks.CHUNK_NUMBERS", 300)  # several chunks
+    monkeypatch.setattr("swordplay.estimators.sklearn_base.CHUNK_NUMBERS", 300)  # several chunks
     X, y = drifting(400)
     X[np.random.default_rng(1).random(X.shape) < 0.7] = 0.0
     y = targets_for(estimator, y)

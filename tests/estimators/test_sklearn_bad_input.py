@@ -10,8 +10,8 @@ from scipy import sparse
 
 from estimators.bad_input import AFTER, BEFORE, CASES, GRACE, NAMES, REFUSED, cases, degraded, world
 from swordplay.core import arguments, checkpoint
-from swordplay.estimators.coat import LARGEST_WEIGHT, WIDEST_SPARSE
 from swordplay.estimators.model import LARGEST
+from swordplay.estimators.sklearn_base import LARGEST_WEIGHT, WIDEST_SPARSE
 from swordplay.sklearn import SwordAggregator, SwordClassifier, SwordRegressor
 from tolerances import ROUNDING
 

@@ -20,8 +20,8 @@ from swordplay import river, sklearn
 from swordplay.cli import run
 from swordplay.core.checkpoint import CheckpointError
 from swordplay.estimators.classes import OneModelPerClass
+from swordplay.estimators.dict_models import DictClassifier
 from swordplay.estimators.model import LinearModel
-from swordplay.estimators.named_classes import NamedClassifier
 from swordplay.estimators.voices import Voices, said_now
 from swordplay.intervals import SwordIntervals
 from swordplay.late import (
@@ -214,7 +214,7 @@ class NaiveLabels:
 @settings(max_examples=25, deadline=None)
 def test_rows_by_name_and_labels_too(tmp_path_factory, steps, seed):
     rng, folder = np.random.default_rng(seed), tmp_path_factory.mktemp("late")
-    late, naive = LateModel(NamedClassifier(lags=0, curves=None)), NaiveLabels()
+    late, naive = LateModel(DictClassifier(lags=0, curves=None)), NaiveLabels()
     for number, (what, which) in enumerate(steps):
         ids = list(naive.pending)
         if what == "save":
@@ -423,7 +423,7 @@ def test_states_that_no_tickets_lead_to(tmp_path):
         "max_pending": 1,
         "level": 2.0,
         "serial": -1,
-        "estimator": "NamedRegressor",
+        "estimator": "DictRegressor",
     }
     for name, value in broken.items():
         with pytest.raises(ValueError, match="the state is not one of a LateModel, or damaged"):
@@ -469,7 +469,7 @@ def test_summary_tells_what_was_given():
     assert "LateModel: 30 asked, 30 told, 0 dropped, 0 pending" in text
     assert f"RMSE {math.sqrt(model.score.error / 29):.6g} over 29 answers" in text
     assert "% held the truth, of 90 % wanted" in text
-    assert "NamedRegressor after 30 rows" in text
+    assert "DictRegressor after 30 rows" in text
 
 
 def test_inspect_tells_of_tickets(tmp_path, capsys):
@@ -480,7 +480,7 @@ def test_inspect_tells_of_tickets(tmp_path, capsys):
     model.save(tmp_path / "m.late")
     assert run(["inspect", str(tmp_path / "m.late")]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert "a model whose answers come late, around a NamedRegressor" in said
+    assert "a model whose answers come late, around a DictRegressor" in said
     assert "13 asked, 12 told, 0 dropped, 1 pending" in said
     assert "pending order-7" in said
     assert f"RMSE {math.sqrt(model.score.error / 11):.6g} over 11 answers" in said

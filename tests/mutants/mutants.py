@@ -741,7 +741,7 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "estimators/label_arrays.py",
+        "estimators/labels.py",
         (f"{FOUND}::test_fractions_are_no_classes",),
         (" & (np.floor(classes) == classes)", ""),
     ),
@@ -1511,7 +1511,7 @@ MUTANTS = [
         (" or adds_columns(series, wanted.parts[0], models.bounds)", ""),
     ),
     *_in(
-        "estimators/mixed_rows.py",
+        "estimators/value_types.py",
         (
             "tests/serving/test_sizes.py::test_columns_of_a_series_are_counted_as_the_model_has_them",
         ),

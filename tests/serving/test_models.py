@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from swordplay.core import checkpoint
-from swordplay.estimators.plain_rows import PlainRows
+from swordplay.estimators.dict_columns import NumericRows
 from swordplay.late import Ticket
 from swordplay.late.blocks import Block
 from swordplay.serving import learning, live, replies
@@ -190,7 +190,7 @@ def test_rows_are_recognised_as_they_were_written():
         assert [is_same(fingerprint(row), other) for other in several] == [
             other is row for other in several
         ]
-    table = PlainRows(["a", "b"], np.array([[1.0, 2.0], [2.0, 1.0], [1.0, 2.5], [0.0, 0.0]]))
+    table = NumericRows(["a", "b"], np.array([[1.0, 2.0], [2.0, 1.0], [1.0, 2.5], [0.0, 0.0]]))
     prints = fingerprints(table).tolist()
     assert len(set(prints)) == 4 == sum(0 <= one < 2**64 for one in prints)
     # By hand: the names, then for each column: xor its bits, times the odd number modulo 2^64, and
@@ -203,7 +203,7 @@ def test_rows_are_recognised_as_they_were_written():
         print_ ^= print_ >> 32
     assert prints[2] == print_
     assert is_same(prints[0], {"a": 1, "b": 2.0})  # whole numbers are numbers
-    turned = PlainRows(["b", "a"], table.values[:, ::-1])
+    turned = NumericRows(["b", "a"], table.values[:, ::-1])
     assert fingerprints(turned).tolist() == prints
     assert is_same(prints[0], {"b": 2.0, "a": 1.0})
     for other in (

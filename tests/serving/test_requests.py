@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swordplay.estimators.plain_rows import PlainRows
+from swordplay.estimators.dict_columns import NumericRows
 from swordplay.serving import plain
 from swordplay.serving.bodies import SHORT, parsed
 from swordplay.serving.limits import Limits
@@ -134,7 +134,7 @@ def test_a_batch_of_numbers_is_one_table():
         rows = many(70, key="k")
         body = "\n".join(map(json.dumps, rows)) + "\n" if lines else json.dumps(rows)
         (part,) = read(Event("ask", "m", "number", body.encode(), lines), WIDE).parts
-        assert isinstance(part.rows, PlainRows)
+        assert isinstance(part.rows, NumericRows)
         assert (part.key, part.ids, list(part.places)) == (
             "k",
             [f"{k}" for k in range(70)],
@@ -150,7 +150,7 @@ def test_columns_of_a_batch_come_in_the_order_of_its_first_row(lines):
         rows = [{"id": f"{k}", "x": {names[k % 2]: 1.0, names[1 - k % 2]: 2.5}} for k in range(70)]
         body = "\n".join(map(json.dumps, rows)) if lines else json.dumps(rows)
         (part,) = read(Event("ask", "m", "number", body.encode(), lines), WIDE).parts
-        assert isinstance(part.rows, PlainRows)
+        assert isinstance(part.rows, NumericRows)
         assert part.rows.names == names
         assert list(part.rows) == [row["x"] for row in rows]
 
@@ -176,7 +176,7 @@ def test_whatever_is_no_plain_table_is_read_row_by_row(change):
         for place, row in zip(part.places, part.rows, strict=True)
     }
     assert [read_[k] for k in range(70)] == [row["x"] for row in rows]
-    assert not any(isinstance(part.rows, PlainRows) for part in wanted.parts)
+    assert not any(isinstance(part.rows, NumericRows) for part in wanted.parts)
 
 
 def test_what_is_no_batch_makes_no_decoder():

@@ -1,8 +1,8 @@
 """Scores of prediction sets: the probability that a model gave to labels more probable than the
 true one.
 
-It is 0 where the most probable label was right. Sets (``estimators.sets``,
-``estimators.river_classifier``) hold the labels above which not too much probability lies.
+It is 0 where the most probable label was right. Sets (``estimators.sklearn_classifier``,
+``estimators.river``) hold the labels above which not too much probability lies.
 """
 
 from __future__ import annotations

@@ -24,8 +24,10 @@ from sklearn.utils.validation import _num_samples, column_or_1d
 
 from swordplay.core import arguments
 from swordplay.core.types import Vector
-from swordplay.estimators import label_arrays
-from swordplay.estimators.coat import Coat
+from swordplay.estimators.labels import (
+    add_classes,
+)
+from swordplay.estimators.sklearn_base import SklearnModel
 
 TOGETHER = {"predict": "predict_then_learn", "predict_proba": "predict_proba_then_learn"}
 """What the estimators here call predicting rows in one way and learning them, all in one call."""
@@ -136,7 +138,7 @@ def prequential_predict(estimator: Any, X: Any, y: Any, *, method: str = "predic
             f"{type(learner).__name__} has no partial_fit and cannot learn row by row. Score it on "
             "blocks: leave scoring as it is, and use cv=PrequentialSplit()."
         )
-    if isinstance(learner, Coat):
+    if isinstance(learner, SklearnModel):
         learner._go_on_as_a_stream()
     said = []
     for t in range(len(targets)):
@@ -222,7 +224,7 @@ class _ToldClasses(ClassifierMixin, _Told):  # type: ignore[misc]  # scikit-lear
         """Labels known after the last row, in the order of the columns of ``predict_proba``."""
         known = getattr(self.estimator, "classes_", None)
         return np.asarray(
-            np.unique(self.y) if known is None else label_arrays.joined(known, column_or_1d(self.y))
+            np.unique(self.y) if known is None else add_classes(known, column_or_1d(self.y))
         )
 
     def predict_proba(self, X: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Classification for scikit-learn: a thin coat over the compiled engine, with nothing to set."""
+"""SwordClassifier for scikit-learn, with prediction sets."""
 
 from __future__ import annotations
 
@@ -11,26 +11,119 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
 from swordplay.core import arguments, state
-from swordplay.core.types import Matrix, State, Vector
-from swordplay.estimators import label_arrays
-from swordplay.estimators.bands import Bands
+from swordplay.core.types import Array, Matrix, State, Vector
+from swordplay.estimators.bands import MOST_PAIRS, Bands
 from swordplay.estimators.block import Block
 from swordplay.estimators.block_choice import WIDEST, learn_and_choose, places_of
-from swordplay.estimators.chunks import in_chunks, play
-from swordplay.estimators.coat import loss_weights
-from swordplay.estimators.explained import Explained
-from swordplay.estimators.sets import WithSets
+from swordplay.estimators.labels import (
+    add_classes,
+    check_classes,
+    class_numbers,
+    dump_classes,
+    load_classes,
+)
+from swordplay.estimators.mass import mass_above, of_truths
+from swordplay.estimators.model_report import ModelReport
+from swordplay.estimators.sklearn_base import SklearnModel, in_chunks, loss_weights, play
 from swordplay.estimators.tuning import AUTO, MEMORY, settings
+from swordplay.intervals import SwordIntervals
 
-if TYPE_CHECKING:  # the models and their engine are imported with the first ones that are made
-    from swordplay.estimators.asked import Askable
+if TYPE_CHECKING:
     from swordplay.estimators.classes import OneModelPerClass
+    from swordplay.estimators.deferred_rows import DeferredRows
     from swordplay.estimators.head import Head
     from swordplay.estimators.second_order import SecondOrder
 
 
+class WithSets(SklearnModel):
+    """Prediction sets for the classifier of scikit-learn's clothes."""
+
+    def predict_set(self, X: Any, level: float = 0.9) -> Any:
+        """Which labels are in each row's set by what is known now: truths, shape ``(T, K)``, in the
+        order of ``classes_``.
+
+        After :meth:`fit` for a block of rows to come, else for the next row, as
+        :meth:`predict_set_then_learn` would give them. Every set holds the most probable label;
+        before enough is known, all labels.
+
+        Parameters
+        ----------
+        X
+            Rows, as in :meth:`predict`.
+        level
+            What share of the truths a set is to hold, in (0, 1).
+        """
+        SwordIntervals((level,))  # refuses what is no level
+        probabilities = self.predict_proba(X)
+        nothing = np.zeros(len(probabilities))
+        bands = self._bands
+        bounds = (
+            bands.of_block(level, nothing)
+            if self._block is not None
+            else bands.intervals(level, nothing, None)
+        )
+        return mass_above(probabilities) <= bounds[:, 1:]
+
+    def predict_set_then_learn(self, X: Any, y: Any, level: float = 0.9) -> tuple[Any, Any]:
+        """Labels of rows and their sets, each made before its own label is learned.
+
+        On every window of n rows, a level of 0.9 has at most 0.1 n + 20 sets without the truth,
+        whatever happens. Labels that are new join the classes first.
+
+        Parameters
+        ----------
+        X, y
+            As in :meth:`predict_then_learn`.
+        level
+            As in :meth:`predict_set`.
+
+        Returns
+        -------
+        labels, sets
+            Shapes ``(T,)`` and ``(T, K)``, K the number of labels known after the last row.
+        """
+        SwordIntervals((level,))  # refuses what is no level, before anything is learned
+        rows, labels, _ = self._prepared(X, y, None, None, open_=True)
+        probabilities = np.asarray(play(self.model_, rows, labels, None))
+        above = mass_above(probabilities)
+        bounds: Array = self._bands.interval_then_learn(
+            level, np.zeros(len(labels)), of_truths(above, labels), None
+        )
+        return self.classes_[probabilities.argmax(axis=1)], above <= bounds[:, 1:]
+
+    def _followed(self, probabilities: Matrix, labels: Any, weights: Vector | None) -> Matrix:
+        """Let the sets learn from rows that were predicted, each before it was learned.
+
+        Returns the predictions.
+        """
+        told, truths = probabilities, labels
+        if weights is not None and not weights.all():
+            told, truths = probabilities[weights != 0], labels[weights != 0]
+        if not self._bands.by_level:
+            told, truths = told[-MOST_PAIRS:], truths[-MOST_PAIRS:]
+        if len(truths):
+            self._bands.learn(np.zeros(len(truths)), of_truths(mass_above(told), truths), None)
+        return probabilities
+
+    def _study(self, rows: Any, targets: Any) -> None:
+        self._followed(np.asarray(play(self.model_, rows, targets, None)), targets, None)
+
+    @property
+    def _bands(self) -> Bands:
+        """Intervals of the scores, made with the model."""
+        return self._own_bands
+
+    def _learned(self) -> tuple[Any, State] | None:
+        learned = super()._learned()
+        return learned and (learned[0], learned[1] | self._bands.state())
+
+    def _resume(self, saved: Mapping[str, Any]) -> Any:
+        self._own_bands = Bands.of_state(saved)
+        return super()._resume(saved)
+
+
 # scikit-learn has no types
-class SwordClassifier(Explained, ClassifierMixin, WithSets):  # type: ignore[misc]
+class SwordClassifier(ModelReport, ClassifierMixin, WithSets):  # type: ignore[misc]
     """Logistic regression that tracks a drifting target, with nothing to set.
 
     Two classes share one model; more have one each, and their probabilities are divided by their
@@ -154,11 +247,11 @@ class SwordClassifier(Explained, ClassifierMixin, WithSets):  # type: ignore[mis
 
         return np.asarray(in_chunks(self._in_order(answer, following), rows))
 
-    def askable(self) -> Askable:
+    def askable(self) -> DeferredRows:
         """What :class:`swordplay.late.LateModel` asks in place of the estimator itself."""
-        from swordplay.estimators.asked_arrays import AskedByPlace
+        from swordplay.estimators.deferred_rows import ArrayDeferredRows
 
-        return AskedByPlace(self, of_classes=True)
+        return ArrayDeferredRows(self, of_classes=True)
 
     def decision_function(self, X: Any) -> Any:
         """Log-odds of the second class, shape ``(T,)``.
@@ -232,11 +325,11 @@ class SwordClassifier(Explained, ClassifierMixin, WithSets):  # type: ignore[mis
             if y.dtype.kind not in "iub":  # whole numbers are labels, whatever they are
                 check_classification_targets(y)
             weights = loss_weights(sample_weight, len(y))
-            some = y if classes is None else label_arrays.declared(classes)
+            some = y if classes is None else check_classes(classes)
             wanted = np.unique(some) if fresh else self.classes_
             if not fresh and (open_ or classes is not None):
-                wanted = label_arrays.joined(wanted, y if open_ else some)
-            labels = label_arrays.places(wanted, y)
+                wanted = add_classes(wanted, y if open_ else some)
+            labels = class_numbers(wanted, y)
             if fresh:
                 self.model_ = self._make_for(len(wanted))
                 self._own_bands = Bands()
@@ -279,10 +372,10 @@ class SwordClassifier(Explained, ClassifierMixin, WithSets):  # type: ignore[mis
 
     def _learned(self) -> tuple[Any, State] | None:
         learned = super()._learned()
-        return learned and (learned[0], learned[1] | {"classes": label_arrays.dump(self.classes_)})
+        return learned and (learned[0], learned[1] | {"classes": dump_classes(self.classes_)})
 
     def _resume(self, saved: Mapping[str, Any]) -> Any:
-        self._classes = label_arrays.load(saved["classes"])
+        self._classes = load_classes(saved["classes"])
         if len(self._classes) != state.axis_length("model.counts", saved):
             raise ValueError("it has not as many labels as models.")
         model = super()._resume(saved)

@@ -12,7 +12,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from swordplay.core import arguments
 from swordplay.core.types import Matrix
-from swordplay.estimators import frames
+from swordplay.estimators.sklearn_base import (
+    encoder_of,
+    is_frame,
+    require_names,
+    require_table,
+    without_missing,
+)
 
 MISSING = ("mean", "nan")
 
@@ -106,7 +112,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Rows of numbers, shape ``(T, d)``."""
         check_is_fitted(self)
         rows = self.encoder_.rows(self._clean(X, fresh=False))
-        return rows if self.missing == "nan" else frames.without_missing(rows, self._means())
+        return rows if self.missing == "nan" else without_missing(rows, self._means())
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
         """Names of the columns of :meth:`transform`, such as ``size``, ``town_Bern`` or
@@ -126,7 +132,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 f"missing must be 'mean' or 'nan', got {arguments.short_repr(self.missing)}."
             )
         X = self._clean(X, fresh=fresh)
-        encoder = frames.encoder_of(X, None if fresh else self.encoder_)
+        encoder = encoder_of(X, None if fresh else self.encoder_)
         rows = encoder.learn(X)
         before = (np.zeros(0), np.zeros(0)) if fresh else (self._sums, self._counts)
         sums, counts = (
@@ -141,7 +147,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             counts + np.count_nonzero(~np.isnan(rows), axis=0),
         )
         self.encoder_ = encoder
-        if fresh and frames.is_frame(X):
+        if fresh and is_frame(X):
             self.n_features_in_, self.feature_names_in_ = (
                 len(encoder.columns),
                 np.array(encoder.columns, dtype=object),
@@ -149,10 +155,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _clean(self, X: Any, *, fresh: bool) -> Any:
         """A frame as it is; arrays as scikit-learn checks them."""
-        if frames.is_frame(X):
+        if is_frame(X):
             return X
-        frames.require_names(self, reset=fresh)
-        frames.require_table(X)
+        require_names(self, reset=fresh)
+        require_table(X)
         return validate_data(self, X, dtype=None, ensure_all_finite="allow-nan", reset=fresh)
 
     def _means(self) -> Any:

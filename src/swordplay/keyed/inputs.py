@@ -10,7 +10,7 @@ import pyarrow as pa
 from swordplay.core import arguments
 from swordplay.core.arguments import short_repr
 from swordplay.core.types import Matrix, Vector
-from swordplay.estimators import label_arrays
+from swordplay.estimators.labels import label_array
 from swordplay.estimators.model import LARGEST
 from swordplay.keyed.folder import Key
 
@@ -164,7 +164,7 @@ def labels(y: Any, count: int, classes: Any) -> tuple[Any, Vector]:
     """All classes, those of these rows if None are given, and the place of each label among
     them.
     """
-    values = label_arrays.as_labels("y", y)
+    values = label_array("y", y)
     _require_length(values, count)
     if classes is not None and {values.dtype.kind, classes.dtype.kind} == {"u", "i"}:
         # numpy would compare them as doubles, which cannot tell large ones apart

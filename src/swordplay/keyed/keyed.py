@@ -13,7 +13,8 @@ from swordplay.core.arguments import short_repr
 from swordplay.core.checkpoint import CheckpointError
 from swordplay.core.types import Matrix
 from swordplay.engine.record import EXPERTS, PROVEN, ROUND
-from swordplay.estimators import label_arrays, probabilities
+from swordplay.estimators import probabilities
+from swordplay.estimators.labels import dump_classes, label_array, load_classes
 from swordplay.estimators.model import LossName, regression_loss
 from swordplay.keyed import inputs, opening, starting
 from swordplay.keyed.crew import Crew
@@ -90,9 +91,7 @@ class Keyed:
                 "task='classification'."
             )
         # Labels in the order of the columns of predict_proba; None before they are known.
-        self.classes: Any = (
-            None if classes is None else np.unique(label_arrays.as_labels("classes", classes))
-        )
+        self.classes: Any = None if classes is None else np.unique(label_array("classes", classes))
         if self.classes is not None:
             inputs.require_classes(self.classes)
         self.threads = (
@@ -325,7 +324,7 @@ class Keyed:
             longest, some = opened.first(FIRST)
             inputs.require_held(dim + arguments.integer("lags", told["lags"], least=0), longest)
             classes = (
-                label_arrays.load(told.pop("classes"))
+                load_classes(told.pop("classes"))
                 if told["task"] == "classification"
                 else told.pop("classes")
             )
@@ -354,7 +353,7 @@ class Keyed:
 
     def _settings(self) -> bytes:
         assert self._shelf is not None
-        classes = None if self.classes is None else label_arrays.dump(self.classes)
+        classes = None if self.classes is None else dump_classes(self.classes)
         return json.dumps(
             {
                 "task": self.task,

@@ -83,7 +83,7 @@ def _settled(first: Any, counts: Vector) -> Any:
 
 def regressor(form: Form, record: tuple[Vector, Young], names: Sequence[str] | None) -> Any:
     """A ``SwordRegressor`` that has learned the rows of a key."""
-    from swordplay.estimators.sklearn import SwordRegressor
+    from swordplay.estimators.sklearn_regressors import SwordRegressor
 
     estimator = SwordRegressor(loss=form.loss, lags=form.lags, curves=None)  # keys are first-order
     return _dressed(estimator, model_of(form, *record).state(), form, names)
@@ -97,7 +97,7 @@ def classifier(
     counts: Any,
 ) -> Any:
     """A ``SwordClassifier`` that has learned the rows of a key; ``counts`` of each class."""
-    from swordplay.estimators.sklearn import SwordClassifier
+    from swordplay.estimators.sklearn_classifier import SwordClassifier
 
     models = [model_of(form, *record) for record in records]
     estimator = SwordClassifier(lags=form.lags, curves=None)
@@ -136,7 +136,7 @@ def _state_of_classes(models: Sequence[LinearModel], counts: Any) -> State:
 
 
 def _dressed(estimator: Any, state: State, form: Form, names: Sequence[str] | None) -> Any:
-    from swordplay.estimators.label_arrays import dump
+    from swordplay.estimators.labels import dump_classes
 
     around: State = {"columns": form.dim}
     if names is not None:
@@ -144,7 +144,7 @@ def _dressed(estimator: Any, state: State, form: Form, names: Sequence[str] | No
 
         around["names"] = json.dumps(list(names))
     if form.loss == "logistic":
-        around["classes"] = dump(estimator._classes)
+        around["classes"] = dump_classes(estimator._classes)
     around |= Bands().state()
     estimator._resume(
         around | {f"model.{name}": value for name, value in state.items()}

@@ -34,7 +34,8 @@ def require_start(start: Any, lags: int, loss: LossName) -> tuple[Start, Any]:
     TypeError, ValueError
         If it is none, has learned nothing, or has other settings than the keys.
     """
-    from swordplay.estimators.sklearn import SwordClassifier, SwordRegressor
+    from swordplay.estimators.sklearn_classifier import SwordClassifier
+    from swordplay.estimators.sklearn_regressors import SwordRegressor
 
     usual = (
         SwordClassifier(lags=lags, curves=None)

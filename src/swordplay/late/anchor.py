@@ -16,7 +16,7 @@ import numpy as np
 
 from swordplay.core.state import ROW_COUNT, Field, add_prefix, check, strip_prefix
 from swordplay.core.types import Array, Matrix, State, Vector
-from swordplay.estimators.asked import Askable
+from swordplay.estimators.deferred_rows import DeferredRows
 from swordplay.late import kinds
 from swordplay.late.blocks import Kept, Run, kept_of
 
@@ -59,7 +59,7 @@ class Anchor:
 
     def __init__(
         self,
-        asks: Askable,
+        asks: DeferredRows,
         told: int,
         lead: float = 0.0,
         energy: float = 0.0,
@@ -76,7 +76,7 @@ class Anchor:
         )
 
     @classmethod
-    def of(cls, asks: Askable, told: int) -> Anchor:
+    def of(cls, asks: DeferredRows, told: int) -> Anchor:
         """The model as it is now."""
         return cls(_copy(asks, asks.estimator.kind(), asks.estimator.state()), told)
 
@@ -90,7 +90,7 @@ class Anchor:
         ahead = self.pull / math.sqrt(self.spread)
         return 1.0 - min(1.0, STAKE * ahead * math.exp(min(0.5 * ahead * ahead, MOST_SQUARE)))
 
-    def say(self, asks: Askable, rows: Sequence[Any], numbers: Matrix, own: Matrix) -> Matrix:
+    def say(self, asks: DeferredRows, rows: Sequence[Any], numbers: Matrix, own: Matrix) -> Matrix:
         """What was predicted of rows by the model as it was, beside its ``own`` answers now,
         shape ``(T, K)``.
         """
@@ -145,7 +145,7 @@ class Anchor:
         )
 
     @classmethod
-    def of_state(cls, saved: Mapping[str, Any], like: Askable) -> Anchor:
+    def of_state(cls, saved: Mapping[str, Any], like: DeferredRows) -> Anchor:
         """What was saved, checked; the former self of the estimator ``like``."""
         check("anchor.told", saved["told"], ROW_COUNT)
         check("anchor.lead", saved["lead"], Field(-SUM, SUM))
@@ -185,7 +185,12 @@ class Anchors:
         return 0 if self.taken else next(found, 0)
 
     def judge(
-        self, asks: Askable, truths: Sequence[Any], late: Vector, told: int, runs: Sequence[Run]
+        self,
+        asks: DeferredRows,
+        truths: Sequence[Any],
+        late: Vector,
+        told: int,
+        runs: Sequence[Run],
     ) -> None:
         """Weigh by answers that are learned next.
 
@@ -223,7 +228,7 @@ class Anchors:
         )
 
     @classmethod
-    def of_state(cls, saved: Mapping[str, Any], like: Askable) -> Anchors:
+    def of_state(cls, saved: Mapping[str, Any], like: DeferredRows) -> Anchors:
         """What was saved, checked."""
         anchor = strip_prefix("anchor", saved)
         return cls(Anchor.of_state(anchor, like) if anchor else None, bool(saved["anchored"]))
@@ -278,7 +283,9 @@ def _label_judged(one: Kept, truth: Any) -> Array | float:
     return np.append((off * off).sum(axis=1), slope)
 
 
-def _copy(rows: Askable | Mapping[str, Any], kind: str, state: Mapping[str, Any]) -> Askable:
+def _copy(
+    rows: DeferredRows | Mapping[str, Any], kind: str, state: Mapping[str, Any]
+) -> DeferredRows:
     asks = kinds.askable(kinds.estimator(kind).from_state(state))
     asks.load_state(rows if isinstance(rows, Mapping) else rows.state())
     return asks

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from swordplay.core.types import Array, Matrix, Vector
-from swordplay.estimators.asked import Askable
 from swordplay.estimators.bands import Bands
+from swordplay.estimators.deferred_rows import DeferredRows
+from swordplay.estimators.dict_columns import NumericRows
 from swordplay.estimators.heads import Heads
-from swordplay.estimators.plain_rows import PlainRows
 from swordplay.estimators.second_order import SecondOrder
 from swordplay.estimators.tempered import Tempered
 from swordplay.estimators.voices import Voices
@@ -30,13 +30,13 @@ each value of its rows.
 """
 
 
-def at_a_time(asks: Askable) -> int:
+def at_a_time(asks: DeferredRows) -> int:
     """Rows that are asked or learned by one call at the most."""
     return max(1, CELLS // asks.columns)
 
 
 def asked(
-    asks: Askable,
+    asks: DeferredRows,
     anchor: Anchor | None,
     bands: Bands,
     level: float | None,
@@ -60,7 +60,7 @@ def asked(
 
 
 def _asked(
-    asks: Askable,
+    asks: DeferredRows,
     anchor: Anchor | None,
     bands: Bands,
     level: float | None,
@@ -103,11 +103,11 @@ def _is_dense(rows: Sequence[Any], table: Matrix) -> bool:
     """
     if table.shape[1] <= FEW_COLUMNS:
         return True
-    values = rows.values.size if isinstance(rows, PlainRows) else sum(map(len, rows))
+    values = rows.values.size if isinstance(rows, NumericRows) else sum(map(len, rows))
     return bool(table.size <= DENSE * values)
 
 
-def _tickets(asks: Askable, ids: Sequence[str], answers: Matrix) -> list[Ticket]:
+def _tickets(asks: DeferredRows, ids: Sequence[str], answers: Matrix) -> list[Ticket]:
     if asks.of_classes:
         labels = asks.labels
         return [of_labels(id, labels, chances) for id, chances in zip(ids, answers, strict=True)]
@@ -116,7 +116,9 @@ def _tickets(asks: Askable, ids: Sequence[str], answers: Matrix) -> list[Ticket]
     return list(map(Ticket, ids, answers[:, 0].tolist()))
 
 
-def learn(asks: Askable, truths: Sequence[Any], told: int, runs: Sequence[Run]) -> Matrix | None:
+def learn(
+    asks: DeferredRows, truths: Sequence[Any], told: int, runs: Sequence[Run]
+) -> Matrix | None:
     """Learn rows as they were asked.
 
     Returns them as the model sees them, where it did so when they were asked.
@@ -200,7 +202,7 @@ def _notes_for(layer: SecondOrder | Tempered, runs: Sequence[Run], late: Vector)
 
 
 def learn_intervals(
-    asks: Askable,
+    asks: DeferredRows,
     bands: Bands,
     level: float | None,
     truths: Sequence[Any],

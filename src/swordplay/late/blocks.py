@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swordplay.core.types import Array, Matrix, Vector
-from swordplay.estimators.asked import Askable
+from swordplay.estimators.deferred_rows import DeferredRows
 from swordplay.late.ticket import Ticket
 
 Lags = tuple[Vector, ...]
@@ -245,13 +245,13 @@ def lateness(runs: Sequence[Run], told: int) -> Vector:
     return late
 
 
-def is_seen(asks: Askable, runs: Sequence[Run]) -> bool:
+def is_seen(asks: DeferredRows, runs: Sequence[Run]) -> bool:
     """Whether the model sees rows as it did when they were asked."""
     version = asks.version
     return all(run.block.table is not None and run.block.table[1] == version for run in runs)
 
 
-def table_of(asks: Askable, runs: Sequence[Run]) -> Matrix | None:
+def table_of(asks: DeferredRows, runs: Sequence[Run]) -> Matrix | None:
     """Rows as the model sees them, where it sees them as it did when they were asked; else None."""
     if not is_seen(asks, runs):
         return None

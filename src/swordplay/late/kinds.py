@@ -10,20 +10,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from swordplay.core import arguments
-from swordplay.estimators.asked import Askable, AskedByName
-from swordplay.estimators.mixed_rows import KINDS
+from swordplay.estimators.deferred_rows import DeferredRows, DictDeferredRows
 from swordplay.estimators.tuning import AUTO
+from swordplay.estimators.value_types import KINDS
 
-MODELS = {"regression": "NamedRegressor", "classification": "NamedClassifier"}
+MODELS = {"regression": "DictRegressor", "classification": "DictClassifier"}
 """Those that can be had by what they predict: they take rows by name, and need nothing but numpy
 and numba.
 """
 ROOMS = {
-    "NamedRegressor": "named_regression",
-    "NamedClassifier": "named_classes",
-    "SwordRegressor": "sklearn",
-    "SwordClassifier": "sklearn",
-    "SwordAggregator": "sklearn",
+    "DictRegressor": "dict_models",
+    "DictClassifier": "dict_models",
+    "SwordRegressor": "sklearn_regressors",
+    "SwordClassifier": "sklearn_classifier",
+    "SwordAggregator": "sklearn_regressors",
     "river.SwordRegressor": "river",
     "river.SwordClassifier": "river",
 }
@@ -42,7 +42,7 @@ def estimator(kind: Any) -> Any:
     )
 
 
-def askable(model: Any) -> Askable:
+def askable(model: Any) -> DeferredRows:
     """An estimator as it is asked; a new one for what it is to predict."""
     if isinstance(model, str) and model in MODELS:
         model = estimator(MODELS[model])()
@@ -56,9 +56,9 @@ def askable(model: Any) -> Askable:
     return asked()  # type: ignore[no-any-return]  # asked of anything by its name
 
 
-def declare(asks: Askable, columns: Mapping[str, str]) -> None:
+def declare(asks: DeferredRows, columns: Mapping[str, str]) -> None:
     """Say what columns hold before their first values come."""
-    if not isinstance(asks, AskedByName):
+    if not isinstance(asks, DictDeferredRows):
         raise ValueError(
             "columns are for rows by name: leave columns out, or use an estimator that takes these."
         )
@@ -76,8 +76,8 @@ def declare(asks: Askable, columns: Mapping[str, str]) -> None:
     asks.rows.kinds.update(columns)
 
 
-def truths(asks: Askable, ys: list[Any]) -> list[Any]:
-    """Answers made clean, each as :meth:`Askable.truth` does it.
+def truths(asks: DeferredRows, ys: list[Any]) -> list[Any]:
+    """Answers made clean, each as :meth:`DeferredRows.truth` does it.
 
     Those that are plainly right are not looked at one by one.
     """

@@ -14,7 +14,7 @@ from swordplay.core.model_lock import LockedModel
 from swordplay.core.state import ROW_COUNT, Field, add_prefix, check, strip_prefix
 from swordplay.core.types import State
 from swordplay.estimators.bands import Bands
-from swordplay.estimators.plain_rows import PlainRows
+from swordplay.estimators.dict_columns import NumericRows
 from swordplay.intervals import SwordIntervals
 from swordplay.late import answers, kinds
 from swordplay.late.anchor import Anchors
@@ -158,7 +158,7 @@ class LateModel(LockedModel):
                 f"rows must be a list of rows, got a sparse one ({type(rows).__name__}). Give "
                 "rows.toarray()."
             )
-        xs = rows if isinstance(rows, PlainRows) else listed("rows", rows)
+        xs = rows if isinstance(rows, NumericRows) else listed("rows", rows)
         names = self._pending.names(len(xs), ids, self._serial)
         if not names:
             return []

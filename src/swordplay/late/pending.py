@@ -14,7 +14,7 @@ import numpy as np
 from swordplay.core.arguments import short_repr
 from swordplay.core.state import DAMAGED, ROW_COUNT, Field, check
 from swordplay.core.types import Matrix, State, Vector
-from swordplay.estimators.asked import Askable
+from swordplay.estimators.deferred_rows import DeferredRows
 from swordplay.estimators.model import LARGEST
 from swordplay.estimators.tempered import NOTED
 from swordplay.late.blocks import NOTHING, Block, Kept, Run
@@ -182,7 +182,7 @@ class Pending:
                 )
                 self.put(small)
 
-    def state(self, model: Askable) -> State:
+    def state(self, model: DeferredRows) -> State:
         """All of it, as arrays and texts."""
         kept = [self[id] for id in self._blocks]
         tickets = [one.ticket for one in kept]
@@ -216,7 +216,7 @@ class Pending:
         }
 
     @classmethod
-    def of_state(cls, saved: Mapping[str, Any], model: Askable, lags: int) -> Pending:
+    def of_state(cls, saved: Mapping[str, Any], model: DeferredRows, lags: int) -> Pending:
         """What was saved, checked.
 
         Raises

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from swordplay.core.arguments import LARGEST, short_repr
-from swordplay.estimators.asked import AskedByName
-from swordplay.estimators.mixed_rows import MixedRows
+from swordplay.estimators.deferred_rows import DictDeferredRows
+from swordplay.estimators.value_types import ValueTypes
 from swordplay.late import LateModel, Ticket
 from swordplay.serving.refusals import Refusal
 
@@ -94,10 +94,10 @@ def errors(tickets: Sequence[Ticket], ys: Sequence[Any]) -> list[float | None]:
     return list(map(error, tickets, ys))
 
 
-def rows_by_name(late: LateModel) -> MixedRows:
+def rows_by_name(late: LateModel) -> ValueTypes:
     """What the columns of the rows of a model hold."""
     asks = late._asks
-    assert isinstance(asks, AskedByName)  # all models of a server take rows by name
+    assert isinstance(asks, DictDeferredRows)  # all models of a server take rows by name
     return asks.rows
 
 

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 
-from swordplay.estimators.plain_rows import PlainRows
+from swordplay.estimators.dict_columns import NumericRows
 from swordplay.serving.bodies import has_names
 from swordplay.serving.limits import LONGEST_NAME, Limits
 
@@ -56,7 +56,7 @@ Decoders = tuple[msgspec.json.Decoder[list[Any]], msgspec.json.Decoder[Any]]
 
 def asked(
     body: bytes, lines: bool, limits: Limits
-) -> tuple[str, list[str | None], PlainRows] | None:
+) -> tuple[str, list[str | None], NumericRows] | None:
     """Key, ids and rows of a batch of one series, with an id each or all without.
 
     None if it is anything else.
@@ -89,7 +89,7 @@ def asked(
     struct.pack_into(
         f"{values.size}d", values.data, 0, *numbers
     )  # thrice as fast as what numpy has for it
-    return key, ids, PlainRows(names, values)
+    return key, ids, NumericRows(names, values)
 
 
 def _has_ours(ids: list[Any]) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from swordplay.estimators.plain_rows import PlainRows
+from swordplay.estimators.dict_columns import NumericRows
 
 Print = str | int
 """A text of a row that was read by itself.
@@ -29,7 +29,7 @@ def fingerprint(row: dict[str, Any]) -> str:
     return hashlib.blake2b(marshal.dumps(row, 2), digest_size=8).hexdigest()
 
 
-def fingerprints(rows: PlainRows) -> Prints:
+def fingerprints(rows: NumericRows) -> Prints:
     """Hashes of the rows of a table; the order of the names does not matter."""
     order = sorted(range(len(rows.names)), key=rows.names.__getitem__)
     sorted_names = "\0".join(rows.names[k] for k in order)
@@ -52,7 +52,7 @@ def is_same(known: Print, row: dict[str, Any]) -> bool:
         values = np.array([list(map(float, row.values()))])
     except OverflowError:
         return False
-    return known == int(fingerprints(PlainRows(list(row), values))[0])
+    return known == int(fingerprints(NumericRows(list(row), values))[0])
 
 
 def is_print(value: Any) -> bool:

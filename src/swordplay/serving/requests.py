@@ -49,7 +49,7 @@ class Ask(NamedTuple):
     """Where each row stands in the request."""
     ids: list[str | None]
     rows: Any
-    """Dictionaries, or ``PlainRows``."""
+    """Dictionaries, or ``NumericRows``."""
 
 
 class Tell(NamedTuple):

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from swordplay.core.arguments import short_repr
-from swordplay.estimators.plain_rows import PlainRows
+from swordplay.estimators.dict_columns import NumericRows
 from swordplay.late.blocks import Run
 from swordplay.serving import answered, learning, replies
 from swordplay.serving.answered import Memory, Told, ToldTable
@@ -35,7 +35,7 @@ class Plan(NamedTuple):
     ids: list[str]
     """Of what is new."""
     values: Any
-    """Rows, or answers: a list, or ``PlainRows``."""
+    """Rows, or answers: a list, or ``NumericRows``."""
 
 
 @final
@@ -97,7 +97,7 @@ class Series:
         most
             Tickets that may wait.
         """
-        if isinstance(part.rows, PlainRows):
+        if isinstance(part.rows, NumericRows):
             plan = Plan([None] * len(part.rows), self._names(part, number), part.rows)
         else:
             plan = self._planned(part, number)
@@ -130,7 +130,7 @@ class Series:
 
         True of what is no such batch.
         """
-        if not isinstance(part.rows, PlainRows) or part.ids[0] is None:
+        if not isinstance(part.rows, NumericRows) or part.ids[0] is None:
             return True
         return self.pending.keys().isdisjoint(part.ids) and self._told.isdisjoint(part.ids)
 
@@ -188,7 +188,7 @@ class Series:
             return plan.replies
         block = self.late.ask_block(plan.values, plan.ids)
         self.watch.asks += len(plan.ids)
-        if isinstance(plan.values, PlainRows):
+        if isinstance(plan.values, NumericRows):
             if plan.ids[0][0] != OURS:  # all of them have names of the client's, or none has
                 block.marks = fingerprints(plan.values)
         else:

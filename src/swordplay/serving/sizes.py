@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from swordplay.core.arguments import short_repr
-from swordplay.estimators.mixed_rows import MixedRows
-from swordplay.estimators.plain_rows import PlainRows
+from swordplay.estimators.dict_columns import NumericRows
+from swordplay.estimators.value_types import ValueTypes
 from swordplay.serving.limits import Bounds
 from swordplay.serving.refusals import Refusal
 from swordplay.serving.requests import Ask, Drop, Part, Tell, Wanted
@@ -29,7 +29,7 @@ def adds_columns(series: Series, part: Part, bounds: Bounds) -> bool:
     """
     known = series.rows_by_name
     if type(part) is Ask:
-        if type(part.rows) is PlainRows:
+        if type(part.rows) is NumericRows:
             return not known.kinds.keys() >= set(part.rows.names)
         names = known.kinds.keys()
         for row in part.rows:  # noqa: SIM110  # a generator would double the cost of one row
@@ -110,7 +110,7 @@ def _require_size(
 def _columns_after(series: Series | None, part: Ask | Tell, bounds: Bounds) -> int:
     """Columns of a series once the rows of a part were learned."""
     if isinstance(part, Ask):
-        return (MixedRows() if series is None else series.rows_by_name).columns_with(part.rows)
+        return (ValueTypes() if series is None else series.rows_by_name).columns_with(part.rows)
     if series is None:  # refused as unknown later
         return 0
     known, most = series.rows_by_name, series.rows_by_name.most_columns

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypedDict
 import numpy as np
 
 from swordplay.core.types import Vector
-from swordplay.estimators import summary
+from swordplay.estimators.model_report import summary_text
 from swordplay.tracking import verdict
 from swordplay.tracking.band import BOUNDED, COVERED, WIDTH
 from swordplay.tracking.classes import BRIER, LOG_LOSS
@@ -156,7 +156,7 @@ def story(tracker: Tracker, source: str, refused: int, seconds: float) -> Story:
         confusion=tracker.tally.confusion.copy(),
         sureness=tracker.tally.sureness,
         worst=tracker.recorder.worst(tracker.last),
-        summary=summary.text(LEARNER, tracker.contestants.models, bound=False),
+        summary=summary_text(LEARNER, tracker.contestants.models, bound=False),
         remarks=(
             *(remark.text for remark in tracker.remarks()),
             *((verdict.BLOCKS,) if blocks else ()),

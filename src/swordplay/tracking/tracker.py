@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from swordplay.core.state import ROW_COUNT, Field, add_prefix, check, damaged, strip_prefix
 from swordplay.core.types import State
 from swordplay.estimators.head import Head
-from swordplay.estimators.summary import looks_back
+from swordplay.estimators.model_report import looks_back
 from swordplay.tables import Refusal, date_features
 from swordplay.tables.column_plans import EMPTY, how_read, plan
 from swordplay.tables.encoder import Encoder

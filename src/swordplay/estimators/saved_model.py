@@ -25,7 +25,7 @@ SIZES = ("columns", f"{PARAMETER}lags")
 """Entries that say how much there is: room is made for so much."""
 
 
-class Saved(LockedModel, ABC):
+class SavedModel(LockedModel, ABC):
     """``save`` and ``load``, for classes that keep each argument of their constructor under its
     own name.
     """

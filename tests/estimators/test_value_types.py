@@ -12,15 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from estimators.bad_input import Lying
-from swordplay.estimators import mixed_rows
-from swordplay.estimators.mixed_rows import CIRCLES, MixedRows
+from swordplay.estimators import value_types
+from swordplay.estimators.value_types import CIRCLES, ValueTypes
 from swordplay.tables import date_features
 from swordplay.tables.column_plans import MOST_CATEGORIES
 
 
 def test_the_constants_are_those_of_tables():
-    assert mixed_rows.MOST_WORDS == MOST_CATEGORIES == 50
-    assert (mixed_rows.DAY, mixed_rows.WEEK, mixed_rows.YEAR) == (
+    assert value_types.MOST_WORDS == MOST_CATEGORIES == 50
+    assert (value_types.DAY, value_types.WEEK, value_types.YEAR) == (
         date_features.DAY,
         date_features.WEEK,
         date_features.YEAR,
@@ -37,7 +37,7 @@ def test_the_constants_are_those_of_tables():
 
 @given(st.datetimes(datetime(1902, 1, 1), datetime(2200, 1, 1)))
 def test_dates_become_the_circles_of_tables(moment):
-    rows = MixedRows()
+    rows = ValueTypes()
     found = rows.numbers(rows.read({"when": moment.isoformat()}))
     assert list(found) == [("when", name) for name in CIRCLES]
     wanted = date_features.circles(pa.array([moment], pa.timestamp("us")), hours=True)[0]
@@ -45,7 +45,7 @@ def test_dates_become_the_circles_of_tables(moment):
 
 
 def test_dates_of_many_makes_and_times():
-    rows = MixedRows()
+    rows = ValueTypes()
     zone = timezone(timedelta(hours=2))
     same = [
         "2024-05-17T12:30:00",
@@ -64,7 +64,7 @@ def test_dates_of_many_makes_and_times():
 
 
 def test_numbers_truths_words_and_gaps():
-    rows = MixedRows()
+    rows = ValueTypes()
     row = rows.read(
         {
             "a": 1,
@@ -88,7 +88,7 @@ def test_numbers_truths_words_and_gaps():
 
 
 def test_words_join_when_they_are_learned_and_late_ones_share():
-    rows = MixedRows()
+    rows = ValueTypes()
     first = rows.read({"town": "Bern"})
     assert rows.numbers(first) == {("town", "Bern"): 1.0}
     assert rows.numbers(rows.read({"town": "Genf"})) == {("town", "Genf"): 1.0}
@@ -104,12 +104,12 @@ def test_words_join_when_they_are_learned_and_late_ones_share():
     late = rows.numbers(rows.read({"town": "Chur"}))
     assert late[("town", None)] == 1.0
     assert sum(late.values()) == 1.0
-    assert MixedRows.of_state(rows.state()).words == rows.words
+    assert ValueTypes.of_state(rows.state()).words == rows.words
 
 
 @pytest.mark.parametrize("bad", ["wide", "1_000", "inf", date(2024, 1, 1), 1e70])
 def test_what_does_not_fit_numbers(bad):
-    rows = MixedRows()
+    rows = ValueTypes()
     rows.read({"a": 1.0})
     with pytest.raises(ValueError, match=r"x\['a'\]"):
         rows.read({"b": 1.0, "a": bad})
@@ -127,7 +127,7 @@ def test_what_does_not_fit_numbers(bad):
     ],
 )
 def test_what_does_not_fit_words_dates_and_times(first, bad):
-    rows = MixedRows()
+    rows = ValueTypes()
     rows.read({"a": first})
     with pytest.raises(ValueError, match=r"so far\. Send one of these, or None if it is missing"):
         rows.read({"a": bad})
@@ -145,7 +145,7 @@ def test_what_does_not_fit_words_dates_and_times(first, bad):
     ],
 )
 def test_states_that_no_rows_lead_to(broken):
-    rows = MixedRows()
+    rows = ValueTypes()
     rows.learn(rows.read({"a": 1.0, "town": "Bern"}))
     with pytest.raises((ValueError, TypeError)):
-        MixedRows.of_state(rows.state() | broken)
+        ValueTypes.of_state(rows.state() | broken)

@@ -19,9 +19,8 @@ import numpy as np
 
 from swordplay.core.arguments import short_repr
 from swordplay.core.types import State
+from swordplay.estimators.dict_columns import NumericRows, dump_names, load_names, number
 from swordplay.estimators.model import LARGEST
-from swordplay.estimators.named_rows import dump_names, load_names, number
-from swordplay.estimators.plain_rows import PlainRows
 
 MOST_WORDS = 50
 """Of one column that get columns of their own; later ones share one."""
@@ -52,7 +51,7 @@ Row = dict[Hashable, float | str]
 
 
 @final
-class MixedRows:
+class ValueTypes:
     """What every column holds, and the words that were learned."""
 
     def __init__(self) -> None:
@@ -94,7 +93,7 @@ class MixedRows:
         """Columns after rows that were not read yet: what a new name holds is decided by its
         first value.
         """
-        if isinstance(rows, PlainRows):
+        if isinstance(rows, NumericRows):
             return self.columns + sum(name not in self.kinds for name in rows.names)
         fresh: dict[Hashable, int] = {}
         for row in rows:
@@ -176,7 +175,7 @@ class MixedRows:
             return False
         return self._are_numbers(list(x))
 
-    def holds_plain(self, rows: PlainRows) -> bool:
+    def holds_plain(self, rows: NumericRows) -> bool:
         """Whether all rows of a table are what :meth:`read` would leave as they are."""
         return self._are_numbers(rows.names) and rows.is_sound
 
@@ -232,7 +231,7 @@ class MixedRows:
         }
 
     @classmethod
-    def of_state(cls, saved: Mapping[str, Any]) -> MixedRows:
+    def of_state(cls, saved: Mapping[str, Any]) -> ValueTypes:
         """What was saved, checked."""
         rows = cls()
         rows.kinds = dict(zip(*_pairs("kinds", saved["kinds"]), strict=True))

@@ -1,10 +1,8 @@
-"""What the coats for scikit-learn share: input made clean or refused.
-
-An input that is refused changes nothing: all of it is checked before any of it is learned.
-"""
+"""Base class of the scikit-learn estimators: checked input, chunks of rows, saving."""
 
 from __future__ import annotations
 
+import copy
 import json
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
@@ -16,12 +14,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from swordplay.core import arguments
+from swordplay.core import arguments, extras
+from swordplay.core.arguments import short_repr
 from swordplay.core.types import Matrix, State, Vector
-from swordplay.estimators import frames, label_arrays
 from swordplay.estimators.block import Block
-from swordplay.estimators.chunks import in_order, play
-from swordplay.estimators.saved import Saved, parameters, same
+from swordplay.estimators.labels import check_entries
+from swordplay.estimators.saved_model import SavedModel, parameters, same
 from swordplay.estimators.tuning import LARGEST
 
 LARGEST_WEIGHT = 1e6
@@ -38,7 +36,7 @@ ENCODER = "encoder."
 """Names of an encoder's state in a file."""
 
 
-class Coat(Saved, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+class SklearnModel(SavedModel, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Validation, checkpoints and tags of every estimator here."""
 
     _block: Block | None = None
@@ -119,7 +117,7 @@ class Coat(Saved, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
             return self.encoder_.rows(self._framed(X, reset=False))
         if not reset and self._is_clean(X):
             return X
-        frames.refuse_columns(X, self._remedy())
+        refuse_columns(X, self._remedy())
         refuse_words("X", X)
         return refuse_huge(
             "X",
@@ -137,8 +135,8 @@ class Coat(Saved, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
             return X, y if is_moderate(y) else column_or_1d(
                 check_array(y, ensure_2d=False, input_name="y")
             )
-        y = label_arrays.require_entries("y", y)
-        frames.refuse_columns(X, self._remedy())
+        y = check_entries("y", y)
+        refuse_columns(X, self._remedy())
         refuse_words("X", X)
         rows, targets = validate_data(self, X, y, accept_sparse="csr", **AS_DOUBLES, reset=reset)
         return refuse_huge("X", self._narrow(rows)), targets
@@ -149,7 +147,7 @@ class Coat(Saved, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None."
             )
-        X, y = self._framed(X, reset=reset), label_arrays.require_entries("y", y)
+        X, y = self._framed(X, reset=reset), check_entries("y", y)
         if np.asarray(y).ndim == 0:
             raise ValueError(
                 f"y should be a 1d array, got {arguments.short_repr(y)} ({type(y).__name__}). Give "
@@ -158,11 +156,11 @@ class Coat(Saved, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
         targets = column_or_1d(
             check_array(y, ensure_2d=False, dtype=None, input_name="y"), warn=True
         )
-        encoder = frames.encoder_of(X, None if reset else self.encoder_)
+        encoder = encoder_of(X, None if reset else self.encoder_)
         rows = encoder.learn(X)
         check_consistent_length(rows, targets)
         self.encoder_ = encoder
-        if reset and frames.is_frame(X):
+        if reset and is_frame(X):
             self.n_features_in_, self.feature_names_in_ = (
                 len(encoder.columns),
                 np.array(encoder.columns, dtype=object),
@@ -171,10 +169,10 @@ class Coat(Saved, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
 
     def _framed(self, X: Any, *, reset: bool) -> Any:
         """A frame as it is; an array as scikit-learn checks it."""
-        if frames.is_frame(X):
+        if is_frame(X):
             return X
-        frames.require_names(self, reset=reset)
-        frames.require_table(X)
+        require_names(self, reset=reset)
+        require_table(X)
         return validate_data(self, X, dtype=None, ensure_all_finite="allow-nan", reset=reset)
 
     def _remedy(self) -> str:
@@ -269,7 +267,7 @@ class Coat(Saved, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
                 )
             self.feature_names_in_ = np.array(names, dtype=object)
         if self.encode:
-            self.encoder_ = frames.resumed(
+            self.encoder_ = resumed(
                 {k.removeprefix(ENCODER): v for k, v in saved.items() if k.startswith(ENCODER)}
             )
         self.model_ = self._make()
@@ -323,7 +321,7 @@ def refuse_words(name: str, values: Any) -> None:
         raw = np.asarray(
             values, dtype=object
         )  # one string makes strings of all the numbers beside it
-    what, example = frames.held(raw)
+    what, example = held(raw)
     if what:
         raise ValueError(
             f"{name} must hold numbers, got {'strings' if what == 'words' else what} such as "
@@ -392,3 +390,165 @@ def loss_weights(sample_weight: Any, count: int) -> Vector | None:
             "a row."
         )
     return np.asarray(weights)
+
+
+ARROW = ("__arrow_c_stream__", "__arrow_c_array__")
+KINDS = {"U": "words", "S": "words", "M": "dates", "m": "lengths of time"}
+"""Of arrays that hold no numbers."""
+
+
+def is_frame(X: Any) -> bool:
+    """Whether something has columns with names: a frame of pandas or polars, or an Arrow table."""
+    return hasattr(X, "columns") or any(hasattr(X, name) for name in ARROW)
+
+
+def refuse_columns(X: Any, remedy: str) -> None:
+    """Refuse a frame of pandas or polars with a column of words or dates, which is named.
+
+    Parameters
+    ----------
+    X
+        Anything; what is no frame is somebody else's.
+    remedy
+        A sentence that says what to do.
+    """
+    names, dtypes = getattr(X, "columns", None), getattr(X, "dtypes", None)
+    if names is None or dtypes is None:
+        return
+    for k, (name, dtype) in enumerate(zip(names, dtypes, strict=False)):
+        if getattr(dtype, "kind", "") in ("f", "i", "u", "b"):
+            continue
+        values = np.asarray(X.iloc[:, k] if hasattr(X, "iloc") else X[name])
+        what, example = held(values)
+        if values.dtype.kind == "O" and not what:
+            arguments.as_doubles(f"X: column {str(name)!r}", values)
+        if values.dtype.kind == "c":
+            what, example = "complex numbers", values[0]
+        if what:
+            raise ValueError(
+                f"X: column {str(name)!r} holds {what} such as {short_repr(example, 40)}, and not "
+                f"numbers. {remedy}"
+            )
+
+
+def held(values: Any) -> tuple[str, Any]:
+    """What an array holds that is no number, and the first such value; nothing if all is well."""
+    if values.dtype.kind in KINDS:
+        return KINDS[values.dtype.kind], str(values.flat[0]) if values.size else ""
+    if values.dtype.kind != "O":
+        return "", None
+    for value in values.flat:
+        if isinstance(value, str | bytes):
+            return "words", value
+        if (
+            hasattr(value, "isoformat") or type(value).__name__ == "Period"
+        ):  # dates and times of Python and pandas
+            return "dates", str(value)
+    return "", None
+
+
+def require_names(estimator: Any, *, reset: bool) -> None:
+    """Refuse an array where the columns had names at first: nobody knows which is which."""
+    if not reset and hasattr(estimator, "feature_names_in_"):
+        known = short_repr(", ".join(estimator.feature_names_in_), 80)[1:-1]
+        raise ValueError(
+            f"X must be a table with the columns of the first one ({known}), got an array. Give "
+            "their names."
+        )
+
+
+def require_table(X: Any) -> None:
+    """Refuse what is no array of several values.
+
+    How many dimensions it needs is left to scikit-learn.
+    """
+    if not hasattr(X, "tocsr") and arguments.without_mask("X", X).ndim == 0:
+        raise ValueError(
+            f"X must be a table (Expected 2D array), got {short_repr(X)}. Give a data frame or "
+            "rows of values."
+        )
+
+
+def encoder_of(X: Any, known: Any = None) -> Any:
+    """An encoder for frames like this one, or a copy of the one that is known.
+
+    Raises
+    ------
+    ImportError
+        If pyarrow is not installed.
+    """
+    return _frame_encoder().begin(X) if known is None else copy.deepcopy(known)
+
+
+def resumed(saved: Any) -> Any:
+    """The encoder that was saved."""
+    return _frame_encoder().resumed(saved)
+
+
+def _frame_encoder() -> Any:
+    """The class, imported when it is needed: pyarrow takes long, and need not be there."""
+    with extras.require_extra("encode=True and TableEncoder", "cli", "pyarrow"):
+        from swordplay.tables.frame_encoder import FrameEncoder
+    return FrameEncoder
+
+
+def without_missing(rows: Matrix, means: Any) -> Matrix:
+    """Rows with the means of the columns in place of NaN."""
+    return np.where(np.isnan(rows), means[: rows.shape[1]], rows)
+
+
+CHUNK_NUMBERS = 1 << 21
+"""Entries of a chunk: 16 MB."""
+
+
+def dense_chunks(rows: Any) -> Iterator[tuple[slice, Matrix]]:
+    """Rows as arrays: at once if they are one already, a chunk of sparse ones at a time."""
+    count = rows.shape[0]
+    size = count if isinstance(rows, np.ndarray) else max(1, CHUNK_NUMBERS // max(1, rows.shape[1]))
+    for first in range(0, count, max(1, size)):
+        part = slice(first, min(first + size, count))
+        yield part, rows[part] if isinstance(rows, np.ndarray) else rows[part].toarray()
+
+
+def in_chunks(answer: Callable[[Matrix], Any], rows: Any) -> Any:
+    """Answers for all rows, put together."""
+    return np.concatenate([answer(part) for _, part in dense_chunks(rows)])
+
+
+def play(model: Any, rows: Any, targets: Any, weights: Vector | None) -> Any:
+    """Predictions of rows, each made before it is learned.
+
+    Rows of weight 0 are predicted and not learned.
+    """
+    answers = []
+    for part, dense in dense_chunks(rows):
+        if weights is None or weights[part].all():
+            answers.append(
+                model.predict_then_learn(
+                    dense, targets[part], None if weights is None else weights[part]
+                )
+            )
+            continue
+        share = weights[part]
+        turns = np.flatnonzero(np.diff(share != 0)) + 1
+        for run in np.split(np.arange(len(share)), turns):
+            here = slice(run[0], run[-1] + 1)
+            learned = share[run[0]] != 0
+            answers.append(
+                model.predict_then_learn(dense[here], targets[part][here], share[here])
+                if learned
+                else model.predict(dense[here])
+            )
+    return np.concatenate(answers)
+
+
+def in_order(answer: Callable[[Matrix, int], Any], following: int) -> Callable[[Matrix], Any]:
+    """What answers for one chunk after the other: so many rows of the first follow the last one
+    learned, and none behind.
+    """
+    left = [following]
+
+    def chunk(part: Matrix) -> Any:
+        return answer(part, left.pop() if left else 0)
+
+    return chunk
