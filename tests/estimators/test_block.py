@@ -530,7 +530,7 @@ class TestWhatUsersSee:
     def test_tables_that_are_too_wide_are_answered_by_the_stream(self, monkeypatch):
         X, y = table(60)
         for widest, found in ((5, True), (4, False)):  # four columns and the intercept
-            for room in ("sklearn", "sklearn_classifier"):
+            for room in ("sklearn_regressors", "sklearn_classifier"):
                 monkeypatch.setattr(f"swordplay.estimators.{room}.WIDEST", widest)
             assert (SwordRegressor().fit(X, y)._block is not None) == found
             assert (SwordClassifier().fit(X, y > 85)._block is not None) == found
