@@ -226,7 +226,18 @@ class Memory:
     def decision(self) -> Vector:
         """x_t, shape ``(d,)``."""
         n = self.experts
-        return np.asarray(self.numbers[EXPERT.weight, :n] @ self.points()[:n])
+        weights = self.numbers[EXPERT.weight, :n]
+        if not self.recipe.on_ball:
+            return np.asarray(weights @ self.points()[:n])
+        # sum_i p_i x_i, with x_i = center + alpha_i xhat_i - gamma_i a and xhat_i = scale_i (c_i +
+        # coefficient_i a), without an array of all points: a is the last row of features.
+        alpha, gamma = self.numbers[EXPERT.alpha, :n], self.numbers[EXPERT.gamma, :n]
+        shares = weights * alpha * self.numbers[EXPERT.scale, :n]
+        last_share = shares @ self.numbers[EXPERT.coefficient, :n] - weights @ gamma
+        last = self.vectors[VECTOR.last]
+        return np.asarray(
+            self.vectors[VECTOR.center] + (self.coords[:, :n] @ shares + last_share * last)
+        )
 
     def _shape(self, columns: int, dim: int) -> tuple[int, int]:
         return (dim, columns) if self.recipe.on_ball else (2 * columns, dim)
