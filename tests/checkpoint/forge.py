@@ -10,14 +10,14 @@ import numpy as np
 
 from swordplay.core import checkpoint
 
-START, DIGEST_SIZE = checkpoint.START, checkpoint.DIGEST_SIZE
+START_STRUCT, DIGEST_SIZE = checkpoint.START_STRUCT, checkpoint.DIGEST_SIZE
 
 
-def sealed(header: Any, payload: bytes = b"", version: int = checkpoint.FORMAT) -> bytes:
+def sealed(header: Any, payload: bytes = b"", version: int = checkpoint.FORMAT_VERSION) -> bytes:
     """Bytes with any header at all, whose lengths and checksum are right."""
     text = header if isinstance(header, bytes) else json.dumps(header).encode()
-    size = START.size + len(text) + len(payload) + DIGEST_SIZE
-    content = START.pack(checkpoint.MAGIC, version, len(text), size) + text + payload
+    size = START_STRUCT.size + len(text) + len(payload) + DIGEST_SIZE
+    content = START_STRUCT.pack(checkpoint.MAGIC, version, len(text), size) + text + payload
     return content + hashlib.sha256(content).digest()
 
 
@@ -25,11 +25,16 @@ def resealed(data: bytes) -> bytes:
     """Mutated bytes with a start and a checksum that fit them again, as far as there is room for
     these.
     """
-    header_size = START.unpack(data[: START.size])[2] if len(data) >= START.size else 0
-    body = data[START.size : len(data) - DIGEST_SIZE]
+    header_size = (
+        START_STRUCT.unpack(data[: START_STRUCT.size])[2] if len(data) >= START_STRUCT.size else 0
+    )
+    body = data[START_STRUCT.size : len(data) - DIGEST_SIZE]
     content = (
-        START.pack(
-            checkpoint.MAGIC, checkpoint.FORMAT, header_size, START.size + len(body) + DIGEST_SIZE
+        START_STRUCT.pack(
+            checkpoint.MAGIC,
+            checkpoint.FORMAT_VERSION,
+            header_size,
+            START_STRUCT.size + len(body) + DIGEST_SIZE,
         )
         + body
     )

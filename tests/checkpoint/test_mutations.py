@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import swordplay as sp
-from checkpoint.forge import MUTATIONS, START, mutated, resealed, sealed
+from checkpoint.forge import MUTATIONS, START_STRUCT, mutated, resealed, sealed
 from checkpoint.samples import KIND, every_type
 from swordplay import river, sklearn
 from swordplay.core import checkpoint
@@ -279,7 +279,7 @@ def test_a_malformed_header_is_refused(header, payload):
 def test_a_header_that_does_not_fit_is_refused():
     header = json.dumps({"kind": KIND, "entries": []}).encode()
     data = bytearray(sealed(header))
-    data[: START.size] = START.pack(b"\x89SWORD\r\n", 1, 2**32 - 1, len(data))
+    data[: START_STRUCT.size] = START_STRUCT.pack(b"\x89SWORD\r\n", 1, 2**32 - 1, len(data))
     forged = bytearray(resealed(bytes(data)))
     with pytest.raises(CheckpointError, match="its header does not fit"):
         checkpoint.loads(forged)

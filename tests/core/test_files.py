@@ -94,14 +94,14 @@ def test_a_failure_leaves_the_old_file_alone(tmp_path, monkeypatch):
 def test_an_own_file_is_opened_again_and_a_planted_one_is_refused(tmp_path):
     path = str(tmp_path / "a.partial")
     for _ in range(2):
-        os.close(files.open_private(path))
+        os.close(files.open_regular_file(path))
     (tmp_path / "victim").write_bytes(b"precious")
     (tmp_path / "link").symlink_to(tmp_path / "victim")
     os.link(tmp_path / "victim", tmp_path / "second name")
     os.mkfifo(tmp_path / "pipe")
     for name in ("link", "second name", "pipe"):
-        with pytest.raises(files.PathTaken):
-            files.open_private(str(tmp_path / name))
+        with pytest.raises(files.NotARegularFile):
+            files.open_regular_file(str(tmp_path / name))
     assert (tmp_path / "victim").read_bytes() == b"precious"
 
 

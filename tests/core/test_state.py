@@ -442,13 +442,13 @@ def test_text_that_is_no_json(text):
 
 def test_settings_with_nan_equal_themselves():
     before = state.flatten_settings({"learner": "x", "priors": np.array([np.nan, 1.0, 2.0])})
-    assert state.compare_settings(before, before) == ""
+    assert state.settings_differences(before, before) == ""
     after = state.flatten_settings({"learner": "x", "priors": np.array([np.nan, 1.0, 3.0])})
     # long arrays have the same text, so that the first different entry is named
     many = [
         {"learner": "x", "priors": np.concatenate([flat["priors"], np.zeros(100)])}
         for flat in (before, after)
     ]
-    assert state.compare_settings(*many) == "priors[2] was 2.0 and is 3.0 here"
+    assert state.settings_differences(*many) == "priors[2] was 2.0 and is 3.0 here"
     without = {"learner": "x", "priors": np.array([0.0, 1.0, 2.0])}
-    assert state.compare_settings(before, without) != ""
+    assert state.settings_differences(before, without) != ""

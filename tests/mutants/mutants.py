@@ -656,7 +656,7 @@ MUTANTS = [
             f"{NUMBERS}::test_steps_are_not_made_of_sums_that_lost_their_digits",
             f"{NUMBERS}::test_steps_and_their_sums_stay_numbers",
         ),
-        ("Field(SMALLEST_SUM, LARGE)", "Field(0.0, LARGE)"),
+        ("Field(SMALLEST_SUM, MAX_MAGNITUDE)", "Field(0.0, LARGE)"),
     ),
     *_in(
         "parts/learners/certificate.py",
@@ -667,10 +667,10 @@ MUTANTS = [
             "getattr(self, name), Field(0.0)",
         ),
         (
-            "self.weighted_norm_change, Field(0.0, LARGE / D)",
+            "self.weighted_norm_change, Field(0.0, largest_sum)",
             "self.weighted_norm_change, Field(0.0)",
         ),
-        ("largest = 3.0 * MAX_DUAL_SUM", "largest = LARGE"),
+        ("largest_sum = 3.0 * MAX_DUAL_SUM", "largest_sum = MAX_MAGNITUDE"),
     ),
     *_in(
         "engine/saved_state.py",
@@ -779,7 +779,7 @@ MUTANTS = [
             f"{FOUND}::test_rounds_leave_room_for_what_use_adds",
         ),
         ("not is_symmetric or (np", "(np"),
-        (" or (np.linalg.eigvalsh(matrices / scale) < -ROUNDING).any()", ""),
+        (" or (np.linalg.eigvalsh(matrices / scale) < -ROUNDING_TOLERANCE).any()", ""),
         ("MAX_ROUNDS / 2.0", "MAX_ROUNDS"),
     ),
     *_in(
@@ -804,7 +804,7 @@ MUTANTS = [
         ('"diameter": X.diameter, ', ""),
         (', "domain": X}', "}"),
         (
-            "if differ := compare_settings(settings, self._settings):\n            raise "
+            "if differ := settings_differences(settings, self._settings):\n            raise "
             "ValueError",
             "if False:\n            raise ValueError",
         ),
@@ -826,7 +826,7 @@ MUTANTS = [
             'saved.keys() | present.keys() if "learner" in saved else saved.keys()',
             "saved.keys() | present.keys()",
         ),
-        ("return {path: kind} | flatten_settings(", "return flatten_settings("),
+        ("return {path: class_name} | flatten_settings(", "return flatten_settings("),
         (
             "return np.array_equal(saved, present)\n",
             "return np.shape(saved) == np.shape(present)\n",

@@ -18,14 +18,22 @@ from swordplay.core.types import Array, Domain, Learner, Loss, Vector
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-SMALLEST_SIZE, LARGEST_SIZE = 1e-100, 1e100
-"""Range of domain sizes: their squares times squared gradients neither overflow nor underflow."""
+SMALLEST_SIZE = 1e-100
+"""Smallest radius or diameter of a domain: its square, times a squared gradient, is above 0."""
+LARGEST_SIZE = 1e100
+"""Largest radius or diameter of a domain: its square, times a squared gradient, is finite."""
 LARGEST_DIMENSION = 1 << 40
-"""Largest number of coordinates: one such point takes eight terabytes. numpy refuses 2^60."""
+"""Largest number of coordinates. A point of this length takes eight terabytes; numpy refuses 2^60.
+
+With the limit a mistyped dimension gets a message that names the argument.
+"""
 LARGEST_GRADIENT = 1e150
 """Largest entry of a gradient: squares of larger ones overflow and turn the state into NaN."""
-LARGEST = 1e60
-"""Largest magnitude of features and targets (``estimators.model`` says why)."""
+LARGEST_INPUT = 1e60
+"""Largest magnitude of features and targets of estimators.
+
+Products of their squares with a radius and a scale stay in the range of doubles.
+"""
 
 
 def short_repr(value: object, limit: int = 80) -> str:
@@ -42,6 +50,7 @@ def short_repr(value: object, limit: int = 80) -> str:
             shape = getattr(value, "shape", None)
             if isinstance(shape, tuple) and shape:
                 start = np.asarray(value).reshape(-1)[:1].tolist()
+                # an object whose conversion yields itself would be described without end
                 beginning = (
                     f" that begins with {short_repr(start[0], limit // 2)}"
                     if start and start[0] is not value
@@ -79,8 +88,8 @@ def is_missing(value: Any) -> bool:
 def real(name: str, value: Any) -> float:
     """Check that a value is a finite real number."""
     if isinstance(value, np.ma.MaskedArray):
-        without_mask(name, value)  # raises
-    if isinstance(value, np.ndarray) and value.ndim == 0:
+        without_mask(name, value)  # always raises an error for a masked array
+    if isinstance(value, np.ndarray) and value.ndim == 0:  # an array without axes is one number
         value = value.item()
     if isinstance(value, bool | np.bool_) or not is_real(value):
         raise TypeError(
@@ -88,7 +97,7 @@ def real(name: str, value: Any) -> float:
         )
     try:
         number = float(value)
-    except OverflowError:
+    except OverflowError:  # an int or a fraction beyond the range of doubles
         number = math.inf
     if not math.isfinite(number):
         got = short_repr(value) if isinstance(value, int) else number
@@ -134,12 +143,15 @@ def fraction(name: str, value: Any) -> float:
 
 
 def integer(name: str, value: Any, least: int = 1) -> int:
-    """Check that a value is a whole number of at least ``least``; 1e5 passes, too."""
+    """Check that a value is a whole number of at least ``least``; a float such as 1e5 passes, too.
+
+    A horizon is often written as 1e5.
+    """
     if isinstance(value, bool | np.bool_ | np.timedelta64) or not isinstance(
         value, numbers.Integral
     ):
         if isinstance(value, float) and value.is_integer():
-            value = int(value)  # a horizon is often written as 1e5
+            value = int(value)
         else:
             raise TypeError(
                 f"{name} must be a whole number, got {short_repr(value)} ({type(value).__name__})."
@@ -190,8 +202,13 @@ def array(name: str, value: Any, ndim: int | None = None) -> Array:
     """Check that a value is a finite array, and convert it to doubles; copied only if needed."""
     raw = without_mask(name, value)
     if raw.dtype.kind not in "fiub":
+        # The message names the first object that is no usable number, if the array holds objects.
         objects = raw.flat if raw.dtype.kind == "O" else ()
-        invalid = [item for item in objects if not is_real(item) or not -LARGEST <= item <= LARGEST]
+        invalid = [
+            item
+            for item in objects
+            if not is_real(item) or not -LARGEST_INPUT <= item <= LARGEST_INPUT
+        ]
         got = (
             f"{short_repr(invalid[0], 40)} ({type(invalid[0]).__name__})"
             if invalid
@@ -201,14 +218,14 @@ def array(name: str, value: Any, ndim: int | None = None) -> Array:
             f"{name} must hold real numbers, got {got} in {short_repr(value)}. Convert it to float "
             "first."
         )
-    clean = np.asarray(raw, dtype=np.float64)
-    if ndim is not None and clean.ndim != ndim:
+    doubles = np.asarray(raw, dtype=np.float64)
+    if ndim is not None and doubles.ndim != ndim:
         raise ValueError(
-            f"{name} must have {ndim} dimension(s), got shape {clean.shape}. Reshape it to "
+            f"{name} must have {ndim} dimension(s), got shape {doubles.shape}. Reshape it to "
             f"{ndim}-d."
         )
-    check_finite(name, clean)
-    return clean
+    check_finite(name, doubles)
+    return doubles
 
 
 def as_doubles(name: str, objects: Any) -> Any:
@@ -240,50 +257,51 @@ def as_doubles(name: str, objects: Any) -> Any:
         ) from None
 
 
-def check_finite(name: str, clean: Array) -> None:
+def check_finite(name: str, values: Array) -> None:
     """Raise an error with the index of the first entry that is NaN or infinite, if there is one."""
     with np.errstate(over="ignore", invalid="ignore"):
         # NaN and infinity spread to the sum: if it is finite, all entries are.
-        if np.isfinite(np.sum(clean, dtype=np.float64)):
+        if np.isfinite(np.sum(values, dtype=np.float64)):
             return
-    finite = np.isfinite(clean)
-    if not finite.all():
-        index = tuple(int(i) for i in np.argwhere(~finite)[0])
+    is_finite = np.isfinite(values)  # all True if only the sum overflowed
+    if not is_finite.all():
+        index = tuple(int(i) for i in np.argwhere(~is_finite)[0])
         position = f" at index {index if len(index) != 1 else index[0]}" if index else ""
         raise ValueError(
-            f"{name} must be finite, got {clean[index]}{position}. Drop or repair that entry."
+            f"{name} must be finite, got {values[index]}{position}. Drop or repair that entry."
         )
 
 
 def vector(name: str, value: Any, dim: int | None = None) -> Vector:
     """Check that a value is a finite one-dimensional array, of length ``dim`` if that is given."""
-    clean = array(name, value, ndim=1)
-    if dim is not None and clean.shape != (dim,):
+    values = array(name, value, ndim=1)
+    if dim is not None and values.shape != (dim,):
         raise ValueError(
-            f"{name} must have length {dim}, got length {len(clean)}. Give one number per "
+            f"{name} must have length {dim}, got length {len(values)}. Give one number per "
             "coordinate."
         )
-    if clean.size == 0:
+    if values.size == 0:
         raise ValueError(f"{name} must not be empty.")
-    return clean
+    return values
 
 
 def positive_vector(name: str, value: Any) -> Vector:
     """Check that a value is one or more positive numbers, such as a pool or a prior."""
-    clean = vector(name, np.atleast_1d(without_mask(name, value)))
-    if (clean <= 0).any():
-        invalid = float(clean[clean <= 0][0])
+    values = vector(name, np.atleast_1d(without_mask(name, value)))
+    if (values <= 0).any():
+        invalid = float(values[values <= 0][0])
         raise ValueError(
             f"{name} must be greater than 0, got {invalid}. Every entry has to be positive."
         )
-    return clean
+    return values
 
 
 def check_sparse_indices(name: str, value: Any) -> None:
     """Raise an error for a scipy sparse matrix with indices outside its shape.
 
-    scipy and the kernels would write to these indices, outside their arrays. The matrix is neither
-    changed nor copied; scipy's own ``check_format`` changes it, and some formats do not have it.
+    scipy does not check indices, and kernels would read and write outside their arrays. The matrix
+    is neither changed nor copied. scipy's own ``check_format`` is not used, because it changes the
+    matrix and some formats do not have it.
     """
     if value.format == "coo":
         # scipy before 1.13 has no coords
@@ -293,28 +311,30 @@ def check_sparse_indices(name: str, value: Any) -> None:
         index_arrays, starts = (value.indices,), value.indptr
     else:  # other formats have no index arrays, or are checked after conversion to CSR
         return
-    sizes = value.shape if value.ndim == 2 or starts is None else (1, *value.shape)
+    # A one-dimensional CSR array is stored as a matrix with one row.
+    axis_lengths = value.shape if value.ndim == 2 or starts is None else (1, *value.shape)
     if starts is not None:
-        blocks = getattr(value, "blocksize", (1, 1))
-        rows, columns = (
-            (sizes[0] // blocks[0], sizes[1] // blocks[1])
+        # Entries of row k (CSR), block row k (BSR) or column k (CSC) are starts[k] to starts[k+1].
+        block_height, block_width = getattr(value, "blocksize", (1, 1))
+        groups, index_limit = (
+            (axis_lengths[0] // block_height, axis_lengths[1] // block_width)
             if value.format != "csc"
-            else (sizes[1], sizes[0])
+            else (axis_lengths[1], axis_lengths[0])
         )
-        counts = np.diff(starts)
+        entries_per_group = np.diff(starts)
         is_valid = (
             len(starts) > 0
-            and len(starts) == rows + 1
+            and len(starts) == groups + 1
             and starts[0] == 0
             and starts[-1] <= min(len(index_arrays[0]), len(value.data))
         )
-        if not is_valid or (len(counts) and counts.min() < 0):
+        if not is_valid or (len(entries_per_group) and entries_per_group.min() < 0):
             raise ValueError(
                 f"{name} is not a valid {value.format} matrix: its indptr does not fit. Build it "
                 "from rows and columns again."
             )
-        sizes = (columns,)
-    for indices, size in zip(index_arrays, sizes, strict=True):
+        axis_lengths = (index_limit,)
+    for indices, size in zip(index_arrays, axis_lengths, strict=True):
         if len(indices) and not 0 <= indices.min() <= indices.max() < size:
             invalid = indices[(indices < 0) | (indices >= size)][0]
             raise ValueError(
@@ -323,11 +343,12 @@ def check_sparse_indices(name: str, value: Any) -> None:
             )
 
 
-def checked(function: F) -> F:
-    """Turn an OverflowError or ZeroDivisionError into a ValueError that names the arguments.
+def explain_overflow(function: F) -> F:
+    """Decorate a function so that overflow is reported as a ValueError that names the arguments.
 
-    For functions that compute constants: each argument may be valid by itself, and its square or
-    product with others may still overflow, or underflow to 0 in a denominator.
+    It is meant for functions that compute constants: each argument may be valid by itself, while
+    its square or product with others overflows, or underflows to 0 in a denominator. Python then
+    raises an OverflowError or ZeroDivisionError, which names no argument.
     """
 
     @functools.wraps(function)
@@ -371,9 +392,9 @@ def stream(value: Any) -> Iterable[Loss]:
 
 def learner(value: Any) -> Learner:
     """Check that a value has ``decision`` and ``observe``, as learners have."""
-    # The class first: a property of an instance would be computed.
-    decides = hasattr(type(value), "decision") or hasattr(value, "decision")
-    if not (decides and callable(getattr(value, "observe", None))):
+    # The class is asked first: hasattr of the instance would compute the property.
+    has_decision = hasattr(type(value), "decision") or hasattr(value, "decision")
+    if not (has_decision and callable(getattr(value, "observe", None))):
         raise TypeError(
             f"learner must have decision and observe, got {short_repr(value)} "
             f"({type(value).__name__}). Try sp.Sword."

@@ -1,7 +1,7 @@
 r"""Checkpoints: states as bytes and as files, written atomically and protected by a checksum.
 
-No pickle, and no code is run when a file is read; any change of the bytes is an error. Bytes of a
-checkpoint, all numbers little-endian:
+Reading a file runs no code, as the format is not pickle, and any change of its bytes is an error.
+Bytes of a checkpoint, all numbers little-endian:
 
 =========== ======== =========================================================================================
 from        length   content
@@ -11,7 +11,7 @@ from        length   content
 12          4        length H of the header
 16          8        size N of all bytes
 24          H        header, JSON in ASCII: kind, library version, and an entry ``[name, type, detail]`` per value
-24 + H      .        arrays and floats, raw, in the order of the entries
+24 + H      N-56-H   raw bytes of arrays and floats, in the order of the entries
 N - 32      32       SHA-256 of all bytes before it
 =========== ======== =========================================================================================
 
@@ -37,21 +37,27 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from swordplay.core.arguments import short_repr
-from swordplay.core.files import PRIVATE, write_atomic
+from swordplay.core.files import PRIVATE_MODE, write_atomic
 from swordplay.core.types import State
 
 MAGIC = b"\x89SWORD\r\n"
-FORMAT = 1
-"""Version of the format."""
-START = struct.Struct("<8sIIQ")
+"""Signature with which every checkpoint begins."""
+FORMAT_VERSION = 1
+"""Version of the format that this library writes and reads."""
+START_STRUCT = struct.Struct("<8sIIQ")
 """First 24 bytes: signature, format version, header length, size of all bytes."""
 DIGEST_SIZE = 32
-MIN_SIZE = START.size + DIGEST_SIZE
+"""Bytes of a SHA-256."""
+MIN_SIZE = START_STRUCT.size + DIGEST_SIZE
 MAX_INT_BITS = 2048
-"""At most 617 decimal digits: Python's limit for parsing integers cannot be set below 640."""
+"""Largest ints have 617 decimal digits; Python parses 640 digits under any of its settings."""
 MAX_KIND_LENGTH = 200
+"""Characters of the name of a kind."""
 MAX_AXES = 64
-"""Limit of numpy; it also bounds the time to multiply the lengths of a forged shape."""
+"""Largest number of axes of an array, as in numpy 2.
+
+The limit also bounds the time to multiply the lengths of a forged shape.
+"""
 
 DTYPES = {
     name: np.dtype(name).newbyteorder("<")
@@ -70,12 +76,12 @@ DTYPES = {
     )
 }
 """Types of arrays, by their names in the header."""
-NAMES = {dtype: name for name, dtype in DTYPES.items()} | {
+DTYPE_NAMES = {dtype: name for name, dtype in DTYPES.items()} | {
     dtype.newbyteorder(">"): name for name, dtype in DTYPES.items()
 }
 """Names in the header by type of array, in either byte order."""
-SCALARS = {"truth": bool, "int": int, "string": str}
-"""Types of the values that the header itself holds, by their names there."""
+HEADER_TYPES = {"truth": bool, "int": int, "string": str}
+"""Types of the values that are stored in the header itself, by their names there."""
 
 
 class CheckpointError(ValueError):
@@ -126,7 +132,9 @@ def dumps(state: Mapping[str, Any], *, kind: str) -> bytes:
         {"entries": entries, "kind": kind, "library": _library()}, separators=(",", ":")
     ).encode("ascii")
     size = MIN_SIZE + len(header) + sum(map(len, raw_values))
-    content = b"".join([START.pack(MAGIC, FORMAT, len(header), size), header, *raw_values])
+    content = b"".join(
+        [START_STRUCT.pack(MAGIC, FORMAT_VERSION, len(header), size), header, *raw_values]
+    )
     return content + hashlib.sha256(content).digest()
 
 
@@ -165,8 +173,10 @@ def save(path: str | os.PathLike[str], state: Mapping[str, Any], *, kind: str) -
     path
         File to write; its folder must exist. Through a symbolic link, the file behind it is
         replaced.
-    state, kind
-        As in :func:`dumps`.
+    state
+        Maps names to arrays, ints, floats, bools and strings, as ``learner.state()`` returns it.
+    kind
+        Name of the class or command that the state belongs to, such as ``"Sword"``.
 
     Raises
     ------
@@ -175,7 +185,7 @@ def save(path: str | os.PathLike[str], state: Mapping[str, Any], *, kind: str) -
     """
     data = dumps(state, kind=kind)
     try:
-        write_atomic(path, data, PRIVATE)
+        write_atomic(path, data, PRIVATE_MODE)
     except OSError as error:
         raise CheckpointError(
             f"{_title(path)} could not be written: {error.strerror or error}. "
@@ -192,22 +202,22 @@ def load(path: str | os.PathLike[str], *, kind: str | None = None) -> State:
     path
         File to read.
     kind
-        As in :func:`loads`.
+        The kind that the checkpoint must have; any kind if None.
 
     Raises
     ------
     CheckpointMissing
         If there is no such file (also a ``FileNotFoundError``).
     CheckpointError
-        If it cannot be read, or is not exactly what was saved, or of another kind.
+        If it cannot be read, is not exactly what was saved, or is of another kind.
     """
     title = _title(path)
     try:
-        # Opening a pipe would block, and a device may have no end.
+        # Only regular files: opening a pipe would block, and a device may have no end.
         if not stat.S_ISREG(os.stat(path).st_mode):
             raise_error(title, "is not a file", "Give the path that was saved to")
         with open(path, "rb") as file:
-            start = file.read(START.size)
+            start = file.read(START_STRUCT.size)
             # checked first, so that a large file of another program is not read into memory
             check_start(start, os.fstat(file.fileno()).st_size, title)
             data = start + file.read()
@@ -223,7 +233,7 @@ def load(path: str | os.PathLike[str], *, kind: str | None = None) -> State:
 
 
 class Header(NamedTuple):
-    """Kind and origin of a checkpoint."""
+    """Kind of a checkpoint, and the version of the library that wrote it."""
 
     kind: str
     """Such as ``"track"`` or ``"SwordRegressor"``."""
@@ -234,7 +244,7 @@ class Header(NamedTuple):
 def header(path: str | os.PathLike[str]) -> Header:
     """Read the header of a checkpoint file that :func:`load` has accepted."""
     with open(path, "rb") as file:
-        size = START.unpack(file.read(START.size))[2]
+        size = START_STRUCT.unpack(file.read(START_STRUCT.size))[2]
         entries = json.loads(file.read(size))
     return Header(entries["kind"], str(entries.get("library", "unknown")))
 
@@ -258,7 +268,7 @@ def _encode(value: object, name: str) -> tuple[str, Any, bytes]:
 
 @_encode.register
 def _(value: np.ndarray, name: str) -> tuple[str, Any, bytes]:
-    type_ = NAMES.get(value.dtype)
+    type_ = DTYPE_NAMES.get(value.dtype)
     if type_ is None or isinstance(value, np.ma.MaskedArray):
         raise TypeError(
             f"state[{name!r}] must be an array of one of {', '.join(DTYPES)}, got "
@@ -297,27 +307,27 @@ def _(value: str, name: str) -> tuple[str, Any, bytes]:
 
 
 def parse(data: bytes, kind: str | None, title: str) -> State:
-    """Decode all bytes of a checkpoint, called ``title`` in messages.
+    """Decode all bytes of a checkpoint, which messages call ``title``.
 
-    Contents are checked although the checksum is right: a program can forge both.
+    Contents are checked even if the checksum is right, because a program can forge both.
     """
-    version, header_size = check_start(data[: START.size], len(data), title)
+    version, header_size = check_start(data[: START_STRUCT.size], len(data), title)
     if hashlib.sha256(memoryview(data)[:-DIGEST_SIZE]).digest() != data[-DIGEST_SIZE:]:
         raise_error(
             title,
             "is damaged: its checksum does not match its content",
             "Go back to an earlier copy",
         )
-    if version != FORMAT:
+    if version != FORMAT_VERSION:
         raise_error(
             title,
-            f"has format version {version}, and this library reads {FORMAT}",
+            f"has format version {version}, and this library reads {FORMAT_VERSION}",
             "Upgrade swordplay to load it",
         )
-    offset = START.size + header_size
+    offset = START_STRUCT.size + header_size
     if offset > len(data) - DIGEST_SIZE:
         _malformed(title, "its header does not fit")
-    written_by, entries = _parse_header(data[START.size : offset], title)
+    written_by, entries = _parse_header(data[START_STRUCT.size : offset], title)
     if kind is not None and written_by != kind:
         raise_error(
             title,
@@ -338,15 +348,15 @@ def parse(data: bytes, kind: str | None, title: str) -> State:
 
 
 def check_start(start: bytes, size: int, title: str) -> tuple[int, int]:
-    """Return format version and header length, given the first 24 bytes and the size of all.
+    """Return format version and header length from the first 24 bytes, after checking the size.
 
-    A size other than the declared one is an error.
+    ``size`` is the number of all bytes: if it is not the declared one, an error is raised.
     """
     if start[: len(MAGIC)] != MAGIC[: len(start)]:
         raise_error(title, "is not a checkpoint of swordplay", "Check the path")
     if size < MIN_SIZE:
         raise_error(title, f"is truncated: {size} bytes are left", "Go back to an earlier copy")
-    _, version, header_size, full_size = START.unpack(start)
+    _, version, header_size, full_size = START_STRUCT.unpack(start)
     if size != full_size:
         problem = "truncated" if size < full_size else "damaged"
         raise_error(
@@ -358,7 +368,7 @@ def check_start(start: bytes, size: int, title: str) -> tuple[int, int]:
 
 
 def _parse_header(text: bytes, title: str) -> tuple[str, list[Any]]:
-    """Return the kind and the entries; each is a list [name, type, detail], details unchecked."""
+    """Return the kind and the entries [name, type, detail]; types and details are not checked."""
     try:
         header = json.loads(text.decode("ascii"))
         kind, entries = header["kind"], header["entries"]
@@ -377,7 +387,7 @@ def _parse_header(text: bytes, title: str) -> tuple[str, list[Any]]:
 
 
 def _size(entry: list[Any], title: str) -> int:
-    """Return the number of raw bytes of a header entry, whose type and detail are checked."""
+    """Check type and detail of a header entry, and return the number of its raw bytes."""
     name, type_, detail = entry
     if type_ in DTYPES:
         if (
@@ -389,7 +399,7 @@ def _size(entry: list[Any], title: str) -> int:
         return math.prod(detail) * DTYPES[type_].itemsize
     if type_ == "float":
         return 8
-    if type_ not in SCALARS or type(detail) is not SCALARS[type_]:
+    if type_ not in HEADER_TYPES or type(detail) is not HEADER_TYPES[type_]:
         _malformed(title, f"{short_repr(name)} is {short_repr(detail)} of type {short_repr(type_)}")
     return 0
 
@@ -399,7 +409,7 @@ def _decode(entry: list[Any], data: bytes, offset: int, title: str) -> Any:
     name, type_, detail = entry
     if type_ == "float":
         return struct.unpack_from("<d", data, offset)[0]
-    if type_ in SCALARS:
+    if type_ in HEADER_TYPES:
         return detail
     count = math.prod(detail)
     if type_ == "bool" and data[offset : offset + count].translate(None, b"\x00\x01"):
@@ -417,7 +427,7 @@ def _decode(entry: list[Any], data: bytes, offset: int, title: str) -> Any:
 
 @functools.cache
 def _library() -> str:
-    """Return the version of the library, which ``swordplay inspect`` shows; loading ignores it."""
+    """Return the version of this library for a header; loading ignores the version there."""
     try:
         return metadata.version("swordplay")
     except metadata.PackageNotFoundError:

@@ -23,18 +23,18 @@ def pip_command(extra: str) -> str:
     """
     from importlib import metadata  # slow to import, and needed for error messages only
 
-    # Each line is "requirement; marker"; the marker of an extra contains extra == "cli".
-    of_extra = re.compile(rf"""\bextra\s*==\s*["']{re.escape(extra)}["']""")
+    # Each line of the metadata is "requirement; marker", as in: click>=8.1; extra == "cli"
+    marker_of_extra = re.compile(rf"""\bextra\s*==\s*["']{re.escape(extra)}["']""")
     declared = [line.partition(";") for line in metadata.requires("swordplay") or ()]
     requirements = [
-        requirement.strip() for requirement, _, marker in declared if of_extra.search(marker)
+        requirement.strip() for requirement, _, marker in declared if marker_of_extra.search(marker)
     ]
     return f"pip install {shlex.join(sorted(requirements))}"
 
 
 @contextmanager
 def require_extra(feature: str, extra: str, *modules: str) -> Iterator[None]:
-    """Context for imports of optional packages; the error for a missing one says how to install it.
+    """Context for imports of optional packages: the error for a missing one has the pip command.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def require_extra(feature: str, extra: str, *modules: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        missing = (error.name or "").partition(".")[0]
+        missing = (error.name or "").partition(".")[0]  # the package of a missing submodule
         if missing not in modules:
             raise
         message = (

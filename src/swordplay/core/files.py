@@ -2,8 +2,8 @@
 
 A file is written under a temporary name in the same folder, synchronized with the disk, renamed,
 and then its folder is synchronized. Checkpoints and reports are written by one call
-(:func:`write_atomic`). Output tables are written row by row into a temporary file
-(:func:`open_private`) that is renamed when it is complete (:func:`publish`).
+(:func:`write_atomic`). Output tables are written row by row: :func:`open_regular_file` opens their
+temporary file, and :func:`publish` renames it when it is complete.
 """
 
 from __future__ import annotations
@@ -29,20 +29,25 @@ OPEN_FLAGS = (
 
 Windows has none of these flags.
 """
-PRIVATE, ORDINARY = 0o600, 0o666
-"""Modes of new files: accessible by the owner only, or by all that the umask allows."""
+PRIVATE_MODE = 0o600
+"""Permissions of a new file that only its owner may read and write."""
+DEFAULT_MODE = 0o666
+"""Permissions of other new files, from which the system takes those that the umask excludes."""
 MAX_STEM_LENGTH = 100
-"""Characters of a file's name that its temporary file repeats: file systems limit names."""
+"""Number of characters of a file's name that its temporary name repeats.
+
+File systems limit the length of names, and the temporary one has a suffix.
+"""
 
 
-class PathTaken(OSError):
-    """An output path is a link or no regular file: writing to it would change another file.
+class NotARegularFile(OSError):
+    """An output path is a symbolic link, a file with several hard links, or no regular file.
 
-    A path of a regular file without other links is not taken in this sense.
+    Writing to such a path would change a file under another name, or a device.
     """
 
 
-def write_atomic(path: str | os.PathLike[str], data: bytes, mode: int = ORDINARY) -> None:
+def write_atomic(path: str | os.PathLike[str], data: bytes, mode: int = DEFAULT_MODE) -> None:
     """Write a file atomically: after a crash, the path holds the old file or the new one.
 
     Temporary files of this path that a killed process left are removed, but not on Windows. Several
@@ -98,10 +103,8 @@ def publish(file: BinaryIO | FileIO, temporary: str, target: str) -> None:
     sync_folder(target)
 
 
-def open_private(path: str, mode: int = ORDINARY) -> int:
-    """Create a file, or open an existing regular file that has no other links.
-
-    Private means that no other path leads to the file; who may read it is decided by ``mode``.
+def open_regular_file(path: str, mode: int = DEFAULT_MODE) -> int:
+    """Create a file, or open an existing regular file that no other path leads to.
 
     Returns
     -------
@@ -110,8 +113,8 @@ def open_private(path: str, mode: int = ORDINARY) -> int:
 
     Raises
     ------
-    PathTaken
-        If the path is a link, has further links, or is no regular file.
+    NotARegularFile
+        If the path is a symbolic link, or not a regular file, or if the file has other hard links.
     """
     try:
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | OPEN_FLAGS, mode)
@@ -121,20 +124,24 @@ def open_private(path: str, mode: int = ORDINARY) -> int:
         descriptor = os.open(path, os.O_RDWR | OPEN_FLAGS)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENXIO) or os.path.islink(path):
-            raise PathTaken(path) from error
+            raise NotARegularFile(path) from error
         raise
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
         os.close(descriptor)
-        raise PathTaken(path)
+        raise NotARegularFile(path)
     return descriptor
 
 
 def lock(descriptor: int, *, wait: bool) -> bool:
-    """Lock an open file until it is closed or its process ends. Return whether it was locked.
+    """Lock an open file until it is closed or its process ends.
 
-    False if another process holds the lock and ``wait`` is False. On Windows, where other processes
-    cannot remove an open file, nothing is done.
+    On Windows nothing is locked: other processes cannot remove or rename an open file there.
+
+    Returns
+    -------
+    bool
+        False if another process holds the lock and ``wait`` is False, else True.
 
     Raises
     ------
@@ -151,9 +158,10 @@ def lock(descriptor: int, *, wait: bool) -> bool:
 
 
 def sync_folder(path: str) -> None:
-    """Synchronize the folder of a file with the disk, so that a renaming survives a crash.
+    """Synchronize the folder of a path with the disk: a renaming there then survives a crash.
 
-    Windows needs no such call, and a folder without read permission does not allow it.
+    Nothing is done on Windows, which needs no such call, nor for a folder without read permission,
+    which does not allow it.
     """
     if fcntl is not None:
         try:
@@ -172,17 +180,17 @@ def _new_temporary(folder: str, stem: str, mode: int) -> BinaryIO:
         temporary = os.path.join(folder, f".{stem}.{secrets.token_hex(8)}.tmp")
         # SIM115: write_atomic closes the file
         file = open(temporary, "xb", opener=lambda path, flags: os.open(path, flags, mode))  # noqa: SIM115
-        # On a file system without locks _remove_stale removes nothing, so the file needs none.
+        # On a file system without locks _remove_stale removes nothing, so the file needs no lock.
         with contextlib.suppress(OSError):
-            # waits at most while another process checks whether the file is stale
+            # another process can hold the lock only while it checks whether the file is stale
             lock(file.fileno(), wait=True)
         if os.path.exists(file.name):
             return file
-        file.close()  # it was removed before it was locked: try again
+        file.close()  # that process removed the file before it was locked here: try again
 
 
 def _remove_stale(folder: str, stem: str) -> None:
-    """Remove temporary files of a path that no process has locked: their processes have ended."""
+    """Remove temporary files of a path that no process has locked: their writers have ended."""
     pattern = re.compile(rf"\.{re.escape(stem)}\.[0-9a-f]{{16}}\.tmp")
     try:
         names = os.listdir(folder)

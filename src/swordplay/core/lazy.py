@@ -11,8 +11,8 @@ def lazy_attributes(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return ``__getattr__`` and ``__dir__`` for a package that imports its modules on first use.
 
-    Importing one class of the package then loads only the module of that class. The package repeats
-    the imports below ``if TYPE_CHECKING`` for type checkers, and names the attributes in
+    Importing one class of the package then loads only the module of that class. For type checkers
+    the package repeats the imports under ``if TYPE_CHECKING`` and lists the attributes in
     ``__all__``.
 
     Parameters
@@ -20,8 +20,8 @@ def lazy_attributes(
     package
         Name of the package (``__name__``).
     modules
-        Names of its modules, each with the names to import from it, separated by spaces. A module
-        without such names is itself the attribute.
+        Maps each module of the package to the names to import from it, separated by spaces. A
+        module that is mapped to "" is itself an attribute of the package.
 
     Examples
     --------

@@ -5,8 +5,8 @@ the same arrays.
 
 A fork waits up to ten seconds for running calls to end, so that the child's models are consistent.
 The models of the child get new, free locks. If a call runs for longer, the fork happens all the
-same: a fork cannot be refused from here, and a call that itself waits for the fork would never end.
-Only the child's copies of models whose calls were running may then be inconsistent.
+same, because Python allows no hook to refuse it, and because the call may itself be waiting for the
+fork. Only the child's copies of models whose calls were running may then be inconsistent.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ def with_lock(method: F) -> F:
 
 
 def locks_itself(method: F) -> F:
-    """Mark a method that acquires ``self._lock`` itself, to save the time of :func:`with_lock`."""
+    """Mark a method that acquires ``self._lock`` itself: ``LockedModel`` does not wrap it."""
     # LockedModel reads the attribute; type checkers allow none on functions
     method.locks_itself = True  # type: ignore[attr-defined]
     return method
 
 
 class LockedModel:
-    """Base class whose public methods and properties run under one lock (:func:`with_lock`).
+    """Base class whose public methods and properties run under one lock per object.
 
     The lock is in a slot and not in ``__dict__``: it is neither copied nor pickled nor printed.
     Copies and pickles are made under the lock, too.
@@ -77,7 +77,7 @@ class LockedModel:
 
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:
-            # the memo keeps references to the object itself as they are
+            # the second argument makes references to the object itself stay references
             return copy.deepcopy(self._copied_attributes(), {id(self): self})
 
     def _copied_attributes(self) -> dict[str, Any]:
@@ -89,8 +89,8 @@ class _Models:
     """Weak references to all objects with a lock, to acquire their locks before a fork."""
 
     def __init__(self) -> None:
-        # by id(): models need not be hashable
         self._references: dict[int, weakref.ref[LockedModel]] = {}
+        """References by the ``id`` of the model, as models need not be hashable."""
         self._acquired: list[Any] = []
         """Locks that this thread holds during a fork."""
 
@@ -107,9 +107,9 @@ class _Models:
     def acquire(self) -> None:
         """Acquire the locks of all models, so that no call is running during a fork.
 
-        While a running call holds one lock, all others are released before waiting for it, as that
-        call may need them. After ``FORK_TIMEOUT_SECONDS`` return with the locks of all models that
-        are not busy.
+        All locks or none are held while this waits: if a model is busy, the acquired locks are
+        released until its call ends, as that call may need them. After ``FORK_TIMEOUT_SECONDS``
+        this returns with the locks of all models that are not busy.
         """
         deadline = time.monotonic() + FORK_TIMEOUT_SECONDS
         while True:
@@ -132,7 +132,7 @@ class _Models:
             self._acquired.pop().release()
 
     def renew(self) -> None:
-        """Make new locks in the child, where the threads that hold the old ones do not exist."""
+        """Make new locks in the child, which has none of the threads that hold the old ones."""
         self._acquired.clear()
         for model in self.all():
             model._lock = threading.RLock()

@@ -1,7 +1,7 @@
 """The schema of saved states: fields declared once beside a class, used to save, load and check.
 
-A state is a named tuple that is replaced and never written into. Its annotations declare what each
-field may hold::
+A state is a named tuple whose fields and arrays are never changed: a step makes a new one. Its
+annotations declare the values that each field may hold::
 
     class HedgeState(NamedTuple):
         weights: Annotated[Vector, array("experts", low=0.0, high=1.0)]
@@ -9,12 +9,11 @@ field may hold::
 
 :func:`save` turns it into a flat dictionary of arrays and numbers (``weights``, ``rate.value``),
 :func:`load` checks such a dictionary against the declarations and makes the named tuple again.
-Axes are declared by name: the first array that has an axis ``experts`` sets its length, and all
-other arrays that have it must have the same length there.
+Axes are declared by name: the first array with an axis ``experts`` sets the length of that axis,
+and all other arrays with an axis of this name must have the same length there.
 
-Beside the state of a learner, a saved dictionary holds the settings of the learner, under names
-that begin with ``settings.`` (:func:`flatten_settings`), so that it is only loaded into a learner
-with the same settings.
+A saved dictionary also holds the settings of its learner, under names that begin with
+``settings.`` (:func:`flatten_settings`). It is only loaded into a learner with the same settings.
 """
 
 from __future__ import annotations
@@ -37,21 +36,21 @@ S = TypeVar("S")
 Sizes = Mapping[str, int] | None
 """Lengths of axes by name."""
 
-LARGE = 1e300
+MAX_MAGNITUDE = 1e300
 """Largest magnitude of numbers whose declaration sets no other limit."""
 MAX_ROUNDS = 2.0**53
-"""Doubles represent whole numbers up to here without gaps."""
+"""Largest number of rounds: doubles represent all whole numbers up to 2^53 exactly."""
 DAMAGED = "The state is damaged: load an earlier one."
 """End of the message about a state that no learner can have saved."""
-OTHER_LEARNER = "Load a state that the same kind of learner saved."
+SAME_KIND_REMEDY = "Load a state that the same kind of learner saved."
 """End of the message about a state with other entries than the learner has."""
 
-ROUNDING = 1e-6
+ROUNDING_TOLERANCE = 1e-6
 """Largest relative rounding error that a saved sum may have."""
 
-SETTINGS = "settings."
+SETTINGS_PREFIX = "settings."
 """Prefix of the settings in a saved state."""
-MAX_DIFFERENCES = 6
+MAX_LISTED_DIFFERENCES = 6
 """Differences between two sets of settings that a message lists."""
 
 
@@ -61,9 +60,9 @@ MAX_DIFFERENCES = 6
 class Field(NamedTuple):
     """Declaration of an entry of a saved state: a number or an array, its range and its shape."""
 
-    low: float = -LARGE
+    low: float = -MAX_MAGNITUDE
     """Least value, included."""
-    high: float = LARGE
+    high: float = MAX_MAGNITUDE
     """Largest value, included."""
     whole: bool = False
     """Whether values are whole numbers, such as counts and indices."""
@@ -78,8 +77,8 @@ class Field(NamedTuple):
 
 
 def number(
-    low: float = -LARGE,
-    high: float = LARGE,
+    low: float = -MAX_MAGNITUDE,
+    high: float = MAX_MAGNITUDE,
     *,
     whole: bool = False,
     nan: bool = False,
@@ -91,8 +90,8 @@ def number(
 
 def array(
     *shape: int | str,
-    low: float = -LARGE,
-    high: float = LARGE,
+    low: float = -MAX_MAGNITUDE,
+    high: float = MAX_MAGNITUDE,
     whole: bool = False,
     nan: bool = False,
     optional: bool = False,
@@ -139,10 +138,7 @@ def _declaration(hint: Any) -> Any:
 
 
 def ranges(kind: Any) -> dict[str, Field]:
-    """Return the fields of a named tuple without their shapes.
-
-    For checking arrays in which one field of many states is stacked.
-    """
+    """Return the fields of a named tuple without shapes, to check arrays that stack many states."""
     return {
         name: field._replace(shape=None)
         for name, field in schema(kind).items()
@@ -169,7 +165,7 @@ def save(state: Any, prefix: str = "") -> State:
 
 
 def _save_into(flat: State, name: str, value: Any) -> None:
-    """Add a value to ``flat``: None adds nothing, a named tuple or a tuple adds its parts."""
+    """Add a value to ``flat``: None adds nothing, a named tuple or a tuple adds its elements."""
     if value is None:
         return
     if hasattr(value, "_asdict"):
@@ -213,25 +209,25 @@ def load(
     Parameters
     ----------
     kind
-        The class of the state, or a state of that class, as an example. An example also decides
-        the classes of fields whose annotations leave them open, which optional entries are
-        required, and the lengths of axes.
+        The class of the state, or a state of that class as an example. An example also sets the
+        classes of fields whose annotations leave them open, the lengths of axes, and which
+        optional entries are required: those that it has.
     saved
         Entries by name; an entry that ``kind`` does not have is an error.
     sizes
         Lengths of axes by name. An axis that is not listed gets its length from the first array
-        that has it. Each element of a tuple finds such lengths for itself.
+        that has it, separately in each element of a tuple.
     free_axes
         Axes whose lengths may differ from those of the example.
     trusted
-        Whether this process has just made the entries: ranges are not checked then.
+        True for entries that this process has just made: their ranges are not checked.
     prefix
-        Put before the names of entries in messages, such as ``"rate."``.
+        Text to put before the names of entries in messages, such as ``"rate."``.
 
     Returns
     -------
     S
-        Arrays of double precision, floats and ints, all new.
+        The named tuple; its arrays are new, of double precision.
 
     Raises
     ------
@@ -247,18 +243,20 @@ def load(
     load an earlier one.
     """
     reader = _Reader(saved, prefix, free_axes, trusted)
-    reader.growing = {} if isinstance(kind, type) else _lengths(kind, free_axes)
+    if not isinstance(kind, type):
+        reader.free_axis_of_length = _free_axis_of_length(kind, free_axes)
     state = reader.read(kind, "", dict(sizes or {}))
     if reader.missing:
-        raise ValueError(f"state lacks {sorted(reader.missing)}. {OTHER_LEARNER}")
+        raise ValueError(f"state lacks {sorted(reader.missing)}. {SAME_KIND_REMEDY}")
     if unknown := sorted(f"{prefix}{name}" for name in saved.keys() - reader.names_read):
-        raise ValueError(f"state has unknown entries {unknown}. {OTHER_LEARNER}")
+        raise ValueError(f"state has unknown entries {unknown}. {SAME_KIND_REMEDY}")
     if reader.error is not None:
         raise reader.error
     return state
 
 
 _NO_EXAMPLE = object()
+"""Stands for a missing example; None is the example of an optional entry that is absent."""
 
 
 class _Reader:
@@ -276,11 +274,14 @@ class _Reader:
         self.names_read: set[str] = set()
         self.missing: list[str] = []
         self.error: ValueError | None = None
-        self.growing: dict[int, str] = {}
-        """Names of the axes that may grow, by their lengths in the example."""
+        self.free_axis_of_length: dict[int, str] = {}
+        """Names of the free axes, by their lengths in the example."""
 
     def read(self, kind: Any, prefix: str, sizes: dict[str, int]) -> Any:
-        """Read the named tuple whose entries begin with ``prefix``; a bad entry is None."""
+        """Read the named tuple whose entries begin with ``prefix``; fields of bad entries are None.
+
+        ``kind`` is a class or an example, as in :func:`load`.
+        """
         example, kind = (_NO_EXAMPLE, kind) if isinstance(kind, type) else (kind, type(kind))
         return kind(
             **{
@@ -292,10 +293,11 @@ class _Reader:
         )
 
     def _field(self, declared: Any, example: Any, name: str, sizes: dict[str, int]) -> Any:
-        """Read the field ``name``: the example decides its class, then the declaration.
+        """Read the field ``name``, whose class is that of the example, or else that declared.
 
         An example of None is an optional entry that this learner does not have.
         """
+        # nested named tuples and tuples of numbers or arrays, known from the example
         if hasattr(example, "_fields"):
             return self.read(example, f"{name}.", sizes)
         if isinstance(example, tuple) and not isinstance(declared, Field):
@@ -303,8 +305,10 @@ class _Reader:
                 self._field(None, element, f"{name}.{index}", dict(sizes))
                 for index, element in enumerate(example)
             )
+        # a tuple of named tuples, declared as [kind]
         if isinstance(declared, list):
             return self._elements(declared[0], name, sizes)
+        # a nested named tuple, known from its declaration; or a number or array
         is_declared = declared is not None
         if declared is None and example is not None:
             declared = _field_like(example)
@@ -318,9 +322,9 @@ class _Reader:
             if declared.shape is None:
                 declared = declared._replace(shape=example.shape)
             if not is_declared:
-                # A user's own part declares no axes: one as long as an axis that grows is taken for
-                # that axis, by its length alone; all others are fixed.
-                shape = tuple(self.growing.get(size, size) for size in example.shape)
+                # A user's own part declares no axes. An axis that is as long as a free axis of the
+                # example is taken for that free axis; all others keep their lengths.
+                shape = tuple(self.free_axis_of_length.get(size, size) for size in example.shape)
                 declared = declared._replace(shape=shape)
             for axis, size in zip(declared.shape or (), example.shape, strict=True):
                 if isinstance(axis, str) and axis not in self.free_axes:
@@ -354,23 +358,23 @@ class _Reader:
         return int(value) if field.whole else float(value)
 
 
-def _lengths(example: Any, axes: Collection[str]) -> dict[int, str]:
-    """Names of axes by their lengths in an example; elements of tuples have axes of their own."""
-    lengths: dict[int, str] = {}
+def _free_axis_of_length(example: Any, free_axes: Collection[str]) -> dict[int, str]:
+    """Return the names of free axes by their lengths in an example, elements of tuples left out."""
+    names: dict[int, str] = {}
     kind: Any = type(example)
     for name, declared in schema(kind).items():
         value = getattr(example, name)
         if hasattr(value, "_fields"):
-            lengths = _lengths(value, axes) | lengths
+            names = _free_axis_of_length(value, free_axes) | names
         elif isinstance(declared, Field) and declared.shape and isinstance(value, np.ndarray):
             for axis, size in zip(declared.shape, value.shape, strict=True):
-                if isinstance(axis, str) and axis in axes:
-                    lengths[size] = axis
-    return lengths
+                if isinstance(axis, str) and axis in free_axes:
+                    names[size] = axis
+    return names
 
 
 def _field_like(example: Any) -> Field:
-    """Declaration for a field without one: finite numbers in the shape of an example."""
+    """Return a declaration for a field without one: finite numbers in the shape of an example."""
     whole = isinstance(example, int) and not isinstance(example, bool)
     return Field(whole=whole, shape=np.shape(example))
 
@@ -404,7 +408,8 @@ def check(name: str, values: Any, field: Field, sizes: dict[str, int] | None = N
         and not field.shape
     ):
         return  # numpy needs ten times as long for a single number, and states hold thousands
-    if type(values) is int and not -(2**63) <= values < 2**63:  # beyond numpy's integers
+    if type(values) is int and not -(2**63) <= values < 2**63:
+        # numpy's integers end there; as a double the number fails the check of the range below
         values = float(min(max(values, -(10**308)), 10**308))
     try:
         raw = np.asarray(values)
@@ -423,10 +428,10 @@ def check(name: str, values: Any, field: Field, sizes: dict[str, int] | None = N
         is_valid |= np.isnan(numbers)
     if not is_valid.all():
         index = tuple(int(k) for k in np.argwhere(~is_valid)[0])
-        kind = "whole numbers" if field.whole else "numbers"
+        noun = "whole numbers" if field.whole else "numbers"
         position = f" at {index if len(index) > 1 else index[0]}" if index else ""
         raise ValueError(
-            f"state[{name!r}] must hold {kind} from {field.low:g} to {field.high:g}, "
+            f"state[{name!r}] must hold {noun} from {field.low:g} to {field.high:g}, "
             f"got {numbers[index]:g}{position}. {DAMAGED}"
         )
     if field.semidefinite and numbers.ndim > 1:
@@ -437,10 +442,10 @@ def _check_semidefinite(name: str, matrices: Array) -> None:
     """Check that matrices are symmetric and semidefinite up to rounding, shape ``(..., d, d)``."""
     largest = np.abs(matrices).max(axis=(-2, -1), initial=0.0)
     asymmetry = np.abs(matrices - np.swapaxes(matrices, -2, -1)).max(axis=(-2, -1), initial=0.0)
-    is_symmetric = (asymmetry <= ROUNDING * largest).all()
+    is_symmetric = (asymmetry <= ROUNDING_TOLERANCE * largest).all()
     # Each matrix is divided by its largest entry: eigenvalues of huge numbers would overflow.
     scale = np.where(largest > 0.0, largest, 1.0)[..., None, None]
-    if not is_symmetric or (np.linalg.eigvalsh(matrices / scale) < -ROUNDING).any():
+    if not is_symmetric or (np.linalg.eigvalsh(matrices / scale) < -ROUNDING_TOLERANCE).any():
         raise damaged(f"state[{name!r}] must hold symmetric matrices without negative eigenvalues")
 
 
@@ -566,7 +571,7 @@ def split_parts(state: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def part_of(name: str, parts: Mapping[str, Any]) -> State:
-    """Return the state of one part from the result of :func:`split_parts`.
+    """Return the state of the part ``name`` from the result of :func:`split_parts`.
 
     Raises
     ------
@@ -575,7 +580,7 @@ def part_of(name: str, parts: Mapping[str, Any]) -> State:
     """
     part = parts.get(name)
     if not isinstance(part, dict):
-        raise ValueError(f"state lacks {name + '.*'!r}. {OTHER_LEARNER}")
+        raise ValueError(f"state lacks {name + '.*'!r}. {SAME_KIND_REMEDY}")
     return part
 
 
@@ -583,7 +588,7 @@ def part_of(name: str, parts: Mapping[str, Any]) -> State:
 
 
 class OneOf(tuple[Any, ...]):
-    """Alternative shapes of a JSON value: the value must have one of them."""
+    """Alternative shapes of a JSON value, which must have one of them (:func:`read_json`)."""
 
 
 def read_json(name: str, text: Any, shape: Any) -> Any:
@@ -674,19 +679,19 @@ def _is_text(text: str) -> bool:
 
 @runtime_checkable
 class HasSettings(Protocol):
-    """A part that returns its settings: the arguments that it was constructed with."""
+    """A part of a learner that returns its settings: the arguments that it was constructed with."""
 
     def settings(self) -> Mapping[str, Any]:
-        """Names and values: numbers, arrays, strings, None, or further parts."""
+        """Values by name: numbers, arrays, strings, None, or further parts."""
         ...
 
 
 def flatten_settings(parts: Mapping[str, Any]) -> State:
     """Flatten the settings of parts, and of their own parts, into a dictionary by dotted path.
 
-    The path of a part itself maps to the name of its class. A part (a domain, experts, a rate, a
-    meta) returns its settings from a method ``settings``; a part without that method has its class
-    only. None, NaN and infinity set no limit and are left out.
+    A part (a domain, experts, a rate, a meta) returns its settings from a method ``settings``. Its
+    own path maps to the name of its class, which is all that is known of a part without that
+    method. Values of None, NaN and infinity are left out: they mean "no limit".
 
     >>> flatten_settings({"rate": {"cap": 0.5, "level": None}, "learner": "OGD"})
     {'rate.cap': 0.5, 'learner': 'OGD'}
@@ -699,12 +704,13 @@ def flatten_settings(parts: Mapping[str, Any]) -> State:
 
 @functools.singledispatch
 def _settings_of(part: Any, path: str) -> State:
-    """The settings of a part, by path."""
+    """Return the settings of a part, by path."""
     # functions and classes have a __qualname__, other objects get that of their class
-    kind = getattr(part, "__qualname__", type(part).__qualname__)
-    inside = part.settings() if isinstance(part, HasSettings) and callable(part.settings) else {}
-    return {path: kind} | flatten_settings(
-        {f"{path}.{name}": value for name, value in inside.items()}
+    class_name = getattr(part, "__qualname__", type(part).__qualname__)
+    has_settings = isinstance(part, HasSettings) and callable(part.settings)
+    own = part.settings() if has_settings else {}
+    return {path: class_name} | flatten_settings(
+        {f"{path}.{name}": value for name, value in own.items()}
     )
 
 
@@ -752,9 +758,11 @@ def settings_entries(flat: Mapping[str, Any]) -> State:
     state: State = {}
     for path, value in flat.items():
         if isinstance(value, str):
-            state[f"{SETTINGS}{path}={value}"] = 1
+            state[f"{SETTINGS_PREFIX}{path}={value}"] = 1
         else:
-            state[f"{SETTINGS}{path}"] = value.copy() if isinstance(value, np.ndarray) else value
+            state[f"{SETTINGS_PREFIX}{path}"] = (
+                value.copy() if isinstance(value, np.ndarray) else value
+            )
     return state
 
 
@@ -763,9 +771,10 @@ def split_settings(state: Mapping[str, Any]) -> tuple[State, State]:
     own: State = {}
     flat: State = {}
     for name, value in state.items():
-        if str(name).startswith(SETTINGS):
-            path, is_text, text = name.removeprefix(SETTINGS).partition("=")
-            flat |= _settings_of(text if is_text else value, path)
+        if str(name).startswith(SETTINGS_PREFIX):
+            # settings_entries writes a string into the name: settings.path=text
+            path, equals_sign, text = name.removeprefix(SETTINGS_PREFIX).partition("=")
+            flat |= _settings_of(text if equals_sign else value, path)
         else:
             own[name] = value
     return own, flat
@@ -787,18 +796,18 @@ def _setting_text(value: Any) -> str:
     return value if isinstance(value, str) else f"{value:g}"
 
 
-def compare_settings(saved: Mapping[str, Any], present: Mapping[str, Any]) -> str:
+def settings_differences(saved: Mapping[str, Any], present: Mapping[str, Any]) -> str:
     """Describe the differences between saved settings and those of a learner; "" if there is none.
 
-    If ``saved`` names no learner, it holds some settings only, and these alone are compared.
+    If ``saved`` has no entry ``learner``, only the settings that it has are compared.
     """
     paths = sorted(saved.keys() | present.keys() if "learner" in saved else saved.keys())
     differ = [path for path in paths if not _is_same(saved.get(path), present.get(path))]
     # Another learner, or a part of another class, has other settings as well: these are left out.
-    outer = [path for path in differ if not any(path.startswith(f"{other}.") for other in differ)]
-    outer = ["learner"] if "learner" in outer else outer
-    lines = [_difference(path, saved, present) for path in outer[:MAX_DIFFERENCES]]
-    unlisted = len(outer) - MAX_DIFFERENCES
+    listed = [path for path in differ if not any(path.startswith(f"{other}.") for other in differ)]
+    listed = ["learner"] if "learner" in listed else listed
+    lines = [_difference(path, saved, present) for path in listed[:MAX_LISTED_DIFFERENCES]]
+    unlisted = len(listed) - MAX_LISTED_DIFFERENCES
     return "; ".join(lines) + (f"; and {unlisted} more" if unlisted > 0 else "")
 
 
@@ -815,7 +824,7 @@ def _difference(path: str, saved: Mapping[str, Any], present: Mapping[str, Any])
     old, new = np.asarray(saved.get(path)), np.asarray(present.get(path))
     if saved_text != present_text or old.shape != new.shape or not old.ndim:
         return f"{path} was {saved_text} and is {present_text} here"
-    # an entry that is NaN in both arrays does not differ
+    # NaN != NaN, and x == x is False only for NaN: entries that are NaN in both do not differ
     is_different = (old != new) & ((old == old) | (new == new))
     index = tuple(int(k) for k in np.argwhere(is_different)[0])
     return f"{path}[{', '.join(map(str, index))}] was {old[index]} and is {new[index]} here"

@@ -27,9 +27,9 @@ class GameConstants(NamedTuple):
     """Constants of a game from which learners choose step sizes and learning rates."""
 
     diameter: float
-    """D of the domain."""
+    """D, the largest distance between two points of the domain."""
     gradient_bound: float | None = None
-    """G, or None if it is not known."""
+    """G, an upper bound on the norms of gradients; None if it is not known."""
 
 
 @runtime_checkable
@@ -42,17 +42,17 @@ class Loss(Protocol):
         ...
 
     def value(self, points: Array) -> Array:
-        """f_t at points of shape ``(..., d)``; shape ``(...,)``."""
+        """Values of f_t, shape ``(...,)``, at points of shape ``(..., d)``."""
         ...
 
     def gradient(self, points: Array) -> Array:
-        """Gradient of f_t at points of shape ``(..., d)``; the same shape."""
+        """Gradients of f_t at points of shape ``(..., d)``, in an array of the same shape."""
         ...
 
 
 @runtime_checkable
 class Domain(Protocol):
-    """A closed convex bounded set X of decisions."""
+    """A closed, convex and bounded set X of decisions."""
 
     @property
     def dim(self) -> int:
@@ -70,7 +70,7 @@ class Domain(Protocol):
         ...
 
     def project(self, points: Array) -> Array:
-        """Nearest point of the set to each of the points, shape ``(..., d)``."""
+        """Nearest point of the set to each of the given points, shape ``(..., d)``."""
         ...
 
     def contains(self, points: Array, atol: float = 1e-9) -> NDArray[np.bool_]:
@@ -78,7 +78,7 @@ class Domain(Protocol):
         ...
 
     def support(self, directions: Array) -> Array:
-        """Largest inner product of each direction with a point of the set; shape ``(...,)``."""
+        """Largest inner product with a point of the set, for each direction; shape ``(...,)``."""
         ...
 
 
@@ -107,7 +107,7 @@ class Learner(Protocol):
         ...
 
     def state(self) -> State:
-        """Return a copy of all that the next round needs."""
+        """Return a copy of the arrays and numbers from which the next round is computed."""
         ...
 
     def load_state(self, state: Mapping[str, Any]) -> None:

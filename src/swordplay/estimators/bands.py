@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from swordplay.core import state
-from swordplay.core.arguments import LARGEST
+from swordplay.core.arguments import LARGEST_INPUT
 from swordplay.core.state import Field
 from swordplay.core.types import Array, Matrix, State, Vector
 from swordplay.intervals import SwordIntervals
@@ -135,7 +135,7 @@ class Bands:
                 f"{PREFIX}pairs must have shape (n, 2) with n up to {MOST_PAIRS}, got "
                 f"{pairs.shape}."
             )
-        state.check(f"{PREFIX}pairs", pairs, Field(-LARGEST, LARGEST))
+        state.check(f"{PREFIX}pairs", pairs, Field(-LARGEST_INPUT, LARGEST_INPUT))
         bands._remember(*pairs.T)
         place = 0
         while f"{PREFIX}{place}.level" in saved:
@@ -188,9 +188,9 @@ def tame(predictions: Vector) -> Vector:
 
     Of targets near the largest that are allowed, they may lie beyond.
     """
-    if len(predictions) == 1 and -LARGEST <= predictions[0] <= LARGEST:
+    if len(predictions) == 1 and -LARGEST_INPUT <= predictions[0] <= LARGEST_INPUT:
         return predictions
-    return np.clip(predictions, -LARGEST, LARGEST)
+    return np.clip(predictions, -LARGEST_INPUT, LARGEST_INPUT)
 
 
 def _useful(rows: Any) -> bool:

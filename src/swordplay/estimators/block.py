@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from swordplay.core.arguments import LARGEST
+from swordplay.core.arguments import LARGEST_INPUT
 from swordplay.core.state import DAMAGED, ROUND_COUNT, Field, check
 from swordplay.core.types import Matrix, State, Vector
 
@@ -26,11 +26,11 @@ SAVED = "block."
 
 
 ALLOWED = {
-    "centers": Field(-LARGEST, LARGEST),
-    "spreads": Field(0.0, 2.0 * LARGEST),
+    "centers": Field(-LARGEST_INPUT, LARGEST_INPUT),
+    "spreads": Field(0.0, 2.0 * LARGEST_INPUT),
     "clip": Field(0.0, np.inf),
-    "coefficients": Field(-1e8 * LARGEST, 1e8 * LARGEST),
-    "level": Field(-LARGEST, LARGEST),
+    "coefficients": Field(-1e8 * LARGEST_INPUT, 1e8 * LARGEST_INPUT),
+    "level": Field(-LARGEST_INPUT, LARGEST_INPUT),
     "rows": ROUND_COUNT,
     "penalty": Field(0.0, np.finfo(np.float64).max),
 }

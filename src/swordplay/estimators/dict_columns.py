@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, final, overload
 
 import numpy as np
 
-from swordplay.core.arguments import LARGEST, short_repr, without_mask
+from swordplay.core.arguments import LARGEST_INPUT, short_repr, without_mask
 from swordplay.core.types import Matrix, Vector
 from swordplay.estimators.heads import Heads
 from swordplay.estimators.second_order import SecondOrder
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def number(name: str, value: Any) -> float:
     """A finite real number of sensible size; true and false are 1 and 0."""
-    if type(value) is float and -LARGEST <= value <= LARGEST:
+    if type(value) is float and -LARGEST_INPUT <= value <= LARGEST_INPUT:
         return value  # the usual case
     if isinstance(value, np.ma.MaskedArray):
         without_mask(name, value)
@@ -40,10 +40,10 @@ def number(name: str, value: Any) -> float:
     except OverflowError:
         plain = math.inf
     if (
-        not -LARGEST <= plain <= LARGEST
+        not -LARGEST_INPUT <= plain <= LARGEST_INPUT
     ):  # the number itself: a class of numbers may compare as it likes
         raise ValueError(
-            f"{name} must be finite and not pass {LARGEST:g} in magnitude, got "
+            f"{name} must be finite and not pass {LARGEST_INPUT:g} in magnitude, got "
             f"{short_repr(value)}. Repair it, or leave it out."
         )
     return plain
@@ -97,7 +97,7 @@ class DictColumns:
         # by one.
         if values and (
             not PLAIN.issuperset(map(type, values))
-            or not (max(values) <= LARGEST and min(values) >= -LARGEST)
+            or not (max(values) <= LARGEST_INPUT and min(values) >= -LARGEST_INPUT)
             or not math.isfinite(sum(values))
         ):
             return [number(f"x[{name!r}]", value) for name, value in x.items()]
@@ -192,7 +192,7 @@ def numeric_column(name: str, raw: Any) -> Vector:
             [number(f"{name}, row {t}", value) for t, value in enumerate(raw)], dtype=np.float64
         )
     column = np.asarray(raw, dtype=np.float64)
-    sound = np.abs(column) <= LARGEST
+    sound = np.abs(column) <= LARGEST_INPUT
     if not sound.all():
         t = int(np.argmin(sound))
         number(f"{name}, row {t}", float(column[t]))
@@ -330,7 +330,7 @@ class NumericRows(Sequence[dict[Any, float]]):
     @property
     def is_sound(self) -> bool:
         """Whether all of its numbers are finite and of sensible size."""
-        return bool((np.abs(self.values) <= LARGEST).all())  # NaN is not
+        return bool((np.abs(self.values) <= LARGEST_INPUT).all())  # NaN is not
 
 
 PLAIN = frozenset({float, int, bool, np.float64})
@@ -425,7 +425,7 @@ def _taker(
         try:
             values = pick(x) if count > 1 else (pick(x),)
             # A length is a number only if all entries are, and none of them is longer.
-            if not plain(map(type, values)) or not hypot(*values) <= LARGEST:
+            if not plain(map(type, values)) or not hypot(*values) <= LARGEST_INPUT:
                 return False
         except (KeyError, OverflowError):
             return False

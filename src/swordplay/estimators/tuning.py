@@ -8,7 +8,7 @@ from swordplay.core import arguments
 
 LossName = Literal["squared", "huber", "logistic"]
 
-LARGEST = arguments.LARGEST
+LARGEST = arguments.LARGEST_INPUT
 """Magnitudes beyond this are mistakes: their squares, times radius and spread, would come near
 to what doubles can hold.
 """

@@ -20,7 +20,7 @@ class SavedGiven(NamedTuple):
     """Intervals that were given, the oldest first."""
 
     predictions: Annotated[
-        Vector, array("intervals", low=-arguments.LARGEST, high=arguments.LARGEST)
+        Vector, array("intervals", low=-arguments.LARGEST_INPUT, high=arguments.LARGEST_INPUT)
     ]
     bounds: Annotated[Array, array("intervals", "levels", 2, low=-np.inf, high=np.inf)]
     rows: Annotated[Vector, array("intervals", low=0.0, high=MAX_ROUNDS, whole=True)]

@@ -7,14 +7,14 @@ from typing import Any, NoReturn
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.arguments import LARGEST, short_repr
+from swordplay.core.arguments import LARGEST_INPUT, short_repr
 from swordplay.core.types import Array, Matrix, Vector
 
 
 def number(name: str, value: Any) -> float:
     """A finite number that is not huge."""
     clean = arguments.real(name, value)
-    if abs(clean) > LARGEST:
+    if abs(clean) > LARGEST_INPUT:
         _refuse_huge(name, clean)
     return clean
 
@@ -22,8 +22,8 @@ def number(name: str, value: Any) -> float:
 def numbers(name: str, values: Any) -> Vector:
     """Finite numbers that are not huge, shape ``(T,)``."""
     clean = np.ascontiguousarray(arguments.array(name, values, ndim=1))
-    if len(clean) and max(clean.max(), -clean.min()) > LARGEST:
-        _refuse_huge(name, clean[np.abs(clean) > LARGEST][0])
+    if len(clean) and max(clean.max(), -clean.min()) > LARGEST_INPUT:
+        _refuse_huge(name, clean[np.abs(clean) > LARGEST_INPUT][0])
     return clean
 
 
@@ -59,7 +59,7 @@ def rows(features: Any, count: int, known: int | None) -> Matrix:
                 "per prediction."
             )
         clean = np.ascontiguousarray(raw, dtype=np.float64)
-        huge = np.abs(clean) > LARGEST  # NaN is not
+        huge = np.abs(clean) > LARGEST_INPUT  # NaN is not
         if huge.any():
             _refuse_huge("features", clean[huge][0])
     if known is not None and clean.shape[1] != known:
@@ -98,6 +98,6 @@ def judged(given: Any, places: Any) -> Array:
 
 def _refuse_huge(name: str, value: float) -> NoReturn:
     raise ValueError(
-        f"{name} must lie between -{LARGEST:g} and {LARGEST:g}, got {value:g}. Drop or repair it, "
-        "or rescale."
+        f"{name} must lie between -{LARGEST_INPUT:g} and {LARGEST_INPUT:g}, got {value:g}. "
+        "Drop or repair it, or rescale."
     )

@@ -167,4 +167,6 @@ def check_first(name: str, first: Array, counts: Array) -> None:
     )
 
     marked = (first == SETTLED) & (counts >= WARM_UP)
-    check(name, np.where(marked, 0.0, first), Field(-arguments.LARGEST, arguments.LARGEST))
+    check(
+        name, np.where(marked, 0.0, first), Field(-arguments.LARGEST_INPUT, arguments.LARGEST_INPUT)
+    )

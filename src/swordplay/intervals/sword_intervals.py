@@ -10,8 +10,8 @@ import numpy as np
 
 from swordplay.core import arguments, checkpoint
 from swordplay.core.state import (
-    compare_settings,
     flatten_settings,
+    settings_differences,
     settings_entries,
     split_settings,
 )
@@ -299,7 +299,7 @@ class SwordIntervals(Player):
                 f"state must be the dictionary that state() returned, got {type(saved).__name__}."
             )
         rest, settings = split_settings(saved)
-        if differ := compare_settings(settings, self._made_with()):
+        if differ := settings_differences(settings, self._made_with()):
             raise ValueError(f"state was saved with other settings: {differ}. {REMEDY}")
         waiting, late = (
             {

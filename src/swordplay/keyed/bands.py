@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.core.arguments import LARGEST
+from swordplay.core.arguments import LARGEST_INPUT
 from swordplay.core.state import Field, check, ranges
 from swordplay.core.types import Array, Matrix, Vector
 from swordplay.intervals import layout
@@ -98,7 +98,7 @@ class BandForm:
         from swordplay.keyed.band_kernel import play_bands  # numba is imported with the first row
 
         bounds = np.empty((len(predictions), 1, 2))
-        said = np.clip(predictions, -LARGEST, LARGEST)
+        said = np.clip(predictions, -LARGEST_INPUT, LARGEST_INPUT)
         packed = self._kept, self._copies, self._flat, self._alphas, *self._memory
         runs = np.column_stack([who, edges[:-1], edges[1:]])
         rows = np.empty((len(predictions), 0)), said, targets

@@ -85,8 +85,8 @@ def truths(asks: DeferredRows, ys: list[Any]) -> list[Any]:
     if (
         plain
         and math.isfinite(sum(ys))
-        and min(ys) >= -arguments.LARGEST
-        and max(ys) <= arguments.LARGEST
+        and min(ys) >= -arguments.LARGEST_INPUT
+        and max(ys) <= arguments.LARGEST_INPUT
     ):
         return ys
     found = list(map(asks.truth, ys))

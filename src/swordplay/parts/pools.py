@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.arguments import checked
+from swordplay.core.arguments import explain_overflow
 from swordplay.core.types import Vector
 
 
-@checked
+@explain_overflow
 def variation(*, diameter: float, gradient_bound: float, smoothness: float, horizon: int) -> Vector:
     r"""The paper's pool for gradient variation (Sword_var).
 
@@ -38,7 +38,7 @@ def variation(*, diameter: float, gradient_bound: float, smoothness: float, hori
     return _doubling(math.sqrt(D**2 / (8 * G**2 * T)), G**2 * T / (2 * D**2 * L**2))
 
 
-@checked
+@explain_overflow
 def small_loss(
     *, diameter: float, gradient_bound: float, smoothness: float, horizon: int
 ) -> Vector:
@@ -55,7 +55,7 @@ def small_loss(
     return _doubling(math.sqrt(D / (16 * L * G * T)), G * T / (D * L))
 
 
-@checked
+@explain_overflow
 def safe(*, diameter: float, gradient_bound: float, smoothness: float, horizon: int) -> Vector:
     r"""The default pool: the bounds hold for any D, G, L and T, with OGD and with OEGD experts.
 
@@ -71,7 +71,7 @@ def safe(*, diameter: float, gradient_bound: float, smoothness: float, horizon: 
     return np.asarray(2.0 ** np.arange(-halvings, 1) / (2 * L))
 
 
-@checked
+@explain_overflow
 def plus_plus(*, diameter: float, gradient_bound: float, smoothness: float, horizon: int) -> Vector:
     r"""The pool of Sword++: steps of at most 1/(8L), as the correction terms of its proof need.
 
@@ -86,7 +86,7 @@ def plus_plus(*, diameter: float, gradient_bound: float, smoothness: float, hori
     return np.asarray(2.0 ** np.arange(-halvings, 1) / (8 * L))
 
 
-@checked
+@explain_overflow
 def ader(*, diameter: float, gradient_bound: float, horizon: int) -> Vector:
     r"""The pool of Ader.
 

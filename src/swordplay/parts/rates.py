@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, NamedTuple, Protocol, final
 
 from swordplay.core import arguments
-from swordplay.core.arguments import checked
+from swordplay.core.arguments import explain_overflow
 from swordplay.core.state import number
 from swordplay.core.types import GameConstants
 
@@ -271,7 +271,7 @@ class Doubling:
         )
 
 
-@checked
+@explain_overflow
 def paper_variation(*, diameter: float, smoothness: float, experts: int, variation: float) -> float:
     r"""The paper's rate of Sword_var.
 
@@ -282,7 +282,7 @@ def paper_variation(*, diameter: float, smoothness: float, experts: int, variati
     )
 
 
-@checked
+@explain_overflow
 def paper_small_loss(*, diameter: float, experts: int, squared_gradients: float) -> float:
     r"""The paper's rate of Sword_small, from :math:`\bar F_T` of the run itself.
 
@@ -293,7 +293,7 @@ def paper_small_loss(*, diameter: float, experts: int, squared_gradients: float)
     return math.sqrt((2 + math.log(arguments.integer("experts", experts))) / (D**2 * total))
 
 
-@checked
+@explain_overflow
 def paper_best(
     *, diameter: float, smoothness: float, experts: int, variation: float, squared_gradients: float
 ) -> float:

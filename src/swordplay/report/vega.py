@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from swordplay.core import extras
-from swordplay.core.files import PRIVATE, write_atomic
+from swordplay.core.files import PRIVATE_MODE, write_atomic
 
 LONG_NUMBER = re.compile(r"(\.\d\d)\d+")
 """Digits of a coordinate beyond a hundredth of a pixel."""
@@ -120,7 +120,7 @@ def _write_cached(folder: Path, name: str, script: str) -> None:
     content = script.encode()
     with contextlib.suppress(OSError):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_atomic(folder / name, _digest(content) + b"\n" + content, PRIVATE)
+        write_atomic(folder / name, _digest(content) + b"\n" + content, PRIVATE_MODE)
 
 
 def _digest(content: bytes) -> bytes:

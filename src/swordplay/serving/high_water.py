@@ -14,7 +14,7 @@ import struct
 from io import FileIO
 from typing import final
 
-from swordplay.core.files import PRIVATE, open_private, write_atomic
+from swordplay.core.files import PRIVATE_MODE, open_regular_file, write_atomic
 from swordplay.serving.log_format import Boundary
 
 NAME = "high-water"
@@ -50,7 +50,7 @@ class HighWater:
         path = os.path.join(folder, NAME)
         if not os.path.lexists(path):
             raise HighWaterError(f"{path!r} is missing")
-        self._file = FileIO(open_private(path), "r+")
+        self._file = FileIO(open_regular_file(path), "r+")
         found = [_decoded(self._file.read(SLOT_BYTES)) for _ in range(2)]
         whole = [(slot[1], place) for place, slot in enumerate(found) if slot is not None]
         if not whole:
@@ -86,7 +86,7 @@ def create(folder: str, identity: bytes, boundary: Boundary) -> None:
     write_atomic(
         os.path.join(folder, NAME),
         2 * _encoded(identity, 0, boundary).ljust(SLOT_BYTES, b"\0"),
-        PRIVATE,
+        PRIVATE_MODE,
     )
 
 

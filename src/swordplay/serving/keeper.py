@@ -24,7 +24,7 @@ import numpy as np
 
 from swordplay.core import checkpoint
 from swordplay.core.checkpoint import CheckpointError
-from swordplay.core.files import PRIVATE, lock, open_private
+from swordplay.core.files import PRIVATE_MODE, lock, open_regular_file
 from swordplay.core.state import entry_bytes
 from swordplay.core.types import State
 from swordplay.serving import groups
@@ -358,7 +358,7 @@ class _ReplayMarker:
         """An event is about to be replayed."""
         with contextlib.suppress(OSError):  # on a full disk there is no note
             if self._descriptor < 0:
-                self._descriptor = open_private(self._path, PRIVATE)
+                self._descriptor = open_regular_file(self._path, PRIVATE_MODE)
             os.lseek(self._descriptor, 0, os.SEEK_SET)
             os.write(self._descriptor, f"{number:016d}\n".encode("ascii"))
 
@@ -415,7 +415,7 @@ def _locked(folder: str) -> int:
                 mode,
                 folder,
             )
-        descriptor = open_private(os.path.join(folder, "lock"), PRIVATE)
+        descriptor = open_regular_file(os.path.join(folder, "lock"), PRIVATE_MODE)
     except OSError as error:
         raise FolderError(f"{folder!r} cannot be served from: {_remedy(error)}") from error
     if not lock(descriptor, wait=False):

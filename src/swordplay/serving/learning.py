@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.core.arguments import LARGEST, short_repr
+from swordplay.core.arguments import LARGEST_INPUT, short_repr
 from swordplay.estimators.deferred_rows import DictDeferredRows
 from swordplay.estimators.value_types import ValueTypes
 from swordplay.late import LateModel, Ticket
@@ -39,11 +39,11 @@ def target(kind: str, raw: Any, place: int) -> Any:
         400, if it is not of that kind.
     """
     if kind == "number" and type(raw) in NUMBERS:
-        if -LARGEST <= raw <= LARGEST:
+        if -LARGEST_INPUT <= raw <= LARGEST_INPUT:
             return float(raw)
         raise Refusal(
             400,
-            f"y must be finite and not pass {LARGEST:g} in magnitude, got {short_repr(raw)}.",
+            f"y must be finite and not pass {LARGEST_INPUT:g} in magnitude, got {short_repr(raw)}.",
             row=place,
         )
     if kind == "yes-no" and (type(raw) is bool or (type(raw) in (int, float) and raw in (0, 1))):
@@ -58,7 +58,7 @@ def targets(kind: str, raw: Sequence[Any]) -> list[Any] | None:
     if (
         kind != "number"
         or not NUMBERS.issuperset(map(type, raw))
-        or not -LARGEST <= min(raw) <= max(raw) <= LARGEST
+        or not -LARGEST_INPUT <= min(raw) <= max(raw) <= LARGEST_INPUT
     ):
         return None
     return list(map(float, raw))

@@ -23,7 +23,7 @@ from io import FileIO
 from itertools import pairwise
 from typing import final
 
-from swordplay.core.files import PRIVATE, open_private, sync_folder
+from swordplay.core.files import PRIVATE_MODE, open_regular_file, sync_folder
 from swordplay.serving import high_water, log_format
 from swordplay.serving.high_water import HighWater, HighWaterError
 from swordplay.serving.log_format import BEGINNING, Boundary, Damage, Event, Group, Header
@@ -199,7 +199,7 @@ class Log:
         if self._file is None or (
             is_full and following != self._path
         ):  # equal if the segment holds no events yet
-            file = FileIO(open_private(following, PRIVATE), "r+")
+            file = FileIO(open_regular_file(following, PRIVATE_MODE), "r+")
             if self._file is not None:
                 self._file.close()
             self._file, self._path, self._end, self._must_rotate = file, following, 0, False
@@ -365,7 +365,7 @@ class Log:
             self._path, self._end, self._file = (
                 newest_path,
                 end,
-                FileIO(open_private(newest_path), "r+"),
+                FileIO(open_regular_file(newest_path), "r+"),
             )
             if os.path.getsize(newest_path) > end:
                 self._file.truncate(end)

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from swordplay.core.files import PRIVATE, sync_folder, write_atomic
+from swordplay.core.files import PRIVATE_MODE, sync_folder, write_atomic
 from swordplay.serving import high_water, log_format
 from swordplay.serving.high_water import HighWater, HighWaterError
 from swordplay.serving.log import LogError
@@ -83,7 +83,7 @@ def repair(folder: str, checkpoints: Sequence[SavedCheckpoint], paths: Sequence[
         kept.boundaries.append(end)
     path = log_format.segment_path(folder, kept.boundaries[0].number + 1)
     write_atomic(
-        path, content, PRIVATE
+        path, content, PRIVATE_MODE
     )  # a crash after this leaves two copies of a run, of which another repair takes one
     for other in log_format.segments(folder):
         if other != path:

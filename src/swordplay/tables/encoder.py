@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 import pyarrow as pa
 
-from swordplay.core.arguments import LARGEST, short_repr
+from swordplay.core.arguments import LARGEST_INPUT, short_repr
 from swordplay.core.state import ROW_COUNT, check, damaged, fits_json
 from swordplay.core.types import Matrix, State
 from swordplay.tables import date_features
@@ -172,7 +172,7 @@ class Encoder:
         else:
             # What lies beyond is clipped by the scaler long before; its square must not overflow on
             # the way there.
-            np.clip(numbers_of(values), -LARGEST, LARGEST, out=rows[:, start])
+            np.clip(numbers_of(values), -LARGEST_INPUT, LARGEST_INPUT, out=rows[:, start])
 
     def _join(
         self,

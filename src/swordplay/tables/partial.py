@@ -60,8 +60,8 @@ class Partial:
 
     def _opened(self) -> int:
         try:
-            return files.open_private(self.partial)
-        except files.PathTaken as error:
+            return files.open_regular_file(self.partial)
+        except files.NotARegularFile as error:
             raise TableError(
                 f"{self.partial} is a link or no file at all, and what it leads to would be "
                 "overwritten.\n"

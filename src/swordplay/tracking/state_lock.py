@@ -93,7 +93,7 @@ def _acquire(state: str, wait: float | None, say: Callable[[str], None]) -> _Loc
             )
         try:
             lock = _LockFile.taken(path)
-        except files.PathTaken as error:
+        except files.NotARegularFile as error:
             raise TrackingError(
                 f"--state {state} cannot be locked: {path} is a link or no file. Find out who "
                 "made it and remove it."
@@ -153,8 +153,8 @@ class _LockFile:
     def taken(cls, path: str) -> _LockFile | None:
         """Try to take the lock; None if another process, or another thread of this one, has it."""
         try:
-            found = cls(path, files.open_private(path))
-        except FileNotFoundError:  # removed between two calls of open_private
+            found = cls(path, files.open_regular_file(path))
+        except FileNotFoundError:  # removed between two calls of open_regular_file
             return None
         try:
             if files.lock(found._descriptor, wait=False) and found._is_at_path():

@@ -12,8 +12,8 @@ import swordplay as sp
 from swordplay.core import checkpoint
 from swordplay.core.checkpoint import CheckpointError
 from swordplay.core.state import (
-    compare_settings,
     flatten_settings,
+    settings_differences,
     settings_entries,
     split_settings,
 )
@@ -324,14 +324,14 @@ def test_settings_are_numbers_under_names_and_words_in_names():
     assert all(isinstance(value, int | float | np.ndarray) for value in written.values())
     rest, read = split_settings({**written, "rounds": 3})
     assert rest == {"rounds": 3}
-    assert compare_settings({**read, "learner": "A"}, {**flat, "learner": "A"}) == ""
+    assert settings_differences({**read, "learner": "A"}, {**flat, "learner": "A"}) == ""
     written["settings.pool"][0] = 7.0
     assert flat["pool"][0] == 1.0
 
 
 def test_many_differences_are_cut_short():
     saved = {"learner": "A", **{f"n{k}": float(k) for k in range(9)}}
-    told = compare_settings(saved, {"learner": "A"})
+    told = settings_differences(saved, {"learner": "A"})
     assert told.startswith("n0 was 0.0 and is not set here; n1 was 1.0")
     assert told.endswith("n5 was 5.0 and is not set here; and 3 more")
 

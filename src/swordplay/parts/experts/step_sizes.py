@@ -18,7 +18,7 @@ from typing import Annotated, Any, NamedTuple, Protocol, final
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.state import LARGE, OBSERVED_ROUNDS, Field, check, number
+from swordplay.core.state import MAX_MAGNITUDE, OBSERVED_ROUNDS, Field, check, number
 from swordplay.core.types import Vector
 
 SMALLEST_SUM = 1e-300
@@ -163,7 +163,7 @@ def check_error_sums(name: str, error_sums: Vector) -> None:
     ValueError
         Names the entry.
     """
-    check(name, error_sums[error_sums != 0.0], Field(SMALLEST_SUM, LARGE))
+    check(name, error_sums[error_sums != 0.0], Field(SMALLEST_SUM, MAX_MAGNITUDE))
 
 
 class DomainScale(NamedTuple):

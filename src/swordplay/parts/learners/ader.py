@@ -8,7 +8,7 @@ from typing import Any, final
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.arguments import checked
+from swordplay.core.arguments import explain_overflow
 from swordplay.core.types import Domain, GameConstants
 from swordplay.parts import pools, rates
 from swordplay.parts.experts import Constant, OGDExperts
@@ -57,7 +57,7 @@ class Ader(MetaExpertLearner):
 
     shared_gradient = True  # the surrogate loss <g_t, x> has the same gradient everywhere
 
-    @checked
+    @explain_overflow
     def __init__(
         self,
         domain: Domain,
@@ -111,7 +111,7 @@ class AderTrueLosses(MetaExpertLearner):
     ``bounds.ader_true_losses``.
     """
 
-    @checked
+    @explain_overflow
     def __init__(
         self,
         domain: Domain,

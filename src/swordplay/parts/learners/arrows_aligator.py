@@ -13,7 +13,7 @@ from typing import Annotated, Any, NamedTuple, final
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.arguments import checked
+from swordplay.core.arguments import explain_overflow
 from swordplay.core.state import OBSERVED_ROUNDS, array, damaged
 from swordplay.core.types import Array, Domain, Matrix, Vector
 from swordplay.parts.domains import enclosing_box
@@ -101,7 +101,7 @@ class Arrows(UncertifiedLearner):
 
     guarantee = "of order T^(1/3) C^(2/3) sigma^(4/3)"
 
-    @checked
+    @explain_overflow
     def __init__(
         self, domain: Domain, *, noise: float, horizon: int, threshold: float = THRESHOLD
     ) -> None:

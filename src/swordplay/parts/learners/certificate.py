@@ -53,7 +53,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from swordplay.core.state import LARGE, Field, array, check
+from swordplay.core.state import MAX_MAGNITUDE, Field, array, check
 from swordplay.core.types import Array, Domain, Matrix, Vector
 from swordplay.parts.domains import Ball, Box, Simplex
 from swordplay.parts.experts import ExpertStep
@@ -173,12 +173,14 @@ class CertificateState(NamedTuple):
         D = max(1.0, diameter)
         for name in ("inverse_step", "inverse_growth", "inverse_largest"):
             check(f"certificate.{name}", getattr(self, name), Field(0.0, MAX_STEP_COST / D**2))
-        check("certificate.weighted_norm_change", self.weighted_norm_change, Field(0.0, LARGE / D))
-        largest = LARGE / D
+        largest_sum = MAX_MAGNITUDE / D
+        check(
+            "certificate.weighted_norm_change", self.weighted_norm_change, Field(0.0, largest_sum)
+        )
         if self.dual_sum is not None:
             check("certificate.dual_sum", self.dual_sum, Field(-MAX_DUAL_SUM, MAX_DUAL_SUM))
-            largest = 3.0 * MAX_DUAL_SUM
-        check("certificate.max_dual_norm", self.max_dual_norm, Field(0.0, largest))
+            largest_sum = 3.0 * MAX_DUAL_SUM  # the norm of at most 8 such coordinates
+        check("certificate.max_dual_norm", self.max_dual_norm, Field(0.0, largest_sum))
 
     @classmethod
     def at_start(cls, experts: int, dim: int | None = None) -> CertificateState:

@@ -12,8 +12,8 @@ import numpy as np
 
 from swordplay.core import arguments, state
 from swordplay.core.state import (
-    compare_settings,
     flatten_settings,
+    settings_differences,
     settings_entries,
     split_settings,
 )
@@ -169,7 +169,7 @@ class StatefulLearner(ABC, Generic[S]):
                 f"state must be the dictionary that state() returned, got {type(state_).__name__}."
             )
         saved, settings = split_settings(state_)
-        if differ := compare_settings(settings, self._settings):
+        if differ := settings_differences(settings, self._settings):
             raise ValueError(f"state was saved with other settings: {differ}. {REMEDY}")
         saved, seen = assumptions.split(saved)
         new = state.load(self._start(), saved, free_axes=self._growing_axes)
@@ -203,7 +203,7 @@ class StatefulLearner(ABC, Generic[S]):
                 f"{os.fspath(path)} does not say what its learner was made with. Save it with "
                 "learner.save."
             )
-        if differ := compare_settings(settings, self._settings):
+        if differ := settings_differences(settings, self._settings):
             raise checkpoint.CheckpointError(
                 f"{os.fspath(path)} was saved with other settings: {differ}. {REMEDY}"
             )

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from swordplay.core.state import OBSERVED_ROUNDS, ROUNDING, damaged, save
+from swordplay.core.state import OBSERVED_ROUNDS, ROUNDING_TOLERANCE, damaged, save
 from swordplay.core.types import Array, Domain, GameConstants, Gradient, Matrix, Vector
 from swordplay.parts.experts import (
     DomainScale,
@@ -305,7 +305,7 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
         level, first_level = (
             save(state.hedge).get("rate.level", 0.0) for state in (new, self._start())
         )
-        if level < first_level * (1.0 - ROUNDING):
+        if level < first_level * (1.0 - ROUNDING_TOLERANCE):
             raise damaged(
                 f"state['hedge.rate.level'] must be {first_level:g} or more, got {level:g}"
             )

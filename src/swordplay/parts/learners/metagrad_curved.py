@@ -9,7 +9,7 @@ from typing import Annotated, Any, NamedTuple, final
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.arguments import checked
+from swordplay.core.arguments import explain_overflow
 from swordplay.core.state import OBSERVED_ROUNDS, Field, array
 from swordplay.core.types import Array, Domain, GameConstants, Matrix, Vector
 from swordplay.parts import rates
@@ -78,7 +78,7 @@ class MetaGrad(UncertifiedLearner):
 
     guarantee = "sp.bounds.metagrad"
 
-    @checked
+    @explain_overflow
     def __init__(
         self, domain: Domain, *, horizon: int, gradient_bound: float, diagonal: bool = False
     ) -> None:

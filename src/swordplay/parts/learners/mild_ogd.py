@@ -9,7 +9,7 @@ from typing import Annotated, Any, NamedTuple, final
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.arguments import checked
+from swordplay.core.arguments import explain_overflow
 from swordplay.core.state import OBSERVED_ROUNDS, array
 from swordplay.core.types import Array, Domain, GameConstants, Loss, Matrix, Vector
 from swordplay.parts import pools, rates
@@ -80,7 +80,7 @@ class MildOGD(UncertifiedLearner):
 
     guarantee = "of order sqrt((1 + delay) T (1 + P_T))"
 
-    @checked
+    @explain_overflow
     def __init__(
         self, domain: Domain, *, horizon: int, gradient_bound: float, delay: float = 0.0
     ) -> None:

@@ -10,10 +10,10 @@ from typing import Any, Literal, final
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.arguments import checked
+from swordplay.core.arguments import explain_overflow
 from swordplay.core.state import (
-    compare_settings,
     flatten_settings,
+    settings_differences,
     settings_entries,
     split_settings,
 )
@@ -100,7 +100,7 @@ class SurrogateLearner(ABC):
             )
         saved, settings = split_settings(state_)
         own_settings = _own_settings(flatten_settings({WRAPPER: self.settings()}))
-        if differ := compare_settings(_own_settings(settings), own_settings):
+        if differ := settings_differences(_own_settings(settings), own_settings):
             raise ValueError(f"state was saved with other settings: {differ}. {REMEDY}")
         inner = {
             path: value for path, value in settings.items() if not path.startswith(f"{WRAPPER}.")
@@ -271,7 +271,7 @@ class PBGD(SurrogateLearner):
     Zhao, Wang, Zhang, Zhou (2021), "Bandit convex optimization in non-stationary environments".
     """
 
-    @checked
+    @explain_overflow
     def __init__(
         self,
         domain: Domain,

@@ -9,7 +9,7 @@ from typing import Annotated, Any, NamedTuple, final
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.arguments import checked
+from swordplay.core.arguments import explain_overflow
 from swordplay.core.state import OBSERVED_ROUNDS, array
 from swordplay.core.types import Array, Domain, Vector
 from swordplay.parts.learners.assumptions import DeclaredConstants, ObservedLoss
@@ -70,7 +70,7 @@ class RestartedOGD(_Descent):
 
     guarantee = "sp.bounds.restarted_ogd"
 
-    @checked
+    @explain_overflow
     def __init__(
         self,
         domain: Domain,

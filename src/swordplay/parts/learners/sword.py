@@ -8,7 +8,7 @@ from typing import Any, final
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.arguments import checked
+from swordplay.core.arguments import explain_overflow
 from swordplay.core.state import damaged
 from swordplay.core.types import Domain, GameConstants, Vector
 from swordplay.parts import rates
@@ -234,7 +234,7 @@ class SwordAgeless(MetaExpertLearner):
         given.
     """
 
-    @checked
+    @explain_overflow
     def __init__(
         self,
         domain: Domain,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, final
 
 from swordplay.core import arguments
-from swordplay.core.arguments import checked
+from swordplay.core.arguments import explain_overflow
 from swordplay.core.types import Domain, GameConstants
 from swordplay.parts import pools, rates
 from swordplay.parts.experts import Constant, OEGDExperts
@@ -57,7 +57,7 @@ class SwordPlusPlus(MetaExpertLearner):
 
     shared_gradient = True  # one gradient: that at the decision
 
-    @checked
+    @explain_overflow
     def __init__(
         self,
         domain: Domain,
@@ -78,8 +78,8 @@ class SwordPlusPlus(MetaExpertLearner):
         )
         steps = Constant(default if pool is None else arguments.positive_vector("pool", pool))
         constants = GameConstants(D, G)
-        # Raises an OverflowError if (D G)^2 overflows, from which @checked makes a message about
-        # the arguments; otherwise the first round would raise it.
+        # Raises an OverflowError if (D G)^2 overflows, which @explain_overflow turns into a message
+        # about the arguments; otherwise the first round would raise it.
         rates.max_loss_error(constants)
         rate = arguments.rate(
             "learning_rate",

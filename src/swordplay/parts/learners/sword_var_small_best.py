@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, final
 
 from swordplay.core import arguments
-from swordplay.core.arguments import checked
+from swordplay.core.arguments import explain_overflow
 from swordplay.core.types import Domain, GameConstants, Vector
 from swordplay.parts import pools, rates
 from swordplay.parts.experts import Constant, Experts, OEGDExperts, OGDExperts
@@ -53,8 +53,8 @@ def _checked_constants(
     arguments.domain(domain)
     G = arguments.positive("gradient_bound", gradient_bound)
     L = arguments.positive("smoothness", smoothness)
-    # Raises an OverflowError if (D G)^2 overflows, from which @checked makes a message about the
-    # arguments; pools.safe would refuse a constant that is computed from them.
+    # Raises an OverflowError if (D G)^2 overflows, which @explain_overflow turns into a message
+    # about the arguments; pools.safe would refuse a constant that is computed from them.
     rates.max_loss_error(GameConstants(domain.diameter, G))
     pool = pools.safe(diameter=domain.diameter, gradient_bound=G, smoothness=L, horizon=horizon)
     return domain, G, L, pool
@@ -94,7 +94,7 @@ class SwordVar(_Tuned):
     Zhao et al. (2020), Sword_var, Theorem 3. ``bounds.sword_var`` is its bound with every constant.
     """
 
-    @checked
+    @explain_overflow
     def __init__(
         self,
         domain: Domain,
@@ -153,7 +153,7 @@ class SwordSmall(_Tuned):
     constant.
     """
 
-    @checked
+    @explain_overflow
     def __init__(
         self,
         domain: Domain,
@@ -217,7 +217,7 @@ class SwordBest(_Tuned):
     constant.
     """
 
-    @checked
+    @explain_overflow
     def __init__(
         self,
         domain: Domain,

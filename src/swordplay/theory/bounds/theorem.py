@@ -29,8 +29,8 @@ Check = Callable[[str, Any], Any]
 CALLER_STACKLEVEL = 5
 """``stacklevel`` with which a warning in a helper of a bound names the caller of the bound.
 
-Between warning and caller lie the helper, the bound, and the wrappers of ``arguments.checked`` and
-``theorem``.
+Between warning and caller lie the helper, the bound, and the wrappers of
+``arguments.explain_overflow`` and ``theorem``.
 """
 
 
@@ -54,7 +54,7 @@ def theorem(bound: F) -> F:
     """
     hints = typing.get_type_hints(bound, include_extras=True)
     checks = {name: check for name, hint in hints.items() if (check := _check_of(hint)) is not None}
-    computed = arguments.checked(bound)
+    computed = arguments.explain_overflow(bound)
 
     @functools.wraps(bound)
     def checked_bound(*args: Any, **kwargs: Any) -> float:
