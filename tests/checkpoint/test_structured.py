@@ -257,7 +257,7 @@ def test_rows_of_a_class_that_can_hardly_be_counted(tmp_path):
             "first",
         ),  # less than a column that is marked as settled has seen
         ("late, classes", "pending.notes", 5, 64.0, "last labels"),  # a place in memory
-        ("late, curves", "band.0.radii", 4, 1e300, "radii"),
+        ("late, curves", "intervals.0.radii", 4, 1e300, "radii"),
         (
             "tracker of keys in bulk",
             "bulk.totals",
@@ -280,8 +280,8 @@ def test_what_campaigns_found_is_refused(kind, entry, place, value, told, tmp_pa
 def test_intervals_of_columns_that_say_that_nothing_was_learned_are_used(tmp_path):
     found = KINDS["river regressor, curves"]()
     state = dict(found.state)
-    state["band.0.live"] = np.array(state["band.0.live"])
-    state["band.0.live"][0] = 0.0  # rows
+    state["intervals.0.live"] = np.array(state["intervals.0.live"])
+    state["intervals.0.live"][0] = 0.0  # rows
     found.use(state, str(tmp_path / "x"))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from swordplay.core import checkpoint
-from swordplay.estimators import bands
+from swordplay.estimators.level_intervals import MAX_COLUMNS, MAX_PAIRS, LevelIntervals
 from swordplay.intervals import SwordIntervals
 from swordplay.sklearn import SwordAggregator, SwordRegressor
 
@@ -71,7 +71,7 @@ def test_rows_learned_without_asking_are_a_beginning_and_later_ones_are_followed
     _, first = model.predict_interval_then_learn(X[1500:1600], y[1500:1600], level=0.9)
     assert np.isfinite(first).all()
     model.partial_fit(X[1600:2000], y[1600:2000])  # the level that was asked for goes on learning
-    assert model._bands.by_level[0.9].rows == bands.MOST_PAIRS + 500
+    assert model._intervals.by_level[0.9].rows == MAX_PAIRS + 500
     _, rest = model.predict_interval_then_learn(X[2000:], y[2000:])
     assert coverage(rest, y[2000:]) == pytest.approx(0.9, abs=0.02)
 
@@ -85,7 +85,7 @@ def test_after_fit_a_block_of_rows_to_come_is_covered():
         assert coverage(model.predict_interval(X[2000:], level=level), y[2000:]) == pytest.approx(
             level, abs=0.03
         )
-    sizes = np.sort(np.abs(model._bands.pairs[:, 1] - model._bands.pairs[:, 0]))
+    sizes = np.sort(np.abs(model._intervals.pairs[:, 1] - model._intervals.pairs[:, 0]))
     half = np.diff(model.predict_interval(X[:3], level=0.9))[:, 0] / 2
     np.testing.assert_allclose(half, sizes[int(np.ceil(0.9 * 1001)) - 1])
     assert np.isinf(SwordRegressor().fit(X[:5], y[:5]).predict_interval(X[:2])).all()
@@ -115,10 +115,10 @@ def test_sparse_and_wide_rows_are_taken_without_their_columns():
     _, dense = SwordRegressor().predict_interval_then_learn(X, y)
     _, without = SwordRegressor().predict_interval_then_learn(sparse.csr_matrix(X), y)
     assert not np.array_equal(dense, without)
-    wide = np.random.default_rng(0).normal(size=(50, bands.MOST_COLUMNS + 1))
+    wide = np.random.default_rng(0).normal(size=(50, MAX_COLUMNS + 1))
     model = SwordRegressor()
     model.predict_interval_then_learn(wide, y[:50])
-    assert model._bands.by_level[0.9].columns == 0
+    assert model._intervals.by_level[0.9].columns == 0
 
 
 def test_frames_whose_columns_grow():
@@ -142,8 +142,8 @@ def test_rows_of_weight_0_teach_the_intervals_nothing():
     weights[::2] = 0.0
     wild = np.where(weights == 0.0, 1e6, y[100:])
     model.partial_fit(X[100:], wild, sample_weight=weights)
-    assert model._bands.by_level[0.9].rows == 150
-    assert np.abs(model._bands.pairs).max() < 1e3
+    assert model._intervals.by_level[0.9].rows == 150
+    assert np.abs(model._intervals.pairs).max() < 1e3
 
 
 @pytest.mark.parametrize("level", [0.0, 1.0, 90, float("nan"), "0.9"])
@@ -192,9 +192,9 @@ def test_a_damaged_file_is_refused(tmp_path):
     model.save(tmp_path / "model.ckpt")
     saved = checkpoint.load(tmp_path / "model.ckpt", kind="SwordRegressor")
     for name, value in (
-        ("band.pairs", np.full((3, 2), np.inf)),
-        ("band.pairs", np.zeros(5)),
-        ("band.0.balances", np.array([1e9])),
+        ("intervals.pairs", np.full((3, 2), np.inf)),
+        ("intervals.pairs", np.zeros(5)),
+        ("intervals.0.balances", np.array([1e9])),
     ):
         checkpoint.save(tmp_path / "bad.ckpt", saved | {name: value}, kind="SwordRegressor")
         with pytest.raises(checkpoint.CheckpointError, match="does not fit SwordRegressor"):
@@ -260,13 +260,13 @@ def test_river_in_batches_new_features_files_and_refusals(tmp_path):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_last_pairs_are_remembered_however_they_come(seed):
-    rng, own = np.random.default_rng(seed), bands.Bands()
+    rng, own = np.random.default_rng(seed), LevelIntervals()
     sizes = rng.choice([1, 2, 7, 400, 1500], 30)
     everything = rng.normal(size=(sizes.sum(), 2))
     assert own.pairs.shape == (0, 2)
     for stop, size in zip(np.cumsum(sizes), sizes, strict=True):
         own.learn(*everything[stop - size : stop].T, np.empty((size, 0)))
-        np.testing.assert_array_equal(own.pairs, everything[:stop][-bands.MOST_PAIRS :])
+        np.testing.assert_array_equal(own.pairs, everything[:stop][-MAX_PAIRS:])
 
 
 def test_intervals_that_were_given_count_when_truths_come_late():
@@ -276,7 +276,7 @@ def test_intervals_that_were_given_count_when_truths_come_late():
         rng.normal(size=300),
         rng.normal(size=300),
     )
-    own, naive = bands.Bands(), SwordIntervals(0.8)
+    own, naive = LevelIntervals(), SwordIntervals(0.8)
     given = np.empty((300, 2))
     for k in range(300):
         given[k] = own.intervals(0.8, predictions[[k]], rows[[k]])[0]

@@ -137,16 +137,16 @@ def test_river_learns_many_rows_as_it_learns_them_one_by_one():
     frame = pd.DataFrame(X)
     for part in (slice(0, 1), slice(1, 3), slice(3, 400)):
         many.learn_many(frame[part], pd.Series(y[part]))
-    assert list(single._bands.by_level) == list(many._bands.by_level) == [0.9]
+    assert list(single._intervals.by_level) == list(many._intervals.by_level) == [0.9]
     for (
         name,
         value,
     ) in (
-        single._bands.state().items()
+        single._intervals.state().items()
     ):  # probabilities of one row and of many differ in their last bits
-        if not name.startswith("band.0.settings."):
+        if not name.startswith("intervals.0.settings."):
             np.testing.assert_allclose(
-                many._bands.state()[name], value, rtol=1e-9, atol=1e-12, err_msg=name
+                many._intervals.state()[name], value, rtol=1e-9, atol=1e-12, err_msg=name
             )
     sets = many.predict_set_many(frame[:20])
     assert list(sets.columns) == many.classes_

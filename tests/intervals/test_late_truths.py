@@ -83,7 +83,7 @@ def test_many_at_once_are_learned_as_one_after_the_other():
     truths, forecasts, late = world(400), np.zeros(400), np.tile(np.arange(40.0), 10)
     given = np.tile([-5.0, 5.0], (400, 1))
     together, alone = SwordIntervals((0.9,)), SwordIntervals((0.9,))
-    together.play_clean(forecasts, truths, None, given[:, None], late)
+    together.learn_checked(forecasts, truths, None, given[:, None], late)
     for k in range(400):
         alone.learn(0.0, truths[k], given=([-5.0], [5.0]), late=int(late[k]))
     one, other = together.state(), alone.state()

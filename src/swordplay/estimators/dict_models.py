@@ -13,12 +13,12 @@ from swordplay.core.arguments import real, short_repr
 from swordplay.core.model_lock import locks_itself
 from swordplay.core.types import Matrix, State, Vector
 from swordplay.estimators import probabilities, raw_units
-from swordplay.estimators.bands import Bands
 from swordplay.estimators.classes import OneModelPerClass
 from swordplay.estimators.deferred_rows import DeferredRows, DictDeferredRows
 from swordplay.estimators.dict_columns import DictColumns, number
 from swordplay.estimators.head import Head
 from swordplay.estimators.labels import LabelIndex
+from swordplay.estimators.level_intervals import LevelIntervals
 from swordplay.estimators.mass import mass_above, of_truths
 from swordplay.estimators.model import (
     AUTO,
@@ -47,7 +47,7 @@ class DictModel(ModelReport, SavedModel):
 
     loss: LossName
     curves: Any
-    _own_bands: Bands | None = None
+    _own_intervals: LevelIntervals | None = None
 
     def __init__(
         self,
@@ -193,21 +193,21 @@ class DictModel(ModelReport, SavedModel):
             )
 
     @property
-    def _bands(self) -> Bands:
+    def _intervals(self) -> LevelIntervals:
         """Intervals, or sets, of the levels that were asked for; made at the first use."""
-        if self._own_bands is None:
-            self._own_bands = Bands()
-        return self._own_bands
+        if self._own_intervals is None:
+            self._own_intervals = LevelIntervals()
+        return self._own_intervals
 
     def _learned(self) -> tuple[Any, State] | None:
         return (
             None
             if self._model is None
-            else (self._model, {"names": self._rows.dumps()} | self._bands.state())
+            else (self._model, {"names": self._rows.dumps()} | self._intervals.state())
         )
 
     def _resume(self, saved: Mapping[str, Any]) -> Any:
-        self._own_bands = Bands.of_state(saved)
+        self._own_intervals = LevelIntervals.from_state(saved)
         self._rows.loads(saved["names"])
         self._model = self._make()
         return self._model
@@ -242,8 +242,8 @@ class DictRegressor(DictModel):
             Target: a finite number.
         """
         with self._lock:
-            usual, bands = self._rows.usual, self._own_bands
-            told = bands is not None and bool(bands.by_level)
+            usual, intervals = self._rows.usual, self._own_intervals
+            told = intervals is not None and bool(intervals.by_level)
             if (
                 usual is not None
                 and not told
@@ -265,7 +265,7 @@ class DictRegressor(DictModel):
         said = model.learn_row(row, target)
         self._rows.expect(model.heads, model.second)
         if told:
-            self._bands.learn(np.array([said]), np.array([target]), row[None])
+            self._intervals.learn(np.array([said]), np.array([target]), row[None])
 
     def learn_run(self, rows: Sequence[Features], truths: Sequence[float]) -> None:
         """Learn rows in their order.
@@ -285,8 +285,8 @@ class DictRegressor(DictModel):
             predictions = np.array([self._model.learn_row(table[0], truths[0])])
         else:
             predictions = self._model.predict_then_learn(table, targets)
-        if self._bands.by_level:
-            self._bands.learn(predictions, targets, table)
+        if self._intervals.by_level:
+            self._intervals.learn(predictions, targets, table)
 
     def askable(self) -> DeferredRows:
         """What :class:`swordplay.late.LateModel` asks in place of the estimator itself."""
@@ -373,8 +373,12 @@ class DictClassifier(DictModel):
             Label: a truth value, a number or a string. One that is new joins the classes.
         """
         with self._lock:
-            usual, bands = self._rows.usual, self._own_bands
-            if usual is not None and type(y) in USUAL and (bands is None or not bands.by_level):
+            usual, intervals = self._rows.usual, self._own_intervals
+            if (
+                usual is not None
+                and type(y) in USUAL
+                and (intervals is None or not intervals.by_level)
+            ):
                 place = self._labels.places.get(y)
                 if place is not None and usual.take(x):
                     usual.learn(place)
@@ -386,7 +390,7 @@ class DictClassifier(DictModel):
     def _learn_label(self, model: Any, row: Vector, label: Any) -> None:
         """Learn a row as the model takes it, with a checked label."""
         place = self._labels.place(label)
-        if self._bands.by_level and place < model.classes:
+        if self._intervals.by_level and place < model.classes:
             self._learn_sets(np.array([model.predict_row(row)]), [place])
         self._let_join(model)
         model.learn_row(row, place)
@@ -418,7 +422,7 @@ class DictClassifier(DictModel):
             # A class that joins changes the models from its own row on, not before.
             self._let_join(model)
             chances = model.predict_then_learn(table[first : first + len(places)], np.array(places))
-            if self._bands.by_level and len(places) > new:
+            if self._intervals.by_level and len(places) > new:
                 self._learn_sets(chances[new:], places[new:])
 
     def _let_join(self, model: Any) -> None:
@@ -431,7 +435,7 @@ class DictClassifier(DictModel):
         """Let the sets learn rows of labels that were known, each predicted before it was
         learned.
         """
-        self._bands.learn(np.zeros(len(places)), of_truths(mass_above(chances), places), None)
+        self._intervals.learn(np.zeros(len(places)), of_truths(mass_above(chances), places), None)
 
     def askable(self) -> DeferredRows:
         """What :class:`swordplay.late.LateModel` asks in place of the estimator itself."""
@@ -481,7 +485,7 @@ class DictClassifier(DictModel):
 
     def _sets(self, chances: Matrix, level: Any) -> Any:
         """Which labels are in the sets of rows, truths of shape ``(T, K)``."""
-        bounds = self._bands.intervals(real("level", level), np.zeros(len(chances)), None)
+        bounds = self._intervals.intervals(real("level", level), np.zeros(len(chances)), None)
         return mass_above(chances) <= bounds[:, 1:]
 
     @property

@@ -109,7 +109,7 @@ class SwordRegressor(DictRegressor, RiverCoat, base.MiniBatchRegressor):
     def _interval(self, x: Features, level: float) -> conf.Interval:
         row = self._row(x, self._rows.check(x))
         prediction = 0.0 if self._model is None else self._model.predict_row(row)
-        bounds = self._bands.intervals(real("level", level), np.array([prediction]), row[None])
+        bounds = self._intervals.intervals(real("level", level), np.array([prediction]), row[None])
         return conf.Interval(float(bounds[0, 0]), float(bounds[0, 1]))
 
     def learn_many(self, X: Any, y: Any) -> None:
@@ -128,8 +128,8 @@ class SwordRegressor(DictRegressor, RiverCoat, base.MiniBatchRegressor):
         wanted = numeric_column("y", targets(y, len(rows)))
         if len(rows):
             predictions = self._grown(frame.columns).predict_then_learn(rows, wanted)
-            if self._bands.by_level:
-                self._bands.learn(predictions, wanted, rows)
+            if self._intervals.by_level:
+                self._intervals.learn(predictions, wanted, rows)
 
     def predict_many(self, X: Any) -> Any:
         """Predictions for the rows of a frame, each as :meth:`predict_one` gives it.

@@ -12,7 +12,6 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from swordplay.core import arguments, state
 from swordplay.core.types import Array, Matrix, State, Vector
-from swordplay.estimators.bands import MOST_PAIRS, Bands
 from swordplay.estimators.block import Block
 from swordplay.estimators.block_choice import WIDEST, learn_and_choose, places_of
 from swordplay.estimators.labels import (
@@ -22,6 +21,7 @@ from swordplay.estimators.labels import (
     dump_classes,
     load_classes,
 )
+from swordplay.estimators.level_intervals import MAX_PAIRS, LevelIntervals
 from swordplay.estimators.mass import mass_above, of_truths
 from swordplay.estimators.model_report import ModelReport
 from swordplay.estimators.sklearn_base import SklearnModel, in_chunks, loss_weights, play
@@ -56,11 +56,11 @@ class WithSets(SklearnModel):
         SwordIntervals((level,))  # refuses what is no level
         probabilities = self.predict_proba(X)
         nothing = np.zeros(len(probabilities))
-        bands = self._bands
+        intervals = self._intervals
         bounds = (
-            bands.of_block(level, nothing)
+            intervals.block_intervals(level, nothing)
             if self._block is not None
-            else bands.intervals(level, nothing, None)
+            else intervals.intervals(level, nothing, None)
         )
         return mass_above(probabilities) <= bounds[:, 1:]
 
@@ -86,7 +86,7 @@ class WithSets(SklearnModel):
         rows, labels, _ = self._prepared(X, y, None, None, open_=True)
         probabilities = np.asarray(play(self.model_, rows, labels, None))
         above = mass_above(probabilities)
-        bounds: Array = self._bands.interval_then_learn(
+        bounds: Array = self._intervals.interval_then_learn(
             level, np.zeros(len(labels)), of_truths(above, labels), None
         )
         return self.classes_[probabilities.argmax(axis=1)], above <= bounds[:, 1:]
@@ -99,26 +99,26 @@ class WithSets(SklearnModel):
         told, truths = probabilities, labels
         if weights is not None and not weights.all():
             told, truths = probabilities[weights != 0], labels[weights != 0]
-        if not self._bands.by_level:
-            told, truths = told[-MOST_PAIRS:], truths[-MOST_PAIRS:]
+        if not self._intervals.by_level:
+            told, truths = told[-MAX_PAIRS:], truths[-MAX_PAIRS:]
         if len(truths):
-            self._bands.learn(np.zeros(len(truths)), of_truths(mass_above(told), truths), None)
+            self._intervals.learn(np.zeros(len(truths)), of_truths(mass_above(told), truths), None)
         return probabilities
 
     def _study(self, rows: Any, targets: Any) -> None:
         self._followed(np.asarray(play(self.model_, rows, targets, None)), targets, None)
 
     @property
-    def _bands(self) -> Bands:
+    def _intervals(self) -> LevelIntervals:
         """Intervals of the scores, made with the model."""
-        return self._own_bands
+        return self._own_intervals
 
     def _learned(self) -> tuple[Any, State] | None:
         learned = super()._learned()
-        return learned and (learned[0], learned[1] | self._bands.state())
+        return learned and (learned[0], learned[1] | self._intervals.state())
 
     def _resume(self, saved: Mapping[str, Any]) -> Any:
-        self._own_bands = Bands.of_state(saved)
+        self._own_intervals = LevelIntervals.from_state(saved)
         return super()._resume(saved)
 
 
@@ -332,7 +332,7 @@ class SwordClassifier(ModelReport, ClassifierMixin, WithSets):  # type: ignore[m
             labels = class_numbers(wanted, y)
             if fresh:
                 self.model_ = self._make_for(len(wanted))
-                self._own_bands = Bands()
+                self._own_intervals = LevelIntervals()
             self._classes = wanted
             self._go_on_as_a_stream()
         self.model_.grow(len(wanted))

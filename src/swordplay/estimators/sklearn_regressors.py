@@ -11,9 +11,9 @@ from sklearn.base import RegressorMixin
 
 from swordplay.core import arguments
 from swordplay.core.types import Array, Matrix, State, Vector
-from swordplay.estimators.bands import Bands
 from swordplay.estimators.block import Block
 from swordplay.estimators.block_choice import WIDEST, learn_and_choose, places_of
+from swordplay.estimators.level_intervals import LevelIntervals
 from swordplay.estimators.model_report import ModelReport
 from swordplay.estimators.sklearn_base import (
     SklearnModel,
@@ -38,9 +38,9 @@ class Regression(RegressorMixin, SklearnModel):  # type: ignore[misc]  # scikit-
     """Fit, learn and predict for models of one number; subclasses say how to make the model."""
 
     @property
-    def _bands(self) -> Bands:
+    def _intervals(self) -> LevelIntervals:
         """Intervals, made with the model."""
-        return self._own_bands
+        return self._own_intervals
 
     def fit(self, X: Any, y: Any) -> Self:
         """Forget everything, then learn the rows once, in their order.
@@ -137,8 +137,8 @@ class Regression(RegressorMixin, SklearnModel):  # type: ignore[misc]  # scikit-
         """
         predictions = self.predict(X)
         if self._block is not None:
-            return self._bands.of_block(level, predictions)
-        return self._bands.intervals(level, predictions, self._rows(X))
+            return self._intervals.block_intervals(level, predictions)
+        return self._intervals.intervals(level, predictions, self._rows(X))
 
     def predict_interval_then_learn(self, X: Any, y: Any, level: Any = 0.9) -> tuple[Vector, Array]:
         """Predictions of rows and their intervals, each made before its own target is learned.
@@ -162,7 +162,7 @@ class Regression(RegressorMixin, SklearnModel):  # type: ignore[misc]  # scikit-
         SwordIntervals(level)  # refuses what is no level, before anything is learned
         rows, targets, _ = self._prepared(X, y, None)
         predictions = np.asarray(play(self.model_, rows, targets, None))
-        return predictions, self._bands.interval_then_learn(level, predictions, targets, rows)
+        return predictions, self._intervals.interval_then_learn(level, predictions, targets, rows)
 
     def _asking(self, model: Any, following: int) -> Callable[[Matrix], Any]:
         """What predicts chunks of rows in their order; so many rows follow the last one learned."""
@@ -172,20 +172,22 @@ class Regression(RegressorMixin, SklearnModel):  # type: ignore[misc]  # scikit-
         rows, targets, weights = self._prepared(X, y, sample_weight)
         predictions = np.asarray(play(self.model_, rows, targets, weights))
         if weights is None or weights.all():
-            self._bands.learn(predictions, targets, rows)
+            self._intervals.learn(predictions, targets, rows)
         elif weights.any():
-            self._bands.learn(predictions[weights != 0], targets[weights != 0], rows[weights != 0])
+            self._intervals.learn(
+                predictions[weights != 0], targets[weights != 0], rows[weights != 0]
+            )
         return predictions
 
     def _study(self, rows: Any, targets: Any) -> None:
-        self._bands.learn(np.asarray(play(self.model_, rows, targets, None)), targets, rows)
+        self._intervals.learn(np.asarray(play(self.model_, rows, targets, None)), targets, rows)
 
     def _learned(self) -> tuple[Any, State] | None:
         learned = super()._learned()
-        return learned and (learned[0], learned[1] | self._bands.state())
+        return learned and (learned[0], learned[1] | self._intervals.state())
 
     def _resume(self, saved: Mapping[str, Any]) -> Any:
-        self._own_bands = Bands.of_state(saved)
+        self._own_intervals = LevelIntervals.from_state(saved)
         return super()._resume(saved)
 
     def _prepared(
@@ -204,7 +206,7 @@ class Regression(RegressorMixin, SklearnModel):  # type: ignore[misc]  # scikit-
             weights = loss_weights(sample_weight, len(targets))
             if fresh:
                 self.model_ = self._make()
-                self._own_bands = Bands()
+                self._own_intervals = LevelIntervals()
             self._go_on_as_a_stream()
         return rows, targets, weights
 

@@ -220,28 +220,35 @@ class SwordIntervals(Player):
             self._give(forecasts, inputs.rows(features, len(forecasts), self.columns))
         )
 
-    def play_clean(
+    def intervals_checked(self, predictions: Vector, features: Matrix | None) -> Array:
+        """:meth:`intervals` without its checks.
+
+        For callers whose arrays are checked already, such as the estimators: finite doubles below
+        the largest allowed numbers, in C order.
+        """
+        rows = np.empty((len(predictions), 0)) if features is None else features
+        return self._told(self._give(predictions, rows))
+
+    def learn_checked(
         self,
         predictions: Vector,
-        targets: Vector | None,
+        targets: Vector,
         features: Matrix | None,
         given: Array | None = None,
         late: Vector | None = None,
     ) -> Array:
-        """What the methods above do, without their checks: for callers whose arrays are clean
-        already, such as our estimators.
+        """:meth:`interval_then_learn` without its checks, or learn by intervals that were given.
 
         Parameters
         ----------
         predictions, targets, features
-            Finite doubles that are not huge, in C order, as in :meth:`interval_then_learn`. Without
-            targets nothing is learned.
+            As in :meth:`intervals_checked` and :meth:`interval_then_learn`.
         given
             Intervals that count in place of those that would be given now, shape ``(T, levels, 2)``
             in the order of the levels.
         late
-            How many truths were learned between these intervals and their truths, shape ``(T,)``;
-            none unless told.
+            Number of targets that were learned between each of these intervals and its target,
+            shape ``(T,)``; zeros by default.
 
         Returns
         -------
@@ -249,20 +256,13 @@ class SwordIntervals(Player):
             As in :meth:`interval_then_learn`.
         """
         rows = np.empty((len(predictions), 0)) if features is None else features
-        if targets is None:
-            return self._told(self._give(predictions, rows))
         if given is None:
             return self._told(self._give_and_learn(predictions, targets, rows))
         bounds = np.empty((len(predictions), len(self._alphas), 2))
         bounds[:, self._places] = given
         if len(predictions):
-            self._learn(
-                predictions,
-                targets,
-                rows,
-                bounds,
-                np.zeros(len(predictions)) if late is None else late,
-            )
+            late = np.zeros(len(predictions)) if late is None else late
+            self._learn(predictions, targets, rows, bounds, late)
         return self._told(bounds)
 
     def widen(self, columns: int) -> None:

@@ -11,7 +11,7 @@ from swordplay.core.state import add_prefix, split_parts
 from swordplay.core.types import State, Vector
 from swordplay.engine.column_stats import SETTLED, WARM_UP
 from swordplay.engine.record import EXPERTS, PROVEN, RECIPROCALS, ROUND
-from swordplay.estimators.bands import Bands
+from swordplay.estimators.level_intervals import LevelIntervals
 from swordplay.estimators.model import LinearModel
 from swordplay.estimators.scaler import FARTHEST
 from swordplay.keyed.record import Form, Young
@@ -145,7 +145,7 @@ def _dressed(estimator: Any, state: State, form: Form, names: Sequence[str] | No
         around["names"] = json.dumps(list(names))
     if form.loss == "logistic":
         around["classes"] = dump_classes(estimator._classes)
-    around |= Bands().state()
+    around |= LevelIntervals().state()
     estimator._resume(
         around | {f"model.{name}": value for name, value in state.items()}
     ).load_state(state)

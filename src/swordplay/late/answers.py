@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from swordplay.core.types import Array, Matrix, Vector
-from swordplay.estimators.bands import Bands
 from swordplay.estimators.deferred_rows import DeferredRows
 from swordplay.estimators.dict_columns import NumericRows
 from swordplay.estimators.heads import Heads
+from swordplay.estimators.level_intervals import LevelIntervals
 from swordplay.estimators.second_order import SecondOrder
 from swordplay.estimators.tempered import Tempered
 from swordplay.estimators.voices import Voices
@@ -38,7 +38,7 @@ def at_a_time(asks: DeferredRows) -> int:
 def asked(
     asks: DeferredRows,
     anchor: Anchor | None,
-    bands: Bands,
+    bands: LevelIntervals,
     level: float | None,
     ids: list[str],
     rows: Sequence[Any],
@@ -62,7 +62,7 @@ def asked(
 def _asked(
     asks: DeferredRows,
     anchor: Anchor | None,
-    bands: Bands,
+    bands: LevelIntervals,
     level: float | None,
     ids: list[str],
     rows: Sequence[Any],
@@ -203,7 +203,7 @@ def _notes_for(layer: SecondOrder | Tempered, runs: Sequence[Run], late: Vector)
 
 def learn_intervals(
     asks: DeferredRows,
-    bands: Bands,
+    bands: LevelIntervals,
     level: float | None,
     truths: Sequence[Any],
     table: Matrix | None,

@@ -13,8 +13,8 @@ from swordplay.core.checkpoint import CheckpointError
 from swordplay.core.model_lock import LockedModel
 from swordplay.core.state import ROW_COUNT, Field, add_prefix, check, strip_prefix
 from swordplay.core.types import State
-from swordplay.estimators.bands import Bands
 from swordplay.estimators.dict_columns import NumericRows
+from swordplay.estimators.level_intervals import LevelIntervals
 from swordplay.intervals import SwordIntervals
 from swordplay.late import answers, kinds
 from swordplay.late.anchor import Anchors
@@ -96,7 +96,7 @@ class LateModel(LockedModel):
             if level is None or self._asks.of_classes
             else float(np.atleast_1d(SwordIntervals(level).level)[0])
         )
-        self._bands = Bands()
+        self._intervals = LevelIntervals()
         self._pending = Pending()
         self._anchors = Anchors()
         self._serial = 0
@@ -174,7 +174,7 @@ class LateModel(LockedModel):
         """
         if len(self._pending) + len(rows) > self.max_pending:
             raise TooManyPending(self.max_pending)
-        said_by = self._asks, self._anchors.now, self._bands, self.level
+        said_by = self._asks, self._anchors.now, self._intervals, self.level
         block = answers.asked(*said_by, names, self._asks.read(rows), self.score.told)
         self._pending.put(block)
         self.score = self.score._replace(asked=self.score.asked + len(rows))
@@ -254,7 +254,9 @@ class LateModel(LockedModel):
         )
         self._anchors.judge(self._asks, ys, late, told, runs)
         table = answers.learn(self._asks, truths, told, runs)
-        given = answers.learn_intervals(self._asks, self._bands, self.level, ys, table, runs, late)
+        given = answers.learn_intervals(
+            self._asks, self._intervals, self.level, ys, table, runs, late
+        )
         self.score, losses = self.score.judge((one.ticket for one in kept_of(runs)), ys, given)
         self._pending.remove(runs)
         return losses
@@ -300,7 +302,7 @@ class LateModel(LockedModel):
             **add_prefix("pending", self._pending.state(self._asks)),
             **add_prefix("score", self.score.state()),
             **self._anchors.state(),
-            **self._bands.state(),
+            **self._intervals.state(),
         }
 
     @classmethod
@@ -333,7 +335,7 @@ class LateModel(LockedModel):
             estimator, max_pending=saved["max_pending"], level=None if np.isnan(level) else level
         )
         model._asks.load_state(strip_prefix("rows", saved))
-        model._bands = Bands.of_state(saved)
+        model._intervals = LevelIntervals.from_state(saved)
         model._pending = Pending.of_state(
             strip_prefix("pending", saved), model._asks, kinds.lags(estimator)
         )

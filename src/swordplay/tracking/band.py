@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 
 from swordplay.core.types import Array, Matrix, State, Vector
-from swordplay.estimators.bands import columns_for, tame
+from swordplay.estimators.level_intervals import clip_predictions, columns_for
 from swordplay.intervals import SwordIntervals
 from swordplay.tracking.contestants import Played
 
@@ -39,7 +39,7 @@ class Band:
         Those without a target (NaN) are not learned.
         """
         known = ~np.isnan(targets)
-        predictions = tame(predictions)
+        predictions = clip_predictions(predictions)
         edges = [0, *(np.flatnonzero(np.diff(known)) + 1).tolist(), len(known)]
         answers = []
         for first, stop in pairwise(edges):
