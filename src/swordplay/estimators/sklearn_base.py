@@ -18,6 +18,7 @@ from swordplay.core import arguments, extras
 from swordplay.core.arguments import short_repr
 from swordplay.core.types import Matrix, State, Vector
 from swordplay.estimators.block import Block
+from swordplay.estimators.forecast import Forecast
 from swordplay.estimators.labels import check_entries
 from swordplay.estimators.saved_model import SavedModel, parameters, same
 from swordplay.estimators.tuning import LARGEST
@@ -515,11 +516,25 @@ def in_chunks(answer: Callable[[Matrix], Any], rows: Any) -> Any:
     return np.concatenate([answer(part) for _, part in dense_chunks(rows)])
 
 
-def play(model: Any, rows: Any, targets: Any, weights: Vector | None) -> Any:
+def play(
+    model: Any,
+    rows: Any,
+    targets: Any,
+    weights: Vector | None,
+    asked: Forecast | None = None,
+) -> Any:
     """Predictions of rows, each made before it is learned.
 
-    Rows of weight 0 are predicted and not learned.
+    Rows of weight 0 are predicted and not learned. Rows that were predicted earlier, as ``asked``
+    says, have no weights.
     """
+    if asked is not None:
+        return np.concatenate(
+            [
+                model.predict_then_learn(dense, targets[part], asked=asked.rows(part))
+                for part, dense in dense_chunks(rows)
+            ]
+        )
     answers = []
     for part, dense in dense_chunks(rows):
         if weights is None or weights[part].all():

@@ -31,6 +31,7 @@ from swordplay.intervals import SwordIntervals
 if TYPE_CHECKING:
     from swordplay.estimators.classes import OneModelPerClass
     from swordplay.estimators.deferred_rows import DeferredRows
+    from swordplay.estimators.forecast import Forecast
     from swordplay.estimators.head import Head
     from swordplay.estimators.second_order import SecondOrder
 
@@ -294,11 +295,23 @@ class SwordClassifier(ModelReport, ClassifierMixin, WithSets):  # type: ignore[m
     def _labels(self, probabilities: Matrix) -> Any:
         return self.classes_[probabilities.argmax(axis=1)]
 
+    def learn_asked(self, X: Any, y: Any, asked: Forecast | None) -> None:
+        """Learn rows that were predicted earlier, as ``asked`` says, for ``LateModel``."""
+        self._learn(X, y, None, None, open_=True, asked=asked)
+
     def _learn(
-        self, X: Any, y: Any, sample_weight: Any, classes: Any, *, open_: bool = False
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        classes: Any,
+        *,
+        open_: bool = False,
+        asked: Forecast | None = None,
     ) -> Matrix:
         rows, labels, weights = self._prepared(X, y, sample_weight, classes, open_=open_)
-        return self._followed(np.asarray(play(self.model_, rows, labels, weights)), labels, weights)
+        predictions = np.asarray(play(self.model_, rows, labels, weights, asked))
+        return self._followed(predictions, labels, weights)
 
     def _prepared(
         self,

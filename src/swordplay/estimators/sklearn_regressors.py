@@ -28,6 +28,7 @@ from swordplay.intervals import SwordIntervals
 
 if TYPE_CHECKING:
     from swordplay.estimators.deferred_rows import DeferredRows
+    from swordplay.estimators.forecast import Forecast
     from swordplay.estimators.head import Head
     from swordplay.estimators.mixture import Mixture
     from swordplay.estimators.model import LinearModel
@@ -168,9 +169,13 @@ class Regression(RegressorMixin, SklearnModel):  # type: ignore[misc]  # scikit-
         """What predicts chunks of rows in their order; so many rows follow the last one learned."""
         return model.predict  # type: ignore[no-any-return]  # models of several classes come here
 
-    def _learn(self, X: Any, y: Any, sample_weight: Any) -> Vector:
+    def learn_asked(self, X: Any, y: Any, asked: Forecast | None) -> None:
+        """Learn rows that were predicted earlier, as ``asked`` says, for ``LateModel``."""
+        self._learn(X, y, None, asked)
+
+    def _learn(self, X: Any, y: Any, sample_weight: Any, asked: Forecast | None = None) -> Vector:
         rows, targets, weights = self._prepared(X, y, sample_weight)
-        predictions = np.asarray(play(self.model_, rows, targets, weights))
+        predictions = np.asarray(play(self.model_, rows, targets, weights, asked))
         if weights is None or weights.all():
             self._intervals.learn(predictions, targets, rows)
         elif weights.any():
