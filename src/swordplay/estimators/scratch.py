@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
 from swordplay.core.types import Matrix, Vector
-from swordplay.engine.stack import Stack
 from swordplay.estimators.scaler import Locator, Scaler
 from swordplay.estimators.tuning import CURVATURES, REACH, SMALLEST_NORM, THRESHOLDS, LossName
+
+if TYPE_CHECKING:
+    from swordplay.engine.stack import Stack
 
 NONE_MISSING: Matrix = np.empty((0, 0))
 """Where columns lie, for rows of which no entry is missing: nobody asks."""
