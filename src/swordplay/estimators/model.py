@@ -9,7 +9,7 @@ import numpy as np
 
 from swordplay.core.state import add_prefix, part_of, split_parts
 from swordplay.core.types import Array, Matrix, State, Vector
-from swordplay.engine.compiled_learner import Engine
+from swordplay.engine.compiled_learner import CompiledLearner
 from swordplay.estimators.head import Head
 from swordplay.estimators.heads import Heads
 from swordplay.estimators.scaler import Locator, Scaler
@@ -155,7 +155,7 @@ class LinearModel:
         return [self.heads]
 
     @property
-    def engine(self) -> Engine:
+    def engine(self) -> CompiledLearner:
         """The compiled learner."""
         return self.head.engine
 

@@ -178,7 +178,7 @@ def _voices_for(place: int, team: Heads, runs: Sequence[Run], late: Vector) -> V
     """
     if len(runs) == 1 and place < len(runs[0].block.voices):
         return Voices(late, runs[0].block.voices[place][runs[0].places].transpose(1, 0, 2))
-    said: Array = np.zeros((len(team), len(late), 1 + team.stack.experts))
+    said: Array = np.zeros((len(team), len(late), 1 + team.stack.expert_count))
     for run in runs:
         if place < len(run.block.voices):
             voices = run.block.voices[place][run.places]
