@@ -132,8 +132,10 @@ def measure_columns(columns: Matrix, clip: float) -> tuple[Vector, Vector]:
             measure_columns(column[:, None], clip) if len(column) else (np.zeros(1), np.zeros(1))
             for column in present
         ]
-        centers, spreads = zip(*found, strict=True)
-        return np.concatenate(centers), np.concatenate(spreads)
+        return (
+            np.concatenate([center for center, _ in found]),
+            np.concatenate([spread for _, spread in found]),
+        )
     centers = np.median(columns, axis=0)
     distances = np.abs(columns - centers)
     middle = len(distances) // 2
