@@ -5,7 +5,7 @@ a round like any other.
 import numpy as np
 import pytest
 
-from swordplay.engine.layout import CONFIG, EXPERT, LIVE
+from swordplay.engine.layout import EXPERT, SCALAR, SETTING
 from swordplay.estimators.heads import Heads
 from swordplay.estimators.model import LinearModel
 from swordplay.estimators.voices import said_now
@@ -49,8 +49,8 @@ def test_said_just_now_it_is_a_round_like_any_other(loss):
         plain.learn(row[None], target), rel=ROUNDING
     )
     scratch = {
-        "numbers": EXPERT.at_base,
-        "live": LIVE.prepared,
+        "experts": EXPERT.base_prediction,
+        "scalars": SCALAR.has_prediction,
     }  # all behind these is written before it is read
     for name, one in late.stack.arrays._asdict().items():
         other, kept = getattr(plain.stack.arrays, name), scratch.get(name)
@@ -67,31 +67,41 @@ def test_the_meta_adds_up_what_was_said_and_nothing_else_changes(loss):
     late.learn(row[None], np.array([target]), late=asked_earlier([3.0], said[None, None]))
     plain.learn(row[None], np.array([target]))
     numbers, live, config = (
-        getattr(late.stack.arrays, name)[0] for name in ("numbers", "live", "config")
+        getattr(late.stack.arrays, name)[0] for name in ("experts", "scalars", "settings")
     )
     off = (
         said[0] - center - (target - center)
         if loss == "squared"
         else 1 / (1 + np.exp(-said[0])) - 1.0
     )
-    told = live[LIVE.weight] * off  # w times the slope at what the decision said
-    retained = config[CONFIG.retention] * (
-        before["numbers"][0][EXPERT.cumulative] - before["live"][0][LIVE.smallest]
+    told = live[SCALAR.loss_weight] * off  # w times the slope at what the decision said
+    retained = config[SETTING.decay] * (
+        before["experts"][0][EXPERT.cumulative] - before["scalars"][0][SCALAR.least_cumulative]
     )
     wanted = retained[:EXPERTS] + told * (said[1:] - center)
     assert numbers[EXPERT.cumulative, :EXPERTS] == pytest.approx(wanted, rel=1e-9)
-    assert live[LIVE.late] == 0.0
-    wrong = told * (said[1:] - center) - before["numbers"][0][EXPERT.guess, :EXPERTS]
-    total = config[CONFIG.retention] * before["live"][0][LIVE.total] + 0.25 * (
+    assert live[SCALAR.rounds_late] == 0.0
+    wrong = told * (said[1:] - center) - before["experts"][0][EXPERT.optimism, :EXPERTS]
+    total = config[SETTING.decay] * before["scalars"][0][SCALAR.rate_total] + 0.25 * (
         wrong.max() - wrong.min()
     ) ** 2 * (1 + 2 * 3)
-    assert live[LIVE.total] == pytest.approx(total, rel=1e-9)
+    assert live[SCALAR.rate_total] == pytest.approx(total, rel=1e-9)
     other = plain.stack.arrays
-    assert np.array_equal(late.stack.arrays.coords, other.coords)  # the experts take the same steps
-    for name in ("alpha", "gamma", "scale", "coefficient", "norm", "advantage", "drift"):
+    assert np.array_equal(
+        late.stack.arrays.coordinates, other.coordinates
+    )  # the experts take the same steps
+    for name in (
+        "lookahead_scale",
+        "lookahead_step",
+        "scale",
+        "pending_update",
+        "squared_norm",
+        "linear_regret",
+        "step_cost",
+    ):
         place = getattr(EXPERT, name)
-        assert np.array_equal(numbers[place], other.numbers[0][place]), name
-    assert not np.array_equal(numbers[EXPERT.weight], other.numbers[0][EXPERT.weight])
+        assert np.array_equal(numbers[place], other.experts[0][place]), name
+    assert not np.array_equal(numbers[EXPERT.weight], other.experts[0][EXPERT.weight])
 
 
 def test_rows_that_were_asked_just_now_are_rows_like_any_other():
@@ -122,7 +132,7 @@ def test_a_row_that_overflows_leaves_no_trace():
     before = model.state()
     with pytest.raises(ValueError, match="would overflow"):
         model.heads.learn(np.full((1, 2), 1e80), np.array([1e50]), late=asked)
-    assert model.heads.stack.arrays.live[0][LIVE.late] == 0.0
+    assert model.heads.stack.arrays.scalars[0][SCALAR.rounds_late] == 0.0
     after = model.state()
     assert all(
         np.array_equal(after[name], before[name]) for name in before if name.startswith("engine.")

@@ -355,7 +355,7 @@ class OneModelPerClass:
     def _late_scores(self, asked: Forecast, ages: Vector) -> list[Any]:
         """Ages and scores of rows that were asked earlier, for the heads of each team."""
         edges = np.cumsum([0, *map(len, self.teams)]).tolist()
-        experts = self.teams[0].stack.experts
+        experts = self.teams[0].stack.expert_count
         return [asked.late_scores(ages, slice(*edge), experts) for edge in pairwise(edges)]
 
     @property

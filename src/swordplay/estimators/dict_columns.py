@@ -14,12 +14,13 @@ import numpy as np
 
 from swordplay.core.arguments import LARGEST_INPUT, short_repr, without_mask
 from swordplay.core.types import Matrix, Vector
-from swordplay.estimators.heads import Heads
-from swordplay.estimators.second_order import SecondOrder
 from swordplay.estimators.voices import OVERFLOW
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
+
+    from swordplay.estimators.heads import Heads  # imports the engine
+    from swordplay.estimators.second_order import SecondOrder
 
 
 def number(name: str, value: Any) -> float:

@@ -21,7 +21,7 @@ from swordplay.core import state
 from swordplay.core.state import Field, add_prefix, part_of
 from swordplay.core.types import Array, Matrix, State, Vector
 from swordplay.engine.compiled_learner import CHUNK, CHUNK_NUMBERS
-from swordplay.engine.stack import Stack
+from swordplay.engine.stack import LearnerStack
 from swordplay.estimators import head
 from swordplay.estimators.head import Head
 from swordplay.estimators.scaler import Locator, Scaler
@@ -87,7 +87,7 @@ class Heads:
         self.columns = Scaler(dim + lags, clip=clip, intercept=intercept, follow=standardize)
         self.target = Locator(clip=THRESHOLDS["squared"])
         make = functools.partial(head.make, loss=loss, radius=radius, memory=memory)
-        self.stack = Stack(make, self.columns.width)
+        self.stack = LearnerStack(make, self.columns.width)
         self.told: Matrix = np.empty((0, 2))
         """The class that each head predicts, 1 unless its owner writes another, and 1 if it
         predicts what is *not* of it.
@@ -99,7 +99,7 @@ class Heads:
         return len(self.stack)
 
     def __getitem__(self, place: int) -> Head:
-        return Head(self.stack.engines[place], self.columns, self.target, self.loss, self.radius)
+        return Head(self.stack.learners[place], self.columns, self.target, self.loss, self.radius)
 
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"_bench": None, "late_bench": None}
@@ -120,7 +120,7 @@ class Heads:
 
     def fork(self, place: int) -> int:
         """Let a copy of a head join; returns its place."""
-        return self._joined(self.stack.fork(place))
+        return self._joined(self.stack.copy(place))
 
     def _joined(self, place: int) -> int:
         self.told, self._bench = np.vstack([self.told, [1.0, 0.0]]), None

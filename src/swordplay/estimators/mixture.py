@@ -12,7 +12,7 @@ import numpy as np
 from swordplay.core.state import DAMAGED, ROUND_COUNT, Field, check
 from swordplay.core.types import Matrix, State, Vector
 from swordplay.engine import LARGEST_EXPLICIT
-from swordplay.engine.compiled_learner import Engine
+from swordplay.engine.compiled_learner import CompiledLearner
 from swordplay.estimators.forecast import Forecast
 from swordplay.estimators.model import THRESHOLDS
 from swordplay.estimators.scaler import FARTHEST, Locator
@@ -69,7 +69,7 @@ class Mixture:
         self._spread = Locator(clip=THRESHOLDS["squared"])
         # A single forecast stands twice: a simplex has two corners at the least.
         learner = SwordAgeless(Simplex(max(2, forecasts)), smoothness=1.0, memory=memory)
-        self.engine = Engine(learner.parts, "huber")
+        self.engine = CompiledLearner(learner.parts, "huber")
         self._range = np.zeros(3)
         """The two ends of the target's usual range, and the rows learned."""
         self._guard = np.zeros(2 * (forecasts + 1) + 1)

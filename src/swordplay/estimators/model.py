@@ -10,7 +10,7 @@ import numpy as np
 
 from swordplay.core.state import add_prefix, part_of, split_parts
 from swordplay.core.types import Matrix, State, Vector
-from swordplay.engine.compiled_learner import Engine
+from swordplay.engine.compiled_learner import CompiledLearner
 from swordplay.estimators.forecast import Forecast
 from swordplay.estimators.head import Head
 from swordplay.estimators.heads import Heads
@@ -193,7 +193,7 @@ class LinearModel:
         return [self.heads]
 
     @property
-    def engine(self) -> Engine:
+    def engine(self) -> CompiledLearner:
         """The compiled learner."""
         return self.head.engine
 
@@ -304,7 +304,7 @@ class LinearModel:
     ) -> Vector:
         ages, late = NO_AGES, None
         if asked is not None and (found := asked.ages(self.rounds)).any():
-            ages, late = found, asked.late_scores(found, slice(0, 1), self.heads.stack.experts)
+            ages, late = found, asked.late_scores(found, slice(0, 1), self.heads.stack.expert_count)
         if self.second is None:
             return self.heads.learn(rows, targets, weights, beside, late)[:, 0]
         plans = Plans(beside)
@@ -330,7 +330,7 @@ class LinearModel:
         missing = NONE_MISSING if self.second is None else middles(self.heads, row[None])
         late, notes = None, None
         if asked is not None and (ages := asked.ages(self.rounds)).any():
-            late = asked.late_scores(ages, slice(0, 1), self.heads.stack.experts)
+            late = asked.late_scores(ages, slice(0, 1), self.heads.stack.expert_count)
             if self.second is not None:
                 notes = asked.notes_of(ages, self.second.noted)
         scratch = self.heads.learn_row(row, target, late)

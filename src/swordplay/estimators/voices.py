@@ -26,7 +26,7 @@ def said_now(heads: Heads, rows: Matrix) -> Array:
     Nothing is learned.
     """
     raw = heads.with_lags(rows)
-    answer = np.empty((len(raw), len(heads), 1 + heads.stack.experts))
+    answer = np.empty((len(raw), len(heads), 1 + heads.stack.expert_count))
     _asking(heads, raw, answer)()
     return answer if heads.loss == "logistic" else answer + heads.target.center
 
@@ -75,8 +75,8 @@ class LateBench(NamedTuple):
 def _bench(heads: Heads) -> LateBench:
     bench = heads.bench
     if heads.late_bench is None or heads.late_bench.bench is not bench:
-        voices = np.empty((1, len(heads), 1 + heads.stack.experts))
-        asked = np.empty((len(heads), 1, 2 + heads.stack.experts))
+        voices = np.empty((1, len(heads), 1 + heads.stack.expert_count))
+        asked = np.empty((len(heads), 1, 2 + heads.stack.expert_count))
         learn = heads.learning(bench.raw, bench.target, asked, bench.scratch, late=True)
         heads.late_bench = LateBench(
             bench, voices, quick(_asking(heads, bench.raw, voices)), asked, quick(learn)
