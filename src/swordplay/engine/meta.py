@@ -25,9 +25,9 @@ from swordplay.engine.layout import (
 )
 from swordplay.engine.scalar_functions import columns_of, dot, fading, level, slope
 from swordplay.engine.step_sizes import adapt, begin
-from swordplay.parts.metas.optimism import TIED
+from swordplay.parts.metas.optimism import TIED_TRUST
 from swordplay.parts.metas.optimistic_hedge import SMALLEST_WEIGHT
-from swordplay.parts.rates import TIE
+from swordplay.parts.rates import TIE_TOLERANCE
 
 
 @inline
@@ -445,9 +445,11 @@ def update_learning_rate(live: Vector, config: Vector, mismatch: float, surprise
     diameter = config[CONFIG.diameter]
     if config[CONFIG.rate] == DOUBLING:
         live[LIVE.total] += surprise
-        if live[LIVE.total] <= live[LIVE.level] * (1.0 + TIE):
+        if live[LIVE.total] <= live[LIVE.level] * (1.0 + TIE_TOLERANCE):
             return False
-        doublings = math.ceil(math.log2(live[LIVE.total]) - math.log2(live[LIVE.level]) - TIE)
+        doublings = math.ceil(
+            math.log2(live[LIVE.total]) - math.log2(live[LIVE.level]) - TIE_TOLERANCE
+        )
         live[LIVE.level] = math.ldexp(live[LIVE.level], int(doublings))
         live[LIVE.rate] = min(
             config[CONFIG.cap], math.sqrt((2.0 + lam) / (diameter * diameter * live[LIVE.level]))
@@ -478,8 +480,8 @@ def update_trust(live: Vector, config: Vector, of: Products, h: float) -> None:
 @inline
 def trust(kappa: float, difference: float, magnitude: float) -> float:
     """1 / (1 + exp(kappa * difference)), 1/2 on a tie, as in ``metas.optimism``."""
-    if abs(difference) <= TIE * magnitude:
-        return TIED
+    if abs(difference) <= TIE_TOLERANCE * magnitude:
+        return TIED_TRUST
     score = kappa * difference
     small = fading(-abs(score))
     return (small if score >= 0.0 else 1.0) / (1.0 + small)
