@@ -19,6 +19,7 @@ from swordplay.core.arguments import short_repr
 from swordplay.core.state import add_prefix, strip_prefix
 from swordplay.core.types import Array, Matrix, State, Vector
 from swordplay.estimators.batch_fit import BatchCoefficients
+from swordplay.estimators.forecast import Forecast
 from swordplay.estimators.labels import check_entries
 from swordplay.estimators.level_intervals import LevelIntervals
 from swordplay.estimators.saved_model import SavedModel, is_same_value, parameter_names
@@ -90,12 +91,21 @@ class SklearnModel(SavedModel, BaseEstimator):  # type: ignore[misc]  # scikit-l
         """Refuse targets that scikit-learn's own checks would silently convert."""
 
     @abstractmethod
-    def _learn_rows(self, rows: Any, targets: Any, weights: Vector | None) -> Any:
-        """Learn checked rows, intervals included; return the prediction of each before that."""
+    def _learn_rows(
+        self,
+        rows: Any,
+        targets: Any,
+        weights: Vector | None = None,
+        asked: Forecast | None = None,
+    ) -> Any:
+        """Learn checked rows, intervals included; return the prediction of each before that.
+
+        ``asked`` is the forecast of rows that were predicted earlier; these have no weights.
+        """
 
     def _fit_rows(self, rows: Any, targets: Any) -> None:
         """Learn the rows of ``fit``; subclasses may also set ``_batch``."""
-        self._learn_rows(rows, targets, None)
+        self._learn_rows(rows, targets)
 
     # ------------------------------------------------------------------ the model
 
@@ -136,6 +146,12 @@ class SklearnModel(SavedModel, BaseEstimator):  # type: ignore[misc]  # scikit-l
     def _learn(self, X: Any, y: Any, sample_weight: Any = None, **options: Any) -> Any:
         """Check rows and learn them; return the prediction of each before that."""
         return self._learn_rows(*self._prepare(X, y, sample_weight, **options))
+
+    def _learn_late(self, X: Any, y: Any, asked: Forecast | None) -> None:
+        """Learn rows that were predicted earlier, as ``asked`` says, for ``LateModel``."""
+        with self._lock:
+            rows, targets, _ = self._prepare(X, y)
+            self._learn_rows(rows, targets, None, asked)
 
     def _prepare(
         self, X: Any, y: Any, sample_weight: Any = None, *, fresh: bool = False, **options: Any
@@ -540,15 +556,23 @@ def predict_in_chunks(
     return np.concatenate(answers)
 
 
-def learn_in_chunks(model: Any, rows: Any, targets: Any, weights: Vector | None) -> Any:
+def learn_in_chunks(
+    model: Any,
+    rows: Any,
+    targets: Any,
+    weights: Vector | None = None,
+    asked: Forecast | None = None,
+) -> Any:
     """Learn rows in their order; return the prediction of each before it was learned.
 
-    Rows of weight 0 are predicted and not learned.
+    Rows of weight 0 are predicted and not learned. ``asked`` is the forecast of rows that were
+    predicted earlier; these have no weights.
     """
     answers = []
     for part, chunk in dense_chunks(rows):
         if weights is None:
-            answers.append(model.predict_then_learn(chunk, targets[part], None))
+            late = None if asked is None else asked.rows(part)
+            answers.append(model.predict_then_learn(chunk, targets[part], asked=late))
             continue
         # runs of rows that are all learned, or all skipped
         chunk_targets, chunk_weights = targets[part], weights[part]

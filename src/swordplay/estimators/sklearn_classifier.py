@@ -31,6 +31,7 @@ from swordplay.intervals import SwordIntervals
 if TYPE_CHECKING:
     from swordplay.estimators.classes import OneModelPerClass
     from swordplay.estimators.deferred_rows import DeferredRows
+    from swordplay.estimators.forecast import Forecast
     from swordplay.estimators.head import Head
     from swordplay.estimators.second_order import SecondOrder
 
@@ -229,7 +230,7 @@ class SwordClassifier(ModelReport, ClassifierMixin, SklearnModel):  # type: igno
         """
         SwordIntervals((level,))  # refuses an invalid level before anything is learned
         rows, labels, _ = self._prepare(X, y, accepts_new=True)
-        probabilities = np.asarray(learn_in_chunks(self.model_, rows, labels, None))
+        probabilities = np.asarray(learn_in_chunks(self.model_, rows, labels))
         above = mass_above(probabilities)
         zeros = np.zeros(len(labels))
         bounds: Array = self._intervals.interval_then_learn(
@@ -264,6 +265,11 @@ class SwordClassifier(ModelReport, ClassifierMixin, SklearnModel):  # type: igno
 
     # ------------------------------------------------------------------ checks and learning
 
+    def _learn_late(self, X: Any, y: Any, asked: Forecast | None) -> None:
+        with self._lock:
+            rows, labels, _ = self._prepare(X, y, accepts_new=True)
+            self._learn_rows(rows, labels, None, asked)
+
     def _check_raw_targets(self, y: Any) -> None:
         if isinstance(y, np.ma.MaskedArray):
             arguments.without_mask("y", y)
@@ -293,8 +299,14 @@ class SwordClassifier(ModelReport, ClassifierMixin, SklearnModel):  # type: igno
         self._classes = wanted
         return labels
 
-    def _learn_rows(self, rows: Any, targets: Any, weights: Vector | None) -> Matrix:
-        probabilities = np.asarray(learn_in_chunks(self.model_, rows, targets, weights))
+    def _learn_rows(
+        self,
+        rows: Any,
+        targets: Any,
+        weights: Vector | None = None,
+        asked: Forecast | None = None,
+    ) -> Matrix:
+        probabilities = np.asarray(learn_in_chunks(self.model_, rows, targets, weights, asked))
         self._learn_sets(probabilities, targets, weights)
         return probabilities
 
@@ -334,11 +346,11 @@ class SwordClassifier(ModelReport, ClassifierMixin, SklearnModel):  # type: igno
         model = self.model_
         columns = model.teams[0].columns
         if model.classes < 2 or rows.shape[1] + int(columns.intercept) > MAX_WIDTH:
-            self._learn_rows(rows, targets, None)
+            self._learn_rows(rows, targets)
             return
 
         def learn(first: int, last: int) -> None:
-            self._learn_rows(rows[first:last], targets[first:last], None)
+            self._learn_rows(rows[first:last], targets[first:last])
 
         def predict(first: int, last: int) -> Matrix:
             return predict_in_chunks(model.scores, rows[first:last])

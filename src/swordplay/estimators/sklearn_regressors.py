@@ -25,6 +25,7 @@ from swordplay.intervals import SwordIntervals
 
 if TYPE_CHECKING:
     from swordplay.estimators.deferred_rows import DeferredRows
+    from swordplay.estimators.forecast import Forecast
     from swordplay.estimators.head import Head
     from swordplay.estimators.mixture import Mixture
     from swordplay.estimators.model import LinearModel
@@ -138,7 +139,7 @@ class SklearnRegressor(RegressorMixin, SklearnModel):  # type: ignore[misc]  # s
         """
         SwordIntervals(level)  # refuses an invalid level before anything is learned
         rows, targets, _ = self._prepare(X, y)
-        predictions = np.asarray(learn_in_chunks(self.model_, rows, targets, None))
+        predictions = np.asarray(learn_in_chunks(self.model_, rows, targets))
         return predictions, self._intervals.interval_then_learn(level, predictions, targets, rows)
 
     def askable(self) -> DeferredRows:
@@ -153,8 +154,14 @@ class SklearnRegressor(RegressorMixin, SklearnModel):  # type: ignore[misc]  # s
     def _check_targets(self, y: Any, *, fresh: bool, **options: Any) -> Vector:
         return np.asarray(check_magnitudes("y", arguments.as_doubles("y", y)))
 
-    def _learn_rows(self, rows: Any, targets: Any, weights: Vector | None) -> Vector:
-        predictions = np.asarray(learn_in_chunks(self.model_, rows, targets, weights))
+    def _learn_rows(
+        self,
+        rows: Any,
+        targets: Any,
+        weights: Vector | None = None,
+        asked: Forecast | None = None,
+    ) -> Vector:
+        predictions = np.asarray(learn_in_chunks(self.model_, rows, targets, weights, asked))
         if weights is None or weights.all():
             self._intervals.learn(predictions, targets, rows)
         elif weights.any():
@@ -308,11 +315,11 @@ class SwordRegressor(ModelReport, SklearnRegressor):
     def _fit_rows(self, rows: Any, targets: Any) -> None:
         model = self.model_
         if rows.shape[1] + int(model.columns.intercept) > MAX_WIDTH:
-            self._learn_rows(rows, targets, None)
+            self._learn_rows(rows, targets)
             return
 
         def learn(first: int, last: int) -> None:
-            self._learn_rows(rows[first:last], targets[first:last], None)
+            self._learn_rows(rows[first:last], targets[first:last])
 
         def predict(first: int, last: int) -> Matrix:
             return predict_in_chunks(model.predict, rows[first:last])[:, None]
