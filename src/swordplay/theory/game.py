@@ -11,7 +11,7 @@ import numpy as np
 
 from swordplay.core import arguments
 from swordplay.core.types import Domain, Learner, Loss, Vector
-from swordplay.engine import Assembled, NotCompilable, twin
+from swordplay.engine import Assembled, NotCompilable, compiled_twin
 from swordplay.parts.streams import LinearStream
 from swordplay.theory.ledger import Ledger
 
@@ -164,7 +164,7 @@ def _play_compiled(
             "the features are so small that their squares vanish, and the engine would take them "
             "for 0."
         )
-    compiled = twin(learner, stream.loss, threshold=stream.threshold, level=stream.level)
+    compiled = compiled_twin(learner, stream.loss, threshold=stream.threshold, level=stream.level)
     played = compiled.play(
         played_stream.features,
         played_stream.targets,
@@ -174,7 +174,7 @@ def _play_compiled(
         progress=progress,
     )
     if isinstance(learner, RecordsExtremes) and len(played_stream):
-        max_gradient_norm, max_squared_row_norm = played.steepest, played.longest
+        max_gradient_norm, max_squared_row_norm = played.max_gradient, played.max_squared_row
         smoothness = curvature * max_squared_row_norm if math.isfinite(curvature) else curvature
         learner.watch(len(played_stream), max_gradient_norm, smoothness, float(played.losses.min()))
     return Ledger(
