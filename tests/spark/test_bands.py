@@ -96,8 +96,9 @@ def test_without_a_level_and_under_another_one_intervals_are_left_behind():
 
 
 def test_a_record_keeps_nothing_twice():
-    # Level, 7 scalars, 2 + 5 sizes of residuals, twice 8 + 56 coefficients and 24 losses, 8 radii, 8 debts,
-    # a balance, and the statistics of the forecasts: 3 numbers and their first 32.
+    # Level, 7 scalars, 2 + 5 sizes of residuals, twice 8 + 56 coefficients and 24 losses, 8
+    # quantiles and their losses, a balance, and the statistics of the forecasts: 3 numbers and
+    # their first 32.
     assert NUMBERS_OF_BANDS == 1 + 14 + 2 * (8 + 56 + 24) + 8 + 8 + 1 + 3 + 32 == 243
 
 
