@@ -110,7 +110,7 @@ def sklearn_kind(
             else estimator.predict_set_then_learn
         )(X, y, level=level)
     state = saved(estimator)
-    assert ("block.coefficients" in state) == (
+    assert ("batch.coefficients" in state) == (
         not online and level is None and name != "SwordAggregator"
     )
     assert any(entry.startswith("intervals.0.") for entry in state) == (level is not None)

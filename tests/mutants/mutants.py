@@ -679,10 +679,10 @@ MUTANTS = [
             f"{NUMBERS}::test_numbers_of_estimators_whose_squares_are_none",
         ),
         (
-            "ROW, HEADINGS = Field(-1e81, 1e81), Field(-1e79, 1e79)",
-            "ROW, HEADINGS = Field(-1e81, 1e81), Field(-1e80, 1e80)",
+            "ROW, DUAL_SUM = Field(-1e81, 1e81), Field(-1e79, 1e79)",
+            "ROW, DUAL_SUM = Field(-1e81, 1e81), Field(-1e80, 1e80)",
         ),
-        ("ROW, HEADINGS = Field(-1e81, 1e81)", "ROW, HEADINGS = Field(-1e160, 1e160)"),
+        ("ROW, DUAL_SUM = Field(-1e81, 1e81)", "ROW, DUAL_SUM = Field(-1e160, 1e160)"),
         (
             'with np.errstate(over="ignore", invalid="ignore"):  # points',
             "with np.errstate():  # points",
@@ -1069,13 +1069,19 @@ MUTANTS = [
     *_in(
         "engine/meta.py",
         ("tests/parts/learners/test_assumptions.py",),
-        ("larger(now * now * of.norm, before * before * of.last_norm)", "now * now * of.norm"),
-        ("live[LIVE.candidate] * live[LIVE.candidate] * of.norm)", "0.0)"),
+        (
+            "larger(now * now * of.squared_norm, before * before * of.last_squared_norm)",
+            "now * now * of.squared_norm",
+        ),
+        ("live[SCALAR.field_slope] * live[SCALAR.field_slope] * of.squared_norm)", "0.0)"),
     ),
     *_in(
         "engine/compiled_learner.py",
         ("tests/parts/learners/test_assumptions.py",),
-        ("max(live[LIVE.peak], numbers[EXPERT.peak].max(), last)", "max(live[LIVE.peak], last)"),
+        (
+            "live[SCALAR.max_squared_gradient], numbers[EXPERT.max_squared_gradient].max(), last",
+            "live[SCALAR.max_squared_gradient], last",
+        ),
     ),
     *_in(
         "parts/learners/sword_var_small_best.py",
@@ -1109,18 +1115,27 @@ MUTANTS = [
     *_in(
         "engine/sword_plus_plus.py",
         ("tests/engine/test_sword_plus_plus.py",),
-        ("h * e.played[i] + e.charge[i] - e.guess[i]", "h * e.played[i] - e.guess[i]"),
-        ("h * (g.prediction - e.played[i])", "h * (e.played[i] - g.prediction)"),
-        ("g.error - e.inverse[i] * e.lead[i]", "g.error"),
-        ("e.energy[i] += g.error", "e.energy[i] = g.error"),
+        (
+            "h * e.prediction[i] + e.movement_cost[i] - e.optimism[i]",
+            "h * e.prediction[i] - e.optimism[i]",
+        ),
+        ("h * (g.prediction - e.prediction[i])", "h * (e.prediction[i] - g.prediction)"),
+        ("g.error - e.inverse_step[i] * e.squared_lookahead[i]", "g.error"),
+        ("e.squared_error_sum[i] += g.error", "e.squared_error_sum[i] = g.error"),
         ("g.retention * (e.cumulative[i] - g.least)", "(e.cumulative[i] - g.least)"),
-        ("loss = h * e.played[i] + e.charge[i]", "loss = h * e.played[i]"),
-        ("along * (left * e.turned[i] - across * at)", "along * left * e.turned[i]"),
-        ("tau * sigma - e.alpha[i]", "tau * sigma - 1.0"),
-        ("e.farthest[i] = larger(e.farthest[i], base)", "e.farthest[i] = base"),
+        ("loss = h * e.prediction[i] + e.movement_cost[i]", "loss = h * e.prediction[i]"),
+        (
+            "along * (left * e.last_base_product[i] - across * at)",
+            "along * left * e.last_base_product[i]",
+        ),
+        ("tau * sigma - e.lookahead_scale[i]", "tau * sigma - 1.0"),
+        (
+            "e.max_squared_norm[i] = larger(e.max_squared_norm[i], base)",
+            "e.max_squared_norm[i] = base",
+        ),
         ("if starts_afresh:", "if False:"),
-        ("        e.replay[i] = h\n", ""),
-        ("        e.turned[i] = now\n", "        e.turned[i] = at\n"),
+        ("        e.field_slope[i] = h\n", ""),
+        ("        e.last_base_product[i] = now\n", "        e.last_base_product[i] = at\n"),
     ),
     *_in(
         "engine/ball.py",
@@ -1150,12 +1165,12 @@ MUTANTS = [
         (f"{PASSES}::test_what_is_no_news_would_have_changed_nothing",),
         ("known = (bend <= L and ", "known = ("),
         (
-            "4.0 * me.numbers[EXPERT.norm, 1] <= span * span",
-            "me.numbers[EXPERT.norm, 1] <= span * span",
+            "4.0 * me.experts[EXPERT.squared_norm, 1] <= span * span",
+            "me.experts[EXPERT.squared_norm, 1] <= span * span",
         ),
-        (" and abs(h) * math.sqrt(of.norm) <= AVERAGED_ROUNDS * L * span", ""),
+        (" and abs(h) * math.sqrt(of.squared_norm) <= AVERAGED_ROUNDS * L * span", ""),
         (
-            " or live[LIVE.rounds] < float(AVERAGED_ROUNDS)",
+            " or live[SCALAR.rounds] < float(AVERAGED_ROUNDS)",
             "",
         ),
     ),
@@ -1172,7 +1187,7 @@ MUTANTS = [
     *_in(
         "engine/meta.py",
         (f"{PASSES}::test_the_longest_row_is_noted_wherever_it_stands",),
-        ("larger(live[LIVE.longest], of.norm)", "of.norm"),
+        ("larger(live[SCALAR.max_squared_row], of.squared_norm)", "of.squared_norm"),
     ),
     *_in(
         "compile/inline_compiler.py",
@@ -1207,8 +1222,8 @@ MUTANTS = [
         "engine/step_sizes.py",
         (BACK_AT_THE_CENTRE,),
         (
-            "numbers[EXPERT.narrowness, 1] = 2.0 / diameter",
-            "numbers[EXPERT.narrowness, 1] = 1.0 / diameter",
+            "numbers[EXPERT.inverse_width, 1] = 2.0 / diameter",
+            "numbers[EXPERT.inverse_width, 1] = 1.0 / diameter",
         ),
     ),
     *_in(
@@ -1223,7 +1238,7 @@ MUTANTS = [
         (
             "tests/engine/test_schedule.py::test_what_a_round_leaves_for_the_next_is_not_of_a_smaller_ball",
         ),
-        ("if config[CONFIG.size] != schedule[t, 2]:", "if False:"),
+        ("if config[SETTING.domain_size] != schedule[t, 2]:", "if False:"),
     ),
     *_in(
         "engine/scalar_functions.py",

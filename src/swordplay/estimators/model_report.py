@@ -10,7 +10,7 @@ import numpy as np
 
 from swordplay.core import arguments
 from swordplay.core.model_lock import LockedModel
-from swordplay.estimators.block import Block
+from swordplay.estimators.batch_fit import BatchCoefficients
 
 if TYPE_CHECKING:
     from swordplay.estimators.head import Head
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class ModelReport(LockedModel, ABC):
     """Experts, certificates and a summary, of the one model or of each class's own."""
 
-    _block: Block | None = None
+    _batch: BatchCoefficients | None = None
     """What ``predict`` answers by after ``fit``; None where that is the model itself."""
 
     @abstractmethod
@@ -82,7 +82,7 @@ class ModelReport(LockedModel, ABC):
         """How fast the stream seems to drift, which experts lead, what the bound says, and what
         ``predict`` answers by.
         """
-        return summary_text(type(self).__name__, self._models(), self._block, second=self._second())
+        return summary_text(type(self).__name__, self._models(), self._batch, second=self._second())
 
 
 LEADERS = 3
@@ -93,7 +93,7 @@ INDENT = " " * 14
 def summary_text(
     name: str,
     models: Mapping[str, Head],
-    block: Block | None = None,
+    batch: BatchCoefficients | None = None,
     *,
     bound: bool = True,
     second: SecondOrder | None = None,
@@ -107,7 +107,7 @@ def summary_text(
     models
         What each model tells, such as ``"count"`` or a class, and the model; the names are shown
         where there are several.
-    block
+    batch
         What ``predict`` answers by until more is learned, if not by the models.
     bound
         Whether to say what the bound says.
@@ -125,8 +125,8 @@ def summary_text(
         parts += [_drift(model), _experts(model), *([_bound(model)] if bound else [])]
     if second is not None:
         parts.append(_mixture(second))
-    if block is not None:
-        parts.append(_answers(block))
+    if batch is not None:
+        parts.append(_batch_line(batch))
     return "\n".join(parts)
 
 
@@ -193,10 +193,9 @@ def _mixture(second: SecondOrder) -> str:
     return f"  mixture     {', '.join(shares)};\n{INDENT}{gained}"
 
 
-def _answers(block: Block) -> str:
-    """What ``predict`` goes by after ``fit``."""
+def _batch_line(batch: BatchCoefficients) -> str:
+    """What ``predict`` uses after ``fit``."""
     return (
-        f"  predict     for a block, by the last {block.rows:,} rows together, penalty "
-        f"{block.penalty:g};\n"
-        f"{INDENT}for the next row as soon as more is learned"
+        f"  predict     for a batch of rows, from the last {batch.rows:,} rows, ridge penalty "
+        f"{batch.penalty:g};\n{INDENT}for the next row as soon as more is learned"
     )

@@ -17,7 +17,8 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from swordplay.core import arguments, extras
 from swordplay.core.arguments import short_repr
 from swordplay.core.types import Matrix, State, Vector
-from swordplay.estimators.block import Block
+from swordplay.estimators.batch_fit import BatchCoefficients
+from swordplay.estimators.forecast import Forecast
 from swordplay.estimators.labels import check_entries
 from swordplay.estimators.saved_model import SavedModel, parameters, same
 from swordplay.estimators.tuning import LARGEST
@@ -39,13 +40,13 @@ ENCODER = "encoder."
 class SklearnModel(SavedModel, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Validation, checkpoints and tags of every estimator here."""
 
-    _block: Block | None = None
+    _batch: BatchCoefficients | None = None
     """What :meth:`predict` answers by after ``fit``, until more is learned.
 
     None where that is the model itself.
     """
-    _for_block = False
-    """Whether :meth:`predict` is asked for a block of rows to come, as after ``fit``: none
+    _predicts_batch = False
+    """Whether :meth:`predict` is asked for a batch of rows to come, as after ``fit``: none
     follows the last one learned.
     """
     curves: Any = None
@@ -247,13 +248,13 @@ class SklearnModel(SavedModel, BaseEstimator):  # type: ignore[misc]  # scikit-l
             around["names"] = json.dumps(list(self.feature_names_in_))
         if self.encode:
             around |= {f"{ENCODER}{name}": value for name, value in self.encoder_.state().items()}
-        if self._for_block:
-            around["for_block"] = 1
-        return model, around if self._block is None else around | self._block.state()
+        if self._predicts_batch:
+            around["predicts_batch"] = 1
+        return model, around if self._batch is None else around | self._batch.state()
 
     def _resume(self, saved: Mapping[str, Any]) -> Any:
         self.n_features_in_ = arguments.integer("columns", saved["columns"])
-        self._for_block = bool(saved.get("for_block", 0))
+        self._predicts_batch = bool(saved.get("predicts_batch", 0))
         if "names" in saved:
             names = json.loads(saved["names"])
             if (
@@ -274,17 +275,17 @@ class SklearnModel(SavedModel, BaseEstimator):  # type: ignore[misc]  # scikit-l
         return self.model_
 
     def _go_on_as_a_stream(self) -> None:
-        """Rows are no longer asked for in a block: the next one follows the last one learned."""
-        self._block, self._for_block = None, False
+        """Rows are no longer asked for in a batch: the next one follows the last one learned."""
+        self._batch, self._predicts_batch = None, False
 
     def _in_order(
         self, answer: Callable[[Matrix, int], Any], following: int = 1
     ) -> Callable[[Matrix], Any]:
         """What answers for chunks in their order.
 
-        So many rows follow the last one learned, none if a block is asked for.
+        So many rows follow the last one learned, none if a batch is asked for.
         """
-        return in_order(answer, 0 if self._for_block else following)
+        return in_order(answer, 0 if self._predicts_batch else following)
 
     @abstractmethod
     def _make(self) -> Any:
@@ -293,7 +294,7 @@ class SklearnModel(SavedModel, BaseEstimator):  # type: ignore[misc]  # scikit-l
     def _study(self, rows: Any, targets: Any) -> None:
         """Learn the rows of ``fit`` in their order.
 
-        Those who can also work out a block for :meth:`predict`.
+        Those who can also work out a batch for :meth:`predict`.
         """
         play(self.model_, rows, targets, None)
 
@@ -515,11 +516,25 @@ def in_chunks(answer: Callable[[Matrix], Any], rows: Any) -> Any:
     return np.concatenate([answer(part) for _, part in dense_chunks(rows)])
 
 
-def play(model: Any, rows: Any, targets: Any, weights: Vector | None) -> Any:
+def play(
+    model: Any,
+    rows: Any,
+    targets: Any,
+    weights: Vector | None,
+    asked: Forecast | None = None,
+) -> Any:
     """Predictions of rows, each made before it is learned.
 
-    Rows of weight 0 are predicted and not learned.
+    Rows of weight 0 are predicted and not learned. Rows that were predicted earlier, as ``asked``
+    says, have no weights.
     """
+    if asked is not None:
+        return np.concatenate(
+            [
+                model.predict_then_learn(dense, targets[part], asked=asked.rows(part))
+                for part, dense in dense_chunks(rows)
+            ]
+        )
     answers = []
     for part, dense in dense_chunks(rows):
         if weights is None or weights[part].all():

@@ -12,8 +12,8 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from swordplay.core import arguments, state
 from swordplay.core.types import Array, Matrix, State, Vector
-from swordplay.estimators.block import Block
-from swordplay.estimators.block_choice import WIDEST, learn_and_choose, places_of
+from swordplay.estimators.batch_fit import MAX_WIDTH, BatchCoefficients, learn_and_choose
+from swordplay.estimators.batch_solvers import LogOdds, table_scaling
 from swordplay.estimators.labels import (
     add_classes,
     check_classes,
@@ -31,6 +31,7 @@ from swordplay.intervals import SwordIntervals
 if TYPE_CHECKING:
     from swordplay.estimators.classes import OneModelPerClass
     from swordplay.estimators.deferred_rows import DeferredRows
+    from swordplay.estimators.forecast import Forecast
     from swordplay.estimators.head import Head
     from swordplay.estimators.second_order import SecondOrder
 
@@ -42,7 +43,7 @@ class WithSets(SklearnModel):
         """Which labels are in each row's set by what is known now: truths, shape ``(T, K)``, in the
         order of ``classes_``.
 
-        After :meth:`fit` for a block of rows to come, else for the next row, as
+        After :meth:`fit` for a batch of rows to come, else for the next row, as
         :meth:`predict_set_then_learn` would give them. Every set holds the most probable label;
         before enough is known, all labels.
 
@@ -59,7 +60,7 @@ class WithSets(SklearnModel):
         intervals = self._intervals
         bounds = (
             intervals.block_intervals(level, nothing)
-            if self._block is not None
+            if self._batch is not None
             else intervals.intervals(level, nothing, None)
         )
         return mass_above(probabilities) <= bounds[:, 1:]
@@ -189,7 +190,7 @@ class SwordClassifier(ModelReport, ClassifierMixin, WithSets):  # type: ignore[m
         """
         rows, labels, _ = self._prepared(X, y, None, None, fresh=True, open_=True)
         self._study(rows, labels)
-        self._for_block = True
+        self._predicts_batch = True
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -229,7 +230,7 @@ class SwordClassifier(ModelReport, ClassifierMixin, WithSets):  # type: ignore[m
         return self._labels(self.predict_proba(X))
 
     def predict_proba(self, X: Any) -> Matrix:
-        """Probabilities of the classes, shape ``(T, K)``: after :meth:`fit` for a block, else
+        """Probabilities of the classes, shape ``(T, K)``: after :meth:`fit` for a batch, else
         for the next row.
         """
         self._require_fitted()
@@ -238,11 +239,11 @@ class SwordClassifier(ModelReport, ClassifierMixin, WithSets):  # type: ignore[m
 
     def _answers(self, rows: Any, following: int = 1) -> Matrix:
         """Probabilities of rows that are clean; so many of them follow the last one learned."""
-        model, block = self.model_, self._block
+        model, batch = self.model_, self._batch
 
         def answer(part: Matrix, first: int) -> Matrix:
-            if block is not None:
-                return np.asarray(model.probabilities(block.scores(part)))
+            if batch is not None:
+                return np.asarray(model.probabilities(batch.scores(part)))
             return np.asarray(model.chances(model.scores(part, first), first, part))
 
         return np.asarray(in_chunks(self._in_order(answer, following), rows))
@@ -278,8 +279,8 @@ class SwordClassifier(ModelReport, ClassifierMixin, WithSets):  # type: ignore[m
 
         self._require_fitted()
         model = self.model_
-        if self._block is not None:
-            return self._block.in_raw_units()
+        if self._batch is not None:
+            return self._batch.in_raw_units()
         coefficients, intercepts = raw_units.of_classes(model)
         return coefficients[:, coefficients.shape[1] - model.teams[0].dim :], intercepts
 
@@ -288,17 +289,29 @@ class SwordClassifier(ModelReport, ClassifierMixin, WithSets):  # type: ignore[m
         return self.model_.second  # type: ignore[no-any-return]
 
     def _scores(self, rows: Matrix, following: int) -> Matrix:
-        model, block = self.model_, self._block
-        return np.asarray(model.scores(rows, following) if block is None else block.scores(rows))
+        model, batch = self.model_, self._batch
+        return np.asarray(model.scores(rows, following) if batch is None else batch.scores(rows))
 
     def _labels(self, probabilities: Matrix) -> Any:
         return self.classes_[probabilities.argmax(axis=1)]
 
+    def learn_asked(self, X: Any, y: Any, asked: Forecast | None) -> None:
+        """Learn rows that were predicted earlier, as ``asked`` says, for ``LateModel``."""
+        self._learn(X, y, None, None, open_=True, asked=asked)
+
     def _learn(
-        self, X: Any, y: Any, sample_weight: Any, classes: Any, *, open_: bool = False
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        classes: Any,
+        *,
+        open_: bool = False,
+        asked: Forecast | None = None,
     ) -> Matrix:
         rows, labels, weights = self._prepared(X, y, sample_weight, classes, open_=open_)
-        return self._followed(np.asarray(play(self.model_, rows, labels, weights)), labels, weights)
+        predictions = np.asarray(play(self.model_, rows, labels, weights, asked))
+        return self._followed(predictions, labels, weights)
 
     def _prepared(
         self,
@@ -339,12 +352,10 @@ class SwordClassifier(ModelReport, ClassifierMixin, WithSets):  # type: ignore[m
         return rows, labels, weights
 
     def _study(self, rows: Any, targets: Any) -> None:
-        from swordplay.estimators.block_solvers import LogOdds
-
         model, team = self.model_, self.model_.teams[0]
-        if model.classes < 2 or rows.shape[1] + int(team.columns.intercept) > WIDEST:
+        if model.classes < 2 or rows.shape[1] + int(team.columns.intercept) > MAX_WIDTH:
             return super()._study(rows, targets)
-        self._block = learn_and_choose(
+        self._batch = learn_and_choose(
             len(targets),
             lambda first, last: super(SwordClassifier, self)._study(
                 rows[first:last], targets[first:last]
@@ -352,7 +363,13 @@ class SwordClassifier(ModelReport, ClassifierMixin, WithSets):  # type: ignore[m
             lambda first, last: in_chunks(
                 functools.partial(model.scores, following=0), rows[first:last]
             ),
-            lambda: LogOdds(rows, places_of(team, rows), targets, model.classes, team.radius),
+            lambda: LogOdds(
+                rows,
+                table_scaling(team.columns, len(team.recent), rows),
+                targets,
+                model.classes,
+                team.radius,
+            ),
         )
         return None
 
@@ -379,8 +396,10 @@ class SwordClassifier(ModelReport, ClassifierMixin, WithSets):  # type: ignore[m
         if len(self._classes) != state.axis_length("model.counts", saved):
             raise ValueError("it has not as many labels as models.")
         model = super()._resume(saved)
-        intercept = bool(self.intercept)
-        self._block = Block.load(
-            saved, dim=len(self.coef_names_), models=len(model.team), intercept=intercept
+        self._batch = BatchCoefficients.from_state(
+            saved,
+            dim=len(self.coef_names_),
+            models=len(model.team),
+            has_intercept=bool(self.intercept),
         )
         return model

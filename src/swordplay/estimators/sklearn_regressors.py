@@ -11,8 +11,8 @@ from sklearn.base import RegressorMixin
 
 from swordplay.core import arguments
 from swordplay.core.types import Array, Matrix, State, Vector
-from swordplay.estimators.block import Block
-from swordplay.estimators.block_choice import WIDEST, learn_and_choose, places_of
+from swordplay.estimators.batch_fit import MAX_WIDTH, BatchCoefficients, learn_and_choose
+from swordplay.estimators.batch_solvers import LeastSquares, table_scaling
 from swordplay.estimators.level_intervals import LevelIntervals
 from swordplay.estimators.model_report import ModelReport
 from swordplay.estimators.sklearn_base import (
@@ -28,6 +28,7 @@ from swordplay.intervals import SwordIntervals
 
 if TYPE_CHECKING:
     from swordplay.estimators.deferred_rows import DeferredRows
+    from swordplay.estimators.forecast import Forecast
     from swordplay.estimators.head import Head
     from swordplay.estimators.mixture import Mixture
     from swordplay.estimators.model import LinearModel
@@ -47,10 +48,10 @@ class Regression(RegressorMixin, SklearnModel):  # type: ignore[misc]  # scikit-
 
         :meth:`predict` then answers for rows to come.
 
-        The stream ends with a decision for the next row. A block of rows to come is answered by
+        The stream ends with a decision for the next row. A batch of rows to come is answered by
         what would have done best on the blocks inside the table: least squares over all of its
         rows, over its last ones where it drifts, or the stream's own decision (see
-        ``block_choice``). That holds until more is learned: after :meth:`partial_fit` and
+        ``batch_fit``). That holds until more is learned: after :meth:`partial_fit` and
         :meth:`predict_then_learn`, which know nothing of it, :meth:`predict` answers for the next
         row again.
 
@@ -67,7 +68,7 @@ class Regression(RegressorMixin, SklearnModel):  # type: ignore[misc]  # scikit-
         """
         rows, targets, _ = self._prepared(X, y, None, fresh=True)
         self._study(rows, targets)
-        self._for_block = True
+        self._predicts_batch = True
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -98,7 +99,7 @@ class Regression(RegressorMixin, SklearnModel):  # type: ignore[misc]  # scikit-
 
     def predict(self, X: Any) -> Vector:
         """Predictions of rows by what is known now, shape ``(T,)``: after :meth:`fit` for a
-        block, else for the next row.
+        batch, else for the next row.
         """
         self._require_fitted()
         _ = self.model_  # refuses parameters that have changed, before anything else is looked at
@@ -106,11 +107,11 @@ class Regression(RegressorMixin, SklearnModel):  # type: ignore[misc]  # scikit-
 
     def _answers(self, rows: Any, following: int = 1) -> Vector:
         """Predictions of rows that are clean; so many of them follow the last one learned."""
-        model, block = self.model_, self._block
+        model, batch = self.model_, self._batch
         answer = (
             self._asking(model, following)
-            if block is None
-            else lambda part: block.scores(part)[:, 0]
+            if batch is None
+            else lambda part: batch.scores(part)[:, 0]
         )
         return np.asarray(in_chunks(answer, rows))
 
@@ -123,7 +124,7 @@ class Regression(RegressorMixin, SklearnModel):  # type: ignore[misc]  # scikit-
     def predict_interval(self, X: Any, level: Any = 0.9) -> Array:
         """Intervals of rows by what is known now: lower and upper ends, shape ``(T, 2)``.
 
-        After :meth:`fit` for a block of rows to come, by the quantile of the last residuals; else
+        After :meth:`fit` for a batch of rows to come, by the quantile of the last residuals; else
         for the next row, as :meth:`predict_interval_then_learn` would give them. Infinite before
         enough is known.
 
@@ -136,7 +137,7 @@ class Regression(RegressorMixin, SklearnModel):  # type: ignore[misc]  # scikit-
             result has shape ``(T, levels, 2)``.
         """
         predictions = self.predict(X)
-        if self._block is not None:
+        if self._batch is not None:
             return self._intervals.block_intervals(level, predictions)
         return self._intervals.intervals(level, predictions, self._rows(X))
 
@@ -168,9 +169,13 @@ class Regression(RegressorMixin, SklearnModel):  # type: ignore[misc]  # scikit-
         """What predicts chunks of rows in their order; so many rows follow the last one learned."""
         return model.predict  # type: ignore[no-any-return]  # models of several classes come here
 
-    def _learn(self, X: Any, y: Any, sample_weight: Any) -> Vector:
+    def learn_asked(self, X: Any, y: Any, asked: Forecast | None) -> None:
+        """Learn rows that were predicted earlier, as ``asked`` says, for ``LateModel``."""
+        self._learn(X, y, None, asked)
+
+    def _learn(self, X: Any, y: Any, sample_weight: Any, asked: Forecast | None = None) -> Vector:
         rows, targets, weights = self._prepared(X, y, sample_weight)
-        predictions = np.asarray(play(self.model_, rows, targets, weights))
+        predictions = np.asarray(play(self.model_, rows, targets, weights, asked))
         if weights is None or weights.all():
             self._intervals.learn(predictions, targets, rows)
         elif weights.any():
@@ -308,7 +313,7 @@ class SwordRegressor(ModelReport, Regression):
     def lag_coef_(self) -> Vector:
         """Change of the prediction with each lag, shape ``(lags,)``.
 
-        0 in a block, whose targets are not known.
+        0 in a batch, whose targets are not known.
         """
         coefficients = self._in_raw_units()[0]
         return coefficients[: len(coefficients) - self.model_.heads.dim]
@@ -323,9 +328,9 @@ class SwordRegressor(ModelReport, Regression):
 
         self._require_fitted()
         found = raw_units.of_mixture(self.model_)
-        if self._block is None:
+        if self._batch is None:
             return found
-        coefficients, intercepts = self._block.in_raw_units()
+        coefficients, intercepts = self._batch.in_raw_units()
         return np.append(np.zeros(len(found[0]) - coefficients.shape[1]), coefficients[0]), float(
             intercepts[0]
         )
@@ -338,12 +343,10 @@ class SwordRegressor(ModelReport, Regression):
         return self._in_order(model.predict, following)
 
     def _study(self, rows: Any, targets: Any) -> None:
-        from swordplay.estimators.block_solvers import LeastSquares
-
         model = self.model_
-        if rows.shape[1] + int(model.columns.intercept) > WIDEST:
+        if rows.shape[1] + int(model.columns.intercept) > MAX_WIDTH:
             return super()._study(rows, targets)
-        self._block = learn_and_choose(
+        self._batch = learn_and_choose(
             len(targets),
             lambda first, last: super(SwordRegressor, self)._study(
                 rows[first:last], targets[first:last]
@@ -352,15 +355,19 @@ class SwordRegressor(ModelReport, Regression):
                 functools.partial(model.predict, following=0), rows[first:last]
             )[:, None],
             lambda: LeastSquares(
-                rows, places_of(model.heads, rows), targets, self.loss, model.radius
+                rows,
+                table_scaling(model.columns, len(model.recent), rows),
+                targets,
+                self.loss,
+                model.radius,
             ),
         )
         return None
 
     def _resume(self, saved: Mapping[str, Any]) -> Any:
         model = super()._resume(saved)
-        self._block = Block.load(
-            saved, dim=len(self.coef_names_), models=1, intercept=model.columns.intercept
+        self._batch = BatchCoefficients.from_state(
+            saved, dim=len(self.coef_names_), models=1, has_intercept=model.columns.intercept
         )
         return model
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from swordplay.core import arguments
 from swordplay.core.types import Domain, Learner, Loss, Vector
-from swordplay.engine import Assembled, NotCompilable, twin
+from swordplay.engine import Assembled, NotCompilable, compiled_twin
 from swordplay.parts.streams import LinearStream
 from swordplay.theory.ledger import Ledger
 
@@ -165,7 +165,9 @@ def _play_compiled(
             "the features are so small that their squares vanish, and the engine would take them "
             "for 0."
         )
-    compiled_learner = twin(learner, stream.loss, threshold=stream.threshold, level=stream.level)
+    compiled_learner = compiled_twin(
+        learner, stream.loss, threshold=stream.threshold, level=stream.level
+    )
     result = compiled_learner.play(
         played_stream.features,
         played_stream.targets,
@@ -175,7 +177,7 @@ def _play_compiled(
         progress=progress,
     )
     if isinstance(learner, RecordsExtremes) and len(played_stream):
-        max_gradient_norm, max_squared_row_norm = result.steepest, result.longest
+        max_gradient_norm, max_squared_row_norm = result.max_gradient, result.max_squared_row
         # L = max |φ''| |a|^2; max |φ''| is infinite for losses that are not smooth (pinball).
         curvature = played_stream.family.curvature
         smoothness = curvature * max_squared_row_norm if math.isfinite(curvature) else curvature
