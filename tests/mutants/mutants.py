@@ -351,7 +351,7 @@ MUTANTS = [
         (f"{SWORD_BOUNDS}::test_sword_small",),
         ("+ D * G * math.sqrt(lam), 2 * L", ", 2 * L"),
         ("math.sqrt(lam), 2 * L * D**2 * lam, F)", "math.sqrt(lam), L * D**2 * lam, F)"),
-        ("_solve_self_bounding(experts_part, 16 * L", "_solve_self_bounding(experts_part, 8 * L"),
+        ("_solve_self_bounding(expert_regret, 16 * L", "_solve_self_bounding(expert_regret, 8 * L"),
         (
             "return 3 * math.sqrt(L * A * F) + 2 * L * A",
             "return 2 * math.sqrt(L * A * F) + 2 * L * A",
@@ -374,10 +374,10 @@ MUTANTS = [
         "theory/bounds/meta_lemma_1_theorems_2_6.py",
         (f"{SWORD_BOUNDS}::test_sword_var",),
         (
-            "math.sqrt(lam * squares) + 2 * L * D**2 * lam",
-            "math.sqrt(lam * squares) + L * D**2 * lam",
+            "math.sqrt(lam * square_sum) + 2 * L * D**2 * lam",
+            "math.sqrt(lam * square_sum) + L * D**2 * lam",
         ),
-        ("eps * D**2 * (squares + G**2)", "eps * D**2 * squares"),
+        ("eps * D**2 * (square_sum + G**2)", "eps * D**2 * square_sum"),
         ("max_rate = 1 / (math.sqrt(8) * D**2 * L)", "max_rate = 1 / (2 * D**2 * L)"),
     ),
     *_in(
@@ -613,8 +613,8 @@ MUTANTS = [
     *_in(
         "theory/plane_projection.py",
         ("tests/theory/test_plane_projection.py",),
-        ("2.0 * (sums - axes) - sums[-1]", "2.0 * (sums - 0.5 * axes) - sums[-1]"),
-        ("np.where(points_down, -e_axes, e_axes)", "e_axes + 0 * v_axes"),
+        ("2.0 * (sums - half_sides) - sums[-1]", "2.0 * (sums - 0.5 * half_sides) - sums[-1]"),
+        ("np.where(is_downward, -e_sides, e_sides)", "e_sides + 0 * v_sides"),
     ),
     *_in(
         "theory/variation_quadratic.py",
@@ -624,7 +624,7 @@ MUTANTS = [
     *_in(
         "theory/variation_search.py",
         ("tests/theory/test_variation.py",),
-        ("np.square(pieces.end - pieces.start) / 8", "np.square(pieces.end - pieces.start) / 800"),
+        ("np.square(lengths) / 8", "np.square(lengths) / 800"),
     ),
     *_in(
         "parts/learners/meta_expert.py",
@@ -1091,7 +1091,7 @@ MUTANTS = [
         "theory/bounds/meta_lemma_1_theorems_2_6.py",
         (META_BOUNDS,),
         ("MAX_CLAIMED_GRADIENT = 0.25", "MAX_CLAIMED_GRADIENT = 0.5"),
-        ("2 * V + math.log(2)), by_loss)", "2 * V), by_loss)"),
+        ("lam, 2 * V + math.log(2))", "lam, 2 * V)"),
         (
             "2 * math.sqrt(8) * D**2 * L * (2 + lam) + 2 * D",
             "2 * math.sqrt(8) * D**2 * L * (2 + lam) + D",
