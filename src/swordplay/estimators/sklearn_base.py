@@ -83,8 +83,14 @@ class SklearnModel(SavedModel, BaseEstimator):  # type: ignore[misc]  # scikit-l
         """Return a fresh model; raise if a parameter is invalid."""
 
     @abstractmethod
-    def _check_targets(self, y: Any, *, fresh: bool, **options: Any) -> Any:
-        """Return checked targets as the model learns them; ``fresh`` before the first row."""
+    def _check_targets(
+        self, y: Any, *, fresh: bool, classes: Any = None, accepts_new: bool = False
+    ) -> Any:
+        """Return checked targets as the model learns them.
+
+        ``fresh`` says whether nothing was learned yet. A classifier also gets the labels that
+        ``classes`` declares, and whether y may hold new labels.
+        """
 
     @abstractmethod
     def _check_raw_targets(self, y: Any) -> None:

@@ -80,6 +80,9 @@ class SwordClassifier(ModelReport, ClassifierMixin, SklearnModel):  # type: igno
     ['high', 'low']
     """
 
+    _classes: Any
+    """Labels of the classes, shape ``(K,)``; never changed in place."""
+
     def __init__(
         self,
         radius: float = 32.0,
@@ -282,10 +285,7 @@ class SwordClassifier(ModelReport, ClassifierMixin, SklearnModel):  # type: igno
     def _check_targets(
         self, y: Any, *, fresh: bool, classes: Any = None, accepts_new: bool = False
     ) -> Any:
-        """Return labels as class numbers 0 to K - 1, and set ``_classes``.
-
-        ``classes`` are declared labels; with ``accepts_new`` new labels in y join as well.
-        """
+        """Return labels as class numbers 0 to K - 1, and set ``_classes``."""
         if y.dtype.kind not in "iub":  # scikit-learn warns about many distinct whole numbers
             check_classification_targets(y)
         declared = y if classes is None else check_classes(classes)

@@ -151,7 +151,9 @@ class SklearnRegressor(RegressorMixin, SklearnModel):  # type: ignore[misc]  # s
     def _check_raw_targets(self, y: Any) -> None:
         check_numeric("y", y)
 
-    def _check_targets(self, y: Any, *, fresh: bool, **options: Any) -> Vector:
+    def _check_targets(
+        self, y: Any, *, fresh: bool, classes: Any = None, accepts_new: bool = False
+    ) -> Vector:
         return np.asarray(check_magnitudes("y", arguments.as_doubles("y", y)))
 
     def _learn_rows(
