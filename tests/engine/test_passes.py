@@ -26,7 +26,7 @@ COLUMNS, RADIUS = 16, 2.0
 
 
 def test_blocks_of_the_compiler_are_those_of_the_layout():
-    assert inline_compiler.BLOCK == layout.BLOCK
+    assert inline_compiler.EXPERTS_PER_ITERATION == layout.BLOCK
 
 
 NESTED = """\

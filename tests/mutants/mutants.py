@@ -125,8 +125,8 @@ MUTANTS = [
     *_in(
         "compile/kernel_folders.py",
         (f"{CACHE}what_others_may_write_is_not_used_and_that_is_said_once",),
-        ("{os.geteuid(), 0}, stat.S_IWGRP | stat.S_IWOTH", "{os.geteuid(), 0}, stat.S_IWOTH"),
-        ("{os.geteuid(), 0}, stat.S_IWGRP | stat.S_IWOTH", "{os.geteuid(), 0}, stat.S_IWGRP"),
+        ("stat.S_IWGRP | stat.S_IWOTH", "stat.S_IWOTH"),
+        ("stat.S_IWGRP | stat.S_IWOTH", "stat.S_IWGRP"),
         (
             '"" if self.in_user_cache else self._trust_problem('
             "path, os.fstat(folder), stat.S_ISDIR)",
@@ -142,7 +142,7 @@ MUTANTS = [
     *_in(
         "compile/kernel_folders.py",
         (f"{CACHE}files_and_folders_of_another_user_are_not_used",),
-        ("if status.st_uid not in owners:", "if found.st_uid < 0:"),
+        ("if status.st_uid not in owners:", "if status.st_uid < 0:"),
     ),
     *_in(
         "compile/kernel_folders.py",
@@ -157,7 +157,7 @@ MUTANTS = [
     *_in(
         "compile/kernel_folders.py",
         (f"{CACHE}beside_a_module_writers_of_the_module_are_trusted_and_no_others",),
-        ("writers & ~trusted.st_mode", "0"),
+        ("refused_mode_bits &= ~trusted.st_mode", "refused_mode_bits = 0"),
         ("0o700 if self.in_user_cache else 0o755", "0o755"),
         ("0o600 if self.in_user_cache else 0o644", "0o644"),
     ),
@@ -520,13 +520,13 @@ MUTANTS = [
             "np.where(constant_steps, a * max_norm, a * max_norm)",
         ),
         (
-            "norm_change + np.abs(increase) * np.sqrt(displacement.before)",
+            "norm_change + np.abs(increase) * np.sqrt(displacement.squared_norm_before)",
             "norm_change + np.abs(increase)",
         ),
         ("np.maximum(self.max_dual_norm, dual_norm)", "dual_norm"),
         (
-            "inverse * np.sqrt(displacement.after) + norm_change\n",
-            "inverse * np.sqrt(displacement.after)\n",
+            "inverse * np.sqrt(displacement.squared_norm_after) + norm_change\n",
+            "inverse * np.sqrt(displacement.squared_norm_after)\n",
         ),
         ("MAX_DIM_OF_DUAL_SUM = 8", "MAX_DIM_OF_DUAL_SUM = 9"),
         ("dual_sum + inverse[:, None] * change", "dual_sum + change"),
@@ -541,8 +541,11 @@ MUTANTS = [
             "+ 0.0",
         ),
         ("last_terms + self.squared_norm_change +", "last_terms +"),
-        ("* displacement.before / 2", "* displacement.after / 2"),
-        ("np.maximum(self.max_squared_norm, displacement.after)", "displacement.after"),
+        ("* displacement.squared_norm_before / 2", "* displacement.squared_norm_after / 2"),
+        (
+            "np.maximum(self.max_squared_norm, displacement.squared_norm_after)",
+            "displacement.squared_norm_after",
+        ),
         ("* step.squared_lookahead / 2 - gap", "* step.squared_lookahead / 2"),
         (
             "0.0, self.weighted_norm_change - before.weighted_norm_change)",

@@ -110,9 +110,9 @@ def bundled_target() -> CpuTarget | None:
     There is none on older processors, if the user chose a processor for numba, or if bundled code
     is switched off.
     """
-    is_chosen = os.environ.get("NUMBA_CPU_NAME") or os.environ.get("NUMBA_CPU_FEATURES")
+    is_processor_chosen = os.environ.get("NUMBA_CPU_NAME") or os.environ.get("NUMBA_CPU_FEATURES")
     if (
-        is_chosen
+        is_processor_chosen
         or os.environ.get("SWORDPLAY_BUNDLED_KERNELS") == "0"
         or not BUNDLED_FOLDERS.is_dir()
     ):
@@ -165,6 +165,7 @@ def register_wait(source: Path, wait: Callable[[], object]) -> None:
 
 
 def _print_on_terminal(line: str) -> None:
+    """Print a line on standard error if that is a terminal."""
     if sys.stderr is not None and sys.stderr.isatty():
         print(f"swordplay: {line}", file=sys.stderr)
 

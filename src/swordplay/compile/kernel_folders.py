@@ -165,9 +165,9 @@ class KernelFolder(NamedTuple):
                 else self._trust_problem(path, os.fstat(folder), stat.S_ISDIR)
             )
             for name in self.subfolders:
-                path, outer = path / name, folder
-                folder = os.open(name, _OPEN_FOLDER_FLAGS, dir_fd=outer)
-                os.close(outer)
+                path, parent = path / name, folder
+                folder = os.open(name, _OPEN_FOLDER_FLAGS, dir_fd=parent)
+                os.close(parent)
                 problem = problem or self._trust_problem(path, os.fstat(folder), stat.S_ISDIR)
             yield folder, problem
         finally:
@@ -181,15 +181,17 @@ class KernelFolder(NamedTuple):
 
         ``is_expected_type`` is ``stat.S_ISREG`` for a file, ``stat.S_ISDIR`` for a folder.
         """
-        owners, writers = {os.geteuid(), 0}, stat.S_IWGRP | stat.S_IWOTH
+        owners = {os.geteuid(), 0}
+        refused_mode_bits = stat.S_IWGRP | stat.S_IWOTH
         if self.package_folder is not None:
             trusted = os.stat(self.package_folder)
-            owners, writers = owners | {trusted.st_uid}, writers & ~trusted.st_mode
+            owners |= {trusted.st_uid}
+            refused_mode_bits &= ~trusted.st_mode
         if not is_expected_type(status.st_mode):
             return f"{path} is no regular file or folder. Delete it."
         if status.st_uid not in owners:
             return f"{path} belongs to another user (uid {status.st_uid}). {_remedy(self)}"
-        if status.st_mode & writers:
+        if status.st_mode & refused_mode_bits:
             return (
                 f"{path} can be written by other users. Run `chmod go-w {path}`, or: "
                 f"{_remedy(self)}"
@@ -211,7 +213,7 @@ _warned: set[Path] = set()
 
 
 def _remedy(folder: KernelFolder) -> str:
-    """Return the advice for a file or folder of another user."""
+    """Return what to do about a file or folder that another user may have written."""
     if folder.package_folder is not None:
         return "Delete it."
     if folder.in_user_cache:

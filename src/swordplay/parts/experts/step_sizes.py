@@ -268,12 +268,11 @@ class CappedAdaGrad:
     def sum_of_copy(self, squared_error_sum: Vector) -> float:
         r"""Return the sum of the last expert, raised so that its copy's step size is at most 1/L.
 
-        A copy has the sum of its parent and twice its multiplier, thus twice its step size. With a
-        step size above 2/L it overshoots the minimum by more than its distance before the step,
-        until its sum has grown. In a small domain the boundary limits the overshoot. In a domain
-        that is far too wide it grows to about :math:`c_i` widths and disturbs the decisions and the
-        learning rate of the meta. Therefore the sum is raised if the domain is more than 8 widths
-        wide.
+        A copy has the sum of its parent and twice its multiplier, thus twice its step size. A step
+        of a size above 2/L ends farther from the minimum than it began, until the sum has grown. In
+        a small domain the boundary limits this overshoot. In a domain that is far too wide it grows
+        to about :math:`c_i` widths and disturbs the decisions and the learning rate of the meta.
+        Therefore the sum is raised if the domain is more than 8 widths wide.
         """
         scale, multiplier = self._scale, 0.5 * 2.0 ** len(squared_error_sum)
         if not (

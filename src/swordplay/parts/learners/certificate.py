@@ -74,9 +74,9 @@ OTHER_ROUNDINGS = 16
 class Displacement(NamedTuple):
     """Squared distances of base points from the centre before and after a round, shape ``(N,)``."""
 
-    before: Vector
+    squared_norm_before: Vector
     """norm(w_t)^2."""
-    after: Vector
+    squared_norm_after: Vector
     """norm(w_{t+1})^2."""
     change: Matrix | float = 0.0
     """w_{t+1} - w_t, shape ``(N, d)``."""
@@ -223,16 +223,17 @@ class CertificateState(NamedTuple):
             dual_sum = dual_sum + inverse[:, None] * change
             dual_norm = np.sqrt(_squares(dual_sum))
         else:
-            norm_change = norm_change + np.abs(increase) * np.sqrt(displacement.before)
-            dual_norm = inverse * np.sqrt(displacement.after) + norm_change
+            norm_change = norm_change + np.abs(increase) * np.sqrt(displacement.squared_norm_before)
+            dual_norm = inverse * np.sqrt(displacement.squared_norm_after) + norm_change
         return CertificateState(
             linear_regret=self.linear_regret + linear_regret,
             step_cost=self.step_cost + error_cost - inverse * step.squared_lookahead / 2 - gap,
             inverse_step=inverse,
             inverse_growth=self.inverse_growth + np.maximum(increase, 0.0),
             inverse_largest=np.maximum(self.inverse_largest, inverse),
-            squared_norm_change=self.squared_norm_change + increase * displacement.before / 2,
-            max_squared_norm=np.maximum(self.max_squared_norm, displacement.after),
+            squared_norm_change=self.squared_norm_change
+            + increase * displacement.squared_norm_before / 2,
+            max_squared_norm=np.maximum(self.max_squared_norm, displacement.squared_norm_after),
             weighted_norm_change=norm_change,
             max_dual_norm=np.maximum(self.max_dual_norm, dual_norm),
             dual_sum=dual_sum,

@@ -10,7 +10,8 @@ from typing import Any, ClassVar, Generic, NoReturn, Protocol, Self, TypeVar
 
 import numpy as np
 
-from swordplay.core import arguments, state
+from swordplay.core import arguments
+from swordplay.core import state as state_schema
 from swordplay.core.state import (
     flatten_settings,
     settings_differences,
@@ -91,7 +92,7 @@ class StatefulLearner(ABC, Generic[StateT]):
         self.domain = domain
         """X, the set of decisions."""
         self.holder: StateHolder | None = None
-        """The engine that holds the state at present; None while the learner holds it itself."""
+        """The engine that holds the state; None while the learner holds it itself."""
         self._own_state: StateT | None = None
         self._decision: Vector | None = None
         self._loss_extremes = LossExtremes()
@@ -157,7 +158,7 @@ class StatefulLearner(ABC, Generic[StateT]):
 
     def state(self) -> State:
         """Return the state for the next round and the settings, as named arrays and numbers."""
-        return state.save(self._state) | settings_entries(self._settings)
+        return state_schema.save(self._state) | settings_entries(self._settings)
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Continue from a saved state; later rounds are identical to those of the saved learner.
@@ -177,7 +178,7 @@ class StatefulLearner(ABC, Generic[StateT]):
                 f"state was saved with other settings: {differences}. {SETTINGS_REMEDY}"
             )
         entries, extremes = assumptions.split_extremes(entries)
-        new = state.load(self._start(), entries, free_axes=self._growing_axes)
+        new = state_schema.load(self._start(), entries, free_axes=self._growing_axes)
         self._check_state(new)
         self._replace_state(new, extremes)
 
@@ -236,11 +237,12 @@ class StatefulLearner(ABC, Generic[StateT]):
 
     @cached_property
     def _settings(self) -> State:
+        """Settings of the learner and its parts by dotted path."""
         return flatten_settings(self.settings())
 
     def attach_engine(self, engine: StateHolder) -> None:
         """Let an engine hold the state until the learner observes or loads something itself."""
-        self._release()
+        self._release_holder()
         self._own_state, self._decision, self.holder = None, None, engine
 
     def __copy__(self) -> Self:
@@ -251,26 +253,27 @@ class StatefulLearner(ABC, Generic[StateT]):
         )
         return twin
 
-    def _release(self) -> None:
+    def _release_holder(self) -> None:
         if self.holder is not None:
             self.holder.release()
 
     @property
     def _state(self) -> StateT:
+        """State before the coming round, taken from the holder if that has played on."""
         if self._own_state is None or self._own_state.rounds != self.rounds:
             saved = None if self.holder is None else self.holder.state()
             start = self._start()
             self._own_state = (
                 start
                 if saved is None
-                else state.load(start, saved, free_axes=self._growing_axes, trusted=True)
+                else state_schema.load(start, saved, free_axes=self._growing_axes, trusted=True)
             )
             self._decision = None
         return self._own_state
 
     def _replace_state(self, new: StateT, extremes: LossExtremes) -> None:
         """Replace the state and the extremes of the losses, and detach the engine."""
-        self._release()
+        self._release_holder()
         self._own_state, self._loss_extremes = new, extremes
         self._decision, self.holder = None, None
 
@@ -281,7 +284,7 @@ class StatefulLearner(ABC, Generic[StateT]):
         Raises
         ------
         NotImplementedError
-            If the learner has a theorem only.
+            If the learner has a theorem instead of a certificate.
         """
 
     @property

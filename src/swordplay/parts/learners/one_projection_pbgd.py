@@ -25,8 +25,8 @@ from swordplay.parts.learners.certificate import Moment
 from swordplay.parts.learners.learner import SETTINGS_REMEDY, StatefulLearner
 from swordplay.parts.losses import FunctionLoss
 
-OUTER = "wrapper"
-"""Prefix of the settings of the outer learner in a state; those of the inner one have none."""
+OUTER_PREFIX = "outer"
+"""Prefix of the outer learner's settings in a state; the inner learner's settings have none."""
 
 
 class SurrogateLearner(ABC):
@@ -74,17 +74,18 @@ class SurrogateLearner(ABC):
 
     def settings(self) -> Mapping[str, Any]:
         """Return the settings of the outer learner that are saved with a state."""
-        center, diameter = self.domain.center, self.domain.diameter
         return {
             "learner": type(self).__qualname__,
-            "center": center,
-            "diameter": diameter,
+            "center": self.domain.center,
+            "diameter": self.domain.diameter,
             "domain": self.domain,
         }
 
     def state(self) -> State:
         """Return the state for the next round and the settings, as named arrays and numbers."""
-        return self.inner.state() | settings_entries(flatten_settings({OUTER: self.settings()}))
+        return self.inner.state() | settings_entries(
+            flatten_settings({OUTER_PREFIX: self.settings()})
+        )
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Continue from a saved state; later rounds are identical to those of the saved learner.
@@ -99,13 +100,15 @@ class SurrogateLearner(ABC):
                 f"state must be the dictionary that state() returned, got {type(saved).__name__}."
             )
         entries, settings = split_settings(saved)
-        outer_settings = _outer_settings(flatten_settings({OUTER: self.settings()}))
+        outer_settings = _outer_settings(flatten_settings({OUTER_PREFIX: self.settings()}))
         if differences := settings_differences(_outer_settings(settings), outer_settings):
             raise ValueError(
                 f"state was saved with other settings: {differences}. {SETTINGS_REMEDY}"
             )
         inner_settings = {
-            path: value for path, value in settings.items() if not path.startswith(f"{OUTER}.")
+            path: value
+            for path, value in settings.items()
+            if not path.startswith(f"{OUTER_PREFIX}.")
         }
         self.inner.load_state(entries | settings_entries(inner_settings))
         self._decision = None
@@ -125,9 +128,9 @@ def _outer_settings(flat: Mapping[str, Any]) -> State:
     If there is none, as in a state of an inner learner alone, "learner" is "not set".
     """
     outer = {
-        path.removeprefix(f"{OUTER}."): value
+        path.removeprefix(f"{OUTER_PREFIX}."): value
         for path, value in flat.items()
-        if path.startswith(f"{OUTER}.")
+        if path.startswith(f"{OUTER_PREFIX}.")
     }
     return {"learner": "not set", **outer}
 
