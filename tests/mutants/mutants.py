@@ -604,7 +604,7 @@ MUTANTS = [
         "theory/hindsight/duality.py",
         ("tests/theory/hindsight/test_duality.py",),
         ("residuals[1:] += duals", "residuals[1:] -= duals"),
-        ("min((self[:2], other[:2])", "max((self[:2], other[:2])"),
+        ("min(self, candidate,", "max(self, candidate,"),
     ),
     *_in(
         "theory/hindsight/one_dimension.py",
