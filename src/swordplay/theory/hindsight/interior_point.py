@@ -357,7 +357,7 @@ class MoveCosts(ConePairs):
         return self._fixed_step.tail - self._move_errors
 
     def set_step(self, dual_steps: Matrix) -> float:
-        """Set the step of the pairs from that of the dual variables; return its largest multiple."""
+        """Set the pairs' step from that of the dual variables; return its largest multiple."""
         change = self.scaling.multiply_twice(dual_steps)
         primal_step = ConePoints(
             self._fixed_step.head + change.head, self._fixed_step.tail + change.tail
@@ -402,7 +402,7 @@ class BallConstraint(ConePairs):
         return self._fixed_step.tail
 
     def set_step(self, step: Matrix) -> float:
-        """Set the step of the pairs from that of the comparators; return its largest multiple."""
+        """Set the pairs' step from that of the comparators; return its largest multiple."""
         change = self.scaling.solve_twice(step)
         dual_step = ConePoints(
             self._fixed_step.head - change.head, self._fixed_step.tail - change.tail
@@ -439,7 +439,7 @@ class HalfSpaces(NumberPairs):
         return -self._fixed_steps @ self._normals
 
     def set_step(self, step: Matrix) -> float:
-        """Set the step of the pairs from that of the comparators; return its largest multiple."""
+        """Set the pairs' step from that of the comparators; return its largest multiple."""
         return self._store_step(-step @ self._normals.T, self._fixed_steps)
 
 
@@ -542,7 +542,7 @@ class SlopeLimits(NumberPairs):
         )
 
     def set_step(self, step: Matrix) -> float:
-        """Set the step of the pairs from that of the comparators; return its largest multiple."""
+        """Set the pairs' step from that of the comparators; return its largest multiple."""
         residual_steps = row_dots(self._rows.features, self._rows.spread_to_rows(step))
         slope_steps = (self._second_derivatives * (residual_steps + self._residual_errors))[
             self._limited_indices

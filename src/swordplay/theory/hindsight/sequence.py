@@ -539,7 +539,7 @@ def _add_points(
 ) -> None:
     """Add points where the frontier is least certain, in order of their path lengths.
 
-    Stops at ``max_points`` points, when the uncertainty is within the target gap, or at the deadline.
+    Stops at ``max_points`` points, at the deadline, or if the uncertainty is within the target gap.
     """
     while True:
         if progress is not None:
