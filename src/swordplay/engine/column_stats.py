@@ -257,7 +257,9 @@ def clipped_deviation(values: Any, count: int, rows: int, center: float, limit: 
 
 
 @inline
-def write_missing_centers(row: Vector, columns: ColumnArrays, follows: bool, answer: Vector) -> None:
+def write_missing_centers(
+    row: Vector, columns: ColumnArrays, follows: bool, answer: Vector
+) -> None:
     """Write the present centre of every column that is missing in a row.
 
     It is the centre of the last columns, as many as ``answer`` has; NaN before a first value.

@@ -278,7 +278,9 @@ def decision(
     last_factor = 0.0
     for i in range(count):
         weights[i] = (
-            experts[EXPERT.weight, i] * experts[EXPERT.lookahead_scale, i] * experts[EXPERT.scale, i]
+            experts[EXPERT.weight, i]
+            * experts[EXPERT.lookahead_scale, i]
+            * experts[EXPERT.scale, i]
         )
     # A loop of its own: where a loop also stores, the order of its sum may depend on where the
     # arrays lie in memory.

@@ -203,7 +203,7 @@ class ClassModel:
     # ------------------------------------------------------------------ predicting
 
     def predict(self, rows: Matrix, following: int = 1) -> Matrix:
-        """Return probabilities, shape ``(T, K)``; ``following`` rows follow the last one learned."""
+        """Return probabilities, ``(T, K)``; ``following`` rows follow the last one learned."""
         return self.probabilities(self.scores(rows, following), following, rows)
 
     def scores(self, rows: Matrix, following: int = 1) -> ClassScores:
@@ -398,7 +398,7 @@ class ClassModel:
 
 
 def _join_centers(centers: list[Matrix], scores: list[Matrix], dim: int) -> Matrix:
-    """Return the centres of some rows at a time as those of all rows; no rows if none is missing."""
+    """Return the centres of all rows; no rows if no entry is missing."""
     if len(centers) == 1 or not any(len(part) for part in centers):
         return centers[0]
     answer, first = np.full((sum(map(len, scores)), dim), np.nan), 0

@@ -160,9 +160,7 @@ class ClassLayers:
             )
         return answer
 
-    def predict(
-        self, rows: Matrix, scores: Matrix, column_centers: Matrix = NO_CENTERS
-    ) -> Matrix:
+    def predict(self, rows: Matrix, scores: Matrix, column_centers: Matrix = NO_CENTERS) -> Matrix:
         """Return log-odds of rows that are not learned, shape ``(T, K)``."""
         answer = scores.copy()
         for k, layer in self.by_class.items():
@@ -297,7 +295,7 @@ class ClassCalibration:
         return answer
 
     def notes(self, count: int) -> Matrix:
-        """Return what to note of ``count`` rows whose labels come later, ``(count, NOTE_COUNT)``."""
+        """Return what to note of rows whose labels come later, ``(count, NOTE_COUNT)``."""
         return np.tile([1.0, self._numbers[_kernels().PLACE.last_label]], (count, 1))
 
     def widen(self, dim: int) -> None:

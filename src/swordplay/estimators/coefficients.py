@@ -46,7 +46,7 @@ def of_classes(model: ClassModel) -> tuple[Matrix, Vector]:
 
 
 def of_scaled_columns(head: HeadSnapshot, layer: SecondOrderLayer | None) -> Vector:
-    """Return the coefficients of the scaled columns, a layer included; without those of its lags."""
+    """Return the coefficients of the scaled columns, a layer included, its lags left out."""
     spreads = head.columns.places[1]
     own = head.decision[: len(spreads)]
     if layer is None or not layer.is_active:
@@ -148,9 +148,7 @@ def _first_and_kinds(count: int, without_lags: int) -> tuple[Vector, Any, Any]:
     return np.eye(count)[0], has_none, ~has_none
 
 
-def _forecast_factors(
-    layer: SecondOrderLayer, parts: Mapping[str, Any]
-) -> tuple[Vector, float]:
+def _forecast_factors(layer: SecondOrderLayer, parts: Mapping[str, Any]) -> tuple[Vector, float]:
     """Return the factor of each forecast in the corrected mixture, and a constant."""
     from swordplay.engine.second_order import layer as kernels
     from swordplay.engine.second_order.features import active_corrected

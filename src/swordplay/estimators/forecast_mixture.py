@@ -13,9 +13,9 @@ from swordplay.core.state import DAMAGED, ROUND_COUNT, Field, check
 from swordplay.core.types import Matrix, State, Vector
 from swordplay.engine import LARGEST_EXPLICIT
 from swordplay.engine.compiled_learner import CompiledLearner
+from swordplay.estimators.column_scaler import MAX_CENTER, TargetStats
 from swordplay.estimators.forecast import Forecast
 from swordplay.estimators.model_settings import THRESHOLDS
-from swordplay.estimators.column_scaler import MAX_CENTER, TargetStats
 from swordplay.parts.domains import Simplex
 from swordplay.parts.learners import SwordAgeless
 
@@ -76,8 +76,8 @@ class ForecastMixture:
         """How far behind each of K + 1 forecasts is, their losses and the rounds of these."""
 
     @property
-    def teams(self) -> list[Any]:
-        """Heads with last targets: none, as forecasts have no lags."""
+    def groups(self) -> list[Any]:
+        """Models with last targets: none, as forecasts have no lags."""
         return []
 
     @property

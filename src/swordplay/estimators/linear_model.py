@@ -49,7 +49,6 @@ from swordplay.estimators.workspace import (
     RowWorkspace,
     Workspace,
     with_lags,
-    writable,
 )
 from swordplay.parts.domains import Ball
 from swordplay.parts.learners import SwordAgeless
@@ -223,6 +222,11 @@ class LinearModel:
     def rounds(self) -> int:
         """Number of rows learned."""
         return self.heads.learners[0].rounds
+
+    @property
+    def groups(self) -> list[LinearModel]:
+        """Models with last targets of their own: this one."""
+        return [self]
 
     @property
     def gain(self) -> float:
@@ -403,9 +407,7 @@ class LinearModel:
         """
         if asked is not None and len(self.recent):
             learn = functools.partial(self._learn, observer=observer)
-            return np.asarray(
-                learn_with_earlier_lags([self], learn, rows, targets, weights, asked)
-            )
+            return np.asarray(learn_with_earlier_lags([self], learn, rows, targets, weights, asked))
         return self._learn(rows, targets, weights, observer, asked)
 
     def _learn(
@@ -425,7 +427,7 @@ class LinearModel:
                 return np.array([workspace.learn(target)])
             return np.array([workspace.learn_late(target, late_scores, notes)])
         parts = self.learn(rows, targets, weights, observer, late_scores, notes)
-        return join([part.mixed for part in parts])
+        return np.concatenate([part.mixed for part in parts])
 
     def _late(self, asked: Forecast | None) -> tuple[Array | None, Matrix | None]:
         """Return what a workspace needs of late rows; nothing if no row is late."""
@@ -447,7 +449,7 @@ class LinearModel:
     ) -> tuple[Matrix, Matrix]:
         """Return the scores of the heads before they learn each row, and the missing centres.
 
-        The scores have shape ``(T, H)``; with a second-order layer they are its mixture, ``(T, 1)``.
+        The scores have shape ``(T, H)``. With a second-order layer they are mixed, ``(T, 1)``.
         The centres of missing entries have shape ``(T, d)``, or no rows if none is missing.
         """
         if len(rows) == 1 and weights is None and rows.shape[1] == self.dim and observer is None:
@@ -460,9 +462,7 @@ class LinearModel:
             parts = [workspace.block]
         else:
             parts = self.learn(rows, targets, weights, observer, late_scores, notes)
-        scores = [
-            (part.scores if len(part.scores) > 1 else part.mixed[None]).T for part in parts
-        ]
+        scores = [(part.scores if len(part.scores) > 1 else part.mixed[None]).T for part in parts]
         centers = [part.column_centers for part in parts]
         if len(parts) > 1 and any(map(len, centers)):
             centers = [
@@ -633,11 +633,6 @@ def _wider(table: Matrix, dim: int) -> Matrix:
     """Return a table with columns of NaN behind the others, up to ``dim``."""
     room = np.full((len(table), dim - table.shape[1]), np.nan)
     return np.hstack([table, room])
-
-
-def join(parts: Sequence[Any]) -> Any:
-    """Return arrays one behind the other."""
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def learn_with_earlier_lags(

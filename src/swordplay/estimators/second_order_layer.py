@@ -359,7 +359,7 @@ def checked_parts(saved: Mapping[str, Any], parts: Mapping[str, Any]) -> State:
         answer[name] = found
     check("second.target_range", np.diff(answer["target_range"]), Field(0.0, 2.0 * MAX_TARGET))
     columns, features = answer["columns"], answer["features"]
-    check("second.columns", columns[COLUMN.count], Field(0.0, WARM_UP, whole=True))
+    check("second.columns", columns[COLUMN.counted], Field(0.0, WARM_UP, whole=True))
     check("second.features", features[:, :2], Field(0.0, columns.shape[1] - 2.0, whole=True))
     check("second.features", features[:, 2:], Field(-MAX_FREQUENCY, MAX_FREQUENCY))
     learn_every = answer["counters"][COUNTER.learn_every :]

@@ -123,4 +123,6 @@ def add_log_losses(
         )
     else:
         for i in range(len(lag_behind)):
-            lag_behind[i] = decay * lag_behind[i] + rate * log_loss(within(sign * forecasts[i], most))
+            lag_behind[i] = decay * lag_behind[i] + rate * log_loss(
+                within(sign * forecasts[i], most)
+            )

@@ -104,9 +104,7 @@ def mix_probabilities(
 
 
 @inline_exact
-def learn(
-    numbers: Vector, label: int, last: int, weight: float, log_p: Vector, q: Matrix
-) -> None:
+def learn(numbers: Vector, label: int, last: int, weight: float, log_p: Vector, q: Matrix) -> None:
     """Score the three forecasts, and let two of them take a Newton step."""
     lag_behind = numbers[PLACE.lag_behind : PLACE.lag_behind + FORECASTS]
     decay = 1.0 - 1.0 / MEMORY
@@ -187,7 +185,7 @@ def learn_rows(
 def predict_rows(
     scores: Matrix, following: int, numbers: Vector, scratch: Matrix, answer: Matrix
 ) -> None:
-    """Write probabilities of rows that are not learned; ``following`` follow the last one learned."""
+    """Write probabilities of rows, of which ``following`` follow the last one learned."""
     K = scores.shape[1]
     for t in range(len(scores)):
         last = int(numbers[PLACE.last_label]) if t < following else -1

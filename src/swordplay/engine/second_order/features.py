@@ -51,9 +51,9 @@ def update_column(columns: Matrix, j: int, value: float, intercept: bool) -> Non
     with its first value other than 0: one that joins late has the past of a column of zeros.
     """
     is_fixed = columns[COLUMN.spread, j] > 0.0
-    if is_fixed or value != value or (columns[COLUMN.count, j] == 0.0 and value == 0.0):
+    if is_fixed or value != value or (columns[COLUMN.counted, j] == 0.0 and value == 0.0):
         return
-    count = int(columns[COLUMN.count, j])
+    count = int(columns[COLUMN.counted, j])
     if count == WARM_UP:
         common = columns[COLUMN.first_value + WARM_UP // 2, j]
         if value == common:
@@ -70,7 +70,7 @@ def update_column(columns: Matrix, j: int, value: float, intercept: bool) -> Non
         columns[place, j] = columns[place - 1, j]
         place -= 1
     columns[place, j] = value
-    columns[COLUMN.count, j] = count + 1.0
+    columns[COLUMN.counted, j] = count + 1.0
     if count + 1 == WARM_UP:
         fix_column(columns, j, intercept)
 

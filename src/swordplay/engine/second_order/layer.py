@@ -199,9 +199,7 @@ def prepare(layer: LayerSettings, state: LayerState, scratch: LayerScratch) -> N
     )
     if count > UNCURVED:
         columns = layer.width - (state.columns.shape[1] - 1)
-        write_features(
-            scratch.rows, columns, state.features, scratch.angles, scratch.feature_rows
-        )
+        write_features(scratch.rows, columns, state.features, scratch.angles, scratch.feature_rows)
 
 
 @inline
@@ -301,9 +299,7 @@ def learn(
     before = mixing.smallest(state.corrected_lag_behind[:UNCURVED])
     if layer.is_logistic:
         mixing.score_labels(state.lag_behind, scratch.forecasts, target, weight)
-        mixing.score_labels(
-            state.corrected_lag_behind[:scored], scratch.corrected, target, weight
-        )
+        mixing.score_labels(state.corrected_lag_behind[:scored], scratch.corrected, target, weight)
         newton.logistic_residuals(target, weight, 0.0, scratch.stats)
         if corrects:
             newton.logistic_residuals(target, weight, plain, scratch.correction_stats)

@@ -44,7 +44,7 @@ COUNTERS = len(COUNTER)
 
 
 class _Column(NamedTuple):
-    count: int = 0  # values counted
+    counted: int = 0  # values
     center: int = 1
     spread: int = 2  # 0 until it is fixed
     first_value: int = 3  # and those behind it: the first values, sorted

@@ -193,9 +193,7 @@ LONG_MAX_LOSS_RATIO = 1e4
 
 
 @kernel
-def clip_rows(
-    forecasts: Matrix, targets: Vector, known: Vector, range_widths: Vector
-) -> None:
+def clip_rows(forecasts: Matrix, targets: Vector, known: Vector, range_widths: Vector) -> None:
     """Clip forecasts and targets of each row to the usual range, which then includes the target.
 
     ``known`` holds the two ends of the range and the number of rows learned. ``range_widths`` takes

@@ -133,7 +133,9 @@ def score(group: Matrix, rows: Matrix, width: int, stats: Matrix) -> None:
 
 
 @unrolled_loop
-def squared_residuals(group: Matrix, width: int, target: float, weight: float, stats: Matrix) -> None:
+def squared_residuals(
+    group: Matrix, width: int, target: float, weight: float, stats: Matrix
+) -> None:
     """Write r = y - <theta, a>, clipped, and h: the weight, limited by the leverage.
 
     The usual residual of each expert is updated.
@@ -173,13 +175,17 @@ def learn(group: Matrix, width: int, factor_products: Matrix, gain: Matrix, stat
     growth, alpha = broadcast(1.0) / discount, discount / load_row(stats, CURVATURE)
     inverse = broadcast(1.0) / alpha
     for j in range(min(width, 4)):
-        alpha, inverse = shrink_variance(group, width, j, factor_products, gain, growth, alpha, inverse)
+        alpha, inverse = shrink_variance(
+            group, width, j, factor_products, gain, growth, alpha, inverse
+        )
     i = 0
     if width >= 4:
         q0, q1, q2, q3 = start_rows(group, width, 0, factor_products, gain)
         place = column(width, 4)
         for j in range(4, width):
-            alpha, inverse = shrink_variance(group, width, j, factor_products, gain, growth, alpha, inverse)
+            alpha, inverse = shrink_variance(
+                group, width, j, factor_products, gain, growth, alpha, inverse
+            )
             f, v = load_row(factor_products, j), load_row(gain, j)
             q0, q1 = advance(group, place, f, v, q0), advance(group, place + 1, f, v, q1)
             q2, q3 = advance(group, place + 2, f, v, q2), advance(group, place + 3, f, v, q3)
@@ -200,7 +206,9 @@ def learn(group: Matrix, width: int, factor_products: Matrix, gain: Matrix, stat
     while i < width:
         q = load_row(gain, i)
         for j in range(i + 1, width):
-            q = advance(group, column(width, j) + i, load_row(factor_products, j), load_row(gain, j), q)
+            q = advance(
+                group, column(width, j) + i, load_row(factor_products, j), load_row(gain, j), q
+            )
         store_row(group, i, load_row(group, i) + q * residual)
         i += 1
 
@@ -252,7 +260,9 @@ def start_rows(
 
 
 @inline_exact
-def move_coefficients(group: Matrix, i: int, q0: Any, q1: Any, q2: Any, q3: Any, residual: Any) -> None:
+def move_coefficients(
+    group: Matrix, i: int, q0: Any, q1: Any, q2: Any, q3: Any, residual: Any
+) -> None:
     """theta += P a r for four entries from i on."""
     store_row(group, i, load_row(group, i) + q0 * residual)
     store_row(group, i + 1, load_row(group, i + 1) + q1 * residual)
