@@ -570,7 +570,10 @@ MUTANTS = [
         ("geometry.diameter, max_norm + norm_before)", "geometry.diameter, max_norm)"),
         ("growth = b + self.inverse_growth", "growth = self.inverse_growth"),
         ("else sums[parents]", "else 0 * sums[parents]"),
-        ("(regret_terms + relative_error * regret_size + distance)", "(regret_terms + distance)"),
+        (
+            "(regret_terms + relative_error * regret_magnitude + distance)",
+            "(regret_terms + distance)",
+        ),
         ("np.maximum(domain.total - domain.center, domain.center)", "domain.center"),
         ("np.maximum(domain.upper - domain.center,", "np.minimum(0 * domain.upper,"),
         ("np.arange(start, block.stop)] = 1.0", "np.arange(start, block.stop)] = 2.0"),

@@ -1,10 +1,10 @@
 """Four doubles as one value of a kernel (type ``FOUR``), a SIMD register.
 
-LLVM keeps such a value in a vector register, whatever its loop vectoriser decides. Kernels load it
-from a row of a matrix of four columns or from any index of a vector, add, subtract, multiply and
+LLVM keeps such a value in a vector register, even in loops that it does not vectorise. Kernels load
+it from a row of a matrix of four columns or from any index of a vector, add, subtract, multiply and
 divide it by another one or by one number, and store it. With numba switched off the values are
-numpy arrays, and the same functions run in Python with the same results, NaN included. ``select``
-and ``exp2_int`` also take a single number, so that one function can be written for both.
+numpy arrays, and these functions run in Python with identical results, NaN included. ``select`` and
+``exp2_int`` also take a single number, so that one function can be written for both.
 
 With SWORDPLAY_CHECKED, loads and stores raise an error if they leave the array.
 """

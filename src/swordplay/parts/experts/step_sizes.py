@@ -161,7 +161,7 @@ def check_error_sums(name: str, error_sums: Vector) -> None:
     Raises
     ------
     ValueError
-        Names the entry.
+        If a sum is too small; names the entry.
     """
     check(name, error_sums[error_sums != 0.0], Field(SMALLEST_SUM, MAX_MAGNITUDE))
 
@@ -192,7 +192,7 @@ class DomainScale(NamedTuple):
         Raises
         ------
         ValueError
-            Names the number that is too large or too small.
+            If smoothness or width is out of range; names it.
         """
         max_inverse = min(MAX_STEP_COST, MAX_INVERSE_STEP / diameter)  # of 1 / eta
         largest_m = max(self.averaged_rounds(int(OBSERVED_ROUNDS.high)), self.step_shrink)

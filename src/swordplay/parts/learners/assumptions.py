@@ -120,7 +120,7 @@ class ObservedLoss:
         """Largest magnitude of their entries: above 0 also where the squares underflow."""
 
     def gradient(self, points: Array) -> Array:
-        """Return the gradients at points of shape ``(..., d)``; the same shape."""
+        """Return the gradients at points of shape ``(..., d)``, in an array of that shape."""
         gradients = loss_answer(self._loss, "gradient", points)
         squares = np.einsum("...i,...i->...", gradients, gradients)
         self.max_squared_norm = max(self.max_squared_norm, float(squares.max()))
@@ -235,12 +235,12 @@ class Assumptions:
         return tuple(messages)
 
     def require(self, claim: str) -> None:
-        """Raise an error if an assumption is broken.
+        """Raise an error if an assumption is broken, on which the claim depends.
 
         Raises
         ------
         ValueError
-            Names the claim that does not hold, the broken assumptions and the remedy.
+            If an assumption is broken; names the claim, the broken assumptions and the remedy.
         """
         if self.broken:
             raise ValueError(

@@ -118,9 +118,9 @@ class Sword(MetaExpertLearner):
     ) -> tuple[Experts, ...]:
         """Return the experts of a round with step sizes for the measured scale.
 
-        The point x_t of an extra-gradient expert was computed with a step size for the scale before
-        this round, and its first step must use the same: hence two rules. The last argument of a
-        rule is m of the capped expert: ϱ for extra-gradient, rounds to average over for descent.
+        Extra-gradient experts have two rules, because their first step must use the step size with
+        which x_t was computed, from the scale before this round. The last argument of a rule is m
+        of the capped expert: ϱ for extra-gradient, the rounds to average over for descent.
         """
         assert scale_before is not None
         assert scale_after is not None
