@@ -350,7 +350,10 @@ MUTANTS = [
             "math.sqrt(2 * T) / 2 * (1 + 2 * math.log(k + 1))",
             "math.sqrt(2 * T) / 2 * (1 + math.log(k + 1))",
         ),
-        ("meta = G * D * math.sqrt(2 * T) / 2", "meta = G * D * math.sqrt(2 * T) / 4"),
+        (
+            "meta_regret = G * D * math.sqrt(2 * T) / 2",
+            "meta_regret = G * D * math.sqrt(2 * T) / 4",
+        ),
         ("math.log2(1 + 4 * P / (7 * D))) + 1", "math.log2(1 + 4 * P / (7 * D)))"),
         ("0.5 * math.log2(1 + 4 * P / (7 * D))", "math.log2(1 + 4 * P / (7 * D))"),
     ),
