@@ -77,7 +77,7 @@ class LockedModel:
 
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:
-            # the second argument makes references to the object itself stay references
+            # The second argument keeps references to the object itself as references to it.
             return copy.deepcopy(self._copied_attributes(), {id(self): self})
 
     def _copied_attributes(self) -> dict[str, Any]:
@@ -107,9 +107,9 @@ class _Models:
     def acquire(self) -> None:
         """Acquire the locks of all models, so that no call is running during a fork.
 
-        All locks or none are held while this waits: if a model is busy, the acquired locks are
-        released until its call ends, as that call may need them. After ``FORK_TIMEOUT_SECONDS``
-        this returns with the locks of all models that are not busy.
+        If a call is running on a model, all acquired locks are released until the call ends,
+        because it may need them. After ``FORK_TIMEOUT_SECONDS`` this returns with the locks of the
+        models on which no call is running.
         """
         deadline = time.monotonic() + FORK_TIMEOUT_SECONDS
         while True:
@@ -132,7 +132,7 @@ class _Models:
             self._acquired.pop().release()
 
     def renew(self) -> None:
-        """Make new locks in the child, which has none of the threads that hold the old ones."""
+        """Make new locks in the child, where the threads that hold the old ones do not exist."""
         self._acquired.clear()
         for model in self.all():
             model._lock = threading.RLock()
