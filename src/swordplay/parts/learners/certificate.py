@@ -211,8 +211,8 @@ class CertificateState(NamedTuple):
         gap
             B, the distance of the loss from its tangent at each expert, shape ``(N,)``.
         """
-        inverse = 1.0 / step.step_sizes
-        increase = inverse - self.inverse_step
+        inverse = 1.0 / step.step_sizes  # a_t
+        increase = inverse - self.inverse_step  # a_t - a_{t-1}
         # eta/2 norm(g - M)^2; until the first gradient eta is infinite and the product set to 0.
         has_error = step.squared_error > 0
         finite_steps = np.where(has_error, step.step_sizes, 0.0)
