@@ -11,12 +11,11 @@ import numpy as np
 import pytest
 
 from swordplay.late import LateModel, answers
-from swordplay.serving import groups
+from swordplay.serving.errors import RequestError
 from swordplay.serving.limits import Bounds, Limits
-from swordplay.serving.log import Event
+from swordplay.serving.log_format import Event
 from swordplay.serving.models import Models
-from swordplay.serving.refusals import Refusal
-from swordplay.serving.requests import read
+from swordplay.serving.requests import parse
 
 MOST_MB = 300
 
@@ -74,7 +73,7 @@ def test_many_empty_rows_to_the_widest_series_need_little_memory(launcher, tmp_p
     client.close()
     server.kill()
     server = launcher.start(*options, "--max-series-columns", 11_000)
-    assert "done again" in server.said()
+    assert "events replayed" in server.said()
     client = server.client()
     assert client.get("/models/wide")[1]["pending"] == 1
     learn(client, "/models/wide", [f"b{j}" for j in range(1000)])  # the limit is higher now
@@ -92,10 +91,10 @@ class Served:
     def send(self, action, *rows, model="m"):
         event = Event(action, model, "number", json.dumps(rows).encode())
         self.number += 1
-        return json.loads(self.models.perform(self.number, event, read(event, Limits())))
+        return json.loads(self.models.apply(self.number, event, parse(event, Limits())))
 
     def columns(self, model="m", key=""):
-        return self.models.series[model, key].rows_by_name.columns
+        return self.models.series[model, key].value_types.columns
 
 
 def row(name, x, **more):
@@ -126,16 +125,16 @@ def test_a_series_has_so_many_columns():
     served = Served(columns=20)
     served.send("ask", row("a", numbers(0, 15)))
     with pytest.raises(
-        Refusal, match="at most 20 columns; the one has 15, and would have 21"
+        RequestError, match="at most 20 columns; the one has 15, and would have 21"
     ) as refusal:
         served.send("ask", row("b", numbers(15, 3)), row("c", numbers(17, 4)))
     assert refusal.value.status == 429
-    with pytest.raises(Refusal, match="would have 21"):
+    with pytest.raises(RequestError, match="would have 21"):
         served.send("ask", row("b", {"date": None}), row("c", {"date": "2024-01-01"}))
-    with pytest.raises(Refusal, match="would have 21"):  # one of more than a few is a table
+    with pytest.raises(RequestError, match="would have 21"):  # one of more than a few is a table
         served.send("ask", *[row(f"{k}", numbers(0, 21)) for k in range(70)])
     served.send("ask", row("b", numbers(15, 5)), row("c", numbers(0, 20)), row("d", {}))
-    with pytest.raises(Refusal, match="with key 'k' has 0, and would have 21"):
+    with pytest.raises(RequestError, match="with key 'k' has 0, and would have 21"):
         served.send("ask", row("e", numbers(0, 21), key="k"))
     served.send("ask", row("e", numbers(7, 20), key="k"))
 
@@ -145,7 +144,7 @@ def test_words_that_are_too_many_are_refused_when_they_would_be_learned():
     served.send("ask", *[row(f"{k}", {"a": f"a{k}", "b": f"b{k}", "c": 1.0}) for k in range(31)])
     served.send("tell", *[{"id": f"{k}", "y": 1.0} for k in range(29)])
     assert served.columns() == 59
-    with pytest.raises(Refusal, match=r"would have 61 .* Drop these tickets"):
+    with pytest.raises(RequestError, match=r"would have 61 .* Drop these tickets"):
         served.send("tell", {"id": "29", "y": 1.0})
     served.send("drop", {"id": "29"})
     served.send("ask", row("known", {"a": "a0", "b": "b1", "c": 2.0}))
@@ -158,15 +157,15 @@ def test_rows_times_columns():
     served.send("ask", row("a", numbers(0, 10)))
     served.send("ask", *[row(f"{k}", {}) for k in range(100)])
     with pytest.raises(
-        Refusal, match="at most 1,000 rows times columns of their series, got 1,010"
+        RequestError, match="at most 1,000 rows times columns of their series, got 1,010"
     ):
         served.send("ask", *[row(f"{k}", {}) for k in range(100, 201)])
-    with pytest.raises(Refusal, match="got 1,010"):
+    with pytest.raises(RequestError, match="got 1,010"):
         served.send(
             "ask", *[row(f"{k}", {}) for k in range(100, 200)], row("k", numbers(0, 10), key="k")
         )
     served.send("ask", *[row(f"{k}", {}) for k in range(100, 200)], row("k", {}, key="k"))
-    with pytest.raises(Refusal, match="got 1,500"):
+    with pytest.raises(RequestError, match="got 1,500"):
         served.send("tell", *[{"id": f"{k}", "y": 1.0} for k in range(150)])
     served.send("tell", *[{"id": f"{k}", "y": 1.0} for k in range(99)], {"id": "a", "y": 1.0})
     # Rows that came before do not count.
@@ -178,12 +177,12 @@ def test_rows_times_columns():
 def test_columns_of_all_series():
     served = Served(all_columns=30)
     served.send("ask", row("a", numbers(0, 10)), row("b", numbers(0, 10), key="k"), model="one")
-    with pytest.raises(Refusal, match="would have 31"):
+    with pytest.raises(RequestError, match="would have 31"):
         served.send("ask", row("a", numbers(0, 6)), row("b", numbers(0, 5), key="k"), model="two")
-    with pytest.raises(Refusal, match="at most 30 columns, and would have 31"):
+    with pytest.raises(RequestError, match="at most 30 columns, and would have 31"):
         served.send("ask", row("a", numbers(0, 11)), model="two")
     served.send("ask", row("a", numbers(0, 10)), model="two")
-    with pytest.raises(Refusal, match="would have 31"):
+    with pytest.raises(RequestError, match="would have 31"):
         served.send("ask", row("c", numbers(10, 1)), model="one")
     served.send("ask", row("c", numbers(0, 10)), model="one")
 
@@ -200,16 +199,10 @@ def test_events_of_one_group_do_not_pass_the_limit_together(action):
         served.send("ask", *[row(f"{k}", {"w": f"w{k}", "v": f"v{k}"}) for k in range(40)])
         bodies = [{"id": f"{k}", "y": 1.0} for k in range(40)]
     events = [Event(action, "m", "number", json.dumps(body).encode()) for body in bodies]
-    group = [(event, read(event, Limits())) for event in events]
+    group = [(event, parse(event, Limits())) for event in events]
 
-    def alone(place):
-        try:
-            return served.models.perform(10 + place, *group[place])
-        except Refusal as refusal:
-            return refusal
-
-    found = groups.perform(served.models, 10, group, alone)
-    refused = [isinstance(one, Refusal) for one in found]
+    found = served.models.apply_group(10, group)
+    refused = [isinstance(one, RequestError) for one in found]
     assert refused == ([False, True, True] if action == "ask" else [False] * 24 + [True] * 16)
     assert served.columns() == (17 if action == "ask" else 60)
 

@@ -1,4 +1,4 @@
-"""What the scribe writes together, and when."""
+"""What is written together, and when."""
 
 import asyncio
 import socket
@@ -6,13 +6,12 @@ import sys
 
 import pytest
 
-from swordplay.serving import run
-from swordplay.serving import scribe as scribes
-from swordplay.serving.keeper import Keeper
+from swordplay.serving import group_commit, server
 from swordplay.serving.limits import Limits
-from swordplay.serving.log import Event
-from swordplay.serving.metrics import Counts
-from swordplay.serving.requests import read
+from swordplay.serving.log_format import Event
+from swordplay.serving.metrics import Metrics
+from swordplay.serving.requests import parse
+from swordplay.serving.storage import Storage
 
 CLIENTS = 6
 """Fewer than the selector of Python's own loop tells of at once."""
@@ -28,38 +27,38 @@ def ask(name, size=0):
 
 
 @pytest.fixture
-def keeper(tmp_path):
-    keeper = Keeper(str(tmp_path / "state"), Limits())
-    yield keeper
-    keeper.close()
+def storage(tmp_path):
+    storage = Storage(str(tmp_path / "state"), Limits())
+    yield storage
+    storage.close()
 
 
 class Course:
-    """What a scribe does, in its order: groups that go to the disk, and groups that are done."""
+    """What a commits does, in its order: groups that go to the disk, and groups that are done."""
 
     def __init__(self, monkeypatch):
         self.steps = []
-        append, perform = scribes.Scribe._append, scribes.Scribe._perform
+        append, perform = group_commit.GroupCommit._start_write, group_commit.GroupCommit._apply
 
-        def appending(scribe, group):
+        def appending(commits, group):
             self.steps.append(("write", len(group)))
-            return append(scribe, group)
+            return append(commits, group)
 
-        def performing(scribe, group, first):
+        def performing(commits, group, first):
             self.steps.append(("do", len(group)))
-            perform(scribe, group, first)
+            perform(commits, group, first)
 
-        monkeypatch.setattr(scribes.Scribe, "_append", appending)
-        monkeypatch.setattr(scribes.Scribe, "_perform", performing)
+        monkeypatch.setattr(group_commit.GroupCommit, "_start_write", appending)
+        monkeypatch.setattr(group_commit.GroupCommit, "_apply", performing)
 
 
-async def talk(keeper, rounds):
+async def talk(storage, rounds):
     """Clients that send again as soon as they are answered, each over a socket.
 
     The first comes before the others.
     """
-    scribe, loop, over = (
-        scribes.Scribe(keeper, Counts()),
+    commits, loop, over = (
+        group_commit.GroupCommit(storage, Metrics()),
         asyncio.get_running_loop(),
         asyncio.Event(),
     )
@@ -70,7 +69,9 @@ async def talk(keeper, rounds):
         if left[place]:
             left[place] -= 1
             event = ask(f"{place}-{left[place]}")
-            scribe.put(event, read(event, keeper.limits), lambda _: pairs[place][0].send(b"."))
+            commits.submit_with_callback(
+                event, parse(event, storage.limits), lambda _: pairs[place][0].send(b".")
+            )
         else:
             gone.append(place)
             if len(gone) == CLIENTS:
@@ -90,12 +91,12 @@ async def talk(keeper, rounds):
         end.close()
 
 
-def test_whoever_was_answered_comes_again_in_time_for_the_next_group(keeper, monkeypatch):
+def test_whoever_was_answered_comes_again_in_time_for_the_next_group(storage, monkeypatch):
     """One came first, and was written alone: after that all of them are one group, and not two
     in turns.
     """
     course = Course(monkeypatch)
-    asyncio.run(talk(keeper, 5))
+    asyncio.run(talk(storage, 5))
     written = [size for step, size in course.steps if step == "write"]
     assert sum(written) == 5 * CLIENTS
     assert written[:2] in ([1, CLIENTS], [CLIENTS, CLIENTS])
@@ -103,17 +104,17 @@ def test_whoever_was_answered_comes_again_in_time_for_the_next_group(keeper, mon
     assert [step for step, _ in course.steps] == ["write", "do"] * len(written)
 
 
-def test_a_long_group_is_done_while_the_next_one_is_written(keeper, monkeypatch):
+def test_a_long_group_is_done_while_the_next_one_is_written(storage, monkeypatch):
     course = Course(monkeypatch)
 
     async def work():
-        scribe = scribes.Scribe(keeper, Counts())
+        commits = group_commit.GroupCommit(storage, Metrics())
         events = [ask("a", 2**14), *(ask(f"b{k}") for k in range(3))]
-        first = asyncio.create_task(scribe.submit(events[0], read(events[0], keeper.limits)))
+        first = asyncio.create_task(commits.submit(events[0], parse(events[0], storage.limits)))
         while not course.steps:
             await asyncio.sleep(0)
         await asyncio.gather(
-            first, *(scribe.submit(event, read(event, keeper.limits)) for event in events[1:])
+            first, *(commits.submit(event, parse(event, storage.limits)) for event in events[1:])
         )
 
     asyncio.run(work())
@@ -123,19 +124,20 @@ def test_a_long_group_is_done_while_the_next_one_is_written(keeper, monkeypatch)
 def test_what_is_long():
     def group(*sizes):
         return [
-            scribes._Waiting(Event("ask", "m", "number", b" " * size), None, None) for size in sizes
+            group_commit.WaitingRequest(Event("ask", "m", "number", b" " * size), None, None)
+            for size in sizes
         ]
 
-    assert not scribes.is_long(group(16_383))
-    assert scribes.is_long(group(16_384))
-    assert scribes.is_long(group(16_000, 384))
+    assert not group_commit.is_long(group(16_383))
+    assert group_commit.is_long(group(16_384))
+    assert group_commit.is_long(group(16_000, 384))
 
 
 def test_the_loop_is_the_quick_one_where_there_is_one(monkeypatch):
     uvloop = pytest.importorskip("uvloop")
-    assert run.quick_loop() is uvloop.new_event_loop
+    assert server.loop_factory() is uvloop.new_event_loop
     monkeypatch.setitem(sys.modules, "uvloop", None)
-    assert run.quick_loop() is None
+    assert server.loop_factory() is None
 
 
 def test_pythons_own_loop_serves_as_well(launcher, tmp_path):

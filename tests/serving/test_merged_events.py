@@ -8,13 +8,12 @@ import json
 import numpy as np
 import pytest
 
-from swordplay.serving import groups
+from swordplay.serving.errors import RequestError
+from swordplay.serving.group_commit import WaitingRequest, answers_first
 from swordplay.serving.limits import Bounds, Limits
-from swordplay.serving.log import Event
+from swordplay.serving.log_format import Event
 from swordplay.serving.models import Models
-from swordplay.serving.refusals import Refusal
-from swordplay.serving.requests import read
-from swordplay.serving.scribe import ordered
+from swordplay.serving.requests import parse
 
 
 def events(kind, count, seed):
@@ -67,31 +66,29 @@ def events(kind, count, seed):
 
 def alone(models, number, event):
     try:
-        return models.perform(number, event, read(event, Limits()))
-    except Refusal as refusal:
+        return models.apply(number, event, parse(event, Limits()))
+    except RequestError as refusal:
         return refusal.body()
 
 
 @pytest.mark.parametrize("kind", ["number", "yes-no", "classes"])
-def test_together_is_one_after_the_other(kind):
+def test_together_is_one_after_the_other(kind, monkeypatch):
     bounds = Bounds(pending=80, remembered=30)
     one, many, made = Models(bounds), Models(bounds), events(kind, 700, 3)
     wanted = [alone(one, number, event) for number, event in enumerate(made, start=1)]
     rng, done, found, runs = np.random.default_rng(1), 0, [], 0
+    apply = Models.apply
+
+    def counted(models, number, event, request):
+        nonlocal runs
+        runs += 1
+        return apply(models, number, event, request)
+
+    monkeypatch.setattr(Models, "apply", counted)
     while done < len(made):
         part = made[done : done + int(rng.integers(1, 30))]
-        first = done + 1
-
-        def by_itself(place, first=first, part=part):
-            nonlocal runs
-            runs += 1
-            found = alone(many, first + place, part[place])
-            return Refusal(500, json.dumps(found)) if isinstance(found, dict) else found
-
-        answers = groups.perform(
-            many, first, [(event, read(event, Limits())) for event in part], by_itself
-        )
-        found += [json.loads(str(one)) if isinstance(one, Refusal) else one for one in answers]
+        outcomes = many.apply_group(done + 1, [(event, parse(event, Limits())) for event in part])
+        found += [one.body() if isinstance(one, RequestError) else one for one in outcomes]
         done += len(part)
     assert found == wanted
     states = one.state(), many.state()
@@ -106,11 +103,9 @@ def test_together_is_one_after_the_other(kind):
 
 def test_answers_go_before_rows_that_came_at_the_same_time():
     async def played():
-        from swordplay.serving.scribe import _Waiting
-
         def waiting(action, value):
             event = Event(action, "default", "number", json.dumps(value).encode())
-            return _Waiting(event, read(event, Limits()), print)
+            return WaitingRequest(event, parse(event, Limits()), print)
 
         ask, tell, drop = (
             waiting("ask", {"x": {}, "id": "a"}),
@@ -118,13 +113,13 @@ def test_answers_go_before_rows_that_came_at_the_same_time():
             waiting("drop", {"id": "c"}),
         )
         own = waiting("tell", {"id": "a", "y": 1})
-        assert ordered([ask, tell]) == [tell, ask]
-        assert ordered([ask, tell, ask, tell]) == [tell, tell, ask, ask]
-        assert ordered([ask, own]) == [
+        assert answers_first([ask, tell]) == [tell, ask]
+        assert answers_first([ask, tell, ask, tell]) == [tell, tell, ask, ask]
+        assert answers_first([ask, own]) == [
             ask,
             own,
         ]  # its answer, sent before it was known that the row had come
-        assert ordered([ask, drop, tell]) == [ask, drop, tell]
-        assert ordered([tell]) == [tell]
+        assert answers_first([ask, drop, tell]) == [ask, drop, tell]
+        assert answers_first([tell]) == [tell]
 
     asyncio.run(played())
