@@ -33,7 +33,7 @@ BACK_AT_THE_CENTRE = (
 FIELD_TWINS = "tests/parts/learners/test_field_twins.py"
 SECOND_ORDER = "tests/estimators/test_second_order.py"
 BIN_PLACES = "tests/intervals/test_bins.py::test_where_a_column_lies_by_hand"
-HALVES = "tests/intervals/test_bins.py::test_halves_and_the_middle_of_five"
+HALVES = "tests/intervals/test_bins.py::test_halves_and_the_median_of_five"
 INTERVAL_TWIN = "tests/intervals/test_twin.py::test_the_kernel_is_the_formulas"
 IN_PAIRS = (
     "tests/intervals/test_nothing_to_learn.py::test_one_is_an_outlier_and_two_in_a_row_are_none"
@@ -92,7 +92,7 @@ MUTANTS = [
         (f"{BUNDLED}bundled_machine_code_can_be_left_out",),
         (' or os.environ.get("NUMBA_CPU_FEATURES")', ""),
         (' or os.environ.get("SWORDPLAY_BUNDLED_KERNELS") == "0"', ""),
-        (" or not BUNDLED.is_dir():", ":"),
+        (" or not BUNDLED_FOLDERS.is_dir()", ""),
     ),
     *_in(
         "compile/kernel_cache.py",
@@ -125,14 +125,16 @@ MUTANTS = [
     *_in(
         "compile/kernel_folders.py",
         (f"{CACHE}what_others_may_write_is_not_used_and_that_is_said_once",),
-        ("{os.geteuid(), 0}, stat.S_IWGRP | stat.S_IWOTH", "{os.geteuid(), 0}, stat.S_IWOTH"),
-        ("{os.geteuid(), 0}, stat.S_IWGRP | stat.S_IWOTH", "{os.geteuid(), 0}, stat.S_IWGRP"),
+        ("stat.S_IWGRP | stat.S_IWOTH", "stat.S_IWOTH"),
+        ("stat.S_IWGRP | stat.S_IWOTH", "stat.S_IWGRP"),
         (
-            'doubt = "" if self.private else self._doubt(path, os.fstat(folder), stat.S_ISDIR)',
-            'doubt = ""',
+            '"" if self.in_user_cache else self._trust_problem('
+            "path, os.fstat(folder), stat.S_ISDIR)",
+            '""',
         ),
         (
-            "doubt = doubt or self._doubt(self.path / name, os.fstat(descriptor), stat.S_ISREG)",
+            "problem = problem or self._trust_problem("
+            "self.path / name, os.fstat(descriptor), stat.S_ISREG)",
             "pass",
         ),
         ("        if self.path not in _warned:\n", "        if True:\n"),
@@ -140,12 +142,12 @@ MUTANTS = [
     *_in(
         "compile/kernel_folders.py",
         (f"{CACHE}files_and_folders_of_another_user_are_not_used",),
-        ("if status.st_uid not in owners:", "if found.st_uid < 0:"),
+        ("if status.st_uid not in owners:", "if status.st_uid < 0:"),
     ),
     *_in(
         "compile/kernel_folders.py",
         (f"{CACHE}what_is_no_regular_file_is_not_followed",),
-        ("_FILE = os.O_RDONLY | os.O_NOFOLLOW |", "_FILE = os.O_RDONLY |"),
+        ("_FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW |", "_FILE_FLAGS = os.O_RDONLY |"),
     ),
     *_in(
         "compile/kernel_folders.py",
@@ -155,9 +157,9 @@ MUTANTS = [
     *_in(
         "compile/kernel_folders.py",
         (f"{CACHE}beside_a_module_writers_of_the_module_are_trusted_and_no_others",),
-        ("writers & ~trusted.st_mode", "0"),
-        ("0o700 if self.private else 0o755", "0o755"),
-        ("0o600 if self.private else 0o644", "0o644"),
+        ("refused_mode_bits &= ~trusted.st_mode", "refused_mode_bits = 0"),
+        ("0o700 if self.in_user_cache else 0o755", "0o755"),
+        ("0o600 if self.in_user_cache else 0o644", "0o644"),
     ),
     *_in(
         "compile/kernel_cache.py",
@@ -165,7 +167,7 @@ MUTANTS = [
             "tests/compile/test_source_digest.py::test_a_changed_constant_reaches_the_machine_code_on_disk",
         ),
         ("if stored == byte_digest and", "if"),
-        ("if not _is_text(statement)", "if statement"),
+        ("if not _is_bare_string(statement)", "if statement"),
     ),
     *_in(
         "tracking/passages.py",
@@ -203,86 +205,88 @@ MUTANTS = [
         ("= rho * bend, slow", "= bend, slow"),
     ),
     *_in(
-        "intervals/bins.py",
+        "intervals/kernel.py",
         (BIN_PLACES,),
-        ("count / (2.0 * EDGE)", "count / EDGE"),
-        ("if count and row[j] != 0.0:", "if count:"),
-        ("min(max(below, 0), count - 1)", "min(max(below, 0), count)"),
+        ("BINS / (2.0 * BIN_RANGE)", "BINS / BIN_RANGE"),
+        ("        if scaled[j] != 0.0:", "        if True:"),
+        ("min(max(index, 0), BINS - 1)", "min(max(index, 0), BINS)"),
+        ("BIN_RANGE = 2.0", "BIN_RANGE = 2.5"),
     ),
-    *_in("intervals/layout.py", (BIN_PLACES,), ("EDGE = 2.0", "EDGE = 2.5")),
+    *_in("intervals/layout.py", (INTERVAL_TWIN,), ("BINS = 24", "BINS = 16")),
     *_in(
-        "intervals/layout.py",
+        "intervals/kernel.py",
         (INTERVAL_TWIN,),
-        ("BINS = 24", "BINS = 16"),
         ("NARROWING = 16.0", "NARROWING = 15.0"),
-    ),
-    *_in(
-        "intervals/integrator.py",
-        (INTERVAL_TWIN,),
         ("if balance < 0.0 else 0.0", "if True else 0.0"),
-        ("* (1.0 + haste(alpha, balance, live)))", "* haste(alpha, balance, live))"),
-        ("max(1.0 + haste(alpha, balance, live) * answer(balance), 0.0)", "1.0"),
+        ("* (1.0 + narrowing(alpha, balance))", "* narrowing(alpha, balance)"),
+        ("max(1.0 + narrowing(alpha, balance) * balance_response(balance), 0.0)", "1.0"),
+        ("unit = math.sqrt(typical * spread)", "unit = spread"),
+        (
+            "sum_of_squares(row, OWN_FEATURES, len(row)) + found_bins",
+            "sum_of_squares(row, OWN_FEATURES, len(row))",
+        ),
+        ("add_losses(losses[EXPERT_SETS], predictions[EXPERT_SETS], observed, unit)", "pass"),
+        (
+            "            state.spread_losses,\n            scalars[SCALAR.typical_size],",
+            "            state.spread_losses,\n            0.0,",
+        ),
     ),
     *_in(
-        "intervals/rounds.py",
+        "intervals/kernel.py",
         (
             "tests/intervals/test_sword_intervals.py::test_a_wider_level_holds_a_narrower_one_that_lies_elsewhere",
         ),
         ("min(bounds[i - 1, 0], bounds[i, 0])", "bounds[i, 0]"),
         ("max(bounds[i - 1, 1], bounds[i, 1])", "bounds[i, 1]"),
     ),
-    *_in("intervals/hedge.py", (HALVES,), ("(1023 - times)", "(1022 - times)")),
-    *_in("intervals/shape.py", (HALVES,), ("min(max(low, high), e)", "min(high, e)")),
     *_in(
-        "intervals/rounds.py",
-        (INTERVAL_TWIN,),
-        ("unit = math.sqrt(unit * spread)", "unit = spread"),
-        ("shape.squares(row, OWN, len(row)) + inside", "shape.squares(row, OWN, len(row))"),
+        "intervals/kernel.py",
+        (HALVES,),
+        ("(1023 - times)", "(1022 - times)"),
+        ("min(max(low, high), e)", "min(high, e)"),
     ),
     *_in(
-        "intervals/rounds.py",
-        (INTERVAL_TWIN,),
-        ("losses[1], live[TYPICAL], row", "losses[1], 0.0, row"),
+        "intervals/kernel.py",
+        (IN_PAIRS,),
+        (
+            "(int(scalars[SCALAR.rows]) - 1) % FIRST_ROWS",
+            "int(scalars[SCALAR.rows]) % FIRST_ROWS",
+        ),
     ),
     *_in(
-        "intervals/late.py",
+        "intervals/late_truths.py",
         (LATE_BY_HAND,),
-        ("PACE = 0.01", "PACE = 0.02"),
-        ("NONE = 0.001", "NONE = 0.0"),
-        ("-_limit(known[:-1])", "-_limit(np.zeros(len(late)))"),
-        ("(late > 0.0) | (known[1:] >= LATE)", "late > 0.0"),
+        ("LATENESS_PACE = 0.01", "LATENESS_PACE = 0.02"),
+        ("MIN_LATENESS = 0.001", "MIN_LATENESS = 0.0"),
+        ("-_limit(means[:-1])", "-_limit(np.zeros(len(late)))"),
+        ("(late > 0.0) | (means[1:] >= LATE_ROWS)", "late > 0.0"),
     ),
     *_in(
-        "intervals/late.py",
+        "intervals/late_truths.py",
         (LATE_BOUNDS,),
-        ("ROOM = 2.0", "ROOM = 1.0"),
+        ("LIMIT_PER_ROW = 2.0", "LIMIT_PER_ROW = 1.0"),
         (
             "                    balance -= alpha\n                elif",
             "                    balance -= 1.0\n                elif",
         ),
     ),
     *_in(
-        "intervals/late.py",
+        "intervals/late_truths.py",
         (LATE_ENOUGH,),
-        ("LATE = 0.5", "LATE = 0.3"),
+        ("LATE_ROWS = 0.5", "LATE_ROWS = 0.3"),
         ("(count + 1))", "count)"),
     ),
-    *_in("intervals/late.py", (LATE_FORGED,), ("MOST_SIZES = 1000", "MOST_SIZES = 2000")),
-    *_in(
-        "intervals/shape.py", (IN_PAIRS,), ("(int(live[ROWS]) - 1) % FEW", "int(live[ROWS]) % FEW")
-    ),
-    *_in(
-        "intervals/shape.py",
-        (INTERVAL_TWIN,),
-        ("pay(losses[SETS], answers[SETS], seen, unit)", "pass"),
-    ),
+    *_in("intervals/late_truths.py", (LATE_FORGED,), ("MAX_SIZES = 1000", "MAX_SIZES = 2000")),
     *_in(
         "parts/experts/step_sizes.py",
         (GAUGE,),
         ("AVERAGED_ROUNDS = 8", "AVERAGED_ROUNDS = 9"),
         ("width = 2.0 * gradient_norm / L", "width = gradient_norm / L"),
-        ("max(width, 2.0 * distance, 2.0 * step)", "max(width, distance, 2.0 * step)"),
-        ("max(width, 2.0 * distance, 2.0 * step)", "max(width, 2.0 * distance)"),
+        (
+            "max(width, 2.0 * distance, 2.0 * step_length)",
+            "max(width, distance, 2.0 * step_length)",
+        ),
+        ("max(width, 2.0 * distance, 2.0 * step_length)", "max(width, 2.0 * distance)"),
         ("max(self.smoothness, smoothness), self.width", "smoothness, self.width"),
         (
             "inverse_cap = 2.0 * scale.smoothness * averaged_rounds",
@@ -293,17 +297,17 @@ MUTANTS = [
             "AdaGradNorm(diameter)",
         ),
         ("scale.width / scale.step_shrink**2", "scale.width / scale.step_shrink"),
-        ("MANY_COLUMNS = 64", "MANY_COLUMNS = 100"),
-        ("math.sqrt(max(1.0, dim / MANY_COLUMNS))", "max(1.0, dim / MANY_COLUMNS)"),
+        ("MANY_COORDINATES = 64", "MANY_COORDINATES = 100"),
+        ("math.sqrt(max(1.0, dim / MANY_COORDINATES))", "max(1.0, dim / MANY_COORDINATES)"),
         (
-            "min(self._for_domain.sizes(squared_error_sum[:1])[0], self._cap)",
-            "self._for_domain.sizes(squared_error_sum[:1])[0]",
+            "min(self._domain_steps.sizes(squared_error_sum[:1])[0], self._cap)",
+            "self._domain_steps.sizes(squared_error_sum[:1])[0]",
         ),
-        ("min(self._for_domain.sizes(squared_error_sum[:1])[0], self._cap)", "self._cap"),
+        ("min(self._domain_steps.sizes(squared_error_sum[:1])[0], self._cap)", "self._cap"),
         ("WIDE_DOMAIN_RATIO = 8.0", "WIDE_DOMAIN_RATIO = 9.0"),
         (
-            "(multiplier * self._for_width.diameter * scale.smoothness) ** 2",
-            "(self._for_width.diameter * scale.smoothness) ** 2",
+            "(multiplier * self._width_steps.diameter * scale.smoothness) ** 2",
+            "(self._width_steps.diameter * scale.smoothness) ** 2",
         ),
         ("squared_error_sum[-1] > 0.0 and scale.width > 0.0", "squared_error_sum[-1] > 0.0"),
     ),
@@ -318,7 +322,10 @@ MUTANTS = [
         "parts/experts/expert.py",
         ("tests/engine/test_twins.py::test_short_steps_far_from_the_origin",),
         ("zeros if has_offset else None", "None"),
-        ("(offset - reached) - step_vectors", "(offset - reached) + step_vectors"),
+        (
+            "projected, (projected - unprojected) - step_vectors",
+            "projected, (projected - unprojected) + step_vectors",
+        ),
     ),
     *_in(
         "parts/learners/sword.py",
@@ -343,7 +350,10 @@ MUTANTS = [
             "math.sqrt(2 * T) / 2 * (1 + 2 * math.log(k + 1))",
             "math.sqrt(2 * T) / 2 * (1 + math.log(k + 1))",
         ),
-        ("meta = G * D * math.sqrt(2 * T) / 2", "meta = G * D * math.sqrt(2 * T) / 4"),
+        (
+            "meta_regret = G * D * math.sqrt(2 * T) / 2",
+            "meta_regret = G * D * math.sqrt(2 * T) / 4",
+        ),
         ("math.log2(1 + 4 * P / (7 * D))) + 1", "math.log2(1 + 4 * P / (7 * D)))"),
         ("0.5 * math.log2(1 + 4 * P / (7 * D))", "math.log2(1 + 4 * P / (7 * D))"),
     ),
@@ -352,7 +362,7 @@ MUTANTS = [
         (f"{SWORD_BOUNDS}::test_sword_small",),
         ("+ D * G * math.sqrt(lam), 2 * L", ", 2 * L"),
         ("math.sqrt(lam), 2 * L * D**2 * lam, F)", "math.sqrt(lam), L * D**2 * lam, F)"),
-        ("_solve_self_bounding(experts_part, 16 * L", "_solve_self_bounding(experts_part, 8 * L"),
+        ("_solve_self_bounding(expert_regret, 16 * L", "_solve_self_bounding(expert_regret, 8 * L"),
         (
             "return 3 * math.sqrt(L * A * F) + 2 * L * A",
             "return 2 * math.sqrt(L * A * F) + 2 * L * A",
@@ -375,10 +385,10 @@ MUTANTS = [
         "theory/bounds/meta_lemma_1_theorems_2_6.py",
         (f"{SWORD_BOUNDS}::test_sword_var",),
         (
-            "math.sqrt(lam * squares) + 2 * L * D**2 * lam",
-            "math.sqrt(lam * squares) + L * D**2 * lam",
+            "math.sqrt(lam * square_sum) + 2 * L * D**2 * lam",
+            "math.sqrt(lam * square_sum) + L * D**2 * lam",
         ),
-        ("eps * D**2 * (squares + G**2)", "eps * D**2 * squares"),
+        ("eps * D**2 * (square_sum + G**2)", "eps * D**2 * square_sum"),
         ("max_rate = 1 / (math.sqrt(8) * D**2 * L)", "max_rate = 1 / (2 * D**2 * L)"),
     ),
     *_in(
@@ -458,8 +468,8 @@ MUTANTS = [
         ("[OEGDExperts(domain, steps)]", "[OGDExperts(domain, steps)]"),
         ("            VariationOptimism(),", "            NullOptimism(),"),
         (
-            '_steps("small_loss_pool", small_loss_pool, safe)',
-            '_steps("small_loss_pool", small_loss_pool, safe[1:])',
+            '_constant_steps_of("small_loss_pool", small_loss_pool, safe_pool)',
+            '_constant_steps_of("small_loss_pool", small_loss_pool, safe_pool[1:])',
         ),
     ),
     *_in(
@@ -476,9 +486,9 @@ MUTANTS = [
         "parts/learners/sword.py",
         (f"{DEFAULTS}::test_sword_ageless",),
         ("AGELESS_POOL_SIZE = 14", "AGELESS_POOL_SIZE = 12"),
-        ("MEMORY = 2000.0", "MEMORY = 1000.0"),
+        ("DEFAULT_MEMORY = 2000.0", "DEFAULT_MEMORY = 1000.0"),
         ("RATE_FACTOR = 8.0", "RATE_FACTOR = 0.5"),
-        ("factor=RATE_FACTOR, floor=FLOOR", "factor=RATE_FACTOR, floor=1e-3"),
+        ("factor=RATE_FACTOR, floor=RATE_FLOOR", "factor=RATE_FACTOR, floor=1e-3"),
         (
             "optimism=LearnedOptimism(math.inf), ) self.declared",
             "optimism=LearnedOptimism(1.0), ) self.declared",
@@ -487,7 +497,7 @@ MUTANTS = [
     *_in(
         "parts/learners/sword.py",
         (f"{DEFAULTS}::test_sword", f"{DEFAULTS}::test_when_sword_adds_experts"),
-        ("FLOOR = 1e-4", "FLOOR = 1e-6"),
+        ("RATE_FLOOR = 1e-4", "RATE_FLOOR = 1e-6"),
         ("4 ** (size - 1) < 1 + 2 * rounds", "4 ** (size - 1) < 1 + rounds"),
         (
             "np.tile(telescoping_with_tail(experts) / 2, 2)",
@@ -513,26 +523,32 @@ MUTANTS = [
             "np.where(constant_steps, a * max_norm, a * max_norm)",
         ),
         (
-            "norm_change + np.abs(increase) * np.sqrt(lengths.before)",
+            "norm_change + np.abs(increase) * np.sqrt(displacement.squared_norm_before)",
             "norm_change + np.abs(increase)",
         ),
         ("np.maximum(self.max_dual_norm, dual_norm)", "dual_norm"),
         (
-            "inverse * np.sqrt(lengths.after) + norm_change\n",
-            "inverse * np.sqrt(lengths.after)\n",
+            "inverse * np.sqrt(displacement.squared_norm_after) + norm_change\n",
+            "inverse * np.sqrt(displacement.squared_norm_after)\n",
         ),
         ("MAX_DIM_OF_DUAL_SUM = 8", "MAX_DIM_OF_DUAL_SUM = 9"),
         ("dual_sum + inverse[:, None] * change", "dual_sum + change"),
         ("dual_sum + inverse[:, None] * change", "inverse[:, None] * change"),
         ("geometry.support(self.dual_sum - before.dual_sum)", "geometry.support(self.dual_sum)"),
-        ("max_dual_norm = self.max_dual_norm + norms[1]", "max_dual_norm = self.max_dual_norm"),
+        (
+            "max_dual_norm = self.max_dual_norm + dual_norm_before",
+            "max_dual_norm = self.max_dual_norm",
+        ),
         (
             "+ geometry.reach * np.where(constant_steps, 0.0, self.weighted_norm_change)",
             "+ 0.0",
         ),
         ("last_terms + self.squared_norm_change +", "last_terms +"),
-        ("* lengths.before / 2", "* lengths.after / 2"),
-        ("np.maximum(self.max_squared_norm, lengths.after)", "lengths.after"),
+        ("* displacement.squared_norm_before / 2", "* displacement.squared_norm_after / 2"),
+        (
+            "np.maximum(self.max_squared_norm, displacement.squared_norm_after)",
+            "displacement.squared_norm_after",
+        ),
         ("* step.squared_lookahead / 2 - gap", "* step.squared_lookahead / 2"),
         (
             "0.0, self.weighted_norm_change - before.weighted_norm_change)",
@@ -557,7 +573,10 @@ MUTANTS = [
         ("geometry.diameter, max_norm + norm_before)", "geometry.diameter, max_norm)"),
         ("growth = b + self.inverse_growth", "growth = self.inverse_growth"),
         ("else sums[parents]", "else 0 * sums[parents]"),
-        ("(regret_terms + unit * regret_size + distance)", "(regret_terms + distance)"),
+        (
+            "(regret_terms + relative_error * regret_magnitude + distance)",
+            "(regret_terms + distance)",
+        ),
         ("np.maximum(domain.total - domain.center, domain.center)", "domain.center"),
         ("np.maximum(domain.upper - domain.center,", "np.minimum(0 * domain.upper,"),
         ("np.arange(start, block.stop)] = 1.0", "np.arange(start, block.stop)] = 2.0"),
@@ -571,7 +590,7 @@ MUTANTS = [
     *_in(
         "parts/learners/learner.py",
         (CERTIFICATE,),
-        ("loss.longest >= SMALLEST_SUM or loss.largest_entry == 0.0", "True"),
+        ("loss.max_squared_norm >= SMALLEST_SUM or loss.largest_entry == 0.0", "True"),
         (" or loss.largest_entry == 0.0", ""),
         ("kind.squared_error_sum.max() < SMALLEST_SUM", "True"),
     ),
@@ -593,7 +612,7 @@ MUTANTS = [
         "parts/learners/assumptions.py",
         ("tests/parts/learners/test_assumptions.py",),
         ("min(self.lowest, other.lowest)", "max(self.lowest, other.lowest)"),
-        ("seen.gradient > given.gradient_bound", "seen.gradient > 2 * given.gradient_bound"),
+        ("seen.gradient > declared.gradient_bound", "seen.gradient > 2 * declared.gradient_bound"),
     ),
     *_in(
         "theory/hindsight/duality.py",
@@ -604,7 +623,7 @@ MUTANTS = [
         "theory/hindsight/duality.py",
         ("tests/theory/hindsight/test_duality.py",),
         ("residuals[1:] += duals", "residuals[1:] -= duals"),
-        ("min((self[:2], other[:2])", "max((self[:2], other[:2])"),
+        ("min(self, candidate,", "max(self, candidate,"),
     ),
     *_in(
         "theory/hindsight/one_dimension.py",
@@ -614,8 +633,8 @@ MUTANTS = [
     *_in(
         "theory/plane_projection.py",
         ("tests/theory/test_plane_projection.py",),
-        ("2.0 * (sums - axes) - sums[-1]", "2.0 * (sums - 0.5 * axes) - sums[-1]"),
-        ("np.where(points_down, -e_axes, e_axes)", "e_axes + 0 * v_axes"),
+        ("2.0 * (sums - half_sides) - sums[-1]", "2.0 * (sums - 0.5 * half_sides) - sums[-1]"),
+        ("np.where(is_downward, -e_sides, e_sides)", "e_sides + 0 * v_sides"),
     ),
     *_in(
         "theory/variation_quadratic.py",
@@ -625,7 +644,7 @@ MUTANTS = [
     *_in(
         "theory/variation_search.py",
         ("tests/theory/test_variation.py",),
-        ("np.square(pieces.end - pieces.start) / 8", "np.square(pieces.end - pieces.start) / 800"),
+        ("np.square(lengths) / 8", "np.square(lengths) / 800"),
     ),
     *_in(
         "parts/learners/meta_expert.py",
@@ -636,12 +655,12 @@ MUTANTS = [
             "loss.gradient, state.hedge.weights[::-1], next_points",
         ),
         ("(weights > 0).all() and ", ""),
-        (" and abs(weights.sum() - 1.0) <= SLACK", ""),
+        (" and abs(weights.sum() - 1.0) <= SAVED_TOLERANCE", ""),
     ),
     *_in(
         "parts/learners/learner.py",
         (LOADING,),
-        ("SLACK = 1e-9", "SLACK = 1e-6"),
+        ("SAVED_TOLERANCE = 1e-9", "SAVED_TOLERANCE = 1e-6"),
     ),
     *_in(
         "parts/experts/step_sizes.py",
@@ -679,10 +698,10 @@ MUTANTS = [
             f"{NUMBERS}::test_numbers_of_estimators_whose_squares_are_none",
         ),
         (
-            "ROW, HEADINGS = Field(-1e81, 1e81), Field(-1e79, 1e79)",
-            "ROW, HEADINGS = Field(-1e81, 1e81), Field(-1e80, 1e80)",
+            "ROW, DUAL_SUM = Field(-1e81, 1e81), Field(-1e79, 1e79)",
+            "ROW, DUAL_SUM = Field(-1e81, 1e81), Field(-1e80, 1e80)",
         ),
-        ("ROW, HEADINGS = Field(-1e81, 1e81)", "ROW, HEADINGS = Field(-1e160, 1e160)"),
+        ("ROW, DUAL_SUM = Field(-1e81, 1e81)", "ROW, DUAL_SUM = Field(-1e160, 1e160)"),
         (
             'with np.errstate(over="ignore", invalid="ignore"):  # points',
             "with np.errstate():  # points",
@@ -697,13 +716,13 @@ MUTANTS = [
         ('"recent": Field(-2.0 * FARTHEST, 2.0 * FARTHEST)', '"recent": ANYTHING'),
     ),
     *_in(
-        "intervals/memory.py",
+        "intervals/state.py",
         (f"{NUMBERS}::test_records_of_intervals_hold_what_intervals_do",),
         (
-            "Field(layout.SMALLEST_SCORE, layout.LARGEST_RAW_SCORE)",
-            "Field(0.0, layout.LARGEST_RAW_SCORE)",
+            "Field(MIN_SCORE, MAX_SCORE)",
+            "Field(0.0, MAX_SCORE)",
         ),
-        ("(first == SETTLED) & (counts >= WARM_UP)", "first == SETTLED"),
+        ("(first_values == SETTLED) & (counts >= WARM_UP)", "first_values == SETTLED"),
     ),
     *_in(
         "core/state.py",
@@ -800,11 +819,11 @@ MUTANTS = [
     *_in(
         "parts/learners/learner.py",
         (LOADING,),
-        ('"center": X.center, ', ""),
-        ('"diameter": X.diameter, ', ""),
-        (', "domain": X}', "}"),
+        ('"center": self.domain.center, ', ""),
+        ('"diameter": self.domain.diameter, ', ""),
+        (', "domain": self.domain}', "}"),
         (
-            "if differ := settings_differences(settings, self._settings):\n            raise "
+            "if differences := settings_differences(settings, self._settings):\n            raise "
             "ValueError",
             "if False:\n            raise ValueError",
         ),
@@ -836,7 +855,7 @@ MUTANTS = [
         "core/state.py",
         ("tests/core/test_state.py::test_settings_with_nan_equal_themselves",),
         (", equal_nan=True", ""),
-        (" & ((old == old) | (new == new))", ""),
+        (" & ~is_nan_in_both", ""),
     ),
     *_in(
         "parts/rates.py",
@@ -866,10 +885,16 @@ MUTANTS = [
     *_in(
         "parts/metas/optimism.py",
         (OPTIMISM,),
-        ("if abs(difference) <= TIE * magnitude:", "if difference == 0:"),
-        ("if abs(difference) <= TIE * magnitude:", "if abs(difference) < TIE * magnitude:"),
-        ("if abs(difference) <= TIE * magnitude:", "if abs(difference) <= TIE:"),
-        ("TIED = 0.5", "TIED = 1.0"),
+        ("if abs(difference) <= TIE_TOLERANCE * magnitude:", "if difference == 0:"),
+        (
+            "if abs(difference) <= TIE_TOLERANCE * magnitude:",
+            "if abs(difference) < TIE_TOLERANCE * magnitude:",
+        ),
+        (
+            "if abs(difference) <= TIE_TOLERANCE * magnitude:",
+            "if abs(difference) <= TIE_TOLERANCE:",
+        ),
+        ("TIED_TRUST = 0.5", "TIED_TRUST = 1.0"),
         (
             "magnitude = state.magnitude + replay_error + zero_error",
             "magnitude = replay_error + zero_error",
@@ -900,7 +925,7 @@ MUTANTS = [
     *_in(
         "parts/metas/meta.py",
         (f"{HEDGE}::test_bad_priors_are_refused", f"{HEDGE}::test_no_weight_is_zero"),
-        ("PRIOR_SUM = 1e-9", "PRIOR_SUM = 1e-3"),
+        ("PRIOR_SUM_TOLERANCE = 1e-9", "PRIOR_SUM_TOLERANCE = 1e-3"),
         ("SMALLEST_WEIGHT = float(np.finfo(np.float64).tiny)", "SMALLEST_WEIGHT = 1e-300"),
     ),
     *_in(
@@ -913,7 +938,7 @@ MUTANTS = [
         "parts/rates.py",
         (RATES, f"{DEFAULTS}::test_rates_unless_told_otherwise"),
         ("factor: float = 0.5", "factor: float = 1.0"),
-        ("TIE = 1e-12", "TIE = 1e-9"),
+        ("TIE_TOLERANCE = 1e-12", "TIE_TOLERANCE = 1e-9"),
         (
             "(self.floor * constants.diameter) ** 2 * level",
             "self.floor * constants.diameter**2 * level",
@@ -927,7 +952,7 @@ MUTANTS = [
             "max(self.decay * state.level, error.gradient_error)",
             "max(state.level, error.gradient_error)",
         ),
-        ("smaller + math.log(2)", "smaller"),
+        ("smaller_quantity + math.log(2)", "smaller_quantity"),
         ("cap = 1 / (math.sqrt(8) * D**2", "cap = 1 / (math.sqrt(2) * D**2"),
     ),
     *_in(
@@ -1016,7 +1041,7 @@ MUTANTS = [
         (METAS,),
         ("+ self.share * prior", "+ prior"),
         ("math.sqrt(8 * share", "math.sqrt(2 * share"),
-        ("SHARE = 0.01", "SHARE = 0.02"),
+        ("DEFAULT_SHARE = 0.01", "DEFAULT_SHARE = 0.02"),
     ),
     *_in(
         "parts/metas/other_metas.py",
@@ -1069,13 +1094,19 @@ MUTANTS = [
     *_in(
         "engine/meta.py",
         ("tests/parts/learners/test_assumptions.py",),
-        ("larger(now * now * of.norm, before * before * of.last_norm)", "now * now * of.norm"),
-        ("live[LIVE.candidate] * live[LIVE.candidate] * of.norm)", "0.0)"),
+        (
+            "larger(now * now * of.squared_norm, before * before * of.last_squared_norm)",
+            "now * now * of.squared_norm",
+        ),
+        ("live[SCALAR.field_slope] * live[SCALAR.field_slope] * of.squared_norm)", "0.0)"),
     ),
     *_in(
         "engine/compiled_learner.py",
         ("tests/parts/learners/test_assumptions.py",),
-        ("max(live[LIVE.peak], numbers[EXPERT.peak].max(), last)", "max(live[LIVE.peak], last)"),
+        (
+            "live[SCALAR.max_squared_gradient], numbers[EXPERT.max_squared_gradient].max(), last",
+            "live[SCALAR.max_squared_gradient], last",
+        ),
     ),
     *_in(
         "parts/learners/sword_var_small_best.py",
@@ -1086,7 +1117,7 @@ MUTANTS = [
         "theory/bounds/meta_lemma_1_theorems_2_6.py",
         (META_BOUNDS,),
         ("MAX_CLAIMED_GRADIENT = 0.25", "MAX_CLAIMED_GRADIENT = 0.5"),
-        ("2 * V + math.log(2)), by_loss)", "2 * V), by_loss)"),
+        ("lam, 2 * V + math.log(2))", "lam, 2 * V)"),
         (
             "2 * math.sqrt(8) * D**2 * L * (2 + lam) + 2 * D",
             "2 * math.sqrt(8) * D**2 * L * (2 + lam) + D",
@@ -1109,18 +1140,27 @@ MUTANTS = [
     *_in(
         "engine/sword_plus_plus.py",
         ("tests/engine/test_sword_plus_plus.py",),
-        ("h * e.played[i] + e.charge[i] - e.guess[i]", "h * e.played[i] - e.guess[i]"),
-        ("h * (g.prediction - e.played[i])", "h * (e.played[i] - g.prediction)"),
-        ("g.error - e.inverse[i] * e.lead[i]", "g.error"),
-        ("e.energy[i] += g.error", "e.energy[i] = g.error"),
+        (
+            "h * e.prediction[i] + e.movement_cost[i] - e.optimism[i]",
+            "h * e.prediction[i] - e.optimism[i]",
+        ),
+        ("h * (g.prediction - e.prediction[i])", "h * (e.prediction[i] - g.prediction)"),
+        ("g.error - e.inverse_step[i] * e.squared_lookahead[i]", "g.error"),
+        ("e.squared_error_sum[i] += g.error", "e.squared_error_sum[i] = g.error"),
         ("g.retention * (e.cumulative[i] - g.least)", "(e.cumulative[i] - g.least)"),
-        ("loss = h * e.played[i] + e.charge[i]", "loss = h * e.played[i]"),
-        ("along * (left * e.turned[i] - across * at)", "along * left * e.turned[i]"),
-        ("tau * sigma - e.alpha[i]", "tau * sigma - 1.0"),
-        ("e.farthest[i] = larger(e.farthest[i], base)", "e.farthest[i] = base"),
+        ("loss = h * e.prediction[i] + e.movement_cost[i]", "loss = h * e.prediction[i]"),
+        (
+            "along * (left * e.last_base_product[i] - across * at)",
+            "along * left * e.last_base_product[i]",
+        ),
+        ("tau * sigma - e.lookahead_scale[i]", "tau * sigma - 1.0"),
+        (
+            "e.max_squared_norm[i] = larger(e.max_squared_norm[i], base)",
+            "e.max_squared_norm[i] = base",
+        ),
         ("if starts_afresh:", "if False:"),
-        ("        e.replay[i] = h\n", ""),
-        ("        e.turned[i] = now\n", "        e.turned[i] = at\n"),
+        ("        e.field_slope[i] = h\n", ""),
+        ("        e.last_base_product[i] = now\n", "        e.last_base_product[i] = at\n"),
     ),
     *_in(
         "engine/ball.py",
@@ -1150,12 +1190,12 @@ MUTANTS = [
         (f"{PASSES}::test_what_is_no_news_would_have_changed_nothing",),
         ("known = (bend <= L and ", "known = ("),
         (
-            "4.0 * me.numbers[EXPERT.norm, 1] <= span * span",
-            "me.numbers[EXPERT.norm, 1] <= span * span",
+            "4.0 * me.experts[EXPERT.squared_norm, 1] <= span * span",
+            "me.experts[EXPERT.squared_norm, 1] <= span * span",
         ),
-        (" and abs(h) * math.sqrt(of.norm) <= AVERAGED_ROUNDS * L * span", ""),
+        (" and abs(h) * math.sqrt(of.squared_norm) <= AVERAGED_ROUNDS * L * span", ""),
         (
-            " or live[LIVE.rounds] < float(AVERAGED_ROUNDS)",
+            " or live[SCALAR.rounds] < float(AVERAGED_ROUNDS)",
             "",
         ),
     ),
@@ -1172,14 +1212,14 @@ MUTANTS = [
     *_in(
         "engine/meta.py",
         (f"{PASSES}::test_the_longest_row_is_noted_wherever_it_stands",),
-        ("larger(live[LIVE.longest], of.norm)", "of.norm"),
+        ("larger(live[SCALAR.max_squared_row], of.squared_norm)", "of.squared_norm"),
     ),
     *_in(
         "compile/inline_compiler.py",
         (f"{PASSES}::test_innermost_loops_are_marked_and_no_others",),
         (
-            "loop.first < other.first and other.last <= loop.last",
-            "loop.first < other.first and other.last < loop.first",
+            "loop.first < inner.first and inner.last <= loop.last",
+            "loop.first < inner.first and inner.last < loop.first",
         ),
         ("int(jump[1]) <= block", "int(jump[1]) >= 0"),
     ),
@@ -1207,8 +1247,8 @@ MUTANTS = [
         "engine/step_sizes.py",
         (BACK_AT_THE_CENTRE,),
         (
-            "numbers[EXPERT.narrowness, 1] = 2.0 / diameter",
-            "numbers[EXPERT.narrowness, 1] = 1.0 / diameter",
+            "numbers[EXPERT.inverse_width, 1] = 2.0 / diameter",
+            "numbers[EXPERT.inverse_width, 1] = 1.0 / diameter",
         ),
     ),
     *_in(
@@ -1223,7 +1263,7 @@ MUTANTS = [
         (
             "tests/engine/test_schedule.py::test_what_a_round_leaves_for_the_next_is_not_of_a_smaller_ball",
         ),
-        ("if config[CONFIG.size] != schedule[t, 2]:", "if False:"),
+        ("if config[SETTING.domain_size] != schedule[t, 2]:", "if False:"),
     ),
     *_in(
         "engine/scalar_functions.py",
@@ -1249,15 +1289,16 @@ MUTANTS = [
         (f"{FIELD_TWINS}::test_covers",),
         ("not self.is_compact or (t >> k) % 2", "True"),
         (
-            "points[begins], sums[begins], memory[begins] = self.domain.center, 0.0, 0.0",
-            "points[begins] = self.domain.center",
+            "points[starting_rows] = self.domain.center\n"
+            "sums[starting_rows] = 0.0\nmemory[starting_rows] = 0.0",
+            "points[starting_rows] = self.domain.center",
         ),
     ),
     *_in(
         "parts/learners/metagrad_curved.py",
         (f"{FIELD_TWINS}::test_metagrad",),
         ("/ (self.domain.dim if self.diagonal else 1)", ""),
-        ("eta * g * (1 + 2 * eta * along[:, None])", "eta * g * (1 + eta * along[:, None])"),
+        ("eta * g * (1 + 2 * eta * products[:, None])", "eta * g * (1 + eta * products[:, None])"),
         ("1 / self._ball.diameter**2 + 2 * self.rates", "1 / self._ball.diameter**2 + self.rates"),
     ),
     *_in(
@@ -1270,7 +1311,7 @@ MUTANTS = [
     *_in(
         "parts/learners/one_projection_pbgd.py",
         (f"{FIELD_TWINS}::test_one_projection",),
-        ("if along < 0 else gradient", "if along > 0 else gradient"),
+        ("if component < 0 else gradient", "if component > 0 else gradient"),
     ),
     *_in(
         "parts/learners/restarted_ogd_omgd.py",
@@ -1310,15 +1351,15 @@ MUTANTS = [
         ("both / both.sum(axis=1, keepdims=True)", "both"),
     ),
     *_in(
-        "intervals/late.py",
+        "intervals/late_truths.py",
         (
             "tests/intervals/test_late_truths.py::test_learning_many_is_learning_one_after_the_other",
         ),
         ("(late > 0.0) | ", ""),
-        ("known[1:] >= LATE", "known[:-1] >= LATE"),
-        ("if not free.any():", "if True:"),
-        ("    balance = float(before[first])\n", ""),
-        ("known[1:].min() >= NONE", "known[-1] >= NONE"),
+        ("means[1:] >= LATE_ROWS", "means[:-1] >= LATE_ROWS"),
+        ("if not is_free.any():", "if True:"),
+        ("    balance = float(balances[first])\n", ""),
+        ("0.0 if mean < MIN_LATENESS else mean", "mean"),
     ),
     *_in(
         "theory/hindsight/interior_point.py",
@@ -1489,7 +1530,7 @@ MUTANTS = [
         (
             "tests/serving/test_column_limits.py::test_words_that_are_too_many_are_refused_when_they_would_be_learned",
         ),
-        ("    return known.most_columns > bounds.columns\n", "    return False\n"),
+        ("    return known.max_columns > bounds.columns\n", "    return False\n"),
     ),
     *_in(
         "serving/column_limits.py",
@@ -1508,10 +1549,10 @@ MUTANTS = [
         (
             "tests/serving/test_column_limits.py::test_columns_of_a_series_are_counted_as_the_model_has_them",
         ),
-        ('"date": len(CIRCLES), "time": 2}', '"date": 2, "time": 2}'),
+        ('"date": len(DATE_FEATURES), "time": 2}', '"date": 2, "time": 2}'),
         (
-            "others + sum(max(1, len(self.words.get(name, ())))",
-            "others + sum(len(self.words.get(name, ()))",
+            'max(1, len(self.words.get(name, ()))) if kind == "word"',
+            'len(self.words.get(name, ())) if kind == "word"',
         ),
     ),
     *_in(

@@ -20,21 +20,21 @@ from swordplay.core.types import Vector
 from swordplay.engine.layout import (
     ADAPTIVE,
     CHARGED,
-    CONFIG,
     EXPERT,
     GROWING,
-    LIVE,
     PROOF,
+    SCALAR,
     SCHEDULED,
+    SETTING,
     SHARPER,
     SHOWN,
     SLACK,
     VECTOR,
-    Arrays,
+    LearnerArrays,
     fields,
-    kept_names,
+    saved_names,
 )
-from swordplay.engine.memory import Memory
+from swordplay.engine.memory import LearnerMemory
 from swordplay.engine.rounds import play_planned
 from swordplay.engine.saved_state import ROW, SIGNED, expert_range, round_range
 
@@ -45,8 +45,8 @@ __all__ = [
     "ROW",
     "SIGNED",
     "SLACK",
-    "Arrays",
     "Blocks",
+    "LearnerArrays",
     "blocks_of",
     "expert_range",
     "play_planned",
@@ -62,17 +62,17 @@ __all__ = [
 ]
 
 LEFT_OUT = (PROOF, SHARPER, ADAPTIVE, GROWING, SCHEDULED, CHARGED, SHOWN)
-ROUND, EXPERTS = kept_names(LIVE, without=LEFT_OUT), kept_names(EXPERT, without=LEFT_OUT)
-RECIPROCALS = ("inverse", "growth", "largest")
+ROUND, EXPERTS = saved_names(SCALAR, without=LEFT_OUT), saved_names(EXPERT, without=LEFT_OUT)
+RECIPROCALS = ("inverse_step", "inverse_growth", "inverse_largest")
 """Of the certificate's sums, those that are 1 / step from the first round on where steps are
 constant.
 """
 PROVEN = tuple(
     name
-    for name in kept_names(EXPERT)
+    for name in saved_names(EXPERT)
     if fields(EXPERT)[name].when == PROOF and name not in RECIPROCALS
 )
-_ROUND_PLACES = tuple(LIVE._fields.index(name) for name in ROUND)
+_ROUND_PLACES = tuple(SCALAR._fields.index(name) for name in ROUND)
 _EXPERT_PLACES = tuple(EXPERT._fields.index(name) for name in EXPERTS)
 _RECIPROCAL_PLACES = tuple(EXPERT._fields.index(name) for name in RECIPROCALS)
 _PROVEN_PLACES = tuple(EXPERT._fields.index(name) for name in PROVEN)
@@ -88,15 +88,15 @@ class Blocks(NamedTuple):
     proof: Vector
 
 
-def blocks_of(memory: Memory) -> Blocks:
+def blocks_of(memory: LearnerMemory) -> Blocks:
     """The record of a learner as it is now, part by part."""
-    n = memory.experts
+    n = memory.expert_count
     return Blocks(
-        memory.live[list(_ROUND_PLACES)],
-        memory.vectors[VECTOR.last].copy(),
-        memory.numbers[list(_EXPERT_PLACES), :n].ravel(),
-        np.ascontiguousarray(memory.coords[:, :n]).ravel(),
-        np.append(memory.config[CONFIG.size], memory.numbers[list(_PROVEN_PLACES), :n]),
+        memory.scalars[list(_ROUND_PLACES)],
+        memory.vectors[VECTOR.last_row].copy(),
+        memory.experts[list(_EXPERT_PLACES), :n].ravel(),
+        np.ascontiguousarray(memory.coordinates[:, :n]).ravel(),
+        np.append(memory.settings[SETTING.domain_size], memory.experts[list(_PROVEN_PLACES), :n]),
     )
 
 
@@ -117,39 +117,39 @@ def write(record: Vector, at: int, numbers: Any, count: int) -> int:
 
 
 @inline
-def read_round(record: Vector, at: int, me: Arrays) -> int:
+def read_round(record: Vector, at: int, me: LearnerArrays) -> int:
     """The numbers of the round into the arrays of a learner."""
     for place in _ROUND_PLACES:
-        me.live[place] = record[at]
+        me.scalars[place] = record[at]
         at += 1
-    me.live[LIVE.prepared] = 0.0
+    me.scalars[SCALAR.has_prediction] = 0.0
     return at
 
 
 @inline
-def write_round(record: Vector, at: int, me: Arrays) -> int:
+def write_round(record: Vector, at: int, me: LearnerArrays) -> int:
     """The numbers of the round into a record."""
     for place in _ROUND_PLACES:
-        record[at] = me.live[place]
+        record[at] = me.scalars[place]
         at += 1
     return at
 
 
 @inline
-def read_experts(record: Vector, at: int, me: Arrays) -> int:
+def read_experts(record: Vector, at: int, me: LearnerArrays) -> int:
     """Last features, numbers and coordinates into the arrays.
 
-    Padded columns become copies, as ``Memory.mirror`` makes them.
+    Padded columns become copies, as ``LearnerMemory.fill_padding`` makes them.
     """
-    coords, numbers = me.coords, me.numbers
-    experts, columns = int(me.live[LIVE.experts]), numbers.shape[1]
-    at = read(record, at, me.vectors[VECTOR.last], me.vectors.shape[1])
+    coords, numbers = me.coordinates, me.experts
+    experts, columns = int(me.scalars[SCALAR.expert_count]), numbers.shape[1]
+    at = read(record, at, me.vectors[VECTOR.last_row], me.vectors.shape[1])
     for place in _EXPERT_PLACES:
         at = read(record, at, numbers[place], experts)
         for i in range(experts, columns):
             numbers[place, i] = numbers[place, experts - 1]
     for i in range(columns):
-        numbers[EXPERT.unscale, i] = 1.0 / numbers[EXPERT.scale, i]
+        numbers[EXPERT.inverse_scale, i] = 1.0 / numbers[EXPERT.scale, i]
     for i in range(experts, columns):
         numbers[EXPERT.weight, i] = 0.0
     for j in range(coords.shape[0]):
@@ -160,47 +160,53 @@ def read_experts(record: Vector, at: int, me: Arrays) -> int:
 
 
 @inline
-def write_experts(record: Vector, at: int, me: Arrays) -> int:
+def write_experts(record: Vector, at: int, me: LearnerArrays) -> int:
     """Last features, numbers and coordinates into a record."""
-    experts = int(me.live[LIVE.experts])
-    at = write(record, at, me.vectors[VECTOR.last], me.vectors.shape[1])
+    experts = int(me.scalars[SCALAR.expert_count])
+    at = write(record, at, me.vectors[VECTOR.last_row], me.vectors.shape[1])
     for place in _EXPERT_PLACES:
-        at = write(record, at, me.numbers[place], experts)
-    for j in range(me.coords.shape[0]):
-        at = write(record, at, me.coords[j], experts)
+        at = write(record, at, me.experts[place], experts)
+    for j in range(me.coordinates.shape[0]):
+        at = write(record, at, me.coordinates[j], experts)
     return at
 
 
 @inline
-def read_proof(record: Vector, at: int, me: Arrays) -> int:
+def read_proof(record: Vector, at: int, me: LearnerArrays) -> int:
     """The certificate's sums into the arrays."""
-    experts, columns = int(me.live[LIVE.experts]), me.numbers.shape[1]
-    me.config[CONFIG.size] = record[at]
+    experts, columns = int(me.scalars[SCALAR.expert_count]), me.experts.shape[1]
+    me.settings[SETTING.domain_size] = record[at]
     at += 1
     for place in _PROVEN_PLACES:
-        at = read(record, at, me.numbers[place], experts)
+        at = read(record, at, me.experts[place], experts)
         for i in range(experts, columns):
-            me.numbers[place, i] = me.numbers[place, experts - 1]
+            me.experts[place, i] = me.experts[place, experts - 1]
     for place in _RECIPROCAL_PLACES:
         for i in range(columns):
-            me.numbers[place, i] = (
-                1.0 / me.numbers[EXPERT.step, i] if me.live[LIVE.rounds] > 0.0 else 0.0
+            me.experts[place, i] = (
+                1.0 / me.experts[EXPERT.step_size, i] if me.scalars[SCALAR.rounds] > 0.0 else 0.0
             )
-    me.numbers[EXPERT.swing], me.numbers[EXPERT.turning], me.numbers[EXPERT.pull] = (
+    (
+        me.experts[EXPERT.squared_norm_change],
+        me.experts[EXPERT.weighted_norm_change],
+        me.experts[EXPERT.max_dual_norm],
+    ) = (
         0.0,
         0.0,
         0.0,
     )  # of steps that change
     # A record does not tell how far an expert has been: not beyond the domain of its last round.
-    me.numbers[EXPERT.farthest] = me.config[CONFIG.size] * me.config[CONFIG.size]
+    me.experts[EXPERT.max_squared_norm] = (
+        me.settings[SETTING.domain_size] * me.settings[SETTING.domain_size]
+    )
     return at
 
 
 @inline
-def write_proof(record: Vector, at: int, me: Arrays) -> int:
+def write_proof(record: Vector, at: int, me: LearnerArrays) -> int:
     """The certificate's sums into a record."""
-    record[at] = me.config[CONFIG.size]
+    record[at] = me.settings[SETTING.domain_size]
     at += 1
     for place in _PROVEN_PLACES:
-        at = write(record, at, me.numbers[place], int(me.live[LIVE.experts]))
+        at = write(record, at, me.experts[place], int(me.scalars[SCALAR.expert_count]))
     return at

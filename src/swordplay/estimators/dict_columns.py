@@ -14,12 +14,13 @@ import numpy as np
 
 from swordplay.core.arguments import LARGEST_INPUT, short_repr, without_mask
 from swordplay.core.types import Matrix, Vector
-from swordplay.estimators.heads import Heads
-from swordplay.estimators.second_order import SecondOrder
 from swordplay.estimators.voices import OVERFLOW
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
+
+    from swordplay.estimators.heads import Heads  # imports the engine
+    from swordplay.estimators.second_order import SecondOrder
 
 
 def number(name: str, value: Any) -> float:
@@ -328,7 +329,7 @@ class NumericRows(Sequence[dict[Any, float]]):
         return (dict(zip(self.names, row, strict=True)) for row in self.values.tolist())
 
     @property
-    def is_sound(self) -> bool:
+    def is_valid(self) -> bool:
         """Whether all of its numbers are finite and of sensible size."""
         return bool((np.abs(self.values) <= LARGEST_INPUT).all())  # NaN is not
 
@@ -413,14 +414,7 @@ def _taker(
     pick, pack, hypot = itemgetter(*names), struct.Struct(f"{count}d").pack_into, math.hypot
 
     def take(x: Any) -> bool:
-        if (
-            type(x) is not dict
-            or len(x) != count
-            or heads._bench is not bench
-            or heads.voices is not None
-        ):
-            return False
-        if second is not None and second.asked is not None:
+        if type(x) is not dict or len(x) != count or heads._bench is not bench:
             return False
         try:
             values = pick(x) if count > 1 else (pick(x),)

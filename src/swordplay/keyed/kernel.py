@@ -12,7 +12,7 @@ from swordplay.compile import inline, kernel
 from swordplay.core.types import Matrix, Vector
 from swordplay.engine.column_stats import scale_row
 from swordplay.engine.record import (
-    Arrays,
+    LearnerArrays,
     play_planned,
     read,
     read_experts,
@@ -33,7 +33,9 @@ __all__ = ["PLACE", "SETTING", "ask_keys", "play_keys"]
 
 
 @inline
-def unpack(record: Vector, me: Arrays, scaler: Matrix, place: Vector, recent: Vector) -> None:
+def unpack(
+    record: Vector, me: LearnerArrays, scaler: Matrix, place: Vector, recent: Vector
+) -> None:
     """A record into the arrays of a model."""
     at = read_round(record, 0, me)
     at = read(record, at, recent, len(recent))
@@ -46,7 +48,7 @@ def unpack(record: Vector, me: Arrays, scaler: Matrix, place: Vector, recent: Ve
 
 
 @inline
-def pack(record: Vector, me: Arrays, scaler: Matrix, place: Vector, recent: Vector) -> None:
+def pack(record: Vector, me: LearnerArrays, scaler: Matrix, place: Vector, recent: Vector) -> None:
     """The arrays of a model into a record."""
     at = write_round(record, 0, me)
     at = write(record, at, recent, len(recent))
@@ -93,7 +95,7 @@ def play_keys(
     overflowed.
     """
     logistic, weights = setting[SETTING.logistic] == 1.0, norms[:0]  # all rows count the same
-    me = Arrays(coords, numbers, vectors, live, config)
+    me = LearnerArrays(coords, numbers, vectors, live, config)
     for k in range(len(who)):
         a, b = edges[k], edges[k + 1]
         record = records[who[k]]
@@ -144,7 +146,7 @@ def ask_keys(
     Nothing is learned.
     """
     logistic, clip = setting[SETTING.logistic] == 1.0, setting[SETTING.clip]
-    me, lags = Arrays(coords, numbers, vectors, live, config), len(recent)
+    me, lags = LearnerArrays(coords, numbers, vectors, live, config), len(recent)
     for k in range(len(who)):
         unpack(records[who[k]], me, scaler, place, recent)
         decide_aside(coords, numbers, vectors, live, share, decision)

@@ -25,7 +25,7 @@ def model_of(form: Form, record: Vector, first: Young) -> LinearModel:
     state, parts = split_parts(model.state()), form.parts(record)
     engine, columns = dict(state["engine"]), form.dim + form.lags
     experts = dict(zip(engine["expert_names"].split(), np.array(engine["experts"]), strict=True))
-    numbers = dict(zip(engine["round_names"].split(), np.array(engine["round"]), strict=True))
+    numbers = dict(zip(engine["scalar_names"].split(), np.array(engine["scalars"]), strict=True))
     settings = dict(zip(engine["setting_names"].split(), np.array(engine["settings"]), strict=True))
     count = len(experts["weight"])
     numbers |= dict(zip(ROUND, parts["round"], strict=True))
@@ -33,16 +33,16 @@ def model_of(form: Form, record: Vector, first: Young) -> LinearModel:
     if form.proof:
         experts |= dict(zip(PROVEN, parts["proof"][1:].reshape(-1, count), strict=True))
         settings |= {
-            "size": parts["proof"][0],
+            "domain_size": parts["proof"][0],
             "diameter": settings["diameter_per_size"] * parts["proof"][0],
         }
     if numbers["rounds"] > 0:
-        experts |= dict.fromkeys(RECIPROCALS, 1.0 / experts["step"])
+        experts |= dict.fromkeys(RECIPROCALS, 1.0 / experts["step_size"])
     engine |= {
         "experts": np.stack(list(experts.values())),
-        "round": np.array(list(numbers.values())),
+        "scalars": np.array(list(numbers.values())),
         "settings": np.array(list(settings.values())),
-        "last": parts["last"],
+        "last_row": parts["last"],
         "points": parts["points"].reshape(-1, count),
     }
     centers, spreads, counts = parts["scaler"].reshape(3, columns)
@@ -116,8 +116,10 @@ def _state_of_classes(models: Sequence[LinearModel], counts: Any) -> State:
     seats: list[tuple[int, int]] = []
     known: dict[bytes, tuple[int, int]] = {}
     for k, model in enumerate(models):
-        head = model.heads.stack.engines[0].compact_state()
-        bits = b"".join(np.asarray(head[name]).tobytes() for name in ("experts", "round", "points"))
+        head = model.heads.stack.learners[0].compact_state()
+        bits = b"".join(
+            np.asarray(head[name]).tobytes() for name in ("experts", "scalars", "points")
+        )
         is_unseen = len(counts) > 2 and counts[k] == 0
         if is_unseen and bits in known:
             seats.append(known[bits])

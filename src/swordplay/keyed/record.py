@@ -102,7 +102,7 @@ class Form:
             model.target.clip,
         )
         blocks = blocks_of(begin.engine.memory)
-        experts, self.width = self._memory.experts, len(blocks.last)
+        experts, self.width = self._memory.expert_count, len(blocks.last)
         around = (self._recent, self._place, self._scaler.ravel())
         parts = (
             blocks.round,
@@ -201,11 +201,11 @@ class Form:
         )
         moved = numbers["scale"] * (
             np.abs(self._points(records)).max(axis=1)
-            + np.abs(numbers["coefficient"]) * last[:, None]
+            + np.abs(numbers["pending_update"]) * last[:, None]
         )
         for name, far in (
             ("points", moved),
-            ("points ahead", np.abs(numbers["gamma"]) * last[:, None]),
+            ("points ahead", np.abs(numbers["lookahead_step"]) * last[:, None]),
         ):
             check(name, far, Field(0.0, FARTHEST))
         check(

@@ -75,7 +75,7 @@ def _of_classes(model: OneModelPerClass, classes: Any, lags: int) -> Start:
         heads = model.teams[team]
         one = LinearModel(heads.dim, loss="logistic", lags=lags)
         one.load_state(
-            heads.shared_state() | add_prefix("engine", heads.stack.engines[place].compact_state())
+            heads.shared_state() | add_prefix("engine", heads.stack.learners[place].compact_state())
         )
         models.append(one)
     return Start(tuple(models), model.counts.astype(np.int64))

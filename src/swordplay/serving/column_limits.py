@@ -34,7 +34,7 @@ def may_add_columns(series: Series, part: SeriesPart, bounds: Bounds) -> bool:
                 return True
         return False
     # Answers bring new words only. They matter only if all words together could pass the limit.
-    return known.most_columns > bounds.columns
+    return known.max_columns > bounds.columns
 
 
 def require_size(all_series: SeriesByName, bounds: Bounds, model: str, request: RowRequest) -> None:
@@ -104,13 +104,15 @@ def _require_size(
 def _columns_after(series: Series | None, part: AskRows | TellRows, bounds: Bounds) -> int:
     """Return the columns of a series after the rows of a part were learned."""
     if isinstance(part, AskRows):
-        return (ValueTypes() if series is None else series.value_types).columns_with(part.rows)
+        return (ValueTypes() if series is None else series.value_types).columns_after_reading(
+            part.rows
+        )
     if series is None:  # rejected as unknown later
         return 0
-    known, most = series.value_types, series.value_types.most_columns
+    known, most = series.value_types, series.value_types.max_columns
     if most == known.columns or (most <= bounds.columns and most * len(part.ids) <= bounds.cells):
         return known.columns  # the words in the rows do not matter
-    return known.columns_learned(series.pending_rows(part.ids))
+    return known.columns_after_learning(series.pending_rows(part.ids))
 
 
 def _too_many_columns(part: AskRows | TellRows, before: int, after: int, bounds: Bounds) -> str:
