@@ -325,7 +325,8 @@ def _count_names(rows: list[Any]) -> int:
     """Count the names in rows, without an id that is null and a key that is empty."""
     names = sum(len(row.x) + 1 for row in rows if type(row) is AskRow)
     names += sum(1 for row in rows if type(row) is TellRow)
-    return names + sum((row.id is not None) + (row.key != "") for row in rows)
+    names += sum(1 for row in rows if row.id is not None)
+    return names + sum(1 for row in rows if row.key != "")
 
 
 def _require_unique_names(values: list[bytes], names: int) -> None:
