@@ -114,7 +114,10 @@ def sklearn_kind(
         not online and level is None and name != "SwordAggregator"
     )
     assert any(entry.startswith("intervals.0.") for entry in state) == (level is not None)
-    curved, many = estimator.curves is not None, labels is not None and len(labels) > 2
+    curved, many = (
+        getattr(estimator, "curves", None) is not None,
+        labels is not None and len(labels) > 2,
+    )
     assert any(".second." in entry for entry in state) == (curved and not many)
     assert any(".tempered." in entry for entry in state) == (curved and many)
 

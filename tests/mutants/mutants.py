@@ -92,7 +92,7 @@ MUTANTS = [
         (f"{BUNDLED}bundled_machine_code_can_be_left_out",),
         (' or os.environ.get("NUMBA_CPU_FEATURES")', ""),
         (' or os.environ.get("SWORDPLAY_BUNDLED_KERNELS") == "0"', ""),
-        (" or not BUNDLED.is_dir():", ":"),
+        (" or not BUNDLED_FOLDERS.is_dir()", ""),
     ),
     *_in(
         "compile/kernel_cache.py",
@@ -125,14 +125,16 @@ MUTANTS = [
     *_in(
         "compile/kernel_folders.py",
         (f"{CACHE}what_others_may_write_is_not_used_and_that_is_said_once",),
-        ("{os.geteuid(), 0}, stat.S_IWGRP | stat.S_IWOTH", "{os.geteuid(), 0}, stat.S_IWOTH"),
-        ("{os.geteuid(), 0}, stat.S_IWGRP | stat.S_IWOTH", "{os.geteuid(), 0}, stat.S_IWGRP"),
+        ("stat.S_IWGRP | stat.S_IWOTH", "stat.S_IWOTH"),
+        ("stat.S_IWGRP | stat.S_IWOTH", "stat.S_IWGRP"),
         (
-            'doubt = "" if self.private else self._doubt(path, os.fstat(folder), stat.S_ISDIR)',
-            'doubt = ""',
+            '"" if self.in_user_cache else self._trust_problem('
+            "path, os.fstat(folder), stat.S_ISDIR)",
+            '""',
         ),
         (
-            "doubt = doubt or self._doubt(self.path / name, os.fstat(descriptor), stat.S_ISREG)",
+            "problem = problem or self._trust_problem("
+            "self.path / name, os.fstat(descriptor), stat.S_ISREG)",
             "pass",
         ),
         ("        if self.path not in _warned:\n", "        if True:\n"),
@@ -140,12 +142,12 @@ MUTANTS = [
     *_in(
         "compile/kernel_folders.py",
         (f"{CACHE}files_and_folders_of_another_user_are_not_used",),
-        ("if status.st_uid not in owners:", "if found.st_uid < 0:"),
+        ("if status.st_uid not in owners:", "if status.st_uid < 0:"),
     ),
     *_in(
         "compile/kernel_folders.py",
         (f"{CACHE}what_is_no_regular_file_is_not_followed",),
-        ("_FILE = os.O_RDONLY | os.O_NOFOLLOW |", "_FILE = os.O_RDONLY |"),
+        ("_FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW |", "_FILE_FLAGS = os.O_RDONLY |"),
     ),
     *_in(
         "compile/kernel_folders.py",
@@ -155,9 +157,9 @@ MUTANTS = [
     *_in(
         "compile/kernel_folders.py",
         (f"{CACHE}beside_a_module_writers_of_the_module_are_trusted_and_no_others",),
-        ("writers & ~trusted.st_mode", "0"),
-        ("0o700 if self.private else 0o755", "0o755"),
-        ("0o600 if self.private else 0o644", "0o644"),
+        ("refused_mode_bits &= ~trusted.st_mode", "refused_mode_bits = 0"),
+        ("0o700 if self.in_user_cache else 0o755", "0o755"),
+        ("0o600 if self.in_user_cache else 0o644", "0o644"),
     ),
     *_in(
         "compile/kernel_cache.py",
@@ -165,7 +167,7 @@ MUTANTS = [
             "tests/compile/test_source_digest.py::test_a_changed_constant_reaches_the_machine_code_on_disk",
         ),
         ("if stored == byte_digest and", "if"),
-        ("if not _is_text(statement)", "if statement"),
+        ("if not _is_bare_string(statement)", "if statement"),
     ),
     *_in(
         "tracking/passages.py",
@@ -280,8 +282,11 @@ MUTANTS = [
         (GAUGE,),
         ("AVERAGED_ROUNDS = 8", "AVERAGED_ROUNDS = 9"),
         ("width = 2.0 * gradient_norm / L", "width = gradient_norm / L"),
-        ("max(width, 2.0 * distance, 2.0 * step)", "max(width, distance, 2.0 * step)"),
-        ("max(width, 2.0 * distance, 2.0 * step)", "max(width, 2.0 * distance)"),
+        (
+            "max(width, 2.0 * distance, 2.0 * step_length)",
+            "max(width, distance, 2.0 * step_length)",
+        ),
+        ("max(width, 2.0 * distance, 2.0 * step_length)", "max(width, 2.0 * distance)"),
         ("max(self.smoothness, smoothness), self.width", "smoothness, self.width"),
         (
             "inverse_cap = 2.0 * scale.smoothness * averaged_rounds",
@@ -292,17 +297,17 @@ MUTANTS = [
             "AdaGradNorm(diameter)",
         ),
         ("scale.width / scale.step_shrink**2", "scale.width / scale.step_shrink"),
-        ("MANY_COLUMNS = 64", "MANY_COLUMNS = 100"),
-        ("math.sqrt(max(1.0, dim / MANY_COLUMNS))", "max(1.0, dim / MANY_COLUMNS)"),
+        ("MANY_COORDINATES = 64", "MANY_COORDINATES = 100"),
+        ("math.sqrt(max(1.0, dim / MANY_COORDINATES))", "max(1.0, dim / MANY_COORDINATES)"),
         (
-            "min(self._for_domain.sizes(squared_error_sum[:1])[0], self._cap)",
-            "self._for_domain.sizes(squared_error_sum[:1])[0]",
+            "min(self._domain_steps.sizes(squared_error_sum[:1])[0], self._cap)",
+            "self._domain_steps.sizes(squared_error_sum[:1])[0]",
         ),
-        ("min(self._for_domain.sizes(squared_error_sum[:1])[0], self._cap)", "self._cap"),
+        ("min(self._domain_steps.sizes(squared_error_sum[:1])[0], self._cap)", "self._cap"),
         ("WIDE_DOMAIN_RATIO = 8.0", "WIDE_DOMAIN_RATIO = 9.0"),
         (
-            "(multiplier * self._for_width.diameter * scale.smoothness) ** 2",
-            "(self._for_width.diameter * scale.smoothness) ** 2",
+            "(multiplier * self._width_steps.diameter * scale.smoothness) ** 2",
+            "(self._width_steps.diameter * scale.smoothness) ** 2",
         ),
         ("squared_error_sum[-1] > 0.0 and scale.width > 0.0", "squared_error_sum[-1] > 0.0"),
     ),
@@ -317,7 +322,10 @@ MUTANTS = [
         "parts/experts/expert.py",
         ("tests/engine/test_twins.py::test_short_steps_far_from_the_origin",),
         ("zeros if has_offset else None", "None"),
-        ("(offset - reached) - step_vectors", "(offset - reached) + step_vectors"),
+        (
+            "projected, (projected - unprojected) - step_vectors",
+            "projected, (projected - unprojected) + step_vectors",
+        ),
     ),
     *_in(
         "parts/learners/sword.py",
@@ -342,7 +350,10 @@ MUTANTS = [
             "math.sqrt(2 * T) / 2 * (1 + 2 * math.log(k + 1))",
             "math.sqrt(2 * T) / 2 * (1 + math.log(k + 1))",
         ),
-        ("meta = G * D * math.sqrt(2 * T) / 2", "meta = G * D * math.sqrt(2 * T) / 4"),
+        (
+            "meta_regret = G * D * math.sqrt(2 * T) / 2",
+            "meta_regret = G * D * math.sqrt(2 * T) / 4",
+        ),
         ("math.log2(1 + 4 * P / (7 * D))) + 1", "math.log2(1 + 4 * P / (7 * D)))"),
         ("0.5 * math.log2(1 + 4 * P / (7 * D))", "math.log2(1 + 4 * P / (7 * D))"),
     ),
@@ -457,8 +468,8 @@ MUTANTS = [
         ("[OEGDExperts(domain, steps)]", "[OGDExperts(domain, steps)]"),
         ("            VariationOptimism(),", "            NullOptimism(),"),
         (
-            '_steps("small_loss_pool", small_loss_pool, safe)',
-            '_steps("small_loss_pool", small_loss_pool, safe[1:])',
+            '_constant_steps_of("small_loss_pool", small_loss_pool, safe_pool)',
+            '_constant_steps_of("small_loss_pool", small_loss_pool, safe_pool[1:])',
         ),
     ),
     *_in(
@@ -475,9 +486,9 @@ MUTANTS = [
         "parts/learners/sword.py",
         (f"{DEFAULTS}::test_sword_ageless",),
         ("AGELESS_POOL_SIZE = 14", "AGELESS_POOL_SIZE = 12"),
-        ("MEMORY = 2000.0", "MEMORY = 1000.0"),
+        ("DEFAULT_MEMORY = 2000.0", "DEFAULT_MEMORY = 1000.0"),
         ("RATE_FACTOR = 8.0", "RATE_FACTOR = 0.5"),
-        ("factor=RATE_FACTOR, floor=FLOOR", "factor=RATE_FACTOR, floor=1e-3"),
+        ("factor=RATE_FACTOR, floor=RATE_FLOOR", "factor=RATE_FACTOR, floor=1e-3"),
         (
             "optimism=LearnedOptimism(math.inf), ) self.declared",
             "optimism=LearnedOptimism(1.0), ) self.declared",
@@ -486,7 +497,7 @@ MUTANTS = [
     *_in(
         "parts/learners/sword.py",
         (f"{DEFAULTS}::test_sword", f"{DEFAULTS}::test_when_sword_adds_experts"),
-        ("FLOOR = 1e-4", "FLOOR = 1e-6"),
+        ("RATE_FLOOR = 1e-4", "RATE_FLOOR = 1e-6"),
         ("4 ** (size - 1) < 1 + 2 * rounds", "4 ** (size - 1) < 1 + rounds"),
         (
             "np.tile(telescoping_with_tail(experts) / 2, 2)",
@@ -512,26 +523,32 @@ MUTANTS = [
             "np.where(constant_steps, a * max_norm, a * max_norm)",
         ),
         (
-            "norm_change + np.abs(increase) * np.sqrt(lengths.before)",
+            "norm_change + np.abs(increase) * np.sqrt(displacement.squared_norm_before)",
             "norm_change + np.abs(increase)",
         ),
         ("np.maximum(self.max_dual_norm, dual_norm)", "dual_norm"),
         (
-            "inverse * np.sqrt(lengths.after) + norm_change\n",
-            "inverse * np.sqrt(lengths.after)\n",
+            "inverse * np.sqrt(displacement.squared_norm_after) + norm_change\n",
+            "inverse * np.sqrt(displacement.squared_norm_after)\n",
         ),
         ("MAX_DIM_OF_DUAL_SUM = 8", "MAX_DIM_OF_DUAL_SUM = 9"),
         ("dual_sum + inverse[:, None] * change", "dual_sum + change"),
         ("dual_sum + inverse[:, None] * change", "inverse[:, None] * change"),
         ("geometry.support(self.dual_sum - before.dual_sum)", "geometry.support(self.dual_sum)"),
-        ("max_dual_norm = self.max_dual_norm + norms[1]", "max_dual_norm = self.max_dual_norm"),
+        (
+            "max_dual_norm = self.max_dual_norm + dual_norm_before",
+            "max_dual_norm = self.max_dual_norm",
+        ),
         (
             "+ geometry.reach * np.where(constant_steps, 0.0, self.weighted_norm_change)",
             "+ 0.0",
         ),
         ("last_terms + self.squared_norm_change +", "last_terms +"),
-        ("* lengths.before / 2", "* lengths.after / 2"),
-        ("np.maximum(self.max_squared_norm, lengths.after)", "lengths.after"),
+        ("* displacement.squared_norm_before / 2", "* displacement.squared_norm_after / 2"),
+        (
+            "np.maximum(self.max_squared_norm, displacement.squared_norm_after)",
+            "displacement.squared_norm_after",
+        ),
         ("* step.squared_lookahead / 2 - gap", "* step.squared_lookahead / 2"),
         (
             "0.0, self.weighted_norm_change - before.weighted_norm_change)",
@@ -556,7 +573,10 @@ MUTANTS = [
         ("geometry.diameter, max_norm + norm_before)", "geometry.diameter, max_norm)"),
         ("growth = b + self.inverse_growth", "growth = self.inverse_growth"),
         ("else sums[parents]", "else 0 * sums[parents]"),
-        ("(regret_terms + unit * regret_size + distance)", "(regret_terms + distance)"),
+        (
+            "(regret_terms + relative_error * regret_magnitude + distance)",
+            "(regret_terms + distance)",
+        ),
         ("np.maximum(domain.total - domain.center, domain.center)", "domain.center"),
         ("np.maximum(domain.upper - domain.center,", "np.minimum(0 * domain.upper,"),
         ("np.arange(start, block.stop)] = 1.0", "np.arange(start, block.stop)] = 2.0"),
@@ -570,7 +590,7 @@ MUTANTS = [
     *_in(
         "parts/learners/learner.py",
         (CERTIFICATE,),
-        ("loss.longest >= SMALLEST_SUM or loss.largest_entry == 0.0", "True"),
+        ("loss.max_squared_norm >= SMALLEST_SUM or loss.largest_entry == 0.0", "True"),
         (" or loss.largest_entry == 0.0", ""),
         ("kind.squared_error_sum.max() < SMALLEST_SUM", "True"),
     ),
@@ -592,7 +612,7 @@ MUTANTS = [
         "parts/learners/assumptions.py",
         ("tests/parts/learners/test_assumptions.py",),
         ("min(self.lowest, other.lowest)", "max(self.lowest, other.lowest)"),
-        ("seen.gradient > given.gradient_bound", "seen.gradient > 2 * given.gradient_bound"),
+        ("seen.gradient > declared.gradient_bound", "seen.gradient > 2 * declared.gradient_bound"),
     ),
     *_in(
         "theory/hindsight/duality.py",
@@ -603,7 +623,7 @@ MUTANTS = [
         "theory/hindsight/duality.py",
         ("tests/theory/hindsight/test_duality.py",),
         ("residuals[1:] += duals", "residuals[1:] -= duals"),
-        ("min((self[:2], other[:2])", "max((self[:2], other[:2])"),
+        ("min(self, candidate,", "max(self, candidate,"),
     ),
     *_in(
         "theory/hindsight/one_dimension.py",
@@ -635,12 +655,12 @@ MUTANTS = [
             "loss.gradient, state.hedge.weights[::-1], next_points",
         ),
         ("(weights > 0).all() and ", ""),
-        (" and abs(weights.sum() - 1.0) <= SLACK", ""),
+        (" and abs(weights.sum() - 1.0) <= SAVED_TOLERANCE", ""),
     ),
     *_in(
         "parts/learners/learner.py",
         (LOADING,),
-        ("SLACK = 1e-9", "SLACK = 1e-6"),
+        ("SAVED_TOLERANCE = 1e-9", "SAVED_TOLERANCE = 1e-6"),
     ),
     *_in(
         "parts/experts/step_sizes.py",
@@ -799,11 +819,11 @@ MUTANTS = [
     *_in(
         "parts/learners/learner.py",
         (LOADING,),
-        ('"center": X.center, ', ""),
-        ('"diameter": X.diameter, ', ""),
-        (', "domain": X}', "}"),
+        ('"center": self.domain.center, ', ""),
+        ('"diameter": self.domain.diameter, ', ""),
+        (', "domain": self.domain}', "}"),
         (
-            "if differ := settings_differences(settings, self._settings):\n            raise "
+            "if differences := settings_differences(settings, self._settings):\n            raise "
             "ValueError",
             "if False:\n            raise ValueError",
         ),
@@ -835,7 +855,7 @@ MUTANTS = [
         "core/state.py",
         ("tests/core/test_state.py::test_settings_with_nan_equal_themselves",),
         (", equal_nan=True", ""),
-        (" & ((old == old) | (new == new))", ""),
+        (" & ~is_nan_in_both", ""),
     ),
     *_in(
         "parts/rates.py",
@@ -865,10 +885,16 @@ MUTANTS = [
     *_in(
         "parts/metas/optimism.py",
         (OPTIMISM,),
-        ("if abs(difference) <= TIE * magnitude:", "if difference == 0:"),
-        ("if abs(difference) <= TIE * magnitude:", "if abs(difference) < TIE * magnitude:"),
-        ("if abs(difference) <= TIE * magnitude:", "if abs(difference) <= TIE:"),
-        ("TIED = 0.5", "TIED = 1.0"),
+        ("if abs(difference) <= TIE_TOLERANCE * magnitude:", "if difference == 0:"),
+        (
+            "if abs(difference) <= TIE_TOLERANCE * magnitude:",
+            "if abs(difference) < TIE_TOLERANCE * magnitude:",
+        ),
+        (
+            "if abs(difference) <= TIE_TOLERANCE * magnitude:",
+            "if abs(difference) <= TIE_TOLERANCE:",
+        ),
+        ("TIED_TRUST = 0.5", "TIED_TRUST = 1.0"),
         (
             "magnitude = state.magnitude + replay_error + zero_error",
             "magnitude = replay_error + zero_error",
@@ -899,7 +925,7 @@ MUTANTS = [
     *_in(
         "parts/metas/meta.py",
         (f"{HEDGE}::test_bad_priors_are_refused", f"{HEDGE}::test_no_weight_is_zero"),
-        ("PRIOR_SUM = 1e-9", "PRIOR_SUM = 1e-3"),
+        ("PRIOR_SUM_TOLERANCE = 1e-9", "PRIOR_SUM_TOLERANCE = 1e-3"),
         ("SMALLEST_WEIGHT = float(np.finfo(np.float64).tiny)", "SMALLEST_WEIGHT = 1e-300"),
     ),
     *_in(
@@ -912,7 +938,7 @@ MUTANTS = [
         "parts/rates.py",
         (RATES, f"{DEFAULTS}::test_rates_unless_told_otherwise"),
         ("factor: float = 0.5", "factor: float = 1.0"),
-        ("TIE = 1e-12", "TIE = 1e-9"),
+        ("TIE_TOLERANCE = 1e-12", "TIE_TOLERANCE = 1e-9"),
         (
             "(self.floor * constants.diameter) ** 2 * level",
             "self.floor * constants.diameter**2 * level",
@@ -926,7 +952,7 @@ MUTANTS = [
             "max(self.decay * state.level, error.gradient_error)",
             "max(state.level, error.gradient_error)",
         ),
-        ("smaller + math.log(2)", "smaller"),
+        ("smaller_quantity + math.log(2)", "smaller_quantity"),
         ("cap = 1 / (math.sqrt(8) * D**2", "cap = 1 / (math.sqrt(2) * D**2"),
     ),
     *_in(
@@ -1015,7 +1041,7 @@ MUTANTS = [
         (METAS,),
         ("+ self.share * prior", "+ prior"),
         ("math.sqrt(8 * share", "math.sqrt(2 * share"),
-        ("SHARE = 0.01", "SHARE = 0.02"),
+        ("DEFAULT_SHARE = 0.01", "DEFAULT_SHARE = 0.02"),
     ),
     *_in(
         "parts/metas/other_metas.py",
@@ -1192,8 +1218,8 @@ MUTANTS = [
         "compile/inline_compiler.py",
         (f"{PASSES}::test_innermost_loops_are_marked_and_no_others",),
         (
-            "loop.first < other.first and other.last <= loop.last",
-            "loop.first < other.first and other.last < loop.first",
+            "loop.first < inner.first and inner.last <= loop.last",
+            "loop.first < inner.first and inner.last < loop.first",
         ),
         ("int(jump[1]) <= block", "int(jump[1]) >= 0"),
     ),
@@ -1263,15 +1289,16 @@ MUTANTS = [
         (f"{FIELD_TWINS}::test_covers",),
         ("not self.is_compact or (t >> k) % 2", "True"),
         (
-            "points[begins], sums[begins], memory[begins] = self.domain.center, 0.0, 0.0",
-            "points[begins] = self.domain.center",
+            "points[starting_rows] = self.domain.center\n"
+            "sums[starting_rows] = 0.0\nmemory[starting_rows] = 0.0",
+            "points[starting_rows] = self.domain.center",
         ),
     ),
     *_in(
         "parts/learners/metagrad_curved.py",
         (f"{FIELD_TWINS}::test_metagrad",),
         ("/ (self.domain.dim if self.diagonal else 1)", ""),
-        ("eta * g * (1 + 2 * eta * along[:, None])", "eta * g * (1 + eta * along[:, None])"),
+        ("eta * g * (1 + 2 * eta * products[:, None])", "eta * g * (1 + eta * products[:, None])"),
         ("1 / self._ball.diameter**2 + 2 * self.rates", "1 / self._ball.diameter**2 + self.rates"),
     ),
     *_in(
@@ -1284,7 +1311,7 @@ MUTANTS = [
     *_in(
         "parts/learners/one_projection_pbgd.py",
         (f"{FIELD_TWINS}::test_one_projection",),
-        ("if along < 0 else gradient", "if along > 0 else gradient"),
+        ("if component < 0 else gradient", "if component > 0 else gradient"),
     ),
     *_in(
         "parts/learners/restarted_ogd_omgd.py",
@@ -1512,7 +1539,7 @@ MUTANTS = [
         (
             "tests/serving/test_sizes.py::test_words_that_are_too_many_are_refused_when_they_would_be_learned",
         ),
-        ("    return known.most_columns > bounds.columns\n", "    return False\n"),
+        ("    return known.max_columns > bounds.columns\n", "    return False\n"),
     ),
     *_in(
         "serving/sizes.py",
@@ -1529,10 +1556,10 @@ MUTANTS = [
         (
             "tests/serving/test_sizes.py::test_columns_of_a_series_are_counted_as_the_model_has_them",
         ),
-        ('"date": len(CIRCLES), "time": 2}', '"date": 2, "time": 2}'),
+        ('"date": len(DATE_FEATURES), "time": 2}', '"date": 2, "time": 2}'),
         (
-            "others + sum(max(1, len(self.words.get(name, ())))",
-            "others + sum(len(self.words.get(name, ()))",
+            'max(1, len(self.words.get(name, ()))) if kind == "word"',
+            'len(self.words.get(name, ())) if kind == "word"',
         ),
     ),
     *_in(

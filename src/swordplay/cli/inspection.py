@@ -76,7 +76,7 @@ def describe(path: str) -> Facts:
     from swordplay.core import checkpoint
 
     state = checkpoint.load(path)
-    kind, library = checkpoint.header(path)
+    kind, library = checkpoint.read_header(path)
     facts: Facts = {
         "kind": kind,
         "written by": f"swordplay {library}",

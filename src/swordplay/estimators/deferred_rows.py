@@ -158,7 +158,7 @@ class DeferredRows(Protocol):
 
 @final
 class DictDeferredRows:
-    """Rows by name, with words, dates and gaps (see ``mixed_rows``).
+    """Rows by name, with words, dates and gaps (see ``value_types``).
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ class DictDeferredRows:
 
     def read(self, xs: Sequence[Any]) -> Sequence[Any]:
         """Rows made clean; what their columns hold is decided by their first values."""
-        if isinstance(xs, NumericRows) and self.rows.holds_plain(xs):
+        if isinstance(xs, NumericRows) and self.rows.accepts_unchanged(xs):
             return xs
         before = dict(self.rows.kinds)
         try:
@@ -299,7 +299,7 @@ class DictDeferredRows:
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Take up what its columns hold."""
-        self.rows = ValueTypes.of_state(saved)
+        self.rows = ValueTypes.from_state(saved)
 
     def joins(self, rows: Sequence[Row]) -> int:
         """Which of these rows is the first but one with a column or a word that is new.
@@ -440,9 +440,9 @@ class ArrayDeferredRows:
                 f"x must be an array of numbers, got a sparse one ({type(x).__name__}). Give "
                 "x.toarray()."
             )
-        from swordplay.estimators.sklearn_base import refuse_huge, refuse_words
+        from swordplay.estimators.sklearn_base import check_magnitudes, check_numeric
 
-        refuse_words("x", x)
+        check_numeric("x", x)
         row = arguments.array("x", x, ndim=1).copy()
         wanted = self._estimator.n_features_in_ if self._learned else self._wide
         if not len(row) or (wanted is not None and len(row) != wanted):
@@ -450,7 +450,7 @@ class ArrayDeferredRows:
                 f"x must have {wanted or 'some'} number(s), as the rows before it, got {len(row)}."
             )
         self._wide = len(row)
-        return np.asarray(refuse_huge("x", row))
+        return np.asarray(check_magnitudes("x", row))
 
     def numbers(self, rows: Sequence[Any]) -> Matrix:
         """Rows of numbers."""
@@ -479,7 +479,7 @@ class ArrayDeferredRows:
         """Predictions, or probabilities."""
         if not self._learned:
             return np.zeros((len(rows), 0))
-        answers = self._estimator._answers
+        answers = self._estimator._predict_rows
         if self._estimator.model_.teams:
             return np.asarray(answers(numbers, len(numbers))).reshape(len(rows), -1)
         # Forecasts are combined by numpy, whose sums depend on how many rows there are.
@@ -529,7 +529,7 @@ class ArrayDeferredRows:
     ) -> None:
         part = None if asked is None else asked.rows(some)
         given, targets = self._given(rows[some]), self._targets(truths[some])
-        self.estimator.learn_asked(given, targets, part)
+        self._estimator._learn_late(given, targets, part)
 
     def _targets(self, truths: Sequence[Any]) -> Any:
         return label_array("y", list(truths)) if self.of_classes else np.array(truths)
