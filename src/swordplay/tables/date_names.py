@@ -1,6 +1,4 @@
-"""Names of months and days of the week, for those who read dates and those who must not take
-them for something else.
-"""
+"""English names of months and days of the week."""
 
 MONTH_NAMES = (
     *("january", "february", "march", "april", "may", "june"),

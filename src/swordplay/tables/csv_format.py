@@ -7,14 +7,12 @@ import pyarrow as pa
 import pyarrow.csv
 from numpy.typing import NDArray
 
-from swordplay.tables import columns, deciding, joining
-from swordplay.tables.columns import Choice
+from swordplay.tables import infer, parsers, schema
+from swordplay.tables.csv_header import DELIMITERS, LOOKED_AT, Header, read_header
 from swordplay.tables.errors import TableError
-from swordplay.tables.header import DELIMITERS, LOOKED_AT, Header, read_header
-from swordplay.tables.joining import EMPTY
-from swordplay.tables.layout import Layout
-from swordplay.tables.readings.reading import MISSING, NUMBER, WORD
+from swordplay.tables.parsers import BOOL, DATES, DOUBLE, NULL_TEXTS, STRING
 from swordplay.tables.records import boundaries, newlines, pieces, record_ends
+from swordplay.tables.schema import EMPTY, ColumnRequest, TableSchema
 from swordplay.tables.table import HEAD_ROWS
 from swordplay.tables.text import bad_row, endless, refusal
 from swordplay.tables.text_format import Fault, Head, ended, is_utf8, not_utf8
@@ -23,12 +21,12 @@ FOR_THREADS = 1 << 16
 """Bytes of a block from which on its columns are read by several threads."""
 
 
-class Delimited:
+class CsvFormat:
     """How a CSV table is written, and its blocks as rows.
 
     Parameters
     ----------
-    layout
+    columns
         Columns.
     delimiter
         Between fields.
@@ -38,36 +36,38 @@ class Delimited:
 
     name = "csv"
 
-    def __init__(self, layout: Layout, delimiter: str, decimal: str) -> None:
-        self.layout = layout
-        self.schema = layout.schema
+    def __init__(self, columns: TableSchema, delimiter: str, decimal: str) -> None:
+        self.columns = columns
+        self.schema = columns.arrow
         self._delimiter, self._decimal = delimiter, decimal
-        self.grows = EMPTY in layout.types
+        self.grows = EMPTY in columns.types
         self._parsing = pyarrow.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
-        self._types = self._converting(layout.input, decimal)
-        self._words = self._converting(pa.schema([(name, WORD) for name in self.schema.names]), ".")
+        self._types = self._converting(columns.stored_arrow, decimal)
+        self._words = self._converting(
+            pa.schema([(name, STRING) for name in self.schema.names]), "."
+        )
 
     def _converting(self, schema: pa.Schema, decimal: str) -> pyarrow.csv.ConvertOptions:
-        missing = [*MISSING, *self.layout.missing]
+        missing = [*NULL_TEXTS, *self.columns.missing]
         return pyarrow.csv.ConvertOptions(
             column_types=schema,
             include_columns=schema.names,
             null_values=[*missing, *(f" {text}" for text in missing)],  # as in "1, NA"
             strings_can_be_null=True,
-            true_values=columns.TRUE,
-            false_values=columns.FALSE,
+            true_values=parsers.PLAIN_TRUE,
+            false_values=parsers.PLAIN_FALSE,
             decimal_point=decimal,
         )
 
     def describe(self) -> str:
         """The layout and the rest, for a position."""
-        return self.layout.text(delimiter=self._delimiter, decimal=self._decimal)
+        return self.columns.to_json(delimiter=self._delimiter, decimal=self._decimal)
 
     @classmethod
-    def described(cls, text: str) -> Delimited:
+    def described(cls, text: str) -> CsvFormat:
         """The way back from :meth:`describe`."""
-        layout, details = Layout.read(text)
-        return cls(layout, details["delimiter"], details["decimal"])
+        columns, details = TableSchema.from_json(text)
+        return cls(columns, details["delimiter"], details["decimal"])
 
     def cut(self, block: bytes) -> int:
         """End of the last complete record; 0 where there is none."""
@@ -93,7 +93,7 @@ class Delimited:
             rows = self._read(block, self._types)
         except pa.ArrowInvalid:
             rows = self._patiently(block)
-        rows, bad = self.layout.converted(columns.finite(rows))
+        rows, bad = self.columns.parse(parsers.without_nan(rows))
         if bad:
             raise pa.ArrowInvalid(f"values of {', '.join(bad)} do not fit")
         return rows
@@ -103,10 +103,10 @@ class Delimited:
         nothing, are missing.
         """
         words = self._read(block, self._words)
-        values = zip(words.columns, self.layout.input.types, strict=True)
+        values = zip(words.columns, self.columns.stored_arrow.types, strict=True)
         return pa.RecordBatch.from_arrays(
-            [columns.parsed(texts, kind, self._decimal) for texts, kind in values],
-            schema=self.layout.input,
+            [parsers.parse_plain(texts, kind, self._decimal) for texts, kind in values],
+            schema=self.columns.stored_arrow,
         )
 
     def _read(self, block: bytes, converting: pyarrow.csv.ConvertOptions) -> pa.RecordBatch:
@@ -114,7 +114,7 @@ class Delimited:
         # sooner.
         threads = len(block) >= FOR_THREADS
         reading = pyarrow.csv.ReadOptions(
-            column_names=self.layout.names, use_threads=threads, block_size=len(block) + 1
+            column_names=self.columns.names, use_threads=threads, block_size=len(block) + 1
         )
         if not block:
             types = converting.column_types  # in no order
@@ -132,22 +132,20 @@ class Delimited:
         """What is wrong with which record, by number."""
         found = not_utf8(records)
         fields = boundaries(b"".join(records), self._delimiter)[1]
-        for i in np.flatnonzero(fields != len(self.layout.names)):
+        for i in np.flatnonzero(fields != len(self.columns.names)):
             found.setdefault(int(i), self._ragged(records[i], int(fields[i])))
         whole = [i for i in range(len(records)) if i not in found]
         words = self._read(b"".join(records[i] for i in whole), self._words)
         for values, field in zip(words.columns, self.schema, strict=True):
             if field.type == EMPTY:
                 continue
-            reading = self.layout.readings.get(field.name)
+            parser = self.columns.parsers.get(field.name)
             bad = (
-                columns.misfits(values, field.type, self._decimal)
-                if reading is None
-                else reading.convert(values).bad
+                parsers.plain_misfits(values, field.type, self._decimal)
+                if parser is None
+                else parser.parse(values).bad
             )
-            reason = (
-                f"is not {columns.meaning(field.type) if reading is None else reading.expected}"
-            )
+            reason = f"is not {self.columns.expected_value(field.name, field.type)}"
             for i in np.flatnonzero(bad):
                 found.setdefault(whole[i], Fault(field.name, values[int(i)].as_py(), reason))
         return found
@@ -157,42 +155,43 @@ class Delimited:
         with words.
         """
         return is_utf8(block) and bool(
-            (boundaries(block, self._delimiter)[1] == len(self.layout.names)).all()
+            (boundaries(block, self._delimiter)[1] == len(self.columns.names)).all()
         )
 
     def overlooks(self, block: bytes) -> bool:
         """Never: the header names all columns."""
         return False
 
-    def joined(self, records: list[bytes]) -> Delimited | None:
+    def joined(self, records: list[bytes]) -> CsvFormat | None:
         """The format with the columns that have their first value in these records, which must
         be good; None without any.
         """
         words = self._read(b"".join(records), self._words)
         empty = [field.name for field in self.schema if field.type == EMPTY]
         rows = pa.RecordBatch.from_arrays(
-            [columns.unmarked(words.column(name)) for name in empty], names=empty
+            [parsers.null_marks_removed(words.column(name)) for name in empty], names=empty
         ).to_pylist()
-        kinds = joining.joined(
+        types = schema.late_column_types(
             ({name: text for name, text in row.items() if text is not None} for row in rows),
-            lambda text: joining.kind_of_text(text, self._decimal),
-            lambda text, kind: joining.text_fits(text, kind, self._decimal),
+            lambda text: parsers.commonest_plain_type(
+                pa.array([text]), [DOUBLE, BOOL, *DATES], self._decimal
+            ),
+            lambda text, type: not parsers.plain_misfits(pa.array([text]), type, self._decimal)[0],
         )
-        return (
-            Delimited(self.layout.joined(kinds), self._delimiter, self._decimal) if kinds else None
-        )
+        if not types:
+            return None
+        return CsvFormat(self.columns.with_columns(types), self._delimiter, self._decimal)
 
     def _ragged(self, record: bytes, fields: int) -> Fault:
-        reason = (
-            f"has {fields} field{'s' * (fields != 1)} where the header has {len(self.layout.names)}"
-        )
+        expected = len(self.columns.names)
+        reason = f"has {fields} field{'s' * (fields != 1)} where the header has {expected}"
         return Fault(None, record.decode(errors="replace").strip("\r\n"), reason)
 
 
-def recognise(head: Head, choice: Choice) -> Delimited:
+def recognise(head: Head, request: ColumnRequest) -> CsvFormat:
     """The format of a file, from its head."""
-    header = read_header(head, choice)
-    _require(head, header, choice)
+    header = read_header(head, request)
+    _require(head, header, request)
     head.remarks.extend(header.remarks)
     if header.delimiter != ",":
         head.remarks.append(f"Columns are separated by {DELIMITERS[header.delimiter]}.")
@@ -202,27 +201,27 @@ def recognise(head: Head, choice: Choice) -> Delimited:
             f"The first line ({first}) is taken for the header, but holds only numbers. If it is "
             "data, say --header no."
         )
-    as_words = Delimited(_words_only(header, choice.missing), header.delimiter, ".")
+    as_words = CsvFormat(_words_only(header, request.missing), header.delimiter, ".")
     words = _words_of(head, header, as_words)
     decimal = "." if header.delimiter == "," else _decimal(words)
     if decimal != ".":
         head.remarks.append("Numbers are written with a decimal comma.")
     decisions = [
-        deciding.of_texts(name, words.column(name), choice, decimal) for name in header.names
+        infer.decide_texts(name, words.column(name), request, decimal) for name in header.names
     ]
-    layout = deciding.layout(head.name, header.names, decisions, choice, head.remarks)
+    columns = infer.make_schema(head.name, header.names, decisions, request, head.remarks)
     head.take(header.size, header.lines)
-    return Delimited(layout, header.delimiter, decimal)
+    return CsvFormat(columns, header.delimiter, decimal)
 
 
-def _words_only(header: Header, missing: tuple[str, ...] = ()) -> Layout:
-    return Layout(header.names, (WORD,) * len(header.names), missing=missing)
+def _words_only(header: Header, missing: tuple[str, ...] = ()) -> TableSchema:
+    return TableSchema(header.names, (STRING,) * len(header.names), missing=missing)
 
 
-def _require(head: Head, header: Header, choice: Choice) -> None:
+def _require(head: Head, header: Header, request: ColumnRequest) -> None:
     """Columns that are asked for are there; where there are no names, say why."""
     try:
-        columns.require(head.name, header.names, choice)
+        request.check_names(head.name, header.names)
     except TableError as error:
         if header.named:
             raise
@@ -234,11 +233,11 @@ def complete(head: bytes) -> bool:
     if head.count(b"\n") < 2:
         return False
     try:
-        header = read_header(Head("", head), Choice(None))
+        header = read_header(Head("", head), ColumnRequest(None))
     except TableError:
         return True  # no more bytes will mend it
     rest = head[header.size :]
-    format = Delimited(_words_only(header), header.delimiter, ".")
+    format = CsvFormat(_words_only(header), header.delimiter, ".")
     starts, ends = format.split(rest[: format.cut(rest)])
     rows = b"".join(rest[a:b] for a, b in zip(starts[:LOOKED_AT], ends[:LOOKED_AT], strict=True))
     fields = boundaries(rows, header.delimiter)[1]
@@ -246,7 +245,7 @@ def complete(head: bytes) -> bool:
     return len(starts) >= LOOKED_AT or bool((fields == len(header.names)).any())
 
 
-def _words_of(head: Head, header: Header, format: Delimited) -> pa.RecordBatch:
+def _words_of(head: Head, header: Header, format: CsvFormat) -> pa.RecordBatch:
     """The good records of the head as strings."""
     body = head.data[header.size :]
     body = ended(body) if head.ended else body[: format.cut(body)]
@@ -277,8 +276,14 @@ def _words_of(head: Head, header: Header, format: Delimited) -> pa.RecordBatch:
 
 def _decimal(words: pa.RecordBatch) -> str:
     """A comma if that makes numbers of more columns than a point does."""
-    kinds = [[columns.vote(values, [NUMBER], mark) for values in words.columns] for mark in ".,"]
-    return "," if kinds[1].count(NUMBER) > kinds[0].count(NUMBER) else "."
+    unmarked = [parsers.null_marks_removed(values) for values in words.columns]
+    number_columns = {
+        sign: sum(
+            parsers.commonest_plain_type(values, [DOUBLE], sign) == DOUBLE for values in unmarked
+        )
+        for sign in ".,"
+    }
+    return "," if number_columns[","] > number_columns["."] else "."
 
 
 def _is_number(text: str) -> bool:

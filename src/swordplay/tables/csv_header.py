@@ -10,10 +10,10 @@ from itertools import chain
 from typing import NamedTuple
 
 from swordplay.core.arguments import short_repr
-from swordplay.tables.columns import Choice
 from swordplay.tables.errors import TableError
-from swordplay.tables.readings.reading import MARKS, MISSING
-from swordplay.tables.readings.values import is_value, value_kind
+from swordplay.tables.infer import value_kind
+from swordplay.tables.parsers import NULL_MARKS, NULL_TEXTS
+from swordplay.tables.schema import ColumnRequest
 from swordplay.tables.text import endless
 from swordplay.tables.text_format import Head, without_mark
 
@@ -25,7 +25,7 @@ NEAR = 1 << 16
 LONGEST_UNIT = 12
 EARLIEST_YEAR, LATEST_YEAR = 1800, 2200
 """Whole numbers between them are years, and may be names of columns."""
-NOTHING = {*MISSING, *MARKS}
+NOTHING = {*NULL_TEXTS, *NULL_MARKS}
 
 
 class Header(NamedTuple):
@@ -70,14 +70,14 @@ class Place(NamedTuple):
     """Which of the records."""
 
 
-def read_header(head: Head, choice: Choice) -> Header:
+def read_header(head: Head, request: ColumnRequest) -> Header:
     """Names, delimiter and what stands before them.
 
     Parameters
     ----------
     head
         The beginning of the text.
-    choice
+    request
         What the user says: a target that is among the names settles that they are names.
     """
     text = without_mark(head.data)
@@ -85,22 +85,22 @@ def read_header(head: Head, choice: Choice) -> Header:
     readings = {delimiter: records for delimiter, records in every.items() if records}
     if not readings:
         raise endless(head.name, 0) if b'"' in lines[0] else longest_field(head.name)
-    place = _place(readings, choice)
+    place = _place(readings, request)
     record, below = place.records[place.at], place.records[place.at + 1 :]
-    names, named = record.fields, choice.header
+    names, named = record.fields, request.header
     if named is None:
-        named = _is_header(record, below, choice.target)
+        named = _is_header(record, below, request.target)
     remarks = _passed(place.records[: place.at])
     last = record.last if named else record.first
-    if not named and place.at and place.records[place.at - 1].is_comment and choice.header is None:
+    if not named and place.at and place.records[place.at - 1].is_comment and request.header is None:
         above = place.records[place.at - 1]
         commented = (above.fields[0].lstrip("# "), *above.fields[1:])
         if len(commented) == len(names) and not any(
-            map(is_value, commented)
+            map(value_kind, commented)
         ):  # the names stand in a comment
             names, named, remarks = commented, True, _passed(place.records[: place.at - 1])
     _require_utf8(head.name, lines, record)
-    if named and below and _is_units(below[0], below[1:], len(names)) and choice.header is None:
+    if named and below and _is_units(below[0], below[1:], len(names)) and request.header is None:
         last = below[0].last
         units = ", ".join(
             dict.fromkeys(field for field in below[0].fields if field and field not in NOTHING)
@@ -132,23 +132,25 @@ def _beginning(head: Head, text: bytes) -> tuple[list[bytes], dict[str, list[Rec
     return lines, {delimiter: _records(head, lines, delimiter) for delimiter in DELIMITERS}
 
 
-def _place(readings: dict[str, list[Record]], choice: Choice) -> Place:
+def _place(readings: dict[str, list[Record]], request: ColumnRequest) -> Place:
     """Usually the first record, cut by the delimiter that makes most columns of it."""
     plain = max(readings, key=lambda one: len(readings[one][0].fields))
     records = readings[plain]
     usual = _usual_width(records)
     first = records[0]
-    if choice.target is not None and choice.target in (
+    if request.target is not None and request.target in (
         first.fields[:1] if first.is_comment else first.fields
     ):
         return Place(plain, records, 0)
     is_plain = len(first.fields) == usual > 1 and not first.is_comment and 2 * first.filled >= usual
-    if is_plain or (choice.header is False and not first.is_comment and len(first.fields) == usual):
+    if is_plain or (
+        request.header is False and not first.is_comment and len(first.fields) == usual
+    ):
         return Place(plain, records, 0)
     places = [
         place
         for one, records in readings.items()
-        if (place := _after_preamble(one, records, choice))
+        if (place := _after_preamble(one, records, request))
     ]
     if not places:
         return Place(plain, records, 0)
@@ -199,7 +201,9 @@ def _usual_width(records: Sequence[Record]) -> int:
     return max(widths, key=lambda width: (widths[width], width)) if widths else 0
 
 
-def _after_preamble(delimiter: str, records: Sequence[Record], choice: Choice) -> Place | None:
+def _after_preamble(
+    delimiter: str, records: Sequence[Record], request: ColumnRequest
+) -> Place | None:
     """The first record that can be the beginning, if what is before it cannot.
 
     None unless that is certain.
@@ -218,7 +222,7 @@ def _after_preamble(delimiter: str, records: Sequence[Record], choice: Choice) -
     comments = all(one.is_comment for one in records[:at])
     if not at or (usual < 2 and not comments) or not below:
         return None
-    named = (choice.target is not None and choice.target in record.fields) or _evidence(
+    named = (request.target is not None and request.target in record.fields) or _evidence(
         record, below
     )[0]
     return Place(delimiter, records, at) if named or comments else None
@@ -286,16 +290,16 @@ def _is_units(record: Record, below: Sequence[Record], width: int) -> bool:
     value at all.
     """
     below = [one for one in below if len(one.fields) == width]
-    if len(record.fields) != width or len(below) < 2 or any(map(is_value, record.fields)):
+    if len(record.fields) != width or len(below) < 2 or any(map(value_kind, record.fields)):
         return False
     units = 0
     for field, *others in zip(record.fields, *(one.fields for one in below), strict=True):
         known = [other for other in others if other not in NOTHING]
-        if known and all(map(is_value, known)):
+        if known and all(map(value_kind, known)):
             units += (
-                bool(field) and field not in MISSING and len(field.strip("()[]")) <= LONGEST_UNIT
+                bool(field) and field not in NULL_TEXTS and len(field.strip("()[]")) <= LONGEST_UNIT
             )
-            if not field or field in MISSING:
+            if not field or field in NULL_TEXTS:
                 continue
             if len(field.strip("()[]")) > LONGEST_UNIT:
                 return False

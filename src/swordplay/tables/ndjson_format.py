@@ -12,15 +12,12 @@ import pyarrow as pa
 import pyarrow.json
 from numpy.typing import NDArray
 
-from swordplay.tables import columns, deciding, joining
-from swordplay.tables.columns import Choice
-from swordplay.tables.deciding import Decision
-from swordplay.tables.earlier import plainly
+from swordplay.tables import infer, parsers, schema
 from swordplay.tables.errors import TableError
-from swordplay.tables.joining import EMPTY
-from swordplay.tables.layout import Layout
-from swordplay.tables.readings.reading import DATES, MARKS, MISSING, NUMBER, TRUTH, WORD
+from swordplay.tables.infer import ColumnDecision
+from swordplay.tables.parsers import BOOL, DATES, DOUBLE, NULL_MARKS, NULL_TEXTS, STRING
 from swordplay.tables.records import newlines, pieces
+from swordplay.tables.schema import EMPTY, ColumnRequest, TableSchema, plain_parser
 from swordplay.tables.table import HEAD_ROWS
 from swordplay.tables.text import bad_row, refusal
 from swordplay.tables.text_format import MARK, Fault, Head, ended, is_utf8, not_utf8
@@ -32,22 +29,22 @@ KEY = re.compile(rb'"((?:[^"\\]|\\.)*)"[ \t]*:')
 NESTED = "nested"
 LARGEST_DOUBLE = float(np.finfo(float).max)
 KINDS: dict[type, Any] = {
-    bool: TRUTH,
-    int: NUMBER,
-    float: NUMBER,
-    str: WORD,
+    bool: BOOL,
+    int: DOUBLE,
+    float: DOUBLE,
+    str: STRING,
     list: NESTED,
     dict: NESTED,
 }
 """What a JSON value is, by its type in Python."""
 
 
-class Lines:
+class NdjsonFormat:
     """How an NDJSON table is written, and its blocks as rows.
 
     Parameters
     ----------
-    layout
+    columns
         Keys and types.
     grows
         Whether keys that are not in the layout join; otherwise they are passed over.
@@ -55,33 +52,33 @@ class Lines:
 
     name = "ndjson"
 
-    def __init__(self, layout: Layout, grows: bool = False) -> None:
-        self.layout, self.grows = layout, grows
-        self.schema = layout.schema
-        self._nothing = nothing(layout.missing)
-        self._unworded = [field.name for field in layout.input if field.type != WORD]
+    def __init__(self, columns: TableSchema, grows: bool = False) -> None:
+        self.columns, self.grows = columns, grows
+        self.schema = columns.arrow
+        self._nothing = nothing(columns.missing)
+        self._unworded = [field.name for field in columns.stored_arrow if field.type != STRING]
         # With keys that are left out every row holds one that pyarrow does not expect: then we look
         # for new ones ourselves.
-        self._strict = grows and None not in layout.types
+        self._strict = grows and None not in columns.types
         behaviour = "error" if self._strict else "ignore"
         self._parsing = pyarrow.json.ParseOptions(
-            explicit_schema=layout.input, unexpected_field_behavior=behaviour
+            explicit_schema=columns.stored_arrow, unexpected_field_behavior=behaviour
         )
         self._keys = {
             json.dumps(name, ensure_ascii=ascii)[1:-1].encode()
-            for name in layout.names
+            for name in columns.names
             for ascii in (True, False)
         }
 
     def describe(self) -> str:
-        """The layout, for a position."""
-        return self.layout.text(**({"grows": "yes"} if self.grows else {}))
+        """The columns, for a position."""
+        return self.columns.to_json(**({"grows": "yes"} if self.grows else {}))
 
     @classmethod
-    def described(cls, text: str) -> Lines:
+    def described(cls, text: str) -> NdjsonFormat:
         """The way back from :meth:`describe`."""
-        layout, details = Layout.read(text)
-        return cls(layout, "grows" in details)
+        columns, details = TableSchema.from_json(text)
+        return cls(columns, "grows" in details)
 
     def cut(self, block: bytes) -> int:
         """End of the last complete line; 0 where there is none."""
@@ -107,11 +104,11 @@ class Lines:
             rows = self._read(block)
         except pa.ArrowInvalid:
             rows = self._read(self._without_marks(block))
-        if self.layout.missing:
+        if self.columns.missing:
             rows = pa.RecordBatch.from_arrays(
-                list(map(self.layout.known, rows.columns)), schema=rows.schema
+                list(map(self.columns.null_missing, rows.columns)), schema=rows.schema
             )
-        rows, bad = self.layout.converted(rows)
+        rows, bad = self.columns.parse(rows)
         if bad:
             raise pa.ArrowInvalid(f"values of {', '.join(bad)} do not fit")
         return rows
@@ -129,7 +126,7 @@ class Lines:
         table = pyarrow.json.read_json(pa.BufferReader(block), reading, self._parsing)
         if len(table) != lines:
             raise pa.ArrowInvalid("not one object a line")
-        return columns.finite(table.combine_chunks().to_batches()[0])
+        return parsers.without_nan(table.combine_chunks().to_batches()[0])
 
     def _without_marks(self, block: bytes) -> bytes:
         """The same lines with null for strings such as ``"-"`` or ``"NA"`` that stand for
@@ -171,63 +168,65 @@ class Lines:
         return found
 
     def overlooks(self, block: bytes) -> bool:
-        """Whether lines hold keys that are not in the layout, and :meth:`parse` passes over
+        """Whether lines hold keys that are not in the columns, and :meth:`parse` passes over
         them.
         """
         if not self.grows or self._strict or self._keys.issuperset(KEY.findall(block)):
             return False
-        names = set(self.layout.names)
+        names = set(self.columns.names)
         rows = (_object(line) for line in block.split(b"\n") if line.strip(BLANK) and is_utf8(line))
         return any(isinstance(row, dict) and not names.issuperset(row) for row in rows)
 
-    def joined(self, records: list[bytes]) -> Lines | None:
+    def joined(self, records: list[bytes]) -> NdjsonFormat | None:
         """The format with the keys that have their first value in these lines, which must be good.
 
         None if there are none.
         """
-        known = dict(zip(self.layout.names, self.layout.types, strict=True))
+        known = dict(zip(self.columns.names, self.columns.types, strict=True))
         done = {name for name, kind in known.items() if kind != EMPTY}
         rows = [row for row in map(_object, records) if isinstance(row, dict)]
         news = [{name: value for name, value in row.items() if name not in done} for row in rows]
         kinds: dict[str, pa.DataType | None] = {
             name: EMPTY for row in news for name in row if name not in known
         }
-        kinds |= joining.joined(
-            ({n: v for n, v in row.items() if v is not None} for row in news), _kind_of, _fits
+        kinds |= schema.late_column_types(
+            ({n: v for n, v in row.items() if v is not None} for row in news), _type_of, _fits
         )
-        return Lines(self.layout.joined(kinds), self.grows) if kinds else None
+        return NdjsonFormat(self.columns.with_columns(kinds), self.grows) if kinds else None
 
     def _misfits(self, field: pa.Field, rows: dict[int, dict[str, Any]]) -> dict[int, Fault]:
         """Rows whose value is not of the column's type."""
-        reading = self.layout.readings.get(field.name)
-        plain = WORD if field.type in DATES else field.type
-        stored = plain if reading is None else self.layout.stored[field.name]
+        parser = self.columns.parsers.get(field.name)
+        plain = STRING if field.type in DATES else field.type
+        stored = plain if parser is None else self.columns.stored[field.name]
         found, words, others = {}, {}, {}
-        reason = f"is not {columns.meaning(field.type) if reading is None else reading.expected}"
+        reason = f"is not {self.columns.expected_value(field.name, field.type)}"
         for i, row in rows.items():
             value = row.get(field.name)
             if value is None or (field.name in self._unworded and self._is_nothing(value)):
                 continue
-            if KINDS[type(value)] != stored or (stored == NUMBER and abs(value) > LARGEST_DOUBLE):
+            if KINDS[type(value)] != stored or (stored == DOUBLE and abs(value) > LARGEST_DOUBLE):
                 found[i] = Fault(field.name, json.dumps(value, ensure_ascii=False), reason)
-            elif stored is WORD:
+            elif stored is STRING:
                 words[i] = value
             else:
                 others[i] = value
-        if reading is None and stored is not WORD:
+        if parser is None and stored is not STRING:
             return found
         plainly = (
-            map(float, others.values()) if stored == NUMBER else others.values()
+            map(float, others.values()) if stored == DOUBLE else others.values()
         )  # rounded, if they are long
         values = (
-            self.layout.known(pa.array(words.values(), WORD))
-            if stored is WORD
+            self.columns.null_missing(pa.array(words.values(), STRING))
+            if stored is STRING
             else pa.array(plainly, stored)
         )
         bad = (
-            columns.misfits(values, field.type) if reading is None else reading.convert(values).bad
+            parsers.plain_misfits(values, field.type)
+            if parser is None
+            else parser.parse(values).bad
         )
-        texts = words if stored is WORD else others
+        texts = words if stored is STRING else others
         return found | {
             i: Fault(field.name, str(texts[i]), reason)
             for i, wrong in zip(texts, bad, strict=True)
@@ -235,12 +234,12 @@ class Lines:
         }
 
 
-def recognise(head: Head, choice: Choice) -> Lines:
+def recognise(head: Head, request: ColumnRequest) -> NdjsonFormat:
     """Columns and types of a file, from its head."""
     mark = len(MARK) * head.data.startswith(MARK)
     body = head.data[mark:]
     body = ended(body) if head.ended else body
-    starts, ends = Lines(Layout((), ())).split(body)
+    starts, ends = NdjsonFormat(TableSchema((), ())).split(body)
     records = [body[a:b] for a, b in zip(starts[:HEAD_ROWS], ends[:HEAD_ROWS], strict=True)]
     if not records:
         raise TableError(f"{head.name} holds no rows. Give a file with data.")
@@ -258,32 +257,32 @@ def recognise(head: Head, choice: Choice) -> Lines:
             head.name,
             refusal(1, line, next(reading for reading in readings if isinstance(reading, Fault))),
         )
-    names = tuple(dict.fromkeys([*(name for row in rows for name in row), *choice.expected]))
-    columns.require(head.name, names, choice)
+    names = tuple(dict.fromkeys([*(name for row in rows for name in row), *request.expected]))
+    request.check_names(head.name, names)
     decisions = {
-        name: _decided(head, name, [row.get(name) for row in rows], choice) for name in names
+        name: _decided(head, name, [row.get(name) for row in rows], request) for name in names
     }
     stored = {name: kind for name, (_, kind) in decisions.items() if kind is not None}
-    layout = deciding.layout(
-        head.name, names, [one for one, _ in decisions.values()], choice, head.remarks, stored
+    columns = infer.make_schema(
+        head.name, names, [one for one, _ in decisions.values()], request, head.remarks, stored
     )
     head.take(mark, 0)
-    return Lines(layout, grows=choice.keep is None and choice.others)
+    return NdjsonFormat(columns, grows=request.keep is None and request.others)
 
 
-def _kind_of(value: Any) -> pa.DataType | None:
-    """What a key becomes with this first value; None if that cannot be used."""
+def _type_of(value: Any) -> pa.DataType | None:
+    """Return the type that a first value gives to its key; None if it cannot be used."""
     kind = KINDS[type(value)]
-    return (
-        None if kind == NESTED else columns.vote(pa.array([value]), DATES) if kind == WORD else kind
-    )
+    if kind == STRING:
+        return parsers.commonest_plain_type(pa.array([value]), DATES)
+    return None if kind == NESTED else kind
 
 
-def _fits(value: Any, kind: pa.DataType) -> bool:
-    """Whether a later value does."""
-    if KINDS[type(value)] == WORD and kind in DATES:
-        return joining.text_fits(value, kind)
-    return bool(KINDS[type(value)] == kind)
+def _fits(value: Any, type_: pa.DataType) -> bool:
+    """Whether a later value is of the type of its key."""
+    if KINDS[type(value)] == STRING and type_ in DATES:
+        return not parsers.plain_misfits(pa.array([value]), type_)[0]
+    return bool(KINDS[type(value)] == type_)
 
 
 def complete(head: bytes) -> bool:
@@ -292,49 +291,51 @@ def complete(head: bytes) -> bool:
 
 
 def _decided(
-    head: Head, name: str, values: list[Any], choice: Choice
-) -> tuple[Decision, pa.DataType | None]:
+    head: Head, name: str, values: list[Any], request: ColumnRequest
+) -> tuple[ColumnDecision, pa.DataType | None]:
     """What is made of a key, by what most of its values are; and what these are."""
-    if choice.leaves_out(name):
-        return deciding.LEFT_OUT, None
+    if request.leaves_out(name):
+        return infer.LEAVE_OUT, None
     telling = [
         value
         for value in values
-        if not isinstance(value, str) or value.strip() not in nothing(choice.missing)
+        if not isinstance(value, str) or value.strip() not in nothing(request.missing)
     ]
     kinds = Counter(KINDS[type(value)] for value in telling if value is not None)
     kinds = kinds or Counter(KINDS[type(value)] for value in values if value is not None)
-    if not kinds and name in choice.before:
-        return deciding.unseen(choice.before[name])
+    if not kinds and name in request.known:
+        return infer.decide_absent(request.known[name])
     if not kinds:
-        head.remarks.append(columns.empty(name))
-        return Decision(EMPTY), None
+        head.remarks.append(infer.empty_remark(name))
+        return ColumnDecision(EMPTY), None
     kind = kinds.most_common(1)[0][0]
     known = [value for value in values if KINDS.get(type(value)) == kind]
     if kind == NESTED:
         example = json.dumps(known[0])
-        return deciding.nested(name, f"nested values such as {shown_json(example)}", choice), None
-    if kind == WORD:
-        texts = Layout((), (), missing=choice.missing).known(pa.array(known, WORD))
-        return _of_texts(name, texts, choice), WORD
-    if kind == TRUTH:
-        return deciding.of_others_stored(name, pa.array(known, TRUTH), TRUTH, choice), TRUTH
-    if any(type(value) is int and abs(value) >= columns.LARGEST_EXACT for value in known):
-        head.remarks.append(columns.rounded(name))
+        return infer.decide_nested(
+            name, f"nested values such as {shown_json(example)}", request
+        ), None
+    if kind == STRING:
+        texts = TableSchema((), (), missing=request.missing).null_missing(pa.array(known, STRING))
+        return _of_texts(name, texts, request), STRING
+    if kind == BOOL:
+        return infer.decide_stored(name, pa.array(known, BOOL), BOOL, request), BOOL
+    if any(type(value) is int and abs(value) >= parsers.LARGEST_EXACT for value in known):
+        head.remarks.append(infer.rounding_remark(name))
     # A whole number may be larger than a double; its row is refused when it is read.
     numbers = [
         float(max(-LARGEST_DOUBLE, min(one, LARGEST_DOUBLE))) if type(one) is int else one
         for one in known
     ]
-    return deciding.of_numbers_stored(name, pa.array(numbers, NUMBER), choice), NUMBER
+    return infer.decide_stored_numbers(name, pa.array(numbers, DOUBLE), request), DOUBLE
 
 
-def _of_texts(name: str, texts: pa.Array, choice: Choice) -> Decision:
+def _of_texts(name: str, texts: pa.Array, request: ColumnRequest) -> ColumnDecision:
     """Strings; of those that are written plainly, pyarrow reads only dates."""
-    made = deciding.of_texts(name, texts, choice)
-    if made.type in (None, WORD, *DATES) or made.reading is not None:
+    made = infer.decide_texts(name, texts, request)
+    if made.type in (None, STRING, *DATES) or made.parser is not None:
         return made
-    return made._replace(reading=plainly(made.type, "."))
+    return made._replace(parser=plain_parser(made.type, "."))
 
 
 def shown_json(text: str, limit: int = 60) -> str:
@@ -371,4 +372,4 @@ def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def nothing(missing: tuple[str, ...]) -> frozenset[str]:
     """Strings that stand for nothing beside numbers, truths and dates."""
-    return frozenset((*MISSING, *MARKS, *missing))
+    return frozenset((*NULL_TEXTS, *NULL_MARKS, *missing))

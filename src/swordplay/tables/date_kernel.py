@@ -1,8 +1,7 @@
-"""Dates and times of the day from the bytes of texts, one after another. Compiled.
+"""Kernel that parses dates and times of the day from the bytes of texts.
 
-What is read, from left to right: a day of the week (only before named months, and passed over), the
-parts of the date in a given order, a time, AM or PM, a zone. Whatever else stands there makes the
-text a bad one; nothing is guessed here.
+From left to right: a day of the week (only before named months, and skipped), the parts of the date
+in a given order, a time, AM or PM or "Uhr", a zone. Anything else makes the text a bad one.
 """
 
 from __future__ import annotations
@@ -13,40 +12,43 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swordplay.compile import inline, kernel
-from swordplay.tables.readings.calendar_names import DAY_NAMES, MONTH_NAMES
+from swordplay.tables.date_names import DAY_NAMES, MONTH_NAMES
 
 YEAR, MONTH, DAY = ord("y"), ord("m"), ord("d")
 NINE, ZERO, SPACE, COLON, POINT, COMMA, PLUS, MINUS, SLASH = (ord(sign) for sign in "90 :.,+-/")
 LOWER_T, LOWER_Z, LOWER_A, LOWER_P, LOWER_M = (ord(letter) for letter in "tzapm")
-LONGEST_WORD, LETTER_BITS = 12, 5
-PIVOT = 69
-"""Years of two digits from here on are of the last century, as POSIX has it."""
-SECOND = 1_000_000
-MINUTE, HALF_DAY = 60 * SECOND, 12
-DAY_LENGTH = 24 * 60 * MINUTE
+MAX_WORD_LETTERS, LETTER_BITS = 12, 5
+CENTURY_PIVOT = 69
+"""Years of two digits from here on are of the last century, as in POSIX."""
+SECOND_MICROS = 1_000_000
+MINUTE_MICROS = 60 * SECOND_MICROS
+DAY_MICROS = 24 * 60 * MINUTE_MICROS
+NOON_HOUR, LAST_HOUR = 12, 24
 NO_ZONE = 1 << 20
-"""Instead of minutes, where no zone can be read."""
+"""Result instead of minutes if there is no zone."""
 
 
-def packed(word: str) -> int:
-    """A word of at most twelve letters as a number, as the kernel sees it."""
+def word_code(word: str) -> int:
+    """Return a word of at most twelve letters as a number, five bits a letter, a = 1."""
     code = 0
     for letter in word:
         code = code << LETTER_BITS | (ord(letter) | 32) - 96
     return code
 
 
-MONTHS = np.array([[packed(name), packed(name[:3])] for name in MONTH_NAMES])
-SEPTEMBER = packed("sept")
-WEEKDAYS = np.array([packed(name[:length]) for name in DAY_NAMES for length in (3, len(name))])
-UNIVERSAL = np.array([packed("utc"), packed("gmt")])
-LENGTHS = np.array([31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
+MONTH_CODES = np.array([[word_code(name), word_code(name[:3])] for name in MONTH_NAMES])
+SEPT_CODE = word_code("sept")
+WEEKDAY_CODES = np.array(
+    [word_code(name[:letters]) for name in DAY_NAMES for letters in (3, len(name))]
+)
+UTC_CODE, GMT_CODE, Z_CODE = word_code("utc"), word_code("gmt"), word_code("z")
+UHR_CODE = word_code("uhr")
+MONTH_LENGTHS = np.array([31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
 
 
 @inline
 def _value(numbers: NDArray[np.integer[Any]], at: int) -> int:
-    """An entry with room for arithmetic."""
-    # because compiled code knows no Python int
+    """Return an entry as int64, as arithmetic of bytes would overflow."""
     return np.int64(numbers[at])  # type: ignore[return-value]
 
 
@@ -57,7 +59,7 @@ def _digit(byte: int) -> bool:
 
 @inline
 def _whole(data: NDArray[np.uint8], at: int, stop: int, least: int, most: int) -> tuple[int, int]:
-    """A number of so many digits, and the place after it; -1 if there are fewer or more."""
+    """Return a number of ``least`` to ``most`` digits (-1 if it has others) and the place after."""
     value, first = 0, at
     while at < stop and at - first <= most and _digit(data[at]):
         value = 10 * value + _value(data, at) - ZERO
@@ -67,21 +69,18 @@ def _whole(data: NDArray[np.uint8], at: int, stop: int, least: int, most: int) -
 
 @inline
 def _word(data: NDArray[np.uint8], at: int, stop: int) -> tuple[int, int]:
-    """Letters packed into a number, and the place after them; 0 if there are none or too many."""
+    """Return the code of a word (0 if it has no letters or too many) and the place after."""
     code, first = 0, at
     while at < stop and 97 <= (data[at] | 32) <= 122:
-        if at - first < LONGEST_WORD:
+        if at - first < MAX_WORD_LETTERS:
             code = code << LETTER_BITS | (_value(data, at) | 32) - 96
         at += 1
-    return (code if at - first <= LONGEST_WORD else 0), at
+    return (code if at - first <= MAX_WORD_LETTERS else 0), at
 
 
 @inline
 def _gap(data: NDArray[np.uint8], at: int, stop: int) -> int:
-    """The place after one to two signs between the parts of a date with a named month.
-
-    -1 without any.
-    """
+    """Return the place after one or two separators of a date with a named month; -1 if none."""
     first = at
     while at < stop and at - first < 2 and data[at] in (SPACE, MINUS, SLASH, POINT, COMMA):
         at += 1
@@ -90,11 +89,8 @@ def _gap(data: NDArray[np.uint8], at: int, stop: int) -> int:
 
 @inline
 def _fraction(data: NDArray[np.uint8], at: int, stop: int) -> tuple[int, int]:
-    """Microseconds from the digits behind the point, of which there are one to nine.
-
-    -1 otherwise.
-    """
-    first, value, unit = at, 0, SECOND // 10
+    """Return microseconds of one to nine digits (-1 if it has others) and the place after."""
+    first, value, unit = at, 0, SECOND_MICROS // 10
     while at < stop and _digit(data[at]):
         value += unit * (_value(data, at) - ZERO)
         unit //= 10
@@ -104,7 +100,10 @@ def _fraction(data: NDArray[np.uint8], at: int, stop: int) -> tuple[int, int]:
 
 @inline
 def _clock(data: NDArray[np.uint8], at: int, stop: int, compact: bool) -> tuple[int, int]:
-    """Microseconds since midnight, and the place after the time; -1 if there is none."""
+    """Return microseconds since midnight (-1 if there is no time) and the place after.
+
+    24:00 gives a whole day: midnight of the next one.
+    """
     least = 2 if compact else 1
     hour, at = _whole(data, at, min(stop, at + 2), least, 2)
     colon = at < stop and data[at] == COLON
@@ -132,21 +131,23 @@ def _clock(data: NDArray[np.uint8], at: int, stop: int, compact: bool) -> tuple[
         and (data[after] | 32) in (LOWER_A, LOWER_P)
         and (data[after + 1] | 32) == LOWER_M
     ):
-        if hour < 1 or hour > HALF_DAY:
+        if hour < 1 or hour > NOON_HOUR:
             return -1, at
-        hour = hour % HALF_DAY + (HALF_DAY if (data[after] | 32) == LOWER_P else 0)
+        hour = hour % NOON_HOUR + (NOON_HOUR if (data[after] | 32) == LOWER_P else 0)
         at = after + 2
-    if hour > 23:
-        return -1, at
-    return 60 * hour * MINUTE + minute * MINUTE + second * SECOND + fraction, at
+    else:
+        word, after_word = _word(data, after, stop)
+        if word == UHR_CODE:
+            at = after_word
+    micros = (60 * hour + minute) * MINUTE_MICROS + second * SECOND_MICROS + fraction
+    return (
+        micros if micros < DAY_MICROS or (hour == LAST_HOUR and micros == DAY_MICROS) else -1
+    ), at
 
 
 @inline
 def _zone(data: NDArray[np.uint8], at: int, stop: int) -> tuple[int, int]:
-    """Minutes that a zone is ahead of UTC, and the place after it.
-
-    :data:`NO_ZONE` if there is none.
-    """
+    """Return minutes that a zone is ahead of UTC (NO_ZONE if there is none) and the place after."""
     while at < stop and data[at] == SPACE:
         at += 1
     if at < stop and data[at] in (PLUS, MINUS):
@@ -160,28 +161,24 @@ def _zone(data: NDArray[np.uint8], at: int, stop: int) -> tuple[int, int]:
             sign * (60 * hours + minutes) if 0 <= hours <= 23 and 0 <= minutes <= 59 else NO_ZONE
         ), at
     code, at = _word(data, at, stop)
-    known = code == LOWER_Z - 96 or code == UNIVERSAL[0] or code == UNIVERSAL[1]
-    return (0 if known else NO_ZONE), at
+    return (0 if code in (Z_CODE, UTC_CODE, GMT_CODE) else NO_ZONE), at
 
 
 @inline
 def _month(code: int) -> int:
-    """The number of a month by its name; 0 if it is none."""
+    """Return the number of a month by the code of its name; 0 if it is none."""
     for k in range(12):
-        if code == MONTHS[k, 0] or code == MONTHS[k, 1]:
+        if code == MONTH_CODES[k, 0] or code == MONTH_CODES[k, 1]:
             return k + 1
-    return 9 if code == SEPTEMBER else 0
+    return 9 if code == SEPT_CODE else 0
 
 
 @inline
 def _weekday(data: NDArray[np.uint8], at: int, stop: int) -> int:
-    """The place after a day of the week and what separates it.
-
-    The same place where there is none.
-    """
+    """Return the place after a day of the week and its separator; ``at`` if there is none."""
     code, after = _word(data, at, stop)
-    for k in range(WEEKDAYS.size):
-        if code == WEEKDAYS[k]:
+    for k in range(WEEKDAY_CODES.size):
+        if code == WEEKDAY_CODES[k]:
             after = _gap(data, after, stop)
             return after if after >= 0 else at
     return at
@@ -189,15 +186,16 @@ def _weekday(data: NDArray[np.uint8], at: int, stop: int) -> int:
 
 @inline
 def _days(year: int, month: int, day: int) -> int:
-    """Days since 1970-01-01 in the calendar of today.
+    """Return days since 1970-01-01 in the Gregorian calendar.
 
-    A year begins in March, so that a leap day is its last.
+    Years are counted from March, so that a leap day is the last of its year.
     """
     year -= month <= 2
-    era = year // 400
-    of_era = year - 400 * era
-    of_year = (153 * ((month + 9) % 12) + 2) // 5 + day - 1
-    return 146_097 * era + 365 * of_era + of_era // 4 - of_era // 100 + of_year - 719_468
+    era = year // 400  # 400 years have 146,097 days
+    year_of_era = year - 400 * era
+    day_of_year = (153 * ((month + 9) % 12) + 2) // 5 + day - 1
+    day_of_era = 365 * year_of_era + year_of_era // 4 - year_of_era // 100 + day_of_year
+    return 146_097 * era + day_of_era - 719_468
 
 
 @inline
@@ -206,7 +204,7 @@ def _is_day(year: int, month: int, day: int) -> bool:
     return (
         year >= 1
         and 1 <= month <= 12
-        and 1 <= day <= LENGTHS[month - 1] + (1 if leap and month == 2 else 0)
+        and 1 <= day <= MONTH_LENGTHS[month - 1] + (1 if leap and month == 2 else 0)
     )
 
 
@@ -220,10 +218,7 @@ def _date(
     digits: int,
     named: bool,
 ) -> tuple[int, int]:
-    """Microseconds from 1970 to the midnight of a date, and the place after it.
-
-    The place is -1 if there is none.
-    """
+    """Return microseconds from 1970 to the midnight of a date, and the place after (-1 if none)."""
     year, month, day = 0, 0, 1
     if named:
         at = _weekday(data, at, stop)
@@ -242,7 +237,7 @@ def _date(
                 data, at, stop if separator or named else min(stop, at + digits), digits, digits
             )
             if digits == 2 and year >= 0:
-                year += 1900 if year >= PIVOT else 2000
+                year += 1900 if year >= CENTURY_PIVOT else 2000
         elif order[k] == DAY:
             day, at = _whole(data, at, min(stop, at + 2), least, 2)
         elif named:
@@ -250,30 +245,29 @@ def _date(
             month = _month(code)
         else:
             month, at = _whole(data, at, min(stop, at + 2), 2 if order.size == 2 else least, 2)
-    return (DAY_LENGTH * _days(year, month, day), at) if _is_day(year, month, day) else (0, -1)
+    return (DAY_MICROS * _days(year, month, day), at) if _is_day(year, month, day) else (0, -1)
 
 
 @kernel
-def moments(
+def parse_dates(
     data: NDArray[np.uint8],
     offsets: NDArray[np.int32],
-    present: NDArray[np.bool_],
+    is_valid: NDArray[np.bool_],
     order: NDArray[np.uint8],
     separator: int,
     digits: int,
     named: bool,
     zoned: bool,
-    found: NDArray[np.int64],
+    micros: NDArray[np.int64],
     bad: NDArray[np.bool_],
 ) -> None:
-    """Fill in the moment of each text, in microseconds since 1970 (UTC where zoned) or, without a
-    date, since midnight.
+    """Fill ``micros`` with microseconds since 1970 (UTC if zoned), or since midnight if no date.
 
     Parameters
     ----------
-    data, offsets, present
-        Texts: their bytes, where each begins (and the last one ends), and which of them are there
-        at all.
+    data, offsets, is_valid
+        Texts as in an Arrow array: their bytes, where each begins (and the last one ends), and
+        which of them are not null.
     order
         Letters of the parts of a date: ``b"dmy"``, ``b"mdy"``, ``b"ymd"``, ``b"ym"``, ``b"my"``;
         none for times of the day.
@@ -285,17 +279,17 @@ def moments(
         Whether months have names.
     zoned
         Whether each text ends in a zone; otherwise none does.
-    found, bad
-        Results.
+    micros, bad
+        Results: ``bad`` marks texts that do not fit.
     """
     compact = order.size > 0 and separator == 0 and not named
-    for i in range(present.size):
-        found[i], bad[i] = 0, False
-        if not present[i]:
+    for i in range(is_valid.size):
+        micros[i], bad[i] = 0, False
+        if not is_valid[i]:
             continue
         at, stop = _value(offsets, i), _value(offsets, i + 1)
         bad[i] = True
-        date, minutes = 0, 0
+        date, zone_minutes = 0, 0
         if order.size:
             date, at = _date(data, at, stop, order, separator, digits, named)
             if at < 0:
@@ -303,6 +297,7 @@ def moments(
         time = 0
         if at < stop or not order.size:
             if order.size and not (compact and _digit(data[at])):
+                # Between date and time: blanks and commas, or one T.
                 first = at
                 while at < stop and (
                     data[at] in (SPACE, COMMA) or (at == first and (data[at] | 32) == LOWER_T)
@@ -314,8 +309,10 @@ def moments(
             if time < 0:
                 continue
         if zoned:
-            minutes, at = _zone(data, at, stop)
-            if minutes == NO_ZONE:
+            zone_minutes, at = _zone(data, at, stop)
+            if zone_minutes == NO_ZONE:
                 continue
         if at == stop:
-            found[i], bad[i] = date + time - MINUTE * minutes, False
+            if not order.size:
+                time %= DAY_MICROS  # a time of the day without a date: 24:00 is 0:00
+            micros[i], bad[i] = date + time - MINUTE_MICROS * zone_minutes, False
