@@ -15,7 +15,7 @@ import numpy as np
 
 from swordplay.core.types import Array, Matrix, Vector
 from swordplay.parts.domains import Box, Simplex
-from swordplay.parts.streams.linear import LinearRounds, inner
+from swordplay.parts.streams.linear import LinearRounds, row_products
 
 
 class Plane(NamedTuple):
@@ -64,11 +64,11 @@ class RowPairs(NamedTuple):
 
 def plane_of(rows: Any, differences: Any) -> Plane:
     """The plane of rows a and differences δ, shape ``(B, d)``, both dense or both sparse."""
-    length = np.sqrt(inner(rows, rows))
+    length = np.sqrt(row_products(rows, rows))
     inverse_length = np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
-    along = inner(rows, differences) * inverse_length
+    along = row_products(rows, differences) * inverse_length
     perpendicular = differences - _scale_rows(rows, along * inverse_length)
-    return Plane(length, along, np.sqrt(inner(perpendicular, perpendicular)))
+    return Plane(length, along, np.sqrt(row_products(perpendicular, perpendicular)))
 
 
 @singledispatch

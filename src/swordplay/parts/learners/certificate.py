@@ -88,7 +88,7 @@ class Displacement(NamedTuple):
 
 
 class DomainGeometry(NamedTuple):
-    """Sizes of a domain that certificates need."""
+    """Diameter, reach and support function of a domain, for certificates."""
 
     diameter: float
     """D."""
@@ -99,7 +99,7 @@ class DomainGeometry(NamedTuple):
 
     @classmethod
     def of(cls, domain: Domain) -> DomainGeometry:
-        """Return the sizes of any domain, in O(d) for the domains of this package.
+        """Return the geometry of any domain, in O(d) for the domains of this package.
 
         The reach is the norm of the vector of reaches along the axes, at most the diameter.
         """
@@ -115,7 +115,7 @@ class DomainGeometry(NamedTuple):
 
     @classmethod
     def of_ball(cls, radius: float) -> DomainGeometry:
-        """Return the sizes of a ball with that radius."""
+        """Return the geometry of a ball with that radius."""
         return cls(
             2.0 * radius,
             radius,
@@ -171,7 +171,7 @@ class CertificateState(NamedTuple):
         Raises
         ------
         ValueError
-            Names the sum.
+            If a sum is too large; names it.
         """
         D = max(1.0, diameter)
         for name in ("inverse_step", "inverse_growth", "inverse_largest"):
@@ -211,8 +211,8 @@ class CertificateState(NamedTuple):
         gap
             B, the distance of the loss from its tangent at each expert, shape ``(N,)``.
         """
-        inverse = 1.0 / step.step_sizes
-        increase = inverse - self.inverse_step
+        inverse = 1.0 / step.step_sizes  # a_t
+        increase = inverse - self.inverse_step  # a_t - a_{t-1}
         # eta/2 norm(g - M)^2; until the first gradient eta is infinite and the product set to 0.
         has_error = step.squared_error > 0
         finite_steps = np.where(has_error, step.step_sizes, 0.0)
@@ -252,7 +252,7 @@ class CertificateState(NamedTuple):
         Parameters
         ----------
         geometry
-            Sizes of the domain.
+            Diameter, reach and support function of the domain.
         path_length
             P.
         base
@@ -313,14 +313,14 @@ class CertificateState(NamedTuple):
         max_norm = np.sqrt(self.max_squared_norm)
         squares, squares_before = _squares(base), _squares(base_before)
         norm_before = np.sqrt(squares_before)
-        # size: sum of the magnitudes of the terms of by_parts, for its rounding error
+        # ..._magnitude: sum of the magnitudes of all terms, to which rounding errors are relative
         if self.dual_sum is not None and before.dual_sum is not None:
             dual_norm = np.sqrt(_squares(self.dual_sum))
             dual_norm_before = np.sqrt(_squares(before.dual_sum))
             last_terms = geometry.support(self.dual_sum - before.dual_sum)
             # norm(S_t - S) <= norm(S_t) + norm(S), S being the dual sum at the window's start
             max_dual_norm = self.max_dual_norm + dual_norm_before
-            size = geometry.reach * (dual_norm + dual_norm_before)
+            by_parts_magnitude = geometry.reach * (dual_norm + dual_norm_before)
         else:
             norm_change = np.where(
                 constant_steps, 0.0, self.weighted_norm_change - before.weighted_norm_change
@@ -328,37 +328,44 @@ class CertificateState(NamedTuple):
             last_terms = geometry.support(a[:, None] * base - b[:, None] * base_before)
             last_terms = last_terms + geometry.reach * norm_change
             max_dual_norm = self.max_dual_norm - before.weighted_norm_change + b * norm_before
-            norm_changes_size = np.where(
+            norm_changes_magnitude = np.where(
                 constant_steps, 0.0, self.weighted_norm_change + before.weighted_norm_change
             )
-            size = geometry.reach * (norm_changes_size + a * np.sqrt(squares) + b * norm_before)
+            by_parts_magnitude = geometry.reach * (
+                norm_changes_magnitude + a * np.sqrt(squares) + b * norm_before
+            )
+        # σ(S_T - S) - a/2 norm(w_T)^2 + b/2 norm(w)^2, w being the base at the window's start
         last_terms = last_terms + (b * norm_before**2 - a * squares) / 2
         squared_change = self.squared_norm_change - before.squared_norm_change
         per_unit_of_path = np.where(
             constant_steps, a * np.minimum(geometry.diameter, max_norm + norm_before), max_dual_norm
         )
         by_parts = last_terms + squared_change + path_length * per_unit_of_path
-        size = size + (b * squares_before + a * squares) / 2
-        size = size + np.abs(self.squared_norm_change) + np.abs(before.squared_norm_change)
-        size = size + path_length * (
+        by_parts_magnitude = by_parts_magnitude + (b * squares_before + a * squares) / 2
+        by_parts_magnitude = (
+            by_parts_magnitude
+            + np.abs(self.squared_norm_change)
+            + np.abs(before.squared_norm_change)
+        )
+        by_parts_magnitude = by_parts_magnitude + path_length * (
             self.max_dual_norm + before.weighted_norm_change + b * norm_before
         )
 
         growth = b + self.inverse_growth - before.inverse_growth
         by_diameter = _distance_by_diameter(geometry, growth, self.inverse_largest, path_length)
-        growth_size = self.inverse_growth + before.inverse_growth
-        by_diameter_size = _distance_by_diameter(
-            geometry, b + growth_size, self.inverse_largest, path_length
+        growth_magnitude = self.inverse_growth + before.inverse_growth
+        by_diameter_magnitude = _distance_by_diameter(
+            geometry, b + growth_magnitude, self.inverse_largest, path_length
         )
 
         relative_error = ROUNDING * (rounds + OTHER_ROUNDINGS)
-        by_parts = by_parts + relative_error * size
-        by_diameter = by_diameter + relative_error * by_diameter_size
+        by_parts = by_parts + relative_error * by_parts_magnitude
+        by_diameter = by_diameter + relative_error * by_diameter_magnitude
         distance = np.where(constant_steps, by_parts, np.minimum(by_parts, by_diameter))
         regret_terms = self.linear_regret - before.linear_regret + self.step_cost - before.step_cost
-        regret_size = np.abs(self.linear_regret) + np.abs(before.linear_regret)
-        regret_size = regret_size + np.abs(self.step_cost) + np.abs(before.step_cost)
-        return float((regret_terms + relative_error * regret_size + distance).min())
+        regret_magnitude = np.abs(self.linear_regret) + np.abs(before.linear_regret)
+        regret_magnitude = regret_magnitude + np.abs(self.step_cost) + np.abs(before.step_cost)
+        return float((regret_terms + relative_error * regret_magnitude + distance).min())
 
 
 SCALAR_SUMS = CertificateState._fields[:-1]

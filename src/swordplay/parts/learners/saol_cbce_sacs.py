@@ -284,19 +284,19 @@ class _CoverLearner(UncertifiedLearner):
     def _points_in_domain(self, state: CoverState) -> Array:
         return state.points
 
-    def _check_state(self, new: CoverState) -> None:
-        super()._check_state(new)
-        rows = len(new.squared_gradient_sum)
-        if rows != (new.rounds + 1).bit_length():
-            raise damaged(f"state has {rows} experts after {new.rounds} rounds")
-        check_error_sums("squared_gradient_sum", new.squared_gradient_sum)
-        position = _position(new.rounds + 1, np.arange(len(new.squared_gradient_sum)))
-        is_possible = self._meta.is_possible(new.memory, position)
+    def _check_state(self, new_state: CoverState) -> None:
+        super()._check_state(new_state)
+        rows = len(new_state.squared_gradient_sum)
+        if rows != (new_state.rounds + 1).bit_length():
+            raise damaged(f"state has {rows} experts after {new_state.rounds} rounds")
+        check_error_sums("squared_gradient_sum", new_state.squared_gradient_sum)
+        position = _position(new_state.rounds + 1, np.arange(len(new_state.squared_gradient_sum)))
+        is_possible = self._meta.is_possible(new_state.memory, position)
         if not is_possible.all():
             row = int(is_possible.argmin())
             raise ValueError(
-                f"state['memory'] holds {new.memory[row]} in row {row}, and no losses lead to "
-                f"that. {DAMAGED}"
+                f"state['memory'] holds {new_state.memory[row]} in row {row}, which no losses lead "
+                f"to. {DAMAGED}"
             )
 
 

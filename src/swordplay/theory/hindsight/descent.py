@@ -212,9 +212,7 @@ class RowSums:
 
     def select(self, indices: NDArray[np.intp]) -> RowSums:
         """The functions with these indices."""
-        rows = LinearRounds(
-            self.rows.features[indices], self.rows.targets[indices], self.rows.family
-        )
+        rows = LinearRounds(self.rows.features[indices], self.rows.targets[indices], self.rows.loss)
         return RowSums(rows, self.smoothness[indices], self.gradient_norms[indices])
 
 
@@ -307,24 +305,24 @@ def _dense_sums(rows: LinearRounds, domain: Domain, length: int) -> BlockSums:
         -1, length, rows.dim
     )
     y = np.concatenate([rows.targets, np.zeros(missing_rows)]).reshape(-1, length)
-    rows, transposed = LinearRounds(A, y, rows.family), np.swapaxes(A, 1, 2)
+    rows, transposed = LinearRounds(A, y, rows.loss), np.swapaxes(A, 1, 2)
     gradient_norms = (
         np.abs(rows.slopes(A @ domain.center)) * np.sqrt(np.einsum("bmd,bmd->bm", A, A))
     ).sum(axis=1)
-    if isinstance(rows.family, SquaredLoss) and length >= rows.dim:
+    if isinstance(rows.loss, SquaredLoss) and length >= rows.dim:
         # More rounds than coordinates: the normal equations are smaller than the rows.
         gram = transposed @ A
         return QuadraticSums(
             gram, (transposed @ y[..., None])[..., 0], _largest_eigenvalues(gram), gradient_norms
         )
     gram = transposed @ A if length >= rows.dim else A @ transposed
-    return RowSums(rows, rows.family.curvature * _largest_eigenvalues(gram), gradient_norms)
+    return RowSums(rows, rows.loss.curvature * _largest_eigenvalues(gram), gradient_norms)
 
 
 def _sparse_sum(rows: LinearRounds, domain: Domain) -> SparseRowSum:
     squared_norms = np.asarray(rows.features.multiply(rows.features).sum(axis=1)).ravel()
     gradient_norms = np.abs(rows.slopes(rows.predictions(domain.center))) @ np.sqrt(squared_norms)
-    smoothness = rows.family.curvature * squared_norms.sum()
+    smoothness = rows.loss.curvature * squared_norms.sum()
     return SparseRowSum(rows, np.array([smoothness]), np.array([gradient_norms]))
 
 
