@@ -1,8 +1,8 @@
 """Checks of domains, losses, experts, metas and learners that you wrote yourself.
 
-Each check plays with the object, with seeded random numbers, and raises an :class:`AssertionError`
-that names the property that does not hold and the numbers. No test framework is needed. The
-package's own parts pass the same checks.
+Each check evaluates the object at seeded random inputs and raises an :class:`AssertionError` that
+names a property that does not hold, with the numbers observed. No test framework is needed. The
+package's own parts pass all checks.
 
 >>> import swordplay as sp
 >>> check_domain(sp.Ball(dim=3))
@@ -239,8 +239,8 @@ def check_expert(
     domain
         The domain of the game.
     losses
-        Losses to play; convex quadratics with moving minimisers by default. Linear losses of
-        alternating sign, as steep as each step size allows, are played in addition.
+        Losses to play; convex quadratics with moving minimisers by default. In addition linear
+        losses of alternating sign are played, on which a step is as long as the diameter.
     seed
         Seed of the losses.
     """

@@ -115,7 +115,7 @@ class NumberPairs(ABC):
         r"""Steps of the multipliers that make all products ``mu`` if no slack moves.
 
         :math:`(\mu - \Delta s \, \Delta \nu) / s - \nu` with slacks s and multipliers ν. The
-        second-order term is 0 for the predictor, and that of the predictor for the corrector.
+        second-order term is 0 for the predictor; the corrector takes it from the predictor's steps.
         """
         last_step = self._last_step
         second_order = 0.0 if last_step is None else last_step.slacks * last_step.multipliers
@@ -124,8 +124,8 @@ class NumberPairs(ABC):
     def _store_step(self, slack_steps: Array, fixed_multiplier_steps: Array) -> float:
         """Store a step; return the largest multiple of it that keeps all numbers positive.
 
-        ``fixed_multiplier_steps`` are those of :meth:`_multiplier_steps`, for slacks that do not
-        move; the part that the steps of the slacks add is computed here.
+        ``fixed_multiplier_steps`` is the result of :meth:`_multiplier_steps`, for slacks that do
+        not move. The part that the steps of the slacks add is computed here.
         """
         multiplier_steps = fixed_multiplier_steps - self.multipliers * slack_steps / self.slacks
         self._last_step = NumberStep(slack_steps, multiplier_steps)
