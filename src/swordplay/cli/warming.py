@@ -167,11 +167,11 @@ def _tables(features: Matrix, targets: Vector) -> None:
         import pyarrow as pa
     except ModuleNotFoundError:  # tables are read by it: whoever has none reads none
         return
-    from swordplay.tables.readings.moments import Written
+    from swordplay.tables.date_parser import DateParser
     from swordplay.tables.records import boundaries
 
     boundaries(b'"a","b"\n', ",")
-    Written("dmy", ".").convert(pa.array(["31.12.2026"]))
+    DateParser("dmy", ".").parse(pa.array(["31.12.2026"]))
 
 
 def _hindsight(features: Matrix, targets: Vector) -> None:

@@ -61,8 +61,8 @@ from swordplay.compile.kernel_cache import KernelCache
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# Whether the environment has NUMBA_DISABLE_JIT: then kernels run as plain Python. numba creates the
-# attribute at run time, so type checkers do not know it: hence getattr.
+# Whether the environment has NUMBA_DISABLE_JIT: then kernels run as plain Python. getattr is used
+# because numba creates the attribute at run time, unknown to type checkers.
 JIT_DISABLED = bool(getattr(config, "DISABLE_JIT"))  # noqa: B009
 _FLAGS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False} | (
     {"boundscheck": True} if CHECKED else {}

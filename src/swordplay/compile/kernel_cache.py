@@ -16,7 +16,7 @@ trusted.
 
 The folder bundled with a wheel is searched first, then the folders of machine code compiled on this
 machine. Bundled machine code is compiled for kinds of processors (``TARGETS``), not for one model
-of processor; SWORDPLAY_BUNDLED_KERNELS=0 ignores it, and so does ``swordplay warm``.
+of processor. It is ignored with SWORDPLAY_BUNDLED_KERNELS=0 and by ``swordplay warm``.
 
 The machine code of a kernel contains the constants and functions that it uses, from any file. Its
 source digest therefore covers its own file and all files of the package that this one imports,
@@ -138,9 +138,11 @@ def has_kernels(source: Path) -> bool:
     """Whether machine code of any kernel of a source file is on disk."""
     from numba.core.registry import cpu_target
 
-    prefix, target = f"{source.stem}.", cpu_target.target_context
+    prefix, target_context = f"{source.stem}.", cpu_target.target_context
     for folder in (*bundled_folders(), *local_folders(source)):
-        environment_digest = _short_digest(_compiled_for(source, _machine_of(target, folder)))
+        environment_digest = _short_digest(
+            _compiled_for(source, _machine_of(target_context, folder))
+        )
         if any(
             name.startswith(prefix)
             and f"-{environment_digest}-" in name
@@ -196,7 +198,7 @@ class CompileTimer(Listener):
 
     def __init__(self) -> None:
         self.seconds = 0.0
-        self._depth = 0  # compilations that have started and not ended; they nest
+        self._depth = 0  # number of compilations under way: one can start others
         self._started_at = 0.0
 
     def on_start(self, event: Any) -> None:
@@ -235,20 +237,20 @@ class KernelCache:
         """Folder that is written to first."""
         return str(local_folders(self.source)[0].path)
 
-    def load_overload(self, signature: Any, target: Any) -> Any:
+    def load_overload(self, signature: Any, target_context: Any) -> Any:
         """Return machine code for these argument types, or None.
 
         numba's own cache first imports its implementations of all library functions, which takes
         0.3 s with ``scipy.linalg``. Stored machine code needs none of them.
         """
-        result = self._load(tuple(signature), target)
+        result = self._load(tuple(signature), target_context)
         if result is None:
             _notify_once()
         if result is None and self.source in _wait_functions:
             started_at = time.monotonic()
             _wait_functions.pop(self.source)()
             compile_timer.seconds += time.monotonic() - started_at
-            result = self._load(tuple(signature), target)
+            result = self._load(tuple(signature), target_context)
         return result
 
     def save_overload(self, signature: Any, result: Any) -> None:
@@ -276,16 +278,17 @@ class KernelCache:
     def flush(self) -> None:
         """Do nothing: files of other sources or versions are never read."""
 
-    def _load(self, arguments: tuple[Any, ...], target: Any) -> Any:
+    def _load(self, arguments: tuple[Any, ...], target_context: Any) -> Any:
+        """Return machine code from the first folder that has it; None if there is none."""
         for folder in (*bundled_folders(), *local_folders(self.source)):
-            identity = self._identity(arguments, _machine_of(target, folder))
+            identity = self._identity(arguments, _machine_of(target_context, folder))
             header, code = decode(folder.read(self._file_name(identity)))
             # <=: the header contains all entries of the identity
             if (
                 identity.items() <= header.items()
                 and (result_type := _result_type(header["result"])) is not None
             ):
-                return self._rebuild(header, code, arguments, result_type, target)
+                return self._rebuild(header, code, arguments, result_type, target_context)
         return None
 
     def _identity(self, arguments: tuple[Any, ...], machine: tuple[str, ...]) -> dict[str, Any]:
@@ -305,13 +308,13 @@ class KernelCache:
 
     def _symbols(self, result: Any) -> dict[str, Any] | None:
         """Return symbols and result type of machine code; None if no other process could use it."""
-        result_type = _result_names(result.signature.return_type)
+        result_names = _result_names(result.signature.return_type)
         if (
             result.library.has_dynamic_globals  # addresses of this process
             or result.objectmode  # calls into Python
             or result.lifted  # loops that were compiled by themselves
             or result.reload_init  # functions to run first
-            or result_type is None
+            or result_names is None  # a type that no header can name
         ):
             return None
         # Python objects as constants
@@ -320,7 +323,7 @@ class KernelCache:
         ):
             return None
         return {
-            "result": result_type,
+            "result": result_names,
             "library": result.library.name,
             "unique": result.fndesc.unique_name,
             "symbol": result.fndesc.mangled_name,
@@ -333,7 +336,7 @@ class KernelCache:
         code: bytes,
         arguments: tuple[Any, ...],
         result_type: Any,
-        target: Any,
+        target_context: Any,
     ) -> Any:
         """Return numba's ``CompileResult`` for the header and object code of a kernel file."""
         description = PythonFunctionDescriptor(
@@ -359,10 +362,10 @@ class KernelCache:
             description.llvm_cpython_wrapper_name,
             description.env_name,
         )
-        target.codegen()._engine._defined_symbols.update(symbols)
+        target_context.codegen()._engine._defined_symbols.update(symbols)
         library = header["library"], "object", (code, _empty_module())
         result = CompileResult._rebuild(
-            target,
+            target_context,
             library,
             description,
             Environment.from_fndesc(description),
@@ -530,9 +533,9 @@ def _sha256(parts: list[bytes]) -> str:
     return digest.hexdigest()
 
 
-def _machine_of(target: Any, folder: KernelFolder) -> tuple[str, ...]:
+def _machine_of(target_context: Any, folder: KernelFolder) -> tuple[str, ...]:
     """Return LLVM's triple, processor and features of the machine code in a folder."""
-    system, name, features = target.codegen().magic_tuple()
+    system, name, features = target_context.codegen().magic_tuple()
     best = bundled_target() if folder.top == BUNDLED_FOLDERS else None
     return (system, best.name, best.features) if best else (system, name, features)
 

@@ -4,9 +4,9 @@ Kernels release Python's global lock while they run, so without this two threads
 the same arrays.
 
 A fork waits up to ten seconds for running calls to end, so that the child's models are consistent.
-The models of the child get new, free locks. If a call runs for longer, the fork happens all the
-same, because Python allows no hook to refuse it, and because the call may itself be waiting for the
-fork. Only the child's copies of models whose calls were running may then be inconsistent.
+The models of the child get new, free locks. If a call runs for longer, the fork happens
+nevertheless: no hook of Python can refuse it, and the call may itself be waiting for the fork. Only
+the child's copies of models whose calls were running may then be inconsistent.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any, Self, TypeVar, cast
 F = TypeVar("F", bound=Callable[..., Any])
 
 FORK_TIMEOUT_SECONDS = 10.0
-"""How long a fork waits for running calls to end before it happens all the same."""
+"""How long a fork waits for running calls to end; then it happens nevertheless."""
 
 
 def with_lock(method: F) -> F:

@@ -9,8 +9,8 @@ annotations declare the values that each field may hold::
 
 :func:`save` turns it into a flat dictionary of arrays and numbers (``weights``, ``rate.value``),
 :func:`load` checks such a dictionary against the declarations and makes the named tuple again.
-Axes are declared by name: the first array with an axis ``experts`` sets the length of that axis,
-and all other arrays with an axis of this name must have the same length there.
+Axes are declared by name. The first array with an axis ``experts`` sets the length of that axis;
+all other arrays with an axis of this name must have the same length there.
 
 A saved dictionary also holds the settings of its learner, under names that begin with
 ``settings.`` (:func:`flatten_settings`). It is only loaded into a learner with the same settings.
@@ -33,7 +33,7 @@ from swordplay.core.arguments import short_repr
 from swordplay.core.types import Array, State
 
 StateT = TypeVar("StateT")
-Sizes = Mapping[str, int] | None
+AxisLengths = Mapping[str, int] | None
 """Lengths of axes by name; None if no length is given."""
 
 MAX_MAGNITUDE = 1e300
@@ -179,7 +179,11 @@ def _save_into(flat: State, name: str, value: Any) -> None:
 
 @overload
 def load(
-    kind: type[StateT], saved: Mapping[str, Any], sizes: Sizes = None, *, prefix: str = ""
+    kind: type[StateT],
+    saved: Mapping[str, Any],
+    axis_lengths: AxisLengths = None,
+    *,
+    prefix: str = "",
 ) -> StateT: ...
 
 
@@ -187,7 +191,7 @@ def load(
 def load(
     kind: StateT,
     saved: Mapping[str, Any],
-    sizes: Sizes = None,
+    axis_lengths: AxisLengths = None,
     *,
     free_axes: Collection[str] = (),
     trusted: bool = False,
@@ -198,7 +202,7 @@ def load(
 def load(
     kind: Any,
     saved: Mapping[str, Any],
-    sizes: Sizes = None,
+    axis_lengths: AxisLengths = None,
     *,
     free_axes: Collection[str] = (),
     trusted: bool = False,
@@ -209,14 +213,14 @@ def load(
     Parameters
     ----------
     kind
-        The class of the state, or a state of that class as an example. An example also sets the
-        classes of fields whose annotations leave them open, the lengths of axes, and which
-        optional entries are required: those that it has.
+        The class of the state, or a state of that class as an example. The example then sets the
+        lengths of axes, and the classes of fields whose annotations name none. The optional entries
+        that it has are required.
     saved
         Entries by name; an entry that ``kind`` does not have is an error.
-    sizes
-        Lengths of axes by name. An axis that is not listed gets its length from the first array
-        that has it, separately in each element of a tuple.
+    axis_lengths
+        Lengths of axes by name. Any other axis gets its length from the first array that has it,
+        separately in each element of a tuple.
     free_axes
         Axes whose lengths may differ from those of the example.
     trusted
@@ -245,7 +249,7 @@ def load(
     reader = _Reader(saved, prefix, free_axes, trusted)
     if not isinstance(kind, type):
         reader.free_axis_of_length = _free_axis_of_length(kind, free_axes)
-    state = reader.read(kind, "", dict(sizes or {}))
+    state = reader.read(kind, "", dict(axis_lengths or {}))
     if reader.missing:
         raise ValueError(f"state lacks {sorted(reader.missing)}. {SAME_KIND_REMEDY}")
     if unknown := sorted(f"{prefix}{name}" for name in saved.keys() - reader.names_read):
@@ -277,7 +281,7 @@ class _Reader:
         self.free_axis_of_length: dict[int, str] = {}
         """Names of the free axes, by their lengths in the example."""
 
-    def read(self, kind: Any, prefix: str, sizes: dict[str, int]) -> Any:
+    def read(self, kind: Any, prefix: str, axis_lengths: dict[str, int]) -> Any:
         """Read the named tuple whose entries begin with ``prefix``; fields of bad entries are None.
 
         ``kind`` is a class or an example, as in :func:`load`.
@@ -286,28 +290,28 @@ class _Reader:
         return kind(
             **{
                 name: self._field(
-                    declared, getattr(example, name, _NO_EXAMPLE), f"{prefix}{name}", sizes
+                    declared, getattr(example, name, _NO_EXAMPLE), f"{prefix}{name}", axis_lengths
                 )
                 for name, declared in schema(kind).items()
             }
         )
 
-    def _field(self, declared: Any, example: Any, name: str, sizes: dict[str, int]) -> Any:
+    def _field(self, declared: Any, example: Any, name: str, axis_lengths: dict[str, int]) -> Any:
         """Read the field ``name``, whose class is that of the example, or else that declared.
 
         An example of None is an optional entry that this learner does not have.
         """
         # nested named tuples and tuples of numbers or arrays, known from the example
         if hasattr(example, "_fields"):
-            return self.read(example, f"{name}.", sizes)
+            return self.read(example, f"{name}.", axis_lengths)
         if isinstance(example, tuple) and not isinstance(declared, Field):
             return tuple(
-                self._field(None, element, f"{name}.{index}", dict(sizes))
+                self._field(None, element, f"{name}.{index}", dict(axis_lengths))
                 for index, element in enumerate(example)
             )
         # a tuple of named tuples, declared as [kind]
         if isinstance(declared, list):
-            return self._elements(declared[0], name, sizes)
+            return self._elements(declared[0], name, axis_lengths)
         # a nested named tuple, known from its declaration; or a number or array
         is_declared = declared is not None
         if declared is None and example is not None:
@@ -315,7 +319,7 @@ class _Reader:
         if declared is None:
             return None
         if not isinstance(declared, Field):
-            return self.read(declared, f"{name}.", sizes)
+            return self.read(declared, f"{name}.", axis_lengths)
         if example is None:
             return None
         if isinstance(example, np.ndarray):
@@ -326,19 +330,21 @@ class _Reader:
                 # example is taken for that free axis; all others keep their lengths.
                 shape = tuple(self.free_axis_of_length.get(size, size) for size in example.shape)
                 declared = declared._replace(shape=shape)
-            for axis, size in zip(declared.shape or (), example.shape, strict=True):
+            for axis, length in zip(declared.shape or (), example.shape, strict=True):
                 if isinstance(axis, str) and axis not in self.free_axes:
-                    sizes.setdefault(axis, size)
-        return self._entry(declared, name, sizes, required=example is not _NO_EXAMPLE)
+                    axis_lengths.setdefault(axis, length)
+        return self._entry(declared, name, axis_lengths, required=example is not _NO_EXAMPLE)
 
-    def _elements(self, kind: Any, name: str, sizes: dict[str, int]) -> tuple[Any, ...]:
+    def _elements(self, kind: Any, name: str, axis_lengths: dict[str, int]) -> tuple[Any, ...]:
         """Read the elements ``name.0``, ``name.1``, ... up to the first that has no entries."""
         elements: list[Any] = []
         while any(str(key).startswith(f"{name}.{len(elements)}.") for key in self.saved):
-            elements.append(self.read(kind, f"{name}.{len(elements)}.", dict(sizes)))
+            elements.append(self.read(kind, f"{name}.{len(elements)}.", dict(axis_lengths)))
         return tuple(elements)
 
-    def _entry(self, field: Field, name: str, sizes: dict[str, int], *, required: bool) -> Any:
+    def _entry(
+        self, field: Field, name: str, axis_lengths: dict[str, int], *, required: bool
+    ) -> Any:
         """Read one value: a new array, an int or a float."""
         if name not in self.saved:
             if required or not field.optional:
@@ -349,7 +355,7 @@ class _Reader:
         if self.trusted:
             field = field._replace(low=-np.inf, high=np.inf, semidefinite=False)
         try:
-            check(self.message_prefix + name, value, field, sizes)
+            check(self.message_prefix + name, value, field, axis_lengths)
         except ValueError as error:
             self.error = self.error or error
             return None
@@ -367,9 +373,9 @@ def _free_axis_of_length(example: Any, free_axes: Collection[str]) -> dict[int, 
         if hasattr(value, "_fields"):
             axis_of_length = _free_axis_of_length(value, free_axes) | axis_of_length
         elif isinstance(declared, Field) and declared.shape and isinstance(value, np.ndarray):
-            for axis, size in zip(declared.shape, value.shape, strict=True):
+            for axis, length in zip(declared.shape, value.shape, strict=True):
                 if isinstance(axis, str) and axis in free_axes:
-                    axis_of_length[size] = axis
+                    axis_of_length[length] = axis
     return axis_of_length
 
 
@@ -382,7 +388,7 @@ def _field_like(example: Any) -> Field:
 # ------------------------------------------------------------------- checking
 
 
-def check(name: str, values: Any, field: Field, sizes: dict[str, int] | None = None) -> None:
+def check(name: str, values: Any, field: Field, axis_lengths: dict[str, int] | None = None) -> None:
     """Check a number or an array against its declaration.
 
     Parameters
@@ -393,8 +399,8 @@ def check(name: str, values: Any, field: Field, sizes: dict[str, int] | None = N
         The saved number or array.
     field
         Range and shape that it must have.
-    sizes
-        Known lengths of axes by name, to which the axes of ``values`` are added.
+    axis_lengths
+        Known lengths of axes by name. Those of ``values`` are added.
 
     Raises
     ------
@@ -419,7 +425,7 @@ def check(name: str, values: Any, field: Field, sizes: dict[str, int] | None = N
     if raw.dtype.kind not in "fiu":  # numpy would convert numbers in quotes and booleans
         raise _not_numbers(name, values)
     if field.shape is not None:
-        _check_shape(name, raw.shape, field.shape, {} if sizes is None else sizes)
+        _check_shape(name, raw.shape, field.shape, {} if axis_lengths is None else axis_lengths)
     numbers = np.asarray(raw, dtype=np.float64)
     with np.errstate(invalid="ignore"):
         is_valid = (numbers >= field.low) & (numbers <= field.high)
@@ -464,23 +470,25 @@ def _not_numbers(name: str, values: Any) -> ValueError:
 
 
 def _check_shape(
-    name: str, shape: tuple[int, ...], declared: tuple[int | str, ...], sizes: dict[str, int]
+    name: str, shape: tuple[int, ...], declared: tuple[int | str, ...], axis_lengths: dict[str, int]
 ) -> None:
-    """Check a shape against the declared lengths or names of axes; adds new axes to ``sizes``."""
+    """Check a shape against the declared axes; add the lengths of new axes to ``axis_lengths``."""
     if not declared:
         if shape:
             raise damaged(f"state[{name!r}] must be one number, got an array of shape {shape}")
         return
     if len(shape) == len(declared):
         expected = tuple(
-            sizes.setdefault(axis, size) if isinstance(axis, str) else axis
+            axis_lengths.setdefault(axis, size) if isinstance(axis, str) else axis
             for axis, size in zip(declared, shape, strict=True)
         )
         if expected == shape:
             return
         expected_text = str(expected)
     else:
-        expected_text = f"({', '.join(str(sizes.get(str(axis), axis)) for axis in declared)})"
+        expected_text = (
+            f"({', '.join(str(axis_lengths.get(str(axis), axis)) for axis in declared)})"
+        )
     raise ValueError(
         f"state[{name!r}] must have shape {expected_text}, got {shape}. Make the learner with the "
         "settings it was saved with."

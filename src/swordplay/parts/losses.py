@@ -143,7 +143,7 @@ class LinearLoss(ABC):
         return self.phi(checked_points("points", points, self.dim) @ self.features)
 
     def gradient(self, points: Array) -> Array:
-        """Gradients at points of shape ``(..., d)``; the same shape."""
+        """Gradients at points of shape ``(..., d)``, in an array of that shape."""
         prediction = checked_points("points", points, self.dim) @ self.features
         return np.multiply.outer(self.slope(prediction), self.features)
 
@@ -369,7 +369,7 @@ class QuadraticLoss:
         return np.asarray(0.5 * quadratic_form - points @ self.vector + self.constant)
 
     def gradient(self, points: Array) -> Array:
-        """A x - b at points of shape ``(..., d)``; the same shape."""
+        """A x - b at points of shape ``(..., d)``, in an array of that shape."""
         points = checked_points("points", points, self.dim)
         return np.asarray(points @ self.matrix - self.vector)
 
@@ -426,7 +426,7 @@ class FunctionLoss:
         return self._answer("value", self._value(points), points.shape[:-1], points.shape)
 
     def gradient(self, points: Array) -> Array:
-        """Gradients at points of shape ``(..., d)``; the same shape."""
+        """Gradients at points of shape ``(..., d)``, in an array of that shape."""
         points = np.asarray(points, dtype=np.float64)
         return self._answer("gradient", self._gradient(points), points.shape, points.shape)
 
@@ -478,7 +478,7 @@ class WeightedLoss:
         return np.asarray(self.weight * self.loss.value(points))
 
     def gradient(self, points: Array) -> Array:
-        """Gradients at points of shape ``(..., d)``; the same shape."""
+        """Gradients at points of shape ``(..., d)``, in an array of that shape."""
         return np.asarray(self.weight * self.loss.gradient(points))
 
 

@@ -5,8 +5,8 @@ A step size :math:`c D / \sqrt{\sum_s q_s}`, with a multiplier c, the diameter D
 1000 whose comparators stay within 1 of its centre, such steps move every expert to the boundary.
 Therefore the step size of the first expert of each kind is *capped*: it is at most 1/(2 L m), L
 being the largest smoothness so far. The distance of this expert from the centre shows the *width*
-of the part of the domain that is in use, and the step sizes of the other experts are computed for
-this width in place of D.
+of the part of the domain that is in use. The step sizes of the other experts are computed for this
+width in place of D.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def check_error_sums(name: str, error_sums: Vector) -> None:
     Raises
     ------
     ValueError
-        Names the entry.
+        If a sum is too small; names the entry.
     """
     check(name, error_sums[error_sums != 0.0], Field(SMALLEST_SUM, MAX_MAGNITUDE))
 
@@ -192,7 +192,7 @@ class DomainScale(NamedTuple):
         Raises
         ------
         ValueError
-            Names the number that is too large or too small.
+            If smoothness or width is out of range; names it.
         """
         max_inverse = min(MAX_STEP_COST, MAX_INVERSE_STEP / diameter)  # of 1 / eta
         largest_m = max(self.averaged_rounds(int(OBSERVED_ROUNDS.high)), self.step_shrink)

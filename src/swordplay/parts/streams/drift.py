@@ -14,7 +14,7 @@ of all generators:
 rounds, dim
     T and d.
 radius
-    Radius of the ball around the origin that is the domain.
+    Radius of the domain, a ball around the origin.
 noise
     Standard deviation of the targets, or share of flipped labels.
 loss, threshold
@@ -163,12 +163,12 @@ def noise_then_jumps(
     noise
         Noise of the first half; the second has none. At most 1 for the logistic loss.
     """
-    T, d, noisy, quiet, rng, domain = _halves(rounds, dim, radius, seed)
-    constant_half = np.repeat(_random_points(rng, domain, 1), noisy, axis=0)
+    T, d, noisy_rounds, quiet_rounds, rng, domain = _halves(rounds, dim, radius, seed)
+    constant_half = np.repeat(_random_points(rng, domain, 1), noisy_rounds, axis=0)
     comparators = np.concatenate(
-        [constant_half, _jumping(rng, domain, quiet, arguments.integer("every", every))]
+        [constant_half, _jumping(rng, domain, quiet_rounds, arguments.integer("every", every))]
     )
-    noise_levels = np.repeat([_noise_level(noise, loss), 0.0], [noisy, quiet])
+    noise_levels = np.repeat([_noise_level(noise, loss), 0.0], [noisy_rounds, quiet_rounds])
     return _with_targets(
         rng, domain, comparators, _directions(rng, T, d), noise_levels, loss, threshold
     )
@@ -198,12 +198,12 @@ def jumps_then_noise(
     noise
         Noise of the second half; the first has none. At most 1 for the logistic loss.
     """
-    T, d, quiet, noisy, rng, domain = _halves(rounds, dim, radius, seed)
-    jumping_half = _jumping(rng, domain, quiet, arguments.integer("every", every))
+    T, d, quiet_rounds, noisy_rounds, rng, domain = _halves(rounds, dim, radius, seed)
+    jumping_half = _jumping(rng, domain, quiet_rounds, arguments.integer("every", every))
     constant_half = np.repeat(
-        jumping_half[-1:] if quiet else _random_points(rng, domain, 1), noisy, axis=0
+        jumping_half[-1:] if quiet_rounds else _random_points(rng, domain, 1), noisy_rounds, axis=0
     )
-    noise_levels = np.repeat([0.0, _noise_level(noise, loss)], [quiet, noisy])
+    noise_levels = np.repeat([0.0, _noise_level(noise, loss)], [quiet_rounds, noisy_rounds])
     return _with_targets(
         rng,
         domain,

@@ -115,7 +115,7 @@ class NumberPairs(ABC):
         r"""Steps of the multipliers that make all products ``mu`` if no slack moves.
 
         :math:`(\mu - \Delta s \, \Delta \nu) / s - \nu` with slacks s and multipliers ν. The
-        second-order term is 0 for the predictor, and that of the predictor for the corrector.
+        second-order term is 0 for the predictor; the corrector takes it from the predictor's steps.
         """
         last_step = self._last_step
         second_order = 0.0 if last_step is None else last_step.slacks * last_step.multipliers
@@ -124,8 +124,8 @@ class NumberPairs(ABC):
     def _store_step(self, slack_steps: Array, fixed_multiplier_steps: Array) -> float:
         """Store a step; return the largest multiple of it that keeps all numbers positive.
 
-        ``fixed_multiplier_steps`` are those of :meth:`_multiplier_steps`, for slacks that do not
-        move; the part that the steps of the slacks add is computed here.
+        ``fixed_multiplier_steps`` is the result of :meth:`_multiplier_steps`, for slacks that do
+        not move. The part that the steps of the slacks add is computed here.
         """
         multiplier_steps = fixed_multiplier_steps - self.multipliers * slack_steps / self.slacks
         self._last_step = NumberStep(slack_steps, multiplier_steps)
@@ -196,30 +196,32 @@ class NesterovToddScaling:
 
     def multiply(self, x: ConePoints) -> ConePoints:
         """W x."""
-        along = row_dots(self.w.tail, x.tail)
-        head = self.w.head * x.head + along
-        tail = x.tail + (x.head + along / (1.0 + self.w.head))[:, None] * self.w.tail
+        tail_product = row_dots(self.w.tail, x.tail)
+        head = self.w.head * x.head + tail_product
+        tail = x.tail + (x.head + tail_product / (1.0 + self.w.head))[:, None] * self.w.tail
         return ConePoints(self.eta * head, self.eta[:, None] * tail)
 
     def solve(self, x: ConePoints) -> ConePoints:
         r""":math:`W^{-1} x`."""
-        along = row_dots(self.w.tail, x.tail)
-        head = self.w.head * x.head - along
-        tail = x.tail + (along / (1.0 + self.w.head) - x.head)[:, None] * self.w.tail
+        tail_product = row_dots(self.w.tail, x.tail)
+        head = self.w.head * x.head - tail_product
+        tail = x.tail + (tail_product / (1.0 + self.w.head) - x.head)[:, None] * self.w.tail
         return ConePoints(head / self.eta, tail / self.eta[:, None])
 
     def multiply_twice(self, tails: Matrix) -> ConePoints:
         r""":math:`W^2 x` for points with heads of 0; :math:`W^2 = \eta^2 (2 w w^\top - J)`."""
-        square, along = self.eta**2, 2.0 * row_dots(self.w.tail, tails)
+        eta_squared, twice_product = self.eta**2, 2.0 * row_dots(self.w.tail, tails)
         return ConePoints(
-            square * along * self.w.head, square[:, None] * (tails + along[:, None] * self.w.tail)
+            eta_squared * twice_product * self.w.head,
+            eta_squared[:, None] * (tails + twice_product[:, None] * self.w.tail),
         )
 
     def solve_twice(self, tails: Matrix) -> ConePoints:
         r""":math:`W^{-2} x` for points with heads of 0."""
-        square, along = self.eta**-2, 2.0 * row_dots(self.w.tail, tails)
+        inverse_eta_squared, twice_product = self.eta**-2, 2.0 * row_dots(self.w.tail, tails)
         return ConePoints(
-            -square * along * self.w.head, square[:, None] * (tails + along[:, None] * self.w.tail)
+            -inverse_eta_squared * twice_product * self.w.head,
+            inverse_eta_squared[:, None] * (tails + twice_product[:, None] * self.w.tail),
         )
 
     def corrector(self, mu: float, dual_step: ConePoints) -> ConePoints:
