@@ -11,7 +11,8 @@ import swordplay as sp
 from swordplay.engine.layout import LIVE
 from swordplay.engine.saved_state import KEPT_OF_ROUND
 from swordplay.intervals import layout
-from swordplay.keyed.bands import BandForm
+from swordplay.keyed.interval_layout import IntervalLayout
+from swordplay.keyed.kernels import KeyRuns
 from swordplay.sklearn import SwordRegressor
 
 BALL = sp.Ball(2)
@@ -136,15 +137,16 @@ def test_records_of_intervals_hold_what_intervals_do(place, value, told):
 
     A column that is marked as settled has seen enough.
     """
-    form = BandForm(0.9)
+    form = IntervalLayout(0.9)
     rng = np.random.default_rng(0)
     records = np.tile(form.fresh, (2, 1))
-    form.play(records, [0, 1], np.array([0, 50, 100]), *rng.normal(size=(2, 100)))
-    form.check_records(records)
-    where = form._named["counts"] if place is None else form._named["live"][getattr(layout, place)]
+    keys = np.array([0, 1])
+    form.learn(records, KeyRuns(keys, keys, np.array([0, 50, 100])), *rng.normal(size=(2, 100)))
+    form.check(records)
+    where = form._places["counts"] if place is None else form._places["live"][getattr(layout, place)]
     records[1, where] = value
     with pytest.raises(ValueError, match=told):
-        form.check_records(records)
+        form.check(records)
 
 
 def test_a_guess_that_is_doubled_is_not_below_the_first_one():

@@ -6,7 +6,7 @@ of a table are of one make, with constant steps, and every round has its schedul
 blocks: the numbers of the round, in the order of ``ROUND``, and behind what the owner of the record
 puts in between, the last features, the experts' numbers in the order of ``EXPERTS``, N of each, and
 their coordinates, ``(d, N)``. Where certificates are wanted, the radius of the last round and the
-sums of ``PROVEN``, N of each, come last.
+sums of ``CERTIFICATE``, N of each, come last.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ from swordplay.engine.rounds import play_planned
 from swordplay.engine.saved_state import ROW, SIGNED, expert_range, round_range
 
 __all__ = [
+    "CERTIFICATE",
     "EXPERTS",
-    "PROVEN",
     "ROUND",
     "ROW",
     "SIGNED",
@@ -51,13 +51,13 @@ __all__ = [
     "expert_range",
     "play_planned",
     "read",
+    "read_certificate",
     "read_experts",
-    "read_proof",
     "read_round",
     "round_range",
     "write",
+    "write_certificate",
     "write_experts",
-    "write_proof",
     "write_round",
 ]
 
@@ -67,7 +67,7 @@ RECIPROCALS = ("inverse", "growth", "largest")
 """Of the certificate's sums, those that are 1 / step from the first round on where steps are
 constant.
 """
-PROVEN = tuple(
+CERTIFICATE = tuple(
     name
     for name in kept_names(EXPERT)
     if fields(EXPERT)[name].when == PROOF and name not in RECIPROCALS
@@ -75,7 +75,7 @@ PROVEN = tuple(
 _ROUND_PLACES = tuple(LIVE._fields.index(name) for name in ROUND)
 _EXPERT_PLACES = tuple(EXPERT._fields.index(name) for name in EXPERTS)
 _RECIPROCAL_PLACES = tuple(EXPERT._fields.index(name) for name in RECIPROCALS)
-_PROVEN_PLACES = tuple(EXPERT._fields.index(name) for name in PROVEN)
+_CERTIFICATE_PLACES = tuple(EXPERT._fields.index(name) for name in CERTIFICATE)
 
 
 class Blocks(NamedTuple):
@@ -96,7 +96,7 @@ def blocks_of(memory: Memory) -> Blocks:
         memory.vectors[VECTOR.last].copy(),
         memory.numbers[list(_EXPERT_PLACES), :n].ravel(),
         np.ascontiguousarray(memory.coords[:, :n]).ravel(),
-        np.append(memory.config[CONFIG.size], memory.numbers[list(_PROVEN_PLACES), :n]),
+        np.append(memory.config[CONFIG.size], memory.numbers[list(_CERTIFICATE_PLACES), :n]),
     )
 
 
@@ -172,12 +172,13 @@ def write_experts(record: Vector, at: int, me: Arrays) -> int:
 
 
 @inline
-def read_proof(record: Vector, at: int, me: Arrays) -> int:
+def read_certificate(record: Vector, at: int, me: Arrays) -> int:
     """The certificate's sums into the arrays."""
     experts, columns = int(me.live[LIVE.experts]), me.numbers.shape[1]
     me.config[CONFIG.size] = record[at]
+    me.config[CONFIG.diameter] = me.config[CONFIG.diameter_per_size] * record[at]
     at += 1
-    for place in _PROVEN_PLACES:
+    for place in _CERTIFICATE_PLACES:
         at = read(record, at, me.numbers[place], experts)
         for i in range(experts, columns):
             me.numbers[place, i] = me.numbers[place, experts - 1]
@@ -197,10 +198,10 @@ def read_proof(record: Vector, at: int, me: Arrays) -> int:
 
 
 @inline
-def write_proof(record: Vector, at: int, me: Arrays) -> int:
+def write_certificate(record: Vector, at: int, me: Arrays) -> int:
     """The certificate's sums into a record."""
     record[at] = me.config[CONFIG.size]
     at += 1
-    for place in _PROVEN_PLACES:
+    for place in _CERTIFICATE_PLACES:
         at = write(record, at, me.numbers[place], int(me.live[LIVE.experts]))
     return at
