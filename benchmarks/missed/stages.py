@@ -19,7 +19,7 @@ from benchmarks.timing import processor_seconds, timed
 from benchmarks.workloads import KEPT, Workload
 from swordplay.compile import expert_loop, inline, kernel, larger
 from swordplay.engine import ball, certificate_sum, meta, rounds, step_sizes
-from swordplay.engine.layout import Arrays
+from swordplay.engine.layout import LearnerArrays
 
 
 @inline
@@ -70,7 +70,9 @@ def one_form(now: float, before: float, of: Any) -> float:
     """norm(now a - before a')^2 by expanding the square alone, whatever cancels."""
     return float(
         larger(
-            now * now * of.norm + before * before * of.last_norm - 2.0 * now * before * of.cross,
+            now * now * of.squared_norm
+            + before * before * of.last_squared_norm
+            - 2.0 * now * before * of.dot_last,
             0.0,
         )
     )
@@ -110,7 +112,7 @@ def player(**parts: Any) -> Any:
         coords: Any, numbers: Any, vectors: Any, live: Any, config: Any, features: Any, targets: Any, schedule: Any,  # noqa: E501
         predictions: Any, losses: Any, decisions: Any, weights: Any,
     ) -> int:  # fmt: skip
-        me = Arrays(coords, numbers, vectors, live, config)
+        me = LearnerArrays(coords, numbers, vectors, live, config)
         return int(rows(me, features, targets, schedule, predictions, losses, decisions, weights))
 
     found: Any = kernel(play_dense)

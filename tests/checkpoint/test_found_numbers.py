@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import swordplay as sp
-from swordplay.engine.layout import LIVE
-from swordplay.engine.saved_state import KEPT_OF_ROUND
-from swordplay.intervals import layout
+from swordplay.engine.layout import SCALAR
+from swordplay.engine.saved_state import SAVED_SCALARS
+from swordplay.intervals.layout import SCALAR as INTERVAL_SCALAR
 from swordplay.keyed.interval_layout import IntervalLayout
 from swordplay.keyed.kernels import KeyRuns
 from swordplay.sklearn import SwordRegressor
@@ -75,11 +75,11 @@ def test_steps_are_not_made_of_sums_that_lost_their_digits(make):
 @pytest.mark.parametrize(
     "changes",
     [
-        {"span": 5e-324},
+        {"used_width": 5e-324},
         {"smoothness": np.inf},
-        {"smoothness": 1.0, "span": 1e-200},
-        {"caution": 0.0},
-        {"caution": 0.5},
+        {"smoothness": 1.0, "used_width": 1e-200},
+        {"step_shrink": 0.0},
+        {"step_shrink": 0.5},
     ],
 )
 def test_what_an_engine_has_measured(changes):
@@ -89,28 +89,28 @@ def test_what_an_engine_has_measured(changes):
     engine.play(rows, rows.sum(axis=1))
     good = engine.compact_state()
     engine.load_compact_state(good)
-    now = good["round"].copy()
+    now = good["scalars"].copy()
     for name, value in changes.items():
-        now[good["round_names"].split().index(name)] = value
-    with pytest.raises(ValueError, match=r"state\['round.(s|c)\w+'\] must hold numbers"):
-        engine.load_compact_state(good | {"round": now})
-    for heading in (1e80, -1e160):
-        with pytest.raises(ValueError, match=r"state\['heading'\] must hold numbers"):
-            engine.load_compact_state(put(good, "heading", (0, 0), heading))
+        now[good["scalar_names"].split().index(name)] = value
+    with pytest.raises(ValueError, match=r"state\['scalars.(s|u)\w+'\] must hold numbers"):
+        engine.load_compact_state(good | {"scalars": now})
+    for value in (1e80, -1e160):
+        with pytest.raises(ValueError, match=r"state\['dual_sum'\] must hold numbers"):
+            engine.load_compact_state(put(good, "dual_sum", (0, 0), value))
 
 
 @pytest.mark.parametrize(
     ("entry", "changes", "told"),
     [
         (
-            "model.engine.last",
+            "model.engine.last_row",
             {0: -3e154},
-            r"state\['last'\] must hold numbers",
+            r"state\['last_row'\] must hold numbers",
         ),  # its square overflows
         ("model.engine.points", {(0, 0): 1e158}, "points outside the domain"),
         (
-            "model.engine.round",
-            {LIVE.candidate: 1e99, LIVE.last_norm: 1e159},
+            "model.engine.scalars",
+            {SCALAR.field_slope: 1e99, SCALAR.last_squared_norm: 1e159},
             r"state\['squared gradients'\]",
         ),
         (
@@ -130,7 +130,8 @@ def test_numbers_of_estimators_whose_squares_are_none(entry, changes, told):
 
 
 @pytest.mark.parametrize(
-    ("place", "value", "told"), [("SCORE", 5e-318, "usual score"), (None, 31.0, "intervals: first")]
+    ("place", "value", "told"),
+    [("mean_score", 5e-318, "mean_score"), (None, 31.0, "intervals: first_values")],
 )
 def test_records_of_intervals_hold_what_intervals_do(place, value, told):
     """A usual score that is none would be divided by.
@@ -143,7 +144,8 @@ def test_records_of_intervals_hold_what_intervals_do(place, value, told):
     keys = np.array([0, 1])
     form.learn(records, KeyRuns(keys, keys, np.array([0, 50, 100])), *rng.normal(size=(2, 100)))
     form.check(records)
-    where = form._places["counts"] if place is None else form._places["live"][getattr(layout, place)]
+    scalars, counts = form._places["scalars"], form._places["counts"]
+    where = counts if place is None else scalars[getattr(INTERVAL_SCALAR, place)]
     records[1, where] = value
     with pytest.raises(ValueError, match=told):
         form.check(records)
@@ -166,5 +168,5 @@ def test_a_guess_that_is_doubled_is_not_below_the_first_one():
     engine = sp.engine.online(sp.SwordBest(domain, **told))
     saved = engine.compact_state()
     engine.load_compact_state(saved)
-    with pytest.raises(ValueError, match=r"round.level.*numbers from 4"):
-        engine.load_compact_state(put(saved, "round", KEPT_OF_ROUND.index("level"), 3.9))
+    with pytest.raises(ValueError, match=r"scalars.rate_level.*numbers from 4"):
+        engine.load_compact_state(put(saved, "scalars", SAVED_SCALARS.index("rate_level"), 3.9))

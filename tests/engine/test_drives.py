@@ -294,9 +294,9 @@ def test_single_precision_stays_close(learner: str, form: Any) -> None:
     game = duel(2, "squared")
     exact, coarse = make(learner, game), make(learner, game)
     ledger = sp.play(exact, game.stream, engine="compiled")
-    engine = sp.engine.twin(coarse, "squared", dtype="float32")
+    engine = sp.engine.compiled_twin(coarse, "squared", dtype="float32")
     features, targets = rows_of(game)
     losses = engine.play(form(features), targets).losses
-    assert engine.memory.coords.dtype == np.float32
+    assert engine.memory.coordinates.dtype == np.float32
     assert gap(losses, ledger.losses) <= SINGLE_PRECISION
     assert gap(coarse.decision, exact.decision, game.units["points"]) <= SINGLE_PRECISION

@@ -5,7 +5,7 @@ import pytest
 
 import swordplay as sp
 from swordplay.engine import record
-from swordplay.engine.layout import CONFIG, EXPERT, LIVE, VECTOR, fields, kept_names
+from swordplay.engine.layout import EXPERT, SCALAR, SETTING, VECTOR, fields, saved_names
 
 _RNG = np.random.default_rng(5)
 ROWS = _RNG.normal(size=(60, 4)) @ np.triu(np.ones((4, 4)))
@@ -30,7 +30,7 @@ MAKES = {
 
 
 def engine_of(make):
-    return sp.engine.twin(MAKES[make](), "squared")
+    return sp.engine.compiled_twin(MAKES[make](), "squared")
 
 
 @pytest.mark.parametrize("make", MAKES)
@@ -52,18 +52,18 @@ def test_a_pool_of_fixed_size_has_no_capped_experts():
     other = engine_of("OGD")
     state = other.compact_state()
     settings = dict(zip(state["setting_names"].split(), state["settings"], strict=True))
-    damaged = np.array([*(settings | {"capped": 1.0}).values()])
-    with pytest.raises(ValueError, match=r"another make \(capped was 1 and is 0 here\)"):
+    damaged = np.array([*(settings | {"uses_domain_scale": 1.0}).values()])
+    with pytest.raises(ValueError, match=r"another make \(uses_domain_scale was 1 and is 0 here\)"):
         other.load_compact_state(changed(state, settings=damaged))
 
 
 def test_every_number_is_declared_once():
-    for places in (EXPERT, VECTOR, LIVE, CONFIG):
+    for places in (EXPERT, VECTOR, SCALAR, SETTING):
         assert list(places) == list(range(len(places)))
         assert list(fields(places)) == list(places._fields)
     readable = [
         field.readable
-        for places in (EXPERT, LIVE)
+        for places in (EXPERT, SCALAR)
         for field in fields(places).values()
         if field.readable
     ]
@@ -71,39 +71,44 @@ def test_every_number_is_declared_once():
 
 
 def test_what_is_saved_and_what_is_not():
-    assert " ".join(kept_names(EXPERT)) == (
-        "weight cumulative guess replay alpha gamma scale coefficient norm largest_norm energy "
-        "log_prior lead advantage drift inverse growth largest swing farthest turning pull charge "
-        "turned step"
+    assert " ".join(saved_names(EXPERT)) == (
+        "weight cumulative optimism field_slope lookahead_scale lookahead_step scale "
+        "pending_update squared_norm refresh_max_squared_norm squared_error_sum "
+        "log_prior squared_lookahead linear_regret step_cost inverse_step inverse_growth "
+        "inverse_largest squared_norm_change max_squared_norm weighted_norm_change max_dual_norm "
+        "movement_cost last_base_product step_size"
     )
-    assert " ".join(kept_names(LIVE)) == (
-        "rounds last_norm candidate difference magnitude trust total level rate smallest "
-        "refresh_at weight smoothness span caution"
+    assert " ".join(saved_names(SCALAR)) == (
+        "rounds last_squared_norm field_slope difference magnitude trust rate_total rate_level "
+        "learning_rate least_cumulative "
+        "refresh_at loss_weight smoothness used_width step_shrink"
     )
-    assert kept_names(VECTOR) == ("last",)
-    assert kept_names(CONFIG) == ("threshold", "size", "diameter", "refresh")
+    assert saved_names(VECTOR) == ("last_row",)
+    assert saved_names(SETTING) == ("threshold", "domain_size", "diameter", "refresh_rounds")
     everybody = {
         "expert_names",
         "experts",
-        "round_names",
-        "round",
+        "scalar_names",
+        "scalars",
         "setting_names",
         "settings",
-        "last",
+        "last_row",
         "points",
         "frame",
     }
     assert set(engine_of("SwordBest").compact_state()) == everybody
-    assert set(engine_of("Sword").compact_state()) == {*everybody, "heading"}
+    assert set(engine_of("Sword").compact_state()) == {*everybody, "dual_sum"}
 
 
 def test_records_have_the_order_that_they_always_had():
     assert " ".join(record.ROUND) == (
-        "rounds last_norm candidate difference magnitude trust total level rate smallest refresh_at"
+        "rounds last_squared_norm field_slope difference magnitude trust rate_total rate_level "
+        "learning_rate least_cumulative refresh_at"
     )
     assert (
         " ".join(record.EXPERTS)
-        == "weight cumulative guess replay alpha gamma scale coefficient norm"
+        == "weight cumulative optimism field_slope lookahead_scale lookahead_step scale "
+        "pending_update squared_norm"
     )
 
 
@@ -116,13 +121,13 @@ def changed(state, **entries):
     [
         ({"expert_names": "weight"}, "must name the 25 numbers"),
         ({"expert_names": 3}, "must name the 25 numbers"),
-        ({"round_names": " ".join(["rounds"] * 15)}, "must name the 15 numbers"),
-        ({"round": np.zeros(0), "round_names": ""}, "lacks rounds, last_norm"),
+        ({"scalar_names": " ".join(["rounds"] * 15)}, "must name the 15 numbers"),
+        ({"scalars": np.zeros(0), "scalar_names": ""}, "lacks rounds, last_squared_norm"),
         ({"experts": np.zeros((25, 0))}, "must name the 25 numbers"),
         ({"experts": np.full((25, 2), np.nan)}, r"state\['experts'\] is damaged"),
         (
-            {"last": np.zeros(5), "frame": np.zeros((2, 5))},
-            r"state\['last'\] must have shape \(3,\), got \(5,\)",
+            {"last_row": np.zeros(5), "frame": np.zeros((2, 5))},
+            r"state\['last_row'\] must have shape \(3,\), got \(5,\)",
         ),
         ({"frame": np.zeros((2, 4))}, r"state\['frame'\] must have shape \(2, 3\)"),
         ({"points": np.zeros((3, 1))}, r"state\['points'\] must have shape"),
@@ -141,7 +146,7 @@ def test_states_that_do_not_fit_are_refused_and_change_nothing(entries, told):
 
 def test_another_make_is_refused_and_the_setting_is_named():
     state = engine_of("SwordBest").compact_state()
-    other = sp.engine.twin(
+    other = sp.engine.compiled_twin(
         sp.SwordBest(
             sp.Ball(3, 4.0, center=[0.1, 0, 0]),
             horizon=100,
@@ -151,12 +156,12 @@ def test_another_make_is_refused_and_the_setting_is_named():
         ),
         "squared",
     )
-    with pytest.raises(ValueError, match=r"another make \(kappa was .* and is 9 here\)"):
+    with pytest.raises(ValueError, match=r"another make \(trust_rate was .* and is 9 here\)"):
         other.load_compact_state(state)
 
 
 def test_coordinates_that_join_one_by_one_are_those_that_join_together():
-    one, all_ = (sp.engine.twin(sp.Sword(sp.Ball(2, 4.0)), "squared") for _ in range(2))
+    one, all_ = (sp.engine.compiled_twin(sp.Sword(sp.Ball(2, 4.0)), "squared") for _ in range(2))
     for engine in (one, all_):
         engine.play(FEATURES[:, :2], TARGETS)
     for dim in range(3, 12):

@@ -71,13 +71,15 @@ def healthy(learner: Any) -> None:
     memory, radius = learner.holder.memory, learner.domain.radius
     for name, values in learner.state().items():
         assert np.isfinite(values).all(), name
-    n = memory.experts
-    numbers, last = memory.numbers[:, :n], memory.vectors[VECTOR.last]
+    n = memory.expert_count
+    numbers, last = memory.experts[:, :n], memory.vectors[VECTOR.last_row]
     base = numbers[EXPERT.scale] * (
-        memory.coords[:, :n] + np.multiply.outer(last, numbers[EXPERT.coefficient])
+        memory.coordinates[:, :n] + np.multiply.outer(last, numbers[EXPERT.pending_update])
     )
     norms = np.einsum("ji,ji->i", base, base)
-    np.testing.assert_allclose(numbers[EXPERT.norm], norms, rtol=0, atol=LAZY_NORM * radius**2)
+    np.testing.assert_allclose(
+        numbers[EXPERT.squared_norm], norms, rtol=0, atol=LAZY_NORM * radius**2
+    )
     assert (np.sqrt(norms) <= radius * (1 + LAZY_NORM)).all()
     assert (
         np.linalg.norm(learner.points - learner.domain.center, axis=1) <= radius * (1 + LAZY_NORM)
@@ -163,7 +165,7 @@ def test_single_precision_lives_as_long(world: Callable[[int], Rows]) -> None:
     are.
     """
     learner = best()
-    engine = sp.engine.twin(learner, "squared", dtype="float32")
+    engine = sp.engine.compiled_twin(learner, "squared", dtype="float32")
     for part in range(4):
         engine.play(*world(part))
     assert np.isfinite(engine.decision).all()
@@ -174,7 +176,7 @@ def test_single_precision_lives_as_long(world: Callable[[int], Rows]) -> None:
 @pytest.mark.deep  # for one row, a kernel of its own
 def test_single_precision_survives_one_enormous_sparse_row() -> None:
     learner = best()
-    engine = sp.engine.twin(learner, "squared", dtype="float32")
+    engine = sp.engine.compiled_twin(learner, "squared", dtype="float32")
     rows, targets = drifting(0, 1000)
     rows[500] *= 1e20
     engine.play(scipy.sparse.csr_matrix(rows), targets)
@@ -231,4 +233,4 @@ def test_cumulative_losses_stay_near_their_smallest(learner: str) -> None:
     )  # every round costs everyone
     memory = made.holder.memory
     one_round = 13.5 * made.domain.diameter  # |<g, x>| of any round
-    assert abs(memory.numbers[EXPERT.cumulative, : memory.experts].min()) <= one_round
+    assert abs(memory.experts[EXPERT.cumulative, : memory.expert_count].min()) <= one_round

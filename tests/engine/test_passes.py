@@ -18,7 +18,7 @@ from swordplay.engine import (
     scalar_functions,
     step_sizes,
 )
-from swordplay.engine.layout import CONFIG, EXPERT, LIVE, SQUARED, Arrays, Products
+from swordplay.engine.layout import EXPERT, SCALAR, SETTING, SQUARED, LearnerArrays, RowProducts
 
 ROUNDING = 1e-13
 """Relative; passes add up in other orders."""
@@ -78,32 +78,37 @@ def numbers_of(rng, rows=0):
     that are infinite yet.
     """
     numbers = rng.uniform(0.1, 1.0, (len(EXPERT) + rows, COLUMNS))
-    numbers[EXPERT.extra] = rng.integers(0, 2, COLUMNS)
-    numbers[EXPERT.at_base], numbers[EXPERT.played] = rng.normal(size=(2, COLUMNS))
-    numbers[EXPERT.norm] = rng.uniform(0.5, 1.0, COLUMNS) * RADIUS**2
-    numbers[EXPERT.unscale] = 1.0 / numbers[EXPERT.scale]
+    numbers[EXPERT.extra_gradient] = rng.integers(0, 2, COLUMNS)
+    numbers[EXPERT.base_prediction], numbers[EXPERT.prediction] = rng.normal(size=(2, COLUMNS))
+    numbers[EXPERT.squared_norm] = rng.uniform(0.5, 1.0, COLUMNS) * RADIUS**2
+    numbers[EXPERT.inverse_scale] = 1.0 / numbers[EXPERT.scale]
     numbers[EXPERT.slope] = rng.normal(size=COLUMNS)
-    numbers[[EXPERT.eta, EXPERT.coming], 3] = math.inf
-    numbers[EXPERT.norm, 5] = numbers[EXPERT.slope, 5] = 0.0
-    numbers[EXPERT.farthest, 7] = 1e300
+    numbers[[EXPERT.eta, EXPERT.next_eta], 3] = math.inf
+    numbers[EXPERT.squared_norm, 5] = numbers[EXPERT.slope, 5] = 0.0
+    numbers[EXPERT.max_squared_norm, 7] = 1e300
     return numbers
 
 
 def learner_of(numbers, weight=1.5):
-    live, config = np.zeros(len(LIVE)), np.zeros(len(CONFIG))
-    live[LIVE.weight], config[CONFIG.size], config[CONFIG.adaptive], config[CONFIG.loss] = (
+    live, config = np.zeros(len(SCALAR)), np.zeros(len(SETTING))
+    (
+        live[SCALAR.loss_weight],
+        config[SETTING.domain_size],
+        config[SETTING.adaptive_steps],
+        config[SETTING.loss],
+    ) = (
         weight,
         RADIUS,
         1.0,
         SQUARED,
     )
-    return Arrays(np.zeros((3, COLUMNS)), numbers, np.zeros((4, 3)), live, config)
+    return LearnerArrays(np.zeros((3, COLUMNS)), numbers, np.zeros((4, 3)), live, config)
 
 
 @jit.kernel
 def move(coords, numbers, vectors, live, config, of, target):
     """Both steps of every expert, and the certificate's account of them."""
-    me = Arrays(coords, numbers, vectors, live, config)
+    me = LearnerArrays(coords, numbers, vectors, live, config)
     smallest = ball.move(me, of, vectors[0], target)
     step_sizes.track_dual_norm(me)
     return smallest
@@ -166,22 +171,26 @@ def test_what_is_no_news_would_have_changed_nothing():
     """
     rng = np.random.default_rng(2)
     me = learner_of(numbers_of(rng))
-    me.config[CONFIG.capped], me.config[CONFIG.diameter], me.live[LIVE.caution] = 1.0, 100.0, 1.5
+    (
+        me.settings[SETTING.uses_domain_scale],
+        me.settings[SETTING.diameter],
+        me.scalars[SCALAR.step_shrink],
+    ) = 1.0, 100.0, 1.5
     left_out = 0
     for t in range(200):
-        me.live[LIVE.rounds] = t
-        me.numbers[EXPERT.norm, 1] = rng.exponential() * (1.0 + t / 50.0)
+        me.scalars[SCALAR.rounds] = t
+        me.experts[EXPERT.squared_norm, 1] = rng.exponential() * (1.0 + t / 50.0)
         of, h = (
-            Products(rng.exponential(), 0.0, 0.0, 0.0, 0.0, 0.0),
+            RowProducts(rng.exponential(), 0.0, 0.0, 0.0, 0.0, 0.0),
             rng.normal() * (2000.0 if t % 20 == 19 else 2.0),
         )
-        news, before = step_sizes.is_news(me, of, h), [me.live.copy(), me.numbers.copy()]
+        news, before = step_sizes.is_news(me, of, h), [me.scalars.copy(), me.experts.copy()]
         step_sizes.measure(me, of, h)
         step_sizes.prepare(me)
         if not news:
             left_out += 1
-            np.testing.assert_array_equal(me.live, before[0])
-            np.testing.assert_array_equal(me.numbers, before[1])
+            np.testing.assert_array_equal(me.scalars, before[0])
+            np.testing.assert_array_equal(me.experts, before[1])
     assert 100 < left_out < 192
 
 
@@ -199,15 +208,18 @@ def test_a_sweep_over_any_number_of_coordinates(dim, columns):
     line, vectors = np.full(300 + dim, np.nan), rng.normal(size=(4, dim))
     coords, features = table[:dim], line[:dim]  # whatever lies behind them is no number
     coords[:], features[:] = rng.normal(size=(dim, columns)), rng.normal(size=dim)
-    wanted = coords + np.multiply.outer(vectors[layout.VECTOR.last], numbers[EXPERT.coefficient])
+    wanted = coords + np.multiply.outer(
+        vectors[layout.VECTOR.last_row], numbers[EXPERT.pending_update]
+    )
     ball.sweep(
-        Arrays(coords, numbers, vectors, np.zeros(len(LIVE)), np.zeros(len(CONFIG))), features
+        LearnerArrays(coords, numbers, vectors, np.zeros(len(SCALAR)), np.zeros(len(SETTING))),
+        features,
     )
     np.testing.assert_allclose(coords, wanted, rtol=ROUNDING, atol=ROUNDING)
     np.testing.assert_allclose(
-        numbers[EXPERT.at_base], features @ wanted, rtol=ROUNDING, atol=1e-12
+        numbers[EXPERT.base_prediction], features @ wanted, rtol=ROUNDING, atol=1e-12
     )
-    assert not numbers[EXPERT.coefficient].any()
+    assert not numbers[EXPERT.pending_update].any()
     assert np.isnan(table[dim:]).all()
 
 
@@ -261,7 +273,7 @@ def test_passes_become_vectors(tmp_path):
 
 def play():
     me = learner_of(numbers_of(np.random.default_rng(0)))
-    move(*me, Products(1.7, 1.1, 0.3, 1.4, 2.2, 0.25), 0.4)
+    move(*me, RowProducts(1.7, 1.1, 0.3, 1.4, 2.2, 0.25), 0.4)
     game = sp.LinearStream(np.ones((3, 2)), np.ones(3))
     given = {"horizon": 3, "gradient_bound": 9.0, "smoothness": 9.0}
     for learner in (sp.Sword(sp.Ball(2)), sp.SwordPlusPlus(sp.Ball(2), **given)):

@@ -37,7 +37,7 @@ def test_a_schedule_is_a_stream_of_weighted_losses(loss, make):
     ]
     readable = make(domain)
     theirs = sp.play(readable, losses)
-    engine = sp.engine.twin(make(domain), loss)
+    engine = sp.engine.compiled_twin(make(domain), loss)
     schedule = np.column_stack([weights, thresholds, np.full(T, domain.radius)])
     ours = engine.play(rows, targets, schedule=schedule, keep_decisions=True)
     assert np.abs(ours.losses - theirs.losses).max() <= TWIN * np.abs(theirs.losses).max()
@@ -51,7 +51,9 @@ def test_a_ball_may_grow_and_points_keep_their_place():
     rows, truth = rng.normal(size=(T, d)), np.array([3.0, -4.0, 5.0])
     targets = rows @ truth
     radii = np.where(np.arange(T) < 100, 1.0, 20.0)
-    engine = sp.engine.twin(sp.SwordAgeless(sp.Ball(d, radius=1.0), smoothness=1.0), "squared")
+    engine = sp.engine.compiled_twin(
+        sp.SwordAgeless(sp.Ball(d, radius=1.0), smoothness=1.0), "squared"
+    )
     schedule = np.column_stack([1 / np.square(rows).sum(axis=1), np.ones(T), radii])
     decisions = engine.play(rows, targets, schedule=schedule, keep_decisions=True).decisions
     norms = np.linalg.norm(decisions, axis=1)

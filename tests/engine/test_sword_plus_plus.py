@@ -12,7 +12,7 @@ import pytest
 import pairs
 import swordplay as sp
 from engine.duels import LOSSES, Duel, bouncing, duel, gap, gaps, state_gaps
-from swordplay.engine.layout import EXPERT, LIVE
+from swordplay.engine.layout import EXPERT, SCALAR
 from tolerances import DRIVEN, TWIN
 
 pytestmark = pytest.mark.xdist_group("sparse")  # one process compiles, and the others need not
@@ -64,7 +64,7 @@ def test_arrays_in_pieces_are_the_readable_learner(steps: str) -> None:
             game.stream.features[first : first + 50], game.stream.targets[first : first + 50]
         )
         apart = np.sum((model.memory.points() - model.memory.base_points()) ** 2, axis=1)
-        assert gap(model.memory.numbers[EXPERT.lead], apart) <= DRIVEN
+        assert gap(model.memory.experts[EXPERT.squared_lookahead], apart) <= DRIVEN
     sp.play(whole, game.stream, engine="python", keep=())
     assert max(state_gaps(game, pieces.state(), whole.state()).values()) <= TWIN
 
@@ -167,15 +167,15 @@ def test_a_saved_engine_goes_on_bit_by_bit(seed: int) -> None:
     rows, targets = game.stream.features, game.stream.targets
     first.play(rows[:middle], targets[:middle])
     saved = first.compact_state()
-    assert "charge" in saved["expert_names"].split()
+    assert "movement_cost" in saved["expert_names"].split()
     again.load_compact_state(saved)
     np.testing.assert_array_equal(
         first.play(rows[middle:], targets[middle:]).losses,
         again.play(rows[middle:], targets[middle:]).losses,
     )
     damaged = saved | {"experts": saved["experts"].copy()}
-    damaged["experts"][saved["expert_names"].split().index("charge")] = -1.0
-    with pytest.raises(ValueError, match="charge"):
+    damaged["experts"][saved["expert_names"].split().index("movement_cost")] = -1.0
+    with pytest.raises(ValueError, match="movement_cost"):
         again.load_compact_state(damaged)
 
 
@@ -265,18 +265,18 @@ def test_without_projections_it_agrees_for_every_rate(loss: str, rate: str) -> N
     one = drifting_game(loss, radius=60.0)
     found = gaps(one, lambda it: made(it, rate))
     assert max(found.values()) <= TWIN, found
-    assert played(one, rate).memory.numbers[EXPERT.farthest].max() < 60.0**2
+    assert played(one, rate).memory.experts[EXPERT.max_squared_norm].max() < 60.0**2
 
 
 @pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
 def test_it_agrees_when_projections_begin_during_the_game(share: float) -> None:
     """The radius is a share of the distance that the longest steps reach without projections."""
     free = drifting_game("squared", radius=60.0)
-    radius = share * math.sqrt(played(free).memory.numbers[EXPERT.farthest].max())
+    radius = share * math.sqrt(played(free).memory.experts[EXPERT.max_squared_norm].max())
     one = drifting_game("squared", radius)
     found = gaps(one, made)
     assert max(found.values()) <= TWIN, found
-    farthest = played(one).memory.numbers[EXPERT.farthest]
+    farthest = played(one).memory.experts[EXPERT.max_squared_norm]
     assert farthest.max() == pytest.approx(radius**2)
     assert farthest.min() < radius**2 / 2
 
@@ -286,7 +286,7 @@ def test_a_meta_that_starts_afresh_forgets_all_losses() -> None:
     one = drifting_game("squared", radius=60.0)
     found = gaps(one, lambda it: made(it, "doubling from little"))
     assert max(found.values()) <= TWIN, found
-    assert played(one, "doubling from little").memory.live[LIVE.level] >= 8 * 0.5
+    assert played(one, "doubling from little").memory.scalars[SCALAR.rate_level] >= 8 * 0.5
 
 
 def test_pieces_of_different_lengths_agree() -> None:
@@ -307,6 +307,6 @@ def test_they_agree_while_the_rate_is_infinite_after_a_long_pause() -> None:
     still = Duel(one.domain, sp.LinearStream(rows, one.stream.targets), "a long pause")
     model = sp.engine.online(made(still, "forgetting all"))
     model.play(rows[:2_800], still.stream.targets[:2_800])
-    assert model.memory.live[LIVE.rate] == np.inf
+    assert model.memory.scalars[SCALAR.learning_rate] == np.inf
     found = gaps(still, lambda it: made(it, "forgetting all"))
     assert max(found.values()) <= TWIN, found

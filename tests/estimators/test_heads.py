@@ -184,7 +184,7 @@ class TestStates:
         for team in mixed.teams:
             team.load_state(
                 split_parts(team.shared_state()),
-                [one.compact_state() for one in team.stack.engines],
+                [one.compact_state() for one in team.stack.learners],
             )
         for t in range(61, len(rows)):
             mixed.learn_row(rows[t], int(labels[t]))

@@ -30,7 +30,13 @@ QUICK, DEEP = 10, 100
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"lags": 0, "curves": None}, {"lags": 2}, {"loss": "huber"}, {"task": "classification", "classes": [1, 2, 3]}],
+    [
+        {},
+        {"lags": 0, "curves": None},
+        {"lags": 2},
+        {"loss": "huber"},
+        {"task": "classification", "classes": [1, 2, 3]},
+    ],
 )
 def test_saved_and_loaded_after_every_batch_it_says_the_same(tmp_path, settings):
     whole, resumed = Keyed(**settings), Keyed(**settings)

@@ -157,9 +157,7 @@ def test_a_classifier_whose_classes_joined_late_is_no_beginning():
     late.predict_then_learn(rows[20:], np.where(rows[20:, 0] > 0, "a", "c"))
     with pytest.raises(ValueError, match=r"from its first row on, got \['b', 'c', 'a'\]"):
         Keyed("classification", start=late)
-    fine = SwordClassifier().partial_fit(
-        rows, rows[:, 0] > 0, classes=[False, True]
-    )
+    fine = SwordClassifier().partial_fit(rows, rows[:, 0] > 0, classes=[False, True])
     with pytest.raises(ValueError, match="classes must be those of start"):
         Keyed("classification", start=fine, classes=[0, 1, 2])
     with pytest.raises(ValueError, match="start must be a SwordClassifier with lags=1"):

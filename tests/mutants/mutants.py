@@ -33,7 +33,7 @@ BACK_AT_THE_CENTRE = (
 FIELD_TWINS = "tests/parts/learners/test_field_twins.py"
 SECOND_ORDER = "tests/estimators/test_second_order.py"
 BIN_PLACES = "tests/intervals/test_bins.py::test_where_a_column_lies_by_hand"
-HALVES = "tests/intervals/test_bins.py::test_halves_and_the_middle_of_five"
+HALVES = "tests/intervals/test_bins.py::test_halves_and_the_median_of_five"
 INTERVAL_TWIN = "tests/intervals/test_twin.py::test_the_kernel_is_the_formulas"
 IN_PAIRS = (
     "tests/intervals/test_nothing_to_learn.py::test_one_is_an_outlier_and_two_in_a_row_are_none"
@@ -203,79 +203,78 @@ MUTANTS = [
         ("= rho * bend, slow", "= bend, slow"),
     ),
     *_in(
-        "intervals/bins.py",
+        "intervals/kernel.py",
         (BIN_PLACES,),
-        ("count / (2.0 * EDGE)", "count / EDGE"),
-        ("if count and row[j] != 0.0:", "if count:"),
-        ("min(max(below, 0), count - 1)", "min(max(below, 0), count)"),
+        ("BINS / (2.0 * BIN_RANGE)", "BINS / BIN_RANGE"),
+        ("        if scaled[j] != 0.0:", "        if True:"),
+        ("min(max(index, 0), BINS - 1)", "min(max(index, 0), BINS)"),
+        ("BIN_RANGE = 2.0", "BIN_RANGE = 2.5"),
     ),
-    *_in("intervals/layout.py", (BIN_PLACES,), ("EDGE = 2.0", "EDGE = 2.5")),
+    *_in("intervals/layout.py", (INTERVAL_TWIN,), ("BINS = 24", "BINS = 16")),
     *_in(
-        "intervals/layout.py",
+        "intervals/kernel.py",
         (INTERVAL_TWIN,),
-        ("BINS = 24", "BINS = 16"),
         ("NARROWING = 16.0", "NARROWING = 15.0"),
-    ),
-    *_in(
-        "intervals/integrator.py",
-        (INTERVAL_TWIN,),
         ("if balance < 0.0 else 0.0", "if True else 0.0"),
-        ("* (1.0 + haste(alpha, balance, live)))", "* haste(alpha, balance, live))"),
-        ("max(1.0 + haste(alpha, balance, live) * answer(balance), 0.0)", "1.0"),
+        ("* (1.0 + narrowing(alpha, balance))", "* narrowing(alpha, balance)"),
+        ("max(1.0 + narrowing(alpha, balance) * balance_response(balance), 0.0)", "1.0"),
+        ("unit = math.sqrt(typical * spread)", "unit = spread"),
+        (
+            "sum_of_squares(row, OWN_FEATURES, len(row)) + found_bins",
+            "sum_of_squares(row, OWN_FEATURES, len(row))",
+        ),
+        ("add_losses(losses[EXPERT_SETS], predictions[EXPERT_SETS], observed, unit)", "pass"),
+        (
+            "            state.spread_losses,\n            scalars[SCALAR.typical_size],",
+            "            state.spread_losses,\n            0.0,",
+        ),
     ),
     *_in(
-        "intervals/rounds.py",
+        "intervals/kernel.py",
         (
             "tests/intervals/test_sword_intervals.py::test_a_wider_level_holds_a_narrower_one_that_lies_elsewhere",
         ),
         ("min(bounds[i - 1, 0], bounds[i, 0])", "bounds[i, 0]"),
         ("max(bounds[i - 1, 1], bounds[i, 1])", "bounds[i, 1]"),
     ),
-    *_in("intervals/hedge.py", (HALVES,), ("(1023 - times)", "(1022 - times)")),
-    *_in("intervals/shape.py", (HALVES,), ("min(max(low, high), e)", "min(high, e)")),
     *_in(
-        "intervals/rounds.py",
-        (INTERVAL_TWIN,),
-        ("unit = math.sqrt(unit * spread)", "unit = spread"),
-        ("shape.squares(row, OWN, len(row)) + inside", "shape.squares(row, OWN, len(row))"),
+        "intervals/kernel.py",
+        (HALVES,),
+        ("(1023 - times)", "(1022 - times)"),
+        ("min(max(low, high), e)", "min(high, e)"),
     ),
     *_in(
-        "intervals/rounds.py",
-        (INTERVAL_TWIN,),
-        ("losses[1], live[TYPICAL], row", "losses[1], 0.0, row"),
+        "intervals/kernel.py",
+        (IN_PAIRS,),
+        (
+            "(int(scalars[SCALAR.rows]) - 1) % FIRST_ROWS",
+            "int(scalars[SCALAR.rows]) % FIRST_ROWS",
+        ),
     ),
     *_in(
-        "intervals/late.py",
+        "intervals/late_truths.py",
         (LATE_BY_HAND,),
-        ("PACE = 0.01", "PACE = 0.02"),
-        ("NONE = 0.001", "NONE = 0.0"),
-        ("-_limit(known[:-1])", "-_limit(np.zeros(len(late)))"),
-        ("(late > 0.0) | (known[1:] >= LATE)", "late > 0.0"),
+        ("LATENESS_PACE = 0.01", "LATENESS_PACE = 0.02"),
+        ("MIN_LATENESS = 0.001", "MIN_LATENESS = 0.0"),
+        ("-_limit(means[:-1])", "-_limit(np.zeros(len(late)))"),
+        ("(late > 0.0) | (means[1:] >= LATE_ROWS)", "late > 0.0"),
     ),
     *_in(
-        "intervals/late.py",
+        "intervals/late_truths.py",
         (LATE_BOUNDS,),
-        ("ROOM = 2.0", "ROOM = 1.0"),
+        ("LIMIT_PER_ROW = 2.0", "LIMIT_PER_ROW = 1.0"),
         (
             "                    balance -= alpha\n                elif",
             "                    balance -= 1.0\n                elif",
         ),
     ),
     *_in(
-        "intervals/late.py",
+        "intervals/late_truths.py",
         (LATE_ENOUGH,),
-        ("LATE = 0.5", "LATE = 0.3"),
+        ("LATE_ROWS = 0.5", "LATE_ROWS = 0.3"),
         ("(count + 1))", "count)"),
     ),
-    *_in("intervals/late.py", (LATE_FORGED,), ("MOST_SIZES = 1000", "MOST_SIZES = 2000")),
-    *_in(
-        "intervals/shape.py", (IN_PAIRS,), ("(int(live[ROWS]) - 1) % FEW", "int(live[ROWS]) % FEW")
-    ),
-    *_in(
-        "intervals/shape.py",
-        (INTERVAL_TWIN,),
-        ("pay(losses[SETS], answers[SETS], seen, unit)", "pass"),
-    ),
+    *_in("intervals/late_truths.py", (LATE_FORGED,), ("MAX_SIZES = 1000", "MAX_SIZES = 2000")),
     *_in(
         "parts/experts/step_sizes.py",
         (GAUGE,),
@@ -352,7 +351,7 @@ MUTANTS = [
         (f"{SWORD_BOUNDS}::test_sword_small",),
         ("+ D * G * math.sqrt(lam), 2 * L", ", 2 * L"),
         ("math.sqrt(lam), 2 * L * D**2 * lam, F)", "math.sqrt(lam), L * D**2 * lam, F)"),
-        ("_solve_self_bounding(experts_part, 16 * L", "_solve_self_bounding(experts_part, 8 * L"),
+        ("_solve_self_bounding(expert_regret, 16 * L", "_solve_self_bounding(expert_regret, 8 * L"),
         (
             "return 3 * math.sqrt(L * A * F) + 2 * L * A",
             "return 2 * math.sqrt(L * A * F) + 2 * L * A",
@@ -375,10 +374,10 @@ MUTANTS = [
         "theory/bounds/meta_lemma_1_theorems_2_6.py",
         (f"{SWORD_BOUNDS}::test_sword_var",),
         (
-            "math.sqrt(lam * squares) + 2 * L * D**2 * lam",
-            "math.sqrt(lam * squares) + L * D**2 * lam",
+            "math.sqrt(lam * square_sum) + 2 * L * D**2 * lam",
+            "math.sqrt(lam * square_sum) + L * D**2 * lam",
         ),
-        ("eps * D**2 * (squares + G**2)", "eps * D**2 * squares"),
+        ("eps * D**2 * (square_sum + G**2)", "eps * D**2 * square_sum"),
         ("max_rate = 1 / (math.sqrt(8) * D**2 * L)", "max_rate = 1 / (2 * D**2 * L)"),
     ),
     *_in(
@@ -614,8 +613,8 @@ MUTANTS = [
     *_in(
         "theory/plane_projection.py",
         ("tests/theory/test_plane_projection.py",),
-        ("2.0 * (sums - axes) - sums[-1]", "2.0 * (sums - 0.5 * axes) - sums[-1]"),
-        ("np.where(points_down, -e_axes, e_axes)", "e_axes + 0 * v_axes"),
+        ("2.0 * (sums - half_sides) - sums[-1]", "2.0 * (sums - 0.5 * half_sides) - sums[-1]"),
+        ("np.where(is_downward, -e_sides, e_sides)", "e_sides + 0 * v_sides"),
     ),
     *_in(
         "theory/variation_quadratic.py",
@@ -625,7 +624,7 @@ MUTANTS = [
     *_in(
         "theory/variation_search.py",
         ("tests/theory/test_variation.py",),
-        ("np.square(pieces.end - pieces.start) / 8", "np.square(pieces.end - pieces.start) / 800"),
+        ("np.square(lengths) / 8", "np.square(lengths) / 800"),
     ),
     *_in(
         "parts/learners/meta_expert.py",
@@ -679,10 +678,10 @@ MUTANTS = [
             f"{NUMBERS}::test_numbers_of_estimators_whose_squares_are_none",
         ),
         (
-            "ROW, HEADINGS = Field(-1e81, 1e81), Field(-1e79, 1e79)",
-            "ROW, HEADINGS = Field(-1e81, 1e81), Field(-1e80, 1e80)",
+            "ROW, DUAL_SUM = Field(-1e81, 1e81), Field(-1e79, 1e79)",
+            "ROW, DUAL_SUM = Field(-1e81, 1e81), Field(-1e80, 1e80)",
         ),
-        ("ROW, HEADINGS = Field(-1e81, 1e81)", "ROW, HEADINGS = Field(-1e160, 1e160)"),
+        ("ROW, DUAL_SUM = Field(-1e81, 1e81)", "ROW, DUAL_SUM = Field(-1e160, 1e160)"),
         (
             'with np.errstate(over="ignore", invalid="ignore"):  # points',
             "with np.errstate():  # points",
@@ -697,13 +696,13 @@ MUTANTS = [
         ('"recent": Field(-2.0 * FARTHEST, 2.0 * FARTHEST)', '"recent": ANYTHING'),
     ),
     *_in(
-        "intervals/memory.py",
+        "intervals/state.py",
         (f"{NUMBERS}::test_records_of_intervals_hold_what_intervals_do",),
         (
-            "Field(layout.SMALLEST_SCORE, layout.LARGEST_RAW_SCORE)",
-            "Field(0.0, layout.LARGEST_RAW_SCORE)",
+            "Field(MIN_SCORE, MAX_SCORE)",
+            "Field(0.0, MAX_SCORE)",
         ),
-        ("(first == SETTLED) & (counts >= WARM_UP)", "first == SETTLED"),
+        ("(first_values == SETTLED) & (counts >= WARM_UP)", "first_values == SETTLED"),
     ),
     *_in(
         "core/state.py",
@@ -1069,13 +1068,19 @@ MUTANTS = [
     *_in(
         "engine/meta.py",
         ("tests/parts/learners/test_assumptions.py",),
-        ("larger(now * now * of.norm, before * before * of.last_norm)", "now * now * of.norm"),
-        ("live[LIVE.candidate] * live[LIVE.candidate] * of.norm)", "0.0)"),
+        (
+            "larger(now * now * of.squared_norm, before * before * of.last_squared_norm)",
+            "now * now * of.squared_norm",
+        ),
+        ("live[SCALAR.field_slope] * live[SCALAR.field_slope] * of.squared_norm)", "0.0)"),
     ),
     *_in(
         "engine/compiled_learner.py",
         ("tests/parts/learners/test_assumptions.py",),
-        ("max(live[LIVE.peak], numbers[EXPERT.peak].max(), last)", "max(live[LIVE.peak], last)"),
+        (
+            "live[SCALAR.max_squared_gradient], numbers[EXPERT.max_squared_gradient].max(), last",
+            "live[SCALAR.max_squared_gradient], last",
+        ),
     ),
     *_in(
         "parts/learners/sword_var_small_best.py",
@@ -1086,7 +1091,7 @@ MUTANTS = [
         "theory/bounds/meta_lemma_1_theorems_2_6.py",
         (META_BOUNDS,),
         ("MAX_CLAIMED_GRADIENT = 0.25", "MAX_CLAIMED_GRADIENT = 0.5"),
-        ("2 * V + math.log(2)), by_loss)", "2 * V), by_loss)"),
+        ("lam, 2 * V + math.log(2))", "lam, 2 * V)"),
         (
             "2 * math.sqrt(8) * D**2 * L * (2 + lam) + 2 * D",
             "2 * math.sqrt(8) * D**2 * L * (2 + lam) + D",
@@ -1109,18 +1114,27 @@ MUTANTS = [
     *_in(
         "engine/sword_plus_plus.py",
         ("tests/engine/test_sword_plus_plus.py",),
-        ("h * e.played[i] + e.charge[i] - e.guess[i]", "h * e.played[i] - e.guess[i]"),
-        ("h * (g.prediction - e.played[i])", "h * (e.played[i] - g.prediction)"),
-        ("g.error - e.inverse[i] * e.lead[i]", "g.error"),
-        ("e.energy[i] += g.error", "e.energy[i] = g.error"),
+        (
+            "h * e.prediction[i] + e.movement_cost[i] - e.optimism[i]",
+            "h * e.prediction[i] - e.optimism[i]",
+        ),
+        ("h * (g.prediction - e.prediction[i])", "h * (e.prediction[i] - g.prediction)"),
+        ("g.error - e.inverse_step[i] * e.squared_lookahead[i]", "g.error"),
+        ("e.squared_error_sum[i] += g.error", "e.squared_error_sum[i] = g.error"),
         ("g.retention * (e.cumulative[i] - g.least)", "(e.cumulative[i] - g.least)"),
-        ("loss = h * e.played[i] + e.charge[i]", "loss = h * e.played[i]"),
-        ("along * (left * e.turned[i] - across * at)", "along * left * e.turned[i]"),
-        ("tau * sigma - e.alpha[i]", "tau * sigma - 1.0"),
-        ("e.farthest[i] = larger(e.farthest[i], base)", "e.farthest[i] = base"),
+        ("loss = h * e.prediction[i] + e.movement_cost[i]", "loss = h * e.prediction[i]"),
+        (
+            "along * (left * e.last_base_product[i] - across * at)",
+            "along * left * e.last_base_product[i]",
+        ),
+        ("tau * sigma - e.lookahead_scale[i]", "tau * sigma - 1.0"),
+        (
+            "e.max_squared_norm[i] = larger(e.max_squared_norm[i], base)",
+            "e.max_squared_norm[i] = base",
+        ),
         ("if starts_afresh:", "if False:"),
-        ("        e.replay[i] = h\n", ""),
-        ("        e.turned[i] = now\n", "        e.turned[i] = at\n"),
+        ("        e.field_slope[i] = h\n", ""),
+        ("        e.last_base_product[i] = now\n", "        e.last_base_product[i] = at\n"),
     ),
     *_in(
         "engine/ball.py",
@@ -1150,12 +1164,12 @@ MUTANTS = [
         (f"{PASSES}::test_what_is_no_news_would_have_changed_nothing",),
         ("known = (bend <= L and ", "known = ("),
         (
-            "4.0 * me.numbers[EXPERT.norm, 1] <= span * span",
-            "me.numbers[EXPERT.norm, 1] <= span * span",
+            "4.0 * me.experts[EXPERT.squared_norm, 1] <= span * span",
+            "me.experts[EXPERT.squared_norm, 1] <= span * span",
         ),
-        (" and abs(h) * math.sqrt(of.norm) <= AVERAGED_ROUNDS * L * span", ""),
+        (" and abs(h) * math.sqrt(of.squared_norm) <= AVERAGED_ROUNDS * L * span", ""),
         (
-            " or live[LIVE.rounds] < float(AVERAGED_ROUNDS)",
+            " or live[SCALAR.rounds] < float(AVERAGED_ROUNDS)",
             "",
         ),
     ),
@@ -1172,7 +1186,7 @@ MUTANTS = [
     *_in(
         "engine/meta.py",
         (f"{PASSES}::test_the_longest_row_is_noted_wherever_it_stands",),
-        ("larger(live[LIVE.longest], of.norm)", "of.norm"),
+        ("larger(live[SCALAR.max_squared_row], of.squared_norm)", "of.squared_norm"),
     ),
     *_in(
         "compile/inline_compiler.py",
@@ -1207,8 +1221,8 @@ MUTANTS = [
         "engine/step_sizes.py",
         (BACK_AT_THE_CENTRE,),
         (
-            "numbers[EXPERT.narrowness, 1] = 2.0 / diameter",
-            "numbers[EXPERT.narrowness, 1] = 1.0 / diameter",
+            "numbers[EXPERT.inverse_width, 1] = 2.0 / diameter",
+            "numbers[EXPERT.inverse_width, 1] = 1.0 / diameter",
         ),
     ),
     *_in(
@@ -1223,7 +1237,7 @@ MUTANTS = [
         (
             "tests/engine/test_schedule.py::test_what_a_round_leaves_for_the_next_is_not_of_a_smaller_ball",
         ),
-        ("if config[CONFIG.size] != schedule[t, 2]:", "if False:"),
+        ("if config[SETTING.domain_size] != schedule[t, 2]:", "if False:"),
     ),
     *_in(
         "engine/scalar_functions.py",
@@ -1310,15 +1324,15 @@ MUTANTS = [
         ("both / both.sum(axis=1, keepdims=True)", "both"),
     ),
     *_in(
-        "intervals/late.py",
+        "intervals/late_truths.py",
         (
             "tests/intervals/test_late_truths.py::test_learning_many_is_learning_one_after_the_other",
         ),
         ("(late > 0.0) | ", ""),
-        ("known[1:] >= LATE", "known[:-1] >= LATE"),
-        ("if not free.any():", "if True:"),
-        ("    balance = float(before[first])\n", ""),
-        ("known[1:].min() >= NONE", "known[-1] >= NONE"),
+        ("means[1:] >= LATE_ROWS", "means[:-1] >= LATE_ROWS"),
+        ("if not is_free.any():", "if True:"),
+        ("    balance = float(balances[first])\n", ""),
+        ("0.0 if mean < MIN_LATENESS else mean", "mean"),
     ),
     *_in(
         "theory/hindsight/interior_point.py",

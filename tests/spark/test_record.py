@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from swordplay.core import checkpoint
-from swordplay.estimators.model import LinearModel
 from swordplay.keyed.group import HEADER
 from swordplay.keyed.key_text import join, split
 from swordplay.keyed.record import Form
+
+from swordplay.core import checkpoint
+from swordplay.estimators.model import LinearModel
 from swordplay.spark.plan import Plan
 
 pytestmark = pytest.mark.xdist_group("spark")  # one process compiles, and the others need not

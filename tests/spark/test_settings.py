@@ -53,8 +53,9 @@ def test_every_setting_is_frozen(spark, tmp_path):
     """What was silently wrong: labels that swap their places, keys that start again, states that
     nobody can read.
     """
-    from swordplay.spark.columns import Columns
     from swordplay.spark.query import _plan
+
+    from swordplay.spark.columns import Columns
 
     write(labelled(1, ""), tmp_path / "in")
     frame = spark.read.parquet(str(tmp_path / "in"))

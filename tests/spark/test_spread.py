@@ -7,11 +7,12 @@ import pytest
 
 pytest.importorskip("pyspark")
 
+from swordplay.spark.query import MOST_BUCKETS
+
 from spark.worlds import FEATURES
 from swordplay.spark import processors
 from swordplay.spark.pages import murmur3, partition_key
 from swordplay.spark.plan import Plan
-from swordplay.spark.query import MOST_BUCKETS
 
 pytestmark = pytest.mark.xdist_group("spark")
 

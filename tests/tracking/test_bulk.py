@@ -235,7 +235,11 @@ def test_how_many_rows_are_played_at_once_does_not_show(monkeypatch):
     monkeypatch.setattr("swordplay.keyed.key_table.CALL_ROWS", 7)
     _, said = tracked(trackers.begin(settings, batch), batch, [300])
     assert said.equals(expected)
-    assert list(key_table.call_parts(np.array([0, 3, 5, 20, 21, 24]), 0, 5)) == [(0, 2), (2, 3), (3, 5)]
+    assert list(key_table.call_parts(np.array([0, 3, 5, 20, 21, 24]), 0, 5)) == [
+        (0, 2),
+        (2, 3),
+        (3, 5),
+    ]
     assert list(key_table.call_parts(np.array([0, 3, 5, 20, 21, 24]), 1, 2)) == [(1, 2)]
 
 

@@ -11,7 +11,7 @@ from swordplay.comparison import baselines, rivals
 from swordplay.comparison.estimator import estimator
 from swordplay.comparison.field import Field, Said
 from swordplay.core import arguments
-from swordplay.engine import twin
+from swordplay.engine import compiled_twin
 from swordplay.parts.domains import Ball
 from swordplay.parts.learners import (
     OEGD,
@@ -114,7 +114,7 @@ def _player(make: Callable[[Ball], Learner]) -> Callable[[Field], Said]:
     def play(field: Field) -> Said:
         columns = []
         for stream in field.streams:
-            engine = twin(make(field.domain), stream.loss)
+            engine = compiled_twin(make(field.domain), stream.loss)
             columns.append(engine.play(stream.features, stream.targets).predictions)
         return field.said(np.column_stack(columns))
 

@@ -22,11 +22,11 @@ __all__ = [
     "LARGEST_EXPLICIT",
     "Assembled",
     "NotCompilable",
+    "compiled_twin",
     "describe",
     "is_state",
     "online",
     "play_many",
-    "twin",
 ]
 
 
@@ -67,7 +67,7 @@ def setting_of(loss: str, threshold: float, level: float) -> float:
     return threshold if loss == "huber" else level if loss == "pinball" else 1.0
 
 
-def twin(
+def compiled_twin(
     learner: Any, loss: str, *, threshold: float = 1.0, level: float = 0.5, dtype: Any = "float64"
 ) -> Any:
     """The engine that plays for a learner: the one it has, or a new one that goes on from its
@@ -81,15 +81,15 @@ def twin(
     precision = np.dtype(dtype).name
     if precision not in ("float64", "float32"):
         raise ValueError(f"dtype must be 'float64' or 'float32', got {dtype!r}.")
-    return _twin(learner, loss, setting_of(loss, threshold, level), precision)
+    return _compiled_twin(learner, loss, setting_of(loss, threshold, level), precision)
 
 
-def _twin(learner: Any, loss: str, threshold: float, precision: str) -> Any:
+def _compiled_twin(learner: Any, loss: str, threshold: float, precision: str) -> Any:
     """The same, for settings that were checked: once for all of many learners."""
-    from swordplay.engine.compiled_learner import Engine
+    from swordplay.engine.compiled_learner import CompiledLearner
 
     holder = getattr(learner, "holder", None)
-    if isinstance(holder, Engine) and (holder.loss, holder.threshold, holder.dtype) == (
+    if isinstance(holder, CompiledLearner) and (holder.loss, holder.threshold, holder.dtype) == (
         loss,
         threshold,
         precision,
@@ -101,7 +101,7 @@ def _twin(learner: Any, loss: str, threshold: float, precision: str) -> Any:
             ".parts)."
         )
     state = None if learner.is_fresh else learner.state()
-    engine = Engine(learner.parts, loss, threshold=threshold, state=state, dtype=precision)
+    engine = CompiledLearner(learner.parts, loss, threshold=threshold, state=state, dtype=precision)
     learner.attach_engine(engine)
     return engine
 
@@ -127,7 +127,7 @@ def online(
     >>> round(model.predict([1.0, 0.5]), 1)
     2.0
     """
-    return twin(learner, loss, threshold=threshold, level=level, dtype=dtype)
+    return compiled_twin(learner, loss, threshold=threshold, level=level, dtype=dtype)
 
 
 def play_many(
@@ -158,5 +158,5 @@ def play_many(
     from swordplay.engine.fleet import Fleet
 
     setting = setting_of(loss, threshold, level)
-    engines = [_twin(learner, loss, setting, "float64") for learner in learners]
+    engines = [_compiled_twin(learner, loss, setting, "float64") for learner in learners]
     return Fleet(engines).play(features, targets, threads=threads)[1]

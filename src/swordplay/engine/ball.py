@@ -21,7 +21,15 @@ from typing import Any, NamedTuple
 from swordplay.compile import expert_loop, inline, larger, smaller, tail_view
 from swordplay.core.types import Vector
 from swordplay.engine.certificate_sum import is_kept
-from swordplay.engine.layout import BLOCK, CONFIG, EXPERT, LIVE, VECTOR, Arrays, Products
+from swordplay.engine.layout import (
+    BLOCK,
+    EXPERT,
+    SCALAR,
+    SETTING,
+    VECTOR,
+    LearnerArrays,
+    RowProducts,
+)
 from swordplay.engine.meta import normalise_weights, normalised, take_weight_factor
 from swordplay.engine.scalar_functions import add_scaled, columns_of, dot, least, slope
 
@@ -37,13 +45,13 @@ Each round adds a rounding error relative to the largest: of a small square, its
 
 
 @inline
-def measure(me: Arrays, features: Vector) -> Products:
+def measure(me: LearnerArrays, features: Vector) -> RowProducts:
     """Norms and products of the features with the last ones and with the centre."""
-    norm, cross, turn, gap = compare(features, me.vectors[VECTOR.last])
+    norm, cross, turn, gap = compare(features, me.vectors[VECTOR.last_row])
     offset = 0.0
-    if me.config[CONFIG.centered] == 1.0:
+    if me.settings[SETTING.has_center] == 1.0:
         offset = dot(len(features), features, me.vectors[VECTOR.center])
-    return Products(norm, me.live[LIVE.last_norm], cross, turn, gap, offset)
+    return RowProducts(norm, me.scalars[SCALAR.last_squared_norm], cross, turn, gap, offset)
 
 
 @inline
@@ -62,22 +70,27 @@ def compare(features: Vector, last: Vector) -> tuple[float, float, float, float]
 
 
 @inline
-def predict(me: Arrays, of: Products, features: Vector) -> float:
+def predict(me: LearnerArrays, of: RowProducts, features: Vector) -> float:
     """<a, x_i> of every expert; returns their weighted sum."""
     sweep(me, features)
     return float(mix_all(me, of))
 
 
 @inline
-def sweep(me: Arrays, features: Vector) -> None:
+def sweep(me: LearnerArrays, features: Vector) -> None:
     """Apply the pending change W += c a' and form <a, W> for every expert: one read and one
     write of W.
     """
-    coords, numbers, last, dim = me.coords, me.numbers, me.vectors[VECTOR.last], len(features)
+    coords, numbers, last, dim = (
+        me.coordinates,
+        me.experts,
+        me.vectors[VECTOR.last_row],
+        len(features),
+    )
     columns, changes, sums, odd = (
         columns_of(numbers),
-        numbers[EXPERT.coefficient],
-        numbers[EXPERT.at_base],
+        numbers[EXPERT.pending_update],
+        numbers[EXPERT.base_prediction],
         numbers[EXPERT.scratch],
     )
     tile = max(TILE // columns, FEWEST)
@@ -157,20 +170,20 @@ def sweep_block(
 
 
 @inline
-def mix_all(me: Arrays, of: Products) -> float:
+def mix_all(me: LearnerArrays, of: RowProducts) -> float:
     """<a, x_i> = alpha <a, xhat_i> - gamma <a, a'> from <a, W>; returns their weighted sum."""
-    numbers = me.numbers
+    numbers = me.experts
     return float(
         mix(
             columns_of(numbers),
-            of.cross,
-            take_weight_factor(me.live),
+            of.dot_last,
+            take_weight_factor(me.scalars),
             numbers[EXPERT.scale],
-            numbers[EXPERT.alpha],
-            numbers[EXPERT.gamma],
+            numbers[EXPERT.lookahead_scale],
+            numbers[EXPERT.lookahead_step],
             numbers[EXPERT.weight],
-            numbers[EXPERT.at_base],
-            numbers[EXPERT.played],
+            numbers[EXPERT.base_prediction],
+            numbers[EXPERT.prediction],
         )
     )
 
@@ -187,7 +200,7 @@ def mix(
     at_base: Vector,
     played: Vector,
 ) -> float:
-    """Products with base and played points from those with W, which the pass has brought up to
+    """RowProducts with base and played points from those with W, which the pass has brought up to
     date; returns their mean.
 
     Weights are normalised on the way: what they are to be multiplied by need not be waited for
@@ -206,29 +219,35 @@ def mix(
 
 
 @inline
-def keep(me: Arrays, of: Products, features: Vector, smallest: float) -> None:
+def keep(me: LearnerArrays, of: RowProducts, features: Vector, smallest: float) -> None:
     """The features become the last ones."""
-    last = me.vectors[VECTOR.last]
+    last = me.vectors[VECTOR.last_row]
     for j in range(len(features)):
         last[j] = features[j]
-    me.live[LIVE.last_norm] = of.norm
+    me.scalars[SCALAR.last_squared_norm] = of.squared_norm
     tidy(me, smallest)
 
 
 @inline
-def tidy(me: Arrays, smallest: float) -> None:
+def tidy(me: LearnerArrays, smallest: float) -> None:
     """Rescale before a scale gets too small; measure shrunken norms, and all every so often."""
-    live, config, numbers = me.live, me.config, me.numbers
+    live, config, numbers = me.scalars, me.settings, me.experts
     left = 0.0
-    if config[CONFIG.adaptive] == 1.0 and not is_kept(numbers):  # the certificate takes roots
-        left = margin(columns_of(numbers), numbers[EXPERT.norm], numbers[EXPERT.largest_norm])
+    if config[SETTING.adaptive_steps] == 1.0 and not is_kept(
+        numbers
+    ):  # the certificate takes roots
+        left = margin(
+            columns_of(numbers),
+            numbers[EXPERT.squared_norm],
+            numbers[EXPERT.refresh_max_squared_norm],
+        )
     if (
         left < 0.0
-        or smallest < config[CONFIG.smallest_scale]
-        or live[LIVE.rounds] >= live[LIVE.refresh_at]
+        or smallest < config[SETTING.min_scale]
+        or live[SCALAR.rounds] >= live[SCALAR.refresh_at]
     ):
         flush(me)
-        live[LIVE.refresh_at] = live[LIVE.rounds] + config[CONFIG.refresh]
+        live[SCALAR.refresh_at] = live[SCALAR.rounds] + config[SETTING.refresh_rounds]
 
 
 @expert_loop
@@ -243,40 +262,46 @@ def margin(n: int, squares: Vector, largest: Vector) -> float:
 
 
 @inline
-def flush(me: Arrays) -> None:
+def flush(me: LearnerArrays) -> None:
     """Apply what is pending and bring every scale back to 1, and measure the norms afresh:
     rounding adds up in both.
     """
-    coords, numbers, last = me.coords, me.numbers, me.vectors[VECTOR.last]
-    numbers[EXPERT.norm] = 0.0
+    coords, numbers, last = me.coordinates, me.experts, me.vectors[VECTOR.last_row]
+    numbers[EXPERT.squared_norm] = 0.0
     for j in range(coords.shape[0]):
         for i in range(columns_of(numbers)):
-            w = numbers[EXPERT.scale, i] * (coords[j, i] + numbers[EXPERT.coefficient, i] * last[j])
+            w = numbers[EXPERT.scale, i] * (
+                coords[j, i] + numbers[EXPERT.pending_update, i] * last[j]
+            )
             coords[j, i] = w
-            numbers[EXPERT.norm, i] += w * w
+            numbers[EXPERT.squared_norm, i] += w * w
     for i in range(columns_of(numbers)):
-        numbers[EXPERT.largest_norm, i] = numbers[EXPERT.norm, i]
-    numbers[EXPERT.coefficient] = 0.0
+        numbers[EXPERT.refresh_max_squared_norm, i] = numbers[EXPERT.squared_norm, i]
+    numbers[EXPERT.pending_update] = 0.0
     numbers[EXPERT.scale] = 1.0
-    numbers[EXPERT.unscale] = 1.0
-    me.live[LIVE.stepped] = 0.0  # norms are others now, by rounding
+    numbers[EXPERT.inverse_scale] = 1.0
+    me.scalars[SCALAR.steps_ready] = 0.0  # norms are others now, by rounding
 
 
 @inline
-def decide(me: Arrays, decision: Vector) -> None:
+def decide(me: LearnerArrays, decision: Vector) -> None:
     """x_t = centre + sum of p_i (alpha_i xhat_i - gamma_i a')."""
     normalise_weights(me)
-    coords, numbers, experts = me.coords, me.numbers, int(me.live[LIVE.experts])
+    coords, numbers, experts = me.coordinates, me.experts, int(me.scalars[SCALAR.expert_count])
     share = numbers[EXPERT.scratch]  # scratch between rounds
     pending = 0.0
     for i in range(experts):
-        share[i] = numbers[EXPERT.weight, i] * numbers[EXPERT.alpha, i] * numbers[EXPERT.scale, i]
+        share[i] = (
+            numbers[EXPERT.weight, i]
+            * numbers[EXPERT.lookahead_scale, i]
+            * numbers[EXPERT.scale, i]
+        )
         pending += (
-            share[i] * numbers[EXPERT.coefficient, i]
-            - numbers[EXPERT.weight, i] * numbers[EXPERT.gamma, i]
+            share[i] * numbers[EXPERT.pending_update, i]
+            - numbers[EXPERT.weight, i] * numbers[EXPERT.lookahead_step, i]
         )
     for j in range(coords.shape[0]):
-        coordinate = me.vectors[VECTOR.center, j] + pending * me.vectors[VECTOR.last, j]
+        coordinate = me.vectors[VECTOR.center, j] + pending * me.vectors[VECTOR.last_row, j]
         for i in range(experts):
             coordinate += share[i] * coords[j, i]
         decision[j] = coordinate
@@ -291,7 +316,7 @@ class Entries(NamedTuple):
 
 
 @inline
-def measure_sparse(me: Arrays, features: Entries) -> Products:
+def measure_sparse(me: LearnerArrays, features: Entries) -> RowProducts:
     """Norms and products of the features with the last ones, which lie dense in ``vectors``, and
     with the centre.
     """
@@ -300,68 +325,71 @@ def measure_sparse(me: Arrays, features: Entries) -> Products:
     for position in range(len(features.indices)):
         a, j = features.values[position], features.indices[position]
         norm += a * a
-        cross += a * vectors[VECTOR.last, j]
-        if me.config[CONFIG.centered] == 1.0:
+        cross += a * vectors[VECTOR.last_row, j]
+        if me.settings[SETTING.has_center] == 1.0:
             offset += a * vectors[VECTOR.center, j]
-    last_norm = me.live[LIVE.last_norm]
-    return Products(
+    last_norm = me.scalars[SCALAR.last_squared_norm]
+    return RowProducts(
         norm, last_norm, cross, norm - cross, max(norm - 2.0 * cross + last_norm, 0.0), offset
     )
 
 
 @inline
-def predict_sparse(me: Arrays, of: Products, features: Entries) -> float:
+def predict_sparse(me: LearnerArrays, of: RowProducts, features: Entries) -> float:
     """<a, x_i> from the rows of W that the features touch; sparse rounds leave no pending change.
 
     Returns the weighted sum.
     """
-    products = me.numbers[EXPERT.at_base]
-    columns = columns_of(me.numbers)
+    products = me.experts[EXPERT.base_prediction]
+    columns = columns_of(me.experts)
     products[:] = 0.0
     for position in range(len(features.indices)):
         add_scaled(
-            columns, products, me.coords[features.indices[position]], features.values[position]
+            columns, products, me.coordinates[features.indices[position]], features.values[position]
         )
     return float(mix_all(me, of))
 
 
 @inline
-def keep_sparse(me: Arrays, of: Products, features: Entries, smallest: float) -> None:
+def keep_sparse(me: LearnerArrays, of: RowProducts, features: Entries, smallest: float) -> None:
     """The features become the last ones, and the round's own change W += c a is applied, while
     its rows are still near.
     """
-    last = me.vectors[VECTOR.last]
+    last = me.vectors[VECTOR.last_row]
     for position in range(len(features.before)):
         last[features.before[position]] = 0.0
     for position in range(len(features.indices)):
         last[features.indices[position]] = features.values[position]
-    me.live[LIVE.last_norm] = of.norm
+    me.scalars[SCALAR.last_squared_norm] = of.squared_norm
     # A change that is to be scaled down far may be too large for single precision: flush() applies
     # it in double.
-    if smallest >= me.config[CONFIG.smallest_scale]:
-        columns, change = columns_of(me.numbers), me.numbers[EXPERT.coefficient]
+    if smallest >= me.settings[SETTING.min_scale]:
+        columns, change = columns_of(me.experts), me.experts[EXPERT.pending_update]
         for position in range(len(features.indices)):
             add_scaled(
-                columns, me.coords[features.indices[position]], change, features.values[position]
+                columns,
+                me.coordinates[features.indices[position]],
+                change,
+                features.values[position],
             )
         change[:] = 0.0
     tidy(me, smallest)
 
 
 @inline
-def move(me: Arrays, of: Products, features: Any, target: float) -> float:
+def move(me: LearnerArrays, of: RowProducts, features: Any, target: float) -> float:
     """Take both projected steps of every expert; return the smallest scale."""
-    numbers, radius = me.numbers, me.config[CONFIG.size]
+    numbers, radius = me.experts, me.settings[SETTING.domain_size]
     n = columns_of(numbers)
     farthest = base_step(
         n,
-        of.norm,
+        of.squared_norm,
         numbers[EXPERT.eta],
         numbers[EXPERT.slope],
-        numbers[EXPERT.unscale],
-        numbers[EXPERT.coefficient],
-        numbers[EXPERT.at_base],
-        numbers[EXPERT.norm],
+        numbers[EXPERT.inverse_scale],
+        numbers[EXPERT.pending_update],
+        numbers[EXPERT.base_prediction],
+        numbers[EXPERT.squared_norm],
     )
     smallest = math.inf
     if farthest > radius * radius:
@@ -369,10 +397,10 @@ def move(me: Arrays, of: Products, features: Any, target: float) -> float:
             n,
             radius,
             numbers[EXPERT.scale],
-            numbers[EXPERT.unscale],
-            numbers[EXPERT.at_base],
-            numbers[EXPERT.norm],
-            numbers[EXPERT.push],
+            numbers[EXPERT.inverse_scale],
+            numbers[EXPERT.base_prediction],
+            numbers[EXPERT.squared_norm],
+            numbers[EXPERT.projection_push],
         )
         smallest = least(n, numbers[EXPERT.scale])
     lookahead_step(me, of, target)
@@ -380,9 +408,9 @@ def move(me: Arrays, of: Products, features: Any, target: float) -> float:
 
 
 @inline
-def fork(me: Arrays, of: Products, features: Any, target: float) -> None:
+def fork(me: LearnerArrays, of: RowProducts, features: Any, target: float) -> None:
     """Copy the points of the fastest expert of each kind to the two that have joined."""
-    coords, experts = me.coords, int(me.live[LIVE.experts])
+    coords, experts = me.coordinates, int(me.scalars[SCALAR.expert_count])
     for j in range(coords.shape[0]):
         coords[j, experts - 2] = coords[j, experts - 4]
         for column in range(experts - 1, coords.shape[1]):
@@ -438,55 +466,55 @@ def project_base(
 
 
 @inline
-def lookahead_step(me: Arrays, of: Products, target: float) -> None:
+def lookahead_step(me: LearnerArrays, of: RowProducts, target: float) -> None:
     """x = Proj[xhat - eta m a] of every expert, for the field m a replayed at xhat.
 
     Gradient descent stays at xhat.
     """
-    numbers, config = me.numbers, me.config
-    n, loss, threshold = columns_of(numbers), int(config[CONFIG.loss]), config[CONFIG.threshold]
+    numbers, config = me.experts, me.settings
+    n, loss, threshold = columns_of(numbers), int(config[SETTING.loss]), config[SETTING.threshold]
     replays(
         n,
         loss,
         threshold,
-        me.live[LIVE.weight],
-        numbers[EXPERT.extra],
-        numbers[EXPERT.at_base],
+        me.scalars[SCALAR.loss_weight],
+        numbers[EXPERT.extra_gradient],
+        numbers[EXPERT.base_prediction],
         of.offset,
         target,
-        numbers[EXPERT.replay],
+        numbers[EXPERT.field_slope],
     )
     farthest = step_ahead(
         n,
-        of.norm,
-        numbers[EXPERT.coming],
-        numbers[EXPERT.replay],
-        numbers[EXPERT.at_base],
-        numbers[EXPERT.norm],
-        numbers[EXPERT.alpha],
-        numbers[EXPERT.gamma],
-        numbers[EXPERT.ahead],
-        numbers[EXPERT.lead],
-        numbers[EXPERT.farthest],
+        of.squared_norm,
+        numbers[EXPERT.next_eta],
+        numbers[EXPERT.field_slope],
+        numbers[EXPERT.base_prediction],
+        numbers[EXPERT.squared_norm],
+        numbers[EXPERT.lookahead_scale],
+        numbers[EXPERT.lookahead_step],
+        numbers[EXPERT.next_prediction],
+        numbers[EXPERT.squared_lookahead],
+        numbers[EXPERT.max_squared_norm],
     )
     project_lookahead(me, of, farthest)
 
 
 @inline
-def project_lookahead(me: Arrays, of: Products, farthest: float) -> None:
+def project_lookahead(me: LearnerArrays, of: RowProducts, farthest: float) -> None:
     """Project lookahead points on the ball, given the largest squared norm among them."""
-    numbers, radius = me.numbers, me.config[CONFIG.size]
+    numbers, radius = me.experts, me.settings[SETTING.domain_size]
     if farthest > radius * radius:
         shrink_ahead(
             columns_of(numbers),
             radius,
-            of.norm,
-            numbers[EXPERT.at_base],
-            numbers[EXPERT.norm],
-            numbers[EXPERT.alpha],
-            numbers[EXPERT.gamma],
-            numbers[EXPERT.ahead],
-            numbers[EXPERT.lead],
+            of.squared_norm,
+            numbers[EXPERT.base_prediction],
+            numbers[EXPERT.squared_norm],
+            numbers[EXPERT.lookahead_scale],
+            numbers[EXPERT.lookahead_step],
+            numbers[EXPERT.next_prediction],
+            numbers[EXPERT.squared_lookahead],
         )
 
 

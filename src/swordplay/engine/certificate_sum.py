@@ -1,9 +1,9 @@
 """S, the certificate's sum of (w_{t+1} - w_t) / eta_t, for experts whose steps change.
 
-Twin of ``certificate.step``. Where S is kept, its coordinates are more rows of ``numbers``, behind
+Twin of ``certificate.step``. Where S is kept, its coordinates are more rows of ``experts``, behind
 those of ``EXPERT``, one row for each coordinate: code that copies or makes room for the numbers of
-an expert does so for these rows too. ``EXPERT.pull``, the largest norm of S so far, is kept as a
-square then: a root for each expert would cost as much as the rest.
+an expert does so for these rows too. ``EXPERT.max_dual_norm``, the largest norm of S so far,
+is kept as a square then: a root for each expert would cost as much as the rest.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 from swordplay.compile import expert_loop, inline, larger, tail_view
 from swordplay.core.types import Matrix, Vector
-from swordplay.engine.layout import BLOCK, EXPERT, VECTOR, Arrays
+from swordplay.engine.layout import BLOCK, EXPERT, VECTOR, LearnerArrays
 from swordplay.engine.scalar_functions import columns_of
 
 FIRST = len(EXPERT)
@@ -27,34 +27,34 @@ def is_kept(numbers: Matrix) -> bool:
 
 
 @inline
-def stay(me: Arrays, smallest: float) -> None:
+def stay(me: LearnerArrays, smallest: float) -> None:
     """For rounds that have added to S already, or of learners that do not keep it."""
 
 
 @inline
-def lean(me: Arrays, smallest: float) -> None:
+def lean(me: LearnerArrays, smallest: float) -> None:
     """Add a round on a ball, whose features are the last ones by now.
 
     A step that is not projected is -eta k a, so that S changes by -k a, k the slope. A projection
     by the factor f takes it on to f w, w the point before: by (1 - 1/f) of the point after, over
     eta. ``smallest`` is infinite if no expert was projected.
     """
-    numbers, last = me.numbers, me.vectors[VECTOR.last]
+    numbers, last = me.experts, me.vectors[VECTOR.last_row]
     if not is_kept(numbers):
         return
     S, slope, push, pull = (
         tail_view(numbers, FIRST),
         numbers[EXPERT.slope],
-        numbers[EXPERT.push],
-        numbers[EXPERT.pull],
+        numbers[EXPERT.projection_push],
+        numbers[EXPERT.max_dual_norm],
     )
     lengths, change, projected = (
         numbers[EXPERT.scratch],
-        numbers[EXPERT.coefficient],
+        numbers[EXPERT.pending_update],
         smallest < math.inf,
     )
     if projected:
-        weigh_pushes(columns_of(numbers), numbers[EXPERT.inverse], numbers[EXPERT.scale], push)
+        weigh_pushes(columns_of(numbers), numbers[EXPERT.inverse_step], numbers[EXPERT.scale], push)
     for i in range(0, columns_of(numbers), BLOCK):
         k, length, longest = tail_view(slope, i), tail_view(lengths, i), tail_view(pull, i)
         if projected:
@@ -66,7 +66,7 @@ def lean(me: Arrays, smallest: float) -> None:
                 tail_view(push, i),
                 tail_view(change, i),
                 last,
-                me.coords,
+                me.coordinates,
                 length,
                 longest,
             )
@@ -132,7 +132,7 @@ def lean_by(numbers: Matrix, i: int, base: Vector, factor: float) -> None:
     """Add a multiple of a base point to S of expert i: negative before its step, else positive."""
     if is_kept(numbers):
         for j in range(len(base)):
-            numbers[FIRST + j, i] += factor * numbers[EXPERT.inverse, i] * base[j]
+            numbers[FIRST + j, i] += factor * numbers[EXPERT.inverse_step, i] * base[j]
 
 
 @inline
@@ -142,4 +142,4 @@ def note_pull(numbers: Matrix, i: int) -> None:
         total = 0.0
         for j in range(FIRST, numbers.shape[0]):
             total += numbers[j, i] * numbers[j, i]
-        numbers[EXPERT.pull, i] = max(numbers[EXPERT.pull, i], total)
+        numbers[EXPERT.max_dual_norm, i] = max(numbers[EXPERT.max_dual_norm, i], total)

@@ -15,8 +15,8 @@ from swordplay.core import arguments
 from swordplay.core.model_lock import LockedModel, locks_itself
 from swordplay.core.types import Array, Matrix, State, Vector
 from swordplay.engine import readable_state, saved_state
-from swordplay.engine.layout import CONFIG, EXPERT, LIVE, VECTOR
-from swordplay.engine.memory import Memory
+from swordplay.engine.layout import EXPERT, SCALAR, SETTING, VECTOR
+from swordplay.engine.memory import LearnerMemory
 from swordplay.engine.recipe import NotCompilable, recipe
 from swordplay.parts.experts.step_sizes import SMALLEST_SUM, underflow_message
 from swordplay.parts.losses import HuberLoss, LogisticLoss, PinballLoss, SquaredLoss
@@ -30,23 +30,23 @@ ROWS_AT_ONCE = 4096
 """Rows of a block in which the first gradient other than 0 is looked for."""
 
 
-class Played(NamedTuple):
+class PlayResult(NamedTuple):
     """What a run over arrays wrote down."""
 
     predictions: Vector
     losses: Vector
     decisions: Matrix | None
     weights: list[Vector] | None
-    steepest: float
+    max_gradient: float
     """Norm of the longest gradient that was evaluated, at any point."""
-    longest: float
+    max_squared_row: float
     """Squared norm of the longest row."""
 
 
 class Facts:
     """Numbers of a learner, read from its arrays; an engine plays on them."""
 
-    memory: Memory
+    memory: LearnerMemory
 
     @property
     def rounds(self) -> int:
@@ -56,7 +56,7 @@ class Facts:
     @property
     def size(self) -> float:
         """Of the domain: the radius of a ball."""
-        return float(self.memory.config[CONFIG.size])
+        return float(self.memory.settings[SETTING.domain_size])
 
     @property
     def decision(self) -> Vector:
@@ -73,29 +73,29 @@ class Facts:
         """Step size of each expert, or the multiplier of one that adapts, in the readable
         learner's order.
         """
-        return self.memory.of_experts(EXPERT.step)
+        return self.memory.of_experts(EXPERT.step_size)
 
     @property
     def extra_gradient(self) -> Any:
         """Which experts take a second step along the last field, in the readable learner's
         order.
         """
-        return self.memory.of_experts(EXPERT.extra) == 1.0
+        return self.memory.of_experts(EXPERT.extra_gradient) == 1.0
 
     @property
     def trust(self) -> float:
         """How far the meta trusts its guess of the coming gradient, from 0 to 1."""
-        return float(self.memory.live[LIVE.trust])
+        return float(self.memory.scalars[SCALAR.trust])
 
     @property
     def diameter(self) -> float:
         """Of the domain of the coming round."""
-        return float(self.memory.config[CONFIG.diameter])
+        return float(self.memory.settings[SETTING.diameter])
 
     @property
     def columns(self) -> int:
         """How many experts there is room for."""
-        return int(self.memory.numbers.shape[1])
+        return int(self.memory.experts.shape[1])
 
     def certificate_sums(self) -> dict[str, Vector]:
         """What the certificate is computed from, by the names of the readable state, in the
@@ -106,14 +106,16 @@ class Facts:
             for name, place in readable_state.CERTIFICATE.items()
         }
         return (
-            sums | {"max_dual_norm": np.sqrt(sums["max_dual_norm"])} if self.memory.headed else sums
+            sums | {"max_dual_norm": np.sqrt(sums["max_dual_norm"])}
+            if self.memory.keeps_dual_sum
+            else sums
         )
 
     def base_lengths(self) -> Vector:
         """How far the base point of each expert is from the centre of the ball, in the readable
         learner's order.
         """
-        return np.sqrt(self.memory.of_experts(EXPERT.norm))
+        return np.sqrt(self.memory.of_experts(EXPERT.squared_norm))
 
     def state(self) -> State:
         """The readable learner's state."""
@@ -124,7 +126,7 @@ class Facts:
         return saved_state.state_of(self.memory)
 
 
-class Engine(Facts, LockedModel):
+class CompiledLearner(Facts, LockedModel):
     """The compiled twin of a learner for losses of a linear prediction.
 
     Parameters
@@ -152,7 +154,7 @@ class Engine(Facts, LockedModel):
     ) -> None:
         self.loss, self.threshold, self.dtype = loss, threshold, np.dtype(dtype).name
         self.dim = parts.domain.dim
-        self.memory = Memory(recipe(parts, loss, threshold, dtype), dtype)
+        self.memory = LearnerMemory(recipe(parts, loss, threshold, dtype), dtype)
         if state is not None:
             readable_state.load(self.memory, state)
         self._predict: Callable[..., float] | None = None
@@ -165,7 +167,7 @@ class Engine(Facts, LockedModel):
     def kernels(self) -> Any:
         """The rounds of this kind of learner."""
         # numba is imported with the first round, not with the package
-        if self.memory.config[CONFIG.charge]:
+        if self.memory.settings[SETTING.movement_charge]:
             from swordplay.engine import sword_plus_plus
 
             return sword_plus_plus
@@ -186,7 +188,7 @@ class Engine(Facts, LockedModel):
         """
         self._released, self._predict, self._learn = True, None, None
 
-    def require_held(self) -> None:
+    def check_attached(self) -> None:
         """Refuse to play for a learner that has gone on without this engine."""
         if self._released:
             raise RuntimeError(
@@ -206,7 +208,7 @@ class Engine(Facts, LockedModel):
             How far out points may lie, if farther than the size of the domain.
         """
         memory = self.memory
-        numbers = saved_state.read(state, memory.coords.dtype)
+        numbers = saved_state.read(state, memory.coordinates.dtype)
         saved_state.require_make(memory, numbers)
         frame = memory.vectors[[VECTOR.center, VECTOR.upper]]
         saved_state.check_numbers(memory.recipe, frame, numbers, reach)
@@ -233,7 +235,7 @@ class Engine(Facts, LockedModel):
         keep_decisions: bool = False,
         keep_weights: bool = False,
         progress: Callable[[int], None] | None = None,
-    ) -> Played:
+    ) -> PlayResult:
         """Play rows in their order, each predicted before it is learned.
 
         Parameters
@@ -254,7 +256,7 @@ class Engine(Facts, LockedModel):
         progress
             Called with the number of rows played, after each chunk.
         """
-        self.require_held()
+        self.check_attached()
         if not checked:
             features, targets = check_rows(features, targets, self.dim, self.loss)
         count = len(targets)
@@ -262,9 +264,11 @@ class Engine(Facts, LockedModel):
         decisions = np.empty((count if keep_decisions else 0, self.dim))
         kept_weights: list[Vector] | None = [] if keep_weights else None
         plan = np.empty((0, 3)) if schedule is None else schedule
-        self.memory.live[[LIVE.peak, LIVE.longest]] = self.memory.numbers[EXPERT.peak] = 0.0
+        self.memory.scalars[
+            [SCALAR.max_squared_gradient, SCALAR.max_squared_row]
+        ] = self.memory.experts[EXPERT.max_squared_gradient] = 0.0
         if schedule is None:
-            self.memory.live[LIVE.weight] = 1.0
+            self.memory.scalars[SCALAR.loss_weight] = 1.0
         elif schedule.shape != (count, 3):
             raise ValueError(
                 f"schedule must have shape ({count}, 3), got {schedule.shape}: weight, threshold, "
@@ -272,14 +276,14 @@ class Engine(Facts, LockedModel):
             )
         size = max(1, min(CHUNK, CHUNK_NUMBERS // self.dim)) if not is_sparse(features) else CHUNK
         if schedule is None:
-            self.require_measurable(features, targets)
+            self.check_measurable(features, targets)
         else:
-            self.require_measurable(features, targets, schedule[:, 1], schedule[:, 0])
+            self.check_measurable(features, targets, schedule[:, 1], schedule[:, 0])
         for first in range(0, count, size):
             rows = slice(first, min(first + size, count))
             self.memory.reserve_rounds(rows.stop - first)
             kept = np.zeros(
-                (rows.stop - first if keep_weights else 0, self.memory.numbers.shape[1])
+                (rows.stop - first if keep_weights else 0, self.memory.experts.shape[1])
             )
             done = self._chunk(features, rows, targets, plan, predictions, losses, decisions, kept)
             if kept_weights is not None:
@@ -292,12 +296,12 @@ class Engine(Facts, LockedModel):
                 )
             if progress is not None:
                 progress(rows.stop)
-        noted = self._steepest(), float(self.memory.live[LIVE.longest])
-        return Played(
+        noted = self._max_gradient(), float(self.memory.scalars[SCALAR.max_squared_row])
+        return PlayResult(
             predictions, losses, decisions if keep_decisions else None, kept_weights, *noted
         )
 
-    def require_measurable(
+    def check_measurable(
         self, features: Any, targets: Vector, threshold: Any = None, weights: Any = 1.0
     ) -> None:
         """Refuse rows as the readable learner does, if no gradient was met and theirs underflow.
@@ -312,21 +316,21 @@ class Engine(Facts, LockedModel):
         if self._has_met_gradient or self.loss == "linear":
             return
         # While nothing was met the sums of squares are 0, and all experts are at one point.
-        self._has_met_gradient = bool(self.memory.numbers[EXPERT.energy].max() > 0.0)
+        self._has_met_gradient = bool(self.memory.experts[EXPERT.squared_error_sum].max() > 0.0)
         if not self._has_met_gradient:
             number = self.threshold if threshold is None else threshold
-            require_measurable(
-                features, targets, self.loss, number, weights, self.memory.decision()
-            )
+            check_measurable(features, targets, self.loss, number, weights, self.memory.decision())
 
-    def _steepest(self) -> float:
+    def _max_gradient(self) -> float:
         """Norm of the longest gradient since ``play`` began.
 
         Those that were replayed last no round has noted yet.
         """
-        live, numbers = self.memory.live, self.memory.numbers
-        last = np.abs(numbers[EXPERT.replay]).max() ** 2 * live[LIVE.last_norm]
-        return math.sqrt(max(live[LIVE.peak], numbers[EXPERT.peak].max(), last))
+        live, numbers = self.memory.scalars, self.memory.experts
+        last = np.abs(numbers[EXPERT.field_slope]).max() ** 2 * live[SCALAR.last_squared_norm]
+        return math.sqrt(
+            max(live[SCALAR.max_squared_gradient], numbers[EXPERT.max_squared_gradient].max(), last)
+        )
 
     def _chunk(
         self,
@@ -362,7 +366,7 @@ class Engine(Facts, LockedModel):
             )
         self._flush_for_sparse()
         entries = sparse_rows(features, rows)
-        last = np.flatnonzero(self.memory.vectors[VECTOR.last])
+        last = np.flatnonzero(self.memory.vectors[VECTOR.last_row])
         done = self.kernels.play_sparse(*self.memory.arrays, *entries, last, wanted, *outputs)
         return int(done)
 
@@ -371,19 +375,21 @@ class Engine(Facts, LockedModel):
         between two of them.
         """
         memory = self.memory
-        memory.config[CONFIG.refresh] = max(memory.config[CONFIG.refresh], 8 * self.dim)
-        pending = memory.numbers[EXPERT.coefficient]
+        memory.settings[SETTING.refresh_rounds] = max(
+            memory.settings[SETTING.refresh_rounds], 8 * self.dim
+        )
+        pending = memory.experts[EXPERT.pending_update]
         if pending.any():
-            touched = np.flatnonzero(memory.vectors[VECTOR.last])
-            memory.coords[touched] += np.multiply.outer(
-                memory.vectors[VECTOR.last, touched], pending
+            touched = np.flatnonzero(memory.vectors[VECTOR.last_row])
+            memory.coordinates[touched] += np.multiply.outer(
+                memory.vectors[VECTOR.last_row, touched], pending
             )
             pending[:] = 0.0
 
     def _readable_weights(self, kept: Matrix) -> list[Vector]:
         """Rows of weights as long as there were experts, in the readable order."""
-        if not self.memory.config[CONFIG.grows]:
-            return list(kept[:, : self.memory.experts])
+        if not self.memory.settings[SETTING.grows]:
+            return list(kept[:, : self.memory.expert_count])
         counts = (kept > 0).sum(axis=1)
         return [
             np.concatenate([row[0:n:2], row[1:n:2]])
@@ -398,7 +404,12 @@ class Engine(Facts, LockedModel):
             kernel = self._predict or self._prepare_single()[0]
             memory = self.memory  # its arrays may have been replaced since the last call
             answer = kernel(
-                memory.coords, memory.numbers, memory.vectors, memory.live, memory.config, row
+                memory.coordinates,
+                memory.experts,
+                memory.vectors,
+                memory.scalars,
+                memory.settings,
+                row,
             )
         if answer - answer != 0.0:
             arguments.vector("features", features, self.dim)
@@ -411,16 +422,16 @@ class Engine(Facts, LockedModel):
         row, target = check_row(features, self.dim), check_target(target, self.loss)
         with self._lock:
             if not self._has_met_gradient:
-                self.require_measurable(row[None], np.array([target]))
+                self.check_measurable(row[None], np.array([target]))
             kernel, memory = self._learn, self.memory
-            if kernel is None or memory.live[LIVE.rounds] >= self._room:
+            if kernel is None or memory.scalars[SCALAR.rounds] >= self._room:
                 kernel = self._prepare_single()[1]
             loss = kernel(
-                memory.coords,
-                memory.numbers,
+                memory.coordinates,
+                memory.experts,
                 memory.vectors,
-                memory.live,
-                memory.config,
+                memory.scalars,
+                memory.settings,
                 row,
                 target,
             )
@@ -433,7 +444,7 @@ class Engine(Facts, LockedModel):
 
     def _prepare_single(self) -> tuple[Callable[..., float], Callable[..., float]]:
         """Room for the experts of many rounds to come, and the kernels at hand."""
-        self.require_held()
+        self.check_attached()
         if not self.memory.recipe.on_ball:
             raise NotCompilable(
                 "one row at a time the engine plays on a Ball. Use play on arrays, or the "
@@ -441,7 +452,9 @@ class Engine(Facts, LockedModel):
             )
         ahead = 3 * self.memory.rounds + 16
         self.memory.reserve_rounds(ahead)
-        self._room = self.memory.rounds + ahead if self.memory.config[CONFIG.grows] else sys.maxsize
+        self._room = (
+            self.memory.rounds + ahead if self.memory.settings[SETTING.grows] else sys.maxsize
+        )
         self._predict, self._learn = self.kernels.predict_one, self.kernels.learn_one
         return self._predict, self._learn
 
@@ -499,7 +512,7 @@ def sparse_rows(features: Any, rows: slice) -> tuple[Vector, NDArray[np.int64], 
 
 
 @np.errstate(over="ignore", invalid="ignore")  # such rows are refused when they are played
-def require_measurable(
+def check_measurable(
     features: Any, targets: Vector, loss: str, number: Any, weights: Any, decision: Vector
 ) -> None:
     """Refuse rows whose first gradient other than 0 has a square that underflows.

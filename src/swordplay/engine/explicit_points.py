@@ -11,56 +11,60 @@ import math
 from swordplay.compile import inline
 from swordplay.core.types import Matrix, Vector
 from swordplay.engine.certificate_sum import lean_by, note_pull
-from swordplay.engine.layout import BOX, CONFIG, EXPERT, LIVE, VECTOR, Arrays, Products
+from swordplay.engine.layout import BOX, EXPERT, SCALAR, SETTING, VECTOR, LearnerArrays, RowProducts
 from swordplay.engine.meta import normalise_weights
 from swordplay.engine.scalar_functions import dot, slope
 
 
 @inline
-def predict(me: Arrays, of: Products, features: Vector) -> float:
+def predict(me: LearnerArrays, of: RowProducts, features: Vector) -> float:
     """<a, x_i> of every expert; returns their weighted sum."""
     normalise_weights(me)
-    coords, numbers = me.coords, me.numbers
+    coords, numbers = me.coordinates, me.experts
     capacity = coords.shape[0] // 2
     prediction = 0.0
     for i in range(numbers.shape[1]):
-        numbers[EXPERT.played, i] = dot(len(features), coords[capacity + i], features)
-        prediction += numbers[EXPERT.weight, i] * numbers[EXPERT.played, i]
+        numbers[EXPERT.prediction, i] = dot(len(features), coords[capacity + i], features)
+        prediction += numbers[EXPERT.weight, i] * numbers[EXPERT.prediction, i]
     return prediction
 
 
 @inline
-def move(me: Arrays, of: Products, features: Vector, target: float) -> float:
+def move(me: LearnerArrays, of: RowProducts, features: Vector, target: float) -> float:
     """Both projected steps of every expert.
 
     Returns the smallest scale, as on a ball: there are none here.
     """
-    numbers = me.numbers
+    numbers = me.experts
     for i in range(numbers.shape[1]):
         stride = (
             numbers[EXPERT.eta, i] * numbers[EXPERT.slope, i]
             if numbers[EXPERT.eta, i] < math.inf
             else 0.0
         )
-        base = me.coords[i]
+        base = me.coordinates[i]
         lean_by(numbers, i, base, -1.0)
         for j in range(len(features)):
             base[j] -= stride * features[j]
-        project(base, me.vectors, me.config)
+        project(base, me.vectors, me.settings)
         lean_by(numbers, i, base, 1.0)
         note_pull(numbers, i)
-        numbers[EXPERT.norm, i] = from_center(base, me.vectors, me.config)
+        numbers[EXPERT.squared_norm, i] = from_center(base, me.vectors, me.settings)
     for i in range(numbers.shape[1]):
         lookahead_step(me, i, features, target)
     return math.inf
 
 
 @inline
-def fork(me: Arrays, of: Products, features: Vector, target: float) -> None:
+def fork(me: LearnerArrays, of: RowProducts, features: Vector, target: float) -> None:
     """Put the two experts that have just joined, and the padding behind them, where the fastest
     of their kind are.
     """
-    coords, columns, experts = me.coords, me.numbers.shape[1], int(me.live[LIVE.experts])
+    coords, columns, experts = (
+        me.coordinates,
+        me.experts.shape[1],
+        int(me.scalars[SCALAR.expert_count]),
+    )
     for j in range(len(features)):
         coords[experts - 2, j] = coords[experts - 4, j]
         for row in range(experts - 1, columns):
@@ -70,20 +74,20 @@ def fork(me: Arrays, of: Products, features: Vector, target: float) -> None:
 
 
 @inline
-def lookahead_step(me: Arrays, i: int, features: Vector, target: float) -> None:
+def lookahead_step(me: LearnerArrays, i: int, features: Vector, target: float) -> None:
     """x = Proj[xhat - eta m a] of expert i; gradient descent stays at xhat."""
-    coords, numbers, config = me.coords, me.numbers, me.config
+    coords, numbers, config = me.coordinates, me.experts, me.settings
     base, point = coords[i], coords[coords.shape[0] // 2 + i]
     replay = 0.0
-    if numbers[EXPERT.extra, i] == 1.0:
-        replay = me.live[LIVE.weight] * slope(
-            int(config[CONFIG.loss]),
-            config[CONFIG.threshold],
+    if numbers[EXPERT.extra_gradient, i] == 1.0:
+        replay = me.scalars[SCALAR.loss_weight] * slope(
+            int(config[SETTING.loss]),
+            config[SETTING.threshold],
             dot(len(features), base, features),
             target,
         )
-    numbers[EXPERT.replay, i] = replay
-    eta = numbers[EXPERT.coming, i]
+    numbers[EXPERT.field_slope, i] = replay
+    eta = numbers[EXPERT.next_eta, i]
     stride = eta * replay if eta < math.inf else 0.0
     for j in range(len(features)):
         point[j] = base[j] - stride * features[j]
@@ -92,8 +96,8 @@ def lookahead_step(me: Arrays, i: int, features: Vector, target: float) -> None:
     lead = 0.0
     for j in range(len(features)):
         lead += (point[j] - base[j]) * (point[j] - base[j])
-    numbers[EXPERT.lead, i] = lead
-    numbers[EXPERT.ahead, i] = dot(len(features), point, features)
+    numbers[EXPERT.squared_lookahead, i] = lead
+    numbers[EXPERT.next_prediction, i] = dot(len(features), point, features)
 
 
 @inline
@@ -102,7 +106,7 @@ def from_center(point: Vector, vectors: Matrix, config: Vector) -> float:
     total = 0.0
     for j in range(len(point)):
         center = vectors[VECTOR.center, j]
-        if config[CONFIG.domain] == BOX:
+        if config[SETTING.domain] == BOX:
             center = 0.5 * (center + vectors[VECTOR.upper, j])
         total += (point[j] - center) * (point[j] - center)
     return total
@@ -111,7 +115,7 @@ def from_center(point: Vector, vectors: Matrix, config: Vector) -> float:
 @inline
 def project(point: Vector, vectors: Matrix, config: Vector) -> None:
     """The nearest point of the domain, in place."""
-    if config[CONFIG.domain] == BOX:
+    if config[SETTING.domain] == BOX:
         for j in range(len(point)):
             point[j] = min(max(point[j], vectors[VECTOR.center, j]), vectors[VECTOR.upper, j])
         return
@@ -121,12 +125,12 @@ def project(point: Vector, vectors: Matrix, config: Vector) -> None:
     for j in range(len(point)):
         highest = max(highest, point[j])
     descending = vectors[
-        VECTOR.under_way
+        VECTOR.predicted_row
     ]  # scratch: rows are not prepared ahead where points are written out
     for j in range(len(point)):
         descending[j] = point[j] - highest
     sort_descending(descending)
-    excess, threshold = -config[CONFIG.size], 0.0
+    excess, threshold = -config[SETTING.domain_size], 0.0
     for k in range(len(point)):
         excess += descending[k]
         if descending[k] - excess / (k + 1) > 0.0:
@@ -147,21 +151,21 @@ def sort_descending(values: Vector) -> None:
 
 
 @inline
-def keep(me: Arrays, of: Products, features: Vector, smallest: float) -> None:
+def keep(me: LearnerArrays, of: RowProducts, features: Vector, smallest: float) -> None:
     """The features become the last ones."""
-    last = me.vectors[VECTOR.last]
+    last = me.vectors[VECTOR.last_row]
     for j in range(len(features)):
         last[j] = features[j]
-    me.live[LIVE.last_norm] = of.norm
+    me.scalars[SCALAR.last_squared_norm] = of.squared_norm
 
 
 @inline
-def decide(me: Arrays, decision: Vector) -> None:
+def decide(me: LearnerArrays, decision: Vector) -> None:
     """x_t = sum of p_i x_i."""
     normalise_weights(me)
-    coords = me.coords
+    coords = me.coordinates
     capacity = coords.shape[0] // 2
     for j in range(len(decision)):
         decision[j] = 0.0
-        for i in range(int(me.live[LIVE.experts])):
-            decision[j] += me.numbers[EXPERT.weight, i] * coords[capacity + i, j]
+        for i in range(int(me.scalars[SCALAR.expert_count])):
+            decision[j] += me.experts[EXPERT.weight, i] * coords[capacity + i, j]

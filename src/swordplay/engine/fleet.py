@@ -12,7 +12,7 @@ import numpy as np
 
 from swordplay.core import arguments
 from swordplay.core.types import Array, Matrix
-from swordplay.engine.compiled_learner import Engine
+from swordplay.engine.compiled_learner import CompiledLearner
 from swordplay.engine.memory import zeros
 from swordplay.engine.recipe import NotCompilable
 
@@ -33,7 +33,7 @@ class Fleet:
         The learners, all made of the same parts, on a ball.
     """
 
-    def __init__(self, engines: Sequence[Engine]) -> None:
+    def __init__(self, engines: Sequence[CompiledLearner]) -> None:
         if not engines:
             raise ValueError("learners must not be empty. Give at least one.")
         self._engines = list(engines)
@@ -93,7 +93,7 @@ class Fleet:
             count, arguments.integer("threads", os.cpu_count() or 1 if threads is None else threads)
         )
         for engine, own_rows, own_targets in zip(self._engines, rows, wanted, strict=True):
-            engine.require_measurable(own_rows, own_targets)
+            engine.check_measurable(own_rows, own_targets)
         predictions, losses = np.empty(wanted.shape), np.empty(wanted.shape)
         calls = 1 if workers == 1 else min(count, SHARES * workers)
         edges = np.linspace(0, count, calls + 1).astype(int).tolist()
@@ -125,12 +125,18 @@ class Fleet:
         kernel: Callable[..., None] = self._engine.kernels.play_fleet
         for memory in self._memories:
             memory.reserve_rounds(targets.shape[1])
-        widest = max(memory.numbers.shape[1] for memory in self._memories)
+        widest = max(memory.experts.shape[1] for memory in self._memories)
         for memory in self._memories:
             memory.reserve(widest)
         self._bind()
         played = np.zeros(len(self._memories), dtype=np.int64)
-        arrays = (self._coords, self._numbers, self._vectors, self._live, self._memories[0].config)
+        arrays = (
+            self._coords,
+            self._numbers,
+            self._vectors,
+            self._live,
+            self._memories[0].settings,
+        )
         rest = (features, targets, predictions, losses, played)
         kernel(*arrays, *rest, 0, 0)  # compiles once, before the workers start
         jobs = [pool.submit(kernel, *arrays, *rest, first, stop) for first, stop in pairwise(edges)]
@@ -147,17 +153,19 @@ class Fleet:
         """One block for all learners, of which each keeps its own slice."""
         memories = self._memories
         if self._bound and all(
-            memory.numbers is mine for memory, mine in zip(memories, self._bound, strict=True)
+            memory.experts is mine for memory, mine in zip(memories, self._bound, strict=True)
         ):
             return
-        self._coords = zeros((len(memories), *memories[0].coords.shape), memories[0].coords.dtype)
-        self._numbers = zeros((len(memories), *memories[0].numbers.shape))
-        np.stack([memory.coords for memory in memories], out=self._coords)
-        np.stack([memory.numbers for memory in memories], out=self._numbers)
+        self._coords = zeros(
+            (len(memories), *memories[0].coordinates.shape), memories[0].coordinates.dtype
+        )
+        self._numbers = zeros((len(memories), *memories[0].experts.shape))
+        np.stack([memory.coordinates for memory in memories], out=self._coords)
+        np.stack([memory.experts for memory in memories], out=self._numbers)
         self._vectors = np.stack([memory.vectors for memory in memories])
-        self._live = np.stack([memory.live for memory in memories])
+        self._live = np.stack([memory.scalars for memory in memories])
         for memory, *own in zip(
             memories, self._coords, self._numbers, self._vectors, self._live, strict=True
         ):
-            memory.coords, memory.numbers, memory.vectors, memory.live = own
-        self._bound = [memory.numbers for memory in memories]
+            memory.coordinates, memory.experts, memory.vectors, memory.scalars = own
+        self._bound = [memory.experts for memory in memories]

@@ -6,8 +6,8 @@ array    shape            what
 coords   ``(d, C)``       base points of the experts, a column each; on a ball relative to its centre and unscaled
 numbers  ``(EXPERT, C)``  numbers of each expert, a row per kind of number (``EXPERT``); d more where S is kept (``certificate_sum``)
 vectors  ``(VECTOR, d)``  rows of d coordinates (``VECTOR``)
-live     ``(LIVE,)``      numbers that change each round (``LIVE``)
-config   ``(CONFIG,)``    settings, of which a schedule may change some (``CONFIG``)
+live     ``(SCALAR,)``      numbers that change each round (``SCALAR``)
+config   ``(SETTING,)``    settings, of which a schedule may change some (``SETTING``)
 ======== ================ ===================================================================================
 
 C is the number of experts, padded to whole vector registers: every loop over experts runs over
@@ -94,55 +94,61 @@ class _Expert(NamedTuple):
     weight: Annotated[int, kept("hedge.weights", low=0.0, high=1.0 + SLACK)]  # p_t
     # sum of losses, up to a number common to all
     cumulative: Annotated[int, kept("hedge.cumulative", low=-LOSS, high=LOSS)]
-    guess: Annotated[int, kept("hedge.optimism", low=-LOSS, high=LOSS)]  # m_t
-    replay: Annotated[int, kept(low=-SLOPE, high=SLOPE)]  # M_t = replay * last features
+    optimism: Annotated[int, kept("hedge.optimism", low=-LOSS, high=LOSS)]  # m_t
+    field_slope: Annotated[int, kept(low=-SLOPE, high=SLOPE)]  # M_t = replay * last features
     # The ball's lazy coordinates: xhat = scale (coords + coefficient * last features), x = alpha
     # xhat - gamma * last features.
-    alpha: Annotated[int, kept(low=0.0, high=1.0 + SLACK)]
-    gamma: Annotated[int, kept()]
+    lookahead_scale: Annotated[int, kept(low=0.0, high=1.0 + SLACK)]
+    lookahead_step: Annotated[int, kept()]
     scale: Annotated[int, kept(low=1e-60, high=1.0)]
-    coefficient: Annotated[int, kept()]
-    norm: Annotated[int, kept(low=0.0)]  # norm(xhat)^2
+    pending_update: Annotated[int, kept()]
+    squared_norm: Annotated[int, kept(low=0.0)]  # norm(xhat)^2
     # the largest norm(xhat)^2 since the norms were measured, where the certificate needs norm(xhat)
-    largest_norm: Annotated[int, kept(when=SHARPER, low=0.0)]
-    energy: Annotated[int, kept(when=ADAPTIVE, low=0.0)]  # sum of squared surprises
+    refresh_max_squared_norm: Annotated[int, kept(when=SHARPER, low=0.0)]
+    squared_error_sum: Annotated[int, kept(when=ADAPTIVE, low=0.0)]  # sum of squared surprises
     log_prior: Annotated[int, kept("hedge.log_prior", when=GROWING, low=-1e3, high=0.0)]
     # The certificate's sums, and what they need.
-    lead: Annotated[int, kept(when=PROOF, low=0.0)]  # norm(x_t - xhat_t)^2
-    advantage: Annotated[int, kept("certificate.linear_regret", when=PROOF)]
-    drift: Annotated[int, kept("certificate.step_cost", when=PROOF)]
-    inverse: Annotated[int, kept("certificate.inverse_step", when=PROOF)]
-    growth: Annotated[int, kept("certificate.inverse_growth", when=PROOF)]
-    largest: Annotated[int, kept("certificate.inverse_largest", when=PROOF)]
-    swing: Annotated[int, kept("certificate.squared_norm_change", when=SHARPER)]
-    farthest: Annotated[int, kept("certificate.max_squared_norm", when=SHARPER, low=0.0)]
-    turning: Annotated[int, kept("certificate.weighted_norm_change", when=SHARPER, low=0.0)]
+    squared_lookahead: Annotated[int, kept(when=PROOF, low=0.0)]  # norm(x_t - xhat_t)^2
+    linear_regret: Annotated[int, kept("certificate.linear_regret", when=PROOF)]
+    step_cost: Annotated[int, kept("certificate.step_cost", when=PROOF)]
+    inverse_step: Annotated[int, kept("certificate.inverse_step", when=PROOF)]
+    inverse_growth: Annotated[int, kept("certificate.inverse_growth", when=PROOF)]
+    inverse_largest: Annotated[int, kept("certificate.inverse_largest", when=PROOF)]
+    squared_norm_change: Annotated[int, kept("certificate.squared_norm_change", when=SHARPER)]
+    max_squared_norm: Annotated[int, kept("certificate.max_squared_norm", when=SHARPER, low=0.0)]
+    weighted_norm_change: Annotated[
+        int, kept("certificate.weighted_norm_change", when=SHARPER, low=0.0)
+    ]
     # its square where S is kept
-    pull: Annotated[int, kept("certificate.max_dual_norm", when=SHARPER, low=0.0)]
+    max_dual_norm: Annotated[int, kept("certificate.max_dual_norm", when=SHARPER, low=0.0)]
     # What a meta charges for moving, and what that needs.
-    charge: Annotated[int, kept(when=CHARGED, low=0.0, high=LOSS)]  # 2L norm(x_t - x_{t-1})^2
-    turned: Annotated[int, kept(when=CHARGED)]  # <a', xhat_t>
-    step: Annotated[int, kept(when=SHOWN)]  # step size, or the multiplier c of an adaptive one
-    extra: Annotated[int, MADE]  # 1 for extra-gradient experts, 0 for gradient descent
+    movement_cost: Annotated[
+        int, kept(when=CHARGED, low=0.0, high=LOSS)
+    ]  # 2L norm(x_t - x_{t-1})^2
+    last_base_product: Annotated[int, kept(when=CHARGED)]  # <a', xhat_t>
+    step_size: Annotated[int, kept(when=SHOWN)]  # step size, or the multiplier c of an adaptive one
+    extra_gradient: Annotated[int, MADE]  # 1 for extra-gradient experts, 0 for gradient descent
     eta: Annotated[int, MADE]  # step used in the last round; a constant step is always here
-    unscale: Annotated[int, MADE]  # 1 / scale
-    at_base: Annotated[int, SCRATCH]  # <a, xhat_t>, then <a, xhat_{t+1}>
-    played: Annotated[int, SCRATCH]  # <a, x_t>
+    inverse_scale: Annotated[int, MADE]  # 1 / scale
+    base_prediction: Annotated[int, SCRATCH]  # <a, xhat_t>, then <a, xhat_{t+1}>
+    prediction: Annotated[int, SCRATCH]  # <a, x_t>
     slope: Annotated[int, SCRATCH]  # g_{t,i} = slope * a
-    ahead: Annotated[int, SCRATCH]  # <a, x_{t+1}>
-    asked: Annotated[int, SCRATCH]  # <a, x_s> of a row that was asked in round s and is learned now
-    surprise: Annotated[int, SCRATCH]  # norm(g_t - M_t)^2
+    next_prediction: Annotated[int, SCRATCH]  # <a, x_{t+1}>
+    deferred_prediction: Annotated[
+        int, SCRATCH
+    ]  # <a, x_s> of a row that was asked in round s and is learned now
+    squared_error: Annotated[int, SCRATCH]  # norm(g_t - M_t)^2
     # What adaptive steps are made of, and what a round leaves for those of the next one
-    # (``step_sizes``): if ``LIVE.stepped``.
-    narrowness: Annotated[int, SCRATCH]  # 1 / (c W)
-    floor: Annotated[int, SCRATCH]  # what 1 / eta is at least, where experts are capped
-    coming: Annotated[int, MADE]  # step of the coming round; a constant step is always here
-    coming_inverse: Annotated[int, SCRATCH]  # 1 / coming
-    away: Annotated[int, SCRATCH]  # norm(xhat), where the certificate needs it
+    # (``step_sizes``): if ``SCALAR.steps_ready``.
+    inverse_width: Annotated[int, SCRATCH]  # 1 / (c W)
+    min_inverse_step: Annotated[int, SCRATCH]  # what 1 / eta is at least, where experts are capped
+    next_eta: Annotated[int, MADE]  # step of the coming round; a constant step is always here
+    next_inverse_step: Annotated[int, SCRATCH]  # 1 / coming
+    base_norm: Annotated[int, SCRATCH]  # norm(xhat), where the certificate needs it
     # 1/f - 1 where the base point was projected by the factor f in this round
-    push: Annotated[int, SCRATCH]
+    projection_push: Annotated[int, SCRATCH]
     # the longest gradient that it met since a call began, as a square
-    peak: Annotated[int, SCRATCH]
+    max_squared_gradient: Annotated[int, SCRATCH]
     scratch: Annotated[int, SCRATCH]
 
 
@@ -151,60 +157,62 @@ class _Vector(NamedTuple):
 
     center: Annotated[int, MADE]  # of the domain, or its lower corner
     upper: Annotated[int, MADE]  # its upper corner, where it has corners
-    last: Annotated[int, kept()]  # features of the last round
-    under_way: Annotated[int, SCRATCH]  # those that a prediction was made for
+    last_row: Annotated[int, kept()]  # features of the last round
+    predicted_row: Annotated[int, SCRATCH]  # those that a prediction was made for
 
 
-class _Live(NamedTuple):
+class _Scalar(NamedTuple):
     """Numbers that change each round: places in ``live``."""
 
     rounds: Annotated[int, kept("rounds", low=0.0, high=2.0**53, whole=True)]
-    last_norm: Annotated[int, kept(low=0.0)]  # squared norm of the last features
+    last_squared_norm: Annotated[int, kept(low=0.0)]  # squared norm of the last features
     # replayed gradient = candidate * last features
-    candidate: Annotated[int, kept(low=-SLOPE, high=SLOPE)]
+    field_slope: Annotated[int, kept(low=-SLOPE, high=SLOPE)]
     difference: Annotated[int, kept("optimism.difference")]
     magnitude: Annotated[int, kept("optimism.magnitude", low=0.0)]
     trust: Annotated[int, kept("optimism.trust", low=0.0, high=1.0 + SLACK)]
-    total: Annotated[int, kept("hedge.rate.total", low=0.0, high=1e300)]
-    level: Annotated[int, kept("hedge.rate.level", low=0.0)]
-    rate: Annotated[int, kept("hedge.rate.value", low=0.0, high=math.inf)]
-    smallest: Annotated[int, kept()]  # smallest cumulative loss, to be taken off all of them
+    rate_total: Annotated[int, kept("hedge.rate.total", low=0.0, high=1e300)]
+    rate_level: Annotated[int, kept("hedge.rate.level", low=0.0)]
+    learning_rate: Annotated[int, kept("hedge.rate.value", low=0.0, high=math.inf)]
+    least_cumulative: Annotated[
+        int, kept()
+    ]  # smallest cumulative loss, to be taken off all of them
     # round after which the norms are recomputed
     refresh_at: Annotated[int, kept(low=0.0, high=2.0**54, whole=True)]
-    weight: Annotated[int, kept(when=SCHEDULED, low=0.0, high=1e60)]  # of the round's loss
+    loss_weight: Annotated[int, kept(when=SCHEDULED, low=0.0, high=1e60)]  # of the round's loss
     # the largest so far
     smoothness: Annotated[
         int, kept("domain_scale.smoothness", when=GROWING, low=0.0, high=math.inf)
     ]
     # how wide the part of the domain is that has been of use
-    span: Annotated[int, kept("domain_scale.width", when=GROWING, low=0.0, high=math.inf)]
+    used_width: Annotated[int, kept("domain_scale.width", when=GROWING, low=0.0, high=math.inf)]
     # divisor of the steps for many coordinates, at least 1; 0 if no expert is capped
-    caution: Annotated[int, kept("domain_scale.step_shrink", when=GROWING, low=0.0, high=1e9)]
-    experts: Annotated[int, MADE]  # columns in use
+    step_shrink: Annotated[int, kept("domain_scale.step_shrink", when=GROWING, low=0.0, high=1e9)]
+    expert_count: Annotated[int, MADE]  # columns in use
     entropy: Annotated[int, MADE]  # ln(1 / smallest prior)
     # 1 if a prediction has left the products of its row below and in the scratch rows
-    prepared: Annotated[int, SCRATCH]
-    norm: Annotated[int, SCRATCH]
-    cross: Annotated[int, SCRATCH]
-    turn: Annotated[int, SCRATCH]
-    gap: Annotated[int, SCRATCH]
+    has_prediction: Annotated[int, SCRATCH]
+    squared_norm: Annotated[int, SCRATCH]
+    dot_last: Annotated[int, SCRATCH]
+    dot_change: Annotated[int, SCRATCH]
+    squared_change: Annotated[int, SCRATCH]
     offset: Annotated[int, SCRATCH]
     prediction: Annotated[int, SCRATCH]
     # rounds since the coming row was asked: the meta is judged by what was said then
-    late: Annotated[int, SCRATCH]
-    asked: Annotated[int, SCRATCH]  # the decision's prediction then
+    rounds_late: Annotated[int, SCRATCH]
+    deferred_prediction: Annotated[int, SCRATCH]  # the decision's prediction then
     # what the weights are still to be multiplied by; 0 for nothing, as between two calls
-    share: Annotated[int, SCRATCH]
+    weight_factor: Annotated[int, SCRATCH]
     # 1 if the last round has left what adaptive steps of the next one need
-    stepped: Annotated[int, SCRATCH]
-    width: Annotated[int, SCRATCH]  # W that they were made of
+    steps_ready: Annotated[int, SCRATCH]
+    step_width: Annotated[int, SCRATCH]  # W that they were made of
     # the longest gradient that was replayed for the meta since a call began, as a square
-    peak: Annotated[int, SCRATCH]
+    max_squared_gradient: Annotated[int, SCRATCH]
     # the longest row that was played since a call began, as a square
-    longest: Annotated[int, SCRATCH]
+    max_squared_row: Annotated[int, SCRATCH]
 
 
-class _Config(NamedTuple):
+class _Setting(NamedTuple):
     """Settings: places in ``config``. Those that are made tell learners of one make from others."""
 
     loss: Annotated[int, MADE]
@@ -212,41 +220,45 @@ class _Config(NamedTuple):
     threshold: Annotated[int, kept(when=SCHEDULED, low=0.0)]
     domain: Annotated[int, MADE]  # where points are explicit: SIMPLEX or BOX
     # radius of the ball, total of the simplex, farthest corner of the box
-    size: Annotated[int, kept(when=SCHEDULED, low=0.0, high=1e165)]
+    domain_size: Annotated[int, kept(when=SCHEDULED, low=0.0, high=1e165)]
     diameter: Annotated[int, kept(when=SCHEDULED, low=0.0, high=2e165)]
-    centered: Annotated[int, MADE]  # 1 if the ball's centre is not the origin
-    adaptive: Annotated[int, MADE]  # 1 if steps are c D / sqrt(energy)
-    shared: Annotated[int, MADE]  # 1 if all experts descend along the gradient at the decision
+    has_center: Annotated[int, MADE]  # 1 if the ball's centre is not the origin
+    adaptive_steps: Annotated[int, MADE]  # 1 if steps are c D / sqrt(energy)
+    shared_gradient: Annotated[
+        int, MADE
+    ]  # 1 if all experts descend along the gradient at the decision
     grows: Annotated[int, MADE]  # 1 if the fastest experts are forked as rounds go by
-    capped: Annotated[int, MADE]  # 1 if the first expert of each kind of a growing pool is capped
-    rate: Annotated[int, MADE]
-    cap: Annotated[int, MADE]
-    offset: Annotated[int, MADE]
-    factor: Annotated[int, MADE]
-    floor: Annotated[int, MADE]
-    optimism: Annotated[int, MADE]
-    kappa: Annotated[int, MADE]
+    uses_domain_scale: Annotated[
+        int, MADE
+    ]  # 1 if the first expert of each kind of a growing pool is capped
+    rate_rule: Annotated[int, MADE]
+    rate_cap: Annotated[int, MADE]
+    rate_offset: Annotated[int, MADE]
+    rate_factor: Annotated[int, MADE]
+    rate_floor: Annotated[int, MADE]
+    optimism_rule: Annotated[int, MADE]
+    trust_rate: Annotated[int, MADE]
     # rounds between two recomputations of the norms
-    refresh: Annotated[int, kept(when=SCHEDULED, low=1.0, high=1e15, whole=True)]
-    smallest_scale: Annotated[int, MADE]  # columns are rescaled before they get here
-    retention: Annotated[int, MADE]  # what is kept of the past losses from one round to the next
+    refresh_rounds: Annotated[int, kept(when=SCHEDULED, low=1.0, high=1e15, whole=True)]
+    min_scale: Annotated[int, MADE]  # columns are rescaled before they get here
+    decay: Annotated[int, MADE]  # what is kept of the past losses from one round to the next
     diameter_per_size: Annotated[int, MADE]  # 2 on a ball
     # what the meta charges for a squared distance; 0 for metas that do not
-    charge: Annotated[int, MADE]
+    movement_charge: Annotated[int, MADE]
 
 
 EXPERT = _Expert(*range(len(_Expert._fields)))
 """Places in the array ``numbers``: ``numbers[EXPERT.weight]``."""
 VECTOR = _Vector(*range(len(_Vector._fields)))
-"""Places in the array ``vectors``: ``vectors[VECTOR.last]``."""
-LIVE = _Live(*range(len(_Live._fields)))
-"""Places in the array ``live``: ``live[LIVE.rate]``."""
-CONFIG = _Config(*range(len(_Config._fields)))
-"""Places in the array ``config``: ``config[CONFIG.size]``."""
+"""Places in the array ``vectors``: ``vectors[VECTOR.last_row]``."""
+SCALAR = _Scalar(*range(len(_Scalar._fields)))
+"""Places in the array ``live``: ``live[SCALAR.learning_rate]``."""
+SETTING = _Setting(*range(len(_Setting._fields)))
+"""Places in the array ``config``: ``config[SETTING.domain_size]``."""
 
 
 def fields(places: Any) -> dict[str, Number]:
-    """The declaration of every number of ``EXPERT``, ``VECTOR``, ``LIVE`` or ``CONFIG``, by
+    """The declaration of every number of ``EXPERT``, ``VECTOR``, ``SCALAR`` or ``SETTING``, by
     name, in their order.
     """
     return _declared(type(places))  # type: ignore[arg-type]  # a class is hashable
@@ -259,7 +271,7 @@ def _declared(kind: Any) -> dict[str, Number]:
     return {name: hints[name].__metadata__[0] for name in kind._fields}
 
 
-def kept_names(places: Any, *, without: tuple[str, ...] = ()) -> tuple[str, ...]:
+def saved_names(places: Any, *, without: tuple[str, ...] = ()) -> tuple[str, ...]:
     """Names of the numbers that are saved, but for those that only certain learners need."""
     return tuple(
         name for name, field in fields(places).items() if field.kept and field.when not in without
@@ -287,30 +299,30 @@ NO_OPTIMISM, REPLAYED, LEARNED, LAST = 0, 1, 2, 3
 SIMPLEX, BOX = 0, 1
 
 
-class Arrays(NamedTuple):
+class LearnerArrays(NamedTuple):
     """The five arrays of one learner, as the parts of a kernel hand them on."""
 
-    coords: Any
-    numbers: Any
+    coordinates: Any
+    experts: Any
     vectors: Any
-    live: Any
-    config: Any
+    scalars: Any
+    settings: Any
 
 
-class Products(NamedTuple):
+class RowProducts(NamedTuple):
     """What the features a of a round have to do with those of the round before, a', and with the
     centre c.
     """
 
-    norm: float
+    squared_norm: float
     """norm(a)^2."""
-    last_norm: float
+    last_squared_norm: float
     """norm(a')^2."""
-    cross: float
+    dot_last: float
     """<a, a'>."""
-    turn: float
+    dot_change: float
     """<a, a - a'>."""
-    gap: float
+    squared_change: float
     """norm(a - a')^2."""
     offset: float
     """<a, c>."""

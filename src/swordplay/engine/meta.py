@@ -12,16 +12,16 @@ import math
 from swordplay.compile import expert_loop, inline, larger, smaller
 from swordplay.core.types import Vector
 from swordplay.engine.layout import (
-    CONFIG,
     DOUBLING,
     EXPERT,
     FIXED,
     LEARNED,
-    LIVE,
     NO_OPTIMISM,
+    SCALAR,
+    SETTING,
     SQUARED,
-    Arrays,
-    Products,
+    LearnerArrays,
+    RowProducts,
 )
 from swordplay.engine.scalar_functions import columns_of, dot, fading, level, slope
 from swordplay.engine.step_sizes import adapt, begin
@@ -31,7 +31,7 @@ from swordplay.parts.rates import TIE
 
 
 @inline
-def distance(now: float, before: float, of: Products) -> float:
+def distance(now: float, before: float, of: RowProducts) -> float:
     """norm(now * a - before * a')^2, by whichever of two forms cancels less.
 
     Expanding the square is right unless the two gradients are nearly the same. Then
@@ -40,63 +40,63 @@ def distance(now: float, before: float, of: Products) -> float:
     chosen, and no branch is taken.
     """
     change = now - before
-    apart = now * now * of.norm + before * before * of.last_norm
-    close = change * change * of.norm + before * before * of.gap
-    mixed = change * of.turn if close < apart else -now * of.cross
+    apart = now * now * of.squared_norm + before * before * of.last_squared_norm
+    close = change * change * of.squared_norm + before * before * of.squared_change
+    mixed = change * of.dot_change if close < apart else -now * of.dot_last
     return larger(smaller(close, apart) + 2.0 * before * mixed, 0.0)
 
 
 @inline
-def judge(me: Arrays, of: Products, prediction: float, target: float) -> float:
+def judge(me: LearnerArrays, of: RowProducts, prediction: float, target: float) -> float:
     """Gradients, the certificate's sums, and the meta's losses.
 
     Returns h, with g_t = h a the gradient at the decision.
     """
-    numbers, live, config = me.numbers, me.live, me.config
+    numbers, live, config = me.experts, me.scalars, me.settings
     n = columns_of(numbers)
-    loss, threshold = int(config[CONFIG.loss]), config[CONFIG.threshold]
-    weight = live[LIVE.weight]
+    loss, threshold = int(config[SETTING.loss]), config[SETTING.threshold]
+    weight = live[SCALAR.loss_weight]
     h = weight * slope(loss, threshold, prediction + of.offset, target)
-    shared = config[CONFIG.shared] == 1.0
+    shared = config[SETTING.shared_gradient] == 1.0
     slope_, replay, surprise = (
         numbers[EXPERT.slope],
-        numbers[EXPERT.replay],
-        numbers[EXPERT.surprise],
+        numbers[EXPERT.field_slope],
+        numbers[EXPERT.squared_error],
     )
     if shared:
         slope_[:] = h
     else:
-        slopes(n, loss, threshold, weight, numbers[EXPERT.played], of.offset, target, slope_)
-    surprises(n, of, slope_, replay, surprise, numbers[EXPERT.peak])
-    if config[CONFIG.adaptive] == 1.0:
+        slopes(n, loss, threshold, weight, numbers[EXPERT.prediction], of.offset, target, slope_)
+    surprises(n, of, slope_, replay, surprise, numbers[EXPERT.max_squared_gradient])
+    if config[SETTING.adaptive_steps] == 1.0:
         adapt(me, of, h)
-    elif live[LIVE.rounds] == 0.0:
+    elif live[SCALAR.rounds] == 0.0:
         begin(me)
-    told, said, late = h, numbers[EXPERT.played], live[LIVE.late]
+    told, said, late = h, numbers[EXPERT.prediction], live[SCALAR.rounds_late]
     if late > 0.0:
         told, said = (
-            weight * slope(loss, threshold, live[LIVE.asked] + of.offset, target),
-            numbers[EXPERT.asked],
+            weight * slope(loss, threshold, live[SCALAR.deferred_prediction] + of.offset, target),
+            numbers[EXPERT.deferred_prediction],
         )
-        live[LIVE.late] = 0.0
+        live[SCALAR.rounds_late] = 0.0
     seen = account(
         n,
         h,
         prediction,
         told,
         said,
-        live[LIVE.smallest],
-        config[CONFIG.retention],
+        live[SCALAR.least_cumulative],
+        config[SETTING.decay],
         weight if loss == SQUARED and not shared else 0.0,
-        numbers[EXPERT.played],
-        numbers[EXPERT.surprise],
+        numbers[EXPERT.prediction],
+        numbers[EXPERT.squared_error],
         numbers[EXPERT.eta],
-        numbers[EXPERT.inverse],
-        numbers[EXPERT.lead],
-        numbers[EXPERT.guess],
-        numbers[EXPERT.energy],
-        numbers[EXPERT.advantage],
-        numbers[EXPERT.drift],
+        numbers[EXPERT.inverse_step],
+        numbers[EXPERT.squared_lookahead],
+        numbers[EXPERT.optimism],
+        numbers[EXPERT.squared_error_sum],
+        numbers[EXPERT.linear_regret],
+        numbers[EXPERT.step_cost],
         numbers[EXPERT.cumulative],
     )
     if loss != SQUARED and not shared:
@@ -106,7 +106,7 @@ def judge(me: Arrays, of: Products, prediction: float, target: float) -> float:
 
 
 @inline
-def watch(live: Vector, of: Products) -> None:
+def watch(live: Vector, of: RowProducts) -> None:
     """Take note of the longest row, and of the longest gradient that was replayed for the meta.
 
     Experts note theirs.
@@ -114,38 +114,43 @@ def watch(live: Vector, of: Products) -> None:
     That of the decision is not longer than the longest of the experts, as slopes grow with
     predictions. Where experts share it, it is the one that is replayed, or theirs.
     """
-    live[LIVE.peak] = larger(live[LIVE.peak], live[LIVE.candidate] * live[LIVE.candidate] * of.norm)
-    live[LIVE.longest] = larger(live[LIVE.longest], of.norm)
+    live[SCALAR.max_squared_gradient] = larger(
+        live[SCALAR.max_squared_gradient],
+        live[SCALAR.field_slope] * live[SCALAR.field_slope] * of.squared_norm,
+    )
+    live[SCALAR.max_squared_row] = larger(live[SCALAR.max_squared_row], of.squared_norm)
 
 
 @inline
-def peak_of(now: float, before: float, of: Products, peak: float) -> float:
+def peak_of(now: float, before: float, of: RowProducts, peak: float) -> float:
     """The longest gradient that an expert has met, as a square: also now * a, and before * a',
     replayed a round ago.
     """
-    return larger(peak, larger(now * now * of.norm, before * before * of.last_norm))
+    return larger(peak, larger(now * now * of.squared_norm, before * before * of.last_squared_norm))
 
 
 @inline
-def settle(me: Arrays, of: Products, h: float, late: float, seen: tuple[float, float]) -> None:
+def settle(
+    me: LearnerArrays, of: RowProducts, h: float, late: float, seen: tuple[float, float]
+) -> None:
     """The meta's learning rate, from by how much losses and gradient were misjudged.
 
     A new epoch forgets its losses.
     """
-    numbers, live, config = me.numbers, me.live, me.config
-    spread, live[LIVE.smallest] = seen
-    guess = live[LIVE.trust] * live[LIVE.candidate]
+    numbers, live, config = me.experts, me.scalars, me.settings
+    spread, live[SCALAR.least_cumulative] = seen
+    guess = live[SCALAR.trust] * live[SCALAR.field_slope]
     # Losses that are late by m rounds cost exponential weights (1/2 + m) where others cost 1/2
     # (docs/theory.md).
     mismatch = 0.25 * spread * spread * (1.0 + 2.0 * late)
     if update_learning_rate(live, config, mismatch, distance(h, guess, of)):
         numbers[EXPERT.cumulative] = 0.0
-        live[LIVE.smallest] = 0.0
+        live[SCALAR.least_cumulative] = 0.0
 
 
 @expert_loop
 def surprises(
-    n: int, of: Products, slope_: Vector, replay: Vector, answer: Vector, peak: Vector
+    n: int, of: RowProducts, slope_: Vector, replay: Vector, answer: Vector, peak: Vector
 ) -> None:
     """norm(g_t - M_t)^2 of every expert."""
     for i in range(n):
@@ -170,17 +175,17 @@ def slopes(
 
 
 @inline
-def bend(me: Arrays, of: Products, h: float, prediction: float, target: float) -> None:
+def bend(me: LearnerArrays, of: RowProducts, h: float, prediction: float, target: float) -> None:
     """Take off the certificate how far a loss that is not squared lies above its tangent at
     every expert's prediction.
     """
     n, loss, threshold = (
-        columns_of(me.numbers),
-        int(me.config[CONFIG.loss]),
-        me.config[CONFIG.threshold],
+        columns_of(me.experts),
+        int(me.settings[SETTING.loss]),
+        me.settings[SETTING.threshold],
     )
     at = prediction + of.offset
-    height, weight = level(loss, threshold, at, target), me.live[LIVE.weight]
+    height, weight = level(loss, threshold, at, target), me.scalars[SCALAR.loss_weight]
     curve(
         n,
         loss,
@@ -189,10 +194,10 @@ def bend(me: Arrays, of: Products, h: float, prediction: float, target: float) -
         h,
         at,
         height,
-        me.numbers[EXPERT.played],
+        me.experts[EXPERT.prediction],
         of.offset,
         target,
-        me.numbers[EXPERT.drift],
+        me.experts[EXPERT.step_cost],
     )
 
 
@@ -276,29 +281,43 @@ large.
 
 
 @inline
-def weigh(me: Arrays, of: Products, target: float) -> None:
+def weigh(me: LearnerArrays, of: RowProducts, target: float) -> None:
     """Replay the field at old weights and new points, then weigh the experts for the coming
     round.
     """
-    numbers, live, config = me.numbers, me.live, me.config
+    numbers, live, config = me.experts, me.scalars, me.settings
     n = columns_of(numbers)
     guess = 0.0
-    if config[CONFIG.optimism] != NO_OPTIMISM:
-        mean = dot(n, numbers[EXPERT.weight], numbers[EXPERT.ahead])
-        loss, threshold = int(config[CONFIG.loss]), config[CONFIG.threshold]
-        live[LIVE.candidate] = live[LIVE.weight] * slope(loss, threshold, mean + of.offset, target)
-        guess = live[LIVE.trust] * live[LIVE.candidate]
+    if config[SETTING.optimism_rule] != NO_OPTIMISM:
+        mean = dot(n, numbers[EXPERT.weight], numbers[EXPERT.next_prediction])
+        loss, threshold = int(config[SETTING.loss]), config[SETTING.threshold]
+        live[SCALAR.field_slope] = live[SCALAR.loss_weight] * slope(
+            loss, threshold, mean + of.offset, target
+        )
+        guess = live[SCALAR.trust] * live[SCALAR.field_slope]
     ahead, cumulative, guesses, rate = (
-        numbers[EXPERT.ahead],
+        numbers[EXPERT.next_prediction],
         numbers[EXPERT.cumulative],
-        numbers[EXPERT.guess],
-        live[LIVE.rate],
+        numbers[EXPERT.optimism],
+        live[SCALAR.learning_rate],
     )
     # No guess is farther from 0 than the farthest point says.
-    if rate < math.inf and rate * abs(guess) * config[CONFIG.size] * math.sqrt(of.norm) < STEADY:
+    if (
+        rate < math.inf
+        and rate * abs(guess) * config[SETTING.domain_size] * math.sqrt(of.squared_norm) < STEADY
+    ):
         prior, weights, pull = numbers[EXPERT.log_prior], numbers[EXPERT.weight], rate * guess
-        live[LIVE.share] = 1.0 / fade(
-            n, rate, pull, guess, live[LIVE.smallest], prior, cumulative, ahead, guesses, weights
+        live[SCALAR.weight_factor] = 1.0 / fade(
+            n,
+            rate,
+            pull,
+            guess,
+            live[SCALAR.least_cumulative],
+            prior,
+            cumulative,
+            ahead,
+            guesses,
+            weights,
         )
     else:
         share(me, expect(n, guess, ahead, cumulative, guesses), rate)
@@ -343,38 +362,40 @@ def expect(n: int, guess: float, ahead: Vector, cumulative: Vector, guesses: Vec
 
 
 @inline
-def share(me: Arrays, least: float, rate: float) -> None:
+def share(me: LearnerArrays, least: float, rate: float) -> None:
     """p_i in proportion to prior times exp(-rate (loss so far + guess)), given the least of
     these sums; to be normalised.
     """
-    numbers = me.numbers
+    numbers = me.experts
     n = columns_of(numbers)
     prior, cumulative, guesses, weights = (
         numbers[EXPERT.log_prior],
         numbers[EXPERT.cumulative],
-        numbers[EXPERT.guess],
+        numbers[EXPERT.optimism],
         numbers[EXPERT.weight],
     )
     if rate < math.inf:
         total = exponentials(n, rate, least, prior, cumulative, guesses, weights)
     else:
         total = follow_the_leader(n, prior, cumulative, guesses, weights)
-    me.live[LIVE.share] = 1.0 / total
+    me.scalars[SCALAR.weight_factor] = 1.0 / total
 
 
 @inline
-def normalise_weights(me: Arrays) -> None:
+def normalise_weights(me: LearnerArrays) -> None:
     """Normalise the weights, unless a prediction has done so since they were computed."""
-    if me.live[LIVE.share] > 0.0:
-        normalise(columns_of(me.numbers), me.numbers[EXPERT.weight], me.live[LIVE.share])
-        me.live[LIVE.share] = 0.0
+    if me.scalars[SCALAR.weight_factor] > 0.0:
+        normalise(
+            columns_of(me.experts), me.experts[EXPERT.weight], me.scalars[SCALAR.weight_factor]
+        )
+        me.scalars[SCALAR.weight_factor] = 0.0
 
 
 @inline
 def take_weight_factor(live: Vector) -> float:
     """Return the factor that normalises the weights; the caller applies it now."""
-    share = live[LIVE.share] if live[LIVE.share] > 0.0 else 1.0
-    live[LIVE.share] = 0.0
+    share = live[SCALAR.weight_factor] if live[SCALAR.weight_factor] > 0.0 else 1.0
+    live[SCALAR.weight_factor] = 0.0
     return float(share)
 
 
@@ -439,40 +460,53 @@ def update_learning_rate(live: Vector, config: Vector, mismatch: float, surprise
 
     True if the meta has to start afresh.
     """
-    if config[CONFIG.rate] == FIXED:
+    if config[SETTING.rate_rule] == FIXED:
         return False
-    lam = live[LIVE.entropy]
-    diameter = config[CONFIG.diameter]
-    if config[CONFIG.rate] == DOUBLING:
-        live[LIVE.total] += surprise
-        if live[LIVE.total] <= live[LIVE.level] * (1.0 + TIE):
+    lam = live[SCALAR.entropy]
+    diameter = config[SETTING.diameter]
+    if config[SETTING.rate_rule] == DOUBLING:
+        live[SCALAR.rate_total] += surprise
+        if live[SCALAR.rate_total] <= live[SCALAR.rate_level] * (1.0 + TIE):
             return False
-        doublings = math.ceil(math.log2(live[LIVE.total]) - math.log2(live[LIVE.level]) - TIE)
-        live[LIVE.level] = math.ldexp(live[LIVE.level], int(doublings))
-        live[LIVE.rate] = min(
-            config[CONFIG.cap], math.sqrt((2.0 + lam) / (diameter * diameter * live[LIVE.level]))
+        doublings = math.ceil(
+            math.log2(live[SCALAR.rate_total]) - math.log2(live[SCALAR.rate_level]) - TIE
+        )
+        live[SCALAR.rate_level] = math.ldexp(live[SCALAR.rate_level], int(doublings))
+        live[SCALAR.learning_rate] = min(
+            config[SETTING.rate_cap],
+            math.sqrt((2.0 + lam) / (diameter * diameter * live[SCALAR.rate_level])),
         )
         return True
-    retention = config[CONFIG.retention]
-    live[LIVE.total] = retention * live[LIVE.total] + mismatch
-    live[LIVE.level] = max(retention * live[LIVE.level], surprise)
-    blur = config[CONFIG.floor] * diameter
-    denominator = config[CONFIG.offset] + live[LIVE.total] + blur * blur * live[LIVE.level]
+    retention = config[SETTING.decay]
+    live[SCALAR.rate_total] = retention * live[SCALAR.rate_total] + mismatch
+    live[SCALAR.rate_level] = max(retention * live[SCALAR.rate_level], surprise)
+    blur = config[SETTING.rate_floor] * diameter
+    denominator = (
+        config[SETTING.rate_offset]
+        + live[SCALAR.rate_total]
+        + blur * blur * live[SCALAR.rate_level]
+    )
     if denominator > 0.0:
-        ceiling = live[LIVE.rate] if retention == 1.0 else config[CONFIG.cap]
-        live[LIVE.rate] = min(ceiling, math.sqrt(config[CONFIG.factor] * lam / denominator))
+        ceiling = live[SCALAR.learning_rate] if retention == 1.0 else config[SETTING.rate_cap]
+        live[SCALAR.learning_rate] = min(
+            ceiling, math.sqrt(config[SETTING.rate_factor] * lam / denominator)
+        )
     return False
 
 
 @inline
-def update_trust(live: Vector, config: Vector, of: Products, h: float) -> None:
+def update_trust(live: Vector, config: Vector, of: RowProducts, h: float) -> None:
     """Judge the replayed gradient v a' against a guess of 0, and set the trust for the next one."""
-    if config[CONFIG.optimism] == LEARNED:
-        v, by_zero = live[LIVE.candidate], h * h * of.norm
-        change = v * v * of.last_norm - 2.0 * h * v * of.cross  # norm(h a - v a')^2 - norm(h a)^2
-        live[LIVE.difference] += change
-        live[LIVE.magnitude] += change + 2.0 * by_zero
-        live[LIVE.trust] = trust(config[CONFIG.kappa], live[LIVE.difference], live[LIVE.magnitude])
+    if config[SETTING.optimism_rule] == LEARNED:
+        v, by_zero = live[SCALAR.field_slope], h * h * of.squared_norm
+        change = (
+            v * v * of.last_squared_norm - 2.0 * h * v * of.dot_last
+        )  # norm(h a - v a')^2 - norm(h a)^2
+        live[SCALAR.difference] += change
+        live[SCALAR.magnitude] += change + 2.0 * by_zero
+        live[SCALAR.trust] = trust(
+            config[SETTING.trust_rate], live[SCALAR.difference], live[SCALAR.magnitude]
+        )
 
 
 @inline

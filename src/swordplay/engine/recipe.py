@@ -11,7 +11,7 @@ import numpy as np
 from swordplay.core.arguments import short_repr
 from swordplay.core.types import Matrix, Vector
 from swordplay.engine import layout
-from swordplay.engine.layout import CONFIG
+from swordplay.engine.layout import SETTING
 from swordplay.parts.domains import Ball, Box, Simplex
 from swordplay.parts.experts import AdaGradNorm, Constant, OEGDExperts, OGDExperts
 from swordplay.parts.metas import (
@@ -56,7 +56,7 @@ class Recipe(NamedTuple):
     """All that the engine needs to know of a learner."""
 
     config: Vector
-    """The numbers of ``layout.CONFIG``."""
+    """The numbers of ``layout.SETTING``."""
     steps: Vector
     """Step sizes or multipliers of the experts that start, in the learner's order, shape
     ``(N,)``.
@@ -75,7 +75,7 @@ class Recipe(NamedTuple):
     """Its first guess, where it guesses."""
     trust: float
     """The optimism's first trust."""
-    headed: bool
+    keeps_dual_sum: bool
     """Whether S is kept (``certificate_sum``)."""
 
 
@@ -93,22 +93,25 @@ def recipe(
         raise NotCompilable(
             f"loss must be one of {sorted(LOSSES)} for the engine, got {short_repr(loss)}."
         )
-    config = np.zeros(len(CONFIG))
-    config[CONFIG.loss], config[CONFIG.retention] = LOSSES[loss], 1.0
-    config[CONFIG.threshold] = (
+    config = np.zeros(len(SETTING))
+    config[SETTING.loss], config[SETTING.decay] = LOSSES[loss], 1.0
+    config[SETTING.threshold] = (
         threshold if loss in WITH_A_NUMBER else 1.0
     )  # else one make would look like two
-    config[CONFIG.diameter] = parts.domain.diameter
-    config[CONFIG.shared], config[CONFIG.grows], config[CONFIG.capped] = (
+    config[SETTING.diameter] = parts.domain.diameter
+    config[SETTING.shared_gradient], config[SETTING.grows], config[SETTING.uses_domain_scale] = (
         parts.shared_gradient,
         parts.grows,
         parts.uses_domain_scale,
     )
-    config[CONFIG.refresh], config[CONFIG.smallest_scale] = REFRESH, SMALLEST_SCALE[np.dtype(dtype)]
+    config[SETTING.refresh_rounds], config[SETTING.min_scale] = (
+        REFRESH,
+        SMALLEST_SCALE[np.dtype(dtype)],
+    )
     if type(parts.domain) not in (Ball, Simplex, Box):
         raise _unknown_domain(parts.domain)  # a subclass may project as it likes
     frame, on_ball = _frame(parts.domain, config)
-    config[CONFIG.diameter_per_size] = config[CONFIG.diameter] / config[CONFIG.size]
+    config[SETTING.diameter_per_size] = config[SETTING.diameter] / config[SETTING.domain_size]
     steps, extra = _experts(parts, config)
     prior = (
         np.full(4, 0.25) if parts.uses_domain_scale else parts.prior
@@ -116,7 +119,7 @@ def recipe(
     rate = parts.rate.start(parts.constants, float(-np.log(prior.min())))
     _rate(parts.rate, config, parts)
     _optimism(parts.optimism, config)
-    config[CONFIG.charge] = parts.movement_charge
+    config[SETTING.movement_charge] = parts.movement_charge
     _require_one_gradient(parts, config, bool(on_ball and extra.all()))
     trust = parts.optimism.start(1).trust
     return Recipe(
@@ -152,8 +155,8 @@ def _require_one_gradient(parts: Composition, config: Vector, fits: bool) -> Non
     Sword++ on a ball has them.
     """
     charged = parts.movement_charge > 0.0
-    if charged != (config[CONFIG.optimism] == layout.LAST) or (
-        charged and (config[CONFIG.adaptive] or not parts.shared_gradient)
+    if charged != (config[SETTING.optimism_rule] == layout.LAST) or (
+        charged and (config[SETTING.adaptive_steps] or not parts.shared_gradient)
     ):
         raise NotCompilable(
             "charges for moving and the guess that the last gradient comes back are known to the "
@@ -180,21 +183,21 @@ def _unknown_domain(domain: Any) -> NotCompilable:
 
 @_frame.register
 def _(domain: Ball, config: Vector) -> tuple[Matrix, bool]:
-    config[CONFIG.size], config[CONFIG.centered] = domain.radius, domain.center.any()
+    config[SETTING.domain_size], config[SETTING.has_center] = domain.radius, domain.center.any()
     return np.stack([domain.center, domain.center]), True
 
 
 @_frame.register
 def _(domain: Simplex, config: Vector) -> tuple[Matrix, bool]:
     _require_few(domain.dim)
-    config[CONFIG.domain], config[CONFIG.size] = layout.SIMPLEX, domain.total
+    config[SETTING.domain], config[SETTING.domain_size] = layout.SIMPLEX, domain.total
     return np.stack([domain.center, domain.center]), False
 
 
 @_frame.register
 def _(domain: Box, config: Vector) -> tuple[Matrix, bool]:
     _require_few(domain.dim)
-    config[CONFIG.domain], config[CONFIG.size] = (
+    config[SETTING.domain], config[SETTING.domain_size] = (
         layout.BOX,
         float(np.linalg.norm(np.maximum(abs(domain.lower), abs(domain.upper)))),
     )
@@ -225,8 +228,8 @@ def _(steps: Constant, config: Vector) -> Vector:
 
 @_steps.register
 def _(steps: AdaGradNorm, config: Vector) -> Vector:
-    config[CONFIG.adaptive] = 1
-    return np.array([0.5, 1.0]) if config[CONFIG.capped] else np.full(1, 0.5)
+    config[SETTING.adaptive_steps] = 1
+    return np.array([0.5, 1.0]) if config[SETTING.uses_domain_scale] else np.full(1, 0.5)
 
 
 @singledispatch
@@ -238,31 +241,31 @@ def _rate(rate: Any, config: Vector, parts: Composition) -> None:
 
 @_rate.register
 def _(rate: Fixed, config: Vector, parts: Composition) -> None:
-    config[CONFIG.rate] = layout.FIXED
+    config[SETTING.rate_rule] = layout.FIXED
 
 
 @_rate.register
 def _(rate: SelfConfident, config: Vector, parts: Composition) -> None:
-    config[CONFIG.rate], config[CONFIG.factor], config[CONFIG.floor] = (
+    config[SETTING.rate_rule], config[SETTING.rate_factor], config[SETTING.rate_floor] = (
         layout.SELF_CONFIDENT,
         rate.factor,
         rate.floor,
     )
-    config[CONFIG.retention], config[CONFIG.cap] = (
+    config[SETTING.decay], config[SETTING.rate_cap] = (
         rate.decay,
         math.inf if rate.cap is None else rate.cap,
     )
     if rate.offset is None:
-        config[CONFIG.offset] = (
+        config[SETTING.rate_offset] = (
             parts.constants.diameter * float(parts.constants.gradient_bound or 0.0)
         ) ** 2
     else:
-        config[CONFIG.offset] = rate.offset
+        config[SETTING.rate_offset] = rate.offset
 
 
 @_rate.register
 def _(rate: Doubling, config: Vector, parts: Composition) -> None:
-    config[CONFIG.rate], config[CONFIG.cap] = (
+    config[SETTING.rate_rule], config[SETTING.rate_cap] = (
         layout.DOUBLING,
         math.inf if rate.cap is None else rate.cap,
     )
@@ -275,19 +278,19 @@ def _optimism(optimism: Any, config: Vector) -> None:
 
 @_optimism.register
 def _(optimism: NullOptimism, config: Vector) -> None:
-    config[CONFIG.optimism] = layout.NO_OPTIMISM
+    config[SETTING.optimism_rule] = layout.NO_OPTIMISM
 
 
 @_optimism.register
 def _(optimism: VariationOptimism, config: Vector) -> None:
-    config[CONFIG.optimism] = layout.REPLAYED
+    config[SETTING.optimism_rule] = layout.REPLAYED
 
 
 @_optimism.register
 def _(optimism: LearnedOptimism, config: Vector) -> None:
-    config[CONFIG.optimism], config[CONFIG.kappa] = layout.LEARNED, optimism.rate
+    config[SETTING.optimism_rule], config[SETTING.trust_rate] = layout.LEARNED, optimism.rate
 
 
 @_optimism.register
 def _(optimism: LastGradientOptimism, config: Vector) -> None:
-    config[CONFIG.optimism] = layout.LAST
+    config[SETTING.optimism_rule] = layout.LAST

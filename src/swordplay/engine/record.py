@@ -1,40 +1,36 @@
-"""A learner on a ball as a row of numbers, for many learners in one table: what predictions need
-and, if wanted, certificates.
+"""Inline functions that copy a learner on a ball into a row of numbers, its record, and back.
 
-What only pools that grow, adaptive steps or a schedule of one's own need stays behind: the learners
-of a table are of one make, with constant steps, and every round has its schedule. A record has two
-blocks: the numbers of the round, in the order of ``ROUND``, and behind what the owner of the record
-puts in between, the last features, the experts' numbers in the order of ``EXPERTS``, N of each, and
-their coordinates, ``(d, N)``. Where certificates are wanted, the radius of the last round and the
-sums of ``CERTIFICATE``, N of each, come last.
+A record holds what the next round needs and, if wanted, what certificates need. It leaves out what
+only growing pools, adaptive steps or the learner's own schedule need: the learners of a table have
+constant steps, and every round is given its schedule. The owner of a record puts its parts in any
+order: the numbers of the round (``ROUND``); the last row, the numbers of the N experts
+(``EXPERTS``, N of each) and their points ``(d, N)``; and for certificates the radius of the last
+round and the sums of ``CERTIFICATE``, N of each.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any
 
 from swordplay.compile import inline
 from swordplay.core.types import Vector
 from swordplay.engine.layout import (
     ADAPTIVE,
     CHARGED,
-    CONFIG,
     EXPERT,
     GROWING,
-    LIVE,
     PROOF,
+    SCALAR,
     SCHEDULED,
+    SETTING,
     SHARPER,
     SHOWN,
     SLACK,
     VECTOR,
-    Arrays,
+    LearnerArrays,
     fields,
-    kept_names,
+    saved_names,
 )
-from swordplay.engine.memory import Memory
 from swordplay.engine.rounds import play_planned
 from swordplay.engine.saved_state import ROW, SIGNED, expert_range, round_range
 
@@ -45,9 +41,7 @@ __all__ = [
     "ROW",
     "SIGNED",
     "SLACK",
-    "Arrays",
-    "Blocks",
-    "blocks_of",
+    "LearnerArrays",
     "expert_range",
     "play_planned",
     "read",
@@ -62,146 +56,122 @@ __all__ = [
 ]
 
 LEFT_OUT = (PROOF, SHARPER, ADAPTIVE, GROWING, SCHEDULED, CHARGED, SHOWN)
-ROUND, EXPERTS = kept_names(LIVE, without=LEFT_OUT), kept_names(EXPERT, without=LEFT_OUT)
-RECIPROCALS = ("inverse", "growth", "largest")
-"""Of the certificate's sums, those that are 1 / step from the first round on where steps are
-constant.
-"""
+ROUND = saved_names(SCALAR, without=LEFT_OUT)
+EXPERTS = saved_names(EXPERT, without=LEFT_OUT)
+RECIPROCALS = ("inverse_step", "inverse_growth", "inverse_largest")
+"""Sums of the certificate that are 1 / step size from the first round on if steps are constant."""
 CERTIFICATE = tuple(
     name
-    for name in kept_names(EXPERT)
+    for name in saved_names(EXPERT)
     if fields(EXPERT)[name].when == PROOF and name not in RECIPROCALS
 )
-_ROUND_PLACES = tuple(LIVE._fields.index(name) for name in ROUND)
+_ROUND_PLACES = tuple(SCALAR._fields.index(name) for name in ROUND)
 _EXPERT_PLACES = tuple(EXPERT._fields.index(name) for name in EXPERTS)
 _RECIPROCAL_PLACES = tuple(EXPERT._fields.index(name) for name in RECIPROCALS)
 _CERTIFICATE_PLACES = tuple(EXPERT._fields.index(name) for name in CERTIFICATE)
 
 
-class Blocks(NamedTuple):
-    """The parts of a record."""
-
-    round: Vector
-    last: Vector
-    experts: Vector
-    points: Vector
-    proof: Vector
-
-
-def blocks_of(memory: Memory) -> Blocks:
-    """The record of a learner as it is now, part by part."""
-    n = memory.experts
-    return Blocks(
-        memory.live[list(_ROUND_PLACES)],
-        memory.vectors[VECTOR.last].copy(),
-        memory.numbers[list(_EXPERT_PLACES), :n].ravel(),
-        np.ascontiguousarray(memory.coords[:, :n]).ravel(),
-        np.append(memory.config[CONFIG.size], memory.numbers[list(_CERTIFICATE_PLACES), :n]),
-    )
-
-
 @inline
-def read(record: Vector, at: int, answer: Any, count: int) -> int:
-    """Copy the next numbers of a record; returns where it goes on."""
+def read(record: Vector, at: int, numbers: Any, count: int) -> int:
+    """Copy the next numbers of a record; returns the place behind them."""
     for i in range(count):
-        answer[i] = record[at + i]
+        numbers[i] = record[at + i]
     return at + count
 
 
 @inline
 def write(record: Vector, at: int, numbers: Any, count: int) -> int:
-    """Copy numbers into a record; returns where it goes on."""
+    """Copy numbers into a record; returns the place behind them."""
     for i in range(count):
         record[at + i] = numbers[i]
     return at + count
 
 
 @inline
-def read_round(record: Vector, at: int, me: Arrays) -> int:
-    """The numbers of the round into the arrays of a learner."""
+def read_round(record: Vector, at: int, learner: LearnerArrays) -> int:
+    """Copy the numbers of the round into a learner; returns the place behind them."""
     for place in _ROUND_PLACES:
-        me.live[place] = record[at]
+        learner.scalars[place] = record[at]
         at += 1
-    me.live[LIVE.prepared] = 0.0
+    learner.scalars[SCALAR.has_prediction] = 0.0
     return at
 
 
 @inline
-def write_round(record: Vector, at: int, me: Arrays) -> int:
-    """The numbers of the round into a record."""
+def write_round(record: Vector, at: int, learner: LearnerArrays) -> int:
+    """Copy the numbers of the round into a record; returns the place behind them."""
     for place in _ROUND_PLACES:
-        record[at] = me.live[place]
+        record[at] = learner.scalars[place]
         at += 1
     return at
 
 
 @inline
-def read_experts(record: Vector, at: int, me: Arrays) -> int:
-    """Last features, numbers and coordinates into the arrays.
+def read_experts(record: Vector, at: int, learner: LearnerArrays) -> int:
+    """Copy the last row, and numbers and points of the experts, into a learner.
 
-    Padded columns become copies, as ``Memory.mirror`` makes them.
+    Padding columns become copies of the last expert, as ``LearnerMemory.fill_padding`` makes them.
     """
-    coords, numbers = me.coords, me.numbers
-    experts, columns = int(me.live[LIVE.experts]), numbers.shape[1]
-    at = read(record, at, me.vectors[VECTOR.last], me.vectors.shape[1])
+    points, experts = learner.coordinates, learner.experts
+    count, columns = int(learner.scalars[SCALAR.expert_count]), experts.shape[1]
+    at = read(record, at, learner.vectors[VECTOR.last_row], learner.vectors.shape[1])
     for place in _EXPERT_PLACES:
-        at = read(record, at, numbers[place], experts)
-        for i in range(experts, columns):
-            numbers[place, i] = numbers[place, experts - 1]
+        at = read(record, at, experts[place], count)
+        for i in range(count, columns):
+            experts[place, i] = experts[place, count - 1]
     for i in range(columns):
-        numbers[EXPERT.unscale, i] = 1.0 / numbers[EXPERT.scale, i]
-    for i in range(experts, columns):
-        numbers[EXPERT.weight, i] = 0.0
-    for j in range(coords.shape[0]):
-        at = read(record, at, coords[j], experts)
-        for i in range(experts, columns):
-            coords[j, i] = coords[j, experts - 1]
+        experts[EXPERT.inverse_scale, i] = 1.0 / experts[EXPERT.scale, i]
+    for i in range(count, columns):
+        experts[EXPERT.weight, i] = 0.0
+    for j in range(points.shape[0]):
+        at = read(record, at, points[j], count)
+        for i in range(count, columns):
+            points[j, i] = points[j, count - 1]
     return at
 
 
 @inline
-def write_experts(record: Vector, at: int, me: Arrays) -> int:
-    """Last features, numbers and coordinates into a record."""
-    experts = int(me.live[LIVE.experts])
-    at = write(record, at, me.vectors[VECTOR.last], me.vectors.shape[1])
+def write_experts(record: Vector, at: int, learner: LearnerArrays) -> int:
+    """Copy the last row, and numbers and points of the experts, into a record."""
+    count = int(learner.scalars[SCALAR.expert_count])
+    at = write(record, at, learner.vectors[VECTOR.last_row], learner.vectors.shape[1])
     for place in _EXPERT_PLACES:
-        at = write(record, at, me.numbers[place], experts)
-    for j in range(me.coords.shape[0]):
-        at = write(record, at, me.coords[j], experts)
+        at = write(record, at, learner.experts[place], count)
+    for j in range(learner.coordinates.shape[0]):
+        at = write(record, at, learner.coordinates[j], count)
     return at
 
 
 @inline
-def read_certificate(record: Vector, at: int, me: Arrays) -> int:
-    """The certificate's sums into the arrays."""
-    experts, columns = int(me.live[LIVE.experts]), me.numbers.shape[1]
-    me.config[CONFIG.size] = record[at]
-    me.config[CONFIG.diameter] = me.config[CONFIG.diameter_per_size] * record[at]
+def read_certificate(record: Vector, at: int, learner: LearnerArrays) -> int:
+    """Copy the sums of the certificate into a learner; returns the place behind them."""
+    experts, settings = learner.experts, learner.settings
+    count, columns = int(learner.scalars[SCALAR.expert_count]), experts.shape[1]
+    settings[SETTING.domain_size] = record[at]
+    settings[SETTING.diameter] = settings[SETTING.diameter_per_size] * record[at]
     at += 1
     for place in _CERTIFICATE_PLACES:
-        at = read(record, at, me.numbers[place], experts)
-        for i in range(experts, columns):
-            me.numbers[place, i] = me.numbers[place, experts - 1]
+        at = read(record, at, experts[place], count)
+        for i in range(count, columns):
+            experts[place, i] = experts[place, count - 1]
+    has_learned = learner.scalars[SCALAR.rounds] > 0.0
     for place in _RECIPROCAL_PLACES:
         for i in range(columns):
-            me.numbers[place, i] = (
-                1.0 / me.numbers[EXPERT.step, i] if me.live[LIVE.rounds] > 0.0 else 0.0
-            )
-    me.numbers[EXPERT.swing], me.numbers[EXPERT.turning], me.numbers[EXPERT.pull] = (
-        0.0,
-        0.0,
-        0.0,
-    )  # of steps that change
-    # A record does not tell how far an expert has been: not beyond the domain of its last round.
-    me.numbers[EXPERT.farthest] = me.config[CONFIG.size] * me.config[CONFIG.size]
+            experts[place, i] = 1.0 / experts[EXPERT.step_size, i] if has_learned else 0.0
+    # Sums over steps that change: there are none.
+    experts[EXPERT.squared_norm_change] = 0.0
+    experts[EXPERT.weighted_norm_change] = 0.0
+    experts[EXPERT.max_dual_norm] = 0.0
+    # A record does not hold how far an expert has been: not beyond the domain of its last round.
+    experts[EXPERT.max_squared_norm] = settings[SETTING.domain_size] * settings[SETTING.domain_size]
     return at
 
 
 @inline
-def write_certificate(record: Vector, at: int, me: Arrays) -> int:
-    """The certificate's sums into a record."""
-    record[at] = me.config[CONFIG.size]
+def write_certificate(record: Vector, at: int, learner: LearnerArrays) -> int:
+    """Copy the sums of the certificate into a record; returns the place behind them."""
+    record[at] = learner.settings[SETTING.domain_size]
     at += 1
     for place in _CERTIFICATE_PLACES:
-        at = write(record, at, me.numbers[place], int(me.live[LIVE.experts]))
+        at = write(record, at, learner.experts[place], int(learner.scalars[SCALAR.expert_count]))
     return at

@@ -20,7 +20,7 @@ from swordplay.engine import (
     explicit_points,
 )
 from swordplay.engine.ball import Entries
-from swordplay.engine.layout import CONFIG, EXPERT, LIVE, VECTOR, Arrays, Products
+from swordplay.engine.layout import EXPERT, SCALAR, SETTING, VECTOR, LearnerArrays, RowProducts
 from swordplay.engine.meta import judge, normalise_weights, update_trust, watch, weigh
 from swordplay.engine.scalar_functions import phi
 from swordplay.engine.step_sizes import fork_numbers, is_growing, track_distance, track_dual_norm
@@ -46,7 +46,7 @@ def make_round(
     Parameters
     ----------
     measure
-        ``(me, features) -> Products``.
+        ``(me, features) -> RowProducts``.
     predict
         ``(me, products, features)`` -> the weighted sum of <a, x_i>, less the centre's.
     move
@@ -62,27 +62,27 @@ def make_round(
     """
 
     @inline
-    def play_round(me: Arrays, features: Any, target: float) -> tuple[bool, float, float]:
+    def play_round(me: LearnerArrays, features: Any, target: float) -> tuple[bool, float, float]:
         """Whether the round was played, its prediction and its loss."""
-        live, config = me.live, me.config
+        live, config = me.scalars, me.settings
         of = measure(me, features)
         if overflows(me, of, target):
             return False, math.nan, math.nan
         centered = predict(me, of, features)
         prediction = centered + of.offset
-        loss = live[LIVE.weight] * phi(
-            int(config[CONFIG.loss]), config[CONFIG.threshold], prediction, target
+        loss = live[SCALAR.loss_weight] * phi(
+            int(config[SETTING.loss]), config[SETTING.threshold], prediction, target
         )
         h = judge(me, of, centered, target)
         update_trust(live, config, of, h)  # early: its exponential then overlaps with the moves
         smallest = move(me, of, features, target)
-        live[LIVE.rounds] += 1.0
+        live[SCALAR.rounds] += 1.0
         while is_growing(live, config):
-            fork_numbers(me.numbers, live, config)
+            fork_numbers(me.experts, live, config)
             fork(me, of, features, target)
         weigh(me, of, target)
         watch(live, of)
-        live[LIVE.prepared] = 0.0
+        live[SCALAR.has_prediction] = 0.0
         keep(me, of, features, smallest)
         track_distance(me)  # after norms that had shrunk were measured
         lean(me, smallest)
@@ -92,35 +92,39 @@ def make_round(
 
 
 @inline
-def overflows(me: Arrays, of: Products, target: float) -> bool:
+def overflows(me: LearnerArrays, of: RowProducts, target: float) -> bool:
     """Whether the squared gradient of an expert could overflow double precision, or is NaN."""
-    reach = abs(target) + abs(of.offset) + me.config[CONFIG.size] * math.sqrt(of.norm)
-    gradient = me.live[LIVE.weight] * reach
-    return not (gradient * gradient * of.norm < LARGEST_SQUARE and of.norm < LARGEST_SQUARE)
+    reach = (
+        abs(target) + abs(of.offset) + me.settings[SETTING.domain_size] * math.sqrt(of.squared_norm)
+    )
+    gradient = me.scalars[SCALAR.loss_weight] * reach
+    return not (
+        gradient * gradient * of.squared_norm < LARGEST_SQUARE and of.squared_norm < LARGEST_SQUARE
+    )
 
 
 @inline
 def follow(live: Vector, config: Vector, schedule: Matrix, t: int) -> None:
     """Take weight, threshold and domain size of a round from the schedule, if there is one."""
     if t < len(schedule):
-        live[LIVE.weight] = schedule[t, 0]
-        config[CONFIG.threshold] = schedule[t, 1]
-        if config[CONFIG.size] != schedule[t, 2]:
-            live[LIVE.stepped] = 0.0
-        config[CONFIG.size] = schedule[t, 2]
-        config[CONFIG.diameter] = config[CONFIG.diameter_per_size] * schedule[t, 2]
+        live[SCALAR.loss_weight] = schedule[t, 0]
+        config[SETTING.threshold] = schedule[t, 1]
+        if config[SETTING.domain_size] != schedule[t, 2]:
+            live[SCALAR.steps_ready] = 0.0
+        config[SETTING.domain_size] = schedule[t, 2]
+        config[SETTING.diameter] = config[SETTING.diameter_per_size] * schedule[t, 2]
 
 
 @inline
-def write_weights(me: Arrays, weights: Matrix, t: int) -> None:
+def write_weights(me: LearnerArrays, weights: Matrix, t: int) -> None:
     """Keep the weights of a round if there is room for them.
 
     What is not an expert yet stays at 0.
     """
     if t < len(weights):
         normalise_weights(me)
-        for i in range(int(me.live[LIVE.experts])):
-            weights[t, i] = me.numbers[EXPERT.weight, i]
+        for i in range(int(me.scalars[SCALAR.expert_count])):
+            weights[t, i] = me.experts[EXPERT.weight, i]
 
 
 def make_rows(decide: Any, play_round: Any) -> Any:
@@ -128,7 +132,7 @@ def make_rows(decide: Any, play_round: Any) -> Any:
 
     @inline
     def play_rows(
-        me: Arrays,
+        me: LearnerArrays,
         features: Matrix,
         targets: Vector,
         schedule: Matrix,
@@ -145,7 +149,7 @@ def make_rows(decide: Any, play_round: Any) -> Any:
             if t < len(decisions):
                 decide(me, decisions[t])
             write_weights(me, weights, t)
-            follow(me.live, me.config, schedule, t)
+            follow(me.scalars, me.settings, schedule, t)
             played, predictions[t], losses[t] = play_round(me, features[t], targets[t])
             if not played:
                 normalise_weights(me)
@@ -161,7 +165,7 @@ def make_sparse_rows(play_round: Any) -> Any:
 
     @inline
     def play_sparse_rows(
-        me: Arrays,
+        me: LearnerArrays,
         values: Vector,
         indices: Any,
         starts: Any,
@@ -181,7 +185,7 @@ def make_sparse_rows(play_round: Any) -> Any:
             if t < len(decisions):
                 ball.decide(me, decisions[t])
             write_weights(me, weights, t)
-            follow(me.live, me.config, schedule, t)
+            follow(me.scalars, me.settings, schedule, t)
             before = last_indices if t == 0 else indices[starts[t - 1] : starts[t]]
             row = Entries(
                 values[starts[t] : starts[t + 1]], indices[starts[t] : starts[t + 1]], before
@@ -200,12 +204,12 @@ def make_single(play_round: Any) -> Any:
     """One row whose prediction may have been asked for before."""
 
     @inline
-    def play_single(me: Arrays, features: Vector, target: float) -> float:
+    def play_single(me: LearnerArrays, features: Vector, target: float) -> float:
         """The loss; NaN if the row would overflow, and then nothing has changed."""
         played, _, loss = play_round(me, features, target)
         normalise_weights(me)
         if not played:
-            me.live[LIVE.prepared] = 0.0
+            me.scalars[SCALAR.has_prediction] = 0.0
         return float(loss)
 
     return play_single
@@ -216,7 +220,7 @@ def make_stream(play_round: Any) -> Any:
 
     @inline
     def play_stream(
-        me: Arrays, features: Matrix, targets: Vector, predictions: Vector, losses: Vector
+        me: LearnerArrays, features: Matrix, targets: Vector, predictions: Vector, losses: Vector
     ) -> int:
         """How many were played."""
         for t in range(len(targets)):
@@ -231,53 +235,58 @@ def make_stream(play_round: Any) -> Any:
 
 
 @inline
-def prepare_row(me: Arrays, of: Products, prediction: float, features: Vector) -> None:
+def prepare_row(me: LearnerArrays, of: RowProducts, prediction: float, features: Vector) -> None:
     """Leave what a prediction has computed for the round that will learn the same features."""
-    live, under_way = me.live, me.vectors[VECTOR.under_way]
-    live[LIVE.norm], live[LIVE.cross], live[LIVE.turn], live[LIVE.gap] = (
-        of.norm,
-        of.cross,
-        of.turn,
-        of.gap,
+    live, under_way = me.scalars, me.vectors[VECTOR.predicted_row]
+    (
+        live[SCALAR.squared_norm],
+        live[SCALAR.dot_last],
+        live[SCALAR.dot_change],
+        live[SCALAR.squared_change],
+    ) = (
+        of.squared_norm,
+        of.dot_last,
+        of.dot_change,
+        of.squared_change,
     )
-    live[LIVE.offset], live[LIVE.prediction] = of.offset, prediction
+    live[SCALAR.offset], live[SCALAR.prediction] = of.offset, prediction
     for j in range(len(features)):
         under_way[j] = features[j]
-    live[LIVE.prepared] = 1.0
+    live[SCALAR.has_prediction] = 1.0
 
 
 @inline
-def check_prepared(me: Arrays, features: Vector) -> None:
+def check_prepared(me: LearnerArrays, features: Vector) -> None:
     """Forget what was prepared, unless it was for these features."""
-    under_way = me.vectors[VECTOR.under_way]
-    same = me.live[LIVE.prepared] == 1.0
+    under_way = me.vectors[VECTOR.predicted_row]
+    same = me.scalars[SCALAR.has_prediction] == 1.0
     for j in range(len(features)):
         same = same and under_way[j] == features[j]
-    me.live[LIVE.prepared] = 1.0 if same else 0.0
+    me.scalars[SCALAR.has_prediction] = 1.0 if same else 0.0
 
 
 @inline
-def measure_prepared(me: Arrays, features: Vector) -> Products:
+def measure_prepared(me: LearnerArrays, features: Vector) -> RowProducts:
     """The products that were prepared, or new ones."""
     check_prepared(me, features)
-    live = me.live
-    if live[LIVE.prepared] == 1.0:
-        return Products(
-            live[LIVE.norm],
-            live[LIVE.last_norm],
-            live[LIVE.cross],
-            live[LIVE.turn],
-            live[LIVE.gap],
-            live[LIVE.offset],
+    live = me.scalars
+    if live[SCALAR.has_prediction] == 1.0:
+        return RowProducts(
+            live[SCALAR.squared_norm],
+            live[SCALAR.last_squared_norm],
+            live[SCALAR.dot_last],
+            live[SCALAR.dot_change],
+            live[SCALAR.squared_change],
+            live[SCALAR.offset],
         )
     return ball.measure(me, features)
 
 
 @inline
-def predict_prepared(me: Arrays, of: Products, features: Vector) -> float:
+def predict_prepared(me: LearnerArrays, of: RowProducts, features: Vector) -> float:
     """The prediction that was prepared, or a new one."""
-    if me.live[LIVE.prepared] == 1.0:
-        return float(me.live[LIVE.prediction])
+    if me.scalars[SCALAR.has_prediction] == 1.0:
+        return float(me.scalars[SCALAR.prediction])
     return float(ball.predict(me, of, features))
 
 
@@ -310,7 +319,7 @@ sparse_rows, single, stream = (
 
 
 @inline
-def hear(me: Arrays, asked: Matrix, t: int) -> None:
+def hear(me: LearnerArrays, asked: Matrix, t: int) -> None:
     """Set how many rounds ago a late row was predicted, and what was predicted then.
 
     A row of ``asked`` holds the rounds (0 for a row that is not late), the prediction of the
@@ -318,14 +327,17 @@ def hear(me: Arrays, asked: Matrix, t: int) -> None:
     """
     if t < len(asked) and asked[t, 0] > 0.0:
         experts = asked.shape[1] - 2
-        me.live[LIVE.late], me.live[LIVE.asked] = asked[t, 0], asked[t, 1]
-        for i in range(me.numbers.shape[1]):  # padded columns are copies of the last expert
-            me.numbers[EXPERT.asked, i] = asked[t, 2 + min(i, experts - 1)]
+        me.scalars[SCALAR.rounds_late], me.scalars[SCALAR.deferred_prediction] = (
+            asked[t, 0],
+            asked[t, 1],
+        )
+        for i in range(me.experts.shape[1]):  # padded columns are copies of the last expert
+            me.experts[EXPERT.deferred_prediction, i] = asked[t, 2 + min(i, experts - 1)]
 
 
 @inline
 def play_planned(
-    me: Arrays,
+    me: LearnerArrays,
     features: Matrix,
     targets: Vector,
     schedule: Matrix,
@@ -334,12 +346,12 @@ def play_planned(
 ) -> int:
     """Dense rows on a ball whose rounds are all planned; only the predictions are kept."""
     for t in range(len(targets)):
-        weight = me.live[LIVE.weight]
-        follow(me.live, me.config, schedule, t)
+        weight = me.scalars[SCALAR.loss_weight]
+        follow(me.scalars, me.settings, schedule, t)
         hear(me, asked, t)
         played, predictions[t], _ = dense_round(me, features[t], targets[t])
         if not played:
-            me.live[LIVE.weight], me.live[LIVE.late] = weight, 0.0
+            me.scalars[SCALAR.loss_weight], me.scalars[SCALAR.rounds_late] = weight, 0.0
             normalise_weights(me)
             return t
     normalise_weights(me)
@@ -362,7 +374,7 @@ def play_dense(
     weights: Matrix,
 ) -> int:
     """Dense rows on a ball. ``decisions`` and ``weights`` are filled as far as they have rows."""
-    me = Arrays(coords, numbers, vectors, live, config)
+    me = LearnerArrays(coords, numbers, vectors, live, config)
     return int(dense_rows(me, features, targets, schedule, predictions, losses, decisions, weights))
 
 
@@ -388,7 +400,7 @@ def play_sparse(
 
     ``last_indices`` says where the last features lie.
     """
-    me = Arrays(coords, numbers, vectors, live, config)
+    me = LearnerArrays(coords, numbers, vectors, live, config)
     rows = values, indices, starts, last_indices, targets
     return int(sparse_rows(me, *rows, schedule, predictions, losses, decisions, weights))
 
@@ -409,7 +421,7 @@ def play_points(
     weights: Matrix,
 ) -> int:
     """Dense rows on a simplex or a box."""
-    me = Arrays(coords, numbers, vectors, live, config)
+    me = LearnerArrays(coords, numbers, vectors, live, config)
     return int(
         points_rows(me, features, targets, schedule, predictions, losses, decisions, weights)
     )
@@ -420,10 +432,10 @@ def predict_one(
     coords: Matrix, numbers: Matrix, vectors: Matrix, live: Vector, config: Vector, features: Vector
 ) -> float:
     """The prediction for a row on a ball; what it computed waits for ``learn_one``."""
-    me = Arrays(coords, numbers, vectors, live, config)
+    me = LearnerArrays(coords, numbers, vectors, live, config)
     of = ball.measure(me, features)
-    if not of.norm < math.inf:
-        live[LIVE.prepared] = 0.0
+    if not of.squared_norm < math.inf:
+        live[SCALAR.has_prediction] = 0.0
         return math.nan
     centered = ball.predict(me, of, features)
     prepare_row(me, of, centered, features)
@@ -444,7 +456,7 @@ def learn_one(
 
     Returns the loss.
     """
-    me = Arrays(coords, numbers, vectors, live, config)
+    me = LearnerArrays(coords, numbers, vectors, live, config)
     return float(single(me, features, target))
 
 
@@ -468,5 +480,5 @@ def play_fleet(
     ``played`` counts their rounds.
     """
     for k in range(first, stop):
-        me = Arrays(coords[k], numbers[k], vectors[k], lives[k], config)
+        me = LearnerArrays(coords[k], numbers[k], vectors[k], lives[k], config)
         played[k] = stream(me, features[k], targets[k], predictions[k], losses[k])

@@ -20,7 +20,7 @@ from swordplay.engine.column_stats import (
     scale_each,
     scale_row,
 )
-from swordplay.engine.layout import EXPERT, LIVE, VECTOR, Arrays
+from swordplay.engine.layout import EXPERT, SCALAR, VECTOR, LearnerArrays
 from swordplay.engine.rounds import play_planned
 
 
@@ -182,7 +182,7 @@ def scale_with_lags(
 @inline
 def learn_planned(
     raw: Matrix, targets: Vector, weights: Vector, asked: Any, told: Matrix, setting: Vector, columns: Followed,  # noqa: E501
-    target: Followed, recent: Vector, planned: Planned, rounds: Matrix, goals: Matrix, heads: Arrays, predictions: Matrix,  # noqa: E501
+    target: Followed, recent: Vector, planned: Planned, rounds: Matrix, goals: Matrix, heads: LearnerArrays, predictions: Matrix,  # noqa: E501
 ) -> int:  # fmt: skip
     """Predict rows, each before it is learned, with every head of a stack.
 
@@ -203,12 +203,12 @@ def learn_planned(
                 asked[0, t, i] -= rounds[t, 0]
     played = count
     for h in range(len(told)):
-        me = Arrays(
-            heads.coords[h][:dim],
-            heads.numbers[h],
+        me = LearnerArrays(
+            heads.coordinates[h][:dim],
+            heads.experts[h],
             heads.vectors[h],
-            heads.live[h],
-            heads.config[h],
+            heads.scalars[h],
+            heads.settings[h],
         )
         done = play_planned(
             me, planned.scaled, goals[h], planned.schedule, asked[h], predictions[h]
@@ -261,7 +261,7 @@ def learn_rows(
     planned = Planned(scaled, norms, rounds[:, :PLACE], rounds[:, PLACE:], goals[0])
     columns = Followed(centers, spreads, counts, first)
     target = Followed(target_centers, target_spreads, target_counts, target_first)
-    heads = Arrays(coords, numbers, vectors, live, config)
+    heads = LearnerArrays(coords, numbers, vectors, live, config)
     return learn_planned(
         raw,
         targets,
@@ -316,7 +316,7 @@ def learn_late_rows(
     planned = Planned(scaled, norms, rounds[:, :PLACE], rounds[:, PLACE:], goals[0])
     columns = Followed(centers, spreads, counts, first)
     target = Followed(target_centers, target_spreads, target_counts, target_first)
-    heads = Arrays(coords, numbers, vectors, live, config)
+    heads = LearnerArrays(coords, numbers, vectors, live, config)
     return learn_planned(
         raw,
         targets,
@@ -342,19 +342,23 @@ def decide_aside(
     """x_t = centre + sum of p_i (alpha_i xhat_i - gamma_i a'), with scratch of the caller's
     instead of the learner's.
     """
-    experts = int(live[LIVE.experts])
+    experts = int(live[SCALAR.expert_count])
     pending = 0.0
     for i in range(experts):
-        share[i] = numbers[EXPERT.weight, i] * numbers[EXPERT.alpha, i] * numbers[EXPERT.scale, i]
+        share[i] = (
+            numbers[EXPERT.weight, i]
+            * numbers[EXPERT.lookahead_scale, i]
+            * numbers[EXPERT.scale, i]
+        )
     # A loop of its own: where a loop also stores, the order of its sum may depend on where the
     # arrays lie in memory.
     for i in range(experts):
         pending += (
-            share[i] * numbers[EXPERT.coefficient, i]
-            - numbers[EXPERT.weight, i] * numbers[EXPERT.gamma, i]
+            share[i] * numbers[EXPERT.pending_update, i]
+            - numbers[EXPERT.weight, i] * numbers[EXPERT.lookahead_step, i]
         )
     for j in range(coords.shape[0]):
-        coordinate = vectors[VECTOR.center, j] + pending * vectors[VECTOR.last, j]
+        coordinate = vectors[VECTOR.center, j] + pending * vectors[VECTOR.last_row, j]
         for i in range(experts):
             coordinate += share[i] * coords[j, i]
         decision[j] = coordinate
@@ -410,16 +414,18 @@ def ask_experts(
     for t in range(len(raw)):
         scale_row(raw[t], centers, spreads, clip, scaled)
         for h in range(len(live)):
-            center, last = vectors[h][VECTOR.center], vectors[h][VECTOR.last]
+            center, last = vectors[h][VECTOR.center], vectors[h][VECTOR.last_row]
             before = product(scaled, last[:width])
             offset = product(scaled, center[:width])
             answer[t, h, 0] = 0.0
             for i in range(experts):
-                base = numbers[h][EXPERT.coefficient, i] * before
+                base = numbers[h][EXPERT.pending_update, i] * before
                 for j in range(width):
                     base += coords[h][j, i] * scaled[j]
-                share = numbers[h][EXPERT.alpha, i] * numbers[h][EXPERT.scale, i]
-                answer[t, h, 1 + i] = offset + share * base - numbers[h][EXPERT.gamma, i] * before
+                share = numbers[h][EXPERT.lookahead_scale, i] * numbers[h][EXPERT.scale, i]
+                answer[t, h, 1 + i] = (
+                    offset + share * base - numbers[h][EXPERT.lookahead_step, i] * before
+                )
                 answer[t, h, 0] += numbers[h][EXPERT.weight, i] * answer[t, h, 1 + i]
 
 

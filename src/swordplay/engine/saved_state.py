@@ -1,9 +1,9 @@
 """Saved state of a compiled learner: its numbers by name, checked before kernels use them.
 
 Each group of numbers is one array and one text that names its rows or places, so that a state does
-not depend on where the engine has a number: ``experts`` ``(F, N)`` with ``expert_names``, ``round``
-with ``round_names``, ``settings`` with ``setting_names``; beside them ``last`` (the last features)
-and ``points`` (the coordinates). A learner that loads it continues bit for bit.
+not depend on where the engine has a number: ``experts`` ``(F, N)`` with ``expert_names``,
+``scalars`` with ``scalar_names``, ``settings`` with ``setting_names``; beside them ``last_row``
+(the last features) and ``points`` (the coordinates). A learner that loads it continues bit for bit.
 
 The number of experts is used as an index of memory, and a number that is not finite would spread to
 all others. Ranges of single numbers are declared in ``layout``; :func:`check_numbers` holds the
@@ -23,27 +23,27 @@ from swordplay.core.state import DAMAGED, Field, check
 from swordplay.core.types import Matrix, State, Vector
 from swordplay.engine.layout import (
     BOX,
-    CONFIG,
     EXPERT,
-    LIVE,
+    SCALAR,
+    SETTING,
     SLACK,
     VAST,
     VECTOR,
     fields,
-    kept_names,
+    saved_names,
 )
-from swordplay.engine.memory import Memory
+from swordplay.engine.memory import LearnerMemory
 from swordplay.engine.recipe import Recipe
 from swordplay.parts.experts.step_sizes import AVERAGED_ROUNDS
 
-KEPT_OF_EXPERTS, KEPT_OF_ROUND, CHANGED_SETTINGS = (
-    kept_names(EXPERT),
-    kept_names(LIVE),
-    kept_names(CONFIG),
+SAVED_OF_EXPERTS, SAVED_SCALARS, CHANGED_SETTINGS = (
+    saved_names(EXPERT),
+    saved_names(SCALAR),
+    saved_names(SETTING),
 )
-MADE_SETTINGS = tuple(name for name, field in fields(CONFIG).items() if not field.kept)
+MADE_SETTINGS = tuple(name for name, field in fields(SETTING).items() if not field.kept)
 """What tells one make from another."""
-NAMES = {"experts": "expert_names", "round": "round_names", "settings": "setting_names"}
+NAMES = {"experts": "expert_names", "scalars": "scalar_names", "settings": "setting_names"}
 """The groups, and the entries that name what is in them."""
 
 TINIEST = 1e-300
@@ -51,7 +51,7 @@ TINIEST = 1e-300
 LONGEST_SQUARE = 1e151
 """Squares of gradients of saved learners: rounds with squares beyond 1e150 are not played."""
 SIGNED = Field(-VAST, VAST)
-ROW, HEADINGS = Field(-1e81, 1e81), Field(-1e79, 1e79)
+ROW, DUAL_SUM = Field(-1e81, 1e81), Field(-1e79, 1e79)
 """Entries of rows, and of S of a certificate: their squares are summed, and the sums are at most
 ``VAST``.
 """
@@ -64,33 +64,35 @@ class Numbers(NamedTuple):
 
     experts: dict[str, Vector]
     """Numbers of the experts, each of shape ``(N,)``."""
-    round: dict[str, float]
+    scalars: dict[str, float]
     settings: dict[str, float]
-    last: Vector
+    last_row: Vector
     points: Any
     frame: Matrix
     """Centre (or lower corner) and upper corner of the domain, shape ``(2, d)``."""
-    heading: Matrix | None
+    dual_sum: Matrix | None
     """S of the experts, shape ``(d, N)``; None for learners that do not keep it."""
 
 
-def state_of(memory: Memory) -> State:
+def state_of(memory: LearnerMemory) -> State:
     """The numbers that the next round needs, without padding."""
-    n, columns = memory.experts, memory.numbers.shape[1]
+    n, columns = memory.expert_count, memory.experts.shape[1]
     points = (
-        memory.coords[:, :n]
+        memory.coordinates[:, :n]
         if memory.recipe.on_ball
-        else memory.coords[np.r_[:n, columns : columns + n]]
+        else memory.coordinates[np.r_[:n, columns : columns + n]]
     )
-    heading = {"heading": memory.numbers[len(EXPERT) :, :n].copy()} if memory.headed else {}
-    return heading | {
-        "expert_names": " ".join(KEPT_OF_EXPERTS),
-        "experts": memory.numbers[_places(EXPERT, KEPT_OF_EXPERTS), :n],
-        "round_names": " ".join(KEPT_OF_ROUND),
-        "round": memory.live[_places(LIVE, KEPT_OF_ROUND)],
-        "setting_names": " ".join(CONFIG._fields),
-        "settings": memory.config.copy(),
-        "last": memory.vectors[VECTOR.last].copy(),
+    dual_sum = (
+        {"dual_sum": memory.experts[len(EXPERT) :, :n].copy()} if memory.keeps_dual_sum else {}
+    )
+    return dual_sum | {
+        "expert_names": " ".join(SAVED_OF_EXPERTS),
+        "experts": memory.experts[_places(EXPERT, SAVED_OF_EXPERTS), :n],
+        "scalar_names": " ".join(SAVED_SCALARS),
+        "scalars": memory.scalars[_places(SCALAR, SAVED_SCALARS)],
+        "setting_names": " ".join(SETTING._fields),
+        "settings": memory.settings.copy(),
+        "last_row": memory.vectors[VECTOR.last_row].copy(),
         "points": points.copy(),
         "frame": memory.vectors[[VECTOR.center, VECTOR.upper]],
     }
@@ -108,9 +110,9 @@ def read(saved: Mapping[str, Any], dtype: Any = np.float64) -> Numbers:
     missing = [
         name
         for group, wanted in (
-            ("experts", KEPT_OF_EXPERTS),
-            ("round", KEPT_OF_ROUND),
-            ("settings", CONFIG._fields),
+            ("experts", SAVED_OF_EXPERTS),
+            ("scalars", SAVED_SCALARS),
+            ("settings", SETTING._fields),
         )
         for name in wanted
         if name not in by_name[group]
@@ -119,29 +121,34 @@ def read(saved: Mapping[str, Any], dtype: Any = np.float64) -> Numbers:
         raise ValueError(
             f"state lacks {', '.join(missing)}. Load a state that the same kind of learner saved."
         )
-    last, frame = _array(saved, "last", 1), _array(saved, "frame", 2)
+    last_row, frame = _array(saved, "last_row", 1), _array(saved, "frame", 2)
     points = _array(saved, "points", 2, dtype)
-    if frame.shape != (2, len(last)):
+    if frame.shape != (2, len(last_row)):
         raise ValueError(
-            f"state['frame'] must have shape {(2, len(last))}, got {frame.shape}. Load an earlier "
-            "state."
+            f"state['frame'] must have shape {(2, len(last_row))}, got {frame.shape}. Load an "
+            "earlier state."
         )
     numbers = {
         group: {name: float(value) for name, value in by_name[group].items()}
-        for group in ("round", "settings")
+        for group in ("scalars", "settings")
     }
-    heading = _array(saved, "heading", 2) if "heading" in saved else None
+    dual_sum = _array(saved, "dual_sum", 2) if "dual_sum" in saved else None
     return Numbers(
-        by_name["experts"], **numbers, last=last, points=points, frame=frame, heading=heading
+        by_name["experts"],
+        **numbers,
+        last_row=last_row,
+        points=points,
+        frame=frame,
+        dual_sum=dual_sum,
     )
 
 
 def describe(state: Mapping[str, Any]) -> dict[str, Any]:
     """What a saved state says of its learner: rounds, number of experts, effective step size."""
     numbers = read(state)
-    weights, steps = numbers.experts["weight"], numbers.experts["step"]
+    weights, steps = numbers.experts["weight"], numbers.experts["step_size"]
     return {
-        "rounds": int(numbers.round["rounds"]),
+        "rounds": int(numbers.scalars["rounds"]),
         "experts": len(weights),
         "effective step size": float(np.exp(weights @ np.log(steps))),
     }
@@ -149,37 +156,37 @@ def describe(state: Mapping[str, Any]) -> dict[str, Any]:
 
 def is_state(state: Mapping[str, Any]) -> bool:
     """Whether a state looks like one that an engine saved."""
-    return {"round", "points"} <= set(state)
+    return {"scalars", "points"} <= set(state)
 
 
-def write(memory: Memory, numbers: Numbers) -> None:
+def write(memory: LearnerMemory, numbers: Numbers) -> None:
     """Put checked numbers in place."""
     n = len(numbers.experts["weight"])
-    memory.keep_heading(numbers.heading is not None)
+    memory.allocate_dual_sum(numbers.dual_sum is not None)
     memory.reserve(n)
-    columns = memory.numbers.shape[1]
-    memory.live[LIVE.experts] = n
-    for name in KEPT_OF_ROUND:
-        memory.live[LIVE._fields.index(name)] = numbers.round[name]
+    columns = memory.experts.shape[1]
+    memory.scalars[SCALAR.expert_count] = n
+    for name in SAVED_SCALARS:
+        memory.scalars[SCALAR._fields.index(name)] = numbers.scalars[name]
     for name in CHANGED_SETTINGS:
-        memory.config[CONFIG._fields.index(name)] = numbers.settings[name]
-    for name in KEPT_OF_EXPERTS:
-        memory.numbers[EXPERT._fields.index(name), :n] = numbers.experts[name]
-    if numbers.heading is not None:
-        memory.numbers[len(EXPERT) :, :n] = numbers.heading
-    memory.vectors[VECTOR.last] = numbers.last
+        memory.settings[SETTING._fields.index(name)] = numbers.settings[name]
+    for name in SAVED_OF_EXPERTS:
+        memory.experts[EXPERT._fields.index(name), :n] = numbers.experts[name]
+    if numbers.dual_sum is not None:
+        memory.experts[len(EXPERT) :, :n] = numbers.dual_sum
+    memory.vectors[VECTOR.last_row] = numbers.last_row
     if memory.recipe.on_ball:
-        memory.coords[:, :n] = numbers.points
+        memory.coordinates[:, :n] = numbers.points
     else:
-        memory.coords[np.r_[:n, columns : columns + n]] = numbers.points
-    memory.make_again()
-    memory.mirror()
+        memory.coordinates[np.r_[:n, columns : columns + n]] = numbers.points
+    memory.derive_fields()
+    memory.fill_padding()
 
 
-def require_make(memory: Memory, numbers: Numbers) -> None:
+def require_make(memory: LearnerMemory, numbers: Numbers) -> None:
     """Refuse the state of a learner with other parts, or with arrays of other shapes."""
     for name in MADE_SETTINGS:
-        mine, theirs = float(memory.config[CONFIG._fields.index(name)]), numbers.settings[name]
+        mine, theirs = float(memory.settings[SETTING._fields.index(name)]), numbers.settings[name]
         if theirs != mine:
             raise ValueError(
                 f"state was saved by a learner of another make ({name} was {theirs:g} and is "
@@ -187,15 +194,15 @@ def require_make(memory: Memory, numbers: Numbers) -> None:
             )
     n, dim = len(numbers.experts["weight"]), memory.vectors.shape[1]
     expected: dict[str, tuple[Any, Any]] = {
-        "last": (numbers.last.shape, (dim,)),
+        "last_row": (numbers.last_row.shape, (dim,)),
         "points": (numbers.points.shape, (dim, n) if memory.recipe.on_ball else (2 * n, dim)),
     }
-    if not memory.config[CONFIG.grows]:
-        expected["experts"] = ((n,), (memory.experts,))
-    if numbers.heading is not None:
-        expected["heading"] = (
-            numbers.heading.shape,
-            (dim if memory.config[CONFIG.adaptive] else 0, n),
+    if not memory.settings[SETTING.grows]:
+        expected["experts"] = ((n,), (memory.expert_count,))
+    if numbers.dual_sum is not None:
+        expected["dual_sum"] = (
+            numbers.dual_sum.shape,
+            (dim if memory.settings[SETTING.adaptive_steps] else 0, n),
         )
     for name, (found, wanted) in expected.items():
         if found != wanted:
@@ -206,14 +213,14 @@ def require_make(memory: Memory, numbers: Numbers) -> None:
 
 
 def range_of(places: Any, name: str) -> Field:
-    """The declared range of a number of ``EXPERT``, ``LIVE`` or ``CONFIG``."""
+    """The declared range of a number of ``EXPERT``, ``SCALAR`` or ``SETTING``."""
     number = fields(places)[name]
     return Field(number.low, number.high, number.whole)
 
 
 def round_range(name: str) -> Field:
     """The declared range of a number that changes each round."""
-    return range_of(LIVE, name)
+    return range_of(SCALAR, name)
 
 
 def expert_range(name: str) -> Field:
@@ -243,42 +250,42 @@ def check_numbers(
     ValueError
         Names the number and where it stands.
     """
-    experts, now, settings = saved.experts, saved.round, saved.settings
-    for name in kept_names(LIVE):
-        check(f"round.{name}", now[name], range_of(LIVE, name))
-    for name in kept_names(EXPERT):
+    experts, now, settings = saved.experts, saved.scalars, saved.settings
+    for name in saved_names(SCALAR):
+        check(f"scalars.{name}", now[name], range_of(SCALAR, name))
+    for name in saved_names(EXPERT):
         check(f"experts.{name}", experts[name], range_of(EXPERT, name))
-    for name in kept_names(CONFIG):
-        check(f"settings.{name}", settings[name], range_of(CONFIG, name))
-    check("last", saved.last, ROW)
+    for name in saved_names(SETTING):
+        check(f"settings.{name}", settings[name], range_of(SETTING, name))
+    check("last_row", saved.last_row, ROW)
     for name, values, allowed in (
         ("points", saved.points, SIGNED),
-        ("heading", saved.heading, HEADINGS),
+        ("dual_sum", saved.dual_sum, DUAL_SUM),
     ):
         if values is not None:
             check(name, values, allowed)
-    size = settings["size"]
-    steepest = float(max(abs(now["candidate"]), np.abs(experts["replay"]).max()))
+    size = settings["domain_size"]
+    steepest = float(max(abs(now["field_slope"]), np.abs(experts["field_slope"]).max()))
     check(
         "squared gradients",
-        steepest * steepest * float(now["last_norm"]),
+        steepest * steepest * float(now["last_squared_norm"]),
         Field(0.0, LONGEST_SQUARE),
     )
-    if settings["capped"] == 1.0:
-        _require_gauge(now, experts["energy"])
+    if settings["uses_domain_scale"] == 1.0:
+        _require_gauge(now, experts["squared_error_sum"])
     # A guess that is doubled never falls below the first one; other levels begin at 0.
-    check("round.level", now["level"], Field(recipe.level * (1.0 - SLACK), VAST))
-    _equal("a diameter", settings["diameter"], recipe.config[CONFIG.diameter_per_size] * size)
-    _equal("a norm of the last row", now["last_norm"], saved.last @ saved.last)
+    check("scalars.rate_level", now["rate_level"], Field(recipe.level * (1.0 - SLACK), VAST))
+    _equal("a diameter", settings["diameter"], recipe.config[SETTING.diameter_per_size] * size)
+    _equal("a norm of the last row", now["last_squared_norm"], saved.last_row @ saved.last_row)
     _equal("weights", experts["weight"].sum(), 1.0)
     _equal("corners of the domain", saved.frame, frame)
     losses = experts["cumulative"]
-    if not abs(now["smallest"] - losses.min()) <= SLACK * np.abs(losses).max():
+    if not abs(now["least_cumulative"] - losses.min()) <= SLACK * np.abs(losses).max():
         raise ValueError(
-            f"state['smallest'] must be the least loss {losses.min():g}, got {now['smallest']:g}. "
-            f"{DAMAGED}"
+            f"state['least_cumulative'] must be the least loss {losses.min():g}, got "
+            f"{now['least_cumulative']:g}. {DAMAGED}"
         )
-    _require_pool(recipe, now["rounds"], experts, settings["capped"] == 1.0)
+    _require_pool(recipe, now["rounds"], experts, settings["uses_domain_scale"] == 1.0)
     _require_inside(recipe, saved, size if reach is None else max(reach, size) if reach else 0.0)
 
 
@@ -293,13 +300,13 @@ def _require_gauge(now: Mapping[str, float], energy: Vector) -> None:
     """What was measured leads to steps that are numbers: 1 / eta is 2 L m for the capped,
     root(energy) / (c W) for others.
     """
-    rho, span = float(now["caution"]), float(now["span"])
-    check("round.caution", rho, Field(1.0, VAST))
+    rho, span = float(now["step_shrink"]), float(now["used_width"])
+    check("scalars.step_shrink", rho, Field(1.0, VAST))
     most = VAST / (2.0 * max(rho, AVERAGED_ROUNDS))
-    check("round.smoothness", now["smoothness"], Field(0.0, most))
+    check("scalars.smoothness", now["smoothness"], Field(0.0, most))
     if span != 0.0:
         least = 2.0 * rho**2 * math.sqrt(max(1.0, float(energy.max()))) / VAST
-        check("round.span", span, Field(least, math.inf))
+        check("scalars.used_width", span, Field(least, math.inf))
 
 
 def _require_pool(recipe: Recipe, rounds: float, saved: dict[str, Vector], capped: bool) -> None:
@@ -308,7 +315,7 @@ def _require_pool(recipe: Recipe, rounds: float, saved: dict[str, Vector], cappe
     Two of each kind from the start if one is capped.
     """
     experts, steps = len(saved["weight"]), recipe.steps
-    if recipe.config[CONFIG.grows]:
+    if recipe.config[SETTING.grows]:
         pairs = experts // 2
         least = (4 if capped else 1) if rounds == 0 else 1 + 2 * rounds
         if (
@@ -321,14 +328,14 @@ def _require_pool(recipe: Recipe, rounds: float, saved: dict[str, Vector], cappe
         steps = np.repeat(0.5 * 2.0 ** np.arange(pairs), 2)
     else:
         _equal("priors", saved["log_prior"], np.log(recipe.prior))
-    _equal("step sizes", saved["step"], steps)
+    _equal("step sizes", saved["step_size"], steps)
 
 
 def _require_inside(recipe: Recipe, saved: Numbers, reach: float) -> None:
     """Points within the domain."""
     experts, points = saved.experts, saved.points.astype(np.float64)
     if not recipe.on_ball:
-        if recipe.config[CONFIG.domain] == BOX:
+        if recipe.config[SETTING.domain] == BOX:
             inside = (points >= recipe.frame[0] - SLACK * reach) & (
                 points <= recipe.frame[1] + SLACK * reach
             )
@@ -342,9 +349,11 @@ def _require_inside(recipe: Recipe, saved: Numbers, reach: float) -> None:
             over="ignore", invalid="ignore"
         ):  # points whose squares are no numbers lie outside
             base = experts["scale"] * (
-                points + np.multiply.outer(saved.last, experts["coefficient"])
+                points + np.multiply.outer(saved.last_row, experts["pending_update"])
             )
-            ahead = experts["alpha"] * base - np.multiply.outer(saved.last, experts["gamma"])
+            ahead = experts["lookahead_scale"] * base - np.multiply.outer(
+                saved.last_row, experts["lookahead_step"]
+            )
             farthest = float(
                 np.sqrt([(where * where).sum(axis=0) for where in (base, ahead)]).max()
             )

@@ -14,13 +14,13 @@ from typing import Any, final
 
 import numpy as np
 
-from swordplay.engine.compiled_learner import Engine
-from swordplay.engine.layout import Arrays
+from swordplay.engine.compiled_learner import CompiledLearner
+from swordplay.engine.layout import LearnerArrays
 from swordplay.engine.memory import zeros
 
 
 @final
-class Stack:
+class LearnerStack:
     """Learners on a ball that play the same rows.
 
     Parameters
@@ -31,14 +31,14 @@ class Stack:
         Of the rows.
     """
 
-    def __init__(self, make: Callable[[int], Engine], width: int) -> None:
+    def __init__(self, make: Callable[[int], CompiledLearner], width: int) -> None:
         self._make, self.width = make, width
-        self.engines: list[Engine] = []
+        self.learners: list[CompiledLearner] = []
         """Each looks into its slice; whoever changes one knows that the others stay as they are."""
-        self._room: Arrays | None = None
+        self._room: LearnerArrays | None = None
 
     def __len__(self) -> int:
-        return len(self.engines)
+        return len(self.learners)
 
     def __getstate__(self) -> dict[str, Any]:
         # Engines are copied with their own slices; these are put together again when they are
@@ -48,40 +48,40 @@ class Stack:
     @property
     def columns(self) -> int:
         """Columns of each learner's arrays: its experts, and the padding."""
-        return self.engines[0].columns
+        return self.learners[0].columns
 
     @property
-    def experts(self) -> int:
+    def expert_count(self) -> int:
         """How many experts each learner has, for a pool that does not grow."""
-        return self.engines[0].memory.experts
+        return self.learners[0].memory.expert_count
 
     @property
-    def arrays(self) -> Arrays:
+    def arrays(self) -> LearnerArrays:
         """What kernels take: as many learners as there are."""
-        room = self._room or self._gather(len(self.engines), self.width)
-        return Arrays(*(array[: len(self.engines)] for array in room))
+        room = self._room or self._gather(len(self.learners), self.width)
+        return LearnerArrays(*(array[: len(self.learners)] for array in room))
 
-    def add(self, engine: Engine | None = None) -> int:
+    def add(self, engine: CompiledLearner | None = None) -> int:
         """Take a learner in, a fresh one unless given; returns its place."""
-        self.engines.append(engine or self._make(self.width))
+        self.learners.append(engine or self._make(self.width))
         if self._room is not None:
-            self._settle(len(self.engines) - 1)
-        return len(self.engines) - 1
+            self._settle(len(self.learners) - 1)
+        return len(self.learners) - 1
 
-    def fork(self, place: int) -> int:
+    def copy(self, place: int) -> int:
         """Take in a copy of a learner; returns its place."""
         copy = self._make(self.width)
-        mine, theirs = _arrays(copy), _arrays(self.engines[place])
+        mine, theirs = _arrays(copy), _arrays(self.learners[place])
         for name, array in mine.items():
             array[:] = theirs[name]
         return self.add(copy)
 
-    def replace(self, place: int, load: Callable[[Engine], None]) -> None:
+    def replace(self, place: int, load: Callable[[CompiledLearner], None]) -> None:
         """Let a learner load a state, which gives it arrays of its own.
 
         Those are put back into its slice.
         """
-        engine = self.engines[place]
+        engine = self.learners[place]
         load(engine)
         if self._room is not None:
             self._settle(place)
@@ -91,31 +91,32 @@ class Stack:
 
         The ``last`` ones stay behind the new ones.
         """
-        room = self._room or self._gather(len(self.engines), self.width)
+        room = self._room or self._gather(len(self.learners), self.width)
         now, self.width = self.width, width
-        if width > room.coords.shape[1]:
+        if width > room.coordinates.shape[1]:
             coords = zeros(
-                (room.coords.shape[0], 2 * width, room.coords.shape[2]), room.coords.dtype
+                (room.coordinates.shape[0], 2 * width, room.coordinates.shape[2]),
+                room.coordinates.dtype,
             )
-            coords[:, :now] = room.coords[:, :now]
-            room = room._replace(coords=coords)
-        kept = room.coords[:, now - last : now].copy()
-        room.coords[:, now - last : width] = 0.0
-        room.coords[:, width - last : width] = kept
+            coords[:, :now] = room.coordinates[:, :now]
+            room = room._replace(coordinates=coords)
+        kept = room.coordinates[:, now - last : now].copy()
+        room.coordinates[:, now - last : width] = 0.0
+        room.coordinates[:, width - last : width] = kept
         vectors = np.insert(room.vectors, np.full(width - now, now - last), 0.0, axis=2)
         self._room = room._replace(vectors=vectors)
-        for place in range(len(self.engines)):
+        for place in range(len(self.learners)):
             self._show(place)
 
-    def _gather(self, count: int, wide: int) -> Arrays:
+    def _gather(self, count: int, wide: int) -> LearnerArrays:
         """Room for so many learners and coordinates, with those that there are in it."""
-        like = _arrays(self.engines[0])
+        like = _arrays(self.learners[0])
         shapes = {name: array.shape for name, array in like.items()} | {
-            "coords": (wide, like["coords"].shape[1])
+            "coordinates": (wide, like["coordinates"].shape[1])
         }
         arrays = {name: zeros((count, *shape), like[name].dtype) for name, shape in shapes.items()}
-        self._room = Arrays(**arrays)
-        for place in range(len(self.engines)):
+        self._room = LearnerArrays(**arrays)
+        for place in range(len(self.learners)):
             self._settle(place)
         return self._room
 
@@ -123,28 +124,31 @@ class Stack:
         """Copy the arrays of a learner into its slice, where it looks from now on."""
         room = self._room
         assert room is not None
-        if place >= len(room.live):
-            self._gather(2 * len(room.live), room.coords.shape[1])
+        if place >= len(room.scalars):
+            self._gather(2 * len(room.scalars), room.coordinates.shape[1])
             return
-        for name, array in _arrays(self.engines[place]).items():
+        for name, array in _arrays(self.learners[place]).items():
             slice_ = getattr(room, name)[place]
             slice_[: len(array)] = array
         self._show(place)
 
     def _show(self, place: int) -> None:
         """Let a learner look into its slice."""
-        room, engine = self._room, self.engines[place]
+        room, engine = self._room, self.learners[place]
         assert room is not None
         memory = engine.memory
-        memory.coords, memory.numbers = room.coords[place, : self.width], room.numbers[place]
-        memory.vectors, memory.live, memory.config = (
+        memory.coordinates, memory.experts = (
+            room.coordinates[place, : self.width],
+            room.experts[place],
+        )
+        memory.vectors, memory.scalars, memory.settings = (
             room.vectors[place],
-            room.live[place],
-            room.config[place],
+            room.scalars[place],
+            room.settings[place],
         )
         engine.dim = self.width
 
 
-def _arrays(engine: Engine) -> dict[str, Any]:
+def _arrays(engine: CompiledLearner) -> dict[str, Any]:
     memory = engine.memory
-    return {name: getattr(memory, name) for name in Arrays._fields}
+    return {name: getattr(memory, name) for name in LearnerArrays._fields}

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from swordplay.compile import expert_loop, inline, kernel, larger, smaller
 from swordplay.core.types import Matrix, Vector
 from swordplay.engine import ball
-from swordplay.engine.layout import CONFIG, EXPERT, LIVE, Arrays, Products
+from swordplay.engine.layout import EXPERT, SCALAR, SETTING, LearnerArrays, RowProducts
 from swordplay.engine.meta import distance, share, update_learning_rate, watch
 from swordplay.engine.rounds import (
     make_rows,
@@ -62,24 +62,24 @@ class ExpertRows(NamedTuple):
     """The rows of ``numbers`` that a round reads and writes, by their names in ``EXPERT``."""
 
     eta: Any
-    inverse: Any
-    played: Any
-    at_base: Any
-    norm: Any
-    farthest: Any
-    alpha: Any
-    gamma: Any
+    inverse_step: Any
+    prediction: Any
+    base_prediction: Any
+    squared_norm: Any
+    max_squared_norm: Any
+    lookahead_scale: Any
+    lookahead_step: Any
     scale: Any
-    unscale: Any
-    coefficient: Any
-    replay: Any
-    lead: Any
-    turned: Any
-    charge: Any
-    guess: Any
-    energy: Any
-    advantage: Any
-    drift: Any
+    inverse_scale: Any
+    pending_update: Any
+    field_slope: Any
+    squared_lookahead: Any
+    last_base_product: Any
+    movement_cost: Any
+    optimism: Any
+    squared_error_sum: Any
+    linear_regret: Any
+    step_cost: Any
     cumulative: Any
 
 
@@ -88,24 +88,24 @@ def expert_rows(numbers: Matrix) -> ExpertRows:
     """Views of the rows of ``numbers``."""
     return ExpertRows(
         numbers[EXPERT.eta],
-        numbers[EXPERT.inverse],
-        numbers[EXPERT.played],
-        numbers[EXPERT.at_base],
-        numbers[EXPERT.norm],
-        numbers[EXPERT.farthest],
-        numbers[EXPERT.alpha],
-        numbers[EXPERT.gamma],
+        numbers[EXPERT.inverse_step],
+        numbers[EXPERT.prediction],
+        numbers[EXPERT.base_prediction],
+        numbers[EXPERT.squared_norm],
+        numbers[EXPERT.max_squared_norm],
+        numbers[EXPERT.lookahead_scale],
+        numbers[EXPERT.lookahead_step],
         numbers[EXPERT.scale],
-        numbers[EXPERT.unscale],
-        numbers[EXPERT.coefficient],
-        numbers[EXPERT.replay],
-        numbers[EXPERT.lead],
-        numbers[EXPERT.turned],
-        numbers[EXPERT.charge],
-        numbers[EXPERT.guess],
-        numbers[EXPERT.energy],
-        numbers[EXPERT.advantage],
-        numbers[EXPERT.drift],
+        numbers[EXPERT.inverse_scale],
+        numbers[EXPERT.pending_update],
+        numbers[EXPERT.field_slope],
+        numbers[EXPERT.squared_lookahead],
+        numbers[EXPERT.last_base_product],
+        numbers[EXPERT.movement_cost],
+        numbers[EXPERT.optimism],
+        numbers[EXPERT.squared_error_sum],
+        numbers[EXPERT.linear_regret],
+        numbers[EXPERT.step_cost],
         numbers[EXPERT.cumulative],
     )
 
@@ -116,7 +116,7 @@ def make_round(measure: Any, predict: Any, keep: Any) -> Any:
     Parameters
     ----------
     measure
-        ``(me, features) -> Products``.
+        ``(me, features) -> RowProducts``.
     predict
         ``(me, products, features)`` -> the weighted sum of <a, x_i>, relative to the centre.
     keep
@@ -124,42 +124,44 @@ def make_round(measure: Any, predict: Any, keep: Any) -> Any:
     """
 
     @inline
-    def play_round(me: Arrays, features: Any, target: float) -> tuple[bool, float, float]:
+    def play_round(me: LearnerArrays, features: Any, target: float) -> tuple[bool, float, float]:
         """Play a round; return whether it was played, its prediction and its loss."""
-        live, config, n = me.live, me.config, columns_of(me.numbers)
+        live, config, n = me.scalars, me.settings, columns_of(me.experts)
         of = measure(me, features)
         if overflows(me, of, target):
             return False, math.nan, math.nan
         centered = predict(me, of, features)
         prediction = centered + of.offset
-        kind, threshold = int(config[CONFIG.loss]), config[CONFIG.threshold]
-        loss = live[LIVE.weight] * phi(kind, threshold, prediction, target)
-        if live[LIVE.rounds] == 0.0:
+        kind, threshold = int(config[SETTING.loss]), config[SETTING.threshold]
+        loss = live[SCALAR.loss_weight] * phi(kind, threshold, prediction, target)
+        if live[SCALAR.rounds] == 0.0:
             begin(me)
-        h = live[LIVE.weight] * slope(kind, threshold, prediction, target)
-        error = distance(h, live[LIVE.candidate], of)
+        h = live[SCALAR.loss_weight] * slope(kind, threshold, prediction, target)
+        error = distance(h, live[SCALAR.field_slope], of)
         gradient = SharedGradient(
             h,
             error,
             centered,
-            live[LIVE.smallest],
-            config[CONFIG.retention],
-            config[CONFIG.charge],
-            config[CONFIG.size],
+            live[SCALAR.least_cumulative],
+            config[SETTING.decay],
+            config[SETTING.movement_charge],
+            config[SETTING.domain_size],
         )
-        experts = expert_rows(me.numbers)
+        experts = expert_rows(me.experts)
         spread = optimism_error(n, h, experts)
         starts_afresh = update_learning_rate(live, config, 0.25 * spread * spread, error)
-        live[LIVE.smallest], hoped, smallest_scale = step_and_charge(n, gradient, of, experts)
-        live[LIVE.candidate] = h
+        live[SCALAR.least_cumulative], hoped, smallest_scale = step_and_charge(
+            n, gradient, of, experts
+        )
+        live[SCALAR.field_slope] = h
         if starts_afresh:  # only the optimism is left
-            me.numbers[EXPERT.cumulative] = 0.0
-            live[LIVE.smallest] = 0.0
-            hoped = least(n, me.numbers[EXPERT.guess])
-        share(me, hoped, live[LIVE.rate])
+            me.experts[EXPERT.cumulative] = 0.0
+            live[SCALAR.least_cumulative] = 0.0
+            hoped = least(n, me.experts[EXPERT.optimism])
+        share(me, hoped, live[SCALAR.learning_rate])
         watch(live, of)
-        live[LIVE.rounds] += 1.0
-        live[LIVE.prepared] = 0.0
+        live[SCALAR.rounds] += 1.0
+        live[SCALAR.has_prediction] = 0.0
         keep(me, of, features, smallest_scale)
         return True, prediction, loss
 
@@ -171,14 +173,14 @@ def optimism_error(n: int, h: float, e: ExpertRows) -> float:
     """Range of l_i - m_i over the experts, with the losses l_i = <g_t, x_i> + movement cost."""
     high, low = -math.inf, math.inf
     for i in range(n):
-        wrong = h * e.played[i] + e.charge[i] - e.guess[i]
+        wrong = h * e.prediction[i] + e.movement_cost[i] - e.optimism[i]
         high, low = larger(high, wrong), smaller(low, wrong)
     return high - low
 
 
 @expert_loop
 def step_and_charge(
-    n: int, g: SharedGradient, row: Products, e: ExpertRows
+    n: int, g: SharedGradient, row: RowProducts, e: ExpertRows
 ) -> tuple[float, float, float]:
     """Certificate sums, losses, both projected steps, movement costs and optimism of all experts.
 
@@ -190,46 +192,56 @@ def step_and_charge(
     limit = radius * radius
     for i in range(n):
         eta = e.eta[i]
-        e.energy[i] += g.error
-        e.advantage[i] += h * (g.prediction - e.played[i])  # <g_t, x_t - x_{t,i}>
-        e.drift[i] += 0.5 * (eta * g.error - e.inverse[i] * e.lead[i])
-        loss = h * e.played[i] + e.charge[i]
+        e.squared_error_sum[i] += g.error
+        e.linear_regret[i] += h * (g.prediction - e.prediction[i])  # <g_t, x_t - x_{t,i}>
+        e.step_cost[i] += 0.5 * (eta * g.error - e.inverse_step[i] * e.squared_lookahead[i])
+        loss = h * e.prediction[i] + e.movement_cost[i]
         so_far = g.retention * (e.cumulative[i] - g.least) + loss
         e.cumulative[i] = so_far
         smallest = smaller(smallest, so_far)
         # xhat_{t+1} = sigma (xhat_t - k a): W changes by a multiple of a, which stays pending.
-        k, norm, at = eta * h, e.norm[i], e.at_base[i]
-        once = larger(norm - 2.0 * k * at + k * k * row.norm, 0.0)
+        k, norm, at = eta * h, e.squared_norm[i], e.base_prediction[i]
+        once = larger(norm - 2.0 * k * at + k * k * row.squared_norm, 0.0)
         sigma = radius / math.sqrt(once) if once > limit else 1.0
         scale = e.scale[i] * sigma
-        e.coefficient[i] = -k * e.unscale[i]
+        e.pending_update[i] = -k * e.inverse_scale[i]
         e.scale[i] = scale
-        e.unscale[i] = 1.0 / scale
+        e.inverse_scale[i] = 1.0 / scale
         smallest_scale = smaller(smallest_scale, scale)
         base = smaller(once, limit)
-        now = sigma * (at - k * row.norm)  # <a, xhat_{t+1}>
+        now = sigma * (at - k * row.squared_norm)  # <a, xhat_{t+1}>
         # x_{t+1} = tau (xhat_{t+1} - k a). A base point on the sphere may lie outside it by
         # rounding; a step of length 0 is not projected.
-        twice = base - 2.0 * k * now + k * k * row.norm
+        twice = base - 2.0 * k * now + k * k * row.squared_norm
         tau = radius / math.sqrt(twice) if twice > limit and k != 0.0 else 1.0
         gone, back = tau * k, tau - 1.0
         # norm(x_{t+1} - x_t)^2
-        along, across, left = tau * sigma - e.alpha[i], tau * sigma * k + gone, e.gamma[i]
-        squares = along * along * norm + across * across * row.norm + left * left * row.last_norm
-        crossed = along * (left * e.turned[i] - across * at) - across * left * row.cross
-        cost = g.charge * larger(squares + 2.0 * crossed, 0.0)
-        e.norm[i] = base
-        e.farthest[i] = larger(e.farthest[i], base)
-        e.alpha[i] = tau
-        e.gamma[i] = gone
-        e.replay[i] = h
-        e.lead[i] = larger(
-            back * back * base - 2.0 * back * gone * now + gone * gone * row.norm, 0.0
+        along, across, left = (
+            tau * sigma - e.lookahead_scale[i],
+            tau * sigma * k + gone,
+            e.lookahead_step[i],
         )
-        e.turned[i] = now
-        e.charge[i] = cost
-        m = h * (tau * now - gone * row.norm) + cost
-        e.guess[i] = m
+        squares = (
+            along * along * norm
+            + across * across * row.squared_norm
+            + left * left * row.last_squared_norm
+        )
+        crossed = (
+            along * (left * e.last_base_product[i] - across * at) - across * left * row.dot_last
+        )
+        cost = g.charge * larger(squares + 2.0 * crossed, 0.0)
+        e.squared_norm[i] = base
+        e.max_squared_norm[i] = larger(e.max_squared_norm[i], base)
+        e.lookahead_scale[i] = tau
+        e.lookahead_step[i] = gone
+        e.field_slope[i] = h
+        e.squared_lookahead[i] = larger(
+            back * back * base - 2.0 * back * gone * now + gone * gone * row.squared_norm, 0.0
+        )
+        e.last_base_product[i] = now
+        e.movement_cost[i] = cost
+        m = h * (tau * now - gone * row.squared_norm) + cost
+        e.optimism[i] = m
         hoped = smaller(hoped, so_far + m)
     return smallest, hoped, smallest_scale
 
@@ -260,7 +272,7 @@ def play_dense(
     weights: Matrix,
 ) -> int:
     """Play dense rows; ``decisions`` and ``weights`` are filled as far as they have rows."""
-    me = Arrays(coords, numbers, vectors, live, config)
+    me = LearnerArrays(coords, numbers, vectors, live, config)
     return int(dense_rows(me, features, targets, schedule, predictions, losses, decisions, weights))
 
 
@@ -286,7 +298,7 @@ def play_sparse(
 
     ``last_indices`` holds the places of the non-zero entries of the row before.
     """
-    me = Arrays(coords, numbers, vectors, live, config)
+    me = LearnerArrays(coords, numbers, vectors, live, config)
     rows = values, indices, starts, last_indices, targets
     return int(sparse_rows(me, *rows, schedule, predictions, losses, decisions, weights))
 
@@ -302,7 +314,7 @@ def learn_one(
     target: float,
 ) -> float:
     """Play one round and return its loss; NaN, with nothing changed, if the row would overflow."""
-    me = Arrays(coords, numbers, vectors, live, config)
+    me = LearnerArrays(coords, numbers, vectors, live, config)
     return float(single(me, features, target))
 
 
@@ -326,5 +338,5 @@ def play_fleet(
     ``played`` receives the number of rounds of each.
     """
     for k in range(first, stop):
-        me = Arrays(coords[k], numbers[k], vectors[k], lives[k], config)
+        me = LearnerArrays(coords[k], numbers[k], vectors[k], lives[k], config)
         played[k] = stream(me, features[k], targets[k], predictions[k], losses[k])

@@ -46,7 +46,7 @@ def write(counts: Vector, turned: int, teams: list[Heads], team: Any, place: Any
     }
     for number, one in enumerate(teams):
         flat |= add_prefix(f"{number}", one.shared_state())
-        for k, engine in enumerate(one.stack.engines):
+        for k, engine in enumerate(one.stack.learners):
             flat |= add_prefix(f"{number}.{k}", engine.compact_state())
     return flat
 

@@ -414,14 +414,7 @@ def _taker(
     pick, pack, hypot = itemgetter(*names), struct.Struct(f"{count}d").pack_into, math.hypot
 
     def take(x: Any) -> bool:
-        if (
-            type(x) is not dict
-            or len(x) != count
-            or heads._bench is not bench
-            or heads.voices is not None
-        ):
-            return False
-        if second is not None and second.asked is not None:
+        if type(x) is not dict or len(x) != count or heads._bench is not bench:
             return False
         try:
             values = pick(x) if count > 1 else (pick(x),)

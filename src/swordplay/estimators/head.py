@@ -11,7 +11,7 @@ import numpy as np
 
 from swordplay.core.state import DAMAGED
 from swordplay.core.types import Vector
-from swordplay.engine.compiled_learner import Engine
+from swordplay.engine.compiled_learner import CompiledLearner
 from swordplay.estimators.scaler import SLACK, Locator, Scaler
 from swordplay.estimators.tuning import FLOOR, SHARPNESS, LossName
 from swordplay.parts.domains import Ball
@@ -30,12 +30,16 @@ def _parts(width: int, radius: float, memory: float) -> Composition:
     )
 
 
-def make(width: int, *, loss: LossName, radius: float, memory: float) -> Engine:
+def make(width: int, *, loss: LossName, radius: float, memory: float) -> CompiledLearner:
     """A fresh learner for scaled rows; it is told weight, threshold and radius of each round."""
-    return Engine(_parts(width, radius, memory), "logistic" if loss == "logistic" else "huber")
+    return CompiledLearner(
+        _parts(width, radius, memory), "logistic" if loss == "logistic" else "huber"
+    )
 
 
-def load(engine: Engine, saved: Mapping[str, Any], reach: float | None, radius: float) -> None:
+def load(
+    engine: CompiledLearner, saved: Mapping[str, Any], reach: float | None, radius: float
+) -> None:
     """Go on from a saved state.
 
     Parameters
@@ -60,7 +64,7 @@ class Head(NamedTuple):
     it is told of.
     """
 
-    engine: Engine
+    engine: CompiledLearner
     columns: Scaler
     target: Locator
     loss: LossName

@@ -13,7 +13,7 @@ from swordplay.estimators.scaler import Locator, Scaler
 from swordplay.estimators.tuning import CURVATURES, REACH, SMALLEST_NORM, THRESHOLDS, LossName
 
 if TYPE_CHECKING:
-    from swordplay.engine.stack import Stack
+    from swordplay.engine.stack import LearnerStack
 
 NONE_MISSING: Matrix = np.empty((0, 0))
 """Where columns lie, for rows of which no entry is missing: nobody asks."""
@@ -58,7 +58,7 @@ class Scratch(NamedTuple):
         )
 
     @classmethod
-    def make(cls, count: int, width: int, stack: Stack) -> Self:
+    def make(cls, count: int, width: int, stack: LearnerStack) -> Self:
         """For so many rows of this width, once scaled, and all heads of a stack."""
         return cls(
             scaled=np.empty((count, width)),

@@ -13,8 +13,12 @@ import numpy as np
 from swordplay.core.arguments import LARGEST_INPUT
 from swordplay.core.state import Field, check, ranges
 from swordplay.core.types import Array, Matrix, Vector
-from swordplay.intervals import layout
-from swordplay.intervals.memory import Memory, check_first, check_live
+from swordplay.intervals.state import (
+    IntervalState,
+    check_first_values,
+    check_scalars,
+    new_scratch,
+)
 from swordplay.keyed import kernels
 from swordplay.keyed.kernels import IntervalArrays, KeyRuns
 
@@ -33,14 +37,14 @@ class IntervalLayout:
 
     def __init__(self, level: float) -> None:
         self.level = level
-        fresh = Memory.fresh(1, 0)
+        fresh = IntervalState.new(1, 0)
         flat = np.concatenate([array.ravel() for array in fresh])
         views = _split(flat, fresh)
         places = np.arange(len(flat))
         place = _split(places, fresh)
         equal = [
             (every[ALL_COLUMNS], every[OWN_COLUMNS])
-            for every in (place.location, place.spread, *place.losses)
+            for every in (place.location, place.spread, place.location_losses, place.spread_losses)
         ]
         copies = np.stack(
             [np.concatenate([side.ravel() for side in sides]) for sides in zip(*equal, strict=True)]
@@ -49,13 +53,7 @@ class IntervalLayout:
         unused = [every[CONSTANT, 1:].ravel() for every in (place.location, place.spread)]
         kept = np.setdiff1d(places, np.concatenate([copies[0], *unused]))
         self._arrays = IntervalArrays(
-            flat,
-            kept,
-            copies,
-            np.array([1.0 - level]),
-            *views,
-            row=np.empty(layout.OWN),
-            answers=np.empty((3, layout.SETS + 1, layout.STEPS)),
+            flat, kept, copies, views, alphas=np.array([1.0 - level]), scratch=new_scratch(0)
         )
         self.fresh: Vector = np.concatenate([[level], flat[kept]])
         """The record of a key that has learned nothing."""
@@ -102,17 +100,17 @@ class IntervalLayout:
             Names what is wrong.
         """
         check("level of intervals", records[:, 0], Field(0.0, 1.0))
-        for name, allowed in ranges(Memory).items():
+        for name, allowed in ranges(IntervalState).items():
             check(f"intervals: {name}", records[:, self._places[name]], allowed)
-        check_live("intervals", records[:, self._places["live"]])
-        first, counts = (records[:, self._places[name]] for name in ("first", "counts"))
-        check_first("intervals: first", first, counts)
+        check_scalars("intervals", records[:, self._places["scalars"]])
+        first, counts = (records[:, self._places[name]] for name in ("first_values", "counts"))
+        check_first_values("intervals: first_values", first, counts)
 
 
-def _split(flat: Array, like: Memory) -> Memory:
+def _split(flat: Array, like: IntervalState) -> IntervalState:
     """Views of one array in the shapes of the state of intervals."""
     ends = np.cumsum([array.size for array in like])
-    return Memory(
+    return IntervalState(
         *(
             flat[end - array.size : end].reshape(array.shape)
             for array, end in zip(like, ends, strict=True)

@@ -15,7 +15,7 @@ from swordplay.compile import inline, kernel, uncompiled
 from swordplay.core.types import Matrix, Vector
 from swordplay.engine.column_stats import scale_row
 from swordplay.engine.record import (
-    Arrays,
+    LearnerArrays,
     play_planned,
     read,
     read_certificate,
@@ -31,15 +31,14 @@ from swordplay.engine.row_rounds import product as dot
 from swordplay.engine.second_order import class_calibration, layer
 from swordplay.engine.second_order.layout import KNOWN
 from swordplay.engine.second_order.newton import LANES
-from swordplay.intervals import rounds as interval_rounds
-from swordplay.intervals.layout import BOTH, GIVE
+from swordplay.intervals.kernel import play_rows as play_interval_rows
+from swordplay.intervals.layout import INTERVAL, INTERVAL_THEN_LEARN
 
 # A kernel cannot call another kernel, of which only machine code is kept: these are inlined.
 learn_layer_rows = inline(uncompiled(layer.learn_rows))
 predict_layer_rows = inline(uncompiled(layer.predict_rows))
 learn_calibration = inline(uncompiled(class_calibration.learn_rows))
 predict_calibration = inline(uncompiled(class_calibration.predict_rows))
-play_interval_rows = inline(uncompiled(interval_rounds.play))
 
 
 class LayerArrays(NamedTuple):
@@ -54,7 +53,7 @@ class LayerArrays(NamedTuple):
 class KeyArrays(NamedTuple):
     """The arrays of one model, into which the records of keys are unpacked."""
 
-    learner: Arrays
+    learner: LearnerArrays
     centers: Any  # of the columns, lags first, as the next two
     spreads: Any
     counts: Any
@@ -281,7 +280,7 @@ def predict_keys(
         has_layer, offset = len(key.layer.setting) > 0, key.layer_offset
         learner = key.learner
         decide_aside(
-            learner.coords, learner.numbers, learner.vectors, learner.live, shares, decision
+            learner.coordinates, learner.experts, learner.vectors, learner.scalars, shares, decision
         )
         note_centers(key, rows.column_centers[0])
         for t in range(runs.starts[k], runs.starts[k + 1]):
@@ -330,26 +329,14 @@ def calibrate_keys(
 
 
 class IntervalArrays(NamedTuple):
-    """The state of the intervals of one key, all arrays views of ``flat`` (see ``intervals``)."""
+    """The intervals of one key, into which the records of keys are unpacked."""
 
-    flat: Any
+    flat: Any  # all numbers of the state, whose arrays are views of it
     kept: Any  # places of flat that a record holds
     copies: Any  # (2, n) places that a record does not hold, and the places of equal numbers
-    level: Any  # (1,) the share of truths that intervals may miss
-    live: Any
-    places: Any
-    spreads: Any
-    steps: Any
-    losses: Any
-    radii: Any
-    debts: Any
-    balances: Any
-    column_centers: Any
-    column_spreads: Any
-    column_counts: Any
-    column_first: Any
-    row: Any  # scratch
-    answers: Any  # scratch
+    state: Any  # see intervals.state.IntervalState
+    alphas: Any  # (1,) share of misses that the level allows
+    scratch: Any
 
 
 @kernel
@@ -366,7 +353,7 @@ def intervals_of_keys(
 
     Without ``targets`` nothing is learned, and records stay as they are. ``columns`` is ``(T, 0)``.
     """
-    mode = BOTH if len(targets) else GIVE
+    mode = INTERVAL_THEN_LEARN if len(targets) else INTERVAL
     for k in range(len(runs.records)):
         a, b = runs.starts[k], runs.starts[k + 1]
         record = records[runs.records[k]]
@@ -375,11 +362,15 @@ def intervals_of_keys(
         for i in range(key.copies.shape[1]):
             key.flat[key.copies[0, i]] = key.flat[key.copies[1, i]]
         play_interval_rows(
-            mode, key.level, key.live, key.places, key.spreads, key.steps, key.losses, key.radii,
-            key.debts, key.balances, key.column_centers, key.column_spreads, key.column_counts,
-            key.column_first, columns[a:b], predictions[a:b], targets[a:b], key.row, key.answers,
+            mode,
+            key.state,
+            key.alphas,
+            columns[a:b],
+            predictions[a:b],
+            targets[a:b],
+            key.scratch,
             bounds[a:b],
-        )  # fmt: skip
-        if mode != GIVE:
+        )
+        if mode != INTERVAL:
             for i in range(len(key.kept)):
                 record[1 + i] = key.flat[key.kept[i]]

@@ -111,7 +111,7 @@ class RecordLayout:
         self.settings = settings
         self._make_buffers()
         arrays = self._arrays
-        wide, experts = len(arrays.centers), self._model.engine.memory.experts
+        wide, experts = len(arrays.centers), self._model.engine.memory.expert_count
         self.width = self._model.columns.width
         """Entries of a scaled row."""
         kept = arrays.layer_kept
@@ -167,7 +167,7 @@ class RecordLayout:
             parts = LayerArrays(setting, numbers, scratch, vectors)
             kept = len(numbers) - SHAPE * layer.bends
         return KeyArrays(
-            learner=model.heads.stack.engines[head].memory.arrays,
+            learner=model.heads.stack.learners[head].memory.arrays,
             centers=columns.centers,
             spreads=columns.spreads,
             counts=columns.counts,
@@ -290,7 +290,7 @@ class RecordLayout:
         ``follows`` says of which runs the first row follows the last learned row of its key.
         """
         block = self._rows(rows, 1)
-        experts = self._arrays.learner.numbers.shape[1]
+        experts = self._arrays.learner.experts.shape[1]
         kernels.predict_keys(
             records, runs, follows, block, np.empty(experts), np.empty(self.width), self._arrays
         )
@@ -363,10 +363,10 @@ class RecordLayout:
         """Refuse points beyond all numbers, and weights that do not sum to 1."""
         last = np.abs(part["last row"]).max(axis=1)[:, None]
         points = np.abs(part["points"].reshape(len(records), self.width, -1)).max(axis=1)
-        moved = points + np.abs(part["experts.coefficient"]) * last
+        moved = points + np.abs(part["experts.pending_update"]) * last
         for name, far in (
             ("points", part["experts.scale"] * moved),
-            ("points ahead", np.abs(part["experts.gamma"]) * last),
+            ("points ahead", np.abs(part["experts.lookahead_step"]) * last),
         ):
             check(name, far, Field(0.0, FARTHEST))
         total = part["experts.weight"].sum(axis=1)

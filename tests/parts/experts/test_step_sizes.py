@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import swordplay as sp
-from swordplay.engine.layout import LIVE
+from swordplay.engine.layout import SCALAR
 from swordplay.parts.experts import AdaGradNorm, CappedAdaGrad, DomainScale
 from swordplay.parts.experts.step_sizes import AVERAGED_ROUNDS, step_shrink
 from tolerances import ROUNDING, TWIN
@@ -169,7 +169,7 @@ def test_states_keep_the_step_shrink():
     learner, other = sp.Sword(sp.Ball(256, 1e6)), sp.Sword(sp.Ball(256, 1e6))
     learner.load_state(saved)
     other.load_state(saved)
-    compiled = sp.engine.twin(other, "squared")
+    compiled = sp.engine.compiled_twin(other, "squared")
     targets = 5.0 + np.arange(12.0)
     for target in targets:
         learner.observe(sp.SquaredLoss(row, target))
@@ -183,6 +183,6 @@ def test_states_keep_the_step_shrink():
         assert inverse[half] == pytest.approx(2 * 8, rel=ROUNDING)
         np.testing.assert_allclose(inverse, learner.state()["certificate.inverse_step"], rtol=TWIN)
         assert inverse[0] >= 2 * 2.0 * (1 - ROUNDING)
-    again = sp.engine.twin(sp.Sword(sp.Ball(256, 1e6)), "squared")
+    again = sp.engine.compiled_twin(sp.Sword(sp.Ball(256, 1e6)), "squared")
     again.load_compact_state(compiled.compact_state())
-    assert again.memory.live[LIVE.caution] == saved["domain_scale.step_shrink"] == 2.0
+    assert again.memory.scalars[SCALAR.step_shrink] == saved["domain_scale.step_shrink"] == 2.0

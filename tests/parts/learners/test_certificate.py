@@ -192,8 +192,9 @@ def test_up_to_eight_coordinates_are_kept_whole():
     assert MAX_DIM_OF_DUAL_SUM == 8
     for dim in (8, 9):
         learner = sp.Sword(sp.Ball(dim))
-        engine = sp.engine.twin(learner, "squared")
-        assert ("certificate.dual_sum" in learner.state()) is engine.memory.headed is (dim == 8)
+        engine = sp.engine.compiled_twin(learner, "squared")
+        assert engine.memory.keeps_dual_sum is (dim == 8)
+        assert ("certificate.dual_sum" in learner.state()) is (dim == 8)
 
 
 def test_what_lies_above_the_tangent_is_won():
@@ -438,7 +439,7 @@ def test_the_engine_knows_how_far_the_base_points_are_from_the_centre():
         lambda: sp.SwordAgeless(sp.Ball(2, 0.4, [0.2, -0.1]), smoothness=4.0),
     ):
         learner = make()
-        engine = sp.engine.twin(learner, "squared")
+        engine = sp.engine.compiled_twin(learner, "squared")
         engine.play(stream.features, stream.targets)
         np.testing.assert_allclose(
             engine.base_lengths(), np.linalg.norm(learner._base, axis=1), rtol=1e-9, atol=1e-12
