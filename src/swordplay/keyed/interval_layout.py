@@ -8,6 +8,8 @@ have one coefficient: a record holds neither twice. The first number of a record
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from swordplay.core.arguments import LARGEST_INPUT
@@ -40,7 +42,7 @@ class IntervalLayout:
         fresh = IntervalState.new(1, 0)
         flat = np.concatenate([array.ravel() for array in fresh])
         views = _split(flat, fresh)
-        places = np.arange(len(flat))
+        places: Any = np.arange(len(flat))
         place = _split(places, fresh)
         equal = [
             (every[ALL_COLUMNS], every[OWN_COLUMNS])

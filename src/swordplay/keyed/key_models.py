@@ -50,7 +50,7 @@ def estimator_of(
     else:
         model = estimator._resume(around)
         (record, first), *_ = table.records(number)
-        table.layout.decode(record, first, model, model.second)
+        table.layout.decode(record, first, model.heads, model.second)
     return type(estimator).from_state(estimator.state())  # with all checks of a saved estimator
 
 
@@ -79,7 +79,7 @@ def _fill_class_model(model: OneModelPerClass, table: KeyTable, number: int) -> 
         layer = model.second
         if len(records) > 1:
             layer = _layer_of_class(model, layout, record, k)
-        layout.decode(record, first, _Shared(heads), layer, int(model.place[k]))
+        layout.decode(record, first, heads, layer, int(model.place[k]))
     if model.tempered is not None:
         model.tempered._numbers[:] = table.calibration(number)
 
@@ -93,14 +93,6 @@ def _layer_of_class(
         return None
     layers.by_class[label] = layers._made()
     return layers.by_class[label]
-
-
-class _Shared:
-    """What the layout of a record asks of a model, of heads that share their columns."""
-
-    def __init__(self, heads: Any) -> None:
-        self.heads, self.columns, self.target = heads, heads.columns, heads.target
-        self.recent = heads.recent
 
 
 def initial_states(start: Any, settings: KeyModel, layout: RecordLayout) -> KeyStates:
@@ -117,7 +109,7 @@ def initial_states(start: Any, settings: KeyModel, layout: RecordLayout) -> KeyS
     calibration = np.empty(0)
     encoded: list[tuple[Any, WarmUpRows]] = []
     if not settings.classes:
-        encoded.append(layout.encode(model, model.second))
+        encoded.append(layout.encode(model.heads, model.second))
         counts = np.zeros(0)
     else:
         counts = model.counts
@@ -128,7 +120,7 @@ def initial_states(start: Any, settings: KeyModel, layout: RecordLayout) -> KeyS
         )
         fresh = settings.make()[1]
         for k in range(settings.models):
-            heads = _Shared(model.teams[model.team[k]])
+            heads = model.teams[model.team[k]]
             layer = model.second if settings.models == 1 else layers.get(k, fresh)
             encoded.append(layout.encode(heads, layer, int(model.place[k])))
         if model.tempered is not None:

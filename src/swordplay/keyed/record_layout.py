@@ -34,6 +34,7 @@ from swordplay.engine.second_order.layout import COUNT, KNOWN, SHAPE, SPREAD
 from swordplay.engine.second_order.layout import WARM_UP as LAYER_WARM_UP
 from swordplay.estimators import second_order as layers
 from swordplay.estimators.class_layers import MOST_CLASSES
+from swordplay.estimators.heads import Heads
 from swordplay.estimators.model import AUTO, LARGEST, LinearModel, LossName, own_lags
 from swordplay.estimators.scaler import FARTHEST, ScalerState
 from swordplay.estimators.second_order import SecondOrder
@@ -142,12 +143,12 @@ class RecordLayout:
         self.size = int(ends[-1])
         """Numbers of a record."""
         self._columns = len(arrays.recent) + settings.dim
-        self.fresh, self.fresh_warm_up = self.encode(self._model, self._layer)
+        self.fresh, self.fresh_warm_up = self.encode(self._model.heads, self._layer)
 
     def _make_buffers(self) -> None:
         """Make the model in whose arrays records are played."""
         self._model, self._layer = self.settings.make()
-        self._arrays = self.arrays_of(self._model, self._layer)
+        self._arrays = self.arrays_of(self._model.heads, self._layer)
 
     def with_own_buffers(self) -> RecordLayout:
         """Return a copy with buffers of its own, for another thread."""
@@ -155,10 +156,10 @@ class RecordLayout:
         other._make_buffers()
         return other
 
-    def arrays_of(self, model: LinearModel, layer: SecondOrder | None, head: int = 0) -> KeyArrays:
-        """The arrays of a model, of which records are unpacked into or packed."""
-        columns, target, settings = model.columns.arrays, model.target.arrays, self.settings
-        lags = len(model.recent)
+    def arrays_of(self, heads: Heads, layer: SecondOrder | None, head: int = 0) -> KeyArrays:
+        """The arrays of one of the heads of a model, to unpack records into or to pack."""
+        columns, target, settings = heads.columns.arrays, heads.target.arrays, self.settings
+        lags = len(heads.recent)
         empty = np.empty(0)
         parts = LayerArrays(empty, empty, np.empty((0, 4)), empty)
         kept = 0
@@ -167,15 +168,15 @@ class RecordLayout:
             parts = LayerArrays(setting, numbers, scratch, vectors)
             kept = len(numbers) - SHAPE * layer.bends
         return KeyArrays(
-            learner=model.heads.stack.learners[head].memory.arrays,
+            learner=heads.stack.learners[head].memory.arrays,
             centers=columns.centers,
             spreads=columns.spreads,
             counts=columns.counts,
             target_centers=target.centers,
             target_spreads=target.spreads,
             target_counts=target.counts,
-            recent=model.recent,
-            setting=model.heads._setting,
+            recent=heads.recent,
+            setting=heads._setting,
             layer=parts,
             layer_kept=kept,
             layer_offset=0 if settings.lag_columns else lags,
@@ -186,31 +187,31 @@ class RecordLayout:
     # ------------------------------------------------------------------ one record
 
     def encode(
-        self, model: LinearModel, layer: SecondOrder | None, head: int = 0
+        self, heads: Heads, layer: SecondOrder | None, head: int = 0
     ) -> tuple[Vector, WarmUpRows]:
-        """The record of a model, and its first rows, of shape ``(1, 32, ...)``."""
+        """The record of one of the heads of a model, and its first rows, ``(1, 32, ...)``."""
         record = np.zeros(self.size)
-        kernels.pack_record(record, self.arrays_of(model, layer, head))
+        kernels.pack_record(record, self.arrays_of(heads, layer, head))
         if layer is not None:
             record[self._parts["factors"]] = layer.arrays[2].ravel()
-        columns, target = model.columns.state()["first"], model.target.state()["first"]
+        columns, target = heads.columns.state()["first"], heads.target.state()["first"]
         return record, WarmUpRows(columns[None].copy(), target[None].copy())
 
     def decode(
         self,
         record: Vector,
         first: WarmUpRows,
-        model: LinearModel,
+        heads: Heads,
         layer: SecondOrder | None,
         head: int = 0,
     ) -> None:
-        """Write a record and the first rows of its key into a fresh model and layer."""
-        arrays = self.arrays_of(model, layer, head)
+        """Write a record and the first rows of its key into one of the heads of a fresh model."""
+        arrays = self.arrays_of(heads, layer, head)
         kernels.unpack_record(np.ascontiguousarray(record), arrays)
         if layer is not None:
             layer.arrays[2][...] = record[self._parts["factors"]].reshape(-1, 4)
-        model.columns.arrays.first[...] = _model_warm_up(first.columns, arrays.counts)
-        model.target.arrays.first[...] = _model_warm_up(first.targets, arrays.target_counts)
+        heads.columns.arrays.first[...] = _model_warm_up(first.columns, arrays.counts)
+        heads.target.arrays.first[...] = _model_warm_up(first.targets, arrays.target_counts)
 
     def has_learned(self, record: Vector) -> bool:
         """Whether the layer of a record has learned any row."""
