@@ -158,7 +158,7 @@ class DeferredRows(Protocol):
 
 @final
 class DictDeferredRows:
-    """Rows by name, with words, dates and gaps (see ``mixed_rows``).
+    """Rows by name, with words, dates and gaps (see ``value_types``).
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ class DictDeferredRows:
 
     def read(self, xs: Sequence[Any]) -> Sequence[Any]:
         """Rows made clean; what their columns hold is decided by their first values."""
-        if isinstance(xs, NumericRows) and self.rows.holds_plain(xs):
+        if isinstance(xs, NumericRows) and self.rows.accepts_unchanged(xs):
             return xs
         before = dict(self.rows.kinds)
         try:
@@ -299,7 +299,7 @@ class DictDeferredRows:
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Take up what its columns hold."""
-        self.rows = ValueTypes.of_state(saved)
+        self.rows = ValueTypes.from_state(saved)
 
     def joins(self, rows: Sequence[Row]) -> int:
         """Which of these rows is the first but one with a column or a word that is new.

@@ -15,7 +15,7 @@ from swordplay.core.types import Domain, Loss, Matrix, Vector
 from swordplay.parts.domains import reach
 from swordplay.parts.losses import LinearLoss, WeightedLoss, gradient_of
 from swordplay.parts.streams import LinearStream
-from swordplay.parts.streams.linear import LinearRounds, inner
+from swordplay.parts.streams.linear import LinearRounds, row_products
 from swordplay.theory.variation_linear import LinearChange
 from swordplay.theory.variation_quadratic import QuadraticChange, as_quadratic
 
@@ -86,7 +86,8 @@ def squared_gradients(stream: Iterable[Loss], decisions: Any) -> float:
             return 0.0
         rows = LinearRounds.of_stream(stream)
         return float(
-            np.square(rows.slopes(rows.predictions(points))) @ inner(rows.features, rows.features)
+            np.square(rows.slopes(rows.predictions(points)))
+            @ row_products(rows.features, rows.features)
         )
     losses = list(arguments.stream(stream))
     _require_shape("decisions", points, len(losses))
