@@ -96,14 +96,14 @@ def errors(tickets: Sequence[Ticket], ys: Sequence[Any]) -> list[float | None]:
 
 def rows_by_name(late: LateModel) -> ValueTypes:
     """What the columns of the rows of a model hold."""
-    asks = late._asks
-    assert isinstance(asks, DictDeferredRows)  # all models of a server take rows by name
-    return asks.rows
+    deferred = late.deferred
+    assert isinstance(deferred, DictDeferredRows)  # all models of a server take rows by name
+    return deferred.value_types
 
 
 def kept_row(late: LateModel, id: str) -> Any:
     """The row of a pending ticket, as it is kept."""
-    return late._pending[id].row
+    return late.pending.row(id)
 
 
 def step_size(late: LateModel) -> float | None:

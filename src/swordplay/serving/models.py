@@ -301,7 +301,7 @@ class Models:
         for place, (model, key) in enumerate(about["series"]):
             kind = models.kinds[model]
             late = LateModel.from_state(states[str(place)])
-            if late.of_classes != (kind != KINDS[0]):
+            if late.predicts_labels != (kind != KINDS[0]):
                 raise damaged(f"the series {short_repr(key)} cannot predict {short_repr(kind)}")
             series = Series(kind, place, models.memory, late)
             series.rows = _unpacked(f"rows.{place}", parts["rows"][str(place)])

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from swordplay.late import Ticket
-from swordplay.late.blocks import Block
+from swordplay.late.tickets import TicketBlock
 
 
 class Asked(msgspec.Struct, gc=False):
@@ -64,11 +64,11 @@ def ticket(found: Ticket) -> Reply:
     return AskedLabel(name, said, {_name(label): share for label, share in chances.items()})
 
 
-def said(block: Block) -> list[Reply]:
+def said(block: TicketBlock) -> list[Reply]:
     """The same of rows that were asked together."""
-    if block.given is None:
-        return list(map(ticket, block.tickets))
-    return list(map(Asked, block.ids, *block.given.T.tolist()))
+    if not block.has_intervals:
+        return list(map(ticket, block.tickets()))
+    return list(map(Asked, block.ids, *block.predictions.T.tolist()))
 
 
 def listed(parts: Sequence[Reply | None], many: bool) -> bytes:

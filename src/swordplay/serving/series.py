@@ -15,7 +15,7 @@ import numpy as np
 
 from swordplay.core.arguments import short_repr
 from swordplay.estimators.dict_columns import NumericRows
-from swordplay.late.blocks import Run
+from swordplay.late.tickets import TicketBlock
 from swordplay.serving import answered, learning, replies
 from swordplay.serving.answered import Memory, Told, ToldTable
 from swordplay.serving.learning import LateModel
@@ -137,7 +137,7 @@ class Series:
     def check_tell(self, part: Tell) -> Plan:
         """Which answers of a request are new."""
         ids = part.ids
-        if len(ids) > 1 and (self.pending.run(ids) is not None or self._are_pending(ids)):
+        if len(ids) > 1 and self.pending.are_pending(ids):
             values = learning.targets(self.kind, part.values)
             if values is not None:
                 return Plan([None] * len(ids), ids, values)
@@ -214,11 +214,11 @@ class Series:
         ids, ys, step = plan.ids, plan.values, functools.partial(learning.step_size, self.late)
         if not ids:
             return plan.replies
-        run = self.pending.run(ids) if len(ids) > SMALL else None
-        if run is not None and run.block.given is not None:
-            return _filled(plan, self._tell_table(run, ys, step))
-        tickets, rows = [self.pending[name] for name in ids], self._prints(ids)
-        self.late.tell_many(ids, ys)
+        block = self.pending.select(ids)
+        if len(ids) > SMALL and block.has_intervals:
+            return _filled(plan, self._tell_table(block, ys, step))
+        tickets, rows = block.tickets(), self._prints(ids)
+        self.late.tell_block(block, ys)
         errors = learning.errors(tickets, ys)
         self.watch.told(tickets, ys, errors, step)
         self._forget(ids)
@@ -230,16 +230,13 @@ class Series:
         )
 
     def _tell_table(
-        self, run: Run, ys: list[float], step: Callable[[], float | None]
+        self, block: TicketBlock, ys: list[float], step: Callable[[], float | None]
     ) -> list[Reply]:
         """The same for tickets of numbers with intervals that were asked together, as columns."""
-        ids, block = run.ids, run.block
-        assert block.given is not None
-        given = block.given[
-            run.places
-        ].copy()  # not a part of a larger one, which would be remembered with it
-        rows = self._prints(ids) if block.marks is None else block.marks[run.places].copy()
-        self.late.tell_many(ids, ys)
+        ids = block.ids
+        given = block.predictions.copy()  # a view would keep the whole block in memory
+        rows = self._prints(ids) if block.marks is None else block.marks.copy()
+        self.late.tell_block(block, ys)
         self._forget(ids)
         truths = np.array(ys, dtype=np.float64)
         errors = np.abs(given[:, 0] - truths)
@@ -285,10 +282,6 @@ class Series:
         if self.rows:
             for name in ids:
                 self.rows.pop(name, None)
-
-    def _are_pending(self, ids: list[str]) -> bool:
-        some = set(ids)
-        return len(some) == len(ids) and self.pending.keys() >= some
 
     def _earlier(self, name: str) -> tuple[Print, Reply] | None:
         """What a row that was asked before is recognised by, and its answer then."""
