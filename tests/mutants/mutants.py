@@ -603,7 +603,7 @@ MUTANTS = [
         "theory/hindsight/duality.py",
         ("tests/theory/hindsight/test_duality.py",),
         ("residuals[1:] += duals", "residuals[1:] -= duals"),
-        ("min((self[:2], other[:2])", "max((self[:2], other[:2])"),
+        ("min(self, candidate,", "max(self, candidate,"),
     ),
     *_in(
         "theory/hindsight/one_dimension.py",
@@ -1512,7 +1512,7 @@ MUTANTS = [
         (
             "tests/serving/test_sizes.py::test_words_that_are_too_many_are_refused_when_they_would_be_learned",
         ),
-        ("    return known.most_columns > bounds.columns\n", "    return False\n"),
+        ("    return known.max_columns > bounds.columns\n", "    return False\n"),
     ),
     *_in(
         "serving/sizes.py",
@@ -1529,10 +1529,10 @@ MUTANTS = [
         (
             "tests/serving/test_sizes.py::test_columns_of_a_series_are_counted_as_the_model_has_them",
         ),
-        ('"date": len(CIRCLES), "time": 2}', '"date": 2, "time": 2}'),
+        ('"date": len(DATE_FEATURES), "time": 2}', '"date": 2, "time": 2}'),
         (
-            "others + sum(max(1, len(self.words.get(name, ())))",
-            "others + sum(len(self.words.get(name, ()))",
+            'max(1, len(self.words.get(name, ()))) if kind == "word"',
+            'len(self.words.get(name, ())) if kind == "word"',
         ),
     ),
     *_in(

@@ -176,7 +176,7 @@ class DictDeferredRows:
 
     def read(self, rows: Sequence[Any]) -> Sequence[Any]:
         """Check rows; the first value of a column decides what type it has."""
-        if isinstance(rows, NumericRows) and self.value_types.holds_plain(rows):
+        if isinstance(rows, NumericRows) and self.value_types.accepts_unchanged(rows):
             return rows
         before = dict(self.value_types.kinds)
         try:
@@ -259,7 +259,7 @@ class DictDeferredRows:
     def load_state(self, saved: Mapping[str, Any]) -> Sequence[Row]:
         """Restore the types of columns, and return the rows."""
         types = {name: value for name, value in saved.items() if name != "rows"}
-        self.value_types = ValueTypes.of_state(types)
+        self.value_types = ValueTypes.from_state(types)
         rows = []
         for listed in json.loads(saved["rows"]):
             names = load_names(json.dumps([name for name, _ in listed]))

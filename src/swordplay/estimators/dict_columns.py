@@ -329,7 +329,7 @@ class NumericRows(Sequence[dict[Any, float]]):
         return (dict(zip(self.names, row, strict=True)) for row in self.values.tolist())
 
     @property
-    def is_sound(self) -> bool:
+    def is_valid(self) -> bool:
         """Whether all of its numbers are finite and of sensible size."""
         return bool((np.abs(self.values) <= LARGEST_INPUT).all())  # NaN is not
 

@@ -370,7 +370,7 @@ class DictClassifier(DictModel):
     @property
     def classes_(self) -> list[Any]:
         """Labels, in the order in which they came."""
-        return list(self._labels.places)
+        return list(self._labels.numbers)
 
     @locks_itself
     def learn_one(self, x: Features, y: Any) -> None:
@@ -390,7 +390,7 @@ class DictClassifier(DictModel):
                 and type(y) in USUAL
                 and (intervals is None or not intervals.by_level)
             ):
-                place = self._labels.places.get(y)
+                place = self._labels.numbers.get(y)
                 if place is not None and usual.take(x):
                     usual.learn(place)
                     self._model.counts[place] += 1.0
@@ -402,7 +402,7 @@ class DictClassifier(DictModel):
         self, model: Any, row: Vector, label: Any, asked: Forecast | None = None
     ) -> None:
         """Learn a row as the model takes it, with a checked label."""
-        place = self._labels.place(label)
+        place = self._labels.add(label)
         if self._intervals.by_level and place < model.classes:
             self._learn_sets(np.array([model.predict_row(row)]), [place])
         self._let_join(model)
@@ -469,14 +469,16 @@ class DictClassifier(DictModel):
         with self._lock:
             usual = self._rows.usual
             if usual is not None and usual.take(x):
-                one, other = self._labels.places
+                one, other = self._labels.numbers
                 share = probabilities.of_second(usual.ask())
                 return {one: 1.0 - share, other: share}
             values = self._rows.check(x)
             if self._model is None:
                 return {False: 0.5, True: 0.5}
             return dict(
-                zip(self._labels.places, self._model.predict_row(self._row(x, values)), strict=True)
+                zip(
+                    self._labels.numbers, self._model.predict_row(self._row(x, values)), strict=True
+                )
             )
 
     def predict_one(self, x: Features, **kwargs: Any) -> Any:
@@ -545,10 +547,10 @@ class DictClassifier(DictModel):
 
     def _learned(self) -> tuple[Any, State] | None:
         learned = super()._learned()
-        return learned and (learned[0], learned[1] | {"labels": self._labels.dumps()})
+        return learned and (learned[0], learned[1] | {"labels": self._labels.to_json()})
 
     def _resume(self, saved: Mapping[str, Any]) -> Any:
-        self._labels.loads(saved["labels"])
+        self._labels.load_json(saved["labels"])
         if not 1 <= len(self._labels) == np.size(saved["model.counts"]):
             raise ValueError("it has not as many labels as models.")
         return super()._resume(saved)

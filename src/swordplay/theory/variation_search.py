@@ -215,17 +215,17 @@ class BoundaryPieces(NamedTuple):
     """Largest s of each piece, shape ``(K,)``."""
 
     def select(self, indices: Any) -> BoundaryPieces:
-        """The pieces of the given indices."""
+        """The pieces with these indices, or for which a boolean mask is true."""
         return BoundaryPieces(*(array[..., indices] for array in self))
 
     def halves(self) -> BoundaryPieces:
-        """Two pieces for each piece."""
+        """The two halves of each piece."""
         middle = 0.5 * (self.start + self.end)
-        lower_halves, upper_halves = self._replace(end=middle), self._replace(start=middle)
+        first_halves, second_halves = self._replace(end=middle), self._replace(start=middle)
         return BoundaryPieces(
             *(
                 np.concatenate(arrays, axis=-1)
-                for arrays in zip(lower_halves, upper_halves, strict=True)
+                for arrays in zip(first_halves, second_halves, strict=True)
             )
         )
 
@@ -241,8 +241,8 @@ def arcs_of_ellipses(p: Array, q: Array, r: Array, slopes: Slopes) -> BoundaryPi
 
     The ellipses are p + q cos(s) + r sin(s), with p, q and r of shape ``(2, B)``.
     """
-    # ζ and ζ + Δ are x cos s + y sin s + constant. They reach a level at s = atan2(y, x) ±
-    # acos(level / |(x, y)|).
+    # ζ and ζ + Δ are constant + x cos s + y sin s. They reach a kink, which is `level` above the
+    # constant, at s = atan2(y, x) ± acos(level / |(x, y)|).
     level = slopes.kinks() - np.stack([p[0], p[0] + p[1]])[:, None]
     x, y = np.stack([q[0], q[0] + q[1]])[:, None], np.stack([r[0], r[0] + r[1]])[:, None]
     amplitude = np.hypot(x, y)
@@ -272,14 +272,16 @@ def pieces_of_segments(start: Array, end: Array, pair_index: Any, slopes: Slopes
         Slopes of the pairs of losses.
     """
     direction = end - start
+    # ζ and ζ + Δ are constant + speed s. They reach a kink, which is `level` above the constant, at
+    # s = level / speed.
     level = slopes.kinks()[:, :, pair_index] - np.stack([start[0], start[0] + start[1]])[:, None]
     speed = np.stack([direction[0], direction[0] + direction[1]])[:, None]
     s_at_kinks = np.divide(level, speed, out=np.zeros(level.shape), where=speed != 0).reshape(
         -1, start.shape[1]
     )
-    ends = np.zeros((2, start.shape[1]))
-    ends[1] = 1.0
-    cuts = np.concatenate([ends, np.clip(s_at_kinks, 0.0, 1.0)])
+    s_at_ends = np.zeros((2, start.shape[1]))
+    s_at_ends[1] = 1.0
+    cuts = np.concatenate([s_at_ends, np.clip(s_at_kinks, 0.0, 1.0)])
     return _pieces_between(cuts, start, direction, np.zeros_like(direction), pair_index)
 
 
