@@ -12,8 +12,9 @@ import pytest
 
 from swordplay.core import checkpoint
 from swordplay.estimators.dict_columns import NumericRows
+from swordplay.estimators.forecast import Forecast
 from swordplay.late import Ticket
-from swordplay.late.blocks import Block
+from swordplay.late.tickets import TicketBlock
 from swordplay.serving import learning, live, replies
 from swordplay.serving.limits import Bounds, Limits
 from swordplay.serving.log import Event
@@ -161,9 +162,14 @@ def test_replies_by_hand():
         said(replies.ticket(other))
         == '{"id":"i","prediction":true,"probabilities":{"true":0.75,"3":0.25}}'
     )
-    table = np.array([[1.5, -math.inf, 2.0], [0.0, 0.0, 1.0]])
-    for block in (Block(["i"], [other], [{}], 0), Block(['"', "b"], table, [{}, {}], 0)):
-        assert replies.said(block) == list(map(replies.ticket, block.tickets))
+    numbers = np.array([[1.5, -math.inf, 2.0], [0.0, 0.0, 1.0]])
+    chances = np.array([[0.75, 0.25]])
+    for block in (
+        TicketBlock(["i"], [{}], [True, 3], chances, Forecast.empty(1), np.empty((1, 2, 0))),
+        TicketBlock(['"', "b"], [{}] * 2, None, numbers, Forecast.empty(2), np.empty((2, 2, 0))),
+    ):
+        assert replies.said(block) == list(map(replies.ticket, block.tickets()))
+        assert replies.ticket(block.ticket(0)) == replies.ticket(one if len(block) > 1 else other)
     assert (
         said(replies.Told("i", None, "ü", None))
         == '{"id":"i","prediction":null,"y":"ü","error":null}'

@@ -316,8 +316,9 @@ class ArrayDeferredRows:
     def learns_in_blocks(self) -> bool:
         """Whether :meth:`learn` takes several rows."""
         settings = self.estimator.get_params()
-        has_lags = settings["lags"] not in (0, AUTO)
-        return bool(settings.get("standardize")) and not has_lags and not settings["encode"]
+        if not settings.get("standardize"):  # SwordAggregator has no such setting
+            return False
+        return settings["lags"] in (0, AUTO) and not settings["encode"]
 
     def read(self, rows: Sequence[Any]) -> Sequence[Any]:
         """Check rows, which must all have the same length."""
