@@ -1317,7 +1317,8 @@ MUTANTS = [
         ("(1.0 + 2.0 * late)", "(1.0 + late)"),
         ("min(0.5 * x * x, MAX_EXPONENT)", "min(x * x, MAX_EXPONENT)"),
         ("if self.slope_sum <= 0.0 or", "if self.slope_sum < -1e9 or"),
-        ("(y - mixed) * (live - frozen)", "(y - frozen) * (live - frozen)"),
+        ("(y_of_labels - mixed) * (live - frozen)", "(y_of_labels - frozen) * (live - frozen)"),
+        ("(y - block.predictions[:, PREDICTION]) * (o - f)", "(y - f) * (o - f)"),
         ("mixed / mixed.sum(axis=1, keepdims=True)", "mixed"),
     ),
     *_in(
@@ -1329,7 +1330,7 @@ MUTANTS = [
         ("means[1:] >= LATE_ROWS", "means[:-1] >= LATE_ROWS"),
         ("if not is_free.any():", "if True:"),
         ("    balance = float(balances[first])\n", ""),
-        ("0.0 if mean < MIN_LATENESS else mean", "mean"),
+        ("            if mean < MIN_LATENESS:\n                mean = 0.0\n", ""),
     ),
     *_in(
         "theory/hindsight/interior_point.py",

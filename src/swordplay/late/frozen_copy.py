@@ -183,31 +183,33 @@ def compare(block: TicketBlock, answers: Sequence[Any]) -> tuple[Vector, Vector]
     probabilities, y being 1 for the true label. Both are 0 for a ticket without a frozen copy, and
     for a label that was not known.
     """
-    nothing = np.zeros(len(block))
     if not block.frozen.shape[2]:
-        return nothing, nothing
-    has_copy = ~np.isnan(block.frozen[:, 0, 0])
+        return np.zeros(len(block)), np.zeros(len(block))
     live, frozen = block.frozen[:, 0], block.frozen[:, 1]
     if block.labels is None:
-        y = np.array(answers, dtype=np.float64)[:, None]
-        mixed = block.predictions[:, PREDICTION : PREDICTION + 1]
+        y = np.array(answers, dtype=np.float64)
+        o, f = live[:, 0], frozen[:, 0]
+        d = (y - o) ** 2 - (y - f) ** 2
+        s = (y - block.predictions[:, PREDICTION]) * (o - f)
+        is_compared = ~np.isnan(o)
     else:
         places = {label: place for place, label in enumerate(block.labels)}
         true = np.array([places.get(answer, -1) for answer in answers])
+        is_true = true[:, None] == np.arange(live.shape[1])
+        y_of_labels = is_true.astype(np.float64)
         mixed = block.predictions[:, : live.shape[1]]
-        y = (true[:, None] == np.arange(live.shape[1])).astype(np.float64)
-        rows = np.arange(len(block))
-        has_copy &= (true >= 0) & (true < live.shape[1])
-        has_copy[has_copy] &= ~np.isnan(mixed[rows, true][has_copy])
-    # summed one label after the other: labels that are not known then change no bit
-    d = _sum_of_known((y - live) ** 2) - _sum_of_known((y - frozen) ** 2)
-    s = _sum_of_known((y - mixed) * (live - frozen))
-    return np.where(has_copy, d, 0.0), np.where(has_copy, s, 0.0)
+        d = _sum_of_known((y_of_labels - live) ** 2) - _sum_of_known((y_of_labels - frozen) ** 2)
+        s = _sum_of_known((y_of_labels - mixed) * (live - frozen))
+        is_compared = (is_true & ~np.isnan(live)).any(axis=1)
+    return np.where(is_compared, d, 0.0), np.where(is_compared, s, 0.0)
 
 
 def _sum_of_known(values: Matrix) -> Vector:
-    """Sum of each row without NaN, shape ``(T,)``."""
-    return np.asarray(np.cumsum(np.where(np.isnan(values), 0.0, values), axis=1)[:, -1])
+    """Sum of each row without NaN, shape ``(T,)``.
+
+    It is summed one label after the other, so that unknown labels behind the others change no bit.
+    """
+    return np.asarray(np.add.accumulate(np.where(np.isnan(values), 0.0, values), axis=1)[:, -1])
 
 
 def _running_sum(start: float, terms: Vector) -> Vector:
@@ -215,7 +217,7 @@ def _running_sum(start: float, terms: Vector) -> Vector:
 
     The results do not depend on how many terms are added by one call.
     """
-    return np.cumsum(np.concatenate([[start], terms]))[1:]
+    return np.asarray(np.add.accumulate(np.concatenate([[start], terms]))[1:])
 
 
 def _clip(value: float) -> float:

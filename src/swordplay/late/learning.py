@@ -72,11 +72,11 @@ def _ask_table(
     table, version = deferred.table(rows)
     forecast = deferred.forecast(rows, table)
     scores = forecast.scores
-    both = np.empty((len(rows), 2, 0))
+    both = np.empty((len(rows), 2, 0 if frozen is None else scores.shape[1]))
     if frozen is not None:
-        frozen_scores = frozen.scores(deferred, rows, table, scores)
-        both = np.stack([scores, frozen_scores], axis=1)
-        scores = frozen.mix(scores, frozen_scores)
+        both[:, 0] = scores
+        both[:, 1] = frozen.scores(deferred, rows, table, scores)
+        scores = frozen.mix(scores, both[:, 1])
     if deferred.predicts_labels:
         labels, predictions = deferred.labels, scores
     else:

@@ -57,7 +57,8 @@ class Score(NamedTuple):
         judged, with_interval, missed = self.judged, self.with_interval, self.missed
         loss_sum, error_sum = self.loss, self.error
         losses: list[float | None] = []
-        for (prediction, lower, upper), y in zip(block.predictions.tolist(), answers, strict=True):
+        columns = block.predictions.T.tolist()  # three lists: a list per row would take longer
+        for prediction, lower, upper, y in zip(*columns, answers, strict=True):
             if prediction != prediction:  # NaN: there is none
                 losses.append(None)
                 continue
