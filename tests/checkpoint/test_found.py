@@ -260,9 +260,9 @@ def test_fractions_are_no_classes():
 )
 def test_bytes_are_bytes(values):
     state = Models(Bounds()).state()
-    assert Models.of_state(state).series == {}
-    with pytest.raises(CheckpointError, match=r"state\['memory'\] must hold bytes, got"):
-        Models.of_state(state | {"memory": values})
+    assert Models.from_state(state).series == {}
+    with pytest.raises(CheckpointError, match=r"state\['recent'\] must hold bytes, got"):
+        Models.from_state(state | {"recent": values})
 
 
 @pytest.mark.parametrize(

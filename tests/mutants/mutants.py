@@ -92,7 +92,7 @@ MUTANTS = [
         (f"{BUNDLED}bundled_machine_code_can_be_left_out",),
         (' or os.environ.get("NUMBA_CPU_FEATURES")', ""),
         (' or os.environ.get("SWORDPLAY_BUNDLED_KERNELS") == "0"', ""),
-        (" or not BUNDLED.is_dir():", ":"),
+        (" or not BUNDLED_FOLDERS.is_dir()", ""),
     ),
     *_in(
         "compile/kernel_cache.py",
@@ -125,14 +125,16 @@ MUTANTS = [
     *_in(
         "compile/kernel_folders.py",
         (f"{CACHE}what_others_may_write_is_not_used_and_that_is_said_once",),
-        ("{os.geteuid(), 0}, stat.S_IWGRP | stat.S_IWOTH", "{os.geteuid(), 0}, stat.S_IWOTH"),
-        ("{os.geteuid(), 0}, stat.S_IWGRP | stat.S_IWOTH", "{os.geteuid(), 0}, stat.S_IWGRP"),
+        ("stat.S_IWGRP | stat.S_IWOTH", "stat.S_IWOTH"),
+        ("stat.S_IWGRP | stat.S_IWOTH", "stat.S_IWGRP"),
         (
-            'doubt = "" if self.private else self._doubt(path, os.fstat(folder), stat.S_ISDIR)',
-            'doubt = ""',
+            '"" if self.in_user_cache else self._trust_problem('
+            "path, os.fstat(folder), stat.S_ISDIR)",
+            '""',
         ),
         (
-            "doubt = doubt or self._doubt(self.path / name, os.fstat(descriptor), stat.S_ISREG)",
+            "problem = problem or self._trust_problem("
+            "self.path / name, os.fstat(descriptor), stat.S_ISREG)",
             "pass",
         ),
         ("        if self.path not in _warned:\n", "        if True:\n"),
@@ -140,12 +142,12 @@ MUTANTS = [
     *_in(
         "compile/kernel_folders.py",
         (f"{CACHE}files_and_folders_of_another_user_are_not_used",),
-        ("if status.st_uid not in owners:", "if found.st_uid < 0:"),
+        ("if status.st_uid not in owners:", "if status.st_uid < 0:"),
     ),
     *_in(
         "compile/kernel_folders.py",
         (f"{CACHE}what_is_no_regular_file_is_not_followed",),
-        ("_FILE = os.O_RDONLY | os.O_NOFOLLOW |", "_FILE = os.O_RDONLY |"),
+        ("_FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW |", "_FILE_FLAGS = os.O_RDONLY |"),
     ),
     *_in(
         "compile/kernel_folders.py",
@@ -155,9 +157,9 @@ MUTANTS = [
     *_in(
         "compile/kernel_folders.py",
         (f"{CACHE}beside_a_module_writers_of_the_module_are_trusted_and_no_others",),
-        ("writers & ~trusted.st_mode", "0"),
-        ("0o700 if self.private else 0o755", "0o755"),
-        ("0o600 if self.private else 0o644", "0o644"),
+        ("refused_mode_bits &= ~trusted.st_mode", "refused_mode_bits = 0"),
+        ("0o700 if self.in_user_cache else 0o755", "0o755"),
+        ("0o600 if self.in_user_cache else 0o644", "0o644"),
     ),
     *_in(
         "compile/kernel_cache.py",
@@ -165,7 +167,7 @@ MUTANTS = [
             "tests/compile/test_source_digest.py::test_a_changed_constant_reaches_the_machine_code_on_disk",
         ),
         ("if stored == byte_digest and", "if"),
-        ("if not _is_text(statement)", "if statement"),
+        ("if not _is_bare_string(statement)", "if statement"),
     ),
     *_in(
         "tracking/passages.py",
@@ -280,8 +282,11 @@ MUTANTS = [
         (GAUGE,),
         ("AVERAGED_ROUNDS = 8", "AVERAGED_ROUNDS = 9"),
         ("width = 2.0 * gradient_norm / L", "width = gradient_norm / L"),
-        ("max(width, 2.0 * distance, 2.0 * step)", "max(width, distance, 2.0 * step)"),
-        ("max(width, 2.0 * distance, 2.0 * step)", "max(width, 2.0 * distance)"),
+        (
+            "max(width, 2.0 * distance, 2.0 * step_length)",
+            "max(width, distance, 2.0 * step_length)",
+        ),
+        ("max(width, 2.0 * distance, 2.0 * step_length)", "max(width, 2.0 * distance)"),
         ("max(self.smoothness, smoothness), self.width", "smoothness, self.width"),
         (
             "inverse_cap = 2.0 * scale.smoothness * averaged_rounds",
@@ -292,17 +297,17 @@ MUTANTS = [
             "AdaGradNorm(diameter)",
         ),
         ("scale.width / scale.step_shrink**2", "scale.width / scale.step_shrink"),
-        ("MANY_COLUMNS = 64", "MANY_COLUMNS = 100"),
-        ("math.sqrt(max(1.0, dim / MANY_COLUMNS))", "max(1.0, dim / MANY_COLUMNS)"),
+        ("MANY_COORDINATES = 64", "MANY_COORDINATES = 100"),
+        ("math.sqrt(max(1.0, dim / MANY_COORDINATES))", "max(1.0, dim / MANY_COORDINATES)"),
         (
-            "min(self._for_domain.sizes(squared_error_sum[:1])[0], self._cap)",
-            "self._for_domain.sizes(squared_error_sum[:1])[0]",
+            "min(self._domain_steps.sizes(squared_error_sum[:1])[0], self._cap)",
+            "self._domain_steps.sizes(squared_error_sum[:1])[0]",
         ),
-        ("min(self._for_domain.sizes(squared_error_sum[:1])[0], self._cap)", "self._cap"),
+        ("min(self._domain_steps.sizes(squared_error_sum[:1])[0], self._cap)", "self._cap"),
         ("WIDE_DOMAIN_RATIO = 8.0", "WIDE_DOMAIN_RATIO = 9.0"),
         (
-            "(multiplier * self._for_width.diameter * scale.smoothness) ** 2",
-            "(self._for_width.diameter * scale.smoothness) ** 2",
+            "(multiplier * self._width_steps.diameter * scale.smoothness) ** 2",
+            "(self._width_steps.diameter * scale.smoothness) ** 2",
         ),
         ("squared_error_sum[-1] > 0.0 and scale.width > 0.0", "squared_error_sum[-1] > 0.0"),
     ),
@@ -317,7 +322,10 @@ MUTANTS = [
         "parts/experts/expert.py",
         ("tests/engine/test_twins.py::test_short_steps_far_from_the_origin",),
         ("zeros if has_offset else None", "None"),
-        ("(offset - reached) - step_vectors", "(offset - reached) + step_vectors"),
+        (
+            "projected, (projected - unprojected) - step_vectors",
+            "projected, (projected - unprojected) + step_vectors",
+        ),
     ),
     *_in(
         "parts/learners/sword.py",
@@ -342,7 +350,10 @@ MUTANTS = [
             "math.sqrt(2 * T) / 2 * (1 + 2 * math.log(k + 1))",
             "math.sqrt(2 * T) / 2 * (1 + math.log(k + 1))",
         ),
-        ("meta = G * D * math.sqrt(2 * T) / 2", "meta = G * D * math.sqrt(2 * T) / 4"),
+        (
+            "meta_regret = G * D * math.sqrt(2 * T) / 2",
+            "meta_regret = G * D * math.sqrt(2 * T) / 4",
+        ),
         ("math.log2(1 + 4 * P / (7 * D))) + 1", "math.log2(1 + 4 * P / (7 * D)))"),
         ("0.5 * math.log2(1 + 4 * P / (7 * D))", "math.log2(1 + 4 * P / (7 * D))"),
     ),
@@ -457,8 +468,8 @@ MUTANTS = [
         ("[OEGDExperts(domain, steps)]", "[OGDExperts(domain, steps)]"),
         ("            VariationOptimism(),", "            NullOptimism(),"),
         (
-            '_steps("small_loss_pool", small_loss_pool, safe)',
-            '_steps("small_loss_pool", small_loss_pool, safe[1:])',
+            '_constant_steps_of("small_loss_pool", small_loss_pool, safe_pool)',
+            '_constant_steps_of("small_loss_pool", small_loss_pool, safe_pool[1:])',
         ),
     ),
     *_in(
@@ -475,9 +486,9 @@ MUTANTS = [
         "parts/learners/sword.py",
         (f"{DEFAULTS}::test_sword_ageless",),
         ("AGELESS_POOL_SIZE = 14", "AGELESS_POOL_SIZE = 12"),
-        ("MEMORY = 2000.0", "MEMORY = 1000.0"),
+        ("DEFAULT_MEMORY = 2000.0", "DEFAULT_MEMORY = 1000.0"),
         ("RATE_FACTOR = 8.0", "RATE_FACTOR = 0.5"),
-        ("factor=RATE_FACTOR, floor=FLOOR", "factor=RATE_FACTOR, floor=1e-3"),
+        ("factor=RATE_FACTOR, floor=RATE_FLOOR", "factor=RATE_FACTOR, floor=1e-3"),
         (
             "optimism=LearnedOptimism(math.inf), ) self.declared",
             "optimism=LearnedOptimism(1.0), ) self.declared",
@@ -486,7 +497,7 @@ MUTANTS = [
     *_in(
         "parts/learners/sword.py",
         (f"{DEFAULTS}::test_sword", f"{DEFAULTS}::test_when_sword_adds_experts"),
-        ("FLOOR = 1e-4", "FLOOR = 1e-6"),
+        ("RATE_FLOOR = 1e-4", "RATE_FLOOR = 1e-6"),
         ("4 ** (size - 1) < 1 + 2 * rounds", "4 ** (size - 1) < 1 + rounds"),
         (
             "np.tile(telescoping_with_tail(experts) / 2, 2)",
@@ -512,26 +523,32 @@ MUTANTS = [
             "np.where(constant_steps, a * max_norm, a * max_norm)",
         ),
         (
-            "norm_change + np.abs(increase) * np.sqrt(lengths.before)",
+            "norm_change + np.abs(increase) * np.sqrt(displacement.squared_norm_before)",
             "norm_change + np.abs(increase)",
         ),
         ("np.maximum(self.max_dual_norm, dual_norm)", "dual_norm"),
         (
-            "inverse * np.sqrt(lengths.after) + norm_change\n",
-            "inverse * np.sqrt(lengths.after)\n",
+            "inverse * np.sqrt(displacement.squared_norm_after) + norm_change\n",
+            "inverse * np.sqrt(displacement.squared_norm_after)\n",
         ),
         ("MAX_DIM_OF_DUAL_SUM = 8", "MAX_DIM_OF_DUAL_SUM = 9"),
         ("dual_sum + inverse[:, None] * change", "dual_sum + change"),
         ("dual_sum + inverse[:, None] * change", "inverse[:, None] * change"),
         ("geometry.support(self.dual_sum - before.dual_sum)", "geometry.support(self.dual_sum)"),
-        ("max_dual_norm = self.max_dual_norm + norms[1]", "max_dual_norm = self.max_dual_norm"),
+        (
+            "max_dual_norm = self.max_dual_norm + dual_norm_before",
+            "max_dual_norm = self.max_dual_norm",
+        ),
         (
             "+ geometry.reach * np.where(constant_steps, 0.0, self.weighted_norm_change)",
             "+ 0.0",
         ),
         ("last_terms + self.squared_norm_change +", "last_terms +"),
-        ("* lengths.before / 2", "* lengths.after / 2"),
-        ("np.maximum(self.max_squared_norm, lengths.after)", "lengths.after"),
+        ("* displacement.squared_norm_before / 2", "* displacement.squared_norm_after / 2"),
+        (
+            "np.maximum(self.max_squared_norm, displacement.squared_norm_after)",
+            "displacement.squared_norm_after",
+        ),
         ("* step.squared_lookahead / 2 - gap", "* step.squared_lookahead / 2"),
         (
             "0.0, self.weighted_norm_change - before.weighted_norm_change)",
@@ -556,7 +573,10 @@ MUTANTS = [
         ("geometry.diameter, max_norm + norm_before)", "geometry.diameter, max_norm)"),
         ("growth = b + self.inverse_growth", "growth = self.inverse_growth"),
         ("else sums[parents]", "else 0 * sums[parents]"),
-        ("(regret_terms + unit * regret_size + distance)", "(regret_terms + distance)"),
+        (
+            "(regret_terms + relative_error * regret_magnitude + distance)",
+            "(regret_terms + distance)",
+        ),
         ("np.maximum(domain.total - domain.center, domain.center)", "domain.center"),
         ("np.maximum(domain.upper - domain.center,", "np.minimum(0 * domain.upper,"),
         ("np.arange(start, block.stop)] = 1.0", "np.arange(start, block.stop)] = 2.0"),
@@ -570,7 +590,7 @@ MUTANTS = [
     *_in(
         "parts/learners/learner.py",
         (CERTIFICATE,),
-        ("loss.longest >= SMALLEST_SUM or loss.largest_entry == 0.0", "True"),
+        ("loss.max_squared_norm >= SMALLEST_SUM or loss.largest_entry == 0.0", "True"),
         (" or loss.largest_entry == 0.0", ""),
         ("kind.squared_error_sum.max() < SMALLEST_SUM", "True"),
     ),
@@ -592,7 +612,7 @@ MUTANTS = [
         "parts/learners/assumptions.py",
         ("tests/parts/learners/test_assumptions.py",),
         ("min(self.lowest, other.lowest)", "max(self.lowest, other.lowest)"),
-        ("seen.gradient > given.gradient_bound", "seen.gradient > 2 * given.gradient_bound"),
+        ("seen.gradient > declared.gradient_bound", "seen.gradient > 2 * declared.gradient_bound"),
     ),
     *_in(
         "theory/hindsight/duality.py",
@@ -635,12 +655,12 @@ MUTANTS = [
             "loss.gradient, state.hedge.weights[::-1], next_points",
         ),
         ("(weights > 0).all() and ", ""),
-        (" and abs(weights.sum() - 1.0) <= SLACK", ""),
+        (" and abs(weights.sum() - 1.0) <= SAVED_TOLERANCE", ""),
     ),
     *_in(
         "parts/learners/learner.py",
         (LOADING,),
-        ("SLACK = 1e-9", "SLACK = 1e-6"),
+        ("SAVED_TOLERANCE = 1e-9", "SAVED_TOLERANCE = 1e-6"),
     ),
     *_in(
         "parts/experts/step_sizes.py",
@@ -799,11 +819,11 @@ MUTANTS = [
     *_in(
         "parts/learners/learner.py",
         (LOADING,),
-        ('"center": X.center, ', ""),
-        ('"diameter": X.diameter, ', ""),
-        (', "domain": X}', "}"),
+        ('"center": self.domain.center, ', ""),
+        ('"diameter": self.domain.diameter, ', ""),
+        (', "domain": self.domain}', "}"),
         (
-            "if differ := settings_differences(settings, self._settings):\n            raise "
+            "if differences := settings_differences(settings, self._settings):\n            raise "
             "ValueError",
             "if False:\n            raise ValueError",
         ),
@@ -835,7 +855,7 @@ MUTANTS = [
         "core/state.py",
         ("tests/core/test_state.py::test_settings_with_nan_equal_themselves",),
         (", equal_nan=True", ""),
-        (" & ((old == old) | (new == new))", ""),
+        (" & ~is_nan_in_both", ""),
     ),
     *_in(
         "parts/rates.py",
@@ -865,10 +885,16 @@ MUTANTS = [
     *_in(
         "parts/metas/optimism.py",
         (OPTIMISM,),
-        ("if abs(difference) <= TIE * magnitude:", "if difference == 0:"),
-        ("if abs(difference) <= TIE * magnitude:", "if abs(difference) < TIE * magnitude:"),
-        ("if abs(difference) <= TIE * magnitude:", "if abs(difference) <= TIE:"),
-        ("TIED = 0.5", "TIED = 1.0"),
+        ("if abs(difference) <= TIE_TOLERANCE * magnitude:", "if difference == 0:"),
+        (
+            "if abs(difference) <= TIE_TOLERANCE * magnitude:",
+            "if abs(difference) < TIE_TOLERANCE * magnitude:",
+        ),
+        (
+            "if abs(difference) <= TIE_TOLERANCE * magnitude:",
+            "if abs(difference) <= TIE_TOLERANCE:",
+        ),
+        ("TIED_TRUST = 0.5", "TIED_TRUST = 1.0"),
         (
             "magnitude = state.magnitude + replay_error + zero_error",
             "magnitude = replay_error + zero_error",
@@ -899,7 +925,7 @@ MUTANTS = [
     *_in(
         "parts/metas/meta.py",
         (f"{HEDGE}::test_bad_priors_are_refused", f"{HEDGE}::test_no_weight_is_zero"),
-        ("PRIOR_SUM = 1e-9", "PRIOR_SUM = 1e-3"),
+        ("PRIOR_SUM_TOLERANCE = 1e-9", "PRIOR_SUM_TOLERANCE = 1e-3"),
         ("SMALLEST_WEIGHT = float(np.finfo(np.float64).tiny)", "SMALLEST_WEIGHT = 1e-300"),
     ),
     *_in(
@@ -912,7 +938,7 @@ MUTANTS = [
         "parts/rates.py",
         (RATES, f"{DEFAULTS}::test_rates_unless_told_otherwise"),
         ("factor: float = 0.5", "factor: float = 1.0"),
-        ("TIE = 1e-12", "TIE = 1e-9"),
+        ("TIE_TOLERANCE = 1e-12", "TIE_TOLERANCE = 1e-9"),
         (
             "(self.floor * constants.diameter) ** 2 * level",
             "self.floor * constants.diameter**2 * level",
@@ -926,7 +952,7 @@ MUTANTS = [
             "max(self.decay * state.level, error.gradient_error)",
             "max(state.level, error.gradient_error)",
         ),
-        ("smaller + math.log(2)", "smaller"),
+        ("smaller_quantity + math.log(2)", "smaller_quantity"),
         ("cap = 1 / (math.sqrt(8) * D**2", "cap = 1 / (math.sqrt(2) * D**2"),
     ),
     *_in(
@@ -1015,7 +1041,7 @@ MUTANTS = [
         (METAS,),
         ("+ self.share * prior", "+ prior"),
         ("math.sqrt(8 * share", "math.sqrt(2 * share"),
-        ("SHARE = 0.01", "SHARE = 0.02"),
+        ("DEFAULT_SHARE = 0.01", "DEFAULT_SHARE = 0.02"),
     ),
     *_in(
         "parts/metas/other_metas.py",
@@ -1192,8 +1218,8 @@ MUTANTS = [
         "compile/inline_compiler.py",
         (f"{PASSES}::test_innermost_loops_are_marked_and_no_others",),
         (
-            "loop.first < other.first and other.last <= loop.last",
-            "loop.first < other.first and other.last < loop.first",
+            "loop.first < inner.first and inner.last <= loop.last",
+            "loop.first < inner.first and inner.last < loop.first",
         ),
         ("int(jump[1]) <= block", "int(jump[1]) >= 0"),
     ),
@@ -1263,15 +1289,16 @@ MUTANTS = [
         (f"{FIELD_TWINS}::test_covers",),
         ("not self.is_compact or (t >> k) % 2", "True"),
         (
-            "points[begins], sums[begins], memory[begins] = self.domain.center, 0.0, 0.0",
-            "points[begins] = self.domain.center",
+            "points[starting_rows] = self.domain.center\n"
+            "sums[starting_rows] = 0.0\nmemory[starting_rows] = 0.0",
+            "points[starting_rows] = self.domain.center",
         ),
     ),
     *_in(
         "parts/learners/metagrad_curved.py",
         (f"{FIELD_TWINS}::test_metagrad",),
         ("/ (self.domain.dim if self.diagonal else 1)", ""),
-        ("eta * g * (1 + 2 * eta * along[:, None])", "eta * g * (1 + eta * along[:, None])"),
+        ("eta * g * (1 + 2 * eta * products[:, None])", "eta * g * (1 + eta * products[:, None])"),
         ("1 / self._ball.diameter**2 + 2 * self.rates", "1 / self._ball.diameter**2 + self.rates"),
     ),
     *_in(
@@ -1284,7 +1311,7 @@ MUTANTS = [
     *_in(
         "parts/learners/one_projection_pbgd.py",
         (f"{FIELD_TWINS}::test_one_projection",),
-        ("if along < 0 else gradient", "if along > 0 else gradient"),
+        ("if component < 0 else gradient", "if component > 0 else gradient"),
     ),
     *_in(
         "parts/learners/restarted_ogd_omgd.py",
@@ -1361,38 +1388,35 @@ MUTANTS = [
         ("padded[start : start + len(array), ...,", "padded[: len(array), ...,"),
     ),
     *_in(
-        "serving/series.py",
+        "serving/series_stats.py",
+        ("tests/serving/test_models.py::test_statistics_by_hand",),
+        ("int(lower <= y <= upper)", "int(lower < y <= upper)"),
+        ("int(lower <= y <= upper)", "int(lower <= y < upper)"),
+    ),
+    *_in(
+        "serving/series_stats.py",
         (
-            "tests/serving/test_answered.py::test_what_is_remembered_of_a_part_of_a_batch_keeps_nothing_else_in_memory",
+            "tests/serving/test_models.py::test_statistics_of_many_rows_are_those_of_one_after_the_other",
         ),
-        ("block.predictions.copy()", "block.predictions"),
+        ("self._close_bin(numbers[last - 1],", "self._close_bin(self.counts.tells,"),
+        ("            first = last\n", "            first = last + 1\n"),
     ),
     *_in(
-        "serving/watch.py",
-        ("tests/serving/test_models.py::test_the_watch_of_a_table_is_that_of_its_tickets",),
-        ("(given[:, 1] <= ys)", "(given[:, 1] < ys)"),
+        "serving/recent_tickets.py",
+        ("tests/serving/test_recent_tickets.py::test_the_oldest_of_all_series_are_removed_first",),
+        ("self._order.append((series, names))", "self._order.append((0, names))"),
+        ("while self._count > limit:", "while self._count > limit + 1:"),
     ),
     *_in(
-        "serving/answered.py",
-        ("tests/serving/test_answered.py::test_the_oldest_of_all_series_are_forgotten_first",),
-        ("self._order.append((place, ids))", "self._order.append((0, ids))"),
-        ("while self._count > most:", "while self._count > most + 1:"),
-    ),
-    *_in(
-        "serving/answered.py",
+        "serving/recent_tickets.py",
         (
-            "tests/serving/test_answered.py::test_a_table_is_remembered_and_forgotten_as_its_tickets",
+            "tests/serving/test_recent_tickets.py::test_tickets_are_removed_one_after_the_other_whatever_came_together",
         ),
-        ("                self._first = 0\n", ""),
+        (
+            "self._order.popleft()\n                self._first = 0\n",
+            "self._order.popleft()\n",
+        ),
         ("first = self._first", "first = 0"),
-    ),
-    *_in(
-        "serving/answered.py",
-        (
-            "tests/serving/test_answered.py::test_a_batch_that_comes_again_is_not_searched_for_every_ticket",
-        ),
-        ("self.at(self._places[name])", "self.at(self.ids.index(name))"),
-        ("if self._places is None:", "if True:"),
     ),
     *_in(
         "cli/warming.py",
@@ -1406,10 +1430,10 @@ MUTANTS = [
         ("            process.terminate()\n        for", "            process.kill()\n        for"),
     ),
     *_in(
-        "serving/recognition.py",
+        "serving/recent_tickets.py",
         ("tests/serving/test_models.py::test_rows_are_recognised_as_they_were_written",),
-        ("        prints ^= prints >> HALF\n", ""),
-        ("        return known == fingerprint(row)\n", "        return True\n"),
+        ("        hashes ^= hashes >> HALF\n", ""),
+        ("        return known == hash_row(row)\n", "        return True\n"),
         ("0x9E3779B97F4A7C15", "0x9E3779B97F4A7C17"),
     ),
     *_in(
@@ -1419,25 +1443,25 @@ MUTANTS = [
         ("probabilities < others", "probabilities <= others"),
     ),
     *_in(
-        "serving/replies.py",
-        ("tests/serving/test_models.py::test_replies_by_hand",),
+        "serving/recent_tickets.py",
+        ("tests/serving/test_models.py::test_saved_tickets_by_hand",),
         ('msgspec.Raw(b"1e999")', 'msgspec.Raw(b"1e99")'),
         ('-math.inf: msgspec.Raw(b"-1e999")', '-math.inf: msgspec.Raw(b"1e999")'),
     ),
     *_in(
-        "serving/log.py",
+        "serving/event_log.py",
         ("tests/serving/test_damage.py",),
-        ("if newest not in self._boundaries:", "if newest.number > self.last:"),
+        ("if newest not in self._positions:", "if newest.number > self.last:"),
         ("elif group.previous != before.digest:", "elif False:"),
         ("del self._refused[: len(refused)]", "pass"),
         (
-            "if number >= self._boundaries[0].number and boundary not in self._boundaries:",
+            "if number >= self._positions[0].number and position not in self._positions:",
             "if False:",
         ),
         ("is_full and following != self._path", "is_full"),
     ),
     *_in(
-        "serving/log.py",
+        "serving/event_log.py",
         (
             "tests/serving/test_folder.py::test_events_are_on_the_disk_before_they_are_noted_as_acknowledged",
         ),
@@ -1449,86 +1473,82 @@ MUTANTS = [
         ("content.find(identity, offset + 1)", "-1"),
     ),
     *_in(
-        "serving/keeper.py",
+        "serving/storage.py",
         ("tests/serving/test_damage.py", "tests/serving/test_replay.py"),
-        ("            log.require_from(self._checkpoints()[-KEPT:][0])\n", ""),
-        ("if then is None or then == (refusal is not None):", "if True:"),
+        ("            log.require_from(self._checkpoints()[-KEPT_CHECKPOINTS:][0])\n", ""),
+        ("if was_refused is None or was_refused == (rejection is not None):", "if True:"),
         ("                marker.put(number)\n", ""),
         ("            os.mkdir(folder, 0o700)", "            os.mkdir(folder)"),
     ),
     *_in(
-        "serving/scribe.py",
+        "serving/group_commit.py",
         ("tests/serving/test_folder.py::test_memory_that_is_free_goes_back_now_and_then",),
-        ("            memory.give_back()\n", ""),
-        ("            self._litter = 0\n            gc", "            gc"),
+        ("            return_free_memory()\n", ""),
+        ("            self._freed_bytes = 0\n            gc", "            gc"),
     ),
     *_in(
-        "serving/scribe.py",
+        "serving/group_commit.py",
         (
-            "tests/serving/test_scribe.py::test_whoever_was_answered_comes_again_in_time_for_the_next_group",
-            "tests/serving/test_scribe.py::test_a_long_group_is_done_while_the_next_one_is_written",
-            "tests/serving/test_scribe.py::test_what_is_long",
+            "tests/serving/test_group_commit.py::test_whoever_was_answered_comes_again_in_time_for_the_next_group",
+            "tests/serving/test_group_commit.py::test_a_long_group_is_done_while_the_next_one_is_written",
+            "tests/serving/test_group_commit.py::test_what_is_long",
         ),
-        ("TURNS = 2", "TURNS = 1"),
-        ("LONG = 16 * 2**10", "LONG = 17 * 2**10"),
-        ("self._next() if is_long(done) else []", "[]"),
-        ("self._next() if is_long(done) else []", "self._next()"),
+        ("LOOP_TURNS = 2", "LOOP_TURNS = 1"),
+        ("LONG_GROUP_BYTES = 16 * 2**10", "LONG_GROUP_BYTES = 17 * 2**10"),
+        ("self._next_group() if is_long(on_disk) else []", "[]"),
+        ("self._next_group() if is_long(on_disk) else []", "self._next_group()"),
     ),
     *_in(
-        "serving/heads.py",
-        ("tests/serving/test_heads.py",),
-        ("end + 4 + int(found[1]) != len(data)", "end + 4 + int(found[1]) > len(data)"),
-        ("LENGTH.search(data, 0, end + 2)", "LENGTH.search(data)"),
-        ("len(self._known) >= MOST_HEADS", "len(self._known) > MOST_HEADS"),
-        ("LONGEST_KEPT = 4 * 2**10", "LONGEST_KEPT = 5 * 2**10"),
-    ),
-    *_in(
-        "serving/connection.py",
-        ("tests/serving/test_heads.py",),
-        ("if self._whole is not None and not self._full():", "if self._whole is not None:"),
-        ("whole(data) if idle and self._begins", "whole(data) if self._begins"),
-        ("total_requests += 1\n self._rested = self.loop.time()", "total_requests += 1"),
+        "serving/http_protocol.py",
+        ("tests/serving/test_http_protocol.py",),
+        ("            and not self._is_full()\n", ""),
+        ("            and is_idle\n", ""),
+        ('            and self.parser.get_method() == b"POST"\n', ""),
+        ("            and not self.expect_100_continue\n", ""),
+        ("            and not self.parser.should_upgrade()\n", ""),
         (
-            "        if not self.cycle.response_complete:  # it begins again with the answer\n    "
-            "        return\n",
-            "",
+            "            self._start_task(self.cycle.body)\n        if self._phase",
+            "            pass\n        if self._phase",
         ),
         (
-            "self.timeout_keep_alive - self.loop.time()",
-            "self.timeout_keep_alive + 1.0 - self.loop.time()",
+            "            super().on_body(body)\n\n    def _handle_direct",
+            "            pass\n\n    def _handle_direct",
         ),
+        ("if not request.keep_alive and not is_last:", "if False:"),
     ),
     *_in(
-        "serving/sizes.py",
-        ("tests/serving/test_sizes.py::test_rows_times_columns",),
-        ("few = wanted.rows * bounds.columns <= bounds.cells", "few = True"),
+        "serving/column_limits.py",
+        ("tests/serving/test_column_limits.py::test_rows_times_columns",),
+        ("is_small = request.row_count * bounds.columns <= bounds.cells", "is_small = True"),
         (
-            "        parts.append((series, part, after))\n",
-            "        parts = [(series, part, after)]\n",
+            "        sized.append((series, part, after))\n",
+            "        sized = [(series, part, after)]\n",
         ),
-        ("series is None else series.new_rows(part))", "True else 0)"),
+        ("series is None else series.count_new_rows(part))", "True else 0)"),
     ),
     *_in(
-        "serving/sizes.py",
+        "serving/column_limits.py",
         (
-            "tests/serving/test_sizes.py::test_words_that_are_too_many_are_refused_when_they_would_be_learned",
+            "tests/serving/test_column_limits.py::test_words_that_are_too_many_are_refused_when_they_would_be_learned",
         ),
         ("    return known.max_columns > bounds.columns\n", "    return False\n"),
     ),
     *_in(
-        "serving/sizes.py",
-        ("tests/serving/test_sizes.py::test_columns_of_all_series",),
+        "serving/column_limits.py",
+        ("tests/serving/test_column_limits.py::test_columns_of_all_series",),
         ("added += after - before", "added = after - before"),
     ),
     *_in(
-        "serving/groups.py",
-        ("tests/serving/test_sizes.py::test_events_of_one_group_do_not_pass_the_limit_together",),
-        (" or adds_columns(series, wanted.parts[0], models.bounds)", ""),
+        "serving/models.py",
+        (
+            "tests/serving/test_column_limits.py::test_events_of_one_group_do_not_pass_the_limit_together",
+        ),
+        (" or may_add_columns(series, part, self.bounds)", ""),
     ),
     *_in(
         "estimators/value_types.py",
         (
-            "tests/serving/test_sizes.py::test_columns_of_a_series_are_counted_as_the_model_has_them",
+            "tests/serving/test_column_limits.py::test_columns_of_a_series_are_counted_as_the_model_has_them",
         ),
         ('"date": len(DATE_FEATURES), "time": 2}', '"date": 2, "time": 2}'),
         (
@@ -1539,54 +1559,59 @@ MUTANTS = [
     *_in(
         "late/learning.py",
         (
-            "tests/serving/test_sizes.py::test_parts_of_a_large_table_are_the_same_as_all_of_it",
-            "tests/serving/test_sizes.py::test_rows_that_wait_are_kept_as_they_are",
+            "tests/serving/test_column_limits.py::test_parts_of_a_large_table_are_the_same_as_all_of_it",
+            "tests/serving/test_column_limits.py::test_rows_that_wait_are_kept_as_they_are",
         ),
         ("rows[k : k + step])", "rows[:step])"),
         (" and _is_small(rows, table)", ""),
         ("MAX_CELLS_PER_VALUE = 4", "MAX_CELLS_PER_VALUE = 2"),
     ),
     *_in(
-        "serving/door.py",
+        "serving/app.py",
         ("tests/serving/test_wire.py::test_trailers_are_refused_and_are_no_headers",),
         ("if TRAILERS in scope:", "if False:"),
     ),
     *_in(
-        "serving/arriving.py",
+        "serving/body_reader.py",
         ("tests/serving/test_wire.py::test_bodies_that_stall_give_way_to_others",),
-        ("SLOW = 2.0", "SLOW = 2000.0"),
+        ("PROTECTED_SECONDS = 2.0", "PROTECTED_SECONDS = 2000.0"),
     ),
     *_in(
-        "serving/bodies.py",
-        ("tests/serving/test_requests.py::test_a_name_twice_is_refused_wherever_it_is",),
+        "serving/requests.py",
         (
-            'if body.count(b":") != named and has_names(body) != named:',
-            "if False:",
+            "tests/serving/test_requests.py::test_a_name_twice_is_refused_wherever_it_is",
+            "tests/serving/test_requests.py::test_an_id_that_is_null_and_an_empty_key_are_accepted",
         ),
-        (
-            "            if type(x) is dict:\n                count += len(x)",
-            "            if x:\n                count += len(x) + 1",
-        ),
+        ("if sum(map(count_name_ends, values)) == names:", "if True:"),
+        ("sum(len(row.x) + 1 for row in rows", "sum(len(row.x) + 2 for row in rows"),
     ),
     *_in(
-        "serving/plain.py",
+        "serving/requests.py",
         ("tests/serving/test_wire.py::test_a_name_twice_in_an_object_is_refused",),
-        ("if has_names(body) != len(rows) * (2 +", "if False and len(rows) * (2 +"),
-        ("if has_names(body) != len(rows) * (1 +", "if False and len(rows) * (1 +"),
+        ("if count_name_ends(body) != len(rows) * (1 +", "if False and len(rows) * (1 +"),
+        (
+            "sum(1 for row in rows if type(row) is TellRow)",
+            "sum(2 for row in rows if type(row) is TellRow)",
+        ),
     ),
     *_in(
-        "serving/tokens.py",
+        "serving/auth.py",
         ("tests/serving/test_wire.py::test_beyond_loopback_hosts_are_named",),
-        ("if not (self._addresses and is_address(name)):", "if not self._addresses:"),
-        ("if not (self._addresses and is_address(name)):", "if True:"),
+        (
+            "if not (self._allow_addresses and is_ip_address(name)):",
+            "if not self._allow_addresses:",
+        ),
+        ("if not (self._allow_addresses and is_ip_address(name)):", "if True:"),
     ),
     *_in(
-        "serving/plain.py",
+        "serving/requests.py",
         ("tests/serving/test_requests.py",),
-        ("not SMALL < len(rows) <= limits.rows", "not SMALL < len(rows)"),
+        ("not MAX_SMALL_ROWS < len(rows) <= limits.rows", "not MAX_SMALL_ROWS < len(rows)"),
         (' or ESCAPED & set("".join(names))', ""),
-        ('and body.count(b"{") <= 2 * SMALL', ""),
-        ("or _has_ours(ids)", ""),
+        ('<= 2 * MAX_SMALL_ROWS >= body.count(b"{"):', "<= 2 * MAX_SMALL_ROWS:"),
+        ("or _has_server_id(ids)", ""),
+        ('"row": row + (int(found[1])', '"row": (int(found[1])'),
+        ("offset += len(line) + 1", "offset += len(line)"),
     ),
     *_in(
         "late/frozen_copy.py",

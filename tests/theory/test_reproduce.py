@@ -170,7 +170,7 @@ def test_the_meter_reports_now_and_then_and_at_the_end(numbers, expected):
 
 
 def test_a_bound_gets_the_arguments_that_it_has_parameters_for():
-    game = Game.of(sp.streams.paper.gradual(20))
+    game = Game.of_stream(sp.streams.paper.gradual(20))
 
     def bound(*, diameter, horizon, step_size, other=None):
         return diameter, horizon, step_size, other

@@ -176,7 +176,7 @@ def types(
     if value is None:
         return None
     from swordplay.tables.errors import nearest
-    from swordplay.tables.readings import KINDS
+    from swordplay.tables.schema import KINDS
 
     found: dict[str, str] = {}
     for part in names(context, option, value) or ():

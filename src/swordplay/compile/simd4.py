@@ -1,10 +1,10 @@
 """Four doubles as one value of a kernel (type ``FOUR``), a SIMD register.
 
-LLVM keeps such a value in a vector register, whatever its loop vectoriser decides. Kernels load it
-from a row of a matrix of four columns or from any index of a vector, add, subtract, multiply and
+LLVM keeps such a value in a vector register, even in loops that it does not vectorise. Kernels load
+it from a row of a matrix of four columns or from any index of a vector, add, subtract, multiply and
 divide it by another one or by one number, and store it. With numba switched off the values are
-numpy arrays, and the same functions run in Python with the same results, NaN included. ``select``
-and ``exp2_int`` also take a single number, so that one function can be written for both.
+numpy arrays, and these functions run in Python with identical results, NaN included. ``select`` and
+``exp2_int`` also take a single number, so that one function can be written for both.
 
 With SWORDPLAY_CHECKED, loads and stores raise an error if they leave the array.
 """
@@ -24,7 +24,7 @@ from numba.core.typing.templates import ConcreteTemplate, infer_global
 from numba.core.typing.templates import signature as make_signature
 from numba.extending import intrinsic, lower_builtin, models, register_model
 
-from swordplay.compile.jit import CHECKED, DISABLED
+from swordplay.compile.jit import CHECKED, JIT_DISABLED
 
 LANES = 4
 """Doubles in a vector register of 256 bits."""
@@ -152,7 +152,7 @@ def _one_or_four(*argument_types: Any) -> Any:
     return FOUR if FOUR in argument_types else types.float64
 
 
-if DISABLED:
+if JIT_DISABLED:
 
     def load_row(rows: Any, i: int) -> Any:
         """Load row i of a matrix of four columns."""
@@ -167,7 +167,7 @@ if DISABLED:
         return np.full(LANES, number)
 
     def smaller(a: Any, b: Any) -> Any:
-        """``a`` where ``a < b``, else ``b``; so ``b`` if either is NaN."""
+        """``a`` where ``a < b``, else ``b`` (also if either is NaN)."""
         return np.where(a < b, a, b)
 
     def load_at(vector: Any, i: int) -> Any:
@@ -186,9 +186,9 @@ if DISABLED:
         """Return number k of four."""
         return float(numbers[k])
 
-    def select(left: Any, right: Any, yes: Any, no: Any) -> Any:
-        """``yes`` where ``left > right``, else ``no``; so ``no`` if either is NaN."""
-        return np.where(left > right, yes, no)[()]
+    def select(left: Any, right: Any, if_greater: Any, otherwise: Any) -> Any:
+        """``if_greater`` where ``left > right``, else ``otherwise`` (also for NaN)."""
+        return np.where(left > right, if_greater, otherwise)[()]
 
     def exp2_int(shifted: Any) -> Any:
         """2**k for an integer k, given as the double k + 1.5 * 2**52.
@@ -206,6 +206,7 @@ else:
         """Load row i of a matrix of four columns."""
 
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            # 8 bytes, not 32: numpy aligns arrays to single doubles
             return builder.load(_row_address(context, builder, signature.args, values), align=8)
 
         return FOUR(_require_contiguous_matrix(rows), i), generate
@@ -232,7 +233,7 @@ else:
 
     @intrinsic
     def smaller(typing_context: Any, a: Any, b: Any) -> Any:
-        """``a`` where ``a < b``, else ``b``; so ``b`` if either is NaN."""
+        """``a`` where ``a < b``, else ``b`` (also if either is NaN)."""
 
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
             return builder.select(builder.fcmp_ordered("<", *values), *values)
@@ -280,15 +281,15 @@ else:
         return types.float64(FOUR, k), generate
 
     @intrinsic
-    def select(typing_context: Any, left: Any, right: Any, yes: Any, no: Any) -> Any:
-        """``yes`` where ``left > right``, else ``no``; so ``no`` if either is NaN."""
-        result = _one_or_four(left, right, yes, no)
+    def select(typing_context: Any, left: Any, right: Any, if_greater: Any, otherwise: Any) -> Any:
+        """``if_greater`` where ``left > right``, else ``otherwise`` (also for NaN)."""
+        result = _one_or_four(left, right, if_greater, otherwise)
 
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
             operands = [_spread(builder, value) for value in values] if result is FOUR else values
             return builder.select(builder.fcmp_ordered(">", *operands[:2]), *operands[2:])
 
-        return result(left, right, yes, no), generate
+        return result(left, right, if_greater, otherwise), generate
 
     @intrinsic
     def exp2_int(typing_context: Any, shifted: Any) -> Any:

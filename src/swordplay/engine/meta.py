@@ -25,9 +25,9 @@ from swordplay.engine.layout import (
 )
 from swordplay.engine.scalar_functions import columns_of, dot, fading, level, slope
 from swordplay.engine.step_sizes import adapt, begin
-from swordplay.parts.metas.optimism import TIED
+from swordplay.parts.metas.optimism import TIED_TRUST
 from swordplay.parts.metas.optimistic_hedge import SMALLEST_WEIGHT
-from swordplay.parts.rates import TIE
+from swordplay.parts.rates import TIE_TOLERANCE
 
 
 @inline
@@ -466,10 +466,10 @@ def update_learning_rate(live: Vector, config: Vector, mismatch: float, surprise
     diameter = config[SETTING.diameter]
     if config[SETTING.rate_rule] == DOUBLING:
         live[SCALAR.rate_total] += surprise
-        if live[SCALAR.rate_total] <= live[SCALAR.rate_level] * (1.0 + TIE):
+        if live[SCALAR.rate_total] <= live[SCALAR.rate_level] * (1.0 + TIE_TOLERANCE):
             return False
         doublings = math.ceil(
-            math.log2(live[SCALAR.rate_total]) - math.log2(live[SCALAR.rate_level]) - TIE
+            math.log2(live[SCALAR.rate_total]) - math.log2(live[SCALAR.rate_level]) - TIE_TOLERANCE
         )
         live[SCALAR.rate_level] = math.ldexp(live[SCALAR.rate_level], int(doublings))
         live[SCALAR.learning_rate] = min(
@@ -512,8 +512,8 @@ def update_trust(live: Vector, config: Vector, of: RowProducts, h: float) -> Non
 @inline
 def trust(kappa: float, difference: float, magnitude: float) -> float:
     """1 / (1 + exp(kappa * difference)), 1/2 on a tie, as in ``metas.optimism``."""
-    if abs(difference) <= TIE * magnitude:
-        return TIED
+    if abs(difference) <= TIE_TOLERANCE * magnitude:
+        return TIED_TRUST
     score = kappa * difference
     small = fading(-abs(score))
     return (small if score >= 0.0 else 1.0) / (1.0 + small)

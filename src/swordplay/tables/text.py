@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from swordplay.core.arguments import short_repr
 from swordplay.tables.digests import TextDigest
 from swordplay.tables.errors import TableError
-from swordplay.tables.readings.reading import refused
+from swordplay.tables.parsers import failing_entries
 from swordplay.tables.records import count_lines, newlines
 from swordplay.tables.source import Source
 from swordplay.tables.table import Batch, Position, Refusal, Table, not_resumable
@@ -245,7 +245,7 @@ class TextTable(Table):
                 raise
             return np.zeros(stop - start, bool)
 
-        bad = np.flatnonzero(refused(len(kept), attempt))
+        bad = np.flatnonzero(failing_entries(len(kept), attempt))
         return {
             kept[i]: Fault(None, records[kept[i]].decode().strip(), reasons[int(i)]) for i in bad
         }

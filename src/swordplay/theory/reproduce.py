@@ -156,7 +156,9 @@ def reproduce(
     ]
     planned = sum(len(stream) * entry.max_runs for _, T, stream in games for entry in _entries(T))
     meter = Meter(progress, planned=planned)
-    return [row for name, T, stream in games for row in _rows(name, T, Game.of(stream), meter)]
+    return [
+        row for name, T, stream in games for row in _rows(name, T, Game.of_stream(stream), meter)
+    ]
 
 
 SwordName = Literal["SwordVar", "SwordSmall", "SwordBest"]
@@ -191,7 +193,7 @@ def paper_tuned(name: SwordName, stream: PlantedStream) -> PaperSword:
         raise ValueError(
             f"name must be one of {list(PAPER_SWORDS)}, got {arguments.short_repr(name)}."
         )
-    tuning = PaperTuning(name, Game.of(stream))
+    tuning = PaperTuning(name, Game.of_stream(stream))
     *_, rate = _play_at_fixed_point(tuning, Meter())
     return tuning.learner(rate)
 
@@ -224,7 +226,7 @@ class Game(NamedTuple):
     """F_T of the stream's comparators."""
 
     @staticmethod
-    def of(stream: PlantedStream) -> Game:
+    def of_stream(stream: PlantedStream) -> Game:
         """The game of a stream, with D, G, L, T, P_T, V_T and F_T."""
         return Game(
             stream=stream,
@@ -259,9 +261,11 @@ def evaluate(bound: Callable[..., float], game: Game, **extra_arguments: Any) ->
     extra_arguments
         Further arguments, passed if the function has a parameter of that name.
     """
-    available = game._asdict() | extra_arguments
+    available_arguments = game._asdict() | extra_arguments
     parameters = inspect.signature(bound).parameters
-    return bound(**{name: value for name, value in available.items() if name in parameters})
+    return bound(
+        **{name: value for name, value in available_arguments.items() if name in parameters}
+    )
 
 
 class Meter:

@@ -1,7 +1,7 @@
 r"""Changes between quadratic losses, and the largest values of quadratics over a ball.
 
 The change between two quadratics is a quadratic, :math:`f_t(x) - f_{t-1}(x) = c - \langle b, x
-\rangle + \tfrac12 x^\top M x`, with an M that need not be definite.
+\rangle + \tfrac12 x^\top M x`, where M may be indefinite.
 """
 
 from __future__ import annotations

@@ -108,8 +108,8 @@ def ader(
     """
     D, G, P, T = diameter, gradient_bound, path_length, horizon
     k = _ader_expert(D, P)
-    meta = G * D * math.sqrt(2 * T) / 2 * (1 + 2 * math.log(k + 1))
-    return _ader_expert_regret(D, G, P, T) + meta
+    meta_regret = G * D * math.sqrt(2 * T) / 2 * (1 + 2 * math.log(k + 1))
+    return _ader_expert_regret(D, G, P, T) + meta_regret
 
 
 @theorem
@@ -136,8 +136,8 @@ def ader_true_losses(
     """
     D, G, P, T = diameter, gradient_bound, path_length, horizon
     k = _ader_expert(D, P)
-    meta = G * D * math.sqrt(2 * T) / 4 * (1 + 2 * math.log(k + 1))
-    return _ader_expert_regret(D, G, P, T) + meta
+    meta_regret = G * D * math.sqrt(2 * T) / 4 * (1 + 2 * math.log(k + 1))
+    return _ader_expert_regret(D, G, P, T) + meta_regret
 
 
 @theorem

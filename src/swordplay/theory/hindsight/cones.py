@@ -196,30 +196,32 @@ class NesterovToddScaling:
 
     def multiply(self, x: ConePoints) -> ConePoints:
         """W x."""
-        along = row_dots(self.w.tail, x.tail)
-        head = self.w.head * x.head + along
-        tail = x.tail + (x.head + along / (1.0 + self.w.head))[:, None] * self.w.tail
+        tail_product = row_dots(self.w.tail, x.tail)
+        head = self.w.head * x.head + tail_product
+        tail = x.tail + (x.head + tail_product / (1.0 + self.w.head))[:, None] * self.w.tail
         return ConePoints(self.eta * head, self.eta[:, None] * tail)
 
     def solve(self, x: ConePoints) -> ConePoints:
         r""":math:`W^{-1} x`."""
-        along = row_dots(self.w.tail, x.tail)
-        head = self.w.head * x.head - along
-        tail = x.tail + (along / (1.0 + self.w.head) - x.head)[:, None] * self.w.tail
+        tail_product = row_dots(self.w.tail, x.tail)
+        head = self.w.head * x.head - tail_product
+        tail = x.tail + (tail_product / (1.0 + self.w.head) - x.head)[:, None] * self.w.tail
         return ConePoints(head / self.eta, tail / self.eta[:, None])
 
     def multiply_twice(self, tails: Matrix) -> ConePoints:
         r""":math:`W^2 x` for points with heads of 0; :math:`W^2 = \eta^2 (2 w w^\top - J)`."""
-        square, along = self.eta**2, 2.0 * row_dots(self.w.tail, tails)
+        eta_squared, twice_product = self.eta**2, 2.0 * row_dots(self.w.tail, tails)
         return ConePoints(
-            square * along * self.w.head, square[:, None] * (tails + along[:, None] * self.w.tail)
+            eta_squared * twice_product * self.w.head,
+            eta_squared[:, None] * (tails + twice_product[:, None] * self.w.tail),
         )
 
     def solve_twice(self, tails: Matrix) -> ConePoints:
         r""":math:`W^{-2} x` for points with heads of 0."""
-        square, along = self.eta**-2, 2.0 * row_dots(self.w.tail, tails)
+        inverse_eta_squared, twice_product = self.eta**-2, 2.0 * row_dots(self.w.tail, tails)
         return ConePoints(
-            -square * along * self.w.head, square[:, None] * (tails + along[:, None] * self.w.tail)
+            -inverse_eta_squared * twice_product * self.w.head,
+            inverse_eta_squared[:, None] * (tails + twice_product[:, None] * self.w.tail),
         )
 
     def corrector(self, mu: float, dual_step: ConePoints) -> ConePoints:

@@ -71,7 +71,7 @@ Smaller sums would be below rounding error.
 MAX_HALVINGS = 12
 """Most halvings of a step along which gradients change too much."""
 SATURATED_SLOPE = 1e-3
-"""If the estimated slope is below this fraction of the limits, slopes may start near a limit."""
+"""Slopes may start near a limit if the estimated slope is below this fraction of half the range."""
 
 
 def solve(
@@ -471,14 +471,17 @@ class SlopeLimits(NumberPairs):
         self, rows: SlopeLimitedRows, points: Matrix, mu: float, slope_estimate: float
     ) -> None:
         self._rows = rows
-        self._limited_indices, self._lower, self._upper = rows.slope_limits
+        self._limited_indices, self._lower_limits, self._upper_limits = rows.slope_limits
         slacks = self._first_slacks(points, slope_estimate)
         super().__init__(slacks, multipliers=mu / slacks)
         self.update(points)
 
     def _first_slacks(self, points: Matrix, slope_estimate: float) -> Array:
-        """Slacks of slopes half-way between the limits, or near one that fits residuals better."""
-        half_width = 0.5 * (self._upper - self._lower)
+        """Slacks of slopes half-way between the limits, or near a limit if that fits better.
+
+        The slope that fits best is the one whose residual is nearest to that of the points.
+        """
+        half_width = 0.5 * (self._upper_limits - self._lower_limits)
         near_limit = np.where(
             slope_estimate < SATURATED_SLOPE * half_width, slope_estimate, half_width
         )
@@ -506,7 +509,9 @@ class SlopeLimits(NumberPairs):
         upper_slacks, lower_slacks = self.slacks[:, UPPER], self.slacks[:, LOWER]
         # From the nearer limit, so that a small slack keeps its digits.
         self._slopes[self._limited_indices] = np.where(
-            lower_slacks < upper_slacks, self._lower + lower_slacks, self._upper - upper_slacks
+            lower_slacks < upper_slacks,
+            self._lower_limits + lower_slacks,
+            self._upper_limits - upper_slacks,
         )
 
     @property

@@ -36,7 +36,7 @@ PROJECTION_TOLERANCE = 1e-5
 ROUNDING = 1e-13
 """Relative rounding error of sums over the rounds; no gap can be smaller."""
 CONVEXITY_TOLERANCE = 1e-7
-"""How far rounding may put a convex loss below its tangent, relative to the range of the loss."""
+"""Depth below a tangent that counts as rounding, relative to the size of value and gradient."""
 MAX_PENALTIES = 60
 """Most penalties that are tried for one budget; about ten are usual."""
 GAP_FRACTION = 0.25
@@ -303,9 +303,11 @@ class Problem:
             )
         self.coordinates = coordinates_of(domain)
         is_exact = self.coordinates.is_exact
-        default = TOLERANCE if is_exact or self.coordinates.dim == 1 else PROJECTION_TOLERANCE
+        default_tolerance = (
+            TOLERANCE if is_exact or self.coordinates.dim == 1 else PROJECTION_TOLERANCE
+        )
         self.tolerance = (
-            default if tolerance is None else arguments.positive("tolerance", tolerance)
+            default_tolerance if tolerance is None else arguments.positive("tolerance", tolerance)
         )
         # The method for unknown domains evaluates the losses outside of the domain too: in a ball
         # that encloses it.
@@ -397,18 +399,21 @@ class Problem:
         """
         values, gradients = losses.values(points), losses.gradients(points)
         slack = CONVEXITY_TOLERANCE * (self.scale / len(points) + np.abs(values))
-        ends = (np.broadcast_to(end, points.shape) for end in self._axis_ends)
+        axis_ends = (np.broadcast_to(end, points.shape) for end in self._axis_ends)
         center = np.zeros_like(points)
         neighbours = np.roll(points, 1, axis=0), np.roll(points, -1, axis=0)
-        for trial in (center, *neighbours, *ends):
-            depth_below = values + row_dots(gradients, trial - points) - losses.values(trial)
+        for trial_points in (center, *neighbours, *axis_ends):
+            depth_below = (
+                values + row_dots(gradients, trial_points - points) - losses.values(trial_points)
+            )
             if (depth_below > slack).any():
                 t = int(np.argmax(depth_below - slack))
+                trial_point = self.coordinates.to_points(trial_points[t]).tolist()
+                tangent_point = self.coordinates.to_points(points[t]).tolist()
                 raise RuntimeError(
                     f"the loss of round {t + 1} is not convex: at "
-                    f"{arguments.short_repr(self.coordinates.to_points(trial[t]).tolist())} it "
-                    f"lies {depth_below[t]:.3g} below its tangent at "
-                    f"{arguments.short_repr(self.coordinates.to_points(points[t]).tolist())}. "
+                    f"{arguments.short_repr(trial_point)} it lies {depth_below[t]:.3g} below its "
+                    f"tangent at {arguments.short_repr(tangent_point)}. "
                     "Hindsight can only be certified for convex losses."
                 )
 
@@ -484,8 +489,8 @@ def unpenalised_end(problem: Problem, gap_fraction: float) -> FrontierPoint:
 def next_penalty(left: FrontierPoint, right: FrontierPoint) -> float:
     """A penalty whose point lies between two others: the slope of their chord.
 
-    Where rounding error moves the slope out of the range of the two penalties, their geometric
-    mean.
+    If rounding error moves the slope out of the range of the two penalties, their geometric mean is
+    returned.
     """
     slope = (left.loss - right.loss) / max(
         right.path_length - left.path_length, np.finfo(np.float64).tiny

@@ -77,11 +77,11 @@ def solve(
         solution = interior_point.solve(
             losses_with_distance, ball_coordinates, penalty, target_gap / 4, progress
         )
-        projected = _projected_solution(
+        projected_solution = _projected_solution(
             losses, coordinates, penalty, solution.points, solution.duals
         )
-        best, distance_before = best.combine_best(projected), distance
-        distance = float(np.abs(projected.points - solution.points).sum())
+        best, distance_before = best.combine_best(projected_solution), distance
+        distance = float(np.abs(projected_solution.points - solution.points).sum())
         weight_factor = WEIGHT_GROWTH if distance > distance_before / 2 else 1.0
         losses_with_distance = LossesWithDistance(
             losses,
@@ -139,12 +139,12 @@ class LossesWithDistance:
         feature_weights, matrices = self.losses.curvature(points)
         domain, n = self.coordinates.domain, points.shape[1]
         step = DIFFERENCE_STEP * domain.diameter
-        shifted = points + self.multipliers / self.weight
+        shifted_points = points + self.multipliers / self.weight
         steps = step * np.concatenate([np.eye(n), -np.eye(n)])
         # Points and coordinates differ by the centre only: the basis of an enclosing ball is
         # the identity.
-        projected = domain.project(domain.center + shifted[:, None] + steps)
-        derivatives = (projected[:, :n] - projected[:, n:]) / (2.0 * step)
+        projected_points = domain.project(domain.center + shifted_points[:, None] + steps)
+        derivatives = (projected_points[:, :n] - projected_points[:, n:]) / (2.0 * step)
         distance_hessians = self.weight * nearest_semidefinite(np.eye(n) - derivatives)
         return Curvature(
             feature_weights, distance_hessians + matrices if len(matrices) else distance_hessians
@@ -152,9 +152,11 @@ class LossesWithDistance:
 
     def updated_multipliers(self, points: Matrix) -> Matrix:
         r""":math:`\sigma (v_t - \Pi_X[v_t])` with :math:`v_t = w_t + y_t / \sigma`."""
-        shifted = points + self.multipliers / self.weight
-        projected = self.coordinates.to_coordinates(self.coordinates.to_points(shifted))
-        return np.asarray(self.weight * (shifted - projected))
+        shifted_points = points + self.multipliers / self.weight
+        projected_points = self.coordinates.to_coordinates(
+            self.coordinates.to_points(shifted_points)
+        )
+        return np.asarray(self.weight * (shifted_points - projected_points))
 
 
 def _projected_solution(
