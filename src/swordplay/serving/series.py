@@ -155,7 +155,7 @@ class Series:
         self.pending = self.late.pending
         """Pending tickets by id, as a view that stays up to date."""
         self.row_hashes: dict[str, RowHash] = {}
-        """Hashes of pending rows by the client's id, except rows of tables (``TicketBlock.marks``)."""
+        """Hashes of pending rows by the client's id; those of tables are ``TicketBlock.marks``."""
         self.stats = SeriesStats()
 
     def pending_rows(self, ids: Iterable[str]) -> Iterator[Any]:
