@@ -224,7 +224,7 @@ def test_a_label_that_is_there_twice(tmp_path):
         model.learn_one({"a": float(k)}, "xy"[k % 2])
     state = saved(model) | {"labels": '["y", "x", "y"]'}
     checkpoint.save(tmp_path / "x", state, kind="river.SwordClassifier")
-    with pytest.raises(CheckpointError, match="there twice"):
+    with pytest.raises(CheckpointError, match="occurs twice"):
         river.SwordClassifier.load(tmp_path / "x")
 
 
