@@ -1,4 +1,4 @@
-"""The coat for river: river's own checks, features and classes that come and go, and what goes
+"""The estimators for river: river's own checks, features and classes that come and go, and what goes
 on bit by bit.
 """
 
