@@ -2,9 +2,9 @@
 whatever size, however early.
 
 The table of ``bad_input`` tests the same for scikit-learn and river, for rows after the
-thousandth; here is the model that they share, against a twin that never saw the row. Rows are counted, and not
-the time until the last of them: after an outlier among the first rows two models learn a rare
-column from different rows, and now and then differ for a moment much later.
+thousandth; here is the model that they share, against a twin that never saw the row. Rows are
+counted, and not the time until the last of them: after an outlier among the first rows two models
+learn a rare column from different rows, and now and then differ for a moment much later.
 """
 
 import copy
