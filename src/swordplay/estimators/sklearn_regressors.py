@@ -154,7 +154,9 @@ class SklearnRegressor(RegressorMixin, SklearnModel):  # type: ignore[misc]  # s
     def _check_targets(
         self, y: Any, *, fresh: bool, classes: Any = None, accepts_new: bool = False
     ) -> Vector:
-        return np.asarray(check_magnitudes("y", arguments.as_doubles("y", y)))
+        if type(y) is not np.ndarray or y.dtype != np.float64:
+            y = arguments.as_doubles("y", y)
+        return np.asarray(check_magnitudes("y", y))
 
     def _learn_rows(
         self,
