@@ -70,7 +70,7 @@ def test_intervals_that_wait_have_a_level():
             model.tell(str(k), float(k % 5))
     state = model.state()
     LateModel.from_state(state)
-    with pytest.raises(ValueError, match="intervals are pending, and the level is nan"):
+    with pytest.raises(ValueError, match="intervals are pending, and the model has no level"):
         LateModel.from_state(state | {"level": np.nan})
 
 

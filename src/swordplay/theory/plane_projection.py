@@ -106,7 +106,7 @@ def _(domain: Box, pairs: RowPairs) -> tuple[Array, Array]:
     v_center = rows_before @ domain.center - pairs.targets_before
     e_sides, v_sides = (differences * half_sides).T, (rows_before * half_sides).T
     is_downward = (v_sides < 0) | ((v_sides == 0) & (e_sides < 0))
-    # A side and its negative are parallel: turn all of them upward, to angles from 0 to pi.
+    # A side may be replaced by its negative: all are turned upward, to angles from 0 to pi.
     e_sides = np.where(is_downward, -e_sides, e_sides)
     v_sides = np.where(is_downward, -v_sides, v_sides)
     by_angle = np.argsort(np.arctan2(_normalize(v_sides), _normalize(e_sides)), axis=0)

@@ -211,7 +211,7 @@ def _max_gradient_norm(loss: Any, t: int, domain: Domain) -> Quantity:
     """Norm of the longest gradient of loss number t on the domain, or a bound on it."""
     quadratic = as_quadratic(loss)
     if quadratic is not None:
-        # The gradient of f is that of the change from the loss 0 to f.
+        # f is the change from the loss 0 to f.
         change = QuadraticChange(
             quadratic.matrix[None], quadratic.vector[None], np.array([quadratic.constant])
         )

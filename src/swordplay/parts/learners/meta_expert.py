@@ -131,11 +131,11 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
         )
 
         # Algorithms 1 and 3: the meta learns from l_{t,i} and from the error of M_t ...
-        gradient_error = gradient - state.optimism.expected_gradient  # g_t - M_t
+        prediction_error = gradient - state.optimism.expected_gradient  # g_t - M_t
         meta_state = self._meta.learn(
             state.hedge,
             linear_losses + self._charge_in_predictions(state),
-            float(gradient_error @ gradient_error),
+            float(prediction_error @ prediction_error),
         )
         state = state._replace(
             rounds=state.rounds + 1,
