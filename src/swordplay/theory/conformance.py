@@ -571,9 +571,11 @@ def _check_regret(
         directions /= np.maximum(_norms(directions), np.finfo(float).tiny)[:, None]
         block_comparators = domain.project(domain.center + FAR_AWAY * domain.diameter * directions)
         comparators = np.repeat(block_comparators, block_length, axis=0)[: len(points)]
-        path = float(_norms(np.diff(comparators, axis=0)).sum())
+        path_length = float(_norms(np.diff(comparators, axis=0)).sum())
         regret = np.einsum("ij,ij->", gradients, points - comparators)
-        bound = certificate.bound(DomainGeometry.of(domain), path, last_offset, constant_steps)
+        bound = certificate.bound(
+            DomainGeometry.of(domain), path_length, last_offset, constant_steps
+        )
         scale = (
             1
             + abs(bound)
@@ -583,7 +585,7 @@ def _check_regret(
         _expect_at_most(
             regret - bound,
             TOLERANCE * scale,
-            f"regret stays below its terms (path length {path:.3g})",
+            f"regret stays below its terms (path length {path_length:.3g})",
         )
 
 

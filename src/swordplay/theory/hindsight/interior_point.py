@@ -37,8 +37,14 @@ from typing import final
 import numpy as np
 
 from swordplay.core.types import Array, Matrix, Vector
+from swordplay.parts.streams.linear import row_products
 from swordplay.theory.hindsight.chain import Chain, Hessians, MoveMatrices
-from swordplay.theory.hindsight.cones import ConePairs, ConePoints, NumberPairs, row_dots, row_norms
+from swordplay.theory.hindsight.cones import (
+    ConePairs,
+    ConePoints,
+    NumberPairs,
+    row_norms,
+)
 from swordplay.theory.hindsight.duality import (
     Progress,
     Solution,
@@ -548,7 +554,7 @@ class SlopeLimits(NumberPairs):
 
     def set_step(self, step: Matrix) -> float:
         """Set the pairs' step from a step of the comparators; return its largest multiple."""
-        residual_steps = row_dots(self._rows.features, self._rows.spread_to_rows(step))
+        residual_steps = row_products(self._rows.features, self._rows.spread_to_rows(step))
         slope_steps = (self._second_derivatives * (residual_steps + self._residual_errors))[
             self._limited_indices
         ]

@@ -19,8 +19,9 @@ import numpy as np
 from swordplay.core import arguments
 from swordplay.core.types import Array, Domain, Loss, Matrix, Vector
 from swordplay.parts.domains import enclosing_ball
+from swordplay.parts.streams.linear import row_products
 from swordplay.theory.hindsight import blocks, interior_point, one_dimension, unknown_domains
-from swordplay.theory.hindsight.cones import row_dots, row_norms
+from swordplay.theory.hindsight.cones import row_norms
 from swordplay.theory.hindsight.duality import Progress, Solution
 from swordplay.theory.hindsight.losses_in_domain import (
     BlackBoxLosses,
@@ -404,7 +405,9 @@ class Problem:
         neighbours = np.roll(points, 1, axis=0), np.roll(points, -1, axis=0)
         for trial_points in (center, *neighbours, *axis_ends):
             depth_below = (
-                values + row_dots(gradients, trial_points - points) - losses.values(trial_points)
+                values
+                + row_products(gradients, trial_points - points)
+                - losses.values(trial_points)
             )
             if (depth_below > slack).any():
                 t = int(np.argmax(depth_below - slack))

@@ -20,8 +20,9 @@ import numpy as np
 
 from swordplay.core.types import Matrix, Vector
 from swordplay.parts.domains import enclosing_ball
+from swordplay.parts.streams.linear import row_products
 from swordplay.theory.hindsight import interior_point
-from swordplay.theory.hindsight.cones import row_dots, row_norms
+from swordplay.theory.hindsight.cones import row_norms
 from swordplay.theory.hindsight.duality import Progress, Solution, solution_of_points
 from swordplay.theory.hindsight.losses_in_domain import (
     Curvature,
@@ -127,7 +128,7 @@ class LossesWithDistance:
         """Values of the losses plus the distance terms."""
         # An updated multiplier is σ times v - Π[v], so the distance term is its square over 2 σ.
         multipliers = self.updated_multipliers(points)
-        distance_terms = row_dots(multipliers, multipliers) / (2.0 * self.distance_weight)
+        distance_terms = row_products(multipliers, multipliers) / (2.0 * self.distance_weight)
         return np.asarray(self.losses.values(points) + distance_terms)
 
     def gradients(self, points: Matrix) -> Matrix:
