@@ -100,16 +100,17 @@ def convert_numbers(kind: str, raw: Sequence[Any]) -> list[Any] | None:
     return list(map(float, raw))
 
 
-def prediction_error(prediction: Any, y: Any, is_class: bool) -> float | None:
-    """Return the distance of a number from its prediction, or 1 for a wrong class.
+def prediction_errors(
+    predictions: Sequence[Any], ys: Sequence[Any], is_class: bool
+) -> list[float | None]:
+    """Return the distance of each number from its prediction, or 1 for a wrong class.
 
-    None if there was no prediction.
+    None where there was no prediction.
     """
-    if prediction is None:
-        return None
+    pairs = zip(predictions, ys, strict=True)
     if is_class:
-        return float(prediction != y)
-    return abs(prediction - y)  # type: ignore[no-any-return]
+        return [None if one is None else float(one != y) for one, y in pairs]
+    return [None if one is None else abs(one - y) for one, y in pairs]
 
 
 class NewRows(NamedTuple):
@@ -334,30 +335,31 @@ class Series:
         ids, ys = new.ids, new.values
         if not ids:
             return new.responses
-        tickets = self._answered(ids, ys)
+        predictions, lowers, uppers, shares, hashes = self._pending_columns(ids)
+        errors = prediction_errors(predictions, ys, self.late.of_classes)
+        fields = zip(ids, predictions, lowers, uppers, shares, ys, errors, hashes, strict=False)
+        tickets = list(map(new_recent_ticket, fields))
         self.late.tell_many(ids, ys)
         self.stats.add_answers(tickets, self.step_size)
-        self._forget_hashes(ids)
+        if self.row_hashes:
+            for name in ids:
+                self.row_hashes.pop(name, None)
         self._recent.add(self.number, ids, tickets)
-        return _merge(new, [LearnedAnswer(one[0], one[1], one[5], one[6]) for one in tickets])
+        return _merge(new, list(map(LearnedAnswer, ids, predictions, ys, errors)))
 
-    def _answered(self, ids: list[str], ys: list[Any]) -> list[RecentTicket]:
-        """Return the tickets as they are remembered once these answers are learned."""
-        hashes = list(map(self._row_hash, ids))
+    def _pending_columns(self, ids: list[str]) -> tuple[Any, Any, Any, Any, Any]:
+        """Return predictions, lower ends, upper ends, probabilities and row hashes of tickets."""
         run = self.pending.run(ids)
+        if run is None or run.block.marks is None:
+            hashes = list(map(self._row_hash, ids))
+        else:
+            hashes = run.block.marks[run.places].tolist()
         if run is None or run.block.given is None:
-            _, predictions, lowers, uppers, shares = zip(
-                *map(self.pending.__getitem__, ids), strict=True
-            )
-        else:  # numbers with intervals that were asked together
-            predictions, lowers, uppers = run.block.given[run.places].T.tolist()
-            shares = repeat(None)  # type: ignore[assignment]
-        is_class = self.late.of_classes
-        errors = [
-            prediction_error(one, y, is_class) for one, y in zip(predictions, ys, strict=True)
-        ]
-        fields = zip(ids, predictions, lowers, uppers, shares, ys, errors, hashes, strict=False)
-        return list(map(new_recent_ticket, fields))
+            tickets = map(self.pending.__getitem__, ids)
+            _, predictions, lowers, uppers, shares = zip(*tickets, strict=True)
+            return predictions, lowers, uppers, shares, hashes
+        # Numbers with intervals that were asked together have no probabilities.
+        return *run.block.given[run.places].T.tolist(), repeat(None), hashes
 
     def drop(self, new: NewRows) -> Sequence[RowResponse | None]:
         """Drop the pending tickets; return the responses to all rows."""
@@ -380,11 +382,6 @@ class Series:
         """Return the hash of a pending row; empty if the server made the id."""
         mark = self.pending.mark(name)
         return self.row_hashes.get(name, "") if mark is None else mark
-
-    def _forget_hashes(self, ids: list[str]) -> None:
-        if self.row_hashes:
-            for name in ids:
-                self.row_hashes.pop(name, None)
 
     def _are_pending(self, ids: list[str]) -> bool:
         """Whether all ids are pending and none occurs twice."""
