@@ -6,6 +6,9 @@ from datetime import UTC, datetime, time
 
 from messy.cases import BOTH, FEBRUARY, JANUARY, LATE, Messy, column, date, word
 
+MONTHS = [
+    f"{datetime(2012 + k // 12, 1 + k % 12, 1):%b}-{12 + k // 12}" for k in range(24)
+]  # Jan-12 to Dec-13
 DATES = {
     "month first": date("01/31/2012", "2/1/2012", means=BOTH, how="month first (01/31/2012)"),
     "day first": date("31/01/2012", "1/2/2012", means=BOTH, how="day first (31/01/2012)"),
@@ -103,6 +106,13 @@ DATES = {
     "named months, two digits": date("31-Jan-12", "1-Feb-12", means=BOTH, how="as in 31 Jan 12"),
     "months": date(
         "2012-01", "2012-02", means=[datetime(2012, 1, 1), FEBRUARY], how="as in 2012-01"
+    ),
+    "a total below short months": date(
+        *MONTHS,
+        "Grand total",
+        means=[datetime(2012 + k // 12, 1 + k % 12, 1) for k in range(24)],
+        how="as in Jan 12",
+        refused=((25, "Grand total", "is not a date as in Jan 12"),),
     ),
     "two digits of a year": date(
         "01/31/12",

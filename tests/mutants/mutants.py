@@ -1325,30 +1325,28 @@ MUTANTS = [
         ("d / (2 * self.step)", "d / self.step"),
     ),
     *_in(
-        "late/anchor.py",
+        "late/frozen_copy.py",
         (
-            "tests/late/test_anchor.py::test_it_is_over_where_its_share_falls_below_a_thousandth",
-            "tests/late/test_anchor.py::test_shares_by_hand",
+            "tests/late/test_frozen_copy.py::test_it_is_dropped_when_its_weight_falls_below_a_thousandth",
+            "tests/late/test_frozen_copy.py::test_shares_by_hand",
         ),
-        ("RATE = 2.0 * math.log(1.0 / PRIOR)", "RATE = math.log(1.0 / PRIOR)"),
+        ("SQUARED_RATE = 2.0 * math", "SQUARED_RATE = math"),
         ("(0.5 + late)", "(1.0 + late)"),
         ("PRIOR = 0.1", "PRIOR = 0.12"),
     ),
     *_in(
-        "late/anchor.py",
+        "late/frozen_copy.py",
         (
-            "tests/late/test_anchor.py::test_the_share_of_who_goes_on_learning_is_learned_by_slopes",
-            "tests/late/test_anchor.py::test_shares_by_hand",
+            "tests/late/test_frozen_copy.py::test_the_share_of_who_goes_on_learning_is_learned_by_slopes",
+            "tests/late/test_frozen_copy.py::test_shares_by_hand",
         ),
-        ("STAKE = 0.25", "STAKE = 0.26"),
+        ("SHARE_RATE = 0.25", "SHARE_RATE = 0.26"),
         ("(1.0 + 2.0 * late)", "(1.0 + late)"),
-        ("min(0.5 * ahead * ahead, MOST_SQUARE)", "min(ahead * ahead, MOST_SQUARE)"),
-        ("if self.pull <= 0.0 or", "if self.pull < -1e9 or"),
-        (
-            "(ys - said) * (both[:, 0] - both[:, 1])",
-            "(ys - both[:, 1]) * (both[:, 0] - both[:, 1])",
-        ),
-        ("both / both.sum(axis=1, keepdims=True)", "both"),
+        ("min(0.5 * x * x, MAX_EXPONENT)", "min(x * x, MAX_EXPONENT)"),
+        ("if self.slope_sum <= 0.0 or", "if self.slope_sum < -1e9 or"),
+        ("(y_of_labels - mixed) * (live - frozen)", "(y_of_labels - frozen) * (live - frozen)"),
+        ("(y - block.predictions[:, PREDICTION]) * (o - f)", "(y - f) * (o - f)"),
+        ("mixed / mixed.sum(axis=1, keepdims=True)", "mixed"),
     ),
     *_in(
         "intervals/late_truths.py",
@@ -1359,7 +1357,7 @@ MUTANTS = [
         ("means[1:] >= LATE_ROWS", "means[:-1] >= LATE_ROWS"),
         ("if not is_free.any():", "if True:"),
         ("    balance = float(balances[first])\n", ""),
-        ("0.0 if mean < MIN_LATENESS else mean", "mean"),
+        ("            if mean < MIN_LATENESS:\n                mean = 0.0\n", ""),
     ),
     *_in(
         "theory/hindsight/interior_point.py",
@@ -1369,8 +1367,10 @@ MUTANTS = [
     ),
     *_in(
         "late/pending.py",
-        ("tests/late/test_late.py::test_of_a_block_of_which_few_are_left_nothing_else_is_kept",),
-        ("block.left -= run.last - run.first", "block.left -= 1"),
+        (
+            "tests/late/test_late.py::test_a_block_with_few_pending_tickets_is_replaced_by_a_smaller_one",
+        ),
+        ("block.pending -= count", "block.pending -= 1"),
     ),
     *_in(
         "late/pending.py",
@@ -1378,13 +1378,14 @@ MUTANTS = [
             "tests/late/test_late.py::test_an_id_of_a_block_that_was_asked_again_is_that_of_the_new_one",
             "tests/late/test_late.py::test_texts_of_another_kind_are_no_ids_in_a_block_either",
         ),
-        (" or block.left < len(block.ids)", ""),
-        (" or set(map(type, tickets)) != {str}", ""),
+        (" or block.pending < len(block)", ""),
+        (" and set(map(type, tickets)) == {str}", ""),
     ),
     *_in(
-        "late/blocks.py",
-        ("tests/late/test_late.py::test_some_of_the_tickets_of_runs",),
-        ("places[skipped : end - run.first]", "places[: end - run.first]"),
+        "late/tickets.py",
+        ("tests/late/test_late.py::test_selected_tickets_are_those_of_each_alone",),
+        ("[self.rows[k] for k in places]", "[self.rows[k] for k in sorted(places)]"),
+        ("padded[start : start + len(array), ...,", "padded[: len(array), ...,"),
     ),
     *_in(
         "serving/series_stats.py",
@@ -1556,14 +1557,14 @@ MUTANTS = [
         ),
     ),
     *_in(
-        "late/answers.py",
+        "late/learning.py",
         (
             "tests/serving/test_column_limits.py::test_parts_of_a_large_table_are_the_same_as_all_of_it",
             "tests/serving/test_column_limits.py::test_rows_that_wait_are_kept_as_they_are",
         ),
-        ("rows[k : k + step], told)", "rows[:step], told)"),
-        (" and _is_dense(rows, numbers) else None", " else None"),
-        ("DENSE = 128, 4", "DENSE = 128, 2"),
+        ("rows[k : k + step])", "rows[:step])"),
+        (" and _is_small(rows, table)", ""),
+        ("MAX_CELLS_PER_VALUE = 4", "MAX_CELLS_PER_VALUE = 2"),
     ),
     *_in(
         "serving/app.py",
@@ -1616,11 +1617,13 @@ MUTANTS = [
         ("offset += len(line) + 1", "offset += len(line)"),
     ),
     *_in(
-        "late/anchor.py",
-        ("tests/late/test_anchor.py::test_it_is_over_where_its_share_falls_below_a_thousandth",),
-        ("LEAST = 0.001", "LEAST = 0.0012"),
-        ("(lead < 0.0) & ", ""),
-        ("energy)).any():", "energy))[-1]:"),
+        "late/frozen_copy.py",
+        (
+            "tests/late/test_frozen_copy.py::test_it_is_dropped_when_its_weight_falls_below_a_thousandth",
+        ),
+        ("MIN_WEIGHT = 0.001", "MIN_WEIGHT = 0.0012"),
+        ("(sums < 0.0) & ", ""),
+        ("& is_far_ahead).any():", "& is_far_ahead)[-1]:"),
     ),
     *_in(
         "engine/second_order/layer.py",

@@ -57,6 +57,19 @@ def test_a_mark_among_numbers_may_stand_for_nothing(tmp_path, value, offered):
         ]
 
 
+@pytest.mark.parametrize("label", ["Grand total", "Total", "Sum of all", "Source: the office"])
+def test_a_total_is_left_out_and_never_taken_for_missing(tmp_path, label):
+    path = tmp_path / "t.csv"
+    path.write_text("x,y\n" + "1,2\n" * 40 + f"{label},80\n")
+    with (
+        open_table(path) as table,
+        pytest.raises(TableError, match="a row that is no data") as raised,
+    ):
+        list(table.batches())
+    assert "--on-bad skip" in str(raised.value)
+    assert "--missing" not in str(raised.value)
+
+
 def test_the_example_of_a_share_is_one():
     assert infer_parser("x", pa.array(["50%", "7%"])).parser.expected == "a number such as 12.5%"
     assert (

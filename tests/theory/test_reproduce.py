@@ -162,7 +162,7 @@ def test_too_short_a_game_is_refused(largest):
 )
 def test_the_meter_reports_now_and_then_and_at_the_end(numbers, expected):
     seen = []
-    meter = Meter(lambda done, planned, label: seen.append(done), planned=numbers[-1])
+    meter = Meter(lambda done, planned, label: seen.append(done), planned_rounds=numbers[-1])
     played = meter.progress_of_run(numbers[-1])
     for number in numbers:
         played(number)

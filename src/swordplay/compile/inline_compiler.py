@@ -53,8 +53,8 @@ def mark_loops(ir_text: str) -> str:
     """Mark the innermost loops of LLVM IR to be vectorised, EXPERTS_PER_ITERATION doubles wide.
 
     The mark (metadata ``llvm.loop``) belongs to the jump back to the start of a loop. numba names a
-    basic block after the offset of its first bytecode instruction (B10, with additions such as
-    B10.endif), so a jump to an equal or smaller number ends a loop. Outer loops are marked not to
+    basic block after the offset of its first bytecode instruction: B10, or B10.endif. A jump to an
+    equal or smaller number therefore ends a loop. Outer loops are marked not to
     be unrolled: unrolled, they would compute the address of each row anew.
     """
     lines, block = ir_text.splitlines(), -1  # block: number of the basic block of a line

@@ -16,7 +16,7 @@ trusted.
 
 The folder bundled with a wheel is searched first, then the folders of machine code compiled on this
 machine. Bundled machine code is compiled for kinds of processors (``TARGETS``), not for one model
-of processor; SWORDPLAY_BUNDLED_KERNELS=0 ignores it, and so does ``swordplay warm``.
+of processor. It is ignored with SWORDPLAY_BUNDLED_KERNELS=0 and by ``swordplay warm``.
 
 The machine code of a kernel contains the constants and functions that it uses, from any file. Its
 source digest therefore covers its own file and all files of the package that this one imports,
@@ -198,7 +198,7 @@ class CompileTimer(Listener):
 
     def __init__(self) -> None:
         self.seconds = 0.0
-        self._depth = 0  # compilations that have started and not ended; they nest
+        self._depth = 0  # number of compilations under way: one can start others
         self._started_at = 0.0
 
     def on_start(self, event: Any) -> None:
@@ -279,6 +279,7 @@ class KernelCache:
         """Do nothing: files of other sources or versions are never read."""
 
     def _load(self, arguments: tuple[Any, ...], target_context: Any) -> Any:
+        """Return machine code from the first folder that has it; None if there is none."""
         for folder in (*bundled_folders(), *local_folders(self.source)):
             identity = self._identity(arguments, _machine_of(target_context, folder))
             header, code = decode(folder.read(self._file_name(identity)))
@@ -307,13 +308,13 @@ class KernelCache:
 
     def _symbols(self, result: Any) -> dict[str, Any] | None:
         """Return symbols and result type of machine code; None if no other process could use it."""
-        result_type = _result_names(result.signature.return_type)
+        result_names = _result_names(result.signature.return_type)
         if (
             result.library.has_dynamic_globals  # addresses of this process
             or result.objectmode  # calls into Python
             or result.lifted  # loops that were compiled by themselves
             or result.reload_init  # functions to run first
-            or result_type is None
+            or result_names is None  # a type that no header can name
         ):
             return None
         # Python objects as constants
@@ -322,7 +323,7 @@ class KernelCache:
         ):
             return None
         return {
-            "result": result_type,
+            "result": result_names,
             "library": result.library.name,
             "unique": result.fndesc.unique_name,
             "symbol": result.fndesc.mangled_name,

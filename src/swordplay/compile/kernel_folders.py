@@ -1,11 +1,11 @@
 """Folders that hold machine code of kernels: their paths, and whether their files are trusted.
 
-A process executes the machine code that it reads. A kernel file is therefore read only if neither
-the file nor its folder could have been written by another user: both must belong to the current
-user or to root, and neither may be writable by group or others. Folders inside the package are
-trusted as far as the package's own modules are: they may have the owner of the module's folder, and
-be writable by those who may write there anyway (``umask 002``). Folders and files are opened once
-and checked by their descriptor, so that they cannot be exchanged between check and use.
+A process executes the machine code that it reads. A kernel file is therefore read only if no other
+user could have written the file or its folder. Both must belong to the current user or to root, and
+neither may be writable by group or others. Inside the package, kernel folders are trusted as much
+as the modules beside them: they may have the owner of the package folder, and be writable by users
+who may write to that folder (``umask 002``). Folders and files are opened once and checked by their
+descriptor, so that they cannot be exchanged between check and use.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Four doubles as one value of a kernel (type ``FOUR``), a SIMD register.
 
 LLVM keeps such a value in a vector register, even in loops that it does not vectorise. Kernels load
-it from a row of a matrix of four columns or from any index of a vector, add, subtract, multiply and
-divide it by another one or by one number, and store it. With numba switched off the values are
-numpy arrays, and these functions run in Python with identical results, NaN included. ``select`` and
-``exp2_int`` also take a single number, so that one function can be written for both.
+it from a row of a matrix of four columns or from any index of a vector, and store it there. The
+operators + - * / combine it with another one or with one number. With numba switched off the values
+are numpy arrays, and these functions run in Python with identical results, NaN included. ``select``
+and ``exp2_int`` also take a single number, so that one function can be written for both.
 
 With SWORDPLAY_CHECKED, loads and stores raise an error if they leave the array.
 """
@@ -103,9 +103,15 @@ def _row_address(context: Any, builder: Any, argument_types: Any, values: Any) -
     """
     array, row = _array_and_index(context, builder, argument_types, values)
     if CHECKED:  # for its bounds check of the last entry; the address is not used
-        last = [row, context.get_constant(types.intp, LANES - 1)]
+        last_entry = [row, context.get_constant(types.intp, LANES - 1)]
         cgutils.get_item_pointer(
-            context, builder, argument_types[0], array, last, wraparound=False, boundscheck=True
+            context,
+            builder,
+            argument_types[0],
+            array,
+            last_entry,
+            wraparound=False,
+            boundscheck=True,
         )
     return builder.gep(builder.bitcast(array.data, _VECTOR.as_pointer()), [row])
 
@@ -302,7 +308,8 @@ else:
             double, integer = values[0].type, ir.IntType(64)
             bits = ir.VectorType(integer, LANES) if double == _VECTOR else integer
             bias, shift = (
-                ir.Constant(bits, [n] * LANES if bits is not integer else n) for n in (1023, 52)
+                ir.Constant(bits, [number] * LANES if bits is not integer else number)
+                for number in (1023, 52)
             )
             exponent = builder.add(builder.bitcast(values[0], bits), bias)
             return builder.bitcast(builder.shl(exponent, shift), double)

@@ -9,8 +9,8 @@ annotations declare the values that each field may hold::
 
 :func:`save` turns it into a flat dictionary of arrays and numbers (``weights``, ``rate.value``),
 :func:`load` checks such a dictionary against the declarations and makes the named tuple again.
-Axes are declared by name: the first array with an axis ``experts`` sets the length of that axis,
-and all other arrays with an axis of this name must have the same length there.
+Axes are declared by name. The first array with an axis ``experts`` sets the length of that axis;
+all other arrays with an axis of this name must have the same length there.
 
 A saved dictionary also holds the settings of its learner, under names that begin with
 ``settings.`` (:func:`flatten_settings`). It is only loaded into a learner with the same settings.
@@ -213,14 +213,14 @@ def load(
     Parameters
     ----------
     kind
-        The class of the state, or a state of that class as an example. An example also sets the
-        classes of fields whose annotations leave them open, the lengths of axes, and which
-        optional entries are required: those that it has.
+        The class of the state, or a state of that class as an example. The example then sets the
+        lengths of axes, and the classes of fields whose annotations name none. The optional entries
+        that it has are required.
     saved
         Entries by name; an entry that ``kind`` does not have is an error.
     axis_lengths
-        Lengths of axes by name. An axis that is not listed gets its length from the first array
-        that has it, separately in each element of a tuple.
+        Lengths of axes by name. Any other axis gets its length from the first array that has it,
+        separately in each element of a tuple.
     free_axes
         Axes whose lengths may differ from those of the example.
     trusted
@@ -400,7 +400,7 @@ def check(name: str, values: Any, field: Field, axis_lengths: dict[str, int] | N
     field
         Range and shape that it must have.
     axis_lengths
-        Known lengths of axes by name, to which the axes of ``values`` are added.
+        Known lengths of axes by name. Those of ``values`` are added.
 
     Raises
     ------

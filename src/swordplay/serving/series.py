@@ -18,6 +18,7 @@ from swordplay.estimators.deferred_rows import DictDeferredRows
 from swordplay.estimators.dict_columns import NumericRows
 from swordplay.estimators.value_types import ValueTypes
 from swordplay.late import LateModel
+from swordplay.late.tickets import TicketBlock
 from swordplay.serving.errors import RequestError
 from swordplay.serving.messages import (
     DroppedTicket,
@@ -148,19 +149,19 @@ class Series:
         self._recent = recent
         self._recent_ids = recent.ids(number)
         self.late = new_model(kind) if model is None else model
-        asks = self.late._asks
-        assert isinstance(asks, DictDeferredRows)  # all models of a server take dictionaries
-        self.value_types: ValueTypes = asks.rows
+        deferred = self.late.deferred
+        assert isinstance(deferred, DictDeferredRows)  # all models of a server take dictionaries
+        self.value_types: ValueTypes = deferred.value_types
         """Types of the columns of the rows."""
         self.pending = self.late.pending
         """Pending tickets by id, as a view that stays up to date."""
         self.row_hashes: dict[str, RowHash] = {}
-        """Hashes of pending rows by the client's id, except rows of tables (``Block.marks``)."""
+        """Hashes of pending rows by the client's id; those of tables are ``TicketBlock.marks``."""
         self.stats = SeriesStats()
 
     def pending_rows(self, ids: Iterable[str]) -> Iterator[Any]:
         """Yield the rows of those tickets that are pending."""
-        return (self.late._pending[name].row for name in ids if name in self.pending)
+        return (self.pending.row(name) for name in ids if name in self.pending)
 
     def step_size(self) -> float | None:
         """Return the effective step size, of several heads their mean; None before any answer."""
@@ -254,7 +255,7 @@ class Series:
             than the one that was learned, or for a ticket that was dropped.
         """
         ids = part.ids
-        if len(ids) > 1 and self._are_pending(ids):
+        if len(ids) > 1 and self.pending.are_pending(ids):
             values = convert_numbers(self.kind, part.values)
             if values is not None:
                 return NewRows([None] * len(ids), ids, values)
@@ -319,9 +320,9 @@ class Series:
                     self.row_hashes[name] = hash_row(row)
         elif new.ids[0][0] != SERVER_ID_PREFIX:
             block.marks = hash_table(new.values)
-        if block.given is None:
-            return _merge(new, list(map(prediction_of, block.tickets)))
-        return _merge(new, list(map(NumberPrediction, block.ids, *block.given.T.tolist())))
+        if not block.has_intervals:
+            return _merge(new, list(map(prediction_of, block.tickets())))
+        return _merge(new, list(map(NumberPrediction, block.ids, *block.predictions.T.tolist())))
 
     def take_back(self, new: NewRows) -> None:
         """Forget rows that were predicted, because another part of their request was rejected."""
@@ -335,31 +336,32 @@ class Series:
         ids, ys = new.ids, new.values
         if not ids:
             return new.responses
-        predictions, lowers, uppers, shares, hashes = self._pending_columns(ids)
-        errors = prediction_errors(predictions, ys, self.late.of_classes)
-        fields = zip(ids, predictions, lowers, uppers, shares, ys, errors, hashes, strict=False)
-        tickets = list(map(new_recent_ticket, fields))
-        self.late.tell_many(ids, ys)
+        block = self.pending.select(ids)
+        tickets = self._answered(block, ys)
+        self.late.tell_block(block, ys)
         self.stats.add_answers(tickets, self.step_size)
         if self.row_hashes:
             for name in ids:
                 self.row_hashes.pop(name, None)
         self._recent.add(self.number, ids, tickets)
-        return _merge(new, list(map(LearnedAnswer, ids, predictions, ys, errors)))
+        return _merge(new, [LearnedAnswer(one[0], one[1], one[5], one[6]) for one in tickets])
 
-    def _pending_columns(self, ids: list[str]) -> tuple[Any, Any, Any, Any, Any]:
-        """Return predictions, lower ends, upper ends, probabilities and row hashes of tickets."""
-        run = self.pending.run(ids)
-        if run is None or run.block.marks is None:
-            hashes = list(map(self._row_hash, ids))
+    def _answered(self, block: TicketBlock, ys: list[Any]) -> list[RecentTicket]:
+        """Return the tickets as they are remembered once these answers are learned."""
+        if block.has_intervals:
+            predictions, lowers, uppers = block.predictions.T.tolist()
+            shares: Iterable[Any] = repeat(None)
         else:
-            hashes = run.block.marks[run.places].tolist()
-        if run is None or run.block.given is None:
-            tickets = map(self.pending.__getitem__, ids)
-            _, predictions, lowers, uppers, shares = zip(*tickets, strict=True)
-            return predictions, lowers, uppers, shares, hashes
-        # Numbers with intervals that were asked together have no probabilities.
-        return *run.block.given[run.places].T.tolist(), repeat(None), hashes
+            _, predictions, lowers, uppers, shares = zip(*block.tickets(), strict=True)
+        errors = prediction_errors(predictions, ys, self.late.predicts_labels)
+        if block.marks is None:  # or only some of the tickets have marks
+            hashes = list(map(self._row_hash, block.ids))
+        else:
+            hashes = block.marks.tolist()
+        fields = zip(
+            block.ids, predictions, lowers, uppers, shares, ys, errors, hashes, strict=False
+        )
+        return list(map(new_recent_ticket, fields))
 
     def drop(self, new: NewRows) -> Sequence[RowResponse | None]:
         """Drop the pending tickets; return the responses to all rows."""
@@ -382,13 +384,6 @@ class Series:
         """Return the hash of a pending row; empty if the server made the id."""
         mark = self.pending.mark(name)
         return self.row_hashes.get(name, "") if mark is None else mark
-
-    def _are_pending(self, ids: list[str]) -> bool:
-        """Whether all ids are pending and none occurs twice."""
-        if self.pending.run(ids) is not None:
-            return True
-        unique = set(ids)
-        return len(unique) == len(ids) and self.pending.keys() >= unique
 
     def _find_earlier(self, name: str) -> tuple[RowHash, RowResponse] | None:
         """Return hash and response of a row that was asked before; None if the id is new."""

@@ -50,6 +50,8 @@ FIRST_YEAR, LAST_YEAR = 1900, 2100
 """Numbers of eight digits with a year between them may be dates."""
 ENOUGH_DIFFERENT_DATES = 10
 """So many different numbers of eight digits that are all dates are no chance, whatever the name."""
+MIN_MONTHS_PER_MISFIT = 20
+"""Months such as Jan-12 for each other text in a column, such as a total below the table."""
 _DATE_WORDS = "time timestamp ts date datetime dt epoch unix unixtime utc at day when moment"
 DATE_WORDS = frozenset(_DATE_WORDS.split())
 """Words in names of columns that hold dates."""
@@ -306,9 +308,12 @@ def _short_months(texts: pa.Array) -> Parser | None:
     Days of one year look the same, but would not be in order if read as months.
     """
     parser = DateParser("my", "", 2, True)
-    months = {text[:3].lower() for text in texts.to_pylist()}
-    fits = not parser.parse(texts).bad.any() and len(months) > 1
-    return parser if fits and _is_ordered(parser, texts) else None
+    parsed = parser.parse(texts)
+    months = texts.filter(pa.array(~parsed.bad))
+    names = {text[:3].lower() for text in months.to_pylist()}
+    is_series = len(names) > 1 and _is_ordered(parser, months)
+    few_misfits = MIN_MONTHS_PER_MISFIT * np.count_nonzero(parsed.bad) <= len(texts)
+    return parser if is_series and few_misfits else None
 
 
 def _matches_most(pattern: re.Pattern[str], values: Sequence[str]) -> bool:

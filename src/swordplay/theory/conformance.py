@@ -1,8 +1,8 @@
 """Checks of domains, losses, experts, metas and learners that you wrote yourself.
 
-Each check plays with the object, with seeded random numbers, and raises an :class:`AssertionError`
-that names the property that does not hold and the numbers. No test framework is needed. The
-package's own parts pass the same checks.
+Each check evaluates the object at seeded random inputs and raises an :class:`AssertionError` that
+names a property that does not hold, with the numbers observed. No test framework is needed. The
+package's own parts pass all checks.
 
 >>> import swordplay as sp
 >>> check_domain(sp.Ball(dim=3))
@@ -239,8 +239,8 @@ def check_expert(
     domain
         The domain of the game.
     losses
-        Losses to play; convex quadratics with moving minimisers by default. Linear losses of
-        alternating sign, as steep as each step size allows, are played in addition.
+        Losses to play; convex quadratics with moving minimisers by default. In addition linear
+        losses of alternating sign are played, on which a step is as long as the diameter.
     seed
         Seed of the losses.
     """
@@ -571,9 +571,11 @@ def _check_regret(
         directions /= np.maximum(_norms(directions), np.finfo(float).tiny)[:, None]
         block_comparators = domain.project(domain.center + FAR_AWAY * domain.diameter * directions)
         comparators = np.repeat(block_comparators, block_length, axis=0)[: len(points)]
-        path = float(_norms(np.diff(comparators, axis=0)).sum())
+        path_length = float(_norms(np.diff(comparators, axis=0)).sum())
         regret = np.einsum("ij,ij->", gradients, points - comparators)
-        bound = certificate.bound(DomainGeometry.of(domain), path, last_offset, constant_steps)
+        bound = certificate.bound(
+            DomainGeometry.of(domain), path_length, last_offset, constant_steps
+        )
         scale = (
             1
             + abs(bound)
@@ -583,7 +585,7 @@ def _check_regret(
         _expect_at_most(
             regret - bound,
             TOLERANCE * scale,
-            f"regret stays below its terms (path length {path:.3g})",
+            f"regret stays below its terms (path length {path_length:.3g})",
         )
 
 

@@ -89,7 +89,7 @@ class RegretCurve(NamedTuple):
     path_lengths: Vector
     """P, ascending."""
     regrets: Vector
-    """Total loss less that of the best sequence found within each path length."""
+    """Total loss less the loss of the best sequence found within each path length."""
     gaps: Vector
     """Upper bounds on regret against the exact best sequence, less ``regrets``."""
     certificate: Vector
@@ -150,7 +150,7 @@ class Ledger:
         return self._stream
 
     def regret(self, comparators: Any, *, anywhere: bool = False) -> float:
-        """Total loss less that of the comparators.
+        """Total loss less the loss of the comparators.
 
         Parameters
         ----------
@@ -246,7 +246,7 @@ class Ledger:
             A theorem as a function of path length and comparator loss, for example ``lambda P, F:
             bounds.ader(path_length=P, ...)``.
         path_lengths
-            Path lengths of the curve; those of the computed points of the frontier by default.
+            Path lengths of the curve; by default those at which the frontier is computed.
         points, tolerance, seconds, progress
             As in :func:`swordplay.hindsight.frontier`.
 
@@ -311,7 +311,7 @@ def regret_curve(
     bound
         A theorem as a function of path length and comparator loss; see :mod:`swordplay.bounds`.
     path_lengths
-        Path lengths of the curve; those of the computed points of the frontier by default.
+        Path lengths of the curve; by default those at which the frontier is computed.
     points, tolerance, seconds, progress
         As in :func:`swordplay.hindsight.frontier`.
     """

@@ -23,7 +23,7 @@ import numpy as np
 from swordplay.core.types import Array, Domain, Vector
 from swordplay.parts.domains import Ball, Box, Simplex, enclosing_ball, enclosing_box, reach
 from swordplay.parts.losses import HuberLoss, LinearLoss, LogisticLoss, SquaredLoss
-from swordplay.parts.streams.linear import LinearRounds, inner
+from swordplay.parts.streams.linear import LinearRounds, row_products
 from swordplay.theory.plane_projection import Plane, RowPairs, plane_of, project_corners
 from swordplay.theory.variation_quadratic import (
     Suprema,
@@ -80,7 +80,7 @@ class LinearChange:
 
     def gradient_suprema(self, domain: Domain) -> Suprema:
         """Largest squared norm of each change's gradient over the domain."""
-        if isinstance(self.rows.family, SquaredLoss):
+        if isinstance(self.rows.loss, SquaredLoss):
             return _squared_gradient_suprema(domain, self)
         search_result = search_gradient_suprema(domain, self.rows)
         if search_result.is_exact:
@@ -92,7 +92,7 @@ class LinearChange:
         """Largest absolute value of each change over the domain."""
         return (
             _squared_function_suprema(domain, self)
-            if isinstance(self.rows.family, SquaredLoss)
+            if isinstance(self.rows.loss, SquaredLoss)
             else _function_bounds(domain, self)
         )
 
@@ -223,7 +223,7 @@ def _gradient_bounds(domain: Domain, change: LinearChange) -> Suprema:
     v_high = rows_before.slopes(domain.support(rows_before.features))
     differences = rows.features - rows_before.features
     e_low, e_high = _slope_change_range(
-        rows.family,
+        rows.loss,
         -domain.support(-differences),
         domain.support(differences),
         change.target_decreases,
@@ -273,7 +273,9 @@ def _function_bounds(domain: Domain, change: LinearChange) -> Suprema:
 
 def _smoothness(change: LinearChange) -> Vector:
     """max{L_t, L_{t-1}}: smoothness of the difference of two convex functions, shape ``(B,)``."""
-    smoothness = change.rows.family.curvature * inner(change.rows.features, change.rows.features)
+    smoothness = change.rows.loss.curvature * row_products(
+        change.rows.features, change.rows.features
+    )
     return np.maximum(smoothness[1:], smoothness[:-1])
 
 

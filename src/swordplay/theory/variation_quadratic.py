@@ -20,7 +20,7 @@ from swordplay.parts.domains import Ball, Box, Simplex, enclosing_ball, enclosin
 from swordplay.parts.losses import QuadraticLoss, SquaredLoss
 
 MAX_CORNER_DIM = 10
-"""Largest dimension of boxes of which every corner is evaluated: 1,024 of them."""
+"""Largest dimension of boxes whose corners are all evaluated (2^10 = 1,024 corners)."""
 MAX_CORNER_NUMBERS = 1 << 20
 """Most numbers held at once while corners are evaluated (8 MB)."""
 BISECTIONS = 64

@@ -161,13 +161,13 @@ class NewtonExperts:
     def _curvature_of(self, points: Matrix, g: Matrix, gradient: Gradient) -> Array:
         """Return y y' / <y, s> of each expert, shape ``(N, d, d)``; 0 if the loss is not curved."""
         norms = np.sqrt(squared_norms(g))
-        offset = (
+        probe_offset = (
             PROBE_DISTANCE * self.domain.diameter * g / np.where(norms > 0, norms, 1.0)[:, None]
         )
         # At the boundary one of the two directions leads out of the domain, and the projection
         # shortens the step: take the step that moves farther along the gradient.
         backward, forward = (
-            self.domain.project(points + sign * offset) - points for sign in (-1.0, 1.0)
+            self.domain.project(points + sign * probe_offset) - points for sign in (-1.0, 1.0)
         )
         backward_length, forward_length = (
             np.abs(np.einsum("ij,ij->i", probe_step, g)) for probe_step in (backward, forward)
@@ -176,10 +176,10 @@ class NewtonExperts:
             points + np.where((backward_length >= forward_length)[:, None], backward, forward)
         )
         y, s = gradient(probes) - g, probes - points
-        product = np.einsum("ij,ij->i", y, s)
+        product = np.einsum("ij,ij->i", y, s)  # <y, s>
         is_curved = product > MIN_GRADIENT_CHANGE * norms * np.sqrt(squared_norms(s))
-        scaled = y / np.sqrt(np.where(is_curved, product, np.inf))[:, None]  # y / sqrt(<y, s>)
-        return np.asarray(scaled[:, :, None] * scaled[:, None, :])
+        roots = y / np.sqrt(np.where(is_curved, product, np.inf))[:, None]  # y / sqrt(<y, s>)
+        return np.asarray(roots[:, :, None] * roots[:, None, :])
 
     def _newton_steps(self, state: NewtonState, g: Matrix) -> Matrix:
         """Return A^-1 g of each expert, shape ``(N, d)``; 0 before the first gradient other than 0.

@@ -5,8 +5,8 @@ A step size :math:`c D / \sqrt{\sum_s q_s}`, with a multiplier c, the diameter D
 1000 whose comparators stay within 1 of its centre, such steps move every expert to the boundary.
 Therefore the step size of the first expert of each kind is *capped*: it is at most 1/(2 L m), L
 being the largest smoothness so far. The distance of this expert from the centre shows the *width*
-of the part of the domain that is in use, and the step sizes of the other experts are computed for
-this width in place of D.
+of the part of the domain that is in use. The step sizes of the other experts are computed for this
+width in place of D.
 """
 
 from __future__ import annotations

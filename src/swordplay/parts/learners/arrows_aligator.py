@@ -38,8 +38,8 @@ def target_of(loss: ObservedLoss, decision: Vector, domain: Domain) -> Vector:
     points = np.stack([decision, domain.center, boundary_point])
     gradients = loss.gradient(points)
     targets = points - gradients
-    size = float(np.abs(points).max() + np.abs(gradients).max())
-    if np.abs(targets - targets[0]).max() > LOSS_TOLERANCE * size:
+    magnitude = float(np.abs(points).max() + np.abs(gradients).max())
+    if np.abs(targets - targets[0]).max() > LOSS_TOLERANCE * magnitude:
         raise ValueError(
             "loss must be 0.5 norm(x - y)^2, whose gradient is x - y: forecasters take the target "
             "y from it. Give sp.QuadraticLoss(numpy.eye(d), y), or in one dimension "
@@ -199,9 +199,9 @@ class Arrows(UncertifiedLearner):
     def _points_in_domain(self, state: ArrowsState) -> Array:
         return self._decide(state)
 
-    def _check_state(self, new: ArrowsState) -> None:
-        super()._check_state(new)
-        if (new.counts > new.rounds).any():
+    def _check_state(self, new_state: ArrowsState) -> None:
+        super()._check_state(new_state)
+        if (new_state.counts > new_state.rounds).any():
             raise ValueError(
                 "state['counts'] must not exceed the rounds. The state is damaged: load an "
                 "earlier one."
@@ -258,10 +258,12 @@ class Aligator(UncertifiedLearner):
             AligatorState(0, np.zeros((0, self.domain.dim)), np.zeros((0, self.domain.dim)))
         )
 
-    def _check_state(self, new: AligatorState) -> None:
-        super()._check_state(new)
-        if len(new.totals) != (new.rounds + 1).bit_length():
-            raise damaged(f"state has {len(new.totals)} intervals after {new.rounds} rounds")
+    def _check_state(self, new_state: AligatorState) -> None:
+        super()._check_state(new_state)
+        if len(new_state.totals) != (new_state.rounds + 1).bit_length():
+            raise damaged(
+                f"state has {len(new_state.totals)} intervals after {new_state.rounds} rounds"
+            )
 
     def _with_new_intervals(self, state: AligatorState) -> AligatorState:
         """Return the state with empty rows for the intervals that begin with the coming round."""

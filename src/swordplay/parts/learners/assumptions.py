@@ -73,18 +73,18 @@ def split_extremes(saved: Mapping[str, Any]) -> tuple[State, LossExtremes]:
     entries = {
         name: value for name, value in saved.items() if not str(name).startswith(EXTREMES_PREFIX)
     }
-    found = {
+    saved_extremes = {
         str(name).removeprefix(EXTREMES_PREFIX): value
         for name, value in saved.items()
         if str(name).startswith(EXTREMES_PREFIX)
     }
-    if not found:
+    if not saved_extremes:
         return entries, LossExtremes()
-    if found.keys() != set(LossExtremes._fields):
+    if saved_extremes.keys() != set(LossExtremes._fields):
         raise ValueError(
             f"state must hold all of "
             f"{[EXTREMES_PREFIX + name for name in LossExtremes._fields]}, got "
-            f"{sorted(found)} of them."
+            f"{sorted(saved_extremes)} of them."
         )
     ranges = {
         "rounds": ROUND_COUNT,
@@ -92,15 +92,15 @@ def split_extremes(saved: Mapping[str, Any]) -> tuple[State, LossExtremes]:
         "smoothness": Field(0.0, math.inf),
         "lowest": Field(-math.inf, math.inf),
     }
-    for name, value in found.items():
+    for name, value in saved_extremes.items():
         if np.ndim(value):
             raise ValueError(
                 f"state[{EXTREMES_PREFIX + name!r}] must be one number, got "
                 f"{arguments.short_repr(value)}. Load another state."
             )
         check(EXTREMES_PREFIX + name, value, ranges[name])
-    extremes = (float(found[name]) for name in LossExtremes._fields[1:])
-    return entries, LossExtremes(int(found["rounds"]), *extremes)
+    extremes = (float(saved_extremes[name]) for name in LossExtremes._fields[1:])
+    return entries, LossExtremes(int(saved_extremes["rounds"]), *extremes)
 
 
 class ObservedLoss:
@@ -228,8 +228,8 @@ class Assumptions:
     def unknown(self) -> tuple[str, ...]:
         """One message for each assumption that could not be checked in all rounds."""
         messages = []
-        if missed := self.rounds - self.seen.rounds:
-            messages.append(f"the losses of {missed} of {self.rounds} rounds were not observed")
+        if unobserved := self.rounds - self.seen.rounds:
+            messages.append(f"the losses of {unobserved} of {self.rounds} rounds were not observed")
         if self.told.smoothness is not None and math.isinf(self.seen.smoothness):
             messages.append("the smoothness of a loss is unknown")
         return tuple(messages)

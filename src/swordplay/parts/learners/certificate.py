@@ -1,6 +1,8 @@
 r"""Certificates: bounds on the regret against *every* comparator, from sums over a run's rounds.
 
-For experts k with step size :math:`\eta_{t,k} = 1/a_{t,k}` in round t, and any comparators
+Let :math:`g_t` be the gradient at the decision :math:`x_t`, :math:`g_{t,k}` the gradient at the
+point :math:`x_{t,k}` of expert k, :math:`M_{t,k}` its prediction, :math:`\hat x_{t,k}` the base
+point of the expert and :math:`\eta_{t,k} = 1/a_{t,k}` its step size. For any comparators
 :math:`u_1, \dots, u_T` of path length P,
 
 .. math:: \text{regret} \le \min_k \Big\{ \sum_t \langle g_t, x_t - x_{t,k} \rangle - B_{t,k}
@@ -8,39 +10,39 @@ For experts k with step size :math:`\eta_{t,k} = 1/a_{t,k}` in round t, and any 
       x_{t,k}\|^2
     + \text{distance}_k(P) \Big\}
 
-**Proof.** The regret is that of the decisions against expert k, :math:`\sum_t f_t(x_t) -
-f_t(x_{t,k})`, and the expert's own, which by convexity is at most :math:`\sum_t \langle g_{t,k},
-x_{t,k} - u_t \rangle`. The former is the first sum: :math:`B_{t,k} = f_t(x_{t,k}) - f_t(x_t) -
-\langle g_t, x_{t,k} - x_t \rangle \ge 0` is how far the loss lies above its tangent at the
-decision. (Where all experts descend along :math:`g_t`, they are compared with the tangent itself,
-and B is 0.) The two projections of a round give
+**Proof.** The regret has two parts: that of the decisions against expert k, :math:`\sum_t f_t(x_t)
+- f_t(x_{t,k})`, and that of expert k, which by convexity is at most :math:`\sum_t \langle g_{t,k},
+x_{t,k} - u_t \rangle`. The first part equals the first sum, with :math:`B_{t,k} = f_t(x_{t,k}) -
+f_t(x_t) - \langle g_t, x_{t,k} - x_t \rangle \ge 0`, the distance of the loss from its tangent at
+the decision. (Where all experts use :math:`g_t`, their losses are those of the tangent, and B is
+0.) For the second part, the two projections of a round give
 
 .. math:: \langle g, x - u \rangle \le \tfrac{a}{2} (\|u - \hat x_t\|^2 - \|u - \hat x_{t+1}\|^2)
     + \tfrac{\eta}{2} \|g - M\|^2 - \tfrac{a}{2} \|x - \hat x_t\|^2 .
 
-With :math:`w = \hat x - c` relative to the domain's centre the first bracket is
-:math:`\|w_t\|^2 - \|w_{t+1}\|^2 + 2 \langle w_{t+1} - w_t, u_t - c \rangle`: *linear* in u. For
-constant steps it sums by parts to
+With :math:`w = \hat x - c`, c being the domain's centre, the bracket is :math:`\|w_t\|^2 -
+\|w_{t+1}\|^2 + 2 \langle w_{t+1} - w_t, u_t - c \rangle`, which is *linear* in u. For constant
+steps the sum by parts of the brackets is at most
 
 .. math:: \text{distance}(P) = \sigma(a w_{T+1}) - \tfrac{a}{2} \|w_{T+1}\|^2 + P\, a \varrho,
     \qquad \varrho = \max_t \|w_t\|,
 
-as :math:`w_1 = 0`; σ is the support function of the domain around c, and no w is longer than the
-domain's reach r, its largest distance from c. For any last w this is at most :math:`\tfrac{a}{2}
-r^2 + P a r`: on a ball :math:`a (D^2/8 + D P / 2)`, and much less in a ball that is too large. For
-step sizes that change, the sum by parts has a vector for each expert, the dual sum S:
+because :math:`w_1 = 0`. Here σ is the support function of the domain minus c. No w is longer than
+the reach r, the largest distance of a point of the domain from c. The distance term is therefore at
+most :math:`\tfrac{a}{2} r^2 + P a r`, which on a ball is :math:`a (D^2/8 + D P / 2)`. It is much
+smaller in a ball that is too large. For step sizes that change, the sum by parts contains a vector
+for each expert, the dual sum S:
 
 .. math:: \text{distance}(P) = \sigma(S_T) - \tfrac{a_T}{2} \|w_{T+1}\|^2 + \tfrac12 \sum_t (a_t -
     a_{t-1}) \|w_t\|^2 + P \max_t \|S_t\|, \qquad S_t = \sum_{s \le t} a_s (w_{s+1} - w_s) = a_t
     w_{t+1} - \sum_{s \le t} (a_s - a_{s-1}) w_s .
 
-Up to ``MAX_DIM_OF_DUAL_SUM`` coordinates S is kept whole, with the largest norm that it has had.
-In more dimensions one more vector for each expert would cost too much memory and time, and only a
-bound is stored, :math:`\|S_t\| \le a_t \|w_{t+1}\| + \sum_s |a_s - a_{s-1}| \|w_s\|`: the last sum
-and the largest value of the bound. A second form replaces all distances by the diameter D, so that
-an increase of a costs half :math:`D^2` times the increase and a move of u costs :math:`D a` times
-the move: :math:`\text{distance}(P) = \tfrac12 D^2 \Lambda + D P \max_t a_t` with :math:`\Lambda =
-a_1 + \sum_{t \ge 2} (a_t - a_{t-1})_+`. The smaller of the two forms is used.
+With up to ``MAX_DIM_OF_DUAL_SUM`` coordinates S and its largest norm so far are stored. In more
+dimensions another vector for each expert would cost too much memory and time. Then the bound
+:math:`\|S_t\| \le a_t \|w_{t+1}\| + \sum_s |a_s - a_{s-1}| \|w_s\|` replaces the norm; its largest
+value so far and the sum over s are stored. A second form replaces all distances by the diameter D:
+:math:`\text{distance}(P) = \tfrac12 D^2 \Lambda + D P \max_t a_t` with :math:`\Lambda = a_1 +
+\sum_{t \ge 2} (a_t - a_{t-1})_+`. The smaller of the two forms is used.
 
 Every term is a sum over rounds. The differences of the sums between two moments, with w counted
 from the first moment, bound the regret on the rounds between.
@@ -211,8 +213,8 @@ class CertificateState(NamedTuple):
         gap
             B, the distance of the loss from its tangent at each expert, shape ``(N,)``.
         """
-        inverse = 1.0 / step.step_sizes
-        increase = inverse - self.inverse_step
+        inverse = 1.0 / step.step_sizes  # a_t
+        increase = inverse - self.inverse_step  # a_t - a_{t-1}
         # eta/2 norm(g - M)^2; until the first gradient eta is infinite and the product set to 0.
         has_error = step.squared_error > 0
         finite_steps = np.where(has_error, step.step_sizes, 0.0)

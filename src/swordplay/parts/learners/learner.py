@@ -130,8 +130,8 @@ class StatefulLearner(ABC, Generic[StateT]):
         """Learn from the loss of a round; on an error the learner is unchanged."""
         observed = ObservedLoss(loss)
         decision = self.decision
-        new = self._advance(self._state, observed)
-        self._replace_state(new, self._extremes_with(observed, decision))
+        new_state = self._advance(self._state, observed)
+        self._replace_state(new_state, self._extremes_with(observed, decision))
 
     def _extremes_with(self, loss: ObservedLoss, decision: Vector) -> LossExtremes:
         """Return the extremes of all losses so far, this one included."""
@@ -178,9 +178,9 @@ class StatefulLearner(ABC, Generic[StateT]):
                 f"state was saved with other settings: {differences}. {SETTINGS_REMEDY}"
             )
         entries, extremes = assumptions.split_extremes(entries)
-        new = state_schema.load(self._start(), entries, free_axes=self._growing_axes)
-        self._check_state(new)
-        self._replace_state(new, extremes)
+        new_state = state_schema.load(self._start(), entries, free_axes=self._growing_axes)
+        self._check_state(new_state)
+        self._replace_state(new_state, extremes)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write state and settings to a checkpoint file, atomically."""
@@ -194,7 +194,7 @@ class StatefulLearner(ABC, Generic[StateT]):
         """Continue from a checkpoint file of a learner with the same settings.
 
         This is a method and not a constructor, because a file cannot hold a domain, a pool or a
-        rate of your own: you make the learner, and its settings are compared with the saved ones.
+        rate of your own. You make the learner; its settings are compared with the saved ones.
 
         Raises
         ------
@@ -247,11 +247,11 @@ class StatefulLearner(ABC, Generic[StateT]):
 
     def __copy__(self) -> Self:
         """Return a learner with its own state: an engine plays for one learner only."""
-        twin = object.__new__(type(self))
-        twin.__dict__.update(
+        clone = object.__new__(type(self))
+        clone.__dict__.update(
             self.__dict__, _own_state=None if self.is_fresh else self._state, holder=None
         )
-        return twin
+        return clone
 
     def _release_holder(self) -> None:
         if self.holder is not None:
@@ -271,10 +271,10 @@ class StatefulLearner(ABC, Generic[StateT]):
             self._decision = None
         return self._own_state
 
-    def _replace_state(self, new: StateT, extremes: LossExtremes) -> None:
+    def _replace_state(self, new_state: StateT, extremes: LossExtremes) -> None:
         """Replace the state and the extremes of the losses, and detach the engine."""
         self._release_holder()
-        self._own_state, self._loss_extremes = new, extremes
+        self._own_state, self._loss_extremes = new_state, extremes
         self._decision, self.holder = None, None
 
     @abstractmethod
@@ -305,7 +305,7 @@ class StatefulLearner(ABC, Generic[StateT]):
         """Return the decision of a state, a new array of shape ``(d,)``."""
 
     @abstractmethod
-    def _check_state(self, new: StateT) -> None:
+    def _check_state(self, new_state: StateT) -> None:
         """Raise a ValueError for a state that no sequence of losses leads to."""
 
 
@@ -391,13 +391,13 @@ class CertifiedLearner(StatefulLearner[CertifiedT]):
         ancestors_in_kind = np.minimum(np.arange(size_now), size_then - 1)
         return np.concatenate([kind * size_then + ancestors_in_kind for kind in range(kinds)])
 
-    def _check_state(self, new: CertifiedT) -> None:
-        new.certificate.check(self.domain.diameter)
+    def _check_state(self, new_state: CertifiedT) -> None:
+        new_state.certificate.check(self.domain.diameter)
         if not np.all(self._constant_steps):
-            for k, kind in enumerate(new.experts):
+            for k, kind in enumerate(new_state.experts):
                 check_error_sums(f"experts.{k}.squared_error_sum", kind.squared_error_sum)
         slack = SAVED_TOLERANCE * (self.domain.diameter + float(np.linalg.norm(self.domain.center)))
-        for kind in new.experts:
+        for kind in new_state.experts:
             require_inside(kind, self.domain, slack)
 
 
@@ -447,9 +447,9 @@ class UncertifiedLearner(StatefulLearner[Any]):
         """
         self.certificate(0.0)
 
-    def _check_state(self, new: Any) -> None:
+    def _check_state(self, new_state: Any) -> None:
         slack = SAVED_TOLERANCE * (self.domain.diameter + float(np.linalg.norm(self.domain.center)))
-        if not self.domain.contains(self._points_in_domain(new), atol=slack).all():
+        if not self.domain.contains(self._points_in_domain(new_state), atol=slack).all():
             raise ValueError(
                 "state has points outside the domain. Make the learner with the domain it was "
                 "saved with."

@@ -131,9 +131,11 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
         )
 
         # Algorithms 1 and 3: the meta learns from l_{t,i} and from the error of M_t ...
-        error = gradient - state.optimism.expected_gradient
+        prediction_error = gradient - state.optimism.expected_gradient  # g_t - M_t
         meta_state = self._meta.learn(
-            state.hedge, linear_losses + self._charge_in_predictions(state), float(error @ error)
+            state.hedge,
+            linear_losses + self._charge_in_predictions(state),
+            float(prediction_error @ prediction_error),
         )
         state = state._replace(
             rounds=state.rounds + 1,
@@ -151,10 +153,12 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
         optimism = self._optimism.step(
             state.optimism, gradient, loss.gradient, state.hedge.weights, next_points
         )
-        expected = next_points @ optimism.expected_gradient + self._charge_for_move(
+        predicted_losses = next_points @ optimism.expected_gradient + self._charge_for_move(
             points, next_points
         )  # m_{t+1,i}
-        return state._replace(optimism=optimism, hedge=self._meta.weigh(state.hedge, expected))
+        return state._replace(
+            optimism=optimism, hedge=self._meta.weigh(state.hedge, predicted_losses)
+        )
 
     def _experts_at_scale(
         self, scale_before: DomainScale | None, scale_after: DomainScale | None, rounds: int
@@ -307,48 +311,52 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
         """Prior weights of the experts of a state, shape ``(N,)``."""
         return self._prior
 
-    def _check_rate_level(self, new: MetaExpertState) -> None:
+    def _check_rate_level(self, new_state: MetaExpertState) -> None:
         """Refuse a saved ``level`` of the learning rate below the one before the first round.
 
         A level never falls. That of ``Doubling`` grows by factors of 2: from 0 it would not grow.
         """
         level, first_level = (
-            save(state.hedge).get("rate.level", 0.0) for state in (new, self._start())
+            save(state.hedge).get("rate.level", 0.0) for state in (new_state, self._start())
         )
         if level < first_level * (1.0 - ROUNDING_TOLERANCE):
             raise damaged(
                 f"state['hedge.rate.level'] must be {first_level:g} or more, got {level:g}"
             )
 
-    def _check_state(self, new: MetaExpertState) -> None:
-        super()._check_state(new)
-        weights = new.hedge.weights
+    def _check_state(self, new_state: MetaExpertState) -> None:
+        super()._check_state(new_state)
+        weights = new_state.hedge.weights
         if not ((weights > 0).all() and abs(weights.sum() - 1.0) <= SAVED_TOLERANCE):
             raise ValueError(
                 "state['hedge.weights'] must be positive with a sum of 1. The state is damaged: "
                 "load an earlier one."
             )
-        if not np.allclose(new.hedge.log_prior, np.log(self._prior_of(new)), rtol=SAVED_TOLERANCE):
+        if not np.allclose(
+            new_state.hedge.log_prior, np.log(self._prior_of(new_state)), rtol=SAVED_TOLERANCE
+        ):
             raise ValueError(
                 "state['hedge.log_prior'] is not that of this learner. The state is damaged: load "
                 "an earlier one."
             )
-        self._check_rate_level(new)
-        points, expected_gradient = stacked(new.experts), new.optimism.expected_gradient
-        charge = np.asarray(self._charge_in_predictions(new))
+        self._check_rate_level(new_state)
+        points, expected_gradient = stacked(new_state.experts), new_state.optimism.expected_gradient
+        charge = np.asarray(self._charge_in_predictions(new_state))
         slack = (
             SAVED_TOLERANCE
             * float(np.abs(expected_gradient).max() * np.abs(points).max())
             * len(expected_gradient)
         )
         # m_{t,i} = <M_t, x_{t,i}> + charge
-        if not np.allclose(new.hedge.optimism, points @ expected_gradient + charge, atol=slack):
+        if not np.allclose(
+            new_state.hedge.optimism, points @ expected_gradient + charge, atol=slack
+        ):
             raise ValueError(
                 "state['hedge.optimism'] does not match the experts' points and "
                 "state['optimism.expected_gradient']. The state is damaged: load an earlier one."
             )
         max_charge = self._movement_charge * self.domain.diameter**2  # c D^2
-        slack = SAVED_TOLERANCE * (max_charge + float(np.abs(new.hedge.optimism).max()))
+        slack = SAVED_TOLERANCE * (max_charge + float(np.abs(new_state.hedge.optimism).max()))
         if not ((charge >= -slack) & (charge <= max_charge + slack)).all():
             raise ValueError(
                 "state['hedge.optimism'] holds movement charges outside the possible range. The "

@@ -167,15 +167,15 @@ class MetaGrad(UncertifiedLearner):
         # The points need only lie in the ball, which _check_state checks.
         return self.domain.project(state.points)
 
-    def _check_state(self, new: MetaGradState) -> None:
-        super()._check_state(new)
+    def _check_state(self, new_state: MetaGradState) -> None:
+        super()._check_state(new_state)
         slack = SAVED_TOLERANCE * (self._ball.diameter + float(np.linalg.norm(self._ball.center)))
-        if not self._ball.contains(new.points, atol=slack).all():
+        if not self._ball.contains(new_state.points, atol=slack).all():
             raise ValueError(
                 "state has points outside the ball around the domain. Make the learner with the "
                 "domain it was saved with."
             )
-        if not self.diagonal and not np.allclose(new.curvature, new.curvature.T):
+        if not self.diagonal and not np.allclose(new_state.curvature, new_state.curvature.T):
             raise ValueError(
                 "state['curvature'] must be symmetric. The state is damaged: load an earlier one."
             )

@@ -156,8 +156,8 @@ class MildOGD(UncertifiedLearner):
             )
         observed = ObservedLoss(loss)
         index = int(indices[0])
-        new = self._with_arrived(state, index, observed)
-        self._replace_state(new, self._extremes_with(observed, state.decisions[index]))
+        new_state = self._with_arrived(state, index, observed)
+        self._replace_state(new_state, self._extremes_with(observed, state.decisions[index]))
 
     def _start(self) -> MildOGDState:
         experts = self._experts.start()
@@ -218,20 +218,20 @@ class MildOGD(UncertifiedLearner):
             ]
         )
 
-    def _check_state(self, new: MildOGDState) -> None:
-        super()._check_state(new)
-        if abs(new.hedge.weights.sum() - 1.0) > SAVED_TOLERANCE or not np.allclose(
-            new.hedge.log_prior, np.log(self._prior), rtol=SAVED_TOLERANCE
+    def _check_state(self, new_state: MildOGDState) -> None:
+        super()._check_state(new_state)
+        if abs(new_state.hedge.weights.sum() - 1.0) > SAVED_TOLERANCE or not np.allclose(
+            new_state.hedge.log_prior, np.log(self._prior), rtol=SAVED_TOLERANCE
         ):
             raise ValueError(
                 "state['hedge.weights'] must have a sum of 1, and state['hedge.log_prior'] must be "
                 "that of this learner. The state is damaged: load an earlier one."
             )
-        numbers = new.outstanding
+        numbers = new_state.outstanding
         if not (
             (np.diff(numbers, prepend=-1) > 0).all()
             and (numbers == np.floor(numbers)).all()
-            and (numbers < new.rounds).all()
+            and (numbers < new_state.rounds).all()
         ):
             raise ValueError(
                 "state['outstanding'] must hold ascending numbers of rounds. The state is damaged: "

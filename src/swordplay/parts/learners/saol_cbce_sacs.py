@@ -205,19 +205,21 @@ class _CoverLearner(UncertifiedLearner):
         values = loss.value(np.vstack([self._decide(state), points]), arguments.LARGEST_GRADIENT)
         # f_t(x_t) - f_t(x_{t,k}); differences below rounding error are set to 0. Otherwise the meta
         # would bet on the sign of a rounding error where a point equals the decision.
-        difference = values[0] - values[1:]
-        is_regret = np.abs(difference) > TIE_TOLERANCE * (abs(values[0]) + np.abs(values[1:]))
-        regrets = np.clip(np.where(is_regret, difference, 0.0) / self.range, -1.0, 1.0)
+        differences = values[0] - values[1:]
+        is_regret = np.abs(differences) > TIE_TOLERANCE * (abs(values[0]) + np.abs(values[1:]))
+        regrets = np.clip(np.where(is_regret, differences, 0.0) / self.range, -1.0, 1.0)
         gradients = loss.gradient(points)
-        sums = state.squared_gradient_sum.copy()
-        sums[awake_rows] += squared_norms(gradients)
-        steps = step_vectors(self._step_sizes_for(sums[awake_rows]), gradients)
+        squared_sums = state.squared_gradient_sum.copy()
+        squared_sums[awake_rows] += squared_norms(gradients)
+        steps = step_vectors(self._step_sizes_for(squared_sums[awake_rows]), gradients)
         next_points, memory = state.points.copy(), state.memory.copy()
         next_points[awake_rows] = self.domain.project(points - steps)
         memory[awake_rows] = self._meta.learn(
             memory[awake_rows], _position(state.rounds + 1, awake_rows), regrets
         )
-        return self._with_new_intervals(CoverState(state.rounds + 1, next_points, sums, memory))
+        return self._with_new_intervals(
+            CoverState(state.rounds + 1, next_points, squared_sums, memory)
+        )
 
     @property
     def points(self) -> Matrix:
@@ -284,19 +286,19 @@ class _CoverLearner(UncertifiedLearner):
     def _points_in_domain(self, state: CoverState) -> Array:
         return state.points
 
-    def _check_state(self, new: CoverState) -> None:
-        super()._check_state(new)
-        rows = len(new.squared_gradient_sum)
-        if rows != (new.rounds + 1).bit_length():
-            raise damaged(f"state has {rows} experts after {new.rounds} rounds")
-        check_error_sums("squared_gradient_sum", new.squared_gradient_sum)
-        position = _position(new.rounds + 1, np.arange(len(new.squared_gradient_sum)))
-        is_possible = self._meta.is_possible(new.memory, position)
+    def _check_state(self, new_state: CoverState) -> None:
+        super()._check_state(new_state)
+        rows = len(new_state.squared_gradient_sum)
+        if rows != (new_state.rounds + 1).bit_length():
+            raise damaged(f"state has {rows} experts after {new_state.rounds} rounds")
+        check_error_sums("squared_gradient_sum", new_state.squared_gradient_sum)
+        position = _position(new_state.rounds + 1, np.arange(len(new_state.squared_gradient_sum)))
+        is_possible = self._meta.is_possible(new_state.memory, position)
         if not is_possible.all():
             row = int(is_possible.argmin())
             raise ValueError(
-                f"state['memory'] holds {new.memory[row]} in row {row}, and no losses lead to "
-                f"that. {DAMAGED}"
+                f"state['memory'] holds {new_state.memory[row]} in row {row}, which no losses lead "
+                f"to. {DAMAGED}"
             )
 
 

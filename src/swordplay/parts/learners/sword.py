@@ -168,23 +168,23 @@ class Sword(MetaExpertLearner):
     def _prior_of(self, state: MetaExpertState) -> Vector:
         return _prior(len(state.experts[0].points))
 
-    def _check_state(self, new: MetaExpertState) -> None:
-        size = max(2, pool_size(new.rounds))
-        experts = len(new.hedge.weights)
-        if experts != 2 * size or any(len(kind.points) != size for kind in new.experts):
-            raise damaged(f"state has {experts} experts after {new.rounds} rounds")
-        super()._check_state(new)
-        assert new.domain_scale is not None
-        error_sums = np.concatenate([kind.squared_error_sum for kind in new.experts])
-        new.domain_scale.check(error_sums, self.domain.diameter)
+    def _check_state(self, new_state: MetaExpertState) -> None:
+        size = max(2, pool_size(new_state.rounds))
+        experts = len(new_state.hedge.weights)
+        if experts != 2 * size or any(len(kind.points) != size for kind in new_state.experts):
+            raise damaged(f"state has {experts} experts after {new_state.rounds} rounds")
+        super()._check_state(new_state)
+        assert new_state.domain_scale is not None
+        error_sums = np.concatenate([kind.squared_error_sum for kind in new_state.experts])
+        new_state.domain_scale.check(error_sums, self.domain.diameter)
 
 
 def pool_size(rounds: int) -> int:
     """Return the number n of experts of each kind that :class:`Sword` has after t rounds.
 
     Their multipliers c are 2^0 / 2, ..., 2^(n-1) / 2. The best c is of order
-    sqrt(1 + 2 P_t / D) / 2, and the path length P_t of a comparator is at most D t: n is the least
-    number with 2^(n-1) >= sqrt(1 + 2 t).
+    sqrt(1 + 2 P_t / D) / 2, where the path length P_t of a comparator is at most D t. Hence n is
+    the least number with 2^(n-1) >= sqrt(1 + 2 t).
     """
     size = 1
     while 4 ** (size - 1) < 1 + 2 * rounds:
@@ -225,8 +225,8 @@ class SwordAgeless(MetaExpertLearner):
     domain
         X, the set of decisions.
     smoothness
-        L of every loss. If losses differ much in smoothness, give each a weight of 1/L, with its
-        own L (:class:`WeightedLoss`), and ``smoothness=1``.
+        L of every loss. If losses differ much in smoothness, give each a weight of 1 / its own L
+        (:class:`WeightedLoss`), and ``smoothness=1``.
     pool
         Step sizes; 1/L and 13 halvings of it unless given.
     memory

@@ -14,7 +14,7 @@ of all generators:
 rounds, dim
     T and d.
 radius
-    Radius of the ball around the origin that is the domain.
+    Radius of the domain, a ball around the origin.
 noise
     Standard deviation of the targets, or share of flipped labels.
 loss, threshold

@@ -170,10 +170,10 @@ class LinearStream:
             rows = self.features[block]
             dense = np.asarray(rows.toarray() if self.sparse else rows, dtype=np.float64)
             low[block], high[block] = -domain.support(-dense), domain.support(dense)
-        steepest = np.maximum(
+        steepest_slopes = np.maximum(
             np.abs(self._evaluate("slope", low)), np.abs(self._evaluate("slope", high))
         )
-        return float((steepest * np.sqrt(self.squared_norms())).max(initial=0.0))
+        return float((steepest_slopes * np.sqrt(self.squared_norms())).max(initial=0.0))
 
     def squared_norms(self) -> Vector:
         r""":math:`\|a_t\|^2`, shape ``(T,)``."""
@@ -315,13 +315,13 @@ class LinearRounds:
         :math:`a_t` as rows, shape ``(T, d)``: dense, or scipy CSR.
     targets
         :math:`y_t`, shape ``(T,)``, or ``(B, m)`` for B blocks of m rounds.
-    family
+    loss
         One of the losses, no matter which: only its φ is used, with the targets of all.
     """
 
     features: Any
     targets: Array
-    family: LinearLoss
+    loss: LinearLoss
 
     @classmethod
     def of_stream(cls, stream: LinearStream) -> LinearRounds:
@@ -349,7 +349,7 @@ class LinearRounds:
         return len(self.targets)
 
     def __getitem__(self, rows: slice) -> LinearRounds:
-        return LinearRounds(self.features[rows], self.targets[rows], self.family)
+        return LinearRounds(self.features[rows], self.targets[rows], self.loss)
 
     @property
     def dim(self) -> int:
@@ -364,27 +364,27 @@ class LinearRounds:
     def dense(self) -> LinearRounds:
         """Return the rounds with the features as a dense array."""
         return (
-            LinearRounds(self.features.toarray(), self.targets, self.family)
-            if self.sparse
-            else self
+            LinearRounds(self.features.toarray(), self.targets, self.loss) if self.sparse else self
         )
 
     def predictions(self, points: Vector | Matrix) -> Vector:
         r""":math:`\langle a_t, x_t \rangle` at points ``(T, d)``, or at one point ``(d,)``."""
         return (
-            np.asarray(self.features @ points) if points.ndim == 1 else inner(self.features, points)
+            np.asarray(self.features @ points)
+            if points.ndim == 1
+            else row_products(self.features, points)
         )
 
     def values(self, predictions: Array) -> Array:
         """φ(z_t, y_t) of each round, shape ``(T,)``."""
-        return self.family.with_targets(self.targets).phi(predictions)
+        return self.loss.with_targets(self.targets).phi(predictions)
 
     def slopes(self, predictions: Array) -> Array:
         """Derivative of φ in z_t of each round, shape ``(T,)``."""
-        return self.family.with_targets(self.targets).slope(predictions)
+        return self.loss.with_targets(self.targets).slope(predictions)
 
 
-def inner(left: Any, right: Any) -> Vector:
+def row_products(left: Any, right: Any) -> Vector:
     """Inner product of each row of ``left`` with the same row of ``right``, dense or sparse."""
     if isinstance(left, np.ndarray) and isinstance(right, np.ndarray):
         return np.asarray(np.einsum("ij,ij->i", left, right))

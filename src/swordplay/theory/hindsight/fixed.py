@@ -159,8 +159,8 @@ def _minimize_hard_block(sums: BlockSums, k: int, block_losses: Any, domain: Dom
 def _minimize_by_newton(stream: Iterable[Loss], domain: Domain, tolerance: float) -> Vector | None:
     """The best fixed decision by the interior-point method, shape ``(d,)``.
 
-    For losses that are so steep, or of such different sizes, that descent stalls. None if the
-    method does not apply or the gap of its result is not within the tolerance.
+    Used where descent stalls, because losses are steep or of very different sizes. Returns None if
+    the method does not apply or the gap of its result is not within the tolerance.
     """
     problem = Problem(stream, domain, tolerance)
     if not problem.coordinates.is_exact or not 0 < problem.coordinates.dim <= MAX_NEWTON_DIM:
@@ -214,7 +214,7 @@ def _(stream: LinearStream, domain: Domain) -> Matrix:
 
 
 def _nearest_minimizers(rows: LinearRounds, domain: Domain) -> Matrix:
-    """For each row, the point nearest to the centre among those of least loss."""
+    """For each row, the point nearest to the centre among the points of least loss."""
     require_dim(rows.dim, domain)
     predictions = _best_predictions(
         rows, -domain.support(-rows.features), domain.support(rows.features)

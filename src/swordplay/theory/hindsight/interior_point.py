@@ -37,8 +37,14 @@ from typing import final
 import numpy as np
 
 from swordplay.core.types import Array, Matrix, Vector
+from swordplay.parts.streams.linear import row_products
 from swordplay.theory.hindsight.chain import Chain, Hessians, MoveMatrices
-from swordplay.theory.hindsight.cones import ConePairs, ConePoints, NumberPairs, row_dots, row_norms
+from swordplay.theory.hindsight.cones import (
+    ConePairs,
+    ConePoints,
+    NumberPairs,
+    row_norms,
+)
 from swordplay.theory.hindsight.duality import (
     Progress,
     Solution,
@@ -357,7 +363,7 @@ class MoveCosts(ConePairs):
         return self._fixed_step.tail - self._move_errors
 
     def set_step(self, dual_steps: Matrix) -> float:
-        """Set the pairs' step from that of the dual variables; return its largest multiple."""
+        """Set the pairs' step from a step of the dual variables; return its largest multiple."""
         change = self.scaling.multiply_twice(dual_steps)
         primal_step = ConePoints(
             self._fixed_step.head + change.head, self._fixed_step.tail + change.tail
@@ -402,7 +408,7 @@ class BallConstraint(ConePairs):
         return self._fixed_step.tail
 
     def set_step(self, step: Matrix) -> float:
-        """Set the pairs' step from that of the comparators; return its largest multiple."""
+        """Set the pairs' step from a step of the comparators; return its largest multiple."""
         change = self.scaling.solve_twice(step)
         dual_step = ConePoints(
             self._fixed_step.head - change.head, self._fixed_step.tail - change.tail
@@ -439,7 +445,7 @@ class HalfSpaces(NumberPairs):
         return -self._fixed_steps @ self._normals
 
     def set_step(self, step: Matrix) -> float:
-        """Set the pairs' step from that of the comparators; return its largest multiple."""
+        """Set the pairs' step from a step of the comparators; return its largest multiple."""
         return self._store_step(-step @ self._normals.T, self._fixed_steps)
 
 
@@ -479,7 +485,7 @@ class SlopeLimits(NumberPairs):
     def _first_slacks(self, points: Matrix, slope_estimate: float) -> Array:
         """Slacks of slopes half-way between the limits, or near a limit if that fits better.
 
-        The slope that fits best is the one whose residual is nearest to that of the points.
+        A slope fits if its residual is close to the residual at the points.
         """
         half_width = 0.5 * (self._upper_limits - self._lower_limits)
         near_limit = np.where(
@@ -547,8 +553,8 @@ class SlopeLimits(NumberPairs):
         )
 
     def set_step(self, step: Matrix) -> float:
-        """Set the pairs' step from that of the comparators; return its largest multiple."""
-        residual_steps = row_dots(self._rows.features, self._rows.spread_to_rows(step))
+        """Set the pairs' step from a step of the comparators; return its largest multiple."""
+        residual_steps = row_products(self._rows.features, self._rows.spread_to_rows(step))
         slope_steps = (self._second_derivatives * (residual_steps + self._residual_errors))[
             self._limited_indices
         ]

@@ -1,6 +1,6 @@
-"""The best comparator sequence for a penalty on path length or a budget of it, and the frontier.
+"""The best comparator sequence for a penalty on, or a budget of, path length; the frontier.
 
-- :func:`best_sequence`: for one penalty on the path length, or one budget of it.
+- :func:`best_sequence`: the best sequence for one penalty, or for one budget.
 - :func:`frontier`: the least loss as a function of the path length.
 - :class:`Problem`: one stream and one domain, solved for any penalty by the method that fits it.
 """
@@ -19,8 +19,9 @@ import numpy as np
 from swordplay.core import arguments
 from swordplay.core.types import Array, Domain, Loss, Matrix, Vector
 from swordplay.parts.domains import enclosing_ball
+from swordplay.parts.streams.linear import row_products
 from swordplay.theory.hindsight import blocks, interior_point, one_dimension, unknown_domains
-from swordplay.theory.hindsight.cones import row_dots, row_norms
+from swordplay.theory.hindsight.cones import row_norms
 from swordplay.theory.hindsight.duality import Progress, Solution
 from swordplay.theory.hindsight.losses_in_domain import (
     BlackBoxLosses,
@@ -404,7 +405,9 @@ class Problem:
         neighbours = np.roll(points, 1, axis=0), np.roll(points, -1, axis=0)
         for trial_points in (center, *neighbours, *axis_ends):
             depth_below = (
-                values + row_dots(gradients, trial_points - points) - losses.values(trial_points)
+                values
+                + row_products(gradients, trial_points - points)
+                - losses.values(trial_points)
             )
             if (depth_below > slack).any():
                 t = int(np.argmax(depth_below - slack))
@@ -419,6 +422,7 @@ class Problem:
 
     def _uphill_points(self, gradients: Matrix) -> Matrix:
         """Boundary points in the directions of the gradients, shape ``(T, n)``."""
+        # A direction has a largest entry of 1, so D times it lies outside of the domain.
         largest = np.abs(gradients).max(axis=1, keepdims=True)
         directions = np.divide(
             gradients, largest, out=np.zeros_like(gradients), where=largest > 0.0
@@ -457,8 +461,8 @@ class FrontierPoint(NamedTuple):
 
 def frontier_point(problem: Problem, penalty: float, solution: Solution) -> FrontierPoint:
     """The frontier point of the solution for a penalty."""
-    loss_and_path_length = _loss_and_path_length(problem, solution.points)
-    return FrontierPoint(penalty, solution.points, *loss_and_path_length, solution.bound)
+    loss, path_length = _loss_and_path_length(problem, solution.points)
+    return FrontierPoint(penalty, solution.points, loss, path_length, solution.bound)
 
 
 def stationary_end(problem: Problem, gap_fraction: float) -> FrontierPoint:
@@ -477,7 +481,7 @@ def stationary_end(problem: Problem, gap_fraction: float) -> FrontierPoint:
     longest_dual = float(row_norms(solution.duals).max(initial=0.0)) or penalty
     points = np.tile(solution.points.mean(axis=0), (len(solution.points), 1))
     loss = float(problem.losses.values(points).sum())
-    return FrontierPoint(longest_dual, points, loss, 0.0, solution.bound)
+    return FrontierPoint(longest_dual, points, loss, path_length=0.0, bound=solution.bound)
 
 
 def unpenalised_end(problem: Problem, gap_fraction: float) -> FrontierPoint:
@@ -518,8 +522,8 @@ def _within_budget(problem: Problem, budget: float, progress: Progress | None) -
         else:
             fraction = (budget - left.path_length) / (right.path_length - left.path_length)
             points = (1.0 - fraction) * left.points + fraction * right.points
-            loss_and_path_length = _loss_and_path_length(problem, points)
-            best = FrontierPoint(tightest.penalty, points, *loss_and_path_length, tightest.bound)
+            loss, path_length = _loss_and_path_length(problem, points)
+            best = FrontierPoint(tightest.penalty, points, loss, path_length, tightest.bound)
         gap = max(0.0, best.loss - tightest.lower_bound(usable_budget))
         if progress is not None:
             progress(penalty_count, MAX_PENALTIES, f"penalty {tightest.penalty:.3g}, gap {gap:.1e}")
