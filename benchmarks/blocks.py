@@ -23,22 +23,21 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from swordplay import datasets
-from swordplay.estimators.sklearn_base import play
 from swordplay.sklearn import PrequentialSplit, SwordClassifier, SwordRegressor, prequential_score
 
 
 class NextRowRegressor(SwordRegressor):
     """Answers by the stream's own decision, after `fit` as well."""
 
-    def _study(self, rows: Any, targets: Any) -> None:
-        play(self.model_, rows, targets, None)
+    def _fit_rows(self, rows: Any, targets: Any) -> None:
+        self._learn_rows(rows, targets)
 
 
 class NextRowClassifier(SwordClassifier):
     """The same for classes."""
 
-    def _study(self, rows: Any, targets: Any) -> None:
-        play(self.model_, rows, targets, None)
+    def _fit_rows(self, rows: Any, targets: Any) -> None:
+        self._learn_rows(rows, targets)
 
 
 def shuffled(X: Any, y: Any) -> tuple[Any, Any]:

@@ -10,7 +10,7 @@ import pytest
 import swordplay as sp
 from swordplay.engine.layout import SCALAR
 from swordplay.engine.saved_state import SAVED_SCALARS
-from swordplay.intervals import layout
+from swordplay.intervals.layout import SCALAR as INTERVAL_SCALAR
 from swordplay.keyed.bands import BandForm
 from swordplay.sklearn import SwordRegressor
 
@@ -129,7 +129,8 @@ def test_numbers_of_estimators_whose_squares_are_none(entry, changes, told):
 
 
 @pytest.mark.parametrize(
-    ("place", "value", "told"), [("SCORE", 5e-318, "usual score"), (None, 31.0, "intervals: first")]
+    ("place", "value", "told"),
+    [("mean_score", 5e-318, "mean_score"), (None, 31.0, "intervals: first_values")],
 )
 def test_records_of_intervals_hold_what_intervals_do(place, value, told):
     """A usual score that is none would be divided by.
@@ -141,7 +142,8 @@ def test_records_of_intervals_hold_what_intervals_do(place, value, told):
     records = np.tile(form.fresh, (2, 1))
     form.play(records, [0, 1], np.array([0, 50, 100]), *rng.normal(size=(2, 100)))
     form.check_records(records)
-    where = form._named["counts"] if place is None else form._named["live"][getattr(layout, place)]
+    scalars, counts = form._named["scalars"], form._named["counts"]
+    where = counts if place is None else scalars[getattr(INTERVAL_SCALAR, place)]
     records[1, where] = value
     with pytest.raises(ValueError, match=told):
         form.check_records(records)

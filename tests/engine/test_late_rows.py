@@ -8,10 +8,15 @@ import pytest
 from swordplay.engine.layout import EXPERT, SCALAR, SETTING
 from swordplay.estimators.heads import Heads
 from swordplay.estimators.model import LinearModel
-from swordplay.estimators.voices import Voices, said_now
+from swordplay.estimators.voices import said_now
 from tolerances import ROUNDING
 
 EXPERTS = 28
+
+
+def asked_earlier(ages, scores):
+    """What the kernel takes: the age of each row, then its scores of shape ``(1, T, 1 + N)``."""
+    return np.concatenate([np.reshape(ages, (1, -1, 1)), scores], axis=2)
 
 
 def taught(loss="squared", rows=60, lags=0):
@@ -38,9 +43,9 @@ def test_the_decision_is_the_weighted_mean_of_the_experts(loss, lags):
 def test_said_just_now_it_is_a_round_like_any_other(loss):
     (late, row), (plain, _) = taught(loss), taught(loss)
     # As if a moment ago: by how much losses are late counts for the rate, and nearly nothing here.
-    late.voices = Voices(np.array([1e-12]), said_now(late, row[None]).transpose(1, 0, 2))
+    asked = asked_earlier([1e-12], said_now(late, row[None]).transpose(1, 0, 2))
     target = np.array([1.0])
-    assert late.learn(row[None], target) == pytest.approx(
+    assert late.learn(row[None], target, late=asked) == pytest.approx(
         plain.learn(row[None], target), rel=ROUNDING
     )
     scratch = {
@@ -59,8 +64,7 @@ def test_the_meta_adds_up_what_was_said_and_nothing_else_changes(loss):
     target = 8.0 if loss == "squared" else 1.0
     before = {name: array.copy() for name, array in late.stack.arrays._asdict().items()}
     center = late.target.center if loss == "squared" else 0.0
-    late.voices = Voices(np.array([3.0]), said[None, None].copy())
-    late.learn(row[None], np.array([target]))
+    late.learn(row[None], np.array([target]), late=asked_earlier([3.0], said[None, None]))
     plain.learn(row[None], np.array([target]))
     numbers, live, config = (
         getattr(late.stack.arrays, name)[0] for name in ("experts", "scalars", "settings")
@@ -103,8 +107,8 @@ def test_the_meta_adds_up_what_was_said_and_nothing_else_changes(loss):
 def test_rows_that_were_asked_just_now_are_rows_like_any_other():
     late, plain = (taught()[0] for _ in range(2))
     X, y = np.random.default_rng(2).normal(size=(5, 3)), np.arange(5.0)
-    late.voices = Voices(np.zeros(5), np.ones((1, 5, 1 + EXPERTS)))
-    assert np.array_equal(late.learn(X, y), plain.learn(X, y))
+    asked = asked_earlier(np.zeros(5), np.ones((1, 5, 1 + EXPERTS)))
+    assert np.array_equal(late.learn(X, y, late=asked), plain.learn(X, y))
     for one, other in zip(late.shared_state().values(), plain.shared_state().values(), strict=True):
         assert np.array_equal(one, other, equal_nan=True)
 
@@ -114,22 +118,20 @@ def test_many_rows_are_one_after_the_other():
     rng = np.random.default_rng(3)
     X, y, said = rng.normal(size=(9, 3)), rng.normal(size=9), rng.normal(size=(1, 9, 1 + EXPERTS))
     late = np.array([1.0, 2.0, 5.0, 1.0, 0.0, 7.0, 1.0, 2.0, 3.0])
-    together.voices = Voices(late, said)
-    together.learn(X[:4], y[:4])
-    together.learn(X[4:], y[4:])  # what is said is used up in order
+    asked = asked_earlier(late, said)
+    together.learn(X, y, late=asked)
     for k in range(9):
-        single.voices = Voices(late[k : k + 1], said[:, k : k + 1])
-        single.learn_row(X[k], y[k])
+        single.learn_row(X[k], y[k], asked[:, k : k + 1])
     assert np.array_equal(together[0].weights, single[0].weights)
 
 
 def test_a_row_that_overflows_leaves_no_trace():
     model = LinearModel(2, standardize=False)
     model.predict_then_learn(np.ones((3, 2)), np.arange(3.0))
-    model.heads.voices = Voices(np.ones(1), np.zeros((1, 1, 1 + EXPERTS)))
+    asked = asked_earlier([1.0], np.zeros((1, 1, 1 + EXPERTS)))
     before = model.state()
     with pytest.raises(ValueError, match="would overflow"):
-        model.heads.learn(np.full((1, 2), 1e80), np.array([1e50]))
+        model.heads.learn(np.full((1, 2), 1e80), np.array([1e50]), late=asked)
     assert model.heads.stack.arrays.scalars[0][SCALAR.rounds_late] == 0.0
     after = model.state()
     assert all(

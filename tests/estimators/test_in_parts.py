@@ -67,9 +67,6 @@ def test_whatever_is_not_usual_is_left_to_others():
     assert InParts.of(LinearModel(4, standardize=False), table, targets) is None
     assert InParts.of(LinearModel(4, lags=2), table, targets) is None
     assert InParts.of(LinearModel(3, grows=True), table, targets) is None
-    model = LinearModel(4, curves="auto")
-    model.second.asked = np.zeros((1, model.second.noted))
-    assert InParts.of(model, table, targets) is None
 
 
 def test_more_rows_than_a_call_takes_are_left_to_others():

@@ -372,9 +372,9 @@ def test_rows_that_were_asked_just_now_leave_the_same_bits():
     one, other = (SecondOrder(4, logistic=False, intercept=True, lags=None) for _ in range(2))
     for t in range(60):
         row, goal, first = X[t : t + 1], y[t : t + 1], y[t : t + 1] + 0.1
-        one.asked = one.ask(row, first)[1]
-        for layer in (one, other):
-            layer.learn(row, goal, None, first, np.ones((1, 2)))
+        notes = one.ask(row, first)[1]
+        one.learn(row, goal, None, first, np.ones((1, 2)), notes=notes)
+        other.learn(row, goal, None, first, np.ones((1, 2)))
     assert all(np.array_equal(one.state()[name], other.state()[name]) for name in one.state())
 
 
@@ -388,8 +388,7 @@ def test_late_answers_are_learned_with_the_last_targets_of_then():
     for layer in (late, twin):
         layer.learn(X[101:110], y[101:110], None, y[101:110] + 0.1, np.ones((9, 2)))
     now, behind, top = (late.state()[name] for name in ("recent", "behind", "top_behind"))
-    late.asked = noted
-    late.learn(X[100:101], y[100:101], None, y[100:101] + 0.1, np.ones((1, 2)))
+    late.learn(X[100:101], y[100:101], None, y[100:101] + 0.1, np.ones((1, 2)), notes=noted)
     twin._parts()["recent"][:] = then
     twin.learn(X[100:101], y[100:101], None, y[100:101] + 0.1, np.ones((1, 2)))
     np.testing.assert_array_equal(late.state()["coefficients"], twin.state()["coefficients"])

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from swordplay import river, sklearn
-from swordplay.estimators.saved_model import parameters
+from swordplay.estimators.saved_model import parameter_names
 
 X = np.random.default_rng(0).normal(size=(30, 2))
 OTHERS = {
@@ -39,7 +39,7 @@ CASES = [
     (kind, name)
     for library in (sklearn, river)
     for kind in (getattr(library, one) for one in library.__all__ if one.startswith("Sword"))
-    for name in parameters(kind)
+    for name in parameter_names(kind)
 ]
 
 

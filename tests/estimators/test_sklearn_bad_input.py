@@ -11,7 +11,7 @@ from scipy import sparse
 from estimators.bad_input import AFTER, BEFORE, CASES, GRACE, NAMES, REFUSED, cases, degraded, world
 from swordplay.core import arguments, checkpoint
 from swordplay.estimators.model import LARGEST
-from swordplay.estimators.sklearn_base import LARGEST_WEIGHT, WIDEST_SPARSE
+from swordplay.estimators.sklearn_base import MAX_SPARSE_COLUMNS, MAX_WEIGHT
 from swordplay.sklearn import SwordAggregator, SwordClassifier, SwordRegressor
 from tolerances import ROUNDING
 
@@ -116,7 +116,7 @@ WEIGHTS = {
     "negative": -np.ones(30),
     "NaN": np.full(30, np.nan),
     "infinite": np.full(30, np.inf),
-    "huge": np.full(30, 10 * LARGEST_WEIGHT),
+    "huge": np.full(30, 10 * MAX_WEIGHT),
     "too few": np.ones(29),
     "a table": np.ones((30, 2)),
     "strings": np.array(["1"] * 30),
@@ -183,7 +183,7 @@ def test_targets_in_plain_arrays_are_checked(kind, spoiled):
 
 
 def test_wide_sparse_rows_are_refused_in_words():
-    wide = sparse.csr_array((3, WIDEST_SPARSE + 1))
+    wide = sparse.csr_array((3, MAX_SPARSE_COLUMNS + 1))
     with pytest.raises(ValueError, match="TruncatedSVD"):
         SwordRegressor().fit(wide, [1.0, 2.0, 3.0])
 
@@ -241,9 +241,7 @@ def test_whatever_is_finite_gives_finite_predictions():
         rows, dim = int(rng.integers(1, 60)), int(rng.integers(1, 6))
         X, y = anything(rng, (rows, dim)), anything(rng, rows)
         labels = rng.integers(0, int(rng.integers(1, 4)), size=rows)
-        weights = (
-            rng.choice([0.0, 1e-6, 1.0, LARGEST_WEIGHT], size=rows) if rng.integers(2) else None
-        )
+        weights = rng.choice([0.0, 1e-6, 1.0, MAX_WEIGHT], size=rows) if rng.integers(2) else None
         settings = {
             "standardize": bool(rng.integers(2)),
             "intercept": bool(rng.integers(2)),

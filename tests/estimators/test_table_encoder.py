@@ -21,7 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import check_estimator
 
 import swordplay as sp
-from swordplay.estimators.block import Places, measure
+from swordplay.estimators.batch_solvers import TableScaling, measure_columns
 from swordplay.estimators.model import LinearModel
 from swordplay.sklearn import SwordAggregator, SwordClassifier, SwordRegressor, TableEncoder
 
@@ -155,10 +155,10 @@ def test_a_block_takes_what_is_missing_for_usual():
     columns = np.array(
         [[1.0, np.nan, np.nan], [3.0, 4.0, np.nan], [2.0, 6.0, np.nan], [np.nan, 8.0, np.nan]]
     )
-    centers, spreads = measure(columns, 5.0)
+    centers, spreads = measure_columns(columns, 5.0)
     assert centers.tolist() == [2.0, 6.0, 0.0]
     np.testing.assert_allclose(spreads, [np.sqrt(2 / 3), np.sqrt(8 / 3), 0.0])
-    scaled = Places(centers, spreads, 5.0, intercept=True).scale(columns)
+    scaled = TableScaling(centers, spreads, 5.0, 1).scale(columns)
     np.testing.assert_allclose(scaled[0], [-np.sqrt(3 / 2), 0.0, 0.0, 1.0])
 
 

@@ -127,8 +127,7 @@ def test_late_labels_are_learned_with_the_last_label_of_then():
     one.learn(scores, np.array([2]), None)
     noted = one.notes(1)
     one.learn(scores, np.array([1]), None)
-    one.asked = noted
-    one.learn(scores, np.array([0]), None)
+    one.learn(scores, np.array([0]), None, notes=noted)
     other.learn(scores, np.array([2]), None)
     other.learn(scores, np.array([1]), None)
     other._numbers[0] = 2.0  # the last label when the row was asked

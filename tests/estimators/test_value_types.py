@@ -13,19 +13,19 @@ from hypothesis import strategies as st
 
 from estimators.bad_input import Lying
 from swordplay.estimators import value_types
-from swordplay.estimators.value_types import CIRCLES, ValueTypes
+from swordplay.estimators.value_types import DATE_FEATURES, ValueTypes
 from swordplay.tables import date_features
 from swordplay.tables.column_plans import MOST_CATEGORIES
 
 
 def test_the_constants_are_those_of_tables():
-    assert value_types.MOST_WORDS == MOST_CATEGORIES == 50
-    assert (value_types.DAY, value_types.WEEK, value_types.YEAR) == (
+    assert value_types.MAX_WORDS == MOST_CATEGORIES == 50
+    assert (value_types.SECONDS_PER_DAY, value_types.DAYS_PER_WEEK, value_types.DAYS_PER_YEAR) == (
         date_features.DAY,
         date_features.WEEK,
         date_features.YEAR,
     )
-    assert CIRCLES == (
+    assert DATE_FEATURES == (
         "hour_sin",
         "hour_cos",
         "weekday_sin",
@@ -39,7 +39,7 @@ def test_the_constants_are_those_of_tables():
 def test_dates_become_the_circles_of_tables(moment):
     rows = ValueTypes()
     found = rows.numbers(rows.read({"when": moment.isoformat()}))
-    assert list(found) == [("when", name) for name in CIRCLES]
+    assert list(found) == [("when", name) for name in DATE_FEATURES]
     wanted = date_features.circles(pa.array([moment], pa.timestamp("us")), hours=True)[0]
     assert np.allclose(list(found.values()), wanted, atol=1e-9)
 
@@ -104,7 +104,7 @@ def test_words_join_when_they_are_learned_and_late_ones_share():
     late = rows.numbers(rows.read({"town": "Chur"}))
     assert late[("town", None)] == 1.0
     assert sum(late.values()) == 1.0
-    assert ValueTypes.of_state(rows.state()).words == rows.words
+    assert ValueTypes.from_state(rows.state()).words == rows.words
 
 
 @pytest.mark.parametrize("bad", ["wide", "1_000", "inf", date(2024, 1, 1), 1e70])
@@ -148,4 +148,4 @@ def test_states_that_no_rows_lead_to(broken):
     rows = ValueTypes()
     rows.learn(rows.read({"a": 1.0, "town": "Bern"}))
     with pytest.raises((ValueError, TypeError)):
-        ValueTypes.of_state(rows.state() | broken)
+        ValueTypes.from_state(rows.state() | broken)

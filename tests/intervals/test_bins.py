@@ -3,15 +3,22 @@
 import numpy as np
 import pytest
 
-from swordplay.intervals import SwordIntervals, bins, layout, memory
-from swordplay.intervals.hedge import halved
-from swordplay.intervals.shape import middle_of_five, middle_of_newest
+from swordplay.intervals import SwordIntervals, layout
+from swordplay.intervals.kernel import (
+    add_bins,
+    find_bins,
+    halved,
+    median_of_first,
+    median_of_five,
+    update_bins,
+)
+from swordplay.intervals.state import IntervalState
 
 
 def test_where_a_column_lies_by_hand():
     row = np.array([-5.0, -2.0, -1.84, -1.83, -0.01, 0.0, 0.01, 1.83, 1.84, 2.0, 5.0])
     places = np.empty(len(row))
-    assert bins.find(row, 24, places) == 10  # the 0 is in none
+    assert find_bins(row, places) == 10  # the 0 is in none
     assert places.tolist() == [
         0,
         0,
@@ -25,30 +32,23 @@ def test_where_a_column_lies_by_hand():
         23,
         23,
     ]  # each is a sixth of a spread wide
-    assert bins.find(row, 0, places) == 0
-    assert (places == -1).all()
 
 
 def test_numbers_of_bins_are_added_and_moved():
     numbers, places, answers = np.zeros((2, 4, 8)), np.array([3.0, -1.0]), np.arange(8.0)
-    bins.move(numbers, places, np.full(8, 0.5))
+    update_bins(numbers, places, np.full(8, 0.5))
     assert numbers.sum() == 4.0
     assert (numbers[0, 3] == 0.5).all()
-    bins.add(numbers, places, answers)
+    add_bins(numbers, places, answers)
     assert answers.tolist() == [0.5 + k for k in range(8)]
 
 
-def test_halves_and_the_middle_of_five():
+def test_halves_and_the_median_of_five():
     assert [halved(k) for k in range(10)] == [0.5**k for k in range(10)]
     rng = np.random.default_rng(0)
     for _ in range(200):
-        live = np.zeros(layout.LIVE)
-        live[layout.NEWEST : layout.NEWEST + 5] = rng.integers(0, 4, size=5)
-        assert (
-            middle_of_five(live)
-            == middle_of_newest(live, 5)
-            == np.median(live[layout.NEWEST : layout.NEWEST + 5])
-        )
+        sizes = rng.integers(0, 4, size=5).astype(np.float64)
+        assert median_of_five(sizes) == median_of_first(sizes, 5) == np.median(sizes)
 
 
 def test_a_spread_that_is_no_line_in_its_column_is_found():
@@ -74,7 +74,8 @@ def test_states_have_bins_even_without_columns(tmp_path, columns):
     one.interval_then_learn(forecasts, truths, rows)
     one.save(tmp_path / "one.ckpt")
     other.load(tmp_path / "one.ckpt")
-    assert other.state()["bins"].shape == (2, columns, layout.BINS, layout.STEPS)
+    for name in ("location_bins", "spread_bins"):
+        assert other.state()[name].shape == (columns, layout.BINS, layout.STEPS)
     assert np.array_equal(
         one.interval_then_learn(forecasts, truths, rows),
         other.interval_then_learn(forecasts, truths, rows),
@@ -82,6 +83,6 @@ def test_states_have_bins_even_without_columns(tmp_path, columns):
 
 
 def test_bins_of_another_number_are_refused():
-    saved = memory.Memory.fresh(1, 2).state()
-    with pytest.raises(ValueError, match="bins"):
-        memory.Memory.of_state(saved | {"bins": np.zeros((2, 2, 5, layout.STEPS))}, 1)
+    saved = IntervalState.new(1, 2).state()
+    with pytest.raises(ValueError, match="location_bins"):
+        IntervalState.from_state(saved | {"location_bins": np.zeros((2, 5, layout.STEPS))}, 1)

@@ -7,13 +7,13 @@ import pytest
 
 from intervals.sequences import TRUTHS, forecast_at
 from swordplay.intervals import SwordIntervals
-from swordplay.intervals.layout import LIMIT
+from swordplay.intervals.layout import BALANCE_LIMIT
 
 ROUNDING = 1e-9
 """Of sums of a few hundred shares."""
 FARTHEST = 1e59
 """Where games that grow without end stop: larger numbers are refused."""
-MOST = 2 * LIMIT + 1
+MOST = 2 * BALANCE_LIMIT + 1
 """Misses too many in a window, or too few."""
 LATE = 5
 """More of them for each row that truths come late: docs/theory.md."""
@@ -120,7 +120,7 @@ def test_constant_truths_are_covered_by_a_width_of_nothing_and_do_not_wind_the_b
     bounds = intervals.interval_then_learn(np.full(5000, 7.0), np.full(5000, 7.0))
     assert np.isinf(bounds[:5]).all()
     assert (bounds[5:] == 7.0).all()
-    assert -LIMIT - 0.1 <= intervals.balances[0] <= -LIMIT
+    assert -BALANCE_LIMIT - 0.1 <= intervals.balances[0] <= -BALANCE_LIMIT
     rng = np.random.default_rng(0)
     truths = 7.0 + rng.normal(size=2000)
     bounds = intervals.interval_then_learn(np.full(2000, 7.0), truths)

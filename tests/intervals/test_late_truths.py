@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from swordplay.intervals import SwordIntervals
-from swordplay.intervals.late import LATE, Late
-from swordplay.intervals.layout import LIMIT
+from swordplay.intervals.late_truths import LATE_ROWS, LateTruths
+from swordplay.intervals.layout import BALANCE_LIMIT
 from swordplay.late import LateModel
 
 
@@ -62,7 +62,7 @@ def test_when_truths_come_at_once_again_so_do_the_usual_intervals():
     truths = world(3000)
     intervals = SwordIntervals(0.9)
     in_batches(intervals, truths[:1000], 20)
-    assert intervals._late.lateness > LATE
+    assert intervals._late.lateness > LATE_ROWS
     other = copy.deepcopy(intervals)
     forecasts = truths[999:-1]
     told = intervals.interval_then_learn(forecasts, truths[1000:])
@@ -104,16 +104,16 @@ def test_a_saved_one_goes_on_bit_by_bit(tmp_path):
         one.learn(float(k), truths[300 + k])
         other.learn(float(k), truths[300 + k])
     assert len(asked) == 20
-    assert one._late.lateness == other._late.lateness > LATE
+    assert one._late.lateness == other._late.lateness > LATE_ROWS
     assert np.array_equal(in_batches(one, truths[320:], 30), in_batches(other, truths[320:], 30))
 
 
 def test_a_higher_level_holds_the_lower_ones_and_few_rows_are_everything():
-    late = Late(50.0, np.arange(1.0, 101.0))
+    late = LateTruths(50.0, np.arange(1.0, 101.0))
     alphas = np.array([0.5, 0.1])
     bounds = late.bounds(np.zeros(3), alphas, np.zeros(2))
     assert bounds[0].tolist() == [[-51.0, 51.0], [-91.0, 91.0]]
-    assert late.limit == LIMIT + 100.0
+    assert late.limit == BALANCE_LIMIT + 100.0
     bounds = late.bounds(np.zeros(40), alphas, np.array([0.0, late.limit + 1.0]))
     assert np.isinf(bounds[:, 1, 1]).sum() == 11  # as many as bring the balance below its limit
     bounds = late.bounds(np.zeros(40), alphas, np.array([-late.limit - 1.0, 0.0]))
@@ -122,7 +122,7 @@ def test_a_higher_level_holds_the_lower_ones_and_few_rows_are_everything():
 
 
 def test_lateness_sizes_and_balances_by_hand():
-    late = Late()
+    late = LateTruths()
     balances = late.learn(
         np.array([0.0, 100.0]),
         np.array([3.0, -4.0]),
@@ -140,11 +140,17 @@ def test_lateness_sizes_and_balances_by_hand():
     frozen = late.learn(
         np.zeros(1), np.ones(1), np.array([[False]]), np.array([0.1]), np.array([-late.limit])
     )
-    assert frozen.tolist() == [-LIMIT - 2.0 * 0.99]
+    assert frozen.tolist() == [-BALANCE_LIMIT - 2.0 * 0.99]
     counted = late.learn(
-        np.zeros(1), np.ones(1), np.array([[False]]), np.array([0.1]), np.array([-LIMIT - 0.5])
+        np.zeros(1),
+        np.ones(1),
+        np.array([[False]]),
+        np.array([0.1]),
+        np.array([-BALANCE_LIMIT - 0.5]),
     )
-    assert counted == pytest.approx([-LIMIT - 0.6])  # not at the limit, which is farther off
+    assert counted == pytest.approx(
+        [-BALANCE_LIMIT - 0.6]
+    )  # not at the limit, which is farther off
     late.lateness = 0.00102
     late.learn(np.zeros(1), np.ones(1), np.array([[False]]), np.array([0.1]), np.zeros(1))
     assert late.lateness == pytest.approx(0.00102 * 0.99)
@@ -153,9 +159,9 @@ def test_lateness_sizes_and_balances_by_hand():
 
 
 def test_too_few_truths_tell_nothing():
-    assert not Late(50.0, np.ones(8)).decides(np.array([0.1]))
-    assert Late(50.0, np.ones(9)).decides(np.array([0.1]))
-    assert not Late(0.4, np.ones(9)).decides(np.array([0.1]))
+    assert not LateTruths(50.0, np.ones(8)).is_active(np.array([0.1]))
+    assert LateTruths(50.0, np.ones(9)).is_active(np.array([0.1]))
+    assert not LateTruths(0.4, np.ones(9)).is_active(np.array([0.1]))
 
 
 FORGED = [
@@ -164,8 +170,8 @@ FORGED = [
     ({"late.sizes": np.array([-1.0])}, "sizes"),
     ({"late.sizes": np.ones(1001)}, "sizes"),
     ({"late.sizes": np.ones((2, 2))}, "sizes"),
-    ({"given.rows": np.array([1, 2])}, "rows"),
-    ({"given.rows": np.array([-1])}, "rows"),
+    ({"pending.rows": np.array([1, 2])}, "rows"),
+    ({"pending.rows": np.array([-1])}, "rows"),
 ]
 
 
@@ -189,15 +195,13 @@ def test_a_bad_lateness_is_refused(late):
 
 
 def one_after_the_other(lateness, late, residuals, missed, alphas, balances):
-    """What ``Late.learn`` does, row by row: lateness and balances afterwards, and the residuals
-    that are remembered.
-    """
+    """``LateTruths.learn`` row by row: mean lateness, balances and kept residuals afterwards."""
     balances, sizes = list(balances), []
     for rows, residual, outside in zip(late, residuals, missed, strict=True):
         for i, alpha in enumerate(alphas):
             if outside[i]:
                 balances[i] += 1.0 - alpha
-            elif balances[i] > -(LIMIT + 2.0 * lateness):
+            elif balances[i] > -(BALANCE_LIMIT + 2.0 * lateness):
                 balances[i] -= alpha
         lateness += 0.01 * (rows - lateness)
         if rows > 0.0 or lateness >= 0.5:
@@ -218,12 +222,15 @@ def test_learning_many_is_learning_one_after_the_other(seed):
     residuals, missed = rng.normal(size=count), rng.random((count, 2)) < [0.1, 0.02]
     first = [0.0, 0.00101, 0.6, 0.49][seed % 4]
     # From the fifth on there are hits that are free, at once or after some rows.
-    lowest = 0.0 if seed < 4 else -LIMIT - 2.0 * first + (0.25 if seed % 2 else 0.0)
-    parts, balances = Late(first), np.array([0.0, lowest])
+    lowest = 0.0 if seed < 4 else -BALANCE_LIMIT - 2.0 * first + (0.25 if seed % 2 else 0.0)
+    parts, balances = LateTruths(first), np.array([0.0, lowest])
     for stop in range(
         1, count + 1
     ):  # wherever it ends: a balance that went astray comes back to its limit
-        whole, told = Late(first), (late[:stop], residuals[:stop], missed[:stop], alphas, balances)
+        whole, told = (
+            LateTruths(first),
+            (late[:stop], residuals[:stop], missed[:stop], alphas, balances),
+        )
         after = whole.learn(*told)
         lateness, counted, sizes = one_after_the_other(first, *told)
         assert (whole.lateness, after.tolist(), whole.sizes.tolist()) == (lateness, counted, sizes)

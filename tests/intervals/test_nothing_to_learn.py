@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from swordplay.intervals import SwordIntervals, layout, shape
-from swordplay.intervals.memory import Memory
+from swordplay.intervals import SwordIntervals, kernel, layout
+from swordplay.intervals.state import MAX_TOTAL_LOSS, IntervalState
 
 
 def width_and_misses(intervals, truths, columns):
@@ -17,8 +17,9 @@ def width_and_misses(intervals, truths, columns):
 def where_all_learn(columns):
     """Intervals whose experts that expect nothing have no weight: their losses are the largest."""
     intervals = SwordIntervals()
-    fresh = Memory.fresh(1, columns)
-    fresh.losses[:, layout.SETS] = layout.LARGEST_LOSS * layout.MEMORY
+    fresh = IntervalState.new(1, columns)
+    for losses in (fresh.location_losses, fresh.spread_losses):
+        losses[layout.EXPERT_SETS] = MAX_TOTAL_LOSS
     intervals.load_state(intervals.state() | fresh.state())
     return intervals
 
@@ -36,23 +37,19 @@ def test_where_there_is_nothing_to_learn_less_is_lost():
 
 
 def test_one_is_an_outlier_and_two_in_a_row_are_none():
-    live = np.zeros(layout.LIVE)
-    live[layout.TYPICAL], live[layout.ROWS] = 1.0, 7.0
-    live[layout.NEWEST : layout.NEWEST + 5] = (
-        1.0,
-        90.0,
-        100.0,
-        1.0,
-        1.0,
-    )  # this residual has place 7 mod 5, the one before 6 mod 5
-    assert shape.clipped(100.0, live) == 90.0
-    assert shape.clipped(-100.0, live) == -90.0
-    assert shape.clipped(80.0, live) == 80.0
-    live[layout.NEWEST + 1] = 1.0
-    assert shape.clipped(100.0, live) == layout.OUTLIER
+    state = IntervalState.new(1, 0)
+    state.scalars[layout.SCALAR.typical_size] = 1.0
+    state.scalars[layout.SCALAR.rows] = 7.0
+    # this residual has index 7 mod 5, the one before 6 mod 5
+    state.newest_sizes[:] = 1.0, 90.0, 100.0, 1.0, 1.0
+    assert kernel.clip_residual(100.0, state) == 90.0
+    assert kernel.clip_residual(-100.0, state) == -90.0
+    assert kernel.clip_residual(80.0, state) == 80.0
+    state.newest_sizes[1] = 1.0
+    assert kernel.clip_residual(100.0, state) == kernel.OUTLIER_RATIO
 
 
 def test_losses_of_another_number_of_kinds_are_refused():
-    saved = Memory.fresh(1, 2).state()
-    with pytest.raises(ValueError, match="losses"):
-        Memory.of_state(saved | {"losses": np.zeros((2, 2, layout.STEPS))}, 1)
+    saved = IntervalState.new(1, 2).state()
+    with pytest.raises(ValueError, match="spread_losses"):
+        IntervalState.from_state(saved | {"spread_losses": np.zeros((2, layout.STEPS))}, 1)

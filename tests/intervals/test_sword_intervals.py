@@ -12,7 +12,9 @@ import pytest
 import swordplay as sp
 from swordplay import datasets
 from swordplay.core.checkpoint import CheckpointError
-from swordplay.intervals import SwordIntervals, given, layout
+from swordplay.intervals import SwordIntervals
+from swordplay.intervals.layout import SCALAR
+from swordplay.intervals.state import MAX_PENDING
 
 LEVELS = (0.9, 0.5, 0.99)
 
@@ -217,7 +219,7 @@ def test_late_truths_in_another_order_find_their_own_intervals():
         intervals.learn(forecasts[k], truths[k])
         twin.learn(forecasts[k], truths[k], given=bounds[k], late=19 - k)
     assert same(intervals, twin)
-    assert len(intervals._given) == 0
+    assert len(intervals._pending) == 0
 
 
 def test_of_two_intervals_for_the_same_forecast_the_newest_is_taken_first():
@@ -227,7 +229,10 @@ def test_of_two_intervals_for_the_same_forecast_the_newest_is_taken_first():
     intervals.learn(0.0, 40.0)
     second = intervals.interval(5.0)
     assert first != second
-    assert [tuple(intervals._given.take(5.0)[0].tolist()) for _ in range(2)] == [second, first]
+    assert [tuple(intervals._pending.take(5.0).bounds[0].tolist()) for _ in range(2)] == [
+        second,
+        first,
+    ]
 
 
 def test_without_an_interval_the_one_that_would_be_given_counts():
@@ -242,11 +247,11 @@ def test_without_an_interval_the_one_that_would_be_given_counts():
 
 def test_intervals_whose_truths_never_come_are_forgotten_in_the_end():
     intervals = SwordIntervals(0.9)
-    for k in range(given.MOST + 10):
+    for k in range(MAX_PENDING + 10):
         intervals.interval(float(k))
-    assert len(intervals._given) == given.MOST
-    assert intervals._given.take(9.0) is None
-    assert intervals._given.take(10.0) is not None
+    assert len(intervals._pending) == MAX_PENDING
+    assert intervals._pending.take(9.0) is None
+    assert intervals._pending.take(10.0) is not None
 
 
 def test_asking_for_many_intervals_remembers_and_changes_nothing():
@@ -364,7 +369,7 @@ BAD_ROWS = [
         "predictions must not be masked",
     ),
     (lambda s: s.widen(2), ValueError, "columns must be more than before, got 2 where there are 3"),
-    (lambda s: s.load_state({}), ValueError, r"state lacks \['given.bounds'"),
+    (lambda s: s.load_state({}), ValueError, r"state lacks \['pending.bounds'"),
     (lambda s: s.load_state([]), TypeError, "state must be the dictionary"),
 ]
 
@@ -430,7 +435,7 @@ def test_a_fresh_one_can_be_saved_too(tmp_path):
     other = SwordIntervals(0.9)
     other.load(tmp_path / "fresh.ckpt")
     assert same(fresh, other)
-    assert (other.rows, len(other._given)) == (0, 1)
+    assert (other.rows, len(other._pending)) == (0, 1)
 
 
 def test_other_levels_are_refused(tmp_path):
@@ -445,28 +450,30 @@ def test_other_levels_are_refused(tmp_path):
 
 
 DAMAGE = [
-    ("live", layout.ROWS, -1.0, "live: rows"),
-    ("live", layout.ROWS, 1.5, "live: rows"),
-    ("live", layout.TYPICAL, -1.0, "live: usual size"),
-    ("live", layout.LAST, 1e80, "live: last residual"),
-    ("live", layout.NEWEST, -1.0, "live: sizes of late"),
-    ("live", layout.SCORE, -1.0, "live: scores"),
-    ("live", layout.SCORE, 1e-308, "live: usual score"),
-    ("live", layout.LARGEST, -1.0, "live: largest residual"),
-    ("live", layout.TRUTH, 1e80, "live: last truth"),
+    ("scalars", SCALAR.rows, -1.0, "scalars: rows"),
+    ("scalars", SCALAR.rows, 1.5, "scalars: rows"),
+    ("scalars", SCALAR.typical_size, -1.0, "scalars: typical_size"),
+    ("scalars", SCALAR.last_residual, 1e80, "scalars: last_residual"),
+    ("newest_sizes", 0, -1.0, "newest_sizes"),
+    ("recent_sizes", 1, -1.0, "recent_sizes"),
+    ("scalars", SCALAR.mean_score, -1.0, "scalars: mean_score"),
+    ("scalars", SCALAR.largest_score, -1.0, "scalars: largest_score"),
+    ("scalars", SCALAR.mean_score, 1e-308, "scalars: mean_score"),
+    ("scalars", SCALAR.largest_size, -1.0, "scalars: largest_size"),
+    ("scalars", SCALAR.last_target, 1e80, "scalars: last_target"),
     ("location", (0, 0, 0), np.inf, "location"),
     ("spread", (0, 0, 0), 1e100, "spread"),
-    ("losses", (0, 0, 0), -1.0, "losses"),
-    ("losses", (0, 0, 0), 1e6, "losses"),
-    ("radii", (0, 0), -1.0, "radii"),
-    ("debts", (0, 0), -1.0, "debts"),
+    ("location_losses", (0, 0), -1.0, "location_losses"),
+    ("spread_losses", (0, 0), 1e6, "spread_losses"),
+    ("quantiles", (0, 0), -1.0, "quantiles"),
+    ("quantile_losses", (0, 0), -1.0, "quantile_losses"),
     ("balances", 0, 1e5, "balances"),
     ("centers", 0, 1e100, "centers"),
     ("spreads", 0, -1.0, "spreads"),
     ("counts", 0, 0.5, "counts"),
-    ("first", (0, 0), 1e200, "first"),
-    ("given.bounds", (0, 0, 1), -50.0, "does not hold its prediction"),
-    ("given.predictions", 0, 1e80, "given.predictions"),
+    ("first_values", (0, 0), 1e200, "first_values"),
+    ("pending.bounds", (0, 0, 1), -50.0, "lacks its prediction"),
+    ("pending.predictions", 0, 1e80, "pending.predictions"),
     ("location", (0, 0, 0), np.nan, "got nan"),
 ]
 
@@ -489,10 +496,11 @@ def test_entries_that_are_missing_or_misshapen_are_refused():
                 SwordIntervals(LEVELS).load_state(
                     {key: value for key, value in saved.items() if key != name}
                 )
-    for name in ("radii", "location", "bins", "first", "given.bounds"):
+    for name in ("quantiles", "location", "spread_bins", "first_values", "pending.bounds"):
         with pytest.raises(ValueError, match="shape"):
             SwordIntervals(LEVELS).load_state(
-                saved | {name: saved[name][:-1] if name != "given.bounds" else np.zeros((1, 1, 2))}
+                saved
+                | {name: saved[name][:-1] if name != "pending.bounds" else np.zeros((1, 1, 2))}
             )
 
 
@@ -535,7 +543,7 @@ def test_threads_take_turns():
 
 
 def test_arrays_that_cannot_be_written_compile_nothing_new():
-    from swordplay.intervals.rounds import play
+    from swordplay.intervals.kernel import play
 
     rng = np.random.default_rng(0)
     arrays = rng.normal(size=20), rng.normal(size=20), rng.normal(size=(20, 2))

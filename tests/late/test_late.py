@@ -21,8 +21,8 @@ from swordplay.cli import run
 from swordplay.core.checkpoint import CheckpointError
 from swordplay.estimators.classes import OneModelPerClass
 from swordplay.estimators.dict_models import DictClassifier
+from swordplay.estimators.forecast import Forecast
 from swordplay.estimators.model import LinearModel
-from swordplay.estimators.voices import Voices, said_now
 from swordplay.intervals import SwordIntervals
 from swordplay.late import (
     LateModel,
@@ -71,10 +71,7 @@ class NaiveNumbers:
         newest = [*reversed(self.told), *[math.nan] * self.lags][: self.lags]
         row = np.array([[*newest, *x]])
         said = float(self.model.predict(row)[0]) if self.told else None
-        self.said[id] = (
-            len(self.told),
-            said_now(self.model.heads, row).transpose(1, 0, 2) if self.told else None,
-        )
+        self.said[id] = self.model.forecast(row) if self.told else Forecast.empty(1)
         lower, upper = (
             (None, None)
             if said is None
@@ -85,16 +82,9 @@ class NaiveNumbers:
 
     def tell(self, id, y):
         row, ticket = self.pending.pop(id)
-        before, said = self.said.pop(id)
-        if before < len(
-            self.told
-        ):  # other answers came between; before the first one everybody says the same
-            late = np.array([len(self.told) - before], dtype=np.float64)
-            self.model.heads.voices = Voices(
-                late, np.zeros((1, 1, 1 + EXPERTS)) if said is None else said
-            )
-        self.model.predict_then_learn(row, np.array([y]))
-        self.model.heads.voices = None
+        asked = self.said.pop(id)
+        before = int(asked.rounds[0])
+        self.model.predict_then_learn(row, np.array([y]), asked=asked)
         self.told.append(y)
         if ticket.prediction is None:
             return None
@@ -171,8 +161,7 @@ class NaiveLabels:
         numbers = self.numbers(x)
         row = np.array([[numbers.get(name, math.nan) for name in self.columns]])
         chances = self.model.predict(row)[0].tolist() if self.labels else []
-        said = said_now(self.model.teams[0], row).transpose(1, 0, 2) if self.labels else None
-        self.said[id] = self.model.counts.sum(), said
+        self.said[id] = self.model.forecast(row) if self.labels else Forecast.empty(1)
         said = dict(zip(self.labels, chances, strict=True))
         self.pending[id] = (
             x,
@@ -194,17 +183,9 @@ class NaiveLabels:
         before = float(self.model.counts.sum())
         self.model.grow(len(self.labels))
         row = np.array([[numbers.get(name, math.nan) for name in self.columns]])
-        asked, said = self.said.pop(id)
-        if asked < before:
-            heads = [
-                *([] if said is None else said),
-                *np.zeros((len(self.model.teams[0]), 1, 1 + EXPERTS)),
-            ]
-            self.model.teams[0].voices = Voices(
-                np.array([before - asked]), np.array(heads)[: len(self.model.teams[0])]
-            )
-        self.model.predict_then_learn(row, np.array([self.labels.index(label)]))
-        self.model.teams[0].voices = None
+        self.model.predict_then_learn(
+            row, np.array([self.labels.index(label)]), asked=self.said.pop(id)
+        )
         if ticket.prediction is None:
             return None
         return -math.log(max(ticket.probabilities.get(label, 1.0 / (1.0 + before)), 1e-15))

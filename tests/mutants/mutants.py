@@ -33,7 +33,7 @@ BACK_AT_THE_CENTRE = (
 FIELD_TWINS = "tests/parts/learners/test_field_twins.py"
 SECOND_ORDER = "tests/estimators/test_second_order.py"
 BIN_PLACES = "tests/intervals/test_bins.py::test_where_a_column_lies_by_hand"
-HALVES = "tests/intervals/test_bins.py::test_halves_and_the_middle_of_five"
+HALVES = "tests/intervals/test_bins.py::test_halves_and_the_median_of_five"
 INTERVAL_TWIN = "tests/intervals/test_twin.py::test_the_kernel_is_the_formulas"
 IN_PAIRS = (
     "tests/intervals/test_nothing_to_learn.py::test_one_is_an_outlier_and_two_in_a_row_are_none"
@@ -203,79 +203,78 @@ MUTANTS = [
         ("= rho * bend, slow", "= bend, slow"),
     ),
     *_in(
-        "intervals/bins.py",
+        "intervals/kernel.py",
         (BIN_PLACES,),
-        ("count / (2.0 * EDGE)", "count / EDGE"),
-        ("if count and row[j] != 0.0:", "if count:"),
-        ("min(max(below, 0), count - 1)", "min(max(below, 0), count)"),
+        ("BINS / (2.0 * BIN_RANGE)", "BINS / BIN_RANGE"),
+        ("        if scaled[j] != 0.0:", "        if True:"),
+        ("min(max(index, 0), BINS - 1)", "min(max(index, 0), BINS)"),
+        ("BIN_RANGE = 2.0", "BIN_RANGE = 2.5"),
     ),
-    *_in("intervals/layout.py", (BIN_PLACES,), ("EDGE = 2.0", "EDGE = 2.5")),
+    *_in("intervals/layout.py", (INTERVAL_TWIN,), ("BINS = 24", "BINS = 16")),
     *_in(
-        "intervals/layout.py",
+        "intervals/kernel.py",
         (INTERVAL_TWIN,),
-        ("BINS = 24", "BINS = 16"),
         ("NARROWING = 16.0", "NARROWING = 15.0"),
-    ),
-    *_in(
-        "intervals/integrator.py",
-        (INTERVAL_TWIN,),
         ("if balance < 0.0 else 0.0", "if True else 0.0"),
-        ("* (1.0 + haste(alpha, balance, live)))", "* haste(alpha, balance, live))"),
-        ("max(1.0 + haste(alpha, balance, live) * answer(balance), 0.0)", "1.0"),
+        ("* (1.0 + narrowing(alpha, balance))", "* narrowing(alpha, balance)"),
+        ("max(1.0 + narrowing(alpha, balance) * balance_response(balance), 0.0)", "1.0"),
+        ("unit = math.sqrt(typical * spread)", "unit = spread"),
+        (
+            "sum_of_squares(row, OWN_FEATURES, len(row)) + found_bins",
+            "sum_of_squares(row, OWN_FEATURES, len(row))",
+        ),
+        ("add_losses(losses[EXPERT_SETS], predictions[EXPERT_SETS], observed, unit)", "pass"),
+        (
+            "            state.spread_losses,\n            scalars[SCALAR.typical_size],",
+            "            state.spread_losses,\n            0.0,",
+        ),
     ),
     *_in(
-        "intervals/rounds.py",
+        "intervals/kernel.py",
         (
             "tests/intervals/test_sword_intervals.py::test_a_wider_level_holds_a_narrower_one_that_lies_elsewhere",
         ),
         ("min(bounds[i - 1, 0], bounds[i, 0])", "bounds[i, 0]"),
         ("max(bounds[i - 1, 1], bounds[i, 1])", "bounds[i, 1]"),
     ),
-    *_in("intervals/hedge.py", (HALVES,), ("(1023 - times)", "(1022 - times)")),
-    *_in("intervals/shape.py", (HALVES,), ("min(max(low, high), e)", "min(high, e)")),
     *_in(
-        "intervals/rounds.py",
-        (INTERVAL_TWIN,),
-        ("unit = math.sqrt(unit * spread)", "unit = spread"),
-        ("shape.squares(row, OWN, len(row)) + inside", "shape.squares(row, OWN, len(row))"),
+        "intervals/kernel.py",
+        (HALVES,),
+        ("(1023 - times)", "(1022 - times)"),
+        ("min(max(low, high), e)", "min(high, e)"),
     ),
     *_in(
-        "intervals/rounds.py",
-        (INTERVAL_TWIN,),
-        ("losses[1], live[TYPICAL], row", "losses[1], 0.0, row"),
+        "intervals/kernel.py",
+        (IN_PAIRS,),
+        (
+            "(int(scalars[SCALAR.rows]) - 1) % FIRST_ROWS",
+            "int(scalars[SCALAR.rows]) % FIRST_ROWS",
+        ),
     ),
     *_in(
-        "intervals/late.py",
+        "intervals/late_truths.py",
         (LATE_BY_HAND,),
-        ("PACE = 0.01", "PACE = 0.02"),
-        ("NONE = 0.001", "NONE = 0.0"),
-        ("-_limit(known[:-1])", "-_limit(np.zeros(len(late)))"),
-        ("(late > 0.0) | (known[1:] >= LATE)", "late > 0.0"),
+        ("LATENESS_PACE = 0.01", "LATENESS_PACE = 0.02"),
+        ("MIN_LATENESS = 0.001", "MIN_LATENESS = 0.0"),
+        ("-_limit(means[:-1])", "-_limit(np.zeros(len(late)))"),
+        ("(late > 0.0) | (means[1:] >= LATE_ROWS)", "late > 0.0"),
     ),
     *_in(
-        "intervals/late.py",
+        "intervals/late_truths.py",
         (LATE_BOUNDS,),
-        ("ROOM = 2.0", "ROOM = 1.0"),
+        ("LIMIT_PER_ROW = 2.0", "LIMIT_PER_ROW = 1.0"),
         (
             "                    balance -= alpha\n                elif",
             "                    balance -= 1.0\n                elif",
         ),
     ),
     *_in(
-        "intervals/late.py",
+        "intervals/late_truths.py",
         (LATE_ENOUGH,),
-        ("LATE = 0.5", "LATE = 0.3"),
+        ("LATE_ROWS = 0.5", "LATE_ROWS = 0.3"),
         ("(count + 1))", "count)"),
     ),
-    *_in("intervals/late.py", (LATE_FORGED,), ("MOST_SIZES = 1000", "MOST_SIZES = 2000")),
-    *_in(
-        "intervals/shape.py", (IN_PAIRS,), ("(int(live[ROWS]) - 1) % FEW", "int(live[ROWS]) % FEW")
-    ),
-    *_in(
-        "intervals/shape.py",
-        (INTERVAL_TWIN,),
-        ("pay(losses[SETS], answers[SETS], seen, unit)", "pass"),
-    ),
+    *_in("intervals/late_truths.py", (LATE_FORGED,), ("MAX_SIZES = 1000", "MAX_SIZES = 2000")),
     *_in(
         "parts/experts/step_sizes.py",
         (GAUGE,),
@@ -352,7 +351,7 @@ MUTANTS = [
         (f"{SWORD_BOUNDS}::test_sword_small",),
         ("+ D * G * math.sqrt(lam), 2 * L", ", 2 * L"),
         ("math.sqrt(lam), 2 * L * D**2 * lam, F)", "math.sqrt(lam), L * D**2 * lam, F)"),
-        ("_solve_self_bounding(experts_part, 16 * L", "_solve_self_bounding(experts_part, 8 * L"),
+        ("_solve_self_bounding(expert_regret, 16 * L", "_solve_self_bounding(expert_regret, 8 * L"),
         (
             "return 3 * math.sqrt(L * A * F) + 2 * L * A",
             "return 2 * math.sqrt(L * A * F) + 2 * L * A",
@@ -375,10 +374,10 @@ MUTANTS = [
         "theory/bounds/meta_lemma_1_theorems_2_6.py",
         (f"{SWORD_BOUNDS}::test_sword_var",),
         (
-            "math.sqrt(lam * squares) + 2 * L * D**2 * lam",
-            "math.sqrt(lam * squares) + L * D**2 * lam",
+            "math.sqrt(lam * square_sum) + 2 * L * D**2 * lam",
+            "math.sqrt(lam * square_sum) + L * D**2 * lam",
         ),
-        ("eps * D**2 * (squares + G**2)", "eps * D**2 * squares"),
+        ("eps * D**2 * (square_sum + G**2)", "eps * D**2 * square_sum"),
         ("max_rate = 1 / (math.sqrt(8) * D**2 * L)", "max_rate = 1 / (2 * D**2 * L)"),
     ),
     *_in(
@@ -604,7 +603,7 @@ MUTANTS = [
         "theory/hindsight/duality.py",
         ("tests/theory/hindsight/test_duality.py",),
         ("residuals[1:] += duals", "residuals[1:] -= duals"),
-        ("min((self[:2], other[:2])", "max((self[:2], other[:2])"),
+        ("min(self, candidate,", "max(self, candidate,"),
     ),
     *_in(
         "theory/hindsight/one_dimension.py",
@@ -614,8 +613,8 @@ MUTANTS = [
     *_in(
         "theory/plane_projection.py",
         ("tests/theory/test_plane_projection.py",),
-        ("2.0 * (sums - axes) - sums[-1]", "2.0 * (sums - 0.5 * axes) - sums[-1]"),
-        ("np.where(points_down, -e_axes, e_axes)", "e_axes + 0 * v_axes"),
+        ("2.0 * (sums - half_sides) - sums[-1]", "2.0 * (sums - 0.5 * half_sides) - sums[-1]"),
+        ("np.where(is_downward, -e_sides, e_sides)", "e_sides + 0 * v_sides"),
     ),
     *_in(
         "theory/variation_quadratic.py",
@@ -625,7 +624,7 @@ MUTANTS = [
     *_in(
         "theory/variation_search.py",
         ("tests/theory/test_variation.py",),
-        ("np.square(pieces.end - pieces.start) / 8", "np.square(pieces.end - pieces.start) / 800"),
+        ("np.square(lengths) / 8", "np.square(lengths) / 800"),
     ),
     *_in(
         "parts/learners/meta_expert.py",
@@ -697,13 +696,13 @@ MUTANTS = [
         ('"recent": Field(-2.0 * FARTHEST, 2.0 * FARTHEST)', '"recent": ANYTHING'),
     ),
     *_in(
-        "intervals/memory.py",
+        "intervals/state.py",
         (f"{NUMBERS}::test_records_of_intervals_hold_what_intervals_do",),
         (
-            "Field(layout.SMALLEST_SCORE, layout.LARGEST_RAW_SCORE)",
-            "Field(0.0, layout.LARGEST_RAW_SCORE)",
+            "Field(MIN_SCORE, MAX_SCORE)",
+            "Field(0.0, MAX_SCORE)",
         ),
-        ("(first == SETTLED) & (counts >= WARM_UP)", "first == SETTLED"),
+        ("(first_values == SETTLED) & (counts >= WARM_UP)", "first_values == SETTLED"),
     ),
     *_in(
         "core/state.py",
@@ -1092,7 +1091,7 @@ MUTANTS = [
         "theory/bounds/meta_lemma_1_theorems_2_6.py",
         (META_BOUNDS,),
         ("MAX_CLAIMED_GRADIENT = 0.25", "MAX_CLAIMED_GRADIENT = 0.5"),
-        ("2 * V + math.log(2)), by_loss)", "2 * V), by_loss)"),
+        ("lam, 2 * V + math.log(2))", "lam, 2 * V)"),
         (
             "2 * math.sqrt(8) * D**2 * L * (2 + lam) + 2 * D",
             "2 * math.sqrt(8) * D**2 * L * (2 + lam) + D",
@@ -1325,15 +1324,15 @@ MUTANTS = [
         ("both / both.sum(axis=1, keepdims=True)", "both"),
     ),
     *_in(
-        "intervals/late.py",
+        "intervals/late_truths.py",
         (
             "tests/intervals/test_late_truths.py::test_learning_many_is_learning_one_after_the_other",
         ),
         ("(late > 0.0) | ", ""),
-        ("known[1:] >= LATE", "known[:-1] >= LATE"),
-        ("if not free.any():", "if True:"),
-        ("    balance = float(before[first])\n", ""),
-        ("known[1:].min() >= NONE", "known[-1] >= NONE"),
+        ("means[1:] >= LATE_ROWS", "means[:-1] >= LATE_ROWS"),
+        ("if not is_free.any():", "if True:"),
+        ("    balance = float(balances[first])\n", ""),
+        ("0.0 if mean < MIN_LATENESS else mean", "mean"),
     ),
     *_in(
         "theory/hindsight/interior_point.py",
@@ -1513,7 +1512,7 @@ MUTANTS = [
         (
             "tests/serving/test_sizes.py::test_words_that_are_too_many_are_refused_when_they_would_be_learned",
         ),
-        ("    return known.most_columns > bounds.columns\n", "    return False\n"),
+        ("    return known.max_columns > bounds.columns\n", "    return False\n"),
     ),
     *_in(
         "serving/sizes.py",
@@ -1530,10 +1529,10 @@ MUTANTS = [
         (
             "tests/serving/test_sizes.py::test_columns_of_a_series_are_counted_as_the_model_has_them",
         ),
-        ('"date": len(CIRCLES), "time": 2}', '"date": 2, "time": 2}'),
+        ('"date": len(DATE_FEATURES), "time": 2}', '"date": 2, "time": 2}'),
         (
-            "others + sum(max(1, len(self.words.get(name, ())))",
-            "others + sum(len(self.words.get(name, ()))",
+            'max(1, len(self.words.get(name, ()))) if kind == "word"',
+            'len(self.words.get(name, ())) if kind == "word"',
         ),
     ),
     *_in(

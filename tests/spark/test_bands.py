@@ -96,14 +96,15 @@ def test_without_a_level_and_under_another_one_intervals_are_left_behind():
 
 
 def test_a_record_keeps_nothing_twice():
-    # Level, 15 numbers of the residuals, twice 8 + 56 coefficients and 24 losses, 8 radii, 8 debts,
-    # a balance, and the statistics of the forecasts: 3 numbers and their first 32.
-    assert NUMBERS_OF_BANDS == 1 + 15 + 2 * (8 + 56 + 24) + 8 + 8 + 1 + 3 + 32 == 244
+    # Level, 7 scalars, 2 + 5 sizes of residuals, twice 8 + 56 coefficients and 24 losses, 8
+    # quantiles and their losses, a balance, and the statistics of the forecasts: 3 numbers and
+    # their first 32.
+    assert NUMBERS_OF_BANDS == 1 + 14 + 2 * (8 + 56 + 24) + 8 + 8 + 1 + 3 + 32 == 243
 
 
 @pytest.mark.parametrize(
     ("place", "value", "words"),
-    [(1, -1.0, "rows"), (1, np.nan, "live"), (100, 1e80, "intervals"), (0, 0.9, None)],
+    [(1, -1.0, "rows"), (1, np.nan, "scalars"), (100, 1e80, "intervals"), (0, 0.9, None)],
 )
 def test_damaged_intervals_are_refused(place, value, words):
     rows = world(2, 3, seed=8)

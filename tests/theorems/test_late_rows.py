@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from swordplay.estimators.heads import Heads
-from swordplay.estimators.voices import Voices, said_now
+from swordplay.estimators.voices import said_now
 
 RADIUS = 3.0
 
@@ -38,9 +38,8 @@ def test_regret_in_the_order_told_is_below_the_certificate(seed, delay):
                 if rng.random() < 0.9
                 else rng.normal(size=(1, 1, 29)) * 100.0
             )
-            heads.voices = Voices(np.array([float(delay)]), before)
-            decided.append((int(t), float(heads.learn(rows[[t]], labels[[t]])[0, 0])))
-            heads.voices = None
+            late = np.concatenate([np.full((1, 1, 1), float(delay)), before], axis=2)
+            decided.append((int(t), float(heads.learn(rows[[t]], labels[[t]], late=late)[0, 0])))
     places = np.array([t for t, _ in decided])
     signs, told = 2.0 * labels[places] - 1.0, rows[places]
     norms = (told**2).sum(axis=1)

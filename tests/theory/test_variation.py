@@ -117,7 +117,7 @@ def test_chunks_contain_every_change(monkeypatch):
     stream, ball = squared(rng, 50, 3), sp.Ball(3)
     mixed = [quadratic(rng, 3) if t % 7 == 0 else loss for t, loss in enumerate(stream)]
     whole = sp.gradient_variation(stream, ball), sp.function_variation(mixed, ball)
-    monkeypatch.setattr("swordplay.theory.variation.CHUNK", 36)
+    monkeypatch.setattr("swordplay.theory.variation.CHUNK_NUMBERS", 36)
     assert sp.gradient_variation(stream, ball) == pytest.approx(whole[0], rel=ROUNDING)
     assert sp.function_variation(mixed, ball) == pytest.approx(whole[1], rel=ROUNDING)
 

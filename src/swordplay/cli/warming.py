@@ -201,7 +201,7 @@ RECIPES: Mapping[str, Recipe] = {
     "field": Recipe("Sword++, and one projection a round", _field),
     "sparse": Recipe("sparse rows", _sparse),
     "learn": Recipe("learning rows, one step size beside the other", _learn),
-    "intervals": Recipe("intervals", _intervals, "intervals/rounds.py"),
+    "intervals": Recipe("intervals", _intervals, "intervals/kernel.py"),
     "curves": Recipe("second-order experts", _curves, "engine/second_order/layer.py"),
     "hindsight": Recipe("the best comparators of hindsight", _hindsight),
     "combine": Recipe("forecasts of others, combined", _combine),

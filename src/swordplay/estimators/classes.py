@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, final
@@ -10,12 +11,21 @@ from typing import Any, final
 import numpy as np
 
 from swordplay.core.state import DAMAGED, add_prefix, split_parts
-from swordplay.core.types import Array, Matrix, State, Vector
+from swordplay.core.types import Matrix, State, Vector
 from swordplay.estimators import class_files, probabilities
 from swordplay.estimators.class_layers import MOST_CLASSES, ClassLayers
+from swordplay.estimators.forecast import Forecast
 from swordplay.estimators.head import Head
 from swordplay.estimators.heads import NOBODY, Heads
-from swordplay.estimators.model import LinearModel, loaded, middles, score_beside, widened
+from swordplay.estimators.model import (
+    NO_AGES,
+    LinearModel,
+    learn_with_earlier_lags,
+    loaded,
+    middles,
+    score_beside,
+    widened,
+)
 from swordplay.estimators.scratch import NONE_MISSING, Beside, Plans
 from swordplay.estimators.second_order import SecondOrder
 from swordplay.estimators.tempered import Tempered
@@ -203,7 +213,12 @@ class OneModelPerClass:
         )
 
     def chances_then_learn(
-        self, scores: Matrix, labels: Any, weights: Vector | None, rows: Matrix
+        self,
+        scores: Matrix,
+        labels: Any,
+        weights: Vector | None,
+        rows: Matrix,
+        notes: Matrix | None = None,
     ) -> Matrix:
         """The same from the scores of rows that were just learned, each made before its own
         label is learned.
@@ -211,15 +226,12 @@ class OneModelPerClass:
         if self.tempered is None:
             return self.probabilities(scores)
         self.tempered.widen(self.teams[0].dim)
-        return self.tempered.learn(scores, labels, weights, rows, self._missing)
+        return self.tempered.learn(scores, labels, weights, rows, self._missing, notes)
 
     @property
-    def layer(self) -> Any:
-        """What stands beside the heads and has to keep something of rows whose labels come late.
-
-        None without.
-        """
-        return self.second if self.classes == 2 else self.tempered
+    def rounds(self) -> int:
+        """How many rows were learned."""
+        return int(self.counts.sum())
 
     def scores(self, rows: Matrix, following: int = 1) -> Matrix:
         """Log-odds of each class, ``(T, K)``.
@@ -231,10 +243,8 @@ class OneModelPerClass:
             return scores
         return score_beside(self.second, self.teams[0], rows, scores[:, 0], following)[:, None]
 
-    def ask(self, rows: Matrix) -> tuple[Matrix, list[Array], Matrix]:
-        """Probabilities of rows whose labels come later, voices of each team, and notes (see
-        :meth:`LinearModel.ask`).
-        """
+    def forecast(self, rows: Matrix) -> Forecast:
+        """Predict rows whose labels come later, each as if it were the next one."""
         firsts, voices = zip(*(ask_heads(team, rows) for team in self.teams), strict=True)
         scores, notes = self._put(list(firsts)), np.empty((len(rows), 0))
         if self.tempered is not None:
@@ -243,20 +253,57 @@ class OneModelPerClass:
             known = rows[:, : self.second.dim]
             mixed, notes = self.second.ask(known, scores[:, 0], middles(self.teams[0], known))
             scores = mixed[:, None]
-        return self.chances(scores, len(rows), rows), list(voices), notes
+        recent = np.concatenate([team.recent for team in self.teams])
+        return Forecast(
+            self.chances(scores, len(rows), rows),
+            np.concatenate(voices, axis=1),
+            np.tile(recent, (len(rows), 1)),
+            notes,
+            np.full(len(rows), float(self.rounds)),
+        )
 
     def predict_then_learn(
-        self, rows: Matrix, labels: Any, weights: Vector | None = None, beside: Beside | None = None
+        self,
+        rows: Matrix,
+        labels: Any,
+        weights: Vector | None = None,
+        beside: Beside | None = None,
+        asked: Forecast | None = None,
     ) -> Matrix:
         """Probabilities of rows, each made before its own label (0..K-1) is learned, ``(T, K)``
         (see :meth:`Heads.learn`).
+
+        ``asked`` is the forecast of rows whose labels come late.
         """
-        return self.chances_then_learn(
-            self.scores_then_learn(rows, labels, weights, beside), labels, weights, rows
-        )
+        if asked is not None and len(self.teams[0].recent):
+            learn = functools.partial(self._learn, beside=beside)
+            return np.asarray(
+                learn_with_earlier_lags(self.teams, learn, rows, labels, weights, asked)
+            )
+        return self._learn(rows, labels, weights, beside, asked)
+
+    def _learn(
+        self,
+        rows: Matrix,
+        labels: Any,
+        weights: Vector | None,
+        beside: Beside | None = None,
+        asked: Forecast | None = None,
+    ) -> Matrix:
+        notes = None
+        if asked is not None and self.tempered is not None:
+            ages = asked.ages(self.rounds)
+            notes = asked.notes_of(ages, self.tempered.noted) if ages.any() else None
+        scores = self.scores_then_learn(rows, labels, weights, beside, asked)
+        return self.chances_then_learn(scores, labels, weights, rows, notes)
 
     def scores_then_learn(
-        self, rows: Matrix, labels: Any, weights: Vector | None = None, beside: Beside | None = None
+        self,
+        rows: Matrix,
+        labels: Any,
+        weights: Vector | None = None,
+        beside: Beside | None = None,
+        asked: Forecast | None = None,
     ) -> Matrix:
         """The same as log-odds: of each class, or of the second one of two.
 
@@ -267,23 +314,36 @@ class OneModelPerClass:
             int((labels == k).argmax()) for k in np.flatnonzero(seen).tolist() if k in self._waiting
         ]
         places, answers, plans = np.asarray(labels, dtype=np.float64), [], Plans(beside)
+        ages = NO_AGES if asked is None else asked.ages(self.rounds)
         for start, stop in pairwise(sorted({0, *debuts, len(rows)})):
             if labels[start] in self._waiting:
                 self._admit(int(labels[start]))
             part = slice(start, stop)
             share = None if weights is None else weights[part]
             first, *others = self.teams
-            told = [first.learn(rows[part], places[part], share, plans if self.curved else beside)]
+            late: list[Any] = [None] * len(self.teams)
+            if asked is not None and ages.any():
+                late = self._late_scores(asked.rows(part), ages[part])
+            to = plans if self.curved else beside
+            told = [first.learn(rows[part], places[part], share, to, late[0])]
             if self._curved:
                 self.second = widened(self.second, first.dim)
             if self.second is not None and self._curved:
                 known = rows[part, : self.second.dim]
-                more = plans.plan, plans.middles(self.second.dim)
+                more: Any = plans.plan, plans.middles(self.second.dim), None
+                if asked is not None and ages.any():
+                    more = *more[:2], asked.rows(part).notes_of(ages[part], self.second.noted)
                 told = [
                     self.second.learn(known, places[part], share, told[0][:, 0], *more)[:, None]
                 ]
             answers.append(
-                self._put(told + [team.learn(rows[part], places[part], share) for team in others])
+                self._put(
+                    told
+                    + [
+                        team.learn(rows[part], places[part], share, late=one)
+                        for team, one in zip(others, late[1:], strict=True)
+                    ]
+                )
             )
         self.counts, self._missing = self.counts + seen, plans.middles(self.teams[0].dim)
         return (
@@ -291,6 +351,12 @@ class OneModelPerClass:
             if len(answers) == 1
             else np.concatenate([np.empty((0, len(self.team))), *answers])
         )
+
+    def _late_scores(self, asked: Forecast, ages: Vector) -> list[Any]:
+        """Ages and scores of rows that were asked earlier, for the heads of each team."""
+        edges = np.cumsum([0, *map(len, self.teams)]).tolist()
+        experts = self.teams[0].stack.expert_count
+        return [asked.late_scores(ages, slice(*edge), experts) for edge in pairwise(edges)]
 
     @property
     def _curved(self) -> bool:
@@ -320,8 +386,11 @@ class OneModelPerClass:
         # numpy's tolist has no type
         return self.chances(scores, 1, row[None])[0].tolist()  # type: ignore[no-any-return]
 
-    def learn_row(self, row: Vector, label: int) -> None:
+    def learn_row(self, row: Vector, label: int, asked: Forecast | None = None) -> None:
         """Learn from one row of shape ``(d,)``: the same bits as :meth:`predict_then_learn`."""
+        if asked is not None:
+            self.predict_then_learn(row[None], np.array([label]), asked=asked)
+            return
         if label in self._waiting:
             self._admit(label)
         missing = middles(self.teams[0], row[None])

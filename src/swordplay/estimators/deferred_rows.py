@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, final
+from typing import TYPE_CHECKING, Any, Protocol, final
 
 import numpy as np
 
 from swordplay.core import arguments
 from swordplay.core.arguments import short_repr
-from swordplay.core.types import Array, Matrix, State, Vector
+from swordplay.core.types import Matrix, State, Vector
 from swordplay.estimators.dict_columns import NumericRows, load_names, number, plain_name
+from swordplay.estimators.forecast import Forecast
 from swordplay.estimators.heads import Heads
 from swordplay.estimators.labels import (
     LabelIndex,
     check_entries,
     label_array,
 )
-from swordplay.estimators.second_order import SecondOrder
-from swordplay.estimators.tempered import Tempered
 from swordplay.estimators.tuning import AUTO
 from swordplay.estimators.value_types import Row, ValueTypes
 
@@ -30,22 +29,6 @@ if TYPE_CHECKING:
 
 PIECE = 2**18
 """Cells of a table that is made of dictionaries at a time: about 30 MB of these."""
-
-
-class Said(NamedTuple):
-    """What is said of rows that are asked."""
-
-    answers: Matrix
-    """As :meth:`DeferredRows.say` has them."""
-    voices: list[Array]
-    """What the decision and every expert said, ``(T, H, 1 + N)`` for each team of heads."""
-    notes: Matrix
-    """What second-order experts have to know of them, ``(T, n)``; n is 0 where there are none."""
-
-
-def silent(count: int) -> Said:
-    """Nothing, of so many rows: nothing was learned yet."""
-    return Said(np.zeros((count, 0)), [], np.empty((count, 0)))
 
 
 class DeferredRows(Protocol):
@@ -67,19 +50,12 @@ class DeferredRows(Protocol):
         ...
 
     @property
-    def teams(self) -> list[Heads]:
-        """Where the last targets are kept; none before anything was learned."""
+    def rounds(self) -> int:
+        """How many rows the model has learned."""
         ...
 
-    @property
-    def layer(self) -> SecondOrder | Tempered | None:
-        """What stands beside the first-order model, where there is something."""
-        ...
-
-    def ask(self, rows: Sequence[Any], numbers: Matrix) -> Said:
-        """What is said of rows, each as if it were the next, and what has to be kept of it until
-        their answers come.
-        """
+    def forecast(self, rows: Sequence[Any], numbers: Matrix) -> Forecast:
+        """Predict rows, each as if it were the next one, and keep what learning them late needs."""
         ...
 
     @property
@@ -130,11 +106,15 @@ class DeferredRows(Protocol):
         ...
 
     def learn(
-        self, rows: Sequence[Any], truths: Sequence[Any], table: Matrix | None = None
+        self,
+        rows: Sequence[Any],
+        truths: Sequence[Any],
+        table: Matrix | None = None,
+        asked: Forecast | None = None,
     ) -> None:
         """Learn rows in this order, in place of which their table may be given.
 
-        One that is refused changes nothing.
+        ``asked`` is their forecast. One that is refused changes nothing.
         """
         ...
 
@@ -178,7 +158,7 @@ class DeferredRows(Protocol):
 
 @final
 class DictDeferredRows:
-    """Rows by name, with words, dates and gaps (see ``mixed_rows``).
+    """Rows by name, with words, dates and gaps (see ``value_types``).
 
     Parameters
     ----------
@@ -202,21 +182,20 @@ class DictDeferredRows:
         return bool(self._estimator.standardize) and self._estimator.lags in (0, AUTO)
 
     @property
-    def teams(self) -> list[Heads]:
-        """Where the last targets are kept."""
+    def _teams(self) -> list[Heads]:
         model = self._estimator._model
         return [] if model is None else model.teams
 
     @property
-    def layer(self) -> SecondOrder | Tempered | None:
-        """What stands beside the first-order model, where there is something."""
+    def rounds(self) -> int:
+        """How many rows the model has learned."""
         model = self._estimator._model
-        return None if model is None else model.layer
+        return 0 if model is None else model.rounds
 
-    def ask(self, rows: Sequence[Row], numbers: Matrix) -> Said:
-        """What is said of rows."""
+    def forecast(self, rows: Sequence[Row], numbers: Matrix) -> Forecast:
+        """Predict rows, each as if it were the next one."""
         model = self._estimator._model
-        return silent(len(numbers)) if model is None else Said(*model.ask(numbers))
+        return Forecast.empty(len(numbers)) if model is None else model.forecast(numbers)
 
     @property
     def labels(self) -> list[Any]:
@@ -225,7 +204,7 @@ class DictDeferredRows:
 
     def read(self, xs: Sequence[Any]) -> Sequence[Any]:
         """Rows made clean; what their columns hold is decided by their first values."""
-        if isinstance(xs, NumericRows) and self.rows.holds_plain(xs):
+        if isinstance(xs, NumericRows) and self.rows.accepts_unchanged(xs):
             return xs
         before = dict(self.rows.kinds)
         try:
@@ -279,14 +258,18 @@ class DictDeferredRows:
         """Labels of all kinds may be learned together."""
 
     def learn(
-        self, rows: Sequence[Row], truths: Sequence[Any], table: Matrix | None = None
+        self,
+        rows: Sequence[Row],
+        truths: Sequence[Any],
+        table: Matrix | None = None,
+        asked: Forecast | None = None,
     ) -> None:
         """Learn rows in this order: those between which no name joins, by one call."""
         if table is not None:
-            self._estimator.learn_table(table, truths)
+            self._estimator.learn_table(table, truths, asked)
             return
         if len(rows) == 1:
-            self._estimator.learn_run([self.rows.numbers(rows[0])], truths)
+            self._estimator.learn_run([self.rows.numbers(rows[0])], truths, asked)
             self.rows.learn(rows[0])
             return
         known, first = self._estimator._rows.places, 0
@@ -294,11 +277,13 @@ class DictDeferredRows:
         for k, row in enumerate(rows):
             named = self.rows.numbers(row)
             if run and any(name not in known and name not in run[0] for name in named):
-                self._estimator.learn_run(run, truths[first:k])
+                part = None if asked is None else asked.rows(slice(first, k))
+                self._estimator.learn_run(run, truths[first:k], part)
                 first, run = k, []
             run.append(named)
             self.rows.learn(row)
-        self._estimator.learn_run(run, truths[first:])
+        part = None if asked is None else asked.rows(slice(first, None))
+        self._estimator.learn_run(run, truths[first:], part)
 
     @property
     def columns(self) -> int:
@@ -314,7 +299,7 @@ class DictDeferredRows:
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Take up what its columns hold."""
-        self.rows = ValueTypes.of_state(saved)
+        self.rows = ValueTypes.from_state(saved)
 
     def joins(self, rows: Sequence[Row]) -> int:
         """Which of these rows is the first but one with a column or a word that is new.
@@ -336,7 +321,7 @@ class DictDeferredRows:
         heads see the last targets.
         """
         self.rows.kinds = other.rows.kinds
-        for mine, its in zip(self.teams, other.teams, strict=False):
+        for mine, its in zip(self._teams, other._teams, strict=False):
             mine.recent[:] = its.recent
 
     def packed(self, rows: Sequence[Row]) -> str:
@@ -400,22 +385,20 @@ class ArrayDeferredRows:
         return bool(self._estimator.__sklearn_is_fitted__())
 
     @property
-    def teams(self) -> list[Heads]:
-        """Where the last targets are kept."""
+    def _teams(self) -> list[Heads]:
         return list(self._estimator.model_.teams) if self._learned else []
 
     @property
-    def layer(self) -> SecondOrder | Tempered | None:
-        """What stands beside the first-order model, where there is something."""
-        return getattr(self._estimator.model_, "layer", None) if self._learned else None
+    def rounds(self) -> int:
+        """How many rows the model has learned."""
+        return int(self._estimator.model_.rounds) if self._learned else 0
 
-    def ask(self, rows: Sequence[Any], numbers: Matrix) -> Said:
-        """What is said of rows."""
-        if not self.teams:
-            return silent(len(rows))._replace(answers=self.say(rows, numbers))
-        return Said(*self._estimator.model_.ask(numbers))._replace(
-            answers=self.say(rows, numbers)
-        )  # maybe those of a block
+    def forecast(self, rows: Sequence[Any], numbers: Matrix) -> Forecast:
+        """Predict rows, each as if it were the next one."""
+        if not self._learned:
+            return Forecast.empty(len(rows))
+        found: Forecast = self._estimator.model_.forecast(numbers)
+        return found._replace(scores=self.say(rows, numbers))  # maybe those of a block
 
     @property
     def labels(self) -> list[Any]:
@@ -457,9 +440,9 @@ class ArrayDeferredRows:
                 f"x must be an array of numbers, got a sparse one ({type(x).__name__}). Give "
                 "x.toarray()."
             )
-        from swordplay.estimators.sklearn_base import refuse_huge, refuse_words
+        from swordplay.estimators.sklearn_base import check_magnitudes, check_numeric
 
-        refuse_words("x", x)
+        check_numeric("x", x)
         row = arguments.array("x", x, ndim=1).copy()
         wanted = self._estimator.n_features_in_ if self._learned else self._wide
         if not len(row) or (wanted is not None and len(row) != wanted):
@@ -467,7 +450,7 @@ class ArrayDeferredRows:
                 f"x must have {wanted or 'some'} number(s), as the rows before it, got {len(row)}."
             )
         self._wide = len(row)
-        return np.asarray(refuse_huge("x", row))
+        return np.asarray(check_magnitudes("x", row))
 
     def numbers(self, rows: Sequence[Any]) -> Matrix:
         """Rows of numbers."""
@@ -496,7 +479,7 @@ class ArrayDeferredRows:
         """Predictions, or probabilities."""
         if not self._learned:
             return np.zeros((len(rows), 0))
-        answers = self._estimator._answers
+        answers = self._estimator._predict_rows
         if self._estimator.model_.teams:
             return np.asarray(answers(numbers, len(numbers))).reshape(len(rows), -1)
         # Forecasts are combined by numpy, whose sums depend on how many rows there are.
@@ -526,18 +509,27 @@ class ArrayDeferredRows:
         check_entries("y", np.array([*self.labels, *truths], dtype=object))
 
     def learn(
-        self, rows: Sequence[Any], truths: Sequence[Any], table: Matrix | None = None
+        self,
+        rows: Sequence[Any],
+        truths: Sequence[Any],
+        table: Matrix | None = None,
+        asked: Forecast | None = None,
     ) -> None:
         """Learn rows in this order; a label that is new joins with its own row."""
         first, seen = 0, set(self.labels)
         for k, truth in enumerate(truths if self.of_classes else ()):
             if truth not in seen and k > first:
-                self.estimator.predict_then_learn(
-                    self._given(rows[first:k]), self._targets(truths[first:k])
-                )
+                self._learn_run(rows, truths, asked, slice(first, k))
                 first = k
             seen.add(truth)
-        self.estimator.predict_then_learn(self._given(rows[first:]), self._targets(truths[first:]))
+        self._learn_run(rows, truths, asked, slice(first, len(rows)))
+
+    def _learn_run(
+        self, rows: Sequence[Any], truths: Sequence[Any], asked: Forecast | None, some: slice
+    ) -> None:
+        part = None if asked is None else asked.rows(some)
+        given, targets = self._given(rows[some]), self._targets(truths[some])
+        self._estimator._learn_late(given, targets, part)
 
     def _targets(self, truths: Sequence[Any]) -> Any:
         return label_array("y", list(truths)) if self.of_classes else np.array(truths)
@@ -573,7 +565,7 @@ class ArrayDeferredRows:
 
     def follow(self, other: Any) -> None:
         """Take rows that another one has read: heads see the last targets that it has."""
-        for mine, its in zip(self.teams, other.teams, strict=False):
+        for mine, its in zip(self._teams, other._teams, strict=False):
             mine.recent[:] = its.recent
 
     def packed(self, rows: Sequence[Any]) -> Any:

@@ -329,7 +329,7 @@ class NumericRows(Sequence[dict[Any, float]]):
         return (dict(zip(self.names, row, strict=True)) for row in self.values.tolist())
 
     @property
-    def is_sound(self) -> bool:
+    def is_valid(self) -> bool:
         """Whether all of its numbers are finite and of sensible size."""
         return bool((np.abs(self.values) <= LARGEST_INPUT).all())  # NaN is not
 
@@ -414,14 +414,7 @@ def _taker(
     pick, pack, hypot = itemgetter(*names), struct.Struct(f"{count}d").pack_into, math.hypot
 
     def take(x: Any) -> bool:
-        if (
-            type(x) is not dict
-            or len(x) != count
-            or heads._bench is not bench
-            or heads.voices is not None
-        ):
-            return False
-        if second is not None and second.asked is not None:
+        if type(x) is not dict or len(x) != count or heads._bench is not bench:
             return False
         try:
             values = pick(x) if count > 1 else (pick(x),)

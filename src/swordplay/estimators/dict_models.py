@@ -16,6 +16,7 @@ from swordplay.estimators import probabilities, raw_units
 from swordplay.estimators.classes import OneModelPerClass
 from swordplay.estimators.deferred_rows import DeferredRows, DictDeferredRows
 from swordplay.estimators.dict_columns import DictColumns, number
+from swordplay.estimators.forecast import Forecast
 from swordplay.estimators.head import Head
 from swordplay.estimators.labels import LabelIndex
 from swordplay.estimators.level_intervals import LevelIntervals
@@ -30,7 +31,7 @@ from swordplay.estimators.model import (
     settings,
 )
 from swordplay.estimators.model_report import ModelReport
-from swordplay.estimators.saved_model import SavedModel, parameters, same
+from swordplay.estimators.saved_model import SavedModel, is_same_value, parameter_names
 from swordplay.estimators.second_order import SecondOrder
 
 if TYPE_CHECKING:
@@ -71,10 +72,10 @@ class DictModel(ModelReport, SavedModel):
         self._model: Any = None
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name not in parameters(type(self)) or "_model" not in vars(self):
+        if name not in parameter_names(type(self)) or "_model" not in vars(self):
             return super().__setattr__(name, value)
         before = getattr(self, name, value)
-        if self._model is not None and not same(before, value):
+        if self._model is not None and not is_same_value(before, value):
             raise ValueError(
                 f"{name} is {short_repr(before)} and cannot become {short_repr(value)}: this "
                 f"{type(self).__name__} has learned already. "
@@ -157,12 +158,16 @@ class DictModel(ModelReport, SavedModel):
         return table, self._model is not None and known
 
     @abstractmethod
-    def learn_table(self, table: Matrix, truths: Sequence[Any]) -> None:
+    def learn_table(
+        self, table: Matrix, truths: Sequence[Any], asked: Forecast | None = None
+    ) -> None:
         """Learn rows in their order, as the model takes them; all of their names have a column."""
 
     @abstractmethod
-    def learn_run(self, rows: Sequence[Features], truths: Sequence[Any]) -> None:
-        """Learn rows in their order.
+    def learn_run(
+        self, rows: Sequence[Features], truths: Sequence[Any], asked: Forecast | None = None
+    ) -> None:
+        """Learn rows in their order; ``asked`` is their forecast if their targets come late.
 
         The names of all of them are known, or are those of the first.
         """
@@ -255,36 +260,42 @@ class DictRegressor(DictModel):
                 return
             self._learn_any(x, y, told)
 
-    def _learn_any(self, x: Features, y: float, told: bool) -> None:
+    def _learn_any(self, x: Features, y: float, told: bool, asked: Forecast | None = None) -> None:
         """Learn a row that may be anything, and let intervals learn it if somebody has asked for
         them.
         """
         values, target = self._rows.check(x), number("y", y)
         model = self._grown(x)
         row = self._row(x, values)
-        said = model.learn_row(row, target)
+        said = model.learn_row(row, target, asked)
         self._rows.expect(model.heads, model.second)
         if told:
             self._intervals.learn(np.array([said]), np.array([target]), row[None])
 
-    def learn_run(self, rows: Sequence[Features], truths: Sequence[float]) -> None:
-        """Learn rows in their order.
+    def learn_run(
+        self, rows: Sequence[Features], truths: Sequence[float], asked: Forecast | None = None
+    ) -> None:
+        """Learn rows in their order; ``asked`` is their forecast if their targets come late.
 
         The names of all of them are known, or are those of the first.
         """
         if len(rows) == 1:
-            self.learn_one(rows[0], truths[0])
+            intervals = self._own_intervals
+            told = intervals is not None and bool(intervals.by_level)
+            self._learn_any(rows[0], truths[0], told, asked)
             return
         self._grown(rows[0])
-        self.learn_table(self.table_of(rows), truths)
+        self.learn_table(self.table_of(rows), truths, asked)
 
-    def learn_table(self, table: Matrix, truths: Sequence[float]) -> None:
+    def learn_table(
+        self, table: Matrix, truths: Sequence[float], asked: Forecast | None = None
+    ) -> None:
         """Learn rows in their order, as the model takes them; all of their names have a column."""
         targets = np.array(truths, dtype=np.float64)
         if len(table) == 1:
-            predictions = np.array([self._model.learn_row(table[0], truths[0])])
+            predictions = np.array([self._model.learn_row(table[0], truths[0], asked)])
         else:
-            predictions = self._model.predict_then_learn(table, targets)
+            predictions = self._model.predict_then_learn(table, targets, asked=asked)
         if self._intervals.by_level:
             self._intervals.learn(predictions, targets, table)
 
@@ -359,7 +370,7 @@ class DictClassifier(DictModel):
     @property
     def classes_(self) -> list[Any]:
         """Labels, in the order in which they came."""
-        return list(self._labels.places)
+        return list(self._labels.numbers)
 
     @locks_itself
     def learn_one(self, x: Features, y: Any) -> None:
@@ -379,7 +390,7 @@ class DictClassifier(DictModel):
                 and type(y) in USUAL
                 and (intervals is None or not intervals.by_level)
             ):
-                place = self._labels.places.get(y)
+                place = self._labels.numbers.get(y)
                 if place is not None and usual.take(x):
                     usual.learn(place)
                     self._model.counts[place] += 1.0
@@ -387,41 +398,52 @@ class DictClassifier(DictModel):
             values, label = self._rows.check(x), self._labels.check(y)
             self._learn_label(self._grown(x), self._row(x, values), label)
 
-    def _learn_label(self, model: Any, row: Vector, label: Any) -> None:
+    def _learn_label(
+        self, model: Any, row: Vector, label: Any, asked: Forecast | None = None
+    ) -> None:
         """Learn a row as the model takes it, with a checked label."""
-        place = self._labels.place(label)
+        place = self._labels.add(label)
         if self._intervals.by_level and place < model.classes:
             self._learn_sets(np.array([model.predict_row(row)]), [place])
         self._let_join(model)
-        model.learn_row(row, place)
+        model.learn_row(row, place, asked)
         if model.classes == 2:
             self._rows.expect(model.teams[0], model.second)
 
-    def learn_run(self, rows: Sequence[Features], truths: Sequence[Any]) -> None:
-        """Learn rows in their order.
+    def learn_run(
+        self, rows: Sequence[Features], truths: Sequence[Any], asked: Forecast | None = None
+    ) -> None:
+        """Learn rows in their order; ``asked`` is their forecast if their labels come late.
 
         The names of all of them are known, or are those of the first.
         """
         if len(rows) == 1:
-            self.learn_one(rows[0], truths[0])
+            values, label = self._rows.check(rows[0]), self._labels.check(truths[0])
+            self._learn_label(self._grown(rows[0]), self._row(rows[0], values), label, asked)
             return
         model = self._grown(rows[0])
-        self._learn_labels(model, self.table_of(rows), list(truths))
+        self._learn_labels(model, self.table_of(rows), list(truths), asked)
 
-    def learn_table(self, table: Matrix, truths: Sequence[Any]) -> None:
+    def learn_table(
+        self, table: Matrix, truths: Sequence[Any], asked: Forecast | None = None
+    ) -> None:
         """Learn rows in their order, as the model takes them; all of their names have a column."""
         if len(table) == 1:
-            self._learn_label(self._model, table[0], truths[0])
+            self._learn_label(self._model, table[0], truths[0], asked)
         else:
-            self._learn_labels(self._model, table, list(truths))
+            self._learn_labels(self._model, table, list(truths), asked)
 
-    def _learn_labels(self, model: Any, table: Matrix, labels: list[Any]) -> None:
+    def _learn_labels(
+        self, model: Any, table: Matrix, labels: list[Any], asked: Forecast | None = None
+    ) -> None:
         """Learn rows as the model takes them, with checked labels."""
         for first, places in self._labels.runs(labels):
             new = places[0] >= model.classes
             # A class that joins changes the models from its own row on, not before.
             self._let_join(model)
-            chances = model.predict_then_learn(table[first : first + len(places)], np.array(places))
+            some = slice(first, first + len(places))
+            part = None if asked is None else asked.rows(some)
+            chances = model.predict_then_learn(table[some], np.array(places), asked=part)
             if self._intervals.by_level and len(places) > new:
                 self._learn_sets(chances[new:], places[new:])
 
@@ -447,14 +469,16 @@ class DictClassifier(DictModel):
         with self._lock:
             usual = self._rows.usual
             if usual is not None and usual.take(x):
-                one, other = self._labels.places
+                one, other = self._labels.numbers
                 share = probabilities.of_second(usual.ask())
                 return {one: 1.0 - share, other: share}
             values = self._rows.check(x)
             if self._model is None:
                 return {False: 0.5, True: 0.5}
             return dict(
-                zip(self._labels.places, self._model.predict_row(self._row(x, values)), strict=True)
+                zip(
+                    self._labels.numbers, self._model.predict_row(self._row(x, values)), strict=True
+                )
             )
 
     def predict_one(self, x: Features, **kwargs: Any) -> Any:
@@ -523,10 +547,10 @@ class DictClassifier(DictModel):
 
     def _learned(self) -> tuple[Any, State] | None:
         learned = super()._learned()
-        return learned and (learned[0], learned[1] | {"labels": self._labels.dumps()})
+        return learned and (learned[0], learned[1] | {"labels": self._labels.to_json()})
 
     def _resume(self, saved: Mapping[str, Any]) -> Any:
-        self._labels.loads(saved["labels"])
+        self._labels.load_json(saved["labels"])
         if not 1 <= len(self._labels) == np.size(saved["model.counts"]):
             raise ValueError("it has not as many labels as models.")
         return super()._resume(saved)

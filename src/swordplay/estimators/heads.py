@@ -19,7 +19,7 @@ import numpy as np
 
 from swordplay.core import state
 from swordplay.core.state import Field, add_prefix, part_of
-from swordplay.core.types import Matrix, State, Vector
+from swordplay.core.types import Array, Matrix, State, Vector
 from swordplay.engine.compiled_learner import CHUNK, CHUNK_NUMBERS
 from swordplay.engine.stack import LearnerStack
 from swordplay.estimators import head
@@ -27,7 +27,7 @@ from swordplay.estimators.head import Head
 from swordplay.estimators.scaler import Locator, Scaler
 from swordplay.estimators.scratch import Bench, Beside, Scratch, quick, setting, writable
 from swordplay.estimators.tuning import LARGEST, MEMORY, THRESHOLDS, LossName
-from swordplay.estimators.voices import OVERFLOW, LateBench, Voices, learn_late_row
+from swordplay.estimators.voices import OVERFLOW, LateBench, learn_late_row
 
 FEWEST_ROWS = 16  # of a compiled call
 NO_WEIGHTS: Vector = np.empty(0)
@@ -94,8 +94,6 @@ class Heads:
         """
         self._setting = setting(loss, radius, self.columns, self.target)
         self._bench: Bench | None = None
-        self.voices: Voices | None = None
-        """What was said of the rows that are learned next, where they were asked earlier."""
 
     def __len__(self) -> int:
         return len(self.stack)
@@ -156,6 +154,7 @@ class Heads:
         targets: Vector,
         weights: Vector | None = None,
         beside: Beside | None = None,
+        late: Array | None = None,
     ) -> Matrix:
         """Scores of rows, each made before its own target is learned; shape ``(T, H)``.
 
@@ -167,9 +166,11 @@ class Heads:
             Positive weights of the losses, shape ``(T,)``.
         beside
             Somebody else who learns from the same rows: called for some at a time, in their order.
+        late
+            Age and scores of rows that were predicted earlier (see ``Forecast.late_scores``).
         """
         if self.grows and rows.shape[1] > self.dim:
-            return self._grow(rows, targets, weights, beside)
+            return self._grow(rows, targets, weights, beside, late)
         count, lags, answer = len(rows), len(self.recent), np.empty((len(rows), len(self)))
         for first in range(0, count, self.at_once):
             part = slice(first, min(first + self.at_once, count))
@@ -186,8 +187,9 @@ class Heads:
                 scratch = scratch._replace(middles=self.columns.middles(raw, lags))
             if not self.columns.follow:
                 self.leave_unscaled(raw, wanted, scratch)
-            more = shares if self.voices is None else self.voices.take(raw, len(self))
-            call = self.learning(raw, wanted, more, scratch, late=self.voices is not None)
+            # the kernel writes into it
+            more = shares if late is None else np.array(late[:, part], order="C")
+            call = self.learning(raw, wanted, more, scratch, late=late is not None)
             done = call.func(*call.args)
             answer[part] = scratch.predictions.T
             if done < len(raw):
@@ -200,7 +202,12 @@ class Heads:
         return answer
 
     def _grow(
-        self, rows: Matrix, targets: Vector, weights: Vector | None, beside: Beside | None
+        self,
+        rows: Matrix,
+        targets: Vector,
+        weights: Vector | None,
+        beside: Beside | None,
+        late: Array | None,
     ) -> Matrix:
         """Let columns join on the way; one that is above 0 brings those before it along."""
         held = rows[:, self.dim :] > 0.0  # NaN is not
@@ -218,6 +225,7 @@ class Heads:
                     targets[start:stop],
                     part,
                     beside,
+                    None if late is None else late[:, start:stop],
                 )
             )
         return np.concatenate(answers)
@@ -239,15 +247,15 @@ class Heads:
             bench.answer[0, 0] += self.target.center
         return bench.answer
 
-    def learn_row(self, row: Vector, target: float) -> Scratch:
+    def learn_row(self, row: Vector, target: float, late: Array | None = None) -> Scratch:
         """Learn from one row of shape ``(d,)``: the same bits as :meth:`learn`, several times
         faster.
 
         Returns what was written for it, such as the prediction made before; the arrays are the next
         call's, too.
         """
-        if self.voices is not None:
-            return learn_late_row(self, self.voices, row, target)
+        if late is not None:
+            return learn_late_row(self, late, row, target)
         bench = self.bench
         bench.raw[0, len(self.recent) :], bench.target[0] = row, target
         if not self.columns.follow:

@@ -54,9 +54,7 @@ class InParts:
             and not len(heads.recent)
             and heads.columns.follow
         )
-        free = heads.voices is None and (
-            second is None or (second.asked is None and second.dim == heads.dim)
-        )
+        free = second is None or second.dim == heads.dim
         if (
             not usual
             or not free

@@ -1,4 +1,4 @@
-"""Class labels as numbers 0..K-1, in arrays and one by one."""
+"""Checks of class labels, and their conversion to class numbers 0 to K - 1 and back."""
 
 from __future__ import annotations
 
@@ -16,11 +16,17 @@ from swordplay.core.arguments import short_repr
 from swordplay.core.checkpoint import MAX_INT_BITS
 from swordplay.estimators.dict_columns import dump_names, load_names
 
+# ---------------------------------------------------------------------- arrays of labels
+
 
 def check_classes(classes: Any) -> Any:
-    """Classes that somebody names before their labels come.
+    """Return labels that are declared before their rows come, as an array.
 
-    A fraction is none, as scikit-learn takes it for a measurement.
+    Raises
+    ------
+    ValueError
+        If they are no list of strings, booleans or whole numbers; scikit-learn takes fractions
+        for the targets of a regression.
     """
     found = label_array("classes", classes)
     if found.ndim != 1:
@@ -37,26 +43,36 @@ def check_classes(classes: Any) -> Any:
 
 
 def label_array(name: str, values: Any) -> Any:
-    """Labels as an array that keeps different labels different.
+    """Return labels as an array in which different labels stay different.
 
-    numpy cuts off NUL characters at the end of strings, and makes strings of the numbers beside a
-    string: a list of strings of which one ends so becomes an array of objects, and a list of both
-    kinds is refused.
+    numpy removes NUL characters at the end of strings, and converts numbers beside a string to
+    strings. A list in which a string ends with NUL becomes an array of objects; a list of both
+    strings and numbers is refused.
+
+    Parameters
+    ----------
+    name
+        Name of the argument, for messages.
+    values
+        A list, array or series.
 
     Raises
     ------
     ValueError, TypeError
-        If entries are missing, of both kinds, or neither numbers nor strings; says which one.
+        Names the entry that is missing, or neither a number nor a string.
     """
-    plain = check_entries(name, values)
-    return arguments.without_mask(name, plain)
+    return arguments.without_mask(name, check_entries(name, values))
 
 
 def check_entries(name: str, values: Any) -> Any:
-    """Targets or labels as they are, or as an array of objects where numpy would change strings of
-    a list.
+    """Return targets or labels; a list that numpy would change becomes an array of objects.
 
-    None is left to the caller, and so is whatever has not one dimension.
+    Only lists and arrays of objects with one dimension are checked; None and others pass.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Names the entry that is missing, or neither a number nor a string.
     """
     if values is None or getattr(getattr(values, "dtype", None), "kind", "O") != "O":
         return values
@@ -64,25 +80,24 @@ def check_entries(name: str, values: Any) -> Any:
     if array.ndim != 1 or array.dtype.kind not in "OUS":
         return values
     entries = list(values) if array.dtype.kind != "O" else array.tolist()
-    words = [isinstance(entry, str) for entry in entries]
+    is_string = [isinstance(entry, str) for entry in entries]
     for k, entry in enumerate(entries):
         if arguments.is_missing(entry):
             raise ValueError(
                 f"{name} must not be missing, got {short_repr(entry)} at index {k}. Leave out such "
                 "rows."
             )
-        if not (
-            words[k] or isinstance(entry, bytes | np.bool_ | Decimal) or arguments.is_real(entry)
-        ):
+        is_number = isinstance(entry, bytes | np.bool_ | Decimal) or arguments.is_real(entry)
+        if not (is_string[k] or is_number):
             raise TypeError(
                 f"{name} must hold numbers or strings, got {short_repr(entry, 40)} "
                 f"({type(entry).__name__}) at index {k}. Convert it, or leave out such rows."
             )
-    if any(words) and not all(words):
-        odd, word = entries[words.index(False)], entries[words.index(True)]
+    if any(is_string) and not all(is_string):
+        number, string = entries[is_string.index(False)], entries[is_string.index(True)]
         raise TypeError(
-            f"{name} must hold either numbers or strings, got {short_repr(odd, 40)} "
-            f"({type(odd).__name__}) beside {short_repr(word, 40)} "
+            f"{name} must hold either numbers or strings, got {short_repr(number, 40)} "
+            f"({type(number).__name__}) beside {short_repr(string, 40)} "
             f"(str). Convert it, such as with [str(label) for label in {name}]."
         )
     if array.dtype.kind == "U" and any(entry.endswith("\0") for entry in entries):
@@ -90,38 +105,45 @@ def check_entries(name: str, values: Any) -> Any:
     return values
 
 
-def add_classes(known: Any, more: Any) -> Any:
-    """Classes that were known, and behind them those that join, so that no column of
-    ``predict_proba`` moves.
+def add_classes(known: Any, labels: Any) -> Any:
+    """Return the known classes, followed by new labels in sorted order.
+
+    The columns of ``predict_proba`` thus never move.
     """
-    _require_kind(known, more)
-    if np.array_equal(known, more):  # as where all classes are declared in every call
+    _check_same_kind(known, labels)
+    if np.array_equal(known, labels):  # all classes are declared again in every call
         return known
-    late = np.unique(more[~np.isin(more, known)])
-    return np.concatenate([known, late]) if len(late) else known
+    new = np.unique(labels[~np.isin(labels, known)])
+    return np.concatenate([known, new]) if len(new) else known
 
 
 def class_numbers(classes: Any, y: Any) -> Any:
-    """The place of each label among the classes."""
-    _require_kind(classes, y)
-    if (
-        len(classes) == 2 and ((second := y == classes[1]) | (y == classes[0])).all()
-    ):  # the usual case, in a fifth of the time
-        return second.astype(np.intp)
+    """Return the position of each label among the classes, shape ``(T,)``.
+
+    Raises
+    ------
+    ValueError
+        If a label is none of the classes.
+    """
+    _check_same_kind(classes, y)
+    if len(classes) == 2:  # five times as fast as sorting
+        is_second = y == classes[1]
+        if (is_second | (y == classes[0])).all():
+            return is_second.astype(np.intp)
     order = np.argsort(classes)
     found = order[np.minimum(np.searchsorted(classes, y, sorter=order), len(classes) - 1)]
-    strange = classes[found] != y
-    if strange.any():
+    is_unknown = classes[found] != y
+    if is_unknown.any():
         raise ValueError(
-            f"y holds the label {y[strange][0]!r}, which is none of the classes "
-            f"{short_repr(classes.tolist())}. "
-            "Declare it with classes=, or let predict_then_learn take it in."
+            f"y holds the label {y[is_unknown][0]!r}, which is none of the classes "
+            f"{short_repr(classes.tolist())}. Declare it with classes=, or let predict_then_learn "
+            "take it in."
         )
     return found
 
 
 def dump_classes(classes: Any) -> Any:
-    """Classes as a checkpoint holds them: numbers as they are, strings as text."""
+    """Return classes as a checkpoint holds them: numbers as an array, strings as JSON."""
     if classes.dtype.kind not in "UO":
         return classes
     if classes.dtype.kind == "O" and not all(isinstance(label, str) for label in classes):
@@ -132,12 +154,12 @@ def dump_classes(classes: Any) -> Any:
 
 
 def load_classes(saved: Any) -> Any:
-    """And back.
+    """Return the classes that :func:`dump_classes` returned.
 
     Raises
     ------
     ValueError
-        If there are no such classes.
+        If it cannot have returned this.
     """
     if not isinstance(saved, str):
         classes = np.asarray(saved)
@@ -148,7 +170,7 @@ def load_classes(saved: Any) -> Any:
         classes = (
             np.array(labels, dtype=object)
             if dtype == np.dtype(object).str
-            else _words(dtype, labels)
+            else _string_array(dtype, labels)
         )
     if (
         classes.ndim != 1
@@ -162,43 +184,41 @@ def load_classes(saved: Any) -> Any:
 
 
 def _are_labels(classes: Any) -> bool:
-    """Whether labels can be like these: strings or numbers, of doubles whole numbers only."""
+    """Return whether these can be labels: strings, or numbers of which floats are whole."""
     if classes.dtype.kind == "f":
         return bool((np.isfinite(classes) & (np.floor(classes) == classes)).all())
-    return _have_an_order(classes)
+    return _are_sortable(classes)
 
 
-def _have_an_order(labels: Any) -> bool:
-    """Whether labels are numbers or strings, which numpy can sort."""
+def _are_sortable(labels: Any) -> bool:
+    """Return whether labels are all numbers or all strings, which numpy can sort."""
     return labels.dtype.kind in "iubfU" or (
         labels.dtype.kind == "O" and all(isinstance(label, str) for label in labels)
     )
 
 
-def _words(dtype: Any, labels: list[str]) -> Any:
-    """Strings, with room for longer ones if their type says so and is no attempt to fill the
-    memory.
+def _string_array(dtype: Any, labels: list[str]) -> Any:
+    """Return an array of strings, of the saved width if that is at most four digits.
+
+    A damaged file could otherwise ask for a width that fills the memory.
     """
     classes = np.array(labels, dtype=np.str_)
     width = re.fullmatch(r"[<>=|]U(\d{1,4})", dtype) if isinstance(dtype, str) else None
     return classes.astype(f"U{max(int(width[1]), classes.itemsize // 4)}") if width else classes
 
 
-def _require_kind(classes: Any, labels: Any) -> None:
-    """Labels that can be saved.
-
-    Strings and numbers have no common order, and a label of the other kind is a mistake.
-    """
-    for some in (classes, labels):
-        if not _have_an_order(some):
+def _check_same_kind(classes: Any, labels: Any) -> None:
+    """Refuse labels that cannot be saved, or compared with the known classes."""
+    for array in (classes, labels):
+        if not _are_sortable(array):
             raise ValueError(
-                f"labels must be numbers, truth values or strings, got {short_repr(some.tolist())} "
-                f"of {some.dtype}. Convert y, such as with y.astype(str)."
+                "labels must be numbers, truth values or strings, got "
+                f"{short_repr(array.tolist())} of {array.dtype}. Convert y, such as with "
+                "y.astype(str)."
             )
-    whole = classes.dtype.kind in "iub" and labels.dtype.kind in "iub"
-    if (
-        whole and np.result_type(classes, labels).kind == "f"
-    ):  # the only type that numpy finds for both
+    are_whole = classes.dtype.kind in "iub" and labels.dtype.kind in "iub"
+    if are_whole and np.result_type(classes, labels).kind == "f":
+        # numpy has no integer type for both, such as int64 beside uint64, and would take doubles
         raise ValueError(
             f"labels of {labels.dtype} would be rounded beside classes of {classes.dtype}. "
             f"Convert y to {classes.dtype}."
@@ -210,38 +230,49 @@ def _require_kind(classes: Any, labels: Any) -> None:
         )
 
 
-PLAIN: dict[type, Callable[[Any], Any]] = {
+# ---------------------------------------------------------------------- single labels
+
+BUILT_IN: dict[type, Callable[[Any], Any]] = {
     int: int.__int__,
     float: float.__float__,
     str: str.__str__,
 }
-"""What a label is, whatever a class derived from these says of itself: so it is compared, and so
-it is saved.
+"""Conversions of instances of subclasses to the built-in types.
+
+A subclass may compare and print as it likes; labels are compared and saved as built-in values.
 """
 
 
 class LabelIndex:
-    """The place of each label, in the order in which they came. Truth values come in a pair."""
+    """Class numbers of labels in order of appearance; ``False`` and ``True`` are added together."""
 
     def __init__(self) -> None:
-        self.places: dict[Any, int] = {}
+        self.numbers: dict[Any, int] = {}
+        """Class number of each label."""
 
     def __len__(self) -> int:
-        return len(self.places)
+        return len(self.numbers)
 
     def check(self, label: Any) -> Any:
-        """A label that is a truth value, a finite number or a string."""
+        """Return a label as a boolean, a finite number or a string.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If it is none of these.
+        """
         if type(label) is bool or type(label) is str:
-            return label  # the usual cases
+            return label
         if isinstance(label, np.generic):
             label = label.item()
         if not isinstance(label, bool | int | float | str):
             raise TypeError(
                 f"y must be a truth value, a number or a string, got {short_repr(label)} "
-                f"({type(label).__name__})."
+                f"({type(label).__name__}). Convert it."
             )
         if not isinstance(label, bool):
-            label = next(plain(label) for kind, plain in PLAIN.items() if isinstance(label, kind))
+            convert = next(call for kind, call in BUILT_IN.items() if isinstance(label, kind))
+            label = convert(label)
         if isinstance(label, float) and not math.isfinite(label):
             raise ValueError(
                 f"y must be finite, got {label}. Leave out rows whose label is missing."
@@ -249,40 +280,50 @@ class LabelIndex:
         if isinstance(label, int) and label.bit_length() > MAX_INT_BITS:
             raise ValueError(
                 f"y must be a number of at most {MAX_INT_BITS} bits, got one of "
-                f"{label.bit_length()}."
+                f"{label.bit_length()}. Give it as text."
             )
         return label
 
-    def place(self, label: Any) -> int:
-        """The place of a checked label, which joins if it is new."""
-        if label not in self.places:
-            for one in (False, True) if isinstance(label, bool) else (label,):
-                self.places.setdefault(one, len(self.places))
-        return self.places[label]
+    def add(self, label: Any) -> int:
+        """Return the class number of a checked label, which is added if it is new."""
+        if label not in self.numbers:
+            for new in (False, True) if isinstance(label, bool) else (label,):
+                self.numbers.setdefault(new, len(self.numbers))
+        return self.numbers[label]
 
     def runs(self, labels: list[Any]) -> Iterator[tuple[int, list[int]]]:
-        """Runs of checked labels between which classes join: where each begins, and the places
-        of its labels.
+        """Yield runs of checked labels; each begins where a new label is added.
+
+        Yields
+        ------
+        first
+            Index of the first label of the run.
+        numbers
+            Class numbers of the labels of the run.
         """
         first, run = 0, list[int]()
         for t, label in enumerate(labels):
-            if label not in self.places and run:
+            if label not in self.numbers and run:
                 yield first, run
                 first, run = t, []
-            run.append(self.place(label))
+            run.append(self.add(label))
         if run:
             yield first, run
 
-    def dumps(self) -> str:
-        """The labels, as text."""
-        return dump_names(self.places)
+    def to_json(self) -> str:
+        """Return the labels in their order, as JSON."""
+        return dump_names(self.numbers)
 
-    def loads(self, text: str) -> None:
-        """Labels from text; refused if one is there twice."""
+    def load_json(self, text: str) -> None:
+        """Replace the labels by those that :meth:`to_json` returned.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If one is no label, or occurs twice.
+        """
         labels = [self.check(label) for label in load_names(text)]
-        places = {label: place for place, label in enumerate(labels)}
-        if len(places) < len(labels):
-            raise ValueError(
-                f"its labels are {short_repr(labels)}, and one of them is there twice."
-            )
-        self.places = places
+        numbers = {label: number for number, label in enumerate(labels)}
+        if len(numbers) < len(labels):
+            raise ValueError(f"its labels are {short_repr(labels)}, and one of them occurs twice.")
+        self.numbers = numbers

@@ -13,6 +13,7 @@ from swordplay.core.state import DAMAGED, ROUND_COUNT, Field, check
 from swordplay.core.types import Matrix, State, Vector
 from swordplay.engine import LARGEST_EXPLICIT
 from swordplay.engine.compiled_learner import CompiledLearner
+from swordplay.estimators.forecast import Forecast
 from swordplay.estimators.model import THRESHOLDS
 from swordplay.estimators.scaler import FARTHEST, Locator
 from swordplay.parts.domains import Simplex
@@ -120,10 +121,22 @@ class Mixture:
         level = np.median(rows, axis=1)
         return np.asarray((rows - level[:, None]) @ self.combination + level)
 
+    def forecast(self, rows: Matrix) -> Forecast:
+        """Predict rows whose targets come later; nothing else is needed to learn them."""
+        rounds = np.full(len(rows), float(self.rounds))
+        return Forecast.empty(len(rows))._replace(scores=self.predict(rows)[:, None], rounds=rounds)
+
     def predict_then_learn(
-        self, rows: Matrix, targets: Vector, weights: Vector | None = None
+        self,
+        rows: Matrix,
+        targets: Vector,
+        weights: Vector | None = None,
+        asked: Forecast | None = None,
     ) -> Vector:
-        """Combined forecasts, each made before its own target is learned; shape ``(T,)``."""
+        """Combined forecasts, each made before its own target is learned; shape ``(T,)``.
+
+        Rows that were predicted earlier, as ``asked`` says, are learned like any others.
+        """
         from swordplay.engine.second_order.mixing import cut_rows, mix_rows
 
         rows, targets = np.array(rows, order="C"), np.array(targets, dtype=np.float64)

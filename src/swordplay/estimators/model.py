@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, final
 
 import numpy as np
 
 from swordplay.core.state import add_prefix, part_of, split_parts
-from swordplay.core.types import Array, Matrix, State, Vector
+from swordplay.core.types import Matrix, State, Vector
 from swordplay.engine.compiled_learner import CompiledLearner
+from swordplay.estimators.forecast import Forecast
 from swordplay.estimators.head import Head
 from swordplay.estimators.heads import Heads
 from swordplay.estimators.scaler import Locator, Scaler
@@ -108,6 +110,42 @@ def loaded(second: SecondOrder | None, parts: Mapping[str, Any], dim: int) -> Se
             second = second.unbent()
         second.load_state(saved)
     return second
+
+
+NO_AGES: Vector = np.empty(0)
+
+
+def learn_with_earlier_lags(
+    teams: Sequence[Heads],
+    learn: Callable[..., Any],
+    rows: Matrix,
+    targets: Any,
+    weights: Vector | None,
+    asked: Forecast,
+) -> Any:
+    """Learn rows one by one, each with the last targets of the time when it was predicted.
+
+    Those that are the last now are remembered; after an error nothing has changed.
+    """
+    answers = []
+    for t in range(len(rows)):
+        now, first = [team.recent.copy() for team in teams], 0
+        for team in teams:
+            some = asked.lags[t, first : first + len(team.recent)]
+            if len(some) or not asked.lags.shape[1]:  # else the team joined since then
+                team.recent[:] = some if len(some) else np.nan
+            first += len(team.recent)
+        here = slice(t, t + 1)
+        weight = None if weights is None else weights[here]
+        try:
+            answers.append(learn(rows[here], targets[here], weight, asked=asked.rows(here)))
+        except BaseException:
+            for team, recent in zip(teams, now, strict=True):
+                team.recent[:] = recent
+            raise
+        for team, recent in zip(teams, now, strict=True):
+            team.recent[1:] = recent[:-1]
+    return np.concatenate(answers)
 
 
 @final
@@ -225,21 +263,17 @@ class LinearModel:
             else self.second.predict_row(row, first, middles(self.heads, row[None]))
         )
 
-    def ask(self, rows: Matrix) -> tuple[Matrix, list[Array], Matrix]:
-        """What is said of rows whose targets come later, each as if it were the next.
-
-        Returns
-        -------
-        scores, voices, notes
-            Scores, ``(T, 1)``; what the decision and every expert say, ``(T, 1, 1 + N)`` of the
-            only team of heads; and what the second-order layer has to keep, ``(T, n)``.
-        """
-        first, voices = ask_heads(self.heads, rows)
-        if self.second is None:
-            return first, [voices], np.empty((len(rows), 0))
-        known = rows[:, : self.second.dim]
-        mixed, notes = self.second.ask(known, first[:, 0], middles(self.heads, known))
-        return mixed[:, None], [voices], notes
+    def forecast(self, rows: Matrix) -> Forecast:
+        """Predict rows whose targets come later, each as if it were the next one."""
+        scores, expert_scores = ask_heads(self.heads, rows)
+        notes = np.empty((len(rows), 0))
+        if self.second is not None:
+            known = rows[:, : self.second.dim]
+            mixed, notes = self.second.ask(known, scores[:, 0], middles(self.heads, known))
+            scores = mixed[:, None]
+        lags = np.tile(self.recent, (len(rows), 1))
+        rounds = np.full(len(rows), float(self.rounds))
+        return Forecast(scores, expert_scores, lags, notes, rounds)
 
     def predict_then_learn(
         self,
@@ -247,33 +281,64 @@ class LinearModel:
         targets: Vector,
         weights: Vector | None = None,
         beside: Beside | None = None,
+        asked: Forecast | None = None,
     ) -> Vector:
-        """Scores of rows, each made before its own target is learned (see :meth:`Heads.learn`)."""
+        """Scores of rows, each made before its own target is learned (see :meth:`Heads.learn`).
+
+        ``asked`` is the forecast of rows whose targets come late.
+        """
+        if asked is not None and len(self.recent):
+            learn = functools.partial(self._learn, beside=beside)
+            return np.asarray(
+                learn_with_earlier_lags([self.heads], learn, rows, targets, weights, asked)
+            )
+        return self._learn(rows, targets, weights, beside, asked)
+
+    def _learn(
+        self,
+        rows: Matrix,
+        targets: Vector,
+        weights: Vector | None,
+        beside: Beside | None = None,
+        asked: Forecast | None = None,
+    ) -> Vector:
+        ages, late = NO_AGES, None
+        if asked is not None and (found := asked.ages(self.rounds)).any():
+            ages, late = found, asked.late_scores(found, slice(0, 1), self.heads.stack.expert_count)
         if self.second is None:
-            return self.heads.learn(rows, targets, weights, beside)[:, 0]
+            return self.heads.learn(rows, targets, weights, beside, late)[:, 0]
         plans = Plans(beside)
-        first = self.heads.learn(rows, targets, weights, plans)[:, 0]
+        first = self.heads.learn(rows, targets, weights, plans, late)[:, 0]
         self.second = widened(self.second, self.heads.dim)
         if self.second is None:
             return first
         # A table that grows is as wide as its widest row; columns of zeros leave no trace before
         # they join.
         known = rows[:, : self.second.dim]
+        notes = None if asked is None or late is None else asked.notes_of(ages, self.second.noted)
         return self.second.learn(
-            known, targets, weights, first, plans.plan, plans.middles(self.second.dim)
+            known, targets, weights, first, plans.plan, plans.middles(self.second.dim), notes
         )
 
-    def learn_row(self, row: Vector, target: float) -> float:
+    def learn_row(self, row: Vector, target: float, asked: Forecast | None = None) -> float:
         """Learn from one row of shape ``(d,)``: the same bits as :meth:`predict_then_learn`,
         several times faster.
         """
+        if asked is not None and len(self.recent):
+            targets = np.array([target], dtype=np.float64)
+            return float(self.predict_then_learn(row[None], targets, asked=asked)[0])
         missing = NONE_MISSING if self.second is None else middles(self.heads, row[None])
-        scratch = self.heads.learn_row(row, target)
+        late, notes = None, None
+        if asked is not None and (ages := asked.ages(self.rounds)).any():
+            late = asked.late_scores(ages, slice(0, 1), self.heads.stack.expert_count)
+            if self.second is not None:
+                notes = asked.notes_of(ages, self.second.noted)
+        scratch = self.heads.learn_row(row, target, late)
         first = float(scratch.predictions[0, 0])
         return (
             first
             if self.second is None
-            else self.second.learn_row(row, target, first, scratch.rounds[0, 3:5], missing)
+            else self.second.learn_row(row, target, first, scratch.rounds[0, 3:5], missing, notes)
         )
 
     def widen(self, dim: int) -> None:

@@ -1,9 +1,8 @@
-"""How good a model is on a stream, asked with scikit-learn's own tools: each row is predicted
-before it is learned.
+"""Prequential evaluation with scikit-learn: each row is predicted before it is learned.
 
-``PrequentialSplit`` is for ``cv=``, ``prequential_score`` and what ``make_prequential_scorer``
-makes are for ``scoring=``. They work for the estimators here, for every other with ``partial_fit``,
-and for pipelines that end in one of them.
+:class:`PrequentialSplit` is for ``cv=``; :func:`prequential_score` and the functions that
+:func:`make_prequential_scorer` makes are for ``scoring=``. They work for the estimators here, for
+all others with ``partial_fit``, and for pipelines that end in one of these.
 """
 
 from __future__ import annotations
@@ -24,33 +23,30 @@ from sklearn.utils.validation import _num_samples, column_or_1d
 
 from swordplay.core import arguments
 from swordplay.core.types import Vector
-from swordplay.estimators.labels import (
-    add_classes,
-)
+from swordplay.estimators.labels import add_classes
 from swordplay.estimators.sklearn_base import SklearnModel
 
-TOGETHER = {"predict": "predict_then_learn", "predict_proba": "predict_proba_then_learn"}
-"""What the estimators here call predicting rows in one way and learning them, all in one call."""
+PREDICT_AND_LEARN = {"predict": "predict_then_learn", "predict_proba": "predict_proba_then_learn"}
+"""Method of the estimators here that predicts by another method and then learns, in one call."""
 
 
 @final
 class PrequentialSplit(BaseCrossValidator):  # type: ignore[misc]  # scikit-learn has no types
-    """Blocks that follow one another.
+    """Successive test blocks; the training set of each is all rows before it.
 
-    Each is tested on what comes before it, and every row from ``start`` on is tested once.
-
-    Like ``TimeSeriesSplit``, with blocks of any length and from any row on. The order of the rows
-    is time.
+    It is like ``TimeSeriesSplit``, with blocks of any length and from any row on; every row from
+    ``start`` on is tested once. The order of the rows is time.
 
     Parameters
     ----------
     n_splits
-        How many blocks of equal length (to a row) the rows from ``start`` on are cut into.
+        Number of blocks, 5 by default; their lengths differ by one row at most.
     block
-        Rows of a block, instead of ``n_splits``; the last block has those that are left.
+        Rows per block, instead of ``n_splits``; the last block has the rows that are left.
     start
-        The first row that is tested, and so the number of rows that are learned before. By default
-        one part of ``n_splits + 1`` equal ones; with ``block``, that many rows.
+        First row that is tested, and so the number of rows before the first block. By default the
+        first of ``n_splits + 1`` equal parts is not tested; with ``block``, the first ``block``
+        rows are not.
 
     Examples
     --------
@@ -70,32 +66,32 @@ class PrequentialSplit(BaseCrossValidator):  # type: ignore[misc]  # scikit-lear
         self.start = None if start is None else arguments.integer("start", start, least=1)
 
     def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple[Any, Any]]:
-        """Indices of the rows to learn and of those to test, block after block.
+        """Yield the indices of the training rows and of the test rows of each block.
 
-        ``y`` and ``groups`` are not looked at.
+        Only the number of rows of X is used; ``y`` and ``groups`` are for scikit-learn.
         """
         edges = self._edges(_num_samples(indexable(X, y)[0]))
         for first, last in itertools.pairwise(edges):
             yield np.arange(first), np.arange(first, last)
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
-        """How many blocks there are; with ``block``, that depends on the rows."""
+        """Return the number of blocks; with ``block`` it depends on the rows of X."""
         if self.block is None:
             return self.n_splits
         if X is None:
             raise ValueError(
-                "X must be given: how many blocks there are depends on its rows. Or set n_splits, "
-                "and not block."
+                "X must be given, got None: with block, the number of blocks depends on its rows. "
+                "Or set n_splits instead of block."
             )
         return len(self._edges(_num_samples(X))) - 1
 
     def _edges(self, rows: int) -> list[int]:
-        """The first row of each block, and the number of all rows behind them."""
+        """Return the first row of each block, then the number of all rows."""
         start = (self.block or rows // (self.n_splits + 1)) if self.start is None else self.start
         blocks = self.n_splits if self.block is None else -(-(rows - start) // self.block)
         if start < 1 or rows - start < max(1, blocks):
             raise ValueError(
-                f"X has {rows} rows, too few for {self!r}: at least one has to come before the "
+                f"X has {rows} rows, too few for {self!r}: at least one must come before the "
                 "first block, and one in each. Ask for fewer or shorter blocks, or start earlier."
             )
         if self.block is None:
@@ -104,18 +100,18 @@ class PrequentialSplit(BaseCrossValidator):  # type: ignore[misc]  # scikit-lear
 
 
 def prequential_predict(estimator: Any, X: Any, y: Any, *, method: str = "predict") -> Any:
-    """What a copy of an estimator says of each row before it learns that row, and so in a stream.
+    """Return predictions of rows by a copy of an estimator that learns each row after that.
 
     Parameters
     ----------
     estimator
-        Fitted, with ``partial_fit``; or a fitted pipeline whose last step has it. The steps before
-        stay as they were fitted. Those of :mod:`swordplay.sklearn` need not be fitted. It is left
-        as it is.
+        A fitted estimator with ``partial_fit``, or a fitted pipeline whose last step has it. The
+        estimators of :mod:`swordplay.sklearn` need not be fitted. The earlier steps of a pipeline
+        stay as they were fitted. The estimator itself is not changed.
     X, y
-        Rows in time order, and their targets.
+        Rows in the order of time, and their targets.
     method
-        ``"predict"``, ``"predict_proba"`` or ``"decision_function"``.
+        ``"predict"`` (default), ``"predict_proba"`` or ``"decision_function"``.
 
     Returns
     -------
@@ -130,27 +126,27 @@ def prequential_predict(estimator: Any, X: Any, y: Any, *, method: str = "predic
             f"y must have one entry for each of the {_num_samples(X)} rows of X, got "
             f"{len(targets)}."
         )
-    together = getattr(learner, TOGETHER.get(method, ""), None)
-    if together is not None:
-        return together(X, targets)
+    predict_and_learn = getattr(learner, PREDICT_AND_LEARN.get(method, ""), None)
+    if predict_and_learn is not None:
+        return predict_and_learn(X, targets)
     if getattr(learner, "partial_fit", None) is None:
         raise TypeError(
             f"{type(learner).__name__} has no partial_fit and cannot learn row by row. Score it on "
-            "blocks: leave scoring as it is, and use cv=PrequentialSplit()."
+            "whole blocks: use cv=PrequentialSplit() and leave scoring unset."
         )
     if isinstance(learner, SklearnModel):
-        learner._go_on_as_a_stream()
-    said = []
+        learner._leave_batch_mode()
+    predictions = []
     for t in range(len(targets)):
-        said.append(getattr(learner, method)(X[t : t + 1]))
+        predictions.append(getattr(learner, method)(X[t : t + 1]))
         learner.partial_fit(X[t : t + 1], targets[t : t + 1])
-    return np.concatenate(said)
+    return np.concatenate(predictions)
 
 
 def prequential_score(estimator: Any, X: Any, y: Any, scoring: Any = None) -> float:
-    """The score of a copy of a fitted estimator that predicts each row before it learns that row.
+    """Return the score of a copy of a fitted estimator that predicts each row, then learns it.
 
-    As it takes an estimator, rows and targets, it is itself a scorer::
+    The function is itself a scorer, as it takes an estimator, rows and targets::
 
         cross_val_score(model, X, y, cv=PrequentialSplit(), scoring=prequential_score)
 
@@ -159,37 +155,36 @@ def prequential_score(estimator: Any, X: Any, y: Any, scoring: Any = None) -> fl
     estimator, X, y
         As in :func:`prequential_predict`.
     scoring
-        The name of a score, such as ``"neg_mean_absolute_error"``, or a scorer; by default R² for
-        numbers and accuracy for classes.
+        Name of a score, such as ``"neg_mean_absolute_error"``, or a scorer. By default R² for
+        regressors and accuracy for classifiers.
 
     Examples
     --------
     >>> import numpy as np
     >>> from swordplay.sklearn import SwordRegressor, prequential_score
     >>> X = np.random.default_rng(0).normal(size=(500, 2))
-    >>> y = np.where(np.arange(500) < 250, 1.0, -1.0) * X[:, 0]  # turns round
+    >>> y = np.where(np.arange(500) < 250, 1.0, -1.0) * X[:, 0]  # the sign flips
     >>> prequential_score(SwordRegressor().fit(X[:100], y[:100]), X[100:], y[100:]) > 0.8
     True
     """
-    told = _ToldClasses(estimator, y) if is_classifier(estimator) else _ToldNumbers(estimator, y)
-    return float(check_scoring(told, scoring)(told, X, y))
+    kind = _PrequentialClassifier if is_classifier(estimator) else _PrequentialRegressor
+    stand_in = kind(estimator, y)
+    return float(check_scoring(stand_in, scoring)(stand_in, X, y))
 
 
 def make_prequential_scorer(scoring: Any) -> Callable[[Any, Any, Any], float]:
-    """A scorer for ``scoring=`` with another score than the usual one.
+    """Return :func:`prequential_score` with another score, for ``scoring=``.
 
     Parameters
     ----------
     scoring
-        The name of a score, such as ``"neg_mean_absolute_error"``, or a scorer.
+        Name of a score, such as ``"neg_mean_absolute_error"``, or a scorer.
     """
     return functools.partial(prequential_score, scoring=scoring)
 
 
-class _Told(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """Stands in for an estimator while a scorer asks for predictions: answers what the stream
-    was told.
-    """
+class _PrequentialEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """Stands in for an estimator when a scorer predicts: answers with prequential predictions."""
 
     def __init__(self, estimator: Any, y: Any) -> None:
         self.estimator = estimator
@@ -199,25 +194,25 @@ class _Told(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
         return True
 
     def fit(self, X: Any, y: Any) -> Any:
-        """Scorers want to see that there is one; it is not called."""
+        """Scorers require this method, but do not call it."""
         raise NotImplementedError
 
     def predict(self, X: Any) -> Any:
-        """Numbers or labels."""
-        return self._asked(X, "predict")
+        """Return numbers or labels."""
+        return self._predict(X, "predict")
 
-    def _asked(self, X: Any, method: str) -> Any:
+    def _predict(self, X: Any, method: str) -> Any:
         return prequential_predict(self.estimator, X, self.y, method=method)
 
 
 @final
-class _ToldNumbers(RegressorMixin, _Told):  # type: ignore[misc]  # scikit-learn has no types
-    """For regressors."""
+class _PrequentialRegressor(RegressorMixin, _PrequentialEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """Stands in for a regressor."""
 
 
 @final
-class _ToldClasses(ClassifierMixin, _Told):  # type: ignore[misc]  # scikit-learn has no types
-    """For classifiers; those here let labels join late, behind the others."""
+class _PrequentialClassifier(ClassifierMixin, _PrequentialEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """Stands in for a classifier, in which new labels may join behind the known ones."""
 
     @property
     def classes_(self) -> Vector:
@@ -228,9 +223,9 @@ class _ToldClasses(ClassifierMixin, _Told):  # type: ignore[misc]  # scikit-lear
         )
 
     def predict_proba(self, X: Any) -> Any:
-        """Probabilities of the classes."""
-        return self._asked(X, "predict_proba")
+        """Return probabilities of the classes."""
+        return self._predict(X, "predict_proba")
 
     def decision_function(self, X: Any) -> Any:
-        """Log-odds, or whatever else the estimator decides by."""
-        return self._asked(X, "decision_function")
+        """Return log-odds, or the estimator's other scores."""
+        return self._predict(X, "decision_function")

@@ -1,7 +1,4 @@
-"""Files that hold a whole estimator: its parameters, its model and what is around the model.
-
-No pickle.
-"""
+"""Base class of estimators that are saved as one file: parameters, model and surroundings."""
 
 from __future__ import annotations
 
@@ -17,58 +14,78 @@ import numpy as np
 from swordplay.core import arguments, checkpoint
 from swordplay.core.checkpoint import CheckpointError
 from swordplay.core.model_lock import LockedModel
+from swordplay.core.state import add_prefix, strip_prefix
 from swordplay.core.types import State
 from swordplay.estimators.tuning import AUTO
 
-PARAMETER, MODEL = "parameter.", "model."
-SIZES = ("columns", f"{PARAMETER}lags")
-"""Entries that say how much there is: room is made for so much."""
+PARAMETER, MODEL = "parameter", "model"
+"""Names of these parts of a saved state."""
+SIZE_ENTRIES = ("columns", f"{PARAMETER}.lags")
+"""Entries of a saved state that say how much memory the model needs."""
 
 
 class SavedModel(LockedModel, ABC):
-    """``save`` and ``load``, for classes that keep each argument of their constructor under its
-    own name.
-    """
+    """``save`` and ``load`` for classes that store each constructor argument under its name."""
 
     _library: ClassVar[str] = ""
-    """Put before the name of the class to tell its files from those of a namesake."""
+    """Prefix of :meth:`kind`, for classes with the same name in several libraries."""
 
     @abstractmethod
     def _learned(self) -> tuple[Any, State] | None:
-        """The model and what is around it, such as names of columns.
+        """Return the model and the entries beside it; None before anything was learned.
 
-        None before anything was learned.
+        The entries are all that the model does not save itself, such as names of columns.
         """
 
     @abstractmethod
     def _resume(self, saved: Mapping[str, Any]) -> Any:
-        """Take up what was around the model.
+        """Restore what :meth:`_learned` returned beside the model.
 
-        Returns the model, made afresh for its state to be loaded.
+        Returns
+        -------
+        model
+            A fresh model, whose ``load_state`` is called next.
         """
 
     def state(self) -> State:
-        """Parameters and all that was learned, as named arrays, numbers and texts: what
-        :meth:`save` writes.
+        """Return parameters and all that was learned, as :meth:`save` writes it.
+
+        Returns
+        -------
+        State
+            Arrays, numbers and texts by name.
         """
-        given = {name: getattr(self, name) for name in parameters(type(self))}
-        # A checkpoint holds no None: such a parameter is left out, and from_state restores it.
-        state: State = {
-            f"{PARAMETER}{name}": value for name, value in given.items() if value is not None
-        }
+        values = {name: getattr(self, name) for name in parameter_names(type(self))}
+        # a checkpoint holds no None: such a parameter is left out, and from_state restores it
+        state = add_prefix(
+            PARAMETER, {name: value for name, value in values.items() if value is not None}
+        )
         learned = self._learned()
         if learned is not None:
             model, around = learned
-            state |= {f"{MODEL}{name}": value for name, value in model.state().items()} | around
+            state |= add_prefix(MODEL, model.state()) | around
         return state
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write parameters and state to a file, all or nothing; no pickle."""
+        """Write parameters and state to a file, without pickle.
+
+        The file is replaced as a whole or not at all.
+
+        Parameters
+        ----------
+        path
+            Name of the file.
+        """
         checkpoint.save(path, self.state(), kind=self.kind())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """The estimator that was saved; it goes on bit by bit.
+        """Return the estimator that was saved; it continues exactly where it stopped.
+
+        Parameters
+        ----------
+        path
+            Name of the file that :meth:`save` wrote.
 
         Raises
         ------
@@ -86,51 +103,49 @@ class SavedModel(LockedModel, ABC):
 
     @classmethod
     def from_state(cls, saved: Mapping[str, Any]) -> Self:
-        """The estimator of a :meth:`state`; it goes on bit by bit.
+        """Return the estimator whose :meth:`state` this is; it continues where that one stopped.
+
+        Parameters
+        ----------
+        saved
+            What :meth:`state` returned.
 
         Raises
         ------
         TypeError, ValueError, LookupError, OverflowError, RecursionError
-            If it is not exactly what this class gave.
+            If it is not exactly what this class returned.
         """
-        estimator = cls(**dict.fromkeys(parameters(cls)) | _within(PARAMETER, saved))
-        model = _within(MODEL, saved)
+        values = dict.fromkeys(parameter_names(cls)) | strip_prefix(PARAMETER, saved)
+        estimator = cls(**values)
+        model = strip_prefix(MODEL, saved)
         if model:
-            _require_held(saved)
+            _check_sizes(saved)
             estimator._resume(saved).load_state(model)
         return estimator
 
     @classmethod
     def kind(cls) -> str:
-        """What its files say they hold."""
+        """Return the name of this class in its files."""
         return cls._library + cls.__name__
 
 
 @functools.cache
-def parameters(kind: type) -> tuple[str, ...]:
-    """Arguments of the constructor, which are attributes of the same name."""
+def parameter_names(kind: type) -> tuple[str, ...]:
+    """Return the arguments of a class's constructor, which are attributes of the same name."""
     return tuple(inspect.signature(kind).parameters)
 
 
-def same(one: Any, other: Any) -> bool:
-    """Whether two values of a parameter mean the same."""
+def is_same_value(one: Any, other: Any) -> bool:
+    """Return whether two values of a parameter are equal, arrays included."""
     return one is other or bool(np.array_equal(one, other))
 
 
-def _require_held(saved: Mapping[str, Any]) -> None:
-    """Refuse sizes that the file itself gives the lie to, before room is made for as much."""
+def _check_sizes(saved: Mapping[str, Any]) -> None:
+    """Refuse sizes above the number of saved values, before memory is allocated for them."""
     numbers = sum(np.size(value) for value in saved.values())
-    for name in SIZES:
-        if (
-            saved.get(name) != AUTO
-            and arguments.integer(name, saved.get(name, 0), least=0) > numbers
-        ):
+    for name in SIZE_ENTRIES:
+        size = saved.get(name, 0)
+        if size != AUTO and arguments.integer(name, size, least=0) > numbers:
             raise ValueError(
                 f"{name} is {saved[name]}, but the file holds {numbers} numbers in all."
             )
-
-
-def _within(prefix: str, saved: Mapping[str, Any]) -> State:
-    return {
-        name.removeprefix(prefix): value for name, value in saved.items() if name.startswith(prefix)
-    }

@@ -93,10 +93,6 @@ class SecondOrder:
         ``engine.second_order.features``).
     """
 
-    asked: Matrix | None = None
-    """What was noted of the rows that are learned next, where they were asked earlier (see
-    :meth:`ask`); used up by them.
-    """
     _views: dict[str, Any] | None = None
 
     def __init__(
@@ -199,6 +195,7 @@ class SecondOrder:
         first: Vector,
         plan: Matrix,
         middles: Matrix = NONE_MISSING,
+        notes: Matrix | None = None,
     ) -> Vector:
         """Mixed forecasts of rows, each made before its own target is learned.
 
@@ -212,8 +209,11 @@ class SecondOrder:
             Weight and threshold of each row's loss, shape ``(T, 2)``.
         middles
             Where each column lies before each row, shape ``(T, d)``, if any entry is missing.
+        notes
+            What was noted of rows that were asked earlier (see :meth:`ask`), 0 for the others.
         """
         answer = np.empty(len(rows))
+        noted = NOT_ASKED if notes is None else np.array(notes)  # the kernel writes into it
         arrays = (
             writable(rows),
             writable(middles),
@@ -221,16 +221,9 @@ class SecondOrder:
             NO_WEIGHTS if weights is None else writable(weights),
         )
         _engine_module("layer").learn_rows(
-            *arrays, writable(first), plan, self._noted(len(rows)), *self.arrays, answer
+            *arrays, writable(first), plan, noted, *self.arrays, answer
         )
         return answer
-
-    def _noted(self, count: int) -> Matrix:
-        """What was noted of the next rows."""
-        if self.asked is None:
-            return NOT_ASKED
-        some, self.asked = self.asked[:count].copy(), self.asked[count:]
-        return some
 
     @property
     def noted(self) -> int:
@@ -293,7 +286,13 @@ class SecondOrder:
         return float(bench.answer[0])
 
     def learn_row(
-        self, row: Vector, target: float, first: float, plan: Vector, middles: Matrix = NONE_MISSING
+        self,
+        row: Vector,
+        target: float,
+        first: float,
+        plan: Vector,
+        middles: Matrix = NONE_MISSING,
+        notes: Matrix | None = None,
     ) -> float:
         """:meth:`learn` of one row, faster."""
         if len(middles):
@@ -304,13 +303,13 @@ class SecondOrder:
                 np.array([first]),
                 plan[None].copy(),
             )
-            return float(self.learn(*alone, middles)[0])
+            return float(self.learn(*alone, middles, notes)[0])
         bench = self._row or self._bench()
         bench.row[0], bench.first[0], bench.target[0], bench.plan[0] = row, first, target, plan
-        if self.asked is None:
+        if notes is None:
             bench.learn()
         else:
-            bench.noted[0] = self._noted(1)
+            bench.noted[:] = notes
             bench.learn_late()
         return float(bench.answer[0])
 

@@ -1,73 +1,60 @@
-"""SwordRegressor and SwordAggregator for scikit-learn."""
+"""SwordRegressor and SwordAggregator for scikit-learn, with prediction intervals."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
 
 from swordplay.core import arguments
-from swordplay.core.types import Array, Matrix, State, Vector
-from swordplay.estimators.block import Block
-from swordplay.estimators.block_choice import WIDEST, learn_and_choose, places_of
-from swordplay.estimators.level_intervals import LevelIntervals
+from swordplay.core.types import Array, Matrix, Vector
+from swordplay.estimators.batch_fit import MAX_WIDTH, BatchCoefficients, learn_and_choose
+from swordplay.estimators.batch_solvers import LeastSquares, table_scaling
 from swordplay.estimators.model_report import ModelReport
 from swordplay.estimators.sklearn_base import (
     SklearnModel,
-    in_chunks,
-    loss_weights,
-    play,
-    real_targets,
-    refuse_words,
+    check_magnitudes,
+    check_numeric,
+    learn_in_chunks,
+    predict_in_chunks,
 )
 from swordplay.estimators.tuning import AUTO, MEMORY, regression_loss, settings
 from swordplay.intervals import SwordIntervals
 
 if TYPE_CHECKING:
     from swordplay.estimators.deferred_rows import DeferredRows
+    from swordplay.estimators.forecast import Forecast
     from swordplay.estimators.head import Head
     from swordplay.estimators.mixture import Mixture
     from swordplay.estimators.model import LinearModel
     from swordplay.estimators.second_order import SecondOrder
 
 
-class Regression(RegressorMixin, SklearnModel):  # type: ignore[misc]  # scikit-learn has no types
-    """Fit, learn and predict for models of one number; subclasses say how to make the model."""
-
-    @property
-    def _intervals(self) -> LevelIntervals:
-        """Intervals, made with the model."""
-        return self._own_intervals
+class SklearnRegressor(RegressorMixin, SklearnModel):  # type: ignore[misc]  # scikit-learn has no types
+    """Methods of both regressors; a subclass makes the model."""
 
     def fit(self, X: Any, y: Any) -> Self:
         """Forget everything, then learn the rows once, in their order.
 
-        :meth:`predict` then answers for rows to come.
+        :meth:`predict` then answers for a whole batch of rows to come. It uses fixed coefficients:
+        least squares over all rows, or over the last ones if the table drifts, or the decision of
+        the stream, whichever did best on parts of the table that it had not seen. As soon as more
+        rows are learned, :meth:`predict` answers for the next row.
 
-        The stream ends with a decision for the next row. A block of rows to come is answered by
-        what would have done best on the blocks inside the table: least squares over all of its
-        rows, over its last ones where it drifts, or the stream's own decision (see
-        ``block_choice``). That holds until more is learned: after :meth:`partial_fit` and
-        :meth:`predict_then_learn`, which know nothing of it, :meth:`predict` answers for the next
-        row again.
-
-        Weights of rows are for :meth:`partial_fit`: scikit-learn wants a weight of 2 in ``fit`` to
-        mean the same as the row twice, in any order, which no learner that goes through its rows in
-        time can promise.
+        There is no ``sample_weight``: scikit-learn wants a weight of 2 to mean the same as the row
+        twice, anywhere in the table, and the order of rows matters here. Give weights to
+        :meth:`partial_fit`.
 
         Parameters
         ----------
         X
-            Rows in time order, shape ``(T, d)``, dense or sparse.
+            Rows in the order of time, shape ``(T, d)``, dense or sparse.
         y
             Targets, shape ``(T,)``.
         """
-        rows, targets, _ = self._prepared(X, y, None, fresh=True)
-        self._study(rows, targets)
-        self._for_block = True
+        self._fit(X, y)
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -78,74 +65,65 @@ class Regression(RegressorMixin, SklearnModel):  # type: ignore[misc]  # scikit-
         X, y
             As in :meth:`fit`.
         sample_weight
-            Factors of the losses, shape ``(T,)``; a row of weight 0 is not learned.
+            Factors of the losses, from 0 to 1e6, shape ``(T,)``; a row of weight 0 is not learned.
+            1 by default.
         """
         self._learn(X, y, sample_weight)
         return self
 
     def predict_then_learn(self, X: Any, y: Any, sample_weight: Any = None) -> Vector:
-        """Predictions of rows, each made before its own target is learned: what a stream would have
-        seen.
+        """Learn rows in their order; return the prediction of each, made before it was learned.
 
-        The model afterwards is that of :meth:`partial_fit`, bit by bit.
+        The model afterwards is exactly that of :meth:`partial_fit`.
 
         Parameters
         ----------
         X, y, sample_weight
             As in :meth:`partial_fit`.
+
+        Returns
+        -------
+        predictions
+            Shape ``(T,)``.
         """
-        return self._learn(X, y, sample_weight)
+        return np.asarray(self._learn(X, y, sample_weight))
 
     def predict(self, X: Any) -> Vector:
-        """Predictions of rows by what is known now, shape ``(T,)``: after :meth:`fit` for a
-        block, else for the next row.
+        """Return predictions of rows, shape ``(T,)``; nothing is learned.
+
+        After :meth:`fit` they are for a batch of rows to come, else for the next row.
         """
-        self._require_fitted()
-        _ = self.model_  # refuses parameters that have changed, before anything else is looked at
-        return self._answers(self._rows(X))
-
-    def _answers(self, rows: Any, following: int = 1) -> Vector:
-        """Predictions of rows that are clean; so many of them follow the last one learned."""
-        model, block = self.model_, self._block
-        answer = (
-            self._asking(model, following)
-            if block is None
-            else lambda part: block.scores(part)[:, 0]
-        )
-        return np.asarray(in_chunks(answer, rows))
-
-    def askable(self) -> DeferredRows:
-        """What :class:`swordplay.late.LateModel` asks in place of the estimator itself."""
-        from swordplay.estimators.deferred_rows import ArrayDeferredRows
-
-        return ArrayDeferredRows(self, of_classes=False)
+        self._fitted_model()
+        return self._predict_rows(self._check_rows(X))
 
     def predict_interval(self, X: Any, level: Any = 0.9) -> Array:
-        """Intervals of rows by what is known now: lower and upper ends, shape ``(T, 2)``.
+        """Return the lower and upper ends of prediction intervals, shape ``(T, 2)``.
 
-        After :meth:`fit` for a block of rows to come, by the quantile of the last residuals; else
-        for the next row, as :meth:`predict_interval_then_learn` would give them. Infinite before
-        enough is known.
+        After :meth:`fit` they are for a batch of rows to come, by the quantile of the last 1,000
+        residuals; else for the next row, as :meth:`predict_interval_then_learn` would give them.
+        They are infinite until enough rows were learned.
 
         Parameters
         ----------
         X
             Rows, as in :meth:`predict`.
         level
-            Share of the truths that an interval is to hold, in (0, 1). For several shares the
-            result has shape ``(T, levels, 2)``.
+            Share of the targets that intervals are to hold, in (0, 1). Several shares give shape
+            ``(T, levels, 2)``.
         """
-        predictions = self.predict(X)
-        if self._block is not None:
+        self._fitted_model()
+        rows = self._check_rows(X)
+        predictions = self._predict_rows(rows)
+        if self._batch is not None:
             return self._intervals.block_intervals(level, predictions)
-        return self._intervals.intervals(level, predictions, self._rows(X))
+        return self._intervals.intervals(level, predictions, rows)
 
     def predict_interval_then_learn(self, X: Any, y: Any, level: Any = 0.9) -> tuple[Vector, Array]:
-        """Predictions of rows and their intervals, each made before its own target is learned.
+        """Learn rows in their order; return predictions and intervals made before each.
 
-        On every window of n rows, whatever happens, a level of 0.9 has at most 0.1 n + 20 misses
-        (:class:`swordplay.intervals.SwordIntervals`). The model afterwards is that of
-        :meth:`partial_fit`, bit by bit.
+        On every window of n rows a level of 0.9 misses at most 0.1 n + 20 targets, whatever the
+        data (:class:`swordplay.intervals.SwordIntervals`). The model afterwards is exactly that of
+        :meth:`partial_fit`.
 
         Parameters
         ----------
@@ -159,112 +137,110 @@ class Regression(RegressorMixin, SklearnModel):  # type: ignore[misc]  # scikit-
         predictions, intervals
             Shapes ``(T,)`` and ``(T, 2)``.
         """
-        SwordIntervals(level)  # refuses what is no level, before anything is learned
-        rows, targets, _ = self._prepared(X, y, None)
-        predictions = np.asarray(play(self.model_, rows, targets, None))
+        SwordIntervals(level)  # refuses an invalid level before anything is learned
+        rows, targets, _ = self._prepare(X, y)
+        predictions = np.asarray(learn_in_chunks(self.model_, rows, targets))
         return predictions, self._intervals.interval_then_learn(level, predictions, targets, rows)
 
-    def _asking(self, model: Any, following: int) -> Callable[[Matrix], Any]:
-        """What predicts chunks of rows in their order; so many rows follow the last one learned."""
-        return model.predict  # type: ignore[no-any-return]  # models of several classes come here
+    def askable(self) -> DeferredRows:
+        """Return the adapter that :class:`swordplay.late.LateModel` uses."""
+        from swordplay.estimators.deferred_rows import ArrayDeferredRows
 
-    def _learn(self, X: Any, y: Any, sample_weight: Any) -> Vector:
-        rows, targets, weights = self._prepared(X, y, sample_weight)
-        predictions = np.asarray(play(self.model_, rows, targets, weights))
+        return ArrayDeferredRows(self, of_classes=False)
+
+    def _check_raw_targets(self, y: Any) -> None:
+        check_numeric("y", y)
+
+    def _check_targets(
+        self, y: Any, *, fresh: bool, classes: Any = None, accepts_new: bool = False
+    ) -> Vector:
+        return np.asarray(check_magnitudes("y", arguments.as_doubles("y", y)))
+
+    def _learn_rows(
+        self,
+        rows: Any,
+        targets: Any,
+        weights: Vector | None = None,
+        asked: Forecast | None = None,
+    ) -> Vector:
+        predictions = np.asarray(learn_in_chunks(self.model_, rows, targets, weights, asked))
         if weights is None or weights.all():
             self._intervals.learn(predictions, targets, rows)
         elif weights.any():
-            self._intervals.learn(
-                predictions[weights != 0], targets[weights != 0], rows[weights != 0]
-            )
+            learned = weights != 0.0
+            self._intervals.learn(predictions[learned], targets[learned], rows[learned])
         return predictions
 
-    def _study(self, rows: Any, targets: Any) -> None:
-        self._intervals.learn(np.asarray(play(self.model_, rows, targets, None)), targets, rows)
+    def _predict_rows(self, rows: Any, following: int = 1) -> Vector:
+        """Return predictions of checked rows, of which ``following`` follow the last one learned.
 
-    def _learned(self) -> tuple[Any, State] | None:
-        learned = super()._learned()
-        return learned and (learned[0], learned[1] | self._intervals.state())
+        After :meth:`fit` none does, whatever ``following`` says.
+        """
+        following = 0 if self._predicts_batch else following
+        return np.asarray(predict_in_chunks(self._predict_chunk, rows, following))
 
-    def _resume(self, saved: Mapping[str, Any]) -> Any:
-        self._own_intervals = LevelIntervals.from_state(saved)
-        return super()._resume(saved)
-
-    def _prepared(
-        self, X: Any, y: Any, sample_weight: Any, *, fresh: bool = False
-    ) -> tuple[Any, Vector, Vector | None]:
-        """Rows, targets and weights, all of them checked, and a model to learn them."""
-        with self._all_or_nothing():
-            fresh = fresh or not self.__sklearn_is_fitted__()
-            if not fresh:
-                _ = (
-                    self.model_
-                )  # refuses parameters that have changed, before anything else is looked at
-            refuse_words("y", y)
-            rows, targets = self._rows_and_targets(X, y, reset=fresh)
-            targets = real_targets(targets)
-            weights = loss_weights(sample_weight, len(targets))
-            if fresh:
-                self.model_ = self._make()
-                self._own_intervals = LevelIntervals()
-            self._go_on_as_a_stream()
-        return rows, targets, weights
+    def _predict_chunk(self, rows: Matrix, following: int) -> Vector:
+        return np.asarray(self.model_.predict(rows))
 
 
-class SwordRegressor(ModelReport, Regression):
-    """Regression that tracks a drifting target, linear and along curves, with nothing to set.
+class SwordRegressor(ModelReport, SklearnRegressor):
+    """Regression that tracks a drifting target; no parameter needs to be set.
 
-    Columns are scaled as they come and clipped, the target's place and spread are followed, and
-    many step sizes learn at once (``SwordAgeless``). The order of the rows is time.
+    Columns are scaled as they come and clipped, the centre and spread of the target are tracked,
+    and many step sizes learn at once (``SwordAgeless``). The order of the rows is time.
 
     Parameters
     ----------
     loss
-        ``"squared"``, or ``"huber"`` where the target has heavy tails: residuals beyond one spread
-        then pull no harder.
+        ``"squared"`` (default); or ``"huber"`` for targets with heavy tails, where residuals
+        beyond one spread have a constant gradient.
     radius
-        Of the ball where the coefficients of the scaled columns live, in spreads of the target.
+        Radius of the ball of coefficients of the scaled columns, in spreads of the target; 32 by
+        default.
     memory
-        Rounds that the weights of the experts remember; the shorter, the less well experts are told
-        apart.
+        Rows that the weights of the experts remember, 4,000 by default. With fewer, experts are
+        told apart less reliably.
     clip
-        Scaled entries beyond this are clipped.
+        Scaled entries are clipped at this magnitude, in spreads of the column; 5 by default.
     standardize
-        Whether to scale the columns.
+        Whether to scale the columns; True by default.
     intercept
-        Whether to learn an intercept.
+        Whether to learn an intercept; True by default.
     lags
-        ``"auto"`` lets experts with the last three targets, experts without, and "no change"
-        compete. :meth:`predict` then uses the last targets for its first row only, which follows
-        the last one learned, and does without for the rows behind it. (With ``curves=None``,
-        ``"auto"`` is 0.) Or how many of the last targets join the columns of everybody;
-        :meth:`predict` then uses the last ones that were learned for all its rows.
+        Use of the last targets as columns. With ``"auto"`` (default) experts with the last three
+        targets, experts without, and the last target itself compete; :meth:`predict` then uses
+        the last targets for its first row only, which follows the last one learned. A number k
+        gives all experts the last k targets, and :meth:`predict` uses the last k that were learned
+        for all its rows. With ``curves=None``, ``"auto"`` is 0.
     encode
-        Whether X may be a data frame with words, dates, truths and missing values, of which numbers
-        are made as in ``swordplay track`` (see :class:`TableEncoder`): strings such as ``"50%"``
-        and ``"31/01/2012"`` are read, a category gets a column with the first row that is learned
-        of it, and what is missing counts as usual. Needs pyarrow.
+        Whether X may be a data frame with words, dates, booleans and missing values, from which
+        columns are made as in ``swordplay track`` (see :class:`TableEncoder`); False by default.
+        Strings such as ``"50%"`` and ``"31/01/2012"`` are parsed, a category gets a column with
+        its first learned row, and a missing value counts as the centre of its column. Needs
+        pyarrow.
     curves
-        ``"auto"`` puts second-order experts beside the first-order ones, as long as there are at
-        most 64 columns: Newton steps that forget, which do not mind correlated columns; and experts
-        that correct the mixture of all along 16 curves of the columns, where that helps. ``"rich"``
-        makes 64 curves. None leaves the linear model of first order.
+        ``"auto"`` (default) adds second-order experts, for at most 64 columns: Newton steps with
+        forgetting, which handle correlated columns, and experts that correct the mixture along 16
+        fixed nonlinear features of the columns, where that helps. ``"rich"`` makes 64 features.
+        None is the linear first-order model.
 
     Attributes
     ----------
     coef_, intercept_
-        In the units of the raw columns and of the target; they are the whole prediction (of the
-        next row, with lags) wherever no entry is clipped, but for what curves add to it.
+        Coefficients in the units of the raw columns and the target. They give the whole
+        prediction (of the next row, with lags) where no entry is clipped, except for what curves
+        add.
     lag_coef_
-        Of the lags, the newest first, shape ``(lags,)``; three with ``lags="auto"``.
+        Coefficients of the last targets, the newest first, shape ``(lags,)``; three with
+        ``lags="auto"``.
     weights_, step_sizes_, effective_step_size_
-        The first-order experts, see there.
+        The first-order experts.
     certificate_
-        A bound on the regret of the predictions, see there.
+        Bound on the regret of the predictions so far.
     n_features_in_, feature_names_in_
-        Columns seen.
+        Number and names of the columns.
     coef_names_
-        With ``encode=True``, what each coefficient belongs to, such as ``town_Bern``.
+        The column of each coefficient; with ``encode=True`` such as ``town_Bern``.
 
     Examples
     --------
@@ -289,111 +265,110 @@ class SwordRegressor(ModelReport, Regression):
         curves: str | None = AUTO,
     ) -> None:
         self.loss = loss
-        self.radius, self.memory, self.clip = radius, memory, clip
-        self.standardize, self.intercept, self.lags, self.encode = (
-            standardize,
-            intercept,
-            lags,
-            encode,
-        )
+        self.radius = radius
+        self.memory = memory
+        self.clip = clip
+        self.standardize = standardize
+        self.intercept = intercept
+        self.lags = lags
+        self.encode = encode
         self.curves = curves
 
     @property
     def coef_(self) -> Vector:
-        """Change of the prediction with each raw column, shape ``(d,)``."""
+        """Change of the prediction per unit of each raw column, shape ``(d,)``."""
         coefficients = self._in_raw_units()[0]
         return coefficients[len(coefficients) - self.model_.heads.dim :]
 
     @property
     def lag_coef_(self) -> Vector:
-        """Change of the prediction with each lag, shape ``(lags,)``.
+        """Change of the prediction per unit of each lag, the newest first, shape ``(lags,)``.
 
-        0 in a block, whose targets are not known.
+        0 after :meth:`fit`, as the last targets of a batch of rows are not known.
         """
         coefficients = self._in_raw_units()[0]
         return coefficients[: len(coefficients) - self.model_.heads.dim]
 
     @property
     def intercept_(self) -> float:
-        """Prediction where all raw columns (and lags) are 0."""
+        """Prediction where all raw columns and lags are 0."""
         return self._in_raw_units()[1]
 
     def _in_raw_units(self) -> tuple[Vector, float]:
+        """Return coefficients of lags and columns, shape ``(lags + d,)``, and the intercept."""
         from swordplay.estimators import raw_units
 
-        self._require_fitted()
-        found = raw_units.of_mixture(self.model_)
-        if self._block is None:
+        found = raw_units.of_mixture(self._fitted_model())
+        if self._batch is None:
             return found
-        coefficients, intercepts = self._block.in_raw_units()
-        return np.append(np.zeros(len(found[0]) - coefficients.shape[1]), coefficients[0]), float(
-            intercepts[0]
-        )
+        coefficients, intercepts = self._batch.in_raw_units()
+        lags = len(found[0]) - coefficients.shape[1]
+        return np.append(np.zeros(lags), coefficients[0]), float(intercepts[0])
 
     def _second(self) -> SecondOrder | None:
         # the model has no type before it is made
         return self.model_.second  # type: ignore[no-any-return]
 
-    def _asking(self, model: Any, following: int) -> Callable[[Matrix], Any]:
-        return self._in_order(model.predict, following)
+    def _predict_chunk(self, rows: Matrix, following: int) -> Vector:
+        if self._batch is not None:
+            return self._batch.scores(rows)[:, 0]
+        return np.asarray(self.model_.predict(rows, following))
 
-    def _study(self, rows: Any, targets: Any) -> None:
-        from swordplay.estimators.block_solvers import LeastSquares
-
+    def _fit_rows(self, rows: Any, targets: Any) -> None:
         model = self.model_
-        if rows.shape[1] + int(model.columns.intercept) > WIDEST:
-            return super()._study(rows, targets)
-        self._block = learn_and_choose(
-            len(targets),
-            lambda first, last: super(SwordRegressor, self)._study(
-                rows[first:last], targets[first:last]
-            ),
-            lambda first, last: in_chunks(
-                functools.partial(model.predict, following=0), rows[first:last]
-            )[:, None],
-            lambda: LeastSquares(
-                rows, places_of(model.heads, rows), targets, self.loss, model.radius
-            ),
-        )
-        return None
+        if rows.shape[1] + int(model.columns.intercept) > MAX_WIDTH:
+            self._learn_rows(rows, targets)
+            return
+
+        def learn(first: int, last: int) -> None:
+            self._learn_rows(rows[first:last], targets[first:last])
+
+        def predict(first: int, last: int) -> Matrix:
+            return predict_in_chunks(model.predict, rows[first:last])[:, None]
+
+        def make_solver() -> LeastSquares:
+            scaling = table_scaling(model.columns, len(model.recent), rows)
+            return LeastSquares(rows, scaling, targets, self.loss, model.radius)
+
+        self._batch = learn_and_choose(len(targets), learn, predict, make_solver)
 
     def _resume(self, saved: Mapping[str, Any]) -> Any:
         model = super()._resume(saved)
-        self._block = Block.load(
-            saved, dim=len(self.coef_names_), models=1, intercept=model.columns.intercept
+        self._batch = BatchCoefficients.from_state(
+            saved, dim=len(self._coef_names()), models=1, has_intercept=model.columns.intercept
         )
         return model
 
     def _make(self) -> LinearModel:
         from swordplay.estimators.model import LinearModel
 
-        return LinearModel(**self._start(), loss=regression_loss(self.loss), **settings(self))
+        return LinearModel(**self._model_size(), loss=regression_loss(self.loss), **settings(self))
 
     def _models(self) -> dict[str, Head]:
-        self._require_fitted()
-        return {"y": self.model_.head}
+        return {"y": self._fitted_model().head}
 
 
-class SwordAggregator(Regression):
-    """Combine the forecasts of several models by weights that drift.
+class SwordAggregator(SklearnRegressor):
+    """Combination of the forecasts of several models, with weights that drift.
 
-    Each column of X is one model's forecast of y. The weights are not negative and sum to 1, and
-    follow whichever models are good at present; where the best one changes, they beat every fixed
-    combination.
+    Each column of X is one model's forecast of y. The weights are non-negative, sum to 1 and
+    follow the models that are best at present; where the best model changes, they beat every
+    fixed combination.
 
     Parameters
     ----------
     loss
-        ``"squared"``, or ``"huber"`` where the target has heavy tails.
+        ``"squared"`` (default), or ``"huber"`` for targets with heavy tails.
     memory
-        Rounds that the weights of the experts, each a way to combine, remember.
+        Rows that the weights of the experts remember, 2,000 by default; each expert is one way to
+        combine the forecasts.
 
     Attributes
     ----------
     weights_
         Weight of each forecast, shape ``(d,)``.
     effective_step_size_
-        How fast the weights follow: 1 believes the last row, 2^-13 thousands of them.
+        How fast the weights adapt: 1 fits the last row, 2^-13 averages over thousands of rows.
 
     Examples
     --------
@@ -411,22 +386,19 @@ class SwordAggregator(Regression):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.regressor_tags.poor_score = (
-            True  # a mean of the columns, whatever the target: no regression in general
-        )
+        # a weighted mean of the columns is no regression in general
+        tags.regressor_tags.poor_score = True
         return tags
 
     @property
     def weights_(self) -> Vector:
         """Weight of each forecast, shape ``(d,)``."""
-        self._require_fitted()
-        return np.asarray(self.model_.combination)
+        return np.asarray(self._fitted_model().combination)
 
     @property
     def effective_step_size_(self) -> float:
         """Weighted geometric mean of the step sizes."""
-        self._require_fitted()
-        return float(self.model_.effective_step_size)
+        return float(self._fitted_model().effective_step_size)
 
     def _make(self) -> Mixture:
         from swordplay.estimators.mixture import Mixture

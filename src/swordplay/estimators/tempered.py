@@ -41,11 +41,6 @@ class Tempered:
 
     layers: ClassLayers | None = None
 
-    asked: Matrix | None = None
-    """What was noted of the rows that are learned next, where they were asked earlier.
-
-    Used up by them.
-    """
     noted = NOTED
 
     def __init__(self, layers: ClassLayers | None = None) -> None:
@@ -69,15 +64,16 @@ class Tempered:
         weights: Vector | None,
         rows: Matrix = NO_ROWS,
         middles: Matrix = NONE_MISSING,
+        notes: Matrix | None = None,
     ) -> Matrix:
         """Probabilities of rows from the log-odds of every class, ``(T, K)``, each made before
         its own label is learned.
+
+        ``notes`` are those of rows that were asked earlier (see :meth:`notes`), 0 for the others.
         """
         if self.layers is not None:
             scores = self.layers.learn(rows, labels, weights, scores, middles)
-        answer, asked = np.empty(scores.shape), NOT_ASKED
-        if self.asked is not None:
-            asked, self.asked = writable(self.asked[: len(scores)]), self.asked[len(scores) :]
+        answer, asked = np.empty(scores.shape), NOT_ASKED if notes is None else writable(notes)
         shares = NOTHING if weights is None else writable(weights)
         _kernels().learn_rows(
             writable(scores),

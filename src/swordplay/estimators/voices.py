@@ -20,42 +20,6 @@ if TYPE_CHECKING:
 OVERFLOW = "would overflow: its features or target are too large for the loss. Rescale or drop it."
 
 
-class Voices:
-    """What was said of the rows that are learned next, used up by them.
-
-    Parameters
-    ----------
-    late
-        How many rounds ago each row was asked, shape ``(T,)``; 0 for one that is learned as soon as
-        it was asked.
-    said
-        The decision's score then and that of every expert of a head, shape ``(H, T, 1 + N)``.
-    """
-
-    def __init__(self, late: Vector, said: Array) -> None:
-        self._late, self._said = late, said
-
-    def take(self, rows: Matrix, heads: int) -> Array:
-        """What is known of the next rows, shape ``(H, T, 2 + N)``.
-
-        Experts of heads that joined since then said the same.
-        """
-        late, self._late = self._late[: len(rows)], self._late[len(rows) :]
-        said, self._said = self._said[:, : len(rows)], self._said[:, len(rows) :]
-        answer = np.zeros((heads, len(rows), 1 + said.shape[2]))
-        answer[:, :, 0], answer[: len(said), :, 1:] = late, said
-        return answer
-
-    def put(self, asked: Array) -> None:
-        """Write the forecasts of the next row into an array of shape ``(H, 1, 2 + N)``."""
-        asked[:, 0, 0], asked[: len(self._said), 0, 1:], asked[len(self._said) :, 0, 1:] = (
-            self._late[0],
-            self._said[:, 0],
-            0.0,
-        )
-        self._late, self._said = self._late[1:], self._said[:, 1:]
-
-
 def said_now(heads: Heads, rows: Matrix) -> Array:
     """What the decision and every expert of each head say of rows now, shape ``(T, H, 1 + N)``.
 
@@ -81,11 +45,11 @@ def ask_heads(heads: Heads, rows: Matrix) -> tuple[Matrix, Array]:
     )
 
 
-def learn_late_row(heads: Heads, voices: Voices, row: Vector, target: float) -> Scratch:
+def learn_late_row(heads: Heads, asked: Array, row: Vector, target: float) -> Scratch:
     """:meth:`Heads.learn_row` of one that was asked earlier."""
     late = _bench(heads)
     late.bench.raw[0, len(heads.recent) :], late.bench.target[0] = row, target
-    voices.put(late.asked)
+    late.asked[:] = asked
     if not heads.columns.follow:
         heads.leave_unscaled(late.bench.raw, late.bench.target, late.bench.scratch)
     if not late.learn():

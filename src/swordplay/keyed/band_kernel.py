@@ -8,8 +8,8 @@ from typing import Any
 
 from swordplay.compile import kernel
 from swordplay.core.types import Matrix, Vector
-from swordplay.intervals.layout import BOTH, GIVE
-from swordplay.intervals.rounds import play_within
+from swordplay.intervals.kernel import play_rows
+from swordplay.intervals.layout import INTERVAL, INTERVAL_THEN_LEARN
 
 
 @kernel
@@ -19,34 +19,22 @@ def play_bands(
     kept: Any,
     copies: Any,
     flat: Vector,
+    state: Any,
     alphas: Vector,
-    live: Vector,
-    places: Any,
-    spreads: Any,
-    steps: Any,
-    losses: Any,
-    radii: Matrix,
-    debts: Matrix,
-    balances: Vector,
-    column_centers: Vector,
-    column_spreads: Vector,
-    column_counts: Vector,
-    column_first: Matrix,
     columns: Matrix,
     predictions: Vector,
     targets: Vector,
-    row: Vector,
-    answers: Any,
+    scratch: Any,
     bounds: Any,
 ) -> None:
     """A run is a record and the rows of its key, from the first to that behind the last.
 
     ``bounds`` has shape ``(T, 1, 2)``.
 
-    The arrays from ``live`` to ``column_first`` are views of ``flat``, into which records are
-    copied. Without ``targets`` nothing is learned, and records stay as they are.
+    The arrays of ``state`` are views of ``flat``, into which records are copied. Without
+    ``targets`` nothing is learned, and records stay as they are.
     """
-    mode = BOTH if len(targets) else GIVE
+    mode = INTERVAL_THEN_LEARN if len(targets) else INTERVAL
     for k in range(len(runs)):
         a, b = runs[k, 1], runs[k, 2]
         record = records[runs[k, 0]]
@@ -54,10 +42,16 @@ def play_bands(
             flat[kept[i]] = record[1 + i]
         for i in range(copies.shape[1]):
             flat[copies[0, i]] = flat[copies[1, i]]
-        play_within(
-            mode, alphas, live, places, spreads, steps, losses, radii, debts, balances, column_centers, column_spreads,  # noqa: E501
-            column_counts, column_first, columns[a:b], predictions[a:b], targets[a:b], row, answers, bounds[a:b],  # noqa: E501
-        )  # fmt: skip
-        if mode != GIVE:
+        play_rows(
+            mode,
+            state,
+            alphas,
+            columns[a:b],
+            predictions[a:b],
+            targets[a:b],
+            scratch,
+            bounds[a:b],
+        )
+        if mode != INTERVAL:
             for i in range(len(kept)):
                 record[1 + i] = flat[kept[i]]

@@ -16,8 +16,12 @@ import numpy as np
 from swordplay.core.arguments import LARGEST_INPUT
 from swordplay.core.state import Field, check, ranges
 from swordplay.core.types import Array, Matrix, Vector
-from swordplay.intervals import layout
-from swordplay.intervals.memory import Memory, check_first, check_live
+from swordplay.intervals.state import (
+    IntervalState,
+    check_first_values,
+    check_scalars,
+    new_scratch,
+)
 
 ALL, OWN, ONE = 2, 1, 0
 """Kinds of experts of the shape: without columns, all are the own ones."""
@@ -35,14 +39,14 @@ class BandForm:
     def __init__(self, level: float) -> None:
         self.level = level
         self._alphas = np.array([1.0 - level])
-        fresh = Memory.fresh(1, 0)
+        fresh = IntervalState.new(1, 0)
         self._flat = np.concatenate([array.ravel() for array in fresh])
         ends = np.cumsum([array.size for array in fresh])
         parts = [
             self._flat[end - array.size : end].reshape(array.shape)
             for array, end in zip(fresh, ends, strict=True)
         ]
-        self._memory = Memory(
+        self._state = IntervalState(
             *parts
         )  # views: a record that is copied into the flat array is in all of them
         places = np.arange(len(self._flat))
@@ -50,9 +54,15 @@ class BandForm:
             places[e - array.size : e].reshape(array.shape)
             for array, e in zip(fresh, ends, strict=True)
         ]
-        shaped = Memory(*where)
+        shaped = IntervalState(*where)
         twins = [
-            (every[ALL], every[OWN]) for every in (shaped.location, shaped.spread, *shaped.losses)
+            (every[ALL], every[OWN])
+            for every in (
+                shaped.location,
+                shaped.spread,
+                shaped.location_losses,
+                shaped.spread_losses,
+            )
         ]
         self._copies = np.stack(
             [np.concatenate([side.ravel() for side in sides]) for sides in zip(*twins, strict=True)]
@@ -66,10 +76,7 @@ class BandForm:
             name: 1 + np.flatnonzero(np.isin(self._kept, place))
             for name, place in shaped._asdict().items()
         }
-        self._row, self._answers = (
-            np.empty(layout.OWN),
-            np.empty((3, layout.SETS + 1, layout.STEPS)),
-        )
+        self._scratch = new_scratch(0)
 
     def play(
         self, records: Matrix, who: Any, edges: Any, predictions: Vector, targets: Vector
@@ -99,10 +106,10 @@ class BandForm:
 
         bounds = np.empty((len(predictions), 1, 2))
         said = np.clip(predictions, -LARGEST_INPUT, LARGEST_INPUT)
-        packed = self._kept, self._copies, self._flat, self._alphas, *self._memory
+        packed = self._kept, self._copies, self._flat, self._state, self._alphas
         runs = np.column_stack([who, edges[:-1], edges[1:]])
         rows = np.empty((len(predictions), 0)), said, targets
-        play_bands(records, runs, *packed, *rows, self._row, self._answers, bounds)
+        play_bands(records, runs, *packed, *rows, self._scratch, bounds)
         return bounds[:, 0]
 
     def twin(self) -> BandForm:
@@ -122,11 +129,13 @@ class BandForm:
             Names what is wrong.
         """
         check("level of intervals", records[:, 0], Field(0.0, 1.0))
-        for name, allowed in ranges(Memory).items():
+        for name, allowed in ranges(IntervalState).items():
             check(f"intervals: {name}", records[:, self._named[name]], allowed)
-        check_live("intervals", records[:, self._named["live"]])
-        check_first(
-            "intervals: first", records[:, self._named["first"]], records[:, self._named["counts"]]
+        check_scalars("intervals", records[:, self._named["scalars"]])
+        check_first_values(
+            "intervals: first_values",
+            records[:, self._named["first_values"]],
+            records[:, self._named["counts"]],
         )
 
 

@@ -7,14 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.core.types import Array, Matrix, Vector
+from swordplay.core.types import Matrix, Vector
 from swordplay.estimators.deferred_rows import DeferredRows
 from swordplay.estimators.dict_columns import NumericRows
-from swordplay.estimators.heads import Heads
+from swordplay.estimators.forecast import Forecast
 from swordplay.estimators.level_intervals import LevelIntervals
-from swordplay.estimators.second_order import SecondOrder
-from swordplay.estimators.tempered import Tempered
-from swordplay.estimators.voices import Voices
+from swordplay.late import kinds
 from swordplay.late.anchor import Anchor
 from swordplay.late.blocks import Block, Run, between, given_of, joined, kept_of, lateness, table_of
 from swordplay.late.pending import of_labels
@@ -80,8 +78,8 @@ def _asked(
         How many answers there were before.
     """
     numbers, known = asks.table(rows)
-    said = asks.ask(rows, numbers)
-    answers, sides = said.answers, None
+    said = asks.forecast(rows, numbers)
+    answers, sides = said.scores, None
     if anchor is not None:
         frozen = anchor.say(asks, rows, numbers, answers)
         sides = np.stack([answers, frozen], axis=1)
@@ -91,9 +89,11 @@ def _asked(
         tickets = np.column_stack([answers[:, 0], bands.intervals(level, answers[:, 0], numbers)])
     else:
         tickets = _tickets(asks, ids, answers)
-    lags = tuple(team.recent.copy() for team in asks.teams if len(team.recent))
+    explicit = kinds.lags(asks.estimator)
+    lags = tuple(said.lags[0].reshape(-1, explicit)) if said.lags.size else ()
     seen = (numbers, asks.version) if known and _is_dense(rows, numbers) else None
-    return Block(ids, tickets, rows, told, lags, said.voices, said.notes, sides, seen)
+    voices = (said.expert_scores,) if said.expert_scores.size else ()
+    return Block(ids, tickets, rows, told, lags, voices, said.notes, sides, seen)
 
 
 def _is_dense(rows: Sequence[Any], table: Matrix) -> bool:
@@ -139,66 +139,32 @@ def learn(
     runs
         Their tickets.
     """
-    if len(truths) > 1 and not asks.teams:  # those who learn come into being with the first row
+    if len(truths) > 1 and not asks.rounds:  # those who learn come into being with the first row
         learn(asks, truths[:1], told, between(runs, 0, 1))
         learn(asks, truths[1:], told + 1, between(runs, 1, len(truths)))
         return None
-    every, lags = asks.teams, runs[0].block.lags
-    teams = [team for team in every if len(team.recent)]
-    now = [team.recent.copy() for team in teams]
-    for k, team in enumerate(teams):  # one that joined since then knew nothing
-        team.recent[:] = lags[k] if k < len(lags) else np.nan
-    late = lateness(runs, told)
-    if late.any():
-        for k, team in enumerate(every):
-            team.voices = _voices_for(k, team, runs, late)
-        if asks.layer is not None:
-            asks.layer.asked = _notes_for(asks.layer, runs, late)
-    table = table_of(asks, runs)
-    try:
-        asks.learn([one.row for one in kept_of(runs)] if table is None else [], truths, table)
-    except BaseException:
-        for team, recent in zip(teams, now, strict=True):
-            team.recent[:] = recent
-        raise
-    finally:
-        for team in asks.teams:
-            team.voices = None
-        if asks.layer is not None:
-            asks.layer.asked = None
-    for team, recent in zip(teams, now, strict=True):
-        team.recent[1:] = recent[:-1]
+    late, table = lateness(runs, told), table_of(asks, runs)
+    asked = _forecast_of(runs, asks.rounds - told) if late.any() or runs[0].block.lags else None
+    asks.learn([one.row for one in kept_of(runs)] if table is None else [], truths, table, asked)
     return table
 
 
-def _voices_for(place: int, team: Heads, runs: Sequence[Run], late: Vector) -> Voices:
-    """What one team said of rows.
-
-    Where it was not there yet all experts are taken to have said the same: nobody is judged.
+def _forecast_of(runs: Sequence[Run], before: int) -> Forecast:
+    """What was said of rows when they were asked, by a model that had learned ``before`` rows at
+    first.
     """
-    if len(runs) == 1 and place < len(runs[0].block.voices):
-        return Voices(late, runs[0].block.voices[place][runs[0].places].transpose(1, 0, 2))
-    said: Array = np.zeros((len(team), len(late), 1 + team.stack.expert_count))
+    parts = []
     for run in runs:
-        if place < len(run.block.voices):
-            voices = run.block.voices[place][run.places]
-            said[: voices.shape[1], run.first : run.last] = voices.transpose(1, 0, 2)
-    return Voices(late, said)
-
-
-def _notes_for(layer: SecondOrder | Tempered, runs: Sequence[Run], late: Vector) -> Matrix:
-    """What second-order experts noted of rows.
-
-    Of those that are learned at once, or asked of others, nothing.
-    """
-    if len(late) == 1 and runs[0].block.notes.shape[1] == layer.noted:
-        return np.array(runs[0].block.notes[runs[0].places])  # it is late, or nobody would ask
-    noted = np.zeros((len(late), layer.noted))
-    for run in runs:
-        if run.block.notes.shape[1] == layer.noted:
-            noted[run.first : run.last] = run.block.notes[run.places]
-    noted[late == 0.0] = 0.0
-    return noted
+        block, places, count = run.block, run.places, run.last - run.first
+        some = block.voices[0][places] if block.voices else np.zeros((count, 0, 0))
+        lags = np.concatenate(block.lags) if block.lags else np.empty(0)
+        rounds = np.full(count, float(before + block.told))
+        parts.append(
+            Forecast(
+                np.zeros((count, 0)), some, np.tile(lags, (count, 1)), block.notes[places], rounds
+            )
+        )
+    return Forecast.join(parts)
 
 
 def learn_intervals(

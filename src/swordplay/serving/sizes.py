@@ -38,7 +38,7 @@ def adds_columns(series: Series, part: Part, bounds: Bounds) -> bool:
         return False
     # Answers bring new words only, which matters only where all words together could pass the
     # limit.
-    return known.most_columns > bounds.columns
+    return known.max_columns > bounds.columns
 
 
 def require_size(every: SeriesByName, bounds: Bounds, model: str, wanted: Wanted) -> None:
@@ -110,13 +110,15 @@ def _require_size(
 def _columns_after(series: Series | None, part: Ask | Tell, bounds: Bounds) -> int:
     """Columns of a series once the rows of a part were learned."""
     if isinstance(part, Ask):
-        return (ValueTypes() if series is None else series.rows_by_name).columns_with(part.rows)
+        return (ValueTypes() if series is None else series.rows_by_name).columns_after_reading(
+            part.rows
+        )
     if series is None:  # refused as unknown later
         return 0
-    known, most = series.rows_by_name, series.rows_by_name.most_columns
+    known, most = series.rows_by_name, series.rows_by_name.max_columns
     if most == known.columns or (most <= bounds.columns and most * len(part.ids) <= bounds.cells):
         return known.columns  # the words of the rows do not matter
-    return known.columns_learned(series.kept_rows(part.ids))
+    return known.columns_after_learning(series.kept_rows(part.ids))
 
 
 def _too_many_columns(part: Ask | Tell, before: int, after: int, bounds: Bounds) -> str:

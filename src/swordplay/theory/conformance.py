@@ -38,18 +38,20 @@ __all__ = [
 
 TOLERANCE = 1e-9
 """Slack of inequalities, relative to the size of both sides: 10^6 times the rounding of a step."""
-SEGMENT_LENGTH = 1e-4
-"""Length of the segments along which slopes are compared, as a fraction of the whole segment."""
+OUTSIDE_DISTANCE = 1e-4
+"""Distance from the domain, in diameters, from which a point must count as outside."""
 FAR_AWAY = 1e4
 """Distance, in diameters, of points whose projections are boundary points in a direction."""
+SEGMENT_FRACTION = 1e-4
+"""Part of the segment between two points along which gradients are compared with slopes."""
 RISE_TOLERANCE = 1e-14
-"""Slack of a rise over such a segment, relative to the values: some 50 roundings."""
+"""Slack of a rise along that part, relative to the values: some 50 roundings."""
 MAX_EVALUATIONS = 10_000
 """Evaluations of a loss after which a round is assumed never to end."""
 LOSS_SHIFT = 100.0
-"""Number added to every loss of a meta; adding it loses two of sixteen digits."""
+"""Number added to all losses of a meta, which must not change weights; it costs two digits."""
 SHIFT_TOLERANCE = 1e-7
-"""Slack of weights after the shift: the digits lost, over some tens of rounds."""
+"""Slack of weights after the shift: the two digits lost, in each of some tens of rounds."""
 
 
 def check_domain(domain: Domain, *, seed: int = 0) -> None:
@@ -101,17 +103,17 @@ def check_domain(domain: Domain, *, seed: int = 0) -> None:
         projected_distances - distances, slack, "projections do not move apart (non-expansive)"
     )
     # <x - p, z - p> <= 0 for every feasible z: true for the nearest feasible point p only
-    angles = np.einsum("ij,ikj->ik", points - nearest, nearest[None] - nearest[:, None])
+    inner_products = np.einsum("ij,ikj->ik", points - nearest, nearest[None] - nearest[:, None])
     _expect_at_most(
-        angles,
+        inner_products,
         slack * (D + _norms(points - nearest))[:, None],
         "a projection is nearest (variational inequality)",
     )
-    outside = _norms(points - nearest) > SEGMENT_LENGTH * D
+    is_outside = _norms(points - nearest) > OUTSIDE_DISTANCE * D
     _expect(
-        not domain.contains(points[outside], atol=slack).any(),
+        not domain.contains(points[is_outside], atol=slack).any(),
         "a point that a projection moves is not contained",
-        "a point is",
+        "one is contained",
     )
     _expect_at_most(
         projected_distances - D, slack, "no two points are further apart than the diameter"
@@ -124,8 +126,8 @@ def check_domain(domain: Domain, *, seed: int = 0) -> None:
     _expect_at_most(
         directions @ nearest.T - support[:, None], slack, "support is at least every inner product"
     )
-    # Proj[c + s a] is within D^2 / s of the best inner product, by the variational inequality at
-    # the best point
+    # <a, Proj[c + s a]> is at most D^2 / s below the support of a: the variational inequality at
+    # the point of the domain with the largest inner product.
     attained = np.einsum("ij,ij->i", directions, domain.project(center + FAR_AWAY * D * directions))
     _expect_at_most(
         support - attained,
@@ -153,14 +155,14 @@ def check_loss(loss: Loss, domain: Domain, *, seed: int = 0) -> None:
         "value and gradient leave their argument alone",
         "the points were changed",
     )
-    for leading in [(), (60,), (3, 20)]:
-        batch = x[0] if leading == () else x.reshape(*leading, domain.dim)
-        _expect_shape("value", loss.value(batch), leading)
+    for batch_shape in [(), (60,), (3, 20)]:
+        batch = x[0] if batch_shape == () else x.reshape(*batch_shape, domain.dim)
+        _expect_shape("value", loss.value(batch), batch_shape)
         _expect_shape("gradient", loss.gradient(batch), batch.shape)
     _expect(
         bool(np.isfinite(fx).all() and np.isfinite(gx).all()),
         "values and gradients are finite",
-        "a number is not",
+        "one number is not",
     )
 
     length = _norms(y - x)
@@ -171,9 +173,9 @@ def check_loss(loss: Loss, domain: Domain, *, seed: int = 0) -> None:
         slack,
         "the values of a batch are those of its rows",
     )
-    singles = np.stack([loss.gradient(point) for point in x])
+    gradients_alone = np.stack([loss.gradient(point) for point in x])
     _expect_at_most(
-        _norms(singles - gx) * domain.diameter,
+        _norms(gradients_alone - gx) * domain.diameter,
         slack,
         "the gradients of a batch are those of its rows",
     )
@@ -191,11 +193,11 @@ def check_loss(loss: Loss, domain: Domain, *, seed: int = 0) -> None:
         "values lie above their tangents (convexity)",
     )
     # A convex value rises between z and w by at least <g(z), w - z> and at most <g(w), w - z>.
-    z, w = x, x + SEGMENT_LENGTH * (y - x)
+    z, w = x, x + SEGMENT_FRACTION * (y - x)
     rise = loss.value(w) - loss.value(z)
-    low, high = (np.einsum("ij,ij->i", loss.gradient(end), w - z) for end in (z, w))
+    min_rise, max_rise = (np.einsum("ij,ij->i", loss.gradient(end), w - z) for end in (z, w))
     _expect_at_most(
-        np.maximum(low - rise, rise - high),
+        np.maximum(min_rise - rise, rise - max_rise),
         RISE_TOLERANCE * size,
         "the gradient is the slope of the value",
     )
@@ -261,54 +263,56 @@ def check_weighing(
         Seed of the losses.
     """
     rng = np.random.default_rng(seed)
-    losses, predictions = rng.uniform(-1, 1, (2, rounds, experts))
-    predictions[::3] = 0.0
+    expert_losses, optimisms = rng.uniform(-1, 1, (2, rounds, experts))
+    optimisms[::3] = 0.0
     meta, prior = make(), telescoping(experts)
-    current = shifted = meta.start(prior)
-    _expect_at_most(np.abs(current.weights - prior), TOLERANCE, "weights start at the prior")
-    for t, (loss, optimism) in enumerate(zip(losses, predictions, strict=True), start=1):
-        bytes_before = _state_bytes(current)
-        learned = meta.learn(current, loss, 1.0)
+    meta_state = shifted_state = meta.start(prior)
+    _expect_at_most(np.abs(meta_state.weights - prior), TOLERANCE, "weights start at the prior")
+    for t, (losses, optimism) in enumerate(zip(expert_losses, optimisms, strict=True), start=1):
+        bytes_before = _state_bytes(meta_state)
+        learned_state = meta.learn(meta_state, losses, 1.0)
         _expect(
-            _state_bytes(learned) == _state_bytes(meta.learn(current, loss, 1.0)),
+            _state_bytes(learned_state) == _state_bytes(meta.learn(meta_state, losses, 1.0)),
             "learning is a function of the state",
             f"round {t}",
         )
         _expect(
-            _state_bytes(current) == bytes_before,
+            _state_bytes(meta_state) == bytes_before,
             "learning does not change its state in place",
             f"in round {t}",
         )
-        _expect_shape("weights", learned.weights, (experts,))
-        weighed = meta.weigh(learned, optimism)
+        _expect_shape("weights", learned_state.weights, (experts,))
+        weighed_state = meta.weigh(learned_state, optimism)
         _expect(
-            np.array_equal(weighed.optimism, optimism),
+            np.array_equal(weighed_state.optimism, optimism),
             "the state keeps the optimism",
             f"in round {t}",
         )
-        p = weighed.weights
+        p = weighed_state.weights
         _expect(
             bool((p > 0).all()) and abs(float(p.sum()) - 1) <= TOLERANCE,
             "weights are positive and sum to 1",
             f"got {p}",
         )
-        shifted = meta.weigh(meta.learn(shifted, loss + LOSS_SHIFT, 1.0), optimism)
+        shifted_state = meta.learn(shifted_state, losses + LOSS_SHIFT, 1.0)
+        shifted_state = meta.weigh(shifted_state, optimism)
         _expect_at_most(
-            np.abs(shifted.weights - p),
+            np.abs(shifted_state.weights - p),
             SHIFT_TOLERANCE,
             f"a shift of all losses changes no weight (round {t})",
         )
-        current = weighed
-    parents, split_prior = (
-        np.append(np.arange(experts), experts - 1),
-        np.append(prior, prior[-1] / 2),
-    )
-    split_prior[experts - 1] /= 2
-    copied = meta.copy_experts(current, parents, split_prior).weights
-    expected = np.append(current.weights, current.weights[-1] / 2)
-    expected[experts - 1] /= 2
+        meta_state = weighed_state
+    # The last expert is copied: the copy and its parent share its prior and its weight in halves.
+    parents = np.append(np.arange(experts), experts - 1)
+    shared_prior = np.append(prior, prior[-1] / 2)
+    shared_prior[experts - 1] /= 2
+    copied_weights = meta.copy_experts(meta_state, parents, shared_prior).weights
+    expected_weights = np.append(meta_state.weights, meta_state.weights[-1] / 2)
+    expected_weights[experts - 1] /= 2
     _expect_at_most(
-        np.abs(copied - expected), TOLERANCE, "a copied expert shares the weight of its parent"
+        np.abs(copied_weights - expected_weights),
+        TOLERANCE,
+        "a copied expert shares the weight of its parent",
     )
     _expect_error(lambda: meta.start(prior / 2), "a prior whose sum is not 1 is refused")
 
@@ -342,7 +346,7 @@ def check_learner(
     losses = _moving_quadratics(domain, rng, 40) if losses is None else losses
     slack = TOLERANCE * (domain.diameter + float(np.linalg.norm(domain.center)))
     middle = len(losses) // 2
-    learner, past_only = make(domain), make(domain)
+    learner, past_learner = make(domain), make(domain)  # past_learner stops half-way
     saved: State = {}
     decisions = []
     for t, loss in enumerate(losses):
@@ -365,17 +369,17 @@ def check_learner(
             saved = learner.state()
         decisions.append(decision)
         learner.observe(loss)
-        # The same past with another future: only losses already observed may matter.
+        # At round `middle` both have the same past: the losses that follow may not matter.
         if t < middle:
-            past_only.observe(loss)
+            past_learner.observe(loss)
     _expect(
-        np.array_equal(past_only.decision, decisions[middle]),
+        np.array_equal(past_learner.decision, decisions[middle]),
         "decisions depend on past losses only",
         f"in round {middle + 1}",
     )
-    _check_refusals(past_only, losses[middle])
+    _check_refusals(past_learner, losses[middle])
 
-    saved_copy = {name: np.array(leaf) for name, leaf in saved.items()}
+    saved_copy = {name: np.array(value) for name, value in saved.items()}
     resumed = make(domain)
     resumed.load_state(saved)
     _overwrite(saved)
@@ -470,15 +474,15 @@ def check_meta(
 def _check_steps(experts: Experts, domain: Domain, losses: Sequence[Loss]) -> None:
     """Play losses with experts, and check every step and the regret of each expert."""
     slack = TOLERANCE * (domain.diameter + float(np.linalg.norm(domain.center)))
-    current = experts.start()
-    N = len(current.points)
-    _expect_shape("points", current.points, (N, domain.dim))
+    expert_state = experts.start()
+    N = len(expert_state.points)
+    _expect_shape("points", expert_state.points, (N, domain.dim))
     _expect_at_most(
-        _norms(current.points - domain.center), slack, "every expert starts at the centre"
+        _norms(expert_state.points - domain.center), slack, "every expert starts at the centre"
     )
     points, gradients, certificate = [], [], CertificateState.at_start(N)
     for t, loss in enumerate(losses, start=1):
-        bytes_before = _state_bytes(current)
+        bytes_before = _state_bytes(expert_state)
 
         def checked_gradient(points: Array, loss: Loss = loss) -> Array:
             is_inside = domain.contains(points, atol=slack).all()
@@ -490,22 +494,22 @@ def _check_steps(experts: Experts, domain: Domain, losses: Sequence[Loss]) -> No
             return loss.gradient(points)
 
         _expect_error(
-            partial(experts.step, current, _failing_gradient),
+            partial(experts.step, expert_state, _failing_gradient),
             "a step passes the error of the gradient on",
         )
-        after, step_record = experts.step(current, checked_gradient)
-        repeated, _ = experts.step(current, checked_gradient)
+        next_state, step_record = experts.step(expert_state, checked_gradient)
+        repeated_state, _ = experts.step(expert_state, checked_gradient)
         _expect(
-            _state_bytes(current) == bytes_before,
+            _state_bytes(expert_state) == bytes_before,
             "a step does not change its state in place",
             f"in round {t}",
         )
         _expect(
-            _state_bytes(after) == _state_bytes(repeated),
+            _state_bytes(next_state) == _state_bytes(repeated_state),
             "a step is a function of its state",
             f"two answers in round {t}",
         )
-        _expect_shape("step sizes", experts.step_sizes(after), (N,))
+        _expect_shape("step sizes", experts.step_sizes(next_state), (N,))
         for name in ("step_sizes", "squared_error", "squared_lookahead"):
             entries = getattr(step_record, name)
             _expect_shape(name, entries, (N,))
@@ -514,25 +518,27 @@ def _check_steps(experts: Experts, domain: Domain, losses: Sequence[Loss]) -> No
                 f"{name} is never negative",
                 f"got {entries} in round {t}",
             )
-        points.append(current.points)
-        gradients.append(loss.gradient(current.points))
-        displacement = Displacement.of(base_offset(current, domain), base_offset(after, domain))
+        points.append(expert_state.points)
+        gradients.append(loss.gradient(expert_state.points))
+        displacement = Displacement.of(
+            base_offset(expert_state, domain), base_offset(next_state, domain)
+        )
         certificate = certificate.with_round(np.zeros(N), step_record, displacement)
-        current = after
-        is_inside = domain.contains(current.points, atol=slack).all()
+        expert_state = next_state
+        is_inside = domain.contains(expert_state.points, atol=slack).all()
         _expect(
             bool(is_inside),
             "the points stay in the domain",
-            f"got {_first_point(current.points)} in round {t}",
+            f"got {_first_point(expert_state.points)} in round {t}",
         )
-    for k in range(N):
-        own_certificate = certificate.copied(np.array([k]))
+    for i in range(N):
+        own_certificate = certificate.copied(np.array([i]))
         _check_regret(
             domain,
-            np.array(points)[:, k],
-            np.array(gradients)[:, k],
+            np.array(points)[:, i],
+            np.array(gradients)[:, i],
             own_certificate,
-            base_offset(current, domain)[k : k + 1],
+            base_offset(expert_state, domain)[i : i + 1],
             has_constant_steps(experts),
         )
 
@@ -541,21 +547,25 @@ def _check_regret(
     domain: Domain,
     points: Matrix,
     gradients: Matrix,
-    sums: CertificateState,
-    base: Matrix,
+    certificate: CertificateState,
+    last_offset: Matrix,
     constant_steps: bool,
 ) -> None:
-    """Check that an expert's linearised regret is at most its terms of the certificate."""
-    for block in (1, 2, 7, len(points)):
-        # The worst comparators that are constant in blocks: far along the negative block gradients.
-        starts = np.arange(0, len(points), block)
-        downhill = -np.add.reduceat(gradients, starts, axis=0)
-        downhill /= np.maximum(_norms(downhill), np.finfo(float).tiny)[:, None]
-        block_comparators = domain.project(domain.center + FAR_AWAY * domain.diameter * downhill)
-        comparators = np.repeat(block_comparators, block, axis=0)[: len(points)]
+    """Check that an expert's linearised regret is at most its terms of the certificate.
+
+    ``last_offset`` is the expert's base point after the last round, relative to the centre, (1, d).
+    """
+    for block_length in (1, 2, 7, len(points)):
+        # The worst comparators that are constant in blocks: boundary points opposite to the sums of
+        # the gradients.
+        starts = np.arange(0, len(points), block_length)
+        directions = -np.add.reduceat(gradients, starts, axis=0)
+        directions /= np.maximum(_norms(directions), np.finfo(float).tiny)[:, None]
+        block_comparators = domain.project(domain.center + FAR_AWAY * domain.diameter * directions)
+        comparators = np.repeat(block_comparators, block_length, axis=0)[: len(points)]
         path = float(_norms(np.diff(comparators, axis=0)).sum())
         regret = np.einsum("ij,ij->", gradients, points - comparators)
-        bound = sums.bound(DomainGeometry.of(domain), path, base, constant_steps)
+        bound = certificate.bound(DomainGeometry.of(domain), path, last_offset, constant_steps)
         scale = (
             1
             + abs(bound)
@@ -573,15 +583,17 @@ def _alternating_losses(
     domain: Domain, rng: np.random.Generator, gradient_norm: float
 ) -> list[Loss]:
     """Linear losses of alternating sign: a step that is too long always ends on the wrong side."""
-    slope = rng.normal(size=domain.dim)
-    slope *= gradient_norm / np.linalg.norm(slope)
-    return [_linear_loss(sign * slope) for sign in (1.0, -1.0) * 10]
+    gradient = rng.normal(size=domain.dim)
+    gradient *= gradient_norm / np.linalg.norm(gradient)
+    return [_linear_loss(sign * gradient) for sign in (1.0, -1.0) * 10]
 
 
-def _linear_loss(slope: Vector) -> Loss:
-    """The loss <slope, x>."""
+def _linear_loss(gradient: Vector) -> Loss:
+    """The loss <gradient, x>."""
     return FunctionLoss(
-        lambda points: points @ slope, lambda points: np.broadcast_to(slope, points.shape), 0.0
+        lambda points: points @ gradient,
+        lambda points: np.broadcast_to(gradient, points.shape),
+        0.0,
     )
 
 
@@ -591,7 +603,7 @@ def _failing_gradient(points: Array) -> Array:
 
 
 def _check_refusals(learner: Learner, valid_loss: Loss) -> None:
-    """Check that an invalid loss changes no bit, whichever evaluation of a round is invalid."""
+    """Check that an invalid loss leaves the learner unchanged, whichever evaluation is invalid."""
     faults: list[tuple[str, Callable[[tuple[int, ...]], Any]]] = [
         ("NaN", lambda shape: np.full(shape, np.nan)),
         ("infinity", lambda shape: np.full(shape, np.inf)),
@@ -619,8 +631,8 @@ def _check_refusals(learner: Learner, valid_loss: Loss) -> None:
                     f"the loss gave {fault_name}",
                 )
                 continue
-            # The round ended before the fault: each of its evaluations has been invalid once. Undo
-            # this valid round.
+            # The round evaluated the loss at most `position` times, all valid: every evaluation has
+            # been invalid once. Undo this valid round.
             _expect(position > 0, f"a loss that gives {fault_name} is refused", "it was accepted")
             learner.load_state(state_before)
             break
@@ -666,14 +678,14 @@ def _same_state(left: State, right: State) -> bool:
 
 def _overwrite(saved: State) -> None:
     """Write zeros into a saved state; a learner that has loaded it must hold copies only."""
-    for leaf in saved.values():
-        if isinstance(leaf, np.ndarray):
-            leaf.fill(0.0)
+    for value in saved.values():
+        if isinstance(value, np.ndarray):
+            value.fill(0.0)
 
 
-def _state_bytes(current: Any) -> list[bytes]:
+def _state_bytes(part_state: Any) -> list[bytes]:
     """The bytes of all arrays of a state of experts or of a meta."""
-    return [np.asarray(leaf).tobytes() for leaf in state.save(current).values()]
+    return [np.asarray(array).tobytes() for array in state.save(part_state).values()]
 
 
 def _moving_quadratics(domain: Domain, rng: np.random.Generator, rounds: int) -> list[Loss]:
@@ -736,7 +748,7 @@ def _expect(holds: bool, claim: str, observed: str) -> None:
 
 
 def _expect_at_most(left: Any, right: Any, claim: str) -> None:
-    """Raise an error unless every number on the left is at most the right-hand side; NaN is not."""
+    """Raise an error unless every number on the left is at most that on the right; NaN fails."""
     excess = np.asarray(left) - right
     if not (excess <= 0).all():
         worst = np.unravel_index(

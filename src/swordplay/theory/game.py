@@ -15,25 +15,25 @@ from swordplay.engine import Assembled, NotCompilable, compiled_twin
 from swordplay.parts.streams import LinearStream
 from swordplay.theory.ledger import Ledger
 
-Kept = Literal["losses", "decisions", "weights"]
-KEEPABLE = ("losses", "decisions", "weights")
+KeepOption = Literal["losses", "decisions", "weights"]
+KEEP_OPTIONS = ("losses", "decisions", "weights")
+"""What ``play`` can keep of each round."""
 SAMPLE_ROWS = 100
 """Rows examined first; for nearly all streams they suffice to show that features are not tiny."""
 MIN_SMOOTHNESS = 1e-290
 """Below it the squared norm of a row may have underflowed (normal doubles end at 2e-308)."""
 MAX_KEPT_NUMBERS = 1 << 24
-"""Decisions for a dense ``LinearStream`` are kept by default up to this many numbers (128 MB).
-
-For other streams they are kept whatever their number.
-"""
+"""Largest ``T * d`` of a dense ``LinearStream`` whose decisions are kept by default (128 MB)."""
 
 
 @runtime_checkable
 class RecordsExtremes(Protocol):
     """A learner that records the extremes of the losses that the engine plays for it."""
 
-    def watch(self, rounds: int, gradient: float, smoothness: float, lowest: float) -> None:
-        """Record rounds by their largest gradient norm, largest smoothness and lowest loss."""
+    def watch(
+        self, rounds: int, max_gradient_norm: float, max_smoothness: float, min_loss: float, /
+    ) -> None:
+        """Record the number of rounds played and the extremes of their losses."""
         ...
 
 
@@ -76,7 +76,7 @@ def play(
     stream: Iterable[Loss],
     engine: Literal["auto", "python", "compiled"] = "auto",
     *,
-    keep: Collection[Kept] | None = None,
+    keep: Collection[KeepOption] | None = None,
     max_rounds: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Ledger:
@@ -113,21 +113,21 @@ def play(
         raise ValueError(
             f"engine must be 'auto', 'python' or 'compiled', got {arguments.short_repr(engine)}."
         )
-    if keep is not None and (unknown := sorted(set(keep) - set(KEEPABLE))):
-        raise ValueError(f"keep must be among {list(KEEPABLE)}, got {unknown}.")
+    if keep is not None and (unknown := sorted(set(keep) - set(KEEP_OPTIONS))):
+        raise ValueError(f"keep must be among {list(KEEP_OPTIONS)}, got {unknown}.")
     learner, stream = arguments.learner(learner), arguments.stream(stream)
-    limit = None if max_rounds is None else arguments.integer("max_rounds", max_rounds)
-    kept = _default_keep(stream) if keep is None else keep
+    max_rounds = None if max_rounds is None else arguments.integer("max_rounds", max_rounds)
+    keep = _default_keep(stream) if keep is None else keep
     if engine != "python":
         try:
-            return _play_compiled(learner, stream, kept, limit, progress)
+            return _play_compiled(learner, stream, keep, max_rounds, progress)
         except NotCompilable as reason:
             if engine == "compiled":
                 raise NotCompilable(f"{reason} Use engine='python'.") from None
-    return _play_python(learner, stream, kept, limit, progress)
+    return _play_python(learner, stream, keep, max_rounds, progress)
 
 
-def _default_keep(stream: Iterable[Loss]) -> tuple[Kept, ...]:
+def _default_keep(stream: Iterable[Loss]) -> tuple[KeepOption, ...]:
     """What is kept of each round by default."""
     if isinstance(stream, LinearStream) and (
         stream.sparse or len(stream) * stream.dim > MAX_KEPT_NUMBERS
@@ -139,8 +139,8 @@ def _default_keep(stream: Iterable[Loss]) -> tuple[Kept, ...]:
 def _play_compiled(
     learner: Any,
     stream: Iterable[Loss],
-    keep: Collection[Kept],
-    limit: int | None,
+    keep: Collection[KeepOption],
+    max_rounds: int | None,
     progress: Callable[[int], None] | None,
 ) -> Ledger:
     if not isinstance(stream, LinearStream):
@@ -150,10 +150,11 @@ def _play_compiled(
             f"stream has {stream.dim} feature(s), but the learner's domain has {dim}. Make "
             "them agree."
         )
-    played_stream = stream if limit is None or limit >= len(stream) else stream[:limit]
+    played_stream = (
+        stream if max_rounds is None or max_rounds >= len(stream) else stream[:max_rounds]
+    )
     if "weights" in keep:
         _weights(learner)  # raises an error in words if the learner has none
-    curvature = played_stream.family.curvature
     # The sample is a cheap test; only if it fails are all rows examined.
     if (
         _squares_underflow(played_stream[:SAMPLE_ROWS])
@@ -164,8 +165,10 @@ def _play_compiled(
             "the features are so small that their squares vanish, and the engine would take them "
             "for 0."
         )
-    compiled = compiled_twin(learner, stream.loss, threshold=stream.threshold, level=stream.level)
-    played = compiled.play(
+    compiled_learner = compiled_twin(
+        learner, stream.loss, threshold=stream.threshold, level=stream.level
+    )
+    result = compiled_learner.play(
         played_stream.features,
         played_stream.targets,
         checked=True,
@@ -174,22 +177,24 @@ def _play_compiled(
         progress=progress,
     )
     if isinstance(learner, RecordsExtremes) and len(played_stream):
-        max_gradient_norm, max_squared_row_norm = played.max_gradient, played.max_squared_row
+        max_gradient_norm, max_squared_row_norm = result.max_gradient, result.max_squared_row
+        # L = max |φ''| |a|^2; max |φ''| is infinite for losses that are not smooth (pinball).
+        curvature = played_stream.family.curvature
         smoothness = curvature * max_squared_row_norm if math.isfinite(curvature) else curvature
-        learner.watch(len(played_stream), max_gradient_norm, smoothness, float(played.losses.min()))
+        learner.watch(len(played_stream), max_gradient_norm, smoothness, float(result.losses.min()))
     return Ledger(
         rounds=len(played_stream),
-        total_loss=float(played.losses.sum()),
-        losses=played.losses if "losses" in keep else None,
-        decisions=played.decisions,
-        weights=played.weights,
+        total_loss=float(result.losses.sum()),
+        losses=result.losses if "losses" in keep else None,
+        decisions=result.decisions,
+        weights=result.weights,
         stream=stream,
         domain=_domain(learner),
     )
 
 
 def _squares_underflow(rows: LinearStream) -> bool:
-    """Whether the squares of all features underflow, or are 0."""
+    """Whether squared norms and smoothness of all rows are 0 or may have underflowed."""
     return min(rows.family.curvature, 1.0) * _max_squared_norm(rows) < MIN_SMOOTHNESS
 
 
@@ -201,32 +206,32 @@ def _max_squared_norm(rows: LinearStream) -> float:
 def _play_python(
     learner: Learner,
     stream: Iterable[Loss],
-    keep: Collection[Kept],
-    limit: int | None,
+    keep: Collection[KeepOption],
+    max_rounds: int | None,
     progress: Callable[[int], None] | None,
 ) -> Ledger:
-    total, count = 0.0, 0
+    total_loss, rounds_played = 0.0, 0
     losses: list[float] = []
     decisions: list[Vector] = []
     weights: list[Vector] = []
-    keeps_losses, keeps_decisions, keeps_weights = (kind in keep for kind in KEEPABLE)
-    current = _weights(learner) if keeps_weights else None
-    for number, decision, _, value in rounds(learner, islice(stream, limit)):
-        total, count = total + value, number
+    keeps_losses, keeps_decisions, keeps_weights = (option in keep for option in KEEP_OPTIONS)
+    current_weights = _weights(learner) if keeps_weights else None
+    for number, decision, _, value in rounds(learner, islice(stream, max_rounds)):
+        total_loss, rounds_played = total_loss + value, number
         if keeps_losses:
             losses.append(value)
         if keeps_decisions:
             decisions.append(decision)
-        if current is not None:  # the weights that made the decision, read before its loss
-            weights.append(current)
-            current = _weights(learner)
+        if current_weights is not None:  # read before the learner observed the loss
+            weights.append(current_weights)
+            current_weights = _weights(learner)
         if progress is not None:
             progress(number)
     return Ledger(
-        rounds=count,
-        total_loss=total,
+        rounds=rounds_played,
+        total_loss=total_loss,
         losses=np.array(losses) if keeps_losses else None,
-        decisions=np.array(decisions).reshape(count, len(learner.decision))
+        decisions=np.array(decisions).reshape(rounds_played, len(learner.decision))
         if keeps_decisions
         else None,
         weights=weights if keeps_weights else None,
@@ -236,6 +241,7 @@ def _play_python(
 
 
 def _weights(learner: Any) -> Vector:
+    """The learner's weights of its experts; an error in words if it has none."""
     try:
         weights: Vector = learner.weights
     except AttributeError:

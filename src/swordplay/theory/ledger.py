@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from swordplay.theory.hindsight import Progress
 
 FEASIBILITY_SLACK = 1e-9
-"""Distance outside the domain that a comparator may have by rounding, relative to its size."""
+"""Distance outside the domain that a comparator may have by rounding.
+
+Relative to the domain's diameter plus the distance of its centre from the origin.
+"""
 
 
 @runtime_checkable
@@ -68,10 +71,10 @@ class HasCertificate(Protocol):
 
 
 class Split(NamedTuple):
-    """Regret as meta-regret plus expert regret, for each expert."""
+    """Regret as the sum of meta-regret and expert regret, for each of N experts."""
 
     regret: float
-    """Regret of the decisions to the comparators; for each expert the sum of the two parts."""
+    """Regret of the decisions to the comparators: ``meta[i] + expert[i]`` for each expert i."""
     meta: Vector
     """Linearised regret of the decisions to each expert, shape ``(N,)``."""
     expert: Vector
@@ -81,14 +84,14 @@ class Split(NamedTuple):
 
 
 class RegretCurve(NamedTuple):
-    """Regret, certificate and bound as functions of the path length, arrays of shape ``(K,)``."""
+    """Regret, certificate and bound at K path lengths, arrays of shape ``(K,)``."""
 
     path_lengths: Vector
     """P, ascending."""
     regrets: Vector
-    """Total loss less that of the best sequence found with at most each path length."""
+    """Total loss less that of the best sequence found within each path length."""
     gaps: Vector
-    """Largest amount by which the regret against the exact best sequence may be larger."""
+    """Upper bounds on regret against the exact best sequence, less ``regrets``."""
     certificate: Vector
     """The learner's certificate: no regret against any sequence of that path length is larger."""
     bound: Vector | None
@@ -158,7 +161,7 @@ class Ledger:
             Whether comparators may lie outside the learner's domain, where no bound and no
             certificate holds.
         """
-        # Imported here: a game alone does not need the modules of variation.
+        # Imported here, so that playing a game does not import the modules of variation.
         from swordplay.theory.quantities import comparator_loss
 
         if not anywhere:
@@ -172,14 +175,13 @@ class Ledger:
             + \Big[ \sum_t f_t(x_t) - f_t(u_t) - \langle g_t, x_t - x_{t,k} \rangle \Big]
 
         The first sum is the meta-regret, which :func:`swordplay.bounds.meta_var`, ``meta_small``
-        and ``meta_best`` bound: Hedge observes linear losses. By convexity it is at least the
-        actual loss of the decisions above that of the expert.
+        and ``meta_best`` bound: Hedge observes linear losses. By convexity it is at least
+        :math:`\sum_t f_t(x_t) - f_t(x_{t,k})`, the regret of the decisions to expert k.
 
         Parameters
         ----------
         learner
-            The learner that played, after the last round, with its sums of regrets to its
-            experts.
+            The learner that played, after the last round.
         comparators
             As in :meth:`regret`.
         """
@@ -313,26 +315,26 @@ def regret_curve(
     points, tolerance, seconds, progress
         As in :func:`swordplay.hindsight.frontier`.
     """
-    # Imported here: a game alone does not need the solver of hindsight.
+    # Imported here, so that playing a game does not import the solver of hindsight.
     from swordplay.theory.hindsight import frontier
 
     curve = frontier(
         stream, domain, points=points, tolerance=tolerance, seconds=seconds, progress=progress
     )
-    paths = (
+    lengths = (
         curve.path_lengths
         if path_lengths is None
         else np.sort(arguments.vector("path_lengths", path_lengths))
     )
-    least_losses = curve.least_loss(paths)
+    least_losses = curve.least_loss(lengths)
     return RegretCurve(
-        path_lengths=paths,
+        path_lengths=lengths,
         regrets=total_loss - least_losses,
-        gaps=np.maximum(least_losses - curve.lower_bound(paths), 0.0),
-        certificate=np.array([certificate(P) for P in paths.tolist()]),
+        gaps=np.maximum(least_losses - curve.lower_bound(lengths), 0.0),
+        certificate=np.array([certificate(P) for P in lengths.tolist()]),
         bound=None
         if bound is None
         else np.array(
-            [bound(P, F) for P, F in zip(paths.tolist(), least_losses.tolist(), strict=True)]
+            [bound(P, F) for P, F in zip(lengths.tolist(), least_losses.tolist(), strict=True)]
         ),
     )

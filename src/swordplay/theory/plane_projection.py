@@ -1,9 +1,9 @@
 r"""Projection of a domain onto the plane spanned by two consecutive rows of features.
 
 The change between two losses of linear predictions depends on x only through two inner products,
-with the row :math:`a = a_t` and with the difference :math:`\delta = a_t - a_{t-1}`. Everything is
-computed from :math:`\delta` itself, and not from the difference of two inner products that nearly
-cancel: with slow drift only :math:`\delta` matters.
+with the row :math:`a = a_t` and with the difference :math:`\delta = a_t - a_{t-1}`. With slow drift
+:math:`\langle a_t, x \rangle - \langle a_{t-1}, x \rangle` would lose its digits to cancellation,
+so :math:`\langle \delta, x \rangle` is computed instead.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from swordplay.parts.streams.linear import LinearRounds, inner
 
 
 class Plane(NamedTuple):
-    r"""Coordinates of the plane of B pairs of rows, shape ``(B,)`` each.
+    r"""Orthonormal coordinates in the planes of B pairs of rows, shape ``(B,)`` each.
 
     In them :math:`a = (\text{length}, 0)` and :math:`\delta = (\text{along}, -\text{across})`.
     """
@@ -29,7 +29,7 @@ class Plane(NamedTuple):
     across: Vector
 
     def squared_norms(self, e: Array, v: Array) -> Array:
-        r""":math:`\|e a + v \delta\|^2` for e and v of shape ``(..., B)``."""
+        r""":math:`\|e a + v \delta\|^2` for coefficients e and v of shape ``(..., B)``."""
         return np.asarray(np.square(e * self.length + v * self.along) + np.square(v * self.across))
 
 
@@ -73,7 +73,9 @@ def plane_of(rows: Any, differences: Any) -> Plane:
 
 @singledispatch
 def project_corners(domain: Any, pairs: RowPairs) -> tuple[Array, Array]:
-    r"""Coordinates (e, v) of corners whose convex hull is the projection of a box or simplex.
+    r"""Coordinates (e, v) of V corners whose convex hull is the projection of a box or simplex.
+
+    e is the change of the residual at x, v the previous residual:
 
     .. math:: e = \langle \delta, x \rangle + y_{t-1} - y_t, \qquad v = \langle a_{t-1}, x \rangle -
         y_{t-1}
@@ -96,36 +98,39 @@ def _(domain: Simplex, pairs: RowPairs) -> tuple[Array, Array]:
 
 @project_corners.register
 def _(domain: Box, pairs: RowPairs) -> tuple[Array, Array]:
-    # A box has 2^d corners, but its projection onto a plane is a zonogon of 2d: the path along the
-    # projected axes in the order of their angles, and the opposite path back.
+    # A box has 2^d corners, but its projection onto a plane is a polygon with 2d corners (a
+    # zonogon): its sides are the projected sides of the box, sorted by angle, and their negatives.
     differences, rows_before = pairs.differences, pairs.rows_before
     half_sides = (domain.upper - domain.lower) / 2
     e_center = differences @ domain.center + pairs.target_decreases
     v_center = rows_before @ domain.center - pairs.targets_before
-    e_axes, v_axes = (differences * half_sides).T, (rows_before * half_sides).T
-    points_down = (v_axes < 0) | ((v_axes == 0) & (e_axes < 0))
-    e_axes, v_axes = np.where(points_down, -e_axes, e_axes), np.where(points_down, -v_axes, v_axes)
-    order = np.argsort(np.arctan2(_normalize(v_axes), _normalize(e_axes)), axis=0)
-    e_path = _corners_along(np.take_along_axis(e_axes, order, axis=0))
-    v_path = _corners_along(np.take_along_axis(v_axes, order, axis=0))
-    return np.concatenate([e_center + e_path, e_center - e_path]), np.concatenate(
-        [v_center + v_path, v_center - v_path]
+    e_sides, v_sides = (differences * half_sides).T, (rows_before * half_sides).T
+    is_downward = (v_sides < 0) | ((v_sides == 0) & (e_sides < 0))
+    # A side and its negative are parallel: turn all of them upward, to angles from 0 to pi.
+    e_sides = np.where(is_downward, -e_sides, e_sides)
+    v_sides = np.where(is_downward, -v_sides, v_sides)
+    order = np.argsort(np.arctan2(_normalize(v_sides), _normalize(e_sides)), axis=0)
+    e_offsets = _half_of_corners(np.take_along_axis(e_sides, order, axis=0))
+    v_offsets = _half_of_corners(np.take_along_axis(v_sides, order, axis=0))
+    return np.concatenate([e_center + e_offsets, e_center - e_offsets]), np.concatenate(
+        [v_center + v_offsets, v_center - v_offsets]
     )
 
 
-def _corners_along(axes: Array) -> Array:
-    """The first d corners of a zonogon, from minus the sum of all axes, along one side."""
-    sums = np.cumsum(axes, axis=0)
-    return np.asarray(2.0 * (sums - axes) - sums[-1])
+def _half_of_corners(half_sides: Array) -> Array:
+    """One coordinate of d of the 2d corners of each zonogon, relative to its centre, ``(d, B)``."""
+    # Corner k is sum_{j < k} h_j - sum_{j >= k} h_j; the other d corners are the negatives.
+    sums = np.cumsum(half_sides, axis=0)
+    return np.asarray(2.0 * (sums - half_sides) - sums[-1])
 
 
-def _normalize(axes: Array) -> Array:
-    """Scale each coordinate to at most 1, so that angles of tiny vectors stay distinct.
+def _normalize(half_sides: Array) -> Array:
+    """Divide one coordinate by its largest magnitude, so that angles of tiny vectors stay distinct.
 
-    The order of the angles does not change.
+    Scaling a coordinate does not change the order of the angles.
     """
-    largest = np.abs(axes).max(axis=0)
-    return np.asarray(axes / np.where(largest > 0, largest, 1.0))
+    largest = np.abs(half_sides).max(axis=0)
+    return np.asarray(half_sides / np.where(largest > 0, largest, 1.0))
 
 
 def _scale_rows(rows: Any, factors: Vector) -> Any:

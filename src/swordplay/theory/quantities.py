@@ -32,7 +32,7 @@ class Quantity(float):
         number.exact = exact
         return number
 
-    # copy and pickle call it; the method of float returns the number without the flag
+    # Called by copy and pickle; float's own method returns the number without the flag.
     def __getnewargs__(self) -> tuple[float, bool]:  # type: ignore[override]
         return float(self), self.exact
 
@@ -42,12 +42,12 @@ class Quantity(float):
 
 def path_length(comparators: Any) -> float:
     r""":math:`P_T = \sum_{t \ge 2} \|u_t - u_{t-1}\|` of comparators of shape ``(T, d)``."""
-    return float(np.linalg.norm(_steps(comparators), axis=1).sum())
+    return float(np.linalg.norm(_moves(comparators), axis=1).sum())
 
 
 def squared_path_length(comparators: Any) -> float:
     r""":math:`S_T = \sum_{t \ge 2} \|u_t - u_{t-1}\|^2` of comparators of shape ``(T, d)``."""
-    return float(np.square(_steps(comparators)).sum())
+    return float(np.square(_moves(comparators)).sum())
 
 
 def comparator_loss(stream: Iterable[Loss], comparators: Any, rounds: int | None = None) -> float:
@@ -66,11 +66,11 @@ def comparator_loss(stream: Iterable[Loss], comparators: Any, rounds: int | None
     if points.ndim not in (1, 2):
         raise ValueError(f"comparators must have shape (T, d) or (d,), got {points.shape}.")
     if isinstance(stream, LinearStream):
-        played = stream if rounds is None or rounds == len(stream) else stream[:rounds]
-        _require_fit("comparators", points, len(played), played.dim)
-        return float(played.values(points).sum())
+        counted_stream = stream if rounds is None or rounds == len(stream) else stream[:rounds]
+        _require_shape("comparators", points, len(counted_stream), counted_stream.dim)
+        return float(counted_stream.values(points).sum())
     losses = list(islice(arguments.stream(stream), rounds))
-    _require_fit("comparators", points, len(losses))
+    _require_shape("comparators", points, len(losses))
     point_per_round = np.broadcast_to(points, (len(losses), points.shape[-1]))
     return float(
         sum(float(loss.value(point)) for loss, point in zip(losses, point_per_round, strict=True))
@@ -81,7 +81,7 @@ def squared_gradients(stream: Iterable[Loss], decisions: Any) -> float:
     r""":math:`\bar F_T = \sum_t \|\nabla f_t(x_t)\|^2` at decisions of shape ``(T, d)``."""
     points = arguments.array("decisions", decisions, ndim=2)
     if isinstance(stream, LinearStream):
-        _require_fit("decisions", points, len(stream), stream.dim)
+        _require_shape("decisions", points, len(stream), stream.dim)
         if not len(stream):
             return 0.0
         rows = LinearRounds.of_stream(stream)
@@ -89,7 +89,7 @@ def squared_gradients(stream: Iterable[Loss], decisions: Any) -> float:
             np.square(rows.slopes(rows.predictions(points))) @ inner(rows.features, rows.features)
         )
     losses = list(arguments.stream(stream))
-    _require_fit("decisions", points, len(losses))
+    _require_shape("decisions", points, len(losses))
     return float(
         sum(np.square(loss.gradient(x)).sum() for loss, x in zip(losses, points, strict=True))
     )
@@ -109,14 +109,14 @@ def empirical_gradient_variation(stream: Iterable[Loss], decisions: Any) -> floa
     """
     points = arguments.array("decisions", decisions, ndim=2)
     if isinstance(stream, LinearStream):
-        _require_fit("decisions", points, len(stream), stream.dim)
+        _require_shape("decisions", points, len(stream), stream.dim)
         return (
             float(LinearChange(LinearRounds.of_stream(stream)).squared_gradients(points[1:]).sum())
             if len(stream) > 1
             else 0.0
         )
     losses = list(arguments.stream(stream))
-    _require_fit("decisions", points, len(losses))
+    _require_shape("decisions", points, len(losses))
     pairs = zip(pairwise(losses), points[1:], strict=True) if losses else ()
     return float(
         sum(
@@ -152,9 +152,10 @@ def gradient_bound(stream: Iterable[Loss], domain: Domain) -> Quantity:
 
     .. math:: \max_t \sup_{x \in X} \|\nabla f_t(x)\|
 
-    Exact for losses of a linear prediction on every domain, and for quadratics where the gradient
-    variation is exact; otherwise the certified bound :math:`\|\nabla f(c)\| + L r` with c the
-    centre and r the largest distance of a point of the domain from it.
+    Exact for losses of a linear prediction on every domain, and for quadratics on the domains for
+    which :func:`gradient_variation` of quadratics is exact. Otherwise the certified bound
+    :math:`\|\nabla f(c)\| + L r`, with c the centre and r the largest distance of a point of the
+    domain from it.
 
     Parameters
     ----------
@@ -184,7 +185,8 @@ def gradient_bound(stream: Iterable[Loss], domain: Domain) -> Quantity:
     return Quantity(largest, exact)
 
 
-def _steps(comparators: Any) -> Matrix:
+def _moves(comparators: Any) -> Matrix:
+    """u_t - u_{t-1} for t = 2..T, shape ``(T - 1, d)``."""
     points = arguments.array("comparators", comparators)
     if points.ndim != 2:
         raise ValueError(
@@ -193,7 +195,7 @@ def _steps(comparators: Any) -> Matrix:
     return np.asarray(np.diff(points, axis=0))
 
 
-def _require_fit(name: str, points: Vector | Matrix, rounds: int, dim: int | None = None) -> None:
+def _require_shape(name: str, points: Vector | Matrix, rounds: int, dim: int | None = None) -> None:
     """Refuse points that are not one per round, or that do not have ``dim`` coordinates."""
     if points.ndim == 2 and len(points) != rounds:
         raise ValueError(f"{name} must have one row per round ({rounds}), got {len(points)}.")
@@ -208,37 +210,40 @@ def _max_gradient_norm(loss: Any, t: int, domain: Domain) -> Quantity:
     """Norm of the longest gradient of loss number t on the domain, or a bound on it."""
     quadratic = as_quadratic(loss)
     if quadratic is not None:
+        # The gradient of f is that of the change from the loss 0 to f.
         change = QuadraticChange(
             quadratic.matrix[None], quadratic.vector[None], np.array([quadratic.constant])
         )
-        values, exact = change.gradient_suprema(domain)
-        return Quantity(math.sqrt(float(values[0])), exact)
-    # Gradients are Lipschitz with constant L: |g(x)| <= |g(c)| + L |x - c|.
-    at_center = float(np.linalg.norm(gradient_of(loss)(domain.center)))
-    return Quantity(at_center + _known_smoothness(t, loss) * reach(domain), exact=False)
+        squared_norms, exact = change.gradient_suprema(domain)
+        return Quantity(math.sqrt(float(squared_norms[0])), exact)
+    # Gradients are Lipschitz with constant L: |g(x)| <= |g(c)| + L |x - c|, and
+    # reach(domain) is the largest |x - c|.
+    norm_at_center = float(np.linalg.norm(gradient_of(loss)(domain.center)))
+    return Quantity(norm_at_center + _known_smoothness(t, loss) * reach(domain), exact=False)
 
 
 @_max_gradient_norm.register
 def _(loss: LinearLoss, t: int, domain: Domain) -> Quantity:
     # phi is convex: |phi'| is largest at an end of the range of predictions.
-    ends = np.array([-domain.support(-loss.features), domain.support(loss.features)])
+    prediction_range = np.array([-domain.support(-loss.features), domain.support(loss.features)])
     return Quantity(
-        float(np.abs(loss.slope(ends)).max() * np.linalg.norm(loss.features)), exact=True
+        float(np.abs(loss.slope(prediction_range)).max() * np.linalg.norm(loss.features)),
+        exact=True,
     )
 
 
 @_max_gradient_norm.register
 def _(loss: WeightedLoss, t: int, domain: Domain) -> Quantity:
-    inside = _max_gradient_norm(loss.loss, t, domain)
-    return Quantity(loss.weight * inside, inside.exact)
+    unweighted = _max_gradient_norm(loss.loss, t, domain)
+    return Quantity(loss.weight * unweighted, unweighted.exact)
 
 
 def _known_smoothness(t: int, loss: Any) -> float:
     """Smoothness of loss number t; an error if it is None."""
-    constant = loss.smoothness
-    if constant is None:
+    L = loss.smoothness
+    if L is None:
         raise ValueError(
             f"stream holds a loss whose smoothness is None, number {t}: "
             f"{arguments.short_repr(loss)}. Give FunctionLoss(value, gradient, smoothness=L)."
         )
-    return float(constant)
+    return float(L)

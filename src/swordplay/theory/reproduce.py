@@ -53,26 +53,29 @@ DEFAULT_ROUNDS = 100_000
 FEWEST_ROUNDS = 10
 """Smallest T for which the second half of an instance is more than a few rounds."""
 FIRST_HORIZON = 100
-"""The horizons are this, ten times this, and so on."""
+"""Smallest value of :func:`horizons`; each next one is ten times as long."""
 MAX_STRONGLY_ADAPTIVE_HORIZON = 1_000
 """Largest T of SAOL, CBCE and SACS.
 
 The compiled engine does not have them, and the Python loop takes about 0.3 ms a round.
 """
 OPTIMISM_RATE = 2.0
-"""The paper's rate kappa of Sword_best; the paper's claim about it holds only for G <= 1/4."""
-MAX_REPEATS = 6
-"""Most repetitions of a run to find the rate for its own squared gradients; 2 to 5 are usual."""
+"""Rate at which the paper's Sword_best learns its optimism.
+
+The paper claims that the loss of the optimism is exp-concave at this rate: true for G <= 1/4.
+"""
+MAX_RUNS = 6
+"""Most runs of a game until the rate is the paper's rate for the run; 2 to 5 are usual."""
 RATE_TOLERANCE = 0.01
-"""Relative difference of two rates that count as equal: the regrets differ by about as much."""
+"""Relative difference up to which two rates count as equal; regrets then differ as little."""
 ROUNDS_PER_REPORT = 100
 """Rounds between two reports of progress: the display moves, and the cost is not measurable."""
 
 Tuning = Literal["paper", "self-confident", "none", "baseline"]
 """How a learner is tuned.
 
-In this order: by the paper's fixed rates, by the defaults for given T, G and L, not at all, or as
-other authors tune their learner.
+``"paper"``: with the paper's fixed rates; ``"self-confident"``: with our defaults, given T, G and
+L; ``"none"``: not at all; ``"baseline"``: as other authors tune their learner.
 """
 Progress = Callable[[int, int, str], None]
 """Called with rounds done, rounds planned, and a label of the game being played."""
@@ -92,11 +95,11 @@ class Row(NamedTuple):
     learner: str
     """Name of the learner's class."""
     tuning: Tuning
-    """``"paper"``, ``"self-confident"``, ``"none"`` (nothing to tune) or ``"baseline"``."""
+    """How the learner was tuned."""
     horizon: int
-    """T that was asked for."""
+    """T, the argument of ``reproduce``."""
     rounds: int
-    """T that was played: odd for Instance 1, even for Instance 2."""
+    """Rounds played: T or T + 1, an odd number for Instance 1, an even one for Instance 2."""
     experts: int
     """N at the end of the game."""
     regret: float
@@ -146,8 +149,12 @@ def reproduce(
         if rounds is None
         else [arguments.integer("rounds", T, least=FEWEST_ROUNDS) for T in rounds]
     )
-    games = [(name, T, make(T)) for T in horizons_played for name, make in INSTANCES.items()]
-    planned = sum(len(stream) * entry.runs for _, T, stream in games for entry in _entries(T))
+    games = [
+        (name, T, make_stream(T))
+        for T in horizons_played
+        for name, make_stream in INSTANCES.items()
+    ]
+    planned = sum(len(stream) * entry.max_runs for _, T, stream in games for entry in _entries(T))
     meter = Meter(progress, planned=planned)
     return [row for name, T, stream in games for row in _rows(name, T, Game.of(stream), meter)]
 
@@ -189,8 +196,8 @@ def paper_tuned(name: SwordName, stream: PlantedStream) -> PaperSword:
     return tuning.learner(rate)
 
 
-class GivenConstants(TypedDict):
-    """T, G and L, the constants that tuned learners are given."""
+class TuningConstants(TypedDict):
+    """T, G and L as keyword arguments of a tuned learner."""
 
     horizon: int
     gradient_bound: float
@@ -231,8 +238,8 @@ class Game(NamedTuple):
         )
 
     @property
-    def given(self) -> GivenConstants:
-        """T, G and L as arguments of a tuned learner."""
+    def tuning_constants(self) -> TuningConstants:
+        """T, G and L as keyword arguments of a tuned learner."""
         return {
             "horizon": self.horizon,
             "gradient_bound": self.gradient_bound,
@@ -265,7 +272,7 @@ class Meter:
     report
         The function to call, or None.
     planned
-        Rounds of all runs together, at most.
+        Largest number of rounds of all runs together.
     """
 
     def __init__(self, report: Progress | None = None, planned: int = 0) -> None:
@@ -309,32 +316,40 @@ class PaperTuning:
 
     def __init__(self, name: str, game: Game) -> None:
         self.game = game
-        self._kind, self._rate = PAPER_SWORDS[name]
-        variation = pools.variation(diameter=game.diameter, **game.given)
-        small_loss = pools.small_loss(diameter=game.diameter, **game.given)
+        self._learner_class, self._rate_formula = PAPER_SWORDS[name]
+        constants = game.tuning_constants
+        variation_pool = pools.variation(diameter=game.diameter, **constants)
+        small_loss_pool = pools.small_loss(diameter=game.diameter, **constants)
         self._options: dict[str, Any]
         if name == "SwordVar":
-            self._options, self._experts = {"pool": variation}, len(variation)
+            self._options, self._expert_count = {"pool": variation_pool}, len(variation_pool)
         elif name == "SwordSmall":
-            self._options, self._experts = {"pool": small_loss}, len(small_loss)
+            self._options, self._expert_count = {"pool": small_loss_pool}, len(small_loss_pool)
         else:
             self._options = {
-                "variation_pool": variation,
-                "small_loss_pool": small_loss,
+                "variation_pool": variation_pool,
+                "small_loss_pool": small_loss_pool,
                 "optimism_rate": OPTIMISM_RATE,
             }
-            self._experts = len(variation) + len(small_loss)
+            self._expert_count = len(variation_pool) + len(small_loss_pool)
 
     def rate(self, gradient_sum: float) -> float:
         """The paper's rate for a run whose squared gradients sum to ``gradient_sum``, Fbar_T."""
         return evaluate(
-            self._rate, self.game, experts=self._experts, squared_gradients=gradient_sum
+            self._rate_formula,
+            self.game,
+            experts=self._expert_count,
+            squared_gradients=gradient_sum,
         )
 
     def learner(self, rate: float) -> PaperSword:
         """A new learner with the paper's pools and this fixed rate."""
-        options = {**self.game.given, **self._options, "learning_rate": rates.Fixed(rate)}
-        return self._kind(self.game.stream.domain, **options)
+        options = {
+            **self.game.tuning_constants,
+            **self._options,
+            "learning_rate": rates.Fixed(rate),
+        }
+        return self._learner_class(self.game.stream.domain, **options)
 
 
 def _play_at_fixed_point(tuning: PaperTuning, meter: Meter) -> tuple[PaperSword, Ledger, float]:
@@ -344,7 +359,7 @@ def _play_at_fixed_point(tuning: PaperTuning, meter: Meter) -> tuple[PaperSword,
     """
     stream, rounds = tuning.game.stream, tuning.game.horizon
     next_rate = tuning.rate(tuning.game.gradient_bound**2 * rounds)  # G^2 T bounds Fbar_T
-    for runs_left in reversed(range(MAX_REPEATS)):  # noqa: B007
+    for runs_left in reversed(range(MAX_RUNS)):  # noqa: B007
         rate = next_rate
         learner = tuning.learner(rate)
         ledger = play(learner, stream, keep={"decisions"}, progress=meter.progress_of_run(rounds))
@@ -368,11 +383,12 @@ class Entry(NamedTuple):
     """Plays a game; returns the learner and the ledger."""
     bound: Callable[[Game, int], float] | None
     """Bound of the theorem in a game with N experts; None if there is no theorem."""
-    runs: int = 1
+    max_runs: int = 1
     """Largest number of runs of one game."""
     max_horizon: int | None = None
     """Largest T that it plays, if longer games would take minutes."""
     has_certificate: bool = True
+    """Whether the learner has a method ``certificate``."""
 
 
 def _paper_entry(name: SwordName, bound: Callable[..., float]) -> Entry:
@@ -382,12 +398,12 @@ def _paper_entry(name: SwordName, bound: Callable[..., float]) -> Entry:
         learner, ledger, _ = _play_at_fixed_point(PaperTuning(name, game), meter)
         return learner, ledger
 
-    return Entry(name, "paper", play_paper, _bound_of(bound, tuning="paper"), runs=MAX_REPEATS)
+    return Entry(name, "paper", play_paper, _bound_of(bound, tuning="paper"), max_runs=MAX_RUNS)
 
 
 def _entry(
-    make: Callable[[Game], Participant],
-    learner: type[Participant],
+    make_learner: Callable[[Game], Participant],
+    learner_class: type[Participant],
     tuning: Tuning,
     bound: Callable[[Game, int], float] | None,
     **options: Any,
@@ -395,31 +411,34 @@ def _entry(
     """An entry that plays each game once; ``options`` are further fields of :class:`Entry`."""
 
     def play_once(game: Game, meter: Meter) -> tuple[Participant, Ledger]:
-        learner = make(game)
+        learner = make_learner(game)
         return learner, play(
             learner, game.stream, keep=(), progress=meter.progress_of_run(game.horizon)
         )
 
-    return Entry(learner.__name__, tuning, play_once, bound, **options)
+    return Entry(learner_class.__name__, tuning, play_once, bound, **options)
 
 
 def _tuned_entry(
-    kind: type[SwordVar | SwordSmall | SwordBest | SwordPlusPlus], bound: Callable[..., float]
+    learner_class: type[SwordVar | SwordSmall | SwordBest | SwordPlusPlus],
+    bound: Callable[..., float],
 ) -> Entry:
     """An entry with the default pools and rates, given T, G and L."""
     return _entry(
-        lambda game: kind(game.stream.domain, **game.given),
-        kind,
+        lambda game: learner_class(game.stream.domain, **game.tuning_constants),
+        learner_class,
         "self-confident",
         _bound_of(bound),
     )
 
 
-def _strongly_adaptive_entry(kind: type[SAOL | CBCE | SACS], bound: Callable[..., float]) -> Entry:
+def _strongly_adaptive_entry(
+    learner_class: type[SAOL | CBCE | SACS], bound: Callable[..., float]
+) -> Entry:
     """An entry of a strongly adaptive learner, given G.
 
-    Its bound holds on every interval: it is taken on both halves of the instance, in each of which
-    the comparators are constant.
+    Its bound holds on every interval against a constant comparator. The comparators of an instance
+    are constant in each half, so the bounds of the two halves are added.
     """
 
     def bound_of_halves(game: Game, experts: int) -> float:
@@ -430,8 +449,8 @@ def _strongly_adaptive_entry(kind: type[SAOL | CBCE | SACS], bound: Callable[...
         )
 
     return _entry(
-        lambda game: kind(game.stream.domain, gradient_bound=game.gradient_bound),
-        kind,
+        lambda game: learner_class(game.stream.domain, gradient_bound=game.gradient_bound),
+        learner_class,
         "baseline",
         bound_of_halves,
         max_horizon=MAX_STRONGLY_ADAPTIVE_HORIZON,

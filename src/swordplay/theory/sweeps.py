@@ -23,18 +23,20 @@ MakeStream = Callable[..., Any]
 Measure = Callable[[Ledger, Any, Any], Mapping[str, Any]]
 """Computes further columns from a ledger, its learner and its stream."""
 Row = dict[str, Any]
-"""One line of the table: values by column."""
+"""One line of the table: values by the names of the columns."""
 
 
 class GameKey(NamedTuple):
     """Identifies a game of a sweep, in memory and in the results file."""
 
     learner: str
+    """Name of the learner, a key of ``learners``."""
     stream: str
+    """Name of the stream, a key of ``streams``."""
     seed: int
     engine: str
     measure: str | None
-    """Name of the function, or None."""
+    """Name of the function ``measure``, or None."""
     version: str
 
 
@@ -68,8 +70,8 @@ def sweep(
     engine
         As in :func:`swordplay.play`.
     jobs
-        Number of games at once; by default that of ``joblib.parallel_config`` (which also chooses
-        threads, processes or a cluster), or 1.
+        Number of games at once; by default the number in ``joblib.parallel_config`` (which also
+        chooses threads, processes or a cluster), or 1.
     file
         File of results, a line of JSON for each finished game. A sweep that was killed resumes from
         it: a game whose line is in the file is not played again. The line names learner, stream,
@@ -103,11 +105,11 @@ def sweep(
     with _results_file(file) as (results, write), _progress_bar(progress, len(games)) as advance:
         missing_games = [game for game in games if game not in results]
         advance(len(games) - len(missing_games))
-        tasks = [
+        play_arguments = [
             (game, learners[game.learner], streams[game.stream], measure, engine)
             for game in missing_games
         ]
-        for game, row in _play_all(tasks, jobs):
+        for game, row in _play_all(play_arguments, jobs):
             results[game] = write(game, row)
             advance(1)
     return [results[game] for game in games]
@@ -153,14 +155,14 @@ def _play(
 ) -> tuple[GameKey, Row]:
     """Play one game; return its key with its row, because rows arrive in any order."""
     try:
-        losses = make_stream(seed=game.seed)
-        learner = make_learner(losses)
-        ledger = play(learner, losses, engine, keep=() if measure is None else None)
+        stream = make_stream(seed=game.seed)
+        learner = make_learner(stream)
+        ledger = play(learner, stream, engine, keep=() if measure is None else None)
         row: Row = {"learner": game.learner, "stream": game.stream, "seed": game.seed}
         row |= {"rounds": ledger.rounds, "total_loss": ledger.total_loss}
-        if (comparators := getattr(losses, "comparators", None)) is not None:
+        if (comparators := getattr(stream, "comparators", None)) is not None:
             row |= {"regret": ledger.regret(comparators), "path_length": path_length(comparators)}
-        return game, row if measure is None else row | dict(measure(ledger, learner, losses))
+        return game, row if measure is None else row | dict(measure(ledger, learner, stream))
     except Exception as error:
         raise RuntimeError(
             f"the game of learner {game.learner!r} on stream {game.stream!r} with seed "
@@ -168,8 +170,10 @@ def _play(
         ) from error
 
 
-def _play_all(games: Sequence[tuple[Any, ...]], jobs: int | None) -> Iterator[tuple[GameKey, Row]]:
-    """Play games in parallel; yields rows as they are finished, in any order."""
+def _play_all(
+    play_arguments: Sequence[tuple[Any, ...]], jobs: int | None
+) -> Iterator[tuple[GameKey, Row]]:
+    """Call ``_play`` with each tuple of arguments, in parallel; yields results in any order."""
     try:
         import joblib
         from joblib.parallel import get_active_backend
@@ -179,11 +183,12 @@ def _play_all(games: Sequence[tuple[Any, ...]], jobs: int | None) -> Iterator[tu
         ) from None
     backend, default_jobs = get_active_backend()
     job_count = default_jobs if jobs is None else jobs
-    tasks = [joblib.delayed(_play)(*game) for game in games]
+    tasks = [joblib.delayed(_play)(*game_arguments) for game_arguments in play_arguments]
     if backend.supports_return_generator:
         yield from joblib.Parallel(n_jobs=job_count, return_as="generator_unordered")(tasks)
         return
-    # This backend returns when all games of a call are done: a kill loses the games of one call.
+    # This backend returns only when all games of a call are done, so a killed sweep loses them all.
+    # Few games per call keep this loss small.
     games_per_call = 4 * backend.effective_n_jobs(job_count)
     for start in range(0, len(tasks), games_per_call):
         yield from joblib.Parallel(n_jobs=job_count)(tasks[start : start + games_per_call])
@@ -196,7 +201,7 @@ def _results_file(
     """Open the results file.
 
     Yields the results that the file holds, and a function that appends a row to the file and
-    returns the row as it will be read from it.
+    returns the row as it will be read from the file.
     """
     results: dict[GameKey, Row] = {}
     if file is None:
@@ -229,9 +234,10 @@ def _results_file(
 
 
 def _encode(game: GameKey, row: Row) -> tuple[bytes, Row]:
-    """A line of the results file, and the row as it will be read from it.
+    """A line of the results file, and the row as it will be read from this line.
 
-    Rows are returned as they will be read, so that a resumed table equals an uninterrupted one.
+    Rows of the table are always decoded from lines, so that a resumed table equals an uninterrupted
+    one.
     """
     line = json.dumps({"game": game._asdict(), "row": row}, default=_plain_number)
     return line.encode() + b"\n", json.loads(line)["row"]
@@ -249,23 +255,26 @@ def _plain_number(value: Any) -> Any:
 
 @contextmanager
 def _progress_bar(is_wanted: bool, total: int) -> Iterator[Callable[[int], None]]:
-    """A progress bar, if standard error is a terminal and rich is installed."""
+    """Show a progress bar if standard error is a terminal and rich is installed.
+
+    Yields a function that advances the bar by a number of games.
+    """
     if not is_wanted or not os.isatty(2):
-        yield lambda steps: None
+        yield lambda finished_games: None
         return
     try:
         from rich.console import Console
         from rich.progress import Progress
     except ImportError:  # the bar is optional
-        yield lambda steps: None
+        yield lambda finished_games: None
         return
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("games", total=total)
-        yield lambda steps: bar.advance(task, steps)
+        yield lambda finished_games: bar.advance(task, finished_games)
 
 
 def _require_functions(name: str, functions: Any) -> None:
-    """Refuse anything but a dictionary of functions by name that is not empty."""
+    """Raise TypeError unless the argument is a non-empty dictionary from names to functions."""
     if not (isinstance(functions, Mapping) and functions) or not all(
         isinstance(key, str) and callable(make) for key, make in functions.items()
     ):

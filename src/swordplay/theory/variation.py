@@ -1,8 +1,8 @@
 r"""Gradient and function variation of a stream over a domain, :math:`V_T` and :math:`V^f_T`.
 
-Each term is a supremum over the domain. It is exact for quadratics (squared losses among them)
-wherever a formula or a finite list of candidates exists, and elsewhere a certified upper bound. The
-attribute ``exact`` of the result says which it is. The table is for a ball, a box and a simplex.
+Each term is a supremum over the domain: exact where a formula, a finite list of candidates or a
+search finds it, and elsewhere a certified upper bound. The attribute ``exact`` of the result says
+which it is. The table is for a ball, a box and a simplex.
 
 =================================  =========================================  =========================================
 losses                             gradient variation                         function variation
@@ -38,8 +38,8 @@ from swordplay.theory.quantities import Quantity
 from swordplay.theory.variation_linear import LinearChange
 from swordplay.theory.variation_quadratic import QuadraticChange, Suprema
 
-CHUNK = 1 << 19
-"""Numbers of a stream that are processed at a time (4 MB); memory does not grow with the rounds."""
+CHUNK_NUMBERS = 1 << 19
+"""Numbers of a stream that are processed at a time (4 MB), so that long streams fit in memory."""
 
 
 class Change(Protocol):
@@ -107,7 +107,7 @@ def function_variation(stream: Iterable[Loss], domain: Domain) -> Quantity:
 
 
 def _total(
-    stream: Iterable[Loss], domain: Domain, suprema: Callable[[Change, Domain], Suprema]
+    stream: Iterable[Loss], domain: Domain, suprema_of: Callable[[Change, Domain], Suprema]
 ) -> Quantity:
     """Sum of the suprema of all changes, exact if all of them are."""
     domain = arguments.domain(domain)
@@ -118,7 +118,7 @@ def _total(
                 f"domain must have the stream's dimension {change.dim}, got {domain!r} of "
                 f"{domain.dim}."
             )
-        values, is_exact = suprema(change, domain)
+        values, is_exact = suprema_of(change, domain)
         total, exact = total + float(values.sum()), exact and is_exact
     return Quantity(total, exact)
 
@@ -127,23 +127,24 @@ def _total(
 def _changes(stream: Iterable[Loss], dim: int) -> Iterator[Change]:
     """The changes of a stream, in chunks of rounds; consecutive chunks share one loss."""
     losses = iter(stream)
-    carried = list(islice(losses, 1))  # the last loss of the chunk before
-    while carried and (new := list(islice(losses, max(1, CHUNK // dim**2)))):
-        yield from _changes_between([*carried, *new], dim)
-        carried = new[-1:]
+    rounds_per_chunk = max(1, CHUNK_NUMBERS // dim**2)
+    shared_loss = list(islice(losses, 1))  # the last loss of the chunk before, if any
+    while shared_loss and (new_losses := list(islice(losses, rounds_per_chunk))):
+        yield from _changes_between([*shared_loss, *new_losses], dim)
+        shared_loss = new_losses[-1:]
 
 
 @_changes.register
 def _(stream: LinearStream, dim: int) -> Iterator[Change]:
-    size = max(1, CHUNK // stream.dim)
-    for start in range(0, len(stream) - 1, size):
-        yield LinearChange(LinearRounds.of_stream(stream[start : start + size + 1]))
+    rounds_per_chunk = max(1, CHUNK_NUMBERS // stream.dim)
+    for start in range(0, len(stream) - 1, rounds_per_chunk):
+        yield LinearChange(LinearRounds.of_stream(stream[start : start + rounds_per_chunk + 1]))
 
 
 def _changes_between(losses: Sequence[Loss], dim: int) -> Iterator[Change]:
-    """The changes between some losses, in the most specific form that fits all of them.
+    """The changes between consecutive losses, as linear or quadratic changes if all are such.
 
-    If none fits all, each pair of consecutive losses is a chunk of its own.
+    Otherwise each pair of consecutive losses becomes a batch of its own.
     """
     rows = LinearRounds.of_losses(losses)
     change = LinearChange(rows) if rows is not None else QuadraticChange.between(losses)
@@ -165,24 +166,24 @@ class SmoothChange:
     dim: int
 
     def gradient_suprema(self, domain: Domain) -> Suprema:
-        r""":math:`(\|\nabla h(c)\| + L r)^2` with c the centre and r the domain's reach."""
+        r""":math:`(\|\nabla h(c)\| + L r)^2`, c the centre, r the largest distance from it."""
         if self.loss is self.loss_before:
             return Suprema(np.zeros(1), is_exact=True)
-        bound = (self._gradient_norm(domain) + self._smoothness() * reach(domain)) ** 2
+        bound = (self._gradient_norm_at_center(domain) + self._smoothness() * reach(domain)) ** 2
         return Suprema(np.array([bound]), is_exact=False)
 
     def function_suprema(self, domain: Domain) -> Suprema:
         r""":math:`|h(c)| + \|\nabla h(c)\| r + \tfrac12 L r^2`."""
         if self.loss is self.loss_before:
             return Suprema(np.zeros(1), is_exact=True)
-        value = abs(
+        value_at_center = abs(
             float(self.loss.value(domain.center)) - float(self.loss_before.value(domain.center))
         )
-        gradient_norm, r = self._gradient_norm(domain), reach(domain)
-        bound = value + gradient_norm * r + 0.5 * self._smoothness() * r**2
+        gradient_norm, r = self._gradient_norm_at_center(domain), reach(domain)
+        bound = value_at_center + gradient_norm * r + 0.5 * self._smoothness() * r**2
         return Suprema(np.array([bound]), is_exact=False)
 
-    def _gradient_norm(self, domain: Domain) -> float:
+    def _gradient_norm_at_center(self, domain: Domain) -> float:
         """Norm of h's gradient at the centre."""
         return float(
             np.linalg.norm(
@@ -192,7 +193,7 @@ class SmoothChange:
 
     def _smoothness(self) -> float:
         """max{L_t, L_{t-1}}: for convex losses the Hessian of h lies between -L_{t-1} and L_t."""
-        constants = []
+        smoothness_of_both = []
         for loss in (self.loss_before, self.loss):
             if loss.smoothness is None:
                 raise ValueError(
@@ -200,5 +201,5 @@ class SmoothChange:
                     "no supremum over the domain can be certified. Give FunctionLoss(value, "
                     "gradient, smoothness=L), or use empirical_gradient_variation."
                 )
-            constants.append(loss.smoothness)
-        return max(constants)
+            smoothness_of_both.append(loss.smoothness)
+        return max(smoothness_of_both)

@@ -6,9 +6,10 @@ A change is a function on the plane spanned by :math:`a = a_t` and :math:`\delta
 
 .. math:: \nabla f_t - \nabla f_{t-1} = u\, a_t - v\, a_{t-1} = e\, a + v\, \delta .
 
-Squared losses are exact: u and v are the residuals, affine in x, so that the projection of the
-domain onto the plane determines everything. For logistic and Huber losses the gradient's change is
-searched for (:mod:`swordplay.theory.variation_search`), and bounded from the ranges of u, v and e.
+For squared losses the suprema are exact: u and v are the residuals, affine in x, and the projection
+of the domain onto the plane determines them. For logistic and Huber losses a search finds the
+supremum of the gradient's change (:mod:`swordplay.theory.variation_search`); where it fails, the
+ranges of u, v and e bound it.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class LinearChange:
     Attributes
     ----------
     rows
-        The losses.
+        The B + 1 losses.
     """
 
     rows: LinearRounds
@@ -96,7 +97,7 @@ class LinearChange:
         )
 
     def _new_and_previous(self, points: Array, evaluate: Any) -> tuple[Vector, Vector]:
-        """Values of ``evaluate(rows, predictions)`` for the rows and for the rows before them."""
+        """``evaluate(rows, predictions)`` for the new rows and for the previous rows."""
         rows, rows_before = self.rows[1:], self.rows[:-1]
         return (
             evaluate(rows, rows.predictions(points)),
@@ -108,11 +109,11 @@ class LinearChange:
 def _squared_gradient_suprema(domain: Domain, change: LinearChange) -> Suprema:
     # Domains of other kinds: the best of the bounds for an enclosing ball, an enclosing box and the
     # ranges of the slopes.
-    by_ball = _squared_gradient_suprema(enclosing_ball(domain), change)
-    by_box = _squared_gradient_suprema(enclosing_box(domain), change)
-    by_slopes = _gradient_bound(domain, change)
+    ball_bounds = _squared_gradient_suprema(enclosing_ball(domain), change)
+    box_bounds = _squared_gradient_suprema(enclosing_box(domain), change)
+    slope_bounds = _gradient_bound(domain, change)
     return Suprema(
-        np.minimum(np.minimum(by_ball.values, by_box.values), by_slopes.values),
+        np.minimum(np.minimum(ball_bounds.values, box_bounds.values), slope_bounds.values),
         is_exact=domain.dim == 1,
     )
 
@@ -134,9 +135,9 @@ def _(domain: Box | Simplex, change: LinearChange) -> Suprema:
 @singledispatch
 def _squared_function_suprema(domain: Domain, change: LinearChange) -> Suprema:
     # Domains of other kinds: the better of the bounds for an enclosing ball and an enclosing box.
-    by_ball = _squared_function_suprema(enclosing_ball(domain), change)
-    by_box = _squared_function_suprema(enclosing_box(domain), change)
-    return Suprema(np.minimum(by_ball.values, by_box.values), is_exact=domain.dim == 1)
+    ball_bounds = _squared_function_suprema(enclosing_ball(domain), change)
+    box_bounds = _squared_function_suprema(enclosing_box(domain), change)
+    return Suprema(np.minimum(ball_bounds.values, box_bounds.values), is_exact=domain.dim == 1)
 
 
 @_squared_function_suprema.register
@@ -156,8 +157,9 @@ def _(domain: Box, change: LinearChange) -> Suprema:
 
 @_squared_function_suprema.register
 def _(domain: Simplex, change: LinearChange) -> Suprema:
-    # The edges of the projection are among the segments between the images of any two corners, and
-    # all of these segments lie in the projection.
+    # The edges of the projection are among the segments between any two projected corners, and all
+    # of these segments lie in the projection.
+    # Corner i is joined with corner i + index_gap.
     e, v = project_corners(domain, RowPairs.of_rows(change.rows))
     largest = np.zeros(e.shape[1])
     for index_gap in range(1, domain.dim):
@@ -189,12 +191,12 @@ def _quadratic_in_plane(domain: Ball, change: LinearChange) -> tuple[Array, Arra
 def _largest_on_segments(e0: Array, v0: Array, e1: Array, v1: Array) -> Vector:
     """For each change, the largest |u^2 - v^2| / 2 = |e (e + 2 v)| / 2 over its segments, ``(B,)``.
 
-    The arguments have shape ``(S, B)``: the ends of S segments for each of B changes. The function
-    is a saddle in (e, v), so that over a polygon it is largest on an edge.
+    The arguments have shape ``(S, B)``: starts (e0, v0) and ends (e1, v1) of S segments for each of
+    B changes. The function is a saddle in (e, v), so that over a polygon it is largest on an edge.
     """
     de, dv = e1 - e0, v1 - v0
-    # On a segment the function is a parabola in the fraction of the way from start to end.
-    # Its first derivatives are those at the start; its vertex is a candidate if it lies inside.
+    # On a segment e (e + 2 v) / 2 is a parabola in the fraction of the way from start to end, with
+    # these derivatives at the start. It is largest at an end or at its vertex, if that lies inside.
     second_derivatives, first_derivatives = de * (de + 2.0 * dv), e0 * (de + dv) + v0 * de
     vertex = np.divide(
         -first_derivatives,
@@ -212,7 +214,7 @@ def _largest_on_segments(e0: Array, v0: Array, e1: Array, v1: Array) -> Vector:
 def _gradient_bound(domain: Domain, change: LinearChange) -> Suprema:
     """Upper bounds on squared gradients of the changes, for any family and domain.
 
-    The smaller of a bound by the ranges of the slopes and one by the smoothness of the losses.
+    The smaller of a bound from the ranges of the slopes and one from the smoothness of the losses.
     """
     rows, rows_before = change.rows[1:].dense(), change.rows[:-1].dense()
     u_low = rows.slopes(-domain.support(-rows.features))
@@ -226,8 +228,9 @@ def _gradient_bound(domain: Domain, change: LinearChange) -> Suprema:
         domain.support(differences),
         change.target_decreases,
     )
-    # (u, v) lies in a rectangle intersected with the strip e_low <= u - v <= e_high. A convex
-    # function is largest at a corner; the list holds all corners and may hold other points.
+    # (u, v) lies in a rectangle intersected with the strip e_low <= u - v <= e_high. The squared
+    # gradient is convex in (u, v), so it is largest at a corner. The list holds all corners of the
+    # intersection, and may hold points outside of it.
     corners = [
         (u, v)
         for u in (u_low, u_high)
@@ -239,18 +242,18 @@ def _gradient_bound(domain: Domain, change: LinearChange) -> Suprema:
         for u in (np.maximum(u_low, v + e_low), np.minimum(u_high, v + e_high))
     ]
     plane = change.plane
-    by_slopes = np.max([plane.squared_norms(u - v, v) for u, v in corners], axis=0)
-    by_smoothness = np.square(
+    slope_bounds = np.max([plane.squared_norms(u - v, v) for u, v in corners], axis=0)
+    smoothness_bounds = np.square(
         np.sqrt(change.squared_gradients(domain.center)) + _smoothness(change) * reach(domain)
     )
-    return Suprema(np.minimum(by_slopes, by_smoothness), is_exact=False)
+    return Suprema(np.minimum(slope_bounds, smoothness_bounds), is_exact=False)
 
 
 def _function_bound(domain: Domain, change: LinearChange) -> Suprema:
     """Upper bounds on absolute values of the changes, for any family and domain."""
-    r, at_center = reach(domain), np.abs(change.values(domain.center))
-    by_slopes = np.sqrt(_gradient_bound(domain, change).values) * r
-    by_smoothness = (
+    r, values_at_center = reach(domain), np.abs(change.values(domain.center))
+    slope_bounds = np.sqrt(_gradient_bound(domain, change).values) * r
+    smoothness_bounds = (
         np.sqrt(change.squared_gradients(domain.center)) * r + 0.5 * _smoothness(change) * r**2
     )
     # Losses are non-negative, so |f - g| <= max(f, g); each is convex in the prediction, so its
@@ -260,24 +263,28 @@ def _function_bound(domain: Domain, change: LinearChange) -> Suprema:
         rows.values(-domain.support(-rows.features)),
         rows.values(domain.support(rows.features)),
     )
-    largest_values = np.maximum(*values_at_ends)
-    by_values = np.maximum(largest_values[1:], largest_values[:-1])
+    values_at_worse_end = np.maximum(*values_at_ends)
+    value_bounds = np.maximum(values_at_worse_end[1:], values_at_worse_end[:-1])
     return Suprema(
-        np.minimum(at_center + np.minimum(by_slopes, by_smoothness), by_values), is_exact=False
+        np.minimum(values_at_center + np.minimum(slope_bounds, smoothness_bounds), value_bounds),
+        is_exact=False,
     )
 
 
 def _smoothness(change: LinearChange) -> Vector:
     """max{L_t, L_{t-1}}: smoothness of the difference of two convex functions, shape ``(B,)``."""
-    norms = change.rows.family.curvature * inner(change.rows.features, change.rows.features)
-    return np.maximum(norms[1:], norms[:-1])
+    smoothness = change.rows.family.curvature * inner(change.rows.features, change.rows.features)
+    return np.maximum(smoothness[1:], smoothness[:-1])
 
 
 @singledispatch
 def _slope_change_range(
     family: LinearLoss, low: Vector, high: Vector, target_decreases: Vector
 ) -> tuple[Vector, Vector]:
-    """Range of e = φ'(z, y) - φ'(z', y') for z - z' between low and high and given y' - y."""
+    """Lower and upper bound on e = φ'(z_t, y_t) - φ'(z_{t-1}, y_{t-1}), shape ``(B,)`` each.
+
+    ``low`` and ``high`` bound z_t - z_{t-1}, the change of the prediction.
+    """
     raise NotImplementedError(type(family))
 
 
@@ -293,7 +300,7 @@ def _(
 def _(
     family: HuberLoss, low: Vector, high: Vector, target_decreases: Vector
 ) -> tuple[Vector, Vector]:
-    # The slope is the clipped residual; clipping keeps signs of differences and shrinks them.
+    # The slope is the clipped residual; clipping keeps the signs of differences and shrinks them.
     return np.minimum(low + target_decreases, 0.0), np.maximum(high + target_decreases, 0.0)
 
 

@@ -80,7 +80,7 @@ class QuadraticChange:
 
     @classmethod
     def between(cls, losses: Sequence[Loss]) -> QuadraticChange | None:
-        """The changes from each loss to the next; None unless all are quadratics of one width."""
+        """The changes from each loss to the next; None unless all are quadratics of one dim."""
         quadratics = [quadratic for quadratic in map(as_quadratic, losses) if quadratic is not None]
         if (
             len(quadratics) < len(losses)
@@ -117,9 +117,9 @@ class QuadraticChange:
 @singledispatch
 def _gradient_suprema(domain: Domain, change: QuadraticChange) -> Suprema:
     # Domains of other kinds: the better of the bounds for an enclosing ball and an enclosing box.
-    by_ball = _gradient_suprema(enclosing_ball(domain), change)
-    by_box = _gradient_suprema(enclosing_box(domain), change)
-    return Suprema(np.minimum(by_ball.values, by_box.values), is_exact=domain.dim == 1)
+    ball_bounds = _gradient_suprema(enclosing_ball(domain), change)
+    box_bounds = _gradient_suprema(enclosing_box(domain), change)
+    return Suprema(np.minimum(ball_bounds.values, box_bounds.values), is_exact=domain.dim == 1)
 
 
 @_gradient_suprema.register
@@ -133,56 +133,64 @@ def _(domain: Ball, change: QuadraticChange) -> Suprema:
 @_gradient_suprema.register
 def _(domain: Simplex, change: QuadraticChange) -> Suprema:
     # Convex in x, so largest at a vertex s e_j, where the gradient is column j of s M less b.
-    at_vertices = domain.total * change.matrices - change.vectors[:, :, None]
-    return Suprema(np.square(at_vertices).sum(axis=1).max(axis=1), is_exact=True)
+    gradients_at_vertices = domain.total * change.matrices - change.vectors[:, :, None]
+    return Suprema(np.square(gradients_at_vertices).sum(axis=1).max(axis=1), is_exact=True)
 
 
 @_gradient_suprema.register
 def _(domain: Box, change: QuadraticChange) -> Suprema:
-    half_sides, at_center = (domain.upper - domain.lower) / 2, change.gradients(domain.center)
-    # Row i of |M z + g| is at most |g_i| + sum_j |M_ij| h_j. With a diagonal M one corner attains
-    # the maxima of all rows.
-    by_rows = np.square(np.abs(at_center) + np.abs(change.matrices) @ half_sides).sum(axis=1)
+    half_sides = (domain.upper - domain.lower) / 2
+    gradients_at_center = change.gradients(domain.center)
+    # With z = x - c, entry i of |M z + g| is at most |g_i| + sum_j |M_ij| half_sides_j. With a
+    # diagonal M one corner attains the maxima of all entries.
+    row_bounds = np.square(np.abs(gradients_at_center) + np.abs(change.matrices) @ half_sides).sum(
+        axis=1
+    )
     if not _off_diagonal(change.matrices).any():
-        return Suprema(by_rows, is_exact=True)
+        return Suprema(row_bounds, is_exact=True)
     if domain.dim <= MAX_CORNER_DIM:
-        return Suprema(_largest_at_corners(change.matrices, at_center, half_sides), is_exact=True)
-    by_ball = largest_squared_gradient(change.matrices, at_center, domain.diameter / 2)
-    return Suprema(np.minimum(by_rows, by_ball), is_exact=False)
+        return Suprema(
+            _largest_at_corners(change.matrices, gradients_at_center, half_sides), is_exact=True
+        )
+    ball_bounds = largest_squared_gradient(
+        change.matrices, gradients_at_center, domain.diameter / 2
+    )
+    return Suprema(np.minimum(row_bounds, ball_bounds), is_exact=False)
 
 
 def _largest_at_corners(matrices: Array, gradients: Matrix, half_sides: Vector) -> Vector:
-    """Largest |M z + g|^2 over the box |z_i| <= h_i: convex in z, so largest at a corner."""
+    """Largest |M z + g|^2 over the box |z_i| <= half_sides_i, shape ``(B,)``.
+
+    Convex in z, so largest at one of the corners, the columns of an array ``(d, 2^d)``.
+    """
     corners = np.array(list(product((-1.0, 1.0), repeat=len(half_sides)))).T * half_sides[:, None]
-    batch = max(1, MAX_CORNER_NUMBERS // corners.size)
-    largest = [
-        np.square(M @ corners + g[:, :, None]).sum(axis=1).max(axis=1)
-        for M, g in (
-            (matrices[i : i + batch], gradients[i : i + batch])
-            for i in range(0, len(matrices), batch)
-        )
-    ]
+    batch_size = max(1, MAX_CORNER_NUMBERS // corners.size)
+    largest = []
+    for start in range(0, len(matrices), batch_size):
+        M = matrices[start : start + batch_size]
+        g = gradients[start : start + batch_size]
+        largest.append(np.square(M @ corners + g[:, :, None]).sum(axis=1).max(axis=1))
     return np.concatenate(largest)
 
 
 @singledispatch
 def _function_suprema(domain: Domain, change: QuadraticChange) -> Suprema:
     # Domains of other kinds: the better of the bounds for an enclosing ball and an enclosing box.
-    by_ball = _function_suprema(enclosing_ball(domain), change)
-    by_box = _function_suprema(enclosing_box(domain), change)
-    return Suprema(np.minimum(by_ball.values, by_box.values), is_exact=domain.dim == 1)
+    ball_bounds = _function_suprema(enclosing_ball(domain), change)
+    box_bounds = _function_suprema(enclosing_box(domain), change)
+    return Suprema(np.minimum(ball_bounds.values, box_bounds.values), is_exact=domain.dim == 1)
 
 
 @_function_suprema.register
 def _(domain: Ball, change: QuadraticChange) -> Suprema:
-    at_center = change.gradients(domain.center), change.values(domain.center)
-    return Suprema(largest_magnitude(change.matrices, *at_center, domain.radius), is_exact=True)
+    g, c = change.gradients(domain.center), change.values(domain.center)
+    return Suprema(largest_magnitude(change.matrices, g, c, domain.radius), is_exact=True)
 
 
 @_function_suprema.register
 def _(domain: Simplex, change: QuadraticChange) -> Suprema:
-    # With sum_j x_j = s the change is x'Qx, an average of the entries of s^2 Q. It is at most the
-    # largest of them, which is attained if it is on the diagonal.
+    # With sum_j x_j = s, the change at x is the mean of `entries` with weights x_i x_j / s^2. So it
+    # is at most the largest entry, which a vertex attains if the entry is on the diagonal.
     b, s = change.vectors, domain.total
     entries = (
         s**2 / 2 * change.matrices
@@ -191,9 +199,9 @@ def _(domain: Simplex, change: QuadraticChange) -> Suprema:
     )
     largest = np.abs(entries).max(axis=(1, 2))
     is_attained = np.abs(np.diagonal(entries, axis1=1, axis2=2)).max(axis=1) == largest
-    by_ball = _function_suprema(enclosing_ball(domain), change).values
+    ball_bounds = _function_suprema(enclosing_ball(domain), change).values
     return Suprema(
-        np.where(is_attained, largest, np.minimum(largest, by_ball)),
+        np.where(is_attained, largest, np.minimum(largest, ball_bounds)),
         is_exact=bool(is_attained.all()),
     )
 
@@ -208,17 +216,17 @@ def _(domain: Box, change: QuadraticChange) -> Suprema:
     coupling = 0.5 * np.einsum("bij,i,j->b", np.abs(off_diagonal), half_sides, half_sides)
     highest = c + _interval_maximum(curvatures, g, half_sides).sum(axis=1)
     lowest = c - _interval_maximum(-curvatures, g, half_sides).sum(axis=1)
-    by_coordinates = np.maximum(highest, -lowest) + coupling
+    coordinate_bounds = np.maximum(highest, -lowest) + coupling
     if not off_diagonal.any():
-        return Suprema(by_coordinates, is_exact=True)
-    by_ball = largest_magnitude(change.matrices, g, c, domain.diameter / 2)
-    return Suprema(np.minimum(by_coordinates, by_ball), is_exact=False)
+        return Suprema(coordinate_bounds, is_exact=True)
+    ball_bounds = largest_magnitude(change.matrices, g, c, domain.diameter / 2)
+    return Suprema(np.minimum(coordinate_bounds, ball_bounds), is_exact=False)
 
 
 def _interval_maximum(curvatures: Matrix, slopes: Matrix, half_sides: Vector) -> Matrix:
     """Largest m z^2 / 2 + g z for |z| <= h, with curvatures m, slopes g and half sides h.
 
-    Attained at an end, or, for m < 0, at the top z = |g| / |m| of the parabola if that lies inside.
+    Attained at an end, or, for m < 0, at z = |g| / |m|, the parabola's vertex, if that is inside.
     """
     abs_slopes = np.abs(slopes)
     is_inside = abs_slopes < -curvatures * half_sides
@@ -232,6 +240,7 @@ def _interval_maximum(curvatures: Matrix, slopes: Matrix, half_sides: Vector) ->
 
 
 def _off_diagonal(matrices: Array) -> Array:
+    """The matrices with zeros on their diagonals."""
     return np.asarray(matrices * (1.0 - np.eye(matrices.shape[-1])))
 
 
@@ -246,6 +255,7 @@ def largest_squared_gradient(hessians: Array, gradients: Matrix, radius: float) 
         r.
     """
     eigenvalues, rotated_gradients = _diagonalized(hessians, gradients)
+    # |g + M z|^2 = |g|^2 + sum_i e_i^2 z_i^2 + 2 e_i g_i z_i in the basis of the eigenvectors.
     return np.asarray(
         np.square(gradients).sum(axis=1)
         + ball_maximum(np.square(eigenvalues), eigenvalues * rotated_gradients, radius)
@@ -277,8 +287,8 @@ def ball_maximum(curvatures: Matrix, slopes: Matrix, radius: float) -> Vector:
         = \min_{\mu \ge \max(q_1, \dots, q_k, 0)} \mu r^2 + \sum_i \frac{p_i^2}{\mu - q_i}, \qquad
         \tfrac00 = 0
 
-    Every value of this one-dimensional dual is an upper bound, so that a search that stops early
-    errs on the safe side. Coordinates with q = p = 0 may be left out. The hard case of trust
+    Every value of this one-dimensional dual is an upper bound, even if the search stops early.
+    Coordinates with q = p = 0 may be left out. The hard case of trust
     regions (p vanishes where q is largest) is the left end of the dual's range.
 
     Parameters
@@ -301,16 +311,18 @@ def ball_maximum(curvatures: Matrix, slopes: Matrix, radius: float) -> Vector:
     mu_gaps = least_mu[:, None] - curvatures
     scaled_slopes = np.abs(slopes) / radius
     # With s = mu - least_mu, the best s solves sum_i (scaled_slopes_i / (s + mu_gaps_i))^2 = 1.
-    # There no term exceeds 1, and one term is at least 1/k, which brackets s. If the sum is below
-    # 1 at s = 0, the bracket closes on s = 0.
+    # At this root no term exceeds 1, and one term is at least 1/k: these give the two ends of the
+    # bracket. If the sum is below 1 at s = 0, bisection converges to s = 0.
     low = np.maximum((scaled_slopes - mu_gaps).max(axis=1), 0.0)
     high = np.maximum(
         (math.sqrt(scaled_slopes.shape[1]) * scaled_slopes - mu_gaps).max(axis=1), 0.0
     )
     for _ in range(BISECTIONS):
         middle = 0.5 * (low + high)
-        is_beyond = np.square(_ratio(scaled_slopes, middle[:, None] + mu_gaps)).sum(axis=1) <= 1.0
-        low, high = np.where(is_beyond, low, middle), np.where(is_beyond, middle, high)
+        is_past_root = (
+            np.square(_ratio(scaled_slopes, middle[:, None] + mu_gaps)).sum(axis=1) <= 1.0
+        )
+        low, high = np.where(is_past_root, low, middle), np.where(is_past_root, middle, high)
     # Evaluate the dual at the upper end of the bracket: to the right of the minimum its slope is at
     # most r^2, to the left it is unbounded.
     return np.asarray(
@@ -320,11 +332,11 @@ def ball_maximum(curvatures: Matrix, slopes: Matrix, radius: float) -> Vector:
 
 
 def _diagonalized(hessians: Array, gradients: Matrix) -> tuple[Matrix, Matrix]:
-    """Eigenvalues, and the gradients in the basis of the eigenvectors."""
+    """Eigenvalues, and the gradients in the basis of the eigenvectors, shape ``(B, k)`` each."""
     eigenvalues, basis = np.linalg.eigh(hessians)
-    return eigenvalues, np.einsum("bij,bi->bj", basis, gradients)
+    return eigenvalues, np.einsum("bij,bi->bj", basis, gradients)  # basis.T @ gradient
 
 
 def _ratio(numerators: Array, denominators: Array) -> Array:
-    """Quotients, with 0/0 = 0."""
+    """Quotients of numbers that are not negative, with 0/0 = 0."""
     return np.divide(numerators, denominators, out=np.zeros_like(numerators), where=numerators > 0)

@@ -16,10 +16,12 @@ from tolerances import ROUNDING, SCIPY_MINIMUM, SEQUENCE_GAP
 def test_blocks_and_the_whole_chain_have_the_same_objective(loss, penalty):
     for domain in small_ball_box_simplex(4):
         problem = Problem(jumping_stream(loss, 50, 4), domain, 1e-5)
-        by_blocks = blocks.solve(problem.losses, problem.coordinates, penalty, problem.target)
-        at_once = interior_point.solve(problem.losses, problem.coordinates, penalty, problem.target)
-        assert by_blocks.gap <= problem.target
-        assert abs(by_blocks.objective - at_once.objective) <= problem.target
+        by_blocks = blocks.solve(problem.losses, problem.coordinates, penalty, problem.target_gap)
+        at_once = interior_point.solve(
+            problem.losses, problem.coordinates, penalty, problem.target_gap
+        )
+        assert by_blocks.gap <= problem.target_gap
+        assert abs(by_blocks.objective - at_once.objective) <= problem.target_gap
 
 
 def test_blocks_of_quadratic_losses():
@@ -28,10 +30,10 @@ def test_blocks_of_quadratic_losses():
         for f in jumping_stream("squared", 60, 3)
     ]
     problem = Problem(quadratics, sp.Ball(3), None)
-    by_blocks = blocks.solve(problem.losses, problem.coordinates, 3.0, problem.target)
-    at_once = interior_point.solve(problem.losses, problem.coordinates, 3.0, problem.target)
-    assert by_blocks.gap <= problem.target
-    assert abs(by_blocks.objective - at_once.objective) <= problem.target
+    by_blocks = blocks.solve(problem.losses, problem.coordinates, 3.0, problem.target_gap)
+    at_once = interior_point.solve(problem.losses, problem.coordinates, 3.0, problem.target_gap)
+    assert by_blocks.gap <= problem.target_gap
+    assert abs(by_blocks.objective - at_once.objective) <= problem.target_gap
 
 
 @pytest.mark.parametrize("loss", FAMILIES)

@@ -23,8 +23,8 @@ def test_chain_agrees_with_a_dense_solver(rounds, dim, max_numbers, monkeypatch)
         features=rng.normal(size=(rounds, n)),
         feature_weights=rng.uniform(size=rounds),
         matrices=matrices @ matrices.transpose(0, 2, 1),
-        diagonals=rng.uniform(0.1, 1, size=rounds),
-        directions=rng.normal(size=(rounds, n)),
+        identity_weights=rng.uniform(0.1, 1, size=rounds),
+        ball_directions=rng.normal(size=(rounds, n)),
         normals=rng.normal(size=(5, n)),
         normal_weights=rng.uniform(size=(rounds, 5)),
     )

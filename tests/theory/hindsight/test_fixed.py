@@ -201,7 +201,7 @@ class TestBlockMinimizers:
             np.testing.assert_allclose(
                 hindsight.block_minimizers(other, ball, 5), expected, atol=FLAT_MINIMUM
             )
-        monkeypatch.setattr("swordplay.theory.hindsight.descent.CHUNK", 40)
+        monkeypatch.setattr("swordplay.theory.hindsight.descent.CHUNK_NUMBERS", 40)
         np.testing.assert_allclose(
             hindsight.block_minimizers(stream, ball, 5), expected, atol=PROJECTION
         )

@@ -38,7 +38,7 @@ def test_logistic_losses_with_saturated_slopes(dim, far):
         problem = Problem(stream, domain, None)
         for fraction in (1e-3, 0.1, 1.0):
             best = sp.hindsight.best_sequence(stream, domain, penalty=fraction * problem.scale)
-            assert best.gap <= problem.target <= 2 * SEQUENCE_GAP * problem.scale
+            assert best.gap <= problem.target_gap <= 2 * SEQUENCE_GAP * problem.scale
 
 
 @pytest.mark.parametrize("loss", FAMILIES)

@@ -31,9 +31,9 @@ def test_no_path_over_a_grid_is_better(loss, penalty):
 def test_same_objective_as_the_interior_point_method(loss, penalty):
     problem = Problem(drifting_stream(loss, 120, 1), sp.Ball(1, 0.8, [0.1]), None)
     exact = one_dimension.solve(problem.losses, problem.coordinates, penalty)
-    other = interior_point.solve(problem.losses, problem.coordinates, penalty, problem.target)
-    assert other.gap <= problem.target
-    assert abs(other.objective - exact.objective) <= problem.target
+    other = interior_point.solve(problem.losses, problem.coordinates, penalty, problem.target_gap)
+    assert other.gap <= problem.target_gap
+    assert abs(other.objective - exact.objective) <= problem.target_gap
 
 
 def test_a_simplex_of_two_coordinates_has_one_dimension():

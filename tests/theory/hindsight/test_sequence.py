@@ -138,7 +138,7 @@ class TestBudget:
             assert best.loss == pytest.approx(
                 sp.comparator_loss(stream, best.comparators), rel=ROUNDING
             )
-            assert best.gap <= Problem(stream, domain, None).target
+            assert best.gap <= Problem(stream, domain, None).target_gap
             # The penalty that is returned leads to the same objective; a mixture of two solutions
             # may lie a little above.
             priced = sp.hindsight.best_sequence(stream, domain, penalty=best.penalty)
@@ -162,7 +162,7 @@ class TestBudget:
         for domain in ball_box_simplex(3):
             best = sp.hindsight.best_sequence(stream, domain, path_length=budget)
             each = sp.comparator_loss(stream, sp.hindsight.minimizers(stream, domain))
-            assert best.loss == pytest.approx(each, abs=Problem(stream, domain, None).target)
+            assert best.loss == pytest.approx(each, abs=Problem(stream, domain, None).target_gap)
             assert best.path_length <= sp.path_length(sp.hindsight.minimizers(stream, domain))
 
     def test_loss_is_convex_and_falls_with_the_budget(self):
@@ -170,7 +170,10 @@ class TestBudget:
         bests = [
             sp.hindsight.best_sequence(stream, ball, path_length=P) for P in np.linspace(0, 8, 9)
         ]
-        losses, slack = np.array([best.loss for best in bests]), Problem(stream, ball, None).target
+        losses, slack = (
+            np.array([best.loss for best in bests]),
+            Problem(stream, ball, None).target_gap,
+        )
         assert (np.diff(losses) <= slack).all()
         assert (np.diff(losses, 2) >= -3 * slack).all()  # and convex
 
@@ -199,7 +202,7 @@ class TestFrontier:
         for domain in ball_box_simplex(dim):
             curve, slack = (
                 sp.hindsight.frontier(stream, domain, points=7),
-                Problem(stream, domain, None).target,
+                Problem(stream, domain, None).target_gap,
             )
             assert len(curve.losses) <= 7
             assert curve.path_lengths[0] == 0.0

@@ -19,7 +19,7 @@ def test_same_objective_as_for_the_known_domain(loss):
     stream = drifting_stream(loss, 20, 2)
     for domain in ball_box_simplex(2):
         best = sp.hindsight.best_sequence(stream, ProjectionOnly(domain), penalty=0.3)
-        asked = Problem(stream, ProjectionOnly(domain), None).target
+        asked = Problem(stream, ProjectionOnly(domain), None).target_gap
         assert domain.contains(best.comparators).all()
         assert best.gap <= asked
         assert value(best) == pytest.approx(

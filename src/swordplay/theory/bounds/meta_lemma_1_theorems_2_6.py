@@ -24,7 +24,7 @@ from swordplay.theory.bounds.theorem import (
 )
 
 OPTIMISM_COST = 2 + 4 * math.log(2)
-"""Multiple of G^2 that learning the optimism adds to the sum of squares at the safe rate."""
+"""Multiple of G^2 that learning the optimism adds to the squared errors of the optimism."""
 MAX_CLAIMED_GRADIENT = 0.25
 """Gradient bound up to which the paper's claim about the learned optimism holds.
 
@@ -71,33 +71,34 @@ def optimistic_hedge(
     ----------
     Zhao et al. (2020), Lemma 1.
     """
-    lam, errors = math.log(experts), arguments.array("mismatches", mismatches, ndim=1)
-    given_rates = arguments.positive_vector("learning_rates", learning_rates)
-    if len(given_rates) not in (1, len(errors)) or (tuning == "paper" and len(given_rates) > 1):
+    lam, mismatches = math.log(experts), arguments.array("mismatches", mismatches, ndim=1)
+    rounds = len(mismatches)
+    learning_rates = arguments.positive_vector("learning_rates", learning_rates)
+    if len(learning_rates) not in (1, rounds) or (tuning == "paper" and len(learning_rates) > 1):
         raise ValueError(
-            f"learning_rates must be one, or one a round ({len(errors)}) for the safe form, got "
-            f"{len(given_rates)}."
+            f"learning_rates must be one, or one a round ({rounds}) for the safe form, got "
+            f"{len(learning_rates)}."
         )
-    rates = np.broadcast_to(given_rates, errors.shape)
+    rates = np.broadcast_to(learning_rates, (rounds,))  # eps_t
     if (np.diff(rates) > 0).any():
         raise ValueError(
             "learning_rates must never increase: the lemma does not hold for rates that do."
         )
-    moves = (
-        np.zeros(max(0, len(errors) - 1))
+    weight_changes = (
+        np.zeros(max(0, rounds - 1))
         if stability is None
         else arguments.array("stability", stability, ndim=1)
     )
-    if len(moves) != max(0, len(errors) - 1):
+    if len(weight_changes) != max(0, rounds - 1):
         raise ValueError(
-            f"stability must have one entry per round but the first ({len(errors) - 1}), got "
-            f"{len(moves)}."
+            f"stability must have one entry per round but the first ({rounds - 1}), got "
+            f"{len(weight_changes)}."
         )
     prior_term = 2 + lam if tuning == "paper" else lam
     return float(
-        prior_term / given_rates[-1]
-        + rates @ np.square(errors)
-        - (np.square(moves) / (4 * rates[:-1])).sum()
+        prior_term / learning_rates[-1]
+        + rates @ np.square(mismatches)
+        - (np.square(weight_changes) / (4 * rates[:-1])).sum()
     )
 
 
@@ -192,36 +193,42 @@ def meta_best(
     V, F = variation, learner_loss
     if tuning == "paper":
         warn_of_optimism_claim("meta_best", G)
-        by_loss = paper_optimism_term(D, L, lam) + 4 * D * math.sqrt(L * (2 + lam) * F)
-        return min(paper_meta_regret(D, G, L, lam, 2 * V + math.log(2)), by_loss)
-    by_loss = (
+        loss_form = paper_optimism_term(D, L, lam) + 4 * D * math.sqrt(L * (2 + lam) * F)
+        variation_form = paper_meta_regret(D, G, L, lam, 2 * V + math.log(2))
+        return min(variation_form, loss_form)
+    loss_form = (
         L * D**2 * lam + 2 * D * G * math.sqrt(OPTIMISM_COST * lam) + 2 * D * math.sqrt(L * lam * F)
     )
-    return min(safe_meta_regret(D, L, lam, V + OPTIMISM_COST * G**2), by_loss)
+    variation_form = safe_meta_regret(D, L, lam, V + OPTIMISM_COST * G**2)
+    return min(variation_form, loss_form)
 
 
-def safe_meta_regret(D: float, L: float, lam: float, squares: float) -> float:
-    """2 D sqrt(lam squares) + 2 L D^2 lam: meta-regret at a self-confident rate below 1/(L D^2)."""
-    return 2 * D * math.sqrt(lam * squares) + 2 * L * D**2 * lam
+def safe_meta_regret(D: float, L: float, lam: float, square_sum: float) -> float:
+    """2 D sqrt(lam S) + 2 L D^2 lam: bound on meta-regret at the library's default rate.
+
+    S is ``square_sum``, a bound on the sum of squared errors of the optimism, in units of D^2.
+    """
+    return 2 * D * math.sqrt(lam * square_sum) + 2 * L * D**2 * lam
 
 
-def paper_meta_regret(D: float, G: float, L: float, lam: float, squares: float) -> float:
-    """(2 + lam)/eps + eps D^2 (squares + G^2): meta-regret at the paper's fixed rate eps.
+def paper_meta_regret(D: float, G: float, L: float, lam: float, square_sum: float) -> float:
+    """(2 + lam)/eps + eps D^2 (S + G^2): bound on meta-regret at the paper's fixed rate eps.
 
-    The first round, whose optimism is 0, adds eps D^2 G^2.
+    S is ``square_sum``, as for the default rate but without the first round, whose optimism is 0
+    and which adds eps D^2 G^2.
     """
     max_rate = 1 / (math.sqrt(8) * D**2 * L)
-    eps = min(max_rate, math.sqrt((2 + lam) / (D**2 * squares))) if squares > 0 else max_rate
-    return (2 + lam) / eps + eps * D**2 * (squares + G**2)
+    eps = min(max_rate, math.sqrt((2 + lam) / (D**2 * square_sum))) if square_sum > 0 else max_rate
+    return (2 + lam) / eps + eps * D**2 * (square_sum + G**2)
 
 
 def paper_optimism_term(D: float, L: float, lam: float) -> float:
-    """The terms of Sword_best's small-loss meta-regret that do not depend on losses (paper)."""
+    """The terms of Sword_best's meta-regret that do not depend on losses, in the paper's form."""
     return 2 * math.sqrt(8) * D**2 * L * (2 + lam) + 2 * D * math.sqrt((2 + lam) * math.log(2))
 
 
 def warn_of_optimism_claim(bound: str, gradient_bound: float) -> None:
-    """Warn where the paper's claim about the learned optimism, at its rate of 2, may be false."""
+    """Warn if the paper's claim about its learned optimism, at the rate 2, may be false."""
     if gradient_bound > MAX_CLAIMED_GRADIENT:
         warnings.warn(
             f"bounds.{bound}(tuning='paper') assumes the paper's claim about the learned optimism, "

@@ -1,4 +1,4 @@
-r"""Bounds of a single expert: Theorem 1 (OEGD), Theorem 4 (OGD), the best steps, a Newton expert.
+r"""Bounds of a single expert: OEGD (Theorem 1), OGD (Theorem 4) and a Newton expert.
 
 In the formulas D is the diameter, G the gradient bound, L the smoothness and :math:`A = D^2 + 2 D
 P_T`.
@@ -41,27 +41,28 @@ def ogd(
     .. math:: \min\Big\{ \frac{A/(2\eta) + \eta L F_T}{1 - \eta L} \ (\eta L < 1), \quad
         \frac{A}{2\eta} + \frac{\eta G^2 T}{2} \Big\}
 
-    The first form needs ``smoothness`` and ``comparator_loss`` and losses that are nowhere
-    negative, the second needs ``gradient_bound`` and ``horizon``. Give either or both.
+    The first bound needs ``smoothness`` and ``comparator_loss`` and losses that are nowhere
+    negative, the second needs ``gradient_bound`` and ``horizon``. Give the arguments of one bound
+    or of both.
 
     References
     ----------
     Zhao et al. (2020), Theorem 4; Zinkevich (2003).
     """
     eta, A = step_size, path_term(diameter, path_length)
-    forms = []
+    bounds = []
     if smoothness is not None and comparator_loss is not None:
         L, F = smoothness, comparator_loss
-        forms.append((A / (2 * eta) + eta * L * F) / (1 - eta * L) if eta * L < 1 else math.inf)
+        bounds.append((A / (2 * eta) + eta * L * F) / (1 - eta * L) if eta * L < 1 else math.inf)
     if gradient_bound is not None and horizon is not None:
         G, T = gradient_bound, horizon
-        forms.append(A / (2 * eta) + eta * G**2 * T / 2)
-    if not forms:
+        bounds.append(A / (2 * eta) + eta * G**2 * T / 2)
+    if not bounds:
         raise ValueError(
             "bounds.ogd needs smoothness and comparator_loss, or gradient_bound and horizon. Give "
             "one pair or both."
         )
-    return min(forms)
+    return min(bounds)
 
 
 @theorem
@@ -107,12 +108,12 @@ def best_step_ogd(
     smoothness: Positive,
     comparator_loss: NonNegative,
 ) -> float:
-    r"""Step size at which the small-loss form of :func:`swordplay.bounds.ogd` is smallest.
+    r"""Step size at which the first bound of :func:`swordplay.bounds.ogd` is smallest.
 
     .. math:: \eta^* = \frac{\sqrt{A^2 L^2 + 2 A L F_T} - A L}{2 L F_T}, \qquad \tfrac{1}{2L} \text{
         where } F_T = 0
 
-    It depends on the future; a pool of step sizes approximates it.
+    It depends on losses of the future; learners approximate it by a pool of step sizes.
     """
     A, L, F = path_term(diameter, path_length), smoothness, comparator_loss
     # The formula above with the square root in the denominator: no cancellation where F is small.
@@ -140,9 +141,9 @@ def best_step_oegd(
         middle = 0.5 * (low + high)
         if not low < middle < high:
             break
-        square = (middle * L) ** 2
+        squared = (middle * L) ** 2  # (eta L)^2
         # The derivative, times 2 eta^2, is at least 0 at the middle: the root is not above it.
-        is_past_root = (V * (1 + square) / (1 - square) ** 2 + G**2) * middle**2 >= A
+        is_past_root = (V * (1 + squared) / (1 - squared) ** 2 + G**2) * middle**2 >= A
         low, high = (low, middle) if is_past_root else (middle, high)
     return low
 
@@ -165,8 +166,8 @@ def curved_expert(
 
     with :math:`\gamma` the expert's discount and :math:`\lambda_t = \rho \sqrt{E_t}/D` the ridge in
     :math:`A_t`, where :math:`E_t` is the discounted sum of squared gradients and :math:`\rho` the
-    setting of :class:`~swordplay.parts.experts.NewtonExperts`, one expert of which this is.
-    ``docs/theory.md`` has the proof.
+    factor of the ridge in :class:`~swordplay.parts.experts.NewtonExperts`. ``docs/theory.md`` has
+    the proof.
 
     Parameters
     ----------
@@ -202,14 +203,16 @@ def curved_expert(
     steps = np.zeros_like(g)  # A_t^-1 g_t; before the first gradient A_t may be 0
     steps[has_gradient] = np.linalg.solve(A[has_gradient], g[has_gradient][:, :, None])[:, :, 0]
     # (lambda_t - gamma lambda_{t-1})_+ with lambda_0 = 0
-    growth = np.maximum(ridge - gamma * np.concatenate([[0.0], ridge[:-1]]), 0.0)
-    max_norm = float(np.linalg.norm(A, ord=2, axis=(1, 2)).max()) if len(A) else 0.0
+    ridge_growth = np.maximum(ridge - gamma * np.concatenate([[0.0], ridge[:-1]]), 0.0)
+    max_curvature = float(np.linalg.norm(A, ord=2, axis=(1, 2)).max()) if len(A) else 0.0
     return float(
-        np.einsum("ti,ti->", g, steps) / 2 + D**2 * growth.sum() / 2 + gamma * D * P * max_norm
+        np.einsum("ti,ti->", g, steps) / 2
+        + D**2 * ridge_growth.sum() / 2
+        + gamma * D * P * max_curvature
     )
 
 
 def path_term(diameter: float, path_length: float) -> float:
-    """A = D^2 + 2 D P_T: the distance of the first comparator, and the comparators' movement."""
+    """A = D^2 + 2 D P_T: D^2 for the distance of the first comparator, 2 D P_T for all moves."""
     D, P = diameter, path_length
     return D**2 + 2 * D * P

@@ -66,14 +66,15 @@ def sword_plus_plus(
     forms = []
     if variation is not None:
         V = variation
-        experts_part = 1.5 * math.sqrt(2 * A * (V + G**2 / 2)) + 4 * L * A
+        expert_regret = 1.5 * math.sqrt(2 * A * (V + G**2 / 2)) + 4 * L * A
         forms.append(
-            experts_part + 2 * D * math.sqrt(lam * (V + 2 * G**2)) + 14 / 3 * L * D**2 * lam
+            expert_regret + 2 * D * math.sqrt(lam * (V + 2 * G**2)) + 14 / 3 * L * D**2 * lam
         )
     if comparator_loss is not None:
         F = comparator_loss
         constant = 4 * L * A + 2 * L * D**2 * lam + 2 * D * G * math.sqrt(2 * lam)
         root_factor = 5 * math.sqrt(L * A) + 4 * D * math.sqrt(L * lam)
+        # The largest R with R <= constant + root_factor sqrt(F + R).
         forms.append(
             constant
             + root_factor**2 / 2
@@ -386,7 +387,7 @@ def aligator(
 
 
 def _ader_expert(D: float, P: float) -> int:
-    """k: number (from 1) of the expert of Ader whose step size is near the best one."""
+    """k, the number (from 1) of Ader's expert whose step size is next to the best one."""
     return math.floor(0.5 * math.log2(1 + 4 * P / (7 * D))) + 1
 
 
@@ -405,16 +406,16 @@ def _sum_over_intervals(
     intervals: Intervals,
     meta_regret: Callable[[int, int], float],
 ) -> float:
-    """D G times the sum of meta-regret and expert regret over intervals."""
-    unit = diameter * gradient_bound
-    return unit * sum(
+    """D G times the sum over intervals of meta-regret and expert regret, in units of D G."""
+    regret_in_units = sum(
         meta_regret(start, rounds) + EXPERT_FACTOR * math.sqrt(rounds)
         for start, rounds in intervals
     )
+    return diameter * gradient_bound * regret_in_units
 
 
 def _whole_intervals(first: int, last: int) -> Intervals:
-    """The fewest intervals of the cover that make up first..last: repeatedly the longest."""
+    """The fewest intervals of the cover that make up first..last: each as long as possible."""
     _require_order(first, last)
     start = first
     while start <= last:
@@ -443,9 +444,9 @@ def _require_order(first: int, last: int) -> None:
 
 
 def _log_wealth(rounds: int, regret: float) -> float:
-    """Logarithm of the least wealth that Krichevsky-Trofimov betting reaches, starting from 1.
+    """Logarithm of the least final wealth of Krichevsky-Trofimov betting with a wealth of 1.
 
-    It bets on ``rounds`` coins that sum to ``regret``.
+    It bets on ``rounds`` coins, numbers in [-1, 1], whose sum is ``regret``.
     """
     log_gammas = math.lgamma((rounds + 1 + regret) / 2) + math.lgamma((rounds + 1 - regret) / 2)
     return rounds * math.log(2) + log_gammas - math.log(math.pi) - math.lgamma(rounds + 1)

@@ -22,13 +22,15 @@ from swordplay.theory.bounds.theorem import (
     theorem,
 )
 
-PANELS, PANEL_WIDTH = 300, 0.1
-"""Panels of the integral of Squint, in the logarithm of the rate.
+PANELS = 300
+"""Number of panels into which the range of ln(rate) is cut to integrate Squint's potential.
 
-They reach down to rates of 5e-14, below which the integrand is linear.
+They reach down to rates of 5e-14, below which the integrand over the rate is constant.
 """
+PANEL_WIDTH = 0.1
+"""Width of a panel in ln(rate)."""
 NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(8)
-"""Gauss-Legendre quadrature on [-1, 1]."""
+"""Nodes and weights of Gauss-Legendre quadrature on [-1, 1]."""
 RATES = 0.5 * np.exp(-PANEL_WIDTH * (np.arange(PANELS)[:, None] + (NODES + 1) / 2))
 """The rates at which the integrand is evaluated, one row for each panel."""
 MIN_RATE = 0.5 * math.exp(-PANEL_WIDTH * PANELS)
@@ -88,8 +90,8 @@ def fixed_share(
         )
     if alpha >= 1:
         raise ValueError(f"share must be below 1, got {alpha}. Give the share of the meta.")
-    stays = (T - 1 - m) * -math.log1p(-alpha) if m < T - 1 else 0.0
-    return range * (((m + 1) * math.log(N) - m * math.log(alpha) + stays) / eps + eps * T / 8)
+    stay_term = (T - 1 - m) * -math.log1p(-alpha) if m < T - 1 else 0.0
+    return range * (((m + 1) * math.log(N) - m * math.log(alpha) + stay_term) / eps + eps * T / 8)
 
 
 @theorem
@@ -101,9 +103,9 @@ def ada_normal_hedge(
     .. math:: \sqrt{3 C \ln\frac{B}{\pi}}, \qquad B = 1 + \tfrac32 (1 + \ln(1 + T)), \qquad C =
         \sum_t |r_t|
 
-    in units of ``range``, with ``magnitude`` the sum C of absolute regrets of the rounds. The
-    potential :math:`e^{[R]_+^2/(3C)}` grows by at most :math:`w r + 3 |r|/(2 (C + 1))` a round, and
-    the weights make the first term vanish on average.
+    in units of ``range``, with :math:`r_t` the regret of a round and ``magnitude`` the sum C. Let R
+    be the sum of all :math:`r_t`. The potential :math:`e^{[R]_+^2/(3C)}` of an expert of weight w
+    grows by at most :math:`w r + 3 |r|/(2 (C + 1))` a round; the mean of w r over the experts is 0.
 
     References
     ----------
@@ -130,8 +132,8 @@ def adapt_ml_prod(
         \qquad V = \sum_t r_t^2
 
     in units of ``range``, with :math:`\gamma = \ln N` and ``squares`` the sum V of squared regrets
-    of the rounds. Gaillard et al. bound the same three sums by :math:`C \sqrt{(1 + V)/\gamma} + 2
-    C`, :math:`C = 3 \gamma + \ln(1 + \ldots)`; this bound keeps them separate.
+    of the rounds. Gaillard et al. bound the three terms together by :math:`C \sqrt{(1 + V)/\gamma}
+    + 2 C`, :math:`C = 3 \gamma + \ln(1 + \ldots)`.
 
     References
     ----------
@@ -139,14 +141,10 @@ def adapt_ml_prod(
     """
     N, T = experts, horizon
     V, gamma = squares / range**2, math.log(max(N, 2))
-    growth = math.log1p(N / (2 * math.e) * (1 + math.log1p(T)))
-    prior_factor, growth_factor = (
-        max(2.0, 1 / math.sqrt(gamma)),
-        max(2.0, math.sqrt((1 + V) / gamma)),
-    )
-    return range * (
-        -math.log(prior) * prior_factor + 2 * math.sqrt(gamma * V) + growth * growth_factor
-    )
+    prior_term = -math.log(prior) * max(2.0, 1 / math.sqrt(gamma))
+    log_potential = math.log1p(N / (2 * math.e) * (1 + math.log1p(T)))
+    potential_term = log_potential * max(2.0, math.sqrt((1 + V) / gamma))
+    return range * (prior_term + 2 * math.sqrt(gamma * V) + potential_term)
 
 
 @theorem
@@ -176,9 +174,9 @@ def squint(
 
 
 def _potential(regret: float, squares: float) -> float:
-    """J(R, V) by quadrature in u = -ln(2 eta), as d eta / eta = -du.
+    """J(R, V) for R = ``regret`` and V = ``squares``, by quadrature in u = -ln(2 eta).
 
-    Below MIN_RATE the integrand is taken to be R.
+    d eta / eta = -du. Below MIN_RATE the integrand (e^(eta R - eta^2 V) - 1) / eta is close to R.
     """
     exponents = np.minimum(RATES * regret - RATES**2 * squares, MAX_EXPONENT)
     return float((np.expm1(exponents) @ NODE_WEIGHTS).sum() * PANEL_WIDTH / 2) + MIN_RATE * regret
@@ -187,7 +185,7 @@ def _potential(regret: float, squares: float) -> float:
 def largest_solution(holds: Callable[[float], bool]) -> float:
     """The largest non-negative number for which a condition holds, rounded up.
 
-    The condition must hold at 0 and fail from some number on.
+    The condition must hold up to that number and fail beyond it.
     """
     low, high = 0.0, 1.0
     for _ in range(MAX_DOUBLINGS):

@@ -103,8 +103,8 @@ def sword_small(
     D, G, L, lam = diameter, gradient_bound, smoothness, math.log(experts)
     A, F = path_term(D, path_length), comparator_loss
     if tuning == "paper":
-        experts_part = _paper_small_loss_experts("sword_small", A, D, G, L, F, horizon)
-        return _solve_self_bounding(experts_part, 16 * L * D**2 * (2 + lam), F)
+        expert_regret = _paper_small_loss_experts("sword_small", A, D, G, L, F, horizon)
+        return _solve_self_bounding(expert_regret, 16 * L * D**2 * (2 + lam), F)
     return _solve_self_bounding(
         _safe_small_loss_experts(A, L, F) + D * G * math.sqrt(lam), 2 * L * D**2 * lam, F
     )
@@ -142,21 +142,23 @@ def sword_best(
     A, V, F = path_term(D, path_length), variation, comparator_loss
     if tuning == "paper":
         warn_of_optimism_claim("sword_best", G)
-        by_variation = _paper_variation_experts(A, D, G, L, V) + paper_meta_regret(
+        variation_form = _paper_variation_experts(A, D, G, L, V) + paper_meta_regret(
             D, G, L, lam, 2 * V + math.log(2)
         )
         optimism_term = paper_optimism_term(D, L, lam)
-        experts_part = _paper_small_loss_experts("sword_best", A, D, G, L, F, horizon)
-        by_loss = _solve_self_bounding(experts_part + optimism_term, 16 * L * D**2 * (2 + lam), F)
-        return min(by_variation, by_loss)
+        expert_regret = _paper_small_loss_experts("sword_best", A, D, G, L, F, horizon)
+        loss_form = _solve_self_bounding(
+            expert_regret + optimism_term, 16 * L * D**2 * (2 + lam), F
+        )
+        return min(variation_form, loss_form)
     optimism_cost = OPTIMISM_COST * G**2
-    by_variation = _safe_variation_experts(A, G, L, V) + safe_meta_regret(
+    variation_form = _safe_variation_experts(A, G, L, V) + safe_meta_regret(
         D, L, lam, V + optimism_cost
     )
     constant = (
         _safe_small_loss_experts(A, L, F) + L * D**2 * lam + 2 * D * math.sqrt(optimism_cost * lam)
     )
-    return min(by_variation, _solve_self_bounding(constant, 4 * L * D**2 * lam, F))
+    return min(variation_form, _solve_self_bounding(constant, 4 * L * D**2 * lam, F))
 
 
 def _safe_variation_experts(A: float, G: float, L: float, V: float) -> float:
@@ -186,12 +188,13 @@ def _paper_small_loss_experts(
     """Regret bound of the best expert of the paper's pool, by the comparators' loss.
 
     An expert's bound is (A/(2 eta) + eta L F) / (1 - eta L), where 1 - eta L >= 1/2. Let the best
-    eta be that of the numerator. If the pool has a step size between half of the best eta and the
-    best eta, the bound is at most 3 sqrt(2 L A F). Otherwise the best eta is above the largest step
-    size, which is at least 1/(4L), and there the bound is at most 6 L A. The sum covers both cases.
+    eta be the minimiser of the numerator. If the pool has a step size between half of the best eta
+    and the best eta, the bound is at most 3 sqrt(2 L A F). Otherwise the best eta is above the
+    largest step size, which is at least 1/(4L), and there the bound is at most 6 L A. The sum
+    covers both cases.
 
-    The smallest step size of the pool is the best one for F_T = G D T. If the comparators lose
-    more, the bound is the smallest over the step sizes of the pool.
+    The smallest step size of the pool is the best one for F_T = G D T. For larger F_T the result is
+    the smallest bound of any step size of the pool.
     """
     if horizon is None:
         warnings.warn(

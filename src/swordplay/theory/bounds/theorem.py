@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from swordplay.core import arguments
 
-F = TypeVar("F", bound=Callable[..., float])
+Bound = TypeVar("Bound", bound=Callable[..., float])
 
 Positive = Annotated[float, arguments.positive]
 """A finite number greater than 0."""
@@ -34,7 +34,7 @@ Between warning and caller lie the helper, the bound, and the wrappers of
 """
 
 
-def theorem(bound: F) -> F:
+def theorem(bound: Bound) -> Bound:
     """Check the arguments of a bound before it is computed, and its result for overflow.
 
     Every parameter annotated by ``Positive``, ``NonNegative``, ``PositiveInt``,
@@ -54,7 +54,7 @@ def theorem(bound: F) -> F:
     """
     hints = typing.get_type_hints(bound, include_extras=True)
     checks = {name: check for name, hint in hints.items() if (check := _check_of(hint)) is not None}
-    computed = arguments.explain_overflow(bound)
+    bound_or_overflow_error = arguments.explain_overflow(bound)
 
     @functools.wraps(bound)
     def checked_bound(*args: Any, **kwargs: Any) -> float:
@@ -63,7 +63,7 @@ def theorem(bound: F) -> F:
         for name, check in checks.items():
             if name in kwargs:
                 kwargs[name] = check(name, kwargs[name])
-        return computed(*args, **kwargs)
+        return bound_or_overflow_error(*args, **kwargs)
 
     return checked_bound  # type: ignore[return-value]  # functools.wraps keeps the signature
 
@@ -71,14 +71,14 @@ def theorem(bound: F) -> F:
 def _check_of(hint: Any) -> Check | None:
     """The check that an annotation asks for, or None."""
     origin, members = typing.get_origin(hint), typing.get_args(hint)
-    if origin in (typing.Union, types.UnionType):
+    if origin in (typing.Union, types.UnionType):  # X | None
         alternatives = [member for member in members if member is not types.NoneType]
-        check = _check_of(alternatives[0]) if len(alternatives) == 1 else None
-        return None if check is None else functools.partial(_check_unless_none, check)
-    if origin is Annotated:
-        check_of_value: Check = members[1]
-        return check_of_value
-    if origin is Literal:
+        inner_check = _check_of(alternatives[0]) if len(alternatives) == 1 else None
+        return None if inner_check is None else functools.partial(_check_unless_none, inner_check)
+    if origin is Annotated:  # Annotated[type, check]
+        check: Check = members[1]
+        return check
+    if origin is Literal:  # Literal["first choice", ...]
         return functools.partial(_check_choice, members)
     return None
 

@@ -3,9 +3,9 @@ r"""Best comparator sequence for long streams in many dimensions, by blocks of r
 Moves are penalised by λ times their length, so comparators move seldom. Consecutive rounds that
 share a comparator form a block, and the blocks form a shorter chain. The solution of this chain
 solves the whole problem if the moves inside of the blocks, which are 0, have dual variables no
-longer than λ. Cumulative sums of gradients are candidates for them. Where a candidate is longer
-than λ, the block around it is split and the chain is solved again (an active-set method). The gap
-is certified for all rounds, whatever the blocks are.
+longer than λ. Cumulative sums of gradients are candidates for these dual variables. Where a
+candidate is longer than λ, its block is split, and the chain is solved again (an active-set
+method). The gap is certified for all rounds, whatever the blocks are.
 
 References
 ----------
@@ -22,7 +22,7 @@ import numpy as np
 
 from swordplay.core.types import Array, Matrix, Vector
 from swordplay.theory.hindsight import interior_point
-from swordplay.theory.hindsight.cones import inner
+from swordplay.theory.hindsight.cones import row_norms
 from swordplay.theory.hindsight.duality import (
     Progress,
     Solution,
@@ -39,24 +39,24 @@ from swordplay.theory.hindsight.losses_in_domain import (
 
 MAX_CHAIN_WORK = 2e8
 """Multiplications of a Newton step, T n^3, up to which the whole chain is solved at once."""
-FIRST_BLOCKS = 24
-"""Blocks to begin with."""
+INITIAL_BLOCKS = 24
+"""Number of blocks before the first split."""
 MAX_REFINEMENTS = 24
 """Most repetitions of solving and splitting; after them the whole chain is solved."""
 MAX_BLOCKS_PER_ROUND = 0.4
 """Blocks per round of the game beyond which the whole chain is solved."""
 CHAIN_GAP = 0.5
-"""Gap that the chain of blocks may leave, as a fraction of the target."""
+"""Gap to which the chain of blocks is solved, as a fraction of the target gap."""
 COARSE_CHAIN_GAP = 1e-3
-"""Gap that it may leave, if larger, as a fraction of the best gap for all rounds so far."""
+"""Gap to which the chain is solved while this is larger: a fraction of the best gap so far."""
 SHORTEST_MOVE = 1e-4
-"""A move longer than this, in diameters, starts a block when the next penalty is solved."""
+"""Smallest move, in diameters, at which a block begins when the next penalty is solved."""
 SPLITS_PER_BLOCK = 4
 """Most splits of one block at a time."""
 
 
 def needs_blocks(losses: Losses) -> bool:
-    """Whether the chain is too long, in too many dimensions, to be solved at once."""
+    """Whether a Newton step of the whole chain costs more than ``MAX_CHAIN_WORK``."""
     rounds, dim = losses.features.shape
     return bool(float(rounds) * dim**3 > MAX_CHAIN_WORK)
 
@@ -65,7 +65,7 @@ def solve(
     losses: Losses,
     coordinates: DomainCoordinates,
     penalty: float,
-    target: float,
+    target_gap: float,
     progress: Progress | None = None,
     starts: Any = None,
 ) -> Solution:
@@ -77,26 +77,26 @@ def solve(
         The losses and the domain.
     penalty
         λ > 0.
-    target
+    target_gap
         Gap at which to stop; the result may have a larger one.
     progress
         Called after each solution of the chain of blocks.
     starts
-        First rounds of the blocks to begin with, ascending from 0; :data:`FIRST_BLOCKS` blocks of
-        one length unless given.
+        First rounds of the initial blocks, ascending from 0; by default :data:`INITIAL_BLOCKS`
+        blocks of one length.
     """
     rounds = len(losses.features)
     starts = (
-        np.unique(np.linspace(0, rounds, FIRST_BLOCKS, endpoint=False).astype(int))
+        np.unique(np.linspace(0, rounds, INITIAL_BLOCKS, endpoint=False).astype(int))
         if starts is None
         else starts
     )
     best = interior_point.solution_at_center(losses, coordinates, penalty)
     for refinement in range(1, MAX_REFINEMENTS + 1):
-        if best.gap <= target or len(starts) > MAX_BLOCKS_PER_ROUND * rounds:
+        if best.gap <= target_gap or len(starts) > MAX_BLOCKS_PER_ROUND * rounds:
             break
         blocks = BlockLosses(losses, starts)
-        block_target = max(CHAIN_GAP * target, COARSE_CHAIN_GAP * best.gap)
+        block_target = max(CHAIN_GAP * target_gap, COARSE_CHAIN_GAP * best.gap)
         block_solution = interior_point.solve(blocks, coordinates, penalty, block_target)
         points, duals = _points_and_duals(blocks, block_solution)
         best = best.combine_best(
@@ -104,22 +104,24 @@ def solve(
         )
         if progress is not None:
             progress(refinement, MAX_REFINEMENTS, f"{len(starts)} blocks, gap {best.gap:.1e}")
-        splits = _splits(blocks, np.sqrt(inner(duals, duals)) / penalty)
+        splits = _splits(blocks, row_norms(duals) / penalty)
         if not len(splits):
             break
         starts = np.union1d(starts, splits)
-    if best.gap <= target:
+    if best.gap <= target_gap:
         return best
-    return best.combine_best(interior_point.solve(losses, coordinates, penalty, target, progress))
+    return best.combine_best(
+        interior_point.solve(losses, coordinates, penalty, target_gap, progress)
+    )
 
 
 def block_starts(points: Matrix, diameter: float) -> Any:
     """First rounds of the blocks into which the moves of a solution divide the rounds, ``(K,)``.
 
-    The next penalty begins with them.
+    They are the initial blocks for the next penalty.
     """
     moves = np.diff(points, axis=0)
-    lengths = np.sqrt(inner(moves, moves))
+    lengths = row_norms(moves)
     return np.append(0, 1 + np.flatnonzero(lengths > SHORTEST_MOVE * diameter))
 
 
@@ -127,18 +129,19 @@ def _points_and_duals(blocks: BlockLosses, block_solution: Solution) -> tuple[Ma
     """Comparators of all rounds for a solution of the blocks, and dual variables of all moves.
 
     Dual variables of moves between blocks are those of the solution. Inside of a block they are
-    cumulative sums of the gradients; the gradients of the domain's boundary, known for the whole
-    block, are distributed evenly over its rounds. They may be longer than the penalty.
+    cumulative sums of the gradients of losses and of the domain's constraints. The latter are known
+    for the whole block only, and are distributed evenly over its rounds. The dual variables inside
+    of a block may be longer than the penalty.
     """
     points = blocks.spread_to_rows(block_solution.points)
     gradients = blocks.losses.gradients(points)
     zero_row = np.zeros((1, points.shape[1]))
-    boundary_gradients = (
+    constraint_gradients = (
         -stationarity_residuals(blocks.sum_rows(gradients), block_solution.duals)
         / blocks.lengths[:, None]
     )
-    sums = np.cumsum(gradients + blocks.spread_to_rows(boundary_gradients), axis=0)
-    # Sum of all rounds before the block, and the dual variable of the move into the block.
+    sums = np.cumsum(gradients + blocks.spread_to_rows(constraint_gradients), axis=0)
+    # For each block: the sum of all rounds before it, and the dual variable of the move into it.
     sums_before = np.concatenate([zero_row, sums[blocks.starts[1:] - 1]])
     entering_duals = np.concatenate([zero_row, block_solution.duals])
     duals = (sums + blocks.spread_to_rows(entering_duals - sums_before))[:-1]
@@ -148,7 +151,7 @@ def _points_and_duals(blocks: BlockLosses, block_solution: Solution) -> tuple[Ma
 
 
 def _splits(blocks: BlockLosses, dual_lengths: Vector) -> Any:
-    """Rounds at which new blocks start: where dual variables of a block are longest, and too long.
+    """Rounds at which blocks are split: where dual variables are longer than the penalty.
 
     Parameters
     ----------
@@ -159,16 +162,17 @@ def _splits(blocks: BlockLosses, dual_lengths: Vector) -> Any:
     """
     splits = []
     for start, length in zip(blocks.starts, blocks.lengths, strict=True):
-        inner_lengths = dual_lengths[start : start + length - 1]
-        if not len(inner_lengths) or inner_lengths.max() <= 1.0:
+        lengths_inside = dual_lengths[start : start + length - 1]
+        if not len(lengths_inside) or lengths_inside.max() <= 1.0:
             continue
-        # At most one split in each of SPLITS_PER_BLOCK parts of the block.
-        edges = np.unique(
-            np.linspace(0, len(inner_lengths), SPLITS_PER_BLOCK, endpoint=False).astype(int)
+        # At most one split in each of SPLITS_PER_BLOCK parts of the block, at the longest one.
+        part_starts = np.unique(
+            np.linspace(0, len(lengths_inside), SPLITS_PER_BLOCK, endpoint=False).astype(int)
         )
-        for begin, end in zip(edges, np.append(edges[1:], len(inner_lengths)), strict=True):
-            longest = begin + int(inner_lengths[begin:end].argmax())
-            if inner_lengths[longest] > 1.0:
+        part_ends = np.append(part_starts[1:], len(lengths_inside))
+        for part_start, part_end in zip(part_starts, part_ends, strict=True):
+            longest = part_start + int(lengths_inside[part_start:part_end].argmax())
+            if lengths_inside[longest] > 1.0:
                 splits.append(start + longest + 1)
     return np.array(splits, dtype=int)
 
@@ -233,33 +237,33 @@ class BlockLosses:
 
     def curvature_of(self, second_derivatives: Vector) -> Curvature:
         """Sum of the Hessians of each block for given second derivatives of the rows, ``(T,)``."""
-        by_rows = Curvature(second_derivatives, np.empty(0))
-        return Curvature(np.zeros(len(self.starts)), self._matrices(by_rows))
+        row_curvature = Curvature(second_derivatives, np.empty(0))
+        return Curvature(np.zeros(len(self.starts)), self._matrices(row_curvature))
 
     @cached_property
     def _constant_matrices(self) -> Array:
-        """Hessians that are the same everywhere."""
+        """Hessians of losses with affine gradients, which are the same at all points."""
         return self._matrices(self.losses.curvature(self.spread_to_rows(self.features)))
 
     def _matrices(self, curvature: Curvature) -> Array:
         """Sum over each block of h a a' + M, shape ``(K, n, n)``."""
         features = self.losses.features
         sums = np.empty((len(self.starts), features.shape[1], features.shape[1]))
-        for block, (start, length) in enumerate(zip(self.starts, self.lengths, strict=True)):
+        for k, (start, length) in enumerate(zip(self.starts, self.lengths, strict=True)):
             rows = features[start : start + length]
             weights = curvature.feature_weights[start : start + length, None]
-            np.matmul((rows * weights).T, rows, out=sums[block])
+            np.matmul((rows * weights).T, rows, out=sums[k])
         return sums + self.sum_rows(curvature.matrices) if len(curvature.matrices) else sums
 
 
 @final
 class BlockRows:
-    """Rows with bounded slopes, several in each block.
+    """The rows of losses with bounded slopes, where each block has several rows.
 
     Parameters
     ----------
     rows
-        The rows of the rounds, one in each round.
+        The rows, one in each round.
     blocks
         The blocks.
     """

@@ -1,4 +1,4 @@
-"""Newton systems on a chain of rounds: each round has its Hessian, moves couple neighbours."""
+"""Newton systems on a chain of rounds: a Hessian for each round, a coupling for each move."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from swordplay.core.types import Array, Matrix, Vector
-from swordplay.theory.hindsight.cones import inner
+from swordplay.theory.hindsight.cones import row_dots
 from swordplay.theory.hindsight.duality import stationarity_residuals
 
 MAX_STORED_NUMBERS = 1 << 27
@@ -30,34 +30,32 @@ class Hessians:
         a, shape ``(T, n)``, and h, shape ``(T,)``.
     matrices
         M, shape ``(T, n, n)``, or ``(0, n, n)`` if all are 0.
-    diagonals, directions
-        ρ, shape ``(T,)``, and q, shape ``(T, n)``: the part of a ball constraint.
+    identity_weights, ball_directions
+        ρ, shape ``(T,)``, and q, shape ``(T, n)``, from the constraint of a ball.
     normals, normal_weights
-        G, shape ``(m, n)``, and k, shape ``(T, m)``: the part of half-spaces.
+        G, shape ``(m, n)``, and k, shape ``(T, m)``, from the constraints of half-spaces.
     """
 
     features: Matrix
     feature_weights: Vector
     matrices: Array
-    diagonals: Vector
-    directions: Matrix
+    identity_weights: Vector
+    ball_directions: Matrix
     normals: Matrix
     normal_weights: Matrix
 
     def multiply(self, points: Matrix) -> Matrix:
         """H_t times row t of ``points`` for each round t, shape ``(T, n)``."""
-        by_features = (self.feature_weights * inner(self.features, points))[:, None] * self.features
-        by_ball = (
-            self.diagonals[:, None] * points
-            + inner(self.directions, points)[:, None] * self.directions
+        feature_part = (self.feature_weights * row_dots(self.features, points))[
+            :, None
+        ] * self.features
+        ball_part = (
+            self.identity_weights[:, None] * points
+            + row_dots(self.ball_directions, points)[:, None] * self.ball_directions
         )
-        by_half_spaces = (self.normal_weights * (points @ self.normals.T)) @ self.normals
-        return (
-            by_features
-            + by_ball
-            + by_half_spaces
-            + ((self.matrices @ points[:, :, None])[..., 0] if len(self.matrices) else 0.0)
-        )
+        half_space_part = (self.normal_weights * (points @ self.normals.T)) @ self.normals
+        matrix_part = (self.matrices @ points[:, :, None])[..., 0] if len(self.matrices) else 0.0
+        return feature_part + ball_part + half_space_part + matrix_part
 
 
 class MoveMatrices(NamedTuple):
@@ -69,20 +67,20 @@ class MoveMatrices(NamedTuple):
     """p, shape ``(T - 1, n)``."""
 
     def multiply(self, duals: Matrix) -> Matrix:
-        """C_t times the row of ``duals`` of that move, for each move, shape ``(T - 1, n)``."""
-        along = inner(self.directions, duals)[:, None] * self.directions
-        return np.asarray(self.scales[:, None] * duals + along)
+        """C_t z_t for each move, where the rows of ``duals`` are z_t, shape ``(T - 1, n)``."""
+        direction_part = row_dots(self.directions, duals)[:, None] * self.directions
+        return np.asarray(self.scales[:, None] * duals + direction_part)
 
 
 class Segment(NamedTuple):
-    """A range of rounds that one compiled call works on."""
+    """Rounds of one compiled call, the first arguments of the kernels of a chain."""
 
     first: int
     """First round of the range."""
     end: int
     """The round after the last one of the range."""
     first_stored: int
-    """The round whose factors come first in memory."""
+    """The round whose factors are ``factors[0]``."""
 
 
 class Chain:
@@ -91,7 +89,7 @@ class Chain:
     .. math:: \min_x \sum_t \tfrac12 x_t^\top H_t x_t - b_t^\top x_t
         + \tfrac12 \|x_t - x_{t-1} - m_t\|^2_{C_t^{-1}}
 
-    The matrices C may be arbitrarily small (rounds that all but move together) or large. Time is
+    The matrices C may be arbitrarily small (then the moves are nearly m) or large. Time is
     proportional to :math:`T n^3`, memory to :data:`MAX_STORED_NUMBERS` at most and a few arrays of
     :math:`T n` numbers.
 
@@ -108,25 +106,26 @@ class Chain:
         self._kernels = kernels
         self._rounds, self._dim = rounds, dim
         numbers_per_round = dim * (dim + 1)
+        multiplications_per_round = 4 * dim**3 + 16  # roughly, with an offset for small dim
         segment_length = max(
             1,
             min(
-                MULTIPLICATIONS_PER_CALL // (4 * dim**3 + 16),
+                MULTIPLICATIONS_PER_CALL // multiplications_per_round,
                 MAX_STORED_NUMBERS // numbers_per_round,
             ),
         )
-        self._starts = range(0, rounds, segment_length)
+        self._segment_starts = range(0, rounds, segment_length)
         self._stores_all_factors = rounds * numbers_per_round <= MAX_STORED_NUMBERS
         stored_rounds = rounds if self._stores_all_factors else min(segment_length, rounds)
         self._factors = np.empty((stored_rounds, dim + 1, dim))
-        # For each segment the information matrix (see `kernels`) that sums up all rounds before it.
-        self._information_before = np.zeros((len(self._starts) + 1, dim, dim))
+        # For each segment, the information matrix (see `kernels`) of all rounds before it.
+        self._information_before = np.zeros((len(self._segment_starts) + 1, dim, dim))
         self._work = np.empty((5, dim, dim))
 
     def factorize(self, hessians: Hessians, move_matrices: MoveMatrices) -> None:
         """Factorize the system of H and C for the following calls of :meth:`solve`."""
         self._hessians, self._move_matrices = hessians, move_matrices
-        for segment_index in range(len(self._starts)):
+        for segment_index in range(len(self._segment_starts)):
             self._factorize_segment(segment_index)
 
     def solve(
@@ -150,19 +149,19 @@ class Chain:
             move_residuals = wanted_moves - (
                 np.diff(points, axis=0) - self._move_matrices.multiply(duals)
             )
-            correction = self._solve(residuals, move_residuals)
-            points, duals = points + correction[0], duals + correction[1]
+            point_corrections, dual_corrections = self._solve(residuals, move_residuals)
+            points, duals = points + point_corrections, duals + dual_corrections
         return points, duals
 
     def _solve(self, linear_terms: Matrix, wanted_moves: Matrix) -> tuple[Matrix, Matrix]:
         points, duals = np.empty_like(linear_terms), np.empty_like(wanted_moves)
-        carry = np.zeros(self._dim)
-        for segment_index in range(len(self._starts)):
+        carry = np.zeros(self._dim)  # passed on between rounds; afterwards only a buffer
+        for segment_index in range(len(self._segment_starts)):
             segment = self._load_factors(segment_index)
             self._kernels.filter_forward(
                 *segment, linear_terms, wanted_moves, self._factors, carry, points
             )
-        for segment_index in reversed(range(len(self._starts))):
+        for segment_index in reversed(range(len(self._segment_starts))):
             segment = self._load_factors(segment_index)
             self._kernels.smooth_backward(
                 *segment, wanted_moves, *self._move_matrices, self._factors, carry, points, duals
@@ -170,7 +169,7 @@ class Chain:
         return points, duals
 
     def _load_factors(self, segment_index: int) -> Segment:
-        """The segment, whose factors are in memory afterwards."""
+        """Compute the factors of a segment unless they are stored; return the segment."""
         return (
             self._segment(segment_index)
             if self._stores_all_factors
@@ -178,22 +177,23 @@ class Chain:
         )
 
     def _segment(self, segment_index: int) -> Segment:
-        first = self._starts[segment_index]
-        end = min(first + self._starts.step, self._rounds)
+        first = self._segment_starts[segment_index]
+        end = min(first + self._segment_starts.step, self._rounds)
         return Segment(first, end, 0 if self._stores_all_factors else first)
 
     def _factorize_segment(self, segment_index: int) -> Segment:
-        segment, h = self._segment(segment_index), self._hessians
+        """Compute the factors of a segment and the information for the next; return the segment."""
+        segment, hessians = self._segment(segment_index), self._hessians
         self._information_before[segment_index + 1] = self._information_before[segment_index]
         self._kernels.factorize(
             *segment,
-            h.features,
-            h.feature_weights,
-            h.matrices,
-            h.diagonals,
-            h.directions,
-            h.normals,
-            h.normal_weights,
+            hessians.features,
+            hessians.feature_weights,
+            hessians.matrices,
+            hessians.identity_weights,
+            hessians.ball_directions,
+            hessians.normals,
+            hessians.normal_weights,
             *self._move_matrices,
             self._information_before[segment_index + 1],
             self._work,

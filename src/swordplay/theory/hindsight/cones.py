@@ -30,9 +30,10 @@ MIN_BOUNDARY_DISTANCE = 1e-16
 class ConePairs(ABC):
     """N pairs of a primal and a dual point of second-order cones.
 
-    In a Newton step, :meth:`start_step` computes the scaling, :meth:`right_hand_side` gives the
-    constraint's part of the linear system, the subclass's ``step_of`` turns the solution of the
-    system into a step of the pairs, and :meth:`take_step` takes a fraction of it.
+    The methods are called in the order of a Newton step. :meth:`start_step` computes the scaling,
+    :meth:`right_hand_side` computes the constraint's part of the linear system, ``set_step`` of the
+    subclass turns the solution of the system into a step of the pairs, and :meth:`take_step` takes
+    a fraction of it.
     """
 
     def __init__(self, primal: ConePoints, dual: ConePoints) -> None:
@@ -42,7 +43,7 @@ class ConePairs(ABC):
     def product_sum(self) -> float:
         """Sum of the inner products of primal and dual points."""
         return float(
-            (self.primal.head * self.dual.head + inner(self.primal.tail, self.dual.tail)).sum()
+            (self.primal.head * self.dual.head + row_dots(self.primal.tail, self.dual.tail)).sum()
         )
 
     @property
@@ -52,31 +53,32 @@ class ConePairs(ABC):
 
     @abstractmethod
     def right_hand_side(self, mu: float) -> Matrix:
-        """Part of the Newton system's right-hand side if every product is to equal ``mu``."""
+        """Compute the right-hand side's part of this constraint for products that equal ``mu``.
+
+        Also stores the part of the step that does not depend on the solution of the system.
+        """
 
     def start_step(self) -> None:
-        """Compute the scaling of the present points and forget the last step."""
+        """Compute the scaling of the present points, and forget the step of the last iteration."""
         self.scaling = NesterovToddScaling(self.primal, self.dual)
-        self._steps: tuple[ConePoints, ConePoints] | None = None
+        self._last_step: ConeStep | None = None
 
     def take_step(self, fraction: float) -> None:
         """Add a fraction of the last step to the points; a negative fraction takes it back."""
-        assert self._steps is not None
-        self.primal, self.dual = (
-            ConePoints(points.head + fraction * step.head, points.tail + fraction * step.tail)
-            for points, step in zip((self.primal, self.dual), self._steps, strict=True)
-        )
+        assert self._last_step is not None
+        self.primal = self.primal.moved(self._last_step.primal, fraction)
+        self.dual = self.dual.moved(self._last_step.dual, fraction)
 
-    def _set_step(self, primal: ConePoints, dual: ConePoints) -> float:
+    def _store_step(self, primal_step: ConePoints, dual_step: ConePoints) -> float:
         """Store a step; return the largest multiple of it that keeps all points in their cones."""
-        self._steps = primal, dual
-        return self.scaling.longest_step(primal, dual)
+        self._last_step = ConeStep(primal_step, dual_step)
+        return self.scaling.longest_step(primal_step, dual_step)
 
 
 class NumberPairs(ABC):
     """Pairs of a positive slack and a positive multiplier, as arrays of one shape.
 
-    The methods are those of :class:`ConePairs`.
+    The methods are called in the order that :class:`ConePairs` describes.
     """
 
     def __init__(self, slacks: Array, multipliers: Array) -> None:
@@ -94,39 +96,42 @@ class NumberPairs(ABC):
 
     @abstractmethod
     def right_hand_side(self, mu: float) -> Matrix:
-        """Part of the Newton system's right-hand side if every product is to equal ``mu``."""
+        """Compute the right-hand side's part of this constraint for products that equal ``mu``.
+
+        Also stores the part of the step that does not depend on the solution of the system.
+        """
 
     def start_step(self) -> None:
-        """Forget the last step."""
-        self._steps: tuple[Array, Array] | None = None
+        """Forget the step of the last iteration."""
+        self._last_step: NumberStep | None = None
 
     def take_step(self, fraction: float) -> None:
         """Add a fraction of the last step to the pairs; a negative fraction takes it back."""
-        assert self._steps is not None
-        self.slacks, self.multipliers = (
-            self.slacks + fraction * self._steps[0],
-            self.multipliers + fraction * self._steps[1],
-        )
+        assert self._last_step is not None
+        self.slacks = self.slacks + fraction * self._last_step.slacks
+        self.multipliers = self.multipliers + fraction * self._last_step.multipliers
 
     def _multiplier_steps(self, mu: float) -> Array:
         r"""Steps of the multipliers that make all products ``mu`` if no slack moves.
 
         :math:`(\mu - \Delta s \, \Delta \nu) / s - \nu` with slacks s and multipliers ν. The
-        second-order term is that of the last step (the predictor), or 0 before it.
+        second-order term is 0 for the predictor, and that of the predictor for the corrector.
         """
-        second_order = 0.0 if self._steps is None else self._steps[0] * self._steps[1]
+        last_step = self._last_step
+        second_order = 0.0 if last_step is None else last_step.slacks * last_step.multipliers
         return np.asarray((mu - second_order) / self.slacks - self.multipliers)
 
-    def _set_step(self, slacks: Array, multipliers: Array) -> float:
+    def _store_step(self, slack_steps: Array, fixed_multiplier_steps: Array) -> float:
         """Store a step; return the largest multiple of it that keeps all numbers positive.
 
-        ``multipliers`` are the steps of :meth:`_multiplier_steps`, which assume slacks that do not
-        move; the part that the slacks' step adds is computed here.
+        ``fixed_multiplier_steps`` are those of :meth:`_multiplier_steps`, for slacks that do not
+        move; the part that the steps of the slacks add is computed here.
         """
-        self._steps = slacks, multipliers - self.multipliers * slacks / self.slacks
+        multiplier_steps = fixed_multiplier_steps - self.multipliers * slack_steps / self.slacks
+        self._last_step = NumberStep(slack_steps, multiplier_steps)
         return min(
-            _longest_positive_step(self.slacks, slacks),
-            _longest_positive_step(self.multipliers, self._steps[1]),
+            _longest_positive_step(self.slacks, slack_steps),
+            _longest_positive_step(self.multipliers, multiplier_steps),
         )
 
 
@@ -142,6 +147,24 @@ class ConePoints(NamedTuple):
     def negated(self) -> ConePoints:
         """The points times -1."""
         return ConePoints(-self.head, -self.tail)
+
+    def moved(self, step: ConePoints, fraction: float) -> ConePoints:
+        """The points after a fraction of a step."""
+        return ConePoints(self.head + fraction * step.head, self.tail + fraction * step.tail)
+
+
+class ConeStep(NamedTuple):
+    """A step of N pairs of cone points."""
+
+    primal: ConePoints
+    dual: ConePoints
+
+
+class NumberStep(NamedTuple):
+    """A step of pairs of numbers, arrays of one shape."""
+
+    slacks: Array
+    multipliers: Array
 
 
 class NesterovToddScaling:
@@ -173,28 +196,28 @@ class NesterovToddScaling:
 
     def multiply(self, x: ConePoints) -> ConePoints:
         """W x."""
-        along = inner(self.w.tail, x.tail)
+        along = row_dots(self.w.tail, x.tail)
         head = self.w.head * x.head + along
         tail = x.tail + (x.head + along / (1.0 + self.w.head))[:, None] * self.w.tail
         return ConePoints(self.eta * head, self.eta[:, None] * tail)
 
     def solve(self, x: ConePoints) -> ConePoints:
         r""":math:`W^{-1} x`."""
-        along = inner(self.w.tail, x.tail)
+        along = row_dots(self.w.tail, x.tail)
         head = self.w.head * x.head - along
         tail = x.tail + (along / (1.0 + self.w.head) - x.head)[:, None] * self.w.tail
         return ConePoints(head / self.eta, tail / self.eta[:, None])
 
     def multiply_twice(self, tails: Matrix) -> ConePoints:
         r""":math:`W^2 x` for points with heads of 0; :math:`W^2 = \eta^2 (2 w w^\top - J)`."""
-        square, along = self.eta**2, 2.0 * inner(self.w.tail, tails)
+        square, along = self.eta**2, 2.0 * row_dots(self.w.tail, tails)
         return ConePoints(
             square * along * self.w.head, square[:, None] * (tails + along[:, None] * self.w.tail)
         )
 
     def solve_twice(self, tails: Matrix) -> ConePoints:
         r""":math:`W^{-2} x` for points with heads of 0."""
-        square, along = self.eta**-2, 2.0 * inner(self.w.tail, tails)
+        square, along = self.eta**-2, 2.0 * row_dots(self.w.tail, tails)
         return ConePoints(
             -square * along * self.w.head, square[:, None] * (tails + along[:, None] * self.w.tail)
         )
@@ -214,18 +237,20 @@ class NesterovToddScaling:
             Δζ of the predictor.
         """
         lam, scaled_step = self.scaled_points, self.multiply(dual_step)
+        # (W^-1 Δs) o (W Δζ) with W^-1 Δs = -λ - W Δζ
         second_order = _jordan_product(
             ConePoints(-lam.head - scaled_step.head, -lam.tail - scaled_step.tail), scaled_step
         )
+        # Divide mu e - second_order by λ, then subtract (λ o λ) / λ = λ.
         head, tail = mu - second_order.head, -second_order.tail
-        x0 = (lam.head * head - inner(lam.tail, tail)) / _determinant(lam)
+        x0 = (lam.head * head - row_dots(lam.tail, tail)) / _determinant(lam)
         return ConePoints(
             x0 - lam.head, (tail - x0[:, None] * lam.tail) / lam.head[:, None] - lam.tail
         )
 
-    def longest_step(self, primal: ConePoints, dual: ConePoints) -> float:
+    def longest_step(self, primal_step: ConePoints, dual_step: ConePoints) -> float:
         """Largest multiple of both steps that keeps all points in their cones; may be infinite."""
-        max_rate = max(self._primal.boundary_rate(primal), self._dual.boundary_rate(dual))
+        max_rate = max(self._primal.boundary_rate(primal_step), self._dual.boundary_rate(dual_step))
         return 1.0 / max_rate if max_rate > 0.0 else np.inf
 
 
@@ -240,35 +265,44 @@ class _NormalizedPoints:
 
     def boundary_rate(self, step: ConePoints) -> float:
         """1 over the largest multiple of a step that stays in the cones; 0 if all multiples do."""
+        # In the frame in which the normalized point x is (1, 0), the step is (along, across). It
+        # leaves the cone at the rate |across| - along.
         x = self.points
-        along = (x.head * step.head - inner(x.tail, step.tail)) / self.root_determinant
+        along = (x.head * step.head - row_dots(x.tail, step.tail)) / self.root_determinant
         factor = (along + step.head / self.root_determinant) / (1.0 + x.head)
         across = step.tail / self.root_determinant[:, None] - factor[:, None] * x.tail
-        return float((np.sqrt(inner(across, across)) - along).max(initial=0.0))
+        return float((row_norms(across) - along).max(initial=0.0))
 
 
-def inner(left: Array, right: Array) -> Vector:
+def row_dots(left: Array, right: Array) -> Vector:
     """Inner product of row i of ``left`` with row i of ``right`` for each i, shape ``(N,)``."""
     return np.asarray(np.einsum("ij,ij->i", left, right))
 
 
+def row_norms(rows: Array) -> Vector:
+    """Euclidean norm of each row, shape ``(N,)``."""
+    return np.asarray(np.sqrt(np.einsum("ij,ij->i", rows, rows)))
+
+
 def _determinant(x: ConePoints) -> Vector:
     r""":math:`x_0^2 - \|x_1\|^2`, as a product, so that no digits cancel."""
-    length = np.sqrt(inner(x.tail, x.tail))
+    length = row_norms(x.tail)
     return np.asarray(
         np.maximum(x.head - length, MIN_BOUNDARY_DISTANCE * x.head) * (x.head + length)
     )
 
 
 def _dot(x: ConePoints, y: ConePoints) -> Vector:
-    return np.asarray(x.head * y.head + inner(x.tail, y.tail))
+    """Inner product of each pair of points."""
+    return np.asarray(x.head * y.head + row_dots(x.tail, y.tail))
 
 
 def _jordan_product(x: ConePoints, y: ConePoints) -> ConePoints:
+    r""":math:`x \circ y = (\langle x, y \rangle, \, x_0 y_1 + y_0 x_1)`."""
     return ConePoints(_dot(x, y), x.head[:, None] * y.tail + y.head[:, None] * x.tail)
 
 
-def _longest_positive_step(positive: Array, step: Array) -> float:
-    """Largest multiple of a step that keeps the numbers positive; may be infinite."""
-    max_rate = float((-step / positive).max(initial=0.0))
+def _longest_positive_step(numbers: Array, steps: Array) -> float:
+    """Largest multiple of the steps that keeps the numbers positive; may be infinite."""
+    max_rate = float((-steps / numbers).max(initial=0.0))
     return 1.0 / max_rate if max_rate > 0.0 else math.inf

@@ -20,16 +20,16 @@ from swordplay.core.types import Array, Domain, Loss, Matrix, Vector
 from swordplay.parts.losses import SquaredLoss, gradient_of
 from swordplay.parts.streams import LinearStream
 from swordplay.parts.streams.linear import LinearRounds
-from swordplay.theory.hindsight.cones import inner
+from swordplay.theory.hindsight.cones import row_dots, row_norms
 from swordplay.theory.hindsight.losses_in_domain import require_dim, require_nonempty
 from swordplay.theory.variation_quadratic import as_quadratic
 
 ROUNDING = 1e-13
 """Relative rounding error of sums of gradients; no gap can be smaller."""
-CHUNK = 1 << 21
-"""Numbers of a stream that are converted into block sums at a time (16 MB)."""
+CHUNK_NUMBERS = 1 << 21
+"""Numbers of a stream that are converted into sums over blocks at a time (16 MB)."""
 MAX_SPECTRUM_DIM = 256
-"""Largest width of Gram matrices whose largest eigenvalue is computed; else the trace bounds it."""
+"""Dimension up to which largest eigenvalues are computed; beyond it the trace bounds them."""
 
 
 class Minima(NamedTuple):
@@ -53,7 +53,7 @@ def minimize(sums: BlockSums, domain: Domain, tolerance: float, max_steps: int) 
 
     Each function F has its own momentum m, which restarts when it points uphill, and its own L,
     which is doubled when the gradient changes faster than L allows. A function is finished when its
-    gap is within ``tolerance * D * sum of gradient norms`` (and rounding error).
+    gap is at most ``tolerance * D * (sum of gradient norms)``, up to rounding error.
 
     Parameters
     ----------
@@ -72,58 +72,59 @@ def minimize(sums: BlockSums, domain: Domain, tolerance: float, max_steps: int) 
     gradient schemes".
     """
     D = domain.diameter
-    targets = tolerance * D * sums.gradient_norms
-    targets += ROUNDING * (
+    target_gaps = tolerance * D * sums.gradient_norms
+    target_gaps += ROUNDING * (
         (D + np.linalg.norm(domain.center)) * sums.gradient_norms + D**2 * sums.smoothness
     )
-    best = np.tile(domain.center, (len(targets), 1))
-    best_gaps = gaps(domain, best, sums.gradients(best))
+    best_points = np.tile(domain.center, (len(target_gaps), 1))
+    best_gaps = gaps(domain, best_points, sums.gradients(best_points))
 
-    # `unfinished` holds indices of functions; sums, x, y, momentum and L hold these functions only.
-    unfinished = np.flatnonzero(best_gaps > targets)
-    sums, x = sums.select(unfinished), best[unfinished]
+    # `unfinished` holds indices of functions. From here on sums, x, y, momentum and L have entries
+    # for these functions only; best_points, best_gaps and target_gaps have entries for all.
+    unfinished = np.flatnonzero(best_gaps > target_gaps)
+    sums, x = sums.select(unfinished), best_points[unfinished]
     y, momentum = x, np.ones(len(unfinished))
     L = np.where(sums.smoothness > 0, sums.smoothness, 1.0)
     for _ in range(max_steps):
         if not len(unfinished):
             break
-        gradients_at_y = sums.gradients(y)
-        stepped = domain.project(y - gradients_at_y / L[:, None])
-        gradients_at_stepped = sums.gradients(stepped)
-        # L is too small if the gradient changes faster than L along the step, beyond rounding.
+        y_gradients = sums.gradients(y)
+        stepped = domain.project(y - y_gradients / L[:, None])
+        stepped_gradients = sums.gradients(stepped)
+        # L is too small if the slope along the step rises by more than L |step|, beyond rounding.
         step = stepped - y
-        step_length = np.sqrt(inner(step, step))
-        rounding = ROUNDING * np.sqrt(inner(gradients_at_y, gradients_at_y)) * step_length
+        step_length = row_norms(step)
+        rounding = ROUNDING * row_norms(y_gradients) * step_length
         is_steep = (
-            inner(gradients_at_stepped - gradients_at_y, step)
+            row_dots(stepped_gradients - y_gradients, step)
             > L * step_length**2 * (1.0 + ROUNDING) + rounding
         )
         L = np.where(is_steep, 2.0 * L, L)
 
         # Finished functions keep their result, so that no result depends on the other functions.
-        new_gaps = gaps(domain, stepped, gradients_at_stepped)
+        new_gaps = gaps(domain, stepped, stepped_gradients)
         is_better = (new_gaps < best_gaps[unfinished]) & (
-            best_gaps[unfinished] > targets[unfinished]
+            best_gaps[unfinished] > target_gaps[unfinished]
         )
-        best[unfinished[is_better]] = stepped[is_better]
+        best_points[unfinished[is_better]] = stepped[is_better]
         best_gaps[unfinished[is_better]] = new_gaps[is_better]
 
-        is_uphill = inner(y - stepped, stepped - x) > 0
+        is_uphill = row_dots(y - stepped, stepped - x) > 0
         momentum = np.where(is_uphill | is_steep, 1.0, momentum)
         next_momentum = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum**2))
         extrapolated = domain.project(
             stepped + ((momentum - 1.0) / next_momentum)[:, None] * (stepped - x)
         )
-        # Where L was too small the step is not taken: the next one starts at x with the larger L.
+        # Where L was too small the step is not taken: the next step starts at x with the doubled L.
         x, y = np.where(is_steep[:, None], x, stepped), np.where(is_steep[:, None], x, extrapolated)
         momentum = np.where(is_steep, 1.0, next_momentum)
 
         # Finished functions are removed once they are half of all: selecting copies the arrays.
-        remaining = np.flatnonzero(best_gaps[unfinished] > targets[unfinished])
+        remaining = np.flatnonzero(best_gaps[unfinished] > target_gaps[unfinished])
         if len(remaining) <= len(unfinished) // 2:
             sums, unfinished = sums.select(remaining), unfinished[remaining]
             x, y, momentum, L = x[remaining], y[remaining], momentum[remaining], L[remaining]
-    return Minima(best, best_gaps, bool((best_gaps <= targets).all()))
+    return Minima(best_points, best_gaps, bool((best_gaps <= target_gaps).all()))
 
 
 def gaps(domain: Domain, points: Matrix, gradients: Matrix) -> Vector:
@@ -143,7 +144,7 @@ def gaps(domain: Domain, points: Matrix, gradients: Matrix) -> Vector:
     ----------
     Jaggi (2013), "Revisiting Frank-Wolfe", section 2.
     """
-    return np.maximum(inner(gradients, points) + domain.support(-gradients), 0.0)
+    return np.maximum(row_dots(gradients, points) + domain.support(-gradients), 0.0)
 
 
 class BlockSums(Protocol):
@@ -163,17 +164,19 @@ class BlockSums(Protocol):
         """Gradient of each function at its own point, shape ``(B, d)``."""
         ...
 
-    def select(self, blocks: NDArray[np.intp]) -> Self:
-        """The functions of the given indices."""
+    def select(self, indices: NDArray[np.intp]) -> Self:
+        """The functions with these indices."""
         ...
 
 
 @dataclass(frozen=True)
 class QuadraticSums:
-    """Quadratics x'Hx/2 - b'x with H of shape ``(B, d, d)`` and b of shape ``(B, d)``."""
+    """Quadratics x'Hx/2 - b'x."""
 
     matrices: Array
+    """H, shape ``(B, d, d)``."""
     vectors: Matrix
+    """b, shape ``(B, d)``."""
     smoothness: Vector
     gradient_norms: Vector
 
@@ -181,21 +184,22 @@ class QuadraticSums:
         """H x - b."""
         return np.asarray((self.matrices @ points[:, :, None])[..., 0] - self.vectors)
 
-    def select(self, blocks: NDArray[np.intp]) -> QuadraticSums:
-        """The functions of the given indices."""
+    def select(self, indices: NDArray[np.intp]) -> QuadraticSums:
+        """The functions with these indices."""
         return QuadraticSums(
-            self.matrices[blocks],
-            self.vectors[blocks],
-            self.smoothness[blocks],
-            self.gradient_norms[blocks],
+            self.matrices[indices],
+            self.vectors[indices],
+            self.smoothness[indices],
+            self.gradient_norms[indices],
         )
 
 
 @dataclass(frozen=True)
 class RowSums:
-    """Sums of losses of linear predictions: features ``(B, m, d)``, targets ``(B, m)``."""
+    """Sums of losses of linear predictions over blocks of m rounds."""
 
     rows: LinearRounds
+    """The rounds, with features of shape ``(B, m, d)`` and targets of shape ``(B, m)``."""
     smoothness: Vector
     gradient_norms: Vector
 
@@ -205,17 +209,20 @@ class RowSums:
         slopes = self.rows.slopes((A @ points[:, :, None])[..., 0])
         return np.asarray((slopes[:, None, :] @ A)[:, 0])
 
-    def select(self, blocks: NDArray[np.intp]) -> RowSums:
-        """The functions of the given indices."""
-        rows = LinearRounds(self.rows.features[blocks], self.rows.targets[blocks], self.rows.family)
-        return RowSums(rows, self.smoothness[blocks], self.gradient_norms[blocks])
+    def select(self, indices: NDArray[np.intp]) -> RowSums:
+        """The functions with these indices."""
+        rows = LinearRounds(
+            self.rows.features[indices], self.rows.targets[indices], self.rows.family
+        )
+        return RowSums(rows, self.smoothness[indices], self.gradient_norms[indices])
 
 
 @dataclass(frozen=True)
 class SparseRowSum:
-    """The sum of sparse losses of linear predictions, all in one block: features ``(T, d)``."""
+    """The sum of the losses of linear predictions of a sparse table, all in one block."""
 
     rows: LinearRounds
+    """The rounds, with sparse features of shape ``(T, d)``."""
     smoothness: Vector
     gradient_norms: Vector
 
@@ -225,14 +232,14 @@ class SparseRowSum:
             self.rows.features.T @ self.rows.slopes(self.rows.predictions(points[0]))
         )[None]
 
-    def select(self, blocks: NDArray[np.intp]) -> SparseRowSum:
+    def select(self, indices: NDArray[np.intp]) -> SparseRowSum:
         """The sum itself, as there is only one."""
         return self
 
 
 @dataclass(frozen=True)
 class BlackBoxSums:
-    """Sums of any losses, evaluated block by block and loss by loss."""
+    """Sums of any losses, each of which is evaluated by itself."""
 
     blocks: Sequence[Sequence[Loss]]
     smoothness: Vector
@@ -247,10 +254,12 @@ class BlackBoxSums:
             ]
         )
 
-    def select(self, blocks: NDArray[np.intp]) -> BlackBoxSums:
-        """The functions of the given indices."""
+    def select(self, indices: NDArray[np.intp]) -> BlackBoxSums:
+        """The functions with these indices."""
         return BlackBoxSums(
-            [self.blocks[i] for i in blocks], self.smoothness[blocks], self.gradient_norms[blocks]
+            [self.blocks[i] for i in indices],
+            self.smoothness[indices],
+            self.gradient_norms[indices],
         )
 
 
@@ -260,7 +269,8 @@ def sums_over_blocks(
 ) -> Iterator[BlockSums]:
     """Sums of the stream's losses over blocks of ``length`` rounds, or over all rounds (None).
 
-    Long streams are split: each item holds consecutive blocks of about :data:`CHUNK` numbers.
+    A long stream gives several items, each with consecutive blocks of about
+    :data:`CHUNK_NUMBERS` numbers.
     """
     losses = list(arguments.stream(stream))
     require_nonempty(len(losses))
@@ -284,13 +294,13 @@ def _sums_of_rows(rows: LinearRounds, domain: Domain, length: int | None) -> Ite
         yield _sparse_sum(rows, domain)
         return
     length = min(length or len(rows), len(rows))
-    rows_per_chunk = max(1, CHUNK // (length * rows.dim)) * length
+    rows_per_chunk = max(1, CHUNK_NUMBERS // (length * rows.dim)) * length
     for start in range(0, len(rows), rows_per_chunk):
         yield _dense_sums(rows[start : start + rows_per_chunk].dense(), domain, length)
 
 
 def _dense_sums(rows: LinearRounds, domain: Domain, length: int) -> BlockSums:
-    # Rows of zeros complete the last block: their gradient is 0 for any slope.
+    # Rows of zeros fill the last block: their gradient is 0 for any slope. A has shape (B, m, d).
     missing_rows = -len(rows) % length
     A = np.concatenate([rows.features, np.zeros((missing_rows, rows.dim))]).reshape(
         -1, length, rows.dim
@@ -328,19 +338,19 @@ def _sums_of_losses(losses: Sequence[Loss], domain: Domain, length: int) -> Bloc
         matrices = np.add.reduceat([quadratic.matrix for quadratic in quadratics], starts)
         vectors = np.add.reduceat([quadratic.vector for quadratic in quadratics], starts)
         return QuadraticSums(matrices, vectors, _largest_eigenvalues(matrices), gradient_norms)
-    # If the smoothness of a loss is unknown, descent starts from a guess and doubles it.
-    guesses = [sum(loss.smoothness or 0.0 for loss in block) for block in blocks]
-    return BlackBoxSums(
-        blocks, np.maximum(guesses, gradient_norms / domain.diameter), gradient_norms
-    )
+    # Losses of unknown smoothness add nothing: a first guess, which descent doubles where needed.
+    known_smoothness = [sum(loss.smoothness or 0.0 for loss in block) for block in blocks]
+    first_guesses = np.maximum(known_smoothness, gradient_norms / domain.diameter)
+    return BlackBoxSums(blocks, first_guesses, gradient_norms)
 
 
 def _gradients(losses: Sequence[Loss], point: Vector) -> Matrix:
+    """Gradient of each loss at one point, shape ``(len(losses), d)``."""
     return np.array([gradient_of(loss)(point) for loss in losses])
 
 
 def _largest_eigenvalues(matrices: Any) -> Vector:
-    """Largest eigenvalue of each positive semidefinite matrix; the trace of wide ones."""
+    """Largest eigenvalue of each positive semidefinite matrix, or its trace for many dimensions."""
     if matrices.shape[-1] > MAX_SPECTRUM_DIM:
         return np.asarray(np.trace(matrices, axis1=1, axis2=2))
     return np.asarray(np.linalg.eigvalsh(matrices)[:, -1])

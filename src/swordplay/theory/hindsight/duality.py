@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from swordplay.core.types import Matrix, Vector
-from swordplay.theory.hindsight.cones import inner
+from swordplay.theory.hindsight.cones import row_dots, row_norms
 from swordplay.theory.hindsight.losses_in_domain import DomainCoordinates, Losses
 
 Progress = Callable[[int, int, str], None]
@@ -32,11 +32,11 @@ class Solution(NamedTuple):
     duals: Matrix
     """Dual variables of the moves, from which the bound is computed, shape ``(T - 1, n)``."""
 
-    def combine_best(self, other: Solution) -> Solution:
+    def combine_best(self, candidate: Solution) -> Solution:
         """Return the better of the two sequences with the better of the two lower bounds."""
-        points, objective = min((self[:2], other[:2]), key=lambda pair: pair[1])
-        bound, duals = max((self[2:], other[2:]), key=lambda pair: pair[0])
-        return Solution(points, objective, bound, duals)
+        best_sequence = min(self, candidate, key=lambda solution: solution.objective)
+        best_bound = max(self, candidate, key=lambda solution: solution.bound)
+        return best_bound._replace(points=best_sequence.points, objective=best_sequence.objective)
 
     @property
     def gap(self) -> float:
@@ -47,7 +47,7 @@ class Solution(NamedTuple):
 def penalised_loss(losses: Losses, points: Matrix, penalty: float) -> float:
     r"""Losses plus penalty, :math:`\sum_t f_t(u_t) + \lambda \sum_t \|u_t - u_{t-1}\|`."""
     moves = np.diff(points, axis=0)
-    return float(losses.values(points).sum() + penalty * np.sqrt(inner(moves, moves)).sum())
+    return float(losses.values(points).sum() + penalty * row_norms(moves).sum())
 
 
 def lower_bound(
@@ -85,9 +85,9 @@ def stationarity_residuals(gradients: Matrix, duals: Matrix) -> Matrix:
 def solution_of_points(
     losses: Losses, coordinates: DomainCoordinates, penalty: float, points: Matrix, duals: Matrix
 ) -> Solution:
-    """Points with the lower bound that dual variables and the tangents at the points give."""
+    """The points as a solution, with the lower bound from their tangents and the dual variables."""
     gradients = losses.gradients(points)
-    intercepts = losses.values(points) - inner(gradients, points)
+    intercepts = losses.values(points) - row_dots(gradients, points)
     return Solution(
         points,
         penalised_loss(losses, points, penalty),
@@ -97,6 +97,6 @@ def solution_of_points(
 
 
 def clip_duals(duals: Matrix, penalty: float) -> Matrix:
-    """Shorten the dual variables that are longer than the penalty to its length."""
-    lengths = np.sqrt(inner(duals, duals))
+    """Shorten dual variables that are longer than the penalty to a length equal to it."""
+    lengths = row_norms(duals)
     return np.asarray(duals * np.minimum(1.0, penalty / np.maximum(lengths, penalty))[:, None])

@@ -22,7 +22,7 @@ from swordplay.theory.hindsight.losses_in_domain import require_dim, require_non
 from swordplay.theory.hindsight.sequence import Problem
 
 TOLERANCE = 1e-9
-"""Default of the tolerance, the largest relative gap (see :func:`best_fixed`)."""
+"""Default of the largest relative gap, as :func:`best_fixed` defines it."""
 STEPS_BEFORE_NEWTON = 1_000
 """Descent steps before Newton's method is tried.
 
@@ -73,7 +73,7 @@ def best_fixed(stream: Iterable[Loss], domain: Domain, *, tolerance: float = TOL
     """
     domain, tolerance = arguments.domain(domain), arguments.positive("tolerance", tolerance)
     losses = stream if isinstance(stream, LinearStream) else list(arguments.stream(stream))
-    (sums,) = sums_over_blocks(losses, domain, None)
+    (sums,) = sums_over_blocks(losses, domain, None)  # one block of all rounds
     minima = descent.minimize(sums, domain, tolerance, STEPS_BEFORE_NEWTON)
     if (
         not minima.is_within_tolerance
@@ -128,8 +128,8 @@ def block_minimizers(stream: Iterable[Loss], domain: Domain, length: int) -> Mat
     Returns
     -------
     Matrix
-        One row per round, shape ``(T, d)``, equal within a block and in the domain. Each is within
-        ``TOLERANCE`` of the best of its block, or as near as ``MAX_STEPS`` descent steps come.
+        One row per round, shape ``(T, d)``, equal within a block and in the domain. The relative
+        gap of each is at most ``TOLERANCE``, or what ``MAX_STEPS`` descent steps leave.
     """
     domain, length = arguments.domain(domain), arguments.integer("length", length)
     losses = stream if isinstance(stream, LinearStream) else list(arguments.stream(stream))
@@ -147,27 +147,31 @@ def block_minimizers(stream: Iterable[Loss], domain: Domain, length: int) -> Mat
     return np.repeat(points, length, axis=0)[: len(losses)]
 
 
-def _minimize_hard_block(sums: BlockSums, k: int, losses: Any, domain: Domain) -> Vector:
+def _minimize_hard_block(sums: BlockSums, k: int, block_losses: Any, domain: Domain) -> Vector:
     """The best decision of block k, whose gap is too large after the first descent steps."""
-    point = _minimize_by_newton(losses, domain, TOLERANCE)
+    point = _minimize_by_newton(block_losses, domain, TOLERANCE)
     if point is None:
-        point = descent.minimize(sums.select(np.array([k])), domain, TOLERANCE, MAX_STEPS).points[0]
+        block_sum = sums.select(np.array([k]))
+        point = descent.minimize(block_sum, domain, TOLERANCE, MAX_STEPS).points[0]
     return np.asarray(point)
 
 
 def _minimize_by_newton(stream: Iterable[Loss], domain: Domain, tolerance: float) -> Vector | None:
     """The best fixed decision by the interior-point method, shape ``(d,)``.
 
-    It is for losses so steep or so uneven that descent stalls. None if the method does not apply
-    or the gap of its result is not within the tolerance.
+    For losses that are so steep, or of such different sizes, that descent stalls. None if the
+    method does not apply or the gap of its result is not within the tolerance.
     """
     problem = Problem(stream, domain, tolerance)
     if not problem.coordinates.is_exact or not 0 < problem.coordinates.dim <= MAX_NEWTON_DIM:
         return None
-    # All rounds form one block, so there are no moves, and the penalty (1.0) does not matter.
-    sums = BlockLosses(problem.losses, np.zeros(1, dtype=int))
-    solution = interior_point.solve(sums, problem.coordinates, 1.0, problem.target)
-    if solution.gap > problem.target:
+    # All rounds form one block, so there are no moves to be penalised.
+    block_starts, unused_penalty = np.zeros(1, dtype=int), 1.0
+    block_losses = BlockLosses(problem.losses, block_starts)
+    solution = interior_point.solve(
+        block_losses, problem.coordinates, unused_penalty, problem.target_gap
+    )
+    if solution.gap > problem.target_gap:
         return None
     return np.asarray(problem.coordinates.to_points(solution.points)[0])
 
@@ -212,8 +216,10 @@ def _(stream: LinearStream, domain: Domain) -> Matrix:
 def _nearest_minimizers(rows: LinearRounds, domain: Domain) -> Matrix:
     """For each row, the point nearest to the centre among those of least loss."""
     require_dim(rows.dim, domain)
-    best = _best_predictions(rows, -domain.support(-rows.features), domain.support(rows.features))
-    return _nearest_points(rows.features, best, domain)
+    predictions = _best_predictions(
+        rows, -domain.support(-rows.features), domain.support(rows.features)
+    )
+    return _nearest_points(rows.features, predictions, domain)
 
 
 def _best_predictions(rows: LinearRounds, low: Vector, high: Vector) -> Vector:
@@ -223,8 +229,8 @@ def _best_predictions(rows: LinearRounds, low: Vector, high: Vector) -> Vector:
     """
     for _ in range(MAX_SEARCH_STEPS // 2):
         middle = 0.5 * (low + high)
-        is_beyond = rows.slopes(middle) >= 0
-        low, high = np.where(is_beyond, low, middle), np.where(is_beyond, middle, high)
+        is_rising = rows.slopes(middle) >= 0
+        low, high = np.where(is_rising, low, middle), np.where(is_rising, middle, high)
     return high
 
 
@@ -233,12 +239,13 @@ def _nearest_points(features: Matrix, predictions: Vector, domain: Domain) -> Ma
 
     For :math:`\langle a, x \rangle = z` they are, by Lagrange, :math:`x(\lambda) = \Pi_X[c +
     \lambda a]`, where :math:`\langle a, x(\lambda) \rangle` does not decrease in λ. A projection
-    does not increase distances, so that :math:`\lambda = \langle a, x - c \rangle / \|a\|^2` is
-    never too large, and it is exact where c + λ a lies in the domain.
+    does not increase distances, so :math:`\lambda = (z - \langle a, c \rangle) / \|a\|^2` is
+    never too large, and it is exact if c + λ a lies in the domain.
     """
     squared_norms = np.einsum("ij,ij->i", features, features)
     feature_norms = np.sqrt(squared_norms)
     offsets = predictions - features @ domain.center
+    # Flip the signs of rows so that all offsets, and all λ, are non-negative.
     directions, wanted_offsets = np.sign(offsets)[:, None] * features, np.abs(offsets)
     rounding = (
         4
@@ -248,13 +255,13 @@ def _nearest_points(features: Matrix, predictions: Vector, domain: Domain) -> Ma
     )
 
     points = np.tile(domain.center, (len(features), 1))
-    # The bracket of λ, and by how much the prediction exceeds the wanted one at the bracket's ends.
+    # The bracket of λ, and at its ends the difference between the prediction and the wanted one.
     low, high = np.zeros(len(features)), np.full(len(features), np.inf)
     excess_low, excess_high = -wanted_offsets, np.full(len(features), np.inf)
     trial = np.divide(
         wanted_offsets, squared_norms, out=np.zeros_like(wanted_offsets), where=squared_norms > 0
     )
-    # Indices of the rows whose prediction is still off by more than rounding error.
+    # Indices of the rows whose prediction differs from the wanted one by more than rounding error.
     open_rows = np.flatnonzero(wanted_offsets > 0)
     for search_step in range(MAX_SEARCH_STEPS):
         if not len(open_rows):
@@ -285,12 +292,13 @@ def _nearest_points(features: Matrix, predictions: Vector, domain: Domain) -> Ma
 def _next_trial(
     low: Array, high: Array, excess_low: Array, excess_high: Array, search_step: int
 ) -> Array:
-    """Next λ: doubled while there is no upper end, then in turn the middle and the secant.
+    """Next λ: twice the lower end while there is no upper end, then middle and secant in turn.
 
     The secant is exact wherever x(λ) is affine, which is nearly everywhere for boxes and simplices.
     """
-    is_open = np.isinf(high)
-    finite_high = np.where(is_open, low, high)
-    finite_excess = np.where(is_open, 1.0, excess_high)
+    is_unbounded = np.isinf(high)
+    # Any finite numbers in place of the infinite ones, whose results are not used.
+    finite_high = np.where(is_unbounded, low, high)
+    finite_excess = np.where(is_unbounded, 1.0, excess_high)
     fraction = -excess_low / (finite_excess - excess_low) if search_step % 2 else 0.5
-    return np.where(is_open, 2.0 * low, low + fraction * (finite_high - low))
+    return np.where(is_unbounded, 2.0 * low, low + fraction * (finite_high - low))

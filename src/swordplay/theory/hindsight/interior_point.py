@@ -14,11 +14,14 @@ The conditions that hold at the minimum, with complementarity products of μ ins
       (r, u_t) \circ (\kappa_t, -y_t) = \mu e , \quad
       (g_i - \langle G_i, u_t \rangle) \, \nu_{t,i} = \mu
 
-with the Jordan product of second-order cones. A Newton step linearises them. Eliminating the pairs
-leaves a chain in the comparators and the dual variables z: each constraint contributes to the
-Hessians and to the right-hand side, the costs of moves contribute to the matrices C of the chain
-(:class:`swordplay.theory.hindsight.chain.Chain`). Each pair then computes its step from the
-solution of the chain.
+with the Jordan product of second-order cones and its identity e. Here :math:`\tau_t` bounds the
+length of a move and :math:`z_t` is its dual variable; the domain is :math:`\|u\| \le r, \; G u \le
+g` in coordinates around its centre, with the multipliers :math:`(\kappa_t, -y_t)` and
+:math:`\nu_t`. Each product in the second line is a complementarity pair. A Newton step linearises
+the equations. Eliminating the pairs leaves a chain in the comparators and the dual variables z:
+each constraint contributes to the Hessians and to the right-hand side, the costs of moves
+contribute to the matrices C of the chain (:class:`swordplay.theory.hindsight.chain.Chain`). Each
+pair then computes its step from the solution of the chain.
 
 References
 ----------
@@ -35,7 +38,7 @@ import numpy as np
 
 from swordplay.core.types import Array, Matrix, Vector
 from swordplay.theory.hindsight.chain import Chain, Hessians, MoveMatrices
-from swordplay.theory.hindsight.cones import ConePairs, ConePoints, NumberPairs, inner
+from swordplay.theory.hindsight.cones import ConePairs, ConePoints, NumberPairs, row_dots, row_norms
 from swordplay.theory.hindsight.duality import (
     Progress,
     Solution,
@@ -46,6 +49,8 @@ from swordplay.theory.hindsight.duality import (
     stationarity_residuals,
 )
 from swordplay.theory.hindsight.losses_in_domain import (
+    LOWER,
+    UPPER,
     Curvature,
     DomainCoordinates,
     Losses,
@@ -59,21 +64,21 @@ MAX_IDLE_STEPS = 12
 STEP_TO_BOUNDARY = 0.99
 """Longest step, as a fraction of the way to the boundary."""
 SMALLEST_PRODUCTS = 0.05
-"""Smallest sum of products to aim for, as a fraction of the target gap.
+"""Smallest sum of complementarity products to aim for, as a fraction of the target gap.
 
-Rounding error is larger than smaller ones.
+Smaller sums would be below rounding error.
 """
 MAX_HALVINGS = 12
 """Most halvings of a step along which gradients change too much."""
 SATURATED_SLOPE = 1e-3
-"""If the typical slope is below this fraction of the limits, slopes may start near a limit."""
+"""If the estimated slope is below this fraction of the limits, slopes may start near a limit."""
 
 
 def solve(
     losses: Losses,
     coordinates: DomainCoordinates,
     penalty: float,
-    target: float,
+    target_gap: float,
     progress: Progress | None = None,
 ) -> Solution:
     """Minimise the losses plus λ times the path length, with a certified gap.
@@ -84,7 +89,7 @@ def solve(
         The losses and the domain.
     penalty
         λ > 0.
-    target
+    target_gap
         Gap at which to stop. The method also stops, with a larger gap, after :data:`MAX_STEPS`
         steps or if :data:`MAX_IDLE_STEPS` steps do not make the gap smaller.
     progress
@@ -92,16 +97,16 @@ def solve(
     """
     center = np.zeros(losses.features.shape)
     gradients = losses.gradients(center)
-    steepness = float(np.sqrt(inner(gradients, gradients)).mean())
-    if steepness == 0.0:  # the centre minimises every loss
+    mean_gradient_norm = float(row_norms(gradients).mean())
+    if mean_gradient_norm == 0.0:  # the centre minimises every loss
         value = penalised_loss(losses, center, penalty)
         return Solution(center, value, value, center[1:])
-    mu = steepness * coordinates.domain.diameter
-    method = InteriorPoint(losses, coordinates, penalty, mu, target)
+    mu = mean_gradient_norm * coordinates.domain.diameter
+    method = InteriorPoint(losses, coordinates, penalty, mu, target_gap)
     best = solution_at_center(losses, coordinates, penalty).combine_best(method.solution())
     idle_steps = 0
     for step_number in range(1, MAX_STEPS + 1):
-        if best.gap <= target or idle_steps > MAX_IDLE_STEPS:
+        if best.gap <= target_gap or idle_steps > MAX_IDLE_STEPS:
             break
         method.step()
         improved = best.combine_best(method.solution())
@@ -115,11 +120,12 @@ def solve(
 def solution_at_center(losses: Losses, coordinates: DomainCoordinates, penalty: float) -> Solution:
     """All comparators at the centre, with the better of two lower bounds that need no step.
 
-    One bound has dual variables of 0; the other balances as much of the gradients as dual variables
-    of the length of the penalty can.
+    One bound is from dual variables of 0. The other is from sums of gradients, which would balance
+    the gradients, shortened to the penalty.
     """
     center = np.zeros(losses.features.shape)
     without_duals = solution_of_points(losses, coordinates, penalty, center, center[1:])
+    # z_{t+1} = z_t + g_t - mean(g) balances all gradients up to their mean.
     deviations = losses.gradients(center) - losses.gradients(center).mean(axis=0)
     duals = clip_duals(np.cumsum(deviations, axis=0)[:-1], penalty)
     return without_duals.combine_best(
@@ -128,7 +134,7 @@ def solution_at_center(losses: Losses, coordinates: DomainCoordinates, penalty: 
 
 
 class InteriorPoint:
-    """State of the method: comparators, dual variables and complementarity pairs.
+    """State of the method: comparators, and complementarity pairs, which hold the dual variables.
 
     Parameters
     ----------
@@ -137,8 +143,8 @@ class InteriorPoint:
     penalty
         λ > 0.
     mu
-        First product of every pair, in units of the losses.
-    target
+        Complementarity product of every pair at the start, in units of the losses.
+    target_gap
         The gap at which the caller stops.
     """
 
@@ -148,10 +154,10 @@ class InteriorPoint:
         coordinates: DomainCoordinates,
         penalty: float,
         mu: float,
-        target: float,
+        target_gap: float,
     ) -> None:
         self._losses, self._coordinates = losses, coordinates
-        self._penalty, self._target = penalty, target
+        self._penalty, self._target_gap = penalty, target_gap
         T, n = losses.features.shape
         self.points: Matrix = np.zeros((T, n))
         self._moves = MoveCosts(penalty, T - 1, n, mu)
@@ -161,14 +167,14 @@ class InteriorPoint:
             HalfSpaces(normals, coordinates.offsets, T, mu) if len(normals) else None
         )
         rows = losses.slope_limited_rows
-        self._slopes = (
+        self._slope_limits = (
             None
             if rows is None
-            else SlopeLimits(rows, self.points, mu, typical_slope(rows, coordinates, mu))
+            else SlopeLimits(rows, self.points, mu, estimate_slope(rows, coordinates, mu))
         )
         self._constraints = [
             constraint
-            for constraint in (self._ball, self._half_spaces, self._slopes)
+            for constraint in (self._ball, self._half_spaces, self._slope_limits)
             if constraint is not None
         ]
         self._chain = Chain(T, n)
@@ -177,46 +183,51 @@ class InteriorPoint:
     def solution(self) -> Solution:
         """The present comparators with a lower bound from the present dual variables."""
         duals = self._moves.duals
-        by_tangents = solution_of_points(
+        tangent_solution = solution_of_points(
             self._losses, self._coordinates, self._penalty, self.points, duals
         )
-        if self._slopes is None:
-            return by_tangents
-        # Bounded slopes are stored variables. The lines with these slopes that lie below the losses
-        # give a second bound.
-        bound = lower_bound(self._coordinates, self._gradients, self._slopes.intercepts, duals)
-        return by_tangents.combine_best(by_tangents._replace(bound=bound))
+        if self._slope_limits is None:
+            return tangent_solution
+        # Bounded slopes are variables of their own. The lines with these slopes that lie below the
+        # losses give a second bound.
+        bound = lower_bound(
+            self._coordinates, self._gradients, self._slope_limits.intercepts, duals
+        )
+        return tangent_solution.combine_best(tangent_solution._replace(bound=bound))
 
     def step(self) -> None:
         """Take one predictor-corrector step.
 
-        The predictor aims for products of 0; the fraction of it that stays inside tells how small
-        the products of the corrector may be.
+        The predictor aims for complementarity products of 0. The corrector aims for larger products
+        if only a small fraction of the predictor stays inside the cones.
         """
-        pairs = (self._moves, *self._constraints)
-        for group in pairs:
+        pair_groups = (self._moves, *self._constraints)
+        for group in pair_groups:
             group.start_step()
-        self._product_sum = sum(group.product_sum for group in pairs)
-        pair_count = sum(group.pair_count for group in pairs)
+        self._product_sum = sum(group.product_sum for group in pair_groups)
+        pair_count = sum(group.pair_count for group in pair_groups)
         self._factorize()
         _, largest_multiple = self._newton_step(0.0, refine=False)
         # Mehrotra's rule: the shorter the predictor, the larger the products to aim for.
-        products = max(
+        wanted_product_sum = max(
             (1.0 - min(1.0, largest_multiple)) ** 3 * self._product_sum,
-            SMALLEST_PRODUCTS * self._target,
+            SMALLEST_PRODUCTS * self._target_gap,
         )
-        step, largest_multiple = self._newton_step(products / pair_count, refine=True)
-        # A step that is not finite comes from a system lost to rounding: no step, counted as idle.
+        step, largest_multiple = self._newton_step(wanted_product_sum / pair_count, refine=True)
+        # A step that is not finite comes from a system lost to rounding. It is not taken, and the
+        # caller counts an idle step.
         if np.isfinite(step).all():
             self._take_step(step, min(1.0, STEP_TO_BOUNDARY * largest_multiple))
 
     def _factorize(self) -> None:
         """Factorize the Newton system of the present pairs."""
         T, n = self.points.shape
-        feature_weights, matrices = (
-            self._losses.curvature(self.points) if self._slopes is None else self._slopes.curvature
+        feature_weights, loss_matrices = (
+            self._losses.curvature(self.points)
+            if self._slope_limits is None
+            else self._slope_limits.curvature
         )
-        diagonals, directions = (
+        identity_weights, ball_directions = (
             (np.zeros(T), np.zeros((T, n))) if self._ball is None else self._ball.hessians
         )
         normal_weights = (
@@ -225,45 +236,45 @@ class InteriorPoint:
         hessians = Hessians(
             self._losses.features,
             feature_weights,
-            matrices,
-            diagonals,
-            directions,
+            loss_matrices,
+            identity_weights,
+            ball_directions,
             self._coordinates.normals,
             normal_weights,
         )
         self._chain.factorize(hessians, self._moves.matrices)
 
     def _newton_step(self, mu: float, refine: bool) -> tuple[Matrix, float]:
-        """Step of the comparators towards products of ``mu``, and its largest possible multiple."""
-        # The chain solves H Δu + D'Δz = linear_terms and D Δu - C Δz = wanted_moves, with D the
-        # differences of consecutive rounds.
+        """Compute a step of everything towards complementarity products of ``mu``.
+
+        Returns the step of the comparators, and its largest multiple that stays in the cones.
+        """
+        # The chain solves H Δu + D'Δz = linear_terms and D Δu - C Δz = wanted_moves, where D maps a
+        # sequence to its moves.
         wanted_moves = self._moves.right_hand_side(mu)
         linear_terms = sum(
             (constraint.right_hand_side(mu) for constraint in self._constraints),
-            start=-self._residuals,
+            start=-self._stationarity_residuals,
         )
-        step, duals = self._chain.solve(linear_terms, wanted_moves, refine)
-        return step, min(
-            [
-                self._moves.step_of(duals),
-                *(constraint.step_of(step) for constraint in self._constraints),
-            ]
-        )
+        step, dual_steps = self._chain.solve(linear_terms, wanted_moves, refine)
+        largest_multiples = [constraint.set_step(step) for constraint in self._constraints]
+        return step, min([self._moves.set_step(dual_steps), *largest_multiples])
 
     def _take_step(self, step: Matrix, fraction: float) -> None:
         """Take a fraction of the step, halved until the residuals have not grown too much.
 
         With affine gradients a step of any length reduces the residuals.
         """
-        before = self._residual_sum
-        self._move(step, fraction)
+        sum_before = self._residual_sum
+        self._add_to_state(step, fraction)
         for _ in range(0 if self._losses.has_affine_gradients else MAX_HALVINGS):
-            if self._residual_sum <= max((1.0 - 0.1 * fraction) * before, self._product_sum):
+            if self._residual_sum <= max((1.0 - 0.1 * fraction) * sum_before, self._product_sum):
                 break
             fraction /= 2
-            self._move(step, -fraction)
+            self._add_to_state(step, -fraction)
 
-    def _move(self, step: Matrix, fraction: float) -> None:
+    def _add_to_state(self, step: Matrix, fraction: float) -> None:
+        """Add a fraction, possibly negative, of the step to the comparators and to all pairs."""
         self.points = self.points + fraction * step
         for group in (self._moves, *self._constraints):
             group.take_step(fraction)
@@ -272,18 +283,18 @@ class InteriorPoint:
     def _update(self) -> None:
         """Recompute gradients and residuals at the present comparators."""
         self._moves.update(self.points)
-        if self._slopes is None:
+        if self._slope_limits is None:
             self._gradients = self._losses.gradients(self.points)
         else:
-            self._slopes.update(self.points)
-            self._gradients = self._slopes.gradients
+            self._slope_limits.update(self.points)
+            self._gradients = self._slope_limits.gradients
         # ∇f_t(u_t) + z_t - z_{t+1} + y_t + G'ν_t
         domain_gradients = [
             constraint.gradients
             for constraint in (self._ball, self._half_spaces)
             if constraint is not None
         ]
-        self._residuals = sum(
+        self._stationarity_residuals = sum(
             domain_gradients, start=stationarity_residuals(self._gradients, self._moves.duals)
         )
 
@@ -291,18 +302,17 @@ class InteriorPoint:
     def _residual_sum(self) -> float:
         """Bound on the part of the gap that the residuals cause, in units of the losses."""
         return float(
-            self._coordinates.domain.diameter
-            * np.sqrt(inner(self._residuals, self._residuals)).sum()
+            self._coordinates.domain.diameter * row_norms(self._stationarity_residuals).sum()
         )
 
 
-def typical_slope(rows: SlopeLimitedRows, coordinates: DomainCoordinates, mu: float) -> float:
+def estimate_slope(rows: SlopeLimitedRows, coordinates: DomainCoordinates, mu: float) -> float:
     """Slope that changes a loss by ``mu`` over the diameter, for features of mean length.
 
     Infinite if all features are 0.
     """
-    length = float(np.sqrt(inner(rows.features, rows.features)).mean())
-    return mu / coordinates.domain.diameter / length if length else math.inf
+    mean_length = float(row_norms(rows.features).mean())
+    return mu / coordinates.domain.diameter / mean_length if mean_length else math.inf
 
 
 @final
@@ -313,11 +323,11 @@ class MoveCosts(ConePairs):
     one point.
     """
 
-    def __init__(self, penalty: float, moves: int, dim: int, mu: float) -> None:
-        zeros = np.zeros((moves, dim))
+    def __init__(self, penalty: float, move_count: int, dim: int, mu: float) -> None:
+        zeros = np.zeros((move_count, dim))
         super().__init__(
-            ConePoints(np.full(moves, mu / penalty), zeros),
-            ConePoints(np.full(moves, penalty), zeros),
+            primal=ConePoints(np.full(move_count, mu / penalty), zeros),
+            dual=ConePoints(np.full(move_count, penalty), zeros),
         )
 
     @property
@@ -337,22 +347,22 @@ class MoveCosts(ConePairs):
 
     def right_hand_side(self, mu: float) -> Matrix:
         """Wanted steps of the moves if the dual variables do not change, shape ``(T - 1, n)``."""
-        scaling = self.scaling
-        # The part of the step that does not depend on the solution of the chain.
+        # The part of the step that does not depend on the solution of the chain: of the predictor
+        # if there is no step yet, else of the corrector.
         self._fixed_step = (
             self.primal.negated
-            if self._steps is None
-            else scaling.multiply(scaling.corrector(mu, self._steps[1]))
+            if self._last_step is None
+            else self.scaling.multiply(self.scaling.corrector(mu, self._last_step.dual))
         )
         return self._fixed_step.tail - self._move_errors
 
-    def step_of(self, duals: Matrix) -> float:
-        """Set the step for a step of the dual variables; return its largest possible multiple."""
-        change = self.scaling.multiply_twice(duals)
-        primal = ConePoints(
+    def set_step(self, dual_steps: Matrix) -> float:
+        """Set the pairs' step from that of the dual variables; return its largest multiple."""
+        change = self.scaling.multiply_twice(dual_steps)
+        primal_step = ConePoints(
             self._fixed_step.head + change.head, self._fixed_step.tail + change.tail
         )
-        return self._set_step(primal, ConePoints(np.zeros(len(duals)), -duals))
+        return self._store_step(primal_step, ConePoints(np.zeros(len(dual_steps)), -dual_steps))
 
 
 @final
@@ -365,8 +375,8 @@ class BallConstraint(ConePairs):
     def __init__(self, radius: float, rounds: int, dim: int, mu: float) -> None:
         zeros = np.zeros((rounds, dim))
         super().__init__(
-            ConePoints(np.full(rounds, radius), zeros),
-            ConePoints(np.full(rounds, mu / radius), zeros),
+            primal=ConePoints(np.full(rounds, radius), zeros),
+            dual=ConePoints(np.full(rounds, mu / radius), zeros),
         )
 
     @property
@@ -382,19 +392,22 @@ class BallConstraint(ConePairs):
 
     def right_hand_side(self, mu: float) -> Matrix:
         """Part of the Newton system's right-hand side, shape ``(T, n)``."""
-        scaling = self.scaling
+        # The part of the step that does not depend on the solution of the chain: of the predictor
+        # if there is no step yet, else of the corrector.
         self._fixed_step = (
             self.dual.negated
-            if self._steps is None
-            else scaling.solve(scaling.corrector(mu, self._steps[1]))
+            if self._last_step is None
+            else self.scaling.solve(self.scaling.corrector(mu, self._last_step.dual))
         )
         return self._fixed_step.tail
 
-    def step_of(self, step: Matrix) -> float:
-        """Set the step for a step of the comparators; return its largest possible multiple."""
+    def set_step(self, step: Matrix) -> float:
+        """Set the pairs' step from that of the comparators; return its largest multiple."""
         change = self.scaling.solve_twice(step)
-        dual = ConePoints(self._fixed_step.head - change.head, self._fixed_step.tail - change.tail)
-        return self._set_step(ConePoints(np.zeros(len(step)), step), dual)
+        dual_step = ConePoints(
+            self._fixed_step.head - change.head, self._fixed_step.tail - change.tail
+        )
+        return self._store_step(ConePoints(np.zeros(len(step)), step), dual_step)
 
 
 @final
@@ -408,7 +421,7 @@ class HalfSpaces(NumberPairs):
     def __init__(self, normals: Matrix, offsets: Vector, rounds: int, mu: float) -> None:
         self._normals = normals
         slacks = np.tile(offsets, (rounds, 1))
-        super().__init__(slacks, mu / slacks)
+        super().__init__(slacks, multipliers=mu / slacks)
 
     @property
     def gradients(self) -> Matrix:
@@ -422,24 +435,25 @@ class HalfSpaces(NumberPairs):
 
     def right_hand_side(self, mu: float) -> Matrix:
         """Part of the Newton system's right-hand side, shape ``(T, n)``."""
-        self._fixed_step = self._multiplier_steps(mu)
-        return -self._fixed_step @ self._normals
+        self._fixed_steps = self._multiplier_steps(mu)
+        return -self._fixed_steps @ self._normals
 
-    def step_of(self, step: Matrix) -> float:
-        """Set the step for a step of the comparators; return its largest possible multiple."""
-        return self._set_step(-step @ self._normals.T, self._fixed_step)
+    def set_step(self, step: Matrix) -> float:
+        """Set the pairs' step from that of the comparators; return its largest multiple."""
+        return self._store_step(-step @ self._normals.T, self._fixed_steps)
 
 
 @final
 class SlopeLimits(NumberPairs):
     r"""The limits of bounded slopes, :math:`\underline\varpi < \varpi < \overline\varpi`.
 
-    Pairs of the slacks to both limits and multipliers ν, shape ``(C, 2)``: upper limit first.
+    Pairs of the slacks to both limits and multipliers ν, shape ``(C, 2)``, with the columns UPPER
+    and LOWER of :mod:`~swordplay.theory.hindsight.losses_in_domain`.
 
     .. math:: f(r) = \max_\varpi \varpi r - f^*(\varpi), \qquad r = (f^*)'(\varpi) + \nu_+ - \nu_-
 
-    The slope ϖ is a stored variable, so that a residual can cross Huber's threshold, or the steep
-    part of a logistic loss, without a jump of the Hessian.
+    The slope ϖ is a variable of its own, so that a residual can cross Huber's threshold, or the
+    steep part of a logistic loss, without a jump of the Hessian.
 
     Parameters
     ----------
@@ -448,22 +462,27 @@ class SlopeLimits(NumberPairs):
     points
         Comparators to start with, shape ``(T, n)``.
     mu
-        First product of every pair.
-    typical
-        Typical slope, the result of :func:`typical_slope`.
+        Complementarity product of every pair at the start.
+    slope_estimate
+        The result of :func:`estimate_slope`.
     """
 
-    def __init__(self, rows: SlopeLimitedRows, points: Matrix, mu: float, typical: float) -> None:
+    def __init__(
+        self, rows: SlopeLimitedRows, points: Matrix, mu: float, slope_estimate: float
+    ) -> None:
         self._rows = rows
         self._limited_indices, self._lower, self._upper = rows.slope_limits
-        slacks = self._first_slacks(points, typical)
-        super().__init__(slacks, mu / slacks)
+        slacks = self._first_slacks(points, slope_estimate)
+        super().__init__(slacks, multipliers=mu / slacks)
         self.update(points)
 
-    def _first_slacks(self, points: Matrix, typical: float) -> Array:
-        """Slacks of slopes in the middle, or near a limit where true slopes are nearer to it."""
+    def _first_slacks(self, points: Matrix, slope_estimate: float) -> Array:
+        """Slacks of slopes half-way between the limits, or near one that fits residuals better."""
         half_width = 0.5 * (self._upper - self._lower)
-        near_limit = np.where(typical < SATURATED_SLOPE * half_width, typical, half_width)
+        near_limit = np.where(
+            slope_estimate < SATURATED_SLOPE * half_width, slope_estimate, half_width
+        )
+        # Three candidates for each row, shape (3, C, 2).
         candidates = np.array(
             [
                 [half_width, half_width],
@@ -473,7 +492,10 @@ class SlopeLimits(NumberPairs):
         ).transpose(0, 2, 1)
         residuals = self._rows.residuals(self._rows.spread_to_rows(points))[self._limited_indices]
         errors = np.array(
-            [np.abs(self._rows.residuals_of_slopes(slacks)[0] - residuals) for slacks in candidates]
+            [
+                np.abs(self._rows.residuals_of_slopes(slacks).residuals - residuals)
+                for slacks in candidates
+            ]
         )
         return np.asarray(candidates[errors.argmin(axis=0), np.arange(len(half_width))])
 
@@ -481,10 +503,10 @@ class SlopeLimits(NumberPairs):
         """Recompute residuals and slopes; unbounded slopes follow from the residuals."""
         self._residuals = self._rows.residuals(self._rows.spread_to_rows(points))
         self._slopes = self._rows.slopes_per_residual * self._residuals
-        to_upper, to_lower = self.slacks[:, 0], self.slacks[:, 1]
+        upper_slacks, lower_slacks = self.slacks[:, UPPER], self.slacks[:, LOWER]
         # From the nearer limit, so that a small slack keeps its digits.
         self._slopes[self._limited_indices] = np.where(
-            to_lower < to_upper, self._lower + to_lower, self._upper - to_upper
+            lower_slacks < upper_slacks, self._lower + lower_slacks, self._upper - upper_slacks
         )
 
     @property
@@ -505,28 +527,28 @@ class SlopeLimits(NumberPairs):
 
     def right_hand_side(self, mu: float) -> Matrix:
         """Part of the Newton system's right-hand side, shape ``(T, n)``."""
-        self._fixed_step = self._multiplier_steps(mu)
-        multipliers = self.multipliers + self._fixed_step
-        residuals = self._rows.residuals_of_slopes(self.slacks)[0]
+        self._fixed_steps = self._multiplier_steps(mu)
+        multipliers = self.multipliers + self._fixed_steps
         # How far the residuals are from r = (f*)'(slope) + nu_+ - nu_-, with the new multipliers.
         self._residual_errors = np.zeros(len(self._residuals))
         self._residual_errors[self._limited_indices] = (
             self._residuals[self._limited_indices]
-            - residuals
-            - multipliers[:, 0]
-            + multipliers[:, 1]
+            - self._rows.residuals_of_slopes(self.slacks).residuals
+            - multipliers[:, UPPER]
+            + multipliers[:, LOWER]
         )
         return self._rows.sum_rows(
             -(self._second_derivatives * self._residual_errors)[:, None] * self._rows.features
         )
 
-    def step_of(self, step: Matrix) -> float:
-        """Set the step for a step of the comparators; return its largest possible multiple."""
-        residual_steps = inner(self._rows.features, self._rows.spread_to_rows(step))
+    def set_step(self, step: Matrix) -> float:
+        """Set the pairs' step from that of the comparators; return its largest multiple."""
+        residual_steps = row_dots(self._rows.features, self._rows.spread_to_rows(step))
         slope_steps = (self._second_derivatives * (residual_steps + self._residual_errors))[
             self._limited_indices
         ]
-        return self._set_step(slope_steps[:, None] * np.array([-1.0, 1.0]), self._fixed_step)
+        # A slope that rises by 1 changes its slacks to the upper and lower limit by -1 and 1.
+        return self._store_step(slope_steps[:, None] * np.array([-1.0, 1.0]), self._fixed_steps)
 
     @property
     def _second_derivatives(self) -> Vector:
@@ -534,7 +556,7 @@ class SlopeLimits(NumberPairs):
         # From r = (f*)'(slope) + nu_+ - nu_-: dr/dslope = (f*)'' + nu_+ / s_+ + nu_- / s_-.
         derivatives = self._rows.slopes_per_residual.copy()
         derivatives[self._limited_indices] = 1.0 / (
-            self._rows.residuals_of_slopes(self.slacks)[1]
+            self._rows.residuals_of_slopes(self.slacks).derivatives
             + (self.multipliers / self.slacks).sum(axis=1)
         )
         return derivatives

@@ -1,22 +1,22 @@
-"""Compiled code of hindsight: Newton systems on a chain of rounds, and interval halving.
+"""Compiled code of hindsight: Newton systems on a chain of rounds, and halving of intervals.
 
 Newton systems
 --------------
 Block elimination forward in time and substitution backward, which is a Kalman filter and its
-smoother. The filter passes on information, a matrix J and a vector j, and not the estimate J^-1 j:
-after rounds that say little about the comparator the estimate is huge, and so is its rounding
-error.
+smoother. The filter passes an information matrix J and an information vector j from round to round,
+and not the estimate J^-1 j: after rounds that say little about the comparator the estimate is huge,
+and so is its rounding error.
 
 ``factorize`` keeps two triangular factors of each round in one array of shape ``(n + 1, n)``:
 
 - ``factors[i + 1, j]`` for j <= i: L, where L L' is the information J of this round and the past;
 - ``factors[j, i]`` for j <= i: R, where R R' is M = I + L'CL, with 1 over its diagonal.
 
-C = c I + p p' is the matrix of the move to the next round. With these factors
+C = c I + p p' is the matrix of the move to the next round. The factors give
 
-    (J^-1 + C)^-1 = L M^-1 L'   and   (J^-1 + C)^-1 J^-1 = L M^-1 L^-1 ,
+    (J^-1 + C)^-1 = L M^-1 L'   and   (J^-1 + C)^-1 J^-1 = L M^-1 L^-1
 
-so that no digits cancel, however small or large C is.
+without cancellation, however small or large C is.
 """
 
 from __future__ import annotations
@@ -74,9 +74,9 @@ def pass_information(
         M[i, i] += 1.0
     for k in range(n):
         for i in range(k + 1):
-            scaled = c * L[k, i]
+            c_entry = c * L[k, i]
             for j in range(i + 1):
-                M[i, j] += scaled * L[k, j]
+                M[i, j] += c_entry * L[k, j]
     cholesky(M, inverse)
     # K = L R^-T, by forward substitution
     for i in range(n):
@@ -101,21 +101,21 @@ def add_hessian(
     features: Matrix,
     feature_weights: Vector,
     matrices: Array,
-    diagonals: Vector,
-    directions: Matrix,
+    identity_weights: Vector,
+    ball_directions: Matrix,
     normals: Matrix,
     normal_weights: Matrix,
     J: Matrix,
 ) -> None:
     """Add the Hessian of round t to the lower triangle of J."""
     n = len(J)
-    a, q = features[t], directions[t]
+    a, q = features[t], ball_directions[t]
     # h a a' + q q' + rho I
     for i in range(n):
         feature_entry, direction_entry = feature_weights[t] * a[i], q[i]
         for j in range(i + 1):
             J[i, j] += feature_entry * a[j] + direction_entry * q[j]
-        J[i, i] += diagonals[t]
+        J[i, i] += identity_weights[t]
     if len(matrices) > 0:
         for i in range(n):
             for j in range(i + 1):
@@ -137,8 +137,8 @@ def factorize(
     features: Matrix,
     feature_weights: Vector,
     matrices: Array,
-    diagonals: Vector,
-    directions: Matrix,
+    identity_weights: Vector,
+    ball_directions: Matrix,
     normals: Matrix,
     normal_weights: Matrix,
     move_scales: Vector,
@@ -147,18 +147,18 @@ def factorize(
     work: Array,
     factors: Array,
 ) -> None:
-    """Factorize rounds ``first`` to ``end`` - 1; J is the information that enters and leaves.
+    """Factorize rounds ``first`` to ``end`` - 1; J becomes the information for round ``end``.
 
     Parameters
     ----------
     first_stored
         The round whose factors are ``factors[0]``.
-    features, feature_weights, matrices, diagonals, directions, normals, normal_weights
+    features, feature_weights, matrices, identity_weights, ball_directions, normals, normal_weights
         The Hessians: a, h, M, rho, q, G and k of :class:`chain.Hessians`.
     move_scales, move_directions
         The matrices C = c I + p p' of the moves.
     J
-        Information from the rounds before ``first``; afterwards, for round ``end``.
+        Information matrix from the rounds before ``first``; on return, from those before ``end``.
     work
         Buffer of shape ``(5, n, n)``.
     factors
@@ -172,8 +172,8 @@ def factorize(
             features,
             feature_weights,
             matrices,
-            diagonals,
-            directions,
+            identity_weights,
+            ball_directions,
             normals,
             normal_weights,
             J,
@@ -246,16 +246,16 @@ def filter_forward(
     wanted_moves: Matrix,
     factors: Array,
     carry: Vector,
-    scaled: Matrix,
+    half_solved: Matrix,
 ) -> None:
-    """Forward substitution for rounds ``first`` to ``end`` - 1: ``scaled[t]`` becomes L^-1 j.
+    """Forward substitution for rounds ``first`` to ``end`` - 1: ``half_solved[t]`` becomes L^-1 j.
 
-    ``carry`` is the part of j that comes from the rounds before, on entry and on return.
-    ``wanted_moves`` is m: the dual variable of a move is 0 if the move equals m.
+    ``linear_terms`` is b and ``wanted_moves`` is m of :class:`~.chain.Chain`. ``carry`` is the part
+    of j from the rounds before ``first``; on return, from those before ``end``.
     """
     n = linear_terms.shape[1]
     for t in range(first, end):
-        round_factors, x = factors[t - first_stored], scaled[t]
+        round_factors, x = factors[t - first_stored], half_solved[t]
         for i in range(n):
             x[i] = linear_terms[t, i] + carry[i]
         solve_lower(round_factors, x)

@@ -35,6 +35,8 @@ FLAT_SIDE = 1e-13
 
 Coordinates along them would consist of rounding error.
 """
+UPPER, LOWER = 0, 1
+"""Columns of the slacks and multipliers of bounded slopes: for the upper and the lower limit."""
 DIFFERENCE_STEP = 1e-4
 """Step of the finite differences for a Hessian, as a fraction of the domain's inner radius."""
 
@@ -89,8 +91,9 @@ class DomainCoordinates:
 
     def support(self, directions: Array) -> Array:
         """Largest inner product of each direction with coordinates of the domain, ``(...,)``."""
-        ambient = directions @ self.basis.T
-        return self.domain.support(ambient) - ambient @ self.domain.center
+        # max <v, w> over the coordinates w = max <Bv, x - c> over the points x
+        domain_directions = directions @ self.basis.T
+        return self.domain.support(domain_directions) - domain_directions @ self.domain.center
 
 
 @singledispatch
@@ -176,13 +179,22 @@ class Losses(Protocol):
         ...
 
 
+class SlopeInverse(NamedTuple):
+    """Residuals as functions of bounded slopes, the inverse of f'."""
+
+    residuals: Vector
+    """Residual at which each slope is attained, shape ``(C,)``."""
+    derivatives: Vector
+    """Derivative of each residual by its slope, shape ``(C,)``."""
+
+
 class SlopeLimitedRows(Protocol):
     r"""R losses :math:`f(r)` of residuals :math:`r = \langle a, w \rangle + s`.
 
     C of the R rows have bounded slopes f'. The interior-point method treats these slopes as
-    variables. It stores each slope as two slacks, shape ``(C, 2)``: upper limit minus slope, and
-    slope minus lower limit. Stored as one number, a slope close to a limit would lose its slack to
-    rounding. A round may have several rows. In formulas ϖ is a slope.
+    variables. It stores each slope as two slacks, shape ``(C, 2)``: upper limit minus slope in the
+    column UPPER, slope minus lower limit in LOWER. Stored as one number, a slope close to a limit
+    would lose its slack to rounding. A round may have several rows. In formulas ϖ is a slope.
     """
 
     @property
@@ -209,8 +221,8 @@ class SlopeLimitedRows(Protocol):
         """r, shape ``(R,)``."""
         ...
 
-    def residuals_of_slopes(self, slacks: Matrix) -> tuple[Vector, Vector]:
-        """Residuals at which bounded slopes have these slacks, and derivatives by the slopes."""
+    def residuals_of_slopes(self, slacks: Matrix) -> SlopeInverse:
+        """Residuals at which the bounded slopes have these slacks."""
         ...
 
     def conjugates(self, slopes: Vector) -> Vector:
@@ -218,11 +230,11 @@ class SlopeLimitedRows(Protocol):
         ...
 
     def spread_to_rows(self, points: Matrix) -> Matrix:
-        """Comparator of each row, shape ``(R, n)``, from those of the rounds, ``(T, n)``."""
+        """Repeat the comparator of each round for all of its rows: ``(T, n)`` to ``(R, n)``."""
         ...
 
     def sum_rows(self, rows: Matrix) -> Matrix:
-        """Sum over the rows of each round, shape ``(T, n)``."""
+        """Sum vectors of rows over the rows of each round: ``(R, n)`` to ``(T, n)``."""
         ...
 
     def curvature_of(self, second_derivatives: Vector) -> Curvature:
@@ -286,13 +298,14 @@ class ResidualLosses(OneRowPerRound):
         Its shift is reduced until the residual just reaches the threshold, and a constant makes up
         for the difference. This keeps residuals in proportion to the ball.
         """
-        beyond_threshold = (
+        # In the ball |r| >= |s| - R |a|. The excess of this over the threshold is not needed.
+        least_excess = (
             np.abs(shifts)
             - thresholds
             - radius * np.sqrt(np.einsum("ij,ij->i", features, features))
         )
-        is_linear = beyond_threshold > 0.0
-        shift_excess = np.where(is_linear, beyond_threshold, 0.0)
+        is_linear = least_excess > 0.0
+        shift_excess = np.where(is_linear, least_excess, 0.0)
         constants = weights * np.where(is_linear, thresholds, 0.0) * shift_excess
         return cls(
             features, shifts - np.sign(shifts) * shift_excess, weights, thresholds, constants
@@ -324,19 +337,20 @@ class ResidualLosses(OneRowPerRound):
     @property
     def slope_limits(self) -> tuple[Any, Vector, Vector]:
         """±ωδ where δ is finite."""
-        limited = np.flatnonzero(np.isfinite(self.thresholds))
-        largest = self.weights[limited] * self.thresholds[limited]
-        return limited, -largest, largest
+        limited_indices = np.flatnonzero(np.isfinite(self.thresholds))
+        upper_limits = self.weights[limited_indices] * self.thresholds[limited_indices]
+        return limited_indices, -upper_limits, upper_limits
 
     @property
     def slopes_per_residual(self) -> Vector:
         """ω."""
         return self.weights
 
-    def residuals_of_slopes(self, slacks: Matrix) -> tuple[Vector, Vector]:
-        """ϖ / ω and 1 / ω, with ϖ the slopes."""
+    def residuals_of_slopes(self, slacks: Matrix) -> SlopeInverse:
+        """Residuals ϖ / ω with the derivatives 1 / ω, for slopes ϖ."""
         weights = self.weights[np.isfinite(self.thresholds)]
-        return 0.5 * (slacks[:, 1] - slacks[:, 0]) / weights, 1.0 / weights
+        slopes = 0.5 * (slacks[:, LOWER] - slacks[:, UPPER])  # the limits are -ωδ and ωδ
+        return SlopeInverse(slopes / weights, 1.0 / weights)
 
     def conjugates(self, slopes: Vector) -> Vector:
         """ϖ^2 / (2 ω) less the constant, with ϖ the slopes."""
@@ -390,9 +404,11 @@ class LogisticLosses(OneRowPerRound):
         """Not used, as all slopes are bounded."""
         return self.weights
 
-    def residuals_of_slopes(self, slacks: Matrix) -> tuple[Vector, Vector]:
-        """log(ϖ / (ω - ϖ)) and 1 / ϖ + 1 / (ω - ϖ), with ϖ the slopes."""
-        return np.log(slacks[:, 1]) - np.log(slacks[:, 0]), (1.0 / slacks).sum(axis=1)
+    def residuals_of_slopes(self, slacks: Matrix) -> SlopeInverse:
+        """Residuals log(ϖ / (ω - ϖ)) with the derivatives 1 / ϖ + 1 / (ω - ϖ), for slopes ϖ."""
+        # The limits are 0 and ω: the slacks are ω - ϖ and ϖ.
+        residuals = np.log(slacks[:, LOWER]) - np.log(slacks[:, UPPER])
+        return SlopeInverse(residuals, (1.0 / slacks).sum(axis=1))
 
     def conjugates(self, slopes: Vector) -> Vector:
         """ω (p log p + (1 - p) log(1 - p)) with p = ϖ / ω and ϖ the slopes."""
@@ -511,31 +527,32 @@ def losses_in_coordinates(stream: Iterable[Loss], coordinates: DomainCoordinates
             coordinates,
         )
     losses = list(stream)
-    weighted = [_without_weights(loss) for loss in losses]
-    for family in ((SquaredLoss, HuberLoss), (LogisticLoss,)):
-        if losses and all(isinstance(loss, family) for loss, _ in weighted):
-            return _from_linear_losses(family[0], weighted, coordinates)
-    quadratics = [(as_quadratic(loss), weight) for loss, weight in weighted]
+    weighted_losses = [_without_weights(loss) for loss in losses]
+    # Squared losses are Huber losses with an infinite threshold, so both may be mixed.
+    for families in ((SquaredLoss, HuberLoss), (LogisticLoss,)):
+        if losses and all(isinstance(loss, families) for loss, _ in weighted_losses):
+            return _from_linear_losses(families[0], weighted_losses, coordinates)
+    quadratics = [(as_quadratic(loss), weight) for loss, weight in weighted_losses]
     if losses and all(quadratic is not None for quadratic, _ in quadratics):
         return _from_quadratics(quadratics, coordinates)
     for loss in losses:
-        gradient_of(loss)
+        gradient_of(loss)  # raises an error in words if the loss has no gradient
     return BlackBoxLosses(losses, coordinates)
 
 
 def _from_linear_losses(
     family: type[LinearLoss],
-    weighted: Sequence[tuple[Any, float]],
+    weighted_losses: Sequence[tuple[Any, float]],
     coordinates: DomainCoordinates,
 ) -> Losses:
     """Losses of linear predictions, given as pairs of loss and weight."""
-    for loss, _ in weighted:
+    for loss, _ in weighted_losses:
         require_dim(loss.dim, coordinates.domain)
-    features = np.array([loss.features for loss, _ in weighted])
-    targets = np.array([loss.target for loss, _ in weighted])
-    weights = np.array([weight for _, weight in weighted])
+    features = np.array([loss.features for loss, _ in weighted_losses])
+    targets = np.array([loss.target for loss, _ in weighted_losses])
+    weights = np.array([weight for _, weight in weighted_losses])
     thresholds = np.array(
-        [loss.threshold if isinstance(loss, HuberLoss) else np.inf for loss, _ in weighted]
+        [loss.threshold if isinstance(loss, HuberLoss) else np.inf for loss, _ in weighted_losses]
     )
     return _from_arrays(family, features, targets, weights, thresholds, coordinates)
 
@@ -549,27 +566,27 @@ def _from_arrays(
     coordinates: DomainCoordinates,
 ) -> Losses:
     """Losses of linear predictions <a, c + Bw> = <B'a, w> + <a, c>, given as arrays."""
-    at_center = features @ coordinates.domain.center
+    center_predictions = features @ coordinates.domain.center
     features = np.ascontiguousarray(features @ coordinates.basis)
     if family is LogisticLoss:
         signs = 1.0 - 2.0 * targets
-        return LogisticLosses(signs[:, None] * features, signs * at_center, weights)
+        return LogisticLosses(signs[:, None] * features, signs * center_predictions, weights)
     return ResidualLosses.within_ball(
-        coordinates.domain.diameter, features, at_center - targets, weights, thresholds
+        coordinates.domain.diameter, features, center_predictions - targets, weights, thresholds
     )
 
 
 def _from_quadratics(
-    weighted: Sequence[tuple[Any, float]], coordinates: DomainCoordinates
+    weighted_quadratics: Sequence[tuple[Any, float]], coordinates: DomainCoordinates
 ) -> QuadraticLosses:
     """Quadratics of x = c + Bw, given as pairs of quadratic and weight."""
-    quadratics: list[tuple[Quadratic, float]] = list(weighted)
-    for quadratic, _ in quadratics:
+    quadratics: list[Quadratic] = [quadratic for quadratic, _ in weighted_quadratics]
+    for quadratic in quadratics:
         require_dim(len(quadratic.vector), coordinates.domain)
-    weights = np.array([weight for _, weight in quadratics])
-    M = weights[:, None, None] * np.array([quadratic.matrix for quadratic, _ in quadratics])
-    b = weights[:, None] * np.array([quadratic.vector for quadratic, _ in quadratics])
-    c = weights * np.array([quadratic.constant for quadratic, _ in quadratics])
+    weights = np.array([weight for _, weight in weighted_quadratics])
+    M = weights[:, None, None] * np.array([quadratic.matrix for quadratic in quadratics])
+    b = weights[:, None] * np.array([quadratic.vector for quadratic in quadratics])
+    c = weights * np.array([quadratic.constant for quadratic in quadratics])
     center, basis = coordinates.domain.center, coordinates.basis
     M_center = M @ center
     constants = c - b @ center + 0.5 * (M_center @ center)
@@ -580,8 +597,10 @@ def _from_quadratics(
 
 def nearest_semidefinite(matrices: Array) -> Array:
     """The nearest symmetric matrices without negative eigenvalues, shape ``(T, n, n)``."""
-    values, vectors = np.linalg.eigh(0.5 * (matrices + np.swapaxes(matrices, 1, 2)))
-    return np.asarray((vectors * np.maximum(values, 0.0)[:, None, :]) @ np.swapaxes(vectors, 1, 2))
+    symmetric = 0.5 * (matrices + np.swapaxes(matrices, 1, 2))
+    eigenvalues, vectors = np.linalg.eigh(symmetric)
+    nonnegative = np.maximum(eigenvalues, 0.0)
+    return np.asarray((vectors * nonnegative[:, None, :]) @ np.swapaxes(vectors, 1, 2))
 
 
 def require_dim(dim: int, domain: Domain) -> None:
@@ -604,11 +623,12 @@ def _without_weights(loss: Loss) -> tuple[Loss, float]:
     """The loss inside any number of nested weights, and the product of the weights."""
     if not isinstance(loss, WeightedLoss):
         return loss, 1.0
-    inside, weight = _without_weights(loss.loss)
-    return inside, loss.weight * weight
+    unweighted, weight = _without_weights(loss.loss)
+    return unweighted, loss.weight * weight
 
 
 def _finite_value(loss: Loss, point: Vector) -> float:
+    """Value of a loss at a point; ValueError if it is not finite."""
     value = float(loss.value(point))
     if not np.isfinite(value):
         raise ValueError(
@@ -619,8 +639,10 @@ def _finite_value(loss: Loss, point: Vector) -> float:
 
 
 def _no_matrices(features: Matrix) -> Array:
+    """The field ``matrices`` of :class:`Curvature` if all matrices are 0."""
     return np.empty((0, features.shape[1], features.shape[1]))
 
 
 def _x_log_x(x: Vector) -> Vector:
+    """x log x, with 0 log 0 = 0."""
     return np.asarray(x * np.log(np.where(x > 0.0, x, 1.0)))

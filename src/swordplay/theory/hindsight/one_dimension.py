@@ -1,11 +1,11 @@
 r"""Best comparator sequence in one coordinate, with moves penalised, by halving intervals.
 
-The result is exact up to rounding. Whether the best comparator of a round lies above a level
-depends only on the slopes of the losses at that level. To decide it for all rounds is to find a
-minimum cut of the chain of rounds, which takes two passes over the rounds. Cuts at different levels
-are nested, so that the rounds above a level and those below it are separate problems. The same two
-passes halve the intervals of all of these problems. About one pair of passes for each binary digit
-of a double suffices, whatever the convex losses.
+The result is exact up to rounding. Whether the best comparator of a round lies above a number
+depends only on the slopes of the losses at that number. To decide it for all rounds is to find a
+minimum cut of the chain of rounds, which takes two passes over the rounds. Cuts at different
+numbers are nested, so that the rounds above a number and those below it are separate problems. One
+pair of passes halves the intervals of all problems. About as many pairs as a double has binary
+digits are needed, for any convex losses.
 
 References
 ----------
@@ -45,14 +45,14 @@ def solve(
     # Imported here, so that importing the package does not import numba.
     from swordplay.theory.hindsight import kernels
 
-    T, axis = len(losses.features), np.eye(1)
-    low = np.full(T, -float(coordinates.support(-axis)[0]))
-    high = np.full(T, float(coordinates.support(axis)[0]))
+    T, direction = len(losses.features), np.ones((1, 1))
+    low = np.full(T, -float(coordinates.support(-direction)[0]))
+    high = np.full(T, float(coordinates.support(direction)[0]))
     for halving in range(1, HALVINGS + 1):
         slopes = losses.gradients((0.5 * (low + high))[:, None])[:, 0]
         kernels.halve_intervals(slopes, penalty, low, high)
         if progress is not None:
-            progress(halving, HALVINGS, "levels")
+            progress(halving, HALVINGS, "halvings")
     points = (0.5 * (low + high))[:, None]
     gradients, duals = losses.gradients(points), np.empty((T - 1, 1))
     kernels.duals_of_points(gradients[:, 0], points[:, 0], penalty, duals[:, 0])

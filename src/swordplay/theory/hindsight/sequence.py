@@ -20,7 +20,7 @@ from swordplay.core import arguments
 from swordplay.core.types import Array, Domain, Loss, Matrix, Vector
 from swordplay.parts.domains import enclosing_ball
 from swordplay.theory.hindsight import blocks, interior_point, one_dimension, unknown_domains
-from swordplay.theory.hindsight.cones import inner
+from swordplay.theory.hindsight.cones import row_dots, row_norms
 from swordplay.theory.hindsight.duality import Progress, Solution
 from swordplay.theory.hindsight.losses_in_domain import (
     BlackBoxLosses,
@@ -40,9 +40,9 @@ CONVEXITY_TOLERANCE = 1e-7
 MAX_PENALTIES = 60
 """Most penalties that are tried for one budget; about ten are usual."""
 GAP_FRACTION = 0.25
-"""Each penalty is solved to this fraction of the gap that is allowed in the end."""
-MAX_RAISES = 12
-"""Most tenfold raises of the penalty until no comparator moves; one is usual."""
+"""Each penalty is solved to this fraction of the target gap, as gaps of two points add up."""
+MAX_PENALTY_RAISES = 12
+"""Most times that the penalty is raised tenfold until no comparator moves; once is usual."""
 LONGEST_STATIONARY_PATH = 1e-9
 """Longest path, in diameters, of a sequence that counts as one that does not move."""
 
@@ -63,7 +63,10 @@ class BestSequence(NamedTuple):
     penalty: float
     """λ, the cost of a unit of path. For a budget: the loss that one more unit would save."""
     gap: float
-    """No sequence is better by more than this: in loss plus penalty, or in loss within a budget."""
+    """Certified: for a penalty, no sequence has a lower loss plus penalty by more than this.
+
+    For a budget, no sequence within the budget has a lower loss by more than this.
+    """
 
 
 def best_sequence(
@@ -102,7 +105,7 @@ def best_sequence(
         1e-5 for domains with only a projection and a support function. Rounding may add 1e-13 of
         the losses at the centre and of their range over the domain.
     progress
-        Called regularly with the number of steps done, the most that may be needed, and a label.
+        Called regularly with the steps done, the most steps that may be needed, and a label.
 
     Returns
     -------
@@ -123,14 +126,14 @@ def best_sequence(
     ([0.25, 0.25, 0.75, 0.75], 0.125, 0.5)
     """
     if (path_length is None) == (penalty is None):
-        given = "neither" if penalty is None else "both"
+        received = "neither" if penalty is None else "both"
         raise ValueError(
-            f"best_sequence needs path_length or penalty, got {given}. Give one of the two."
+            f"best_sequence needs path_length or penalty, got {received}. Give one of the two."
         )
     if penalty is not None:
-        lam = arguments.positive("penalty", penalty)
+        penalty = arguments.positive("penalty", penalty)
         problem = Problem(stream, domain, tolerance)
-        best = frontier_point(problem, lam, problem.solve(lam, progress))
+        best = frontier_point(problem, penalty, problem.solve(penalty, progress))
         return _best_sequence(problem, best, best.gap)
     budget = arguments.nonnegative("path_length", path_length)
     return _within_budget(Problem(stream, domain, tolerance), budget, progress)
@@ -168,17 +171,16 @@ class Frontier:
 
         The hull is an upper bound on the curve.
         """
-        corners: list[tuple[float, float]] = []
-        for point in sorted(
-            zip(
-                self.path_lengths.tolist(), np.minimum.accumulate(self.losses).tolist(), strict=True
-            )
-        ):
+        losses_so_far = np.minimum.accumulate(self.losses)
+        points = sorted(zip(self.path_lengths.tolist(), losses_so_far.tolist(), strict=True))
+        corners: list[tuple[float, float]] = []  # path length and loss
+        for point in points:
+            # A point on or above the chord from the corner before it to the new point is no corner.
             while len(corners) > 1 and _is_above_chord(corners[-2], corners[-1], point):
                 corners.pop()
             corners.append(point)
-        paths, losses = zip(*corners, strict=True)
-        return np.array(paths), np.array(losses)
+        path_lengths, losses = zip(*corners, strict=True)
+        return np.array(path_lengths), np.array(losses)
 
     def least_loss(self, path_length: Any) -> Array:
         """Upper bound: a loss that some sequence of at most that path length has.
@@ -242,23 +244,25 @@ def frontier(
     >>> curve.least_loss([0.0, 0.5, 1.0]).round(2).tolist()
     [0.5, 0.13, 0.0]
     """
-    count = arguments.integer("points", points, least=2)
+    max_points = arguments.integer("points", points, least=2)
     deadline = (
         math.inf if seconds is None else time.monotonic() + arguments.positive("seconds", seconds)
     )
     problem = Problem(stream, domain, tolerance, deadline=deadline)
-    computed = [_without_comparators(stationary_end(problem, GAP_FRACTION))]
+    computed_points = [_without_comparators(stationary_end(problem, GAP_FRACTION))]
     if progress is not None:
-        progress(1, count, "path length 0")
-    if problem.moves == 0:  # a single round: there is no path
-        (point,) = computed
+        progress(1, max_points, "path length 0")
+    if problem.move_count == 0:  # a single round: there is no path
+        (point,) = computed_points
         return Frontier(np.zeros(1), np.array([point.loss]), np.zeros(1), np.array([point.gap]))
-    computed.append(_without_comparators(unpenalised_end(problem, GAP_FRACTION)))
-    _add_points(computed, problem, count, progress)
-    penalties, paths, losses, gaps = np.array(
-        [(point.penalty, point.path, point.loss, point.gap) for point in computed]
-    ).T
-    return Frontier(paths, losses, penalties, gaps)
+    computed_points.append(_without_comparators(unpenalised_end(problem, GAP_FRACTION)))
+    _add_points(computed_points, problem, max_points, progress)
+    return Frontier(
+        path_lengths=np.array([point.path_length for point in computed_points]),
+        losses=np.array([point.loss for point in computed_points]),
+        penalties=np.array([point.penalty for point in computed_points]),
+        gaps=np.array([point.gap for point in computed_points]),
+    )
 
 
 class Problem:
@@ -278,7 +282,7 @@ class Problem:
     scale
         :math:`D \sum_t \|\nabla f_t(c)\|`, the most by which the losses can fall below their value
         at the centre.
-    target
+    target_gap
         The largest gap that a solution may have.
     """
 
@@ -303,67 +307,69 @@ class Problem:
         self.tolerance = (
             default if tolerance is None else arguments.positive("tolerance", tolerance)
         )
-        # The method for unknown domains leaves the domain on its way: it evaluates the losses in a
-        # ball around it.
+        # The method for unknown domains evaluates the losses outside of the domain too: in a ball
+        # that encloses it.
         self.losses = losses_in_coordinates(
             stream, self.coordinates if is_exact else coordinates_of(enclosing_ball(domain))
         )
-        count = len(self.losses.features)
-        require_nonempty(count)
-        # Blocks to begin with: those of the last solution, which are similar for another penalty.
+        rounds = len(self.losses.features)
+        require_nonempty(rounds)
+        # Blocks of the last solution, with which the next penalty begins: they are similar.
         self._block_starts: Any = None
-        center = np.zeros((count, self.coordinates.dim))
+        center = np.zeros((rounds, self.coordinates.dim))
         gradients = self.losses.gradients(center)
-        self.scale = domain.diameter * float(np.sqrt(inner(gradients, gradients)).sum())
-        # Size of the numbers that are summed: gradients at two opposite boundary points and where
-        # they are likely to be steepest, and values at the centre.
+        self.scale = domain.diameter * float(row_norms(gradients).sum())
+        # The size of the numbers that are summed determines rounding errors. It is estimated from
+        # values at the centre, and from gradients at the two ends of the first axis and at boundary
+        # points where losses are likely to be steepest.
+        first_axis_ends = self._axis_ends[[0, self.coordinates.dim]]
         trial_points = [
-            *(np.tile(end, (count, 1)) for end in self._axis_ends[[0, self.coordinates.dim]]),
+            *(np.tile(end, (rounds, 1)) for end in first_axis_ends),
             self._uphill_points(gradients),
         ]
         gradients_at_trials = (self.losses.gradients(trial) for trial in trial_points)
         summand_size = domain.diameter * max(
             float(np.abs(g).sum()) for g in gradients_at_trials
         ) + float(np.abs(self.losses.values(center)).sum())
-        self.target = self.tolerance * self.scale + ROUNDING * (self.scale + summand_size)
+        self.target_gap = self.tolerance * self.scale + ROUNDING * (self.scale + summand_size)
 
     @property
-    def moves(self) -> int:
+    def move_count(self) -> int:
         """T - 1, the number of moves of a sequence."""
         return len(self.losses.features) - 1
 
     @property
     def longest_path(self) -> float:
         """Upper bound on the length of any path: the diameter in every move."""
-        return self.coordinates.domain.diameter * self.moves
+        return self.coordinates.domain.diameter * self.move_count
 
     def solve(
         self, penalty: float, progress: Progress | None = None, gap_fraction: float = 1.0
     ) -> Solution:
-        """The best sequence for a penalty, with a gap of at most a fraction of the target.
+        """The best sequence for a penalty, with a gap of at most ``gap_fraction * target_gap``.
 
         Raises :class:`OutOfTime` after the deadline and RuntimeError if the gap remains larger.
         """
-        target, progress = gap_fraction * self.target, self._with_deadline(progress)
+        target_gap, progress = gap_fraction * self.target_gap, self._with_deadline(progress)
         losses, coordinates = self.losses, self.coordinates
         if coordinates.dim == 1:
             solution = one_dimension.solve(losses, coordinates, penalty, progress)
         elif coordinates.is_exact and blocks.needs_blocks(losses):
             solution = blocks.solve(
-                losses, coordinates, penalty, target, progress, self._block_starts
+                losses, coordinates, penalty, target_gap, progress, self._block_starts
             )
             self._block_starts = blocks.block_starts(solution.points, coordinates.domain.diameter)
         elif coordinates.is_exact:
-            solution = interior_point.solve(losses, coordinates, penalty, target, progress)
+            solution = interior_point.solve(losses, coordinates, penalty, target_gap, progress)
         else:
-            solution = unknown_domains.solve(losses, coordinates, penalty, target, progress)
+            solution = unknown_domains.solve(losses, coordinates, penalty, target_gap, progress)
         if isinstance(losses, BlackBoxLosses):
             self._require_convex(losses, solution.points)
-        if not solution.gap <= target:
+        if not solution.gap <= target_gap:
             raise RuntimeError(
                 f"hindsight stopped with a certified gap of {solution.gap:.3g} at "
                 f"penalty={penalty:.3g}, not within "
-                f"tolerance={self.tolerance:g} ({target:.3g}). Give a larger tolerance; or are "
+                f"tolerance={self.tolerance:g} ({target_gap:.3g}). Give a larger tolerance; or are "
                 "the losses not smooth "
                 "and convex on the domain?"
             )
@@ -392,13 +398,10 @@ class Problem:
         values, gradients = losses.values(points), losses.gradients(points)
         slack = CONVEXITY_TOLERANCE * (self.scale / len(points) + np.abs(values))
         ends = (np.broadcast_to(end, points.shape) for end in self._axis_ends)
-        for trial in (
-            0.0 * points,
-            np.roll(points, 1, axis=0),
-            np.roll(points, -1, axis=0),
-            *ends,
-        ):
-            depth_below = values + inner(gradients, trial - points) - losses.values(trial)
+        center = np.zeros_like(points)
+        neighbours = np.roll(points, 1, axis=0), np.roll(points, -1, axis=0)
+        for trial in (center, *neighbours, *ends):
+            depth_below = values + row_dots(gradients, trial - points) - losses.values(trial)
             if (depth_below > slack).any():
                 t = int(np.argmax(depth_below - slack))
                 raise RuntimeError(
@@ -433,38 +436,40 @@ class FrontierPoint(NamedTuple):
     points: Matrix
     """Comparators in coordinates of the domain, shape ``(T, n)``."""
     loss: float
-    path: float
+    path_length: float
     bound: float
     r"""No sequence has a smaller :math:`\sum_t f_t(u_t) + \lambda P`."""
 
     @property
     def gap(self) -> float:
         """Largest distance above the frontier; rounding cannot make it negative."""
-        return max(0.0, self.loss - self.lower_bound(self.path))
+        return max(0.0, self.loss - self.lower_bound(self.path_length))
 
-    def lower_bound(self, path: float) -> float:
-        """No sequence of at most that path length has a smaller loss."""
-        return self.bound - self.penalty * path
+    def lower_bound(self, path_length: float) -> float:
+        """No sequence of at most this path length has a smaller loss."""
+        return self.bound - self.penalty * path_length
 
 
 def frontier_point(problem: Problem, penalty: float, solution: Solution) -> FrontierPoint:
     """The frontier point of the solution for a penalty."""
-    loss_and_path = _loss_and_path(problem, solution.points)
-    return FrontierPoint(penalty, solution.points, *loss_and_path, solution.bound)
+    loss_and_path_length = _loss_and_path_length(problem, solution.points)
+    return FrontierPoint(penalty, solution.points, *loss_and_path_length, solution.bound)
 
 
 def stationary_end(problem: Problem, gap_fraction: float) -> FrontierPoint:
     """Left end: the best comparator that does not move, and the penalty from which it is best."""
     diameter = problem.coordinates.domain.diameter
-    # The sum of the norms of all gradients at the centre: dual variables are rarely longer.
+    # The sum of the norms of all gradients at the centre: dual variables are rarely longer. If all
+    # gradients are 0, any positive penalty does.
     penalty = problem.scale / diameter or 1.0
-    for _ in range(MAX_RAISES):
+    for _ in range(MAX_PENALTY_RAISES):
         solution = problem.solve(penalty, gap_fraction=gap_fraction)
-        if _loss_and_path(problem, solution.points)[1] <= LONGEST_STATIONARY_PATH * diameter:
+        _, path_length = _loss_and_path_length(problem, solution.points)
+        if path_length <= LONGEST_STATIONARY_PATH * diameter:
             break
         penalty *= 10.0
-    # Dual variables prove their bound for every penalty that is no smaller than their length.
-    longest_dual = float(np.sqrt(inner(solution.duals, solution.duals)).max(initial=0.0)) or penalty
+    # The dual variables prove their bound for every penalty of at least their largest length.
+    longest_dual = float(row_norms(solution.duals).max(initial=0.0)) or penalty
     points = np.tile(solution.points.mean(axis=0), (len(solution.points), 1))
     loss = float(problem.losses.values(points).sum())
     return FrontierPoint(longest_dual, points, loss, 0.0, solution.bound)
@@ -472,7 +477,7 @@ def stationary_end(problem: Problem, gap_fraction: float) -> FrontierPoint:
 
 def unpenalised_end(problem: Problem, gap_fraction: float) -> FrontierPoint:
     """Right end: a sequence with nearly the least loss of all, and a short path for that loss."""
-    penalty = gap_fraction * problem.target / problem.longest_path
+    penalty = gap_fraction * problem.target_gap / problem.longest_path
     return frontier_point(problem, penalty, problem.solve(penalty, gap_fraction=gap_fraction))
 
 
@@ -482,37 +487,43 @@ def next_penalty(left: FrontierPoint, right: FrontierPoint) -> float:
     Where rounding error moves the slope out of the range of the two penalties, their geometric
     mean.
     """
-    slope = (left.loss - right.loss) / max(right.path - left.path, np.finfo(np.float64).tiny)
+    slope = (left.loss - right.loss) / max(
+        right.path_length - left.path_length, np.finfo(np.float64).tiny
+    )
     return (
         slope if right.penalty < slope < left.penalty else math.sqrt(left.penalty * right.penalty)
     )
 
 
 def _within_budget(problem: Problem, budget: float, progress: Progress | None) -> BestSequence:
-    """The best sequence within a budget: a mixture of two frontier points around it.
+    """The best sequence within a budget: a mixture of two frontier points, one on each side of it.
 
-    The points approach the budget from both sides.
+    Further points are computed between the two, so that both approach the budget.
     """
+    # `tightest` is the point whose line is the largest lower bound at the budget.
     left = tightest = stationary_end(problem, GAP_FRACTION)
-    right = left if budget == 0.0 or problem.moves == 0 else unpenalised_end(problem, GAP_FRACTION)
+    right = (
+        left if budget == 0.0 or problem.move_count == 0 else unpenalised_end(problem, GAP_FRACTION)
+    )
     usable_budget = min(budget, problem.longest_path)
     for penalty_count in range(1, MAX_PENALTIES + 1):
         tightest = max(tightest, left, right, key=lambda point: point.lower_bound(usable_budget))
-        if right.path <= budget:
+        if right.path_length <= budget:
             best = right
         else:
-            fraction = (budget - left.path) / (right.path - left.path)
+            fraction = (budget - left.path_length) / (right.path_length - left.path_length)
             points = (1.0 - fraction) * left.points + fraction * right.points
-            loss_and_path = _loss_and_path(problem, points)
-            best = FrontierPoint(tightest.penalty, points, *loss_and_path, tightest.bound)
+            loss_and_path_length = _loss_and_path_length(problem, points)
+            best = FrontierPoint(tightest.penalty, points, *loss_and_path_length, tightest.bound)
         gap = max(0.0, best.loss - tightest.lower_bound(usable_budget))
         if progress is not None:
             progress(penalty_count, MAX_PENALTIES, f"penalty {tightest.penalty:.3g}, gap {gap:.1e}")
-        if gap <= problem.target:
+        if gap <= problem.target_gap:
             return _best_sequence(problem, best._replace(penalty=tightest.penalty), gap)
         penalty = next_penalty(left, right)
-        new = frontier_point(problem, penalty, problem.solve(penalty, gap_fraction=GAP_FRACTION))
-        left, right = (left, new) if new.path > budget else (new, right)
+        solution = problem.solve(penalty, gap_fraction=GAP_FRACTION)
+        middle = frontier_point(problem, penalty, solution)
+        left, right = (left, middle) if middle.path_length > budget else (middle, right)
     raise RuntimeError(
         f"best_sequence tried {MAX_PENALTIES} penalties for path_length={budget:g} and has a "
         f"certified gap of {gap:.3g} left. "
@@ -521,38 +532,47 @@ def _within_budget(problem: Problem, budget: float, progress: Progress | None) -
 
 
 def _add_points(
-    computed: list[FrontierPoint], problem: Problem, count: int, progress: Progress | None
+    computed_points: list[FrontierPoint],
+    problem: Problem,
+    max_points: int,
+    progress: Progress | None,
 ) -> None:
     """Add points where the frontier is least certain, in order of their path lengths.
 
-    Stops at ``count`` points, when the uncertainty is within the target, or at the deadline.
+    Stops at ``max_points`` points, at the deadline, or if the uncertainty is within the target gap.
     """
     while True:
         if progress is not None:
-            progress(len(computed), count, f"path length {computed[-1].path:.3g}")
-        left, right = max(pairwise(computed), key=_uncertainty)
-        if len(computed) >= count or _uncertainty((left, right)) <= problem.target:
+            progress(
+                len(computed_points),
+                max_points,
+                f"path length {computed_points[-1].path_length:.3g}",
+            )
+        left, right = max(pairwise(computed_points), key=_uncertainty)
+        if len(computed_points) >= max_points or _uncertainty((left, right)) <= problem.target_gap:
             return
         penalty = next_penalty(left, right)
         try:
             solution = problem.solve(penalty, gap_fraction=GAP_FRACTION)
         except OutOfTime:
             return
-        computed.append(_without_comparators(frontier_point(problem, penalty, solution)))
-        computed.sort(key=lambda point: (-point.penalty, point.path))
+        computed_points.append(_without_comparators(frontier_point(problem, penalty, solution)))
+        computed_points.sort(key=lambda point: (-point.penalty, point.path_length))
 
 
-def _uncertainty(pair: tuple[FrontierPoint, FrontierPoint]) -> float:
-    """Largest distance between upper and lower bound between two points: where the lines meet."""
-    left, right = pair
-    if right.path <= left.path or left.penalty <= right.penalty:
+def _uncertainty(neighbours: tuple[FrontierPoint, FrontierPoint]) -> float:
+    """Largest distance between the chord of two points and their two lower bounds.
+
+    It is attained at the path length at which the lower bounds, two lines, meet.
+    """
+    left, right = neighbours
+    if right.path_length <= left.path_length or left.penalty <= right.penalty:
         return 0.0
-    path = min(
-        max((left.bound - right.bound) / (left.penalty - right.penalty), left.path), right.path
-    )
-    fraction = (path - left.path) / (right.path - left.path)
+    meeting_point = (left.bound - right.bound) / (left.penalty - right.penalty)
+    path_length = min(max(meeting_point, left.path_length), right.path_length)
+    fraction = (path_length - left.path_length) / (right.path_length - left.path_length)
     chord = (1.0 - fraction) * left.loss + fraction * right.loss
-    return chord - max(left.lower_bound(path), right.lower_bound(path))
+    return chord - max(left.lower_bound(path_length), right.lower_bound(path_length))
 
 
 def _without_comparators(point: FrontierPoint) -> FrontierPoint:
@@ -560,15 +580,16 @@ def _without_comparators(point: FrontierPoint) -> FrontierPoint:
     return point._replace(points=point.points[:0].copy())
 
 
-def _loss_and_path(problem: Problem, points: Matrix) -> tuple[float, float]:
+def _loss_and_path_length(problem: Problem, points: Matrix) -> tuple[float, float]:
     """Loss and path length of comparators."""
     moves = np.diff(points, axis=0)
-    return float(problem.losses.values(points).sum()), float(np.sqrt(inner(moves, moves)).sum())
+    return float(problem.losses.values(points).sum()), float(row_norms(moves).sum())
 
 
 def _best_sequence(problem: Problem, best: FrontierPoint, gap: float) -> BestSequence:
+    """The result of :func:`best_sequence`, with comparators as points of the domain."""
     return BestSequence(
-        problem.coordinates.to_points(best.points), best.loss, best.path, best.penalty, gap
+        problem.coordinates.to_points(best.points), best.loss, best.path_length, best.penalty, gap
     )
 
 
@@ -583,9 +604,8 @@ def _path_lengths(path_length: Any) -> Array:
 
 
 def _is_above_chord(
-    first: tuple[float, float], middle: tuple[float, float], last: tuple[float, float]
+    start: tuple[float, float], point: tuple[float, float], end: tuple[float, float]
 ) -> bool:
-    """Whether a point lies on or above the chord of its neighbours."""
-    return (middle[1] - first[1]) * (last[0] - first[0]) >= (last[1] - first[1]) * (
-        middle[0] - first[0]
-    )
+    """Whether a point lies on or above the chord from ``start`` to ``end``."""
+    (x_start, y_start), (x, y), (x_end, y_end) = start, point, end
+    return (y - y_start) * (x_end - x_start) >= (y_end - y_start) * (x - x_start)

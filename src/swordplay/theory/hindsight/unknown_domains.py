@@ -21,7 +21,7 @@ import numpy as np
 from swordplay.core.types import Matrix, Vector
 from swordplay.parts.domains import enclosing_ball
 from swordplay.theory.hindsight import interior_point
-from swordplay.theory.hindsight.cones import inner
+from swordplay.theory.hindsight.cones import row_dots, row_norms
 from swordplay.theory.hindsight.duality import Progress, Solution, solution_of_points
 from swordplay.theory.hindsight.losses_in_domain import (
     Curvature,
@@ -34,7 +34,7 @@ from swordplay.theory.hindsight.losses_in_domain import (
 MAX_UPDATES = 40
 """Most updates of the multipliers y."""
 WEIGHT_GROWTH = 4.0
-"""Factor of σ after an update that has not halved the distance of the points to the domain."""
+"""Factor of σ after an update that does not halve the distance of the points to the domain."""
 DIFFERENCE_STEP = 1e-6
 """Step of the finite differences for the derivative of a projection, in diameters of X."""
 
@@ -43,7 +43,7 @@ def solve(
     losses: Losses,
     coordinates: DomainCoordinates,
     penalty: float,
-    target: float,
+    target_gap: float,
     progress: Progress | None = None,
 ) -> Solution:
     """Minimise the losses plus λ times the path length, in a domain with only a projection.
@@ -57,36 +57,36 @@ def solve(
         (``is_exact`` is False).
     penalty
         λ > 0.
-    target
+    target_gap
         Certified gap at which to stop.
     progress
         Called after each update of the multipliers and each Newton step.
     """
-    enclosing = coordinates_of(enclosing_ball(coordinates.domain))
+    ball_coordinates = coordinates_of(enclosing_ball(coordinates.domain))
     # The first points (all at the centre), multipliers and dual variables.
     zeros = np.zeros((len(losses.features), coordinates.dim))
-    at_center = losses.gradients(zeros)
-    weight = float(np.sqrt(inner(at_center, at_center)).mean()) / coordinates.domain.diameter or 1.0
+    gradients = losses.gradients(zeros)
+    weight = float(row_norms(gradients).mean()) / coordinates.domain.diameter or 1.0
     losses_with_distance = LossesWithDistance(losses, coordinates, weight, zeros)
     best = _projected_solution(losses, coordinates, penalty, zeros, zeros[1:])
     distance = np.inf
     for update in range(1, MAX_UPDATES + 1):
-        if best.gap <= target:
+        if best.gap <= target_gap:
             break
-        # A quarter of the target: projecting the points onto the domain makes the gap larger.
+        # Solved to a quarter of the target: projecting points onto the domain makes the gap larger.
         solution = interior_point.solve(
-            losses_with_distance, enclosing, penalty, target / 4, progress
+            losses_with_distance, ball_coordinates, penalty, target_gap / 4, progress
         )
         projected = _projected_solution(
             losses, coordinates, penalty, solution.points, solution.duals
         )
         best, distance_before = best.combine_best(projected), distance
         distance = float(np.abs(projected.points - solution.points).sum())
-        growth = WEIGHT_GROWTH if distance > distance_before / 2 else 1.0
+        weight_factor = WEIGHT_GROWTH if distance > distance_before / 2 else 1.0
         losses_with_distance = LossesWithDistance(
             losses,
             coordinates,
-            growth * losses_with_distance.weight,
+            weight_factor * losses_with_distance.weight,
             losses_with_distance.updated_multipliers(solution.points),
         )
         if progress is not None:
@@ -125,9 +125,9 @@ class LossesWithDistance:
 
     def values(self, points: Matrix) -> Vector:
         """Values of the losses plus the distance terms."""
-        # An updated multiplier is σ times the vector from the nearest point of X.
+        # An updated multiplier is σ times v - Π[v], so the distance term is its square over 2 σ.
         multipliers = self.updated_multipliers(points)
-        distance_terms = inner(multipliers, multipliers) / (2.0 * self.weight)
+        distance_terms = row_dots(multipliers, multipliers) / (2.0 * self.weight)
         return np.asarray(self.losses.values(points) + distance_terms)
 
     def gradients(self, points: Matrix) -> Matrix:
@@ -141,8 +141,8 @@ class LossesWithDistance:
         step = DIFFERENCE_STEP * domain.diameter
         shifted = points + self.multipliers / self.weight
         steps = step * np.concatenate([np.eye(n), -np.eye(n)])
-        # Points and coordinates differ by the centre only: the basis of an enclosing ball is the
-        # identity.
+        # Points and coordinates differ by the centre only: the basis of an enclosing ball is
+        # the identity.
         projected = domain.project(domain.center + shifted[:, None] + steps)
         derivatives = (projected[:, :n] - projected[:, n:]) / (2.0 * step)
         distance_hessians = self.weight * nearest_semidefinite(np.eye(n) - derivatives)
@@ -160,6 +160,6 @@ class LossesWithDistance:
 def _projected_solution(
     losses: Losses, coordinates: DomainCoordinates, penalty: float, points: Matrix, duals: Matrix
 ) -> Solution:
-    """The points, projected onto the domain, with the lower bound of the dual variables."""
+    """The points, projected onto the domain, as a solution with its lower bound."""
     points = coordinates.to_coordinates(coordinates.to_points(points))
     return solution_of_points(losses, coordinates, penalty, points, duals)

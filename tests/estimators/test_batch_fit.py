@@ -16,10 +16,25 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from swordplay.core.checkpoint import CheckpointError, load, save
-from swordplay.estimators import block, block_choice, block_solvers
-from swordplay.estimators.block import Block, Places
-from swordplay.estimators.block_choice import CUTS, SEGMENTS, Past, Solver, lightest, preferred
-from swordplay.estimators.block_solvers import LeastSquares, LogOdds, newton, within
+from swordplay.estimators import batch_fit, batch_solvers
+from swordplay.estimators.batch_fit import (
+    CUTS,
+    BatchCoefficients,
+    Candidate,
+    clear_winner,
+    least_penalty,
+)
+from swordplay.estimators.batch_solvers import (
+    SEGMENTS,
+    LeastSquares,
+    LogOdds,
+    Solver,
+    TableScaling,
+    measure_columns,
+    newton,
+    project_on_ball,
+    table_scaling,
+)
 from swordplay.estimators.scaler import Scaler
 from swordplay.sklearn import SwordAggregator, SwordClassifier, SwordRegressor
 from tolerances import ROUNDING, TWIN
@@ -45,32 +60,32 @@ def turning(rows=1200, seed=1):
 
 
 def plain(columns, *, clip=10.0, intercept=True):
-    return Places(np.zeros(columns), np.ones(columns), clip, intercept)
+    return TableScaling(np.zeros(columns), np.ones(columns), clip, intercept)
 
 
-class TestPlaces:
+class TestScaling:
     @settings(max_examples=50)
     @given(st.lists(st.sampled_from([0.0, 1.0, 2.0, -3.0, 7.5, 1e6]), min_size=1, max_size=32))
     def test_columns_are_measured_as_a_stream_measures_its_first_rows(self, values):
         column, scaler = np.array(values)[:, None], Scaler(1, clip=5.0)
         scaler.scale_and_follow(column)
-        centers, spreads = block.measure(column, 5.0)
+        centers, spreads = measure_columns(column, 5.0)
         assert centers[0] == scaler.places[0][0]
         np.testing.assert_allclose(spreads[0], scaler.places[1][0], rtol=ROUNDING)
 
     def test_by_hand(self):
-        places = Places(np.array([1.0, 0.0]), np.array([2.0, 0.0]), 3.0, True)
+        scaling = TableScaling(np.array([1.0, 0.0]), np.array([2.0, 0.0]), 3.0, True)
         np.testing.assert_array_equal(
-            places.scale(np.array([[5.0, 9.0], [-99.0, 0.0]])), [[2.0, 0.0, 1.0], [-3.0, 0.0, 1.0]]
+            scaling.scale(np.array([[5.0, 9.0], [-99.0, 0.0]])), [[2.0, 0.0, 1.0], [-3.0, 0.0, 1.0]]
         )
-        assert places._replace(intercept=False).scale(np.ones((1, 2))).tolist() == [[0.0, 0.0]]
+        assert scaling._replace(has_intercept=0).scale(np.ones((1, 2))).tolist() == [[0.0, 0.0]]
 
     def test_what_is_missing_counts_as_usual(self):
-        centers, spreads = block.measure(
+        centers, spreads = measure_columns(
             np.array([[1.0, np.nan], [np.nan, np.nan], [3.0, np.nan]]), 5.0
         )
         assert (centers.tolist(), spreads.tolist()) == ([2.0, 0.0], [1.0, 0.0])
-        assert Places(centers, spreads, 5.0, False).scale(
+        assert TableScaling(centers, spreads, 5.0, False).scale(
             np.array([[np.nan, 7.0], [4.0, np.nan]])
         ).tolist() == [[0, 0], [2, 0]]
 
@@ -80,17 +95,21 @@ class TestPlaces:
         X[77, 3] = 6.0  # 77 is no multiple of 2, and every second row is measured
         model = SwordRegressor(clip=3.0, lags=2).fit(X, y).model_
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(block_choice, "MEASURED_ROWS", 200)
-            places = block_choice.places_of(model, X)
-        centers, spreads = block.measure(X[::2], 3.0)
-        assert places.clip == 6.0
-        np.testing.assert_array_equal(places.centers[:3], centers[:3])
-        np.testing.assert_array_equal(places.spreads[:3], spreads[:3])
-        assert places.spreads[3] == model.columns.places[1][5] > 0.0  # two lags stand before it
+            patch.setattr(batch_solvers, "MEASURED_ROWS", 200)
+            scaling = table_scaling(model.columns, len(model.recent), X)
+        centers, spreads = measure_columns(X[::2], 3.0)
+        assert scaling.clip == 6.0
+        np.testing.assert_array_equal(scaling.centers[:3], centers[:3])
+        np.testing.assert_array_equal(scaling.spreads[:3], spreads[:3])
+        assert scaling.spreads[3] == model.columns.places[1][5] > 0.0  # two lags stand before it
         raw = SwordRegressor(standardize=False, intercept=False).fit(X, y).model_
-        places = block_choice.places_of(raw, X)
-        np.testing.assert_allclose(places.spreads, np.sqrt(np.mean(X**2, axis=0)), rtol=ROUNDING)
-        assert (places.centers.any(), places.clip, places.intercept) == (False, np.inf, False)
+        scaling = table_scaling(raw.columns, 0, X)
+        np.testing.assert_allclose(scaling.spreads, np.sqrt(np.mean(X**2, axis=0)), rtol=ROUNDING)
+        assert (scaling.centers.any(), scaling.clip, scaling.has_intercept) == (
+            False,
+            np.inf,
+            False,
+        )
 
 
 class TestSolvers:
@@ -109,7 +128,7 @@ class TestSolvers:
         X, y = table()
         Z = (X - X.mean(axis=0)) / X.std(axis=0)
         y[7] = 1e50
-        center, spread = block.measure(y[:, None], 10.0)
+        center, spread = measure_columns(y[:, None], 10.0)
         clipped = np.minimum(y, center[0] + 10.0 * spread[0])
         ours = LeastSquares(Z, plain(4), y, "squared", 1e9).solve(0, 16, 1e-3)[0]
         np.testing.assert_allclose(
@@ -130,7 +149,7 @@ class TestSolvers:
         ours = solver.finish(0, 1e-2)[0]
         judge = minimize(total, np.zeros(5), method="BFGS", options={"gtol": 1e-6}).x
         np.testing.assert_allclose(ours, judge, atol=1e-3 * np.abs(judge).max())
-        assert solver.threshold == pytest.approx(block.measure(y[:, None], 10.0)[1][0])
+        assert solver.threshold == pytest.approx(measure_columns(y[:, None], 10.0)[1][0])
 
     def test_losses_by_hand(self):
         y = np.array([0.0, 1.0, 2.0, 3.0] * 10)
@@ -174,8 +193,8 @@ class TestSolvers:
     def test_long_tables_are_thinned(self, monkeypatch):
         X, y = table(4000)
         Z, labels = (X - X.mean(axis=0)) / X.std(axis=0), (y > 85).astype(int)
-        monkeypatch.setattr(block_solvers, "MOST_NUMBERS", 5 * 1000)
-        monkeypatch.setattr(block_solvers, "TRIED_ROWS", 500)
+        monkeypatch.setattr(batch_solvers, "MAX_NUMBERS", 5 * 1000)
+        monkeypatch.setattr(batch_solvers, "TRIAL_ROWS", 500)
         solver, few = (
             LogOdds(Z, plain(4), labels, 2, 1e9),
             LogOdds(Z[::4], plain(4), labels[::4], 2, 1e9),
@@ -184,53 +203,67 @@ class TestSolvers:
 
     def test_coefficients_stay_in_the_ball(self):
         np.testing.assert_allclose(
-            within(1.0, np.array([[3.0, 4.0], [0.3, 0.4], [0.0, 0.0]])),
+            project_on_ball(1.0, np.array([[3.0, 4.0], [0.3, 0.4], [0.0, 0.0]])),
             [[0.6, 0.8], [0.3, 0.4], [0, 0]],
         )
         X, y = table()
         tight = (
-            SwordRegressor(radius=0.1, **FIRST_ORDER).fit(X, y)._block
+            SwordRegressor(radius=0.1, **FIRST_ORDER).fit(X, y)._batch
         )  # other experts are in no ball: they answer
-        assert np.linalg.norm(tight.coefficients) <= 0.1 * block.measure(y[:, None], 10.0)[1][0] * (
-            1 + ROUNDING
-        )
+        assert np.linalg.norm(tight.coefficients) <= 0.1 * measure_columns(y[:, None], 10.0)[1][
+            0
+        ] * (1 + ROUNDING)
 
 
 class TestChoice:
     def test_the_lightest_of_the_good_penalties(self):
-        assert lightest(np.array([1.0, 1.04, 1.06])) == 1
-        assert lightest(np.array([3.0, 1.0, 1.0501])) == 1
-        assert lightest(np.array([0.0, 0.0, 0.0])) == 2
+        assert least_penalty(np.array([1.0, 1.04, 1.06])) == 1
+        assert least_penalty(np.array([3.0, 1.0, 1.0501])) == 1
+        assert least_penalty(np.array([0.0, 0.0, 0.0])) == 2
 
     def test_others_must_be_clearly_better(self):
         usual = np.array([1.0, 1.0, 1.0, 1.0])
-        assert preferred(usual, np.array([[0.81], [0.81], [0.81], [0.81]])) is None
-        assert preferred(usual, np.array([[0.79], [0.79], [0.79], [0.79]])) == 0
-        assert preferred(usual, np.array([[1.09, 1.11], [0.5, 0.1], [0.5, 0.1], [0.5, 0.1]])) == 0
-        assert preferred(usual, np.array([[0.7, 0.6], [0.7, 0.6], [0.7, 0.6], [0.7, 0.6]])) == 1
-        assert preferred(np.zeros(4), np.zeros((4, 1))) is None
+        assert clear_winner(usual, np.array([[0.81], [0.81], [0.81], [0.81]])) is None
+        assert clear_winner(usual, np.array([[0.79], [0.79], [0.79], [0.79]])) == 0
+        assert (
+            clear_winner(usual, np.array([[1.09, 1.11], [0.5, 0.1], [0.5, 0.1], [0.5, 0.1]])) == 0
+        )
+        assert clear_winner(usual, np.array([[0.7, 0.6], [0.7, 0.6], [0.7, 0.6], [0.7, 0.6]])) == 1
+        assert clear_winner(np.zeros(4), np.zeros((4, 1))) is None
 
     def test_constants(self):
-        assert (block_choice.SEGMENTS, CUTS, block_choice.AHEAD, block_choice.WINDOWS) == (
+        assert (SEGMENTS, CUTS, batch_fit.VALIDATION_SEGMENTS, batch_fit.WINDOWS) == (
             16,
             (6, 8, 10, 12, 14),
             2,
             (8, 4, 2),
         )
-        assert block_choice.PENALTIES == (1.0, 0.1, 0.01, 0.001, 0.00001)
-        assert (block.MEASURED_ROWS, block.MAD_TO_SPREAD) == (4096, 1.4826)
-        assert (block_solvers.TRIED_ROWS, block_solvers.MOST_NUMBERS) == (4096, 8_388_608)
-        assert (block_solvers.HUBER_STEPS, block_solvers.NEWTON_STEPS, block_solvers.SHORTEST) == (
+        assert batch_fit.PENALTIES == (1.0, 0.1, 0.01, 0.001, 0.00001)
+        assert (batch_solvers.MEASURED_ROWS, batch_solvers.MAD_TO_SPREAD) == (4096, 1.4826)
+        assert (batch_solvers.TRIAL_ROWS, batch_solvers.MAX_NUMBERS) == (4096, 8_388_608)
+        assert (
+            batch_solvers.HUBER_STEPS,
+            batch_solvers.NEWTON_STEPS,
+            batch_solvers.MIN_NEWTON_SHARE,
+        ) == (
             30,
             30,
             1e-4,
         )
-        assert (block_solvers.TRIED, block_solvers.EXACT, block_solvers.SETTLED) == (
+        assert (
+            batch_solvers.TRIAL_GAIN,
+            batch_solvers.FINAL_GAIN,
+            batch_solvers.HUBER_TOLERANCE,
+        ) == (
             1e-3,
             1e-9,
             1e-6,
         )
-        assert (block_choice.FEWEST, block_choice.UNTRIED, block_choice.WIDEST) == (32, 0.01, 256)
+        assert (batch_fit.MIN_ROWS, batch_fit.DEFAULT_PENALTY, batch_fit.MAX_WIDTH) == (
+            32,
+            0.01,
+            256,
+        )
 
     def test_it_is_the_loop_that_anyone_would_write(self, monkeypatch):
         """A table that breaks in the middle: the choice, worked out with scikit-learn's ridge
@@ -242,7 +275,7 @@ class TestChoice:
             size=800
         )
         model = SwordRegressor().fit(X, y)
-        Z = model._block.places.scale(X)[:, :3]
+        Z = model._batch.scaling.scale(X)[:, :3]
 
         def said(first, last, penalty, rows):
             return (
@@ -260,8 +293,8 @@ class TestChoice:
                 ]
             )
 
-        whole = np.array([losses(16, penalty).mean() for penalty in block_choice.PENALTIES])
-        penalty = block_choice.PENALTIES[max(k for k in range(5) if whole[k] <= 1.05 * whole.min())]
+        whole = np.array([losses(16, penalty).mean() for penalty in batch_fit.PENALTIES])
+        penalty = batch_fit.PENALTIES[max(k for k in range(5) if whole[k] <= 1.05 * whole.min())]
         usual, shorter = losses(16, penalty), [losses(s, penalty) for s in (8, 4, 2)]
         good = [
             s
@@ -270,9 +303,13 @@ class TestChoice:
         ]
         best = min(good, key=lambda s: losses(s, penalty).mean())
         seen = []
-        monkeypatch.setattr(
-            LeastSquares, "block", lambda solver, low, penalty: seen.append((low, penalty))
-        )
+        finish = LeastSquares.finish
+
+        def noted(solver, low, penalty):
+            seen.append((low, penalty))
+            return finish(solver, low, penalty)
+
+        monkeypatch.setattr(LeastSquares, "finish", noted)
         SwordRegressor().fit(X, y)
         assert seen == [(16 - best, penalty)]
         np.testing.assert_allclose(
@@ -282,10 +319,10 @@ class TestChoice:
     def test_a_past_that_lacks_a_class_is_no_candidate(self):
         labels = np.array([0, 1] * 70 + [1] * 20)
         solver = LogOdds(np.zeros((160, 1)), plain(1), labels, 2, 1.0)
-        assert [solver.is_complete(low) for low in (0, 12, 14)] == [True, True, False]
-        assert LeastSquares(np.zeros((160, 1)), plain(1), labels * 1.0, "squared", 1.0).is_complete(
-            15
-        )
+        assert [solver.is_representative(low) for low in (0, 12, 14)] == [True, True, False]
+        assert LeastSquares(
+            np.zeros((160, 1)), plain(1), labels * 1.0, "squared", 1.0
+        ).is_representative(15)
 
     @pytest.mark.parametrize(("complete_until", "chosen"), [(14, None), (12, 12), (8, 8), (0, 0)])
     def test_the_stream_is_a_candidate_if_its_last_eighth_lacks_nothing(
@@ -300,16 +337,16 @@ class TestChoice:
             def finish(self, low, penalty):
                 return np.array([[float(SEGMENTS - low)]])
 
-            def is_complete(self, low):
+            def is_representative(self, low):
                 return low <= complete_until
 
-            def judge(self, coefficients, cut):
+            def validation_loss(self, coefficients, low, high):
                 return 2.0 ** coefficients[0, 0]
 
             def loss(self, scores, first, last):
                 raise NotImplementedError
 
-        made = block_choice.choose(Made(np.zeros((160, 1)), plain(1)), np.zeros(5))
+        made = batch_fit.choose(Made(np.zeros((160, 1)), plain(1)), np.zeros(5))
         assert (made and made.rows) == (chosen if chosen is None else 160 - 10 * chosen)
 
     @pytest.mark.parametrize("data", [load_iris, load_breast_cancer])
@@ -332,14 +369,14 @@ class TestChoice:
                 > 0.4
             )
             solver = LeastSquares(X[turn], plain(10), y[turn], "squared", 1.0)
-            assert not solver.is_complete(0)
+            assert not solver.is_representative(0)
             assert LeastSquares(
                 X[order], plain(10), np.append(y[turn][1:], y[turn][0]), "squared", 1.0
-            ).is_complete(0)
+            ).is_representative(0)
 
     def test_pasts(self):
-        assert Past(8, 1.0).before(10) == 2
-        assert Past(16, 1.0).before(10) == 0
+        assert Candidate(8, 1.0).first_segment(10) == 2
+        assert Candidate(16, 1.0).first_segment(10) == 0
 
 
 class TestWhatUsersSee:
@@ -388,17 +425,17 @@ class TestWhatUsersSee:
             size=1600
         )
         model = SwordRegressor().fit(X, y)
-        assert model._block is None
+        assert model._batch is None
         np.testing.assert_array_equal(model.predict(X), model.model_.predict(X, following=0))
 
-    def test_the_model_is_that_of_partial_fit_and_learning_more_ends_the_block(self):
+    def test_the_model_is_that_of_partial_fit_and_learning_more_ends_the_batch(self):
         X, y = table()
         fitted, streamed = (
             SwordRegressor().fit(X[:300], y[:300]),
             SwordRegressor().partial_fit(X[:300], y[:300]),
         )
-        assert fitted._block is not None
-        assert streamed._block is None
+        assert fitted._batch is not None
+        assert streamed._batch is None
         assert not np.array_equal(fitted.predict(X), streamed.predict(X))
         for learn in (SwordRegressor.partial_fit, SwordRegressor.predict_then_learn):
             one, other = (
@@ -421,15 +458,16 @@ class TestWhatUsersSee:
     def test_the_summary_says_what_answers(self):
         X, y = table()
         model = SwordRegressor().fit(X, y)
-        rows, penalty = model._block.rows, model._block.penalty
+        rows, penalty = model._batch.rows, model._batch.penalty
         assert rows == 400
-        assert penalty in block_choice.PENALTIES
+        assert penalty in batch_fit.PENALTIES
         assert (
-            f"for a block, by the last {rows} rows together, penalty {penalty:g}" in model.summary()
+            f"for a batch of rows, from the last {rows:,} rows, ridge penalty {penalty:g}"
+            in model.summary()
         )
-        assert "for a block" not in model.partial_fit(X, y).summary()
+        assert "for a batch" not in model.partial_fit(X, y).summary()
 
-    def test_what_is_refused_leaves_the_block(self):
+    def test_what_is_refused_leaves_the_coefficients(self):
         X, y = table()
         model = SwordRegressor().fit(X, y)
         before = model.predict(X)
@@ -447,45 +485,44 @@ class TestWhatUsersSee:
         ],
         ids=repr,
     )
-    def test_a_checkpoint_keeps_the_block(self, model, tmp_path):
+    def test_a_checkpoint_keeps_the_coefficients(self, model, tmp_path):
         X, y = table()
         y = np.digitize(y, [82.0, 88.0]) if isinstance(model, SwordClassifier) else y
         model = type(model)(**model.get_params()).fit(X, y)
-        assert model._block is not None
+        assert model._batch is not None
         model.save(tmp_path / "kept")
         again = type(model).load(tmp_path / "kept")
         np.testing.assert_array_equal(again.predict(X), model.predict(X))
         np.testing.assert_array_equal(again.coef_, model.coef_)
         model.partial_fit(X[:1], y[:1]).save(tmp_path / "later")
-        assert type(model).load(tmp_path / "later")._block is None
+        assert type(model).load(tmp_path / "later")._batch is None
 
     @pytest.mark.parametrize(
         ("name", "value", "why"),
         [
-            ("centers", np.zeros(3), "shape"),
+            ("scaling.centers", np.zeros(3), "shape"),
             ("coefficients", np.full((1, 5), np.nan), "from -1e.68 to 1e.68, got nan"),
             ("coefficients", np.full((1, 5), 2e68), "from -1e.68 to 1e.68, got 2e.68"),
-            ("centers", np.full(4, -2e60), "from -1e.60 to 1e.60, got -2e.60"),
+            ("scaling.centers", np.full(4, -2e60), "from -1e.60 to 1e.60, got -2e.60"),
             ("level", np.inf, "from -1e.60 to 1e.60, got inf"),
-            ("spreads", np.full(4, -1.0), "from 0 to 2e.60, got -1"),
-            ("spreads", np.array([1.0, 2e-308, 1.0, 0.0]), "nearly 0"),
-            ("clip", -1.0, "from 0 to inf, got -1"),
-            ("clip", np.nan, "from 0 to inf, got nan"),
+            ("scaling.spreads", np.full(4, -1.0), "from 0 to 2e.60, got -1"),
+            ("scaling.spreads", np.array([1.0, 2e-308, 1.0, 0.0]), "nearly 0"),
+            ("scaling.clip", -1.0, "from 0 to inf, got -1"),
+            ("scaling.clip", np.nan, "from 0 to inf, got nan"),
             ("penalty", np.inf, "from 0 to 1.79769e.308, got inf"),
             ("rows", 2.5, "whole numbers"),
-            ("rows", "many", "float"),
+            ("rows", "many", "numbers"),
+            ("scaling.has_intercept", 0, "must be 1, as the model says"),
         ],
     )
-    def test_a_spoilt_block_is_refused(self, name, value, why, tmp_path):
+    def test_spoilt_coefficients_are_refused(self, name, value, why, tmp_path):
         SwordRegressor().fit(*table()).save(tmp_path / "kept")
         save(
             tmp_path / "spoilt",
-            load(tmp_path / "kept", kind="SwordRegressor") | {f"block.{name}": value},
+            load(tmp_path / "kept", kind="SwordRegressor") | {f"batch.{name}": value},
             kind="SwordRegressor",
         )
-        with pytest.raises(
-            CheckpointError, match=why if name == "rows" else rf"block\.{name}.*{why}"
-        ):
+        with pytest.raises(CheckpointError, match=rf"batch\.{name}.*{why}"):
             SwordRegressor.load(tmp_path / "spoilt")
 
     def test_sparse_rows_are_the_dense_ones(self):
@@ -499,7 +536,7 @@ class TestWhatUsersSee:
             dense = model.fit(X, wanted).predict(X)
             np.testing.assert_array_equal(model.fit(sparse.csr_array(X), wanted).predict(X), dense)
 
-    def test_lags_do_not_help_a_block_and_are_left_out(self):
+    def test_lags_do_not_help_a_batch_and_are_left_out(self):
         X, y = table()
         model = SwordRegressor(lags=2).fit(X, y)
         assert model.lag_coef_.tolist() == [0.0, 0.0]
@@ -508,7 +545,7 @@ class TestWhatUsersSee:
         )
 
     @pytest.mark.parametrize("value", [1e6, 1e20])
-    def test_an_outlier_spoils_no_block(self, value):
+    def test_an_outlier_spoils_no_batch(self, value):
         X, y = table()
         clean = SwordRegressor().fit(X, y).score(X, y)
         for where in (0, 200):
@@ -524,16 +561,16 @@ class TestWhatUsersSee:
         assert (SwordRegressor().fit(X, np.full(20, 7.0)).predict(X) == 7.0).all()
         still = SwordRegressor().fit(np.ones((100, 2)), np.arange(100.0) % 5)
         np.testing.assert_allclose(still.predict(np.ones((3, 2))), 2.0, rtol=TWIN)
-        assert SwordClassifier().fit(X, np.zeros(20, dtype=int))._block is None
-        assert SwordAggregator().fit(X, y)._block is None
+        assert SwordClassifier().fit(X, np.zeros(20, dtype=int))._batch is None
+        assert SwordAggregator().fit(X, y)._batch is None
 
     def test_tables_that_are_too_wide_are_answered_by_the_stream(self, monkeypatch):
         X, y = table(60)
         for widest, found in ((5, True), (4, False)):  # four columns and the intercept
             for room in ("sklearn_regressors", "sklearn_classifier"):
-                monkeypatch.setattr(f"swordplay.estimators.{room}.WIDEST", widest)
-            assert (SwordRegressor().fit(X, y)._block is not None) == found
-            assert (SwordClassifier().fit(X, y > 85)._block is not None) == found
+                monkeypatch.setattr(f"swordplay.estimators.{room}.MAX_WIDTH", widest)
+            assert (SwordRegressor().fit(X, y)._batch is not None) == found
+            assert (SwordClassifier().fit(X, y > 85)._batch is not None) == found
 
     @pytest.mark.parametrize("kind", [SwordRegressor, SwordClassifier])
     def test_frames_with_words_and_missing_values(self, kind, tmp_path):
@@ -546,7 +583,7 @@ class TestWhatUsersSee:
         frame.loc[::7, "a"] = np.nan
         wanted = y if kind is SwordRegressor else y > np.median(y)
         model = kind(encode=True).fit(frame, wanted)
-        assert model._block is not None
+        assert model._batch is not None
         assert model.score(frame, wanted) > 0.8
         assert model.coef_.shape[-1] == len(model.coef_names_)
         model.save(tmp_path / "kept")
@@ -613,9 +650,9 @@ class TestCoefficients:
         np.testing.assert_array_equal(scores.argmax(axis=1), chances.argmax(axis=1))
 
 
-def test_a_block_by_hand():
-    places = Places(np.array([1.0, 2.0]), np.array([2.0, 0.0]), 5.0, True)
-    made = Block(places, np.array([[3.0, 7.0, 0.5]]), 10.0, 7, 0.5)
+def test_coefficients_by_hand():
+    scaling = TableScaling(np.array([1.0, 2.0]), np.array([2.0, 0.0]), 5.0, True)
+    made = BatchCoefficients(scaling, np.array([[3.0, 7.0, 0.5]]), 10.0, 7, 0.5)
     assert made.scores(np.array([[5.0, 1e9], [1e9, 0.0]])).tolist() == [[16.5], [25.5]]
     coefficients, intercepts = made.in_raw_units()
     assert (coefficients.tolist(), intercepts.tolist()) == ([[1.5, 0.0]], [9.0])
