@@ -55,7 +55,7 @@ class Assembled(Protocol):
         ...
 
 
-def setting_of(loss: str, threshold: float, level: float) -> float:
+def loss_parameter(loss: str, threshold: float, level: float) -> float:
     """The number that a loss is made with: the threshold of Huber's, the level of the pinball loss.
 
     1 for the others.
@@ -81,7 +81,7 @@ def compiled_twin(
     precision = np.dtype(dtype).name
     if precision not in ("float64", "float32"):
         raise ValueError(f"dtype must be 'float64' or 'float32', got {dtype!r}.")
-    return _compiled_twin(learner, loss, setting_of(loss, threshold, level), precision)
+    return _compiled_twin(learner, loss, loss_parameter(loss, threshold, level), precision)
 
 
 def _compiled_twin(learner: Any, loss: str, threshold: float, precision: str) -> Any:
@@ -155,8 +155,8 @@ def play_many(
     threads
         How many to run at once; one per core unless given.
     """
-    from swordplay.engine.fleet import Fleet
+    from swordplay.engine.stack import LearnerStack
 
-    setting = setting_of(loss, threshold, level)
-    engines = [_compiled_twin(learner, loss, setting, "float64") for learner in learners]
-    return Fleet(engines).play(features, targets, threads=threads)[1]
+    parameter = loss_parameter(loss, threshold, level)
+    twins = [_compiled_twin(learner, loss, parameter, "float64") for learner in learners]
+    return LearnerStack(twins).play_each(features, targets, threads=threads)[1]

@@ -86,20 +86,22 @@ def predict(learner: LearnerArrays, products: RowProducts, row: Vector) -> float
 @inline
 def apply_pending_updates(learner: LearnerArrays, row: Vector) -> None:
     """W += pending_update a' and base_prediction = <a, W>, in one pass over W."""
-    W, last_row, e = learner.coordinates, learner.vectors[VECTOR.last_row], expert_rows(learner)
-    dim, columns = len(row), columns_of(e.pending_update)
+    W, last_row, experts = learner.coordinates, learner.vectors[VECTOR.last_row], learner.experts
+    updates, totals = experts[EXPERT.pending_update], experts[EXPERT.base_prediction]
+    odd_totals = experts[EXPERT.scratch]
+    dim, columns = len(row), columns_of(learner)
     tile = max(TILE_NUMBERS // columns, MIN_TILE_ROWS)
     for i in range(0, columns, BLOCK):
-        zero_block(tail_view(e.base_prediction, i))
+        zero_block(tail_view(totals, i))
         apply_to_block(
             i,
             min(tile, dim),
             W,
             last_row,
             row,
-            tail_view(e.pending_update, i),
-            tail_view(e.base_prediction, i),
-            tail_view(e.scratch, i),
+            tail_view(updates, i),
+            tail_view(totals, i),
+            tail_view(odd_totals, i),
         )
     for j in range(tile, dim, tile):
         for i in range(0, columns, BLOCK):
@@ -109,12 +111,12 @@ def apply_pending_updates(learner: LearnerArrays, row: Vector) -> None:
                 tail_view(W, j),
                 tail_view(last_row, j),
                 tail_view(row, j),
-                tail_view(e.pending_update, i),
-                tail_view(e.base_prediction, i),
-                tail_view(e.scratch, i),
+                tail_view(updates, i),
+                tail_view(totals, i),
+                tail_view(odd_totals, i),
             )
     for i in range(0, columns, BLOCK):
-        zero_block(tail_view(e.pending_update, i))
+        zero_block(tail_view(updates, i))
 
 
 @expert_loop
@@ -168,18 +170,19 @@ def apply_to_block(
 def weighted_prediction(learner: LearnerArrays, products: RowProducts) -> float:
     """Set the predictions of all experts from <a, W>, and return their weighted sum."""
     factor = take_weight_factor(learner.scalars)
-    return float(set_predictions(products.dot_last, factor, expert_rows(learner)))
+    n, e = columns_of(learner), expert_rows(learner)
+    return float(set_predictions(n, products.dot_last, factor, e))
 
 
 @expert_loop
-def set_predictions(dot_last: float, weight_factor: float, e: ExpertRows) -> float:
+def set_predictions(n: int, dot_last: float, weight_factor: float, e: ExpertRows) -> float:
     """base_prediction = <a, xhat>, prediction = <a, x>, and normalise the weights on the way.
 
     Returns the weighted sum of the predictions. base_prediction holds <a, W> before, and W has no
     pending update.
     """
     total = 0.0
-    for i in range(columns_of(e.weight)):
+    for i in range(n):
         base_prediction = e.scale[i] * e.base_prediction[i]
         prediction = e.lookahead_scale[i] * base_prediction - e.lookahead_step[i] * dot_last
         e.base_prediction[i] = base_prediction
@@ -237,7 +240,7 @@ def sparse_row_products(learner: LearnerArrays, row: SparseRow) -> RowProducts:
 def predict_sparse(learner: LearnerArrays, products: RowProducts, row: SparseRow) -> float:
     """:func:`predict` for a sparse row, from its own rows of W; no update is pending here."""
     base_prediction = learner.experts[EXPERT.base_prediction]
-    columns = columns_of(base_prediction)
+    columns = columns_of(learner)
     base_prediction[:] = 0.0
     for entry in range(len(row.indices)):
         add_scaled(
@@ -263,7 +266,7 @@ def keep_sparse_row(
         update = learner.experts[EXPERT.pending_update]
         for entry in range(len(row.indices)):
             line = learner.coordinates[row.indices[entry]]
-            add_scaled(columns_of(update), line, update, row.values[entry])
+            add_scaled(columns_of(learner), line, update, row.values[entry])
         update[:] = 0.0
     rescale_if_due(learner, smallest_scale)
 
@@ -277,20 +280,21 @@ def move(learner: LearnerArrays, products: RowProducts, row: Any, target: float)
 
     It is infinite if no base point was projected.
     """
-    e, radius = expert_rows(learner), learner.settings[SETTING.domain_size]
+    n, e = columns_of(learner), expert_rows(learner)
+    radius = learner.settings[SETTING.domain_size]
     smallest_scale = math.inf
-    if base_step(products.squared_norm, e) > radius * radius:
-        project_base(radius, e)
-        smallest_scale = minimum(e.scale)
+    if base_step(n, products.squared_norm, e) > radius * radius:
+        project_base(n, radius, e)
+        smallest_scale = minimum(n, e.scale)
     lookahead_step(learner, products, target)
     return smallest_scale
 
 
 @expert_loop
-def base_step(row_square: float, e: ExpertRows) -> float:
+def base_step(n: int, row_square: float, e: ExpertRows) -> float:
     """xhat' = xhat - eta slope a, not projected yet; returns the largest |xhat'|^2."""
     largest = 0.0
-    for i in range(columns_of(e.eta)):
+    for i in range(n):
         step = e.eta[i] * e.slope[i] if e.eta[i] < math.inf else 0.0
         # |xhat'|^2 = |xhat|^2 - 2 step <a, xhat> + step^2 |a|^2
         moved = e.squared_norm[i] - 2.0 * step * e.base_prediction[i] + step * step * row_square
@@ -303,10 +307,10 @@ def base_step(row_square: float, e: ExpertRows) -> float:
 
 
 @expert_loop
-def project_base(radius: float, e: ExpertRows) -> None:
+def project_base(n: int, radius: float, e: ExpertRows) -> None:
     """xhat' = f xhat' with f = min{1, radius / |xhat'|}: the projection on the ball."""
     limit = radius * radius
-    for i in range(columns_of(e.scale)):
+    for i in range(n):
         # A point inside stays: with a radius of 0, or one whose square underflows, the quotient
         # would be NaN.
         shrink = radius / math.sqrt(e.squared_norm[i]) if e.squared_norm[i] > limit else 1.0
@@ -325,35 +329,35 @@ def lookahead_step(learner: LearnerArrays, products: RowProducts, target: float)
 
     M' is 0 for gradient descent, whose x' is xhat'.
     """
-    settings, e = learner.settings, expert_rows(learner)
+    settings, n, e = learner.settings, columns_of(learner), expert_rows(learner)
     kind, threshold = int(settings[SETTING.loss]), settings[SETTING.threshold]
     weight = learner.scalars[SCALAR.loss_weight]
-    replay_slopes(kind, threshold, weight, products.offset, target, e)
-    largest = set_lookahead(products.squared_norm, e)
+    replay_slopes(n, kind, threshold, weight, products.offset, target, e)
+    largest = set_lookahead(n, products.squared_norm, e)
     radius = settings[SETTING.domain_size]
     if largest > radius * radius:
-        project_lookahead(radius, products.squared_norm, e)
+        project_lookahead(n, radius, products.squared_norm, e)
 
 
 @expert_loop
 def replay_slopes(
-    kind: int, threshold: float, weight: float, offset: float, target: float, e: ExpertRows
+    n: int, kind: int, threshold: float, weight: float, offset: float, target: float, e: ExpertRows
 ) -> None:
     """expected_slope: slope of the loss at the base point of extra-gradient experts, else 0."""
-    for i in range(columns_of(e.expected_slope)):
+    for i in range(n):
         at = e.base_prediction[i] + offset
         slope = loss_slope(kind, threshold, at, target)
         e.expected_slope[i] = e.extra_gradient[i] * weight * slope
 
 
 @expert_loop
-def set_lookahead(row_square: float, e: ExpertRows) -> float:
+def set_lookahead(n: int, row_square: float, e: ExpertRows) -> float:
     """x' = xhat' - step a with step = next_eta expected_slope, not projected yet.
 
     Returns the largest |x'|^2 of the points that moved, and tracks the largest |xhat'|^2.
     """
     largest = 0.0
-    for i in range(columns_of(e.next_eta)):
+    for i in range(n):
         step = e.next_eta[i] * e.expected_slope[i] if e.next_eta[i] < math.inf else 0.0
         squared_step = step * step * row_square  # |x' - xhat'|^2
         # A base point on the sphere may lie outside it by rounding; without a step it stays there.
@@ -368,10 +372,10 @@ def set_lookahead(row_square: float, e: ExpertRows) -> float:
 
 
 @expert_loop
-def project_lookahead(radius: float, row_square: float, e: ExpertRows) -> None:
+def project_lookahead(n: int, radius: float, row_square: float, e: ExpertRows) -> None:
     """x' = f (xhat' - step a) with f = min{1, radius / |xhat' - step a|}."""
     limit = radius * radius
-    for i in range(columns_of(e.lookahead_step)):
+    for i in range(n):
         step, base_prediction, base_square = (
             e.lookahead_step[i],
             e.base_prediction[i],
@@ -413,7 +417,7 @@ def rescale_if_due(learner: LearnerArrays, smallest_scale: float) -> None:
     norm_margin = 0.0
     # The certificate uses roots of squared norms if steps adapt and S is not kept.
     if settings[SETTING.adaptive_steps] == 1.0 and not keeps_dual_sum(learner):
-        norm_margin = track_norm_peaks(expert_rows(learner))
+        norm_margin = track_norm_peaks(columns_of(learner), expert_rows(learner))
     if (
         norm_margin < 0.0
         or smallest_scale < settings[SETTING.min_scale]
@@ -424,10 +428,10 @@ def rescale_if_due(learner: LearnerArrays, smallest_scale: float) -> None:
 
 
 @expert_loop
-def track_norm_peaks(e: ExpertRows) -> float:
+def track_norm_peaks(n: int, e: ExpertRows) -> float:
     """Track squared_norm_peak; return min(squared_norm - MIN_NORM_RATIO * squared_norm_peak)."""
     margin = math.inf
-    for i in range(columns_of(e.squared_norm)):
+    for i in range(n):
         peak = larger(e.squared_norm_peak[i], e.squared_norm[i])
         e.squared_norm_peak[i] = peak
         margin = smaller(margin, e.squared_norm[i] - MIN_NORM_RATIO * peak)
@@ -440,18 +444,19 @@ def rescale(learner: LearnerArrays) -> None:
 
     Rounding errors add up in scales and norms; this ends them.
     """
-    W, last_row, e = learner.coordinates, learner.vectors[VECTOR.last_row], expert_rows(learner)
-    e.squared_norm[:] = 0.0
+    W, last_row = learner.coordinates, learner.vectors[VECTOR.last_row]
+    n, experts, e = columns_of(learner), learner.experts, expert_rows(learner)
+    experts[EXPERT.squared_norm] = 0.0
     for j in range(W.shape[0]):
-        for i in range(columns_of(e.scale)):
+        for i in range(n):
             w = e.scale[i] * (W[j, i] + e.pending_update[i] * last_row[j])
             W[j, i] = w
             e.squared_norm[i] += w * w
-    for i in range(columns_of(e.scale)):
+    for i in range(n):
         e.squared_norm_peak[i] = e.squared_norm[i]
-    e.pending_update[:] = 0.0
-    e.scale[:] = 1.0
-    e.inverse_scale[:] = 1.0
+    experts[EXPERT.pending_update] = 0.0
+    experts[EXPERT.scale] = 1.0
+    experts[EXPERT.inverse_scale] = 1.0
     learner.scalars[SCALAR.steps_ready] = 0.0  # base norms changed by rounding
 
 

@@ -277,9 +277,9 @@ class CompiledLearner(LockedModel):
                 weights.extend(self._readable_weights(chunk_weights[:played]))
             if played < length:
                 raise ValueError(
-                    f"row {first + played} would overflow: its features or target are too large for "
-                    "the loss. "
-                    f"Rescale or drop it. The {first + played} row(s) before it are learned."
+                    f"row {first + played} would overflow: its features or target are too large "
+                    f"for the loss. Rescale or drop it. The {first + played} row(s) before "
+                    "it are learned."
                 )
             if progress is not None:
                 progress(rows.stop)
@@ -422,7 +422,8 @@ class CompiledLearner(LockedModel):
         self.memory.reserve_rounds(ahead)
         grows = self.memory.settings[SETTING.grows]
         self._reserved_rounds = self.memory.rounds + ahead if grows else sys.maxsize
-        return machine_code(getattr(self.kernels, name), (self.memory.arrays, *given))
+        kernel: Callable[..., float] = getattr(self.kernels, name)
+        return machine_code(kernel, (self.memory.arrays, *given))
 
 
 def is_sparse(features: Any) -> bool:

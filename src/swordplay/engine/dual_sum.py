@@ -44,38 +44,38 @@ def add_dual_sum(learner: LearnerArrays, smallest_scale: float) -> None:
     """
     if not keeps_dual_sum(learner):
         return
-    e, last_row = expert_rows(learner), learner.vectors[VECTOR.last_row]
-    dual_sum, columns = tail_view(learner.experts, FIRST_ROW), columns_of(e.slope)
+    experts, last_row = learner.experts, learner.vectors[VECTOR.last_row]
+    dual_sum, columns = tail_view(experts, FIRST_ROW), columns_of(learner)
     if smallest_scale == math.inf:
         for i in range(0, columns, BLOCK):
             add_unprojected(
                 i,
                 dual_sum,
                 last_row,
-                tail_view(e.slope, i),
-                tail_view(e.scratch, i),
-                tail_view(e.max_dual_norm, i),
+                tail_view(experts[EXPERT.slope], i),
+                tail_view(experts[EXPERT.scratch], i),
+                tail_view(experts[EXPERT.max_dual_norm], i),
             )
     else:
-        scale_pushes(e)
+        scale_pushes(columns, expert_rows(learner))
         for i in range(0, columns, BLOCK):
             add_projected(
                 i,
                 dual_sum,
                 last_row,
                 learner.coordinates,
-                tail_view(e.slope, i),
-                tail_view(e.projection_push, i),
-                tail_view(e.pending_update, i),
-                tail_view(e.scratch, i),
-                tail_view(e.max_dual_norm, i),
+                tail_view(experts[EXPERT.slope], i),
+                tail_view(experts[EXPERT.projection_push], i),
+                tail_view(experts[EXPERT.pending_update], i),
+                tail_view(experts[EXPERT.scratch], i),
+                tail_view(experts[EXPERT.max_dual_norm], i),
             )
 
 
 @expert_loop
-def scale_pushes(e: ExpertRows) -> None:
+def scale_pushes(n: int, e: ExpertRows) -> None:
     """(1/f - 1) scale / eta: w' is scale times the coordinates W."""
-    for i in range(columns_of(e.scale)):
+    for i in range(n):
         e.projection_push[i] *= e.inverse_step[i] * e.scale[i]
 
 

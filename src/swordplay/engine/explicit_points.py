@@ -21,7 +21,7 @@ def predict(learner: LearnerArrays, products: RowProducts, row: Vector) -> float
     """Set the predictions <a, x_i> of all experts; return their weighted sum."""
     normalise_weights(learner)
     points, e = learner.coordinates, expert_rows(learner)
-    columns = len(e.weight)
+    columns = learner.experts.shape[1]
     total = 0.0
     for i in range(columns):
         e.prediction[i] = dot(len(row), points[columns + i], row)
@@ -36,7 +36,7 @@ def move(learner: LearnerArrays, products: RowProducts, row: Vector, target: flo
     Returns infinity, the smallest scale: explicit points have no scales.
     """
     e = expert_rows(learner)
-    for i in range(len(e.eta)):
+    for i in range(learner.experts.shape[1]):
         step = e.eta[i] * e.slope[i] if e.eta[i] < math.inf else 0.0
         base = learner.coordinates[i]
         # S changes by (xhat' - xhat) / eta
@@ -47,15 +47,13 @@ def move(learner: LearnerArrays, products: RowProducts, row: Vector, target: flo
         add_point(learner, i, base, 1.0)
         track_dual_norm_of(learner, i)
         e.squared_norm[i] = squared_distance_from_center(learner, base)
-    for i in range(len(e.eta)):
+    for i in range(learner.experts.shape[1]):
         lookahead_step(learner, i, row, target)
     return math.inf
 
 
 @inline
-def copy_points(
-    learner: LearnerArrays, products: RowProducts, row: Vector, target: float
-) -> None:
+def copy_points(learner: LearnerArrays, products: RowProducts, row: Vector, target: float) -> None:
     """Copy the base points of the fastest expert of each kind to the two that have joined."""
     base_points, columns = learner.coordinates, learner.experts.shape[1]
     experts = int(learner.scalars[SCALAR.expert_count])
@@ -74,7 +72,7 @@ def lookahead_step(learner: LearnerArrays, i: int, row: Vector, target: float) -
     M' is 0 for gradient descent, whose x' is xhat'.
     """
     settings, e = learner.settings, expert_rows(learner)
-    base, point = learner.coordinates[i], learner.coordinates[len(e.eta) + i]
+    base, point = learner.coordinates[i], learner.coordinates[learner.experts.shape[1] + i]
     slope = 0.0
     if e.extra_gradient[i] == 1.0:
         slope = learner.scalars[SCALAR.loss_weight] * loss_slope(

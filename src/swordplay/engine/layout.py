@@ -155,7 +155,9 @@ class ExpertRows(NamedTuple):
     base_prediction: Annotated[Any, SCRATCH]  # <a, xhat_t>; <a, xhat_{t+1}> after the base step
     prediction: Annotated[Any, SCRATCH]  # <a, x_t>
     next_prediction: Annotated[Any, SCRATCH]  # <a, x_{t+1}>
-    deferred_prediction: Annotated[Any, SCRATCH]  # <a, x_s> of a row predicted in an earlier round s
+    deferred_prediction: Annotated[
+        Any, SCRATCH
+    ]  # <a, x_s> of a row predicted in an earlier round s
 
     # movement costs of Sword++
     movement_cost: Annotated[Any, saved("", MOVEMENT_COST, low=0.0, high=MAX_LOSS)]
@@ -269,11 +271,11 @@ SCALAR = _Scalar(*range(len(_Scalar._fields)))
 SETTING = _Setting(*range(len(_Setting._fields)))
 
 
-@functools.cache
-def declarations(kind: type) -> dict[str, Any]:
-    """Return ``Saved``, ``DERIVED`` or ``SCRATCH`` for each field of a class, by name."""
-    hints = get_type_hints(kind, include_extras=True)
-    return {name: hints[name].__metadata__[0] for name in kind._fields}  # type: ignore[attr-defined]  # a named tuple
+@functools.lru_cache(typed=True)  # tuples of equal indices may be of two classes
+def declarations(indices: Any) -> dict[str, Any]:
+    """Return ``Saved``, ``DERIVED`` or ``SCRATCH`` for each field of ``EXPERT`` and so on."""
+    hints = get_type_hints(type(indices), include_extras=True)
+    return {name: hints[name].__metadata__[0] for name in indices._fields}
 
 
 def saved_fields(indices: Any, *, without: tuple[str, ...] = ()) -> dict[str, Saved]:
@@ -283,7 +285,7 @@ def saved_fields(indices: Any, *, without: tuple[str, ...] = ()) -> dict[str, Sa
     """
     return {
         name: declared
-        for name, declared in declarations(type(indices)).items()
+        for name, declared in declarations(indices).items()
         if isinstance(declared, Saved) and declared.needed_by not in without
     }
 
@@ -321,7 +323,7 @@ class LearnerArrays(NamedTuple):
 
 
 class RowProducts(NamedTuple):
-    """Inner products of the row a of a round with the row a' of the round before and the centre c."""
+    """Inner products of the row a of a round, the last row a' and the centre c of the ball."""
 
     squared_norm: float
     """|a|^2."""

@@ -225,9 +225,7 @@ class LearnerMemory:
             return
         numbers = aligned_zeros((len(self.experts), new))
         numbers[:, :old] = self.experts
-        coordinates = aligned_zeros(
-            self._shape(new, self.vectors.shape[1]), self.coordinates.dtype
-        )
+        coordinates = aligned_zeros(self._shape(new, self.vectors.shape[1]), self.coordinates.dtype)
         if self.recipe.on_ball:
             coordinates[:, :old] = self.coordinates
         else:

@@ -9,12 +9,13 @@ numbers: g_t = slope a, M_t = expected_slope a'.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from swordplay.compile import expert_loop, inline, larger, smaller
 from swordplay.core.types import Vector
 from swordplay.engine.layout import (
     DOUBLING,
+    EXPERT,
     FIXED,
     LEARNED,
     NO_OPTIMISM,
@@ -59,7 +60,7 @@ class RoundLoss(NamedTuple):
     prediction: float
     """<a, x_t>, less that of the centre."""
     meta_slope: float
-    """l_{t,i} = meta_slope <a, x_{t,i}>; another slope only for rows predicted in earlier rounds."""
+    """l_{t,i} = meta_slope <a, x_{t,i}>; it is the slope unless the row was predicted earlier."""
     least_cumulative: float
     decay: float
 
@@ -94,7 +95,8 @@ def learn_losses(
 
     Returns the slope of the gradient at the decision, g_t = slope a.
     """
-    scalars, settings, e = learner.scalars, learner.settings, expert_rows(learner)
+    scalars, settings = learner.scalars, learner.settings
+    n, e = columns_of(learner), expert_rows(learner)
     kind, threshold = int(settings[SETTING.loss]), settings[SETTING.threshold]
     weight, offset = scalars[SCALAR.loss_weight], products.offset
     is_shared = settings[SETTING.shared_gradient] == 1.0
@@ -120,49 +122,47 @@ def learn_losses(
         settings[SETTING.decay],
     )
     if is_shared:
-        e.slope[:] = slope
+        learner.experts[EXPERT.slope] = slope
     else:
-        set_slopes(loss, e)
-    set_squared_errors(products, e)
+        set_slopes(n, loss, e)
+    set_squared_errors(n, products, e)
     if settings[SETTING.adaptive_steps] == 1.0:
         update_steps(learner, products, slope)
     elif scalars[SCALAR.rounds] == 0.0:
         start_constant_steps(learner)
     curved_weight = weight if kind == SQUARED and not is_shared else 0.0
-    error_range, least = add_round(loss, curved_weight, meta_predictions, e)
+    error_range, least = add_round(n, loss, curved_weight, meta_predictions, e)
     scalars[SCALAR.least_cumulative] = least
     if kind != SQUARED and not is_shared:
         at = prediction + offset
-        subtract_linearisation_gap(loss, loss_value_in_loop(kind, threshold, at, target), e)
+        subtract_linearisation_gap(n, loss, loss_value_in_loop(kind, threshold, at, target), e)
     update_rate(learner, products, slope, rounds_late, error_range)
     return float(slope)
 
 
 @expert_loop
-def set_slopes(loss: RoundLoss, e: ExpertRows) -> None:
+def set_slopes(n: int, loss: RoundLoss, e: ExpertRows) -> None:
     """Slope of the gradient at every expert's own point, g_{t,i} = slope_i a."""
-    for i in range(columns_of(e.slope)):
+    for i in range(n):
         at = e.prediction[i] + loss.offset
         e.slope[i] = loss.weight * loss_slope(loss.kind, loss.threshold, at, loss.target)
 
 
 @expert_loop
-def set_squared_errors(products: RowProducts, e: ExpertRows) -> None:
+def set_squared_errors(n: int, products: RowProducts, e: ExpertRows) -> None:
     """|g_{t,i} - M_{t,i}|^2, and the largest gradient each expert has met, as a square."""
-    for i in range(columns_of(e.slope)):
+    for i in range(n):
         slope, last_slope = e.slope[i], e.expected_slope[i]
         e.squared_error[i] = squared_distance(slope, last_slope, products)
         # also the replayed gradient, last_slope a', which was evaluated a round ago
         squared = slope * slope * products.squared_norm
         last_squared = last_slope * last_slope * products.last_squared_norm
-        e.max_squared_gradient[i] = larger(
-            e.max_squared_gradient[i], larger(squared, last_squared)
-        )
+        e.max_squared_gradient[i] = larger(e.max_squared_gradient[i], larger(squared, last_squared))
 
 
 @expert_loop
 def add_round(
-    loss: RoundLoss, curved_weight: float, meta_predictions: Vector, e: ExpertRows
+    n: int, loss: RoundLoss, curved_weight: float, meta_predictions: Any, e: ExpertRows
 ) -> tuple[float, float]:
     """Add a round to the certificate sums, the squared errors and the meta losses of all experts.
 
@@ -173,7 +173,7 @@ def add_round(
     Returns the range of l_{t,i} - m_{t,i} over the experts, and the least cumulative loss.
     """
     highest, lowest, least = -math.inf, math.inf, math.inf
-    for i in range(columns_of(e.slope)):
+    for i in range(n):
         apart = loss.prediction - e.prediction[i]  # <a, x_t - x_{t,i}>
         squared_error = e.squared_error[i]
         # eta |g - M|^2, where inf * 0 is 0: a step is infinite until the first gradient
@@ -193,13 +193,13 @@ def add_round(
 
 
 @expert_loop
-def subtract_linearisation_gap(loss: RoundLoss, value: float, e: ExpertRows) -> None:
+def subtract_linearisation_gap(n: int, loss: RoundLoss, value: float, e: ExpertRows) -> None:
     """Subtract B_{t,i} = f_t(x_{t,i}) - f_t(x_t) - <g_t, x_{t,i} - x_t> of losses not squared.
 
     ``value`` is the loss of the decision without its weight.
     """
     decision = loss.prediction + loss.offset
-    for i in range(columns_of(e.slope)):
+    for i in range(n):
         at = e.prediction[i] + loss.offset
         difference = loss_value_in_loop(loss.kind, loss.threshold, at, loss.target) - value
         gap = loss.weight * difference - loss.slope * (at - decision)
@@ -225,7 +225,7 @@ def update_rate(
     # (1/2 + m) times as much where others cost 1/2 (docs/theory.md).
     loss_error = 0.25 * error_range * error_range * (1.0 + 2.0 * rounds_late)
     if update_learning_rate(scalars, learner.settings, loss_error, gradient_error):
-        expert_rows(learner).cumulative[:] = 0.0
+        learner.experts[EXPERT.cumulative] = 0.0
         scalars[SCALAR.least_cumulative] = 0.0
 
 
@@ -321,29 +321,30 @@ def trust(rate: float, difference: float, magnitude: float) -> float:
 @inline
 def update_weights(learner: LearnerArrays, products: RowProducts, target: float) -> None:
     """Replay the gradient field at old weights and new points, and set the weights p_{t+1}."""
-    scalars, settings, e = learner.scalars, learner.settings, expert_rows(learner)
+    scalars, settings = learner.scalars, learner.settings
+    n, e = columns_of(learner), expert_rows(learner)
     expected_slope = 0.0  # M_{t+1} = expected_slope a
     if settings[SETTING.optimism_rule] != NO_OPTIMISM:
-        mean = dot(columns_of(e.weight), e.weight, e.next_prediction)  # <a, sum_i p_i x_{t+1,i}>
+        mean = dot(n, e.weight, e.next_prediction)  # <a, sum_i p_i x_{t+1,i}>
         scalars[SCALAR.replayed_slope] = scalars[SCALAR.loss_weight] * loss_slope(
             int(settings[SETTING.loss]), settings[SETTING.threshold], mean + products.offset, target
         )
         expected_slope = scalars[SCALAR.trust] * scalars[SCALAR.replayed_slope]
     rate = scalars[SCALAR.learning_rate]
     # No |m_i| exceeds the largest prediction of a point of the domain.
-    max_optimism = abs(expected_slope) * settings[SETTING.domain_size] * math.sqrt(
-        products.squared_norm
+    max_optimism = (
+        abs(expected_slope) * settings[SETTING.domain_size] * math.sqrt(products.squared_norm)
     )
     if rate < math.inf and rate * max_optimism < MAX_BOUNDED_EXPONENT:
-        total = bounded_hedge_weights(rate, expected_slope, scalars[SCALAR.least_cumulative], e)
+        total = bounded_hedge_weights(n, rate, expected_slope, scalars[SCALAR.least_cumulative], e)
         scalars[SCALAR.weight_factor] = 1.0 / total
     else:
-        hedge_weights(learner, set_optimism(expected_slope, e))
+        hedge_weights(learner, set_optimism(n, expected_slope, e))
 
 
 @expert_loop
 def bounded_hedge_weights(
-    rate: float, expected_slope: float, least_cumulative: float, e: ExpertRows
+    n: int, rate: float, expected_slope: float, least_cumulative: float, e: ExpertRows
 ) -> float:
     """:func:`set_optimism` and :func:`exponential_weights` in one pass; returns the total.
 
@@ -351,7 +352,7 @@ def bounded_hedge_weights(
     experts. Instead the least L is subtracted: exponents are then at most rate |m|, which is small.
     """
     total, rate_slope = 0.0, rate * expected_slope
-    for i in range(columns_of(e.weight)):
+    for i in range(n):
         e.optimism[i] = expected_slope * e.next_prediction[i]  # m_i = <M, x_i>
         penalty = rate * (e.cumulative[i] - least_cumulative)
         weight = exp_negative((e.log_prior[i] - penalty) - rate_slope * e.next_prediction[i])
@@ -361,10 +362,10 @@ def bounded_hedge_weights(
 
 
 @expert_loop
-def set_optimism(expected_slope: float, e: ExpertRows) -> float:
+def set_optimism(n: int, expected_slope: float, e: ExpertRows) -> float:
     """m_i = <M, x_i> of every expert; returns the least L_i + m_i."""
     least = math.inf
-    for i in range(columns_of(e.weight)):
+    for i in range(n):
         optimism = expected_slope * e.next_prediction[i]
         e.optimism[i] = optimism
         least = smaller(least, e.cumulative[i] + optimism)
@@ -373,25 +374,22 @@ def set_optimism(expected_slope: float, e: ExpertRows) -> float:
 
 @inline
 def hedge_weights(learner: LearnerArrays, least: float) -> None:
-    """p_i ~ prior_i exp(-rate (L_i + m_i)), not normalised yet; ``least`` is the least L_i + m_i."""
-    scalars, e = learner.scalars, expert_rows(learner)
+    """p_i ~ prior_i exp(-rate (L_i + m_i)), not normalised; ``least`` is the least L_i + m_i."""
+    scalars, n, e = learner.scalars, columns_of(learner), expert_rows(learner)
     rate = scalars[SCALAR.learning_rate]
-    if rate < math.inf:
-        total = exponential_weights(rate, least, e)
-    else:
-        total = follow_the_leader(e)
+    total = exponential_weights(n, rate, least, e) if rate < math.inf else follow_the_leader(n, e)
     scalars[SCALAR.weight_factor] = 1.0 / total
 
 
 @expert_loop
-def exponential_weights(rate: float, least: float, e: ExpertRows) -> float:
+def exponential_weights(n: int, rate: float, least: float, e: ExpertRows) -> float:
     """prior_i exp(-rate (L_i + m_i - least)); returns the total.
 
     No exponent is positive, and the expert with the least sum keeps its prior, so that the total is
     not 0.
     """
     total = 0.0
-    for i in range(columns_of(e.weight)):
+    for i in range(n):
         weight = exp_negative(e.log_prior[i] - rate * (e.cumulative[i] + e.optimism[i] - least))
         e.weight[i] = weight
         total += weight
@@ -399,15 +397,15 @@ def exponential_weights(rate: float, least: float, e: ExpertRows) -> float:
 
 
 @expert_loop
-def follow_the_leader(e: ExpertRows) -> float:
+def follow_the_leader(n: int, e: ExpertRows) -> float:
     """Limit of an infinite rate: the prior for experts with the least L_i + m_i, 0 for the others.
 
     Returns the total.
     """
     least, total = math.inf, 0.0
-    for i in range(columns_of(e.weight)):
+    for i in range(n):
         least = smaller(least, e.cumulative[i] + e.optimism[i])
-    for i in range(columns_of(e.weight)):
+    for i in range(n):
         is_leader = e.cumulative[i] + e.optimism[i] <= least
         weight = exp_negative(e.log_prior[i] if is_leader else -math.inf)
         e.weight[i] = weight
@@ -423,7 +421,7 @@ def normalise_weights(learner: LearnerArrays) -> None:
     """
     factor = learner.scalars[SCALAR.weight_factor]
     if factor > 0.0:
-        multiply_weights(factor, expert_rows(learner))
+        multiply_weights(columns_of(learner), factor, expert_rows(learner))
         learner.scalars[SCALAR.weight_factor] = 0.0
 
 
@@ -436,9 +434,9 @@ def take_weight_factor(scalars: Vector) -> float:
 
 
 @expert_loop
-def multiply_weights(factor: float, e: ExpertRows) -> None:
+def multiply_weights(n: int, factor: float, e: ExpertRows) -> None:
     """Normalise the weights by a factor, which costs less than a division for each expert."""
-    for i in range(columns_of(e.weight)):
+    for i in range(n):
         e.weight[i] = normalised(e.weight[i], factor)
 
 

@@ -1,4 +1,4 @@
-"""Translation of a learner's parts into settings of the engine, or the reason why it is impossible."""
+"""Translation of a learner's parts into settings of the engine, or why it cannot play them."""
 
 from __future__ import annotations
 

@@ -16,27 +16,28 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from swordplay.compile import inline
+from swordplay.core.state import ROUNDING_TOLERANCE as SLACK
+from swordplay.core.state import Field
 from swordplay.core.types import Vector
 from swordplay.engine.layout import (
     ADAPTIVE,
-    CHARGED,
+    CERTIFICATE,
+    DISPLAY,
     EXPERT,
     GROWING,
-    PROOF,
+    MOVEMENT_COST,
     SCALAR,
     SCHEDULED,
     SETTING,
-    SHARPER,
-    SHOWN,
-    SLACK,
+    SHARP_CERTIFICATE,
     VECTOR,
     LearnerArrays,
-    fields,
-    saved_names,
+    saved_fields,
 )
 from swordplay.engine.memory import LearnerMemory
 from swordplay.engine.rounds import play_planned
-from swordplay.engine.saved_state import ROW, SIGNED, expert_range, round_range
+from swordplay.engine.saved_state import COORDINATE as SIGNED
+from swordplay.engine.saved_state import ROW
 
 __all__ = [
     "EXPERTS",
@@ -61,21 +62,40 @@ __all__ = [
     "write_round",
 ]
 
-LEFT_OUT = (PROOF, SHARPER, ADAPTIVE, GROWING, SCHEDULED, CHARGED, SHOWN)
-ROUND, EXPERTS = saved_names(SCALAR, without=LEFT_OUT), saved_names(EXPERT, without=LEFT_OUT)
+LEFT_OUT = (
+    CERTIFICATE,
+    SHARP_CERTIFICATE,
+    ADAPTIVE,
+    GROWING,
+    SCHEDULED,
+    MOVEMENT_COST,
+    DISPLAY,
+)
+ROUND = tuple(saved_fields(SCALAR, without=LEFT_OUT))
+EXPERTS = tuple(saved_fields(EXPERT, without=LEFT_OUT))
 RECIPROCALS = ("inverse_step", "inverse_growth", "inverse_largest")
 """Of the certificate's sums, those that are 1 / step from the first round on where steps are
 constant.
 """
 PROVEN = tuple(
     name
-    for name in saved_names(EXPERT)
-    if fields(EXPERT)[name].when == PROOF and name not in RECIPROCALS
+    for name, declared in saved_fields(EXPERT).items()
+    if declared.needed_by == CERTIFICATE and name not in RECIPROCALS
 )
 _ROUND_PLACES = tuple(SCALAR._fields.index(name) for name in ROUND)
 _EXPERT_PLACES = tuple(EXPERT._fields.index(name) for name in EXPERTS)
 _RECIPROCAL_PLACES = tuple(EXPERT._fields.index(name) for name in RECIPROCALS)
 _PROVEN_PLACES = tuple(EXPERT._fields.index(name) for name in PROVEN)
+
+
+def round_range(name: str) -> Field:
+    """Range of a number that changes each round."""
+    return saved_fields(SCALAR)[name].field
+
+
+def expert_range(name: str) -> Field:
+    """Range of a number of an expert."""
+    return saved_fields(EXPERT)[name].field
 
 
 class Blocks(NamedTuple):

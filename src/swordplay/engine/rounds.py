@@ -10,7 +10,6 @@ learner's scalars until the target arrives.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 from swordplay.compile import inline, kernel
@@ -79,9 +78,7 @@ def make_round(
     """
 
     @inline
-    def play_round(
-        learner: LearnerArrays, row: Any, target: float
-    ) -> tuple[bool, float, float]:
+    def play_round(learner: LearnerArrays, row: Any, target: float) -> tuple[bool, float, float]:
         """Play a round; return whether it was played, the prediction and its loss."""
         scalars, settings = learner.scalars, learner.settings
         products = row_products(learner, row)
@@ -213,32 +210,43 @@ def write_weights(learner: LearnerArrays, weights: Matrix, t: int) -> None:
         weights[t, i] = learner.experts[EXPERT.weight, i]
 
 
-@inline
-def dense_row(rows: Matrix, t: int) -> Vector:
-    """Row t of a matrix."""
-    return rows[t]
+def of_dense(play_round: Any) -> Any:
+    """Return the inline function of the round of row t of a matrix."""
+
+    @inline
+    def play_row(
+        learner: LearnerArrays, rows: Matrix, t: int, target: float
+    ) -> tuple[bool, float, float]:
+        """Play the round of row t."""
+        return play_round(learner, rows[t], target)  # type: ignore[no-any-return]
+
+    return play_row
 
 
-@inline
-def sparse_row(rows: SparseRows, t: int) -> ball.SparseRow:
-    """Row t of a sparse matrix, with the columns of the row before it."""
-    values, indices, starts = rows.values, rows.indices, rows.starts
-    last_indices = rows.last_indices if t == 0 else indices[starts[t - 1] : starts[t]]
-    first, stop = starts[t], starts[t + 1]
-    return ball.SparseRow(values[first:stop], indices[first:stop], last_indices)
+def of_sparse(play_round: Any) -> Any:
+    """Return the inline function of the round of row t of a sparse matrix."""
+
+    @inline
+    def play_row(
+        learner: LearnerArrays, rows: SparseRows, t: int, target: float
+    ) -> tuple[bool, float, float]:
+        """Play the round of row t."""
+        values, indices, starts = rows.values, rows.indices, rows.starts
+        last_indices = rows.last_indices if t == 0 else indices[starts[t - 1] : starts[t]]
+        first, stop = starts[t], starts[t + 1]
+        row = ball.SparseRow(values[first:stop], indices[first:stop], last_indices)
+        return play_round(learner, row, target)  # type: ignore[no-any-return]
+
+    return play_row
 
 
-def make_rows(
-    play_round: Any, row_at: Callable[..., Any] = dense_row, decide: Any = ball.decide
-) -> Any:
+def make_rows(play_row: Any, decide: Any = ball.decide) -> Any:
     """Return the inline function of the loop over rows, each predicted before it is learned.
 
     Parameters
     ----------
-    play_round
-        Result of :func:`make_round`.
-    row_at
-        ``(rows, t)`` -> row t.
+    play_row
+        Result of :func:`of_dense` or :func:`of_sparse`.
     decide
         ``(learner, decision)``: writes the decision of the next round.
     """
@@ -263,7 +271,7 @@ def make_rows(
             old_weight = scalars[SCALAR.loss_weight]
             apply_schedule(learner, schedule, t)
             load_deferred(learner, deferred, t)
-            was_played, prediction, loss = play_round(learner, row_at(rows, t), targets[t])
+            was_played, prediction, loss = play_row(learner, rows, t, targets[t])
             if not was_played:
                 scalars[SCALAR.loss_weight], scalars[SCALAR.rounds_late] = old_weight, 0.0
                 normalise_weights(learner)
@@ -310,9 +318,9 @@ points_round = make_round(
     track_distance=track_distance,
 )
 
-dense_rows = make_rows(dense_round)
-sparse_rows = make_rows(sparse_round, sparse_row)
-points_rows = make_rows(points_round, decide=explicit_points.decide)
+dense_rows = make_rows(of_dense(dense_round))
+sparse_rows = make_rows(of_sparse(sparse_round))
+points_rows = make_rows(of_dense(points_round), explicit_points.decide)
 
 
 @inline

@@ -47,9 +47,7 @@ SAVED = {
 }
 """Numbers of each entry that a learner loads, by name."""
 MAKE_SETTINGS = tuple(
-    name
-    for name, declared in declarations(type(SETTING)).items()
-    if not isinstance(declared, Saved)
+    name for name, declared in declarations(SETTING).items() if not isinstance(declared, Saved)
 )
 """Settings that follow from the parts of a learner: equal for learners of one make."""
 
@@ -317,7 +315,9 @@ def _check_inside(recipe: Recipe, saved: SavedNumbers, reach: float) -> None:
             squares = [(offset * offset).sum(axis=0) for offset in (base, ahead)]
             is_inside = float(np.sqrt(squares).max()) <= reach + slack
     elif recipe.settings[SETTING.domain] == BOX:
-        is_inside = ((points >= recipe.frame[0] - slack) & (points <= recipe.frame[1] + slack)).all()
+        is_inside = (
+            (points >= recipe.frame[0] - slack) & (points <= recipe.frame[1] + slack)
+        ).all()
     else:
         totals = points.sum(axis=1, keepdims=True)
         is_inside = ((points >= -slack) & (abs(totals - reach) <= slack)).all()

@@ -20,7 +20,6 @@ from swordplay.compile import (
     named_rows,
     smaller,
 )
-from swordplay.core.types import Vector
 from swordplay.engine.layout import (
     BLOCK,
     HUBER,
@@ -145,27 +144,28 @@ def log1p(small: float) -> float:
 
 @inline
 def expert_rows(learner: LearnerArrays) -> ExpertRows:
-    """Views of the rows of ``learner.experts``, by name."""
-    return named_rows(ExpertRows, learner.experts)
+    """Rows of ``learner.experts`` by name; they can be indexed and nothing else."""
+    rows: ExpertRows = named_rows(ExpertRows, learner.experts)
+    return rows
 
 
 @inline
-def columns_of(row: Vector) -> int:
+def columns_of(learner: LearnerArrays) -> int:
     """Number of columns C, written so that LLVM sees that it is a multiple of BLOCK."""
-    return int(BLOCK * (len(row) // BLOCK))
+    return int(BLOCK * (learner.experts.shape[1] // BLOCK))
 
 
 @expert_loop
-def minimum(row: Vector) -> float:
-    """min_i row_i."""
+def minimum(n: int, row: Any) -> float:
+    """Least of the first n entries."""
     least = math.inf
-    for i in range(columns_of(row)):
+    for i in range(n):
         least = smaller(least, row[i])
     return float(least)
 
 
 @expert_loop
-def dot(n: int, left: Vector, right: Vector) -> float:
+def dot(n: int, left: Any, right: Any) -> float:
     """Sum of left_i right_i over the first n entries."""
     total = 0.0
     for i in range(n):
@@ -181,7 +181,7 @@ def add_scaled(n: int, total: Any, more: Any, factor: float) -> None:
 
 
 @expert_loop
-def track_maximum(values: Vector, largest_so_far: Vector) -> None:
-    """largest_so_far = maximum(largest_so_far, values)."""
-    for i in range(columns_of(values)):
+def track_maximum(n: int, values: Any, largest_so_far: Any) -> None:
+    """largest_so_far = maximum(largest_so_far, values), for the first n entries."""
+    for i in range(n):
         largest_so_far[i] = larger(largest_so_far[i], values[i])

@@ -246,6 +246,7 @@ def _slice(block: Any, k: int, width: int) -> LearnerArrays:
 
 def _fits(arrays: LearnerArrays, block: LearnerArrays) -> bool:
     """Whether a learner's arrays have the shapes of the slices of a block."""
-    return _slice(block, 0, len(arrays.coordinates)).experts.shape == arrays.experts.shape and (
-        arrays.vectors.shape == block.vectors.shape[1:]
+    return (arrays.experts.shape, arrays.vectors.shape) == (
+        block.experts.shape[1:],
+        block.vectors.shape[1:],
     )

@@ -56,13 +56,13 @@ def update_steps(learner: LearnerArrays, products: RowProducts, slope: float) ->
     if is_capped and scale_changes(learner, products, slope):
         update_scale(learner, products, slope)
         update_limits(learner)
-    set_steps(expert_rows(learner))
+    set_steps(columns_of(learner), expert_rows(learner))
 
 
 @expert_loop
-def set_steps(e: ExpertRows) -> None:
+def set_steps(n: int, e: ExpertRows) -> None:
     """Set eta, next_eta and the certificate's sums of changes of 1 / eta."""
-    for i in range(columns_of(e.eta)):
+    for i in range(n):
         squares = e.squared_error_sum[i] + e.squared_error[i]
         limit = e.min_inverse_step[i] if squares > 0.0 else 0.0
         next_inverse = larger(math.sqrt(squares) * e.inverse_width[i], limit)
@@ -90,21 +90,21 @@ def step_of(inverse: float) -> float:
 @inline
 def restore_steps(learner: LearnerArrays) -> None:
     """Compute the scratch numbers of steps after a load, or a change of the domain or the norms."""
-    e = expert_rows(learner)
+    n, e = columns_of(learner), expert_rows(learner)
     learner.scalars[SCALAR.step_width] = 0.0
     update_limits(learner)
-    set_next_steps(e)
+    set_next_steps(n, e)
     if keeps_dual_sum(learner):
-        e.base_norm[:] = 0.0
+        learner.experts[EXPERT.base_norm] = 0.0
     else:
-        set_base_norms(e)
+        set_base_norms(n, e)
     learner.scalars[SCALAR.steps_ready] = 1.0
 
 
 @expert_loop
-def set_next_steps(e: ExpertRows) -> None:
+def set_next_steps(n: int, e: ExpertRows) -> None:
     """next_eta and its inverse as :func:`set_steps` left them after the round before."""
-    for i in range(columns_of(e.next_eta)):
+    for i in range(n):
         squares = e.squared_error_sum[i]
         limit = e.min_inverse_step[i] if squares > 0.0 else 0.0
         inverse = larger(math.sqrt(squares) * e.inverse_width[i], limit)
@@ -113,17 +113,17 @@ def set_next_steps(e: ExpertRows) -> None:
 
 
 @expert_loop
-def set_base_norms(e: ExpertRows) -> None:
+def set_base_norms(n: int, e: ExpertRows) -> None:
     """base_norm = sqrt(squared_norm)."""
-    for i in range(columns_of(e.base_norm)):
+    for i in range(n):
         e.base_norm[i] = math.sqrt(e.squared_norm[i])
 
 
 @inline
 def start_constant_steps(learner: LearnerArrays) -> None:
-    """Add constant steps to the certificate, in the first round: afterwards 1 / eta never changes."""
+    """Add constant steps to the certificate in the first round; 1 / eta never changes after it."""
     e = expert_rows(learner)
-    for i in range(columns_of(e.eta)):
+    for i in range(columns_of(learner)):
         inverse = 1.0 / e.eta[i]
         increase = inverse - e.inverse_step[i]
         e.squared_norm_change[i] += 0.5 * increase * e.squared_norm[i]
@@ -135,8 +135,8 @@ def start_constant_steps(learner: LearnerArrays) -> None:
 @inline
 def track_distance(learner: LearnerArrays) -> None:
     """Track the largest distance of each base point from the centre, and the largest dual norm."""
-    e = expert_rows(learner)
-    track_maximum(e.squared_norm, e.max_squared_norm)
+    n, e = columns_of(learner), expert_rows(learner)
+    track_maximum(n, e.squared_norm, e.max_squared_norm)
     track_dual_norm(learner)
 
 
@@ -147,13 +147,13 @@ def track_dual_norm(learner: LearnerArrays) -> None:
     On a ball, ``ball.set_lookahead`` has tracked the distances.
     """
     if learner.settings[SETTING.adaptive_steps] == 1.0 and not keeps_dual_sum(learner):
-        bound_dual_norms(expert_rows(learner))
+        bound_dual_norms(columns_of(learner), expert_rows(learner))
 
 
 @expert_loop
-def bound_dual_norms(e: ExpertRows) -> None:
+def bound_dual_norms(n: int, e: ExpertRows) -> None:
     """|S| <= |w| / eta + weighted_norm_change, w being xhat; |w| is kept for the next round."""
-    for i in range(columns_of(e.base_norm)):
+    for i in range(n):
         norm = math.sqrt(e.squared_norm[i])
         e.base_norm[i] = norm
         bound = e.inverse_step[i] * norm + e.weighted_norm_change[i]
@@ -208,7 +208,8 @@ def update_scale(learner: LearnerArrays, products: RowProducts, slope: float) ->
 @inline
 def update_limits(learner: LearnerArrays) -> None:
     """Set inverse_width = 1 / (c W) and min_inverse_step from the measured scale, if it changed."""
-    scalars, settings, e = learner.scalars, learner.settings, expert_rows(learner)
+    scalars, settings = learner.scalars, learner.settings
+    n, e = columns_of(learner), expert_rows(learner)
     diameter, is_capped = settings[SETTING.diameter], settings[SETTING.uses_domain_scale] == 1.0
     rho = scalars[SCALAR.step_shrink]  # at least 1 if experts are capped, else unused
     width = diameter
@@ -216,8 +217,8 @@ def update_limits(learner: LearnerArrays) -> None:
         width = min(diameter, scalars[SCALAR.used_width] / (rho * rho))
     if width != scalars[SCALAR.step_width]:
         scalars[SCALAR.step_width] = width
-        set_inverse_widths(width, e)
-        e.min_inverse_step[:] = 0.0
+        set_inverse_widths(n, width, e)
+        learner.experts[EXPERT.min_inverse_step] = 0.0
         if is_capped:  # c = 1/2, W = D
             e.inverse_width[CAPPED_OEGD] = e.inverse_width[CAPPED_OGD] = 2.0 / diameter
     if is_capped:
@@ -231,9 +232,9 @@ def update_limits(learner: LearnerArrays) -> None:
 
 
 @expert_loop
-def set_inverse_widths(width: float, e: ExpertRows) -> None:
+def set_inverse_widths(n: int, width: float, e: ExpertRows) -> None:
     """inverse_width = 1 / (c W); c is the step_size of an adaptive expert."""
-    for i in range(columns_of(e.inverse_width)):
+    for i in range(n):
         e.inverse_width[i] = 1.0 / (e.step_size[i] * width)
 
 

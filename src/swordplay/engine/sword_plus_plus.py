@@ -28,6 +28,7 @@ from swordplay.compile import expert_loop, inline, kernel, larger, smaller
 from swordplay.core.types import Array, Matrix, Vector
 from swordplay.engine import ball
 from swordplay.engine.layout import (
+    EXPERT,
     SCALAR,
     SETTING,
     ExpertRows,
@@ -48,9 +49,10 @@ from swordplay.engine.rounds import (
     kept_row_products,
     learner_at,
     make_rows,
+    of_dense,
+    of_sparse,
     overflows,
     predict_one,
-    sparse_row,
 )
 from swordplay.engine.scalar_functions import (
     columns_of,
@@ -97,11 +99,10 @@ def make_round(row_products: Any, predict: Any, keep_row: Any) -> Any:
     """
 
     @inline
-    def play_round(
-        learner: LearnerArrays, row: Any, target: float
-    ) -> tuple[bool, float, float]:
+    def play_round(learner: LearnerArrays, row: Any, target: float) -> tuple[bool, float, float]:
         """Play a round; return whether it was played, the prediction and its loss."""
-        scalars, settings, e = learner.scalars, learner.settings, expert_rows(learner)
+        scalars, settings = learner.scalars, learner.settings
+        n, e = columns_of(learner), expert_rows(learner)
         products = row_products(learner, row)
         if overflows(learner, products, target):
             return False, math.nan, math.nan
@@ -114,7 +115,7 @@ def make_round(row_products: Any, predict: Any, keep_row: Any) -> Any:
             start_constant_steps(learner)
         slope = weight * loss_slope(kind, threshold, prediction, target)
         squared_error = squared_distance(slope, scalars[SCALAR.replayed_slope], products)
-        error_range = optimism_error_range(slope, e)
+        error_range = optimism_error_range(n, slope, e)
         restarts = update_learning_rate(
             scalars, settings, 0.25 * error_range * error_range, squared_error
         )
@@ -127,13 +128,13 @@ def make_round(row_products: Any, predict: Any, keep_row: Any) -> Any:
             settings[SETTING.movement_charge],
             settings[SETTING.domain_size],
         )
-        least_cumulative, least_expected, smallest_scale = step_and_charge(gradient, products, e)
+        least_cumulative, least_expected, smallest_scale = step_and_charge(n, gradient, products, e)
         scalars[SCALAR.least_cumulative] = least_cumulative
         scalars[SCALAR.replayed_slope] = slope
         if restarts:  # only the optimism remains
-            e.cumulative[:] = 0.0
+            learner.experts[EXPERT.cumulative] = 0.0
             scalars[SCALAR.least_cumulative] = 0.0
-            least_expected = minimum(e.optimism)
+            least_expected = minimum(n, e.optimism)
         hedge_weights(learner, least_expected)
         note_extremes(scalars, products)
         scalars[SCALAR.rounds] += 1.0
@@ -145,10 +146,10 @@ def make_round(row_products: Any, predict: Any, keep_row: Any) -> Any:
 
 
 @expert_loop
-def optimism_error_range(slope: float, e: ExpertRows) -> float:
+def optimism_error_range(n: int, slope: float, e: ExpertRows) -> float:
     """Range of l_i - m_i over the experts, with the losses l_i = <g_t, x_i> + movement cost."""
     highest, lowest = -math.inf, math.inf
-    for i in range(columns_of(e.weight)):
+    for i in range(n):
         error = slope * e.prediction[i] + e.movement_cost[i] - e.optimism[i]
         highest, lowest = larger(highest, error), smaller(lowest, error)
     return highest - lowest
@@ -156,7 +157,7 @@ def optimism_error_range(slope: float, e: ExpertRows) -> float:
 
 @expert_loop
 def step_and_charge(
-    g: SharedGradient, row: RowProducts, e: ExpertRows
+    n: int, g: SharedGradient, row: RowProducts, e: ExpertRows
 ) -> tuple[float, float, float]:
     """Certificate sums, losses, both projected steps, movement costs and optimism of all experts.
 
@@ -165,13 +166,11 @@ def step_and_charge(
     least_cumulative, least_expected, smallest_scale = math.inf, math.inf, math.inf
     slope, radius, a_a = g.slope, g.radius, row.squared_norm
     limit = radius * radius
-    for i in range(columns_of(e.eta)):
+    for i in range(n):
         eta = e.eta[i]
         e.squared_error_sum[i] += g.squared_error
         e.linear_regret[i] += slope * (g.prediction - e.prediction[i])  # <g_t, x_t - x_{t,i}>
-        e.step_cost[i] += 0.5 * (
-            eta * g.squared_error - e.inverse_step[i] * e.squared_lookahead[i]
-        )
+        e.step_cost[i] += 0.5 * (eta * g.squared_error - e.inverse_step[i] * e.squared_lookahead[i])
         # L_t = decay L_{t-1} + l_t, less a constant
         loss = slope * e.prediction[i] + e.movement_cost[i]
         cumulative = g.decay * (e.cumulative[i] - g.least_cumulative) + loss
@@ -231,8 +230,8 @@ dense_round = make_round(ball.row_products, ball.predict, ball.keep_row)
 sparse_round = make_round(ball.sparse_row_products, ball.predict_sparse, ball.keep_sparse_row)
 predicted_round = make_round(kept_row_products, kept_prediction, ball.keep_row)
 
-dense_rows = make_rows(dense_round)
-sparse_rows = make_rows(sparse_round, sparse_row)
+dense_rows = make_rows(of_dense(dense_round))
+sparse_rows = make_rows(of_sparse(sparse_round))
 
 
 @kernel
